@@ -1,0 +1,48 @@
+//! The answers to a [`crate::GraphQuery`].
+
+use crate::Network;
+use std::sync::Arc;
+
+/// One answer; the variant follows the query's operand.
+#[derive(Clone, Debug, PartialEq)]
+pub enum GraphAnswer {
+    /// To `Connections`, `Entities` and `Members`: sorted, distinct ids.
+    Ids(Vec<u64>),
+    /// To `Network`.
+    Network(NetworkAnswer),
+    /// To `Distance`: at each target's index 0, 1, 2, 3, or `None` for farther or unreachable.
+    Distances(Vec<Option<u8>>),
+    /// To `Path`.
+    Path(PathAnswer),
+    /// To `Common`.
+    Common(CommonAnswer),
+    /// To `Suggest`: (member, number of common connections), most first, ties by ascending id.
+    Suggestions(Vec<(u64, u32)>),
+}
+
+/// A member's network. Sizes are kept with it; ids are read from it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NetworkAnswer {
+    /// The member.
+    pub id: u64,
+    /// Its first and second degree.
+    pub network: Arc<Network>,
+}
+
+/// A shortest path, or none within the limit.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PathAnswer {
+    /// Members from start to end, both included; empty if there is none.
+    pub members: Vec<u64>,
+}
+
+/// What two members have in common, as much of it as was wanted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CommonAnswer {
+    /// Sorted, distinct.
+    Ids(Vec<u64>),
+    /// Their number.
+    Size(u64),
+    /// Whether there is one.
+    Exists(bool),
+}

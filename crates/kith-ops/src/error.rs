@@ -1,0 +1,80 @@
+//! Why a question cannot be answered. Codes are a contract: see `docs/errors.md`.
+
+use crate::SourceError;
+use thiserror::Error;
+
+/// The question does not fit the graph.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum OperationError {
+    /// A member that the query names is not in the graph (it may exist elsewhere with no connections; this one does not).
+    #[error("member {id} is not in the graph")]
+    MemberNotFound {
+        /// The member.
+        id: u64,
+    },
+    /// The graph has no such edge type.
+    #[error("unknown edge type {name:?}")]
+    UnknownEdgeType {
+        /// As asked.
+        name: String,
+        /// The edge types there are.
+        known: Vec<String>,
+    },
+    /// The graph has no such edge type or entity kind.
+    #[error("unknown kind {name:?}")]
+    UnknownKind {
+        /// As asked.
+        name: String,
+        /// The kinds there are.
+        known: Vec<String>,
+    },
+    /// The graph holds no edge type at all yet.
+    #[error("the graph has no edge type")]
+    NoEdgeType,
+    /// The direction makes no sense for the edge type.
+    #[error("edge type {name:?} is undirected: only direction \"both\" applies")]
+    DirectionNotKept {
+        /// The edge type.
+        name: String,
+    },
+    /// A number is out of its range.
+    #[error("{what} is {got}, but must be {range}")]
+    OutOfRange {
+        /// The field.
+        what: &'static str,
+        /// Its value.
+        got: u64,
+        /// The range, for people.
+        range: &'static str,
+    },
+    /// A caller answered a step with something other than what was asked: a defect.
+    #[error("a fan-out was answered with the wrong kind of value")]
+    WrongValue,
+}
+
+/// An operator tree cannot be evaluated.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum EvaluateError {
+    /// An operator got an input of another type than it works on.
+    #[error("operator {operator} cannot work on {got}")]
+    Mistyped {
+        /// Name of the operator.
+        operator: &'static str,
+        /// Name of the value's type.
+        got: &'static str,
+    },
+    /// The tree is deeper than allowed.
+    #[error("the operator plan is deeper than {max}")]
+    TooDeep {
+        /// The bound.
+        max: usize,
+    },
+    /// The caller's deadline passed, or it went away.
+    #[error("evaluation was cancelled")]
+    Cancelled,
+    /// The lists cannot be read.
+    #[error(transparent)]
+    Source(#[from] SourceError),
+}

@@ -1,0 +1,111 @@
+//! The operator plan: a small tree that a node evaluates over its partitions and
+//! a caller over the nodes' answers (Moolle §II-A pushes query processing to both).
+
+use kith_types::Direction;
+
+/// Which edges to follow.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct EdgeSelector {
+    /// Name of an edge type or entity kind of the graph.
+    pub kind: String,
+    /// Which way to follow it.
+    pub direction: Direction,
+    /// Keep only edges whose column lies in a range; `None` keeps all.
+    pub filter: Option<ColumnRange>,
+}
+
+/// An inclusive range over a column that the loader kept beside the ids.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ColumnRange {
+    /// Name of the column.
+    pub column: String,
+    /// Least value kept.
+    pub low: u64,
+    /// Greatest value kept.
+    pub high: u64,
+}
+
+/// One operator. Leaves give ids or lists; inner nodes fold them.
+///
+/// A tree is well-typed when each operator's input has the [`Value`] its
+/// documentation names; evaluation refuses others with `EvaluateError::Mistyped`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Operator {
+    /// The keys that the request carries for this node: a set, in request order.
+    Keys,
+    /// A fixed, sorted, distinct set.
+    Ids(Vec<u64>),
+    /// The neighbour lists of each id of `input`, in order: `Lists`. A list with more than
+    /// `longest` ids is answered by its length alone.
+    Expand {
+        /// Ids to expand.
+        input: Box<Operator>,
+        /// Edges to follow.
+        edge: EdgeSelector,
+        /// Longest list to return; `u64::MAX` returns all.
+        longest: u64,
+    },
+    /// The members of the request's partitions whose list under `edge` contains `id`: `Set`.
+    /// Reads the partitions' inverted index; `edge.direction` is the direction of the *indexed* lists.
+    Postings {
+        /// The neighbour looked for.
+        id: u64,
+        /// The indexed edges.
+        edge: EdgeSelector,
+    },
+    /// `Lists` → `Set`: every id of any list.
+    Union(Box<Operator>),
+    /// `Lists` → `Tallies`: every id of any list with the number of lists that hold it.
+    Tally(Box<Operator>),
+    /// `Set`s → `Set`: ids in all inputs. At least one input.
+    Intersect(Vec<Operator>),
+    /// `Set` → `Set` and `Tallies` → `Tallies`: drops the ids of a sorted, distinct list.
+    Except {
+        /// What to thin out.
+        input: Box<Operator>,
+        /// Sorted, distinct ids to drop.
+        drop: Vec<u64>,
+    },
+    /// `Set` → `Set`: the `count` least ids.
+    Limit {
+        /// What to cut.
+        input: Box<Operator>,
+        /// How many to keep.
+        count: u64,
+    },
+    /// `Set` → `Count`; `Lists` → `Lists` of lengths.
+    Count(Box<Operator>),
+    /// `Set` → `Exists`: whether it has an id.
+    Exists(Box<Operator>),
+}
+
+/// What evaluation gives.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Value {
+    /// One entry per key, in the order of the keys.
+    Lists(Vec<ListEntry>),
+    /// Sorted, distinct ids.
+    Set(Vec<u64>),
+    /// Sorted, distinct ids and, at the same index, how many lists held each.
+    Tallies {
+        /// Sorted, distinct.
+        ids: Vec<u64>,
+        /// As long as `ids`, each at least 1.
+        counts: Vec<u32>,
+    },
+    /// A number of ids.
+    Count(u64),
+    /// Whether any id qualifies.
+    Exists(bool),
+}
+
+/// The list of one key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ListEntry {
+    /// The key is not in the graph at all: distinct from having no edges.
+    NotInGraph,
+    /// The list: sorted, distinct, possibly empty.
+    Ids(Vec<u64>),
+    /// The list is longer than asked for; this is its length.
+    Longer(u64),
+}

@@ -1,0 +1,44 @@
+//! What kinds of edges a graph has.
+
+/// The edge types and entity kinds of one graph version, in the order in which they were first loaded.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GraphSchema {
+    /// Every kind; names are distinct.
+    pub kinds: Vec<KindSchema>,
+}
+
+/// One edge type or entity kind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KindSchema {
+    /// As in the load command or the entities file.
+    pub name: String,
+    /// What it joins.
+    pub role: KindRole,
+    /// Names of the columns kept beside its ids.
+    pub columns: Vec<String>,
+}
+
+/// What a kind joins, and whether its edges have a direction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum KindRole {
+    /// Member to member, both ways: one list per member; `Direction::Both` only.
+    Undirected,
+    /// Member to member along arcs: an out and an in list.
+    Directed,
+    /// Member to entity (school, company …): out lists by member, in lists by entity.
+    Entity,
+    /// No edges: a list of members only.
+    MembersOnly,
+}
+
+impl GraphSchema {
+    /// The kind of this name.
+    pub fn kind(&self, name: &str) -> Option<&KindSchema> {
+        self.kinds.iter().find(|kind| kind.name == name)
+    }
+
+    /// The graph's first edge type: the default of every query.
+    pub fn default_edge_type(&self) -> Option<&KindSchema> {
+        self.kinds.iter().find(|kind| matches!(kind.role, KindRole::Undirected | KindRole::Directed))
+    }
+}

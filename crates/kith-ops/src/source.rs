@@ -1,0 +1,71 @@
+//! Where a node's operators read neighbour lists from.
+
+use crate::EdgeSelector;
+use kith_types::PartitionId;
+use std::ops::ControlFlow;
+use thiserror::Error;
+
+/// A graph version as one node holds it: mapped lists now, live lists later.
+///
+/// Contract: answers never change during the life of one source; a partition
+/// that this source does not hold is [`SourceError::NotOwner`], never an empty list.
+pub trait NeighbourSource {
+    /// Reads the lists of `keys`, in order, and calls `each(index, list)` once per key, with
+    /// `None` for a key that is not in the graph. Ids are sorted and distinct.
+    /// `Break` ends the reading early, without error. One batch: `O(keys + ids)`.
+    ///
+    /// # Errors
+    /// See [`SourceError`]. `each` may have been called for earlier keys.
+    fn lists(
+        &self,
+        edge: &EdgeSelector,
+        keys: &[u64],
+        each: &mut dyn FnMut(usize, Option<&[u64]>) -> ControlFlow<()>,
+    ) -> Result<(), SourceError>;
+
+    /// Appends to `out` the members of `partition`, ascending, whose list under `edge` contains `id`.
+    ///
+    /// # Errors
+    /// See [`SourceError`].
+    fn postings(
+        &self,
+        edge: &EdgeSelector,
+        partition: PartitionId,
+        id: u64,
+        out: &mut Vec<u64>,
+    ) -> Result<(), SourceError>;
+}
+
+/// Why a list cannot be read.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SourceError {
+    /// The node does not hold the partition: the caller's routing table is old.
+    #[error("partition {partition} is not held here")]
+    NotOwner {
+        /// The partition asked for.
+        partition: PartitionId,
+    },
+    /// The graph has no such edge type or entity kind.
+    #[error("unknown edge type or entity kind {kind:?}")]
+    UnknownKind {
+        /// The name asked for.
+        kind: String,
+    },
+    /// The loader did not keep the column that a filter names.
+    #[error("edge type {kind:?} has no column {column:?}")]
+    UnknownColumn {
+        /// The edge type.
+        kind: String,
+        /// The column asked for.
+        column: String,
+    },
+    /// Bytes are missing or fail their checksum. Another replica may answer.
+    #[error("damaged data in {file}: {detail}")]
+    Damaged {
+        /// File name, without its folder.
+        file: String,
+        /// What does not hold.
+        detail: String,
+    },
+}

@@ -1,0 +1,1 @@
+//! Kith: `kith-sim`.

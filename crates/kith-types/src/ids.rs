@@ -1,0 +1,83 @@
+//! Newtypes for places and versions.
+
+use std::fmt;
+
+macro_rules! newtype {
+    ($(#[$doc:meta])* $name:ident($inner:ty), $prefix:literal) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(pub $inner);
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, concat!($prefix, "{}"), self.0)
+            }
+        }
+    };
+}
+
+newtype!(
+    /// One hash slice of the key space, `0..PartitionCount`.
+    PartitionId(u32),
+    "p"
+);
+newtype!(
+    /// One serving process. Unique in a cluster, never reused.
+    NodeId(u32),
+    "n"
+);
+newtype!(
+    /// A replica group: nodes that together hold each partition once (Moolle §II-B).
+    GroupId(u32),
+    "g"
+);
+newtype!(
+    /// The version of a routing table. Grows with every change of topology.
+    Epoch(u64),
+    "e"
+);
+newtype!(
+    /// One immutable build of a store, graph or graph component. Grows with every build.
+    StoreVersion(u64),
+    "v"
+);
+
+impl PartitionId {
+    /// The partition as a 0-based index.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// How many partitions a cluster has: `1..=65_536`, fixed when it is created.
+///
+/// The upper bound keeps per-partition tables (routing, files) small; the
+/// default of 1,536 is far above any node count this serves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PartitionCount(u32);
+
+impl PartitionCount {
+    /// The most partitions a cluster may have.
+    pub const MAX: u32 = 65_536;
+
+    /// `None` if `count` is zero or above [`PartitionCount::MAX`].
+    pub fn new(count: u32) -> Option<Self> {
+        (1..=Self::MAX).contains(&count).then_some(Self(count))
+    }
+
+    /// The count as a number.
+    pub fn get(self) -> u32 {
+        self.0
+    }
+
+    /// All partitions, ascending.
+    pub fn iter(self) -> impl Iterator<Item = PartitionId> {
+        (0..self.0).map(PartitionId)
+    }
+}
+
+impl fmt::Display for PartitionCount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}

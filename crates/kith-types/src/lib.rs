@@ -1,0 +1,26 @@
+//! Words that every part of Kith shares: ids, the partition function, time, and
+//! the one coding of sorted id lists.
+//!
+//! Nothing here does I/O, reads a clock or allocates behind the caller's back.
+//! Member and entity ids are plain `u64` everywhere (operations, wire, files);
+//! everything that counts *places* (partitions, nodes, groups, epochs, versions)
+//! is a newtype.
+//!
+//! ```
+//! use kith_types::{PartitionCount, partition_of_id};
+//! let partitions = PartitionCount::new(24).expect("24 is a valid count");
+//! assert_eq!(partition_of_id(1005, partitions).0, 17);
+//! ```
+
+pub mod delta;
+mod hash;
+mod ids;
+mod query;
+mod time;
+
+pub use hash::{
+    fmix64, fmix64_inverse, partition_of_hash, partition_of_id, partition_of_key, position_of_key,
+};
+pub use ids::{Epoch, GroupId, NodeId, PartitionCount, PartitionId, StoreVersion};
+pub use query::{Direction, FanOutKind, Workflow};
+pub use time::Timestamp;

@@ -1,0 +1,2 @@
+//! The `kith` command line.
+fn main() {}
