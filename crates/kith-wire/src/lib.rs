@@ -1,1 +1,22 @@
-//! Kith: `kith-wire`.
+//! The wire contract: generated messages and services, packed bodies, error details.
+//!
+//! This crate is the only home of protocol compatibility. Inner types do not know
+//! it; `kith-client` and `kith-server` convert at their edges.
+
+pub mod body;
+mod error;
+
+/// Generated messages and services of package `kith.v1`; documented in `proto/kith.proto`.
+#[allow(missing_docs, clippy::all, rust_2018_idioms)]
+pub mod v1 {
+    tonic::include_proto!("kith.v1");
+}
+
+pub use error::{detail_of, status, with_detail};
+
+/// The encoded descriptors of the contract, for gRPC reflection.
+pub const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/kith_descriptors.bin"));
+
+/// The largest message that Kith sends or accepts, in bytes: room for 30 million packed ids,
+/// and a bound on what one request can make a process allocate.
+pub const MESSAGE_BYTES_MAX: usize = 256 << 20;

@@ -1,0 +1,153 @@
+//! Packed bodies: the bytes inside `Value` and `Operator`, the same on every transport.
+//! Drawn in `docs/formats/sorted-ids.md`.
+
+use bytes::Bytes;
+use kith_types::delta::{self, DecodeError};
+use thiserror::Error;
+
+/// A packed body does not hold what it says.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum BodyError {
+    /// A varint or list is malformed.
+    #[error(transparent)]
+    Ids(#[from] DecodeError),
+    /// Bytes follow the last entry.
+    #[error("{0} bytes follow the body")]
+    Trailing(usize),
+}
+
+/// Count, then sorted, distinct ids.
+pub fn encode_set(ids: &[u64]) -> Bytes {
+    let mut out = Vec::with_capacity(delta::VARINT_BYTES_MAX + ids.len() * 2);
+    delta::put_varint(&mut out, ids.len() as u64);
+    delta::encode(ids, &mut out);
+    out.into()
+}
+
+/// The ids of [`encode_set`].
+///
+/// # Errors
+/// If the body is malformed.
+pub fn decode_set(mut body: &[u8]) -> Result<Vec<u64>, BodyError> {
+    let count = take_count(&mut body)?;
+    let mut ids = Vec::new();
+    delta::decode(&mut body, count, &mut ids)?;
+    end(body)?;
+    Ok(ids)
+}
+
+/// One entry of a body of lists, as it is decoded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ListBody {
+    /// The key is not in the graph.
+    NotInGraph,
+    /// The list is longer than asked for: its length.
+    Longer(u64),
+    /// Sorted, distinct ids.
+    Ids(Vec<u64>),
+}
+
+/// Writes a body of lists entry by entry.
+#[derive(Debug, Default)]
+pub struct ListsWriter {
+    out: Vec<u8>,
+}
+
+impl ListsWriter {
+    /// The next key is not in the graph.
+    pub fn not_in_graph(&mut self) {
+        delta::put_varint(&mut self.out, 0);
+    }
+
+    /// The next key's list has `count` ids, more than asked for.
+    pub fn longer(&mut self, count: u64) {
+        delta::put_varint(&mut self.out, 1);
+        delta::put_varint(&mut self.out, count);
+    }
+
+    /// The next key's list: sorted, distinct.
+    pub fn ids(&mut self, ids: &[u64]) {
+        delta::put_varint(&mut self.out, ids.len() as u64 + 2);
+        delta::encode(ids, &mut self.out);
+    }
+
+    /// The body.
+    pub fn finish(self) -> Bytes {
+        self.out.into()
+    }
+}
+
+/// The entries of a body of lists, in order.
+///
+/// # Errors
+/// If the body is malformed. Allocates at most eight bytes per byte of body.
+pub fn decode_lists(mut body: &[u8]) -> Result<Vec<ListBody>, BodyError> {
+    let mut lists = Vec::new();
+    while !body.is_empty() {
+        lists.push(match delta::take_varint(&mut body)? {
+            0 => ListBody::NotInGraph,
+            1 => ListBody::Longer(delta::take_varint(&mut body)?),
+            count => {
+                let mut ids = Vec::new();
+                let count = usize::try_from(count - 2).map_err(|_| DecodeError::Overflow)?;
+                delta::decode(&mut body, count, &mut ids)?;
+                ListBody::Ids(ids)
+            }
+        });
+    }
+    Ok(lists)
+}
+
+fn take_count(body: &mut &[u8]) -> Result<usize, BodyError> {
+    Ok(usize::try_from(delta::take_varint(body)?).map_err(|_| DecodeError::Overflow)?)
+}
+
+fn end(rest: &[u8]) -> Result<(), BodyError> {
+    if rest.is_empty() { Ok(()) } else { Err(BodyError::Trailing(rest.len())) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    proptest! {
+        #[test]
+        fn sets_and_lists_round_trip(lists in prop::collection::vec(
+            prop::option::of(prop::collection::btree_set(any::<u64>(), 0..50)), 0..20)
+        ) {
+            let mut writer = ListsWriter::default();
+            let mut expected = Vec::new();
+            for (index, list) in lists.iter().enumerate() {
+                match list {
+                    None if index % 2 == 0 => { writer.not_in_graph(); expected.push(ListBody::NotInGraph); }
+                    None => { writer.longer(index as u64); expected.push(ListBody::Longer(index as u64)); }
+                    Some(set) => {
+                        let ids: Vec<u64> = set.iter().copied().collect();
+                        prop_assert_eq!(decode_set(&encode_set(&ids)).unwrap(), ids.clone());
+                        writer.ids(&ids);
+                        expected.push(ListBody::Ids(ids));
+                    }
+                }
+            }
+            prop_assert_eq!(decode_lists(&writer.finish()).unwrap(), expected);
+        }
+
+        #[test]
+        fn hostile_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            if let Ok(ids) = decode_set(&bytes) {
+                prop_assert_eq!(ids.len(), ids.iter().collect::<BTreeSet<_>>().len());
+            }
+            let _ = decode_lists(&bytes);
+        }
+    }
+
+    #[test]
+    fn a_body_with_bytes_after_its_end_is_refused() {
+        let mut body = encode_set(&[1, 2]).to_vec();
+        body.push(0);
+        assert_eq!(decode_set(&body), Err(BodyError::Trailing(1)));
+    }
+}
