@@ -1,1 +1,3 @@
 //! Kith: `kith-engine`.
+
+pub mod load;
