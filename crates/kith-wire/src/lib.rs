@@ -4,6 +4,7 @@
 //! it; `kith-client` and `kith-server` convert at their edges.
 
 pub mod body;
+pub mod documents;
 mod error;
 
 /// Generated messages and services of package `kith.v1`; documented in `proto/kith.proto`.
