@@ -1,0 +1,41 @@
+# The front door. `make help` lists what there is.
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+CARGO ?= cargo
+
+.PHONY: help build demo test test-full check bench fmt bless packages clean
+
+help: ## What there is
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+build: packages ## The release binary, target/release/kith
+	$(CARGO) build --release --bin kith
+
+demo: build ## A cluster of 2 groups × 3 nodes with a graph in it, a few queries, then it is yours
+	scripts/demo.sh
+
+test: packages ## All tests; installs what they need
+	$(CARGO) test --workspace
+
+test-full: packages ## Every reference answer on every graph, in release; minutes
+	KITH_TEST_FULL=1 $(CARGO) test --release --workspace
+
+check: ## What CI runs
+	.ci/run
+
+bench: packages ## Paired benchmarks; prints, passes no verdict
+	scripts/bench.sh
+
+fmt: ## Formats the code
+	$(CARGO) fmt --all
+
+bless: ## Rewrites the golden files: read the diff
+	BLESS=1 $(CARGO) test --workspace
+	git diff --stat -- '*testdata*'
+
+packages: ## The system packages that building and testing need
+	@scripts/packages.sh
+
+clean: ## Removes what was built
+	$(CARGO) clean

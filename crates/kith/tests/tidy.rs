@@ -1,0 +1,192 @@
+//! House rules that a compiler does not check: allowed crate edges, file and function
+//! sizes (a ratchet: only downward), left-over marks, untracked tests.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::{Path, PathBuf},
+};
+
+/// No source file is longer, tests in it included. Lower it when the longest shrinks.
+const FILE_LINES_MAX: usize = 640;
+/// At least nine source files in ten are no longer than this, tests in them excluded.
+const FILE_LINES_USUAL: usize = 400;
+/// No function is longer.
+const FUNCTION_LINES_MAX: usize = 90;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the workspace root exists")
+}
+
+fn sources() -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut folders = vec![root().join("crates")];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).expect("a folder of the workspace can be read") {
+            let path = entry.expect("an entry can be read").path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    assert!(20 < found.len(), "the walk finds the sources");
+    found
+}
+
+fn relative(path: &Path) -> String {
+    path.strip_prefix(root()).unwrap_or(path).display().to_string()
+}
+
+fn without_tests(text: &str) -> &str {
+    text.split("\n#[cfg(test)]\nmod tests {").next().unwrap_or(text)
+}
+
+/// The table of `ARCHITECTURE.md`: crate → crates it may depend on.
+fn allowed_edges() -> BTreeMap<String, BTreeSet<String>> {
+    let text = fs::read_to_string(root().join("ARCHITECTURE.md")).expect("ARCHITECTURE.md can be read");
+    let rows = text.lines().filter(|line| line.starts_with("| `kith"));
+    rows.map(|row| {
+        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+        let names = |cell: &str| cell.split(',').map(|name| name.trim().trim_matches('`').to_owned()).collect();
+        (cells[1].trim_matches('`').to_owned(), names(cells[3]))
+    })
+    .collect()
+}
+
+#[test]
+fn crates_depend_only_on_what_the_architecture_allows() {
+    let allowed = allowed_edges();
+    for entry in fs::read_dir(root().join("crates")).unwrap() {
+        let folder = entry.unwrap().path();
+        let name = folder.file_name().unwrap().to_string_lossy().into_owned();
+        let manifest = fs::read_to_string(folder.join("Cargo.toml")).unwrap();
+        let rule = allowed.get(&name).unwrap_or_else(|| panic!("{name} has no row in ARCHITECTURE.md"));
+        if rule.contains("all of them") {
+            continue;
+        }
+        let runtime = manifest.split("[dev-dependencies]").next().unwrap();
+        for line in runtime.lines().filter(|line| line.starts_with("kith-")) {
+            let dependency = line.split(['.', ' ', '=']).next().unwrap();
+            assert!(rule.contains(dependency), "{name} depends on {dependency}, which ARCHITECTURE.md does not allow");
+        }
+    }
+}
+
+#[test]
+fn files_and_functions_stay_readable() {
+    let mut problems = Vec::new();
+    let mut long = 0;
+    let sources = sources();
+    for path in &sources {
+        let text = fs::read_to_string(path).unwrap();
+        let lines = text.lines().count();
+        long += usize::from(FILE_LINES_USUAL < without_tests(&text).lines().count());
+        if FILE_LINES_MAX < lines {
+            problems.push(format!("{}: {lines} lines, at most {FILE_LINES_MAX}", relative(path)));
+        }
+        for (name, length) in functions(&text) {
+            if FUNCTION_LINES_MAX < length {
+                problems.push(format!("{}: fn {name} has {length} lines, at most {FUNCTION_LINES_MAX}", relative(path)));
+            }
+        }
+    }
+    if sources.len() < long * 10 {
+        problems.push(format!("{long} of {} files are over {FILE_LINES_USUAL} lines", sources.len()));
+    }
+    assert!(problems.is_empty(), "\n{}", problems.join("\n"));
+}
+
+/// Name and length of each function, by indentation: rustfmt keeps a body's brace in the column of its `fn`.
+fn functions(text: &str) -> Vec<(String, usize)> {
+    let lines: Vec<&str> = text.lines().collect();
+    let mut found = Vec::new();
+    for (start, line) in lines.iter().enumerate() {
+        let trimmed = line.trim_start();
+        let Some(after) = ["fn ", "pub fn ", "pub(crate) fn ", "async fn ", "pub async fn ", "pub(super) fn "]
+            .iter()
+            .find_map(|prefix| trimmed.strip_prefix(prefix))
+        else {
+            continue;
+        };
+        let close = format!("{}}}", &line[..line.len() - trimmed.len()]);
+        if let Some(length) = lines[start..].iter().position(|line| *line == close) {
+            found.push((after.split(['(', '<']).next().unwrap_or("?").to_owned(), length + 1));
+        }
+    }
+    found
+}
+
+#[test]
+fn nothing_is_left_over() {
+    let marks = [concat!("db", "g!("), concat!("todo", "!("), concat!("unimplemented", "!("), concat!("#[ig", "nore"), concat!("FIX", "ME")];
+    let vague = ["Manager", "Util", "Helper"];
+    let mut problems = Vec::new();
+    for path in sources() {
+        let text = fs::read_to_string(&path).unwrap();
+        for (number, line) in text.lines().enumerate() {
+            for mark in marks.iter().filter(|mark| line.contains(**mark)) {
+                problems.push(format!("{}:{}: {mark}", relative(&path), number + 1));
+            }
+            let named = ["struct ", "enum ", "trait "].iter().any(|word| line.contains(word));
+            for word in vague.iter().filter(|word| named && line.contains(**word)) {
+                problems.push(format!("{}:{}: a name says what a thing is, not {word:?}", relative(&path), number + 1));
+            }
+        }
+        if !text.starts_with("//!") {
+            problems.push(format!("{}: does not open with what it is (`//!`)", relative(&path)));
+        }
+    }
+    assert!(problems.is_empty(), "\n{}", problems.join("\n"));
+}
+
+#[test]
+fn unsafe_code_sits_in_the_modules_that_the_architecture_names() {
+    for path in sources() {
+        let text = fs::read_to_string(&path).unwrap();
+        let allowed = ["crates/kith-engine/src/map.rs", "crates/kith/tests/tidy.rs"];
+        let name = relative(&path);
+        let uses = text.lines().any(|line| {
+            let code = line.split("//").next().unwrap_or_default();
+            code.contains("unsafe {") || code.contains("unsafe fn") || code.contains("unsafe impl") || code.contains("unsafe extern")
+        });
+        assert!(!uses || allowed.contains(&name.as_str()), "{name} uses unsafe code");
+    }
+}
+
+#[test]
+fn deciding_crates_have_no_effects() {
+    let deciding = ["kith-types", "kith-routing", "kith-ops", "kith-cache"];
+    let effects = ["std::fs", "std::net", "std::time::Instant", "Instant::now", "SystemTime", "std::thread", "tokio", "tracing", "rand::rng("];
+    for path in sources() {
+        let name = relative(&path);
+        let Some(krate) = deciding.iter().find(|krate| name.starts_with(&format!("crates/{krate}/src/"))) else {
+            continue;
+        };
+        let text = fs::read_to_string(&path).unwrap();
+        let code = without_tests(&text).lines().filter(|line| !line.trim_start().starts_with("//"));
+        for line in code {
+            for effect in effects {
+                assert!(!line.contains(effect), "{name}: {krate} decides, it has no {effect}: {line}");
+            }
+        }
+    }
+}
+
+#[test]
+fn every_test_file_is_tracked() {
+    let Ok(output) = std::process::Command::new("git")
+        .args(["ls-files", "--others", "--exclude-standard", "crates", "scripts", "docs"])
+        .current_dir(root())
+        .output()
+    else {
+        eprintln!("skipped: git is not installed");
+        return;
+    };
+    let untracked = String::from_utf8_lossy(&output.stdout).into_owned();
+    if std::env::var_os("CI").is_some() {
+        assert!(untracked.is_empty(), "untracked files:\n{untracked}");
+    }
+}

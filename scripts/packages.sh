@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# The one list of system packages. Does nothing where they are there already.
+#   gcc:        links the binaries, builds zstd and the allocator
+#   make, git:  the front door and the tidy test
+#   postgresql: the rival of `make bench` (only with --bench)
+set -euo pipefail
+
+missing=()
+need() { command -v "$1" >/dev/null 2>&1 || missing+=("$2"); }
+need cc gcc
+need make make
+need git git
+if [[ "${1:-}" == --bench ]] && ! compgen -G '/usr/lib/postgresql/*/bin/postgres' >/dev/null; then
+  missing+=(postgresql)
+fi
+if ((${#missing[@]} > 0)); then
+  echo "installing ${missing[*]}"
+  apt-get update -qq
+  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+fi
+if ! command -v cargo >/dev/null 2>&1; then
+  echo "error: cargo is missing; install Rust with rustup (the version is in rust-toolchain.toml)" >&2
+  exit 1
+fi
