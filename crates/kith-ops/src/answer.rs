@@ -1,6 +1,6 @@
 //! The answers to a [`crate::GraphQuery`].
 
-use crate::Network;
+use crate::{Network, NetworkSizes};
 use std::sync::Arc;
 
 /// One answer; the variant follows the query's operand.
@@ -20,13 +20,15 @@ pub enum GraphAnswer {
     Suggestions(Vec<(u64, u32)>),
 }
 
-/// A member's network. Sizes are kept with it; ids are read from it.
+/// A member's network: always its sizes, its ids when they were wanted.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NetworkAnswer {
     /// The member.
     pub id: u64,
-    /// Its first and second degree.
-    pub network: Arc<Network>,
+    /// How large it is.
+    pub sizes: NetworkSizes,
+    /// The ids; present for [`crate::Want::Ids`].
+    pub network: Option<Arc<Network>>,
 }
 
 /// A shortest path, or none within the limit.

@@ -13,6 +13,14 @@ pub enum OperationError {
         /// The member.
         id: u64,
     },
+    /// No member has such an entity of the kind.
+    #[error("{kind} {entity} is not in the graph")]
+    EntityNotFound {
+        /// The entity kind.
+        kind: String,
+        /// The entity.
+        entity: u64,
+    },
     /// The graph has no such edge type.
     #[error("unknown edge type {name:?}")]
     UnknownEdgeType {
@@ -71,10 +79,52 @@ pub enum EvaluateError {
         /// The bound.
         max: usize,
     },
+    /// A fixed list of ids is not sorted and distinct.
+    #[error("the ids of operator {operator} are not strictly ascending")]
+    NotAscending {
+        /// Name of the operator.
+        operator: &'static str,
+    },
     /// The caller's deadline passed, or it went away.
     #[error("evaluation was cancelled")]
     Cancelled,
     /// The lists cannot be read.
     #[error(transparent)]
     Source(#[from] SourceError),
+}
+
+/// The nodes' parts do not make up one value.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum MergeError {
+    /// A key or partition was answered by no part.
+    #[error("{missing} of {expected} keys have no answer")]
+    Missing {
+        /// How many.
+        missing: usize,
+        /// Of how many.
+        expected: usize,
+    },
+    /// A part answers for a key that was not asked, or that another part answered too.
+    #[error("position {position} of {expected} is answered twice or was never asked")]
+    Position {
+        /// The place.
+        position: u32,
+        /// How many keys there are.
+        expected: usize,
+    },
+    /// A node sent another type of value than the plan gives, or not one list per key.
+    #[error("a node sent {got}, but the plan gives {expected}")]
+    WrongValue {
+        /// What the plan gives.
+        expected: &'static str,
+        /// What came.
+        got: &'static str,
+    },
+    /// The nodes' counts may hold the same id twice, so their sum is no count.
+    #[error("counts of overlapping sets cannot be added up")]
+    Overlapping,
+    /// The plan itself is not well-typed.
+    #[error(transparent)]
+    Plan(#[from] EvaluateError),
 }

@@ -7,18 +7,27 @@
 
 mod answer;
 mod error;
+mod evaluate;
+mod merge;
 mod network;
 mod operation;
 mod operator;
 mod query;
 mod schema;
+pub mod sets;
 mod source;
+mod typing;
+mod value;
 
 pub use answer::{CommonAnswer, GraphAnswer, NetworkAnswer, PathAnswer};
-pub use error::{EvaluateError, OperationError};
-pub use network::{Network, NetworkKey};
+pub use error::{EvaluateError, MergeError, OperationError};
+pub use evaluate::{Share, evaluate};
+pub use merge::Missing;
+pub use network::{Network, NetworkKey, NetworkSizes};
 pub use operation::{FanOut, Input, Operation, Scope, Step};
-pub use operator::{ColumnRange, EdgeSelector, ListEntry, Operator, Value};
+pub use operator::{ColumnRange, EdgeSelector, Operator};
 pub use query::{CommonPlan, GraphQuery, Operand, Want};
 pub use schema::{GraphSchema, KindRole, KindSchema};
+pub use sets::Scratch;
 pub use source::{NeighbourSource, SourceError};
+pub use value::{ListEntry, Part, Value, ValueKind};

@@ -1,5 +1,6 @@
 //! A member's first and second degree: what the network cache holds (Moolle, Algorithm 2).
 
+use crate::sets::{PackedIds, intersect};
 use kith_types::Direction;
 
 /// Whose network, over which edges.
@@ -13,21 +14,55 @@ pub struct NetworkKey {
     pub direction: Direction,
 }
 
+/// How large a network is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NetworkSizes {
+    /// Members at distance 1.
+    pub first: u64,
+    /// Members at distance exactly 2.
+    pub second: u64,
+    /// Ids in the raw union of the first degree's lists.
+    pub union: u64,
+}
+
+impl NetworkSizes {
+    /// Members at distance 1 or 2: the "network size" of Moolle §II.
+    pub fn network(self) -> u64 {
+        self.first + self.second
+    }
+}
+
 /// The first degree and the raw union of its lists, with the sizes that queries ask for most.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Network {
+    id: u64,
     first: Vec<u64>,
     /// Raw union: may hold the member itself and members of the first degree.
-    union: Vec<u64>,
-    second_count: u64,
+    union: PackedIds,
+    sizes: NetworkSizes,
 }
 
 impl Network {
     /// Builds the network of `id` from its first degree and the raw union of that degree's lists, both sorted and distinct.
-    pub fn new(id: u64, first: Vec<u64>, union: Vec<u64>) -> Self {
-        let second_count =
-            union.iter().filter(|&&x| x != id && first.binary_search(&x).is_err()).count() as u64;
-        Self { first, union, second_count }
+    pub fn new(id: u64, first: Vec<u64>, union: &[u64]) -> Self {
+        let own = u64::from(first.binary_search(&id).is_err() && union.binary_search(&id).is_ok());
+        let nearer = intersect(&first, union).len() as u64 + own;
+        let sizes = NetworkSizes {
+            first: first.len() as u64,
+            second: union.len() as u64 - nearer,
+            union: union.len() as u64,
+        };
+        Self { id, first: first.into_boxed_slice().into_vec(), union: PackedIds::from_sorted(union), sizes }
+    }
+
+    /// Whose network it is.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// Its sizes. `O(1)`.
+    pub fn sizes(&self) -> NetworkSizes {
+        self.sizes
     }
 
     /// The first degree, sorted and distinct.
@@ -35,13 +70,78 @@ impl Network {
         &self.first
     }
 
-    /// How many members are at distance exactly 2.
-    pub fn second_count(&self) -> u64 {
-        self.second_count
+    /// The raw union of the first degree's lists, as nodes return it.
+    pub fn union(&self) -> &PackedIds {
+        &self.union
     }
 
-    /// The size of the raw union of the first degree's lists.
-    pub fn union_count(&self) -> u64 {
-        self.union.len() as u64
+    /// Members at distance exactly 2, ascending.
+    pub fn second(&self) -> impl Iterator<Item = u64> {
+        let mut nearer = self.first.iter().copied().peekable();
+        self.union.iter().filter(move |&id| {
+            while nearer.next_if(|&other| other < id).is_some() {}
+            id != self.id && nearer.peek() != Some(&id)
+        })
+    }
+
+    /// Members at distance 1 or 2, ascending.
+    pub fn both(&self) -> impl Iterator<Item = u64> {
+        let (mut first, mut second) = (self.first.iter().copied().peekable(), self.second().peekable());
+        std::iter::from_fn(move || match (first.peek(), second.peek()) {
+            (Some(a), Some(b)) if b < a => second.next(),
+            (Some(_), _) => first.next(),
+            (None, _) => second.next(),
+        })
+    }
+
+    /// The distance to `target` if it is at most 2.
+    pub fn distance(&self, target: u64) -> Option<u8> {
+        if target == self.id {
+            Some(0)
+        } else if self.first.binary_search(&target).is_ok() {
+            Some(1)
+        } else {
+            self.union.contains(target).then_some(2)
+        }
+    }
+
+    /// Bytes that keeping it takes.
+    pub fn weight(&self) -> usize {
+        size_of::<Self>() + self.first.capacity() * size_of::<u64>() + self.union.heap_bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 5 knows 1 and 9; together those know 1, 2, 5, 7 and 9.
+    fn network() -> Network {
+        Network::new(5, vec![1, 9], &[1, 2, 5, 7, 9])
+    }
+
+    #[test]
+    fn sizes_leave_out_the_member_and_its_first_degree() {
+        let sizes = network().sizes();
+        assert_eq!(sizes, NetworkSizes { first: 2, second: 2, union: 5 });
+        assert_eq!(sizes.network(), 4);
+    }
+
+    #[test]
+    fn ids_come_ascending() {
+        assert_eq!(network().second().collect::<Vec<_>>(), [2, 7]);
+        assert_eq!(network().both().collect::<Vec<_>>(), [1, 2, 7, 9]);
+    }
+
+    #[test]
+    fn distances_within_the_network_need_no_other_list() {
+        let got = [5, 1, 2, 3].map(|id| network().distance(id));
+        assert_eq!(got, [Some(0), Some(1), Some(2), None]);
+    }
+
+    #[test]
+    fn a_lonely_member_has_an_empty_network() {
+        let network = Network::new(5, vec![], &[]);
+        assert_eq!((network.sizes(), network.both().count()), (NetworkSizes::default(), 0));
     }
 }

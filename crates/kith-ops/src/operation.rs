@@ -8,6 +8,8 @@ use std::sync::Arc;
 /// One round of requests to nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FanOut {
+    /// What it is for, for profiles and people: `first degree`, `second-degree union` …
+    pub purpose: &'static str,
     /// Chooses the controller, and whether the first positive answer ends the round.
     pub kind: FanOutKind,
     /// Where it goes.
@@ -19,7 +21,7 @@ pub struct FanOut {
 /// Where a fan-out goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// To the partitions of these keys; each node gets its keys as [`Operator::Keys`].
+    /// To the partitions of these keys, distinct and at least one; each node gets its keys as [`Operator::Keys`].
     Keys(Vec<u64>),
     /// To every partition.
     Partitions,

@@ -78,34 +78,3 @@ pub enum Operator {
     /// `Set` → `Exists`: whether it has an id.
     Exists(Box<Operator>),
 }
-
-/// What evaluation gives.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Value {
-    /// One entry per key, in the order of the keys.
-    Lists(Vec<ListEntry>),
-    /// Sorted, distinct ids.
-    Set(Vec<u64>),
-    /// Sorted, distinct ids and, at the same index, how many lists held each.
-    Tallies {
-        /// Sorted, distinct.
-        ids: Vec<u64>,
-        /// As long as `ids`, each at least 1.
-        counts: Vec<u32>,
-    },
-    /// A number of ids.
-    Count(u64),
-    /// Whether any id qualifies.
-    Exists(bool),
-}
-
-/// The list of one key.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ListEntry {
-    /// The key is not in the graph at all: distinct from having no edges.
-    NotInGraph,
-    /// The list: sorted, distinct, possibly empty.
-    Ids(Vec<u64>),
-    /// The list is longer than asked for; this is its length.
-    Longer(u64),
-}

@@ -16,6 +16,7 @@ pub trait NeighbourSource {
     ///
     /// # Errors
     /// See [`SourceError`]. `each` may have been called for earlier keys.
+    #[expect(clippy::type_complexity, reason = "spelled out for implementors")]
     fn lists(
         &self,
         edge: &EdgeSelector,
@@ -23,7 +24,9 @@ pub trait NeighbourSource {
         each: &mut dyn FnMut(usize, Option<&[u64]>) -> ControlFlow<()>,
     ) -> Result<(), SourceError>;
 
-    /// Appends to `out` the members of `partition`, ascending, whose list under `edge` contains `id`.
+    /// Appends to `out` the members of `partition`, ascending and distinct, whose list under `edge`
+    /// contains `id`. Under `Direction::Both` of a directed edge type that is the union of both lists;
+    /// over the `in` lists of an entity kind the "members" of the partition are entities.
     ///
     /// # Errors
     /// See [`SourceError`].

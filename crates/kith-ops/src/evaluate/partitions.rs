@@ -1,0 +1,121 @@
+//! Plans over postings, partition by partition. A member belongs to one partition,
+//! so what holds in each holds in all: intersections stay small, and an existence
+//! ends at the first partition that has one.
+
+use super::{Evaluator, mistyped};
+use crate::sets::{self, sort_distinct};
+use crate::{EvaluateError, Operator};
+use kith_types::PartitionId;
+
+impl Operator {
+    /// Whether the plan reads postings, and nothing that is not within one partition.
+    pub(super) fn is_local(&self) -> bool {
+        match self {
+            Operator::Postings { .. } => true,
+            Operator::Except { input, .. } => input.is_local(),
+            Operator::Intersect(inputs) => {
+                inputs.iter().any(Operator::is_local)
+                    && inputs.iter().all(|input| input.is_local() || matches!(input, Operator::Ids(_)))
+            }
+            _ => false,
+        }
+    }
+}
+
+impl Evaluator<'_> {
+    pub(super) fn by_partition_set(&mut self, plan: &Operator) -> Result<Vec<u64>, EvaluateError> {
+        let mut ids = Vec::new();
+        for &partition in self.share.partitions {
+            self.local(plan, partition, &mut ids)?;
+        }
+        // Each partition's ids ascend, those of two partitions interleave.
+        sort_distinct(&mut ids, &mut Vec::new());
+        Ok(ids)
+    }
+
+    pub(super) fn by_partition_count(&mut self, plan: &Operator) -> Result<u64, EvaluateError> {
+        let mut ids = self.scratch.take();
+        let mut count = 0;
+        for &partition in self.share.partitions {
+            ids.clear();
+            self.local(plan, partition, &mut ids)?;
+            count += ids.len() as u64;
+        }
+        self.scratch.put(ids);
+        Ok(count)
+    }
+
+    pub(super) fn by_partition_exists(&mut self, plan: &Operator) -> Result<bool, EvaluateError> {
+        let mut ids = self.scratch.take();
+        for &partition in self.share.partitions {
+            self.local(plan, partition, &mut ids)?;
+            if !ids.is_empty() {
+                break;
+            }
+        }
+        let found = !ids.is_empty();
+        self.scratch.put(ids);
+        Ok(found)
+    }
+
+    /// Appends what `plan` gives within one partition, ascending.
+    fn local(
+        &mut self,
+        plan: &Operator,
+        partition: PartitionId,
+        out: &mut Vec<u64>,
+    ) -> Result<(), EvaluateError> {
+        match plan {
+            Operator::Postings { id, edge } => {
+                let before = out.len();
+                self.source.postings(edge, partition, *id, out)?;
+                self.watch.list(out.len() - before)
+            }
+            Operator::Except { input, drop } => {
+                let mut ids = self.scratch.take();
+                self.local(input, partition, &mut ids)?;
+                out.extend(sets::difference(&ids, drop));
+                self.scratch.put(ids);
+                Ok(())
+            }
+            Operator::Intersect(inputs) => self.local_intersection(inputs, partition, out),
+            other => Err(mistyped(other)),
+        }
+    }
+
+    fn local_intersection(
+        &mut self,
+        inputs: &[Operator],
+        partition: PartitionId,
+        out: &mut Vec<u64>,
+    ) -> Result<(), EvaluateError> {
+        let mut common: Option<Vec<u64>> = None;
+        for input in inputs.iter().filter(|input| input.is_local()) {
+            let mut ids = self.scratch.take();
+            self.local(input, partition, &mut ids)?;
+            common = Some(match common.take() {
+                None => ids,
+                Some(so_far) => self.narrow(so_far, &ids),
+            });
+            if common.as_ref().is_some_and(Vec::is_empty) {
+                return Ok(());
+            }
+        }
+        let mut common = common.unwrap_or_default();
+        for input in inputs {
+            if let Operator::Ids(ids) = input {
+                common = self.narrow(common, ids);
+            }
+        }
+        out.append(&mut common);
+        self.scratch.put(common);
+        Ok(())
+    }
+
+    fn narrow(&mut self, ids: Vec<u64>, to: &[u64]) -> Vec<u64> {
+        let mut common = self.scratch.take();
+        sets::intersect_into(&ids, to, &mut common);
+        self.scratch.put(ids);
+        common
+    }
+}

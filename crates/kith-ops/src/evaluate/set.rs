@@ -1,0 +1,124 @@
+//! Plans that give a set, and the counts and existences that need no set written down.
+
+use super::{Evaluator, mistyped};
+use crate::sets::{self, sort_distinct};
+use crate::{EvaluateError, Operator};
+use std::ops::ControlFlow;
+
+impl Evaluator<'_> {
+    /// A plan that gives a set: sorted, distinct.
+    pub(super) fn set(&mut self, plan: &Operator) -> Result<Vec<u64>, EvaluateError> {
+        if plan.is_local() {
+            return self.by_partition_set(plan);
+        }
+        match plan {
+            Operator::Keys => {
+                let mut keys = self.share.keys.to_vec();
+                sort_distinct(&mut keys, &mut Vec::new());
+                Ok(keys)
+            }
+            Operator::Ids(ids) => Ok(ids.clone()),
+            Operator::Postings { .. } => self.by_partition_set(plan),
+            Operator::Union(input) => {
+                self.unite(input)?;
+                let mut ids = Vec::new();
+                self.scratch.union.drain_into(&mut ids);
+                Ok(ids)
+            }
+            Operator::Intersect(inputs) => self.intersection(inputs),
+            Operator::Except { input, drop } => Ok(sets::difference(&self.set(input)?, drop)),
+            Operator::Limit { input, count } => {
+                let mut ids = self.set(input)?;
+                ids.truncate(usize::try_from(*count).unwrap_or(usize::MAX));
+                Ok(ids)
+            }
+            other => Err(mistyped(other)),
+        }
+    }
+
+    fn intersection(&mut self, inputs: &[Operator]) -> Result<Vec<u64>, EvaluateError> {
+        if let Some((expansion, ids)) = masked_union(inputs) {
+            return self.masked(expansion, ids);
+        }
+        let Some((first, rest)) = inputs.split_first() else { return Ok(Vec::new()) };
+        let mut common = self.set(first)?;
+        for input in rest {
+            if common.is_empty() {
+                break;
+            }
+            common = match input {
+                Operator::Ids(ids) => sets::intersect(&common, ids),
+                other => sets::intersect(&common, &self.set(other)?),
+            };
+        }
+        Ok(common)
+    }
+
+    /// A union of lists thinned out to `ids` list by list: nothing else is ever copied.
+    fn masked(&mut self, expansion: &Operator, ids: &[u64]) -> Result<Vec<u64>, EvaluateError> {
+        let mut builder = std::mem::take(&mut self.scratch.union);
+        let mut common = self.scratch.take();
+        let read = self.each_list(expansion, |list| {
+            common.clear();
+            sets::intersect_into(list.unwrap_or_default(), ids, &mut common);
+            builder.add(&common);
+            ControlFlow::Continue(())
+        });
+        let mut out = Vec::new();
+        builder.drain_into(&mut out);
+        self.scratch.put(common);
+        self.scratch.union = builder;
+        read.map(|()| out)
+    }
+
+    /// A plan that gives a count.
+    pub(super) fn count(&mut self, plan: &Operator) -> Result<u64, EvaluateError> {
+        let Operator::Count(input) = plan else { return Err(mistyped(plan)) };
+        match &**input {
+            local if local.is_local() => self.by_partition_count(local),
+            Operator::Union(lists) => {
+                self.unite(lists)?;
+                Ok(self.scratch.union.drain_count())
+            }
+            other => Ok(self.set(other)?.len() as u64),
+        }
+    }
+
+    /// A plan that gives an existence.
+    pub(super) fn exists(&mut self, plan: &Operator) -> Result<bool, EvaluateError> {
+        let Operator::Exists(input) = plan else { return Err(mistyped(plan)) };
+        match &**input {
+            local if local.is_local() => self.by_partition_exists(local),
+            Operator::Union(lists) => self.any_list(lists, |ids| !ids.is_empty()),
+            Operator::Intersect(inputs) => match masked_union(inputs) {
+                Some((lists, ids)) => self.any_list(lists, |list| sets::intersects(list, ids)),
+                None => Ok(!self.intersection(inputs)?.is_empty()),
+            },
+            other => Ok(!self.set(other)?.is_empty()),
+        }
+    }
+
+    /// Whether any list of the expansion will do; stops at the first.
+    fn any_list(
+        &mut self,
+        expansion: &Operator,
+        will_do: impl Fn(&[u64]) -> bool,
+    ) -> Result<bool, EvaluateError> {
+        let mut found = false;
+        self.each_list(expansion, |list| {
+            found = will_do(list.unwrap_or_default());
+            if found { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })?;
+        Ok(found)
+    }
+}
+
+/// The expansion and the ids of `Intersect([Union(expansion), Ids(ids)])`, in either order.
+fn masked_union(inputs: &[Operator]) -> Option<(&Operator, &[u64])> {
+    match inputs {
+        [Operator::Union(lists), Operator::Ids(ids)] | [Operator::Ids(ids), Operator::Union(lists)] => {
+            Some((lists, ids))
+        }
+        _ => None,
+    }
+}

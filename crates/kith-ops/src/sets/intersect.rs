@@ -1,0 +1,96 @@
+//! Intersection and difference of two sorted lists: a merge while their sizes are
+//! alike, galloping through the longer one when it is many times longer.
+
+/// How many times longer a list must be for galloping to win; see `benches/sets.rs`.
+const GALLOP_RATIO: usize = 16;
+
+/// The ids in both of the sorted, distinct lists. `O(a + b)`, or `O(a log b)` if `b` is much longer.
+pub fn intersect(a: &[u64], b: &[u64]) -> Vec<u64> {
+    let mut out = Vec::new();
+    intersect_into(a, b, &mut out);
+    out
+}
+
+/// Appends to `out` the ids in both of the sorted, distinct lists.
+pub fn intersect_into(a: &[u64], b: &[u64], out: &mut Vec<u64>) {
+    each_common(a, b, |id| {
+        out.push(id);
+        true
+    });
+}
+
+/// Whether the sorted, distinct lists share an id; stops at the first.
+pub fn intersects(a: &[u64], b: &[u64]) -> bool {
+    let mut found = false;
+    each_common(a, b, |_| {
+        found = true;
+        false
+    });
+    found
+}
+
+/// The ids of `a` that are not in `b`; both sorted and distinct.
+pub fn difference(a: &[u64], b: &[u64]) -> Vec<u64> {
+    let mut out = Vec::with_capacity(a.len());
+    let mut at = 0;
+    for &id in a {
+        at = if a.len() * GALLOP_RATIO < b.len() { seek(b, at, id) } else { step(b, at, id) };
+        if b.get(at) != Some(&id) {
+            out.push(id);
+        }
+    }
+    out
+}
+
+/// The first index from `from` on whose id is at least `id`, looked for in doubling steps. `O(log distance)`.
+pub(super) fn seek(ids: &[u64], from: usize, id: u64) -> usize {
+    let mut width = 1;
+    while ids.get(from + width - 1).is_some_and(|&other| other < id) {
+        width *= 2;
+    }
+    let low = from + width / 2;
+    let high = ids.len().min(from + width);
+    low + ids[low.min(high)..high].partition_point(|&other| other < id)
+}
+
+fn step(ids: &[u64], mut at: usize, id: u64) -> usize {
+    while ids.get(at).is_some_and(|&other| other < id) {
+        at += 1;
+    }
+    at
+}
+
+/// Calls `each` with the common ids, ascending, while it returns true.
+fn each_common(a: &[u64], b: &[u64], each: impl FnMut(u64) -> bool) {
+    let (short, long) = if a.len() <= b.len() { (a, b) } else { (b, a) };
+    if short.len() * GALLOP_RATIO < long.len() {
+        gallop(short, long, each);
+    } else {
+        walk(short, long, each);
+    }
+}
+
+fn gallop(short: &[u64], long: &[u64], mut each: impl FnMut(u64) -> bool) {
+    let mut at = 0;
+    for &id in short {
+        at = seek(long, at, id);
+        match long.get(at) {
+            None => return,
+            Some(&found) if found == id && !each(id) => return,
+            Some(_) => {}
+        }
+    }
+}
+
+fn walk(a: &[u64], b: &[u64], mut each: impl FnMut(u64) -> bool) {
+    let (mut i, mut j) = (0, 0);
+    while i < a.len() && j < b.len() {
+        let (x, y) = (a[i], b[j]);
+        if x == y && !each(x) {
+            return;
+        }
+        // Without a branch that depends on the ids: they are unpredictable.
+        i += usize::from(x <= y);
+        j += usize::from(y <= x);
+    }
+}

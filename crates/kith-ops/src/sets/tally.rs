@@ -1,0 +1,96 @@
+//! Union with counts: how many lists hold each id. The counts of a member's
+//! second degree are its numbers of common connections.
+
+use super::Scratch;
+use super::sort::sort;
+
+/// Span of ids up to which counts are kept in an array: 1 Mi counts are 4 MiB.
+const DENSE_SPAN: u64 = 1 << 20;
+
+/// Array slots that may be read per id added.
+const SLOTS_PER_ID: u64 = 16;
+
+/// Every id of any of the sorted, distinct `lists`, ascending, and how many of the lists hold it.
+pub fn tally<'a>(lists: impl IntoIterator<Item = &'a [u64]>, scratch: &mut Scratch) -> (Vec<u64>, Vec<u32>) {
+    for list in lists {
+        scratch.tally.add(list);
+    }
+    scratch.tally.drain()
+}
+
+/// Adds up tallies of disjoint sets of lists: `(ids, counts)` each, ids sorted and distinct.
+pub fn merge_tallies(parts: &[(&[u64], &[u32])]) -> (Vec<u64>, Vec<u32>) {
+    let pairs = |&(ids, counts): &(&[u64], &[u32])| -> Vec<(u64, u32)> {
+        ids.iter().copied().zip(counts.iter().copied()).collect()
+    };
+    let mut all: Vec<(u64, u32)> = parts.iter().flat_map(pairs).collect();
+    // A stable sort finds the sorted runs of the parts and merges them.
+    all.sort_by_key(|&(id, _)| id);
+    let (mut ids, mut counts) = (Vec::with_capacity(all.len()), Vec::<u32>::with_capacity(all.len()));
+    for (id, count) in all {
+        match counts.last_mut() {
+            Some(last) if ids.last() == Some(&id) => *last = last.saturating_add(count),
+            _ => {
+                ids.push(id);
+                counts.push(count);
+            }
+        }
+    }
+    (ids, counts)
+}
+
+/// A tally under way. Draining empties it and keeps its memory.
+#[derive(Debug, Default)]
+pub(crate) struct TallyBuilder {
+    ids: Vec<u64>,
+    spare: Vec<u64>,
+    /// Invariant: all zero between calls.
+    slots: Vec<u32>,
+}
+
+impl TallyBuilder {
+    /// Adds a sorted, distinct list.
+    pub(crate) fn add(&mut self, list: &[u64]) {
+        self.ids.extend_from_slice(list);
+    }
+
+    /// Forgets everything: after an error half-way.
+    pub(crate) fn clear(&mut self) {
+        self.ids.clear();
+    }
+
+    /// The ids, ascending and distinct, and their counts.
+    pub(crate) fn drain(&mut self) -> (Vec<u64>, Vec<u32>) {
+        let (Some(&least), Some(&greatest)) = (self.ids.iter().min(), self.ids.iter().max()) else {
+            return (Vec::new(), Vec::new());
+        };
+        let span = greatest - least;
+        let dense = span < DENSE_SPAN && span <= SLOTS_PER_ID * self.ids.len() as u64;
+        let tallies = if dense { self.count_in_slots(least, span) } else { self.count_runs() };
+        self.ids.clear();
+        tallies
+    }
+
+    fn count_in_slots(&mut self, least: u64, span: u64) -> (Vec<u64>, Vec<u32>) {
+        let slots = span as usize + 1;
+        if self.slots.len() < slots {
+            self.slots.resize(slots, 0);
+        }
+        for &id in &self.ids {
+            self.slots[(id - least) as usize] += 1;
+        }
+        let (mut ids, mut counts) = (Vec::new(), Vec::new());
+        for (id, slot) in (least..).zip(&mut self.slots[..slots]) {
+            if *slot != 0 {
+                ids.push(id);
+                counts.push(std::mem::take(slot));
+            }
+        }
+        (ids, counts)
+    }
+
+    fn count_runs(&mut self) -> (Vec<u64>, Vec<u32>) {
+        sort(&mut self.ids, &mut self.spare);
+        self.ids.chunk_by(|a, b| a == b).map(|run| (run[0], run.len() as u32)).unzip()
+    }
+}

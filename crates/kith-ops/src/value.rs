@@ -1,0 +1,86 @@
+//! What evaluation gives, and the parts of it that nodes send back.
+
+/// What evaluation gives.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Value {
+    /// One entry per key, in the order of the keys.
+    Lists(Vec<ListEntry>),
+    /// Sorted, distinct ids.
+    Set(Vec<u64>),
+    /// Sorted, distinct ids and, at the same index, how many lists held each.
+    Tallies {
+        /// Sorted, distinct.
+        ids: Vec<u64>,
+        /// As long as `ids`, each at least 1.
+        counts: Vec<u32>,
+    },
+    /// A number of ids.
+    Count(u64),
+    /// Whether any id qualifies.
+    Exists(bool),
+}
+
+/// The list of one key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ListEntry {
+    /// The key is not in the graph at all: distinct from having no edges.
+    NotInGraph,
+    /// The list: sorted, distinct, possibly empty.
+    Ids(Vec<u64>),
+    /// The list is longer than asked for; this is its length.
+    Longer(u64),
+    /// No replica answered for the key. Only where the caller accepts partial answers;
+    /// operations count it as a member without edges.
+    Unanswered,
+}
+
+/// The type of a [`Value`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ValueKind {
+    /// [`Value::Lists`].
+    Lists,
+    /// [`Value::Set`].
+    Set,
+    /// [`Value::Tallies`].
+    Tallies,
+    /// [`Value::Count`].
+    Count,
+    /// [`Value::Exists`].
+    Exists,
+}
+
+impl ValueKind {
+    /// The name that messages use.
+    pub fn name(self) -> &'static str {
+        match self {
+            ValueKind::Lists => "lists",
+            ValueKind::Set => "a set",
+            ValueKind::Tallies => "tallies",
+            ValueKind::Count => "a count",
+            ValueKind::Exists => "an existence",
+        }
+    }
+}
+
+impl Value {
+    /// The value's type.
+    pub fn kind(&self) -> ValueKind {
+        match self {
+            Value::Lists(_) => ValueKind::Lists,
+            Value::Set(_) => ValueKind::Set,
+            Value::Tallies { .. } => ValueKind::Tallies,
+            Value::Count(_) => ValueKind::Count,
+            Value::Exists(_) => ValueKind::Exists,
+        }
+    }
+}
+
+/// One node's answer to its share of a fan-out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// Which keys it answers: 0-based places in [`crate::Scope::Keys`], in the order in which the
+    /// node got them; for [`crate::Scope::Partitions`] the partitions it answered for.
+    pub positions: Vec<u32>,
+    /// What the node evaluated.
+    pub value: Value,
+}
