@@ -1,0 +1,159 @@
+//! What can be wrong with one line, and the tally of wrong lines of one file.
+
+use super::ColumnKind;
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// How many wrong lines of a file are kept word for word; the others are only counted.
+pub const LINE_ERRORS_SHOWN: usize = 10;
+
+/// The longest part of a wrong line that is shown, in characters.
+const EXCERPT_CHARS_MAX: usize = 60;
+
+/// What is wrong with a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum LineFault {
+    /// The line has another number of columns than the first line of its file.
+    ColumnCount {
+        /// Columns of the first line.
+        expected: usize,
+        /// Columns of this line.
+        got: usize,
+    },
+    /// An id is missing.
+    EmptyId,
+    /// An id has a character that is not a decimal digit.
+    NotANumber,
+    /// An id is below zero.
+    NegativeId,
+    /// An id needs more than 64 bits.
+    IdTooLarge,
+    /// A kept column's value is not of its kind.
+    ColumnValue(ColumnKind),
+    /// The name of an entity kind cannot name a component.
+    KindName,
+    /// A quoted field has no closing quote.
+    UnclosedQuote,
+    /// A closing quote is followed by more text.
+    TextAfterQuote,
+}
+
+impl LineFault {
+    /// The name under which lines with this fault are counted.
+    pub fn reason(self) -> &'static str {
+        match self {
+            LineFault::ColumnCount { .. } => "wrong column count",
+            LineFault::EmptyId => "empty id",
+            LineFault::NotANumber => "id not a number",
+            LineFault::NegativeId => "negative id",
+            LineFault::IdTooLarge => "id too large",
+            LineFault::ColumnValue(_) => "bad column value",
+            LineFault::KindName => "bad kind name",
+            LineFault::UnclosedQuote => "unclosed quote",
+            LineFault::TextAfterQuote => "text after a closing quote",
+        }
+    }
+}
+
+/// One wrong line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LineError {
+    /// Its number in the (unpacked) file, from 1.
+    pub line: u64,
+    /// The column at fault, where one is.
+    pub column: Option<String>,
+    /// What is wrong.
+    pub fault: LineFault,
+    /// The line's beginning, control characters escaped.
+    pub excerpt: String,
+}
+
+impl fmt::Display for LineError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let column = self.column.as_deref().unwrap_or("the line");
+        write!(f, "line {}: ", self.line)?;
+        match self.fault {
+            LineFault::ColumnCount { expected, got } => {
+                write!(f, "expected {expected} columns, got {got}")
+            }
+            LineFault::EmptyId => write!(f, "{column} is empty"),
+            LineFault::NotANumber => write!(f, "{column} is not a whole number"),
+            LineFault::NegativeId => write!(f, "{column} is negative"),
+            LineFault::IdTooLarge => write!(f, "{column} is above {}", u64::MAX),
+            LineFault::ColumnValue(ColumnKind::Time) => {
+                write!(f, "{column} is not a time in milliseconds since 1970")
+            }
+            LineFault::ColumnValue(kind) => write!(f, "{column} is not of kind {}", kind.name()),
+            LineFault::KindName => {
+                write!(f, "{column} is not a name (1 to 64 letters, digits, '_' or '-')")
+            }
+            LineFault::UnclosedQuote => write!(f, "a quoted field is not closed"),
+            LineFault::TextAfterQuote => write!(f, "text follows a closing quote"),
+        }?;
+        write!(f, ": \"{}\"", self.excerpt)
+    }
+}
+
+/// The wrong lines of one file: the first few in full, all of them by reason.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LineErrors {
+    /// The first [`LINE_ERRORS_SHOWN`], in the order of the file.
+    pub first: Vec<LineError>,
+    /// How many lines were wrong, by [`LineFault::reason`].
+    pub by_reason: BTreeMap<&'static str, u64>,
+}
+
+impl LineErrors {
+    /// How many lines were wrong.
+    pub fn total(&self) -> u64 {
+        self.by_reason.values().sum()
+    }
+
+    /// Counts one more; `error` is asked for only while it would be shown.
+    pub(super) fn record(&mut self, fault: LineFault, error: impl FnOnce() -> LineError) {
+        *self.by_reason.entry(fault.reason()).or_default() += 1;
+        if self.first.len() < LINE_ERRORS_SHOWN {
+            self.first.push(error());
+        }
+    }
+}
+
+/// The beginning of a line, fit to be printed on one line.
+pub(super) fn excerpt(line: &[u8]) -> String {
+    // A character takes at most four bytes: the rest of a huge line need not be looked at.
+    let head = &line[..line.len().min(EXCERPT_CHARS_MAX * 4 + 4)];
+    let text = String::from_utf8_lossy(head);
+    let mut out = String::new();
+    for (index, c) in text.chars().enumerate() {
+        if index == EXCERPT_CHARS_MAX {
+            out.push('…');
+            break;
+        }
+        if c.is_control() { out.extend(c.escape_default()) } else { out.push(c) }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn excerpts_are_short_and_printable() {
+        assert_eq!(excerpt(b"1,2\t\x00"), "1,2\\t\\u{0}");
+        assert_eq!(excerpt("é".repeat(80).as_bytes()), "é".repeat(60) + "…");
+        assert_eq!(excerpt(&[0xff, b'1']), "\u{fffd}1");
+    }
+
+    #[test]
+    fn only_the_first_ten_are_kept_but_all_are_counted() {
+        let mut errors = LineErrors::default();
+        for line in 1..=12 {
+            let fault = if line % 2 == 0 { LineFault::EmptyId } else { LineFault::NotANumber };
+            errors.record(fault, || LineError { line, column: None, fault, excerpt: String::new() });
+        }
+        assert_eq!((errors.first.len(), errors.total()), (10, 12));
+        assert_eq!(errors.by_reason["empty id"], 6);
+    }
+}

@@ -1,0 +1,92 @@
+//! Decimal ids out of bytes: the innermost loop of a load.
+
+use super::LineFault;
+
+/// The id in `text`: decimal digits only, spaces around them allowed.
+pub(super) fn parse_id(text: &[u8]) -> Result<u64, LineFault> {
+    let text = text.trim_ascii();
+    let mut value = 0u64;
+    for &byte in text {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            return Err(why_not_an_id(text));
+        }
+        let next = value.checked_mul(10).and_then(|tens| tens.checked_add(u64::from(digit)));
+        value = next.ok_or_else(|| why_not_an_id(text))?;
+    }
+    if text.is_empty() { Err(LineFault::EmptyId) } else { Ok(value) }
+}
+
+fn why_not_an_id(text: &[u8]) -> LineFault {
+    let digits = |text: &[u8]| !text.is_empty() && text.iter().all(u8::is_ascii_digit);
+    match text {
+        [b'-', rest @ ..] if digits(rest) => LineFault::NegativeId,
+        _ if digits(text) => LineFault::IdTooLarge,
+        _ => LineFault::NotANumber,
+    }
+}
+
+/// Whether a field of the first line looks like a value rather than a column's name.
+pub(super) fn looks_numeric(text: &[u8]) -> bool {
+    text.trim_ascii().first().is_none_or(|first| first.is_ascii_digit() || matches!(first, b'-' | b'+'))
+}
+
+/// Digits that cannot overflow 64 bits whatever they are.
+const SAFE_DIGITS: usize = 19;
+
+/// Takes `digits end` off the front: the id and how many bytes both took. `None` for anything unusual
+/// (the slow path then says what it is), also if `bytes` ends first.
+#[inline]
+pub(super) fn take_plain_id(bytes: &[u8], end: u8) -> Option<(u64, usize)> {
+    let mut value = 0u64;
+    for (index, &byte) in bytes.iter().take(SAFE_DIGITS + 1).enumerate() {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            return (byte == end && index > 0).then_some((value, index + 1));
+        }
+        if index == SAFE_DIGITS {
+            return None;
+        }
+        value = value * 10 + u64::from(digit);
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_any_u64_in_decimal() {
+        assert_eq!(parse_id(b"0"), Ok(0));
+        assert_eq!(parse_id(b" 007 "), Ok(7));
+        assert_eq!(parse_id(b"18446744073709551615"), Ok(u64::MAX));
+    }
+
+    #[test]
+    fn everything_else_has_a_reason() {
+        let cases: [(&[u8], LineFault); 9] = [
+            (b"", LineFault::EmptyId),
+            (b"  ", LineFault::EmptyId),
+            (b"-1", LineFault::NegativeId),
+            (b"-", LineFault::NotANumber),
+            (b"+1", LineFault::NotANumber),
+            (b"1.0", LineFault::NotANumber),
+            (b"12x", LineFault::NotANumber),
+            (b"18446744073709551616", LineFault::IdTooLarge),
+            (b"99999999999999999999999", LineFault::IdTooLarge),
+        ];
+        for (text, fault) in cases {
+            assert_eq!(parse_id(text), Err(fault), "{}", String::from_utf8_lossy(text));
+        }
+    }
+
+    #[test]
+    fn the_fast_path_takes_plain_ids_and_leaves_the_rest() {
+        assert_eq!(take_plain_id(b"12,34", b','), Some((12, 3)));
+        assert_eq!(take_plain_id(b"9999999999999999999\n", b'\n'), Some((9_999_999_999_999_999_999, 20)));
+        for text in [&b",1"[..], b"", b"12", b"1x,", b" 1,", b"18446744073709551615,", b"\"1\","] {
+            assert_eq!(take_plain_id(text, b','), None, "{}", String::from_utf8_lossy(text));
+        }
+    }
+}
