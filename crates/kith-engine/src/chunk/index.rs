@@ -1,0 +1,85 @@
+//! Lines of the index: seven entries of fingerprint and offset in 64 bytes.
+//!
+//! ```text
+//!  0..28  fingerprints, u32 each
+//!  28     entries used, 1..=7
+//!  29..64 offsets into the data file, 5 bytes each
+//! ```
+
+/// Bytes of a line: one cache line.
+pub(super) const LINE_BYTES: usize = 64;
+
+/// Entries of a line.
+pub(super) const LINE_ENTRIES: u64 = 7;
+
+/// The greatest offset plus one: five bytes.
+pub(super) const OFFSET_LIMIT: u64 = 1 << 40;
+
+const USED_AT: usize = 28;
+const OFFSETS_AT: usize = 29;
+
+/// The fingerprint of a position: its low half. The directory uses the high bits.
+#[inline]
+pub(super) fn fingerprint(position: u64) -> u32 {
+    position as u32
+}
+
+/// A line, being filled or read.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Line(pub(super) [u8; LINE_BYTES]);
+
+impl Line {
+    pub(super) const EMPTY: Line = Line([0; LINE_BYTES]);
+
+    /// Entries used.
+    pub(super) fn used(&self) -> usize {
+        usize::from(self.0[USED_AT])
+    }
+
+    /// Adds an entry behind the used ones; there must be room.
+    pub(super) fn push(&mut self, fingerprint: u32, offset: u64) {
+        let slot = self.used();
+        self.0[4 * slot..4 * slot + 4].copy_from_slice(&fingerprint.to_le_bytes());
+        let at = OFFSETS_AT + 5 * slot;
+        self.0[at..at + 5].copy_from_slice(&offset.to_le_bytes()[..5]);
+        self.0[USED_AT] += 1;
+    }
+}
+
+/// The slots in `slots` of a line whose fingerprint is the given one, as bits.
+#[inline]
+pub(super) fn matches(line: &[u8; LINE_BYTES], fingerprint: u32, slots: std::ops::Range<u64>) -> u32 {
+    let mut bits = 0;
+    for slot in 0..LINE_ENTRIES as usize {
+        let here =
+            u32::from_le_bytes([line[4 * slot], line[4 * slot + 1], line[4 * slot + 2], line[4 * slot + 3]]);
+        bits |= u32::from(here == fingerprint) << slot;
+    }
+    bits & ((1 << slots.end) - (1 << slots.start))
+}
+
+/// The offset in a slot of a line.
+#[inline]
+pub(super) fn offset(line: &[u8; LINE_BYTES], slot: u32) -> u64 {
+    let at = OFFSETS_AT + 5 * slot as usize;
+    let mut bytes = [0; 8];
+    bytes[..5].copy_from_slice(&line[at..at + 5]);
+    u64::from_le_bytes(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_slots_with_the_fingerprint_are_found_within_the_range() {
+        let mut line = Line::EMPTY;
+        for (slot, fingerprint) in [7u32, 9, 7, 7, 0, 1, 7].into_iter().enumerate() {
+            line.push(fingerprint, OFFSET_LIMIT - 1 - slot as u64);
+        }
+        assert_eq!(matches(&line.0, 7, 0..7), 0b100_1101);
+        assert_eq!(matches(&line.0, 7, 1..3), 0b000_0100);
+        assert_eq!(matches(&line.0, 2, 0..7), 0);
+        assert_eq!(offset(&line.0, 6), OFFSET_LIMIT - 7);
+    }
+}

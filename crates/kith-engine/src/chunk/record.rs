@@ -1,0 +1,72 @@
+//! One record of a data file.
+//!
+//! ```text
+//! crc32c of all that follows, 4 bytes | key length, varint | value length, varint | key | value
+//! ```
+//!
+//! The checksum begins with the file's header and the record's offset, so that a
+//! true record in a wrong place proves nothing.
+
+use super::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
+use kith_types::delta::{put_varint, take_varint};
+
+const CRC_BYTES: usize = 4;
+
+/// A record as found; nothing is proven until [`Record::is_whole`] says so.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Record<'a> {
+    pub(super) key: &'a [u8],
+    pub(super) value: &'a [u8],
+    /// Everything behind the checksum.
+    covered: &'a [u8],
+    crc: u32,
+    seed: u32,
+}
+
+/// What the checksum of a record at `offset` begins with.
+fn seed(header_crc: u32, offset: u64) -> u32 {
+    crc32c::crc32c_append(header_crc, &offset.to_le_bytes())
+}
+
+/// Writes checksum and lengths of the record of `key` and `value` at `offset`.
+pub(super) fn encode_head(header_crc: u32, offset: u64, key: &[u8], value: &[u8], out: &mut Vec<u8>) {
+    out.clear();
+    out.extend_from_slice(&[0; CRC_BYTES]);
+    put_varint(out, key.len() as u64);
+    put_varint(out, value.len() as u64);
+    let mut crc = seed(header_crc, offset);
+    for part in [&out[CRC_BYTES..], key, value] {
+        crc = crc32c::crc32c_append(crc, part);
+    }
+    out[..CRC_BYTES].copy_from_slice(&crc.to_le_bytes());
+}
+
+impl<'a> Record<'a> {
+    /// Finds the parts of the record at `offset` of a data file's body.
+    /// `None` if there cannot be one. Reads nothing beyond the lengths.
+    #[inline]
+    pub(super) fn at(body: &'a [u8], offset: u64, header_crc: u32) -> Option<Self> {
+        let bytes = body.get(usize::try_from(offset).ok()?..)?;
+        let (crc, covered) = bytes.split_first_chunk::<CRC_BYTES>()?;
+        let mut rest = covered;
+        let key_bytes = take_varint(&mut rest).ok()?;
+        let value_bytes = take_varint(&mut rest).ok()?;
+        if key_bytes > KEY_BYTES_MAX as u64 || value_bytes > VALUE_BYTES_MAX as u64 {
+            return None;
+        }
+        let (key, rest) = rest.split_at_checked(key_bytes as usize)?;
+        let (value, rest) = rest.split_at_checked(value_bytes as usize)?;
+        let covered = &covered[..covered.len() - rest.len()];
+        Some(Self { key, value, covered, crc: u32::from_le_bytes(*crc), seed: seed(header_crc, offset) })
+    }
+
+    /// Whether every byte is as it was written.
+    pub(super) fn is_whole(&self) -> bool {
+        crc32c::crc32c_append(self.seed, self.covered) == self.crc
+    }
+
+    /// Bytes that the record takes.
+    pub(super) fn bytes(&self) -> u64 {
+        (CRC_BYTES + self.covered.len()) as u64
+    }
+}

@@ -1,0 +1,201 @@
+//! Writes the chunk sets of one list of one partition in one forward pass.
+
+use super::directory::DirectoryBuilder;
+use super::index::{LINE_ENTRIES, Line, OFFSET_LIMIT, fingerprint};
+use super::{DATA_BYTES_MAX, KEY_BYTES_MAX, Position, RECORDS_MAX, VALUE_BYTES_MAX, record};
+use crate::errors::WriteError;
+use crate::files::{FileId, FileKind};
+use crate::manifest::FileEntry;
+use crate::sealed::SealedWriter;
+use kith_types::{Direction, PartitionId, position_of_key};
+use std::path::{Path, PathBuf};
+
+/// Chunk sets being written. Memory: two buffers, one byte per record of the current set, and checksums.
+pub struct ChunkSetWriter {
+    dir: PathBuf,
+    partition: PartitionId,
+    list: Option<Direction>,
+    options: Options,
+    current: OneSet,
+    summary: ChunkSetSummary,
+    /// Position and key of the record before.
+    last: Option<(u64, Vec<u8>)>,
+}
+
+/// What was written.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ChunkSetSummary {
+    /// Data and index file of each chunk set: at least one pair.
+    pub files: Vec<FileEntry>,
+    /// Records in all of them.
+    pub records: u64,
+}
+
+/// What tests vary.
+#[derive(Clone, Copy)]
+pub(super) struct Options {
+    pub(super) position: Position,
+    pub(super) data_bytes_max: u64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { position: position_of_key, data_bytes_max: DATA_BYTES_MAX }
+    }
+}
+
+impl ChunkSetWriter {
+    /// Creates the files of a partition's list (`None`: of plain key-value data), which must not exist.
+    ///
+    /// # Errors
+    /// If they cannot be created.
+    pub fn create(dir: &Path, partition: PartitionId, list: Option<Direction>) -> Result<Self, WriteError> {
+        Self::create_with(dir, partition, list, Options::default())
+    }
+
+    pub(super) fn create_with(
+        dir: &Path,
+        partition: PartitionId,
+        list: Option<Direction>,
+        options: Options,
+    ) -> Result<Self, WriteError> {
+        let current = OneSet::create(dir, partition, list, 0)?;
+        let (dir, summary) = (dir.to_owned(), ChunkSetSummary::default());
+        Ok(Self { dir, partition, list, options, current, summary, last: None })
+    }
+
+    /// Appends a record. Records come ascending by (`position_of_key(key)`, key), each key once.
+    ///
+    /// # Errors
+    /// If they do not, if key or value is too long, or if the files cannot be written.
+    pub fn append(&mut self, key: &[u8], value: &[u8]) -> Result<(), WriteError> {
+        self.check_length("key", key.len(), KEY_BYTES_MAX)?;
+        self.check_length("value", value.len(), VALUE_BYTES_MAX)?;
+        let position = (self.options.position)(key);
+        self.check_order(position, key)?;
+        // Keys of one position stay in one set: a reader asks a single set.
+        let continues = self.last.as_ref().is_some_and(|(last, _)| *last == position);
+        if self.current.is_full(self.options.data_bytes_max) && !continues {
+            self.rotate()?;
+        }
+        self.current.append(position, key, value)?;
+        self.summary.records += 1;
+        let (last_position, last_key) = self.last.get_or_insert_default();
+        *last_position = position;
+        last_key.clear();
+        last_key.extend_from_slice(key);
+        Ok(())
+    }
+
+    /// Ends the files.
+    ///
+    /// # Errors
+    /// If they cannot be written.
+    pub fn finish(mut self) -> Result<ChunkSetSummary, WriteError> {
+        self.summary.files.extend(self.current.finish()?);
+        Ok(self.summary)
+    }
+
+    fn rotate(&mut self) -> Result<(), WriteError> {
+        let set = self.current.set + 1;
+        let next = OneSet::create(&self.dir, self.partition, self.list, set)?;
+        let full = std::mem::replace(&mut self.current, next);
+        self.summary.files.extend(full.finish()?);
+        Ok(())
+    }
+
+    fn check_length(&self, what: &'static str, got: usize, max: usize) -> Result<(), WriteError> {
+        if got <= max {
+            return Ok(());
+        }
+        Err(WriteError::TooLarge { file: self.current.data.name(), what, got: got as u64, max: max as u64 })
+    }
+
+    fn check_order(&self, position: u64, key: &[u8]) -> Result<(), WriteError> {
+        let Some((last_position, last_key)) = &self.last else { return Ok(()) };
+        let (file, record) = (|| self.current.data.name(), self.summary.records);
+        match (*last_position, last_key.as_slice()).cmp(&(position, key)) {
+            std::cmp::Ordering::Less => Ok(()),
+            std::cmp::Ordering::Equal => Err(WriteError::Duplicate { file: file(), record }),
+            std::cmp::Ordering::Greater => Err(WriteError::OutOfOrder { file: file(), record }),
+        }
+    }
+}
+
+/// One data file and its index.
+struct OneSet {
+    set: u32,
+    data: SealedWriter,
+    index: SealedWriter,
+    directory: DirectoryBuilder,
+    line: Line,
+    records: u64,
+    first_position: Option<u64>,
+    head: Vec<u8>,
+}
+
+impl OneSet {
+    fn create(
+        dir: &Path,
+        partition: PartitionId,
+        list: Option<Direction>,
+        set: u32,
+    ) -> Result<Self, WriteError> {
+        let file = |kind| SealedWriter::create(dir, FileId { partition, list, kind, set });
+        Ok(Self {
+            set,
+            data: file(FileKind::Data)?,
+            index: file(FileKind::Index)?,
+            directory: DirectoryBuilder::default(),
+            line: Line::EMPTY,
+            records: 0,
+            first_position: None,
+            head: Vec::new(),
+        })
+    }
+
+    fn is_full(&self, data_bytes_max: u64) -> bool {
+        self.records > 0 && (self.data.position() >= data_bytes_max || self.records >= RECORDS_MAX)
+    }
+
+    fn append(&mut self, position: u64, key: &[u8], value: &[u8]) -> Result<(), WriteError> {
+        let offset = self.data.position();
+        // Only a terabyte of keys with one position could get here.
+        if offset >= OFFSET_LIMIT || self.records >= RECORDS_MAX {
+            return Err(WriteError::TooMany { file: self.data.name(), what: "records", max: self.records });
+        }
+        self.first_position.get_or_insert(position);
+        record::encode_head(self.data.header_crc(), offset, key, value, &mut self.head);
+        for part in [self.head.as_slice(), key, value] {
+            self.data.put(part)?;
+        }
+        self.line.push(fingerprint(position), offset);
+        if self.line.used() as u64 == LINE_ENTRIES {
+            self.flush_line()?;
+        }
+        self.directory.push(position);
+        self.records += 1;
+        Ok(())
+    }
+
+    fn flush_line(&mut self) -> Result<(), WriteError> {
+        self.index.put(&self.line.0)?;
+        self.line = Line::EMPTY;
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<[FileEntry; 2], WriteError> {
+        if self.line.used() > 0 {
+            self.flush_line()?;
+        }
+        let (shape, table) = self.directory.finish();
+        for start in table {
+            self.index.put(&start.to_le_bytes())?;
+        }
+        let mut data = self.data.finish(self.records, [0; 4])?;
+        data.first_position = self.first_position.map(|position| format!("{position:016x}"));
+        let fields = [shape.base, u64::from(shape.shift), shape.prefixes, u64::from(data.crc32c)];
+        let index = self.index.finish(self.records, fields)?;
+        Ok([data, index])
+    }
+}

@@ -1,0 +1,178 @@
+//! Why a file cannot be written, opened or read. A damaged or missing byte is
+//! always one of these, never an absent answer (architecture D6).
+
+use std::io;
+use std::path::PathBuf;
+use thiserror::Error;
+
+/// What does not hold in a file.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Fault {
+    /// The file is not there.
+    #[error("file is missing")]
+    Missing,
+    /// The manifest knows nothing of the file.
+    #[error("file is not in the manifest")]
+    Unlisted,
+    /// The manifest lists no file where one is needed.
+    #[error("manifest lists no such file")]
+    NotListed,
+    /// Another size than stated.
+    #[error("size is {got} bytes instead of {expected}")]
+    Size {
+        /// As the manifest says.
+        expected: u64,
+        /// As found.
+        got: u64,
+    },
+    /// Bytes that fail their checksum.
+    #[error("checksum of {what} at byte {offset} does not match")]
+    Checksum {
+        /// The part that is covered.
+        what: &'static str,
+        /// Where the part begins.
+        offset: u64,
+    },
+    /// A field with a value that no writer gives it.
+    #[error("{what} at byte {offset} is impossible")]
+    Content {
+        /// The field.
+        what: &'static str,
+        /// Where, as near as known.
+        offset: u64,
+    },
+    /// The file, whole as it may be, is not the one that the manifest describes.
+    #[error("{what} differs from the manifest's")]
+    Foreign {
+        /// What differs.
+        what: &'static str,
+    },
+    /// The file became shorter, or unreadable, while it was mapped.
+    #[error("file was cut or became unreadable while it was open")]
+    Lost,
+}
+
+/// A file that cannot be trusted.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("{file} is damaged: {fault}")]
+pub struct Damage {
+    /// File name, without its folder.
+    pub file: String,
+    /// What does not hold.
+    pub fault: Fault,
+}
+
+/// A component, or a part of it, cannot be opened.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// A byte is missing, extra or wrong.
+    #[error(transparent)]
+    Damaged(#[from] Damage),
+    /// The operating system refused.
+    #[error("cannot read {path}")]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// Its answer.
+        source: io::Error,
+    },
+    /// There is no component in the folder.
+    #[error("{path} holds no component: its manifest is missing")]
+    NoComponent {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// A later release wrote the file.
+    #[error("{file} has format version {got}, but this release reads up to {supported}")]
+    FormatTooNew {
+        /// File name.
+        file: String,
+        /// Its version.
+        got: u32,
+        /// The newest known here.
+        supported: u32,
+    },
+    /// The component is built for another number of partitions.
+    #[error("component {component:?} has {got} partitions, but the graph has {expected}")]
+    PartitionCount {
+        /// The component's name.
+        component: String,
+        /// The graph's count.
+        expected: u32,
+        /// The component's.
+        got: u32,
+    },
+}
+
+/// A record, list or block cannot be read.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ReadError {
+    /// What the answer rests on is damaged.
+    #[error(transparent)]
+    Damaged(#[from] Damage),
+}
+
+/// A file cannot be written.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum WriteError {
+    /// The operating system refused; a full disk, mostly.
+    #[error("cannot write {path}")]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// Its answer.
+        source: io::Error,
+    },
+    /// Input is not in the order that the file needs.
+    #[error("{file}: record {record} is out of order")]
+    OutOfOrder {
+        /// File name.
+        file: String,
+        /// 0-based number of the record.
+        record: u64,
+    },
+    /// The same record came twice.
+    #[error("{file}: record {record} repeats the one before")]
+    Duplicate {
+        /// File name.
+        file: String,
+        /// 0-based number of the record.
+        record: u64,
+    },
+    /// Longer than the format allows.
+    #[error("{file}: {what} of {got} bytes is longer than {max}")]
+    TooLarge {
+        /// File name.
+        file: String,
+        /// A key or a value.
+        what: &'static str,
+        /// Its length.
+        got: u64,
+        /// The longest allowed.
+        max: u64,
+    },
+    /// An ordinal at or beyond the end of the table that it points into.
+    #[error("{file}: ordinal {got} points beyond the {count} keys of the table")]
+    OrdinalOutOfRange {
+        /// File name.
+        file: String,
+        /// The ordinal.
+        got: u32,
+        /// Keys in the table.
+        count: u32,
+    },
+    /// More than the format can number.
+    #[error("{file}: more than {max} {what}")]
+    TooMany {
+        /// File name.
+        file: String,
+        /// What there are too many of.
+        what: &'static str,
+        /// The most allowed.
+        max: u64,
+    },
+}

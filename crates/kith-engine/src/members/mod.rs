@@ -1,0 +1,12 @@
+//! The member table: which members a partition of a component holds, with or
+//! without edges. Drawn in `docs/formats/member-table.md`.
+//!
+//! It tells a member without a list from an id that is not in the graph, and
+//! gives each member the ordinal that postings speak of.
+
+mod writer;
+
+pub use writer::MemberTableWriter;
+
+/// The most ids in one table: ordinals are `u32`.
+pub const IDS_MAX: u64 = u32::MAX as u64;

@@ -1,0 +1,14 @@
+//! Postings: the inverted index over one list of one partition, neighbour →
+//! keys whose list contains it (Moolle §II-C). Drawn in `docs/formats/postings.md`.
+//!
+//! Pairs are sorted and prefix-coded in small blocks under a sparse index. Keys are
+//! written as ordinals into a sorted table, so that a pair costs as little in a
+//! partition of a hundred keys as in one of a million.
+
+mod block;
+mod writer;
+
+pub use writer::{PostingsKeys, PostingsWriter};
+
+/// Bytes of a block, and of the part of the file that one checksum covers.
+const BLOCK_BYTES: usize = 1024;

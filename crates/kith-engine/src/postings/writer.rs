@@ -1,0 +1,186 @@
+//! Writes the postings of one list of one partition.
+
+use super::BLOCK_BYTES;
+use super::block::{GAP_MAX, HEAD_BYTES, RUN_HEAD_BYTES_MAX, ordinal_bytes, put_run};
+use crate::errors::WriteError;
+use crate::files::FileId;
+use crate::manifest::FileEntry;
+use crate::sealed::SealedWriter;
+use kith_types::{Direction, PartitionId};
+use std::path::Path;
+
+/// The sorted table that ordinals point into.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PostingsKeys {
+    /// The partition's member table, with this many ids: for lists whose keys are members.
+    Members(u32),
+    /// A table of its own, sorted and distinct: for the `in` lists of entity kinds, whose keys are entities.
+    Own(Vec<u64>),
+}
+
+/// Postings being written. Memory: a block, the run in hand, eight bytes per block, and the table of its own.
+pub struct PostingsWriter {
+    file: SealedWriter,
+    keys: PostingsKeys,
+    /// First neighbour of each block so far, the open one included.
+    sparse: Vec<u64>,
+    /// Runs of the open block.
+    block: Vec<u8>,
+    runs: u16,
+    /// Neighbour of the last run in the block.
+    previous: u64,
+    /// The run in hand.
+    neighbour: u64,
+    ordinals: Vec<u32>,
+    ordinals_bytes: usize,
+    pairs: u64,
+}
+
+impl PostingsWriter {
+    /// Creates the postings file of a partition's list, which must not exist.
+    ///
+    /// # Errors
+    /// If it cannot be created, or a table of its own is not strictly ascending.
+    pub fn create(
+        dir: &Path,
+        partition: PartitionId,
+        list: Direction,
+        keys: PostingsKeys,
+    ) -> Result<Self, WriteError> {
+        let file = SealedWriter::create(dir, FileId::postings(partition, list))?;
+        if let PostingsKeys::Own(ids) = &keys
+            && let Some(record) = ids.windows(2).position(|pair| pair[0] >= pair[1])
+        {
+            return Err(WriteError::OutOfOrder { file: file.name(), record: record as u64 + 1 });
+        }
+        Ok(Self {
+            file,
+            keys,
+            sparse: Vec::new(),
+            block: Vec::with_capacity(BLOCK_BYTES),
+            runs: 0,
+            previous: 0,
+            neighbour: 0,
+            ordinals: Vec::new(),
+            ordinals_bytes: 0,
+            pairs: 0,
+        })
+    }
+
+    /// Adds a pair: the list of the key with this ordinal contains `neighbour`.
+    /// Pairs come ascending by (neighbour, ordinal), each once.
+    ///
+    /// # Errors
+    /// If they do not, if the ordinal is not in the table, or if the file cannot be written.
+    pub fn append(&mut self, neighbour: u64, ordinal: u32) -> Result<(), WriteError> {
+        let count = self.key_count();
+        if ordinal >= count {
+            return Err(WriteError::OrdinalOutOfRange { file: self.file.name(), got: ordinal, count });
+        }
+        let last = self.ordinals.last().copied();
+        if let Some(last) = last {
+            let (file, record) = (|| self.file.name(), self.pairs);
+            match (self.neighbour, last).cmp(&(neighbour, ordinal)) {
+                std::cmp::Ordering::Less => {}
+                std::cmp::Ordering::Equal => return Err(WriteError::Duplicate { file: file(), record }),
+                std::cmp::Ordering::Greater => return Err(WriteError::OutOfOrder { file: file(), record }),
+            }
+        }
+        if last.is_none() || neighbour != self.neighbour {
+            self.begin_run(neighbour, ordinal)?;
+        } else {
+            let bytes = ordinal_bytes(last, ordinal);
+            if self.ordinals_bytes + bytes > self.room() {
+                self.end_run();
+                self.flush_block()?;
+                self.begin_run(neighbour, ordinal)?;
+            } else {
+                self.ordinals.push(ordinal);
+                self.ordinals_bytes += bytes;
+            }
+        }
+        self.pairs += 1;
+        Ok(())
+    }
+
+    /// Ends the file.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn finish(mut self) -> Result<FileEntry, WriteError> {
+        self.end_run();
+        self.flush_block()?;
+        for &first in &self.sparse {
+            self.file.put(&first.to_le_bytes())?;
+        }
+        let (own, count) = match &self.keys {
+            PostingsKeys::Members(count) => (0, *count),
+            PostingsKeys::Own(ids) => (1, ids.len() as u32),
+        };
+        if let PostingsKeys::Own(ids) = &self.keys {
+            for &id in ids {
+                self.file.put(&id.to_le_bytes())?;
+            }
+        }
+        self.file.finish(self.pairs, [self.sparse.len() as u64, own, u64::from(count), 0])
+    }
+
+    fn key_count(&self) -> u32 {
+        match &self.keys {
+            PostingsKeys::Members(count) => *count,
+            PostingsKeys::Own(ids) => u32::try_from(ids.len()).unwrap_or(u32::MAX),
+        }
+    }
+
+    /// Where the open block ends in the file; each block ends at a multiple of its size.
+    fn block_end(&self) -> u64 {
+        (self.file.position() / BLOCK_BYTES as u64 + 1) * BLOCK_BYTES as u64
+    }
+
+    /// Bytes that the ordinals of one more run may take in the open block.
+    fn room(&self) -> usize {
+        let capacity = (self.block_end() - self.file.position()) as usize;
+        capacity.saturating_sub(HEAD_BYTES + self.block.len() + RUN_HEAD_BYTES_MAX)
+    }
+
+    fn begin_run(&mut self, neighbour: u64, ordinal: u32) -> Result<(), WriteError> {
+        self.end_run();
+        let bytes = ordinal_bytes(None, ordinal);
+        if self.runs > 0 && (bytes > self.room() || neighbour - self.previous > GAP_MAX) {
+            self.flush_block()?;
+        }
+        self.neighbour = neighbour;
+        self.ordinals.push(ordinal);
+        self.ordinals_bytes = bytes;
+        Ok(())
+    }
+
+    /// Puts the run in hand, which fits, into the block.
+    fn end_run(&mut self) {
+        if self.ordinals.is_empty() {
+            return;
+        }
+        if self.runs == 0 {
+            self.sparse.push(self.neighbour);
+            self.previous = self.neighbour;
+        }
+        put_run(&mut self.block, self.neighbour - self.previous, &self.ordinals);
+        self.previous = self.neighbour;
+        self.ordinals.clear();
+        self.runs += 1;
+    }
+
+    fn flush_block(&mut self) -> Result<(), WriteError> {
+        if self.runs == 0 {
+            return Ok(());
+        }
+        let end = self.block_end();
+        self.file.put(&self.runs.to_le_bytes())?;
+        self.file.put(&self.block)?;
+        debug_assert!(self.file.position() <= end, "a block outgrew its place");
+        self.file.pad_to(end)?;
+        self.block.clear();
+        self.runs = 0;
+        Ok(())
+    }
+}

@@ -1,0 +1,17 @@
+//! The frame that all binary files of a component share: header, body, one
+//! crc32c per block, trailer. Drawn in `docs/formats/sealed-file.md`.
+//!
+//! The trailer seals the checksum table and is itself listed in the manifest, so
+//! that opening proves in constant time *which* file this is, and any part of
+//! the body can be proven later by itself.
+
+mod header;
+mod trailer;
+mod writer;
+
+pub(crate) use header::{HEADER_BYTES, Header};
+pub(crate) use trailer::{TRAILER_BYTES, Trailer, body_bytes};
+pub(crate) use writer::SealedWriter;
+
+/// The format version that this release writes, in every file kind and the manifest.
+pub const FORMAT_VERSION: u32 = 1;
