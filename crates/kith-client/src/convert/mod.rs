@@ -1,0 +1,87 @@
+//! Between inner types and wire messages: the only place that knows both.
+
+mod operator;
+mod query;
+mod value;
+
+pub use operator::{operator_from_wire, operator_to_wire};
+pub use query::{answer_from_wire, answer_to_wire, query_from_wire, query_to_wire};
+pub use value::{value_from_wire, value_to_wire};
+
+use kith_types::{Direction, Workflow};
+use kith_wire::{body::BodyError, v1};
+use thiserror::Error;
+
+/// A message that does not hold what it should.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ConvertError {
+    /// A field that must be set is not.
+    #[error("field {0} is missing")]
+    Missing(&'static str),
+    /// An enum value of a newer release, or nonsense.
+    #[error("field {field} has unknown value {got}")]
+    Unknown {
+        /// The field.
+        field: &'static str,
+        /// Its number.
+        got: i32,
+    },
+    /// A packed body is malformed.
+    #[error("field {field} is malformed")]
+    Body {
+        /// The field.
+        field: &'static str,
+        /// Where.
+        #[source]
+        source: BodyError,
+    },
+    /// An operator tree deeper than any that this release makes.
+    #[error("the operator plan is deeper than {0}")]
+    TooDeep(usize),
+}
+
+/// A direction as the wire has it.
+pub fn direction_to_wire(direction: Option<Direction>) -> i32 {
+    let wire = match direction {
+        None => v1::Direction::Default,
+        Some(Direction::Out) => v1::Direction::Out,
+        Some(Direction::In) => v1::Direction::In,
+        Some(Direction::Both) => v1::Direction::Both,
+    };
+    wire.into()
+}
+
+/// A direction from the wire.
+///
+/// # Errors
+/// If the number is unknown.
+pub fn direction_from_wire(got: i32) -> Result<Option<Direction>, ConvertError> {
+    match v1::Direction::try_from(got) {
+        Ok(v1::Direction::Default) => Ok(None),
+        Ok(v1::Direction::Out) => Ok(Some(Direction::Out)),
+        Ok(v1::Direction::In) => Ok(Some(Direction::In)),
+        Ok(v1::Direction::Both) => Ok(Some(Direction::Both)),
+        Err(_) => Err(ConvertError::Unknown { field: "direction", got }),
+    }
+}
+
+/// A workflow as the wire has it.
+pub fn workflow_to_wire(workflow: Workflow) -> i32 {
+    match workflow {
+        Workflow::Interactive => v1::Workflow::Interactive.into(),
+        Workflow::Background => v1::Workflow::Background.into(),
+    }
+}
+
+/// A workflow from the wire.
+///
+/// # Errors
+/// If the number is unknown.
+pub fn workflow_from_wire(got: i32) -> Result<Workflow, ConvertError> {
+    match v1::Workflow::try_from(got) {
+        Ok(v1::Workflow::Interactive) => Ok(Workflow::Interactive),
+        Ok(v1::Workflow::Background) => Ok(Workflow::Background),
+        Err(_) => Err(ConvertError::Unknown { field: "workflow", got }),
+    }
+}

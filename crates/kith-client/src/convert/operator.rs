@@ -1,0 +1,149 @@
+//! Operator trees on the wire.
+
+use super::{ConvertError, direction_from_wire, direction_to_wire};
+use kith_ops::{ColumnRange, EdgeSelector, Operator};
+use kith_types::Direction;
+use kith_wire::{
+    body::{decode_set, encode_set},
+    v1::{self, operator::Op},
+};
+
+/// An operator tree as the wire has it.
+pub fn operator_to_wire(operator: &Operator) -> v1::Operator {
+    let boxed = |inner: &Operator| Box::new(operator_to_wire(inner));
+    let op = match operator {
+        Operator::Keys => Op::Keys(v1::KeysOperator {}),
+        Operator::Ids(ids) => Op::Ids(encode_set(ids)),
+        Operator::Expand { input, edge, longest } => Op::Expand(Box::new(v1::ExpandOperator {
+            input: Some(boxed(input)),
+            edge: Some(edge_to_wire(edge)),
+            longest: (*longest != u64::MAX).then_some(*longest),
+        })),
+        Operator::Postings { id, edge } => {
+            Op::Postings(v1::PostingsOperator { id: *id, edge: Some(edge_to_wire(edge)) })
+        }
+        Operator::Union(inner) => Op::Union(boxed(inner)),
+        Operator::Tally(inner) => Op::Tally(boxed(inner)),
+        Operator::Intersect(inputs) => {
+            Op::Intersect(v1::IntersectOperator { inputs: inputs.iter().map(operator_to_wire).collect() })
+        }
+        Operator::Except { input, drop } => {
+            Op::Except(Box::new(v1::ExceptOperator { input: Some(boxed(input)), drop: encode_set(drop) }))
+        }
+        Operator::Limit { input, count } => {
+            Op::Limit(Box::new(v1::LimitOperator { input: Some(boxed(input)), count: *count }))
+        }
+        Operator::Count(inner) => Op::Count(boxed(inner)),
+        Operator::Exists(inner) => Op::Exists(boxed(inner)),
+    };
+    v1::Operator { op: Some(op) }
+}
+
+/// An operator tree from the wire.
+///
+/// # Errors
+/// If a part is missing or malformed, or the tree is deeper than [`Operator::DEPTH_MAX`].
+pub fn operator_from_wire(wire: &v1::Operator) -> Result<Operator, ConvertError> {
+    tree(wire, Operator::DEPTH_MAX)
+}
+
+fn tree(wire: &v1::Operator, depth: usize) -> Result<Operator, ConvertError> {
+    let Some(depth) = depth.checked_sub(1) else { return Err(ConvertError::TooDeep(Operator::DEPTH_MAX)) };
+    let boxed = |inner: &v1::Operator| tree(inner, depth).map(Box::new);
+    let input = |inner: &Option<Box<v1::Operator>>| match inner {
+        Some(inner) => boxed(inner),
+        None => Err(ConvertError::Missing("operator.input")),
+    };
+    Ok(match wire.op.as_ref().ok_or(ConvertError::Missing("operator.op"))? {
+        Op::Keys(_) => Operator::Keys,
+        Op::Ids(body) => Operator::Ids(set(body, "operator.ids")?),
+        Op::Expand(expand) => Operator::Expand {
+            input: input(&expand.input)?,
+            edge: edge_from_wire(&expand.edge)?,
+            longest: expand.longest.unwrap_or(u64::MAX),
+        },
+        Op::Postings(postings) => {
+            Operator::Postings { id: postings.id, edge: edge_from_wire(&postings.edge)? }
+        }
+        Op::Union(inner) => Operator::Union(boxed(inner)?),
+        Op::Tally(inner) => Operator::Tally(boxed(inner)?),
+        Op::Intersect(inner) => {
+            let inputs = inner.inputs.iter().map(|input| tree(input, depth));
+            Operator::Intersect(inputs.collect::<Result<_, _>>()?)
+        }
+        Op::Except(except) => {
+            Operator::Except { input: input(&except.input)?, drop: set(&except.drop, "operator.drop")? }
+        }
+        Op::Limit(limit) => Operator::Limit { input: input(&limit.input)?, count: limit.count },
+        Op::Count(inner) => Operator::Count(boxed(inner)?),
+        Op::Exists(inner) => Operator::Exists(boxed(inner)?),
+    })
+}
+
+fn set(body: &[u8], field: &'static str) -> Result<Vec<u64>, ConvertError> {
+    decode_set(body).map_err(|source| ConvertError::Body { field, source })
+}
+
+fn edge_to_wire(edge: &EdgeSelector) -> v1::EdgeSelector {
+    let filter = edge.filter.as_ref().map(|range| v1::ColumnRange {
+        column: range.column.clone(),
+        low: range.low,
+        high: range.high,
+    });
+    v1::EdgeSelector { kind: edge.kind.clone(), direction: direction_to_wire(Some(edge.direction)), filter }
+}
+
+fn edge_from_wire(wire: &Option<v1::EdgeSelector>) -> Result<EdgeSelector, ConvertError> {
+    let wire = wire.as_ref().ok_or(ConvertError::Missing("operator.edge"))?;
+    let filter = wire.filter.as_ref().map(|range| ColumnRange {
+        column: range.column.clone(),
+        low: range.low,
+        high: range.high,
+    });
+    let direction = direction_from_wire(wire.direction)?.unwrap_or(Direction::Both);
+    Ok(EdgeSelector { kind: wire.kind.clone(), direction, filter })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_operator_comes_back_as_it_went() {
+        let edge = EdgeSelector {
+            kind: "connection".into(),
+            direction: Direction::In,
+            filter: Some(ColumnRange { column: "created_ms".into(), low: 3, high: u64::MAX }),
+        };
+        let expand = |longest| {
+            Box::new(Operator::Expand { input: Box::new(Operator::Keys), edge: edge.clone(), longest })
+        };
+        let postings = Operator::Postings { id: 7, edge: edge.clone() };
+        let trees = [
+            Operator::Union(expand(u64::MAX)),
+            Operator::Tally(expand(512)),
+            Operator::Count(expand(0)),
+            Operator::Exists(Box::new(Operator::Intersect(vec![postings.clone(), Operator::Ids(vec![1, 9])]))),
+            Operator::Limit {
+                input: Box::new(Operator::Except { input: Box::new(postings), drop: vec![u64::MAX] }),
+                count: 20,
+            },
+        ];
+        for tree in trees {
+            assert_eq!(operator_from_wire(&operator_to_wire(&tree)), Ok(tree));
+        }
+    }
+
+    #[test]
+    fn an_empty_operator_and_a_bottomless_one_are_refused() {
+        assert_eq!(
+            operator_from_wire(&v1::Operator { op: None }),
+            Err(ConvertError::Missing("operator.op"))
+        );
+        let mut deep = operator_to_wire(&Operator::Keys);
+        for _ in 0..Operator::DEPTH_MAX {
+            deep = v1::Operator { op: Some(Op::Count(Box::new(deep))) };
+        }
+        assert_eq!(operator_from_wire(&deep), Err(ConvertError::TooDeep(Operator::DEPTH_MAX)));
+    }
+}

@@ -1,0 +1,220 @@
+//! Queries and answers on the wire.
+
+use super::{ConvertError, direction_from_wire, direction_to_wire, workflow_from_wire, workflow_to_wire};
+use crate::{CacheMode, FanOutLimit, QueryError, QueryOptions};
+use kith_ops::{
+    CommonAnswer, CommonPlan, GraphAnswer, GraphQuery, Network, NetworkAnswer, NetworkSizes, Operand,
+    PathAnswer, Want, sets,
+};
+use kith_wire::v1::{self, common_reply, query_reply::Answer, query_request::Operand as Wire};
+use std::{sync::Arc, time::Duration};
+
+/// A query as the wire has it.
+pub fn query_to_wire(graph: &str, query: &GraphQuery, options: &QueryOptions) -> v1::QueryRequest {
+    let options = v1::QueryOptions {
+        edge_type: query.edge_type.clone().unwrap_or_default(),
+        direction: direction_to_wire(query.direction),
+        workflow: workflow_to_wire(query.workflow),
+        fan_out: options.fan_out.text(),
+        policy: options.policy.clone().unwrap_or_default(),
+        cache: cache_to_wire(options.cache),
+        deadline_ms: options.deadline.map_or(0, |deadline| u32::try_from(deadline.as_millis()).unwrap_or(u32::MAX)),
+        profile: options.profile,
+        partial: options.partial,
+        page: None,
+        trace_id: options.trace_id.clone(),
+        forwarded: false,
+    };
+    v1::QueryRequest { graph: graph.to_owned(), options: Some(options), operand: Some(operand_to_wire(&query.operand)) }
+}
+
+fn operand_to_wire(operand: &Operand) -> Wire {
+    match operand {
+        Operand::Connections { id } => Wire::Connections(v1::ConnectionsOperand { id: *id }),
+        Operand::Entities { id, kind } => Wire::Entities(v1::EntitiesOperand { id: *id, kind: kind.clone() }),
+        Operand::Members { kind, entity } => {
+            Wire::Members(v1::MembersOperand { kind: kind.clone(), entity: *entity })
+        }
+        Operand::Network { id, want } => {
+            Wire::Network(v1::NetworkOperand { id: *id, want: want_to_wire(*want) })
+        }
+        Operand::Distance { from, to } => Wire::Distance(v1::DistanceOperand { from: *from, to: to.clone() }),
+        Operand::Path { from, to, max } => Wire::Path(v1::PathOperand { from: *from, to: *to, max: *max }),
+        Operand::Common { id, to, kind, want, plan } => Wire::Common(v1::CommonOperand {
+            id: *id,
+            to: *to,
+            kind: kind.clone().unwrap_or_default(),
+            want: want_to_wire(*want),
+            plan: match plan {
+                CommonPlan::Auto => v1::CommonPlan::PlanAuto.into(),
+                CommonPlan::Fetch => v1::CommonPlan::Fetch.into(),
+                CommonPlan::Push => v1::CommonPlan::Push.into(),
+            },
+        }),
+        Operand::Suggest { id, k } => Wire::Suggest(v1::SuggestOperand { id: *id, k: *k }),
+    }
+}
+
+/// A query from the wire.
+///
+/// # Errors
+/// [`QueryError::BadRequest`] if a field is missing or makes no sense.
+pub fn query_from_wire(wire: v1::QueryRequest) -> Result<(String, GraphQuery, QueryOptions), QueryError> {
+    let bad = |detail: String| QueryError::BadRequest { detail };
+    let convert = |error: ConvertError| QueryError::BadRequest { detail: error.to_string() };
+    let options = wire.options.unwrap_or_default();
+    let operand = wire.operand.ok_or_else(|| bad("it has no operand that this release knows".to_owned()))?;
+    let workflow = workflow_from_wire(options.workflow).map_err(convert)?;
+    let fan_out = FanOutLimit::parse(&options.fan_out)
+        .map_err(|text| bad(format!("fan_out {text:?} is none of min, max, auto, groups=N")))?;
+    let query = GraphQuery {
+        operand: operand_from_wire(operand).map_err(convert)?,
+        edge_type: (!options.edge_type.is_empty()).then_some(options.edge_type),
+        direction: direction_from_wire(options.direction).map_err(convert)?,
+        workflow,
+    };
+    let options = QueryOptions {
+        fan_out,
+        policy: (!options.policy.is_empty()).then_some(options.policy),
+        cache: cache_from_wire(options.cache).map_err(convert)?,
+        deadline: (options.deadline_ms != 0).then(|| Duration::from_millis(options.deadline_ms.into())),
+        profile: options.profile,
+        partial: options.partial,
+        workflow,
+        trace_id: options.trace_id,
+    };
+    Ok((wire.graph, query, options))
+}
+
+fn operand_from_wire(wire: Wire) -> Result<Operand, ConvertError> {
+    Ok(match wire {
+        Wire::Connections(operand) => Operand::Connections { id: operand.id },
+        Wire::Entities(operand) => Operand::Entities { id: operand.id, kind: operand.kind },
+        Wire::Members(operand) => Operand::Members { kind: operand.kind, entity: operand.entity },
+        Wire::Network(operand) => Operand::Network { id: operand.id, want: want_from_wire(operand.want)? },
+        Wire::Distance(operand) => Operand::Distance { from: operand.from, to: operand.to },
+        Wire::Path(operand) => Operand::Path { from: operand.from, to: operand.to, max: operand.max },
+        Wire::Common(operand) => Operand::Common {
+            id: operand.id,
+            to: operand.to,
+            kind: (!operand.kind.is_empty()).then_some(operand.kind),
+            want: want_from_wire(operand.want)?,
+            plan: match v1::CommonPlan::try_from(operand.plan) {
+                Ok(v1::CommonPlan::PlanAuto) => CommonPlan::Auto,
+                Ok(v1::CommonPlan::Fetch) => CommonPlan::Fetch,
+                Ok(v1::CommonPlan::Push) => CommonPlan::Push,
+                Err(_) => return Err(ConvertError::Unknown { field: "plan", got: operand.plan }),
+            },
+        },
+        Wire::Suggest(operand) => Operand::Suggest { id: operand.id, k: operand.k },
+    })
+}
+
+fn want_to_wire(want: Want) -> i32 {
+    match want {
+        Want::Size => v1::Want::Size.into(),
+        Want::Ids => v1::Want::Ids.into(),
+        Want::Exists => v1::Want::Exists.into(),
+    }
+}
+
+fn want_from_wire(got: i32) -> Result<Want, ConvertError> {
+    match v1::Want::try_from(got) {
+        Ok(v1::Want::Size) => Ok(Want::Size),
+        Ok(v1::Want::Ids) => Ok(Want::Ids),
+        Ok(v1::Want::Exists) => Ok(Want::Exists),
+        Err(_) => Err(ConvertError::Unknown { field: "want", got }),
+    }
+}
+
+fn cache_to_wire(cache: CacheMode) -> i32 {
+    match cache {
+        CacheMode::Use => v1::CacheMode::Use.into(),
+        CacheMode::Bypass => v1::CacheMode::Bypass.into(),
+        CacheMode::Refresh => v1::CacheMode::Refresh.into(),
+    }
+}
+
+fn cache_from_wire(got: i32) -> Result<CacheMode, ConvertError> {
+    match v1::CacheMode::try_from(got) {
+        Ok(v1::CacheMode::Use) => Ok(CacheMode::Use),
+        Ok(v1::CacheMode::Bypass) => Ok(CacheMode::Bypass),
+        Ok(v1::CacheMode::Refresh) => Ok(CacheMode::Refresh),
+        Err(_) => Err(ConvertError::Unknown { field: "cache", got }),
+    }
+}
+
+/// An answer as the wire has it, whole.
+pub fn answer_to_wire(answer: &GraphAnswer) -> Answer {
+    match answer {
+        GraphAnswer::Ids(ids) => Answer::Ids(v1::IdSet { ids: ids.clone() }),
+        GraphAnswer::Network(network) => Answer::Network(network_to_wire(network)),
+        GraphAnswer::Distances(distances) => {
+            let distances = distances.iter().map(|distance| distance.map_or(-1, i32::from));
+            Answer::Distances(v1::Distances { distances: distances.collect() })
+        }
+        GraphAnswer::Path(path) => Answer::Path(v1::PathReply { members: path.members.clone() }),
+        GraphAnswer::Common(common) => {
+            let result = match common {
+                CommonAnswer::Ids(ids) => common_reply::Result::Ids(v1::IdSet { ids: ids.clone() }),
+                CommonAnswer::Size(size) => common_reply::Result::Size(*size),
+                CommonAnswer::Exists(exists) => common_reply::Result::Exists(*exists),
+            };
+            Answer::Common(v1::CommonReply { result: Some(result) })
+        }
+        GraphAnswer::Suggestions(suggestions) => {
+            let (ids, common) = suggestions.iter().copied().unzip();
+            Answer::Suggestions(v1::Suggestions { ids, common })
+        }
+    }
+}
+
+fn network_to_wire(answer: &NetworkAnswer) -> v1::NetworkReply {
+    let NetworkSizes { first, second, union } = answer.sizes;
+    let net = answer.sizes.network();
+    let mut reply =
+        v1::NetworkReply { id: answer.id, degree: first, n2: second, net, fof: union, ..Default::default() };
+    if let Some(network) = &answer.network {
+        reply.first = network.first().to_vec();
+        reply.second = network.second().collect();
+        let near = network.union().iter().filter(|&id| network.distance(id) != Some(2));
+        reply.fof_near = near.collect();
+    }
+    reply
+}
+
+/// An answer from the wire; the pieces of a stream must have been joined.
+///
+/// # Errors
+/// If it is missing or malformed.
+pub fn answer_from_wire(wire: Answer, ids_wanted: bool) -> Result<GraphAnswer, ConvertError> {
+    Ok(match wire {
+        Answer::Ids(set) => GraphAnswer::Ids(set.ids),
+        Answer::Network(reply) => GraphAnswer::Network(network_from_wire(reply, ids_wanted)),
+        Answer::Distances(distances) => {
+            let distances = distances.distances.into_iter().map(|distance| u8::try_from(distance).ok());
+            GraphAnswer::Distances(distances.collect())
+        }
+        Answer::Path(path) => GraphAnswer::Path(PathAnswer { members: path.members }),
+        Answer::Common(common) => {
+            GraphAnswer::Common(match common.result.ok_or(ConvertError::Missing("common.result"))? {
+                common_reply::Result::Ids(set) => CommonAnswer::Ids(set.ids),
+                common_reply::Result::Size(size) => CommonAnswer::Size(size),
+                common_reply::Result::Exists(exists) => CommonAnswer::Exists(exists),
+            })
+        }
+        Answer::Suggestions(suggestions) => {
+            GraphAnswer::Suggestions(suggestions.ids.into_iter().zip(suggestions.common).collect())
+        }
+    })
+}
+
+fn network_from_wire(reply: v1::NetworkReply, ids_wanted: bool) -> NetworkAnswer {
+    let sizes = NetworkSizes { first: reply.degree, second: reply.n2, union: reply.fof };
+    let network = ids_wanted.then(|| {
+        let mut union = Vec::new();
+        sets::merge(&[&reply.second, &reply.fof_near], &mut sets::Scratch::new(), &mut union);
+        Arc::new(Network::new(reply.id, reply.first, &union))
+    });
+    NetworkAnswer { id: reply.id, sizes, network }
+}

@@ -1,0 +1,95 @@
+//! Values on the wire.
+
+use super::ConvertError;
+use kith_ops::{ListEntry, Value};
+use kith_wire::{
+    body::{ListBody, ListsWriter, decode_lists, decode_set, encode_set},
+    v1::{self, value::Value as Wire},
+};
+
+/// A value as the wire has it.
+///
+/// # Panics
+/// If the value is a merged one with unanswered lists: nodes answer all their keys.
+pub fn value_to_wire(value: &Value) -> v1::Value {
+    let value = match value {
+        Value::Lists(entries) => {
+            let mut writer = ListsWriter::default();
+            for entry in entries {
+                match entry {
+                    ListEntry::NotInGraph => writer.not_in_graph(),
+                    ListEntry::Longer(count) => writer.longer(*count),
+                    ListEntry::Ids(ids) => writer.ids(ids),
+                    ListEntry::Unanswered => unreachable!("a node answers all its keys"),
+                }
+            }
+            Wire::Lists(writer.finish())
+        }
+        Value::Set(ids) => Wire::Set(encode_set(ids)),
+        Value::Tallies { ids, counts } => {
+            Wire::Tallies(v1::Tallies { ids: encode_set(ids), counts: counts.clone() })
+        }
+        Value::Count(count) => Wire::Count(*count),
+        Value::Exists(exists) => Wire::Exists(*exists),
+    };
+    v1::Value { value: Some(value) }
+}
+
+/// A value from the wire.
+///
+/// # Errors
+/// If it is missing or malformed.
+pub fn value_from_wire(wire: v1::Value) -> Result<Value, ConvertError> {
+    let body = |field| move |source| ConvertError::Body { field, source };
+    Ok(match wire.value.ok_or(ConvertError::Missing("value"))? {
+        Wire::Lists(lists) => {
+            let lists = decode_lists(&lists).map_err(body("value.lists"))?;
+            Value::Lists(lists.into_iter().map(entry).collect())
+        }
+        Wire::Set(set) => Value::Set(decode_set(&set).map_err(body("value.set"))?),
+        Wire::Tallies(tallies) => {
+            let ids = decode_set(&tallies.ids).map_err(body("value.tallies.ids"))?;
+            if ids.len() != tallies.counts.len() {
+                return Err(ConvertError::Missing("value.tallies.counts"));
+            }
+            Value::Tallies { ids, counts: tallies.counts }
+        }
+        Wire::Count(count) => Value::Count(count),
+        Wire::Exists(exists) => Value::Exists(exists),
+    })
+}
+
+fn entry(body: ListBody) -> ListEntry {
+    match body {
+        ListBody::NotInGraph => ListEntry::NotInGraph,
+        ListBody::Longer(count) => ListEntry::Longer(count),
+        ListBody::Ids(ids) => ListEntry::Ids(ids),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_value_comes_back_as_it_went() {
+        let lists = vec![ListEntry::Ids(vec![]), ListEntry::NotInGraph, ListEntry::Longer(9), ListEntry::Ids(vec![1, 1005])];
+        let values = [
+            Value::Lists(lists),
+            Value::Set(vec![0, u64::MAX]),
+            Value::Tallies { ids: vec![4, 5], counts: vec![2, 1] },
+            Value::Count(3),
+            Value::Exists(true),
+        ];
+        for value in values {
+            assert_eq!(value_from_wire(value_to_wire(&value)), Ok(value));
+        }
+    }
+
+    #[test]
+    fn tallies_without_their_counts_are_refused() {
+        let wire = Wire::Tallies(v1::Tallies { ids: encode_set(&[1, 2]), counts: vec![1] });
+        let got = value_from_wire(v1::Value { value: Some(wire) });
+        assert_eq!(got, Err(ConvertError::Missing("value.tallies.counts")));
+    }
+}

@@ -1,0 +1,170 @@
+//! Why a query has no answer: a stable code, what happened and why, what to do.
+
+use kith_ops::OperationError;
+use kith_wire::v1::ErrorDetail;
+use thiserror::Error;
+use tonic::{Code, Status};
+
+/// Why a query has no answer. Codes are a contract: `docs/errors.md`.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum QueryError {
+    /// The question does not fit the graph.
+    #[error(transparent)]
+    Operation(#[from] OperationError),
+    /// There is no such graph.
+    #[error("there is no graph {name:?}")]
+    UnknownGraph {
+        /// As asked.
+        name: String,
+        /// The graphs there are.
+        known: Vec<String>,
+    },
+    /// There is no such replica policy.
+    #[error("there is no policy {name:?}")]
+    UnknownPolicy {
+        /// As asked.
+        name: String,
+    },
+    /// The request itself is malformed.
+    #[error("bad request: {detail}")]
+    BadRequest {
+        /// What is wrong with it.
+        detail: String,
+    },
+    /// Time ran out.
+    #[error("the deadline of {deadline_ms} ms passed")]
+    DeadlineExceeded {
+        /// The deadline.
+        deadline_ms: u64,
+    },
+    /// No replica of these partitions answered.
+    #[error("{} of the partitions asked have no replica that answers: {reason}", partitions.len())]
+    PartitionsUnavailable {
+        /// The partitions.
+        partitions: Vec<u32>,
+        /// The last reason given.
+        reason: String,
+    },
+    /// The nodes no longer or not yet hold the version that the query pinned, and a fresh look did not help.
+    #[error("version {version} of graph {graph:?} is not served by enough nodes")]
+    VersionUnavailable {
+        /// The graph.
+        graph: String,
+        /// The version.
+        version: u64,
+    },
+    /// The router or its nodes turn work away.
+    #[error("overloaded: {detail}")]
+    Overloaded {
+        /// Who.
+        detail: String,
+    },
+    /// The router cannot be reached.
+    #[error("router {addr} cannot be reached: {reason}")]
+    Unreachable {
+        /// Where.
+        addr: String,
+        /// Why.
+        reason: String,
+    },
+    /// An error that a router reported and this client has no variant for.
+    #[error("{message}")]
+    Remote {
+        /// Its code.
+        code: String,
+        /// Its message.
+        message: String,
+        /// Its help.
+        help: String,
+    },
+    /// A defect of Kith.
+    #[error("internal error: {detail}")]
+    Internal {
+        /// What does not hold.
+        detail: String,
+    },
+}
+
+impl QueryError {
+    /// The stable code.
+    pub fn code(&self) -> &str {
+        match self {
+            QueryError::Operation(error) => operation_code(error),
+            QueryError::UnknownGraph { .. } => "unknown_graph",
+            QueryError::UnknownPolicy { .. } => "unknown_policy",
+            QueryError::BadRequest { .. } => "bad_request",
+            QueryError::DeadlineExceeded { .. } => "deadline_exceeded",
+            QueryError::PartitionsUnavailable { .. } => "partitions_unavailable",
+            QueryError::VersionUnavailable { .. } => "version_unavailable",
+            QueryError::Overloaded { .. } => "overloaded",
+            QueryError::Unreachable { .. } => "unreachable",
+            QueryError::Remote { code, .. } => code,
+            QueryError::Internal { .. } => "internal",
+        }
+    }
+
+    /// What to do about it.
+    pub fn help(&self) -> String {
+        match self {
+            QueryError::Operation(error) => operation_help(error),
+            QueryError::UnknownGraph { known, .. } if known.is_empty() => {
+                "no graph is loaded yet: kith load graph EDGES --graph NAME".to_owned()
+            }
+            QueryError::UnknownGraph { known, .. } => format!("graphs: {}", known.join(", ")),
+            QueryError::UnknownPolicy { .. } => {
+                let names: Vec<&str> = kith_routing::policy::ALL.iter().map(|policy| policy.name()).collect();
+                format!("policies: {}", names.join(", "))
+            }
+            QueryError::BadRequest { .. } => "see docs/queries.md for the fields of each operation".to_owned(),
+            QueryError::DeadlineExceeded { .. } => {
+                "give the query more time (deadline_ms), or look at its plan with `kith explain`".to_owned()
+            }
+            QueryError::PartitionsUnavailable { .. } => {
+                "look at `kith cluster status`; partial answers are allowed with \"partial\":true".to_owned()
+            }
+            QueryError::VersionUnavailable { .. } => {
+                "nodes are still fetching it: try again, or look at `kith cluster status`".to_owned()
+            }
+            QueryError::Overloaded { .. } => "send less, or add a router or a replica group".to_owned(),
+            QueryError::Unreachable { .. } => {
+                "is the cluster running (`kith dev`)? name another router with --router".to_owned()
+            }
+            QueryError::Remote { help, .. } => help.clone(),
+            QueryError::Internal { .. } => "this is a defect of Kith: please report it with the log".to_owned(),
+        }
+    }
+
+    /// As a gRPC status with details.
+    pub fn to_status(&self) -> Status {
+        let partitions = match self {
+            QueryError::PartitionsUnavailable { partitions, .. } => partitions.clone(),
+            _ => Vec::new(),
+        };
+        let detail = ErrorDetail { code: self.code().to_owned(), help: self.help(), partitions, epoch: 0 };
+        kith_wire::with_detail(self.grpc_code(), self.to_string(), detail)
+    }
+
+    /// From the status that a router answered.
+    pub fn from_status(status: &Status) -> Self {
+        let detail = kith_wire::detail_of(status);
+        QueryError::Remote { code: detail.code, message: status.message().to_owned(), help: detail.help }
+    }
+
+    fn grpc_code(&self) -> Code {
+        match self {
+            QueryError::Operation(OperationError::MemberNotFound { .. })
+            | QueryError::UnknownGraph { .. } => Code::NotFound,
+            QueryError::Operation(_) | QueryError::UnknownPolicy { .. } | QueryError::BadRequest { .. } => {
+                Code::InvalidArgument
+            }
+            QueryError::DeadlineExceeded { .. } => Code::DeadlineExceeded,
+            QueryError::PartitionsUnavailable { .. }
+            | QueryError::VersionUnavailable { .. }
+            | QueryError::Unreachable { .. } => Code::Unavailable,
+            QueryError::Overloaded { .. } => Code::ResourceExhausted,
+            QueryError::Remote { .. } => Code::Unknown,
+            QueryError::Internal { .. } => Code::Internal,
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! What a caller may say about one query besides the question.
+
+use kith_types::Workflow;
+use std::time::Duration;
+
+/// How one query is run. `Default` leaves every choice to the session's configuration.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct QueryOptions {
+    /// How many groups may take part.
+    pub fan_out: FanOutLimit,
+    /// Name of a replica policy; `None` is the session's.
+    pub policy: Option<String>,
+    /// Whether to use the router's network cache.
+    pub cache: CacheMode,
+    /// Time from arrival; `None` is the session's default. Bounded by the session's longest.
+    pub deadline: Option<Duration>,
+    /// Whether to return the plan and its timings.
+    pub profile: bool,
+    /// Whether an answer that lacks partitions is better than none.
+    pub partial: bool,
+    /// Who waits for the answer.
+    pub workflow: Workflow,
+    /// Printed in logs beside the query.
+    pub trace_id: String,
+}
+
+/// How many groups may take part in a query's fan-outs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FanOutLimit {
+    /// The controller of each fan-out's kind decides.
+    #[default]
+    Auto,
+    /// One group.
+    Min,
+    /// All groups.
+    Max,
+    /// This many, at least one.
+    Groups(u32),
+}
+
+impl FanOutLimit {
+    /// From `auto`, `min`, `max` or `groups=N`.
+    ///
+    /// # Errors
+    /// The text, if it is none of these.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        match text {
+            "" | "auto" => Ok(FanOutLimit::Auto),
+            "min" => Ok(FanOutLimit::Min),
+            "max" => Ok(FanOutLimit::Max),
+            _ => match text.strip_prefix("groups=").map(str::parse) {
+                Some(Ok(groups)) if 0 < groups => Ok(FanOutLimit::Groups(groups)),
+                _ => Err(text.to_owned()),
+            },
+        }
+    }
+
+    /// As [`FanOutLimit::parse`] reads it.
+    pub fn text(self) -> String {
+        match self {
+            FanOutLimit::Auto => "auto".to_owned(),
+            FanOutLimit::Min => "min".to_owned(),
+            FanOutLimit::Max => "max".to_owned(),
+            FanOutLimit::Groups(groups) => format!("groups={groups}"),
+        }
+    }
+}
+
+/// Whether to use the router's network cache.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CacheMode {
+    /// Look there first, fill it on a miss.
+    #[default]
+    Use,
+    /// Neither read nor fill it.
+    Bypass,
+    /// Fetch anew and fill it.
+    Refresh,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_are_read_as_they_are_printed() {
+        for limit in [FanOutLimit::Auto, FanOutLimit::Min, FanOutLimit::Max, FanOutLimit::Groups(3)] {
+            assert_eq!(FanOutLimit::parse(&limit.text()), Ok(limit));
+        }
+        for bad in ["groups=0", "groups=-1", "groups=", "all", "groups=1.5"] {
+            assert_eq!(FanOutLimit::parse(bad), Err(bad.to_owned()));
+        }
+    }
+}

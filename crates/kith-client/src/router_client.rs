@@ -1,0 +1,226 @@
+//! A client that speaks to routers: the simple way in, one hop more than [`crate::Session`].
+
+use crate::{
+    Answered, GraphService, QueryError, QueryOptions,
+    convert::{answer_from_wire, query_to_wire},
+    transport::endpoint,
+};
+use futures::{FutureExt, future::BoxFuture};
+use kith_ops::{GraphQuery, Operand, Want};
+use kith_wire::{
+    MESSAGE_BYTES_MAX,
+    documents::{Document, TopologyDocument},
+    v1::{
+        self, cluster_client::ClusterClient, graph_client::GraphClient, query_reply::Answer,
+    },
+};
+use tonic::{Code, Status, Streaming, transport::Channel};
+
+/// A connection to one router. Cheap to clone; requests share one HTTP/2 connection.
+#[derive(Clone, Debug)]
+pub struct RouterClient {
+    addr: String,
+    graph: GraphClient<Channel>,
+    cluster: ClusterClient<Channel>,
+}
+
+impl RouterClient {
+    /// Connects to the first router of `addrs` (`host:port`) that can be reached.
+    ///
+    /// # Errors
+    /// [`QueryError::Unreachable`] with the last reason if none can.
+    pub async fn connect(addrs: &[String]) -> Result<Self, QueryError> {
+        let mut last =
+            QueryError::Unreachable { addr: "(none)".to_owned(), reason: "no address given".to_owned() };
+        for addr in addrs {
+            let connected = match endpoint(addr) {
+                Ok(endpoint) => endpoint.connect().await.map_err(|error| cause(&error)),
+                Err(status) => Err(status.message().to_owned()),
+            };
+            match connected {
+                Ok(channel) => return Ok(Self::over(addr.clone(), channel)),
+                Err(reason) => last = QueryError::Unreachable { addr: addr.clone(), reason },
+            }
+        }
+        Err(last)
+    }
+
+    /// Speaks over a channel that is there already; `addr` is for messages.
+    pub fn over(addr: String, channel: Channel) -> Self {
+        let graph = GraphClient::new(channel.clone())
+            .max_decoding_message_size(MESSAGE_BYTES_MAX)
+            .max_encoding_message_size(MESSAGE_BYTES_MAX);
+        Self { addr, graph, cluster: ClusterClient::new(channel).max_decoding_message_size(MESSAGE_BYTES_MAX) }
+    }
+
+    /// The router's address.
+    pub fn addr(&self) -> &str {
+        &self.addr
+    }
+
+    /// The cluster's shape, addresses and graphs.
+    ///
+    /// # Errors
+    /// If the router does not answer or its document cannot be read.
+    pub async fn topology(&self) -> Result<TopologyDocument, QueryError> {
+        let reply = self.cluster.clone().get_topology(v1::TopologyRequest {}).await;
+        let reply = reply.map_err(|status| self.error(&status))?;
+        TopologyDocument::decode(&reply.get_ref().document)
+            .map_err(|error| QueryError::Internal { detail: error.to_string() })
+    }
+
+    /// What each node says of itself.
+    ///
+    /// # Errors
+    /// If the router does not answer.
+    pub async fn status(&self) -> Result<v1::ClusterStatus, QueryError> {
+        let reply = self.cluster.clone().status(v1::StatusRequest {}).await;
+        Ok(reply.map_err(|status| self.error(&status))?.into_inner())
+    }
+
+    /// Makes built components part of a graph: prepared on every node, then one conditional commit.
+    /// `components` is a JSON array of `ComponentDocument`s that lie in the object store.
+    ///
+    /// # Errors
+    /// If the router does not answer; errors of the publication itself come in the stream.
+    pub async fn publish(
+        &self,
+        graph: &str,
+        components: Vec<u8>,
+    ) -> Result<Streaming<v1::PublishProgress>, QueryError> {
+        let request = v1::PublishRequest { graph: graph.to_owned(), components: components.into() };
+        let reply = self.cluster.clone().publish_graph(request).await;
+        Ok(reply.map_err(|status| self.error(&status))?.into_inner())
+    }
+
+    /// Removes a graph; queries that have started still end.
+    ///
+    /// # Errors
+    /// If there is no such graph or the router does not answer.
+    pub async fn drop_graph(&self, graph: &str) -> Result<(), QueryError> {
+        let request = v1::DropRequest { graph: graph.to_owned() };
+        let reply = self.cluster.clone().drop_graph(request).await;
+        reply.map(|_| ()).map_err(|status| self.error(&status))
+    }
+
+    /// Passes a query on as it came, marked as forwarded: from a router to the owner of a member's network.
+    ///
+    /// # Errors
+    /// As the other router reports them.
+    pub async fn forward(&self, mut request: v1::QueryRequest) -> Result<v1::QueryReply, Status> {
+        request.options.get_or_insert_default().forwarded = true;
+        Ok(self.graph.clone().query(request).await?.into_inner())
+    }
+
+    async fn ask(&self, request: v1::QueryRequest, pieces: bool) -> Result<v1::QueryReply, Status> {
+        let mut client = self.graph.clone();
+        if !pieces {
+            return Ok(client.query(request).await?.into_inner());
+        }
+        let mut stream = client.query_stream(request).await?.into_inner();
+        let mut whole: Option<v1::QueryReply> = None;
+        while let Some(piece) = stream.message().await? {
+            match &mut whole {
+                None => whole = Some(piece),
+                Some(whole) => join(whole, piece),
+            }
+        }
+        whole.ok_or_else(|| Status::data_loss("the router's stream ended before its first message"))
+    }
+
+    fn error(&self, status: &Status) -> QueryError {
+        let lost = kith_wire::detail_of(status).code == "unavailable" && status.code() == Code::Unavailable;
+        if lost {
+            QueryError::Unreachable { addr: self.addr.clone(), reason: status.message().to_owned() }
+        } else {
+            QueryError::from_status(status)
+        }
+    }
+}
+
+impl GraphService for RouterClient {
+    fn query<'a>(
+        &'a self,
+        graph: &'a str,
+        query: &'a GraphQuery,
+        options: &'a QueryOptions,
+    ) -> BoxFuture<'a, Result<Answered, QueryError>> {
+        async move {
+            let ids_wanted = wants_ids(&query.operand);
+            let request = query_to_wire(graph, query, options);
+            let reply = self.ask(request, ids_wanted).await.map_err(|status| self.error(&status))?;
+            answered_from_wire(reply, ids_wanted)
+        }
+        .boxed()
+    }
+
+    fn explain<'a>(
+        &'a self,
+        graph: &'a str,
+        query: &'a GraphQuery,
+        options: &'a QueryOptions,
+    ) -> BoxFuture<'a, Result<v1::ExplainReply, QueryError>> {
+        async move {
+            let reply = self.graph.clone().explain(query_to_wire(graph, query, options)).await;
+            Ok(reply.map_err(|status| self.error(&status))?.into_inner())
+        }
+        .boxed()
+    }
+}
+
+/// An answer with all that came beside it.
+///
+/// # Errors
+/// If the reply has no answer or a malformed one.
+pub(crate) fn answered_from_wire(reply: v1::QueryReply, ids_wanted: bool) -> Result<Answered, QueryError> {
+    let malformed = |detail: String| QueryError::Internal { detail };
+    let answer = reply.answer.ok_or_else(|| malformed("the router sent no answer".to_owned()))?;
+    Ok(Answered {
+        answer: answer_from_wire(answer, ids_wanted).map_err(|error| malformed(error.to_string()))?,
+        complete: reply.complete,
+        missing_partitions: reply.missing_partitions,
+        served: reply.served.into_iter().map(|served| (served.name, served.version)).collect(),
+        profile: reply.profile,
+    })
+}
+
+/// Whether the answer can be too large for one message.
+fn wants_ids(operand: &Operand) -> bool {
+    match operand {
+        Operand::Network { want, .. } | Operand::Common { want, .. } => *want == Want::Ids,
+        Operand::Connections { .. } | Operand::Entities { .. } | Operand::Members { .. } => true,
+        Operand::Distance { .. } | Operand::Path { .. } | Operand::Suggest { .. } => false,
+    }
+}
+
+fn join(whole: &mut v1::QueryReply, piece: v1::QueryReply) {
+    match (&mut whole.answer, piece.answer) {
+        (Some(Answer::Ids(into)), Some(Answer::Ids(from))) => into.ids.extend(from.ids),
+        (Some(Answer::Network(into)), Some(Answer::Network(from))) => {
+            into.first.extend(from.first);
+            into.second.extend(from.second);
+            into.fof_near.extend(from.fof_near);
+        }
+        (Some(Answer::Common(into)), Some(Answer::Common(from))) => {
+            if let (Some(v1::common_reply::Result::Ids(into)), Some(v1::common_reply::Result::Ids(from))) =
+                (&mut into.result, from.result)
+            {
+                into.ids.extend(from.ids);
+            }
+        }
+        _ => {}
+    }
+    if piece.profile.is_some() {
+        whole.profile = piece.profile;
+    }
+}
+
+fn cause(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(inner) = source {
+        text = inner.to_string();
+        source = inner.source();
+    }
+    text
+}

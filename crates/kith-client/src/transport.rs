@@ -1,0 +1,97 @@
+//! How a request reaches a node: one trait, gRPC today. The bodies are the same on
+//! every transport, so a second one can only be faster, never able to do more.
+
+use futures::{FutureExt, future::BoxFuture};
+use kith_wire::{
+    MESSAGE_BYTES_MAX,
+    v1::{self, node_client::NodeClient},
+};
+use std::{
+    collections::HashMap,
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
+use tonic::{
+    Status,
+    transport::{Channel, Endpoint},
+};
+
+/// Time to open a connection before the node counts as unreachable.
+const CONNECT_TIMEOUT: Duration = Duration::from_millis(500);
+/// A stream window that a reply of a few megabytes does not wait on.
+const STREAM_WINDOW_BYTES: u32 = 8 << 20;
+/// A connection window for many such replies at once.
+const CONNECTION_WINDOW_BYTES: u32 = 32 << 20;
+
+/// Carries requests to nodes. Dropping the future cancels the request.
+///
+/// Contract: an error is a status whose details carry Kith's code where the node
+/// gave one; a lost connection is `Unavailable`.
+pub trait Transport: Send + Sync + 'static {
+    /// Sends one evaluation to the node at `addr`.
+    fn evaluate<'a>(
+        &'a self,
+        addr: &'a str,
+        request: v1::EvaluateRequest,
+    ) -> BoxFuture<'a, Result<v1::EvaluateReply, Status>>;
+
+    /// Asks the node at `addr` whether it is well.
+    fn ping<'a>(&'a self, addr: &'a str, request: v1::PingRequest)
+    -> BoxFuture<'a, Result<v1::PingReply, Status>>;
+}
+
+/// gRPC over one HTTP/2 connection per node.
+#[derive(Debug, Default)]
+pub struct GrpcTransport {
+    /// By address; written when a node is first spoken to.
+    channels: Mutex<HashMap<String, Channel>>,
+}
+
+/// The connection settings that every gRPC client of Kith uses.
+///
+/// # Errors
+/// If `addr` is not `host:port`.
+pub fn endpoint(addr: &str) -> Result<Endpoint, Status> {
+    let endpoint = Channel::from_shared(format!("http://{addr}"))
+        .map_err(|error| Status::invalid_argument(format!("bad address {addr:?}: {error}")))?;
+    Ok(endpoint
+        .connect_timeout(CONNECT_TIMEOUT)
+        .tcp_nodelay(true)
+        .initial_stream_window_size(STREAM_WINDOW_BYTES)
+        .initial_connection_window_size(CONNECTION_WINDOW_BYTES))
+}
+
+impl GrpcTransport {
+    fn client(&self, addr: &str) -> Result<NodeClient<Channel>, Status> {
+        let mut channels = self.channels.lock().unwrap_or_else(PoisonError::into_inner);
+        let channel = match channels.get(addr) {
+            Some(channel) => channel.clone(),
+            None => {
+                let channel = endpoint(addr)?.connect_lazy();
+                channels.insert(addr.to_owned(), channel.clone());
+                channel
+            }
+        };
+        Ok(NodeClient::new(channel)
+            .max_decoding_message_size(MESSAGE_BYTES_MAX)
+            .max_encoding_message_size(MESSAGE_BYTES_MAX))
+    }
+}
+
+impl Transport for GrpcTransport {
+    fn evaluate<'a>(
+        &'a self,
+        addr: &'a str,
+        request: v1::EvaluateRequest,
+    ) -> BoxFuture<'a, Result<v1::EvaluateReply, Status>> {
+        async move { Ok(self.client(addr)?.evaluate(request).await?.into_inner()) }.boxed()
+    }
+
+    fn ping<'a>(
+        &'a self,
+        addr: &'a str,
+        request: v1::PingRequest,
+    ) -> BoxFuture<'a, Result<v1::PingReply, Status>> {
+        async move { Ok(self.client(addr)?.ping(request).await?.into_inner()) }.boxed()
+    }
+}
