@@ -1,8 +1,9 @@
 //! The seam between what is computed and who computes it: an [`Operation`] is a
 //! state machine that asks for fan-outs and networks and ends with an answer.
 
+use crate::graph::Machine;
 use crate::{GraphAnswer, GraphQuery, GraphSchema, Network, NetworkKey, OperationError, Operator, Value};
-use kith_types::FanOutKind;
+use kith_types::{FanOutKind, Workflow};
 use std::sync::Arc;
 
 /// One round of requests to nodes.
@@ -30,7 +31,7 @@ pub enum Scope {
 /// What the caller must do next.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
-    /// Run the fan-out, merge the nodes' values (`Value::merge`; lists in the order of the keys) and resume with [`Input::Value`].
+    /// Run the fan-out, merge the nodes' values ([`Value::merge`]) and resume with [`Input::Value`].
     FanOut(FanOut),
     /// Get a member's network, from the cache or by running [`Operation::network`], and resume with [`Input::Network`].
     Network(NetworkKey),
@@ -49,10 +50,39 @@ pub enum Input {
     Network(Arc<Network>),
 }
 
+/// A step that an operation takes, told without running it. `kith explain` prints these.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outline {
+    /// As in [`FanOut::purpose`]; `network` stands for a [`Step::Network`].
+    pub purpose: &'static str,
+    /// The kind of fan-out; with a single key it is [`FanOutKind::SingleKey`] instead. `None` for a [`Step::Network`].
+    pub kind: Option<FanOutKind>,
+    /// What it goes to: `the member`, `each of its connections`, `every partition` …
+    pub reach: &'static str,
+    /// When it is taken; empty if always.
+    pub when: &'static str,
+}
+
 /// A query on its way to its answer.
+///
+/// ```
+/// use kith_ops::{GraphQuery, GraphSchema, Input, KindRole, KindSchema, Operand, Operation, Step};
+/// let role = KindRole::Undirected;
+/// let schema = GraphSchema { kinds: vec![KindSchema { name: "connection".into(), role, columns: vec![] }] };
+/// let query = GraphQuery {
+///     operand: Operand::Connections { id: 1005 },
+///     edge_type: None,
+///     direction: None,
+///     workflow: Default::default(),
+/// };
+/// let mut operation = Operation::new(&query, &schema)?;
+/// let Step::FanOut(fan_out) = operation.step(Input::Start)? else { panic!("it must ask first") };
+/// assert_eq!(fan_out.purpose, "first degree");
+/// # Ok::<(), kith_ops::OperationError>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Operation {
-    _query: GraphQuery,
+    machine: Machine,
 }
 
 impl Operation {
@@ -60,15 +90,27 @@ impl Operation {
     ///
     /// # Errors
     /// If a name is unknown or a number out of its range.
-    pub fn new(query: &GraphQuery, _schema: &GraphSchema) -> Result<Self, OperationError> {
-        Ok(Self { _query: query.clone() })
+    pub fn new(query: &GraphQuery, schema: &GraphSchema) -> Result<Self, OperationError> {
+        Ok(Self { machine: Machine::new(query, schema)? })
+    }
+
+    /// Fetches a network from the nodes (Moolle, Algorithm 2): what answers a [`Step::Network`] that the
+    /// cache cannot. `Workflow::Background` for a refresh that nobody waits for. Ends with [`GraphAnswer::Network`], ids included.
+    pub fn network(key: NetworkKey, workflow: Workflow) -> Self {
+        Self { machine: Machine::network(key, workflow) }
     }
 
     /// Takes the next step.
     ///
     /// # Errors
     /// If a member is not in the graph, or the input is not what the last step asked for.
-    pub fn step(&mut self, _input: Input) -> Result<Step, OperationError> {
-        Err(OperationError::WrongValue)
+    /// The operation is over then.
+    pub fn step(&mut self, input: Input) -> Result<Step, OperationError> {
+        self.machine.step(input)
+    }
+
+    /// The steps that the operation takes or may take, in order.
+    pub fn outline(&self) -> Vec<Outline> {
+        self.machine.outline()
     }
 }

@@ -59,16 +59,20 @@ impl PackedIds {
 
     /// Whether any of the sorted, distinct `ids` is one of them; stops at the first.
     pub fn intersects(&self, ids: &[u64]) -> bool {
+        self.first_common(ids).is_some()
+    }
+
+    /// The least of the sorted, distinct `ids` that is one of them.
+    pub fn first_common(&self, ids: &[u64]) -> Option<u64> {
         let mut cursor = self.cursor();
         let mut at = 0;
         while let Some(&id) = ids.get(at) {
-            match cursor.seek(id) {
-                None => return false,
-                Some(found) if found == id => return true,
-                Some(found) => at = seek(ids, at + 1, found),
+            match cursor.seek(id)? {
+                found if found == id => return Some(id),
+                found => at = seek(ids, at + 1, found),
             }
         }
-        false
+        None
     }
 
     /// All ids, ascending.

@@ -1,0 +1,203 @@
+//! What two members have in common, by both plans of Moolle §II-C: fetch the lists
+//! and intersect at the caller, or push the question to every partition's
+//! inverted index (Algorithm 3, early-terminable).
+//!
+//! `Auto` fetches both lists up to [`COMMON_FETCH_MAX`] ids, so that short lists end in one
+//! round trip. If one is longer, the short list goes to the long one's node; if both are, the
+//! question goes to every partition. `m` is common to `a` and `b` under direction `d` exactly
+//! when both are in `m`'s list under `reverse(d)`: those are the postings to read.
+
+use super::ask::{List, ask, expand, lists_of, union};
+use super::limits::COMMON_FETCH_MAX;
+use crate::sets::{difference, intersect};
+use crate::{
+    CommonAnswer, CommonPlan, EdgeSelector, FanOut, GraphAnswer, Input, OperationError, Operator, Outline,
+    Scope, Step, Value, Want,
+};
+use kith_types::FanOutKind;
+
+const LISTS: &str = "both lists";
+const AT_LONGER: &str = "intersection at the longer list";
+const PUSH: &str = "intersection in every partition";
+const EXISTENCE: &str = "existence of the members";
+
+/// What the lists hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shared {
+    /// Members: the two themselves do not count.
+    Connections,
+    /// Entities: ids of another space.
+    Entities,
+}
+
+/// A common-entity query under way.
+#[derive(Clone, Debug)]
+pub(crate) struct Common {
+    /// The two members, or one if they are the same.
+    members: Vec<u64>,
+    /// Ids that do not count: sorted, distinct.
+    drop: Vec<u64>,
+    edge: EdgeSelector,
+    want: Want,
+    plan: CommonPlan,
+    state: State,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum State {
+    Start,
+    Lists,
+    /// Waits for what is common; the members are known to exist.
+    Pushed,
+    /// Waits for what is common; if that is nothing, the members may not exist.
+    PushedUnchecked,
+    Existence,
+    Over,
+}
+
+impl Common {
+    pub(super) fn new(
+        pair: [u64; 2],
+        edge: EdgeSelector,
+        shared: Shared,
+        want: Want,
+        plan: CommonPlan,
+    ) -> Self {
+        let mut members = pair.to_vec();
+        members.dedup();
+        let mut drop = if shared == Shared::Connections { members.clone() } else { Vec::new() };
+        drop.sort_unstable();
+        Self { members, drop, edge, want, plan, state: State::Start }
+    }
+
+    pub(super) fn step(&mut self, input: Input) -> Result<Step, OperationError> {
+        match std::mem::replace(&mut self.state, State::Over) {
+            State::Start => Ok(self.start()),
+            State::Lists => {
+                let lists = lists_of(&self.members, input)?;
+                Ok(self.intersect(lists))
+            }
+            State::Pushed => Ok(Step::Done(self.answer(input)?)),
+            State::PushedUnchecked => {
+                let answer = self.answer(input)?;
+                Ok(if is_nothing(&answer) { self.ask_existence() } else { Step::Done(answer) })
+            }
+            State::Existence => {
+                lists_of(&self.members, input)?;
+                Ok(self.done(Vec::new()))
+            }
+            State::Over => Err(OperationError::WrongValue),
+        }
+    }
+
+    fn start(&mut self) -> Step {
+        let longest = match self.plan {
+            CommonPlan::Push => {
+                self.state = State::PushedUnchecked;
+                return self.push();
+            }
+            CommonPlan::Auto if self.members.len() == 2 => COMMON_FETCH_MAX,
+            CommonPlan::Auto | CommonPlan::Fetch => u64::MAX,
+        };
+        self.state = State::Lists;
+        ask(LISTS, FanOutKind::NonUnion, self.members.clone(), expand(&self.edge, longest))
+    }
+
+    fn intersect(&mut self, mut lists: Vec<List>) -> Step {
+        match (lists.pop(), lists.pop()) {
+            (Some(List::Ids(ids)), None) => self.done(ids),
+            (Some(List::Ids(b)), Some(List::Ids(a))) => self.done(intersect(&a, &b)),
+            (Some(List::Ids(short)), Some(List::Longer)) => self.at_longer(self.members[0], short),
+            (Some(List::Longer), Some(List::Ids(short))) => self.at_longer(self.members[1], short),
+            _ => {
+                self.state = State::Pushed;
+                self.push()
+            }
+        }
+    }
+
+    /// Sends the short list to the long one.
+    fn at_longer(&mut self, longer: u64, short: Vec<u64>) -> Step {
+        let short = difference(&short, &self.drop);
+        if short.is_empty() {
+            return self.done(short);
+        }
+        self.state = State::Pushed;
+        let common = Operator::Intersect(vec![union(&self.edge), Operator::Ids(short)]);
+        ask(AT_LONGER, FanOutKind::SingleKey, vec![longer], self.wanted(common))
+    }
+
+    fn push(&self) -> Step {
+        let edge = EdgeSelector { direction: self.edge.direction.reverse(), ..self.edge.clone() };
+        let postings = |&id: &u64| Operator::Postings { id, edge: edge.clone() };
+        let common = Operator::Intersect(self.members.iter().map(postings).collect());
+        let common = Operator::Except { input: Box::new(common), drop: self.drop.clone() };
+        let (kind, plan) = (self.push_kind(), self.wanted(common));
+        Step::FanOut(FanOut { purpose: PUSH, kind, scope: Scope::Partitions, plan })
+    }
+
+    fn push_kind(&self) -> FanOutKind {
+        if self.want == Want::Exists { FanOutKind::EarlyTerminable } else { FanOutKind::Broadcast }
+    }
+
+    /// As much of the set as is wanted.
+    fn wanted(&self, common: Operator) -> Operator {
+        match self.want {
+            Want::Ids => common,
+            Want::Size => Operator::Count(Box::new(common)),
+            Want::Exists => Operator::Exists(Box::new(common)),
+        }
+    }
+
+    fn answer(&self, input: Input) -> Result<GraphAnswer, OperationError> {
+        let answer = match (self.want, input) {
+            (Want::Ids, Input::Value(Value::Set(ids))) => CommonAnswer::Ids(ids),
+            (Want::Size, Input::Value(Value::Count(count))) => CommonAnswer::Size(count),
+            (Want::Exists, Input::Value(Value::Exists(exists))) => CommonAnswer::Exists(exists),
+            _ => return Err(OperationError::WrongValue),
+        };
+        Ok(GraphAnswer::Common(answer))
+    }
+
+    fn ask_existence(&mut self) -> Step {
+        self.state = State::Existence;
+        ask(EXISTENCE, FanOutKind::NonUnion, self.members.clone(), expand(&self.edge, 0))
+    }
+
+    fn done(&self, common: Vec<u64>) -> Step {
+        let common = difference(&common, &self.drop);
+        Step::Done(GraphAnswer::Common(match self.want {
+            Want::Ids => CommonAnswer::Ids(common),
+            Want::Size => CommonAnswer::Size(common.len() as u64),
+            Want::Exists => CommonAnswer::Exists(!common.is_empty()),
+        }))
+    }
+
+    pub(super) fn outline(&self) -> Vec<Outline> {
+        let many = Some(FanOutKind::NonUnion);
+        let lists = Outline { purpose: LISTS, kind: many, reach: "both members", when: "" };
+        let push =
+            Outline { purpose: PUSH, kind: Some(self.push_kind()), reach: "every partition", when: "" };
+        match self.plan {
+            CommonPlan::Fetch => vec![lists],
+            CommonPlan::Push => {
+                let when = "nothing is in common";
+                vec![push, Outline { purpose: EXISTENCE, kind: many, reach: "both members", when }]
+            }
+            CommonPlan::Auto => {
+                let (kind, reach) = (Some(FanOutKind::SingleKey), "the member of the longer list");
+                let at_longer = Outline { purpose: AT_LONGER, kind, reach, when: "one list is long" };
+                vec![lists, at_longer, Outline { when: "both lists are long", ..push }]
+            }
+        }
+    }
+}
+
+fn is_nothing(answer: &GraphAnswer) -> bool {
+    match answer {
+        GraphAnswer::Common(CommonAnswer::Ids(ids)) => ids.is_empty(),
+        GraphAnswer::Common(CommonAnswer::Size(size)) => *size == 0,
+        GraphAnswer::Common(CommonAnswer::Exists(exists)) => !exists,
+        _ => false,
+    }
+}

@@ -1,0 +1,35 @@
+//! How large a question may be. Beyond, it is refused with `OutOfRange`, never cut.
+
+use crate::OperationError;
+
+/// Targets of one distance query. A page shows tens; a batch of this many still fits one
+/// message to each node, with room for lists of hundreds of ids each in the answers.
+pub const DISTANCE_TARGETS_MAX: usize = 10_000;
+
+/// Longest path looked for. Three levels from either end; further ones reach most of any social graph.
+pub const PATH_LENGTH_MAX: u32 = 6;
+
+/// Suggestions of one query: far beyond any page, far below a message's limit.
+pub const SUGGESTIONS_MAX: u32 = 10_000;
+
+/// A list of at most this many ids is fetched to intersect it at the caller; a longer one is
+/// intersected where it is (Moolle §II-C). At about 2 bytes an id it travels in one frame of 8 KiB.
+pub const COMMON_FETCH_MAX: u64 = 4_096;
+
+/// Ids of one end that are sent to every node, so that the last level of a path search need not come back whole.
+pub(super) const FRONTIER_PUSH_MAX: usize = 4_096;
+
+/// Refuses a number outside of its range.
+pub(super) fn within(
+    what: &'static str,
+    got: u64,
+    least: u64,
+    greatest: u64,
+    range: &'static str,
+) -> Result<(), OperationError> {
+    if (least..=greatest).contains(&got) {
+        Ok(())
+    } else {
+        Err(OperationError::OutOfRange { what, got, range })
+    }
+}

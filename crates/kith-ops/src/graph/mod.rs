@@ -1,0 +1,96 @@
+//! The operations, one file each, as state machines without any effect.
+//!
+//! To add one: a file with its machine, a variant of `Machine`, and a twin in `naive`.
+
+mod ask;
+mod common;
+mod distance;
+mod first_degree;
+mod limits;
+mod network;
+mod path;
+mod resolve;
+mod suggest;
+mod trace;
+
+pub use limits::{COMMON_FETCH_MAX, DISTANCE_TARGETS_MAX, PATH_LENGTH_MAX, SUGGESTIONS_MAX};
+
+use crate::{GraphQuery, GraphSchema, Input, NetworkKey, Operand, OperationError, Outline, Step};
+use common::Common;
+use distance::Distance;
+use first_degree::FirstDegree;
+use kith_types::{Direction, Workflow};
+use network::{NetworkFetch, NetworkQuery};
+use path::Path;
+use resolve::Resolver;
+use suggest::Suggest;
+
+/// What every operation is.
+#[derive(Clone, Debug)]
+pub(crate) enum Machine {
+    FirstDegree(FirstDegree),
+    NetworkQuery(NetworkQuery),
+    NetworkFetch(NetworkFetch),
+    Distance(Distance),
+    Path(Box<Path>),
+    Common(Common),
+    Suggest(Suggest),
+}
+
+impl Machine {
+    pub(crate) fn new(query: &GraphQuery, schema: &GraphSchema) -> Result<Self, OperationError> {
+        let names = Resolver { query, schema };
+        Ok(match &query.operand {
+            Operand::Connections { id } => Self::FirstDegree(FirstDegree::connections(*id, names.edge()?)),
+            Operand::Entities { id, kind } => {
+                Self::FirstDegree(FirstDegree::entities(*id, names.entity(kind, Direction::Out)?))
+            }
+            Operand::Members { kind, entity } => {
+                Self::FirstDegree(FirstDegree::members(*entity, names.entity(kind, Direction::In)?))
+            }
+            Operand::Network { id, want } => Self::NetworkQuery(NetworkQuery::new(names.key(*id)?, *want)),
+            Operand::Distance { from, to } => {
+                Self::Distance(Distance::new(names.key(*from)?, names.edge()?, to)?)
+            }
+            Operand::Path { from, to, max } => {
+                let path = Path::new(names.key(*from)?, names.edge()?, *to, *max, query.workflow)?;
+                Self::Path(Box::new(path))
+            }
+            Operand::Common { id, to, kind, want, plan } => {
+                let (edge, shared) = names.shared(kind.as_deref())?;
+                Self::Common(Common::new([*id, *to], edge, shared, *want, *plan))
+            }
+            Operand::Suggest { id, k } => {
+                Self::Suggest(Suggest::new(*id, names.edge()?, *k, query.workflow)?)
+            }
+        })
+    }
+
+    pub(crate) fn network(key: NetworkKey, workflow: Workflow) -> Self {
+        Self::NetworkFetch(NetworkFetch::new(key, workflow))
+    }
+
+    pub(crate) fn step(&mut self, input: Input) -> Result<Step, OperationError> {
+        match self {
+            Self::FirstDegree(machine) => machine.step(input),
+            Self::NetworkQuery(machine) => machine.step(input),
+            Self::NetworkFetch(machine) => machine.step(input),
+            Self::Distance(machine) => machine.step(input),
+            Self::Path(machine) => machine.step(input),
+            Self::Common(machine) => machine.step(input),
+            Self::Suggest(machine) => machine.step(input),
+        }
+    }
+
+    pub(crate) fn outline(&self) -> Vec<Outline> {
+        match self {
+            Self::FirstDegree(machine) => machine.outline(),
+            Self::NetworkQuery(_) => vec![ask::NETWORK],
+            Self::NetworkFetch(machine) => machine.outline(),
+            Self::Distance(_) => distance::outline(),
+            Self::Path(machine) => machine.outline(),
+            Self::Common(machine) => machine.outline(),
+            Self::Suggest(machine) => machine.outline(),
+        }
+    }
+}

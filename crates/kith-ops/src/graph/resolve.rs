@@ -1,0 +1,78 @@
+//! From the names of a query to the edges it follows.
+
+use super::common::Shared;
+use crate::{EdgeSelector, GraphQuery, GraphSchema, KindRole, KindSchema, NetworkKey, OperationError};
+use kith_types::Direction;
+
+/// A query beside the schema that its names refer to.
+pub(super) struct Resolver<'a> {
+    pub(super) query: &'a GraphQuery,
+    pub(super) schema: &'a GraphSchema,
+}
+
+impl Resolver<'_> {
+    /// The edges that the query follows.
+    pub(super) fn edge(&self) -> Result<EdgeSelector, OperationError> {
+        let kind = match &self.query.edge_type {
+            None => self.schema.default_edge_type().ok_or(OperationError::NoEdgeType)?,
+            Some(name) => self.schema.kind(name).filter(|kind| is_edge_type(kind)).ok_or_else(|| {
+                OperationError::UnknownEdgeType { name: name.clone(), known: self.names(is_edge_type) }
+            })?,
+        };
+        self.directed(kind)
+    }
+
+    /// The member's network over those edges.
+    pub(super) fn key(&self, id: u64) -> Result<NetworkKey, OperationError> {
+        let EdgeSelector { kind, direction, .. } = self.edge()?;
+        Ok(NetworkKey { id, edge_type: kind, direction })
+    }
+
+    /// The edges of an entity kind, from members (`Out`) or from entities (`In`).
+    pub(super) fn entity(&self, name: &str, direction: Direction) -> Result<EdgeSelector, OperationError> {
+        match self.schema.kind(name) {
+            Some(kind) if is_entity_kind(kind) => Ok(selector(kind, direction)),
+            _ => {
+                Err(OperationError::UnknownKind { name: name.to_owned(), known: self.names(is_entity_kind) })
+            }
+        }
+    }
+
+    /// What two members share: `None` and names of edge types mean connections, other kinds entities.
+    pub(super) fn shared(&self, name: Option<&str>) -> Result<(EdgeSelector, Shared), OperationError> {
+        let Some(name) = name else { return Ok((self.edge()?, Shared::Connections)) };
+        let asked = |kind: &KindSchema| is_edge_type(kind) || is_entity_kind(kind);
+        match self.schema.kind(name) {
+            Some(kind) if is_edge_type(kind) => Ok((self.directed(kind)?, Shared::Connections)),
+            Some(kind) if is_entity_kind(kind) => Ok((selector(kind, Direction::Out), Shared::Entities)),
+            _ => Err(OperationError::UnknownKind { name: name.to_owned(), known: self.names(asked) }),
+        }
+    }
+
+    fn directed(&self, kind: &KindSchema) -> Result<EdgeSelector, OperationError> {
+        let direction = match (kind.role, self.query.direction) {
+            (KindRole::Undirected, None | Some(Direction::Both)) => Direction::Both,
+            (KindRole::Undirected, Some(_)) => {
+                return Err(OperationError::DirectionNotKept { name: kind.name.clone() });
+            }
+            (_, direction) => direction.unwrap_or(Direction::Out),
+        };
+        Ok(selector(kind, direction))
+    }
+
+    fn names(&self, which: impl Fn(&KindSchema) -> bool) -> Vec<String> {
+        self.schema.kinds.iter().filter(|kind| which(kind)).map(|kind| kind.name.clone()).collect()
+    }
+}
+
+fn selector(kind: &KindSchema, direction: Direction) -> EdgeSelector {
+    EdgeSelector { kind: kind.name.clone(), direction, filter: None }
+}
+
+fn is_edge_type(kind: &KindSchema) -> bool {
+    matches!(kind.role, KindRole::Undirected | KindRole::Directed)
+}
+
+fn is_entity_kind(kind: &KindSchema) -> bool {
+    kind.role == KindRole::Entity
+}

@@ -1,0 +1,80 @@
+//! From where the two sides of a path search met back to both ends: at each hop
+//! one list, and the least member of the level before that it holds.
+
+use super::ask::ask_list;
+use super::path::Search;
+use crate::sets::intersect;
+use crate::{GraphAnswer, PathAnswer, Step};
+use std::collections::VecDeque;
+
+pub(super) const HOP: &str = "hop of the path";
+
+/// A walk under way.
+#[derive(Clone, Debug)]
+pub(super) struct Trace {
+    search: Search,
+    /// The known part of the path, from the forward side to the backward side.
+    path: VecDeque<u64>,
+    /// Hops from the path's front to the start.
+    forward: usize,
+    /// Hops from the path's back to the end.
+    backward: usize,
+}
+
+impl Trace {
+    /// Starts at a member of both sides' outermost levels.
+    pub(super) fn new(search: Search, meeting: u64) -> Self {
+        let forward = search.forward.levels.len() - 1;
+        let backward = search.backward.levels.len() - 1;
+        Trace { search, path: VecDeque::from([meeting]), forward, backward }
+    }
+
+    /// Asks for the next list, or ends. The level next to an end is that end's own list, so the last hop needs no asking.
+    pub(super) fn ask(&mut self) -> Step {
+        let Search { forward, backward } = &self.search;
+        // To go back on one side, follow the other side's edges.
+        if 1 < self.forward {
+            return ask_list(HOP, self.asked(), &backward.edge);
+        }
+        if 1 < self.backward {
+            return ask_list(HOP, self.asked(), &forward.edge);
+        }
+        if self.forward == 1 {
+            self.path.push_front(forward.levels[0][0]);
+        }
+        if self.backward == 1 {
+            self.path.push_back(backward.levels[0][0]);
+        }
+        found(std::mem::take(&mut self.path).into())
+    }
+
+    /// Whose list was asked for.
+    pub(super) fn asked(&self) -> u64 {
+        let end = if 1 < self.forward { self.path.front() } else { self.path.back() };
+        *end.expect("a path under way is never empty")
+    }
+
+    /// Takes the hop that the list asked for allows, and asks on.
+    pub(super) fn step(&mut self, list: &[u64]) -> Step {
+        let forward = 1 < self.forward;
+        let level = match forward {
+            true => &self.search.forward.levels[self.forward - 1],
+            false => &self.search.backward.levels[self.backward - 1],
+        };
+        // Only a partial answer lacks the hop: then no path can be shown.
+        let Some(&hop) = intersect(list, level).first() else { return found(Vec::new()) };
+        if forward {
+            self.path.push_front(hop);
+            self.forward -= 1;
+        } else {
+            self.path.push_back(hop);
+            self.backward -= 1;
+        }
+        self.ask()
+    }
+}
+
+/// The answer: a path, or none.
+pub(super) fn found(members: Vec<u64>) -> Step {
+    Step::Done(GraphAnswer::Path(PathAnswer { members }))
+}
