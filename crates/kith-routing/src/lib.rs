@@ -1,1 +1,52 @@
-//! Kith: `kith-routing`.
+//! Who serves what, who is asked, and what happens when that fails.
+//!
+//! Every query is routed by *controller × policy* (Moolle §III): a
+//! [`FanOutController`] says how many replica groups may take part, a
+//! [`ReplicaPolicy`] says which node gets which key, and the result, a
+//! [`FanOutPlan`], is a value that can be printed, compared and simulated.
+//! [`Execution`] then carries one plan through replies, failures and deadlines.
+//!
+//! Nothing here does I/O, reads a clock, draws entropy or logs: time and
+//! randomness come in as arguments, so the simulator, the tests and production
+//! run the same decisions.
+//!
+//! ```
+//! use kith_routing::{Availability, GroupLimit, LoadSnapshot, PolicyState, placement, policy};
+//! use kith_types::{PartitionCount, PartitionId};
+//! use rand::{SeedableRng, rngs::StdRng};
+//!
+//! let partitions = PartitionCount::new(24).expect("24 is a valid count");
+//! let table = placement::uniform_table(2, 3, partitions, 1).expect("six nodes can hold 24 partitions");
+//! let up = Availability::all(&table);
+//! let view = table.view(&up);
+//!
+//! let keys: Vec<PartitionId> = [3, 17, 3, 8].map(PartitionId).to_vec();
+//! let plan = policy::by_name("one-group")
+//!     .expect("a registered policy")
+//!     .plan(&view, &keys, GroupLimit(1), &mut PolicyState::new(7), &LoadSnapshot::default(), &mut StdRng::seed_from_u64(7))
+//!     .expect("every partition has a replica that is up");
+//! assert!(plan.requests() <= 3, "one group has three nodes");
+//! ```
+
+mod availability;
+mod candidates;
+pub mod execution;
+pub mod fan_out;
+mod health;
+pub mod load;
+pub mod placement;
+mod plan;
+pub mod policy;
+mod table;
+
+pub use availability::{Availability, NodeSet};
+pub use candidates::Candidates;
+pub use execution::Execution;
+pub use fan_out::{Controllers, FanOutController, FanOutLimit, QueryShape};
+pub use health::{Health, HealthChange, HealthEvent, HealthOptions};
+pub use load::{LoadMeter, LoadSnapshot, NodeLoad};
+pub use plan::{Assignment, FanOutPlan, GroupLimit};
+pub use policy::{PlanError, PolicyState, ReplicaPolicy};
+pub use table::{
+    GroupEntry, GroupIndex, GroupRole, NodeEntry, NodeIndex, RoutingTable, TableError, TableParts,
+};

@@ -1,0 +1,161 @@
+//! Which replicas may serve right now, as small bit sets over one table's nodes.
+//!
+//! Built anew when health or a graph's rollout changes, not per query: the parts
+//! that cost O(partitions) happen here, so that a view costs nearly nothing.
+
+use crate::{GroupRole, NodeIndex, RoutingTable};
+use kith_types::{NodeId, PartitionId};
+
+/// A set of nodes of one table.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NodeSet {
+    words: Vec<u64>,
+}
+
+impl NodeSet {
+    /// No node, of a table with `node_count` nodes.
+    pub fn empty(node_count: usize) -> Self {
+        Self { words: vec![0; node_count.div_ceil(64)] }
+    }
+
+    /// Adds a node.
+    pub fn insert(&mut self, node: NodeIndex) {
+        self.words[node.index() / 64] |= 1 << (node.0 % 64);
+    }
+
+    /// Takes a node out.
+    pub fn remove(&mut self, node: NodeIndex) {
+        self.words[node.index() / 64] &= !(1 << (node.0 % 64));
+    }
+
+    /// Whether a node is in the set.
+    #[inline]
+    pub fn contains(&self, node: NodeIndex) -> bool {
+        self.words[node.index() / 64] >> (node.0 % 64) & 1 == 1
+    }
+
+    /// Whether every node of `other` is in this set.
+    pub fn is_superset(&self, other: &NodeSet) -> bool {
+        self.words.iter().zip(&other.words).all(|(ours, theirs)| theirs & !ours == 0)
+    }
+
+    /// How many nodes are in the set.
+    pub fn len(&self) -> usize {
+        self.words.iter().map(|word| word.count_ones() as usize).sum()
+    }
+
+    /// Whether no node is in the set.
+    pub fn is_empty(&self) -> bool {
+        self.words.iter().all(|word| *word == 0)
+    }
+}
+
+/// Which replicas of one table may serve now.
+///
+/// Two kinds of "no": a node that is *down* may be tried as a last resort
+/// ([`Availability::rescue`]); one that is *excluded* (it lacks the graph
+/// version asked for, its group is in maintenance) is never asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Availability {
+    node_count: usize,
+    serving: NodeSet,
+    excluded: NodeSet,
+    /// Sorted; replicas that must not serve although their node may.
+    excluded_replicas: Vec<(PartitionId, NodeIndex)>,
+    /// Sorted; partitions with no replica up, whose replicas are tried anyway.
+    rescued: Vec<PartitionId>,
+}
+
+impl Availability {
+    /// Every node of every serving group is up.
+    pub fn all(table: &RoutingTable) -> Self {
+        let node_count = table.nodes().len();
+        let mut availability = Self {
+            node_count,
+            serving: NodeSet::empty(node_count),
+            excluded: NodeSet::empty(node_count),
+            excluded_replicas: Vec::new(),
+            rescued: Vec::new(),
+        };
+        for index in (0..node_count as u32).map(NodeIndex) {
+            match table.groups()[table.group_of(index).index()].role {
+                GroupRole::Serving => availability.serving.insert(index),
+                GroupRole::Maintenance => availability.excluded.insert(index),
+            }
+        }
+        availability
+    }
+
+    /// Marks a node as down.
+    pub fn mark_down(&mut self, node: NodeIndex) {
+        self.serving.remove(node);
+    }
+
+    /// Forbids a node altogether, as when it lacks the graph version asked for.
+    pub fn exclude(&mut self, node: NodeIndex) {
+        self.serving.remove(node);
+        self.excluded.insert(node);
+    }
+
+    /// Forbids one replica, as when one partition's files are damaged on a node.
+    pub fn exclude_replica(&mut self, partition: PartitionId, node: NodeIndex) {
+        if let Err(place) = self.excluded_replicas.binary_search(&(partition, node)) {
+            self.excluded_replicas.insert(place, (partition, node));
+        }
+    }
+
+    /// Lets partitions none of whose replicas is up be tried anyway: health may be
+    /// wrong, and a connection error tells no worse than a refusal to try
+    /// (Norbert's "serve rather than fail"). Call last. O(partitions × groups).
+    pub fn rescue(&mut self, table: &RoutingTable) {
+        let lost = |p: &PartitionId| !table.replicas(*p).iter().any(|node| self.may_serve(*p, *node));
+        self.rescued = table.partition_count().iter().filter(lost).collect();
+    }
+
+    /// Whether a replica may serve.
+    #[inline]
+    pub fn may_serve(&self, partition: PartitionId, node: NodeIndex) -> bool {
+        if self.serving.contains(node) {
+            return self.excluded_replicas.is_empty() || !self.is_excluded(partition, node);
+        }
+        !self.rescued.is_empty() && self.is_rescued(partition, node)
+    }
+
+    /// The nodes that are up and not excluded.
+    pub fn serving(&self) -> &NodeSet {
+        &self.serving
+    }
+
+    /// Whether no replica is excluded on its own, so that sets of nodes say it all.
+    pub(crate) fn is_by_node(&self) -> bool {
+        self.excluded_replicas.is_empty()
+    }
+
+    pub(crate) fn node_count(&self) -> usize {
+        self.node_count
+    }
+
+    #[cold]
+    fn is_excluded(&self, partition: PartitionId, node: NodeIndex) -> bool {
+        self.excluded_replicas.binary_search(&(partition, node)).is_ok()
+    }
+
+    #[cold]
+    fn is_rescued(&self, partition: PartitionId, node: NodeIndex) -> bool {
+        self.rescued.binary_search(&partition).is_ok()
+            && !self.excluded.contains(node)
+            && !self.is_excluded(partition, node)
+    }
+}
+
+/// Marks nodes down by id; ids that the table does not hold are passed over.
+impl Availability {
+    /// Everything up but these nodes.
+    pub fn all_but(table: &RoutingTable, down: &[NodeId]) -> Self {
+        let mut availability = Self::all(table);
+        for index in down.iter().filter_map(|node| table.node_index(*node)) {
+            availability.mark_down(index);
+        }
+        availability
+    }
+}

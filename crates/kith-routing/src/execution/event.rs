@@ -1,0 +1,80 @@
+//! What goes into an execution and what comes out.
+
+use crate::execution::{FailureClass, Outcome};
+use kith_types::{Epoch, NodeId};
+use std::sync::Arc;
+
+/// One request of one execution; never reused within it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RequestId(pub u32);
+
+/// What happened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A request was answered in full.
+    Reply {
+        /// Which.
+        request: RequestId,
+    },
+    /// A request was answered but for some keys, as when one partition's files are damaged.
+    ReplyInPart {
+        /// Which.
+        request: RequestId,
+        /// The keys without an answer, as indexes into the query's keys, and why.
+        failed: Vec<(u32, FailureClass)>,
+    },
+    /// A request was not answered.
+    Failed {
+        /// Which.
+        request: RequestId,
+        /// Why.
+        class: FailureClass,
+    },
+    /// A node is known to be down: what it still owes is asked elsewhere at once.
+    NodeDown {
+        /// Which.
+        node: NodeId,
+    },
+    /// The deadline has passed.
+    Deadline,
+    /// The answers so far settle the query; only for executions that may stop early.
+    Satisfied,
+    /// The caller is gone.
+    Cancelled,
+}
+
+/// Whether an event had an effect.
+#[must_use = "the answer of an ignored reply must not be merged: its keys are answered elsewhere"]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Disposition {
+    /// It did; the answer of a reply counts.
+    Accepted,
+    /// It came too late, or makes no sense: its answer must not be used.
+    Ignored,
+}
+
+/// What the shell must do.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Action {
+    /// Ask a node for some keys.
+    Send {
+        /// Names the request in later events.
+        request: RequestId,
+        /// Whom to ask.
+        node: NodeId,
+        /// Indexes into the query's keys, ascending.
+        keys: Arc<[u32]>,
+    },
+    /// Tell a node that an answer is no longer needed.
+    Cancel {
+        /// Which request.
+        request: RequestId,
+    },
+    /// A node knows a newer table: fetch it, for later queries.
+    Refresh {
+        /// The epoch it knows.
+        epoch: Epoch,
+    },
+    /// The execution is over; always the last action.
+    Finish(Outcome),
+}

@@ -1,0 +1,94 @@
+//! Why a request failed, and the one place that says whether to try again.
+
+use kith_types::{Epoch, StoreVersion};
+use std::fmt;
+
+/// Why a request, or one key of it, was not answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FailureClass {
+    /// The connection could not be made or broke.
+    Connection,
+    /// The request took longer than it was given.
+    Timeout,
+    /// The node was found to be down while the request was under way.
+    NodeDown,
+    /// The node does not own the partition at its epoch.
+    NotOwner {
+        /// The node's epoch.
+        epoch: Epoch,
+    },
+    /// The node does not serve the version that the query pinned.
+    VersionUnavailable {
+        /// The version asked for.
+        version: StoreVersion,
+    },
+    /// The node has too much to do and said so at once.
+    Overloaded,
+    /// The node found damaged or missing bytes.
+    Damaged,
+    /// The node does not know the operation: it is of another release.
+    Unsupported,
+    /// The node failed in a way it cannot explain.
+    Internal,
+    /// The request itself is wrong; every node would say so.
+    BadRequest,
+    /// The node saw the deadline pass.
+    DeadlineExceeded,
+    /// The node was told to stop.
+    Cancelled,
+}
+
+/// What to do about a failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Retry {
+    /// Ask another replica for the same keys.
+    OtherReplica,
+    /// These keys stay unanswered.
+    Never,
+    /// The whole query ends: no replica and no other key would fare better.
+    FailQuery,
+}
+
+impl FailureClass {
+    /// The only retry decision in Kith. A new class must be placed by a person.
+    #[deny(clippy::wildcard_enum_match_arm)]
+    pub(super) fn retry(self) -> Retry {
+        match self {
+            FailureClass::Connection | FailureClass::Timeout | FailureClass::NodeDown => Retry::OtherReplica,
+            FailureClass::NotOwner { .. } | FailureClass::VersionUnavailable { .. } => Retry::OtherReplica,
+            FailureClass::Damaged | FailureClass::Unsupported | FailureClass::Internal => Retry::OtherReplica,
+            // More requests are the last thing an overloaded cluster needs (Venice never retries 429).
+            FailureClass::Overloaded => Retry::Never,
+            FailureClass::DeadlineExceeded | FailureClass::Cancelled => Retry::Never,
+            FailureClass::BadRequest => Retry::FailQuery,
+        }
+    }
+
+    /// The word for it in profiles, metrics and answers.
+    pub fn name(self) -> &'static str {
+        match self {
+            FailureClass::Connection => "connection",
+            FailureClass::Timeout => "timeout",
+            FailureClass::NodeDown => "node_down",
+            FailureClass::NotOwner { .. } => "not_owner",
+            FailureClass::VersionUnavailable { .. } => "version_unavailable",
+            FailureClass::Overloaded => "overloaded",
+            FailureClass::Damaged => "damaged",
+            FailureClass::Unsupported => "unsupported",
+            FailureClass::Internal => "internal",
+            FailureClass::BadRequest => "bad_request",
+            FailureClass::DeadlineExceeded => "deadline_exceeded",
+            FailureClass::Cancelled => "cancelled",
+        }
+    }
+}
+
+impl fmt::Display for FailureClass {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            FailureClass::NotOwner { epoch } => write!(f, "not_owner at {epoch}"),
+            FailureClass::VersionUnavailable { version } => write!(f, "version_unavailable: {version}"),
+            other => f.write_str(other.name()),
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! How a fan-out ended: every key accounted for.
+
+use crate::execution::FailureClass;
+use kith_types::{NodeId, PartitionId};
+use std::fmt;
+
+/// How it ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Every key is answered, or enough are to settle the query.
+    Complete,
+    /// Some keys are missing, and the caller takes a partial answer.
+    Incomplete,
+    /// Some keys are missing, and the caller does not.
+    Failed,
+    /// The caller went away.
+    Cancelled,
+}
+
+/// Why keys have no answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MissingReason {
+    /// Nobody could be asked.
+    NoReplica,
+    /// Time ran out before an answer came.
+    Deadline,
+    /// The last node asked failed so, and no other could be asked.
+    Failed(FailureClass),
+}
+
+impl fmt::Display for MissingReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            MissingReason::NoReplica => f.write_str("no replica can serve"),
+            MissingReason::Deadline => f.write_str("deadline"),
+            MissingReason::Failed(class) => write!(f, "{class}"),
+        }
+    }
+}
+
+/// The missing keys of one partition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Missing {
+    /// The partition.
+    pub partition: PartitionId,
+    /// How many of the query's keys.
+    pub keys: u32,
+    /// Why the first of them has no answer.
+    pub reason: MissingReason,
+    /// The nodes that were asked for it and failed, in order.
+    pub tried: Vec<NodeId>,
+}
+
+/// How a fan-out ended. `answered + missing_keys() + abandoned == keys`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// The end in one word.
+    pub verdict: Verdict,
+    /// Keys of the query.
+    pub keys: u32,
+    /// Keys with an answer.
+    pub answered: u32,
+    /// Keys without one, by partition, ascending.
+    pub missing: Vec<Missing>,
+    /// Keys that were no longer needed when it ended.
+    pub abandoned: u32,
+    /// Requests sent.
+    pub requests: u32,
+    /// Requests among them that repeat keys of a failed one.
+    pub retries: u32,
+    /// Whether it ended because the answers settled the query.
+    pub stopped_early: bool,
+}
+
+impl Outcome {
+    /// How many keys have no answer although one was needed.
+    pub fn missing_keys(&self) -> u32 {
+        self.missing.iter().map(|missing| missing.keys).sum()
+    }
+}

@@ -1,0 +1,278 @@
+//! Controllers as users write them: `minimum`, `static(3)`, `pd(global-rps(client=5000))`.
+//!
+//! `name`, or `name(argument, …)`; an argument is a number, `parameter=number`, or
+//! the controller that this one wraps. Unknown names and parameters are errors that
+//! name the near ones.
+
+use crate::fan_out::{ALL, FanOutController, names};
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+use thiserror::Error;
+
+/// Controllers may wrap controllers this deep.
+const DEPTH_MAX: usize = 4;
+
+/// A controller and its parameters, as text or built by hand.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ControllerConfig {
+    /// Name of the controller.
+    pub name: String,
+    /// Its arguments, in the order written.
+    pub arguments: Vec<Argument>,
+}
+
+/// One argument of a controller.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Argument {
+    /// A bare number, for controllers with one main parameter.
+    Number(f64),
+    /// A parameter by name.
+    Named(String, f64),
+    /// The controller that is wrapped.
+    Controller(ControllerConfig),
+}
+
+/// A controller cannot be made from this text.
+#[derive(Clone, Debug, Error, PartialEq)]
+#[non_exhaustive]
+pub enum ConfigError {
+    /// The text is not of the form `name(argument, …)`.
+    #[error("controller {text:?} is not of the form name(argument, …): {expected} expected at {at}")]
+    Syntax {
+        /// The whole text.
+        text: String,
+        /// What would have been right.
+        expected: &'static str,
+        /// Byte offset.
+        at: usize,
+    },
+    /// There is no such controller.
+    #[error("unknown controller {name:?}; there are {}", known.join(", "))]
+    UnknownController {
+        /// As written.
+        name: String,
+        /// Those there are.
+        known: Vec<&'static str>,
+    },
+    /// The controller has no such parameter, or one too many.
+    #[error("controller {controller:?} takes no argument {argument:?}")]
+    UnknownArgument {
+        /// The controller.
+        controller: String,
+        /// As written.
+        argument: String,
+    },
+    /// A parameter has a value that makes no sense.
+    #[error("{parameter} of controller {controller:?} is {got}, but must be {range}")]
+    OutOfRange {
+        /// The controller.
+        controller: String,
+        /// The parameter.
+        parameter: &'static str,
+        /// Its value.
+        got: f64,
+        /// What it may be.
+        range: &'static str,
+    },
+}
+
+impl ControllerConfig {
+    /// Makes the controller.
+    ///
+    /// # Errors
+    /// If a name or parameter is unknown, or a value out of its range.
+    pub fn build(&self) -> Result<Arc<dyn FanOutController>, ConfigError> {
+        let unknown = || ConfigError::UnknownController { name: self.name.clone(), known: names().collect() };
+        let (_, build) = ALL.iter().find(|(name, _)| *name == self.name).ok_or_else(unknown)?;
+        let mut parameters = Parameters { config: self, used: vec![false; self.arguments.len()] };
+        let controller = build(&mut parameters)?;
+        parameters.check_all_used()?;
+        Ok(controller)
+    }
+}
+
+/// The arguments of one controller while it is made; what is not asked for is an error.
+pub struct Parameters<'a> {
+    config: &'a ControllerConfig,
+    used: Vec<bool>,
+}
+
+impl Parameters<'_> {
+    /// The value of a parameter, given by name; `default` if it is not given.
+    ///
+    /// # Errors
+    /// If it is negative or not finite.
+    pub fn number(&mut self, parameter: &'static str, default: f64) -> Result<f64, ConfigError> {
+        let named = |argument: &Argument| match argument {
+            Argument::Named(name, value) if name == parameter => Some(*value),
+            _ => None,
+        };
+        let value = self.take(named).unwrap_or(default);
+        self.check(parameter, value, 0.0 <= value && value.is_finite(), "a number from 0 up")?;
+        Ok(value)
+    }
+
+    /// The value of the main parameter: by name, or as a bare number.
+    ///
+    /// # Errors
+    /// If it is negative or not finite.
+    pub fn main_number(&mut self, parameter: &'static str, default: f64) -> Result<f64, ConfigError> {
+        let bare = |argument: &Argument| match argument {
+            Argument::Number(value) => Some(*value),
+            _ => None,
+        };
+        let default = self.take(bare).unwrap_or(default);
+        self.number(parameter, default)
+    }
+
+    /// The wrapped controller, if one is given.
+    ///
+    /// # Errors
+    /// If it cannot be made.
+    pub fn controller(&mut self) -> Result<Option<Arc<dyn FanOutController>>, ConfigError> {
+        let wrapped = |argument: &Argument| match argument {
+            Argument::Controller(config) => Some(config.clone()),
+            _ => None,
+        };
+        self.take(wrapped).map(|config| config.build()).transpose()
+    }
+
+    /// Refuses a value of a parameter.
+    ///
+    /// # Errors
+    /// Unless it is in range.
+    pub fn check(
+        &self,
+        parameter: &'static str,
+        got: f64,
+        in_range: bool,
+        range: &'static str,
+    ) -> Result<(), ConfigError> {
+        let controller = self.config.name.clone();
+        if in_range { Ok(()) } else { Err(ConfigError::OutOfRange { controller, parameter, got, range }) }
+    }
+
+    fn take<T>(&mut self, wanted: impl Fn(&Argument) -> Option<T>) -> Option<T> {
+        let arguments = self.config.arguments.iter().enumerate();
+        let mut unused = arguments.filter(|(place, _)| !self.used[*place]);
+        let (place, value) =
+            unused.find_map(|(place, argument)| wanted(argument).map(|value| (place, value)))?;
+        self.used[place] = true;
+        Some(value)
+    }
+
+    fn check_all_used(&self) -> Result<(), ConfigError> {
+        let Some(place) = self.used.iter().position(|used| !used) else { return Ok(()) };
+        let argument = self.config.arguments[place].to_string();
+        Err(ConfigError::UnknownArgument { controller: self.config.name.clone(), argument })
+    }
+}
+
+impl FromStr for ControllerConfig {
+    type Err = ConfigError;
+
+    fn from_str(text: &str) -> Result<Self, ConfigError> {
+        let mut reader = Reader { text, at: 0 };
+        let config = reader.controller(DEPTH_MAX)?;
+        if reader.peek().is_some() { Err(reader.expected("the end")) } else { Ok(config) }
+    }
+}
+
+struct Reader<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl Reader<'_> {
+    fn controller(&mut self, depth: usize) -> Result<ControllerConfig, ConfigError> {
+        let name = self.word();
+        if name.is_empty() {
+            return Err(self.expected("a name"));
+        }
+        let mut arguments = Vec::new();
+        if self.eat('(') && !self.eat(')') {
+            loop {
+                arguments.push(self.argument(depth)?);
+                if self.eat(')') {
+                    break;
+                }
+                if !self.eat(',') {
+                    return Err(self.expected("a comma or a closing parenthesis"));
+                }
+            }
+        }
+        Ok(ControllerConfig { name, arguments })
+    }
+
+    fn argument(&mut self, depth: usize) -> Result<Argument, ConfigError> {
+        let start = self.at;
+        let word = self.word();
+        if let Ok(number) = word.parse() {
+            return Ok(Argument::Number(number));
+        }
+        if self.eat('=') {
+            let number = self.word();
+            return match number.parse() {
+                Ok(number) => Ok(Argument::Named(word, number)),
+                Err(_) => Err(self.expected("a number")),
+            };
+        }
+        if depth == 0 {
+            return Err(self.expected("at most four controllers inside each other"));
+        }
+        self.at = start;
+        Ok(Argument::Controller(self.controller(depth - 1)?))
+    }
+
+    /// Letters, digits and `-+._`, with blanks around dropped.
+    fn word(&mut self) -> String {
+        self.skip_blanks();
+        let rest = &self.text[self.at..];
+        let end =
+            rest.find(|c: char| !c.is_ascii_alphanumeric() && !"-+._".contains(c)).unwrap_or(rest.len());
+        self.at += end;
+        rest[..end].to_owned()
+    }
+
+    fn eat(&mut self, wanted: char) -> bool {
+        let found = self.peek() == Some(wanted);
+        self.at += if found { wanted.len_utf8() } else { 0 };
+        found
+    }
+
+    fn peek(&mut self) -> Option<char> {
+        self.skip_blanks();
+        self.text[self.at..].chars().next()
+    }
+
+    fn skip_blanks(&mut self) {
+        let rest = &self.text[self.at..];
+        self.at += rest.len() - rest.trim_start().len();
+    }
+
+    fn expected(&self, expected: &'static str) -> ConfigError {
+        ConfigError::Syntax { text: self.text.to_owned(), expected, at: self.at }
+    }
+}
+
+impl fmt::Display for ControllerConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)?;
+        if !self.arguments.is_empty() {
+            let arguments: Vec<String> = self.arguments.iter().map(Argument::to_string).collect();
+            write!(f, "({})", arguments.join(", "))?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Argument {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Argument::Number(number) => write!(f, "{number}"),
+            Argument::Named(name, number) => write!(f, "{name}={number}"),
+            Argument::Controller(config) => write!(f, "{config}"),
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! Which controller decides for which kind of fan-out (Moolle §IV-C).
+
+use crate::fan_out::{ControllerState, FanOutController, QueryShape, minimum::Minimum};
+use crate::{GroupLimit, LoadSnapshot};
+use kith_types::{FanOutKind, Workflow};
+use std::sync::Arc;
+
+/// What a caller says about the fan-out of one query.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum FanOutLimit {
+    /// The controller decides.
+    #[default]
+    Auto,
+    /// One group.
+    Min,
+    /// Every group.
+    Max,
+    /// This many groups; clamped to those there are.
+    Groups(u32),
+}
+
+/// One controller per kind of fan-out.
+#[derive(Clone, Debug)]
+pub struct Controllers {
+    by_kind: [Arc<dyn FanOutController>; FanOutKind::ALL.len()],
+}
+
+/// What the controllers of one client keep between queries, by kind.
+#[derive(Clone, Debug, Default)]
+pub struct ControllerStates([ControllerState; FanOutKind::ALL.len()]);
+
+impl Default for Controllers {
+    fn default() -> Self {
+        Self { by_kind: std::array::from_fn(|_| Arc::new(Minimum) as Arc<dyn FanOutController>) }
+    }
+}
+
+impl Controllers {
+    /// Replaces the controller of one kind; a library user may supply its own.
+    pub fn set(&mut self, kind: FanOutKind, controller: Arc<dyn FanOutController>) {
+        self.by_kind[kind as usize] = controller;
+    }
+
+    /// The controller that decides for a query. A union of many keys that nobody waits for
+    /// is an asynchronous one, whoever asked.
+    pub fn controller(&self, kind: FanOutKind, workflow: Workflow) -> &Arc<dyn FanOutController> {
+        let kind = match (kind, workflow) {
+            (FanOutKind::SyncUnion, Workflow::Background) => FanOutKind::AsyncUnion,
+            _ => kind,
+        };
+        &self.by_kind[kind as usize]
+    }
+
+    /// How many groups may take part in a query: what the caller says, else what
+    /// the controller decides, within `1..=query.groups`.
+    pub fn limit(
+        &self,
+        limit: FanOutLimit,
+        query: &QueryShape,
+        load: &LoadSnapshot,
+        states: &mut ControllerStates,
+    ) -> GroupLimit {
+        let groups = match limit {
+            FanOutLimit::Min => 1,
+            FanOutLimit::Max => query.groups,
+            FanOutLimit::Groups(groups) => groups,
+            FanOutLimit::Auto => {
+                let state = &mut states.0[query.kind as usize];
+                self.controller(query.kind, query.workflow).groups(query, load, state)
+            }
+        };
+        GroupLimit(groups.clamp(1, query.groups.max(1)))
+    }
+}

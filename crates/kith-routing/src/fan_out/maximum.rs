@@ -1,0 +1,18 @@
+//! Every group, whatever the query: the least work per request.
+
+use crate::LoadSnapshot;
+use crate::fan_out::{ControllerState, FanOutController, QueryShape};
+
+/// Chooses all groups.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Maximum;
+
+impl FanOutController for Maximum {
+    fn name(&self) -> &'static str {
+        "maximum"
+    }
+
+    fn groups(&self, query: &QueryShape, _load: &LoadSnapshot, _state: &mut ControllerState) -> u32 {
+        query.groups
+    }
+}

@@ -1,0 +1,19 @@
+//! One group, whatever the query (Moolle §IV-C1, §IV-C2): fewest requests, least
+//! exposed to the slow tail of single requests.
+
+use crate::LoadSnapshot;
+use crate::fan_out::{ControllerState, FanOutController, QueryShape};
+
+/// Chooses one group.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Minimum;
+
+impl FanOutController for Minimum {
+    fn name(&self) -> &'static str {
+        "minimum"
+    }
+
+    fn groups(&self, _query: &QueryShape, _load: &LoadSnapshot, _state: &mut ControllerState) -> u32 {
+        1
+    }
+}

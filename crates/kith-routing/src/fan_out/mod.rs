@@ -1,0 +1,80 @@
+//! Fan-out controllers: how many groups may take part in a query (Moolle §III-D, §IV).
+//!
+//! A new controller is one file here and one line in `ALL`.
+
+pub mod config;
+mod controllers;
+mod maximum;
+mod minimum;
+
+pub use config::{ConfigError, ControllerConfig};
+pub use controllers::{ControllerStates, Controllers, FanOutLimit};
+pub use maximum::Maximum;
+pub use minimum::Minimum;
+
+use crate::LoadSnapshot;
+use kith_types::{FanOutKind, Timestamp, Workflow};
+use std::fmt;
+use std::sync::Arc;
+
+/// Makes a controller from its parameters.
+type Build = fn(&mut config::Parameters<'_>) -> Result<Arc<dyn FanOutController>, ConfigError>;
+
+/// Every controller that users can name.
+static ALL: &[(&str, Build)] =
+    &[("minimum", |_| Ok(Arc::new(Minimum))), ("maximum", |_| Ok(Arc::new(Maximum)))];
+
+/// The names of all controllers.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    ALL.iter().map(|(name, _)| *name)
+}
+
+/// What a controller knows of the query at hand.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct QueryShape {
+    /// What kind of fan-out it is.
+    pub kind: FanOutKind,
+    /// How many keys it has: `k` of Moolle's equations.
+    pub keys: u32,
+    /// Who waits for it.
+    pub workflow: Workflow,
+    /// Groups there are: `c`. At least 1.
+    pub groups: u32,
+    /// Nodes in each: `n`. At least 1.
+    pub nodes_per_group: u32,
+    /// The time.
+    pub now: Timestamp,
+}
+
+/// Decides how many groups may take part in a query.
+///
+/// Implementors may assume that calls with one `state` come one after another and
+/// that [`QueryShape::now`] does not run backwards by much. The caller clamps the
+/// result to `1..=query.groups`. What must be kept between queries goes into
+/// `state`, so that equal inputs give equal decisions.
+pub trait FanOutController: fmt::Debug + Send + Sync {
+    /// What users type, without parameters.
+    fn name(&self) -> &'static str;
+
+    /// How many groups may take part.
+    fn groups(&self, query: &QueryShape, load: &LoadSnapshot, state: &mut ControllerState) -> u32;
+}
+
+/// What a controller keeps between queries.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ControllerState {
+    /// The last answer, before rounding; `None` before the first.
+    pub output: Option<f64>,
+    /// The value last aimed at.
+    pub target: f64,
+    /// When that was.
+    pub updated: Timestamp,
+    inner: Option<Box<ControllerState>>,
+}
+
+impl ControllerState {
+    /// The state of a controller that this one wraps.
+    pub fn inner(&mut self) -> &mut ControllerState {
+        self.inner.get_or_insert_default()
+    }
+}

@@ -1,0 +1,146 @@
+//! Which nodes are up, decided from what happens to requests and probes.
+//!
+//! Down at once on a connection error or a failed probe; up again on the first
+//! good probe. Nodes that are down, or have been silent, are probed on a schedule;
+//! a timeout only brings the next probe forward, because a slow node is not a dead one.
+
+use crate::{Availability, RoutingTable};
+use kith_types::{NodeId, Timestamp};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// How health is judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HealthOptions {
+    /// A node that is down, or has not answered for this long, is probed this often.
+    /// Five times a second notices a death, and a return, well within a second.
+    pub probe_interval: Duration,
+    /// A probe that has not ended after this long is taken as failed.
+    pub probe_timeout: Duration,
+}
+
+impl Default for HealthOptions {
+    fn default() -> Self {
+        Self { probe_interval: Duration::from_millis(200), probe_timeout: Duration::from_millis(500) }
+    }
+}
+
+/// What happened to a request or probe of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HealthEvent {
+    /// A request was answered, well or badly: the node lives.
+    Success,
+    /// A connection could not be made or broke.
+    ConnectionError,
+    /// A request was not answered in time.
+    Timeout,
+    /// A probe was answered.
+    ProbeOk,
+    /// A probe failed, or was not answered in time.
+    ProbeFailed,
+}
+
+/// A change that the caller must pass on: to views, and as `NodeDown` to executions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HealthChange {
+    /// The node is down from now on.
+    Down,
+    /// The node is up again.
+    Up,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct NodeHealth {
+    up: bool,
+    /// When the next probe is due.
+    probe_at: Timestamp,
+    /// When the probe under way was sent.
+    probing_since: Option<Timestamp>,
+}
+
+/// The health of every node, as one client sees it.
+#[derive(Clone, Debug, Default)]
+pub struct Health {
+    options: HealthOptions,
+    nodes: BTreeMap<NodeId, NodeHealth>,
+}
+
+impl Health {
+    /// Nobody is known yet.
+    pub fn new(options: HealthOptions) -> Self {
+        Self { options, nodes: BTreeMap::new() }
+    }
+
+    /// Takes on the nodes of a new table: new ones count as up until proven down,
+    /// those that left are forgotten, the others keep their state.
+    pub fn follow(&mut self, table: &RoutingTable, now: Timestamp) {
+        let fresh = NodeHealth { up: true, probe_at: now + self.options.probe_interval, probing_since: None };
+        let keep =
+            |node: NodeId, known: &BTreeMap<NodeId, NodeHealth>| known.get(&node).copied().unwrap_or(fresh);
+        self.nodes = table.nodes().iter().map(|node| (node.id, keep(node.id, &self.nodes))).collect();
+    }
+
+    /// Takes in an event; `Some` if the node went down or came up by it.
+    pub fn on(&mut self, node: NodeId, event: HealthEvent, now: Timestamp) -> Option<HealthChange> {
+        let interval = self.options.probe_interval;
+        let state = self.nodes.get_mut(&node)?;
+        match event {
+            // An answer that was on its way when the node died must not revive it:
+            // while it is down, an answer only brings the next probe forward.
+            HealthEvent::Success if !state.up => state.probe_at = state.probe_at.min(now),
+            HealthEvent::Success => state.probe_at = now + interval,
+            HealthEvent::Timeout => state.probe_at = state.probe_at.min(now),
+            HealthEvent::ConnectionError => return state.turn(false, now + interval),
+            HealthEvent::ProbeOk | HealthEvent::ProbeFailed => {
+                state.probing_since = None;
+                return state.turn(event == HealthEvent::ProbeOk, now + interval);
+            }
+        }
+        None
+    }
+
+    /// The nodes to probe now, each at most once at a time; the caller reports each
+    /// probe's end. A probe that takes too long is given up here and tried again.
+    pub fn probes_due(&mut self, now: Timestamp) -> Vec<NodeId> {
+        let HealthOptions { probe_interval, probe_timeout } = self.options;
+        let mut due = Vec::new();
+        for (node, state) in &mut self.nodes {
+            let overdue = state.probing_since.is_some_and(|since| probe_timeout <= now.since(since));
+            let idle = state.probing_since.is_none();
+            if state.probe_at <= now && (idle || overdue) {
+                state.probing_since = Some(now);
+                state.probe_at = now + probe_interval;
+                due.push(*node);
+            }
+        }
+        due
+    }
+
+    /// When to call [`Health::probes_due`] next.
+    pub fn next_probe(&self) -> Option<Timestamp> {
+        self.nodes.values().map(|state| state.probe_at).min()
+    }
+
+    /// Whether a node is up. Unknown nodes are.
+    pub fn is_up(&self, node: NodeId) -> bool {
+        self.nodes.get(&node).is_none_or(|state| state.up)
+    }
+
+    /// Which nodes of a table are up. The caller may exclude more; it then calls
+    /// [`Availability::rescue`], so that partitions without a live replica are tried
+    /// rather than refused.
+    pub fn availability(&self, table: &RoutingTable) -> Availability {
+        let down: Vec<NodeId> =
+            self.nodes.iter().filter(|(_, state)| !state.up).map(|(node, _)| *node).collect();
+        Availability::all_but(table, &down)
+    }
+}
+
+impl NodeHealth {
+    fn turn(&mut self, up: bool, probe_at: Timestamp) -> Option<HealthChange> {
+        self.probe_at = probe_at;
+        let changed = self.up != up;
+        self.up = up;
+        changed.then_some(if up { HealthChange::Up } else { HealthChange::Down })
+    }
+}

@@ -1,0 +1,63 @@
+//! Which groups take part, and spreading keys over them: what the cluster-aware
+//! policies share (Moolle §III-C).
+//!
+//! The predecessor drew groups without regard to health, so that a group with a
+//! dead node was drawn as often as others and then leaked requests to the rest.
+//! Here groups that can serve every key of the query come first.
+
+use crate::policy::{PlanError, PolicyState};
+use crate::{Candidates, GroupIndex, GroupLimit};
+use kith_types::PartitionId;
+use rand::{Rng, RngExt};
+
+/// Orders all groups by preference: by how many keys of this query they cannot
+/// serve, equals at random. The first `count` are chosen, and sorted.
+fn choose(
+    order: &mut Vec<GroupIndex>,
+    view: &Candidates<'_>,
+    keys: &[PartitionId],
+    count: usize,
+    rng: &mut dyn Rng,
+) {
+    order.clear();
+    order.extend(view.groups());
+    for end in (1..order.len()).rev() {
+        order.swap(end, rng.random_range(0..=end));
+    }
+    if !view.all_complete() {
+        let lacks = |group: &GroupIndex| match view.is_complete(*group) {
+            true => 0,
+            false => keys.iter().filter(|partition| view.replica(**partition, *group).is_none()).count(),
+        };
+        order.sort_by_cached_key(lacks);
+    }
+    order[..count].sort_unstable();
+}
+
+/// Chooses `limit` groups and gives each key to the next replica among them, one
+/// cursor step per key. A key that none of them can serve goes to the first other
+/// group that can. Returns how many groups were chosen; the draft is not finished.
+pub(super) fn spread(
+    view: &Candidates<'_>,
+    keys: &[PartitionId],
+    limit: GroupLimit,
+    state: &mut PolicyState,
+    rng: &mut dyn Rng,
+) -> Result<usize, PlanError> {
+    let PolicyState { cursors, draft, order, .. } = state;
+    draft.begin(view, keys)?;
+    cursors.fit(view);
+    let count = (limit.0 as usize).clamp(1, view.group_count());
+    choose(order, view, keys, count, rng);
+    let (chosen, others) = order.split_at(count);
+    for (key, partition) in keys.iter().enumerate() {
+        if let Some(node) = cursors.take(view, *partition, chosen) {
+            draft.assign(key, node);
+        } else if let Some(node) = others.iter().find_map(|group| view.replica(*partition, *group)) {
+            draft.spill(key, node);
+        } else {
+            draft.lose(*partition);
+        }
+    }
+    Ok(count)
+}

@@ -1,0 +1,117 @@
+//! Replica policies: which node gets which key (Moolle §III-C).
+//!
+//! A new policy is one file here, one line in [`ALL`] and one fixture in
+//! `testdata/policy/`; the contract test then runs it.
+
+mod draft;
+mod groups;
+mod n_groups;
+mod one_group;
+mod round_robin;
+mod state;
+
+pub use draft::Draft;
+pub use state::{Cursors, PolicyState};
+
+use crate::{Candidates, FanOutPlan, GroupLimit, LoadSnapshot};
+use kith_types::{PartitionCount, PartitionId};
+use rand::Rng;
+use thiserror::Error;
+
+/// Every policy that users can name.
+pub static ALL: &[&dyn ReplicaPolicy] = &[&round_robin::RoundRobin, &one_group::OneGroup, &n_groups::NGroups];
+
+/// The policy a user named, if there is one.
+pub fn by_name(name: &str) -> Option<&'static dyn ReplicaPolicy> {
+    ALL.iter().copied().find(|policy| policy.name() == name)
+}
+
+/// Decides which node gets which key of one query.
+///
+/// Implementors may assume that `keys` may repeat and be empty, and that `state`
+/// may have been used with another policy or another table. They must:
+/// - assign every key to exactly one replica that may serve now, whenever there is one;
+/// - else fail with every partition that has none;
+/// - decide by their arguments alone, so that equal seeds give equal plans.
+pub trait ReplicaPolicy: Send + Sync {
+    /// What users type.
+    fn name(&self) -> &'static str;
+
+    /// One line on what it is for.
+    fn summary(&self) -> &'static str;
+
+    /// Assigns each key, given as its partition, to a node.
+    ///
+    /// # Errors
+    /// If a partition has no replica that may serve now, or does not exist.
+    #[allow(clippy::too_many_arguments)]
+    fn plan(
+        &self,
+        view: &Candidates<'_>,
+        keys: &[PartitionId],
+        limit: GroupLimit,
+        state: &mut PolicyState,
+        load: &LoadSnapshot,
+        rng: &mut dyn Rng,
+    ) -> Result<FanOutPlan, PlanError>;
+}
+
+/// Why there is no plan.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PlanError {
+    /// These partitions have no replica that may serve now.
+    #[error("no replica of {} can serve now", list(.partitions))]
+    NoReplica {
+        /// Ascending, distinct.
+        partitions: Vec<PartitionId>,
+    },
+    /// A key names a partition that the table does not have.
+    #[error("partition {partition} does not exist: the table has {partition_count}")]
+    UnknownPartition {
+        /// As asked.
+        partition: PartitionId,
+        /// How many there are.
+        partition_count: PartitionCount,
+    },
+}
+
+/// Partitions named in a message; the rest is counted.
+const PARTITIONS_NAMED_MAX: usize = 8;
+
+fn list(partitions: &[PartitionId]) -> String {
+    let named: Vec<String> =
+        partitions.iter().take(PARTITIONS_NAMED_MAX).map(|partition| format!("{partition}")).collect();
+    let rest = partitions.len().saturating_sub(PARTITIONS_NAMED_MAX);
+    let more = if rest == 0 { String::new() } else { format!(" and {rest} more") };
+    format!("{}{more}", named.join(", "))
+}
+
+/// Plans the keys that have a replica and leaves the others out, for callers that
+/// take a partial answer. [`crate::Execution`] reports keys that its plan leaves out as missing.
+///
+/// # Errors
+/// Only if a key names a partition that does not exist.
+#[allow(clippy::too_many_arguments)]
+pub fn plan_what_is_up(
+    policy: &dyn ReplicaPolicy,
+    view: &Candidates<'_>,
+    keys: &[PartitionId],
+    limit: GroupLimit,
+    state: &mut PolicyState,
+    load: &LoadSnapshot,
+    rng: &mut dyn Rng,
+) -> Result<FanOutPlan, PlanError> {
+    let lost = match policy.plan(view, keys, limit, state, load, rng) {
+        Err(PlanError::NoReplica { partitions }) => partitions,
+        other => return other,
+    };
+    let is_up = |key: &u32| lost.binary_search(&keys[*key as usize]).is_err();
+    let kept: Vec<u32> = (0..keys.len() as u32).filter(is_up).collect();
+    let kept_keys: Vec<PartitionId> = kept.iter().map(|key| keys[*key as usize]).collect();
+    let mut plan = policy.plan(view, &kept_keys, limit, state, load, rng)?;
+    for assignment in &mut plan.assignments {
+        assignment.keys.iter_mut().for_each(|key| *key = kept[*key as usize]);
+    }
+    Ok(plan)
+}

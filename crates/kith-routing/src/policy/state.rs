@@ -1,0 +1,83 @@
+//! What a policy keeps between queries: round-robin cursors, and scratch space so
+//! that planning thousands of keys allocates only the plan itself.
+
+use crate::policy::Draft;
+use crate::{Candidates, GroupIndex, NodeIndex};
+use kith_types::{PartitionId, fmix64};
+
+/// State of a client's policies. One per client, or one per thread of it.
+#[derive(Clone, Debug)]
+pub struct PolicyState {
+    /// One cursor per partition.
+    pub cursors: Cursors,
+    /// The plan being made.
+    pub draft: Draft,
+    /// The groups in the order in which this query prefers them.
+    pub(crate) order: Vec<GroupIndex>,
+}
+
+impl PolicyState {
+    /// Fresh state. Seeds should differ between clients, or their cursors walk in step.
+    pub fn new(seed: u64) -> Self {
+        Self {
+            cursors: Cursors { seed: Some(seed), next: Vec::new() },
+            draft: Draft::default(),
+            order: Vec::new(),
+        }
+    }
+
+    /// Fresh state with every cursor at the first group, for examples that a person follows.
+    pub fn at_first_group() -> Self {
+        let mut state = Self::new(0);
+        state.cursors.seed = None;
+        state
+    }
+}
+
+/// One round-robin cursor per partition (Moolle §II-B's queues of nodes).
+///
+/// A cursor advances once per *key* past the node it took, so the nodes that may
+/// serve are taken in exact cyclic order, whichever others are skipped.
+#[derive(Clone, Debug)]
+pub struct Cursors {
+    /// Cursors start scattered: were all at one group, a client's first query
+    /// would fall on that group alone, and equation 3 would not hold.
+    seed: Option<u64>,
+    next: Vec<u32>,
+}
+
+impl Cursors {
+    /// Makes room for every partition of the table.
+    pub fn fit(&mut self, view: &Candidates<'_>) {
+        let seed = self.seed;
+        let start = |p: u64| seed.map_or(0, |seed| (fmix64(fmix64(seed) ^ (p + 1)) >> 40) as u32);
+        for partition in self.next.len() as u64..u64::from(view.partition_count().get()) {
+            self.next.push(start(partition));
+        }
+    }
+
+    /// The next replica of `partition` among `groups` that may serve now, in cyclic
+    /// order of `groups`; `None`, and the cursor stays, if none may.
+    ///
+    /// # Panics
+    /// If the partition does not exist or [`Cursors::fit`] was not called.
+    #[inline]
+    pub fn take(
+        &mut self,
+        view: &Candidates<'_>,
+        partition: PartitionId,
+        groups: &[GroupIndex],
+    ) -> Option<NodeIndex> {
+        let cursor = &mut self.next[partition.index()];
+        let count = groups.len() as u32;
+        let mut rank = *cursor % count.max(1);
+        for step in 1..=count {
+            if let Some(node) = view.replica(partition, groups[rank as usize]) {
+                *cursor = cursor.wrapping_add(step);
+                return Some(node);
+            }
+            rank = if rank + 1 == count { 0 } else { rank + 1 };
+        }
+        None
+    }
+}
