@@ -17,6 +17,7 @@ mod query;
 mod schema;
 pub mod sets;
 mod source;
+pub mod testing;
 mod typing;
 mod value;
 

@@ -1,0 +1,161 @@
+//! The kernels side by side with the plain `sort` + `dedup`, on the shapes of a
+//! second-degree query: 500 lists of 500 ids. Names end in the id space.
+//!
+//! Every answer is checked once against the plain one before anything is timed.
+
+use divan::{Bencher, black_box};
+use kith_ops::Scratch;
+use kith_ops::sets::{self, PackedIds};
+
+fn main() {
+    for space in SPACES {
+        let lists = lists(500, 500, space);
+        let (mut scratch, mut out) = (Scratch::new(), Vec::new());
+        sets::union(slices(&lists), &mut scratch, &mut out);
+        assert_eq!(out, plain(&lists), "union over {space}");
+        out.clear();
+        sets::merge(&slices(&parts(&lists)), &mut scratch, &mut out);
+        assert_eq!(out, plain(&lists), "merge over {space}");
+        assert_eq!(sets::tally(slices(&lists), &mut scratch).0, out, "tally over {space}");
+    }
+    divan::main();
+}
+
+/// Dense, wide, sparse.
+const SPACES: [u64; 3] = [1_000_000, 10_000_000, 1 << 45];
+
+/// Equal seed, equal lists: xorshift.
+fn lists(count: usize, len: usize, space: u64) -> Vec<Vec<u64>> {
+    let mut state = 0x9e37_79b9_7f4a_7c15u64;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state % space
+    };
+    let list = |_| {
+        let mut ids: Vec<u64> = (0..len).map(|_| next()).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        ids
+    };
+    (0..count).map(list).collect()
+}
+
+fn slices(lists: &[Vec<u64>]) -> Vec<&[u64]> {
+    lists.iter().map(Vec::as_slice).collect()
+}
+
+fn plain(lists: &[Vec<u64>]) -> Vec<u64> {
+    let mut ids: Vec<u64> = lists.iter().flatten().copied().collect();
+    ids.sort_unstable();
+    ids.dedup();
+    ids
+}
+
+/// What three nodes would send.
+fn parts(lists: &[Vec<u64>]) -> Vec<Vec<u64>> {
+    lists.chunks(lists.len().div_ceil(3)).map(plain).collect()
+}
+
+#[divan::bench(args = SPACES)]
+fn union_plain(bencher: Bencher<'_, '_>, space: u64) {
+    let lists = lists(500, 500, space);
+    bencher.bench_local(|| plain(black_box(&lists)));
+}
+
+#[divan::bench(args = SPACES)]
+fn union_kernel(bencher: Bencher<'_, '_>, space: u64) {
+    let lists = lists(500, 500, space);
+    let (mut scratch, mut out) = (Scratch::new(), Vec::new());
+    bencher.bench_local(|| {
+        out.clear();
+        sets::union(black_box(&lists).iter().map(Vec::as_slice), &mut scratch, &mut out);
+        out.len()
+    });
+}
+
+#[divan::bench(args = SPACES)]
+fn small_union_plain(bencher: Bencher<'_, '_>, space: u64) {
+    let lists = lists(20, 20, space);
+    bencher.bench_local(|| plain(black_box(&lists)));
+}
+
+#[divan::bench(args = SPACES)]
+fn small_union_kernel(bencher: Bencher<'_, '_>, space: u64) {
+    let lists = lists(20, 20, space);
+    let (mut scratch, mut out) = (Scratch::new(), Vec::new());
+    bencher.bench_local(|| {
+        out.clear();
+        sets::union(black_box(&lists).iter().map(Vec::as_slice), &mut scratch, &mut out);
+        out.len()
+    });
+}
+
+#[divan::bench(args = SPACES)]
+fn merge_of_3_plain(bencher: Bencher<'_, '_>, space: u64) {
+    let parts = parts(&lists(500, 500, space));
+    bencher.bench_local(|| plain(black_box(&parts)));
+}
+
+#[divan::bench(args = SPACES)]
+fn merge_of_3_kernel(bencher: Bencher<'_, '_>, space: u64) {
+    let parts = parts(&lists(500, 500, space));
+    let (mut scratch, mut out) = (Scratch::new(), Vec::new());
+    bencher.bench_local(|| {
+        out.clear();
+        sets::merge(&slices(black_box(&parts)), &mut scratch, &mut out);
+        out.len()
+    });
+}
+
+#[divan::bench(args = SPACES)]
+fn tally_kernel(bencher: Bencher<'_, '_>, space: u64) {
+    let lists = lists(500, 500, space);
+    let mut scratch = Scratch::new();
+    bencher.bench_local(|| sets::tally(black_box(&lists).iter().map(Vec::as_slice), &mut scratch).0.len());
+}
+
+#[divan::bench(args = [500, 8_000, 250_000])]
+fn intersect_500_with_plain(bencher: Bencher<'_, '_>, len: usize) {
+    let (a, b) = (&lists(1, 500, 1_000_000)[0], &lists(2, len, 1_000_000)[1]);
+    bencher.bench_local(|| a.iter().filter(|id| b.binary_search(id).is_ok()).count());
+}
+
+#[divan::bench(args = [500, 8_000, 250_000])]
+fn intersect_500_with_kernel(bencher: Bencher<'_, '_>, len: usize) {
+    let (a, b) = (&lists(1, 500, 1_000_000)[0], &lists(2, len, 1_000_000)[1]);
+    let mut out = Vec::with_capacity(500);
+    bencher.bench_local(|| {
+        out.clear();
+        sets::intersect_into(black_box(a), black_box(b), &mut out);
+        out.len()
+    });
+}
+
+#[divan::bench]
+fn packed_contains_500_of_250_000(bencher: Bencher<'_, '_>) {
+    let packed = PackedIds::from_sorted(&lists(1, 250_000, 10_000_000)[0]);
+    let probes = &lists(2, 500, 10_000_000)[1];
+    bencher.bench_local(|| black_box(probes).iter().filter(|&&id| packed.contains(id)).count());
+}
+
+#[divan::bench]
+fn packed_intersects_none_of_500_in_250_000(bencher: Bencher<'_, '_>) {
+    let ids = &lists(1, 250_000, 10_000_000)[0];
+    let packed = PackedIds::from_sorted(ids);
+    let others = sets::difference(&lists(2, 500, 10_000_000)[1], ids);
+    bencher.bench_local(|| packed.intersects(black_box(&others)));
+}
+
+#[divan::bench]
+fn packed_build_250_000(bencher: Bencher<'_, '_>) {
+    let ids = &lists(1, 250_000, 10_000_000)[0];
+    bencher.bench_local(|| PackedIds::from_sorted(black_box(ids)).heap_bytes());
+}
+
+#[divan::bench]
+fn packed_read_250_000(bencher: Bencher<'_, '_>) {
+    let packed = PackedIds::from_sorted(&lists(1, 250_000, 10_000_000)[0]);
+    bencher.bench_local(|| black_box(&packed).to_vec().len());
+}

@@ -1,0 +1,106 @@
+//! The operations as one would write them on a blackboard, over sets of pairs.
+//! `None` stands for a member that is not in the graph.
+
+use kith_types::Direction;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A set of ids.
+pub type Ids = BTreeSet<u64>;
+
+/// One kind of edges among members, or between members and entities.
+#[derive(Clone, Debug)]
+pub struct Twin {
+    /// Members, those without an edge included.
+    pub members: Ids,
+    /// From, to.
+    pub edges: BTreeSet<(u64, u64)>,
+    /// Which way queries follow the edges.
+    pub direction: Direction,
+}
+
+impl Twin {
+    /// The ids next to `id`.
+    pub fn near(&self, id: u64) -> Ids {
+        let mut near = Ids::new();
+        for &(from, to) in &self.edges {
+            if from == id && self.direction != Direction::In {
+                near.insert(to);
+            }
+            if to == id && self.direction != Direction::Out {
+                near.insert(from);
+            }
+        }
+        near
+    }
+
+    fn known(&self, ids: &[u64]) -> Option<()> {
+        ids.iter().all(|id| self.members.contains(id)).then_some(())
+    }
+
+    /// The first degree.
+    pub fn connections(&self, id: u64) -> Option<Ids> {
+        self.known(&[id]).map(|()| self.near(id))
+    }
+
+    /// First degree, exactly-second degree, raw union of the first degree's lists.
+    pub fn network(&self, id: u64) -> Option<(Ids, Ids, Ids)> {
+        let first = self.connections(id)?;
+        let union: Ids = first.iter().flat_map(|&other| self.near(other)).collect();
+        let second = union.iter().copied().filter(|other| *other != id && !first.contains(other)).collect();
+        Some((first, second, union))
+    }
+
+    /// Hops from `from` to everything it reaches.
+    pub fn distances(&self, from: u64) -> BTreeMap<u64, usize> {
+        let mut distances = BTreeMap::from([(from, 0)]);
+        let mut frontier = vec![from];
+        for distance in 1.. {
+            let reached: Ids = frontier.iter().flat_map(|&id| self.near(id)).collect();
+            frontier = reached.into_iter().filter(|id| !distances.contains_key(id)).collect();
+            if frontier.is_empty() {
+                break;
+            }
+            distances.extend(frontier.iter().map(|&id| (id, distance)));
+        }
+        distances
+    }
+
+    /// Distance badges.
+    pub fn distance(&self, from: u64, to: &[u64]) -> Option<Vec<Option<u8>>> {
+        self.known(&[from])?;
+        self.known(to)?;
+        let distances = self.distances(from);
+        let badge = |id| distances.get(id).filter(|&&distance| distance <= 3).map(|&distance| distance as u8);
+        Some(to.iter().map(badge).collect())
+    }
+
+    /// Length of the shortest paths, if at most `max`.
+    pub fn path_length(&self, from: u64, to: u64, max: usize) -> Option<Option<usize>> {
+        self.known(&[from, to])?;
+        Some(self.distances(from).get(&to).copied().filter(|&length| length <= max))
+    }
+
+    /// Whether each hop is an edge.
+    pub fn is_path(&self, members: &[u64]) -> bool {
+        members.windows(2).all(|hop| self.near(hop[0]).contains(&hop[1]))
+    }
+
+    /// Common connections: the two do not count.
+    pub fn common(&self, a: u64, b: u64) -> Option<Ids> {
+        self.known(&[a, b])?;
+        let both = self.near(a).intersection(&self.near(b)).copied().collect::<Ids>();
+        Some(both.into_iter().filter(|&id| id != a && id != b).collect())
+    }
+
+    /// People you may know.
+    pub fn suggest(&self, id: u64, k: usize) -> Option<Vec<(u64, u32)>> {
+        let (first, second, _) = self.network(id)?;
+        let common =
+            |other: u64| first.iter().filter(|&&friend| self.near(friend).contains(&other)).count() as u32;
+        let mut ranked: Vec<(u64, u32)> = second.into_iter().map(|other| (other, common(other))).collect();
+        ranked.sort_by_key(|&(other, count)| (Reverse(count), other));
+        ranked.truncate(k);
+        Some(ranked)
+    }
+}

@@ -1,0 +1,231 @@
+//! Every operation on random small graphs, random placements and both ways of
+//! following edges, against the naive twins.
+
+use kith_ops::testing::naive::Twin;
+use kith_ops::testing::{LocalCluster, MemoryGraph};
+use kith_ops::{CommonAnswer, CommonPlan, GraphAnswer, GraphQuery, KindRole, Operand, OperationError, Want};
+use kith_types::{Direction, PartitionCount, Workflow};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use std::collections::BTreeSet;
+
+/// A random graph, the ids that queries name (one of them unknown), and its placement.
+#[derive(Clone, Debug)]
+struct Case {
+    directed: bool,
+    direction: Option<Direction>,
+    edges: Vec<(u64, u64)>,
+    /// Member, entity: entity ids are also member ids.
+    entities: Vec<(u64, u64)>,
+    lonely: Vec<u64>,
+    owners: Vec<u32>,
+    background: bool,
+}
+
+const UNKNOWN: u64 = 999_999;
+
+/// Place → id: some close, some far apart.
+fn id(place: u64) -> u64 {
+    if place.is_multiple_of(3) { place * 35_184_372_090 } else { place }
+}
+
+fn cases() -> impl Strategy<Value = Case> {
+    let pair = || (0..14u64, 0..14u64).prop_map(|(a, b)| (id(a), id(b)));
+    let direction = prop_oneof![
+        Just(None),
+        Just(Some(Direction::Out)),
+        Just(Some(Direction::In)),
+        Just(Some(Direction::Both))
+    ];
+    // Chains with a few chords hold the long paths that random pairs lack.
+    let chain = (vec(pair(), 0..4), 0..14u64).prop_map(|(chords, length)| {
+        let links = (0..length).map(|place| (id(place), id(place + 1)));
+        links.chain(chords).collect::<Vec<_>>()
+    });
+    let edges = prop_oneof![2 => vec(pair(), 0..40), 1 => chain];
+    let placement = (1..9usize, 1..5u32).prop_flat_map(|(partitions, nodes)| vec(0..nodes, partitions));
+    (any::<bool>(), direction, edges, vec(pair(), 0..30), placement, any::<bool>()).prop_map(
+        |(directed, direction, edges, entities, owners, background)| {
+            let direction =
+                if directed { direction } else { direction.filter(|&kept| kept == Direction::Both) };
+            Case { directed, direction, edges, entities, lonely: vec![id(20), id(21)], owners, background }
+        },
+    )
+}
+
+impl Case {
+    fn cluster(&self) -> LocalCluster {
+        let partitions = PartitionCount::new(self.owners.len() as u32).unwrap();
+        let mut graph = MemoryGraph::new(partitions);
+        graph.add_members(self.lonely.iter().copied());
+        let role = if self.directed { KindRole::Directed } else { KindRole::Undirected };
+        graph.add_kind("connection", role, &self.edges);
+        graph.add_kind("school", KindRole::Entity, &self.entities);
+        LocalCluster::new(graph, self.owners.clone())
+    }
+
+    fn twin(&self) -> Twin {
+        let ends = self.edges.iter().filter(|(a, b)| a != b).flat_map(|&(a, b)| [a, b]);
+        let members = ends.chain(self.lonely.iter().copied()).chain(self.entities.iter().map(|&(m, _)| m));
+        let edges = self.edges.iter().copied().filter(|(a, b)| a != b).collect();
+        let natural = if self.directed { Direction::Out } else { Direction::Both };
+        Twin { members: members.collect(), edges, direction: self.direction.unwrap_or(natural) }
+    }
+
+    fn entity_twin(&self) -> Twin {
+        let Twin { members, .. } = self.twin();
+        Twin { members, edges: self.entities.iter().copied().collect(), direction: Direction::Out }
+    }
+
+    fn query(&self, operand: Operand) -> GraphQuery {
+        let workflow = if self.background { Workflow::Background } else { Workflow::Interactive };
+        GraphQuery { operand, edge_type: None, direction: self.direction, workflow }
+    }
+}
+
+fn sorted(ids: BTreeSet<u64>) -> Vec<u64> {
+    ids.into_iter().collect()
+}
+
+/// The member that an unknown one is reported as: any of those named that is unknown.
+fn not_found(got: &Result<GraphAnswer, OperationError>, twin: &Twin, named: &[u64]) -> bool {
+    matches!(got, Err(OperationError::MemberNotFound { id }) if named.contains(id) && !twin.members.contains(id))
+}
+
+fn ends() -> impl Strategy<Value = (u64, u64)> {
+    let end = || prop_oneof![14 => (0..14u64).prop_map(id), 1 => Just(id(20)), 1 => Just(UNKNOWN)];
+    (end(), end())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(512))]
+
+    #[test]
+    fn connections_are_the_first_degree(case in cases(), (a, _) in ends()) {
+        let (got, twin) = (case.cluster().query(&case.query(Operand::Connections { id: a })), case.twin());
+        match twin.connections(a) {
+            Some(ids) => prop_assert_eq!(got, Ok(GraphAnswer::Ids(sorted(ids)))),
+            None => prop_assert!(not_found(&got, &twin, &[a]), "{:?}", got),
+        }
+    }
+
+    #[test]
+    fn entities_and_members_are_two_sides_of_the_same_edges(case in cases(), (a, _) in ends()) {
+        let kind = || "school".to_owned();
+        let (cluster, twin) = (case.cluster(), case.entity_twin());
+        let got = cluster.query(&case.query(Operand::Entities { id: a, kind: kind() }));
+        match twin.connections(a) {
+            Some(ids) => prop_assert_eq!(got, Ok(GraphAnswer::Ids(sorted(ids)))),
+            None => prop_assert!(not_found(&got, &twin, &[a]), "{:?}", got),
+        }
+        let got = cluster.query(&case.query(Operand::Members { kind: kind(), entity: a }));
+        let members: BTreeSet<u64> = case.entities.iter().filter(|&&(_, e)| e == a).map(|&(m, _)| m).collect();
+        if members.is_empty() {
+            prop_assert_eq!(got, Err(OperationError::EntityNotFound { kind: kind(), entity: a }));
+        } else {
+            prop_assert_eq!(got, Ok(GraphAnswer::Ids(sorted(members))));
+        }
+    }
+
+    #[test]
+    fn networks_hold_both_degrees_and_the_raw_union(case in cases(), (a, _) in ends()) {
+        let got = case.cluster().query(&case.query(Operand::Network { id: a, want: Want::Ids }));
+        let twin = case.twin();
+        let Some((first, second, union)) = twin.network(a) else {
+            prop_assert!(not_found(&got, &twin, &[a]), "{:?}", got);
+            return Ok(());
+        };
+        let Ok(GraphAnswer::Network(answer)) = got else { panic!("{got:?}") };
+        let network = answer.network.unwrap();
+        let both = sorted(first.union(&second).copied().collect());
+        let sizes = answer.sizes;
+        prop_assert_eq!((sizes.first, sizes.second), (first.len() as u64, second.len() as u64));
+        prop_assert_eq!((sizes.union, sizes.network()), (union.len() as u64, both.len() as u64));
+        prop_assert_eq!(network.first(), sorted(first));
+        prop_assert_eq!(network.second().collect::<Vec<_>>(), sorted(second));
+        prop_assert_eq!(network.union().to_vec(), sorted(union));
+        prop_assert_eq!(network.both().collect::<Vec<_>>(), both);
+    }
+
+    #[test]
+    fn distances_are_right_up_to_three(case in cases(), (from, _) in ends(), to in vec(ends(), 1..8)) {
+        let to: Vec<u64> = to.into_iter().map(|(to, _)| to).collect();
+        let got = case.cluster().query(&case.query(Operand::Distance { from, to: to.clone() }));
+        let twin = case.twin();
+        match twin.distance(from, &to) {
+            Some(badges) => prop_assert_eq!(got, Ok(GraphAnswer::Distances(badges))),
+            None => {
+                let named: Vec<u64> = to.into_iter().chain([from]).collect();
+                prop_assert!(not_found(&got, &twin, &named), "{:?}", got);
+            }
+        }
+    }
+
+    #[test]
+    fn paths_are_shortest_and_each_hop_is_an_edge(case in cases(), (from, to) in ends(), max in 0..=6u32) {
+        let got = case.cluster().query(&case.query(Operand::Path { from, to, max }));
+        let twin = case.twin();
+        let Some(length) = twin.path_length(from, to, max as usize) else {
+            prop_assert!(not_found(&got, &twin, &[from, to]), "{:?}", got);
+            return Ok(());
+        };
+        let Ok(GraphAnswer::Path(path)) = got else { panic!("{got:?}") };
+        prop_assert_eq!(path.members.len().checked_sub(1), length);
+        if length.is_some() {
+            prop_assert_eq!((path.members.first(), path.members.last()), (Some(&from), Some(&to)));
+        }
+        prop_assert!(twin.is_path(&path.members), "{:?}", path);
+    }
+
+    #[test]
+    fn every_plan_finds_the_same_in_common(case in cases(), (a, b) in ends(), entities in any::<bool>()) {
+        let cluster = case.cluster();
+        let twin = if entities { case.entity_twin() } else { case.twin() };
+        let kind = entities.then(|| "school".to_owned());
+        let common = match entities {
+            true => twin.connections(a).zip(twin.connections(b)).map(|(x, y)| x.intersection(&y).copied().collect()),
+            false => twin.common(a, b),
+        };
+        for plan in [CommonPlan::Auto, CommonPlan::Fetch, CommonPlan::Push] {
+            for want in [Want::Ids, Want::Size, Want::Exists] {
+                let operand = Operand::Common { id: a, to: b, kind: kind.clone(), want, plan };
+                let got = cluster.query(&case.query(operand));
+                let Some(common) = common.clone() else {
+                    prop_assert!(not_found(&got, &twin, &[a, b]), "{:?}", got);
+                    continue;
+                };
+                let expected = match want {
+                    Want::Ids => CommonAnswer::Ids(sorted(common)),
+                    Want::Size => CommonAnswer::Size(common.len() as u64),
+                    Want::Exists => CommonAnswer::Exists(!common.is_empty()),
+                };
+                prop_assert_eq!(got, Ok(GraphAnswer::Common(expected)), "{:?} {:?}", plan, want);
+            }
+        }
+    }
+
+    #[test]
+    fn suggestions_are_ranked_by_common_connections(case in cases(), (a, _) in ends(), k in 1..12u32) {
+        let got = case.cluster().query(&case.query(Operand::Suggest { id: a, k }));
+        let twin = case.twin();
+        match twin.suggest(a, k as usize) {
+            Some(ranked) => prop_assert_eq!(got, Ok(GraphAnswer::Suggestions(ranked))),
+            None => prop_assert!(not_found(&got, &twin, &[a]), "{:?}", got),
+        }
+    }
+
+    #[test]
+    fn what_a_partial_answer_shows_is_true(case in cases(), (from, to) in ends(), lost in 0..4u32) {
+        let (mut cluster, twin) = (case.cluster(), case.twin());
+        cluster.lose(lost);
+        if let Ok(GraphAnswer::Path(path)) = cluster.query(&case.query(Operand::Path { from, to, max: 6 })) {
+            prop_assert!(twin.is_path(&path.members), "{:?}", path);
+        }
+        let common = Operand::Common { id: from, to, kind: None, want: Want::Ids, plan: CommonPlan::Push };
+        if let (Ok(GraphAnswer::Common(CommonAnswer::Ids(ids))), Some(all)) =
+            (cluster.query(&case.query(common)), twin.common(from, to))
+        {
+            prop_assert!(ids.iter().all(|id| all.contains(id)), "{:?}", ids);
+        }
+    }
+}
