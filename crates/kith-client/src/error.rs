@@ -116,7 +116,9 @@ impl QueryError {
                 let names: Vec<&str> = kith_routing::policy::ALL.iter().map(|policy| policy.name()).collect();
                 format!("policies: {}", names.join(", "))
             }
-            QueryError::BadRequest { .. } => "see docs/queries.md for the fields of each operation".to_owned(),
+            QueryError::BadRequest { .. } => {
+                "see docs/queries.md for the fields of each operation".to_owned()
+            }
             QueryError::DeadlineExceeded { .. } => {
                 "give the query more time (deadline_ms), or look at its plan with `kith explain`".to_owned()
             }
@@ -131,7 +133,9 @@ impl QueryError {
                 "is the cluster running (`kith dev`)? name another router with --router".to_owned()
             }
             QueryError::Remote { help, .. } => help.clone(),
-            QueryError::Internal { .. } => "this is a defect of Kith: please report it with the log".to_owned(),
+            QueryError::Internal { .. } => {
+                "this is a defect of Kith: please report it with the log".to_owned()
+            }
         }
     }
 
@@ -153,7 +157,9 @@ impl QueryError {
 
     fn grpc_code(&self) -> Code {
         match self {
-            QueryError::Operation(OperationError::MemberNotFound { .. })
+            QueryError::Operation(
+                OperationError::MemberNotFound { .. } | OperationError::EntityNotFound { .. },
+            )
             | QueryError::UnknownGraph { .. } => Code::NotFound,
             QueryError::Operation(_) | QueryError::UnknownPolicy { .. } | QueryError::BadRequest { .. } => {
                 Code::InvalidArgument
@@ -166,5 +172,36 @@ impl QueryError {
             QueryError::Remote { .. } => Code::Unknown,
             QueryError::Internal { .. } => Code::Internal,
         }
+    }
+}
+
+fn operation_code(error: &OperationError) -> &'static str {
+    match error {
+        OperationError::MemberNotFound { .. } => "member_not_found",
+        OperationError::EntityNotFound { .. } => "entity_not_found",
+        OperationError::UnknownEdgeType { .. } => "unknown_edge_type",
+        OperationError::UnknownKind { .. } => "unknown_kind",
+        OperationError::NoEdgeType => "no_edge_type",
+        OperationError::DirectionNotKept { .. } => "direction_not_kept",
+        OperationError::OutOfRange { .. } => "out_of_range",
+        _ => "internal",
+    }
+}
+
+fn operation_help(error: &OperationError) -> String {
+    match error {
+        OperationError::MemberNotFound { .. } => {
+            "check the id; members come from the edges and from the files given with --entities and --members"
+                .to_owned()
+        }
+        OperationError::EntityNotFound { .. } => "check the entity id and its kind".to_owned(),
+        OperationError::UnknownEdgeType { known, .. } => format!("edge types: {}", known.join(", ")),
+        OperationError::UnknownKind { known, .. } => format!("kinds: {}", known.join(", ")),
+        OperationError::NoEdgeType => "load one: kith load graph EDGES --graph NAME".to_owned(),
+        OperationError::DirectionNotKept { .. } => {
+            "leave the direction out, or load it with --directed".to_owned()
+        }
+        OperationError::OutOfRange { what, range, .. } => format!("{what} must be {range}"),
+        _ => "this is a defect of Kith: please report it with the log".to_owned(),
     }
 }

@@ -1,14 +1,27 @@
-//! Kith's client: runs operations against a cluster, directly or through a router.
+//! Kith's client: runs operations against a cluster, directly ([`Session`], the fast
+//! client) or through a router ([`RouterClient`]). Both answer a [`GraphService`]'s queries.
 
 mod api;
 pub mod convert;
 mod error;
+mod executor;
+mod explain;
+mod fleet;
 mod options;
+mod profile;
 mod router_client;
+mod session;
+mod settings;
+pub mod topology;
 mod transport;
 
 pub use api::{Answered, GraphService};
 pub use error::QueryError;
-pub use options::{CacheMode, FanOutLimit, QueryOptions};
+pub use executor::Executor;
+pub use fleet::Fleet;
+pub use kith_routing::FanOutLimit;
+pub use options::{CacheMode, QueryOptions, fan_out_text, parse_fan_out};
 pub use router_client::RouterClient;
+pub use session::{NetworkSource, Run, Session, Uncached};
+pub use settings::{SessionSettings, SettingsError, Steering, millis};
 pub use transport::{GrpcTransport, Transport, endpoint};

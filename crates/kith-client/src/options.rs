@@ -1,5 +1,6 @@
 //! What a caller may say about one query besides the question.
 
+use kith_routing::FanOutLimit;
 use kith_types::Workflow;
 use std::time::Duration;
 
@@ -24,45 +25,29 @@ pub struct QueryOptions {
     pub trace_id: String,
 }
 
-/// How many groups may take part in a query's fan-outs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum FanOutLimit {
-    /// The controller of each fan-out's kind decides.
-    #[default]
-    Auto,
-    /// One group.
-    Min,
-    /// All groups.
-    Max,
-    /// This many, at least one.
-    Groups(u32),
+/// A fan-out limit from `auto`, `min`, `max` or `groups=N`.
+///
+/// # Errors
+/// The text, if it is none of these.
+pub fn parse_fan_out(text: &str) -> Result<FanOutLimit, String> {
+    match text {
+        "" | "auto" => Ok(FanOutLimit::Auto),
+        "min" => Ok(FanOutLimit::Min),
+        "max" => Ok(FanOutLimit::Max),
+        _ => match text.strip_prefix("groups=").map(str::parse) {
+            Some(Ok(groups)) if 0 < groups => Ok(FanOutLimit::Groups(groups)),
+            _ => Err(text.to_owned()),
+        },
+    }
 }
 
-impl FanOutLimit {
-    /// From `auto`, `min`, `max` or `groups=N`.
-    ///
-    /// # Errors
-    /// The text, if it is none of these.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        match text {
-            "" | "auto" => Ok(FanOutLimit::Auto),
-            "min" => Ok(FanOutLimit::Min),
-            "max" => Ok(FanOutLimit::Max),
-            _ => match text.strip_prefix("groups=").map(str::parse) {
-                Some(Ok(groups)) if 0 < groups => Ok(FanOutLimit::Groups(groups)),
-                _ => Err(text.to_owned()),
-            },
-        }
-    }
-
-    /// As [`FanOutLimit::parse`] reads it.
-    pub fn text(self) -> String {
-        match self {
-            FanOutLimit::Auto => "auto".to_owned(),
-            FanOutLimit::Min => "min".to_owned(),
-            FanOutLimit::Max => "max".to_owned(),
-            FanOutLimit::Groups(groups) => format!("groups={groups}"),
-        }
+/// A fan-out limit as [`parse_fan_out`] reads it.
+pub fn fan_out_text(limit: FanOutLimit) -> String {
+    match limit {
+        FanOutLimit::Auto => "auto".to_owned(),
+        FanOutLimit::Min => "min".to_owned(),
+        FanOutLimit::Max => "max".to_owned(),
+        FanOutLimit::Groups(groups) => format!("groups={groups}"),
     }
 }
 
@@ -85,10 +70,10 @@ mod tests {
     #[test]
     fn limits_are_read_as_they_are_printed() {
         for limit in [FanOutLimit::Auto, FanOutLimit::Min, FanOutLimit::Max, FanOutLimit::Groups(3)] {
-            assert_eq!(FanOutLimit::parse(&limit.text()), Ok(limit));
+            assert_eq!(parse_fan_out(&fan_out_text(limit)), Ok(limit));
         }
         for bad in ["groups=0", "groups=-1", "groups=", "all", "groups=1.5"] {
-            assert_eq!(FanOutLimit::parse(bad), Err(bad.to_owned()));
+            assert_eq!(parse_fan_out(bad), Err(bad.to_owned()));
         }
     }
 }

@@ -10,9 +10,7 @@ use kith_ops::{GraphQuery, Operand, Want};
 use kith_wire::{
     MESSAGE_BYTES_MAX,
     documents::{Document, TopologyDocument},
-    v1::{
-        self, cluster_client::ClusterClient, graph_client::GraphClient, query_reply::Answer,
-    },
+    v1::{self, cluster_client::ClusterClient, graph_client::GraphClient, query_reply::Answer},
 };
 use tonic::{Code, Status, Streaming, transport::Channel};
 
@@ -50,7 +48,11 @@ impl RouterClient {
         let graph = GraphClient::new(channel.clone())
             .max_decoding_message_size(MESSAGE_BYTES_MAX)
             .max_encoding_message_size(MESSAGE_BYTES_MAX);
-        Self { addr, graph, cluster: ClusterClient::new(channel).max_decoding_message_size(MESSAGE_BYTES_MAX) }
+        Self {
+            addr,
+            graph,
+            cluster: ClusterClient::new(channel).max_decoding_message_size(MESSAGE_BYTES_MAX),
+        }
     }
 
     /// The router's address.
@@ -64,9 +66,16 @@ impl RouterClient {
     /// If the router does not answer or its document cannot be read.
     pub async fn topology(&self) -> Result<TopologyDocument, QueryError> {
         let reply = self.cluster.clone().get_topology(v1::TopologyRequest {}).await;
-        let reply = reply.map_err(|status| self.error(&status))?;
-        TopologyDocument::decode(&reply.get_ref().document)
-            .map_err(|error| QueryError::Internal { detail: error.to_string() })
+        topology_of(reply.map_err(|status| self.error(&status))?.get_ref())
+    }
+
+    /// The topology now and after each change.
+    ///
+    /// # Errors
+    /// If the router does not answer.
+    pub async fn watch_topology(&self) -> Result<Streaming<v1::Topology>, QueryError> {
+        let reply = self.cluster.clone().watch_topology(v1::TopologyRequest {}).await;
+        Ok(reply.map_err(|status| self.error(&status))?.into_inner())
     }
 
     /// What each node says of itself.
@@ -166,6 +175,15 @@ impl GraphService for RouterClient {
         }
         .boxed()
     }
+}
+
+/// The document inside a topology message.
+///
+/// # Errors
+/// If it cannot be read.
+pub(crate) fn topology_of(message: &v1::Topology) -> Result<TopologyDocument, QueryError> {
+    TopologyDocument::decode(&message.document)
+        .map_err(|error| QueryError::Internal { detail: error.to_string() })
 }
 
 /// An answer with all that came beside it.

@@ -36,8 +36,11 @@ pub trait Transport: Send + Sync + 'static {
     ) -> BoxFuture<'a, Result<v1::EvaluateReply, Status>>;
 
     /// Asks the node at `addr` whether it is well.
-    fn ping<'a>(&'a self, addr: &'a str, request: v1::PingRequest)
-    -> BoxFuture<'a, Result<v1::PingReply, Status>>;
+    fn ping<'a>(
+        &'a self,
+        addr: &'a str,
+        request: v1::PingRequest,
+    ) -> BoxFuture<'a, Result<v1::PingReply, Status>>;
 }
 
 /// gRPC over one HTTP/2 connection per node.

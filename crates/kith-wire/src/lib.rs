@@ -21,3 +21,8 @@ pub const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/kith_de
 /// The largest message that Kith sends or accepts, in bytes: room for 30 million packed ids,
 /// and a bound on what one request can make a process allocate.
 pub const MESSAGE_BYTES_MAX: usize = 256 << 20;
+
+/// How many bytes a message takes on the wire.
+pub fn encoded_len(message: &impl prost::Message) -> usize {
+    message.encoded_len()
+}

@@ -123,7 +123,10 @@ mod tests {
             Operator::Union(expand(u64::MAX)),
             Operator::Tally(expand(512)),
             Operator::Count(expand(0)),
-            Operator::Exists(Box::new(Operator::Intersect(vec![postings.clone(), Operator::Ids(vec![1, 9])]))),
+            Operator::Exists(Box::new(Operator::Intersect(vec![
+                postings.clone(),
+                Operator::Ids(vec![1, 9]),
+            ]))),
             Operator::Limit {
                 input: Box::new(Operator::Except { input: Box::new(postings), drop: vec![u64::MAX] }),
                 count: 20,
@@ -136,10 +139,7 @@ mod tests {
 
     #[test]
     fn an_empty_operator_and_a_bottomless_one_are_refused() {
-        assert_eq!(
-            operator_from_wire(&v1::Operator { op: None }),
-            Err(ConvertError::Missing("operator.op"))
-        );
+        assert_eq!(operator_from_wire(&v1::Operator { op: None }), Err(ConvertError::Missing("operator.op")));
         let mut deep = operator_to_wire(&Operator::Keys);
         for _ in 0..Operator::DEPTH_MAX {
             deep = v1::Operator { op: Some(Op::Count(Box::new(deep))) };

@@ -1,7 +1,7 @@
 //! Queries and answers on the wire.
 
 use super::{ConvertError, direction_from_wire, direction_to_wire, workflow_from_wire, workflow_to_wire};
-use crate::{CacheMode, FanOutLimit, QueryError, QueryOptions};
+use crate::{CacheMode, QueryError, QueryOptions, fan_out_text, parse_fan_out};
 use kith_ops::{
     CommonAnswer, CommonPlan, GraphAnswer, GraphQuery, Network, NetworkAnswer, NetworkSizes, Operand,
     PathAnswer, Want, sets,
@@ -15,17 +15,23 @@ pub fn query_to_wire(graph: &str, query: &GraphQuery, options: &QueryOptions) ->
         edge_type: query.edge_type.clone().unwrap_or_default(),
         direction: direction_to_wire(query.direction),
         workflow: workflow_to_wire(query.workflow),
-        fan_out: options.fan_out.text(),
+        fan_out: fan_out_text(options.fan_out),
         policy: options.policy.clone().unwrap_or_default(),
         cache: cache_to_wire(options.cache),
-        deadline_ms: options.deadline.map_or(0, |deadline| u32::try_from(deadline.as_millis()).unwrap_or(u32::MAX)),
+        deadline_ms: options
+            .deadline
+            .map_or(0, |deadline| u32::try_from(deadline.as_millis()).unwrap_or(u32::MAX)),
         profile: options.profile,
         partial: options.partial,
         page: None,
         trace_id: options.trace_id.clone(),
         forwarded: false,
     };
-    v1::QueryRequest { graph: graph.to_owned(), options: Some(options), operand: Some(operand_to_wire(&query.operand)) }
+    v1::QueryRequest {
+        graph: graph.to_owned(),
+        options: Some(options),
+        operand: Some(operand_to_wire(&query.operand)),
+    }
 }
 
 fn operand_to_wire(operand: &Operand) -> Wire {
@@ -65,7 +71,7 @@ pub fn query_from_wire(wire: v1::QueryRequest) -> Result<(String, GraphQuery, Qu
     let options = wire.options.unwrap_or_default();
     let operand = wire.operand.ok_or_else(|| bad("it has no operand that this release knows".to_owned()))?;
     let workflow = workflow_from_wire(options.workflow).map_err(convert)?;
-    let fan_out = FanOutLimit::parse(&options.fan_out)
+    let fan_out = parse_fan_out(&options.fan_out)
         .map_err(|text| bad(format!("fan_out {text:?} is none of min, max, auto, groups=N")))?;
     let query = GraphQuery {
         operand: operand_from_wire(operand).map_err(convert)?,

@@ -73,7 +73,12 @@ mod tests {
 
     #[test]
     fn every_value_comes_back_as_it_went() {
-        let lists = vec![ListEntry::Ids(vec![]), ListEntry::NotInGraph, ListEntry::Longer(9), ListEntry::Ids(vec![1, 1005])];
+        let lists = vec![
+            ListEntry::Ids(vec![]),
+            ListEntry::NotInGraph,
+            ListEntry::Longer(9),
+            ListEntry::Ids(vec![1, 1005]),
+        ];
         let values = [
             Value::Lists(lists),
             Value::Set(vec![0, u64::MAX]),

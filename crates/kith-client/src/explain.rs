@@ -1,0 +1,69 @@
+//! The plan of a query without its cost: single-key look-ups are run, as later steps depend
+//! on them; the first fan-out to many keys is planned, not run; the rest is outlined.
+
+use crate::{QueryError, QueryOptions, Session};
+use kith_ops::{FanOut, GraphQuery, Input, Operation, Outline, Step};
+use kith_types::{FanOutKind, Workflow};
+use kith_wire::v1;
+
+pub(crate) async fn explain(
+    session: &Session,
+    graph: &str,
+    query: &GraphQuery,
+    options: &QueryOptions,
+) -> Result<v1::ExplainReply, QueryError> {
+    let options = QueryOptions { profile: true, ..options.clone() };
+    let mut run = session.begin(graph, &options)?;
+    let mut operation = Operation::new(query, &run.graph().schema)?;
+    let mut notes = outline(&operation, &options);
+    let mut input = Input::Start;
+    let planned = loop {
+        match operation.step(input)? {
+            Step::Done(_) => break None,
+            Step::Network(key) => {
+                notes.push(format!(
+                    "the network of member {} comes from the router's cache if it is there",
+                    key.id
+                ));
+                operation = Operation::network(key, options.workflow);
+                input = Input::Start;
+            }
+            Step::FanOut(fan_out) => {
+                let planned = session.executor().plan(run.topology(), &fan_out, &options)?;
+                if planned.kind != FanOutKind::SingleKey {
+                    break Some((fan_out, planned));
+                }
+                input = Input::Value(run.round(&fan_out).await?);
+            }
+        }
+    };
+    let mut plan = run.into_trace();
+    if let Some((fan_out, planned)) = planned {
+        plan.round(planned_round(&fan_out, &planned, session));
+    }
+    Ok(v1::ExplainReply { plan: Some(plan.profile(std::time::Instant::now())), notes })
+}
+
+fn planned_round(
+    fan_out: &FanOut,
+    planned: &crate::executor::Planned,
+    session: &Session,
+) -> v1::RoundProfile {
+    let mut round = planned.profile();
+    round.name = format!("{} (planned, not run)", fan_out.purpose);
+    round.requests = planned.requests(&session.topology());
+    round
+}
+
+fn outline(operation: &Operation, options: &QueryOptions) -> Vec<String> {
+    let workflow = match options.workflow {
+        Workflow::Interactive => "",
+        Workflow::Background => ", nobody waits",
+    };
+    let line = |(index, step): (usize, &Outline)| {
+        let kind = step.kind.map_or("network", FanOutKind::name);
+        let when = if step.when.is_empty() { String::new() } else { format!(", {}", step.when) };
+        format!("step {}: {} ({kind}{workflow}) to {}{when}", index + 1, step.purpose, step.reach)
+    };
+    operation.outline().iter().enumerate().map(line).collect()
+}

@@ -1,0 +1,174 @@
+//! The nodes as this process sees them: connections, health, who may be asked now.
+
+use crate::{topology::Topology, transport::Transport};
+use arc_swap::ArcSwap;
+use kith_routing::{Availability, Health, HealthChange, HealthEvent, HealthOptions, RoutingTable};
+use kith_types::{NodeId, Timestamp};
+use kith_wire::v1;
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    time::{Duration, Instant},
+};
+use tokio::sync::{broadcast, watch};
+
+/// How often due probes are looked for: a fraction of the probe interval.
+const PROBE_TICK: Duration = Duration::from_millis(50);
+/// Deaths that a slow execution may be behind; one that missed some looks everything up.
+const DOWN_QUEUE: usize = 256;
+
+/// The nodes of one cluster. Probes them in the background for as long as it exists.
+pub struct Fleet {
+    transport: Arc<dyn Transport>,
+    /// Where this process's [`Timestamp`]s start.
+    started: Instant,
+    health: Mutex<Health>,
+    /// Who may be asked; swapped whole when a node's health or the table changes.
+    reach: ArcSwap<Reach>,
+    downs: broadcast::Sender<NodeId>,
+    /// Tells nodes one client from another.
+    client: u64,
+}
+
+struct Reach {
+    table: Arc<RoutingTable>,
+    availability: Arc<Availability>,
+}
+
+impl Fleet {
+    /// Follows the topology and probes its nodes until dropped.
+    pub fn new(topology: watch::Receiver<Arc<Topology>>, transport: Arc<dyn Transport>) -> Arc<Self> {
+        let table = Arc::clone(&topology.borrow().table);
+        let mut health = Health::new(HealthOptions::default());
+        health.follow(&table, Timestamp::ZERO);
+        let reach = Reach { availability: Arc::new(reachable(&health, &table)), table };
+        let fleet = Arc::new(Self {
+            transport,
+            started: Instant::now(),
+            health: Mutex::new(health),
+            reach: ArcSwap::from_pointee(reach),
+            downs: broadcast::channel(DOWN_QUEUE).0,
+            client: rand::random(),
+        });
+        tokio::spawn(follow(Arc::downgrade(&fleet), topology));
+        tokio::spawn(probe(Arc::downgrade(&fleet)));
+        fleet
+    }
+
+    /// Carries requests.
+    pub fn transport(&self) -> &Arc<dyn Transport> {
+        &self.transport
+    }
+
+    /// This process, as nodes count it.
+    pub fn client(&self) -> u64 {
+        self.client
+    }
+
+    /// The time, for decisions.
+    pub fn now(&self) -> Timestamp {
+        self.at(Instant::now())
+    }
+
+    /// An instant, for decisions.
+    pub fn at(&self, instant: Instant) -> Timestamp {
+        Timestamp(instant.saturating_duration_since(self.started))
+    }
+
+    /// Which nodes of `table` may be asked now.
+    pub fn availability(&self, table: &Arc<RoutingTable>) -> Arc<Availability> {
+        let reach = self.reach.load();
+        if Arc::ptr_eq(&reach.table, table) {
+            return Arc::clone(&reach.availability);
+        }
+        Arc::new(reachable(&self.lock(), table))
+    }
+
+    /// Nodes that go down from now on.
+    pub fn downs(&self) -> broadcast::Receiver<NodeId> {
+        self.downs.subscribe()
+    }
+
+    /// Whether a node is up, as far as this process knows.
+    pub fn is_up(&self, node: NodeId) -> bool {
+        self.lock().is_up(node)
+    }
+
+    /// Takes in what became of a request or probe.
+    pub fn on(&self, node: NodeId, event: HealthEvent) {
+        let now = self.now();
+        let change = self.lock().on(node, event, now);
+        let Some(change) = change else { return };
+        metrics_of(node, change);
+        let table = Arc::clone(&self.reach.load().table);
+        self.refresh(table);
+        if change == HealthChange::Down {
+            // Nobody listening is fine.
+            let _ = self.downs.send(node);
+        }
+    }
+
+    fn refresh(&self, table: Arc<RoutingTable>) {
+        let availability = Arc::new(reachable(&self.lock(), &table));
+        self.reach.store(Arc::new(Reach { table, availability }));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Health> {
+        self.health.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn probe_one(self: Arc<Self>, node: NodeId) {
+        let table = Arc::clone(&self.reach.load().table);
+        let Some(index) = table.node_index(node) else { return };
+        let addr = table.node_at(index).address.clone();
+        if addr.is_empty() {
+            return self.on(node, HealthEvent::ProbeFailed);
+        }
+        let header = v1::RequestHeader { epoch: table.epoch().0, client: self.client, ..Default::default() };
+        let ping = self.transport.ping(&addr, v1::PingRequest { header: Some(header) });
+        let answered = tokio::time::timeout(HealthOptions::default().probe_timeout, ping).await;
+        let well = matches!(&answered, Ok(Ok(reply)) if reply.node == node.0);
+        self.on(node, if well { HealthEvent::ProbeOk } else { HealthEvent::ProbeFailed });
+    }
+}
+
+fn metrics_of(node: NodeId, change: HealthChange) {
+    match change {
+        HealthChange::Down => tracing::warn!(%node, "node is down: routing around it"),
+        HealthChange::Up => tracing::info!(%node, "node is back"),
+    }
+}
+
+fn reachable(health: &Health, table: &RoutingTable) -> Availability {
+    let mut availability = health.availability(table);
+    for (index, node) in table.nodes().iter().enumerate() {
+        if node.address.is_empty() {
+            availability.exclude(kith_routing::NodeIndex(index as u32));
+        }
+    }
+    availability.rescue(table);
+    availability
+}
+
+async fn follow(fleet: Weak<Fleet>, mut topology: watch::Receiver<Arc<Topology>>) {
+    while topology.changed().await.is_ok() {
+        let Some(fleet) = fleet.upgrade() else { return };
+        let table = Arc::clone(&topology.borrow_and_update().table);
+        let now = fleet.now();
+        fleet.lock().follow(&table, now);
+        fleet.refresh(table);
+    }
+}
+
+async fn probe(fleet: Weak<Fleet>) {
+    let mut tick = tokio::time::interval(PROBE_TICK);
+    tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        tick.tick().await;
+        let Some(fleet) = fleet.upgrade() else { return };
+        let now = fleet.now();
+        let due = fleet.lock().probes_due(now);
+        for node in due {
+            tokio::spawn(Arc::clone(&fleet).probe_one(node));
+        }
+    }
+}

@@ -1,0 +1,282 @@
+//! The fast client: runs operations itself, straight against the nodes. A router is a
+//! session with a network cache in front of [`NetworkSource`].
+
+use crate::{
+    Answered, CacheMode, GraphService, QueryError, QueryOptions,
+    executor::{Executor, RoundOutcome},
+    profile::Trace,
+    settings::{SessionSettings, SettingsError},
+    topology::{Graph, Topology},
+};
+use futures::{FutureExt, future::BoxFuture};
+use kith_ops::{FanOut, GraphAnswer, GraphQuery, Input, Network, NetworkKey, Operation, Step, Value};
+use kith_types::Workflow;
+use kith_wire::v1;
+use std::{
+    collections::BTreeSet,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+use tokio::sync::watch;
+
+/// How long a query waits for the topology that its nodes already have.
+const REFRESH_WAIT: Duration = Duration::from_secs(1);
+/// A query starts anew on a newer version at most so often.
+const RESTARTS_MAX: u32 = 2;
+
+/// Answers queries from the nodes of one cluster. Cheap to clone; clones share connections, load measurements and cursors.
+#[derive(Clone)]
+pub struct Session {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    topology: watch::Receiver<Arc<Topology>>,
+    executor: Executor,
+    settings: SessionSettings,
+    networks: Arc<dyn NetworkSource>,
+}
+
+/// Where [`Step::Network`] is answered: from the nodes, or from a cache in front of them.
+pub trait NetworkSource: Send + Sync + 'static {
+    /// The network of a member at the query's pinned version.
+    fn network<'a>(
+        &'a self,
+        run: &'a mut Run<'_>,
+        key: NetworkKey,
+    ) -> BoxFuture<'a, Result<Arc<Network>, QueryError>>;
+}
+
+/// Fetches every network anew: Moolle's Algorithm 2 without its cache.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Uncached;
+
+impl NetworkSource for Uncached {
+    fn network<'a>(
+        &'a self,
+        run: &'a mut Run<'_>,
+        key: NetworkKey,
+    ) -> BoxFuture<'a, Result<Arc<Network>, QueryError>> {
+        run.fetch_network(key).boxed()
+    }
+}
+
+/// One query on its way: what it pinned, how long it may take, what it did so far.
+pub struct Run<'a> {
+    session: &'a Session,
+    topology: Arc<Topology>,
+    graph: Arc<Graph>,
+    options: &'a QueryOptions,
+    deadline: Instant,
+    trace: Trace,
+    missing: BTreeSet<u32>,
+}
+
+impl Session {
+    /// Starts from any of `seeds`, routers or nodes (`host:port`).
+    ///
+    /// # Errors
+    /// If none of them answers.
+    pub async fn connect(seeds: Vec<String>, settings: SessionSettings) -> Result<Self, QueryError> {
+        let topology = crate::topology::follow(seeds).await?;
+        Self::new(topology, settings, Arc::new(Uncached))
+            .map_err(|error| QueryError::BadRequest { detail: error.to_string() })
+    }
+
+    /// Over a topology that someone else follows.
+    ///
+    /// # Errors
+    /// If the settings name a policy or controller that does not exist.
+    pub fn new(
+        topology: watch::Receiver<Arc<Topology>>,
+        settings: SessionSettings,
+        networks: Arc<dyn NetworkSource>,
+    ) -> Result<Self, SettingsError> {
+        let executor = Executor::new(topology.clone(), &settings)?;
+        Ok(Self { inner: Arc::new(Inner { topology, executor, settings, networks }) })
+    }
+
+    /// The topology now.
+    pub fn topology(&self) -> Arc<Topology> {
+        Arc::clone(&self.inner.topology.borrow())
+    }
+
+    /// What runs the fan-outs: for its health and load.
+    pub fn executor(&self) -> &Executor {
+        &self.inner.executor
+    }
+
+    /// A run that nobody waits for, as the refresh of a stale network: its own deadline, the background workflow.
+    pub async fn in_background<T>(
+        &self,
+        graph: &str,
+        work: impl AsyncFnOnce(&mut Run<'_>) -> Result<T, QueryError>,
+    ) -> Result<T, QueryError> {
+        let options = QueryOptions { workflow: Workflow::Background, ..QueryOptions::default() };
+        let mut run = self.begin(graph, &options)?;
+        work(&mut run).await
+    }
+
+    pub(crate) fn begin<'a>(&'a self, graph: &str, options: &'a QueryOptions) -> Result<Run<'a>, QueryError> {
+        let topology = self.topology();
+        let graph = Arc::clone(topology.graph(graph)?);
+        let settings = &self.inner.settings;
+        let deadline = options.deadline.unwrap_or(settings.deadline_default).min(settings.deadline_max);
+        let started = Instant::now();
+        Ok(Run {
+            session: self,
+            topology,
+            graph,
+            options,
+            deadline: started + deadline,
+            trace: Trace::new(started, options.profile || settings.trace_all),
+            missing: BTreeSet::new(),
+        })
+    }
+
+    async fn answer(
+        &self,
+        graph: &str,
+        query: &GraphQuery,
+        options: &QueryOptions,
+    ) -> Result<Answered, QueryError> {
+        let mut restarts = 0;
+        loop {
+            let mut run = self.begin(graph, options)?;
+            match run.drive(query).await {
+                Err(QueryError::VersionUnavailable { .. }) if restarts < RESTARTS_MAX => {
+                    restarts += 1;
+                    self.newer_than(run.topology.revision, run.deadline).await;
+                }
+                Ok(answer) => return Ok(run.finish(answer)),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Waits, not for long, for a topology after `revision`.
+    async fn newer_than(&self, revision: u64, deadline: Instant) {
+        let mut topology = self.inner.topology.clone();
+        let wait = REFRESH_WAIT.min(deadline.saturating_duration_since(Instant::now()));
+        // Nothing newer is fine: the nodes may catch up with us meanwhile.
+        let _ = tokio::time::timeout(wait, topology.wait_for(|topology| revision < topology.revision)).await;
+    }
+}
+
+impl Run<'_> {
+    /// The graph's name and pinned version.
+    pub fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
+    /// How the caller wants caches used.
+    pub fn cache_mode(&self) -> CacheMode {
+        self.options.cache
+    }
+
+    /// The session that runs it.
+    pub fn session(&self) -> &Session {
+        self.session
+    }
+
+    /// When the caller stops waiting.
+    pub fn deadline(&self) -> Instant {
+        self.deadline
+    }
+
+    /// Notes how the network cache took part, for the profile.
+    pub fn note_cache(&mut self, outcome: &'static str) {
+        self.trace.cache(outcome);
+    }
+
+    /// Whether answers so far lack partitions: such a network must not be cached.
+    pub fn is_partial(&self) -> bool {
+        !self.missing.is_empty()
+    }
+
+    /// Fetches a member's network from the nodes (Moolle, Algorithm 2).
+    ///
+    /// # Errors
+    /// [`QueryError`].
+    pub async fn fetch_network(&mut self, key: NetworkKey) -> Result<Arc<Network>, QueryError> {
+        let operation = Operation::network(key, self.options.workflow);
+        match self.steps(operation, false).await? {
+            GraphAnswer::Network(answer) => answer
+                .network
+                .ok_or_else(|| QueryError::Internal { detail: "a fetched network has no ids".to_owned() }),
+            other => Err(QueryError::Internal { detail: format!("a network was answered by {other:?}") }),
+        }
+    }
+
+    async fn drive(&mut self, query: &GraphQuery) -> Result<GraphAnswer, QueryError> {
+        let operation = Operation::new(query, &self.graph.schema)?;
+        self.steps(operation, true).await
+    }
+
+    async fn steps(&mut self, mut operation: Operation, networks: bool) -> Result<GraphAnswer, QueryError> {
+        let mut input = Input::Start;
+        loop {
+            input = match operation.step(input)? {
+                Step::Done(answer) => return Ok(answer),
+                Step::FanOut(fan_out) => Input::Value(self.round(&fan_out).await?),
+                Step::Network(key) if networks => {
+                    let source = Arc::clone(&self.session.inner.networks);
+                    Input::Network(source.network(self, key).await?)
+                }
+                Step::Network(_) => {
+                    return Err(QueryError::Internal { detail: "a network asked for a network".to_owned() });
+                }
+            }
+        }
+    }
+
+    /// Runs one fan-out.
+    pub(crate) async fn round(&mut self, fan_out: &FanOut) -> Result<Value, QueryError> {
+        let executor = &self.session.inner.executor;
+        let run =
+            executor.run(&self.topology, &self.graph, fan_out, self.options, self.deadline, &mut self.trace);
+        let RoundOutcome { value, missing } = run.await?;
+        self.missing.extend(missing);
+        Ok(value)
+    }
+
+    /// The topology that the query holds from start to end.
+    pub(crate) fn topology(&self) -> &Topology {
+        &self.topology
+    }
+
+    /// What it did so far.
+    pub(crate) fn into_trace(self) -> Trace {
+        self.trace
+    }
+
+    fn finish(self, answer: GraphAnswer) -> Answered {
+        Answered {
+            answer,
+            complete: self.missing.is_empty(),
+            missing_partitions: self.missing.into_iter().collect(),
+            served: vec![(self.graph.name.clone(), self.graph.version)],
+            profile: self.trace.finish(),
+        }
+    }
+}
+
+impl GraphService for Session {
+    fn query<'a>(
+        &'a self,
+        graph: &'a str,
+        query: &'a GraphQuery,
+        options: &'a QueryOptions,
+    ) -> BoxFuture<'a, Result<Answered, QueryError>> {
+        self.answer(graph, query, options).boxed()
+    }
+
+    fn explain<'a>(
+        &'a self,
+        graph: &'a str,
+        query: &'a GraphQuery,
+        options: &'a QueryOptions,
+    ) -> BoxFuture<'a, Result<v1::ExplainReply, QueryError>> {
+        crate::explain::explain(self, graph, query, options).boxed()
+    }
+}

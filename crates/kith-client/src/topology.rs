@@ -1,0 +1,216 @@
+//! The cluster as a client knows it: routing table, addresses and graphs at one revision.
+
+use crate::{QueryError, RouterClient};
+use kith_ops::{GraphSchema, KindRole, KindSchema};
+use kith_routing::{GroupEntry, GroupRole, NodeEntry, RoutingTable, TableError, TableParts};
+use kith_types::{Epoch, GroupId, NodeId, PartitionCount};
+use kith_wire::documents::{GraphDocument, TopologyDocument};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use thiserror::Error;
+use tokio::sync::watch;
+
+/// Pause before a lost watch of the topology is opened again.
+const WATCH_RETRY: Duration = Duration::from_millis(200);
+
+/// The cluster at one metadata revision. Immutable: a query holds one from start to end.
+#[derive(Debug)]
+pub struct Topology {
+    /// The revision.
+    pub revision: u64,
+    /// Who owns what.
+    pub table: Arc<RoutingTable>,
+    /// Graphs by name.
+    pub graphs: BTreeMap<String, Arc<Graph>>,
+    /// Routers' gRPC addresses, in the order of their ids.
+    pub routers: Vec<String>,
+    /// The document it was made from.
+    pub document: Arc<TopologyDocument>,
+}
+
+/// One graph at the version that queries pin.
+#[derive(Debug)]
+pub struct Graph {
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: u64,
+    /// Its kinds.
+    pub schema: GraphSchema,
+}
+
+/// A topology document makes no sense.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum BadTopology {
+    /// Not a partition count.
+    #[error("{0} partitions")]
+    Partitions(u32),
+    /// A component's role is of a newer release, or nonsense.
+    #[error("component {component:?} of graph {graph:?} has unknown role {role:?}")]
+    Role {
+        /// The graph.
+        graph: String,
+        /// The component.
+        component: String,
+        /// The role.
+        role: String,
+    },
+    /// The owners do not make a table.
+    #[error("routing table")]
+    Table(#[from] TableError),
+}
+
+impl Topology {
+    /// What a document describes. A node that has not registered yet has an empty address and cannot be asked.
+    ///
+    /// # Errors
+    /// If it makes no sense.
+    pub fn from_document(document: Arc<TopologyDocument>) -> Result<Self, BadTopology> {
+        let graphs = document.graphs.iter().map(|graph| {
+            let schema = schema_of(graph)?;
+            let entry = Graph { name: graph.name.clone(), version: graph.version, schema };
+            Ok((graph.name.clone(), Arc::new(entry)))
+        });
+        Ok(Self {
+            revision: document.revision,
+            graphs: graphs.collect::<Result<_, BadTopology>>()?,
+            table: Arc::new(table_of(&document)?),
+            routers: document.routers.iter().map(|router| router.addr.clone()).collect(),
+            document,
+        })
+    }
+
+    /// The graph of this name.
+    ///
+    /// # Errors
+    /// [`QueryError::UnknownGraph`].
+    pub fn graph(&self, name: &str) -> Result<&Arc<Graph>, QueryError> {
+        self.graphs.get(name).ok_or_else(|| QueryError::UnknownGraph {
+            name: name.to_owned(),
+            known: self.graphs.keys().cloned().collect(),
+        })
+    }
+}
+
+/// The role's name in documents.
+pub fn role_name(role: KindRole) -> &'static str {
+    match role {
+        KindRole::Undirected => "undirected",
+        KindRole::Directed => "directed",
+        KindRole::Entity => "entity",
+        KindRole::MembersOnly => "members-only",
+    }
+}
+
+/// The role of that name.
+pub fn role_by_name(name: &str) -> Option<KindRole> {
+    [KindRole::Undirected, KindRole::Directed, KindRole::Entity, KindRole::MembersOnly]
+        .into_iter()
+        .find(|role| role_name(*role) == name)
+}
+
+fn schema_of(graph: &GraphDocument) -> Result<GraphSchema, BadTopology> {
+    let kinds = graph.components.iter().map(|component| {
+        let role = role_by_name(&component.role).ok_or_else(|| BadTopology::Role {
+            graph: graph.name.clone(),
+            component: component.name.clone(),
+            role: component.role.clone(),
+        })?;
+        Ok(KindSchema { name: component.name.clone(), role, columns: component.columns.clone() })
+    });
+    Ok(GraphSchema { kinds: kinds.collect::<Result<_, BadTopology>>()? })
+}
+
+/// Follows the topology from any of `seeds`, routers or nodes, going on to the next when one goes away.
+/// Ends when every receiver is dropped.
+///
+/// # Errors
+/// If none of the seeds answers now.
+pub async fn follow(seeds: Vec<String>) -> Result<watch::Receiver<Arc<Topology>>, QueryError> {
+    let client = RouterClient::connect(&seeds).await?;
+    let first = client.topology().await?;
+    let first = Topology::from_document(Arc::new(first)).map_err(internal)?;
+    let (sender, receiver) = watch::channel(Arc::new(first));
+    tokio::spawn(async move {
+        let mut client = Some(client);
+        while !sender.is_closed() {
+            let mut addrs = seeds.clone();
+            addrs.extend(known_addresses(&sender.borrow()));
+            let connected = match client.take() {
+                Some(client) => Ok(client),
+                None => RouterClient::connect(&addrs).await,
+            };
+            if let Ok(connected) = connected {
+                pass_on(&connected, &sender).await;
+            }
+            tokio::time::sleep(WATCH_RETRY).await;
+        }
+    });
+    Ok(receiver)
+}
+
+fn known_addresses(topology: &Topology) -> Vec<String> {
+    let nodes = topology.document.nodes.iter().map(|node| node.addr.clone());
+    topology.routers.iter().cloned().chain(nodes).collect()
+}
+
+async fn pass_on(client: &RouterClient, sender: &watch::Sender<Arc<Topology>>) {
+    let Ok(mut changes) = client.watch_topology().await else { return };
+    loop {
+        let change = tokio::select! {
+            () = sender.closed() => return,
+            change = changes.message() => change,
+        };
+        let Ok(Some(change)) = change else { return };
+        match crate::router_client::topology_of(&change) {
+            // A seed that lags must not take back what another told.
+            Ok(document) if sender.borrow().revision <= document.revision => {
+                match Topology::from_document(Arc::new(document)) {
+                    Ok(topology) => drop(sender.send_replace(Arc::new(topology))),
+                    Err(error) => {
+                        tracing::error!(%error, "a topology makes no sense: staying with the one before")
+                    }
+                }
+            }
+            Ok(_) => {}
+            Err(error) => tracing::error!(%error, "a topology cannot be read: staying with the one before"),
+        }
+    }
+}
+
+fn internal(error: BadTopology) -> QueryError {
+    QueryError::Internal { detail: error.to_string() }
+}
+
+fn table_of(document: &TopologyDocument) -> Result<RoutingTable, BadTopology> {
+    let cluster = &document.cluster;
+    let partition_count =
+        PartitionCount::new(cluster.partitions).ok_or(BadTopology::Partitions(cluster.partitions))?;
+    let addr_of =
+        |node: u32| document.nodes.iter().find(|entry| entry.node == node).map(|entry| entry.addr.clone());
+    let nodes = cluster.groups.iter().flat_map(|group| {
+        group.nodes.iter().map(|&node| NodeEntry {
+            id: NodeId(node),
+            group: GroupId(group.group),
+            address: addr_of(node).unwrap_or_default(),
+            zone: String::new(),
+            region: String::new(),
+        })
+    });
+    Ok(RoutingTable::new(TableParts {
+        epoch: Epoch(cluster.epoch),
+        partition_count,
+        groups: cluster
+            .groups
+            .iter()
+            .map(|group| GroupEntry { id: GroupId(group.group), role: GroupRole::Serving })
+            .collect(),
+        nodes: nodes.collect(),
+        owners: cluster
+            .groups
+            .iter()
+            .map(|group| group.owners.iter().copied().map(NodeId).collect())
+            .collect(),
+        partition_epochs: Vec::new(),
+    })?)
+}
