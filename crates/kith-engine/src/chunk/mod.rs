@@ -5,11 +5,16 @@
 //! Keys and values are any bytes. FOUND is proven by the record itself, ABSENT by
 //! the checksums of the index blocks it rests on, each time anew.
 
+mod batch;
 mod directory;
 mod index;
+mod one_set;
+mod reader;
 mod record;
 mod writer;
 
+pub(crate) use batch::{Found, find_many};
+pub use reader::ChunkSetReader;
 pub use writer::{ChunkSetSummary, ChunkSetWriter};
 
 /// The longest key.
@@ -27,3 +32,6 @@ const RECORDS_MAX: u64 = u32::MAX as u64;
 
 /// Where a record sorts; tests give another one to make keys collide.
 type Position = fn(&[u8]) -> u64;
+
+#[cfg(test)]
+mod tests;

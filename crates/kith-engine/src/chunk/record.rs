@@ -4,7 +4,7 @@
 //! crc32c of all that follows, 4 bytes | key length, varint | value length, varint | key | value
 //! ```
 //!
-//! The checksum begins with the file's header and the record's offset, so that a
+//! The checksum is seeded with the file's header and the record's offset, so that a
 //! true record in a wrong place proves nothing.
 
 use super::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
@@ -21,11 +21,13 @@ pub(super) struct Record<'a> {
     covered: &'a [u8],
     crc: u32,
     seed: u32,
+    /// Where it begins in the data file.
+    pub(super) offset: u64,
 }
 
-/// What the checksum of a record at `offset` begins with.
+/// What the checksum of a record at `offset` begins with: different for any two places less than 4 GiB apart.
 fn seed(header_crc: u32, offset: u64) -> u32 {
-    crc32c::crc32c_append(header_crc, &offset.to_le_bytes())
+    header_crc ^ (offset as u32) ^ (offset >> 32) as u32
 }
 
 /// Writes checksum and lengths of the record of `key` and `value` at `offset`.
@@ -57,7 +59,14 @@ impl<'a> Record<'a> {
         let (key, rest) = rest.split_at_checked(key_bytes as usize)?;
         let (value, rest) = rest.split_at_checked(value_bytes as usize)?;
         let covered = &covered[..covered.len() - rest.len()];
-        Some(Self { key, value, covered, crc: u32::from_le_bytes(*crc), seed: seed(header_crc, offset) })
+        Some(Self {
+            key,
+            value,
+            covered,
+            crc: u32::from_le_bytes(*crc),
+            seed: seed(header_crc, offset),
+            offset,
+        })
     }
 
     /// Whether every byte is as it was written.

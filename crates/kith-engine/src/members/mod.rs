@@ -4,8 +4,12 @@
 //! It tells a member without a list from an id that is not in the graph, and
 //! gives each member the ordinal that postings speak of.
 
+mod reader;
+mod sorted_ids;
 mod writer;
 
+pub use reader::MemberTableReader;
+pub(crate) use sorted_ids::SortedIds;
 pub use writer::MemberTableWriter;
 
 /// The most ids in one table: ordinals are `u32`.

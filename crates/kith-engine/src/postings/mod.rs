@@ -6,8 +6,10 @@
 //! partition of a hundred keys as in one of a million.
 
 mod block;
+mod reader;
 mod writer;
 
+pub use reader::PostingsReader;
 pub use writer::{PostingsKeys, PostingsWriter};
 
 /// Bytes of a block, and of the part of the file that one checksum covers.

@@ -6,10 +6,14 @@
 //! the body can be proven later by itself.
 
 mod header;
+mod reader;
+mod seal;
 mod trailer;
 mod writer;
 
 pub(crate) use header::{HEADER_BYTES, Header};
+pub(crate) use reader::SealedFile;
+pub(crate) use seal::FileSeal;
 pub(crate) use trailer::{TRAILER_BYTES, Trailer, body_bytes};
 pub(crate) use writer::SealedWriter;
 

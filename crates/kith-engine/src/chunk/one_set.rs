@@ -1,0 +1,237 @@
+//! Finds keys in one data file through its index.
+
+use super::Position;
+use super::directory::DirectoryShape;
+use super::index::{self, LINE_BYTES, LINE_ENTRIES, fingerprint};
+use super::record::Record;
+use crate::errors::{Damage, Fault, OpenError};
+use crate::files::{FileId, FileKind};
+use crate::manifest::Manifest;
+use crate::sealed::{HEADER_BYTES, SealedFile};
+use std::ops::Range;
+use std::path::Path;
+
+/// Entries of a bucket from which on the directory is proven before the bucket is walked:
+/// a damaged directory may not cost a walk over the whole index.
+const BUCKET_ENTRIES_LARGE: u32 = 64;
+
+/// One open chunk set.
+#[derive(Debug)]
+pub(super) struct OneSet {
+    data: SealedFile,
+    index: SealedFile,
+    shape: DirectoryShape,
+    records: u32,
+    directory_at: usize,
+}
+
+/// What is known of a key on the way to its record.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    position: u64,
+    prefix: u64,
+    /// First entry of the bucket and the one behind its last.
+    low: u32,
+    high: u32,
+    /// Offset of the first record whose entry has the fingerprint, if any.
+    candidate: Option<u64>,
+}
+
+impl OneSet {
+    /// Opens data and index and checks that they belong together.
+    pub(super) fn open(dir: &Path, manifest: &Manifest, data_id: FileId) -> Result<Self, OpenError> {
+        let entry = manifest.entry(data_id)?;
+        let data = SealedFile::open(dir, entry, data_id)?;
+        let index_id = FileId { kind: FileKind::Index, ..data_id };
+        let index = SealedFile::open(dir, manifest.entry(index_id)?, index_id)?;
+        let trailer = *index.trailer();
+        let [base, shift, prefixes, data_crc] = trailer.fields;
+        if data_crc != u64::from(entry.crc32c) || trailer.records != data.trailer().records {
+            return Err(index.damage(Fault::Foreign { what: "data file" }).into());
+        }
+        let layout = layout(trailer.records, shift, prefixes, index.body().len());
+        let (records, shift, directory_at) =
+            layout.ok_or_else(|| index.impossible("layout", index.body().len()))?;
+        let first = entry.first_position.as_ref().map(|text| u64::from_str_radix(text, 16));
+        if first != (records > 0).then_some(Ok(base)) {
+            return Err(index.damage(Fault::Foreign { what: "first position" }).into());
+        }
+        Ok(Self { data, index, shape: DirectoryShape { base, shift, prefixes }, records, directory_at })
+    }
+
+    /// The position of the first record; records of other sets lie before or behind.
+    pub(super) fn first_position(&self) -> u64 {
+        self.shape.base
+    }
+
+    pub(super) fn records(&self) -> u32 {
+        self.records
+    }
+
+    pub(super) fn data(&self) -> &SealedFile {
+        &self.data
+    }
+
+    pub(super) fn index(&self) -> &SealedFile {
+        &self.index
+    }
+
+    /// First step: the prefix. `None` proves absence: the shape was proven at open.
+    #[inline]
+    pub(super) fn locate(&self, position: u64) -> Option<Place> {
+        let prefix = self.shape.prefix_of(position)?;
+        self.index.prefetch(self.directory_at + 4 * prefix as usize);
+        Some(Place { position, prefix, low: 0, high: 0, candidate: None })
+    }
+
+    /// Second step: the bucket, from the directory.
+    #[inline]
+    pub(super) fn read_directory(&self, place: &mut Place) -> Result<(), Damage> {
+        let at = self.directory_at + 4 * place.prefix as usize;
+        (place.low, place.high) = (self.index.u32_at(at)?, self.index.u32_at(at + 4)?);
+        if place.low > place.high || place.high > self.records {
+            return Err(self.index.impossible("directory", at));
+        }
+        if place.high - place.low > BUCKET_ENTRIES_LARGE {
+            self.index.verify(self.directory_range(place))?;
+        }
+        self.index.prefetch(line_at(u64::from(place.low) / LINE_ENTRIES));
+        self.index.prefetch(line_at(u64::from(place.high) / LINE_ENTRIES));
+        Ok(())
+    }
+
+    /// Third step: the first record that the fingerprint points to.
+    #[inline]
+    pub(super) fn read_lines(&self, place: &mut Place) {
+        let candidate = self.candidates(place).next();
+        place.candidate = candidate;
+        if let Some(offset) = place.candidate {
+            self.data.prefetch(offset as usize);
+            self.data.prefetch(offset as usize + 64);
+        }
+    }
+
+    /// Last step: the record of `key`, unproven as yet, or the proof that there is none.
+    #[inline]
+    pub(super) fn find(
+        &self,
+        place: &Place,
+        key: &[u8],
+        position: Position,
+    ) -> Result<Option<Record<'_>>, Damage> {
+        if let Some(first) = place.candidate {
+            let record = self.record(first)?;
+            if record.key == key {
+                return Ok(Some(record));
+            }
+            return self.find_among_many(place, key, position);
+        }
+        self.prove_absence(place)?;
+        Ok(None)
+    }
+
+    /// As [`OneSet::find`], over every entry with the fingerprint: the first is of another key.
+    #[cold]
+    fn find_among_many(
+        &self,
+        place: &Place,
+        key: &[u8],
+        position: Position,
+    ) -> Result<Option<Record<'_>>, Damage> {
+        for offset in self.candidates(place) {
+            let record = self.record(offset)?;
+            if record.key == key {
+                return Ok(Some(record));
+            }
+            self.confirm(place, offset, &record, position)?;
+        }
+        self.prove_absence(place)?;
+        Ok(None)
+    }
+
+    /// The record at an offset of the data file, unproven.
+    pub(super) fn record(&self, offset: u64) -> Result<Record<'_>, Damage> {
+        Record::at(self.data.body(), offset, self.data.header_crc())
+            .ok_or_else(|| self.data.impossible("record", offset as usize))
+    }
+
+    /// Proves a record after its bytes were used.
+    #[inline]
+    pub(super) fn prove(&self, record: &Record<'_>) -> Result<(), Damage> {
+        if !record.is_whole() {
+            return Err(self.data.damage(Fault::Checksum { what: "record", offset: record.offset }));
+        }
+        self.data.check()
+    }
+
+    /// Offsets of the entries in the bucket that have the fingerprint, over all its lines.
+    #[inline]
+    fn candidates(&self, place: &Place) -> impl Iterator<Item = u64> {
+        let (low, high) = (u64::from(place.low), u64::from(place.high));
+        let wanted = fingerprint(place.position);
+        (low / LINE_ENTRIES..high.div_ceil(LINE_ENTRIES)).flat_map(move |number| {
+            let first = number * LINE_ENTRIES;
+            let slots = low.saturating_sub(first)..(high - first).min(LINE_ENTRIES);
+            let line = self.line(number);
+            let mut bits = line.map_or(0, |line| index::matches(line, wanted, slots));
+            std::iter::from_fn(move || {
+                let (line, slot) = (line?, bits.trailing_zeros());
+                bits &= bits.checked_sub(1)?;
+                Some(index::offset(line, slot))
+            })
+        })
+    }
+
+    #[inline]
+    fn line(&self, number: u64) -> Option<&[u8; LINE_BYTES]> {
+        self.index.body().get(line_at(number)..)?.first_chunk()
+    }
+
+    /// Another key under the fingerprint: fine if its own position says that it belongs here, else damage.
+    fn confirm(
+        &self,
+        place: &Place,
+        offset: u64,
+        record: &Record<'_>,
+        position: Position,
+    ) -> Result<(), Damage> {
+        self.prove(record)?;
+        let here = position(record.key);
+        if fingerprint(here) != fingerprint(place.position)
+            || self.shape.prefix_of(here) != Some(place.prefix)
+        {
+            return Err(self.index.impossible("entry of another record", offset as usize));
+        }
+        Ok(())
+    }
+
+    /// Proves the lines and the directory entries that an absence rests on, anew each time.
+    fn prove_absence(&self, place: &Place) -> Result<(), Damage> {
+        self.index.verify(self.directory_range(place))?;
+        if place.low < place.high {
+            let first = line_at(u64::from(place.low) / LINE_ENTRIES);
+            let end = line_at(u64::from(place.high).div_ceil(LINE_ENTRIES));
+            self.index.verify(first..end)?;
+        }
+        self.data.check()
+    }
+
+    fn directory_range(&self, place: &Place) -> Range<usize> {
+        let at = self.directory_at + 4 * place.prefix as usize;
+        at..at + 8
+    }
+}
+
+fn line_at(number: u64) -> usize {
+    HEADER_BYTES + LINE_BYTES * number as usize
+}
+
+/// Records, shift and place of the directory, if the parts fill the body exactly.
+fn layout(records: u64, shift: u64, prefixes: u64, body: usize) -> Option<(u32, u32, usize)> {
+    let records = u32::try_from(records).ok()?;
+    let shift = u32::try_from(shift).ok().filter(|&shift| shift < 64)?;
+    let directory_at = line_at(u64::from(records).div_ceil(LINE_ENTRIES));
+    let table = usize::try_from(prefixes.checked_add(1)?.checked_mul(4)?).ok()?;
+    let fits = directory_at.checked_add(table)? == body && (records == 0) == (prefixes == 0);
+    fits.then_some((records, shift, directory_at))
+}

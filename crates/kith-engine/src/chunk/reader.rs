@@ -1,0 +1,158 @@
+//! Reads the chunk sets of one list of one partition.
+
+use super::batch::find_many;
+use super::one_set::OneSet;
+use super::{Position, record::Record};
+use crate::errors::{Damage, Fault, OpenError, ReadError};
+use crate::files::{FileId, FileKind};
+use crate::manifest::Manifest;
+use crate::sealed::{HEADER_BYTES, SealedFile};
+use kith_types::{Direction, PartitionId, position_of_key};
+use std::ops::ControlFlow;
+use std::path::Path;
+
+/// The mapped chunk sets of a partition's list.
+///
+/// Values are borrowed from the mapping and proven when they are handed out. Whoever keeps one for longer asks
+/// [`ChunkSetReader::check`] after the last use: a file that is cut meanwhile reads as zeros.
+#[derive(Debug)]
+pub struct ChunkSetReader {
+    /// Ascending by first position.
+    sets: Vec<OneSet>,
+    position: Position,
+}
+
+impl ChunkSetReader {
+    /// Opens every chunk set of a list (`None`: of plain key-value data) in constant time per set.
+    ///
+    /// # Errors
+    /// If a file is missing, damaged, or not the one in the manifest.
+    pub fn open(
+        dir: &Path,
+        manifest: &Manifest,
+        partition: PartitionId,
+        list: Option<Direction>,
+    ) -> Result<Self, OpenError> {
+        Self::open_with(dir, manifest, partition, list, position_of_key)
+    }
+
+    pub(super) fn open_with(
+        dir: &Path,
+        manifest: &Manifest,
+        partition: PartitionId,
+        list: Option<Direction>,
+        position: Position,
+    ) -> Result<Self, OpenError> {
+        let data = |set| FileId { partition, list, kind: FileKind::Data, set };
+        // At least one: a list without records has an empty chunk set.
+        let count = manifest.chunk_sets(partition, list).max(1);
+        let sets: Vec<_> =
+            (0..count).map(|set| OneSet::open(dir, manifest, data(set))).collect::<Result<_, _>>()?;
+        let ordered = sets.windows(2).all(|pair| pair[0].first_position() < pair[1].first_position());
+        if !ordered || (count > 1 && sets.iter().any(|set| set.records() == 0)) {
+            let fault = Fault::Foreign { what: "order of chunk sets" };
+            return Err(Damage { file: data(count - 1).to_string(), fault }.into());
+        }
+        Ok(Self { sets, position })
+    }
+
+    /// Number of records.
+    pub fn records(&self) -> u64 {
+        self.sets.iter().map(|set| u64::from(set.records())).sum()
+    }
+
+    /// The value of a key; `None` proves that there is none.
+    ///
+    /// # Errors
+    /// If what the answer rests on is damaged.
+    pub fn get(&self, key: &[u8]) -> Result<Option<&[u8]>, ReadError> {
+        let mut answer = None;
+        self.get_many(&[key], |_, value| {
+            answer = value;
+            ControlFlow::Continue(())
+        })?;
+        Ok(answer)
+    }
+
+    /// Calls `each(index, value)` once per key, in order; `Break` ends the reading early. Batch first: positions,
+    /// index lines and records of a group of keys are loaded while others are awaited. No allocation.
+    ///
+    /// # Errors
+    /// If what an answer rests on is damaged. `each` was called for the keys before.
+    pub fn get_many<'a, K: AsRef<[u8]>>(
+        &'a self,
+        keys: &[K],
+        mut each: impl FnMut(usize, Option<&'a [u8]>) -> ControlFlow<()>,
+    ) -> Result<(), ReadError> {
+        find_many(
+            keys.len(),
+            |index| (self, keys[index].as_ref()),
+            |index, found| {
+                if let Some(found) = &found {
+                    found.prove()?;
+                }
+                Ok::<_, ReadError>(each(index, found.map(|found| found.value())))
+            },
+        )
+    }
+
+    /// Calls `each(key, value)` for every record in the order of the file, each proven. For export and verification.
+    ///
+    /// # Errors
+    /// If a record is damaged.
+    pub fn for_each(&self, mut each: impl FnMut(&[u8], &[u8])) -> Result<(), ReadError> {
+        for set in &self.sets {
+            let mut offset = HEADER_BYTES as u64;
+            for _ in 0..set.records() {
+                let record = set.record(offset)?;
+                set.prove(&record)?;
+                each(record.key, record.value);
+                offset += record.bytes();
+            }
+            if offset != set.data().body().len() as u64 {
+                return Err(set.data().impossible("end of records", offset as usize).into());
+            }
+        }
+        Ok(())
+    }
+
+    /// Fails if a page of a file was missing at some read so far.
+    ///
+    /// # Errors
+    /// With the file's name.
+    pub fn check(&self) -> Result<(), ReadError> {
+        Ok(self.data_files().chain(self.index_files()).try_for_each(SealedFile::check)?)
+    }
+
+    pub(crate) fn data_files(&self) -> impl Iterator<Item = &SealedFile> {
+        self.sets.iter().map(OneSet::data)
+    }
+
+    pub(crate) fn index_files(&self) -> impl Iterator<Item = &SealedFile> {
+        self.sets.iter().map(OneSet::index)
+    }
+
+    /// The chunk set that would hold a key, and where the key sorts; `None` proves absence.
+    #[inline]
+    pub(super) fn route(&self, key: &[u8]) -> Option<(&OneSet, u64)> {
+        let position = (self.position)(key);
+        let set = match self.sets.as_slice() {
+            [only] => only,
+            sets => {
+                let behind = sets.partition_point(|set| set.first_position() <= position);
+                &sets[behind.checked_sub(1)?]
+            }
+        };
+        Some((set, position))
+    }
+
+    #[inline]
+    pub(super) fn find_in<'a>(
+        &self,
+        set: &'a OneSet,
+        place: &super::one_set::Place,
+        key: &[u8],
+    ) -> Result<Option<Record<'a>>, Damage> {
+        set.find(place, key, self.position)
+    }
+}

@@ -1,0 +1,190 @@
+//! Chunk sets against an ordered map, with positions forced to collide.
+
+use super::writer::Options;
+use super::{ChunkSetReader, ChunkSetWriter, KEY_BYTES_MAX, Position};
+use crate::errors::WriteError;
+use crate::files::{FileId, FileKind};
+use crate::manifest::{Counts, Manifest};
+use kith_ops::KindRole;
+use kith_types::{PartitionCount, PartitionId, StoreVersion, position_of_key};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::path::Path;
+
+const PARTITION: PartitionId = PartitionId(0);
+
+type Records = BTreeMap<Vec<u8>, Vec<u8>>;
+
+fn constant(_: &[u8]) -> u64 {
+    0x1234_5678_9abc_def0
+}
+
+/// Four positions, two of them with the same fingerprint.
+fn crowded(key: &[u8]) -> u64 {
+    [0, 7, 7 << 32, u64::MAX][usize::from(key.first().copied().unwrap_or(0)) % 4]
+}
+
+/// Fingerprints collide all the time, positions rarely.
+fn same_fingerprint(key: &[u8]) -> u64 {
+    position_of_key(key) | 0xffff_ffff
+}
+
+const POSITIONS: [Position; 4] = [position_of_key, constant, crowded, same_fingerprint];
+
+fn write(dir: &Path, records: &Records, position: Position, data_bytes_max: u64) -> Manifest {
+    let mut sorted: Vec<_> = records.iter().map(|(key, value)| (position(key), key, value)).collect();
+    sorted.sort();
+    let options = Options { position, data_bytes_max };
+    let mut writer = ChunkSetWriter::create_with(dir, PARTITION, None, options).unwrap();
+    for (_, key, value) in sorted {
+        writer.append(key, value).unwrap();
+    }
+    let summary = writer.finish().unwrap();
+    assert_eq!(summary.records, records.len() as u64);
+    let mut files = summary.files;
+    files.sort_by(|a, b| a.name.cmp(&b.name));
+    Manifest {
+        component: "plain".to_owned(),
+        version: StoreVersion(1),
+        role: KindRole::MembersOnly,
+        partition_count: PartitionCount::new(1).unwrap(),
+        columns: Vec::new(),
+        counts: Counts::default(),
+        files,
+    }
+}
+
+fn check(records: &Records, absent: &[Vec<u8>], position: Position, data_bytes_max: u64) {
+    let dir = tempfile::tempdir().unwrap();
+    let manifest = write(dir.path(), records, position, data_bytes_max);
+    let reader = ChunkSetReader::open_with(dir.path(), &manifest, PARTITION, None, position).unwrap();
+    assert_eq!(reader.records(), records.len() as u64);
+    for (key, value) in records {
+        assert_eq!(reader.get(key).unwrap(), Some(value.as_slice()));
+    }
+    let keys: Vec<&Vec<u8>> = records.keys().chain(absent).collect();
+    let mut answered = 0;
+    reader
+        .get_many(&keys, |index, value| {
+            assert_eq!(index, answered);
+            assert_eq!(value, records.get(keys[index]).map(Vec::as_slice));
+            answered += 1;
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+    assert_eq!(answered, keys.len());
+    let mut walked = Records::new();
+    reader.for_each(|key, value| assert!(walked.insert(key.to_vec(), value.to_vec()).is_none())).unwrap();
+    assert_eq!(&walked, records);
+    reader.check().unwrap();
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_chunk_set_answers_as_a_map_does(
+        records in prop::collection::btree_map(prop::collection::vec(any::<u8>(), 0..12), prop::collection::vec(any::<u8>(), 0..200), 0..400),
+        absent in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..12), 0..100),
+        position in prop::sample::select(POSITIONS.to_vec()),
+        data_bytes_max in prop::sample::select(vec![1u64, 500, 4_000, 1 << 30]),
+    ) {
+        check(&records, &absent, position, data_bytes_max);
+    }
+}
+
+#[test]
+fn no_record_and_one_record() {
+    for position in POSITIONS {
+        check(&Records::new(), &[b"a".to_vec(), Vec::new()], position, 1 << 30);
+        check(&Records::from([(Vec::new(), Vec::new())]), &[b"a".to_vec()], position, 1 << 30);
+    }
+}
+
+#[test]
+fn keys_and_values_of_every_size() {
+    let mut records = Records::new();
+    for bytes in [0, 1, 127, 128, 4_096, 65_535, KEY_BYTES_MAX] {
+        records.insert(vec![b'k'; bytes], vec![b'v'; bytes * 3]);
+    }
+    records.insert(b"large".to_vec(), vec![0; 5 << 20]);
+    check(&records, &[vec![b'k'; 2], vec![b'k'; 65_534]], position_of_key, 1 << 30);
+}
+
+#[test]
+fn a_hundred_thousand_keys_take_less_than_eleven_index_bytes_each() {
+    let records: Records =
+        (0..100_000u64).map(|id| (id.to_le_bytes().to_vec(), id.to_string().into_bytes())).collect();
+    let dir = tempfile::tempdir().unwrap();
+    let manifest = write(dir.path(), &records, position_of_key, 1 << 30);
+    let index = FileId { partition: PARTITION, list: None, kind: FileKind::Index, set: 0 };
+    let per_key = manifest.entry(index).unwrap().bytes as f64 / records.len() as f64;
+    assert!(per_key < 11.0, "{per_key} bytes of index per key");
+    let absent: Vec<Vec<u8>> = (100_000..110_000u64).map(|id| id.to_le_bytes().to_vec()).collect();
+    check(&records, &absent, position_of_key, 1 << 30);
+}
+
+#[test]
+fn keys_of_one_position_stay_in_one_set() {
+    let records: Records = (0..100u64).map(|id| (id.to_le_bytes().to_vec(), vec![1; 100])).collect();
+    let dir = tempfile::tempdir().unwrap();
+    let manifest = write(dir.path(), &records, constant, 500);
+    assert_eq!(manifest.files.len(), 2);
+    let dir = tempfile::tempdir().unwrap();
+    let manifest = write(dir.path(), &records, position_of_key, 500);
+    assert!(manifest.files.len() >= 40, "a set of 500 bytes holds few records");
+    let firsts: Vec<_> = manifest.files.iter().filter_map(|entry| entry.first_position.clone()).collect();
+    assert!(firsts.is_sorted());
+}
+
+#[test]
+fn the_writer_refuses_disorder_repeats_and_oversize() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut writer = ChunkSetWriter::create(dir.path(), PARTITION, None).unwrap();
+    let (first, second) = (b"a".as_slice(), b"people".as_slice());
+    assert!(position_of_key(second) < position_of_key(first));
+    writer.append(second, b"").unwrap();
+    writer.append(first, b"").unwrap();
+    assert!(matches!(writer.append(first, b"x"), Err(WriteError::Duplicate { record: 2, .. })));
+    assert!(matches!(writer.append(second, b""), Err(WriteError::OutOfOrder { record: 2, .. })));
+    let long = vec![0; KEY_BYTES_MAX + 1];
+    assert!(matches!(writer.append(&long, b""), Err(WriteError::TooLarge { what: "key", .. })));
+    assert!(matches!(ChunkSetWriter::create(dir.path(), PARTITION, None), Err(WriteError::Io { .. })));
+}
+
+#[test]
+fn breaking_off_ends_the_reading() {
+    let records: Records = (0..100u64).map(|id| (id.to_le_bytes().to_vec(), Vec::new())).collect();
+    let dir = tempfile::tempdir().unwrap();
+    let manifest = write(dir.path(), &records, position_of_key, 1 << 30);
+    let reader = ChunkSetReader::open(dir.path(), &manifest, PARTITION, None).unwrap();
+    let keys: Vec<_> = records.keys().collect();
+    let mut calls = 0;
+    reader
+        .get_many(&keys, |index, _| {
+            calls += 1;
+            if index == 40 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })
+        .unwrap();
+    assert_eq!(calls, 41);
+}
+
+/// Sets of another partition, list or number are refused though every byte in them is right.
+#[test]
+fn a_file_in_the_place_of_another_is_refused() {
+    let records: Records = (0..50u64).map(|id| (id.to_le_bytes().to_vec(), vec![0; 50])).collect();
+    let dir = tempfile::tempdir().unwrap();
+    let manifest = write(dir.path(), &records, position_of_key, 900);
+    let name = |kind, set| FileId { partition: PARTITION, list: None, kind, set }.to_string();
+    let (first, second) = (name(FileKind::Data, 0), name(FileKind::Data, 1));
+    let mut swapped = manifest.clone();
+    let at = |name: &str| manifest.files.iter().position(|entry| entry.name == name).unwrap();
+    let (a, b) = (at(&first), at(&second));
+    swapped.files.swap(a, b);
+    (swapped.files[a].name, swapped.files[b].name) = (first.clone(), second.clone());
+    std::fs::rename(dir.path().join(&first), dir.path().join("aside")).unwrap();
+    std::fs::rename(dir.path().join(&second), dir.path().join(&first)).unwrap();
+    std::fs::rename(dir.path().join("aside"), dir.path().join(&second)).unwrap();
+    assert!(ChunkSetReader::open(dir.path(), &swapped, PARTITION, None).is_err());
+}

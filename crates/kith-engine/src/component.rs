@@ -1,0 +1,138 @@
+//! One component version as a node holds it: the files of some of its partitions, mapped.
+
+use crate::chunk::ChunkSetReader;
+use crate::errors::{Damage, Fault, OpenError};
+use crate::files::lists_of;
+use crate::manifest::Manifest;
+use crate::members::MemberTableReader;
+use crate::postings::PostingsReader;
+use crate::sealed::SealedFile;
+use kith_types::{Direction, PartitionId};
+use std::path::{Path, PathBuf};
+
+/// A component version, open for reading.
+#[derive(Debug)]
+pub struct ComponentReader {
+    dir: PathBuf,
+    manifest: Manifest,
+    /// At the index of each partition held, its files.
+    partitions: Vec<Option<Box<PartitionReader>>>,
+}
+
+/// The files of one partition of a component.
+#[derive(Debug)]
+pub struct PartitionReader {
+    members: MemberTableReader,
+    lists: Vec<ListReader>,
+}
+
+/// One list kind of a partition: the lists by key, and the keys by neighbour.
+#[derive(Debug)]
+pub struct ListReader {
+    /// Which way the lists follow the edges.
+    pub list: Direction,
+    /// Key (eight bytes, little-endian) → adjacency list.
+    pub records: ChunkSetReader,
+    /// Neighbour → keys.
+    pub postings: PostingsReader,
+}
+
+impl ComponentReader {
+    /// Opens the given partitions of the component in a folder, in constant time per file:
+    /// presence, sizes, headers and trailers are checked against the manifest.
+    ///
+    /// # Errors
+    /// If the manifest or any file of these partitions is missing, damaged or foreign.
+    pub fn open(dir: &Path, partitions: &[PartitionId]) -> Result<Self, OpenError> {
+        let manifest = Manifest::read(dir)?;
+        let mut readers: Vec<_> = (0..manifest.partition_count.get()).map(|_| None).collect();
+        for &partition in partitions {
+            let Some(slot) = readers.get_mut(partition.index()) else {
+                let file = crate::files::FileId::members(partition).to_string();
+                return Err(Damage { file, fault: Fault::NotListed }.into());
+            };
+            *slot = Some(Box::new(PartitionReader::open(dir, &manifest, partition)?));
+        }
+        Ok(Self { dir: dir.to_owned(), manifest, partitions: readers })
+    }
+
+    /// What the component consists of.
+    pub fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    /// The folder it was opened from.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// The files of a partition; `None` if it was not opened.
+    pub fn partition(&self, partition: PartitionId) -> Option<&PartitionReader> {
+        self.partitions.get(partition.index())?.as_deref()
+    }
+
+    /// The partitions that are open, ascending.
+    pub fn held(&self) -> impl Iterator<Item = PartitionId> {
+        (0u32..)
+            .zip(&self.partitions)
+            .filter(|(_, files)| files.is_some())
+            .map(|(index, _)| PartitionId(index))
+    }
+
+    /// Brings files into memory, indexes and member tables before data, until `budget_bytes` are spent.
+    /// Returns the bytes brought in. Blocks on the disk: call it off the request path.
+    pub fn warm(&self, budget_bytes: u64) -> u64 {
+        let mut spent = 0;
+        let held = || self.partitions.iter().flatten();
+        let small = held().flat_map(|files| files.small_files());
+        let data = held().flat_map(|files| files.lists.iter().flat_map(|list| list.records.data_files()));
+        for file in small.chain(data) {
+            if spent + file.file_bytes() <= budget_bytes && file.populate().is_ok() {
+                spent += file.file_bytes();
+            }
+        }
+        spent
+    }
+}
+
+impl PartitionReader {
+    fn open(dir: &Path, manifest: &Manifest, partition: PartitionId) -> Result<Self, OpenError> {
+        let members = MemberTableReader::open(dir, manifest, partition)?;
+        let mut lists = Vec::new();
+        for &list in lists_of(manifest.role) {
+            let records = ChunkSetReader::open(dir, manifest, partition, Some(list))?;
+            let postings = PostingsReader::open(dir, manifest, partition, list)?;
+            if !postings.fits(members.count()) {
+                return Err(postings.file().damage(Fault::Foreign { what: "member count" }).into());
+            }
+            lists.push(ListReader { list, records, postings });
+        }
+        Ok(Self { members, lists })
+    }
+
+    /// The members of the partition.
+    pub fn members(&self) -> &MemberTableReader {
+        &self.members
+    }
+
+    /// The lists that the role keeps, which are those of a resolved selector.
+    pub(crate) fn kept_list(&self, list: Direction) -> &ListReader {
+        self.list(list).expect("a partition opens every list of its role")
+    }
+
+    /// The lists of one kind; `None` if the component's role keeps none such.
+    pub fn list(&self, list: Direction) -> Option<&ListReader> {
+        self.lists.iter().find(|reader| reader.list == list)
+    }
+
+    /// Files that lookups touch before data.
+    fn small_files(&self) -> impl Iterator<Item = &SealedFile> {
+        std::iter::once(self.members.file()).chain(self.lists.iter().flat_map(ListReader::small_files))
+    }
+}
+
+impl ListReader {
+    fn small_files(&self) -> impl Iterator<Item = &SealedFile> {
+        self.records.index_files().chain([self.postings.file()])
+    }
+}

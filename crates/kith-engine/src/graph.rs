@@ -1,0 +1,308 @@
+//! A graph version as a node holds it: where operators read neighbour lists from.
+
+mod union;
+
+use crate::adjacency::{self, ColumnFilter};
+use crate::chunk::{Found, find_many};
+use crate::component::{ComponentReader, ListReader, PartitionReader};
+use crate::errors::{OpenError, ReadError};
+use kith_ops::{EdgeSelector, GraphSchema, KindRole, NeighbourSource, SourceError};
+use kith_types::{Direction, PartitionCount, PartitionId, partition_of_id};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use union::unite;
+
+/// Keys whose lookups are prepared together. Bounds memory per call; many groups of a batch.
+const KEYS_AT_A_TIME: usize = 1_024;
+
+/// The components of one graph version, each with the partitions that the node holds.
+#[derive(Debug)]
+pub struct GraphReader {
+    partition_count: PartitionCount,
+    components: Vec<Arc<ComponentReader>>,
+    schema: GraphSchema,
+}
+
+/// A selector, resolved.
+struct Selection<'a> {
+    component: &'a ComponentReader,
+    /// The lists whose union answers; none for a plain member list.
+    lists: &'static [Direction],
+    filter: Option<ColumnFilter>,
+    /// Whether keys are members, not entities.
+    by_member: bool,
+}
+
+impl GraphReader {
+    /// Puts components together, in the order in which they were first loaded.
+    ///
+    /// # Errors
+    /// [`OpenError::PartitionCount`] if a component is divided differently.
+    pub fn new(
+        partition_count: PartitionCount,
+        components: Vec<Arc<ComponentReader>>,
+    ) -> Result<Self, OpenError> {
+        for component in &components {
+            let manifest = component.manifest();
+            if manifest.partition_count != partition_count {
+                return Err(OpenError::PartitionCount {
+                    component: manifest.component.clone(),
+                    expected: partition_count.get(),
+                    got: manifest.partition_count.get(),
+                });
+            }
+        }
+        let kinds = components.iter().map(|component| component.manifest().kind()).collect();
+        Ok(Self { partition_count, components, schema: GraphSchema { kinds } })
+    }
+
+    /// The kinds of edges, in the order of the components.
+    pub fn schema(&self) -> &GraphSchema {
+        &self.schema
+    }
+
+    /// The components, in their order.
+    pub fn components(&self) -> &[Arc<ComponentReader>] {
+        &self.components
+    }
+
+    /// Whether any component holds a member.
+    ///
+    /// # Errors
+    /// If its partition is not held, or what the answer rests on is damaged.
+    pub fn contains_member(&self, id: u64) -> Result<bool, SourceError> {
+        let partition = partition_of_id(id, self.partition_count);
+        for component in &self.components {
+            if files_of(component, partition)?.members().contains(id).map_err(damaged)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn select(&self, edge: &EdgeSelector) -> Result<Selection<'_>, SourceError> {
+        let component = self
+            .components
+            .iter()
+            .find(|component| component.manifest().component == edge.kind)
+            .ok_or_else(|| SourceError::UnknownKind { kind: edge.kind.clone() })?;
+        let manifest = component.manifest();
+        let filter = edge.filter.as_ref().map(|range| {
+            let column = manifest.columns.iter().position(|name| *name == range.column);
+            let filter = |column| ColumnFilter { column, low: range.low, high: range.high };
+            column.map(filter).ok_or_else(|| SourceError::UnknownColumn {
+                kind: edge.kind.clone(),
+                column: range.column.clone(),
+            })
+        });
+        Ok(Selection {
+            component,
+            lists: lists_for(manifest.role, edge.direction),
+            filter: filter.transpose()?,
+            by_member: manifest.role != KindRole::Entity || edge.direction != Direction::In,
+        })
+    }
+
+    /// Answers for keys without any list: by the member tables.
+    fn without_list(
+        &self,
+        selection: &Selection<'_>,
+        key: u64,
+    ) -> Result<Option<&'static [u64]>, SourceError> {
+        let is_member = selection.by_member && self.contains_member(key)?;
+        Ok(is_member.then_some(&[]))
+    }
+
+    /// As [`NeighbourSource::lists`] for a bounded number of keys.
+    fn lists_of_some(
+        &self,
+        selection: &Selection<'_>,
+        keys: &[u64],
+        scratch: &mut Scratch,
+        mut each: impl FnMut(usize, Option<&[u64]>) -> ControlFlow<()>,
+    ) -> Result<ControlFlow<()>, SourceError> {
+        let mut readers = Vec::with_capacity(keys.len() * selection.lists.len());
+        for key in keys {
+            let partition = partition_of_id(*key, self.partition_count);
+            let files = files_of(selection.component, partition)?;
+            readers.extend(selection.lists.iter().map(|&list| files.kept_list(list)));
+        }
+        let bytes: Vec<[u8; 8]> = keys.iter().map(|key| key.to_le_bytes()).collect();
+        let per_key = selection.lists.len();
+        let mut flow = ControlFlow::Continue(());
+        find_many(
+            readers.len(),
+            |index| (&readers[index].records, bytes[index / per_key].as_slice()),
+            |index, found| {
+                if index % per_key == 0 {
+                    scratch.clear();
+                }
+                if let Some(found) = found {
+                    scratch.add(selection, &found)?;
+                }
+                if index % per_key == per_key - 1 {
+                    let key = index / per_key;
+                    flow = match scratch.list() {
+                        Some(list) => each(key, Some(list)),
+                        None => each(key, self.without_list(selection, keys[key])?),
+                    };
+                }
+                Ok::<_, SourceFault>(flow)
+            },
+        )
+        .map_err(|fault| fault.0)?;
+        Ok(flow)
+    }
+
+    /// Drops from `members` those whose list, filtered, lacks `id`: postings hold no columns.
+    fn filter_postings(
+        selection: &Selection<'_>,
+        list: &ListReader,
+        id: u64,
+        members: &mut Vec<u64>,
+    ) -> Result<(), SourceError> {
+        let bytes: Vec<[u8; 8]> = members.iter().map(|member| member.to_le_bytes()).collect();
+        let mut scratch = Scratch::default();
+        let mut keep = vec![false; members.len()];
+        find_many(
+            members.len(),
+            |index| (&list.records, bytes[index].as_slice()),
+            |index, found| {
+                scratch.clear();
+                if let Some(found) = found {
+                    scratch.add(selection, &found)?;
+                }
+                keep[index] = scratch.list().is_some_and(|ids| ids.binary_search(&id).is_ok());
+                Ok::<_, SourceFault>(ControlFlow::Continue(()))
+            },
+        )
+        .map_err(|fault| fault.0)?;
+        let mut kept = keep.into_iter();
+        members.retain(|_| kept.next() == Some(true));
+        Ok(())
+    }
+}
+
+impl NeighbourSource for GraphReader {
+    fn lists(
+        &self,
+        edge: &EdgeSelector,
+        keys: &[u64],
+        each: &mut dyn FnMut(usize, Option<&[u64]>) -> ControlFlow<()>,
+    ) -> Result<(), SourceError> {
+        let selection = self.select(edge)?;
+        let mut scratch = Scratch::default();
+        for (start, some) in (0..).step_by(KEYS_AT_A_TIME).zip(keys.chunks(KEYS_AT_A_TIME)) {
+            let flow = if selection.lists.is_empty() {
+                let mut members = (start..).zip(some);
+                members.try_fold(ControlFlow::Continue(()), |flow, (index, &key)| match flow {
+                    ControlFlow::Continue(()) => Ok(each(index, self.without_list(&selection, key)?)),
+                    ControlFlow::Break(()) => Ok(flow),
+                })?
+            } else {
+                self.lists_of_some(&selection, some, &mut scratch, |index, list| each(start + index, list))?
+            };
+            if flow.is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn postings(
+        &self,
+        edge: &EdgeSelector,
+        partition: PartitionId,
+        id: u64,
+        out: &mut Vec<u64>,
+    ) -> Result<(), SourceError> {
+        let selection = self.select(edge)?;
+        let files = files_of(selection.component, partition)?;
+        let mut united = Vec::new();
+        for list in selection.lists.iter().map(|&list| files.kept_list(list)) {
+            let mut members = Vec::new();
+            list.postings.keys_of(id, files.members(), &mut members).map_err(damaged)?;
+            if selection.filter.is_some() {
+                Self::filter_postings(&selection, list, id, &mut members)?;
+            }
+            unite(&mut united, members);
+        }
+        out.append(&mut united);
+        Ok(())
+    }
+}
+
+/// The list of one key, put together from one or two parts.
+#[derive(Default)]
+struct Scratch {
+    ids: Vec<u64>,
+    part: Vec<u64>,
+    any: bool,
+}
+
+impl Scratch {
+    fn clear(&mut self) {
+        self.ids.clear();
+        self.any = false;
+    }
+
+    /// Decodes a record into the list. Proven after use: a byte that changes in between cannot pass.
+    fn add(&mut self, selection: &Selection<'_>, found: &Found<'_>) -> Result<(), ReadError> {
+        let columns = selection.component.manifest().columns.len();
+        let target = if self.any { &mut self.part } else { &mut self.ids };
+        let decoded = adjacency::decode(found.value(), columns, selection.filter, target);
+        found.prove()?;
+        decoded.map_err(|_| found.malformed("adjacency list"))?;
+        if self.any {
+            unite(&mut self.ids, std::mem::take(&mut self.part));
+        }
+        self.any = true;
+        Ok(())
+    }
+
+    /// The list, or nothing if no part was found.
+    fn list(&self) -> Option<&[u64]> {
+        self.any.then_some(self.ids.as_slice())
+    }
+}
+
+/// The lists whose union answers a direction. An undirected type has one list, whatever is asked;
+/// an entity kind joins members and entities, so that `Both` can only mean the member's own list.
+fn lists_for(role: KindRole, direction: Direction) -> &'static [Direction] {
+    match (role, direction) {
+        (KindRole::Undirected, _) => &[Direction::Both],
+        (KindRole::Directed, Direction::Both) => &[Direction::Out, Direction::In],
+        (KindRole::Directed, Direction::Out) | (KindRole::Entity, Direction::Out | Direction::Both) => {
+            &[Direction::Out]
+        }
+        (KindRole::Directed | KindRole::Entity, Direction::In) => &[Direction::In],
+        (KindRole::MembersOnly, _) => &[],
+    }
+}
+
+fn files_of(component: &ComponentReader, partition: PartitionId) -> Result<&PartitionReader, SourceError> {
+    component.partition(partition).ok_or(SourceError::NotOwner { partition })
+}
+
+fn damaged(error: ReadError) -> SourceError {
+    match error {
+        ReadError::Damaged(damage) => {
+            SourceError::Damaged { file: damage.file, detail: damage.fault.to_string() }
+        }
+    }
+}
+
+/// Lets both kinds of error pass through a lookup.
+struct SourceFault(SourceError);
+
+impl From<ReadError> for SourceFault {
+    fn from(error: ReadError) -> Self {
+        Self(damaged(error))
+    }
+}
+
+impl From<SourceError> for SourceFault {
+    fn from(error: SourceError) -> Self {
+        Self(error)
+    }
+}

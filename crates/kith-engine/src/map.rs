@@ -1,0 +1,267 @@
+//! Memory-mapped files that survive being cut short: the one module with `unsafe`.
+//!
+//! Reading a page of a mapping whose file has lost it (cut by somebody, or a bad
+//! sector) raises SIGBUS. A handler, installed once per process, finds the mapping
+//! in a registry of atomics, marks it as lost, lays a page of zeros over the hole
+//! and lets the read go on. Readers ask [`Mapping::is_lost`] *after* reading and
+//! before they trust what they read; the zeros themselves never pass a checksum.
+//! Faults elsewhere go to the handler that was there before.
+
+#![allow(unsafe_code)]
+
+use memmap2::{Mmap, MmapOptions};
+use std::fs::File;
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
+use std::sync::{Mutex, Once, OnceLock, PoisonError};
+
+/// The most mappings at a time: Linux allows about as many per process (`vm.max_map_count`).
+const MAPPINGS_MAX: usize = 65_536;
+
+/// One registered mapping. A `start` of 0 marks a free slot.
+struct Slot {
+    start: AtomicUsize,
+    bytes: AtomicUsize,
+    lost: AtomicBool,
+}
+
+/// Read by the signal handler, which may not lock or allocate; written under [`FREE`].
+static SLOTS: [Slot; MAPPINGS_MAX] =
+    [const { Slot { start: AtomicUsize::new(0), bytes: AtomicUsize::new(0), lost: AtomicBool::new(false) } };
+        MAPPINGS_MAX];
+
+/// Slots ever used: the handler looks no further.
+static SLOTS_USED: AtomicUsize = AtomicUsize::new(0);
+
+/// Slots given back.
+static FREE: Mutex<Vec<usize>> = Mutex::new(Vec::new());
+
+/// What handled SIGBUS before. Set before the handler is installed.
+static PREVIOUS: OnceLock<libc::sigaction> = OnceLock::new();
+
+static PAGE_BYTES: AtomicUsize = AtomicUsize::new(4096);
+
+/// A read-only mapping of a whole file.
+pub(crate) struct Mapping {
+    map: Mmap,
+    slot: usize,
+}
+
+impl Mapping {
+    /// Maps the first `bytes` of a file.
+    ///
+    /// # Errors
+    /// If the system refuses, or too many files are mapped.
+    pub(crate) fn new(file: &File, bytes: usize) -> io::Result<Self> {
+        install_handler()?;
+        // SAFETY: component files are never written once they are under their final name. If somebody does so
+        // all the same, readers may see other bytes, which checksums refuse; a cut is what the handler is for.
+        let map = unsafe { MmapOptions::new().len(bytes).map(file)? };
+        let slot = register(map.as_ptr() as usize, bytes)?;
+        Ok(Self { map, slot })
+    }
+
+    /// The file's bytes. Not to be trusted before a checksum, and [`Mapping::is_lost`] after it, say so.
+    #[inline]
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.map
+    }
+
+    /// Whether a page was missing at some read before this call.
+    #[inline]
+    pub(crate) fn is_lost(&self) -> bool {
+        // Orders the reads of mapped bytes before the read of the flag, which the handler sets before it maps zeros.
+        fence(Ordering::Acquire);
+        SLOTS[self.slot].lost.load(Ordering::Relaxed)
+    }
+
+    /// Asks the processor to load the cache line at `offset`; a hint without effect on what is read.
+    #[inline]
+    pub(crate) fn prefetch(&self, offset: usize) {
+        #[cfg(target_arch = "x86_64")]
+        if offset < self.map.len() {
+            // SAFETY: the address lies within the mapping, and a prefetch never faults.
+            unsafe {
+                use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+                _mm_prefetch::<_MM_HINT_T0>(self.map.as_ptr().add(offset).cast());
+            }
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = offset;
+    }
+
+    /// Brings the whole mapping into memory and the page table, as far as the system is able to.
+    pub(crate) fn populate(&self) -> io::Result<()> {
+        #[cfg(target_os = "linux")]
+        self.map.advise(memmap2::Advice::PopulateRead)?;
+        Ok(())
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // Before the memory is given back: the handler must not answer for what others map there.
+        SLOTS[self.slot].start.store(0, Ordering::SeqCst);
+        FREE.lock().unwrap_or_else(PoisonError::into_inner).push(self.slot);
+    }
+}
+
+fn register(start: usize, bytes: usize) -> io::Result<usize> {
+    let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
+    let slot = match free.pop() {
+        Some(slot) => slot,
+        None => {
+            let slot = SLOTS_USED.load(Ordering::SeqCst);
+            if slot == MAPPINGS_MAX {
+                return Err(io::Error::other(format!("more than {MAPPINGS_MAX} files mapped")));
+            }
+            SLOTS_USED.store(slot + 1, Ordering::SeqCst);
+            slot
+        }
+    };
+    SLOTS[slot].lost.store(false, Ordering::SeqCst);
+    SLOTS[slot].bytes.store(bytes, Ordering::SeqCst);
+    SLOTS[slot].start.store(start, Ordering::SeqCst);
+    Ok(slot)
+}
+
+fn install_handler() -> io::Result<()> {
+    static INSTALL: Once = Once::new();
+    static INSTALLED: AtomicBool = AtomicBool::new(false);
+    INSTALL.call_once(|| {
+        // SAFETY: plain system calls on local, initialised memory; the handler below keeps to what
+        // POSIX allows in a handler, plus `mmap`, which is a bare system call on the systems served.
+        unsafe {
+            if let Ok(bytes) = usize::try_from(libc::sysconf(libc::_SC_PAGESIZE)) {
+                PAGE_BYTES.store(bytes, Ordering::SeqCst);
+            }
+            let mut previous: libc::sigaction = std::mem::zeroed();
+            if libc::sigaction(libc::SIGBUS, std::ptr::null(), &mut previous) != 0 {
+                return;
+            }
+            PREVIOUS.get_or_init(|| previous);
+            let mut action: libc::sigaction = std::mem::zeroed();
+            let handler: extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void) = on_bus_error;
+            action.sa_sigaction = handler as usize;
+            action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
+            libc::sigemptyset(&mut action.sa_mask);
+            INSTALLED
+                .store(libc::sigaction(libc::SIGBUS, &action, std::ptr::null_mut()) == 0, Ordering::SeqCst);
+        }
+    });
+    // Without the handler a cut file would end the process: rather map nothing.
+    if INSTALLED.load(Ordering::SeqCst) { Ok(()) } else { Err(io::Error::other("cannot handle SIGBUS")) }
+}
+
+extern "C" fn on_bus_error(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
+    // SAFETY: the kernel hands a valid `info` to a handler installed with SA_SIGINFO.
+    let (address, is_fault) = unsafe { ((*info).si_addr() as usize, (*info).si_code > 0) };
+    if !(is_fault && cover(address)) {
+        forward(signal, info, context);
+    }
+}
+
+/// Marks the mapping at `address` as lost and puts zeros there; false if it is nobody's.
+///
+/// A mapping that faults is alive, so its slot stands still. Slots of others may change meanwhile and match by
+/// accident; then one more mapping counts as lost, but never one less. Only the faulting page is replaced: whoever
+/// owns it, it had nothing to read.
+fn cover(address: usize) -> bool {
+    let mut found = false;
+    for slot in SLOTS.iter().take(SLOTS_USED.load(Ordering::SeqCst)) {
+        let start = slot.start.load(Ordering::SeqCst);
+        if start != 0 && (start..start + slot.bytes.load(Ordering::SeqCst)).contains(&address) {
+            // Before the zeros can be seen.
+            slot.lost.store(true, Ordering::SeqCst);
+            found = true;
+        }
+    }
+    let page_bytes = PAGE_BYTES.load(Ordering::SeqCst);
+    let page = address & !(page_bytes - 1);
+    // SAFETY: replaces one page of a live, read-only mapping of ours by readable zeros.
+    found
+        && unsafe {
+            let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
+            libc::mmap(page as *mut libc::c_void, page_bytes, libc::PROT_READ, flags, -1, 0)
+                != libc::MAP_FAILED
+        }
+}
+
+/// Does what would have happened without us.
+fn forward(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
+    let previous = PREVIOUS.get();
+    let handler = previous.map_or(libc::SIG_DFL, |previous| previous.sa_sigaction);
+    // SAFETY: `handler` is what `sigaction` reported, with the signature that its flags state.
+    unsafe {
+        if handler == libc::SIG_DFL || handler == libc::SIG_IGN {
+            let mut action: libc::sigaction = std::mem::zeroed();
+            action.sa_sigaction = libc::SIG_DFL;
+            libc::sigaction(signal, &action, std::ptr::null_mut());
+            libc::raise(signal);
+        } else if previous.is_some_and(|previous| previous.sa_flags & libc::SA_SIGINFO != 0) {
+            let handler: extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void) =
+                std::mem::transmute(handler);
+            handler(signal, info, context);
+        } else {
+            let handler: extern "C" fn(libc::c_int) = std::mem::transmute(handler);
+            handler(signal);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    fn file_of(pages: usize) -> File {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(&vec![7; pages * 4096]).unwrap();
+        file
+    }
+
+    #[test]
+    fn a_file_cut_under_its_mapping_is_lost_and_the_process_lives() {
+        let file = file_of(8);
+        let map = Mapping::new(&file, 8 * 4096).unwrap();
+        let other = file_of(1);
+        let other = Mapping::new(&other, 4096).unwrap();
+        assert_eq!(map.bytes()[5 * 4096], 7);
+        assert!(!map.is_lost());
+        file.set_len(4096).unwrap();
+        let sum: u64 = map.bytes().iter().map(|&byte| u64::from(byte)).sum();
+        assert_eq!(sum, 7 * 4096, "the hole reads as zeros");
+        assert!(map.is_lost());
+        assert!(!other.is_lost());
+        assert_eq!(other.bytes()[4095], 7);
+    }
+
+    #[test]
+    fn a_slot_given_back_starts_whole() {
+        for _ in 0..100 {
+            let file = file_of(2);
+            let map = Mapping::new(&file, 2 * 4096).unwrap();
+            assert!(!map.is_lost());
+            file.set_len(0).unwrap();
+            assert_eq!(std::hint::black_box(map.bytes())[4096], 0);
+            assert!(map.is_lost());
+        }
+    }
+
+    #[test]
+    fn many_threads_may_fall_into_the_same_hole() {
+        let file = file_of(64);
+        let map = Mapping::new(&file, 64 * 4096).unwrap();
+        file.set_len(0).unwrap();
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    for page in 0..64 {
+                        assert_eq!(std::hint::black_box(map.bytes())[page * 4096], 0);
+                        assert!(map.is_lost());
+                    }
+                });
+            }
+        });
+    }
+}

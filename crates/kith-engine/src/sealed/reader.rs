@@ -1,0 +1,187 @@
+//! Reads a sealed file: constant-time open, and proof of any part on demand.
+
+use super::trailer::trailer_crc;
+use super::{Header, TRAILER_BYTES, Trailer, body_bytes};
+use crate::errors::{Damage, Fault, OpenError};
+use crate::files::FileId;
+use crate::manifest::FileEntry;
+use crate::map::Mapping;
+use std::fs::File;
+use std::io;
+use std::ops::Range;
+use std::path::Path;
+
+/// A mapped file whose identity is proven and whose content is not yet.
+pub(crate) struct SealedFile {
+    id: FileId,
+    map: Mapping,
+    trailer: Trailer,
+    block_bytes: usize,
+    body_bytes: usize,
+    header_crc: u32,
+}
+
+impl SealedFile {
+    /// Maps the file and checks size, header and trailer against each other and the manifest. Constant time.
+    pub(crate) fn open(dir: &Path, entry: &FileEntry, id: FileId) -> Result<Self, OpenError> {
+        let damage = |fault| OpenError::from(Damage { file: id.to_string(), fault });
+        let header = Header { id };
+        let body = body_bytes(entry.bytes, header.block_bytes() as u64)
+            .and_then(|bytes| usize::try_from(bytes).ok())
+            .ok_or_else(|| damage(Fault::Content { what: "file size", offset: 0 }))?;
+        let map = map_whole(dir, entry, id)?;
+        let bytes = map.bytes();
+        Header::check(bytes, id)?;
+        let sealed: [u8; TRAILER_BYTES] =
+            bytes[bytes.len() - TRAILER_BYTES..].try_into().expect("the size leaves room for a trailer");
+        let offset = entry.bytes - TRAILER_BYTES as u64;
+        let trailer =
+            Trailer::decode(&sealed).ok_or_else(|| damage(Fault::Checksum { what: "trailer", offset }))?;
+        for (what, agrees) in [
+            ("trailer", trailer_crc(&sealed) == entry.crc32c),
+            ("record count", trailer.records == entry.records),
+            ("body size", trailer.body_bytes == body as u64),
+            ("header", trailer.header_crc == header.crc()),
+        ] {
+            if !agrees {
+                return Err(damage(Fault::Foreign { what }));
+            }
+        }
+        let file = Self {
+            id,
+            map,
+            trailer,
+            block_bytes: header.block_bytes(),
+            body_bytes: body,
+            header_crc: header.crc(),
+        };
+        file.check()?;
+        Ok(file)
+    }
+
+    /// What the trailer states.
+    pub(crate) fn trailer(&self) -> &Trailer {
+        &self.trailer
+    }
+
+    /// The checksum that stands for the header.
+    pub(crate) fn header_crc(&self) -> u32 {
+        self.header_crc
+    }
+
+    /// Header and body; offsets count from the start of the file.
+    #[inline]
+    pub(crate) fn body(&self) -> &[u8] {
+        &self.map.bytes()[..self.body_bytes]
+    }
+
+    /// A u64 of the body.
+    #[inline]
+    pub(crate) fn u64_at(&self, offset: usize) -> Result<u64, Damage> {
+        let bytes = self.body().get(offset..).and_then(|bytes| bytes.first_chunk());
+        bytes.map(|bytes| u64::from_le_bytes(*bytes)).ok_or_else(|| self.impossible("offset", offset))
+    }
+
+    /// A u32 of the body.
+    #[inline]
+    pub(crate) fn u32_at(&self, offset: usize) -> Result<u32, Damage> {
+        let bytes = self.body().get(offset..).and_then(|bytes| bytes.first_chunk());
+        bytes.map(|bytes| u32::from_le_bytes(*bytes)).ok_or_else(|| self.impossible("offset", offset))
+    }
+
+    /// Proves every block that overlaps the range of the body, anew each time. Called *after* what
+    /// lies there was used, so that damage in between cannot slip through.
+    pub(crate) fn verify(&self, range: Range<usize>) -> Result<(), Damage> {
+        if !range.is_empty() {
+            for block in range.start / self.block_bytes..=(range.end - 1) / self.block_bytes {
+                self.verify_block(block)?;
+            }
+        }
+        self.check()
+    }
+
+    /// Proves one block of the body.
+    pub(crate) fn verify_block(&self, block: usize) -> Result<(), Damage> {
+        let start = block * self.block_bytes;
+        let body = self.body();
+        let (Some(bytes), Some(crc)) = (
+            body.get(start..body.len().min(start + self.block_bytes)),
+            self.map.bytes()[self.body_bytes..].get(4 * block..).and_then(|rest| rest.first_chunk::<4>()),
+        ) else {
+            return Err(self.impossible("block", start));
+        };
+        if crc32c::crc32c(bytes) != u32::from_le_bytes(*crc) {
+            self.check()?;
+            return Err(self.damage(Fault::Checksum { what: "block", offset: start as u64 }));
+        }
+        Ok(())
+    }
+
+    /// Bytes that one checksum covers.
+    pub(crate) fn block_bytes(&self) -> usize {
+        self.block_bytes
+    }
+
+    /// Fails if a page of the file was missing at some read so far.
+    #[inline]
+    pub(crate) fn check(&self) -> Result<(), Damage> {
+        if self.map.is_lost() { Err(self.damage(Fault::Lost)) } else { Ok(()) }
+    }
+
+    /// Asks for a cache line ahead of its use.
+    #[inline]
+    pub(crate) fn prefetch(&self, offset: usize) {
+        self.map.prefetch(offset);
+    }
+
+    /// Brings the file into memory.
+    pub(crate) fn populate(&self) -> io::Result<()> {
+        self.map.populate()
+    }
+
+    /// Size of the file.
+    pub(crate) fn file_bytes(&self) -> u64 {
+        self.map.bytes().len() as u64
+    }
+
+    /// A damage of this file; that pages are missing takes precedence, as it explains the rest.
+    #[cold]
+    pub(crate) fn damage(&self, fault: Fault) -> Damage {
+        let fault = if self.map.is_lost() { Fault::Lost } else { fault };
+        Damage { file: self.id.to_string(), fault }
+    }
+
+    /// A value that no writer writes.
+    #[cold]
+    pub(crate) fn impossible(&self, what: &'static str, offset: usize) -> Damage {
+        self.damage(Fault::Content { what, offset: offset as u64 })
+    }
+}
+
+impl std::fmt::Debug for SealedFile {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SealedFile")
+            .field("id", &self.id)
+            .field("trailer", &self.trailer)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Maps a file that must be there and have the stated size.
+fn map_whole(dir: &Path, entry: &FileEntry, id: FileId) -> Result<Mapping, OpenError> {
+    let damage = |fault| OpenError::from(Damage { file: id.to_string(), fault });
+    let path = dir.join(id.to_string());
+    let file = match File::open(&path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(damage(Fault::Missing)),
+        Err(source) => return Err(OpenError::Io { path, source }),
+    };
+    let mapped = file.metadata().and_then(|metadata| {
+        if metadata.len() != entry.bytes {
+            return Ok(Err(damage(Fault::Size { expected: entry.bytes, got: metadata.len() })));
+        }
+        let bytes = usize::try_from(entry.bytes).map_err(io::Error::other)?;
+        Mapping::new(&file, bytes).map(Ok)
+    });
+    mapped.map_err(|source| OpenError::Io { path, source })?
+}

@@ -1,0 +1,83 @@
+//! Checks the frame of a file as its bytes pass by, in order.
+
+use super::trailer::trailer_crc;
+use super::{HEADER_BYTES, Header, TRAILER_BYTES, Trailer, body_bytes};
+use crate::errors::{Fault, OpenError};
+use crate::files::FileId;
+use crate::manifest::FileEntry;
+
+/// The checksums of a file so far. Memory: the file's own checksum table, twice.
+pub(crate) struct FileSeal {
+    id: FileId,
+    block_bytes: usize,
+    body_bytes: u64,
+    /// The first bytes, up to a header.
+    header: Vec<u8>,
+    /// Checksums of the whole blocks so far.
+    table: Vec<u8>,
+    /// Of the block at hand.
+    crc: u32,
+    position: u64,
+    /// Everything behind the body.
+    tail: Vec<u8>,
+}
+
+impl FileSeal {
+    /// `None` if no file can have this size.
+    pub(crate) fn new(id: FileId, file_bytes: u64) -> Option<Self> {
+        let block_bytes = Header { id }.block_bytes();
+        let body_bytes = body_bytes(file_bytes, block_bytes as u64)?;
+        let (header, table, tail) = (Vec::new(), Vec::new(), Vec::new());
+        Some(Self { id, block_bytes, body_bytes, header, table, crc: 0, position: 0, tail })
+    }
+
+    pub(crate) fn push(&mut self, mut bytes: &[u8]) {
+        let missing = HEADER_BYTES - self.header.len();
+        self.header.extend_from_slice(&bytes[..missing.min(bytes.len())]);
+        while self.position < self.body_bytes && !bytes.is_empty() {
+            let in_block = self.position % self.block_bytes as u64;
+            let block_left = self.block_bytes as u64 - in_block;
+            let count = block_left.min(self.body_bytes - self.position).min(bytes.len() as u64);
+            let (now, later) = bytes.split_at(count as usize);
+            self.crc = crc32c::crc32c_append(self.crc, now);
+            self.position += count;
+            bytes = later;
+            if count == block_left || self.position == self.body_bytes {
+                self.table.extend_from_slice(&self.crc.to_le_bytes());
+                self.crc = 0;
+            }
+        }
+        self.tail.extend_from_slice(bytes);
+    }
+
+    /// Whether header, blocks, table and trailer agree with each other and the manifest, all bytes having passed.
+    pub(crate) fn finish(&self, entry: &FileEntry) -> Result<(), Fault> {
+        let split = self.tail.len().saturating_sub(TRAILER_BYTES);
+        let (table, sealed) = self.tail.split_at(split);
+        let trailer = sealed.try_into().ok().and_then(Trailer::decode);
+        let trailer = trailer.ok_or(Fault::Checksum { what: "trailer", offset: entry.bytes })?;
+        Header::check(&self.header, self.id).map_err(|error| match error {
+            OpenError::Damaged(damage) => damage.fault,
+            _ => Fault::Foreign { what: "format version" },
+        })?;
+        let block = table.chunks(4).zip(self.table.chunks(4)).position(|(stated, found)| stated != found);
+        if crc32c::crc32c(table) != trailer.table_crc {
+            return Err(Fault::Checksum { what: "checksum table", offset: self.body_bytes });
+        }
+        if let Some(block) = block {
+            let offset = (block * self.block_bytes) as u64;
+            return Err(Fault::Checksum { what: "block", offset });
+        }
+        let expected = Trailer {
+            body_bytes: self.body_bytes,
+            records: entry.records,
+            header_crc: Header { id: self.id }.crc(),
+            ..trailer
+        };
+        let sealed: &[u8; TRAILER_BYTES] = sealed.try_into().expect("a trailer was decoded from it");
+        if trailer != expected || trailer_crc(sealed) != entry.crc32c || table.len() != self.table.len() {
+            return Err(Fault::Foreign { what: "trailer" });
+        }
+        Ok(())
+    }
+}
