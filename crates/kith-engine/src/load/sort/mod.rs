@@ -1,0 +1,204 @@
+//! External sort: any number of fixed-size records within a memory budget.
+//!
+//! Records gather in a buffer; a full buffer is sorted and written as a run to one scratch file, by a thread
+//! of its own where two are allowed; runs are merged as they are read, in several passes when there are more
+//! than the fan-in. Equal records all come out: whoever reads them decides what a duplicate is. The scratch
+//! file has no name, so that it is gone with its process however that ends.
+
+mod merge;
+mod scratch;
+mod spill;
+mod spool;
+#[cfg(test)]
+mod tests;
+
+use merge::{Merge, merge_down};
+use spill::Spiller;
+use std::io;
+use std::path::PathBuf;
+use thiserror::Error;
+
+pub(super) use spool::Spool;
+
+/// A fixed-size record with a total order in which records that compare equal are equal in every byte:
+/// then the sorted sequence does not depend on the order of input.
+pub trait SortRecord: Copy + Ord + Send + 'static {
+    /// Bytes of a record in a scratch file.
+    const BYTES: usize;
+
+    /// Appends the record's [`SortRecord::BYTES`] bytes.
+    fn put(&self, out: &mut Vec<u8>);
+
+    /// Reads a record back from exactly [`SortRecord::BYTES`] bytes.
+    fn take(bytes: &[u8]) -> Self;
+}
+
+impl<const N: usize> SortRecord for [u64; N] {
+    const BYTES: usize = N * 8;
+
+    fn put(&self, out: &mut Vec<u8>) {
+        for word in self {
+            out.extend_from_slice(&word.to_le_bytes());
+        }
+    }
+
+    fn take(bytes: &[u8]) -> Self {
+        std::array::from_fn(|word| take_word(bytes, word))
+    }
+}
+
+/// The `index`-th little-endian word of a record's bytes.
+pub(super) fn take_word(bytes: &[u8], index: usize) -> u64 {
+    let word = bytes[index * 8..index * 8 + 8].try_into().expect("the slice has eight bytes");
+    u64::from_le_bytes(word)
+}
+
+/// How to sort.
+#[derive(Clone, Debug)]
+pub struct SortOptions {
+    /// The most bytes that buffers may take.
+    pub memory_bytes: usize,
+    /// An existing folder for the scratch file.
+    pub scratch_dir: PathBuf,
+    /// With 2 or more, full buffers are sorted and written by a thread of their own.
+    pub threads: usize,
+}
+
+/// Why a sort cannot go on.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum SortError {
+    /// The scratch file cannot be made, written or read.
+    #[error("cannot use a scratch file in {}", dir.display())]
+    Io {
+        /// Its folder.
+        dir: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// A scratch file does not give back what was written.
+    #[error("a scratch file in {} is damaged at byte {offset}", dir.display())]
+    Damaged {
+        /// Its folder.
+        dir: PathBuf,
+        /// Where.
+        offset: u64,
+    },
+}
+
+/// Takes records in any order.
+pub struct ExternalSorter<R> {
+    options: SortOptions,
+    /// Records of the run in hand; never grows beyond its first allocation.
+    buffer: Vec<R>,
+    /// Most records in the buffer.
+    run_records: usize,
+    records: u64,
+    spiller: Option<Spiller<R>>,
+}
+
+impl<R: SortRecord> ExternalSorter<R> {
+    /// Nothing is allocated or written before it is needed.
+    pub fn new(options: SortOptions) -> Self {
+        let buffers = if options.threads > 1 { 2 } else { 1 };
+        let run_records = (options.memory_bytes / buffers / size_of::<R>()).max(2);
+        ExternalSorter { options, buffer: Vec::new(), run_records, records: 0, spiller: None }
+    }
+
+    /// Adds a record.
+    ///
+    /// # Errors
+    /// If a full buffer cannot be written. The sorter is of no use then.
+    ///
+    /// # Panics
+    /// If it is used after an error.
+    #[inline]
+    pub fn push(&mut self, record: R) -> Result<(), SortError> {
+        if self.buffer.len() == self.buffer.capacity() {
+            self.make_room()?;
+        }
+        self.buffer.push(record);
+        self.records += 1;
+        Ok(())
+    }
+
+    /// Records added so far.
+    pub fn records(&self) -> u64 {
+        self.records
+    }
+
+    /// Sorts what was added.
+    ///
+    /// # Errors
+    /// If scratch files cannot be written or read back.
+    pub fn finish(mut self) -> Result<Sorted<R>, SortError> {
+        let records = self.records;
+        let Some(mut spiller) = self.spiller.take() else {
+            self.buffer.sort_unstable();
+            return Ok(Sorted { records, runs: 0, from: Input::Memory(self.buffer.into_iter()) });
+        };
+        spiller.spill(std::mem::take(&mut self.buffer))?;
+        let (scratch, runs) = spiller.finish()?;
+        let count = runs.len();
+        let (scratch, runs) = merge_down::<R>(scratch, runs, &self.options)?;
+        let merge = Merge::new(&scratch, &runs)?;
+        Ok(Sorted { records, runs: count, from: Input::Runs(merge) })
+    }
+
+    /// Called with a buffer that is full, or not yet allocated.
+    #[cold]
+    fn make_room(&mut self) -> Result<(), SortError> {
+        if self.buffer.capacity() > 0 {
+            let spiller = match self.spiller.take() {
+                Some(spiller) => spiller,
+                None => Spiller::start(&self.options)?,
+            };
+            let spiller = self.spiller.insert(spiller);
+            self.buffer = spiller.spill(std::mem::take(&mut self.buffer))?;
+        }
+        // One allocation of the full size: pages that are never touched cost nothing, and growing
+        // would need the old and the new buffer at once.
+        self.buffer.reserve_exact(self.run_records);
+        Ok(())
+    }
+}
+
+/// Sorted records, equal ones side by side.
+pub struct Sorted<R> {
+    records: u64,
+    runs: usize,
+    from: Input<R>,
+}
+
+enum Input<R> {
+    Memory(std::vec::IntoIter<R>),
+    Runs(Merge<R>),
+}
+
+impl<R: SortRecord> Sorted<R> {
+    /// The next record, or `None` at the end.
+    ///
+    /// # Errors
+    /// If the scratch file cannot be read back as it was written.
+    #[inline]
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "an iterator of results would unwrap each record twice"
+    )]
+    pub fn next(&mut self) -> Result<Option<R>, SortError> {
+        match &mut self.from {
+            Input::Memory(records) => Ok(records.next()),
+            Input::Runs(merge) => merge.next(),
+        }
+    }
+
+    /// How many records were sorted.
+    pub fn records(&self) -> u64 {
+        self.records
+    }
+
+    /// How many runs were written to scratch; 0 if everything fitted in memory.
+    pub fn spilled_runs(&self) -> usize {
+        self.runs
+    }
+}
