@@ -24,9 +24,18 @@ fn main() {
 /// Dense, wide, sparse.
 const SPACES: [u64; 3] = [1_000_000, 10_000_000, 1 << 45];
 
-/// Equal seed, equal lists: xorshift.
 fn lists(count: usize, len: usize, space: u64) -> Vec<Vec<u64>> {
-    let mut state = 0x9e37_79b9_7f4a_7c15u64;
+    seeded(0x9e37_79b9_7f4a_7c15, count, len, space)
+}
+
+/// Other ids than [`lists`] gives.
+fn probes(len: usize, space: u64) -> Vec<u64> {
+    seeded(0x2545_f491_4f6c_dd1d, 1, len, space).remove(0)
+}
+
+/// Equal seed, equal lists: xorshift.
+fn seeded(seed: u64, count: usize, len: usize, space: u64) -> Vec<Vec<u64>> {
+    let mut state = seed;
     let mut next = || {
         state ^= state << 13;
         state ^= state >> 7;
@@ -116,15 +125,15 @@ fn tally_kernel(bencher: Bencher<'_, '_>, space: u64) {
     bencher.bench_local(|| sets::tally(black_box(&lists).iter().map(Vec::as_slice), &mut scratch).0.len());
 }
 
-#[divan::bench(args = [500, 8_000, 250_000])]
+#[divan::bench(args = [500, 2_000, 4_000, 250_000])]
 fn intersect_500_with_plain(bencher: Bencher<'_, '_>, len: usize) {
-    let (a, b) = (&lists(1, 500, 1_000_000)[0], &lists(2, len, 1_000_000)[1]);
+    let (a, b) = (&probes(500, 1_000_000), &lists(1, len, 1_000_000)[0]);
     bencher.bench_local(|| a.iter().filter(|id| b.binary_search(id).is_ok()).count());
 }
 
-#[divan::bench(args = [500, 8_000, 250_000])]
+#[divan::bench(args = [500, 2_000, 4_000, 250_000])]
 fn intersect_500_with_kernel(bencher: Bencher<'_, '_>, len: usize) {
-    let (a, b) = (&lists(1, 500, 1_000_000)[0], &lists(2, len, 1_000_000)[1]);
+    let (a, b) = (&probes(500, 1_000_000), &lists(1, len, 1_000_000)[0]);
     let mut out = Vec::with_capacity(500);
     bencher.bench_local(|| {
         out.clear();
@@ -136,7 +145,7 @@ fn intersect_500_with_kernel(bencher: Bencher<'_, '_>, len: usize) {
 #[divan::bench]
 fn packed_contains_500_of_250_000(bencher: Bencher<'_, '_>) {
     let packed = PackedIds::from_sorted(&lists(1, 250_000, 10_000_000)[0]);
-    let probes = &lists(2, 500, 10_000_000)[1];
+    let probes = &probes(500, 10_000_000);
     bencher.bench_local(|| black_box(probes).iter().filter(|&&id| packed.contains(id)).count());
 }
 
@@ -144,7 +153,7 @@ fn packed_contains_500_of_250_000(bencher: Bencher<'_, '_>) {
 fn packed_intersects_none_of_500_in_250_000(bencher: Bencher<'_, '_>) {
     let ids = &lists(1, 250_000, 10_000_000)[0];
     let packed = PackedIds::from_sorted(ids);
-    let others = sets::difference(&lists(2, 500, 10_000_000)[1], ids);
+    let others = sets::difference(&probes(500, 10_000_000), ids);
     bencher.bench_local(|| packed.intersects(black_box(&others)));
 }
 

@@ -1,6 +1,8 @@
 //! Every operation on random small graphs, random placements and both ways of
 //! following edges, against the naive twins.
 
+#![expect(clippy::unwrap_used, reason = "test helpers fail by panicking")]
+
 use kith_ops::testing::naive::Twin;
 use kith_ops::testing::{LocalCluster, MemoryGraph};
 use kith_ops::{CommonAnswer, CommonPlan, GraphAnswer, GraphQuery, KindRole, Operand, OperationError, Want};

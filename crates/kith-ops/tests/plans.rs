@@ -10,7 +10,7 @@ use kith_types::{Direction, FanOutKind, PartitionCount, Workflow};
 /// Members 1 and 2 have long lists that share 10 members (and 100 of their entities), 3 has a short one.
 /// 4 follows 5 follows 6 follows 7 follows 8 follows 9.
 fn cluster() -> LocalCluster {
-    let mut graph = MemoryGraph::new(PartitionCount::new(24).unwrap());
+    let mut graph = MemoryGraph::new(PartitionCount::new(24).expect("24 is a valid count"));
     let long = COMMON_FETCH_MAX + 1;
     let mut edges: Vec<(u64, u64)> = (0..long).map(|i| (1, 10_000 + i)).collect();
     edges.extend((0..long).map(|i| (2, 10_000 + long - 10 + i)));
@@ -141,7 +141,7 @@ fn one_mutual_hop_needs_no_search() {
 }
 
 fn refusal(query: &GraphQuery) -> OperationError {
-    cluster().query(query).unwrap_err()
+    cluster().query(query).expect_err("the query must be refused")
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! The reference answers of the shared data set, all records of the graphs small
 //! enough for every test run. What each field means: the README beside the answers.
 
+#![expect(clippy::unwrap_used, reason = "test helpers fail by panicking")]
+
 use flate2::read::GzDecoder;
 use kith_ops::testing::{LocalCluster, MemoryGraph};
 use kith_ops::{CommonAnswer, CommonPlan, GraphAnswer, GraphQuery, KindRole, Operand, Want};
@@ -38,7 +40,7 @@ fn number(cell: &str) -> u64 {
 }
 
 fn load(folder: &Path, directed: bool) -> LocalCluster {
-    let mut graph = MemoryGraph::new(PartitionCount::new(24).unwrap());
+    let mut graph = MemoryGraph::new(PartitionCount::new(24).expect("24 is a valid count"));
     let edges: Vec<(u64, u64)> =
         rows(&folder.join("edges.csv.gz")).map(|row| (number(&row[0]), number(&row[1]))).collect();
     // The directed graph is asked both along its arcs and with arcs taken as edges.

@@ -126,7 +126,7 @@ fn packed_ids_take_about_a_byte_each_when_dense() {
     let packed = PackedIds::from_sorted(&ids);
     assert_eq!(
         packed.heap_bytes(),
-        100_000 + 782 * (2 + 12),
+        100_000 + 1_563 * (2 + 12),
         "one byte per gap, three per first id, twelve per block"
     );
 }

@@ -19,7 +19,13 @@ pub(super) struct Bitmap {
 impl Bitmap {
     /// Adds sorted `ids`, each in `base..base + SPAN`.
     pub(super) fn insert(&mut self, base: u64, ids: &[u64]) {
-        let (Some(&first), Some(&last)) = (ids.first(), ids.last()) else { return };
+        if let (Some(&first), Some(&last)) = (ids.first(), ids.last()) {
+            self.insert_within(base, first, last, ids);
+        }
+    }
+
+    /// Adds `ids` in any order, each in `first..=last`, which lie in `base..base + SPAN`.
+    pub(super) fn insert_within(&mut self, base: u64, first: u64, last: u64, ids: &[u64]) {
         debug_assert!(base <= first && last - base < SPAN, "ids lie outside the window");
         if self.words.is_empty() {
             self.words = vec![0; WORDS];

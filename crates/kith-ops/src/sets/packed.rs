@@ -7,7 +7,7 @@ use super::intersect::seek;
 use kith_types::delta;
 
 /// Ids per block. Longer blocks make smaller directories and slower look-ups.
-const BLOCK: usize = 128;
+const BLOCK: usize = 64;
 
 /// Sorted, distinct ids, packed. Never changes once built.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,14 +1,14 @@
 //! Sorting ids that span too much for a bitmap: least-significant-digit radix,
-//! as many passes as the span of the ids needs.
+//! as few passes as the span of the ids allows.
 
-/// Bits a pass sorts by: 2,048 counters stay in L1.
-const DIGIT_BITS: u32 = 11;
+/// Bits a pass sorts by, at most: 4,096 counters of 4 bytes stay in L1, their write heads in L2.
+const DIGIT_BITS_MAX: u32 = 12;
 
 /// Beyond this many passes the standard library's sort is faster; see `benches/sets.rs`.
-const PASSES_MAX: u32 = 4;
+const PASSES_MAX: u32 = 3;
 
 /// Below this many ids, counting digits costs more than comparing ids.
-const RADIX_MIN: usize = 256;
+const RADIX_MIN: usize = 2_048;
 
 /// Sorts `ids` and drops repeats. `spare` is scratch.
 pub fn sort_distinct(ids: &mut Vec<u64>, spare: &mut Vec<u64>) {
@@ -18,24 +18,29 @@ pub fn sort_distinct(ids: &mut Vec<u64>, spare: &mut Vec<u64>) {
 
 /// Sorts `ids`, keeping repeats.
 pub(super) fn sort(ids: &mut Vec<u64>, spare: &mut Vec<u64>) {
-    let (Some(&least), Some(&greatest)) = (ids.iter().min(), ids.iter().max()) else { return };
-    let passes = (64 - (greatest - least).leading_zeros()).div_ceil(DIGIT_BITS);
-    if ids.len() < RADIX_MIN || PASSES_MAX < passes {
+    if ids.len() < RADIX_MIN {
         ids.sort_unstable();
         return;
     }
-    spare.clear();
+    let (Some(&least), Some(&greatest)) = (ids.iter().min(), ids.iter().max()) else { return };
+    let bits = u64::BITS - (greatest - least).leading_zeros();
+    let passes = bits.div_ceil(DIGIT_BITS_MAX);
+    if PASSES_MAX < passes {
+        ids.sort_unstable();
+        return;
+    }
     spare.resize(ids.len(), 0);
+    let digit_bits = bits.div_ceil(passes.max(1));
     for pass in 0..passes {
-        scatter(ids, spare, least, pass * DIGIT_BITS);
+        scatter(ids, spare, least, pass * digit_bits, (1 << digit_bits) - 1);
         std::mem::swap(ids, spare);
     }
 }
 
 /// One stable pass by the digit of `id - least` at `shift`.
-fn scatter(from: &[u64], to: &mut [u64], least: u64, shift: u32) {
-    const BUCKETS: usize = 1 << DIGIT_BITS;
-    let digit = |id: u64| ((id - least) >> shift) as usize % BUCKETS;
+fn scatter(from: &[u64], to: &mut [u64], least: u64, shift: u32, mask: u64) {
+    const BUCKETS: usize = 1 << DIGIT_BITS_MAX;
+    let digit = |id: u64| (((id - least) >> shift) & mask) as usize % BUCKETS;
     let mut starts = [0u32; BUCKETS];
     for &id in from {
         starts[digit(id)] += 1;

@@ -2,6 +2,7 @@
 //! second degree are its numbers of common connections.
 
 use super::Scratch;
+use super::bitmap::Bitmap;
 use super::sort::sort;
 
 /// Span of ids up to which counts are kept in an array: 1 Mi counts are 4 MiB.
@@ -44,8 +45,10 @@ pub fn merge_tallies(parts: &[(&[u64], &[u32])]) -> (Vec<u64>, Vec<u32>) {
 pub(crate) struct TallyBuilder {
     ids: Vec<u64>,
     spare: Vec<u64>,
-    /// Invariant: all zero between calls.
+    /// Counts of a dense range of ids. Invariant: all zero between calls.
     slots: Vec<u32>,
+    /// Which slots count something.
+    bitmap: Bitmap,
 }
 
 impl TallyBuilder {
@@ -66,26 +69,23 @@ impl TallyBuilder {
         };
         let span = greatest - least;
         let dense = span < DENSE_SPAN && span <= SLOTS_PER_ID * self.ids.len() as u64;
-        let tallies = if dense { self.count_in_slots(least, span) } else { self.count_runs() };
+        let tallies = if dense { self.count_in_slots(least, greatest) } else { self.count_runs() };
         self.ids.clear();
         tallies
     }
 
-    fn count_in_slots(&mut self, least: u64, span: u64) -> (Vec<u64>, Vec<u32>) {
-        let slots = span as usize + 1;
+    fn count_in_slots(&mut self, least: u64, greatest: u64) -> (Vec<u64>, Vec<u32>) {
+        let slots = (greatest - least) as usize + 1;
         if self.slots.len() < slots {
             self.slots.resize(slots, 0);
         }
         for &id in &self.ids {
             self.slots[(id - least) as usize] += 1;
         }
-        let (mut ids, mut counts) = (Vec::new(), Vec::new());
-        for (id, slot) in (least..).zip(&mut self.slots[..slots]) {
-            if *slot != 0 {
-                ids.push(id);
-                counts.push(std::mem::take(slot));
-            }
-        }
+        self.bitmap.insert_within(least, least, greatest, &self.ids);
+        let mut ids = Vec::new();
+        self.bitmap.drain_into(least, &mut ids);
+        let counts = ids.iter().map(|&id| std::mem::take(&mut self.slots[(id - least) as usize])).collect();
         (ids, counts)
     }
 
