@@ -11,32 +11,36 @@ pub struct Candidates<'a> {
     availability: &'a Availability,
     /// Bit `g` is set if every replica of group `g` may serve.
     complete: u64,
+    /// Whether that holds for all groups, the usual case: nothing needs checking then.
+    whole: bool,
 }
 
 impl<'a> Candidates<'a> {
     pub(crate) fn new(table: &'a RoutingTable, availability: &'a Availability) -> Self {
         assert_eq!(table.nodes().len(), availability.node_count(), "availability of another table");
         const { assert!(GROUPS_MAX <= u64::BITS as usize) };
-        let whole = |group: &u32| {
+        let is_whole = |group: &u32| {
             availability.is_by_node() && availability.serving().is_superset(table.owning(GroupIndex(*group)))
         };
         let groups = 0..table.groups().len() as u32;
-        let complete = groups.filter(whole).fold(0, |bits, group| bits | 1 << group);
-        Self { table, availability, complete }
+        let complete: u64 = groups.filter(is_whole).fold(0, |bits, group| bits | 1 << group);
+        let whole = complete.count_ones() as usize == table.groups().len();
+        Self { table, availability, complete, whole }
     }
 
     /// The node of `group` that may serve `partition` now, if any.
     #[inline]
     pub fn replica(&self, partition: PartitionId, group: GroupIndex) -> Option<NodeIndex> {
         let node = self.table.replicas(partition)[group.index()];
-        self.availability.may_serve(partition, node).then_some(node)
+        (self.whole || self.availability.may_serve(partition, node)).then_some(node)
     }
 
     /// The nodes that may serve `partition` now, in the order of the groups.
-    pub fn replicas(&self, partition: PartitionId) -> impl Iterator<Item = NodeIndex> + 'a {
-        let availability = self.availability;
+    #[inline]
+    pub fn replicas(&self, partition: PartitionId) -> impl Iterator<Item = NodeIndex> + use<'a> {
+        let (availability, whole) = (self.availability, self.whole);
         let replicas = self.table.replicas(partition).iter().copied();
-        replicas.filter(move |node| availability.may_serve(partition, *node))
+        replicas.filter(move |node| whole || availability.may_serve(partition, *node))
     }
 
     /// Whether every partition has a replica in this group that may serve now.
@@ -46,7 +50,7 @@ impl<'a> Candidates<'a> {
 
     /// Whether that holds for every group.
     pub fn all_complete(&self) -> bool {
-        self.complete.count_ones() as usize == self.group_count()
+        self.whole
     }
 
     /// The version of the table.

@@ -1,6 +1,6 @@
 //! Which controller decides for which kind of fan-out (Moolle §IV-C).
 
-use crate::fan_out::{ControllerState, FanOutController, QueryShape, minimum::Minimum};
+use crate::fan_out::{AsyncUnion, ControllerState, EarlyTerminating, FanOutController, Minimum, QueryShape};
 use crate::{GroupLimit, LoadSnapshot};
 use kith_types::{FanOutKind, Workflow};
 use std::sync::Arc;
@@ -29,9 +29,21 @@ pub struct Controllers {
 #[derive(Clone, Debug, Default)]
 pub struct ControllerStates([ControllerState; FanOutKind::ALL.len()]);
 
+/// One line each, by the sections of Moolle that give the reasons.
 impl Default for Controllers {
     fn default() -> Self {
-        Self { by_kind: std::array::from_fn(|_| Arc::new(Minimum) as Arc<dyn FanOutController>) }
+        let default_of = |kind| -> Arc<dyn FanOutController> {
+            match kind {
+                FanOutKind::SingleKey => Arc::new(Minimum),
+                FanOutKind::NonUnion => Arc::new(Minimum),  // §IV-C1
+                FanOutKind::SyncUnion => Arc::new(Minimum), // §IV-C2
+                FanOutKind::AsyncUnion => Arc::new(AsyncUnion::default()), // §IV-C3
+                FanOutKind::EarlyTerminable => Arc::new(EarlyTerminating::default()), // §IV-C4, §IV-D
+                // Every answer is waited for, as in §IV-C1.
+                FanOutKind::Broadcast => Arc::new(Minimum),
+            }
+        };
+        Self { by_kind: FanOutKind::ALL.map(default_of) }
     }
 }
 

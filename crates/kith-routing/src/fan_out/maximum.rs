@@ -1,11 +1,14 @@
 //! Every group, whatever the query: the least work per request.
 
 use crate::LoadSnapshot;
-use crate::fan_out::{ControllerState, FanOutController, QueryShape};
+use crate::fan_out::{Build, ControllerState, FanOutController, QueryShape};
+use std::sync::Arc;
 
 /// Chooses all groups.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Maximum;
+
+pub(super) const BUILD: Build = |_| Ok(Arc::new(Maximum));
 
 impl FanOutController for Maximum {
     fn name(&self) -> &'static str {

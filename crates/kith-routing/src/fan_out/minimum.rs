@@ -2,11 +2,14 @@
 //! exposed to the slow tail of single requests.
 
 use crate::LoadSnapshot;
-use crate::fan_out::{ControllerState, FanOutController, QueryShape};
+use crate::fan_out::{Build, ControllerState, FanOutController, QueryShape};
+use std::sync::Arc;
 
 /// Chooses one group.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Minimum;
+
+pub(super) const BUILD: Build = |_| Ok(Arc::new(Minimum));
 
 impl FanOutController for Minimum {
     fn name(&self) -> &'static str {

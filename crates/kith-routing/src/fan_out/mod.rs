@@ -2,15 +2,30 @@
 //!
 //! A new controller is one file here and one line in `ALL`.
 
+mod async_union;
+mod client_qps;
 pub mod config;
 mod controllers;
+mod early_terminating;
+pub mod equations;
+mod global_rps;
 mod maximum;
 mod minimum;
+mod pd;
+mod static_groups;
+#[cfg(test)]
+mod tests;
 
+pub use async_union::{AsyncUnion, Penalty};
+pub use client_qps::ClientQps;
 pub use config::{ConfigError, ControllerConfig};
 pub use controllers::{ControllerStates, Controllers, FanOutLimit};
+pub use early_terminating::EarlyTerminating;
+pub use global_rps::GlobalRps;
 pub use maximum::Maximum;
 pub use minimum::Minimum;
+pub use pd::Pd;
+pub use static_groups::Static;
 
 use crate::LoadSnapshot;
 use kith_types::{FanOutKind, Timestamp, Workflow};
@@ -21,8 +36,16 @@ use std::sync::Arc;
 type Build = fn(&mut config::Parameters<'_>) -> Result<Arc<dyn FanOutController>, ConfigError>;
 
 /// Every controller that users can name.
-static ALL: &[(&str, Build)] =
-    &[("minimum", |_| Ok(Arc::new(Minimum))), ("maximum", |_| Ok(Arc::new(Maximum)))];
+static ALL: &[(&str, Build)] = &[
+    ("static", static_groups::BUILD),
+    ("minimum", minimum::BUILD),
+    ("maximum", maximum::BUILD),
+    ("async-union", async_union::BUILD),
+    ("client-qps", client_qps::BUILD),
+    ("global-rps", global_rps::BUILD),
+    ("pd", pd::BUILD),
+    ("early-terminating", early_terminating::BUILD),
+];
 
 /// The names of all controllers.
 pub fn names() -> impl Iterator<Item = &'static str> {
@@ -77,4 +100,9 @@ impl ControllerState {
     pub fn inner(&mut self) -> &mut ControllerState {
         self.inner.get_or_insert_default()
     }
+}
+
+/// Rounds down, so that a limit is kept, within `1..=query.groups`.
+fn whole_groups(groups: f64, query: &QueryShape) -> u32 {
+    (groups as u32).clamp(1, query.groups.max(1))
 }

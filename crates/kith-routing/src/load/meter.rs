@@ -13,8 +13,8 @@ pub struct LoadMeterOptions {
     pub window: Duration,
     /// What a node said longer ago than this is forgotten.
     pub report_age_max: Duration,
-    /// Weight of the newest fan-out in the share that terminates early.
-    pub termination_weight: f64,
+    /// The share that terminates early is over roughly this many fan-outs.
+    pub termination_window: u32,
 }
 
 impl Default for LoadMeterOptions {
@@ -22,7 +22,7 @@ impl Default for LoadMeterOptions {
         Self {
             window: Duration::from_secs(2),
             report_age_max: Duration::from_secs(10),
-            termination_weight: 0.02,
+            termination_window: 50,
         }
     }
 }
@@ -43,7 +43,9 @@ pub struct LoadMeter {
     queries: [RateMeter; FanOutKind::ALL.len()],
     requests: [RateMeter; FanOutKind::ALL.len()],
     nodes: BTreeMap<NodeId, NodeState>,
-    termination_share: Option<f64>,
+    termination_share: f64,
+    /// How many the share is over; at most the window.
+    terminable_seen: u32,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -57,7 +59,14 @@ impl LoadMeter {
     /// A meter that has seen nothing.
     pub fn new(options: LoadMeterOptions) -> Self {
         let meters = [RateMeter::new(options.window); FanOutKind::ALL.len()];
-        Self { options, queries: meters, requests: meters, nodes: BTreeMap::new(), termination_share: None }
+        Self {
+            options,
+            queries: meters,
+            requests: meters,
+            nodes: BTreeMap::new(),
+            termination_share: 0.0,
+            terminable_seen: 0,
+        }
     }
 
     /// A fan-out begins.
@@ -87,10 +96,10 @@ impl LoadMeter {
 
     /// An early-terminable fan-out is over; `terminated` if a positive answer ended it.
     pub fn on_terminable_end(&mut self, terminated: bool) {
+        // The plain mean until the window is full, then exponential forgetting.
+        self.terminable_seen = (self.terminable_seen + 1).min(self.options.termination_window.max(1));
         let sample = f64::from(u8::from(terminated));
-        let weight = self.options.termination_weight;
-        let share = self.termination_share.map_or(sample, |share| share + weight * (sample - share));
-        self.termination_share = Some(share);
+        self.termination_share += (sample - self.termination_share) / f64::from(self.terminable_seen);
     }
 
     /// A node left the table.
@@ -117,7 +126,7 @@ impl LoadMeter {
             kinds: std::array::from_fn(kind),
             clients: self.nodes.values().filter_map(fresh).map(|report| report.clients).max().unwrap_or(0),
             nodes: self.nodes.iter().map(load).collect(),
-            termination_share: self.termination_share,
+            termination_share: (0 < self.terminable_seen).then_some(self.termination_share),
         }
     }
 }

@@ -3,11 +3,18 @@
 //! A new policy is one file here, one line in [`ALL`] and one fixture in
 //! `testdata/policy/`; the contract test then runs it.
 
+mod adjust;
+mod balance;
+mod borrow;
+mod cover;
 mod draft;
 mod groups;
+mod hybrid;
 mod n_groups;
 mod one_group;
 mod round_robin;
+mod set_cover;
+mod set_cover_norbert;
 mod state;
 
 pub use draft::Draft;
@@ -19,7 +26,16 @@ use rand::Rng;
 use thiserror::Error;
 
 /// Every policy that users can name.
-pub static ALL: &[&dyn ReplicaPolicy] = &[&round_robin::RoundRobin, &one_group::OneGroup, &n_groups::NGroups];
+pub static ALL: &[&dyn ReplicaPolicy] = &[
+    &round_robin::RoundRobin,
+    &set_cover::SetCover,
+    &set_cover_norbert::SetCoverNorbert,
+    &one_group::OneGroup,
+    &n_groups::NGroups,
+    &adjust::Adjust,
+    &borrow::Borrow,
+    &hybrid::Hybrid,
+];
 
 /// The policy a user named, if there is one.
 pub fn by_name(name: &str) -> Option<&'static dyn ReplicaPolicy> {

@@ -1,7 +1,7 @@
 //! What a policy keeps between queries: round-robin cursors, and scratch space so
 //! that planning thousands of keys allocates only the plan itself.
 
-use crate::policy::Draft;
+use crate::policy::{Draft, cover::Cover};
 use crate::{Candidates, GroupIndex, NodeIndex};
 use kith_types::{PartitionId, fmix64};
 
@@ -14,6 +14,11 @@ pub struct PolicyState {
     pub draft: Draft,
     /// The groups in the order in which this query prefers them.
     pub(crate) order: Vec<GroupIndex>,
+    /// The nodes in the order in which equal ones are taken.
+    pub(crate) order_of_nodes: Vec<NodeIndex>,
+    pub(crate) cover: Cover,
+    /// How many keys each node outside the chosen groups could take over.
+    pub(crate) relief: Vec<u32>,
 }
 
 impl PolicyState {
@@ -23,6 +28,9 @@ impl PolicyState {
             cursors: Cursors { seed: Some(seed), next: Vec::new() },
             draft: Draft::default(),
             order: Vec::new(),
+            order_of_nodes: Vec::new(),
+            cover: Cover::default(),
+            relief: Vec::new(),
         }
     }
 
@@ -79,5 +87,14 @@ impl Cursors {
             rank = if rank + 1 == count { 0 } else { rank + 1 };
         }
         None
+    }
+
+    /// Where to start looking among a partition's `count` replicas; the next call
+    /// starts one further.
+    pub(crate) fn turn(&mut self, partition: PartitionId, count: u32) -> u32 {
+        let cursor = &mut self.next[partition.index()];
+        let rank = *cursor % count;
+        *cursor = cursor.wrapping_add(1);
+        rank
     }
 }

@@ -1,0 +1,56 @@
+//! Greedy set cover over all groups: take the node that holds most of the partitions
+//! still uncovered, until none is left (Moolle §I-A). Fewest requests for few keys;
+//! for many it picks the nodes of one group, one after another.
+
+use crate::policy::{PlanError, PolicyState, ReplicaPolicy};
+use crate::{Candidates, FanOutPlan, GroupLimit, LoadSnapshot, NodeIndex};
+use kith_types::PartitionId;
+use rand::{Rng, RngExt};
+
+pub(super) struct SetCover;
+
+impl ReplicaPolicy for SetCover {
+    fn name(&self) -> &'static str {
+        "set-cover"
+    }
+
+    fn summary(&self) -> &'static str {
+        "the fewest nodes that hold all keys, greedily; best for few keys"
+    }
+
+    fn plan(
+        &self,
+        view: &Candidates<'_>,
+        keys: &[PartitionId],
+        _limit: GroupLimit,
+        state: &mut PolicyState,
+        _load: &LoadSnapshot,
+        rng: &mut dyn Rng,
+    ) -> Result<FanOutPlan, PlanError> {
+        let PolicyState { draft, cover, order_of_nodes, .. } = state;
+        draft.begin(view, keys)?;
+        cover.begin(view, keys, draft);
+        in_turn(view, rng, order_of_nodes);
+        while !cover.is_done() {
+            let best = cover.best_of(order_of_nodes.iter().copied());
+            let best = best.expect("an uncovered partition has a replica that gains");
+            cover.take(best, view, draft);
+        }
+        draft.finish(self.name(), view)
+    }
+}
+
+/// The order in which equal nodes are taken: group by group from a random group on,
+/// in each from a random node on. Nodes of one group never overlap, so staying in it
+/// needs fewest of them; the random starts keep any node from being everyone's first.
+fn in_turn(view: &Candidates<'_>, rng: &mut dyn Rng, order: &mut Vec<NodeIndex>) {
+    let nodes = view.node_count() as u32;
+    let first = NodeIndex(rng.random_range(0..nodes));
+    let start = (0..nodes).find(|node| view.group_of(NodeIndex(*node)) == view.group_of(first)).unwrap_or(0);
+    order.clear();
+    order.extend((0..nodes).map(|step| NodeIndex((start + step) % nodes)));
+    for group in order.chunk_by_mut(|a, b| view.group_of(*a) == view.group_of(*b)) {
+        let length = group.len();
+        group.rotate_left(first.index() % length);
+    }
+}
