@@ -19,6 +19,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
 
     let start = Instant::now();
+    let checked = load_graph(&LoadOptions { dry_run: true, ..options.clone() }, &mut |_| {})?;
+    let (lines, dry) = (checked.files[0].report.lines, start.elapsed());
+    let cpu_before = cpu_seconds()?;
+
+    let start = Instant::now();
     let mut read = Duration::ZERO;
     let report = load_graph(&options, &mut |progress| {
         if let LoadProgress::Reading(_) = progress {
@@ -30,10 +35,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (manifest, built) = &report.components[0];
     let entries = 2 * built.edges;
     println!("{built:#?}\nmanifest {}", manifest.hash());
-    println!("read     {:.2} s for {} lines", read.as_secs_f64(), report.files[0].report.lines);
-    println!("wall     {:.2} s, {:.2} M edges/s", elapsed.as_secs_f64(), rate(built.edges, elapsed));
-    println!("cpu      {:.2} s", cpu_seconds()?);
-    println!("peak rss {} MiB", peak_rss_kib()? / 1024);
+    println!("dry run   {:.2} s, {:.2} M lines/s", dry.as_secs_f64(), rate(lines, dry));
+    println!("reading   {:.2} s of {:.2} s", read.as_secs_f64(), elapsed.as_secs_f64());
+    println!("whole     {:.2} M edges/s", rate(built.edges, elapsed));
+    println!("cpu       {:.2} s (and {cpu_before:.2} s of the dry run)", cpu_seconds()? - cpu_before);
+    println!("peak rss  {} MiB", peak_rss_kib()? / 1024);
     let per_entry = |bytes: u64| bytes as f64 / entries.max(1) as f64;
     println!("adjacency {:.2} bytes per edge and direction", per_entry(built.adjacency_bytes));
     println!("postings  {:.2} bytes per pair", per_entry(built.postings_bytes));

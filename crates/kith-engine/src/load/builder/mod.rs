@@ -1,4 +1,5 @@
-//! Builds one component: edges in any order, within a memory budget, out come the files of every partition.
+//! Builds one component: edges in any order, within a memory budget, out come the files of every partition
+//! (Voldemort §5.2 has reducers do this; architecture D6).
 //!
 //! Each edge becomes one record per list it belongs to; an external sort brings the records into the order
 //! of the files; then each partition is written in one pass: adjacency as the records come, member table and

@@ -13,7 +13,7 @@ pub enum LoadError {
     #[error("nothing to load: no file of edges, entities or members")]
     Nothing,
     /// A name cannot name a folder.
-    #[error("{name:?} cannot name a {what} (1 to 64 letters, digits, '_' or '-')")]
+    #[error("{name:?} cannot name {what} (1 to 64 letters, digits, '_' or '-')")]
     Name {
         /// What it should name.
         what: &'static str,

@@ -17,7 +17,9 @@ use kith_ops::KindRole;
 use std::path::Path;
 
 pub use error::LoadError;
-pub use options::{FileRole, LoadOptions, LoadProgress, LoadReport, LoadedFile, MEMBERS_COMPONENT};
+pub use options::{
+    FileRole, LoadOptions, LoadProgress, LoadReport, LoadedFile, MEMBERS_COMPONENT, next_version,
+};
 
 /// Loads all files of `options`, one component after another, each with the whole memory budget.
 ///

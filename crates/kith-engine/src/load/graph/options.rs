@@ -7,7 +7,8 @@ use crate::load::input::{
 };
 use crate::load::{BuildProgress, BuildSummary, MEMORY_BYTES_DEFAULT};
 use kith_types::{PartitionCount, StoreVersion};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 /// The component that a list of members becomes.
 pub const MEMBERS_COMPONENT: &str = "members";
@@ -88,7 +89,7 @@ impl LoadOptions {
         if self.edges.is_empty() && self.entities.is_empty() && self.members.is_empty() {
             return Err(LoadError::Nothing);
         }
-        for (what, name) in [("graph", &self.graph), ("edge type", &self.edge_type)] {
+        for (what, name) in [("a graph", &self.graph), ("an edge type", &self.edge_type)] {
             if !is_kind_name(name) {
                 return Err(LoadError::Name { what, name: name.clone() });
             }
@@ -98,6 +99,30 @@ impl LoadOptions {
         }
         Ok(())
     }
+}
+
+/// A version for the next load of a graph: above `committed`, the newest that the cluster knows, and above every folder
+/// of its components, since a load that is killed before its commit leaves finished folders behind.
+///
+/// # Errors
+/// If the folders cannot be listed.
+pub fn next_version(out_dir: &Path, graph: &str, committed: StoreVersion) -> io::Result<StoreVersion> {
+    let mut newest = committed.0;
+    for component in folders(&out_dir.join(graph))? {
+        let versions = folders(&component)?;
+        let names = versions.iter().filter_map(|path| path.file_name()?.to_str()?.parse().ok());
+        newest = names.fold(newest, u64::max);
+    }
+    Ok(StoreVersion(newest + 1))
+}
+
+fn folders(dir: &Path) -> io::Result<Vec<PathBuf>> {
+    let entries = match fs::read_dir(dir) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries?,
+    };
+    let paths = entries.map(|entry| Ok(entry?.path()));
+    Ok(paths.collect::<io::Result<Vec<_>>>()?.into_iter().filter(|path| path.is_dir()).collect())
 }
 
 /// How far a load is.

@@ -1,6 +1,7 @@
 //! What is read, what is refused, and the words in which it is said.
 
 use super::*;
+use proptest::prelude::*;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
@@ -325,4 +326,75 @@ fn other_formats_are_refused_by_name() {
     assert!(matches!(error, InputError::Open { .. }), "{error}");
     let error = edges(&folder.file("long.csv", vec![b'1'; 3 << 20])).unwrap_err();
     assert_eq!(message(&folder, &error), "long.csv has a line of more than 1048576 bytes at line 1");
+}
+
+/// RFC 4180 quoting of a field.
+fn quoted(field: &str) -> String {
+    format!("\"{}\"", field.replace('"', "\"\""))
+}
+
+#[test]
+fn quoted_records_of_many_lines_cross_blocks() {
+    let folder = Folder::new();
+    let text: String = (0..4_000u64)
+        .map(|id| format!("{},{id}\r\n", quoted(&"line \"one\",\nor two\n".repeat(id as usize % 23))))
+        .collect();
+    let path = folder.file("m.csv", format!("note,id\n{text}"));
+    let mut ids = Vec::new();
+    let report = read_members(&path, &TextOptions::default(), None, &mut |_| {}, |id| {
+        ids.push(id);
+        Ok::<(), ()>(())
+    })
+    .unwrap();
+    assert_eq!(ids, (0..4_000).collect::<Vec<_>>());
+    let lines = std::fs::read_to_string(&path).unwrap().lines().count() as u64;
+    assert_eq!((report.rows, report.lines), (4_000, lines));
+}
+
+proptest! {
+    #[test]
+    fn fields_come_back_as_they_were_quoted(
+        rows in prop::collection::vec((any::<u64>(), "[a,\"\n\r\t #-]{0,12}", any::<bool>()), 1..40),
+        end in prop::sample::select(vec!["\n", "\r\n"]),
+    ) {
+        let folder = Folder::new();
+        let lines: Vec<String> = rows
+            .iter()
+            .map(|(id, note, quote)| {
+                let id = if *quote { quoted(&id.to_string()) } else { id.to_string() };
+                format!("{},{id}", quoted(note))
+            })
+            .collect();
+        let path = folder.file("m.csv", format!("note,id{end}{}", lines.join(end)));
+        let mut ids = Vec::new();
+        let keep = |id| { ids.push(id); Ok::<(), ()>(()) };
+        read_members(&path, &TextOptions::default(), None, &mut |_| {}, keep).unwrap();
+        prop_assert_eq!(ids, rows.iter().map(|row| row.0).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn any_text_is_read_or_refused_line_by_line(text in "([0-9]{0,20}|[-,;\"x#\n\r ]){0,60}") {
+        let folder = Folder::new();
+        let path = folder.file("any.csv", &text);
+        let options = TextOptions { delimiter: Some(b','), header: HeaderMode::Absent, max_errors: u64::MAX };
+        let Ok((edges, report)) = edges_with(&path, &options, &EdgeColumns::default()) else {
+            // The first line has too few columns.
+            return Ok(());
+        };
+        prop_assert_eq!(report.rows, edges.len() as u64 + report.errors.total());
+        if text.contains('"') {
+            return Ok(());
+        }
+        let ids = |line: &str| {
+            let (src, dst) = line.split_once(',')?;
+            let id = |text: &str| text.trim_matches([' ', '\r']).parse::<u64>().ok();
+            Some((id(src)?, id(dst)?))
+        };
+        let data = text.split('\n').skip_while(|line| line.starts_with('#')).filter(|line| !line.trim_matches('\r').is_empty());
+        let width = data.clone().next().map_or(0, |line| line.matches(',').count());
+        let expected: Vec<_> = data.filter(|line| line.matches(',').count() == width && width == 1).filter_map(ids).collect();
+        if width == 1 {
+            prop_assert_eq!(edges.iter().map(|edge| (edge.0, edge.1)).collect::<Vec<_>>(), expected);
+        }
+    }
 }
