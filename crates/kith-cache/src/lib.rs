@@ -1,1 +1,32 @@
-//! Kith: `kith-cache`.
+//! The network cache (Moolle §IV-A, Algorithms 1 and 2) as a state machine.
+//!
+//! [`NetworkCache`] decides what is kept, what is served stale, and who fetches a
+//! network that several queries want at once. Fetching, waiting and the clock
+//! are the caller's: every input that needs the time takes it as an argument.
+//! [`owner_of`] says which of several routers caches a member, so that
+//! together they hold one cache and not copies.
+//!
+//! ```
+//! use kith_cache::{CacheOptions, Lookup, Mode, NetworkCache};
+//! use kith_types::{StoreVersion, Timestamp};
+//!
+//! let mut cache: NetworkCache<u64, &str, u32> = NetworkCache::new(CacheOptions::default());
+//! let (version, now) = (StoreVersion(7), Timestamp::ZERO);
+//! let Lookup::Fetch(flight) = cache.get(&1005, version, now, Mode::Use) else { panic!("it is empty") };
+//! assert_eq!(cache.get(&1005, version, now, Mode::Use), Lookup::Join(flight), "one fetch for both");
+//! assert_eq!(cache.join(flight, 42), Ok(()));
+//! assert_eq!(cache.filled(flight, "its network", 11, now), [42], "who waits");
+//! assert_eq!(cache.get(&1005, version, now, Mode::Use), Lookup::Hit("its network"));
+//! ```
+
+mod cache;
+mod counters;
+mod flights;
+mod lists;
+mod owner;
+mod queues;
+
+pub use cache::{CacheOptions, Lookup, Mode, NetworkCache};
+pub use counters::CacheCounters;
+pub use flights::{Failure, FlightId, Landing};
+pub use owner::owner_of;

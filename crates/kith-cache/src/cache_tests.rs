@@ -1,0 +1,192 @@
+//! One behaviour of the cache each.
+
+use super::*;
+
+type Cache = NetworkCache<u64, char, u32>;
+
+const V1: StoreVersion = StoreVersion(1);
+const V2: StoreVersion = StoreVersion(2);
+
+fn at(seconds: u64) -> Timestamp {
+    Timestamp(Duration::from_secs(seconds))
+}
+
+/// Room for ten entries of weight 0; fresh for 10 s, then stale for 5.
+fn cache() -> Cache {
+    let overhead = Queues::<u64, char>::OVERHEAD;
+    let (fresh_for, stale_for) = (Duration::from_secs(10), Duration::from_secs(5));
+    Cache::new(CacheOptions { bytes_max: 10 * overhead, fresh_for, stale_for })
+}
+
+fn fetch(cache: &mut Cache, key: u64, version: StoreVersion) -> FlightId {
+    match cache.get(&key, version, at(0), Mode::Use) {
+        Lookup::Fetch(flight) => flight,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn fill(cache: &mut Cache, key: u64, version: StoreVersion, value: char) {
+    let flight = fetch(cache, key, version);
+    assert_eq!(cache.filled(flight, value, 0, at(0)), []);
+}
+
+fn get(cache: &mut Cache, key: u64, version: StoreVersion) -> Lookup<char> {
+    cache.get(&key, version, at(0), Mode::Use)
+}
+
+#[test]
+fn only_the_first_to_miss_fetches_and_all_who_wait_are_woken() {
+    let mut cache = cache();
+    let flight = fetch(&mut cache, 7, V1);
+    for waiter in [1, 2] {
+        assert_eq!(get(&mut cache, 7, V1), Lookup::Join(flight));
+        assert_eq!(cache.join(flight, waiter), Ok(()));
+    }
+    assert_eq!(cache.filled(flight, 'a', 0, at(0)), [1, 2]);
+    assert_eq!(cache.join(flight, 3), Err(3), "too late: it must look again");
+    assert_eq!(get(&mut cache, 7, V1), Lookup::Hit('a'));
+    let counters = cache.counters();
+    assert_eq!((counters.misses, counters.joined, counters.hits, counters.flights), (1, 2, 1, 0));
+    assert_eq!(counters.hit_rate(), Some(0.25));
+}
+
+#[test]
+fn a_leader_that_goes_hands_over_to_who_waits_longest() {
+    let mut cache = cache();
+    let flight = fetch(&mut cache, 7, V1);
+    cache.join(flight, 1).unwrap();
+    cache.join(flight, 2).unwrap();
+    assert_eq!(cache.failed(flight, Failure::Leader), Landing::Promote(1));
+    assert_eq!(get(&mut cache, 7, V1), Lookup::Join(flight), "the flight goes on");
+    assert_eq!(cache.failed(flight, Failure::Leader), Landing::Promote(2));
+    assert_eq!(cache.failed(flight, Failure::Leader), Landing::Wake(vec![]), "nobody is left");
+    assert_ne!(fetch(&mut cache, 7, V1), flight);
+}
+
+#[test]
+fn a_failure_that_is_everyones_wakes_all_and_is_not_kept() {
+    let mut cache = cache();
+    let flight = fetch(&mut cache, 7, V1);
+    cache.join(flight, 1).unwrap();
+    assert_eq!(cache.failed(flight, Failure::Everyone), Landing::Wake(vec![1]));
+    fetch(&mut cache, 7, V1);
+}
+
+#[test]
+fn a_stale_entry_is_served_at_once_and_asks_for_one_refresh() {
+    let mut cache = cache();
+    fill(&mut cache, 7, V1, 'a');
+    assert_eq!(cache.get(&7, V1, at(10), Mode::Use), Lookup::Hit('a'));
+    let Lookup::Stale('a', Some(flight)) = cache.get(&7, V1, at(11), Mode::Use) else { panic!("no refresh") };
+    assert_eq!(cache.get(&7, V1, at(12), Mode::Use), Lookup::Stale('a', None), "one refresh is enough");
+    assert_eq!(cache.filled(flight, 'b', 0, at(13)), []);
+    assert_eq!(cache.get(&7, V1, at(23), Mode::Use), Lookup::Hit('b'));
+}
+
+#[test]
+fn a_failed_refresh_leaves_the_stale_entry_until_its_time_is_over() {
+    let mut cache = cache();
+    fill(&mut cache, 7, V1, 'a');
+    let Lookup::Stale(_, Some(flight)) = cache.get(&7, V1, at(11), Mode::Use) else { panic!("no refresh") };
+    assert_eq!(cache.failed(flight, Failure::Everyone), Landing::Wake(vec![]));
+    assert!(matches!(cache.get(&7, V1, at(15), Mode::Use), Lookup::Stale('a', Some(_))));
+    assert!(matches!(cache.get(&7, V1, at(16), Mode::Use), Lookup::Join(_)), "beyond: wait for the refresh");
+}
+
+#[test]
+fn the_default_keeps_an_entry_for_as_long_as_its_version() {
+    let mut cache = Cache::new(CacheOptions::default());
+    fill(&mut cache, 7, V1, 'a');
+    assert_eq!(cache.get(&7, V1, Timestamp(Duration::MAX), Mode::Use), Lookup::Hit('a'));
+}
+
+#[test]
+fn another_version_is_a_miss_either_way() {
+    let mut cache = cache();
+    fill(&mut cache, 7, V1, 'a');
+    let newer = fetch(&mut cache, 7, V2);
+    assert_eq!(cache.counters().entries, 0, "the old entry went at once");
+    let older = fetch(&mut cache, 7, V1);
+    assert_eq!(cache.filled(newer, 'b', 0, at(0)), []);
+    assert_eq!(cache.filled(older, 'a', 0, at(0)), []);
+    assert_eq!(get(&mut cache, 7, V2), Lookup::Hit('b'), "the older value was not kept over it");
+    assert_eq!(cache.counters().refused, 1);
+}
+
+#[test]
+fn superseded_entries_make_room_first_and_their_flights_are_not_kept() {
+    let mut cache = cache();
+    (0..9).for_each(|key| fill(&mut cache, key, V1, 'a'));
+    let flight = fetch(&mut cache, 90, V1);
+    cache.join(flight, 1).unwrap();
+    fill(&mut cache, 20, V2, 'b');
+    cache.supersede(|_, version| version < V2);
+    assert_eq!(cache.filled(flight, 'c', 0, at(0)), [1], "who waits still gets it");
+    (30..39).for_each(|key| fill(&mut cache, key, V2, 'd'));
+    assert_eq!((cache.counters().entries, cache.counters().evictions), (10, 9));
+    assert_eq!(get(&mut cache, 20, V2), Lookup::Hit('b'), "only superseded entries left");
+}
+
+#[test]
+fn a_flight_that_was_disowned_is_joined_by_nobody_new() {
+    let mut cache = cache();
+    let flight = fetch(&mut cache, 7, V1);
+    cache.forget(|&key| key == 7);
+    let other = fetch(&mut cache, 7, V1);
+    assert_ne!(flight, other);
+    assert_eq!(cache.filled(flight, 'a', 0, at(0)), []);
+    assert_eq!(get(&mut cache, 7, V1), Lookup::Join(other));
+}
+
+#[test]
+fn forgotten_keys_are_gone() {
+    let mut cache = cache();
+    (0..4).for_each(|key| fill(&mut cache, key, V1, 'a'));
+    cache.forget(|key| key % 2 == 0);
+    assert_eq!((cache.counters().entries, get(&mut cache, 1, V1)), (2, Lookup::Hit('a')));
+    fetch(&mut cache, 0, V1);
+}
+
+#[test]
+fn bypass_touches_nothing_and_refresh_replaces() {
+    let mut cache = cache();
+    fill(&mut cache, 7, V1, 'a');
+    assert_eq!(cache.get(&7, V1, at(0), Mode::Bypass), Lookup::Bypass);
+    let Lookup::Fetch(flight) = cache.get(&7, V1, at(0), Mode::Refresh) else { panic!("no fetch") };
+    assert_eq!(cache.get(&7, V1, at(0), Mode::Refresh), Lookup::Join(flight));
+    assert_eq!(get(&mut cache, 7, V1), Lookup::Hit('a'), "readers do not wait for it");
+    assert_eq!(cache.filled(flight, 'b', 0, at(0)), []);
+    assert_eq!(get(&mut cache, 7, V1), Lookup::Hit('b'));
+}
+
+#[test]
+fn a_value_heavier_than_the_cache_is_handed_on_but_not_kept() {
+    let mut cache = cache();
+    fill(&mut cache, 1, V1, 'a');
+    let flight = fetch(&mut cache, 7, V1);
+    cache.join(flight, 5).unwrap();
+    assert_eq!(cache.filled(flight, 'b', 1 << 20, at(0)), [5]);
+    assert_eq!((cache.counters().refused, get(&mut cache, 1, V1)), (1, Lookup::Hit('a')));
+}
+
+#[test]
+fn one_pass_of_strangers_leaves_the_popular_ones() {
+    let mut cache = cache();
+    for key in 0..5 {
+        fill(&mut cache, key, V1, 'a');
+        assert_eq!(get(&mut cache, key, V1), Lookup::Hit('a'));
+    }
+    (100..200).for_each(|key| fill(&mut cache, key, V1, 'z'));
+    for key in 0..5 {
+        assert_eq!(get(&mut cache, key, V1), Lookup::Hit('a'), "{key} was asked twice");
+    }
+}
+
+#[test]
+fn one_that_comes_back_soon_stays() {
+    let mut cache = cache();
+    (0..11).for_each(|key| fill(&mut cache, key, V1, 'a'));
+    fill(&mut cache, 0, V1, 'b');
+    (100..200).for_each(|key| fill(&mut cache, key, V1, 'z'));
+    assert_eq!(get(&mut cache, 0, V1), Lookup::Hit('b'), "it was a ghost, so it went to the main queue");
+}

@@ -1,0 +1,188 @@
+//! What is kept and what has to go: S3-FIFO by bytes (Yang et al., "FIFO queues are all
+//! you need for cache eviction", SOSP 2023), with a queue of its own for what is over.
+//!
+//! New entries wait in a small queue; those asked again while there move to the main
+//! queue, the others leave and are remembered as ghosts. A ghost that comes back goes
+//! straight to the main queue. One pass of rarely asked members thus never
+//! empties the cache of the popular ones. Entries of superseded versions leave first.
+
+use crate::lists::{Lists, Slot};
+use kith_types::{StoreVersion, Timestamp};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+const OVER: usize = 0;
+const SMALL: usize = 1;
+const MAIN: usize = 2;
+
+/// The small queue's share of the bytes, as in the paper.
+const SMALL_SHARE: u64 = 10;
+
+/// Hits that count: as in the paper, two bits.
+const HITS_MAX: u8 = 3;
+
+/// One value kept.
+#[derive(Debug)]
+pub(crate) struct Entry<K, V> {
+    pub(crate) key: K,
+    pub(crate) version: StoreVersion,
+    pub(crate) value: V,
+    pub(crate) filled: Timestamp,
+    weight: u64,
+    hits: u8,
+}
+
+/// All values kept.
+#[derive(Debug)]
+pub(crate) struct Queues<K, V> {
+    bytes_max: u64,
+    entries: BTreeMap<K, Slot>,
+    lists: Lists<Entry<K, V>, 3>,
+    /// Bytes in each list.
+    bytes: [u64; 3],
+    ghosts: Ghosts<K>,
+}
+
+impl<K: Clone + Ord, V> Queues<K, V> {
+    /// What keeping a value costs beside its own heap: slot, key, and the key's place in the map.
+    pub(crate) const OVERHEAD: u64 = (size_of::<Entry<K, V>>() + 2 * size_of::<K>() + 32) as u64;
+
+    pub(crate) fn new(bytes_max: u64) -> Self {
+        let ghosts = Ghosts { order: VecDeque::new(), keys: BTreeSet::new() };
+        Self { bytes_max, entries: BTreeMap::new(), lists: Lists::new(), bytes: [0; 3], ghosts }
+    }
+
+    pub(crate) fn get(&self, key: &K) -> Option<&Entry<K, V>> {
+        self.entries.get(key).map(|&slot| self.lists.get(slot))
+    }
+
+    /// Remembers that the entry was asked for.
+    pub(crate) fn touch(&mut self, key: &K) {
+        if let Some(&slot) = self.entries.get(key) {
+            let entry = self.lists.get_mut(slot);
+            entry.hits = HITS_MAX.min(entry.hits + 1);
+        }
+    }
+
+    /// Keeps a value in place of what the key had. Returns how many entries had to go;
+    /// `None` if the value alone is too heavy, and nothing changed.
+    pub(crate) fn insert(
+        &mut self,
+        key: K,
+        version: StoreVersion,
+        value: V,
+        weight: u64,
+        filled: Timestamp,
+    ) -> Option<u64> {
+        let weight = weight.saturating_add(Self::OVERHEAD);
+        if self.bytes_max < weight {
+            return None;
+        }
+        let known = self.remove(&key) | self.ghosts.remove(&key);
+        let mut evicted = 0;
+        while self.bytes_max - weight < self.total_bytes() {
+            evicted += u64::from(self.evict());
+        }
+        let list = if known { MAIN } else { SMALL };
+        self.bytes[list] += weight;
+        let slot = self.lists.push(list, Entry { key: key.clone(), version, value, filled, weight, hits: 0 });
+        self.entries.insert(key, slot);
+        Some(evicted)
+    }
+
+    /// Drops the entry; says whether there was one.
+    pub(crate) fn remove(&mut self, key: &K) -> bool {
+        match self.entries.remove(key) {
+            Some(slot) => {
+                self.bytes[self.lists.list(slot)] -= self.lists.get(slot).weight;
+                self.lists.remove(slot);
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Puts entries in the queue of those that leave first. `O(entries)`, once per new version.
+    pub(crate) fn set_over(&mut self, mut which: impl FnMut(&K, StoreVersion) -> bool) {
+        for slot in self.lists.slots() {
+            let entry = self.lists.get(slot);
+            if self.lists.list(slot) != OVER && which(&entry.key, entry.version) {
+                self.shift(slot, OVER);
+            }
+        }
+    }
+
+    /// Drops entries; returns how many. `O(entries)`.
+    pub(crate) fn remove_all(&mut self, mut which: impl FnMut(&K) -> bool) -> u64 {
+        let doomed: Vec<K> = self.entries.keys().filter(|key| which(key)).cloned().collect();
+        doomed.iter().filter(|key| self.remove(key)).count() as u64
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    pub(crate) fn total_bytes(&self) -> u64 {
+        self.bytes.iter().sum()
+    }
+
+    /// One step towards room; whether an entry left. Amortised `O(log entries)`: each step
+    /// that drops nothing uses up a hit.
+    fn evict(&mut self) -> bool {
+        if let Some(slot) = self.lists.oldest(OVER) {
+            self.drop_slot(slot);
+            return true;
+        }
+        let small = self.bytes_max / SMALL_SHARE <= self.bytes[SMALL] || self.bytes[MAIN] == 0;
+        let list = if small { SMALL } else { MAIN };
+        let slot = self.lists.oldest(list).expect("what weighs something holds something");
+        let entry = self.lists.get_mut(slot);
+        if entry.hits == 0 {
+            if small {
+                self.ghosts.add(entry.key.clone(), self.entries.len());
+            }
+            self.drop_slot(slot);
+            return true;
+        }
+        entry.hits = if small { 0 } else { entry.hits - 1 };
+        self.shift(slot, MAIN);
+        false
+    }
+
+    fn drop_slot(&mut self, slot: Slot) {
+        let key = self.lists.get(slot).key.clone();
+        self.remove(&key);
+    }
+
+    fn shift(&mut self, slot: Slot, list: usize) {
+        let weight = self.lists.get(slot).weight;
+        self.bytes[self.lists.list(slot)] -= weight;
+        self.bytes[list] += weight;
+        self.lists.shift(slot, list);
+    }
+}
+
+/// Keys that left the small queue a while ago.
+#[derive(Debug)]
+struct Ghosts<K> {
+    order: VecDeque<K>,
+    keys: BTreeSet<K>,
+}
+
+impl<K: Clone + Ord> Ghosts<K> {
+    /// Remembers a key, and of all keys only the last `most`: as many as there are entries.
+    fn add(&mut self, key: K, most: usize) {
+        if self.keys.insert(key.clone()) {
+            self.order.push_back(key);
+        }
+        while most < self.order.len() {
+            if let Some(key) = self.order.pop_front() {
+                self.keys.remove(&key);
+            }
+        }
+    }
+
+    /// Forgets a key; says whether it was known. Its place in the order lapses with time.
+    fn remove(&mut self, key: &K) -> bool {
+        self.keys.remove(key)
+    }
+}

@@ -1,0 +1,226 @@
+//! Random histories against a twin that remembers everything: what the cache serves is what was
+//! filled for that key and version, within its time; every waiter is woken once; bytes stay bounded.
+
+#![expect(clippy::unwrap_used, reason = "the twin fails by panicking")]
+
+use kith_cache::{CacheOptions, Failure, FlightId, Landing, Lookup, Mode, NetworkCache};
+use kith_types::{StoreVersion, Timestamp};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+#[derive(Clone, Debug)]
+enum Input {
+    Get {
+        key: u64,
+        version: u64,
+        mode: Mode,
+    },
+    /// Ends the flight at this place of those under way.
+    Fill {
+        flight: usize,
+        weight: usize,
+    },
+    Fail {
+        flight: usize,
+        failure: Failure,
+    },
+    Pass {
+        seconds: u64,
+    },
+    Supersede {
+        below: u64,
+    },
+    Forget {
+        key: u64,
+    },
+}
+
+fn inputs() -> impl Strategy<Value = Input> {
+    let mode = prop_oneof![8 => Just(Mode::Use), 1 => Just(Mode::Bypass), 1 => Just(Mode::Refresh)];
+    let failure = prop_oneof![Just(Failure::Leader), Just(Failure::Everyone)];
+    prop_oneof![
+        12 => (0..12u64, 0..3u64, mode).prop_map(|(key, version, mode)| Input::Get { key, version, mode }),
+        8 => (0..8usize, 0..900usize).prop_map(|(flight, weight)| Input::Fill { flight, weight }),
+        2 => (0..8usize, failure).prop_map(|(flight, failure)| Input::Fail { flight, failure }),
+        4 => (0..8u64).prop_map(|seconds| Input::Pass { seconds }),
+        1 => (0..3u64).prop_map(|below| Input::Supersede { below }),
+        1 => (0..12u64).prop_map(|key| Input::Forget { key }),
+    ]
+}
+
+const FRESH: Duration = Duration::from_secs(10);
+const STALE: Duration = Duration::from_secs(5);
+
+/// A value that tells which fill it came from.
+type Fill = u64;
+
+#[derive(Default)]
+struct Twin {
+    now: Timestamp,
+    /// The last value filled for each key that may be served, and when.
+    filled: BTreeMap<u64, (u64, Fill, Timestamp)>,
+    flights: BTreeMap<FlightId, Flight>,
+    next: u64,
+}
+
+struct Flight {
+    key: u64,
+    version: u64,
+    waiters: Vec<u64>,
+    keep: bool,
+}
+
+struct Run {
+    cache: NetworkCache<u64, Fill, u64>,
+    twin: Twin,
+    bytes_max: u64,
+    /// Whether nothing is ever evicted, so that a hit is owed and not just allowed.
+    roomy: bool,
+}
+
+impl Run {
+    fn new(bytes_max: u64, roomy: bool) -> Self {
+        let options = CacheOptions { bytes_max, fresh_for: FRESH, stale_for: STALE };
+        Self { cache: NetworkCache::new(options), twin: Twin::default(), bytes_max, roomy }
+    }
+
+    fn flight(&self, place: usize) -> Option<FlightId> {
+        let flights = &self.twin.flights;
+        (!flights.is_empty()).then(|| flights.keys().nth(place % flights.len()).copied()).flatten()
+    }
+
+    fn take(&mut self, input: Input) {
+        match input {
+            Input::Get { key, version, mode } => self.get(key, version, mode),
+            Input::Fill { flight, weight } => self.fill(flight, weight),
+            Input::Fail { flight, failure } => self.fail(flight, failure),
+            Input::Pass { seconds } => self.twin.now = self.twin.now + Duration::from_secs(seconds),
+            Input::Supersede { below } => {
+                self.cache.supersede(|_, version| version.0 < below);
+                let over = self.twin.flights.values_mut().filter(|flight| flight.version < below);
+                over.for_each(|flight| flight.keep = false);
+            }
+            Input::Forget { key } => {
+                self.cache.forget(|&other| other == key);
+                self.twin.filled.remove(&key);
+                let gone = self.twin.flights.values_mut().filter(|flight| flight.key == key);
+                gone.for_each(|flight| flight.keep = false);
+            }
+        }
+        let counters = self.cache.counters();
+        assert!(counters.bytes <= self.bytes_max, "{counters:?}");
+        assert_eq!(counters.flights, self.twin.flights.len() as u64);
+    }
+
+    fn get(&mut self, key: u64, version: u64, mode: Mode) {
+        let twin = &mut self.twin;
+        let under_way = |id: &FlightId| {
+            let flight = &twin.flights[id];
+            flight.key == key && flight.version == version && flight.keep
+        };
+        let flying: Option<FlightId> = twin.flights.keys().copied().find(under_way);
+        let held = twin.filled.get(&key).filter(|&&(held, ..)| held == version && mode == Mode::Use);
+        let age = held.map(|&(_, value, at)| (value, twin.now.since(at)));
+        let fresh = age.filter(|&(_, age)| age <= FRESH).map(|(value, _)| value);
+        let stale = age.filter(|&(_, age)| FRESH < age && age <= FRESH + STALE).map(|(value, _)| value);
+        if mode == Mode::Use
+            && twin
+                .filled
+                .get(&key)
+                .is_some_and(|&(held, _, at)| held < version || FRESH + STALE < twin.now.since(at))
+        {
+            twin.filled.remove(&key);
+        }
+        let start = |twin: &mut Twin, id| {
+            assert_eq!(flying, None, "two flights for one key");
+            let flight = Flight { key, version, waiters: Vec::new(), keep: true };
+            assert!(twin.flights.insert(id, flight).is_none(), "a flight was used twice");
+        };
+        match self.cache.get(&key, StoreVersion(version), twin.now, mode) {
+            Lookup::Hit(value) => assert_eq!(Some(value), fresh),
+            Lookup::Stale(value, refresh) => {
+                assert_eq!(Some(value), stale);
+                assert_eq!(refresh.is_none(), flying.is_some());
+                refresh.into_iter().for_each(|id| start(twin, id));
+            }
+            Lookup::Bypass => assert_eq!(mode, Mode::Bypass),
+            lookup => {
+                assert!(!self.roomy || fresh.or(stale).is_none(), "{lookup:?} although {key} is held");
+                // Whatever was held is gone or will be replaced.
+                match lookup {
+                    Lookup::Fetch(id) => start(twin, id),
+                    Lookup::Join(id) => {
+                        assert_eq!(Some(id), flying);
+                        twin.next += 1;
+                        assert_eq!(self.cache.join(id, twin.next), Ok(()));
+                        twin.flights.get_mut(&id).unwrap().waiters.push(twin.next);
+                    }
+                    _ => unreachable!(),
+                }
+            }
+        }
+    }
+
+    fn fill(&mut self, place: usize, weight: usize) {
+        let Some(id) = self.flight(place) else { return };
+        let flight = self.twin.flights.remove(&id).unwrap();
+        self.twin.next += 1;
+        let (value, now) = (self.twin.next, self.twin.now);
+        let refused = self.cache.counters().refused;
+        assert_eq!(self.cache.filled(id, value, weight, now), flight.waiters);
+        let kept = self.cache.counters().refused == refused;
+        assert!(flight.keep || !kept, "a disowned flight was kept");
+        if kept {
+            self.twin.filled.insert(flight.key, (flight.version, value, now));
+        }
+        if self.roomy && flight.keep {
+            let held = self.twin.filled[&flight.key].0;
+            assert!(kept || flight.version < held, "a value was refused for no reason");
+        }
+    }
+
+    fn fail(&mut self, place: usize, failure: Failure) {
+        let Some(id) = self.flight(place) else { return };
+        let flight = self.twin.flights.get_mut(&id).unwrap();
+        match self.cache.failed(id, failure) {
+            Landing::Promote(waiter) => {
+                assert_eq!(failure, Failure::Leader);
+                assert_eq!(waiter, flight.waiters.remove(0), "the one who waits longest");
+            }
+            Landing::Wake(waiters) => {
+                assert!(failure == Failure::Everyone || flight.waiters.is_empty());
+                assert_eq!(waiters, flight.waiters);
+                self.twin.flights.remove(&id);
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(512))]
+
+    #[test]
+    fn a_roomy_cache_serves_exactly_what_it_was_given(inputs in vec(inputs(), 0..200)) {
+        let mut run = Run::new(1 << 30, true);
+        inputs.into_iter().for_each(|input| run.take(input));
+        prop_assert_eq!(run.cache.counters().evictions, 0);
+    }
+
+    #[test]
+    fn a_tight_cache_stays_within_its_bytes_and_serves_nothing_else(inputs in vec(inputs(), 0..200)) {
+        let mut run = Run::new(2_000, false);
+        inputs.into_iter().for_each(|input| run.take(input));
+    }
+
+    #[test]
+    fn equal_histories_leave_equal_caches(inputs in vec(inputs(), 0..100)) {
+        let ends: BTreeSet<String> = (0..2).map(|_| {
+            let mut run = Run::new(2_000, false);
+            inputs.iter().cloned().for_each(|input| run.take(input));
+            format!("{:?}", run.cache)
+        }).collect();
+        prop_assert_eq!(ends.len(), 1);
+    }
+}
