@@ -1,1 +1,34 @@
-//! Kith: `kith-server`.
+//! Node and router processes, cluster metadata and the supervisor of `kith dev`.
+
+mod data_dir;
+pub mod dev;
+mod error;
+mod http;
+mod liveness;
+mod load;
+pub mod metadata;
+pub mod node;
+pub mod router;
+mod serve;
+mod topology;
+
+pub use data_dir::{DataDir, DataDirError, Identity};
+pub use error::StartError;
+
+use kith_engine::Manifest;
+use kith_wire::documents::ComponentDocument;
+
+/// A built component as the metadata names it.
+pub fn component_document(manifest: &Manifest, loaded_at: u64) -> ComponentDocument {
+    ComponentDocument {
+        name: manifest.component.clone(),
+        role: kith_client::topology::role_name(manifest.role).to_owned(),
+        version: manifest.version.0,
+        manifest_hash: manifest.hash(),
+        columns: manifest.columns.clone(),
+        members: manifest.counts.members,
+        edges: manifest.counts.edges,
+        bytes: manifest.files.iter().map(|file| file.bytes).sum(),
+        loaded_at,
+    }
+}

@@ -1,0 +1,225 @@
+//! A process's data directory: whose it is, in which format, and that only one process uses it.
+
+use serde::{Deserialize, Serialize};
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+use thiserror::Error;
+
+/// The layout that this release reads and writes.
+const DIRECTORY_FORMAT: u32 = 1;
+const IDENTITY_FILE: &str = "kith.json";
+const LOCK_FILE: &str = "lock";
+
+/// A data directory, locked until dropped.
+#[derive(Debug)]
+pub struct DataDir {
+    path: PathBuf,
+    /// Held for its lock.
+    _lock: fs::File,
+}
+
+/// What a data directory is of.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Identity {
+    /// The cluster's id.
+    pub cluster_id: String,
+    /// Whose it is, as `node 3` or `supervisor`.
+    pub owner: String,
+}
+
+#[derive(Serialize, Deserialize)]
+struct IdentityFile {
+    format: u32,
+    #[serde(flatten)]
+    identity: Identity,
+}
+
+/// A data directory cannot be used.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum DataDirError {
+    /// Another process has it open.
+    #[error("data directory {path} is in use by another process")]
+    InUse {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// It was written by another release.
+    #[error("data directory {path} has format {got}, this release reads format {DIRECTORY_FORMAT}")]
+    OtherFormat {
+        /// The directory.
+        path: PathBuf,
+        /// Its format.
+        got: u32,
+    },
+    /// It belongs to another cluster or process.
+    #[error("data directory {path} belongs to {} of cluster {}, not to {} of cluster {}", got.owner, got.cluster_id, expected.owner, expected.cluster_id)]
+    OtherOwner {
+        /// The directory.
+        path: PathBuf,
+        /// Who asks for it.
+        expected: Identity,
+        /// Whose it is.
+        got: Identity,
+    },
+    /// Its identity file is damaged.
+    #[error("{path} is damaged: {detail}")]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What does not hold.
+        detail: String,
+    },
+    /// It cannot be read or written.
+    #[error("use data directory {path}")]
+    Io {
+        /// The path at fault.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+}
+
+impl DataDirError {
+    /// What to do about it.
+    pub fn help(&self) -> &'static str {
+        match self {
+            DataDirError::InUse { .. } => "stop the other process, or name another directory with --data",
+            DataDirError::OtherFormat { .. } => {
+                "use the release that wrote it, or start with an empty directory and load again"
+            }
+            DataDirError::OtherOwner { .. } => "name the right directory with --data",
+            DataDirError::Damaged { .. } => {
+                "restore the file, or start with an empty directory and load again"
+            }
+            DataDirError::Io { .. } => "check that the directory exists, its permissions and the free space",
+        }
+    }
+
+    /// The stable code.
+    pub fn code(&self) -> &'static str {
+        match self {
+            DataDirError::InUse { .. } => "data_directory_in_use",
+            DataDirError::OtherFormat { .. } => "data_directory_format",
+            DataDirError::OtherOwner { .. } => "data_directory_owner",
+            DataDirError::Damaged { .. } => "data_directory_damaged",
+            DataDirError::Io { .. } => "data_directory_unusable",
+        }
+    }
+}
+
+impl DataDir {
+    /// Makes the directory if it is not there, and locks it.
+    ///
+    /// # Errors
+    /// If another process holds it or it cannot be written.
+    pub fn lock(path: &Path) -> Result<Self, DataDirError> {
+        let io = |path: PathBuf| move |source| DataDirError::Io { path, source };
+        fs::create_dir_all(path).map_err(io(path.to_owned()))?;
+        let file = path.join(LOCK_FILE);
+        let lock = fs::File::options().create(true).truncate(false).write(true).open(&file);
+        let lock = lock.map_err(io(file.clone()))?;
+        match lock.try_lock() {
+            Ok(()) => Ok(Self { path: path.to_owned(), _lock: lock }),
+            Err(fs::TryLockError::WouldBlock) => Err(DataDirError::InUse { path: path.to_owned() }),
+            Err(fs::TryLockError::Error(source)) => Err(DataDirError::Io { path: file, source }),
+        }
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whose it is; `None` if it is new.
+    ///
+    /// # Errors
+    /// If the identity is damaged or of another format.
+    pub fn identity(&self) -> Result<Option<Identity>, DataDirError> {
+        let path = self.path.join(IDENTITY_FILE);
+        let bytes = match fs::read(&path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(source) => return Err(DataDirError::Io { path, source }),
+        };
+        let file: IdentityFile = serde_json::from_slice(&bytes)
+            .map_err(|error| DataDirError::Damaged { path, detail: error.to_string() })?;
+        if file.format != DIRECTORY_FORMAT {
+            return Err(DataDirError::OtherFormat { path: self.path.clone(), got: file.format });
+        }
+        Ok(Some(file.identity))
+    }
+
+    /// Claims a new directory for `identity`, or checks that it is `identity`'s already.
+    ///
+    /// # Errors
+    /// If it belongs to someone else.
+    pub fn claim(&self, identity: &Identity) -> Result<(), DataDirError> {
+        match self.identity()? {
+            Some(got) if got == *identity => Ok(()),
+            Some(got) => {
+                Err(DataDirError::OtherOwner { path: self.path.clone(), expected: identity.clone(), got })
+            }
+            None => {
+                let file = IdentityFile { format: DIRECTORY_FORMAT, identity: identity.clone() };
+                let bytes =
+                    serde_json::to_vec_pretty(&file).expect("an identity is two strings and a number");
+                write_atomically(&self.path.join(IDENTITY_FILE), &bytes)
+            }
+        }
+    }
+}
+
+/// Writes a file beside `path`, syncs it and renames it there: readers see the old or the new one, whole.
+///
+/// # Errors
+/// [`DataDirError::Io`].
+pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), DataDirError> {
+    let staged = path.with_extension("staged");
+    let write = || {
+        fs::write(&staged, bytes)?;
+        fs::File::open(&staged)?.sync_all()?;
+        fs::rename(&staged, path)
+    };
+    write().map_err(|source| DataDirError::Io { path: path.to_owned(), source })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn identity(owner: &str) -> Identity {
+        Identity { cluster_id: "c1".into(), owner: owner.into() }
+    }
+
+    #[test]
+    fn a_second_process_is_turned_away() {
+        let folder = tempfile::tempdir().unwrap();
+        let held = DataDir::lock(folder.path()).unwrap();
+        assert!(matches!(DataDir::lock(folder.path()), Err(DataDirError::InUse { .. })));
+        drop(held);
+        DataDir::lock(folder.path()).unwrap();
+    }
+
+    #[test]
+    fn a_directory_keeps_its_owner() {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = DataDir::lock(folder.path()).unwrap();
+        assert_eq!(dir.identity().unwrap(), None);
+        dir.claim(&identity("node 1")).unwrap();
+        dir.claim(&identity("node 1")).unwrap();
+        assert!(matches!(dir.claim(&identity("node 2")), Err(DataDirError::OtherOwner { .. })));
+    }
+
+    #[test]
+    fn another_format_is_refused_by_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = DataDir::lock(folder.path()).unwrap();
+        fs::write(folder.path().join(IDENTITY_FILE), br#"{"format":9,"cluster_id":"c","owner":"node 1"}"#)
+            .unwrap();
+        assert!(matches!(dir.claim(&identity("node 1")), Err(DataDirError::OtherFormat { got: 9, .. })));
+    }
+}

@@ -1,0 +1,192 @@
+//! `kith dev`: a whole cluster on one machine, in one process or with one process per
+//! node and router. Whatever it starts ends with it.
+
+mod processes;
+mod ready;
+mod shape;
+
+pub use ready::{ReadyDocument, ReadyNode, ReadyRouter};
+pub use shape::Shape;
+
+use crate::{
+    data_dir::{DataDir, Identity},
+    error::StartError,
+    metadata::{EmbeddedMetadata, MetadataStore},
+    node::{Node, NodeOptions},
+    router::{Router, RouterOptions, RouterSettings},
+    topology,
+};
+use kith_wire::documents::TopologyDocument;
+use std::{
+    net::{IpAddr, Ipv4Addr, SocketAddr},
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+/// How a development cluster is run.
+#[derive(Clone, Debug)]
+pub struct DevOptions {
+    /// Groups, nodes per group, partitions; what is `None` comes from the data directory or the defaults.
+    pub shape: Shape,
+    /// How many routers.
+    pub routers: u32,
+    /// One operating-system process per node and router.
+    pub processes: bool,
+    /// The data directory; `None` is a temporary one, removed at the end.
+    pub data: Option<PathBuf>,
+    /// Where to say what listens where, once queries are answered.
+    pub ready_file: PathBuf,
+    /// Port of the first router; 0 takes the one it had before, or a free one.
+    pub port: u16,
+    /// How routers answer.
+    pub router: RouterSettings,
+}
+
+/// A running development cluster.
+pub struct Dev {
+    ready: ReadyDocument,
+    tasks: TaskTracker,
+    stop: CancellationToken,
+    ready_file: PathBuf,
+    /// Kept while it runs: nodes and routers of this process, the lock, the temporary directory.
+    _held: Held,
+}
+
+#[derive(Default)]
+struct Held {
+    nodes: Vec<Node>,
+    routers: Vec<Router>,
+    data: Option<DataDir>,
+    temporary: Option<tempfile::TempDir>,
+}
+
+/// Loopback: a development cluster has no security and is not for other machines.
+const HOST: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
+impl Dev {
+    /// Starts the cluster; returns once queries are answered.
+    ///
+    /// # Errors
+    /// [`StartError`]. Nothing is left running.
+    pub async fn start(options: DevOptions, stop: CancellationToken) -> Result<Self, StartError> {
+        let started = Self::try_start(options, stop.clone()).await;
+        if started.is_err() {
+            stop.cancel();
+        }
+        started
+    }
+
+    async fn try_start(options: DevOptions, stop: CancellationToken) -> Result<Self, StartError> {
+        let mut held = Held::default();
+        let folder = match &options.data {
+            Some(folder) => folder.clone(),
+            None => held.temporary.insert(temporary()?).path().to_owned(),
+        };
+        let data = DataDir::lock(&folder)?;
+        let metadata = Arc::new(EmbeddedMetadata::open(&folder.join("metadata.json"))?);
+        let store: Arc<dyn MetadataStore> = metadata;
+        let cluster = shape::create_or_check(&*store, &options.shape, &folder.join("objects")).await?;
+        data.claim(&Identity { cluster_id: cluster.cluster_id.clone(), owner: "supervisor".to_owned() })?;
+        held.data = Some(data);
+        shape::remove_stale(&*store, options.routers).await?;
+        let topology = topology::follow(Arc::clone(&store), None, stop.clone()).await?;
+        let plan = Plan::new(&options, folder, &topology.borrow());
+        let tasks = TaskTracker::new();
+        if options.processes {
+            processes::start(&plan, Arc::clone(&store), topology.clone(), &tasks, stop.clone()).await?;
+        } else {
+            start_here(&plan, &store, &mut held, &stop).await?;
+        }
+        let ready = ready::wait(topology.clone(), &plan).await?;
+        ready.write(&options.ready_file)?;
+        tasks.spawn(ready::follow(topology, plan, options.ready_file.clone(), ready.clone(), stop.clone()));
+        tasks.close();
+        Ok(Self { ready, tasks, stop, ready_file: options.ready_file, _held: held })
+    }
+
+    /// What listens where.
+    pub fn ready(&self) -> &ReadyDocument {
+        &self.ready
+    }
+
+    /// Runs until stopped, then ends everything it started.
+    pub async fn run(self) {
+        self.stop.cancelled().await;
+        self.tasks.wait().await;
+        // Whoever reads it next must not find a cluster that is gone.
+        if let Err(error) = std::fs::remove_file(&self.ready_file) {
+            tracing::debug!(%error, "the ready file was gone already");
+        }
+    }
+}
+
+fn temporary() -> Result<tempfile::TempDir, StartError> {
+    tempfile::Builder::new()
+        .prefix("kith-dev-")
+        .tempdir()
+        .map_err(|source| StartError::Write { path: std::env::temp_dir(), source })
+}
+
+/// Which nodes and routers to start, and where.
+#[derive(Clone, Debug)]
+struct Plan {
+    nodes: Vec<NodeOptions>,
+    routers: Vec<RouterOptions>,
+}
+
+impl Plan {
+    fn new(options: &DevOptions, folder: PathBuf, topology: &TopologyDocument) -> Self {
+        let node_ids = topology.cluster.groups.iter().flat_map(|group| group.nodes.iter().copied());
+        let nodes = node_ids.map(|node| {
+            let known = topology.nodes.iter().find(|document| document.node == node);
+            NodeOptions {
+                node,
+                listen: remembered(known.map(|document| document.addr.as_str()), 0),
+                http: remembered(known.map(|document| document.http.as_str()), 0),
+                data: folder.join(format!("node-{node:03}")),
+            }
+        });
+        let routers = (0..options.routers).map(|router| {
+            let known = topology.routers.iter().find(|document| document.router == router);
+            let port = if router == 0 { options.port } else { 0 };
+            RouterOptions {
+                router,
+                listen: remembered(known.map(|document| document.addr.as_str()), port),
+                http: remembered(known.map(|document| document.http.as_str()), 0),
+                data: folder.join(format!("router-{router:03}")),
+                settings: options.router.clone(),
+            }
+        });
+        Self { nodes: nodes.collect(), routers: routers.collect() }
+    }
+}
+
+/// The port asked for; else the address used before, if it is free; else a free one.
+fn remembered(addr: Option<&str>, port: u16) -> SocketAddr {
+    if port != 0 {
+        return SocketAddr::new(HOST, port);
+    }
+    let before = addr.and_then(|addr| addr.parse::<SocketAddr>().ok());
+    before.filter(|addr| std::net::TcpListener::bind(addr).is_ok()).unwrap_or(SocketAddr::new(HOST, 0))
+}
+
+async fn start_here(
+    plan: &Plan,
+    store: &Arc<dyn MetadataStore>,
+    held: &mut Held,
+    stop: &CancellationToken,
+) -> Result<(), StartError> {
+    for node in &plan.nodes {
+        held.nodes.push(Node::start(node.clone(), Arc::clone(store), stop.clone()).await?);
+    }
+    for router in &plan.routers {
+        held.routers.push(Router::start(router.clone(), Arc::clone(store), stop.clone()).await?);
+    }
+    Ok(())
+}
+
+/// Logs of child processes go here.
+fn log_file(data: &Path) -> PathBuf {
+    data.with_extension("log")
+}

@@ -1,0 +1,227 @@
+//! One process per node and router: started, watched, started again, ended.
+//!
+//! A child ends when its standard input does: the pipe closes with this process,
+//! however it ends, so no child outlives it.
+
+use super::{Plan, log_file};
+use crate::{
+    error::StartError,
+    metadata::{MetadataService, MetadataStore},
+    node::NodeOptions,
+    router::RouterOptions,
+    serve,
+    topology::TopologyReceiver,
+};
+use kith_wire::documents::TopologyDocument;
+use std::{
+    net::SocketAddr,
+    path::PathBuf,
+    process::{ExitStatus, Stdio},
+    sync::Arc,
+    time::Duration,
+};
+use tokio::process::{Child, Command};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+/// Pause before a child that ended is started again.
+const RESTART_PAUSE: Duration = Duration::from_millis(200);
+/// A child that is told to end has so long before it is killed.
+const END_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long one child may take to register.
+const REGISTER_TIMEOUT: Duration = Duration::from_secs(60);
+/// A child that ends so often before it first registers will not come up.
+const FIRST_STARTS_MAX: u32 = 3;
+
+/// Who a child is, and with which arguments it is run.
+#[derive(Clone, Debug)]
+struct Role {
+    name: String,
+    log: PathBuf,
+    arguments: Vec<String>,
+    id: RoleId,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum RoleId {
+    Node(u32),
+    Router(u32),
+}
+
+impl RoleId {
+    /// Process and addresses under which it registered.
+    fn registered(self, topology: &TopologyDocument) -> Option<(u32, String, String)> {
+        match self {
+            RoleId::Node(id) => {
+                let document = topology.nodes.iter().find(|document| document.node == id)?;
+                Some((document.pid, document.addr.clone(), document.http.clone()))
+            }
+            RoleId::Router(id) => {
+                let document = topology.routers.iter().find(|document| document.router == id)?;
+                Some((document.pid, document.addr.clone(), document.http.clone()))
+            }
+        }
+    }
+}
+
+/// Starts every node, then every router; returns once all have registered.
+pub(super) async fn start(
+    plan: &Plan,
+    store: Arc<dyn MetadataStore>,
+    topology: TopologyReceiver,
+    tasks: &TaskTracker,
+    stop: CancellationToken,
+) -> Result<(), StartError> {
+    let metadata = serve::bind(SocketAddr::new(super::HOST, 0)).await?;
+    let addr = metadata.addr;
+    let mut routes = serve::routes();
+    routes.add_service(MetadataService::new(store));
+    // Outlives its clients: it stops when this process does.
+    serve::spawn(metadata, routes, CancellationToken::new());
+    let nodes: Vec<Role> = plan.nodes.iter().map(|options| node_role(options, addr)).collect();
+    let routers: Vec<Role> =
+        plan.routers.iter().map(|options| router_role(options, addr)).collect::<Result<_, _>>()?;
+    for roles in [nodes, routers] {
+        let mut children = Vec::new();
+        for role in roles {
+            children.push((spawn(&role, None)?, role));
+        }
+        for (child, role) in children {
+            let child = registered(child, &role, topology.clone()).await?;
+            tasks.spawn(supervise(child, role, topology.clone(), stop.clone()));
+        }
+    }
+    Ok(())
+}
+
+fn node_role(options: &NodeOptions, metadata: SocketAddr) -> Role {
+    let arguments = ["node", "--node", &options.node.to_string(), "--metadata", &metadata.to_string()];
+    let mut arguments: Vec<String> = arguments.map(str::to_owned).to_vec();
+    arguments.extend(common_arguments(options.listen, options.http, &options.data));
+    Role {
+        name: format!("node {}", options.node),
+        log: log_file(&options.data),
+        arguments,
+        id: RoleId::Node(options.node),
+    }
+}
+
+fn router_role(options: &RouterOptions, metadata: SocketAddr) -> Result<Role, StartError> {
+    let config = options.data.with_extension("toml");
+    options.settings.write(&config).map_err(|error| StartError::Settings { detail: error.to_string() })?;
+    let arguments = ["router", "--id", &options.router.to_string(), "--metadata", &metadata.to_string()];
+    let mut arguments: Vec<String> = arguments.map(str::to_owned).to_vec();
+    arguments.extend(common_arguments(options.listen, options.http, &options.data));
+    arguments.extend(["--config".to_owned(), config.display().to_string()]);
+    Ok(Role {
+        name: format!("router {}", options.router),
+        log: log_file(&options.data),
+        arguments,
+        id: RoleId::Router(options.router),
+    })
+}
+
+fn common_arguments(listen: SocketAddr, http: SocketAddr, data: &std::path::Path) -> Vec<String> {
+    let data = data.display().to_string();
+    let arguments =
+        ["--listen", &listen.to_string(), "--http", &http.to_string(), "--data", &data, "--end-with-stdin"];
+    arguments.map(str::to_owned).to_vec()
+}
+
+/// Runs this same binary. `at` replaces the addresses, so that a child comes back where it was.
+fn spawn(role: &Role, at: Option<(String, String)>) -> Result<Child, StartError> {
+    let failed = |source| StartError::Spawn { what: role.name.clone(), source };
+    let mut arguments = role.arguments.clone();
+    if let Some((addr, http)) = at {
+        for (flag, value) in [("--listen", addr), ("--http", http)] {
+            if let Some(place) = arguments.iter().position(|argument| argument == flag) {
+                arguments[place + 1] = value;
+            }
+        }
+    }
+    let log = std::fs::File::options().create(true).append(true).open(&role.log).map_err(failed)?;
+    Command::new(std::env::current_exe().map_err(failed)?)
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(log)
+        .kill_on_drop(true)
+        .spawn()
+        .map_err(failed)
+}
+
+/// Waits until the child has registered; starts it again if it ends before, a few times.
+async fn registered(
+    mut child: Child,
+    role: &Role,
+    mut topology: TopologyReceiver,
+) -> Result<Child, StartError> {
+    let failed = |detail: String| StartError::Child { what: role.name.clone(), detail };
+    let deadline = tokio::time::sleep(REGISTER_TIMEOUT);
+    tokio::pin!(deadline);
+    let mut starts = 1;
+    loop {
+        let pid = child.id();
+        if role.id.registered(&topology.borrow_and_update()).is_some_and(|(at, ..)| Some(at) == pid) {
+            return Ok(child);
+        }
+        tokio::select! {
+            () = &mut deadline => return Err(failed(format!("not registered after {REGISTER_TIMEOUT:?}"))),
+            ended = child.wait() => {
+                if starts == FIRST_STARTS_MAX {
+                    return Err(failed(format!("ended {starts} times: {}; last log lines:\n{}", text(ended), log_tail(role))));
+                }
+                starts += 1;
+                child = spawn(role, None)?;
+            }
+            changed = topology.changed() => if changed.is_err() {
+                return Err(failed("the topology can no longer be followed".to_owned()));
+            },
+        }
+    }
+}
+
+/// Keeps the child running until `stop`, at the address it registered first.
+async fn supervise(mut child: Child, role: Role, topology: TopologyReceiver, stop: CancellationToken) {
+    loop {
+        tokio::select! {
+            () = stop.cancelled() => return end(child, &role).await,
+            ended = child.wait() => {
+                tracing::warn!(child = role.name, status = text(ended), "a child ended: starting it again");
+            }
+        }
+        let at = role.id.registered(&topology.borrow()).map(|(_, addr, http)| (addr, http));
+        child = loop {
+            tokio::select! {
+                () = stop.cancelled() => return,
+                () = tokio::time::sleep(RESTART_PAUSE) => {}
+            }
+            match spawn(&role, at.clone()) {
+                Ok(child) => break child,
+                Err(error) => {
+                    tracing::error!(%error, child = role.name, "a child cannot be started again yet")
+                }
+            }
+        };
+    }
+}
+
+/// Closes the child's input, which tells it to end.
+async fn end(mut child: Child, role: &Role) {
+    drop(child.stdin.take());
+    if tokio::time::timeout(END_TIMEOUT, child.wait()).await.is_err() {
+        tracing::warn!(child = role.name, "a child did not end by itself: killing it");
+        if let Err(error) = child.kill().await {
+            tracing::error!(%error, child = role.name, "a child cannot be killed");
+        }
+    }
+}
+
+fn text(ended: std::io::Result<ExitStatus>) -> String {
+    ended.map_or_else(|error| error.to_string(), |status| status.to_string())
+}
+
+fn log_tail(role: &Role) -> String {
+    let log = std::fs::read_to_string(&role.log).unwrap_or_default();
+    let lines: Vec<&str> = log.lines().collect();
+    lines[lines.len().saturating_sub(5)..].join("\n")
+}

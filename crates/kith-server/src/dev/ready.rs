@@ -1,0 +1,139 @@
+//! The ready file: what listens where, as JSON, replaced whole at every change.
+
+use super::Plan;
+use crate::{data_dir::write_atomically, error::StartError, topology::TopologyReceiver};
+use kith_wire::documents::TopologyDocument;
+use serde::{Deserialize, Serialize};
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
+use tokio_util::sync::CancellationToken;
+
+/// How long everything may take to come up. Opening is constant-time; a cold machine is slow.
+const READY_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// The content of the ready file. Its fields are a contract: scripts rely on them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReadyDocument {
+    /// The first router's gRPC address.
+    pub router: String,
+    /// The first router's HTTP address.
+    pub http: String,
+    /// Every node.
+    pub nodes: Vec<ReadyNode>,
+    /// Every router.
+    pub routers: Vec<ReadyRouter>,
+}
+
+/// One node.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReadyNode {
+    /// Its replica group.
+    pub group: u32,
+    /// Its id.
+    pub node: u32,
+    /// Its gRPC address.
+    pub addr: String,
+    /// Its process.
+    pub pid: u32,
+}
+
+/// One router.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReadyRouter {
+    /// Its gRPC address.
+    pub addr: String,
+    /// Its process.
+    pub pid: u32,
+}
+
+impl ReadyDocument {
+    /// What the topology says, once it names all of `plan`.
+    fn of(topology: &TopologyDocument, plan: &Plan) -> Option<Self> {
+        let group_of = |node: u32| {
+            topology.cluster.groups.iter().find(|group| group.nodes.contains(&node)).map(|group| group.group)
+        };
+        let nodes = plan.nodes.iter().map(|options| {
+            let document = topology.nodes.iter().find(|document| document.node == options.node)?;
+            Some(ReadyNode {
+                group: group_of(options.node)?,
+                node: options.node,
+                addr: document.addr.clone(),
+                pid: document.pid,
+            })
+        });
+        let routers: Option<Vec<_>> = plan
+            .routers
+            .iter()
+            .map(|options| topology.routers.iter().find(|document| document.router == options.router))
+            .collect();
+        let routers = routers?;
+        Some(Self {
+            router: routers.first()?.addr.clone(),
+            http: routers.first()?.http.clone(),
+            nodes: nodes.collect::<Option<_>>()?,
+            routers: routers
+                .iter()
+                .map(|document| ReadyRouter { addr: document.addr.clone(), pid: document.pid })
+                .collect(),
+        })
+    }
+
+    /// Writes it, by rename.
+    ///
+    /// # Errors
+    /// [`StartError::DataDir`] with the path.
+    pub fn write(&self, path: &Path) -> Result<(), StartError> {
+        if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+            std::fs::create_dir_all(folder)
+                .map_err(|source| StartError::Write { path: folder.to_owned(), source })?;
+        }
+        let mut bytes = serde_json::to_vec(self).expect("a ready document is strings and numbers");
+        bytes.push(b'\n');
+        Ok(write_atomically(path, &bytes)?)
+    }
+}
+
+/// Waits until the topology names everything that was started, by this run.
+pub(super) async fn wait(mut topology: TopologyReceiver, plan: &Plan) -> Result<ReadyDocument, StartError> {
+    let all_here = async {
+        loop {
+            if let Some(ready) = ReadyDocument::of(&topology.borrow_and_update(), plan) {
+                return Some(ready);
+            }
+            if topology.changed().await.is_err() {
+                return None;
+            }
+        }
+    };
+    let timed_out = || StartError::Child {
+        what: "the cluster".to_owned(),
+        detail: format!("not all nodes and routers registered within {READY_TIMEOUT:?}"),
+    };
+    tokio::time::timeout(READY_TIMEOUT, all_here).await.ok().flatten().ok_or_else(timed_out)
+}
+
+/// Rewrites the file whenever a process comes back under another id or address.
+pub(super) async fn follow(
+    mut topology: TopologyReceiver,
+    plan: Plan,
+    path: PathBuf,
+    mut last: ReadyDocument,
+    stop: CancellationToken,
+) {
+    loop {
+        tokio::select! {
+            () = stop.cancelled() => return,
+            changed = topology.changed() => if changed.is_err() { return },
+        }
+        let Some(ready) = ReadyDocument::of(&topology.borrow_and_update(), &plan) else { continue };
+        if ready == last {
+            continue;
+        }
+        match ready.write(&path) {
+            Ok(()) => last = ready,
+            Err(error) => tracing::error!(%error, "the ready file could not be rewritten"),
+        }
+    }
+}

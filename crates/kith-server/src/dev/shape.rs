@@ -1,0 +1,112 @@
+//! The shape of a cluster: made once, then checked.
+
+use crate::{
+    error::StartError,
+    metadata::{Committed, Condition, MetadataStore, Write, keys},
+};
+use kith_routing::placement;
+use kith_types::{NodeId, PartitionCount};
+use kith_wire::documents::{ClusterDocument, DOCUMENT_FORMAT, Document, GroupDocument};
+use std::path::Path;
+
+/// Groups of a new cluster.
+const GROUPS_DEFAULT: u32 = 2;
+/// Nodes per group of a new cluster.
+const NODES_DEFAULT: u32 = 3;
+/// Partitions of a new development cluster: few enough that a small graph makes few files.
+const PARTITIONS_DEFAULT: u32 = 24;
+
+/// What a cluster should look like; what is `None` is left to the data directory or the defaults.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Shape {
+    /// Replica groups.
+    pub groups: Option<u32>,
+    /// Nodes in each group.
+    pub nodes: Option<u32>,
+    /// Partitions.
+    pub partitions: Option<u32>,
+}
+
+/// The cluster in `store`, after checking that it has the shape asked for; a new one if there is none.
+pub(super) async fn create_or_check(
+    store: &dyn MetadataStore,
+    shape: &Shape,
+    object_store: &Path,
+) -> Result<ClusterDocument, StartError> {
+    let snapshot = store.read(keys::CLUSTER).await?;
+    if let Some(entry) = snapshot.get(keys::CLUSTER) {
+        let mut cluster = ClusterDocument::decode(&entry.value)
+            .map_err(|error| StartError::Topology { detail: error.to_string() })?;
+        check(shape, &cluster)?;
+        // The directory may have been moved.
+        cluster.object_store = object_store.display().to_string();
+        store.commit(Vec::new(), vec![Write::put(keys::CLUSTER, cluster.encode())]).await?;
+        return Ok(cluster);
+    }
+    let cluster = create(shape, object_store)?;
+    let only_if_new = Condition { key: keys::CLUSTER.to_owned(), revision: 0 };
+    match store.commit(vec![only_if_new], vec![Write::put(keys::CLUSTER, cluster.encode())]).await? {
+        Committed::At(_) => Ok(cluster),
+        Committed::Conflict => {
+            Err(StartError::Topology { detail: "somebody else made a cluster at the same time".to_owned() })
+        }
+    }
+}
+
+fn check(shape: &Shape, cluster: &ClusterDocument) -> Result<(), StartError> {
+    let groups = cluster.groups.len() as u32;
+    let nodes = cluster.groups.first().map_or(0, |group| group.nodes.len() as u32);
+    let wanted = [
+        (shape.groups, groups, "groups"),
+        (shape.nodes, nodes, "nodes"),
+        (shape.partitions, cluster.partitions, "partitions"),
+    ];
+    for (wanted, got, what) in wanted {
+        if wanted.is_some_and(|wanted| wanted != got) {
+            let detail = format!(
+                "the data directory holds a cluster with {got} {what}, not {}; leave the flag out or start with an empty directory",
+                wanted.unwrap_or_default()
+            );
+            return Err(StartError::Topology { detail });
+        }
+    }
+    Ok(())
+}
+
+fn create(shape: &Shape, object_store: &Path) -> Result<ClusterDocument, StartError> {
+    let groups = shape.groups.unwrap_or(GROUPS_DEFAULT);
+    let nodes = shape.nodes.unwrap_or(NODES_DEFAULT);
+    let partitions = shape.partitions.unwrap_or(PARTITIONS_DEFAULT);
+    let bad = |detail: String| StartError::Topology { detail };
+    let count = PartitionCount::new(partitions)
+        .ok_or_else(|| bad(format!("{partitions} partitions: must be 1 to {}", PartitionCount::MAX)))?;
+    let members: Vec<Vec<NodeId>> =
+        (0..groups).map(|group| (0..nodes).map(|node| NodeId(group * nodes + node)).collect()).collect();
+    let seed = rand::random::<u64>();
+    let owners = placement::place(count, &members, seed).map_err(|error| bad(error.to_string()))?;
+    let groups = members.iter().zip(owners).enumerate().map(|(group, (nodes, owners))| GroupDocument {
+        group: group as u32,
+        nodes: nodes.iter().map(|node| node.0).collect(),
+        owners: owners.iter().map(|node| node.0).collect(),
+    });
+    Ok(ClusterDocument {
+        format: DOCUMENT_FORMAT,
+        cluster_id: format!("{:016x}", rand::random::<u64>()),
+        epoch: 1,
+        partitions,
+        groups: groups.collect(),
+        object_store: object_store.display().to_string(),
+    })
+}
+
+/// Forgets routers of an earlier run that this one does not start.
+pub(super) async fn remove_stale(store: &dyn MetadataStore, routers: u32) -> Result<(), StartError> {
+    let snapshot = store.read(keys::ROUTERS).await?;
+    let wanted: Vec<String> = (0..routers).map(keys::router).collect();
+    let stale = snapshot.entries.iter().filter(|entry| !wanted.contains(&entry.key));
+    let writes: Vec<Write> = stale.map(|entry| Write::delete(entry.key.clone())).collect();
+    if !writes.is_empty() {
+        store.commit(Vec::new(), writes).await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,101 @@
+//! Why a process cannot start.
+
+use crate::{data_dir::DataDirError, metadata::MetadataError, topology::TopologyError};
+use std::{io, net::SocketAddr, path::PathBuf};
+use thiserror::Error;
+
+/// Why a node, router or supervisor cannot start.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// The data directory cannot be used.
+    #[error(transparent)]
+    DataDir(#[from] DataDirError),
+    /// The metadata store cannot be used.
+    #[error(transparent)]
+    Metadata(#[from] MetadataError),
+    /// The topology cannot be learnt.
+    #[error(transparent)]
+    TopologyUnknown(#[from] TopologyError),
+    /// The topology has no place for this process.
+    #[error("the topology does not fit: {detail}")]
+    Topology {
+        /// What does not fit.
+        detail: String,
+    },
+    /// The settings make no sense.
+    #[error("settings: {detail}")]
+    Settings {
+        /// What is wrong.
+        detail: String,
+    },
+    /// An address cannot be listened on.
+    #[error("listen on {addr}")]
+    Listen {
+        /// The address.
+        addr: SocketAddr,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// A child process cannot be started.
+    #[error("start {what}")]
+    Spawn {
+        /// What.
+        what: String,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// A child process did not come up.
+    #[error("{what} did not come up: {detail}")]
+    Child {
+        /// What.
+        what: String,
+        /// What it said.
+        detail: String,
+    },
+    /// A file cannot be written.
+    #[error("write {path}")]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+}
+
+impl StartError {
+    /// The stable code.
+    pub fn code(&self) -> &'static str {
+        match self {
+            StartError::DataDir(error) => error.code(),
+            StartError::Metadata(_) => "metadata_unavailable",
+            StartError::TopologyUnknown(_) => "topology_unknown",
+            StartError::Topology { .. } => "topology_mismatch",
+            StartError::Settings { .. } => "bad_settings",
+            StartError::Listen { source, .. } if source.kind() == io::ErrorKind::AddrInUse => "port_in_use",
+            StartError::Listen { .. } => "cannot_listen",
+            StartError::Spawn { .. } | StartError::Child { .. } => "child_failed",
+            StartError::Write { .. } => "cannot_write",
+        }
+    }
+
+    /// What to do about it.
+    pub fn help(&self) -> &'static str {
+        match self {
+            StartError::DataDir(error) => error.help(),
+            StartError::Metadata(_) | StartError::TopologyUnknown(_) => {
+                "is the metadata store running, and is --metadata its address?"
+            }
+            StartError::Topology { .. } => "start it with the id and directory that the cluster gave it",
+            StartError::Settings { .. } => "mend the settings file",
+            StartError::Listen { .. } => "stop what uses the port, or choose another (0 takes a free one)",
+            StartError::Spawn { .. } | StartError::Child { .. } => {
+                "its log is in the data directory, under logs/"
+            }
+            StartError::Write { .. } => "check the directory, its permissions and the free space",
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! What a node measures of its own load, for the replies that carry it (Moolle, equation 9:
+//! the number of clients `m` is counted where all clients meet).
+
+use kith_wire::v1::NodeLoad;
+use std::{
+    collections::HashMap,
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicU32, AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+/// Requests per second are averaged over about this time.
+const RATE_WINDOW: Duration = Duration::from_secs(1);
+/// A client that was silent for so long counts no more.
+const CLIENT_SILENCE: Duration = Duration::from_secs(10);
+/// More distinct clients than this are counted as this many: a bound on the table.
+const CLIENTS_MAX: usize = 100_000;
+/// Requests in flight at once; above it a node answers `overloaded` at once instead of queueing.
+const IN_FLIGHT_MAX: u32 = 4_096;
+
+/// Counts requests and clients.
+#[derive(Debug)]
+pub struct LoadCounter {
+    in_flight: AtomicU32,
+    /// Requests since the window began.
+    requests: AtomicU64,
+    /// Written about once a second, and when a new client shows up.
+    window: Mutex<Window>,
+}
+
+#[derive(Debug)]
+struct Window {
+    began: Instant,
+    rate: f64,
+    /// Client → when it was last seen.
+    clients: HashMap<u64, Instant>,
+}
+
+/// A request in flight; counts until dropped.
+#[derive(Debug)]
+pub struct InFlight<'a>(&'a LoadCounter);
+
+impl Drop for InFlight<'_> {
+    fn drop(&mut self) {
+        self.0.in_flight.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl LoadCounter {
+    /// Nothing counted yet.
+    pub fn new(now: Instant) -> Self {
+        let window = Window { began: now, rate: 0.0, clients: HashMap::new() };
+        Self { in_flight: AtomicU32::new(0), requests: AtomicU64::new(0), window: Mutex::new(window) }
+    }
+
+    /// Counts a request of `client` that starts now; `None` if too many are in flight.
+    pub fn start(&self, client: u64, now: Instant) -> Option<InFlight<'_>> {
+        if IN_FLIGHT_MAX <= self.in_flight.fetch_add(1, Ordering::Relaxed) {
+            self.in_flight.fetch_sub(1, Ordering::Relaxed);
+            return None;
+        }
+        self.requests.fetch_add(1, Ordering::Relaxed);
+        let mut window = self.window.lock().unwrap_or_else(PoisonError::into_inner);
+        if window.clients.len() < CLIENTS_MAX {
+            window.clients.insert(client, now);
+        }
+        window.turn(&self.requests, now);
+        Some(InFlight(self))
+    }
+
+    /// The load now.
+    pub fn load(&self, now: Instant) -> NodeLoad {
+        let mut window = self.window.lock().unwrap_or_else(PoisonError::into_inner);
+        window.turn(&self.requests, now);
+        NodeLoad {
+            requests_per_second: window.rate,
+            clients: u32::try_from(window.clients.len()).unwrap_or(u32::MAX),
+            in_flight: self.in_flight.load(Ordering::Relaxed),
+        }
+    }
+}
+
+impl Window {
+    fn turn(&mut self, requests: &AtomicU64, now: Instant) {
+        let age = now.saturating_duration_since(self.began);
+        if age < RATE_WINDOW {
+            return;
+        }
+        self.rate = requests.swap(0, Ordering::Relaxed) as f64 / age.as_secs_f64();
+        self.began = now;
+        self.clients.retain(|_, seen| now.saturating_duration_since(*seen) < CLIENT_SILENCE);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_and_clients_follow_the_requests() {
+        let start = Instant::now();
+        let counter = LoadCounter::new(start);
+        for index in 0..500 {
+            drop(counter.start(index % 3, start + Duration::from_millis(index * 2)));
+        }
+        let load = counter.load(start + Duration::from_secs(1));
+        assert_eq!((load.clients, load.in_flight), (3, 0));
+        assert!((load.requests_per_second - 500.0).abs() < 1.0, "{load:?}");
+        let later = counter.load(start + Duration::from_secs(20));
+        assert_eq!((later.clients, later.requests_per_second), (0, 0.0));
+    }
+
+    #[test]
+    fn too_many_in_flight_are_turned_away_at_once() {
+        let now = Instant::now();
+        let counter = LoadCounter::new(now);
+        let held: Vec<_> = (0..IN_FLIGHT_MAX).map(|_| counter.start(1, now).unwrap()).collect();
+        assert!(counter.start(1, now).is_none());
+        drop(held);
+        assert!(counter.start(1, now).is_some());
+    }
+}

@@ -1,0 +1,188 @@
+//! Cluster metadata behind one trait (Voldemort §3's topology metadata, Moolle's ZooKeeper):
+//! a small, ordered key space with revisions, conditional commits, watches and leases.
+//!
+//! Losing it stops changes of topology, never reads: nodes and clients keep their last snapshot.
+
+mod embedded;
+mod remote;
+mod service;
+
+pub use embedded::EmbeddedMetadata;
+pub use remote::RemoteMetadata;
+pub use service::MetadataService;
+
+use futures::{future::BoxFuture, stream::BoxStream};
+use std::{io, path::PathBuf, time::Duration};
+use thiserror::Error;
+
+/// The keys that Kith uses.
+pub mod keys {
+    /// The `ClusterDocument`.
+    pub const CLUSTER: &str = "cluster";
+    /// Prefix of `NodeDocument`s.
+    pub const NODES: &str = "nodes/";
+    /// Prefix of `RouterDocument`s.
+    pub const ROUTERS: &str = "routers/";
+    /// Prefix of `GraphDocument`s.
+    pub const GRAPHS: &str = "graphs/";
+    /// Prefix of leased keys: present while a process lives.
+    pub const LIVE: &str = "live/";
+
+    /// The key of one node's document.
+    pub fn node(node: u32) -> String {
+        format!("{NODES}{node:06}")
+    }
+
+    /// The key of one router's document.
+    pub fn router(router: u32) -> String {
+        format!("{ROUTERS}{router:06}")
+    }
+
+    /// The key of one graph's document.
+    pub fn graph(name: &str) -> String {
+        format!("{GRAPHS}{name}")
+    }
+
+    /// The leased key of one node.
+    pub fn live_node(node: u32) -> String {
+        format!("{LIVE}nodes/{node:06}")
+    }
+
+    /// The leased key of one router.
+    pub fn live_router(router: u32) -> String {
+        format!("{LIVE}routers/{router:06}")
+    }
+}
+
+/// One key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// The key.
+    pub key: String,
+    /// Its value.
+    pub value: Vec<u8>,
+    /// The revision of its last change.
+    pub revision: u64,
+}
+
+/// Everything under a prefix at one revision, in the order of the keys.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Snapshot {
+    /// The store's revision.
+    pub revision: u64,
+    /// The entries.
+    pub entries: Vec<Entry>,
+}
+
+impl Snapshot {
+    /// The entry of `key`.
+    pub fn get(&self, key: &str) -> Option<&Entry> {
+        self.entries.iter().find(|entry| entry.key == key)
+    }
+}
+
+/// A commit happens only if the key's last change has this revision; 0: only if the key does not exist.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Condition {
+    /// The key.
+    pub key: String,
+    /// Its expected revision.
+    pub revision: u64,
+}
+
+/// One change of a commit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Write {
+    /// The key.
+    pub key: String,
+    /// Its new value; `None` deletes it.
+    pub value: Option<Vec<u8>>,
+    /// The lease it goes with, if any: the key vanishes when the lease ends. Leased keys are not kept on disk.
+    pub lease: Option<LeaseId>,
+}
+
+impl Write {
+    /// Sets `key` for good.
+    pub fn put(key: impl Into<String>, value: Vec<u8>) -> Self {
+        Self { key: key.into(), value: Some(value), lease: None }
+    }
+
+    /// Deletes `key`.
+    pub fn delete(key: impl Into<String>) -> Self {
+        Self { key: key.into(), value: None, lease: None }
+    }
+}
+
+/// What came of a commit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Committed {
+    /// All writes happened, at this revision.
+    At(u64),
+    /// A condition did not hold; nothing happened.
+    Conflict,
+}
+
+/// A lease, alive while it is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LeaseId(pub u64);
+
+/// The metadata cannot be read or changed.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum MetadataError {
+    /// The store cannot be reached now; reads go on without it.
+    #[error("metadata store is unavailable: {reason}")]
+    Unavailable {
+        /// Why.
+        reason: String,
+    },
+    /// The lease has ended.
+    #[error("lease {0} has ended")]
+    LeaseEnded(u64),
+    /// A write to disk failed; nothing was committed.
+    #[error("write metadata to {path}")]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// The file on disk is not a metadata file of this release.
+    #[error("metadata file {path} cannot be read: {detail}")]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What does not hold.
+        detail: String,
+    },
+}
+
+/// The metadata store. Implementations are held to `tests/metadata_contract.rs`.
+///
+/// Callers may assume: commits are atomic and totally ordered by revision; a watch
+/// never misses the latest state, though it may skip states in between.
+pub trait MetadataStore: Send + Sync + 'static {
+    /// Everything under `prefix`, at one revision.
+    fn read<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, Result<Snapshot, MetadataError>>;
+
+    /// Applies all `writes`, or none if a condition does not hold.
+    fn commit(
+        &self,
+        conditions: Vec<Condition>,
+        writes: Vec<Write>,
+    ) -> BoxFuture<'_, Result<Committed, MetadataError>>;
+
+    /// The snapshot of `prefix` once it is newer than `from_revision`, then after each change.
+    /// Ends when the store goes away.
+    fn watch(&self, prefix: &str, from_revision: u64) -> BoxStream<'static, Snapshot>;
+
+    /// A lease that ends `ttl` after it was last kept.
+    fn lease(&self, ttl: Duration) -> BoxFuture<'_, Result<LeaseId, MetadataError>>;
+
+    /// Keeps a lease for another `ttl`.
+    ///
+    /// # Errors
+    /// [`MetadataError::LeaseEnded`] if it has ended: take a new one and write its keys again.
+    fn keep_alive(&self, lease: LeaseId) -> BoxFuture<'_, Result<(), MetadataError>>;
+}

@@ -1,0 +1,171 @@
+//! A node: holds its partitions of every graph and evaluates operator plans over them.
+
+mod held;
+mod service;
+
+pub use held::{HeldGraphs, PrepareError};
+
+use crate::{
+    data_dir::{DataDir, Identity},
+    error::StartError,
+    http::{self, Readiness},
+    liveness,
+    load::LoadCounter,
+    metadata::{MetadataStore, keys},
+    serve::{self, ClusterReader},
+    topology::{self, TopologyReceiver},
+};
+use kith_types::{PartitionCount, PartitionId};
+use kith_wire::{
+    MESSAGE_BYTES_MAX,
+    documents::{DOCUMENT_FORMAT, Document, NodeDocument, TopologyDocument},
+    v1::{cluster_server::ClusterServer, node_server::NodeServer},
+};
+use std::{
+    net::SocketAddr,
+    path::PathBuf,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+use tokio_util::sync::CancellationToken;
+
+/// How often a node looks for versions to forget when nothing changes.
+const RETIRE_INTERVAL: Duration = Duration::from_secs(15);
+/// How long to wait before a failed preparation is tried again.
+const PREPARE_RETRY: Duration = Duration::from_secs(1);
+
+/// How a node is run.
+#[derive(Clone, Debug)]
+pub struct NodeOptions {
+    /// Its id; the cluster's shape says its group and partitions.
+    pub node: u32,
+    /// Where it listens for gRPC; port 0 takes a free one.
+    pub listen: SocketAddr,
+    /// Where it serves `/metrics` and friends.
+    pub http: SocketAddr,
+    /// Its data directory.
+    pub data: PathBuf,
+}
+
+/// A running node.
+#[derive(Debug)]
+pub struct Node {
+    /// Its gRPC address.
+    pub addr: SocketAddr,
+    /// Its HTTP address.
+    pub http: SocketAddr,
+    /// Locked while it runs.
+    _data: DataDir,
+}
+
+impl Node {
+    /// Starts a node; returns once it answers for every graph there is. Runs until `stop`.
+    ///
+    /// # Errors
+    /// [`StartError`]: the directory, the address, the topology or the data.
+    pub async fn start(
+        options: NodeOptions,
+        metadata: Arc<dyn MetadataStore>,
+        stop: CancellationToken,
+    ) -> Result<Self, StartError> {
+        let data = DataDir::lock(&options.data)?;
+        let cache = Some(options.data.join("topology.json"));
+        let topology = topology::follow(Arc::clone(&metadata), cache, stop.clone()).await?;
+        let first = Arc::clone(&topology.borrow());
+        data.claim(&Identity {
+            cluster_id: first.cluster.cluster_id.clone(),
+            owner: format!("node {}", options.node),
+        })?;
+        let held = Arc::new(held_graphs(&options, &first)?);
+        prepare_all(&held, &first).await;
+        let grpc = serve::bind(options.listen).await?;
+        let http = serve::bind(options.http).await?;
+        let document = NodeDocument {
+            format: DOCUMENT_FORMAT,
+            node: options.node,
+            addr: grpc.addr.to_string(),
+            http: http.addr.to_string(),
+            pid: std::process::id(),
+        };
+        let node = Self { addr: grpc.addr, http: http.addr, _data: data };
+        let readiness = Readiness::default();
+        http::serve(http.listener, readiness.clone(), stop.clone());
+        serve_grpc(&options, grpc, &held, topology.clone(), stop.clone());
+        liveness::register(
+            metadata,
+            keys::node(options.node),
+            document.encode(),
+            keys::live_node(options.node),
+            stop.clone(),
+        );
+        tokio::spawn(follow_versions(held, topology, stop));
+        readiness.set(true);
+        tracing::info!(node = options.node, addr = %node.addr, "node serves");
+        Ok(node)
+    }
+}
+
+fn held_graphs(options: &NodeOptions, topology: &TopologyDocument) -> Result<HeldGraphs, StartError> {
+    let cluster = &topology.cluster;
+    let partition_count = PartitionCount::new(cluster.partitions)
+        .ok_or(StartError::Topology { detail: format!("{} partitions", cluster.partitions) })?;
+    let group = cluster.groups.iter().find(|group| group.nodes.contains(&options.node)).ok_or_else(|| {
+        StartError::Topology { detail: format!("the cluster has no node {}", options.node) }
+    })?;
+    let owned = group.owners.iter().enumerate().filter(|(_, owner)| **owner == options.node);
+    let partitions = owned.map(|(partition, _)| PartitionId(partition as u32)).collect();
+    let components = options.data.join("components");
+    Ok(HeldGraphs::new(components, PathBuf::from(&cluster.object_store), partition_count, partitions))
+}
+
+fn serve_grpc(
+    options: &NodeOptions,
+    bound: serve::Bound,
+    held: &Arc<HeldGraphs>,
+    topology: TopologyReceiver,
+    stop: CancellationToken,
+) {
+    let service = service::NodeService {
+        node: options.node,
+        held: Arc::clone(held),
+        load: Arc::new(LoadCounter::new(Instant::now())),
+        topology: topology.clone(),
+    };
+    let node = NodeServer::new(service)
+        .max_decoding_message_size(MESSAGE_BYTES_MAX)
+        .max_encoding_message_size(MESSAGE_BYTES_MAX);
+    let cluster = ClusterServer::new(ClusterReader::new(topology));
+    let mut routes = serve::routes();
+    routes.add_service(node).add_service(cluster);
+    serve::spawn(bound, routes, stop);
+}
+
+/// Prepares every graph; one that fails is tried again by [`follow_versions`], and refused until then.
+async fn prepare_all(held: &Arc<HeldGraphs>, topology: &Arc<TopologyDocument>) -> bool {
+    let (held, topology) = (Arc::clone(held), Arc::clone(topology));
+    let prepared = tokio::task::spawn_blocking(move || {
+        let mut all = true;
+        for graph in &topology.graphs {
+            if let Err(error) = held.prepare(graph, &mut |_, _, _| {}) {
+                let source = std::error::Error::source(&error).map(ToString::to_string);
+                tracing::error!(%error, source, graph = graph.name, "a graph cannot be served yet");
+                all = false;
+            }
+        }
+        held.retire(&topology, Instant::now());
+        all
+    });
+    prepared.await.unwrap_or(false)
+}
+
+async fn follow_versions(held: Arc<HeldGraphs>, mut topology: TopologyReceiver, stop: CancellationToken) {
+    loop {
+        let current = Arc::clone(&topology.borrow_and_update());
+        let wait = if prepare_all(&held, &current).await { RETIRE_INTERVAL } else { PREPARE_RETRY };
+        tokio::select! {
+            () = stop.cancelled() => return,
+            changed = topology.changed() => if changed.is_err() { return },
+            () = tokio::time::sleep(wait) => {}
+        }
+    }
+}

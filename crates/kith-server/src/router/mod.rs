@@ -1,0 +1,146 @@
+//! A router: answers queries for any gRPC client, with a network cache in front of the
+//! nodes (Moolle's NCS), and does the cluster's administration.
+
+mod admin;
+mod forward;
+mod networks;
+mod query_json;
+mod record;
+mod service;
+mod settings;
+mod slow_log;
+
+pub use query_json::query_json;
+pub use settings::{CacheSettings, RouterSettings, SettingsFileError, SlowLogSettings};
+
+use crate::{
+    error::StartError,
+    http::{self, Readiness},
+    liveness,
+    metadata::{MetadataStore, keys},
+    serve,
+    topology::{self, TopologyReceiver},
+};
+use kith_client::{Session, topology::Topology};
+use kith_wire::{
+    MESSAGE_BYTES_MAX,
+    documents::{DOCUMENT_FORMAT, Document, RouterDocument},
+    v1::{cluster_server::ClusterServer, graph_server::GraphServer as GraphGrpc},
+};
+use std::{net::SocketAddr, path::PathBuf, sync::Arc};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+/// How a router is run.
+#[derive(Clone, Debug)]
+pub struct RouterOptions {
+    /// Its id.
+    pub router: u32,
+    /// Where it listens for gRPC; port 0 takes a free one.
+    pub listen: SocketAddr,
+    /// Where it serves `/metrics` and friends.
+    pub http: SocketAddr,
+    /// Where it keeps its copy of the topology.
+    pub data: PathBuf,
+    /// How it answers.
+    pub settings: RouterSettings,
+}
+
+/// A running router.
+#[derive(Debug)]
+pub struct Router {
+    /// Its gRPC address.
+    pub addr: SocketAddr,
+    /// Its HTTP address.
+    pub http: SocketAddr,
+}
+
+impl Router {
+    /// Starts a router; returns once it answers. Runs until `stop`.
+    ///
+    /// # Errors
+    /// [`StartError`]: the addresses, the topology or the settings.
+    pub async fn start(
+        options: RouterOptions,
+        metadata: Arc<dyn MetadataStore>,
+        stop: CancellationToken,
+    ) -> Result<Self, StartError> {
+        std::fs::create_dir_all(&options.data)
+            .map_err(|source| StartError::Write { path: options.data.clone(), source })?;
+        let cache = Some(options.data.join("topology.json"));
+        let documents = topology::follow(Arc::clone(&metadata), cache, stop.clone()).await?;
+        let graph = graph_server(&options, &documents)?;
+        let fleet = Arc::clone(graph.session.executor().fleet());
+        let admin = admin::Admin { metadata: Arc::clone(&metadata), topology: documents, fleet };
+        let grpc = serve::bind(options.listen).await?;
+        let http = serve::bind(options.http).await?;
+        let router = Self { addr: grpc.addr, http: http.addr };
+        let document = RouterDocument {
+            format: DOCUMENT_FORMAT,
+            router: options.router,
+            addr: grpc.addr.to_string(),
+            http: http.addr.to_string(),
+            pid: std::process::id(),
+        };
+        let readiness = Readiness::default();
+        http::serve(http.listener, readiness.clone(), stop.clone());
+        let mut routes = serve::routes();
+        routes
+            .add_service(
+                GraphGrpc::new(graph)
+                    .max_decoding_message_size(MESSAGE_BYTES_MAX)
+                    .max_encoding_message_size(MESSAGE_BYTES_MAX),
+            )
+            .add_service(ClusterServer::new(admin).max_decoding_message_size(MESSAGE_BYTES_MAX));
+        serve::spawn(grpc, routes, stop.clone());
+        let key = keys::router(options.router);
+        let live = keys::live_router(options.router);
+        liveness::register(metadata, key, document.encode(), live, stop);
+        readiness.set(true);
+        tracing::info!(router = options.router, addr = %router.addr, "router serves");
+        Ok(router)
+    }
+}
+
+fn graph_server(
+    options: &RouterOptions,
+    documents: &TopologyReceiver,
+) -> Result<service::GraphServer, StartError> {
+    let settings = &options.settings;
+    let bad = |detail: String| StartError::Settings { detail };
+    let mut session_settings = settings.session.clone();
+    session_settings.trace_all = true;
+    let networks = Arc::new(networks::CachedNetworks::new(&settings.cache));
+    let session = Session::new(decoded(documents)?, session_settings, networks)
+        .map_err(|error| bad(error.to_string()))?;
+    let recorder = settings.record.as_deref().map(record::Recorder::open).transpose();
+    let recorder = recorder
+        .map_err(|source| StartError::Write { path: settings.record.clone().unwrap_or_default(), source })?;
+    Ok(service::GraphServer {
+        session,
+        forwarder: Arc::new(forward::Forwarder::new(documents.clone(), options.router)),
+        slow_log: Arc::new(slow_log::SlowLog::new(settings.slow_log.clone())),
+        recorder,
+        slots: service::GraphServer::slots(),
+    })
+}
+
+/// The topology as clients know it, kept fresh from the documents.
+fn decoded(documents: &TopologyReceiver) -> Result<watch::Receiver<Arc<Topology>>, StartError> {
+    let mut documents = documents.clone();
+    let first = Topology::from_document(Arc::clone(&documents.borrow_and_update()));
+    let first = first.map_err(|error| StartError::Topology { detail: error.to_string() })?;
+    let (sender, receiver) = watch::channel(Arc::new(first));
+    tokio::spawn(async move {
+        while documents.changed().await.is_ok() {
+            let document = Arc::clone(&documents.borrow_and_update());
+            match Topology::from_document(document) {
+                Ok(topology) => drop(sender.send_replace(Arc::new(topology))),
+                Err(error) => {
+                    tracing::error!(%error, "a topology makes no sense: staying with the one before")
+                }
+            }
+        }
+    });
+    Ok(receiver)
+}

@@ -1,0 +1,253 @@
+//! The gRPC `Graph` service of a router.
+
+use super::{forward::Forwarder, query_json::query_json, record::Recorder, slow_log::SlowLog};
+use futures::{StreamExt, stream::BoxStream};
+use kith_client::{
+    Answered, GraphService, QueryError, QueryOptions, Session,
+    convert::{answer_to_wire, query_from_wire},
+};
+use kith_ops::{GraphQuery, Operand};
+use kith_wire::v1::{self, query_reply::Answer};
+use std::{sync::Arc, time::Instant};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tonic::{Request, Response, Status};
+
+/// Queries in flight at once; above it a router answers `overloaded` at once instead of queueing.
+const QUERIES_MAX: usize = 8_192;
+/// Ids in one message of a stream: half a mebibyte of varints at the most.
+const PIECE_IDS: usize = 65_536;
+
+/// Answers queries.
+#[derive(Clone)]
+pub(super) struct GraphServer {
+    pub session: Session,
+    pub forwarder: Arc<Forwarder>,
+    pub slow_log: Arc<SlowLog>,
+    pub recorder: Option<Recorder>,
+    pub slots: Arc<Semaphore>,
+}
+
+/// A query as it came in.
+struct Incoming {
+    graph: String,
+    query: GraphQuery,
+    options: QueryOptions,
+    page: v1::Page,
+    _slot: OwnedSemaphorePermit,
+}
+
+impl GraphServer {
+    pub fn slots() -> Arc<Semaphore> {
+        Arc::new(Semaphore::new(QUERIES_MAX))
+    }
+
+    fn admit(&self, request: v1::QueryRequest) -> Result<Incoming, QueryError> {
+        let slot = Arc::clone(&self.slots).try_acquire_owned();
+        let slot = slot.map_err(|_| QueryError::Overloaded {
+            detail: "this router has too many queries in flight".to_owned(),
+        })?;
+        let page = request.options.as_ref().and_then(|options| options.page).unwrap_or_default();
+        let (graph, query, options) = query_from_wire(request)?;
+        Ok(Incoming { graph, query, options, page, _slot: slot })
+    }
+
+    async fn answer(&self, request: v1::QueryRequest) -> Result<v1::QueryReply, Status> {
+        let started = Instant::now();
+        let forwarded = request.options.as_ref().is_some_and(|options| options.forwarded);
+        let original = request.clone();
+        let incoming = self.admit(request).map_err(|error| error.to_status())?;
+        let op = operation_name(&incoming.query.operand);
+        if let Some(recorder) = &self.recorder
+            && !forwarded
+        {
+            recorder.note(&query_json(&incoming.graph, &incoming.query, &incoming.options));
+        }
+        if !forwarded
+            && let Some(reply) = self.forwarder.forward(&incoming.query, &incoming.options, original).await
+        {
+            return reply;
+        }
+        let answered = self.session.query(&incoming.graph, &incoming.query, &incoming.options).await;
+        self.note(op, &incoming, started, &answered);
+        match answered {
+            Ok(answered) => Ok(reply_of(answered, &incoming)),
+            Err(error) => Err(error.to_status()),
+        }
+    }
+
+    fn note(
+        &self,
+        op: &'static str,
+        incoming: &Incoming,
+        started: Instant,
+        answered: &Result<Answered, QueryError>,
+    ) {
+        let took = started.elapsed();
+        metrics::histogram!("kith_router_query_seconds", "op" => op).record(took.as_secs_f64());
+        let (outcome, profile) = match answered {
+            Ok(answered) => ("ok".to_owned(), answered.profile.as_ref()),
+            Err(error) => (error.code().to_owned(), None),
+        };
+        if let Some(profile) = profile {
+            metrics::counter!("kith_router_requests_total", "op" => op).increment(profile.requests.into());
+        }
+        if answered.is_err() {
+            metrics::counter!("kith_router_query_errors_total", "op" => op).increment(1);
+        }
+        let query = || query_json(&incoming.graph, &incoming.query, &incoming.options);
+        self.slow_log.note(&query, took, profile, &outcome);
+    }
+}
+
+fn operation_name(operand: &Operand) -> &'static str {
+    match operand {
+        Operand::Connections { .. } => "connections",
+        Operand::Entities { .. } => "entities",
+        Operand::Members { .. } => "members",
+        Operand::Network { .. } => "network",
+        Operand::Distance { .. } => "distance",
+        Operand::Path { .. } => "path",
+        Operand::Common { .. } => "common",
+        Operand::Suggest { .. } => "suggest",
+    }
+}
+
+fn reply_of(answered: Answered, incoming: &Incoming) -> v1::QueryReply {
+    let mut answer = answer_to_wire(&answered.answer);
+    match &mut answer {
+        Answer::Ids(set) => cut(&mut set.ids, &incoming.page),
+        Answer::Common(v1::CommonReply { result: Some(v1::common_reply::Result::Ids(set)) }) => {
+            cut(&mut set.ids, &incoming.page);
+        }
+        _ => {}
+    }
+    v1::QueryReply {
+        complete: answered.complete,
+        missing_partitions: answered.missing_partitions,
+        // Every query is traced for the slow log; only those that asked get to see it.
+        profile: answered.profile.filter(|_| incoming.options.profile),
+        served: answered.served.into_iter().map(|(name, version)| v1::Served { name, version }).collect(),
+        answer: Some(answer),
+    }
+}
+
+/// Leaves the page: ids after `after`, at most `limit`.
+fn cut(ids: &mut Vec<u64>, page: &v1::Page) {
+    if let Some(after) = page.after {
+        let start = ids.partition_point(|&id| id <= after);
+        ids.drain(..start);
+    }
+    if page.limit != 0 {
+        ids.truncate(usize::try_from(page.limit).unwrap_or(usize::MAX));
+    }
+}
+
+/// The reply in messages of at most [`PIECE_IDS`] ids; the profile goes with the last.
+fn pieces(mut reply: v1::QueryReply) -> Vec<v1::QueryReply> {
+    let profile = reply.profile.take();
+    let answers: Vec<Answer> = match reply.answer.take() {
+        Some(Answer::Ids(set)) => chunks(set.ids).map(|ids| Answer::Ids(v1::IdSet { ids })).collect(),
+        Some(Answer::Common(v1::CommonReply { result: Some(v1::common_reply::Result::Ids(set)) })) => {
+            chunks(set.ids)
+                .map(|ids| {
+                    Answer::Common(v1::CommonReply {
+                        result: Some(v1::common_reply::Result::Ids(v1::IdSet { ids })),
+                    })
+                })
+                .collect()
+        }
+        Some(Answer::Network(network)) => network_pieces(network).into_iter().map(Answer::Network).collect(),
+        other => other.into_iter().collect(),
+    };
+    let mut pieces: Vec<v1::QueryReply> =
+        answers.into_iter().map(|answer| v1::QueryReply { answer: Some(answer), ..reply.clone() }).collect();
+    if let Some(last) = pieces.last_mut() {
+        last.profile = profile;
+    }
+    pieces
+}
+
+/// At least one chunk, so that an empty set is still an answer.
+fn chunks(mut ids: Vec<u64>) -> impl Iterator<Item = Vec<u64>> {
+    let mut first = true;
+    std::iter::from_fn(move || {
+        if ids.is_empty() && !std::mem::take(&mut first) {
+            return None;
+        }
+        first = false;
+        let rest = ids.split_off(ids.len().min(PIECE_IDS));
+        Some(std::mem::replace(&mut ids, rest))
+    })
+}
+
+fn network_pieces(mut network: v1::NetworkReply) -> Vec<v1::NetworkReply> {
+    let (first, second) = (std::mem::take(&mut network.first), std::mem::take(&mut network.second));
+    let near = std::mem::take(&mut network.fof_near);
+    let sizes = network.clone();
+    let mut pieces = vec![network];
+    pieces.extend(chunks(first).map(|first| v1::NetworkReply { first, ..sizes.clone() }));
+    pieces.extend(chunks(second).map(|second| v1::NetworkReply { second, ..sizes.clone() }));
+    pieces.extend(chunks(near).map(|fof_near| v1::NetworkReply { fof_near, ..sizes.clone() }));
+    pieces
+}
+
+#[tonic::async_trait]
+impl v1::graph_server::Graph for GraphServer {
+    type QueryStreamStream = BoxStream<'static, Result<v1::QueryReply, Status>>;
+
+    async fn query(&self, request: Request<v1::QueryRequest>) -> Result<Response<v1::QueryReply>, Status> {
+        Ok(Response::new(self.answer(request.into_inner()).await?))
+    }
+
+    async fn query_stream(
+        &self,
+        request: Request<v1::QueryRequest>,
+    ) -> Result<Response<Self::QueryStreamStream>, Status> {
+        let reply = self.answer(request.into_inner()).await?;
+        Ok(Response::new(futures::stream::iter(pieces(reply).into_iter().map(Ok)).boxed()))
+    }
+
+    async fn explain(
+        &self,
+        request: Request<v1::QueryRequest>,
+    ) -> Result<Response<v1::ExplainReply>, Status> {
+        let incoming = self.admit(request.into_inner()).map_err(|error| error.to_status())?;
+        let plan = self.session.explain(&incoming.graph, &incoming.query, &incoming.options).await;
+        plan.map(Response::new).map_err(|error| error.to_status())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn large_sets_come_in_pieces_and_empty_ones_in_one() {
+        let reply = |ids: Vec<u64>| v1::QueryReply {
+            complete: true,
+            profile: Some(v1::Profile::default()),
+            answer: Some(Answer::Ids(v1::IdSet { ids })),
+            ..Default::default()
+        };
+        let many = pieces(reply((0..PIECE_IDS as u64 * 2 + 1).collect()));
+        let sizes: Vec<usize> = many
+            .iter()
+            .map(|piece| match &piece.answer {
+                Some(Answer::Ids(set)) => set.ids.len(),
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        assert_eq!(sizes, [PIECE_IDS, PIECE_IDS, 1]);
+        assert!(many[0].profile.is_none() && many[2].profile.is_some());
+        assert_eq!(pieces(reply(vec![])).len(), 1);
+    }
+
+    #[test]
+    fn a_page_starts_after_an_id_and_ends_at_its_limit() {
+        let mut ids = vec![1, 5, 9, 12];
+        cut(&mut ids, &v1::Page { after: Some(1), limit: 2 });
+        assert_eq!(ids, [5, 9]);
+        cut(&mut ids, &v1::Page { after: Some(9), limit: 0 });
+        assert!(ids.is_empty());
+    }
+}

@@ -1,0 +1,140 @@
+//! How a router answers: one document, read from a TOML file, written by
+//! `kith bench calibrate`, passed on to child processes as it is.
+
+use kith_client::{SessionSettings, millis};
+use serde::{Deserialize, Serialize};
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+use thiserror::Error;
+
+/// A router's settings. Unknown keys are refused, with the ones there are.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct RouterSettings {
+    /// Routing and deadlines.
+    pub session: SessionSettings,
+    /// The network cache.
+    pub cache: CacheSettings,
+    /// The slow-query log.
+    pub slow_log: SlowLogSettings,
+    /// Where to record every query as a line that `kith run` can replay; `None` records nothing.
+    pub record: Option<PathBuf>,
+}
+
+/// The network cache's bounds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct CacheSettings {
+    /// Bytes that cached networks may take; 0 turns the cache off.
+    pub bytes: u64,
+    /// An entry is fresh for so long. Bulk-loaded graphs change only by version, so for ever by default.
+    #[serde(with = "millis", rename = "fresh-ms")]
+    pub fresh: Duration,
+    /// After that, it is served stale while it is refreshed, for so long.
+    #[serde(with = "millis", rename = "stale-ms")]
+    pub stale: Duration,
+}
+
+/// Which queries are logged with their plan.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct SlowLogSettings {
+    /// Queries that take at least so long.
+    #[serde(with = "millis", rename = "threshold-ms")]
+    pub threshold: Duration,
+    /// At most so many lines a second: a slow cluster must not be slowed by its log.
+    pub lines_per_second: u32,
+}
+
+impl Default for CacheSettings {
+    fn default() -> Self {
+        // A year: as good as for ever, and small enough for any clock arithmetic.
+        let year = Duration::from_secs(365 * 24 * 3_600);
+        Self { bytes: 256 << 20, fresh: year, stale: Duration::ZERO }
+    }
+}
+
+impl Default for SlowLogSettings {
+    fn default() -> Self {
+        Self { threshold: Duration::from_millis(250), lines_per_second: 10 }
+    }
+}
+
+/// A settings file cannot be used.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum SettingsFileError {
+    /// It cannot be read or written.
+    #[error("settings file {path}")]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// It is not what it should be.
+    #[error("settings file {path}: {detail}")]
+    Malformed {
+        /// The file.
+        path: PathBuf,
+        /// Where and why.
+        detail: String,
+    },
+}
+
+impl RouterSettings {
+    /// Reads a TOML file.
+    ///
+    /// # Errors
+    /// [`SettingsFileError`].
+    pub fn read(path: &Path) -> Result<Self, SettingsFileError> {
+        let text = fs::read_to_string(path)
+            .map_err(|source| SettingsFileError::Io { path: path.to_owned(), source })?;
+        let malformed = |detail: String| SettingsFileError::Malformed { path: path.to_owned(), detail };
+        let settings: Self = toml::from_str(&text).map_err(|error| malformed(error.to_string()))?;
+        settings.session.policy().map_err(|error| malformed(error.to_string()))?;
+        settings.session.controllers().map_err(|error| malformed(error.to_string()))?;
+        Ok(settings)
+    }
+
+    /// As TOML.
+    pub fn to_toml(&self) -> String {
+        toml::to_string_pretty(self).expect("settings are strings and numbers")
+    }
+
+    /// Writes a TOML file.
+    ///
+    /// # Errors
+    /// [`SettingsFileError::Io`].
+    pub fn write(&self, path: &Path) -> Result<(), SettingsFileError> {
+        fs::write(path, self.to_toml())
+            .map_err(|source| SettingsFileError::Io { path: path.to_owned(), source })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_come_back_as_they_were_written() {
+        let mut settings = RouterSettings { record: Some("queries.jsonl".into()), ..Default::default() };
+        settings.session.controllers.insert("sync-union".into(), "minimum".into());
+        settings.cache.stale = Duration::from_millis(1_500);
+        let back: RouterSettings = toml::from_str(&settings.to_toml()).unwrap();
+        assert_eq!(back, settings);
+    }
+
+    #[test]
+    fn an_unknown_key_is_refused_with_those_there_are() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("router.toml");
+        fs::write(&file, "[cache]\nbites = 3\n").unwrap();
+        let error = RouterSettings::read(&file).unwrap_err().to_string();
+        assert!(error.contains("bites") && error.contains("bytes"), "{error}");
+    }
+}

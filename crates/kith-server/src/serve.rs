@@ -1,0 +1,136 @@
+//! What every gRPC server of Kith has: listening, health, reflection, topology, a graceful end.
+
+use crate::{error::StartError, topology::TopologyReceiver};
+use futures::{StreamExt, stream::BoxStream};
+use kith_wire::{documents::Document, v1};
+use std::net::SocketAddr;
+use tokio::net::TcpListener;
+use tokio_stream::wrappers::{TcpListenerStream, WatchStream};
+use tokio_util::sync::CancellationToken;
+use tonic::{
+    Code, Request, Response, Status,
+    service::{Routes, RoutesBuilder},
+    transport::Server,
+};
+
+/// Connection window of a server: many large requests at once.
+const CONNECTION_WINDOW_BYTES: u32 = 32 << 20;
+/// Stream window of a server.
+const STREAM_WINDOW_BYTES: u32 = 8 << 20;
+/// Largest HTTP/2 frame taken.
+const FRAME_BYTES_MAX: u32 = 1 << 20;
+
+/// A listener and where it listens.
+#[derive(Debug)]
+pub struct Bound {
+    /// The address, its port chosen.
+    pub addr: SocketAddr,
+    /// The listener.
+    pub listener: TcpListener,
+}
+
+/// Binds `addr`; port 0 takes a free one.
+///
+/// # Errors
+/// [`StartError::Listen`].
+pub async fn bind(addr: SocketAddr) -> Result<Bound, StartError> {
+    let listen = |source| StartError::Listen { addr, source };
+    let listener = TcpListener::bind(addr).await.map_err(listen)?;
+    Ok(Bound { addr: listener.local_addr().map_err(listen)?, listener })
+}
+
+/// The services that every server has: health and reflection.
+pub fn routes() -> RoutesBuilder {
+    let mut routes = Routes::builder();
+    let reflection = tonic_reflection::server::Builder::configure()
+        .register_encoded_file_descriptor_set(kith_wire::DESCRIPTORS)
+        .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
+        .build_v1()
+        .expect("the descriptors were compiled with this binary");
+    let (_reporter, health) = tonic_health::server::health_reporter();
+    routes.add_service(reflection).add_service(health);
+    routes
+}
+
+/// Serves `routes` on `bound` until `stop`; requests in flight are let end.
+pub fn spawn(bound: Bound, routes: RoutesBuilder, stop: CancellationToken) {
+    let routes = routes.routes();
+    tokio::spawn(async move {
+        let served = Server::builder()
+            .tcp_nodelay(true)
+            .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
+            .initial_stream_window_size(STREAM_WINDOW_BYTES)
+            .max_frame_size(FRAME_BYTES_MAX)
+            .add_routes(routes)
+            .serve_with_incoming_shutdown(TcpListenerStream::new(bound.listener), stop.cancelled_owned())
+            .await;
+        if let Err(error) = served {
+            tracing::error!(%error, addr = %bound.addr, "gRPC service ended");
+        }
+    });
+}
+
+/// The part of `Cluster` that nodes serve too: a client starts from any of them.
+#[derive(Clone, Debug)]
+pub struct ClusterReader {
+    topology: TopologyReceiver,
+}
+
+impl ClusterReader {
+    /// Answers from `topology`.
+    pub fn new(topology: TopologyReceiver) -> Self {
+        Self { topology }
+    }
+
+    /// The topology now.
+    pub fn now(&self) -> v1::Topology {
+        let document = self.topology.borrow().clone();
+        v1::Topology { document: document.encode().into(), revision: document.revision }
+    }
+
+    /// The topology now and after each change.
+    pub fn changes(&self) -> BoxStream<'static, Result<v1::Topology, Status>> {
+        WatchStream::new(self.topology.clone())
+            .map(|document| {
+                Ok(v1::Topology { document: document.encode().into(), revision: document.revision })
+            })
+            .boxed()
+    }
+}
+
+fn only_routers(what: &str) -> Status {
+    let message = format!("{what} is a router's work, this is a node");
+    kith_wire::status(Code::Unimplemented, "unsupported_operation", message, "ask a router")
+}
+
+#[tonic::async_trait]
+impl v1::cluster_server::Cluster for ClusterReader {
+    type WatchTopologyStream = BoxStream<'static, Result<v1::Topology, Status>>;
+    type PublishGraphStream = BoxStream<'static, Result<v1::PublishProgress, Status>>;
+
+    async fn get_topology(&self, _: Request<v1::TopologyRequest>) -> Result<Response<v1::Topology>, Status> {
+        Ok(Response::new(self.now()))
+    }
+
+    async fn watch_topology(
+        &self,
+        _: Request<v1::TopologyRequest>,
+    ) -> Result<Response<Self::WatchTopologyStream>, Status> {
+        Ok(Response::new(self.changes()))
+    }
+
+    async fn status(&self, _: Request<v1::StatusRequest>) -> Result<Response<v1::ClusterStatus>, Status> {
+        Err(only_routers("cluster status"))
+    }
+
+    async fn publish_graph(
+        &self,
+        _: Request<v1::PublishRequest>,
+    ) -> Result<Response<Self::PublishGraphStream>, Status> {
+        Err(only_routers("publishing"))
+    }
+
+    async fn drop_graph(&self, _: Request<v1::DropRequest>) -> Result<Response<v1::DropReply>, Status> {
+        Err(only_routers("dropping a graph"))
+    }
+}

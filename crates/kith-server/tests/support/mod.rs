@@ -1,0 +1,81 @@
+//! A development cluster in this process, with graphs in it.
+
+use kith_client::RouterClient;
+use kith_engine::load::{LoadOptions, LoadReport, load_graph};
+use kith_server::dev::{Dev, DevOptions, Shape};
+use kith_types::{PartitionCount, StoreVersion};
+use kith_wire::documents::ComponentDocument;
+use std::path::{Path, PathBuf};
+use tokio_util::sync::CancellationToken;
+
+pub struct Cluster {
+    pub dev: Dev,
+    pub router: RouterClient,
+    pub folder: tempfile::TempDir,
+    pub stop: CancellationToken,
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
+}
+
+pub fn options(folder: &Path, groups: u32, nodes: u32) -> DevOptions {
+    DevOptions {
+        shape: Shape { groups: Some(groups), nodes: Some(nodes), partitions: Some(24) },
+        routers: 1,
+        processes: false,
+        data: Some(folder.join("data")),
+        ready_file: folder.join("ready.json"),
+        port: 0,
+        router: Default::default(),
+    }
+}
+
+pub async fn start(groups: u32, nodes: u32) -> Cluster {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let stop = CancellationToken::new();
+    let dev =
+        Dev::start(options(folder.path(), groups, nodes), stop.clone()).await.expect("the cluster starts");
+    let router = RouterClient::connect(&[dev.ready().router.clone()]).await.expect("the router answers");
+    Cluster { dev, router, folder, stop }
+}
+
+impl Cluster {
+    /// Builds and publishes edges and entities under `name`; the graph's version.
+    pub async fn load(&self, name: &str, edges: &Path, entities: Option<&Path>) -> u64 {
+        let topology = self.router.topology().await.expect("the router knows its topology");
+        let partitions = PartitionCount::new(topology.cluster.partitions).expect("a valid count");
+        let store = PathBuf::from(&topology.cluster.object_store);
+        let version = StoreVersion(topology.revision + 1);
+        let mut options = LoadOptions::new(name, version, partitions, store);
+        options.edges = vec![edges.to_owned()];
+        options.entities = entities.map(Path::to_owned).into_iter().collect();
+        let report = tokio::task::spawn_blocking(move || load_graph(&options, &mut |_| {}))
+            .await
+            .expect("the load does not panic")
+            .expect("the load succeeds");
+        self.publish(name, &report).await
+    }
+
+    async fn publish(&self, name: &str, report: &LoadReport) -> u64 {
+        let components: Vec<ComponentDocument> = report
+            .components
+            .iter()
+            .map(|(manifest, _)| kith_server::component_document(manifest, 0))
+            .collect();
+        let json = serde_json::to_vec(&components).expect("documents are JSON");
+        let mut progress = self.router.publish(name, json).await.expect("publication starts");
+        let mut version = 0;
+        while let Some(step) = progress.message().await.expect("publication succeeds") {
+            version = version.max(step.committed_version);
+        }
+        assert!(0 < version, "the last message names the version");
+        version
+    }
+}
+
+pub fn village(file: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/kith-village").join(file)
+}
