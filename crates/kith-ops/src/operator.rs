@@ -27,7 +27,7 @@ pub struct ColumnRange {
 
 /// One operator. Leaves give ids or lists; inner nodes fold them.
 ///
-/// A tree is well-typed when each operator's input has the [`Value`] its
+/// A tree is well-typed when each operator's input has the [`crate::Value`] its
 /// documentation names; evaluation refuses others with `EvaluateError::Mistyped`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Operator {

@@ -3,7 +3,7 @@
 use kith_ops::testing::{LocalCluster, MemoryGraph};
 use kith_ops::{
     COMMON_FETCH_MAX, CommonAnswer, CommonPlan, DISTANCE_TARGETS_MAX, FanOut, GraphAnswer, GraphQuery,
-    GraphSchema, KindRole, KindSchema, NetworkKey, Operand, Operation, OperationError, Want,
+    GraphSchema, KindRole, KindSchema, NetworkKey, Operand, Operation, OperationError, Scope, Want,
 };
 use kith_types::{Direction, FanOutKind, PartitionCount, Workflow};
 
@@ -131,6 +131,18 @@ fn arcs_are_followed_forward_only() {
     };
     assert_eq!(path(4, 9), [4, 5, 6, 7, 8, 9]);
     assert_eq!(path(9, 4), []);
+}
+
+#[test]
+fn a_search_goes_on_from_the_smaller_side() {
+    // From 3 over 1 (long list), a member that 1 and 2 share, and 2 to a member that only 2 has.
+    let to = 14_087 + 500;
+    let (answer, fan_outs) = cluster().trace(&query(Operand::Path { from: 3, to, max: 6 })).unwrap();
+    let GraphAnswer::Path(path) = answer else { panic!("{answer:?}") };
+    assert_eq!(path.members, [3, 1, 14_087, 2, to]);
+    let levels: Vec<&Scope> =
+        fan_outs.iter().filter(|f| f.purpose == "next level").map(|f| &f.scope).collect();
+    assert_eq!(levels, [&Scope::Keys(vec![2])], "the other side has thousands of members");
 }
 
 #[test]

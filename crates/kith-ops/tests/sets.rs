@@ -138,3 +138,24 @@ fn a_union_of_more_ids_than_are_kept_loose_is_bound_by_its_result() {
     union((0..40).map(|_| list.as_slice()), &mut Scratch::new(), &mut out);
     assert_eq!(out, list);
 }
+
+#[test]
+fn a_window_is_as_wide_as_it_says() {
+    const SPAN: u64 = 1 << 22;
+    for base in [0, 1, SPAN - 1, SPAN, 10 * SPAN + 7, u64::MAX - SPAN, u64::MAX - SPAN + 1] {
+        for width in [SPAN - 2, SPAN - 1, SPAN, SPAN + 1] {
+            let Some(last) = base.checked_add(width) else { continue };
+            // The ends come first, so that they are at hand when the window is opened.
+            let ends = vec![base, last];
+            let list = (0..20_000).map(|i| base + i * (SPAN / 20_001)).collect();
+            let (low, high) = (vec![base.saturating_sub(1)], vec![last.saturating_add(1)]);
+            let lists = [ends, list, low, high];
+            let (mut scratch, mut out) = (Scratch::new(), Vec::new());
+            union(slices(&lists), &mut scratch, &mut out);
+            assert_eq!(out, united(&lists), "base {base} width {width}");
+            out.clear();
+            merge(&slices(&lists), &mut scratch, &mut out);
+            assert_eq!(out, united(&lists), "base {base} width {width}");
+        }
+    }
+}
