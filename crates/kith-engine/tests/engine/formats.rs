@@ -1,0 +1,60 @@
+//! Golden bytes: one component of each role as format version 1 wrote it, opened by today's code.
+//! `BLESS=1` writes them anew, which is a change of format.
+
+use crate::example::{Example, read_lists};
+use kith_engine::verify_component;
+use kith_ops::KindRole;
+use kith_types::Direction;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn examples() -> [Example; 4] {
+    [
+        Example::new("connection", KindRole::Undirected, 2, 30, 60),
+        Example::new("follows", KindRole::Directed, 2, 12, 30),
+        Example::new("school", KindRole::Entity, 2, 12, 20),
+        Example::new("members", KindRole::MembersOnly, 1, 5, 0),
+    ]
+}
+
+fn golden(example: &Example) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/formats/v1").join(example.name)
+}
+
+#[test]
+fn old_bytes_stay_readable() {
+    for example in examples() {
+        let dir = golden(&example);
+        if std::env::var_os("BLESS").is_some() {
+            let _ = fs::remove_dir_all(&dir);
+            fs::create_dir_all(&dir).unwrap();
+            example.write(&dir);
+        }
+        assert!(verify_component(&dir, None).unwrap().damages.is_empty());
+        let source = example.open(&dir).unwrap();
+        let keys: Vec<u64> =
+            example.members.iter().copied().chain(5_000_000..5_000_020).chain(0..9).collect();
+        for direction in [Direction::Out, Direction::In] {
+            let got = read_lists(&source, &example.selector(direction, 0), &keys).unwrap();
+            for (&key, got) in keys.iter().zip(got) {
+                assert_eq!(
+                    got,
+                    example.answer(direction, key, 0, &example.members),
+                    "{}: {key}",
+                    example.name
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn the_same_content_gives_the_same_bytes() {
+    for example in examples() {
+        let dir = tempfile::tempdir().unwrap();
+        for entry in example.write(dir.path()).files {
+            let (now, then) = (dir.path().join(&entry.name), golden(&example).join(&entry.name));
+            assert_eq!(fs::read(now).unwrap(), fs::read(then).unwrap(), "{}", entry.name);
+        }
+    }
+}

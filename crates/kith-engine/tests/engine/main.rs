@@ -1,0 +1,10 @@
+//! The engine as its users see it: components on disk, read, damaged, fetched.
+
+// The lint spares functions marked as tests, not the helpers that they call.
+#![allow(clippy::unwrap_used)]
+
+mod example;
+mod faults;
+mod fetch;
+mod formats;
+mod graph;
