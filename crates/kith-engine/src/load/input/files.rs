@@ -1,6 +1,7 @@
 //! The three kinds of input file.
 
-use super::table::{ColumnFault, Row, Table, Wanted};
+use super::header::Wanted;
+use super::table::{ColumnFault, Row, Table};
 use super::{ColumnRef, ColumnSpec, FileReport, InputError, LineFault, ReadProgress, TextOptions};
 use std::path::Path;
 

@@ -9,6 +9,7 @@ mod columns;
 mod error;
 mod fault;
 mod files;
+mod header;
 mod number;
 mod record;
 mod source;
@@ -22,5 +23,6 @@ pub use fault::{LINE_ERRORS_SHOWN, LineError, LineErrors, LineFault};
 pub use files::{
     EdgeColumns, NAME_BYTES_MAX, ReadError, is_kind_name, read_edges, read_entities, read_members,
 };
+pub use header::HeaderMode;
 pub use source::Codec;
-pub use table::{FileReport, HeaderMode, ReadProgress, TextOptions};
+pub use table::{FileReport, ReadProgress, TextOptions};

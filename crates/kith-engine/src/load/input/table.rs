@@ -1,26 +1,14 @@
 //! One input file as a table: its delimiter, its header, the columns asked for, and its wrong lines.
 
 use super::fault::excerpt;
-use super::number::{looks_numeric, parse_id};
+use super::header::{self, NoColumn, Wanted, detect_delimiter};
+use super::number::parse_id;
 use super::record::{Next, RecordReader};
 use super::source::Source;
 use super::{
-    ColumnKind, ColumnRef, ColumnSpec, InputError, LINE_ERRORS_SHOWN, LineError, LineErrors, LineFault,
-    ReadError,
+    ColumnKind, HeaderMode, InputError, LINE_ERRORS_SHOWN, LineError, LineErrors, LineFault, ReadError,
 };
 use std::path::{Path, PathBuf};
-
-/// Whether the first line of a file names its columns.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum HeaderMode {
-    /// It does if no id column of that line begins like a number, or if a column is asked for by name.
-    #[default]
-    Detect,
-    /// It does.
-    Present,
-    /// It is data.
-    Absent,
-}
 
 /// How to read text files.
 #[derive(Clone, Debug, Default)]
@@ -59,30 +47,6 @@ pub struct FileReport {
     pub bytes: u64,
     /// The lines that were dropped because they are wrong.
     pub errors: LineErrors,
-}
-
-/// A column that the caller needs.
-pub(super) struct Wanted {
-    /// What it is called in messages.
-    pub(super) label: String,
-    /// Where the user says it is.
-    pub(super) at: Option<ColumnRef>,
-    /// Where it is otherwise: under this name if the header has *all* default names, else at this place.
-    pub(super) default: Option<(&'static str, usize)>,
-    /// Whether it holds ids, which tells a header line from data.
-    pub(super) is_id: bool,
-}
-
-impl Wanted {
-    pub(super) fn id(label: &'static str, at: Option<&ColumnRef>, position: usize) -> Self {
-        Wanted { label: label.to_owned(), at: at.cloned(), default: Some((label, position)), is_id: true }
-    }
-
-    pub(super) fn kept(column: &ColumnSpec) -> Self {
-        let name = || ColumnRef::Name(column.name.clone());
-        let at = column.position.map_or_else(name, ColumnRef::Position);
-        Wanted { label: column.name.clone(), at: Some(at), default: None, is_id: false }
-    }
 }
 
 /// An open input file whose columns are found.
@@ -179,12 +143,7 @@ impl Table {
             // A first line that is no record is no header: it is counted with the wrong lines.
             _ => Vec::new(),
         };
-        let by_name = self.wanted.iter().any(|column| matches!(column.at, Some(ColumnRef::Name(_))));
-        let is_header = match mode {
-            HeaderMode::Present => !fields.is_empty(),
-            HeaderMode::Absent => false,
-            HeaderMode::Detect => !fields.is_empty() && (by_name || self.looks_like_header(&fields)),
-        };
+        let is_header = !fields.is_empty() && header::is_header(mode, &fields, &self.wanted);
         let names: Vec<String> = if is_header {
             fields.iter().map(|name| String::from_utf8_lossy(name).trim().to_owned()).collect()
         } else {
@@ -192,47 +151,12 @@ impl Table {
             Vec::new()
         };
         self.width = Some(fields.len()).filter(|&width| 0 < width);
-        self.places = self.find_columns(&names, fields.len())?;
+        let found = header::find_columns(&self.wanted, &names, fields.len());
+        self.places = found.map_err(|NoColumn { column, role, header }| {
+            let path = self.report.path.clone();
+            InputError::NoColumn { path, column, role, header }
+        })?;
         Ok(())
-    }
-
-    fn looks_like_header(&self, fields: &[Vec<u8>]) -> bool {
-        let ids = self.wanted.iter().filter(|column| column.is_id);
-        let mut texts = ids.filter_map(|column| match column.at {
-            Some(ColumnRef::Position(place)) => fields.get(place),
-            _ => column.default.and_then(|(_, place)| fields.get(place)),
-        });
-        texts.all(|text| !looks_numeric(text))
-    }
-
-    fn find_columns(&self, names: &[String], width: usize) -> Result<Vec<usize>, InputError> {
-        let find = |name: &str| names.iter().position(|known| known == name);
-        let mut defaults = self.wanted.iter().filter(|column| column.at.is_none());
-        let all_named = defaults.all(|column| column.default.is_some_and(|(name, _)| find(name).is_some()));
-        let place = |column: &Wanted| {
-            let at = match (&column.at, column.default) {
-                (Some(at), _) => at.clone(),
-                (None, Some((name, _))) if all_named => ColumnRef::Name(name.to_owned()),
-                (None, Some((_, place))) => ColumnRef::Position(place),
-                (None, None) => unreachable!("a column without a default is asked for by name or place"),
-            };
-            let found = match &at {
-                ColumnRef::Name(name) => find(name),
-                // In a file whose first line is no record, each line says for itself what it lacks.
-                ColumnRef::Position(place) => Some(*place).filter(|&place| place < width || width == 0),
-            };
-            found.ok_or_else(|| InputError::NoColumn {
-                path: self.report.path.clone(),
-                column: at,
-                role: column.label.clone(),
-                header: if names.is_empty() {
-                    (1..=width).map(|place| place.to_string()).collect()
-                } else {
-                    names.to_vec()
-                },
-            })
-        };
-        self.wanted.iter().map(place).collect()
     }
 
     /// Whether every line is `id delimiter id`, so that [`Table::pairs`] can read it.
@@ -357,21 +281,4 @@ fn pair<E>(
         Ok((src, dst)) => each(src, dst).map(Ok),
         Err(fault) => Ok(Err(fault)),
     }
-}
-
-/// The first of tab, comma, `;`, `|` and space that the first line has outside quotes; comma if none
-/// (one column).
-fn detect_delimiter(bytes: &[u8]) -> u8 {
-    let text = bytes.trim_ascii_start();
-    let line = text.split(|&byte| byte == b'\n').next().unwrap_or_default().trim_ascii();
-    let mut is_quoted = false;
-    let bare: Vec<u8> = line
-        .iter()
-        .copied()
-        .filter(|&byte| {
-            is_quoted ^= byte == b'"';
-            !is_quoted
-        })
-        .collect();
-    [b'\t', b',', b';', b'|', b' '].into_iter().find(|delimiter| bare.contains(delimiter)).unwrap_or(b',')
 }

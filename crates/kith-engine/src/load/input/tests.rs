@@ -129,7 +129,7 @@ fn lines_cross_blocks_in_every_compression() {
     ] {
         assert_eq!(edges(&folder.file(name, bytes)).unwrap(), expected, "{name}");
     }
-    let quoted = text.replace(',', ",\"").replace('\n', "\"\r\n").replacen("dst\"", "dst\"", 1);
+    let quoted = text.replace(',', ",\"").replace('\n', "\"\r\n");
     assert_eq!(edges(&folder.file("quoted.csv", quoted)).unwrap(), expected);
 }
 
