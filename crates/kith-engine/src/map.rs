@@ -264,4 +264,27 @@ mod tests {
             }
         });
     }
+
+    /// The child of the test below reads a hole in a mapping that is not ours and must die of it, as without us.
+    #[test]
+    fn a_fault_elsewhere_ends_the_process_as_before() {
+        use std::os::unix::process::ExitStatusExt;
+        const CHILD: &str = "KITH_TEST_FOREIGN_FAULT";
+        if std::env::var_os(CHILD).is_some() {
+            let ours = file_of(1);
+            let _installed = Mapping::new(&ours, 4096).unwrap();
+            let foreign = file_of(2);
+            // SAFETY: reading the hole is the point; it ends the process.
+            let map = unsafe { Mmap::map(&foreign).unwrap() };
+            foreign.set_len(0).unwrap();
+            std::process::exit(i32::from(std::hint::black_box(&map)[4096]));
+        }
+        let name = "map::tests::a_fault_elsewhere_ends_the_process_as_before";
+        let child = std::process::Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", name])
+            .env(CHILD, "1")
+            .output()
+            .unwrap();
+        assert_eq!(child.status.signal(), Some(libc::SIGBUS), "{child:?}");
+    }
 }

@@ -14,3 +14,6 @@ pub use writer::{PostingsKeys, PostingsWriter};
 
 /// Bytes of a block, and of the part of the file that one checksum covers.
 const BLOCK_BYTES: usize = 1024;
+
+#[cfg(test)]
+mod tests;

@@ -99,3 +99,38 @@ fn get_u32(bytes: &[u8; HEADER_BYTES], at: usize) -> u32 {
     word.copy_from_slice(&bytes[at..at + 4]);
     u32::from_le_bytes(word)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kith_types::PartitionId;
+
+    fn sealed_again(mut bytes: [u8; HEADER_BYTES]) -> [u8; HEADER_BYTES] {
+        let crc = crc32c::crc32c(&bytes[..CRC_AT]);
+        put_u32(&mut bytes, CRC_AT, crc);
+        bytes
+    }
+
+    #[test]
+    fn a_later_format_and_a_file_of_elsewhere_are_told_from_damage() {
+        let id = FileId::postings(PartitionId(12), Direction::In);
+        let bytes = Header { id }.encode();
+        assert!(Header::check(&bytes, id).is_ok());
+        let mut newer = bytes;
+        put_u32(&mut newer, 8, 2);
+        assert!(matches!(
+            Header::check(&newer, id),
+            Err(OpenError::Damaged(Damage { fault: Fault::Checksum { .. }, .. }))
+        ));
+        assert!(matches!(
+            Header::check(&sealed_again(newer), id),
+            Err(OpenError::FormatTooNew { got: 2, supported: 1, .. })
+        ));
+        for other in [FileId::postings(PartitionId(13), Direction::In), FileId::members(PartitionId(12))] {
+            assert!(matches!(
+                Header::check(&bytes, other),
+                Err(OpenError::Damaged(Damage { fault: Fault::Foreign { .. }, .. }))
+            ));
+        }
+    }
+}

@@ -67,3 +67,23 @@ pub(crate) fn body_bytes(file_bytes: u64, block_bytes: u64) -> Option<u64> {
     let body = checked.checked_sub(4 * blocks)?;
     (body >= HEADER_BYTES as u64 && body.div_ceil(block_bytes) == blocks).then_some(body)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_size_of_a_file_tells_the_size_of_its_body() {
+        for block in [1_024u64, 65_536] {
+            for body in (64..4_000u64).chain([65_535, 65_536, 65_537, 1 << 40]) {
+                let file = body + 4 * body.div_ceil(block) + 64;
+                assert_eq!(body_bytes(file, block), Some(body));
+            }
+            for no_file in [0, 63, 64, 127, 131] {
+                assert_eq!(body_bytes(no_file, block), None);
+            }
+            // The size at which one byte of body would need another checksum is nobody's.
+            assert_eq!(body_bytes(block + 4 + 64 + 1, block), None);
+        }
+    }
+}
