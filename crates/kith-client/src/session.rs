@@ -184,6 +184,11 @@ impl Run<'_> {
         self.deadline
     }
 
+    /// How many milliseconds the caller gave it.
+    pub fn allowed_ms(&self) -> u64 {
+        self.trace.micros(self.deadline).div_ceil(1_000)
+    }
+
     /// Notes how the network cache took part, for the profile.
     pub fn note_cache(&mut self, outcome: &'static str) {
         self.trace.cache(outcome);

@@ -2,6 +2,7 @@
 //! cache, not copies. A query that needs a member's network goes to its owner, once.
 
 use crate::topology::TopologyReceiver;
+use kith_cache::owner_of;
 use kith_client::{CacheMode, QueryOptions, RouterClient, endpoint};
 use kith_ops::{GraphQuery, Operand};
 use kith_wire::v1;
@@ -59,7 +60,7 @@ impl Forwarder {
     fn owner(&self, member: u64) -> Option<RouterClient> {
         let topology = self.topology.borrow();
         let ids: Vec<u64> = topology.routers.iter().map(|router| u64::from(router.router)).collect();
-        let owner = &topology.routers[(member % ids.len() as u64) as usize];
+        let owner = &topology.routers[owner_of(member, &ids)?];
         if owner.router == self.own {
             return None;
         }

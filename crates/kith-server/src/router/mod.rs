@@ -110,7 +110,7 @@ fn graph_server(
     let bad = |detail: String| StartError::Settings { detail };
     let mut session_settings = settings.session.clone();
     session_settings.trace_all = true;
-    let networks = Arc::new(networks::CachedNetworks::new(&settings.cache));
+    let networks = Arc::new(networks::CachedNetworks::new(&settings.cache, documents.clone()));
     let session = Session::new(decoded(documents)?, session_settings, networks)
         .map_err(|error| bad(error.to_string()))?;
     let recorder = settings.record.as_deref().map(record::Recorder::open).transpose();

@@ -11,7 +11,8 @@ use tokio_util::sync::CancellationToken;
 pub struct Cluster {
     pub dev: Dev,
     pub router: RouterClient,
-    pub folder: tempfile::TempDir,
+    /// Removed at the end.
+    _folder: tempfile::TempDir,
     pub stop: CancellationToken,
 }
 
@@ -39,7 +40,7 @@ pub async fn start(groups: u32, nodes: u32) -> Cluster {
     let dev =
         Dev::start(options(folder.path(), groups, nodes), stop.clone()).await.expect("the cluster starts");
     let router = RouterClient::connect(&[dev.ready().router.clone()]).await.expect("the router answers");
-    Cluster { dev, router, folder, stop }
+    Cluster { dev, router, _folder: folder, stop }
 }
 
 impl Cluster {
