@@ -12,6 +12,8 @@
 mod event;
 mod failure;
 mod outcome;
+#[cfg(test)]
+mod tests;
 
 pub use event::{Action, Disposition, Event, RequestId};
 pub use failure::FailureClass;
@@ -53,6 +55,8 @@ pub struct Execution {
     /// Groups of the plan: retries stay inside them where they can.
     groups: Vec<GroupId>,
     requests: Vec<Request>,
+    /// How many of them are open.
+    open: usize,
     /// Keys without a request, and why, until the next call of `next`.
     homeless: Vec<(u32, MissingReason)>,
     missing: Vec<(u32, MissingReason)>,
@@ -92,6 +96,7 @@ impl Execution {
             options,
             groups: plan.groups.clone(),
             requests: Vec::with_capacity(plan.assignments.len()),
+            open: 0,
             homeless: Vec::new(),
             missing: Vec::new(),
             tried: BTreeMap::new(),
@@ -148,19 +153,22 @@ impl Execution {
 
     /// Requests sent and neither answered, failed nor cancelled.
     pub fn outstanding(&self) -> usize {
-        self.requests.iter().filter(|request| request.open).count()
+        self.open
     }
 
     fn send(&mut self, node: NodeId, keys: Arc<[u32]>) {
         let request = RequestId(self.requests.len() as u32);
+        self.open += 1;
         self.requests.push(Request { node, keys: keys.clone(), open: true });
         self.actions.push(Action::Send { request, node, keys });
     }
 
     /// Closes a request if it is open, and gives its node and keys.
     fn close(&mut self, request: RequestId) -> Option<(NodeId, Arc<[u32]>)> {
-        let request = self.requests.get_mut(request.0 as usize)?;
-        std::mem::take(&mut request.open).then(|| (request.node, request.keys.clone()))
+        let request = self.requests.get_mut(request.0 as usize).filter(|request| request.open)?;
+        request.open = false;
+        self.open -= 1;
+        Some((request.node, request.keys.clone()))
     }
 
     fn cancel(&mut self, request: RequestId) -> Option<(NodeId, Arc<[u32]>)> {
@@ -266,7 +274,7 @@ impl Execution {
         let failed = !self.missing.is_empty() && (!self.options.partial || self.missing.iter().any(fatal));
         let disposition = if failed {
             self.finish(Verdict::Failed, false)
-        } else if 0 < self.outstanding() {
+        } else if 0 < self.open {
             return;
         } else if self.missing.is_empty() {
             self.finish(Verdict::Complete, false)

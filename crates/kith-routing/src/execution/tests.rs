@@ -1,0 +1,312 @@
+//! One behaviour, one test. The layout of all of them:
+//!
+//! ```text
+//! g0: n0[0 2] n1[1 3]
+//! g1: n2[0 1] n3[2 3]
+//! g2: n4[0 3] n5[1 2]
+//! ```
+
+use super::*;
+use crate::{Assignment, Availability, GroupEntry, GroupRole, NodeEntry, RoutingTable, TableParts};
+use kith_types::{PartitionCount, StoreVersion};
+use std::time::Duration;
+
+fn table() -> RoutingTable {
+    let owners = [[0, 1, 0, 1], [2, 2, 3, 3], [4, 5, 5, 4]];
+    RoutingTable::new(TableParts {
+        epoch: Epoch(7),
+        partition_count: PartitionCount::new(4).unwrap(),
+        groups: (0..3).map(|id| GroupEntry { id: GroupId(id), role: GroupRole::Serving }).collect(),
+        nodes: (0..6)
+            .map(|id| NodeEntry { id: NodeId(id), group: GroupId(id / 2), ..NodeEntry::default() })
+            .collect(),
+        owners: owners.map(|owners| owners.map(NodeId).to_vec()).to_vec(),
+        partition_epochs: vec![],
+    })
+    .unwrap()
+}
+
+fn at(millis: u64) -> Timestamp {
+    Timestamp(Duration::from_millis(millis))
+}
+
+/// An execution of four keys, one in each partition, planned on group 0.
+struct Fixture {
+    table: RoutingTable,
+    availability: Availability,
+    execution: Execution,
+}
+
+impl Fixture {
+    fn new(options: ExecutionOptions) -> Self {
+        let assignments = [(0, [0, 2]), (1, [1, 3])];
+        let assignments =
+            assignments.map(|(node, keys)| Assignment { node: NodeId(node), keys: keys.to_vec() });
+        Self::with(options, assignments.to_vec())
+    }
+
+    fn with(options: ExecutionOptions, assignments: Vec<Assignment>) -> Self {
+        let plan = FanOutPlan { policy: "test", groups: vec![GroupId(0)], assignments, spilled_keys: 0 };
+        let partitions: Vec<PartitionId> = (0..4).map(PartitionId).collect();
+        let table = table();
+        let availability = Availability::all(&table);
+        Self { availability, table, execution: Execution::new(&plan, &partitions, options, at(0)) }
+    }
+
+    /// What is done now, in words.
+    fn next(&mut self) -> Vec<String> {
+        let actions = self.execution.next(&self.table.view(&self.availability));
+        actions.into_iter().map(|action| say(&action)).collect()
+    }
+
+    fn on(&mut self, event: Event) -> Vec<String> {
+        assert_eq!(self.execution.on(event, at(1)), Disposition::Accepted);
+        self.next()
+    }
+
+    fn fail(&mut self, request: u32, class: FailureClass) -> Vec<String> {
+        self.on(Event::Failed { request: RequestId(request), class })
+    }
+
+    fn reply(&mut self, request: u32) -> Vec<String> {
+        self.on(Event::Reply { request: RequestId(request) })
+    }
+}
+
+fn say(action: &Action) -> String {
+    match action {
+        Action::Send { request, node, keys } => format!("r{}: {node}{keys:?}", request.0),
+        Action::Cancel { request } => format!("cancel r{}", request.0),
+        Action::Refresh { epoch } => format!("refresh {epoch}"),
+        Action::Finish(outcome) => {
+            let missing = outcome.missing.iter().map(|missing| {
+                let tried: Vec<String> = missing.tried.iter().map(NodeId::to_string).collect();
+                format!(" {}×{} {} [{}]", missing.partition, missing.keys, missing.reason, tried.join(" "))
+            });
+            let early = if outcome.stopped_early { " early" } else { "" };
+            let sums = format!("{}+{}+{}", outcome.answered, outcome.missing_keys(), outcome.abandoned);
+            format!("{:?}{early} {sums}{}", outcome.verdict, missing.collect::<String>())
+        }
+    }
+}
+
+#[test]
+fn all_replies_complete_it() {
+    let mut fixture = Fixture::new(ExecutionOptions::default());
+    assert_eq!(fixture.next(), ["r0: n0[0, 2]", "r1: n1[1, 3]"]);
+    assert_eq!(fixture.reply(1), [""; 0]);
+    assert_eq!(fixture.reply(0), ["Complete 4+0+0"]);
+    assert!(fixture.execution.is_finished());
+}
+
+#[test]
+fn a_lost_nodes_keys_are_asked_of_another_group_all_of_them() {
+    // The predecessor sent only the first key of each node again.
+    let mut fixture = Fixture::new(ExecutionOptions::default());
+    fixture.next();
+    assert_eq!(fixture.fail(0, FailureClass::Connection), ["r2: n2[0]", "r3: n3[2]"]);
+    fixture.reply(1);
+    fixture.reply(2);
+    assert_eq!(fixture.reply(3), ["Complete 4+0+0"]);
+}
+
+#[test]
+fn retries_of_different_queries_go_to_different_groups() {
+    let mut fixture = Fixture::new(ExecutionOptions { seed: 1, ..ExecutionOptions::default() });
+    fixture.next();
+    assert_eq!(fixture.fail(0, FailureClass::Connection), ["r2: n4[0]", "r3: n5[2]"]);
+}
+
+#[test]
+fn a_second_replica_that_is_lost_too_is_followed_by_the_third_and_then_by_none() {
+    let mut fixture = Fixture::new(ExecutionOptions { partial: true, ..ExecutionOptions::default() });
+    fixture.next();
+    fixture.fail(0, FailureClass::Connection);
+    assert_eq!(fixture.fail(2, FailureClass::Damaged), ["r4: n4[0]"]);
+    assert_eq!(fixture.fail(4, FailureClass::Connection), [""; 0]);
+    fixture.reply(1);
+    assert_eq!(fixture.reply(3), ["Incomplete 3+1+0 p0×1 connection [n0 n2 n4]"]);
+}
+
+#[test]
+fn retries_are_bounded() {
+    let mut fixture = Fixture::new(ExecutionOptions { retries_max: 1, ..ExecutionOptions::default() });
+    fixture.next();
+    fixture.fail(0, FailureClass::Connection);
+    let actions = fixture.fail(2, FailureClass::Connection);
+    assert_eq!(actions, ["cancel r1", "cancel r3", "Failed 0+1+3 p0×1 connection [n0 n2]"]);
+}
+
+#[test]
+fn a_node_that_is_found_down_is_replaced_at_once() {
+    let mut fixture = Fixture::new(ExecutionOptions::default());
+    fixture.next();
+    let actions = fixture.on(Event::NodeDown { node: NodeId(1) });
+    assert_eq!(actions, ["cancel r1", "r2: n2[1]", "r3: n3[3]"]);
+    let late = fixture.execution.on(Event::Reply { request: RequestId(1) }, at(2));
+    assert_eq!(late, Disposition::Ignored, "its answer comes too late and must not be merged");
+    let again = fixture.execution.on(Event::NodeDown { node: NodeId(1) }, at(2));
+    assert_eq!(again, Disposition::Ignored, "it owes nothing any more");
+}
+
+#[test]
+fn nodes_known_to_be_down_are_not_asked() {
+    let mut fixture = Fixture::new(ExecutionOptions::default());
+    fixture.next();
+    fixture.availability = Availability::all_but(&fixture.table, &[NodeId(0), NodeId(2), NodeId(3)]);
+    assert_eq!(fixture.fail(0, FailureClass::Connection), ["r2: n4[0]", "r3: n5[2]"]);
+}
+
+#[test]
+fn without_another_replica_a_query_fails_and_says_which_partitions_and_why() {
+    let mut fixture = Fixture::new(ExecutionOptions::default());
+    fixture.next();
+    fixture.availability =
+        Availability::all_but(&fixture.table, &[NodeId(0), NodeId(2), NodeId(4), NodeId(5)]);
+    let actions = fixture.fail(0, FailureClass::Connection);
+    assert_eq!(actions, ["cancel r1", "Failed 0+1+3 p0×1 connection [n0]"]);
+}
+
+#[test]
+fn a_reply_may_lack_some_keys() {
+    let mut fixture = Fixture::new(ExecutionOptions::default());
+    fixture.next();
+    let failed = vec![(2, FailureClass::Damaged), (3, FailureClass::Damaged)];
+    let actions = fixture.on(Event::ReplyInPart { request: RequestId(0), failed });
+    assert_eq!(actions, ["r2: n3[2]"], "key 3 was not asked of this node");
+    fixture.reply(1);
+    assert_eq!(fixture.reply(2), ["Complete 4+0+0"]);
+}
+
+#[test]
+fn each_class_of_failure_is_met_in_its_way() {
+    let version = StoreVersion(3);
+    for class in [
+        FailureClass::Connection,
+        FailureClass::Timeout,
+        FailureClass::VersionUnavailable { version },
+        FailureClass::Damaged,
+        FailureClass::Unsupported,
+        FailureClass::Internal,
+    ] {
+        let mut fixture = Fixture::new(ExecutionOptions::default());
+        fixture.next();
+        assert_eq!(fixture.fail(0, class), ["r2: n2[0]", "r3: n3[2]"], "{class}");
+    }
+    for class in [FailureClass::Overloaded, FailureClass::DeadlineExceeded, FailureClass::Cancelled] {
+        let mut fixture = Fixture::new(ExecutionOptions { partial: true, ..ExecutionOptions::default() });
+        fixture.next();
+        assert_eq!(fixture.fail(0, class), [""; 0], "{class} is not tried again");
+        let outcome = format!("Incomplete 2+2+0 p0×1 {class} [n0] p2×1 {class} [n0]");
+        assert_eq!(fixture.reply(1), [outcome]);
+    }
+    let mut fixture = Fixture::new(ExecutionOptions { partial: true, ..ExecutionOptions::default() });
+    fixture.next();
+    let actions = fixture.fail(0, FailureClass::BadRequest);
+    let outcome = "Failed 0+2+2 p0×1 bad_request [n0] p2×1 bad_request [n0]";
+    assert_eq!(actions, ["cancel r1", outcome], "a part of the answer would be no better");
+}
+
+#[test]
+fn a_node_with_a_newer_table_makes_the_shell_fetch_it_once() {
+    let mut fixture = Fixture::new(ExecutionOptions::default());
+    fixture.next();
+    let class = FailureClass::NotOwner { epoch: Epoch(9) };
+    assert_eq!(fixture.fail(0, class), ["refresh e9", "r2: n2[0]", "r3: n3[2]"]);
+    assert_eq!(fixture.fail(1, class), ["r4: n2[1]", "r5: n3[3]"]);
+}
+
+#[test]
+fn a_settled_query_cancels_the_rest() {
+    let mut fixture = Fixture::new(ExecutionOptions { stop_early: true, ..ExecutionOptions::default() });
+    fixture.next();
+    fixture.reply(1);
+    assert_eq!(fixture.on(Event::Satisfied), ["cancel r0", "Complete early 2+0+2"]);
+    let late = fixture.execution.on(Event::Reply { request: RequestId(0) }, at(5));
+    assert_eq!(late, Disposition::Ignored);
+    assert_eq!(fixture.next(), [""; 0]);
+}
+
+#[test]
+fn a_query_that_needs_every_answer_cannot_be_settled_early() {
+    let mut fixture = Fixture::new(ExecutionOptions::default());
+    fixture.next();
+    assert_eq!(fixture.execution.on(Event::Satisfied, at(1)), Disposition::Ignored);
+    assert_eq!(fixture.next(), [""; 0]);
+}
+
+#[test]
+fn at_the_deadline_what_is_missing_is_named() {
+    for (partial, verdict) in [(true, "Incomplete"), (false, "Failed")] {
+        let deadline = Some(at(50));
+        let mut fixture = Fixture::new(ExecutionOptions { deadline, partial, ..ExecutionOptions::default() });
+        fixture.next();
+        fixture.reply(1);
+        assert_eq!(fixture.execution.on(Event::Deadline, at(49)), Disposition::Ignored, "not yet");
+        assert_eq!(fixture.execution.on(Event::Deadline, at(50)), Disposition::Accepted);
+        let outcome = format!("{verdict} 2+2+0 p0×1 deadline [] p2×1 deadline []");
+        assert_eq!(fixture.next(), ["cancel r0".to_owned(), outcome]);
+    }
+}
+
+#[test]
+fn nothing_is_sent_again_after_the_deadline() {
+    let deadline = Some(at(50));
+    let mut fixture = Fixture::new(ExecutionOptions { deadline, ..ExecutionOptions::default() });
+    fixture.next();
+    let failed = Event::Failed { request: RequestId(0), class: FailureClass::Connection };
+    assert_eq!(fixture.execution.on(failed, at(60)), Disposition::Accepted);
+    assert_eq!(fixture.next(), ["cancel r1", "Failed 0+2+2 p0×1 deadline [n0] p2×1 deadline [n0]"]);
+}
+
+#[test]
+fn a_reply_just_after_the_deadline_counts_if_it_is_seen_first() {
+    let deadline = Some(at(50));
+    let mut fixture = Fixture::new(ExecutionOptions { deadline, ..ExecutionOptions::default() });
+    fixture.next();
+    fixture.reply(0);
+    assert_eq!(fixture.execution.on(Event::Reply { request: RequestId(1) }, at(51)), Disposition::Accepted);
+    assert_eq!(fixture.next(), ["Complete 4+0+0"]);
+}
+
+#[test]
+fn a_caller_that_leaves_ends_it() {
+    let mut fixture = Fixture::new(ExecutionOptions::default());
+    fixture.next();
+    fixture.reply(0);
+    assert_eq!(fixture.on(Event::Cancelled), ["cancel r1", "Cancelled 2+0+2"]);
+}
+
+#[test]
+fn keys_that_the_plan_leaves_out_are_tried_and_else_missing() {
+    let plan = || {
+        vec![Assignment { node: NodeId(0), keys: vec![0, 2] }, Assignment { node: NodeId(1), keys: vec![1] }]
+    };
+    let mut fixture =
+        Fixture::with(ExecutionOptions { partial: true, ..ExecutionOptions::default() }, plan());
+    fixture.availability = Availability::all_but(&fixture.table, &[NodeId(1), NodeId(3), NodeId(4)]);
+    fixture.next();
+    fixture.reply(0);
+    assert_eq!(fixture.reply(1), ["Incomplete 3+1+0 p3×1 no replica can serve []"]);
+
+    let mut fixture = Fixture::with(ExecutionOptions::default(), plan());
+    assert_eq!(fixture.next().last().unwrap(), "r2: n1[3]", "a replica has come up since");
+}
+
+#[test]
+fn a_query_without_keys_is_over_at_once() {
+    let plan = FanOutPlan::default();
+    let mut execution = Execution::new(&plan, &[], ExecutionOptions::default(), at(0));
+    let table = table();
+    let availability = Availability::all(&table);
+    let actions = execution.next(&table.view(&availability));
+    assert_eq!(actions.iter().map(say).collect::<Vec<_>>(), ["Complete 0+0+0"]);
+}
+
+#[test]
+fn requests_that_never_were_are_ignored() {
+    let mut fixture = Fixture::new(ExecutionOptions::default());
+    fixture.next();
+    assert_eq!(fixture.execution.on(Event::Reply { request: RequestId(99) }, at(1)), Disposition::Ignored);
+    assert_eq!(fixture.execution.outstanding(), 2);
+}
