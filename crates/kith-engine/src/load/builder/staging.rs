@@ -23,6 +23,8 @@ pub fn version_dir(component_dir: &Path, version: StoreVersion) -> PathBuf {
 pub(super) struct Staging {
     component_dir: PathBuf,
     target: PathBuf,
+    /// The lowest folder that was there before: the names of all below it must reach the disk too.
+    rooted_at: PathBuf,
     /// Held until the end of the build.
     _lock: File,
 }
@@ -30,6 +32,8 @@ pub(super) struct Staging {
 impl Staging {
     /// Makes an empty staging folder.
     pub(super) fn create(component_dir: &Path, version: StoreVersion) -> Result<Self, BuildError> {
+        let rooted_at =
+            component_dir.ancestors().find(|dir| dir.is_dir()).unwrap_or(component_dir).to_owned();
         fs::create_dir_all(component_dir).map_err(BuildError::folder("create", component_dir))?;
         let path = component_dir.join(".lock");
         let lock = File::create(&path).map_err(BuildError::folder("create", &path))?;
@@ -44,7 +48,7 @@ impl Staging {
         if target.exists() {
             return Err(BuildError::Exists { path: target });
         }
-        let staging = Staging { component_dir: component_dir.to_owned(), target, _lock: lock };
+        let staging = Staging { component_dir: component_dir.to_owned(), target, rooted_at, _lock: lock };
         let dir = staging.dir();
         match fs::remove_dir_all(&dir) {
             Err(error) if error.kind() != ErrorKind::NotFound => {
@@ -79,7 +83,13 @@ impl Staging {
         let dir = self.dir();
         sync(&dir)?;
         fs::rename(&dir, &self.target).map_err(BuildError::folder("rename", &dir))?;
-        sync(&self.component_dir)
+        for above in self.component_dir.ancestors() {
+            sync(above)?;
+            if above == self.rooted_at {
+                break;
+            }
+        }
+        Ok(())
     }
 }
 

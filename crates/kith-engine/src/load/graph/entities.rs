@@ -3,7 +3,7 @@
 //! The kinds are known only once the files are read, so their edges are put aside, a scratch file each, and the
 //! components are then built one after another with the whole memory budget.
 
-use super::{FileRole, Load, LoadError, MEMBERS_COMPONENT};
+use super::{FileRole, Load, LoadError, LoadOptions, MEMBERS_COMPONENT};
 use crate::load::input::{ReadError, read_entities};
 use crate::load::sort::Spool;
 use crate::load::{BuildError, SortOptions};
@@ -53,7 +53,7 @@ impl Load<'_> {
             &mut self.reading(),
             |member, kind, entity, values| {
                 if !spools.contains_key(kind) {
-                    check_kind(kind, options.edges.is_empty(), &options.edge_type)?;
+                    check_kind(kind, options)?;
                     if spools.len() == KINDS_MAX {
                         return Err(LoadError::TooManyKinds { path: path.to_owned(), max: KINDS_MAX });
                     }
@@ -92,10 +92,10 @@ impl Load<'_> {
     }
 }
 
-fn check_kind(kind: &str, no_edges: bool, edge_type: &str) -> Result<(), LoadError> {
+fn check_kind(kind: &str, options: &LoadOptions) -> Result<(), LoadError> {
     let by = match kind {
         MEMBERS_COMPONENT => "the list of members",
-        _ if kind == edge_type && !no_edges => "an edge type",
+        _ if kind == options.edge_type && !options.edges.is_empty() => "an edge type",
         _ => return Ok(()),
     };
     Err(LoadError::NameTaken { name: kind.to_owned(), by })
