@@ -121,16 +121,24 @@ fn chunk_set_single_get(bencher: Bencher<'_, '_>) {
 
 #[divan::bench(args = [70, 700, 7_000])]
 fn decode_list(bencher: Bencher<'_, '_>, count: u64) {
-    // Ids as in a graph of 700,000: gaps around 700,000 / count, one or two bytes each or three.
-    let mut ids: Vec<u64> = (0..count).map(|index| fmix64(index + 1) % 700_000).collect();
+    // Lists as in a graph with ids up to 700,000, many of them, so that no branch can be learnt by heart.
+    let lists: Vec<Vec<u8>> = (0..1_000_000 / count).map(|list| encoded_list(list, count)).collect();
+    let mut out = Vec::new();
+    bencher.counter(divan::counter::ItemsCount::new(lists.len() as u64 * count)).bench_local(|| {
+        for list in &lists {
+            kith_engine::decode_list(list, 0, None, &mut out).expect("a whole list");
+            divan::black_box(&out);
+        }
+    });
+}
+
+fn encoded_list(list: u64, count: u64) -> Vec<u8> {
+    let mut ids: Vec<u64> = (0..count).map(|index| fmix64(list << 32 | index) % 700_000).collect();
     ids.sort_unstable();
     ids.dedup();
-    let (mut bytes, mut out) = (Vec::new(), Vec::new());
+    let mut bytes = Vec::new();
     kith_engine::encode_list(&ids, &[], &mut bytes);
-    bencher.counter(divan::counter::ItemsCount::new(ids.len())).bench_local(|| {
-        kith_engine::decode_list(&bytes, 0, None, &mut out).expect("a whole list");
-        out.len()
-    });
+    bytes
 }
 
 /// Times both in turn, checks that they agree, and prints the ratio.

@@ -16,9 +16,11 @@ struct Subject {
     dir: tempfile::TempDir,
     directions: &'static [Direction],
     /// For each direction and key, present and absent, the right answer.
-    answers: Vec<(Direction, BTreeMap<u64, Option<Vec<u64>>>)>,
+    answers: Vec<(Direction, Answers)>,
     postings: Vec<(Direction, BTreeMap<u64, Vec<u64>>)>,
 }
+
+type Answers = BTreeMap<u64, Option<Vec<u64>>>;
 
 impl Subject {
     fn new(role: KindRole, members: u64, edges: u64, absent: u64) -> Self {
@@ -63,7 +65,7 @@ impl Subject {
             let batch = read_lists(source, &edge, &keys);
             for (key, expected) in answers {
                 match read_lists(source, &edge, &[*key]) {
-                    Ok(got) => assert_eq!(got, [expected.clone()], "{context}: list {direction:?} of {key}"),
+                    Ok(got) => assert_eq!(&got[0], expected, "{context}: list {direction:?} of {key}"),
                     Err(error) => errors += self.count(&error),
                 }
             }
