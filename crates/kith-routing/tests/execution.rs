@@ -106,8 +106,8 @@ impl Run {
         let (mut state, load) = (PolicyState::new(seed), LoadSnapshot::default());
         let limit = GroupLimit(rng.random_range(1..=groups));
         let view = table.view(&availability);
-        let plan =
-            policy::plan_what_is_up(policy, &view, &partitions, limit, &mut state, &load, &mut rng).unwrap();
+        let plan = policy::plan_what_is_up(policy, &view, &partitions, limit, &mut state, &load, &mut rng)
+            .expect("partitions exist");
         let execution = Execution::new(&plan, &partitions, options, Timestamp::ZERO);
         let model = Model {
             keys: vec![Key::Waiting; count],

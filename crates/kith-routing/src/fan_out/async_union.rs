@@ -19,7 +19,7 @@ pub struct Penalty {
     pub client: f64,
     /// A server's penalty for `x` keys is `server · (k / 1000)^growth · x · log₂ x`.
     pub server: f64,
-    /// How a server's cost per key grows with the keys of the whole query [k]: members
+    /// How a server's cost per key grows with the keys of the whole query (`k`): members
     /// with many connections know members with many, so their lists are longer. 0 is
     /// equation 5 as printed.
     pub growth: f64,

@@ -53,14 +53,9 @@ impl Controllers {
         self.by_kind[kind as usize] = controller;
     }
 
-    /// The controller that decides for a query. A union of many keys that nobody waits for
-    /// is an asynchronous one, whoever asked.
+    /// The controller that decides for a query.
     pub fn controller(&self, kind: FanOutKind, workflow: Workflow) -> &Arc<dyn FanOutController> {
-        let kind = match (kind, workflow) {
-            (FanOutKind::SyncUnion, Workflow::Background) => FanOutKind::AsyncUnion,
-            _ => kind,
-        };
-        &self.by_kind[kind as usize]
+        &self.by_kind[deciding_kind(kind, workflow) as usize]
     }
 
     /// How many groups may take part in a query: what the caller says, else what
@@ -77,10 +72,18 @@ impl Controllers {
             FanOutLimit::Max => query.groups,
             FanOutLimit::Groups(groups) => groups,
             FanOutLimit::Auto => {
-                let state = &mut states.0[query.kind as usize];
+                let state = &mut states.0[deciding_kind(query.kind, query.workflow) as usize];
                 self.controller(query.kind, query.workflow).groups(query, load, state)
             }
         };
         GroupLimit(groups.clamp(1, query.groups.max(1)))
+    }
+}
+
+/// A union of many keys that nobody waits for is an asynchronous one, whoever asked.
+fn deciding_kind(kind: FanOutKind, workflow: Workflow) -> FanOutKind {
+    match (kind, workflow) {
+        (FanOutKind::SyncUnion, Workflow::Background) => FanOutKind::AsyncUnion,
+        _ => kind,
     }
 }

@@ -100,3 +100,48 @@ fn check_nodes(nodes_per_group: &[Vec<NodeId>]) -> Result<(), PlacementError> {
         None => Ok(()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ids(range: std::ops::Range<u32>) -> Vec<NodeId> {
+        range.map(NodeId).collect()
+    }
+
+    fn count(partitions: u32) -> PartitionCount {
+        PartitionCount::new(partitions).unwrap()
+    }
+
+    #[test]
+    fn a_placement_is_the_same_for_ever() {
+        let owners = place(count(12), &[ids(0..3), ids(3..6)], 42).unwrap();
+        let numbers = |owners: &Vec<NodeId>| owners.iter().map(|owner| owner.0).collect::<Vec<_>>();
+        let owners: Vec<_> = owners.iter().map(numbers).collect();
+        assert_eq!(owners, [[1, 2, 1, 1, 1, 0, 0, 2, 0, 2, 2, 0], [4, 5, 3, 3, 4, 5, 3, 5, 4, 3, 5, 4]]);
+    }
+
+    #[test]
+    fn what_cannot_be_placed_is_refused() {
+        assert_eq!(place(count(4), &[ids(0..2), vec![]], 1), Err(PlacementError::EmptyGroup { group: 1 }));
+        let node = NodeId(1);
+        assert_eq!(place(count(4), &[ids(0..2), ids(1..3)], 1), Err(PlacementError::DuplicateNode { node }));
+        let owners = place(count(4), &[ids(0..2)], 1).unwrap().remove(0);
+        assert_eq!(add_node(&owners, node, 1), Err(PlacementError::DuplicateNode { node }));
+        let node = NodeId(8);
+        assert_eq!(remove_node(&owners, node, 1), Err(PlacementError::UnknownNode { node }));
+        let alone = place(count(4), &[ids(0..1)], 1).unwrap().remove(0);
+        assert_eq!(remove_node(&alone, NodeId(0), 1), Err(PlacementError::EmptyGroup { group: 0 }));
+    }
+
+    #[test]
+    fn a_plan_of_moves_reads_well() {
+        let owners: Vec<NodeId> = [0, 0, 0, 1, 1, 1, 2, 2, 2].map(NodeId).to_vec();
+        let text = add_node(&owners, NodeId(3), 1).unwrap().to_string();
+        let mut lines = text.lines();
+        assert_eq!(lines.next(), Some("move 2 of 9 partitions to balance 4 nodes"));
+        assert!(lines.all(|line| line.contains(" -> n3: p")), "{text}");
+        let text = rebalance(&owners, &ids(0..3), 1).unwrap().to_string();
+        assert_eq!(text, "move 0 of 9 partitions to balance 3 nodes");
+    }
+}

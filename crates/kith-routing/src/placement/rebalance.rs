@@ -62,8 +62,10 @@ pub fn rebalance(owners: &[NodeId], nodes: &[NodeId], seed: u64) -> Result<MoveP
     super::check_nodes(&[nodes.to_vec()])?;
     let room = room_by_node(owners, nodes);
     let mut order: Vec<usize> = (0..owners.len()).collect();
-    // Which partitions a donor gives is drawn by seed, so that groups stay independent of each other.
-    Seeded::new(seed, owners.len() as u64).shuffle(&mut order);
+    // Which partitions a donor gives is drawn, and differently in each group, whose
+    // nodes no other group has: placements stay independent of each other.
+    let stream = nodes.iter().map(|node| u64::from(node.0)).max().unwrap_or(0);
+    Seeded::new(seed, stream).shuffle(&mut order);
 
     let mut kept: BTreeMap<NodeId, usize> = BTreeMap::new();
     let mut homeless = Vec::new();

@@ -2,10 +2,15 @@
 //! (Moolle §III-B). An immutable snapshot at one epoch; a change of topology is
 //! a new table. Who is up right now is not in it: see [`Availability`].
 
+mod error;
+#[cfg(test)]
+mod tests;
+
+pub use error::TableError;
+
 use crate::{Availability, Candidates, NodeSet};
 use kith_types::{Epoch, GroupId, NodeId, PartitionCount, PartitionId};
 use std::collections::BTreeMap;
-use thiserror::Error;
 
 /// The most groups a table may have: a set of groups fits one machine word, and
 /// a replication factor above it serves nobody.
@@ -104,75 +109,6 @@ pub struct RoutingTable {
     /// For each group, the nodes that own a partition.
     owning: Vec<NodeSet>,
     partition_epochs: Vec<Epoch>,
-}
-
-/// A table that contradicts itself.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum TableError {
-    /// There is nothing to route to.
-    #[error("a routing table needs at least one group and one node")]
-    Empty,
-    /// More groups or nodes than a table may have.
-    #[error("{got} {what}, but a routing table holds at most {max}")]
-    TooMany {
-        /// `groups` or `nodes`.
-        what: &'static str,
-        /// How many there are.
-        got: usize,
-        /// The bound.
-        max: usize,
-    },
-    /// Group ids are not ascending and distinct.
-    #[error("group {group} is out of order or listed twice")]
-    GroupOrder {
-        /// The second of the pair.
-        group: GroupId,
-    },
-    /// A node is listed twice.
-    #[error("node {node} is listed twice")]
-    DuplicateNode {
-        /// The node.
-        node: NodeId,
-    },
-    /// A node names a group that is not listed.
-    #[error("node {node} belongs to group {group}, which is not listed")]
-    UnknownGroup {
-        /// The node.
-        node: NodeId,
-        /// The group it names.
-        group: GroupId,
-    },
-    /// A list has the wrong length.
-    #[error("{what} has {got} entries, expected {expected}")]
-    Length {
-        /// Which list.
-        what: &'static str,
-        /// Its length.
-        got: usize,
-        /// The length it must have.
-        expected: usize,
-    },
-    /// A partition is owned by a node that is not listed, or is of another group.
-    #[error("group {group} gives partition {partition} to node {node}, which is not one of its nodes")]
-    ForeignOwner {
-        /// The group.
-        group: GroupId,
-        /// The partition.
-        partition: PartitionId,
-        /// The node.
-        node: NodeId,
-    },
-    /// A partition changed after the table did.
-    #[error("partition {partition} has epoch {got}, later than the table's {table}")]
-    PartitionEpoch {
-        /// The partition.
-        partition: PartitionId,
-        /// Its epoch.
-        got: Epoch,
-        /// The table's.
-        table: Epoch,
-    },
 }
 
 impl RoutingTable {

@@ -1,0 +1,73 @@
+//! Why a table is refused.
+
+use kith_types::{Epoch, GroupId, NodeId, PartitionId};
+use thiserror::Error;
+
+/// A table that contradicts itself.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TableError {
+    /// There is nothing to route to.
+    #[error("a routing table needs at least one group and one node")]
+    Empty,
+    /// More groups or nodes than a table may have.
+    #[error("{got} {what}, but a routing table holds at most {max}")]
+    TooMany {
+        /// `groups` or `nodes`.
+        what: &'static str,
+        /// How many there are.
+        got: usize,
+        /// The bound.
+        max: usize,
+    },
+    /// Group ids are not ascending and distinct.
+    #[error("group {group} is out of order or listed twice")]
+    GroupOrder {
+        /// The second of the pair.
+        group: GroupId,
+    },
+    /// A node is listed twice.
+    #[error("node {node} is listed twice")]
+    DuplicateNode {
+        /// The node.
+        node: NodeId,
+    },
+    /// A node names a group that is not listed.
+    #[error("node {node} belongs to group {group}, which is not listed")]
+    UnknownGroup {
+        /// The node.
+        node: NodeId,
+        /// The group it names.
+        group: GroupId,
+    },
+    /// A list has the wrong length.
+    #[error("{what} has {got} entries, expected {expected}")]
+    Length {
+        /// Which list.
+        what: &'static str,
+        /// Its length.
+        got: usize,
+        /// The length it must have.
+        expected: usize,
+    },
+    /// A partition is owned by a node that is not listed, or is of another group.
+    #[error("group {group} gives partition {partition} to node {node}, which is not one of its nodes")]
+    ForeignOwner {
+        /// The group.
+        group: GroupId,
+        /// The partition.
+        partition: PartitionId,
+        /// The node.
+        node: NodeId,
+    },
+    /// A partition changed after the table did.
+    #[error("partition {partition} has epoch {got}, later than the table's {table}")]
+    PartitionEpoch {
+        /// The partition.
+        partition: PartitionId,
+        /// Its epoch.
+        got: Epoch,
+        /// The table's.
+        table: Epoch,
+    },
+}
