@@ -18,7 +18,7 @@ mod tests;
 
 pub use async_union::{AsyncUnion, Penalty};
 pub use client_qps::ClientQps;
-pub use config::{ConfigError, ControllerConfig};
+pub use config::{Argument, ConfigError, ControllerConfig};
 pub use controllers::{ControllerStates, Controllers, FanOutLimit};
 pub use early_terminating::EarlyTerminating;
 pub use global_rps::GlobalRps;
