@@ -93,7 +93,7 @@ impl StartError {
             StartError::Settings { .. } => "mend the settings file",
             StartError::Listen { .. } => "stop what uses the port, or choose another (0 takes a free one)",
             StartError::Spawn { .. } | StartError::Child { .. } => {
-                "its log is in the data directory, under logs/"
+                "its log is in the data directory, as node-NNN.log"
             }
             StartError::Write { .. } => "check the directory, its permissions and the free space",
         }

@@ -20,7 +20,7 @@ use std::{
     sync::Arc,
     time::Duration,
 };
-use tokio::process::{Child, Command};
+use tokio::process::{Child, ChildStdin, Command};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 /// Pause before a child that ended is started again.
@@ -31,6 +31,13 @@ const END_TIMEOUT: Duration = Duration::from_secs(5);
 const REGISTER_TIMEOUT: Duration = Duration::from_secs(60);
 /// A child that ends so often before it first registers will not come up.
 const FIRST_STARTS_MAX: u32 = 3;
+
+/// A child, and the input whose end tells it to end. Kept apart: waiting for a child closes an input that is still in it.
+#[derive(Debug)]
+struct Running {
+    child: Child,
+    input: Option<ChildStdin>,
+}
 
 /// Who a child is, and with which arguments it is run.
 #[derive(Clone, Debug)]
@@ -128,7 +135,7 @@ fn common_arguments(listen: SocketAddr, http: SocketAddr, data: &std::path::Path
 }
 
 /// Runs this same binary. `at` replaces the addresses, so that a child comes back where it was.
-fn spawn(role: &Role, at: Option<(String, String)>) -> Result<Child, StartError> {
+fn spawn(role: &Role, at: Option<(String, String)>) -> Result<Running, StartError> {
     let failed = |source| StartError::Spawn { what: role.name.clone(), source };
     let mut arguments = role.arguments.clone();
     if let Some((addr, http)) = at {
@@ -139,39 +146,40 @@ fn spawn(role: &Role, at: Option<(String, String)>) -> Result<Child, StartError>
         }
     }
     let log = std::fs::File::options().create(true).append(true).open(&role.log).map_err(failed)?;
-    Command::new(std::env::current_exe().map_err(failed)?)
+    let mut child = Command::new(std::env::current_exe().map_err(failed)?)
         .args(arguments)
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .stderr(log)
         .kill_on_drop(true)
         .spawn()
-        .map_err(failed)
+        .map_err(failed)?;
+    Ok(Running { input: child.stdin.take(), child })
 }
 
 /// Waits until the child has registered; starts it again if it ends before, a few times.
 async fn registered(
-    mut child: Child,
+    mut running: Running,
     role: &Role,
     mut topology: TopologyReceiver,
-) -> Result<Child, StartError> {
+) -> Result<Running, StartError> {
     let failed = |detail: String| StartError::Child { what: role.name.clone(), detail };
     let deadline = tokio::time::sleep(REGISTER_TIMEOUT);
     tokio::pin!(deadline);
     let mut starts = 1;
     loop {
-        let pid = child.id();
+        let pid = running.child.id();
         if role.id.registered(&topology.borrow_and_update()).is_some_and(|(at, ..)| Some(at) == pid) {
-            return Ok(child);
+            return Ok(running);
         }
         tokio::select! {
             () = &mut deadline => return Err(failed(format!("not registered after {REGISTER_TIMEOUT:?}"))),
-            ended = child.wait() => {
+            ended = running.child.wait() => {
                 if starts == FIRST_STARTS_MAX {
                     return Err(failed(format!("ended {starts} times: {}; last log lines:\n{}", text(ended), log_tail(role))));
                 }
                 starts += 1;
-                child = spawn(role, None)?;
+                running = spawn(role, None)?;
             }
             changed = topology.changed() => if changed.is_err() {
                 return Err(failed("the topology can no longer be followed".to_owned()));
@@ -181,16 +189,16 @@ async fn registered(
 }
 
 /// Keeps the child running until `stop`, at the address it registered first.
-async fn supervise(mut child: Child, role: Role, topology: TopologyReceiver, stop: CancellationToken) {
+async fn supervise(mut running: Running, role: Role, topology: TopologyReceiver, stop: CancellationToken) {
     loop {
         tokio::select! {
-            () = stop.cancelled() => return end(child, &role).await,
-            ended = child.wait() => {
+            () = stop.cancelled() => return end(running, &role).await,
+            ended = running.child.wait() => {
                 tracing::warn!(child = role.name, status = text(ended), "a child ended: starting it again");
             }
         }
         let at = role.id.registered(&topology.borrow()).map(|(_, addr, http)| (addr, http));
-        child = loop {
+        running = loop {
             tokio::select! {
                 () = stop.cancelled() => return,
                 () = tokio::time::sleep(RESTART_PAUSE) => {}
@@ -206,11 +214,11 @@ async fn supervise(mut child: Child, role: Role, topology: TopologyReceiver, sto
 }
 
 /// Closes the child's input, which tells it to end.
-async fn end(mut child: Child, role: &Role) {
-    drop(child.stdin.take());
-    if tokio::time::timeout(END_TIMEOUT, child.wait()).await.is_err() {
+async fn end(mut running: Running, role: &Role) {
+    drop(running.input.take());
+    if tokio::time::timeout(END_TIMEOUT, running.child.wait()).await.is_err() {
         tracing::warn!(child = role.name, "a child did not end by itself: killing it");
-        if let Err(error) = child.kill().await {
+        if let Err(error) = running.child.kill().await {
             tracing::error!(%error, child = role.name, "a child cannot be killed");
         }
     }
