@@ -12,6 +12,7 @@ mod profile;
 mod router_client;
 mod session;
 mod settings;
+mod steering;
 pub mod topology;
 mod transport;
 
@@ -23,5 +24,6 @@ pub use kith_routing::FanOutLimit;
 pub use options::{CacheMode, QueryOptions, fan_out_text, parse_fan_out};
 pub use router_client::RouterClient;
 pub use session::{NetworkSource, Run, Session, Uncached};
-pub use settings::{SessionSettings, SettingsError, Steering, millis};
+pub use settings::{SessionSettings, SettingsError, millis};
+pub use steering::Steering;
 pub use transport::{GrpcTransport, Transport, endpoint};

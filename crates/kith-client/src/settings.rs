@@ -1,6 +1,8 @@
 //! What a session is configured with. The same document configures a router.
 
-use kith_routing::{Controllers, ReplicaPolicy, policy};
+use crate::steering::Steering;
+use kith_routing::{Controllers, ReplicaPolicy, fan_out::ControllerConfig, policy};
+use kith_types::FanOutKind;
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, time::Duration};
 use thiserror::Error;
@@ -13,7 +15,7 @@ pub struct SessionSettings {
     pub policy: String,
     /// Fan-out controller by fan-out kind (`sync-union = "minimum"`); kinds left out keep their default (Moolle §IV-C).
     pub controllers: BTreeMap<String, String>,
-    /// What controllers steer by; written by `kith bench calibrate`.
+    /// What controllers steer by where they are not told themselves; written by `kith bench calibrate`.
     pub steering: Steering,
     /// Deadline of queries that bring none.
     #[serde(with = "millis", rename = "deadline-default-ms")]
@@ -24,32 +26,6 @@ pub struct SessionSettings {
     /// Profile every query: the slow log needs plans. Set by routers.
     #[serde(skip)]
     pub trace_all: bool,
-}
-
-/// Measured limits and penalties.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
-pub struct Steering {
-    /// D_RPS: requests per second that this client sustains (Moolle, equation 7).
-    pub client_requests_per_second: f64,
-    /// D_SRPS: requests per second that one node sustains (Moolle, equation 10).
-    pub node_requests_per_second: f64,
-    /// Weight of the client's penalty in equation 5.
-    pub penalty_client: f64,
-    /// Weight of the nodes' penalty in equation 5.
-    pub penalty_server: f64,
-}
-
-impl Default for Steering {
-    /// The paper's measured rates (Moolle §V-C), and penalties that give its break points.
-    fn default() -> Self {
-        Self {
-            client_requests_per_second: 5_000.0,
-            node_requests_per_second: 10_000.0,
-            penalty_client: 1.0,
-            penalty_server: 1.0,
-        }
-    }
 }
 
 impl Default for SessionSettings {
@@ -106,8 +82,42 @@ impl SessionSettings {
     /// # Errors
     /// [`SettingsError::Controller`].
     pub fn controllers(&self) -> Result<Controllers, SettingsError> {
-        Ok(Controllers::default())
+        if let Some((kind, text)) = self.controllers.iter().find(|(kind, _)| !is_kind(kind)) {
+            let kinds = FanOutKind::ALL.map(FanOutKind::name).join(", ");
+            return Err(bad_controller(
+                kind,
+                text,
+                format!("there is no such kind of fan-out; kinds: {kinds}"),
+            ));
+        }
+        let mut controllers = Controllers::default();
+        for kind in FanOutKind::ALL {
+            let text = self.controllers.get(kind.name()).map(String::as_str);
+            let Some(text) = text.or_else(|| steered_by_default(kind)) else { continue };
+            let built =
+                text.parse().and_then(|config: ControllerConfig| self.steering.complete(config).build());
+            controllers
+                .set(kind, built.map_err(|error| bad_controller(kind.name(), text, error.to_string()))?);
+        }
+        Ok(controllers)
     }
+}
+
+fn is_kind(name: &str) -> bool {
+    FanOutKind::ALL.iter().any(|kind| kind.name() == name)
+}
+
+/// Those of the default controllers (`kith_routing::Controllers`) that steer by numbers.
+fn steered_by_default(kind: FanOutKind) -> Option<&'static str> {
+    match kind {
+        FanOutKind::AsyncUnion => Some("async-union"),
+        FanOutKind::EarlyTerminable => Some("early-terminating"),
+        FanOutKind::SingleKey | FanOutKind::NonUnion | FanOutKind::SyncUnion | FanOutKind::Broadcast => None,
+    }
+}
+
+fn bad_controller(kind: &str, text: &str, detail: String) -> SettingsError {
+    SettingsError::Controller { kind: kind.to_owned(), text: text.to_owned(), detail }
 }
 
 /// Durations as whole milliseconds.
@@ -129,5 +139,57 @@ pub mod millis {
     /// If it is not a whole number.
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
         u64::deserialize(deserializer).map(Duration::from_millis)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kith_types::Workflow;
+
+    fn with(kind: &str, text: &str) -> SessionSettings {
+        SessionSettings { controllers: [(kind.to_owned(), text.to_owned())].into(), ..Default::default() }
+    }
+
+    fn shown(settings: &SessionSettings, kind: FanOutKind) -> String {
+        let controllers = settings.controllers().unwrap();
+        format!("{:?}", controllers.controller(kind, Workflow::Interactive))
+    }
+
+    #[test]
+    fn without_settings_the_controllers_are_the_default_ones() {
+        let ours = SessionSettings::default().controllers().unwrap();
+        assert_eq!(format!("{ours:?}"), format!("{:?}", Controllers::default()));
+    }
+
+    #[test]
+    fn a_controller_is_chosen_by_kind() {
+        let settings = with("sync-union", "static(3)");
+        assert!(shown(&settings, FanOutKind::SyncUnion).contains("groups: 3"));
+        assert_eq!(shown(&settings, FanOutKind::NonUnion), "Minimum");
+    }
+
+    #[test]
+    fn the_default_controllers_steer_by_the_measured_numbers() {
+        let mut settings = SessionSettings::default();
+        settings.steering.node_requests_per_second = 1_234.0;
+        settings.steering.penalty_server = 0.25;
+        assert!(shown(&settings, FanOutKind::EarlyTerminable).contains("node_rps: 1234"));
+        let asynchronous = settings.controllers().unwrap();
+        let asynchronous = asynchronous.controller(FanOutKind::SyncUnion, Workflow::Background);
+        assert!(format!("{asynchronous:?}").contains("server: 0.25"), "{asynchronous:?}");
+    }
+
+    #[test]
+    fn what_does_not_exist_is_refused_with_what_there_is() {
+        for (kind, text, told) in [
+            ("sync-onion", "minimum", "sync-union"),
+            ("sync-union", "minimal", "minimum"),
+            ("sync-union", "static(0)", "static"),
+            ("sync-union", "static(", "expected"),
+        ] {
+            let error = with(kind, text).controllers().unwrap_err().to_string();
+            assert!(error.contains(told), "{error}");
+        }
     }
 }
