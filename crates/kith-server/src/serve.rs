@@ -5,12 +5,12 @@ use futures::{StreamExt, stream::BoxStream};
 use kith_wire::{documents::Document, v1};
 use std::net::SocketAddr;
 use tokio::net::TcpListener;
-use tokio_stream::wrappers::{TcpListenerStream, WatchStream};
+use tokio_stream::wrappers::WatchStream;
 use tokio_util::sync::CancellationToken;
 use tonic::{
     Code, Request, Response, Status,
     service::{Routes, RoutesBuilder},
-    transport::Server,
+    transport::{Server, server::TcpIncoming},
 };
 
 /// Connection window of a server: many large requests at once.
@@ -55,14 +55,15 @@ pub fn routes() -> RoutesBuilder {
 /// Serves `routes` on `bound` until `stop`; requests in flight are let end.
 pub fn spawn(bound: Bound, routes: RoutesBuilder, stop: CancellationToken) {
     let routes = routes.routes();
+    // Small replies must not wait for an acknowledgement of the one before.
+    let incoming = TcpIncoming::from(bound.listener).with_nodelay(Some(true));
     tokio::spawn(async move {
         let served = Server::builder()
-            .tcp_nodelay(true)
             .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
             .initial_stream_window_size(STREAM_WINDOW_BYTES)
             .max_frame_size(FRAME_BYTES_MAX)
             .add_routes(routes)
-            .serve_with_incoming_shutdown(TcpListenerStream::new(bound.listener), stop.cancelled_owned())
+            .serve_with_incoming_shutdown(incoming, stop.cancelled_owned())
             .await;
         if let Err(error) = served {
             tracing::error!(%error, addr = %bound.addr, "gRPC service ended");
