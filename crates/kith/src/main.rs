@@ -1,2 +1,38 @@
-//! The `kith` command line.
-fn main() {}
+//! The `kith` command line: loads graphs, asks questions, looks after clusters. Each flag is defined once, beside the
+//! command or the group of commands that has it.
+
+mod ask;
+mod cli;
+mod cluster;
+mod connect;
+mod explain;
+mod failure;
+#[cfg(test)]
+mod golden;
+mod graph;
+mod load;
+mod output;
+mod reply;
+mod request;
+mod run;
+mod serve;
+mod table;
+
+use clap::Parser;
+use failure::{ErrorReport, Exit};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let cli = cli::Cli::parse();
+    let format = cli.global.output;
+    let exit = cli::run(cli).unwrap_or_else(|error| {
+        if output::is_closed_pipe(&error) {
+            // Whoever read our output has seen enough.
+            return Exit::Done;
+        }
+        let report = ErrorReport::of(&error);
+        output::fail(format, &report);
+        report.exit()
+    });
+    exit.into()
+}

@@ -16,7 +16,7 @@ pub const MEMBERS_COMPONENT: &str = "members";
 /// What to load.
 #[derive(Clone, Debug)]
 pub struct LoadOptions {
-    /// Name of the graph: 1 to 64 letters, digits, `_` or `-`.
+    /// Name of the graph: 1 to 64 letters, digits, `_`, `-` or `.`, no `.` in front.
     pub graph: String,
     /// The version of every component of this load: above all before.
     pub version: StoreVersion,
@@ -89,10 +89,14 @@ impl LoadOptions {
         if self.edges.is_empty() && self.entities.is_empty() && self.members.is_empty() {
             return Err(LoadError::Nothing);
         }
-        for (what, name) in [("a graph", &self.graph), ("an edge type", &self.edge_type)] {
-            if !is_kind_name(name) {
-                return Err(LoadError::Name { what, name: name.clone() });
-            }
+        // Dots are for graphs alone, and not in front: such folders are not components or graphs but belong to the loader.
+        let is_graph_name = !self.graph.starts_with('.') && is_kind_name(&self.graph.replace('.', "-"));
+        let names = [
+            ("a graph", &self.graph, is_graph_name),
+            ("an edge type", &self.edge_type, is_kind_name(&self.edge_type)),
+        ];
+        if let Some((what, name, _)) = names.iter().find(|(_, _, valid)| !valid) {
+            return Err(LoadError::Name { what, name: (*name).clone() });
         }
         if self.edge_type == MEMBERS_COMPONENT {
             return Err(LoadError::NameTaken { name: self.edge_type.clone(), by: "the list of members" });

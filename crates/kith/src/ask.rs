@@ -1,0 +1,33 @@
+//! `kith graph connections|network|…`: one question, one answer.
+
+use crate::{
+    connect::{self, TargetFlags},
+    failure::Exit,
+    output::{self, Format},
+    reply::Answer,
+    request::Question,
+    table,
+};
+use kith_client::GraphService;
+
+/// Asks a question and prints the answer.
+///
+/// # Errors
+/// If it has no answer.
+pub async fn ask(target: &TargetFlags, format: Format, question: &Question) -> anyhow::Result<Exit> {
+    question.check()?;
+    let service = connect::service(target).await?;
+    let answer = answer(&*service, question).await?;
+    output::print(format, &answer, |answer| table::answer::render(question, answer))?;
+    Ok(if answer.is_complete() { Exit::Done } else { Exit::Partial })
+}
+
+/// The answer to a question.
+///
+/// # Errors
+/// If it has none.
+pub async fn answer(service: &dyn GraphService, question: &Question) -> anyhow::Result<Answer> {
+    let (query, options) = (question.query(), question.options.query_options());
+    let answered = service.query(&question.options.graph, &query, &options).await?;
+    Ok(Answer::new(question, answered)?)
+}

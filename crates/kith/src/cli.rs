@@ -1,0 +1,141 @@
+//! The commands and the flags that all of them share.
+
+use crate::{
+    cluster,
+    connect::TargetFlags,
+    explain,
+    failure::Exit,
+    graph::{self, GraphCommand},
+    load::{self, LoadCommand},
+    output::{self, Format},
+    request::Question,
+    run,
+    serve::{DevArgs, NodeArgs, RouterArgs},
+};
+use anyhow::Context;
+use clap::{Args, CommandFactory, Parser, Subcommand};
+
+/// Serves social graphs from replicated groups, with the fan-out of every query under control
+#[derive(Debug, Parser)]
+#[command(version, max_term_width = 110)]
+pub struct Cli {
+    /// Flags of every command.
+    #[command(flatten)]
+    pub global: GlobalFlags,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// Flags of every command.
+#[derive(Clone, Debug, Args)]
+pub struct GlobalFlags {
+    /// How to print
+    #[arg(short, long, value_enum, global = true, default_value_t, value_name = "FORMAT")]
+    pub output: Format,
+    /// Where the cluster is.
+    #[command(flatten)]
+    pub target: TargetFlags,
+}
+
+// A new command is one variant here, one arm in `run` and one module.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run a whole cluster on this machine
+    Dev(Box<DevArgs>),
+    /// Ask a graph, list and drop graphs
+    #[command(subcommand)]
+    Graph(GraphCommand),
+    /// Print the plan of a query without running it
+    #[command(subcommand)]
+    Explain(Question),
+    /// Answer a file of requests, one JSON object a line
+    Run(run::RunFlags),
+    /// Load data into the cluster
+    #[command(subcommand)]
+    Load(LoadCommand),
+    /// Look at the cluster
+    #[command(subcommand)]
+    Cluster(cluster::ClusterCommand),
+    /// Serve the partitions of one node
+    Node(NodeArgs),
+    /// Answer queries for clients, with a network cache
+    Router(RouterArgs),
+    /// Print a completion script for a shell
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+}
+
+/// Runs a command.
+///
+/// # Errors
+/// What the command fails with; see `failure::ErrorReport`.
+pub fn run(cli: Cli) -> anyhow::Result<Exit> {
+    let GlobalFlags { output, target } = cli.global;
+    match cli.command {
+        Command::Graph(command) => block_on(graph::run(&target, output, command)),
+        Command::Explain(question) => block_on(explain::explain(&target, output, &question)),
+        Command::Run(flags) => block_on(run::run(&target, flags)),
+        Command::Load(command) => block_on(load::run(&target, output, command)),
+        Command::Cluster(command) => block_on(cluster::run(&target, output, command)),
+        Command::Dev(args) => block_on(args.run(target.ready_file)),
+        Command::Node(args) => block_on(args.run()),
+        Command::Router(args) => block_on(args.run()),
+        Command::Completions { shell } => completions(shell),
+    }
+}
+
+/// Runs a future on all cores.
+///
+/// # Errors
+/// The future's.
+pub fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
+    let runtime = tokio::runtime::Runtime::new().context("start the runtime")?;
+    let done = runtime.block_on(work);
+    // A reader of a silent standard input must not keep the process alive.
+    runtime.shutdown_background();
+    done
+}
+
+fn completions(shell: clap_complete::Shell) -> anyhow::Result<Exit> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "kith", &mut script);
+    output::print_bytes(&script)?;
+    Ok(Exit::Done)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_operation_takes_the_query_options() {
+        let line = "kith graph path 1 2 --max 4 -g v --fan-out groups=2 --partial -o json --router a:1,b:2";
+        let cli = Cli::try_parse_from(line.split(' ')).unwrap();
+        assert_eq!(cli.global.target.routers, ["a:1", "b:2"]);
+        let Command::Graph(GraphCommand::Ask(question)) = cli.command else { panic!("an operation") };
+        assert!(question.options.partial && question.options.graph == "v");
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        for line in [
+            "kith graph connections -g v",
+            "kith graph connections 1",
+            "kith graph connections -1 -g v",
+            "kith graph distance 1 -g v",
+            "kith graph connections 1 -g v --fan-out all",
+            "kith graph connections 1 -g v --deadline-ms 0",
+            "kith graph reticulate 1 -g v",
+        ] {
+            assert!(Cli::try_parse_from(line.split(' ')).is_err(), "{line}");
+        }
+    }
+}

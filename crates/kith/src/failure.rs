@@ -1,0 +1,171 @@
+//! What a user is told when something fails: a stable code, what happened, what to do. Codes are
+//! a contract: `docs/errors.md`.
+
+use kith_client::QueryError;
+use kith_engine::load::LoadError;
+use serde::Serialize;
+use std::{borrow::Cow, process::ExitCode};
+use thiserror::Error;
+
+/// How a command ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// Everything was done.
+    Done,
+    /// It failed.
+    Failed,
+    /// The command line makes no sense.
+    Usage,
+    /// Some of it failed, or an answer lacks partitions.
+    Partial,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        ExitCode::from(match exit {
+            Exit::Done => 0,
+            Exit::Failed => 1,
+            Exit::Usage => 2,
+            Exit::Partial => 3,
+        })
+    }
+}
+
+/// A failure that this crate finds itself.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("{message}")]
+pub struct Failure {
+    /// The stable code.
+    pub code: Cow<'static, str>,
+    /// What happened, and why.
+    pub message: String,
+    /// What to do.
+    pub help: String,
+}
+
+impl Failure {
+    /// Any failure.
+    pub fn new(code: &'static str, message: impl Into<String>, help: impl Into<String>) -> Self {
+        Self { code: Cow::Borrowed(code), message: message.into(), help: help.into() }
+    }
+
+    /// A request that cannot be understood.
+    pub fn bad_request(message: impl Into<String>) -> Self {
+        Self::new("bad_request", message, "see docs/queries.md for the fields of each operation")
+    }
+
+    /// Flags that contradict each other or make no sense.
+    pub fn usage(message: impl Into<String>, help: impl Into<String>) -> Self {
+        Self::new(USAGE, message, help)
+    }
+}
+
+const USAGE: &str = "usage";
+/// Failures of the command line itself, also those that the engine finds.
+const USAGE_CODES: [&str; 4] = [USAGE, "invalid_name", "name_taken", "nothing_to_load"];
+
+impl From<&QueryError> for Failure {
+    fn from(error: &QueryError) -> Self {
+        Self { code: error.code().to_owned().into(), message: error.to_string(), help: error.help() }
+    }
+}
+
+/// What a command reports when it fails: the one shape of errors in JSON.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ErrorReport {
+    error: ErrorBody,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+struct ErrorBody {
+    code: String,
+    message: String,
+    help: String,
+}
+
+impl From<Failure> for ErrorReport {
+    fn from(failure: Failure) -> Self {
+        let Failure { code, message, help } = failure;
+        Self { error: ErrorBody { code: code.into_owned(), message, help } }
+    }
+}
+
+impl ErrorReport {
+    /// The code and help of whatever knows them, the message with all its context.
+    pub fn of(error: &anyhow::Error) -> Self {
+        let messages: Vec<String> = error.chain().map(ToString::to_string).collect();
+        let (code, help) = known(error).unwrap_or_else(|| {
+            ("internal".to_owned(), "this is a defect of Kith: please report it with the message".to_owned())
+        });
+        Self { error: ErrorBody { code, message: messages.join(": "), help } }
+    }
+
+    /// For a terminal.
+    pub fn text(&self) -> String {
+        let ErrorBody { code, message, help } = &self.error;
+        let help = if help.is_empty() { String::new() } else { format!("\nhelp: {help}") };
+        format!("error[{code}]: {message}{help}")
+    }
+
+    /// How a command that fails with it ends.
+    pub fn exit(&self) -> Exit {
+        if USAGE_CODES.contains(&self.error.code.as_str()) { Exit::Usage } else { Exit::Failed }
+    }
+}
+
+fn known(error: &anyhow::Error) -> Option<(String, String)> {
+    error.chain().find_map(|cause| {
+        if let Some(failure) = cause.downcast_ref::<Failure>() {
+            Some((failure.code.to_string(), failure.help.clone()))
+        } else if let Some(error) = cause.downcast_ref::<QueryError>() {
+            Some((error.code().to_owned(), error.help()))
+        } else {
+            let error = cause.downcast_ref::<LoadError>()?;
+            Some((error.code().to_owned(), error.help().to_owned()))
+        }
+    })
+}
+
+/// The known name that was most likely meant.
+pub fn near_miss<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
+    let allowed = 1 + name.len() / 4;
+    let lower = name.to_lowercase().replace('-', "_");
+    let distance = |other: &str| strsim::damerau_levenshtein(&lower, &other.replace('-', "_"));
+    known.iter().copied().min_by_key(|other| distance(other)).filter(|other| distance(other) <= allowed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anyhow::Context;
+
+    #[test]
+    fn the_help_of_the_cause_is_told_with_the_whole_message() {
+        let error =
+            Err::<(), _>(Failure::new("full", "no space left", "free some")).context("publish graph v");
+        let report = ErrorReport::of(&error.unwrap_err());
+        assert_eq!(report.text(), "error[full]: publish graph v: no space left\nhelp: free some");
+        assert_eq!(report.exit(), Exit::Failed);
+    }
+
+    #[test]
+    fn usage_errors_end_with_their_own_code() {
+        let error = anyhow::Error::new(Failure::usage("a with b", "leave out b"));
+        assert_eq!(ErrorReport::of(&error).exit(), Exit::Usage);
+    }
+
+    #[test]
+    fn what_nobody_foresaw_is_internal() {
+        let report = ErrorReport::of(&anyhow::anyhow!("odd"));
+        assert!(report.text().starts_with("error[internal]: odd\n"), "{}", report.text());
+    }
+
+    #[test]
+    fn near_misses_are_found_and_far_ones_are_not() {
+        let known = ["edge_type", "direction", "deadline_ms"];
+        assert_eq!(near_miss("edgetype", &known), Some("edge_type"));
+        assert_eq!(near_miss("Edge-Type", &known), Some("edge_type"));
+        assert_eq!(near_miss("deadline", &known), Some("deadline_ms"));
+        assert_eq!(near_miss("colour", &known), None);
+    }
+}

@@ -1,0 +1,138 @@
+//! `kith graph list|describe|drop`: which graphs there are.
+
+use crate::{
+    connect::{self, TargetFlags},
+    failure::{Exit, Failure},
+    output::{self, Format},
+    request::Question,
+    table::graphs,
+};
+use anyhow::Context;
+use clap::Subcommand;
+use kith_client::{QueryError, RouterClient};
+use kith_wire::documents::{ComponentDocument, GraphDocument};
+use serde::Serialize;
+use std::io::{self, IsTerminal, Write};
+
+#[derive(Debug, Subcommand)]
+pub enum GraphCommand {
+    /// Ask a graph.
+    #[command(flatten)]
+    Ask(Question),
+    /// List the graphs
+    List,
+    /// Show a graph's edge types and entity kinds
+    Describe {
+        /// The graph
+        graph: String,
+    },
+    /// Remove a graph
+    Drop {
+        /// The graph
+        graph: String,
+        /// Do not ask first
+        #[arg(long)]
+        yes: bool,
+    },
+}
+
+/// A graph at the version that queries pin.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct GraphReply {
+    pub graph: String,
+    pub version: u64,
+    pub components: Vec<ComponentReply>,
+}
+
+/// An edge type, entity kind or list of members.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ComponentReply {
+    pub name: String,
+    pub role: String,
+    pub version: u64,
+    pub members: u64,
+    pub edges: u64,
+    pub bytes: u64,
+    pub columns: Vec<String>,
+    pub loaded_at: u64,
+}
+
+/// All graphs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+struct ListReply {
+    graphs: Vec<GraphReply>,
+}
+
+/// A graph that is gone.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+struct DropReply {
+    dropped: String,
+}
+
+impl From<GraphDocument> for GraphReply {
+    fn from(document: GraphDocument) -> Self {
+        let components = document.components.into_iter().map(ComponentReply::from);
+        Self { graph: document.name, version: document.version, components: components.collect() }
+    }
+}
+
+impl From<ComponentDocument> for ComponentReply {
+    fn from(document: ComponentDocument) -> Self {
+        let ComponentDocument { name, role, version, columns, members, edges, bytes, loaded_at, .. } =
+            document;
+        Self { name, role, version, members, edges, bytes, columns, loaded_at }
+    }
+}
+
+/// Runs a command.
+///
+/// # Errors
+/// If the cluster does not answer or there is no such graph.
+pub async fn run(target: &TargetFlags, format: Format, command: GraphCommand) -> anyhow::Result<Exit> {
+    match command {
+        GraphCommand::Ask(question) => crate::ask::ask(target, format, &question).await,
+        GraphCommand::List => {
+            let mut reply = ListReply { graphs: graphs(&connect::router(target).await?).await? };
+            reply.graphs.sort_by(|a, b| a.graph.cmp(&b.graph));
+            output::print(format, &reply, |reply| graphs::list(&reply.graphs))?;
+            Ok(Exit::Done)
+        }
+        GraphCommand::Describe { graph } => {
+            let graphs = graphs(&connect::router(target).await?).await?;
+            let known = graphs.iter().map(|graph| graph.graph.clone()).collect();
+            let found = graphs.into_iter().find(|candidate| candidate.graph == graph);
+            let found = found.ok_or(QueryError::UnknownGraph { name: graph, known })?;
+            output::print(format, &found, graphs::describe)?;
+            Ok(Exit::Done)
+        }
+        GraphCommand::Drop { graph, yes } => {
+            let router = connect::router(target).await?;
+            if !yes && io::stdin().is_terminal() && !confirmed(&graph)? {
+                return Err(Failure::new(
+                    "not_confirmed",
+                    "nothing was dropped",
+                    "--yes drops without asking",
+                )
+                .into());
+            }
+            router.drop_graph(&graph).await.with_context(|| format!("drop graph {graph}"))?;
+            output::print(format, &DropReply { dropped: graph }, |reply| {
+                format!("dropped {}\n", reply.dropped)
+            })?;
+            Ok(Exit::Done)
+        }
+    }
+}
+
+async fn graphs(router: &RouterClient) -> anyhow::Result<Vec<GraphReply>> {
+    let topology = router.topology().await.context("read the topology")?;
+    Ok(topology.graphs.into_iter().map(GraphReply::from).collect())
+}
+
+fn confirmed(graph: &str) -> anyhow::Result<bool> {
+    eprint!("drop graph {graph:?} from the cluster? [y/N] ");
+    io::stderr().flush().context("write standard error")?;
+    let mut answer = String::new();
+    io::stdin().read_line(&mut answer).context("read standard input")?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+}

@@ -1,0 +1,180 @@
+//! How far a load is: a bar on a terminal, else a line on standard error every few seconds.
+
+use crate::table::{bytes, count};
+use indicatif::{ProgressBar, ProgressStyle};
+use kith_engine::load::LoadProgress;
+use kith_wire::v1;
+use std::{
+    collections::BTreeMap,
+    io::{self, IsTerminal},
+    time::{Duration, Instant},
+};
+
+/// Without a terminal: quiet enough for a log, often enough to see that it lives.
+const LINE_INTERVAL: Duration = Duration::from_secs(5);
+/// An estimate from less than this is a guess.
+const ESTIMATE_AFTER: Duration = Duration::from_secs(1);
+/// Steps of a bar, whatever it counts.
+const BAR_STEPS: u64 = 1_000;
+
+/// Tells how far a load is.
+pub struct Meter {
+    /// `None` without a terminal.
+    bar: Option<ProgressBar>,
+    line_due: Instant,
+    stage: Stage,
+    /// (node, component) → bytes done and to do.
+    fetched: BTreeMap<(u32, String), (u64, u64)>,
+}
+
+/// One thing that takes a while.
+#[derive(Clone, Debug)]
+struct Stage {
+    name: String,
+    started: Instant,
+}
+
+/// How far a stage is, in units of its own.
+#[derive(Clone, Debug)]
+struct Standing {
+    done: u64,
+    /// 0 if unknown.
+    total: u64,
+    detail: String,
+}
+
+impl Meter {
+    /// Silent until there is something to tell.
+    pub fn new() -> Self {
+        let bar = io::stderr().is_terminal().then(|| {
+            let style = ProgressStyle::with_template("{bar:30} {msg}").expect("the template is a constant");
+            ProgressBar::new(BAR_STEPS).with_style(style.progress_chars("##."))
+        });
+        let now = Instant::now();
+        let stage = Stage { name: String::new(), started: now };
+        Self { bar, line_due: now + LINE_INTERVAL, stage, fetched: BTreeMap::new() }
+    }
+
+    /// Files being read, components being written.
+    pub fn on_load(&mut self, progress: &LoadProgress<'_>) {
+        let now = Instant::now();
+        match progress {
+            LoadProgress::Reading(reading) => {
+                let file = reading.path.file_name().unwrap_or(reading.path.as_os_str()).display();
+                self.enter(format!("reading {file}"), now);
+                let rate = per_second(reading.lines, now - self.stage.started);
+                let detail = format!("{} lines, {rate} lines/s", count(reading.lines));
+                self.tell(Standing { done: reading.bytes_read, total: reading.bytes_total, detail }, now);
+            }
+            LoadProgress::Building { component, progress } => {
+                self.enter(format!("writing {component}"), now);
+                let (done, total) = (progress.partitions_done, progress.partitions_total);
+                let detail = format!("{done} of {total} partitions");
+                self.tell(Standing { done: done.into(), total: total.into(), detail }, now);
+            }
+            _ => {}
+        }
+    }
+
+    /// Nodes fetching what was built.
+    pub fn on_publish(&mut self, step: &v1::PublishProgress) {
+        let now = Instant::now();
+        self.enter("publishing".to_owned(), now);
+        self.fetched.insert((step.node, step.component.clone()), (step.bytes_done, step.bytes_total));
+        let standing = fetched(&self.fetched);
+        self.tell(standing, now);
+    }
+
+    /// Leaves no trace on a terminal.
+    pub fn clear(&mut self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+
+    fn enter(&mut self, name: String, now: Instant) {
+        if self.stage.name != name {
+            self.stage = Stage { name, started: now };
+        }
+    }
+
+    fn tell(&mut self, standing: Standing, now: Instant) {
+        let text = || line(&self.stage.name, &standing, now - self.stage.started);
+        if let Some(bar) = &self.bar {
+            bar.set_position(
+                standing.done.saturating_mul(BAR_STEPS) / standing.total.max(standing.done).max(1),
+            );
+            bar.set_message(text());
+        } else if self.line_due <= now {
+            eprintln!("{}", text());
+            self.line_due = now + LINE_INTERVAL;
+        }
+    }
+}
+
+fn line(stage: &str, standing: &Standing, elapsed: Duration) -> String {
+    let Standing { done, total, detail } = standing;
+    let mut text = format!("{stage}: ");
+    if *total != 0 {
+        text += &format!("{} %, ", done.saturating_mul(100) / total);
+    }
+    text += detail;
+    if ESTIMATE_AFTER <= elapsed && *done != 0 && done < total {
+        let left = elapsed.as_secs_f64() * (total - done) as f64 / *done as f64;
+        text += &format!(", {left:.0} s left");
+    }
+    text
+}
+
+fn fetched(fetched: &BTreeMap<(u32, String), (u64, u64)>) -> Standing {
+    let done = fetched.values().map(|(done, _)| done).sum();
+    let total = fetched.values().map(|(_, total)| total).sum();
+    let mut nodes: BTreeMap<u32, bool> = BTreeMap::new();
+    for ((node, _), (done, total)) in fetched {
+        *nodes.entry(*node).or_insert(true) &= total <= done;
+    }
+    let behind: Vec<String> =
+        nodes.iter().filter(|(_, whole)| !**whole).map(|(node, _)| node.to_string()).collect();
+    let mut detail = format!("{} of {} at {} nodes", bytes(done), bytes(total), nodes.len());
+    if !behind.is_empty() {
+        detail += &format!(", waiting for node {}", behind.join(", "));
+    }
+    Standing { done, total, detail }
+}
+
+fn per_second(number: u64, elapsed: Duration) -> String {
+    count((number as f64 / elapsed.as_secs_f64().max(1e-3)) as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_tells_share_rate_and_time_left() {
+        let standing = Standing { done: 25, total: 100, detail: "7 lines".to_owned() };
+        assert_eq!(
+            line("reading a.csv", &standing, Duration::from_secs(3)),
+            "reading a.csv: 25 %, 7 lines, 9 s left"
+        );
+        assert_eq!(
+            line("reading a.csv", &standing, Duration::from_millis(3)),
+            "reading a.csv: 25 %, 7 lines"
+        );
+        let pipe = Standing { total: 0, ..standing };
+        assert_eq!(line("reading -", &pipe, Duration::from_secs(3)), "reading -: 7 lines");
+        assert_eq!(per_second(3_000_000, Duration::from_secs(2)), "1,500,000");
+    }
+
+    #[test]
+    fn the_nodes_that_lag_are_named() {
+        let mut steps = BTreeMap::new();
+        steps.insert((0, "connection".to_owned()), (1024, 1024));
+        steps.insert((1, "connection".to_owned()), (512, 1024));
+        steps.insert((2, "connection".to_owned()), (1024, 1024));
+        steps.insert((2, "school".to_owned()), (0, 1024));
+        let standing = fetched(&steps);
+        assert_eq!((standing.done, standing.total), (2560, 4096));
+        assert_eq!(standing.detail, "2.5 KiB of 4.0 KiB at 3 nodes, waiting for node 1, 2");
+    }
+}

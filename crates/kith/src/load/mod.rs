@@ -1,0 +1,119 @@
+//! `kith load graph`: files in, a new version of a graph's components out.
+//!
+//! Built into the cluster's object store, then published: every node fetches and opens the new version before one
+//! commit makes it the graph's. Until then, and whenever something fails, the old version serves.
+
+mod flags;
+mod meter;
+mod names;
+mod object_store;
+mod publish;
+mod summary;
+
+pub use flags::GraphLoadFlags;
+pub use summary::LoadReply;
+
+use crate::{
+    connect::{self, TargetFlags},
+    failure::{Exit, Failure},
+    output::{self, Format},
+    table,
+};
+use anyhow::Context;
+use clap::Subcommand;
+use kith_client::RouterClient;
+use kith_engine::load::{LoadError, LoadOptions, LoadReport, input::InputError, load_graph};
+use kith_types::PartitionCount;
+use kith_wire::documents::{GraphDocument, TopologyDocument};
+use meter::Meter;
+use object_store::ObjectStore;
+use std::time::Instant;
+
+#[derive(Debug, Subcommand)]
+pub enum LoadCommand {
+    /// Load an edge type, entities and members of a graph
+    ///
+    /// Files are CSV or TSV: plain, .gz or .zst. An edge type or entity kind that the graph has already is
+    /// replaced as a whole, all others stay.
+    Graph(Box<GraphLoadFlags>),
+}
+
+/// Loads a graph.
+///
+/// # Errors
+/// If the files are refused, or the cluster cannot take the new version; nothing is half-loaded then.
+pub async fn run(target: &TargetFlags, format: Format, command: LoadCommand) -> anyhow::Result<Exit> {
+    let LoadCommand::Graph(flags) = command;
+    let started = Instant::now();
+    let (report, version) =
+        if flags.dry_run { (dry_run(&flags)?, None) } else { load(target, &flags).await? };
+    let reply = LoadReply::new(&flags.graph, version, &report, started.elapsed());
+    output::print(format, &reply, table::load::summary)?;
+    Ok(Exit::Done)
+}
+
+/// Reads and checks everything; needs no cluster.
+fn dry_run(flags: &GraphLoadFlags) -> anyhow::Result<LoadReport> {
+    let partitions = PartitionCount::new(1).expect("one is a valid count");
+    build(&flags.options(0, partitions, std::env::temp_dir())?)
+}
+
+async fn load(target: &TargetFlags, flags: &GraphLoadFlags) -> anyhow::Result<(LoadReport, Option<u64>)> {
+    flags.check()?;
+    let router = connect::router(target).await?;
+    let topology = router.topology().await.context("read the topology")?;
+    let store = ObjectStore::open(&topology.cluster)?.lock(&flags.graph)?;
+    // Only what is known under the lock is known not to change.
+    let topology = router.topology().await.context("read the topology")?;
+    let graph = topology.graphs.iter().find(|graph| graph.name == flags.graph);
+    store.clear_unfinished(graph)?;
+    let version = store.next_version(graph)?;
+    flags.check_against(graph)?;
+    store.mark_unfinished(version)?;
+    let options = flags.options(version, partition_count(&topology)?, store.folder().to_owned())?;
+    let built = tokio::task::block_in_place(|| build(&options));
+    if built.is_err() {
+        store.mark_finished();
+    }
+    let report = built?;
+    let committed = publish(&router, &flags.graph, &report).await?;
+    store.mark_finished();
+    Ok((report, Some(committed)))
+}
+
+/// Builds while a meter runs; wrong lines are told as they are in the files.
+fn build(options: &LoadOptions) -> anyhow::Result<LoadReport> {
+    let mut meter = Meter::new();
+    let report = load_graph(options, &mut |progress| meter.on_load(&progress));
+    meter.clear();
+    if let Err(LoadError::Input(InputError::BadLines { errors, path, .. })) = &report {
+        for error in &errors.first {
+            eprintln!("{}: {error}", path.display());
+        }
+    }
+    Ok(report?)
+}
+
+async fn publish(router: &RouterClient, graph: &str, report: &LoadReport) -> anyhow::Result<u64> {
+    let mut meter = Meter::new();
+    let committed = publish::publish(router, graph, report, &mut meter).await;
+    meter.clear();
+    committed.with_context(|| format!("publish graph {graph}"))
+}
+
+fn partition_count(topology: &TopologyDocument) -> Result<PartitionCount, Failure> {
+    let partitions = topology.cluster.partitions;
+    PartitionCount::new(partitions).ok_or_else(|| {
+        Failure::new("internal", format!("the cluster says that it has {partitions} partitions"), "")
+    })
+}
+
+/// The greatest version of any component of a graph.
+fn newest(graph: Option<&GraphDocument>) -> u64 {
+    graph
+        .iter()
+        .flat_map(|graph| &graph.components)
+        .map(|component| component.version)
+        .max()
+        .unwrap_or_default()
+}

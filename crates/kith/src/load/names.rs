@@ -1,0 +1,82 @@
+//! What graphs may be called, and how flags spell delimiters and sizes.
+
+/// The longest name of a graph: it is a folder name, a metadata key and a metrics label.
+const GRAPH_NAME_CHARS_MAX: usize = 63;
+
+/// The name of a graph: `[a-z0-9][a-z0-9._-]{0,62}`.
+pub fn graph_name(text: &str) -> Result<String, String> {
+    let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '.' | '_' | '-');
+    let starts_well = text.starts_with(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit());
+    if starts_well && text.len() <= GRAPH_NAME_CHARS_MAX && text.chars().all(inner) {
+        return Ok(text.to_owned());
+    }
+    Err(format!(
+        "a graph's name is 1 to {GRAPH_NAME_CHARS_MAX} lower-case letters, digits, '.', '_' or '-', the first a letter or digit"
+    ))
+}
+
+/// A delimiter: a character, or `tab`, `comma`, `semicolon`, `pipe`, `space`.
+pub fn delimiter(text: &str) -> Result<u8, String> {
+    let named = [
+        ("tab", b'\t'),
+        ("\\t", b'\t'),
+        ("comma", b','),
+        ("semicolon", b';'),
+        ("pipe", b'|'),
+        ("space", b' '),
+    ];
+    if let Some((_, byte)) = named.iter().find(|(name, _)| *name == text) {
+        return Ok(*byte);
+    }
+    match text.as_bytes() {
+        [byte]
+            if byte.is_ascii() && !byte.is_ascii_alphanumeric() && !matches!(byte, b'"' | b'\n' | b'\r') =>
+        {
+            Ok(*byte)
+        }
+        _ => Err("a delimiter is one character that no value has, or tab, comma, semicolon, pipe, space"
+            .to_owned()),
+    }
+}
+
+/// Bytes, as `512MiB`, `2GiB` or a plain number.
+pub fn size(text: &str) -> Result<usize, String> {
+    let units = [("KiB", 10), ("MiB", 20), ("GiB", 30), ("K", 10), ("M", 20), ("G", 30)];
+    let (number, shift) =
+        units.iter().find_map(|(unit, shift)| Some((text.strip_suffix(unit)?, *shift))).unwrap_or((text, 0));
+    let bytes = number.trim().parse::<usize>().ok().and_then(|number| number.checked_mul(1 << shift));
+    bytes.ok_or_else(|| "a size is a number of bytes, or one with KiB, MiB or GiB".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_are_safe_as_folders_are_taken() {
+        for good in ["v", "kith-village", "0", "a.b_c-d", &"x".repeat(63)] {
+            assert_eq!(graph_name(good).as_deref(), Ok(good));
+        }
+        for bad in ["", "V", ".hidden", "..", "-v", "_v", "a/b", "a b", "é", &"x".repeat(64)] {
+            assert!(graph_name(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn delimiters_have_names() {
+        let given = ["tab", "\\t", "\t", "pipe", "|", ",", "space"].map(|text| delimiter(text).unwrap());
+        assert_eq!(given, *b"\t\t\t||, ");
+        for bad in ["", "1", "x", "\"", "::", "é"] {
+            assert!(delimiter(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn sizes_have_units() {
+        let given = ["4096", "1KiB", "512MiB", "2G", "3 GiB"].map(|text| size(text).unwrap());
+        assert_eq!(given, [4096, 1 << 10, 512 << 20, 2 << 30, 3 << 30]);
+        for bad in ["", "MiB", "-1", "1TB", "99999999999999999999", "99999999999GiB"] {
+            assert!(size(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! A graph's folder in the cluster's object store: one load at a time, and nothing left of those that were killed.
+//!
+//! While a load is under way `<graph>/.unfinished` names its version. A load that finds the file knows that the one
+//! before was killed: what that one built and the cluster does not name is removed.
+
+use super::newest;
+use crate::failure::Failure;
+use kith_types::StoreVersion;
+use kith_wire::documents::{ClusterDocument, GraphDocument};
+use std::{
+    borrow::Cow,
+    fs::{self, File, TryLockError},
+    io,
+    path::{Path, PathBuf},
+    time::SystemTime,
+};
+
+const LOCK_FILE: &str = ".lock";
+const UNFINISHED_FILE: &str = ".unfinished";
+
+/// The folder of a cluster's built components.
+#[derive(Debug)]
+pub struct ObjectStore {
+    folder: PathBuf,
+}
+
+/// A graph's folder in it, for one load; unlocked when dropped.
+#[derive(Debug)]
+pub struct LockedGraph {
+    /// The object store.
+    store: PathBuf,
+    /// The graph's folder in it.
+    graph: PathBuf,
+    /// Held for its lock.
+    _lock: File,
+}
+
+impl ObjectStore {
+    /// The object store that the cluster names, made if the folder around it is there.
+    ///
+    /// # Errors
+    /// `object_store_unreachable` if it is not on this machine.
+    pub fn open(cluster: &ClusterDocument) -> Result<Self, Failure> {
+        let folder = PathBuf::from(&cluster.object_store);
+        match fs::create_dir(&folder) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                let message =
+                    format!("the cluster's object store {} cannot be used: {error}", folder.display());
+                Err(Failure::new(
+                    "object_store_unreachable",
+                    message,
+                    "load on a machine that has this folder, with the rights to write to it",
+                ))
+            }
+            _ => Ok(Self { folder }),
+        }
+    }
+
+    /// Keeps other loads of the graph out.
+    ///
+    /// # Errors
+    /// `load_running` if one is under way.
+    pub fn lock(self, graph: &str) -> Result<LockedGraph, Failure> {
+        let folder = self.folder.join(graph);
+        let path = folder.join(LOCK_FILE);
+        let lock = fs::create_dir_all(&folder).and_then(|()| File::create(&path)).map_err(unusable(&path))?;
+        match lock.try_lock() {
+            Ok(()) => Ok(LockedGraph { store: self.folder, graph: folder, _lock: lock }),
+            Err(TryLockError::WouldBlock) => Err(Failure::new(
+                "load_running",
+                format!("another load of graph {graph:?} is under way"),
+                "wait until it ends; a killed load does not stay in the way",
+            )),
+            Err(TryLockError::Error(error)) => Err(unusable(&path)(error)),
+        }
+    }
+}
+
+impl LockedGraph {
+    /// The object store.
+    pub fn folder(&self) -> &Path {
+        &self.store
+    }
+
+    /// Removes what a killed load built, unless it was killed after its commit.
+    ///
+    /// # Errors
+    /// If it cannot be removed.
+    pub fn clear_unfinished(&self, graph: Option<&GraphDocument>) -> Result<(), Failure> {
+        let marker = self.graph.join(UNFINISHED_FILE);
+        let Ok(text) = fs::read_to_string(&marker) else { return Ok(()) };
+        let version: u64 = text.trim().parse().unwrap_or_default();
+        let is_named =
+            graph.is_some_and(|graph| graph.components.iter().any(|component| component.version == version));
+        if !is_named {
+            for component in self.components()? {
+                let folder = component.join(version.to_string());
+                if folder.is_dir() {
+                    fs::remove_dir_all(&folder).map_err(unusable(&folder))?;
+                }
+            }
+        }
+        fs::remove_file(&marker).map_err(unusable(&marker))
+    }
+
+    /// A version above all that the graph or its folder has: the time, unless clocks went back.
+    ///
+    /// # Errors
+    /// If the folder cannot be read.
+    pub fn next_version(&self, graph: Option<&GraphDocument>) -> Result<u64, Failure> {
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let now = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
+        let above = StoreVersion(newest(graph).max(now.saturating_sub(1)));
+        let next = kith_engine::load::next_version(&self.store, &self.name(), above);
+        Ok(next.map_err(unusable(&self.graph))?.0)
+    }
+
+    fn name(&self) -> Cow<'_, str> {
+        self.graph.file_name().unwrap_or_default().to_string_lossy()
+    }
+
+    /// Says that a version is being built, in case this load is killed.
+    ///
+    /// # Errors
+    /// If that cannot be written.
+    pub fn mark_unfinished(&self, version: u64) -> Result<(), Failure> {
+        let marker = self.graph.join(UNFINISHED_FILE);
+        fs::write(&marker, format!("{version}\n")).map_err(unusable(&marker))
+    }
+
+    /// Says that nothing is left to clear.
+    pub fn mark_finished(&self) {
+        // A marker that stays costs the next load a look at the topology, nothing else.
+        let _ = fs::remove_file(self.graph.join(UNFINISHED_FILE));
+    }
+
+    fn components(&self) -> Result<Vec<PathBuf>, Failure> {
+        let entries = fs::read_dir(&self.graph).map_err(unusable(&self.graph))?;
+        Ok(entries.flatten().map(|entry| entry.path()).filter(|path| path.is_dir()).collect())
+    }
+}
+
+fn unusable(path: &Path) -> impl FnOnce(io::Error) -> Failure {
+    let path = path.to_owned();
+    move |error| {
+        let message = format!("use {} of the object store: {error}", path.display());
+        let help = match error.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "the disk is full: free some space",
+            _ => "check the folder and its permissions",
+        };
+        Failure::new("object_store_unusable", message, help)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kith_wire::documents::{ComponentDocument, GraphDocument};
+
+    fn store(folder: &Path) -> ObjectStore {
+        ObjectStore { folder: folder.to_owned() }
+    }
+
+    fn graph(version: u64) -> GraphDocument {
+        let component = ComponentDocument {
+            name: "connection".to_owned(),
+            role: "undirected".to_owned(),
+            version,
+            manifest_hash: String::new(),
+            columns: Vec::new(),
+            members: 0,
+            edges: 0,
+            bytes: 0,
+            loaded_at: 0,
+        };
+        GraphDocument { format: 1, name: "v".to_owned(), version, components: vec![component] }
+    }
+
+    #[test]
+    fn two_loads_of_one_graph_do_not_meet() {
+        let folder = tempfile::tempdir().unwrap();
+        let held = store(folder.path()).lock("v").unwrap();
+        assert_eq!(store(folder.path()).lock("v").unwrap_err().code, "load_running");
+        store(folder.path()).lock("w").unwrap();
+        drop(held);
+        store(folder.path()).lock("v").unwrap();
+    }
+
+    #[test]
+    fn what_a_killed_load_built_is_removed_and_what_serves_is_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let locked = store(folder.path()).lock("v").unwrap();
+        let built = |version: u64| folder.path().join("v/connection").join(version.to_string());
+        for version in [5, 9] {
+            fs::create_dir_all(built(version)).unwrap();
+        }
+        locked.mark_unfinished(9).unwrap();
+        locked.clear_unfinished(Some(&graph(5))).unwrap();
+        assert!(built(5).exists() && !built(9).exists());
+        // Killed between its commit and its end: that version serves.
+        locked.mark_unfinished(5).unwrap();
+        locked.clear_unfinished(Some(&graph(5))).unwrap();
+        assert!(built(5).exists());
+        // Without a marker nothing is touched: the topology may lag behind a commit.
+        locked.clear_unfinished(None).unwrap();
+        assert!(built(5).exists());
+    }
+
+    #[test]
+    fn versions_grow_whatever_the_clock_says() {
+        let folder = tempfile::tempdir().unwrap();
+        let locked = store(folder.path()).lock("v").unwrap();
+        let now = locked.next_version(None).unwrap();
+        assert!(1_700_000_000_000 < now, "milliseconds since 1970: {now}");
+        let ahead = now + 1_000_000_000;
+        assert_eq!(locked.next_version(Some(&graph(ahead))), Ok(ahead + 1));
+        fs::create_dir_all(folder.path().join("v/school").join((ahead + 5).to_string())).unwrap();
+        assert_eq!(locked.next_version(Some(&graph(ahead))), Ok(ahead + 6));
+    }
+
+    #[test]
+    fn an_object_store_elsewhere_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut cluster = ClusterDocument {
+            format: 1,
+            cluster_id: String::new(),
+            epoch: 1,
+            partitions: 24,
+            groups: Vec::new(),
+            object_store: folder.path().join("objects").display().to_string(),
+        };
+        ObjectStore::open(&cluster).unwrap();
+        ObjectStore::open(&cluster).unwrap();
+        cluster.object_store = folder.path().join("not/here").display().to_string();
+        assert_eq!(ObjectStore::open(&cluster).unwrap_err().code, "object_store_unreachable");
+    }
+}

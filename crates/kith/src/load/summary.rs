@@ -1,0 +1,110 @@
+//! What a load did, as JSON: field names are a contract (`docs/loading.md`).
+
+use kith_client::topology::role_name;
+use kith_engine::load::{FileRole, LoadReport, LoadedFile};
+use serde::Serialize;
+use std::{collections::BTreeMap, time::Duration};
+
+/// A load that succeeded.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LoadReply {
+    pub graph: String,
+    /// The graph's version that now serves; `null` after a dry run.
+    pub version: Option<u64>,
+    pub components: Vec<LoadedComponent>,
+    /// Wrong lines that were dropped, by reason.
+    pub dropped: Vec<Dropped>,
+    pub files: Vec<ReadFile>,
+    pub seconds: f64,
+}
+
+/// A component that was built.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LoadedComponent {
+    pub name: String,
+    pub role: String,
+    pub members: u64,
+    pub edges: u64,
+    pub self_loops: u64,
+    pub duplicates: u64,
+    pub both_orders: u64,
+    pub bytes: u64,
+}
+
+/// Lines that were dropped for one reason.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Dropped {
+    pub reason: String,
+    pub count: u64,
+    /// Of each file, those among its first ten.
+    pub first_lines: Vec<String>,
+}
+
+/// A file that was read to its end.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ReadFile {
+    pub path: String,
+    pub role: &'static str,
+    pub rows: u64,
+    pub dropped: u64,
+    pub self_loops: u64,
+    pub bytes: u64,
+}
+
+impl LoadReply {
+    /// From what the engine reports.
+    pub fn new(graph: &str, version: Option<u64>, report: &LoadReport, took: Duration) -> Self {
+        let components = report.components.iter().map(|(manifest, summary)| LoadedComponent {
+            name: manifest.component.clone(),
+            role: role_name(manifest.role).to_owned(),
+            members: summary.members,
+            edges: summary.edges,
+            self_loops: summary.self_loops,
+            duplicates: summary.duplicates,
+            both_orders: summary.both_orders,
+            bytes: summary.bytes,
+        });
+        Self {
+            graph: graph.to_owned(),
+            version,
+            components: components.collect(),
+            dropped: dropped(&report.files),
+            files: report.files.iter().map(ReadFile::from).collect(),
+            seconds: (took.as_secs_f64() * 1e3).round() / 1e3,
+        }
+    }
+}
+
+impl From<&LoadedFile> for ReadFile {
+    fn from(file: &LoadedFile) -> Self {
+        Self {
+            path: file.report.path.display().to_string(),
+            role: match file.role {
+                FileRole::Edges => "edges",
+                FileRole::Entities => "entities",
+                FileRole::Members => "members",
+            },
+            rows: file.report.rows,
+            dropped: file.report.errors.total(),
+            self_loops: file.self_loops,
+            bytes: file.report.bytes,
+        }
+    }
+}
+
+fn dropped(files: &[LoadedFile]) -> Vec<Dropped> {
+    let mut by_reason: BTreeMap<&'static str, Dropped> = BTreeMap::new();
+    for file in files {
+        let errors = &file.report.errors;
+        for (reason, count) in &errors.by_reason {
+            let dropped = by_reason.entry(reason).or_default();
+            dropped.reason = (*reason).to_owned();
+            dropped.count += count;
+        }
+        for error in &errors.first {
+            let line = format!("{}: {error}", file.report.path.display());
+            by_reason.entry(error.fault.reason()).or_default().first_lines.push(line);
+        }
+    }
+    by_reason.into_values().collect()
+}

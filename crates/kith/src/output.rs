@@ -1,0 +1,63 @@
+//! Standard output and standard error.
+
+use crate::failure::ErrorReport;
+use anyhow::Context;
+use clap::ValueEnum;
+use serde::Serialize;
+use std::io::{self, Write};
+
+/// How commands print.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For scripts: one JSON object on one line
+    Json,
+    /// For people
+    #[default]
+    Table,
+}
+
+/// Prints `value` as JSON, or what `table` makes of it.
+///
+/// # Errors
+/// If standard output cannot be written.
+pub fn print<T: Serialize>(
+    format: Format,
+    value: &T,
+    table: impl FnOnce(&T) -> String,
+) -> anyhow::Result<()> {
+    let text = match format {
+        Format::Json => json_line(value),
+        Format::Table => table(value),
+    };
+    print_bytes(text.as_bytes())
+}
+
+/// Prints bytes as they are.
+///
+/// # Errors
+/// If standard output cannot be written.
+pub fn print_bytes(bytes: &[u8]) -> anyhow::Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(bytes).and_then(|()| out.flush()).context("write standard output")
+}
+
+/// One line of JSON.
+pub fn json_line<T: Serialize>(value: &T) -> String {
+    let mut line = serde_json::to_string(value).expect("replies hold only strings, numbers and lists");
+    line.push('\n');
+    line
+}
+
+/// Tells an error, for people and, if they are asked for, for scripts.
+pub fn fail(format: Format, report: &ErrorReport) {
+    eprintln!("{}", report.text());
+    if format == Format::Json {
+        // Nobody is left to be told that this fails too.
+        let _ = print_bytes(json_line(report).as_bytes());
+    }
+}
+
+/// Whether an error only says that nobody reads the output any more.
+pub fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}

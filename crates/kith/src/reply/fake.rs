@@ -1,0 +1,130 @@
+//! A service that answers every question with something fixed, and can tell what it was asked.
+
+use futures::{FutureExt, future::BoxFuture};
+use kith_client::{Answered, GraphService, QueryError, QueryOptions};
+use kith_ops::{
+    CommonAnswer, GraphAnswer, GraphQuery, Network, NetworkAnswer, Operand, OperationError, PathAnswer, Want,
+};
+use kith_wire::v1;
+use std::{collections::BTreeSet, sync::Arc};
+
+/// Members from this one on are in no graph; to this one there is no path, and it has nothing in common.
+const STRANGER: u64 = 100_000;
+
+/// Answers about any graph but `missing`.
+pub struct Fake;
+
+impl Fake {
+    fn answer(graph: &str, query: &GraphQuery, options: &QueryOptions) -> Result<Answered, QueryError> {
+        if graph == "missing" {
+            return Err(QueryError::UnknownGraph { name: graph.to_owned(), known: vec!["v".to_owned()] });
+        }
+        let missing = if options.partial { vec![3, 7] } else { Vec::new() };
+        Ok(Answered {
+            answer: answer(&query.operand)?,
+            complete: missing.is_empty(),
+            missing_partitions: missing,
+            served: vec![(graph.to_owned(), 1)],
+            profile: options.profile.then(profile),
+        })
+    }
+}
+
+fn answer(operand: &Operand) -> Result<GraphAnswer, QueryError> {
+    Ok(match operand {
+        Operand::Connections { id } if STRANGER < *id => {
+            return Err(OperationError::MemberNotFound { id: *id }.into());
+        }
+        Operand::Connections { .. } => GraphAnswer::Ids(vec![2, 3, 5, 8]),
+        Operand::Entities { .. } => GraphAnswer::Ids(vec![11, 12]),
+        Operand::Members { .. } => GraphAnswer::Ids(vec![]),
+        Operand::Network { id, want } => {
+            let union = BTreeSet::from([1, 2, *id, 7_000, 9_000]);
+            let network = Network::new(*id, vec![1, 9], &Vec::from_iter(union));
+            let sizes = network.sizes();
+            let network = (*want == Want::Ids).then(|| Arc::new(network));
+            GraphAnswer::Network(NetworkAnswer { id: *id, sizes, network })
+        }
+        Operand::Distance { to, .. } => {
+            GraphAnswer::Distances(to.iter().map(|id| (*id < STRANGER).then_some((*id % 4) as u8)).collect())
+        }
+        Operand::Path { to, .. } if *to == STRANGER => GraphAnswer::Path(PathAnswer::default()),
+        Operand::Path { from, to, .. } => GraphAnswer::Path(PathAnswer { members: vec![*from, 4, *to] }),
+        Operand::Common { to, want, .. } => GraphAnswer::Common(match want {
+            Want::Ids => CommonAnswer::Ids(vec![4, 6, 9]),
+            Want::Size => CommonAnswer::Size(3),
+            Want::Exists => CommonAnswer::Exists(*to != STRANGER),
+        }),
+        Operand::Suggest { .. } => GraphAnswer::Suggestions(vec![(7, 4), (2, 1), (8, 1)]),
+    })
+}
+
+/// A plan of two rounds.
+pub fn profile() -> v1::Profile {
+    let request = |node, group, keys, start_us, took_us, outcome: &str| v1::RequestProfile {
+        node,
+        group,
+        keys,
+        start_us,
+        took_us,
+        service_us: took_us / 3,
+        reply_bytes: keys * 1_000,
+        outcome: outcome.to_owned(),
+        attempt: 1,
+    };
+    let round = |name: &str, kind: &str, requests: Vec<v1::RequestProfile>| v1::RoundProfile {
+        name: name.to_owned(),
+        kind: kind.to_owned(),
+        controller: "minimum".to_owned(),
+        policy: "n-groups".to_owned(),
+        groups_allowed: 1,
+        keys: requests.iter().map(|request| request.keys).sum(),
+        start_us: requests[0].start_us,
+        took_us: requests.iter().map(|request| request.took_us).max().unwrap_or_default(),
+        merged_ids: 4_321,
+        busiest_over_mean: 1.2,
+        requests,
+        ended_early: false,
+    };
+    let retried = v1::RequestProfile { attempt: 2, ..request(5, 1, 20, 1_000, 1_500, "ok") };
+    v1::Profile {
+        requests: 4,
+        groups: 2,
+        nodes: 3,
+        total_us: 2_500,
+        cache: "miss".to_owned(),
+        rounds: vec![
+            round("first degree", "single-key", vec![request(1, 0, 1, 100, 300, "ok")]),
+            round(
+                "second degree",
+                "sync-union",
+                vec![
+                    request(1, 0, 30, 500, 1_200, "ok"),
+                    request(2, 0, 20, 500, 400, "unavailable"),
+                    retried,
+                ],
+            ),
+        ],
+    }
+}
+
+impl GraphService for Fake {
+    fn query<'a>(
+        &'a self,
+        graph: &'a str,
+        query: &'a GraphQuery,
+        options: &'a QueryOptions,
+    ) -> BoxFuture<'a, Result<Answered, QueryError>> {
+        futures::future::ready(Fake::answer(graph, query, options)).boxed()
+    }
+
+    fn explain<'a>(
+        &'a self,
+        _: &'a str,
+        _: &'a GraphQuery,
+        _: &'a QueryOptions,
+    ) -> BoxFuture<'a, Result<v1::ExplainReply, QueryError>> {
+        let notes = vec!["the second degree depends on the first".to_owned()];
+        futures::future::ready(Ok(v1::ExplainReply { plan: Some(profile()), notes })).boxed()
+    }
+}

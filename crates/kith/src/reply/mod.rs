@@ -1,0 +1,164 @@
+//! Answers as JSON: field names and shapes are a contract, tested by golden files (`docs/queries.md`).
+
+mod checksum;
+#[cfg(test)]
+pub mod fake;
+mod profile;
+#[cfg(test)]
+mod tests;
+
+pub use profile::{ExplainReply, ProfileReply, RequestReply, RoundReply};
+
+use crate::{
+    failure::Failure,
+    request::{Question, Shape},
+};
+use checksum::checksum;
+use kith_client::Answered;
+use kith_ops::{CommonAnswer, GraphAnswer, Network, NetworkAnswer};
+use serde::Serialize;
+
+/// One answer, as a line of `kith run`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Answer {
+    /// What was asked for.
+    #[serde(flatten)]
+    pub reply: Reply,
+    /// `Some(false)` if partitions are missing; left out otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub complete: Option<bool>,
+    /// The partitions that nobody answered for; left out if there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub missing_partitions: Vec<u32>,
+    /// The plan and its timings, if asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub profile: Option<ProfileReply>,
+}
+
+/// What was asked for, by kind.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Reply {
+    Ids { ids: Vec<u64> },
+    Entities { entities: Vec<u64> },
+    Network(NetworkReply),
+    Distances { distances: Vec<Option<u8>> },
+    Path { length: Option<usize>, path: Vec<u64> },
+    Size { size: u64 },
+    Exists { exists: bool },
+    Suggestions { suggestions: Vec<(u64, u32)> },
+}
+
+/// A member's network; sizes always, ids or checksums as asked for.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct NetworkReply {
+    pub id: u64,
+    pub degree: u64,
+    pub n2: u64,
+    pub net: u64,
+    pub fof: u64,
+    #[serde(flatten)]
+    pub sets: NetworkSets,
+}
+
+/// The sets of a network.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum NetworkSets {
+    None {},
+    Ids { first: Vec<u64>, second: Vec<u64> },
+    Sha { first_sha: String, n2_sha: String, net_sha: String, fof_sha: String },
+}
+
+impl Answer {
+    /// The answer to `question` as it is printed.
+    ///
+    /// # Errors
+    /// `internal` if it answers another kind of question.
+    pub fn new(question: &Question, answered: Answered) -> Result<Self, Failure> {
+        Ok(Self {
+            reply: Reply::new(question, answered.answer)?,
+            complete: (!answered.complete).then_some(false),
+            missing_partitions: answered.missing_partitions,
+            profile: answered.profile.as_ref().map(ProfileReply::from),
+        })
+    }
+
+    /// Whether no partition is missing.
+    pub fn is_complete(&self) -> bool {
+        self.complete.is_none()
+    }
+}
+
+impl Reply {
+    fn new(question: &Question, answer: GraphAnswer) -> Result<Self, Failure> {
+        let shape = question.operation.shape();
+        Ok(match (shape, answer) {
+            (Shape::Entities, GraphAnswer::Ids(ids)) => Reply::Entities { entities: page(question, ids) },
+            (Shape::Ids, GraphAnswer::Ids(ids) | GraphAnswer::Common(CommonAnswer::Ids(ids))) => {
+                Reply::Ids { ids: page(question, ids) }
+            }
+            (Shape::Network | Shape::NetworkSha, GraphAnswer::Network(answer)) => {
+                Reply::Network(NetworkReply::new(&answer, shape == Shape::NetworkSha)?)
+            }
+            (Shape::Plain, GraphAnswer::Distances(distances)) => Reply::Distances { distances },
+            (Shape::Plain, GraphAnswer::Path(path)) => {
+                Reply::Path { length: path.members.len().checked_sub(1), path: path.members }
+            }
+            (Shape::Plain, GraphAnswer::Common(CommonAnswer::Size(size))) => Reply::Size { size },
+            (Shape::Plain, GraphAnswer::Common(CommonAnswer::Exists(exists))) => Reply::Exists { exists },
+            (Shape::Plain, GraphAnswer::Suggestions(suggestions)) => Reply::Suggestions { suggestions },
+            (_, answer) => return Err(wrong_kind(&format!("{answer:.60?}"))),
+        })
+    }
+}
+
+impl NetworkReply {
+    fn new(answer: &NetworkAnswer, sha: bool) -> Result<Self, Failure> {
+        let sizes = answer.sizes;
+        let sets = match &answer.network {
+            Some(network) if sha => NetworkSets::sha(network),
+            Some(network) => {
+                NetworkSets::Ids { first: network.first().to_vec(), second: network.second().collect() }
+            }
+            None if sha => return Err(wrong_kind("sizes without ids")),
+            None => NetworkSets::None {},
+        };
+        Ok(Self {
+            id: answer.id,
+            degree: sizes.first,
+            n2: sizes.second,
+            net: sizes.network(),
+            fof: sizes.union,
+            sets,
+        })
+    }
+}
+
+impl NetworkSets {
+    fn sha(network: &Network) -> Self {
+        NetworkSets::Sha {
+            first_sha: checksum(network.first().iter().copied()),
+            n2_sha: checksum(network.second()),
+            net_sha: checksum(network.both()),
+            fof_sha: checksum(network.union().iter()),
+        }
+    }
+}
+
+/// The page of a sorted set that the question asks for.
+fn page(question: &Question, mut ids: Vec<u64>) -> Vec<u64> {
+    let options = &question.options;
+    if let Some(after) = options.after {
+        ids.drain(..ids.partition_point(|&id| id <= after));
+    }
+    if let Some(limit) = options.limit {
+        ids.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+    }
+    ids
+}
+
+fn wrong_kind(got: &str) -> Failure {
+    let message = format!("the question was answered with something else: {got}");
+    Failure::new("internal", message, "this is a defect of Kith: please report it with the question")
+}

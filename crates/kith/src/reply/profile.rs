@@ -1,0 +1,107 @@
+//! The plan of a query and its timings, as JSON.
+
+use kith_wire::v1;
+use serde::Serialize;
+
+/// What a query did, or would do.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ProfileReply {
+    pub requests: u32,
+    pub groups: u32,
+    pub nodes: u32,
+    pub total_us: u64,
+    pub cache: String,
+    pub rounds: Vec<RoundReply>,
+}
+
+/// One fan-out.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RoundReply {
+    pub name: String,
+    pub kind: String,
+    pub controller: String,
+    pub policy: String,
+    pub groups_allowed: u32,
+    pub keys: u64,
+    pub start_us: u64,
+    pub took_us: u64,
+    pub merged_ids: u64,
+    pub busiest_over_mean: f64,
+    pub ended_early: bool,
+    pub requests: Vec<RequestReply>,
+}
+
+/// One request to one node.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RequestReply {
+    pub node: u32,
+    pub group: u32,
+    pub keys: u64,
+    pub start_us: u64,
+    pub took_us: u64,
+    pub service_us: u64,
+    pub reply_bytes: u64,
+    pub outcome: String,
+    pub attempt: u32,
+}
+
+/// A plan that was not run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ExplainReply {
+    pub plan: ProfileReply,
+    pub notes: Vec<String>,
+}
+
+impl From<v1::ExplainReply> for ExplainReply {
+    fn from(wire: v1::ExplainReply) -> Self {
+        Self { plan: ProfileReply::from(&wire.plan.unwrap_or_default()), notes: wire.notes }
+    }
+}
+
+impl From<&v1::Profile> for ProfileReply {
+    fn from(wire: &v1::Profile) -> Self {
+        Self {
+            requests: wire.requests,
+            groups: wire.groups,
+            nodes: wire.nodes,
+            total_us: wire.total_us,
+            cache: wire.cache.clone(),
+            rounds: wire.rounds.iter().map(RoundReply::from).collect(),
+        }
+    }
+}
+
+impl From<&v1::RoundProfile> for RoundReply {
+    fn from(wire: &v1::RoundProfile) -> Self {
+        Self {
+            name: wire.name.clone(),
+            kind: wire.kind.clone(),
+            controller: wire.controller.clone(),
+            policy: wire.policy.clone(),
+            groups_allowed: wire.groups_allowed,
+            keys: wire.keys,
+            start_us: wire.start_us,
+            took_us: wire.took_us,
+            merged_ids: wire.merged_ids,
+            busiest_over_mean: (wire.busiest_over_mean * 1e3).round() / 1e3,
+            ended_early: wire.ended_early,
+            requests: wire.requests.iter().map(RequestReply::from).collect(),
+        }
+    }
+}
+
+impl From<&v1::RequestProfile> for RequestReply {
+    fn from(wire: &v1::RequestProfile) -> Self {
+        Self {
+            node: wire.node,
+            group: wire.group,
+            keys: wire.keys,
+            start_us: wire.start_us,
+            took_us: wire.took_us,
+            service_us: wire.service_us,
+            reply_bytes: wire.reply_bytes,
+            outcome: wire.outcome.clone(),
+            attempt: wire.attempt,
+        }
+    }
+}

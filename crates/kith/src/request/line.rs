@@ -1,0 +1,89 @@
+//! Reads one request line. Everything that is not a request of this release is refused by name.
+
+use super::{
+    Operation, Question,
+    names::{fields_of_variant, names_of},
+    options::Options,
+};
+use crate::failure::{Failure, near_miss};
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+/// The question that a line of JSON states.
+///
+/// # Errors
+/// `unsupported_operation` if this release has no such operation, else `bad_request`.
+pub fn parse(line: &str) -> Result<Question, Failure> {
+    if line.trim().is_empty() {
+        return Err(Failure::bad_request("the line is empty"));
+    }
+    let mut fields = match serde_json::from_str::<Value>(line) {
+        Ok(Value::Object(fields)) => fields,
+        Ok(_) => return Err(Failure::bad_request("the line is not a JSON object")),
+        Err(error) => return Err(Failure::bad_request(format!("the line is not JSON: {error}"))),
+    };
+    let op = operation_name(fields.remove("op"))?;
+    let (own, shared) = (fields_of_variant::<Operation>(&op), names_of::<Options>());
+    let known: Vec<&str> = own.iter().chain(shared).copied().collect();
+    if let Some(field) = fields.keys().find(|field| !known.contains(&field.as_str())) {
+        return Err(unknown_field(&op, field, &known));
+    }
+    let (shared, own): (Map<_, _>, Map<_, _>) =
+        fields.into_iter().partition(|(name, _)| shared.contains(&name.as_str()));
+    let question = Question {
+        operation: read(Value::Object(Map::from_iter([(op.clone(), Value::Object(own))])), &op)?,
+        options: read(Value::Object(shared), "")?,
+    };
+    question.check()?;
+    Ok(question)
+}
+
+fn operation_name(op: Option<Value>) -> Result<String, Failure> {
+    let known = names_of::<Operation>();
+    match op {
+        Some(Value::String(op)) if known.contains(&op.as_str()) => Ok(op),
+        Some(Value::String(op)) => {
+            let message = format!("there is no operation {op:?}");
+            let help = match near_miss(&op, known) {
+                Some(near) => format!("did you mean {near:?}?"),
+                None => format!("operations: {}", known.join(", ")),
+            };
+            Err(Failure::new("unsupported_operation", message, help))
+        }
+        Some(_) => Err(Failure::bad_request("field `op`: the name of an operation is a string")),
+        None => Err(Failure::bad_request("missing field `op`")),
+    }
+}
+
+fn unknown_field(op: &str, field: &str, known: &[&str]) -> Failure {
+    let help = match near_miss(field, known) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("fields: {}", known.join(", ")),
+    };
+    Failure { help, ..Failure::bad_request(format!("operation {op:?} has no field `{field}`")) }
+}
+
+/// `within` is the variant around the fields, which is no part of their names.
+fn read<T: DeserializeOwned>(value: Value, within: &str) -> Result<T, Failure> {
+    serde_path_to_error::deserialize(value).map_err(|error| {
+        let path = error.path().to_string();
+        let field = path.strip_prefix(within).unwrap_or(&path).trim_start_matches('.').to_owned();
+        let cause = in_words_of_json(&error.into_inner().to_string());
+        match field.as_str() {
+            "" => Failure::bad_request(cause),
+            field => Failure::bad_request(format!("field `{field}`: {cause}")),
+        }
+    })
+}
+
+/// serde speaks of Rust's types; those who write requests know JSON.
+fn in_words_of_json(message: &str) -> String {
+    let words = [
+        ("expected u64", "expected a whole number from 0 to 18446744073709551615"),
+        ("expected u32", "expected a whole number from 0 to 4294967295"),
+        ("expected a nonzero u32", "expected a whole number from 1 to 4294967295"),
+        ("expected a sequence", "expected a list"),
+        ("unknown variant", "unknown value"),
+    ];
+    words.iter().fold(message.to_owned(), |message, (rust, json)| message.replace(rust, json))
+}

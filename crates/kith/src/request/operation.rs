@@ -1,0 +1,265 @@
+//! The operations and their fields: a subcommand each, and the value of `op` in a request line.
+
+use clap::{Args, Subcommand, ValueEnum};
+use kith_ops::{CommonPlan, Operand, PATH_LENGTH_MAX, Want};
+use serde::Deserialize;
+
+/// What is asked, with its own fields. Field names are a contract: `docs/queries.md`.
+#[derive(Clone, Debug, PartialEq, Subcommand, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Operation {
+    /// The members that a member is connected to
+    Connections(Connections),
+    /// The entities of one kind of a member: its schools, its companies
+    Entities(Entities),
+    /// The members of an entity
+    Members(Members),
+    /// First and second degree of a member
+    Network(Network),
+    /// Only the sizes of `network`
+    #[serde(skip)]
+    NetworkSize(Member),
+    /// How far members are: 0, 1, 2, 3 or farther
+    Distance(Distance),
+    /// A shortest path between two members
+    Path(Path),
+    /// What two members have in common
+    Common(Common),
+    /// Whether two members have anything in common
+    #[serde(skip)]
+    HasCommon(HasCommon),
+    /// People you may know: members at distance 2, most common connections first
+    Suggest(Suggest),
+}
+
+#[derive(Clone, Debug, PartialEq, Args, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Connections {
+    /// The member
+    id: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Args, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Entities {
+    /// The member
+    id: u64,
+    /// The entity kind, as `school`
+    #[arg(long)]
+    kind: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Args, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Members {
+    /// The entity; unique only together with its kind
+    entity: u64,
+    /// The entity kind, as `school`
+    #[arg(long)]
+    kind: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Args, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Network {
+    /// The member
+    id: u64,
+    /// What of the network
+    #[arg(long = "return", value_name = "WHAT", value_enum, default_value_t)]
+    #[serde(rename = "return", default)]
+    returns: NetworkReturn,
+}
+
+#[derive(Clone, Debug, PartialEq, Args)]
+pub struct Member {
+    /// The member
+    id: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Args, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Distance {
+    /// The member to start from
+    id: u64,
+    /// The members to reach
+    #[arg(required = true)]
+    to: Vec<u64>,
+}
+
+#[derive(Clone, Debug, PartialEq, Args, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Path {
+    /// The member to start from
+    id: u64,
+    /// The member to reach
+    to: u64,
+    /// The longest path to look for, 0 to 6
+    #[arg(long, default_value_t = path_length())]
+    #[serde(default = "path_length")]
+    max: u32,
+}
+
+#[derive(Clone, Debug, PartialEq, Args, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Common {
+    /// One member
+    id: u64,
+    /// The other member
+    to: u64,
+    /// An edge type or an entity kind [default: the edge type that is followed]
+    #[arg(long)]
+    #[serde(default)]
+    kind: Option<String>,
+    /// What of the common ids
+    #[arg(long = "return", value_name = "WHAT", value_enum, default_value_t)]
+    #[serde(rename = "return", default)]
+    returns: CommonReturn,
+    /// How to find them
+    #[arg(long, value_enum, default_value_t)]
+    #[serde(default)]
+    plan: Plan,
+}
+
+#[derive(Clone, Debug, PartialEq, Args)]
+pub struct HasCommon {
+    /// One member
+    id: u64,
+    /// The other member
+    to: u64,
+    /// An edge type or an entity kind [default: the edge type that is followed]
+    #[arg(long)]
+    kind: Option<String>,
+    /// How to find out
+    #[arg(long, value_enum, default_value_t)]
+    plan: Plan,
+}
+
+#[derive(Clone, Debug, PartialEq, Args, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Suggest {
+    /// The member
+    id: u64,
+    /// How many
+    #[arg(short, long, default_value_t = suggestions())]
+    #[serde(default = "suggestions")]
+    k: u32,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, ValueEnum, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum NetworkReturn {
+    /// Sizes and the ids of both degrees
+    #[default]
+    Ids,
+    /// Sizes only
+    Size,
+    /// Sizes and a checksum of each set
+    Sha,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, ValueEnum, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CommonReturn {
+    /// The ids
+    #[default]
+    Ids,
+    /// Their number
+    Size,
+    /// Whether there is one
+    Exists,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, ValueEnum, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Plan {
+    /// By the lengths of the lists
+    #[default]
+    Auto,
+    /// Fetch both lists, intersect at the caller
+    Fetch,
+    /// Ask the inverted index of every partition
+    Push,
+}
+
+/// How many members `suggest` suggests unless told otherwise: a page of them.
+fn suggestions() -> u32 {
+    20
+}
+
+fn path_length() -> u32 {
+    PATH_LENGTH_MAX
+}
+
+/// What an answer looks like, where its kind alone does not say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// One set of ids, which pages cut.
+    Ids,
+    /// As [`Shape::Ids`], called `entities`.
+    Entities,
+    /// A network with the ids that came along.
+    Network,
+    /// A network with checksums in place of ids.
+    NetworkSha,
+    /// Nothing to choose.
+    Plain,
+}
+
+impl Operation {
+    /// As the client library has it.
+    pub fn operand(&self) -> Operand {
+        match self.clone() {
+            Operation::Connections(Connections { id }) => Operand::Connections { id },
+            Operation::Entities(Entities { id, kind }) => Operand::Entities { id, kind },
+            Operation::Members(Members { entity, kind }) => Operand::Members { kind, entity },
+            Operation::Network(Network { id, returns: NetworkReturn::Size })
+            | Operation::NetworkSize(Member { id }) => Operand::Network { id, want: Want::Size },
+            Operation::Network(Network { id, .. }) => Operand::Network { id, want: Want::Ids },
+            Operation::Distance(Distance { id, to }) => Operand::Distance { from: id, to },
+            Operation::Path(Path { id, to, max }) => Operand::Path { from: id, to, max },
+            Operation::Common(Common { id, to, kind, returns, plan }) => {
+                Operand::Common { id, to, kind, want: returns.want(), plan: plan.inner() }
+            }
+            Operation::HasCommon(HasCommon { id, to, kind, plan }) => {
+                Operand::Common { id, to, kind, want: Want::Exists, plan: plan.inner() }
+            }
+            Operation::Suggest(Suggest { id, k }) => Operand::Suggest { id, k },
+        }
+    }
+
+    /// What its answer looks like.
+    pub fn shape(&self) -> Shape {
+        match self {
+            Operation::Connections(_) | Operation::Members(_) => Shape::Ids,
+            Operation::Entities(_) => Shape::Entities,
+            Operation::Common(Common { returns: CommonReturn::Ids, .. }) => Shape::Ids,
+            Operation::Network(Network { returns: NetworkReturn::Sha, .. }) => Shape::NetworkSha,
+            Operation::Network(_) | Operation::NetworkSize(_) => Shape::Network,
+            Operation::Distance(_)
+            | Operation::Path(_)
+            | Operation::Common(_)
+            | Operation::HasCommon(_)
+            | Operation::Suggest(_) => Shape::Plain,
+        }
+    }
+}
+
+impl CommonReturn {
+    fn want(self) -> Want {
+        match self {
+            CommonReturn::Ids => Want::Ids,
+            CommonReturn::Size => Want::Size,
+            CommonReturn::Exists => Want::Exists,
+        }
+    }
+}
+
+impl Plan {
+    fn inner(self) -> CommonPlan {
+        match self {
+            Plan::Auto => CommonPlan::Auto,
+            Plan::Fetch => CommonPlan::Fetch,
+            Plan::Push => CommonPlan::Push,
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! What every operation may be told besides its own fields: flags of its subcommand, fields of its line.
+
+use clap::{Args, ValueEnum};
+use kith_client::{CacheMode, FanOutLimit, QueryOptions, parse_fan_out};
+use kith_types::{Direction, Workflow};
+use serde::{Deserialize, Deserializer, de::Error};
+use std::{num::NonZeroU32, time::Duration};
+
+/// Options of any query. Field names are a contract: `docs/queries.md`.
+#[derive(Clone, Debug, PartialEq, Args, Deserialize)]
+#[command(next_help_heading = "Query options")]
+#[serde(deny_unknown_fields)]
+pub struct Options {
+    /// The graph to ask
+    #[arg(short, long)]
+    pub graph: String,
+    /// The edge type to follow [default: the graph's first]
+    #[arg(long)]
+    #[serde(default)]
+    pub edge_type: Option<String>,
+    /// Which way to follow it [default: `out` if it is directed, else `both`]
+    #[arg(long, value_enum)]
+    #[serde(default)]
+    pub direction: Option<DirectionName>,
+    /// Who waits for the answer
+    #[arg(long, value_enum, default_value_t)]
+    #[serde(default)]
+    pub workflow: WorkflowName,
+    /// How many replica groups may take part: min, max, auto or groups=N
+    #[arg(long, value_name = "LIMIT", value_parser = fan_out, default_value = "auto")]
+    #[serde(default, deserialize_with = "fan_out_field")]
+    pub fan_out: FanOutLimit,
+    /// The replica policy, as `n-groups` [default: the router's]
+    #[arg(long)]
+    #[serde(default)]
+    pub policy: Option<String>,
+    /// Whether to use the router's network cache
+    #[arg(long, value_enum, default_value_t)]
+    #[serde(default)]
+    pub cache: CacheName,
+    /// Milliseconds that the answer may take [default: the router's]
+    #[arg(long, value_name = "MS")]
+    #[serde(default)]
+    pub deadline_ms: Option<NonZeroU32>,
+    /// Tell which node got which keys and how long each took
+    #[arg(long)]
+    #[serde(default)]
+    pub profile: bool,
+    /// Take an answer that lacks partitions rather than none
+    #[arg(long)]
+    #[serde(default)]
+    pub partial: bool,
+    /// At most so many ids, of an answer that is a set of ids
+    #[arg(long, value_name = "N")]
+    #[serde(default)]
+    pub limit: Option<u64>,
+    /// Only ids greater than this one: the last of the page before
+    #[arg(long, value_name = "ID")]
+    #[serde(default)]
+    pub after: Option<u64>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, ValueEnum, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DirectionName {
+    /// Along the arcs
+    Out,
+    /// Against the arcs
+    In,
+    /// Either way
+    Both,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, ValueEnum, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum WorkflowName {
+    /// A person or a page waits
+    #[default]
+    Interactive,
+    /// Nobody waits
+    Background,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, ValueEnum, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CacheName {
+    /// Look there first, fill it on a miss
+    #[default]
+    Use,
+    /// Neither read nor fill it
+    Bypass,
+    /// Fetch anew and fill it
+    Refresh,
+}
+
+fn fan_out(text: &str) -> Result<FanOutLimit, String> {
+    parse_fan_out(text).map_err(|text| format!("{text:?} is none of min, max, auto, groups=N"))
+}
+
+fn fan_out_field<'de, D: Deserializer<'de>>(deserializer: D) -> Result<FanOutLimit, D::Error> {
+    fan_out(&String::deserialize(deserializer)?).map_err(D::Error::custom)
+}
+
+impl Options {
+    /// Which way to follow the edge type.
+    pub fn direction(&self) -> Option<Direction> {
+        self.direction.map(|direction| match direction {
+            DirectionName::Out => Direction::Out,
+            DirectionName::In => Direction::In,
+            DirectionName::Both => Direction::Both,
+        })
+    }
+
+    /// Who waits for the answer.
+    pub fn workflow(&self) -> Workflow {
+        match self.workflow {
+            WorkflowName::Interactive => Workflow::Interactive,
+            WorkflowName::Background => Workflow::Background,
+        }
+    }
+
+    /// As the client library has them.
+    pub fn query_options(&self) -> QueryOptions {
+        QueryOptions {
+            fan_out: self.fan_out,
+            policy: self.policy.clone(),
+            cache: match self.cache {
+                CacheName::Use => CacheMode::Use,
+                CacheName::Bypass => CacheMode::Bypass,
+                CacheName::Refresh => CacheMode::Refresh,
+            },
+            deadline: self.deadline_ms.map(|ms| Duration::from_millis(ms.get().into())),
+            profile: self.profile,
+            partial: self.partial,
+            workflow: self.workflow(),
+            trace_id: String::new(),
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! An operation with its options, as commands state it: the options join every operation's own flags.
+
+use super::{Operation, Shape, options::Options};
+use crate::failure::Failure;
+use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
+use kith_ops::GraphQuery;
+
+/// One question to one graph.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Question {
+    /// What is asked.
+    pub operation: Operation,
+    /// How.
+    pub options: Options,
+}
+
+impl Question {
+    /// Refuses options that make no sense for the operation.
+    ///
+    /// # Errors
+    /// `bad_request`.
+    pub fn check(&self) -> Result<(), Failure> {
+        let paged = self.options.limit.is_some() || self.options.after.is_some();
+        if paged && !matches!(self.operation.shape(), Shape::Ids | Shape::Entities) {
+            return Err(Failure::bad_request(
+                "`limit` and `after` cut a set of ids; this operation answers none",
+            ));
+        }
+        Ok(())
+    }
+
+    /// As the client library has it.
+    pub fn query(&self) -> GraphQuery {
+        GraphQuery {
+            operand: self.operation.operand(),
+            edge_type: self.options.edge_type.clone(),
+            direction: self.options.direction(),
+            workflow: self.options.workflow(),
+        }
+    }
+}
+
+impl Subcommand for Question {
+    fn augment_subcommands(command: Command) -> Command {
+        let operations = Operation::augment_subcommands(Command::new("operations"));
+        let names = operations.get_subcommands().map(|operation| operation.get_name().to_owned());
+        names.fold(Operation::augment_subcommands(command), |command, name| {
+            command.mut_subcommand(name, |operation| {
+                let about = operation.get_about().cloned().unwrap_or_default();
+                Options::augment_args(operation).about(about).long_about(None)
+            })
+        })
+    }
+
+    fn augment_subcommands_for_update(command: Command) -> Command {
+        Self::augment_subcommands(command)
+    }
+
+    fn has_subcommand(name: &str) -> bool {
+        Operation::has_subcommand(name)
+    }
+}
+
+impl FromArgMatches for Question {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let missing = || clap::Error::new(clap::error::ErrorKind::MissingSubcommand);
+        let (_, own) = matches.subcommand().ok_or_else(missing)?;
+        Ok(Self {
+            operation: Operation::from_arg_matches(matches)?,
+            options: Options::from_arg_matches(own)?,
+        })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}

@@ -1,0 +1,194 @@
+//! `kith run`: one JSON request a line in, one JSON answer a line out, in the same order, many in flight.
+//!
+//! Memory is bounded by what is in flight, not by the input. Every line in gives one line out:
+//! also an empty one, which is answered by an error, so that the two can be joined by line number.
+
+use crate::{
+    ask,
+    connect::{self, TargetFlags},
+    failure::{ErrorReport, Exit, Failure},
+    output, request,
+};
+use anyhow::Context;
+use clap::Args;
+use futures::{StreamExt, stream};
+use kith_client::GraphService;
+use std::{
+    fs::File,
+    io::{self, BufRead, BufReader, Read, Write},
+    path::{Path, PathBuf},
+    sync::Arc,
+    thread,
+};
+use tokio::sync::mpsc;
+
+/// No request line is longer: room for a batch of hundreds of thousands of ids, and a bound on what a line can take.
+const LINE_BYTES_MAX: usize = 16 << 20;
+
+#[derive(Clone, Debug, Args)]
+pub struct RunFlags {
+    /// The requests; `-` reads standard input
+    #[arg(long, value_name = "FILE")]
+    input: PathBuf,
+    /// Requests in flight at once
+    #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u16).range(1..=4096))]
+    concurrency: u16,
+}
+
+/// A line of input, or why it is none.
+type Line = Result<Vec<u8>, Failure>;
+
+/// Answers every line.
+///
+/// # Errors
+/// If the input cannot be read, no router can be reached or the output cannot be written.
+/// Lines that fail are answered by an error object, and make the exit code 3.
+pub async fn run(target: &TargetFlags, flags: RunFlags) -> anyhow::Result<Exit> {
+    let input = open(&flags.input)?;
+    let service = connect::service(target).await?;
+    let concurrency = usize::from(flags.concurrency);
+    let (sender, lines) = mpsc::channel(concurrency);
+    let reading = thread::spawn(move || read_lines(input, &sender));
+    let exit = answer_all(service, lines, concurrency, &mut io::stdout()).await?;
+    let read =
+        reading.join().map_err(|_| Failure::new("internal", "the reading of the input panicked", ""))?;
+    read.map_err(|error| unreadable(&flags.input, &error))?;
+    Ok(exit)
+}
+
+fn open(path: &Path) -> Result<Box<dyn BufRead + Send>, Failure> {
+    if path.as_os_str() == "-" {
+        return Ok(Box::new(BufReader::new(io::stdin())));
+    }
+    let file = File::open(path).map_err(|error| unreadable(path, &error))?;
+    Ok(Box::new(BufReader::with_capacity(256 << 10, file)))
+}
+
+fn unreadable(path: &Path, error: &io::Error) -> Failure {
+    let message = format!("read requests from {}: {error}", path.display());
+    Failure::new("input_unreadable", message, "check the path and its permissions; `-` reads standard input")
+}
+
+/// Sends every line, until the input or the interest in it ends.
+fn read_lines(mut input: impl BufRead, lines: &mpsc::Sender<Line>) -> io::Result<()> {
+    loop {
+        let mut line = Vec::new();
+        input.by_ref().take(LINE_BYTES_MAX as u64 + 1).read_until(b'\n', &mut line)?;
+        if line.is_empty() {
+            return Ok(());
+        }
+        let whole = line.pop_if(|byte| *byte == b'\n').is_some();
+        let line = if LINE_BYTES_MAX < line.len() {
+            if !whole {
+                input.skip_until(b'\n')?;
+            }
+            Err(Failure::bad_request(format!("the line is longer than {LINE_BYTES_MAX} bytes")))
+        } else {
+            Ok(line)
+        };
+        if lines.blocking_send(line).is_err() {
+            return Ok(());
+        }
+    }
+}
+
+async fn answer_all(
+    service: Arc<dyn GraphService>,
+    lines: mpsc::Receiver<Line>,
+    concurrency: usize,
+    out: &mut impl Write,
+) -> anyhow::Result<Exit> {
+    let lines = stream::unfold(lines, async |mut lines| Some((lines.recv().await?, lines)));
+    // A task each, so that answers are unpacked and printed on all cores.
+    let answers = lines.map(|line| tokio::spawn(answer_line(Arc::clone(&service), line)));
+    let mut ready = std::pin::pin!(answers.buffered(concurrency).ready_chunks(concurrency));
+    let mut exit = Exit::Done;
+    let mut text = Vec::new();
+    while let Some(answers) = ready.next().await {
+        text.clear();
+        for answer in answers {
+            let Answered { line, whole } = answer.context("answer a line")?;
+            text.extend_from_slice(line.as_bytes());
+            if !whole {
+                exit = Exit::Partial;
+            }
+        }
+        out.write_all(&text).and_then(|()| out.flush()).context("write standard output")?;
+    }
+    Ok(exit)
+}
+
+/// A line of output.
+struct Answered {
+    line: String,
+    /// Whether it is an answer from all partitions.
+    whole: bool,
+}
+
+async fn answer_line(service: Arc<dyn GraphService>, line: Line) -> Answered {
+    match try_line(&*service, line).await {
+        Ok(answered) => answered,
+        Err(error) => Answered { line: output::json_line(&ErrorReport::of(&error)), whole: false },
+    }
+}
+
+async fn try_line(service: &dyn GraphService, line: Line) -> anyhow::Result<Answered> {
+    let line = String::from_utf8(line?).map_err(|_| Failure::bad_request("the line is not UTF-8 text"))?;
+    let answer = ask::answer(service, &request::parse(&line)?).await?;
+    Ok(Answered { whole: answer.is_complete(), line: output::json_line(&answer) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reply::fake::Fake;
+
+    /// What `kith run` writes for `input`.
+    fn run_over(input: &[u8], concurrency: usize) -> (String, Exit) {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
+        let (sender, lines) = mpsc::channel(concurrency);
+        let input = input.to_vec();
+        let reading = thread::spawn(move || read_lines(&input[..], &sender));
+        let mut out = Vec::new();
+        let exit = runtime.block_on(answer_all(Arc::new(Fake), lines, concurrency, &mut out)).unwrap();
+        reading.join().unwrap().unwrap();
+        (String::from_utf8(out).unwrap(), exit)
+    }
+
+    #[test]
+    fn answers_come_in_the_order_of_the_requests() {
+        let ids = (0..2_000).map(|id| id * 7 % 1_999);
+        let requests: String = ids
+            .clone()
+            .map(|id| format!("{{\"op\":\"network\",\"graph\":\"v\",\"id\":{id},\"return\":\"size\"}}\n"))
+            .collect();
+        let (out, exit) = run_over(requests.as_bytes(), 16);
+        let answered: Vec<u64> = out
+            .lines()
+            .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()["id"].as_u64().unwrap())
+            .collect();
+        assert_eq!((answered, exit), (ids.collect(), Exit::Done));
+    }
+
+    #[test]
+    fn every_line_is_answered_and_failures_show_in_the_exit_code() {
+        let good = r#"{"op":"connections","graph":"v","id":1}"#;
+        let input = format!("{good}\n\n\u{0}\n{good}\r\n{good}");
+        let (out, exit) = run_over(input.as_bytes(), 2);
+        let kinds: Vec<bool> = out.lines().map(|line| line.starts_with(r#"{"ids":"#)).collect();
+        assert_eq!((kinds, exit), (vec![true, false, false, true, true], Exit::Partial));
+        assert_eq!(run_over(b"", 2), (String::new(), Exit::Done));
+    }
+
+    #[test]
+    fn broken_bytes_and_endless_lines_are_errors_of_their_line_alone() {
+        let mut input = vec![b'x'; LINE_BYTES_MAX + 5];
+        input.extend(b"\n\xff\xfe\n{\"op\":\"connections\",\"graph\":\"v\",\"id\":1}\n");
+        let (out, exit) = run_over(&input, 2);
+        let lines: Vec<&str> = out.lines().collect();
+        assert!(lines[0].contains("longer than"), "{out}");
+        assert!(lines[1].contains("not UTF-8"), "{out}");
+        assert!(lines[2].starts_with(r#"{"ids":"#), "{out}");
+        assert_eq!((lines.len(), exit), (3, Exit::Partial));
+    }
+}

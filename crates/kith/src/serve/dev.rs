@@ -1,0 +1,73 @@
+//! `kith dev`: a whole cluster on this machine.
+
+use super::{settings, start_failure, start_log, stop_signal};
+use crate::{connect::WELL_KNOWN, failure::Exit};
+use clap::Args;
+use kith_server::dev::{Dev, DevOptions, Shape};
+use std::path::PathBuf;
+
+/// Run a whole cluster on this machine
+#[derive(Args, Debug)]
+pub struct DevArgs {
+    /// Replica groups [default: 2, or as the data directory has them]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
+    groups: Option<u32>,
+    /// Nodes per group [default: 3, or as the data directory has them]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    nodes: Option<u32>,
+    /// Partitions, fixed for the life of a cluster [default: 24, or as the data directory has them]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    partitions: Option<u32>,
+    /// Routers; several hold one network cache together
+    #[arg(long = "routers", value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
+    router_count: u32,
+    /// One operating-system process per node and router, supervised
+    #[arg(long)]
+    processes: bool,
+    /// Data directory, kept across restarts [default: a temporary one, removed at the end]
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+    /// Port of the first router; 0 takes a free one
+    #[arg(long, value_name = "PORT", default_value_t = 0)]
+    port: u16,
+    /// Settings of the routers (TOML); docs/configuration.md lists the keys
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Append every query to a file that `kith run` and `kith bench graph` can replay
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
+    /// End when standard input ends
+    #[arg(long)]
+    end_with_stdin: bool,
+}
+
+impl DevArgs {
+    /// Serves until told to end. Says what listens where in `ready_file`, else where clients look first.
+    ///
+    /// # Errors
+    /// If the cluster cannot start; nothing of it is left running then.
+    pub async fn run(self, ready_file: Option<PathBuf>) -> anyhow::Result<Exit> {
+        let ready_file = ready_file.unwrap_or_else(|| PathBuf::from(WELL_KNOWN[0]));
+        start_log("warn");
+        let mut router = settings(self.config.as_deref())?;
+        router.record = self.record.or(router.record);
+        let options = DevOptions {
+            shape: Shape { groups: self.groups, nodes: self.nodes, partitions: self.partitions },
+            routers: self.router_count,
+            processes: self.processes,
+            data: self.data,
+            ready_file: ready_file.clone(),
+            port: self.port,
+            router,
+        };
+        let dev = Dev::start(options, stop_signal(self.end_with_stdin)).await.map_err(start_failure)?;
+        let ready = dev.ready();
+        eprintln!("kith dev: {} nodes and {} routers answer queries", ready.nodes.len(), ready.routers.len());
+        eprintln!("  router  {}", ready.router);
+        eprintln!("  http    {}  (/healthz /readyz /metrics)", ready.http);
+        eprintln!("  ready   {}", ready_file.display());
+        eprintln!("  next    kith load graph testdata/kith-village/edges.csv.gz --graph village");
+        dev.run().await;
+        Ok(Exit::Done)
+    }
+}

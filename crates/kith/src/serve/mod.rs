@@ -1,0 +1,76 @@
+//! The commands that serve: `kith dev`, `kith node`, `kith router`.
+
+mod dev;
+mod process;
+
+pub use dev::DevArgs;
+pub use process::{NodeArgs, RouterArgs};
+
+use crate::failure::Failure;
+use kith_server::{
+    StartError,
+    router::{RouterSettings, SettingsFileError},
+};
+use std::{io::IsTerminal, path::Path};
+use tokio_util::sync::CancellationToken;
+use tracing_subscriber::EnvFilter;
+
+/// The allocator and log of a serving process: logs go to standard error, `KITH_LOG` filters them.
+pub fn start_log(default: &str) {
+    let filter = EnvFilter::try_from_env("KITH_LOG").unwrap_or_else(|_| EnvFilter::new(default));
+    let colours = std::io::stderr().is_terminal();
+    let log = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(colours)
+        .compact();
+    // A second call in one process, as in tests, keeps the first log.
+    let _ = log.try_init();
+}
+
+/// Cancelled by Ctrl-C, by SIGTERM, and by the end of standard input where that is asked for.
+fn stop_signal(end_with_stdin: bool) -> CancellationToken {
+    let stop = CancellationToken::new();
+    let cancel = stop.clone();
+    tokio::spawn(async move {
+        let mut terminate = match tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) {
+            Ok(terminate) => terminate,
+            Err(error) => return tracing::error!(%error, "signals cannot be listened to"),
+        };
+        tokio::select! {
+            _ = tokio::signal::ctrl_c() => {}
+            _ = terminate.recv() => {}
+        }
+        cancel.cancel();
+    });
+    if end_with_stdin {
+        let cancel = stop.clone();
+        // A thread of its own: a blocked read of standard input must not hold up the runtime's end.
+        std::thread::spawn(move || {
+            let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
+            cancel.cancel();
+        });
+    }
+    stop
+}
+
+fn settings(config: Option<&Path>) -> anyhow::Result<RouterSettings> {
+    let Some(path) = config else { return Ok(RouterSettings::default()) };
+    RouterSettings::read(path).map_err(|error| {
+        let message = match &error {
+            SettingsFileError::Io { source, .. } => format!("{error}: {source}"),
+            _ => error.to_string(),
+        };
+        Failure::new("bad_settings", message, "see docs/configuration.md for the keys").into()
+    })
+}
+
+fn start_failure(error: StartError) -> anyhow::Error {
+    let mut message = error.to_string();
+    let mut source = std::error::Error::source(&error);
+    while let Some(inner) = source {
+        message.push_str(&format!(": {inner}"));
+        source = inner.source();
+    }
+    Failure::new(error.code(), message, error.help()).into()
+}

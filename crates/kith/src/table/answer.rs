@@ -1,0 +1,117 @@
+//! An answer for people.
+
+use super::{Side, count, plan, plural, table};
+use crate::{
+    reply::{Answer, NetworkReply, NetworkSets, Reply},
+    request::{Operation, Question},
+};
+use kith_ops::Operand;
+
+/// Ids of one set that are printed; the rest is only counted.
+const IDS_SHOWN: usize = 200;
+/// Ids are wrapped at this width.
+const LINE_CHARS: usize = 100;
+
+/// The answer, then what is missing, then the profile.
+pub fn render(question: &Question, answer: &Answer) -> String {
+    let mut text = reply(&question.operation, &answer.reply);
+    if !answer.is_complete() {
+        let missing: Vec<String> = answer.missing_partitions.iter().map(ToString::to_string).collect();
+        text += &format!(
+            "incomplete: {} did not answer: {}\n",
+            plural(missing.len() as u64, "partition"),
+            missing.join(", ")
+        );
+    }
+    if let Some(profile) = &answer.profile {
+        text += "\n";
+        text += &plan::render(profile);
+    }
+    text
+}
+
+fn reply(operation: &Operation, reply: &Reply) -> String {
+    match reply {
+        Reply::Ids { ids } => id_set("ids", ids),
+        Reply::Entities { entities } => id_set("entities", entities),
+        Reply::Network(network) => self::network(network),
+        Reply::Distances { distances } => self::distances(operation, distances),
+        Reply::Path { length: None, .. } => "no path within the limit\n".to_owned(),
+        Reply::Path { length: Some(length), path } => {
+            let steps: Vec<String> = path.iter().map(ToString::to_string).collect();
+            format!("{}\nlength {length}\n", steps.join(" -> "))
+        }
+        Reply::Size { size } => format!("{}\n", count(*size)),
+        Reply::Exists { exists } => format!("{}\n", if *exists { "yes" } else { "no" }),
+        Reply::Suggestions { suggestions } => {
+            let rows = suggestions.iter().map(|(id, common)| vec![id.to_string(), count((*common).into())]);
+            table(&[("member", Side::Right), ("in common", Side::Right)], rows)
+        }
+    }
+}
+
+fn id_set(what: &str, ids: &[u64]) -> String {
+    let mut text = format!("{what}: {}\n", count(ids.len() as u64));
+    let mut line = String::new();
+    for id in ids.iter().take(IDS_SHOWN).map(ToString::to_string) {
+        if LINE_CHARS < line.len() + 1 + id.len() {
+            text += &line;
+            text += "\n";
+            line.clear();
+        }
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line += &id;
+    }
+    if !line.is_empty() {
+        text += &line;
+        text += "\n";
+    }
+    if IDS_SHOWN < ids.len() {
+        let rest = (ids.len() - IDS_SHOWN) as u64;
+        text += &format!("... and {} more: all with -o json, pages with --limit and --after\n", count(rest));
+    }
+    text
+}
+
+fn network(network: &NetworkReply) -> String {
+    let sizes = [
+        ("first degree", network.degree),
+        ("second degree", network.n2),
+        ("network", network.net),
+        ("raw union", network.fof),
+    ];
+    let sums = match &network.sets {
+        NetworkSets::Sha { first_sha, n2_sha, net_sha, fof_sha } => {
+            [first_sha, n2_sha, net_sha, fof_sha].map(Some)
+        }
+        _ => [None; 4],
+    };
+    let rows = sizes.iter().zip(sums).map(|((name, size), sum)| {
+        let cells = [(*name).to_owned(), count(*size)].into_iter().chain(sum.cloned());
+        cells.collect()
+    });
+    let title = format!("member {}", network.id);
+    let mut columns = vec![(title.as_str(), Side::Left), ("ids", Side::Right)];
+    if sums[0].is_some() {
+        columns.push(("sha-256", Side::Left));
+    }
+    let mut text = table(&columns, rows);
+    if let NetworkSets::Ids { first, second } = &network.sets {
+        text += &id_set("first degree", first);
+        text += &id_set("second degree", second);
+    }
+    text
+}
+
+fn distances(operation: &Operation, distances: &[Option<u8>]) -> String {
+    let to = match operation.operand() {
+        Operand::Distance { to, .. } => to,
+        _ => Vec::new(),
+    };
+    let rows = to.iter().zip(distances).map(|(id, distance)| {
+        vec![id.to_string(), distance.map_or_else(|| "farther".to_owned(), |distance| distance.to_string())]
+    });
+    table(&[("member", Side::Right), ("distance", Side::Right)], rows)
+}

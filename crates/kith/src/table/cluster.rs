@@ -1,0 +1,43 @@
+//! A cluster's state for people.
+
+use super::{Side, count, plural, table};
+use crate::cluster::StatusReply;
+
+/// Nodes, then routers.
+pub fn status(status: &StatusReply) -> String {
+    let columns = [
+        ("group", Side::Right),
+        ("node", Side::Right),
+        ("state", Side::Left),
+        ("address", Side::Left),
+        ("partitions", Side::Right),
+        ("requests/s", Side::Right),
+        ("clients", Side::Right),
+        ("in flight", Side::Right),
+        ("serves", Side::Left),
+    ];
+    let rows = status.nodes.iter().map(|node| {
+        let graphs: Vec<String> =
+            node.graphs.iter().map(|graph| format!("{} v{}", graph.graph, graph.version)).collect();
+        vec![
+            node.group.to_string(),
+            node.node.to_string(),
+            node.state.clone(),
+            node.addr.clone(),
+            node.partitions.to_string(),
+            format!("{:.0}", node.requests_per_second),
+            count(node.clients.into()),
+            count(node.in_flight.into()),
+            graphs.join(", "),
+        ]
+    });
+    let routers = status.routers.iter().map(|router| vec![router.addr.clone(), router.http.clone()]);
+    format!(
+        "{}, {}, epoch {}\n{}\n{}",
+        plural(status.nodes.len() as u64, "node"),
+        plural(status.partitions.into(), "partition"),
+        status.epoch,
+        table(&columns, rows),
+        table(&[("router", Side::Left), ("http", Side::Left)], routers),
+    )
+}

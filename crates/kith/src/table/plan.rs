@@ -1,0 +1,131 @@
+//! A query's plan for people: each round, which node got which keys, and when.
+
+use super::{Side, bytes, count, micros, plural, table};
+use crate::reply::{ExplainReply, ProfileReply, RequestReply, RoundReply};
+
+/// Characters of a timeline.
+const BAR_CHARS: u64 = 32;
+
+/// What a query did.
+pub fn render(profile: &ProfileReply) -> String {
+    let mut text = format!("{}, {}", summary(profile), micros(profile.total_us));
+    if !profile.cache.is_empty() {
+        text += &format!(", cache {}", profile.cache);
+    }
+    text += "\n";
+    for (index, round) in profile.rounds.iter().enumerate() {
+        text += &heading(index, round);
+        text += &format!(
+            ", took {}, {}{}\n",
+            micros(round.took_us),
+            plural(round.merged_ids, "merged id"),
+            if round.ended_early { ", ended early" } else { "" }
+        );
+        text += &requests(round, profile.total_us);
+    }
+    text
+}
+
+/// What a query would do.
+pub fn explain(reply: &ExplainReply) -> String {
+    let mut text = format!("{}\n", summary(&reply.plan));
+    for (index, round) in reply.plan.rounds.iter().enumerate() {
+        text += &heading(index, round);
+        text += "\n";
+        text += &planned(round);
+    }
+    for note in &reply.notes {
+        text += &format!("note: {note}\n");
+    }
+    text
+}
+
+fn summary(profile: &ProfileReply) -> String {
+    let parts = [
+        plural(profile.rounds.len() as u64, "round"),
+        plural(profile.requests.into(), "request"),
+        plural(profile.nodes.into(), "node"),
+        plural(profile.groups.into(), "group"),
+    ];
+    parts.join(", ")
+}
+
+fn heading(index: usize, round: &RoundReply) -> String {
+    let mut text =
+        format!("\nround {}: {} ({}), {}", index + 1, round.name, round.kind, plural(round.keys, "key"));
+    if !round.controller.is_empty() {
+        text += &format!(", {} by {}", plural(round.groups_allowed.into(), "group"), round.controller);
+    }
+    if !round.policy.is_empty() {
+        text += &format!(", policy {}", round.policy);
+    }
+    if 1 < round.requests.len() {
+        text += &format!(", busiest/mean {:.2}", round.busiest_over_mean);
+    }
+    text
+}
+
+fn requests(round: &RoundReply, total_us: u64) -> String {
+    let columns = [
+        ("node", Side::Right),
+        ("group", Side::Right),
+        ("keys", Side::Right),
+        ("took", Side::Right),
+        ("service", Side::Right),
+        ("reply", Side::Right),
+        ("outcome", Side::Left),
+        ("timeline", Side::Left),
+    ];
+    let rows = round.requests.iter().map(|request| {
+        vec![
+            request.node.to_string(),
+            request.group.to_string(),
+            count(request.keys),
+            micros(request.took_us),
+            micros(request.service_us),
+            bytes(request.reply_bytes),
+            outcome(request),
+            bar(request.start_us, request.took_us, total_us),
+        ]
+    });
+    if round.requests.is_empty() { String::new() } else { table(&columns, rows) }
+}
+
+fn planned(round: &RoundReply) -> String {
+    let columns = [("node", Side::Right), ("group", Side::Right), ("keys", Side::Right)];
+    let rows = round
+        .requests
+        .iter()
+        .map(|request| vec![request.node.to_string(), request.group.to_string(), count(request.keys)]);
+    if round.requests.is_empty() { String::new() } else { table(&columns, rows) }
+}
+
+fn outcome(request: &RequestReply) -> String {
+    match request.attempt {
+        0 | 1 => request.outcome.clone(),
+        attempt => format!("{} (attempt {attempt})", request.outcome),
+    }
+}
+
+/// When a request was under way, from the query's start to its end.
+fn bar(start_us: u64, took_us: u64, total_us: u64) -> String {
+    let total = total_us.max(start_us + took_us).max(1);
+    let place = |us: u64| us * BAR_CHARS / total;
+    let from = place(start_us).min(BAR_CHARS - 1);
+    let to = place(start_us + took_us).clamp(from + 1, BAR_CHARS);
+    let part = |c: &str, from: u64, to: u64| c.repeat(usize::try_from(to - from).unwrap_or_default());
+    format!("|{}{}{}|", part(".", 0, from), part("#", from, to), part(".", to, BAR_CHARS))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bar_shows_when_a_request_was_under_way() {
+        assert_eq!(bar(0, 100, 100), format!("|{}|", "#".repeat(32)));
+        assert_eq!(bar(50, 25, 100), format!("|{}{}{}|", ".".repeat(16), "#".repeat(8), ".".repeat(8)));
+        assert_eq!(bar(100, 0, 100), format!("|{}#|", ".".repeat(31)));
+        assert_eq!(bar(0, 0, 0), format!("|#{}|", ".".repeat(31)));
+    }
+}

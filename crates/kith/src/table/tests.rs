@@ -1,0 +1,33 @@
+//! Golden: command lines and what they print for people.
+
+use super::{answer, plan};
+use crate::{
+    ask,
+    cli::{Cli, Command},
+    golden,
+    graph::GraphCommand,
+    reply::fake::{self, Fake},
+};
+use clap::Parser;
+use futures::FutureExt;
+use kith_wire::v1;
+
+fn outcome(line: &str) -> String {
+    match Cli::try_parse_from(line.split(' ')).unwrap().command {
+        Command::Graph(GraphCommand::Ask(question)) => {
+            let answered =
+                ask::answer(&Fake, &question).now_or_never().expect("the fake never waits").unwrap();
+            answer::render(&question, &answered)
+        }
+        Command::Explain(_) => {
+            let notes = vec!["the network cache was not asked".to_owned()];
+            plan::explain(&v1::ExplainReply { plan: Some(fake::profile()), notes }.into())
+        }
+        other => panic!("{other:?} prints no answer"),
+    }
+}
+
+#[test]
+fn answers_are_readable() {
+    golden::check("tables.txt", outcome);
+}
