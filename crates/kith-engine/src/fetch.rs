@@ -11,7 +11,7 @@ mod error;
 use crate::files::{FileId, MANIFEST_NAME};
 use crate::manifest::{FileEntry, Manifest};
 use crate::verify::verify_file;
-use copy::{copy_verified, sync_folder};
+use copy::{copy_verified, sync_files, sync_folder};
 pub use error::FetchError;
 use error::IoContext;
 use kith_types::PartitionId;
@@ -102,7 +102,6 @@ impl Fetch<'_> {
         for &entry in missing {
             let path = self.staging.join(&entry.name);
             if has_size(&path, entry) && verify_file(&path, entry).is_ok() {
-                File::open(&path).and_then(|file| file.sync_all()).at(&path)?;
                 self.state.files_done += 1;
                 self.state.bytes_done += entry.bytes;
                 self.report()?;
@@ -121,7 +120,8 @@ impl Fetch<'_> {
             self.state.files_done += 1;
             self.report()?;
         }
-        Ok(())
+        let paths: Vec<PathBuf> = missing.iter().map(|entry| self.staging.join(&entry.name)).collect();
+        sync_files(&paths)
     }
 
     fn check_space(&self, absent: &[&FileEntry]) -> Result<(), FetchError> {

@@ -10,13 +10,13 @@
 //! The first run's neighbour is in the sparse index and its gap is 0. The keys of
 //! one neighbour may go on in the next block.
 
-use kith_types::delta::{DecodeError, VARINT_BYTES_MAX, put_varint, take_varint};
+use kith_types::delta::{DecodeError, put_varint, take_varint};
 
 /// Bytes of the run count.
 pub(super) const HEAD_BYTES: usize = 2;
 
-/// The most bytes of a run before its ordinals: gap and count.
-pub(super) const RUN_HEAD_BYTES_MAX: usize = VARINT_BYTES_MAX + 2;
+/// The most bytes of a run's number of keys: they all lie in one block.
+pub(super) const COUNT_BYTES_MAX: usize = 2;
 
 /// The greatest gap that leaves room for the mark of several keys.
 pub(super) const GAP_MAX: u64 = u64::MAX >> 1;
@@ -35,8 +35,16 @@ pub(super) fn put_run(out: &mut Vec<u8>, gap: u64, ordinals: &[u32]) {
 
 /// Bytes that an ordinal takes behind `previous`, or as the first of a run.
 pub(super) fn ordinal_bytes(previous: Option<u32>, ordinal: u32) -> usize {
-    let value = previous.map_or(ordinal, |previous| ordinal - previous - 1);
-    (32 - (value | 1).leading_zeros() as usize).div_ceil(7)
+    varint_bytes(u64::from(previous.map_or(ordinal, |previous| ordinal - previous - 1)))
+}
+
+/// Bytes that a gap takes.
+pub(super) fn gap_bytes(gap: u64) -> usize {
+    varint_bytes(gap << 1)
+}
+
+fn varint_bytes(value: u64) -> usize {
+    (64 - (value | 1).leading_zeros() as usize).div_ceil(7)
 }
 
 /// Appends to `out` the ordinals of `neighbour`, if the block holds some. The block's first neighbour is `first`.

@@ -6,7 +6,9 @@ use crate::files::FileId;
 use crate::manifest::Manifest;
 use crate::members::{MemberTableReader, SortedIds};
 use crate::sealed::{HEADER_BYTES, SealedFile};
+use kith_types::delta::DecodeError;
 use kith_types::{Direction, PartitionId};
+use std::ops::Range;
 use std::path::Path;
 
 /// The mapped postings of a partition's list. Every answer, an empty one too, is proven by checksums.
@@ -49,7 +51,7 @@ impl PostingsReader {
     }
 
     /// Appends the keys, ascending, whose list contains `neighbour`. `members` is the partition's
-    /// member table. Cost: a binary search over one entry per KiB, and the blocks that hold the neighbour.
+    /// member table. Cost: a binary search over one entry per 256 bytes, and the blocks that hold the neighbour.
     ///
     /// # Errors
     /// If what the answer rests on is damaged. `out` may then have grown.
@@ -82,49 +84,42 @@ impl PostingsReader {
     fn ordinals_of(&self, neighbour: u64, out: &mut Vec<u32>) -> Result<(), Damage> {
         let (file, sparse) = (&self.file, self.sparse);
         let first_equal = sparse.lower_bound(file, neighbour)?;
-        // The neighbour's run may begin inside the block before the first that starts with it.
+        // The neighbour's run may lie inside the block before the first that starts with it.
         let begin = first_equal.saturating_sub(1);
         let mut end = first_equal;
-        if begin < first_equal {
-            let first = sparse.get(file, begin)?;
-            if first >= neighbour {
-                return Err(file.impossible("order of blocks", begin * BLOCK_BYTES));
-            }
-            self.search_block(begin, first, neighbour, out)?;
-        }
-        while end < sparse.count {
-            let first = sparse.get(file, end)?;
-            if first < neighbour {
-                return Err(file.impossible("order of blocks", end * BLOCK_BYTES));
-            }
-            if first > neighbour {
-                break;
-            }
-            self.search_block(end, first, neighbour, out)?;
+        while end < sparse.count && sparse.get(file, end)? == neighbour {
             end += 1;
         }
+        let decoded = self.search_blocks(begin, end, neighbour, out);
+        // Everything was used; now it is proven: the blocks, and the numbers that enclose them.
+        let blocks = block_range(begin).start..block_range(end.max(begin + 1) - 1).end;
+        if begin < end {
+            file.verify(blocks.clone())?;
+        }
         sparse.verify(file, begin, end + 1)?;
+        let encloses = (begin == first_equal || sparse.get(file, begin)? < neighbour)
+            && (end == sparse.count || sparse.get(file, end)? > neighbour);
         let ascending = out.is_sorted_by(|a, b| a < b);
-        if !ascending || out.last().is_some_and(|&last| last >= self.key_count()) {
-            return Err(file.impossible("ordinals", begin * BLOCK_BYTES));
+        let in_table = out.last().is_none_or(|&last| last < self.key_count());
+        if decoded.is_err() || !encloses || !ascending || !in_table {
+            return Err(file.impossible("block", blocks.start));
         }
         Ok(())
     }
 
-    /// Searches one block and proves it.
-    fn search_block(
+    fn search_blocks(
         &self,
-        index: usize,
-        first: u64,
+        begin: usize,
+        end: usize,
         neighbour: u64,
         out: &mut Vec<u32>,
-    ) -> Result<(), Damage> {
-        let start = (index * BLOCK_BYTES).max(HEADER_BYTES);
-        let bytes = self.file.body().get(start..(index + 1) * BLOCK_BYTES).unwrap_or_default();
-        let found = block::find(bytes, first, neighbour, out);
-        self.file.verify_block(index)?;
-        self.file.check()?;
-        found.map_err(|_| self.file.impossible("block", start))
+    ) -> Result<(), DecodeError> {
+        for index in begin..end {
+            let block = self.file.body().get(block_range(index)).ok_or(DecodeError::Truncated)?;
+            let first = self.sparse.get(&self.file, index).map_err(|_| DecodeError::Truncated)?;
+            block::find(block, first, neighbour, out)?;
+        }
+        Ok(())
     }
 
     fn key_count(&self) -> u32 {
@@ -133,6 +128,11 @@ impl PostingsReader {
             Keys::Own(ids) => ids.count as u32,
         }
     }
+}
+
+/// Where a block lies in the file; the first one shares its place with the header.
+fn block_range(index: usize) -> Range<usize> {
+    (index * BLOCK_BYTES).max(HEADER_BYTES)..(index + 1) * BLOCK_BYTES
 }
 
 /// Where the parts are, if they fill the body exactly.

@@ -1,7 +1,7 @@
 //! Writes the postings of one list of one partition.
 
 use super::BLOCK_BYTES;
-use super::block::{GAP_MAX, HEAD_BYTES, RUN_HEAD_BYTES_MAX, ordinal_bytes, put_run};
+use super::block::{COUNT_BYTES_MAX, GAP_MAX, HEAD_BYTES, gap_bytes, ordinal_bytes, put_run};
 use crate::errors::WriteError;
 use crate::files::FileId;
 use crate::manifest::FileEntry;
@@ -18,7 +18,7 @@ pub enum PostingsKeys {
     Own(Vec<u64>),
 }
 
-/// Postings being written. Memory: a block, the run in hand, eight bytes per block, and the table of its own.
+/// Postings being written. Memory: a block, the run in hand, eight bytes per block of 256, and the table of its own.
 pub struct PostingsWriter {
     file: SealedWriter,
     keys: PostingsKeys,
@@ -90,7 +90,7 @@ impl PostingsWriter {
             self.begin_run(neighbour, ordinal)?;
         } else {
             let bytes = ordinal_bytes(last, ordinal);
-            if self.ordinals_bytes + bytes > self.room() {
+            if self.ordinals_bytes + bytes + COUNT_BYTES_MAX > self.room(self.gap_to(neighbour)) {
                 self.end_run();
                 self.flush_block()?;
                 self.begin_run(neighbour, ordinal)?;
@@ -137,16 +137,22 @@ impl PostingsWriter {
         (self.file.position() / BLOCK_BYTES as u64 + 1) * BLOCK_BYTES as u64
     }
 
-    /// Bytes that the ordinals of one more run may take in the open block.
-    fn room(&self) -> usize {
+    /// The gap of a run of `neighbour` in the open block.
+    fn gap_to(&self, neighbour: u64) -> u64 {
+        if self.runs == 0 { 0 } else { neighbour - self.previous }
+    }
+
+    /// Bytes left in the open block behind the gap of one more run.
+    fn room(&self, gap: u64) -> usize {
         let capacity = (self.block_end() - self.file.position()) as usize;
-        capacity.saturating_sub(HEAD_BYTES + self.block.len() + RUN_HEAD_BYTES_MAX)
+        capacity.saturating_sub(HEAD_BYTES + self.block.len() + gap_bytes(gap))
     }
 
     fn begin_run(&mut self, neighbour: u64, ordinal: u32) -> Result<(), WriteError> {
         self.end_run();
         let bytes = ordinal_bytes(None, ordinal);
-        if self.runs > 0 && (bytes > self.room() || neighbour - self.previous > GAP_MAX) {
+        let gap = self.gap_to(neighbour);
+        if gap > GAP_MAX || bytes > self.room(gap) {
             self.flush_block()?;
         }
         self.neighbour = neighbour;
@@ -160,11 +166,11 @@ impl PostingsWriter {
         if self.ordinals.is_empty() {
             return;
         }
+        let gap = self.gap_to(self.neighbour);
         if self.runs == 0 {
             self.sparse.push(self.neighbour);
-            self.previous = self.neighbour;
         }
-        put_run(&mut self.block, self.neighbour - self.previous, &self.ordinals);
+        put_run(&mut self.block, gap, &self.ordinals);
         self.previous = self.neighbour;
         self.ordinals.clear();
         self.runs += 1;
