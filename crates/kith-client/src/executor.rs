@@ -12,10 +12,10 @@ use crate::{
     transport::{GrpcTransport, Transport},
 };
 use futures::{StreamExt, future::BoxFuture, stream::FuturesUnordered};
-use kith_ops::{FanOut, Missing as MissingKeys, Part, Scope, Value, sets::Scratch};
+use kith_ops::{FanOut, ListEntry, Missing as MissingKeys, Part, Scope, Value, sets::Scratch};
 use kith_routing::{
-    Controllers, Execution, FanOutPlan, GroupLimit, HealthEvent, LoadMeter, LoadSnapshot, PlanError,
-    PolicyState, QueryShape, ReplicaPolicy,
+    Controllers, Execution, FanOutLimit, FanOutPlan, GroupLimit, HealthEvent, LoadMeter, LoadSnapshot,
+    PlanError, PolicyState, QueryShape, ReplicaPolicy,
     execution::{
         Action, Disposition, Event, ExecutionOptions, FailureClass, MissingReason, Outcome, RequestId,
         Verdict,
@@ -164,7 +164,10 @@ impl Executor {
                 policy.plan(&view, &partitions, limit, memory, &load, rng)
             };
             let plan = planned.map_err(|error| unplannable(&error))?;
-            let controller = self.controllers.controller(kind, options.workflow).name();
+            let controller = match options.fan_out {
+                FanOutLimit::Auto => self.controllers.controller(kind, options.workflow).name(),
+                FanOutLimit::Min | FanOutLimit::Max | FanOutLimit::Groups(_) => "the caller",
+            };
             Ok(Planned { kind, controller, policy: policy.name(), limit, plan, partitions })
         })
     }
@@ -559,7 +562,9 @@ fn ids_in(value: &Value) -> u64 {
     match value {
         Value::Set(ids) | Value::Tallies { ids, .. } => ids.len() as u64,
         Value::Count(count) => *count,
-        Value::Lists(lists) => lists.len() as u64,
+        Value::Lists(lists) => {
+            lists.iter().map(|entry| if let ListEntry::Ids(ids) = entry { ids.len() as u64 } else { 0 }).sum()
+        }
         Value::Exists(exists) => u64::from(*exists),
     }
 }
