@@ -1,0 +1,348 @@
+//! The command-line contract against a real cluster: shapes, codes, exit codes, the ready file.
+
+mod support;
+
+use serde_json::{Value, json};
+use std::fs;
+use support::{
+    cluster::{Cluster, is_alive, signal, text},
+    reference::Reference,
+};
+
+fn village(arguments: &[&str]) -> Cluster {
+    let cluster = Cluster::start(arguments);
+    let reference = Reference::open("kith-village").expect("it comes with the project");
+    let load = reference.load_arguments();
+    cluster.must(&load.iter().map(String::as_str).collect::<Vec<_>>());
+    cluster
+}
+
+fn one(cluster: &Cluster, request: Value) -> Value {
+    cluster.run(&[request], 1).0.remove(0)
+}
+
+#[test]
+fn the_ready_file_names_distinct_processes_and_follows_them() {
+    let mut cluster = Cluster::start(&["--processes", "--routers", "2", "--nodes", "2"]);
+    let ready = cluster.ready();
+    let fields: Vec<&String> = ready.as_object().expect("an object").keys().collect();
+    assert_eq!(fields, ["http", "nodes", "router", "routers"]);
+    assert_eq!(ready["routers"][0]["addr"], ready["router"]);
+    let mut pids: Vec<u64> = [&ready["nodes"], &ready["routers"]]
+        .iter()
+        .flat_map(|list| {
+            list.as_array().expect("a list").iter().map(|entry| entry["pid"].as_u64().expect("a pid"))
+        })
+        .collect();
+    pids.sort_unstable();
+    pids.dedup();
+    assert_eq!(pids.len(), 4 + 2);
+
+    let victim = &ready["nodes"][1];
+    signal(victim["pid"].as_u64().expect("a pid") as u32, "KILL");
+    let (before, addr) = (victim["pid"].clone(), victim["addr"].clone());
+    cluster.wait_until("the node is back", |cluster| cluster.ready()["nodes"][1]["pid"] != before);
+    assert_eq!(cluster.ready()["nodes"][1]["addr"], addr, "a restarted node keeps its address");
+}
+
+#[test]
+fn children_end_with_their_supervisor_however_it_ends() {
+    let mut cluster = Cluster::start(&["--processes", "--nodes", "1"]);
+    let pids: Vec<u32> = [cluster.node_pids(0), cluster.node_pids(1)].concat();
+    signal(cluster.pid(), "KILL");
+    cluster.wait_until("the children are gone", |_| !pids.iter().any(|pid| is_alive(*pid)));
+}
+
+#[test]
+fn answers_have_the_fields_of_the_contract() {
+    let cluster = village(&[]);
+    let network = one(
+        &cluster,
+        json!({"op": "network", "graph": "kith-village", "id": 9043, "return": "ids", "profile": true}),
+    );
+    let fields: Vec<&String> = network.as_object().expect("an object").keys().collect();
+    assert_eq!(fields, ["degree", "first", "fof", "id", "n2", "net", "profile", "second"]);
+    assert_eq!(network["first"].as_array().expect("ids").len() as u64, network["degree"]);
+    assert_eq!(network["second"].as_array().expect("ids").len() as u64, network["n2"]);
+    for field in ["requests", "groups", "nodes"] {
+        assert!(network["profile"][field].is_u64(), "{field} in {}", network["profile"]);
+    }
+    let entities =
+        one(&cluster, json!({"op": "entities", "graph": "kith-village", "id": 9043, "kind": "region"}));
+    let region = entities["entities"][0].clone();
+    let members =
+        one(&cluster, json!({"op": "members", "graph": "kith-village", "kind": "region", "entity": region}));
+    assert!(members["ids"].as_array().expect("ids").contains(&json!(9043)), "{members}");
+    let suggest = one(&cluster, json!({"op": "suggest", "graph": "kith-village", "id": 9043, "k": 3}));
+    let counts: Vec<u64> = suggest["suggestions"]
+        .as_array()
+        .expect("pairs")
+        .iter()
+        .map(|pair| pair[1].as_u64().expect("a count"))
+        .collect();
+    assert!(counts.len() == 3 && counts.is_sorted_by(|a, b| a >= b), "{suggest}");
+}
+
+#[test]
+fn a_failed_line_is_told_and_the_rest_goes_on() {
+    let cluster = village(&[]);
+    let good = json!({"op": "connections", "graph": "kith-village", "id": 9043});
+    let requests = [
+        good.clone(),
+        json!({"op": "connections", "graph": "kith-village", "id": 1}),
+        json!({"op": "connections", "graph": "hamlet", "id": 9043}),
+        json!({"op": "entities", "graph": "kith-village", "id": 9043, "kind": "guild"}),
+        json!({"op": "distance", "graph": "kith-village", "id": 9043, "to": [1007, 1]}),
+        json!({"op": "connections", "graph": "kith-village", "id": 9043, "policy": "magic"}),
+        json!({"op": "reticulate", "graph": "kith-village"}),
+        json!({"op": "path", "graph": "kith-village", "id": 9043, "to": 1007, "max": 7}),
+        json!({"op": "connections", "graph": "kith-village", "id": 9043, "colour": "red"}),
+        good,
+    ];
+    let (answers, exit) = cluster.run(&requests, 4);
+    let codes: Vec<&str> =
+        answers.iter().map(|answer| answer["error"]["code"].as_str().unwrap_or("ok")).collect();
+    assert_eq!(
+        codes,
+        [
+            "ok",
+            "member_not_found",
+            "unknown_graph",
+            "unknown_kind",
+            "member_not_found",
+            "unknown_policy",
+            "unsupported_operation",
+            "out_of_range",
+            "bad_request",
+            "ok"
+        ]
+    );
+    assert_eq!(exit, 3);
+    assert!(answers[1]["error"]["help"].as_str().is_some_and(|help| !help.is_empty()));
+}
+
+#[test]
+fn losing_every_replica_fails_or_is_told_as_partial() {
+    let cluster = village(&["--processes", "--groups", "1", "--nodes", "2"]);
+    let pid = cluster.node_pids(0)[0];
+    signal(pid, "STOP");
+    let ask = |extra: Value| {
+        let mut request = json!({"op": "network", "graph": "kith-village", "id": 9043, "cache": "bypass", "deadline_ms": 3000});
+        request.as_object_mut().expect("an object").extend(extra.as_object().expect("an object").clone());
+        request
+    };
+    // The first degree of some members lies on the node that still answers.
+    let ids = [9043u64, 7739, 1007, 1005, 10000, 8323];
+    let whole: Vec<Value> = ids.iter().map(|id| ask(json!({"id": id}))).collect();
+    let (answers, exit) = cluster.run(&whole, 6);
+    assert_eq!(exit, 3);
+    for answer in &answers {
+        let code = answer["error"]["code"].as_str().expect("an error");
+        assert!(["partitions_unavailable", "deadline_exceeded"].contains(&code), "{answer}");
+    }
+    let partial: Vec<Value> = ids.iter().map(|id| ask(json!({"id": id, "partial": true}))).collect();
+    let (answers, _) = cluster.run(&partial, 6);
+    signal(pid, "CONT");
+    let told = answers.iter().filter(|answer| answer["complete"] == false);
+    let told =
+        told.filter(|answer| answer["missing_partitions"].as_array().is_some_and(|list| !list.is_empty()));
+    assert!(0 < told.count(), "{answers:?}");
+}
+
+#[test]
+fn a_load_replaces_its_edge_type_and_leaves_the_others() {
+    let cluster = village(&[]);
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let follows = folder.path().join("follows.tsv");
+    fs::write(&follows, "src\tdst\tsince\n9043\t1007\t5\n9043\t42\t9\n42\t42\t1\n9043\t1007\t7\n")
+        .expect("written");
+    let load = [
+        "load",
+        "graph",
+        follows.to_str().expect("UTF-8"),
+        "--graph",
+        "kith-village",
+        "--edge-type",
+        "follows",
+        "--directed",
+        "--columns",
+        "since:time",
+        "-o",
+        "json",
+    ];
+    let summary: Value = serde_json::from_str(&cluster.must(&load)).expect("JSON");
+    let component = &summary["components"][0];
+    assert_eq!(
+        (&component["edges"], &component["self_loops"], &component["duplicates"]),
+        (&json!(2), &json!(1), &json!(1)),
+        "{summary}"
+    );
+    let follows = |direction: &str, id: u64| {
+        one(
+            &cluster,
+            json!({"op": "connections", "graph": "kith-village", "id": id, "edge_type": "follows", "direction": direction}),
+        )
+    };
+    assert_eq!(follows("out", 9043)["ids"], json!([42, 1007]));
+    assert_eq!(follows("in", 42)["ids"], json!([9043]));
+    assert_eq!(follows("both", 42)["ids"], json!([9043]));
+    let degree =
+        one(&cluster, json!({"op": "network", "graph": "kith-village", "id": 9043, "return": "size"}));
+    assert_eq!(degree["degree"], 666, "the first edge type is untouched");
+    cluster.must(&["graph", "drop", "kith-village"]);
+    let gone = one(&cluster, json!({"op": "connections", "graph": "kith-village", "id": 9043}));
+    assert_eq!(gone["error"]["code"], "unknown_graph");
+}
+
+#[test]
+fn bad_input_loads_nothing() {
+    let cluster = village(&[]);
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = |name: &str, content: &[u8]| {
+        let path = folder.path().join(name);
+        fs::write(&path, content).expect("written");
+        path.display().to_string()
+    };
+    let gz = fs::read(support::root().join("testdata/kith-village/edges.csv.gz")).expect("it is there");
+    let files = [
+        file("negative.csv", b"src,dst\n1,2\n-3,4\n"),
+        file("words.csv", b"src,dst\n1,two\n"),
+        file("columns.csv", b"src,dst\n1\n"),
+        file("large.csv", b"src,dst\n1,18446744073709551616\n"),
+        file("half.csv.gz", &gz[..gz.len() / 2]),
+        folder.path().join("absent.csv").display().to_string(),
+    ];
+    for path in &files {
+        let output =
+            cluster.kith(&["load", "graph", path, "--graph", "kith-village"]).output().expect("kith runs");
+        assert_eq!(output.status.code(), Some(1), "{path}: {}", text(&output));
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(stderr.contains("error[") && stderr.contains("help:"), "{path}: {stderr}");
+    }
+    let degree =
+        one(&cluster, json!({"op": "network", "graph": "kith-village", "id": 9043, "return": "size"}));
+    assert_eq!(degree["degree"], 666, "the graph before still serves");
+}
+
+#[test]
+fn a_load_that_is_killed_leaves_the_old_state_and_can_run_again() {
+    let cluster = village(&[]);
+    let load = Reference::open("kith-village").expect("it comes with the project").load_arguments();
+    let load: Vec<&str> = load.iter().map(String::as_str).collect();
+    for pause_ms in [5, 30, 80, 160] {
+        let mut child = cluster
+            .kith(&load)
+            .stdout(std::process::Stdio::null())
+            .stderr(std::process::Stdio::null())
+            .spawn()
+            .expect("kith runs");
+        std::thread::sleep(std::time::Duration::from_millis(pause_ms));
+        let _ = child.kill();
+        child.wait().expect("it ended");
+        let size = one(
+            &cluster,
+            json!({"op": "network", "graph": "kith-village", "id": 9043, "return": "size", "cache": "bypass"}),
+        );
+        assert_eq!(size["net"], 4842, "{size}");
+    }
+    cluster.must(&load);
+    let size = one(&cluster, json!({"op": "network", "graph": "kith-village", "id": 9043, "return": "size"}));
+    assert_eq!(size["net"], 4842, "{size}");
+}
+
+#[test]
+fn reloading_under_load_never_fails_or_mixes_versions() {
+    let cluster = Cluster::start(&["--processes", "--nodes", "2"]);
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    // Two versions of one graph: a star of 40 or of 60. Any mixture has another size.
+    let star = |rays: u64| {
+        let lines: String =
+            (1..=rays).flat_map(|ray| [format!("0,{ray}\n"), format!("{ray},{}\n", 1_000 + ray)]).collect();
+        let path = folder.path().join(format!("star{rays}.csv"));
+        fs::write(&path, format!("src,dst\n{lines}")).expect("written");
+        path.display().to_string()
+    };
+    let (small, large) = (star(40), star(60));
+    let load = |file: &str| cluster.must(&["load", "graph", file, "--graph", "star"]);
+    load(&small);
+    let request = json!({"op": "network", "graph": "star", "id": 0, "return": "size", "fan_out": "max"});
+    let requests: Vec<Value> = (0..400)
+        .map(|index| {
+            let mut request = request.clone();
+            request["cache"] = json!(if index % 2 == 0 { "use" } else { "bypass" });
+            request
+        })
+        .collect();
+    std::thread::scope(|scope| {
+        let asking = scope.spawn(|| (0..3).flat_map(|_| cluster.run(&requests, 8).0).collect::<Vec<Value>>());
+        for file in [&large, &small, &large] {
+            load(file);
+        }
+        for answer in asking.join().expect("it ends") {
+            let sizes = (answer["degree"].as_u64(), answer["n2"].as_u64());
+            assert!(sizes == (Some(40), Some(40)) || sizes == (Some(60), Some(60)), "{answer}");
+        }
+    });
+}
+
+#[test]
+fn data_is_kept_across_restarts_and_the_directory_has_one_owner() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let data = folder.path().join("data").display().to_string();
+    let first = village(&["--data", &data]);
+    let second = support::cluster::kith(&[
+        "dev",
+        "--data",
+        &data,
+        "--ready-file",
+        folder.path().join("r.json").to_str().expect("UTF-8"),
+    ])
+    .stdin(std::process::Stdio::null())
+    .output()
+    .expect("kith runs");
+    assert_eq!(second.status.code(), Some(1));
+    assert!(
+        String::from_utf8_lossy(&second.stderr).contains("error[data_directory_in_use]"),
+        "{}",
+        text(&second)
+    );
+    drop(first);
+    let again = Cluster::start(&["--data", &data, "--processes"]);
+    let size = one(&again, json!({"op": "network", "graph": "kith-village", "id": 9043, "return": "size"}));
+    assert_eq!(size["net"], 4842, "{size}");
+    drop(again);
+    let other_shape = support::cluster::kith(&["dev", "--data", &data, "--groups", "5"])
+        .stdin(std::process::Stdio::null())
+        .output()
+        .expect("kith runs");
+    assert!(
+        String::from_utf8_lossy(&other_shape.stderr).contains("error[topology_mismatch]"),
+        "{}",
+        text(&other_shape)
+    );
+    fs::write(folder.path().join("data/kith.json"), r#"{"format":9,"cluster_id":"x","owner":"supervisor"}"#)
+        .expect("written");
+    let newer = support::cluster::kith(&["dev", "--data", &data])
+        .stdin(std::process::Stdio::null())
+        .output()
+        .expect("kith runs");
+    assert!(
+        String::from_utf8_lossy(&newer.stderr).contains("error[data_directory_format]"),
+        "{}",
+        text(&newer)
+    );
+}
+
+#[test]
+fn a_port_in_use_is_a_clear_error() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = taken.local_addr().expect("an address").port().to_string();
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let ready = folder.path().join("ready.json").display().to_string();
+    let output = support::cluster::kith(&["dev", "--port", &port, "--ready-file", &ready])
+        .stdin(std::process::Stdio::null())
+        .output()
+        .expect("kith runs");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("error[port_in_use]"), "{}", text(&output));
+}

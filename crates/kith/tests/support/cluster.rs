@@ -1,0 +1,157 @@
+//! Starting, asking and killing a `kith dev`.
+
+use serde_json::Value;
+use std::{
+    fs,
+    io::Write,
+    path::{Path, PathBuf},
+    process::{Child, Command, Output, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+/// Bound on every wait; far above what any of them takes.
+const PATIENCE: Duration = Duration::from_secs(90);
+
+/// A running `kith dev`; ended when dropped.
+pub struct Cluster {
+    child: Child,
+    pub ready_file: PathBuf,
+    _folder: tempfile::TempDir,
+}
+
+/// One run of the binary.
+pub fn kith(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_kith"));
+    command.args(arguments).env_remove("KITH_ROUTER");
+    command
+}
+
+impl Cluster {
+    /// Starts a cluster and waits until it answers.
+    pub fn start(arguments: &[&str]) -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let ready_file = folder.path().join("ready.json");
+        let log = fs::File::create(folder.path().join("dev.log")).expect("a log file");
+        let mut command =
+            kith(&["dev", "--end-with-stdin", "--ready-file", ready_file.to_str().expect("UTF-8")]);
+        if !arguments.contains(&"--data") {
+            command.arg("--data").arg(folder.path().join("data"));
+        }
+        let child =
+            command.args(arguments).stdin(Stdio::piped()).stderr(log).spawn().expect("kith dev starts");
+        let mut cluster = Self { child, ready_file, _folder: folder };
+        cluster.wait_until("the cluster is ready", |cluster| {
+            let log = fs::read_to_string(cluster._folder.path().join("dev.log")).unwrap_or_default();
+            let ended = cluster.child.try_wait().expect("the child can be waited for");
+            assert!(ended.is_none(), "kith dev ended: {ended:?}\n{log}");
+            cluster.ready_file.exists()
+        });
+        cluster
+    }
+
+    /// The ready file's content.
+    pub fn ready(&self) -> Value {
+        let text = fs::read_to_string(&self.ready_file).expect("the ready file is there");
+        serde_json::from_str(&text).expect("the ready file is JSON")
+    }
+
+    /// The supervisor's process.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// A command against this cluster.
+    pub fn kith(&self, arguments: &[&str]) -> Command {
+        let mut command = kith(arguments);
+        command.arg("--ready-file").arg(&self.ready_file);
+        command
+    }
+
+    /// Runs a command that must succeed; its standard output.
+    pub fn must(&self, arguments: &[&str]) -> String {
+        let output = self.kith(arguments).output().expect("kith runs");
+        assert!(output.status.success(), "kith {}: {}", arguments.join(" "), text(&output));
+        String::from_utf8(output.stdout).expect("UTF-8")
+    }
+
+    /// Answers one request a line through `kith run`.
+    pub fn run(&self, requests: &[Value], concurrency: u32) -> (Vec<Value>, i32) {
+        let mut lines = String::new();
+        for request in requests {
+            lines.push_str(&request.to_string());
+            lines.push('\n');
+        }
+        let concurrency = concurrency.to_string();
+        let mut child = self
+            .kith(&["run", "--input", "-", "--concurrency", &concurrency])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("kith run starts");
+        let mut stdin = child.stdin.take().expect("its input is piped");
+        let writer = thread::spawn(move || drop(stdin.write_all(lines.as_bytes())));
+        let output = child.wait_with_output().expect("kith run ends");
+        writer.join().expect("the writer ends");
+        let stdout = String::from_utf8(output.stdout.clone()).expect("UTF-8");
+        let answers = stdout.lines().map(|line| serde_json::from_str(line).expect("each line is JSON"));
+        let answers: Vec<Value> = answers.collect();
+        assert_eq!(answers.len(), requests.len(), "one answer a line: {}", text(&output));
+        (answers, output.status.code().unwrap_or(-1))
+    }
+
+    /// Waits, not for ever, until something holds.
+    pub fn wait_until(&mut self, what: &str, mut holds: impl FnMut(&mut Self) -> bool) {
+        let started = Instant::now();
+        while !holds(self) {
+            assert!(started.elapsed() < PATIENCE, "waited too long until {what}");
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Process ids of the nodes of one group.
+    pub fn node_pids(&self, group: u64) -> Vec<u32> {
+        let ready = self.ready();
+        let nodes = ready["nodes"].as_array().expect("nodes are a list").iter();
+        nodes
+            .filter(|node| node["group"] == group)
+            .map(|node| node["pid"].as_u64().expect("a pid") as u32)
+            .collect()
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        drop(self.child.stdin.take());
+        let started = Instant::now();
+        while started.elapsed() < Duration::from_secs(10) {
+            if matches!(self.child.try_wait(), Ok(Some(_))) {
+                return;
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
+        let _ = self.child.kill();
+    }
+}
+
+/// Sends a signal to a process that this test started.
+pub fn signal(pid: u32, name: &str) {
+    let status = Command::new("kill").args([format!("-{name}"), pid.to_string()]).status();
+    assert!(status.expect("kill runs").success(), "kill -{name} {pid}");
+}
+
+/// Whether a process is there.
+pub fn is_alive(pid: u32) -> bool {
+    Path::new("/proc").join(pid.to_string()).exists()
+}
+
+/// Both outputs, for messages.
+pub fn text(output: &Output) -> String {
+    format!(
+        "{}\n{}\n{}",
+        output.status,
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    )
+}

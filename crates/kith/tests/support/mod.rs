@@ -1,0 +1,30 @@
+//! A real `kith dev` and the reference answers, for end-to-end tests.
+
+#![allow(dead_code, reason = "each test binary uses a part of it")]
+
+pub mod cluster;
+pub mod reference;
+
+use std::path::{Path, PathBuf};
+
+/// The workspace.
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// The folder of test data that is not part of the project; `None`, said aloud, where it is absent.
+pub fn data() -> Option<PathBuf> {
+    let folder = std::env::var_os("KITH_DATA").map_or_else(|| root().join("../shared/data"), PathBuf::from);
+    let social = folder.join("social");
+    if social.is_dir() {
+        Some(social)
+    } else {
+        eprintln!("skipped: {} is absent; set KITH_DATA to the test data", social.display());
+        None
+    }
+}
+
+/// Whether the long tests were asked for (`make test-full`).
+pub fn is_full() -> bool {
+    std::env::var_os("KITH_TEST_FULL").is_some()
+}

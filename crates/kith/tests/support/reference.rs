@@ -1,0 +1,240 @@
+//! The reference answers as requests and what their answers must be
+//! (the README beside the data says what each field means).
+
+use super::data;
+use flate2::read::MultiGzDecoder;
+use serde_json::{Map, Value, json};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs::File,
+    io::{BufRead, BufReader},
+    path::{Path, PathBuf},
+};
+
+/// A graph with reference answers.
+pub struct Reference {
+    pub name: &'static str,
+    pub directed: bool,
+    folder: PathBuf,
+    answers: PathBuf,
+}
+
+/// A request and the check of its answer.
+pub struct Case {
+    pub request: Value,
+    pub check: Check,
+}
+
+/// What an answer must be.
+pub enum Check {
+    /// These fields, to the letter; others may be there too.
+    Fields(Value),
+    /// A path of this length (`None`: none), every hop an edge.
+    Path(Option<u64>),
+}
+
+/// The graphs, small ones first.
+pub const SMALL: [&str; 3] = ["kith-village", "lastfm-asia", "ldbc-sf0.1"];
+/// The rest.
+pub const LARGE: [&str; 5] = ["facebook-pages", "deezer-hu", "github-devs", "cnr-2000", "kith-metro"];
+
+impl Reference {
+    /// `None` where the data is absent; `kith-village` comes with the project.
+    pub fn open(name: &'static str) -> Option<Self> {
+        let (folder, answers) = if name == "kith-village" {
+            let folder = super::root().join("testdata/kith-village");
+            (folder.clone(), folder.join("answers.jsonl.gz"))
+        } else {
+            let data = data()?;
+            (data.join(name), data.join("answers").join(format!("{name}.jsonl.gz")))
+        };
+        Some(Self { name, directed: name == "cnr-2000", folder, answers })
+    }
+
+    /// The arguments of `kith load graph` for it.
+    pub fn load_arguments(&self) -> Vec<String> {
+        let file = |name: &str| self.folder.join(name).display().to_string();
+        let mut arguments =
+            vec!["load".into(), "graph".into(), file("edges.csv.gz"), "--graph".into(), self.name.into()];
+        for (flag, name) in [("--entities", "entities.csv.gz"), ("--members", "nodes.csv.gz")] {
+            if self.folder.join(name).exists() {
+                arguments.extend([flag.to_owned(), file(name)]);
+            }
+        }
+        if self.directed {
+            arguments.push("--directed".into());
+        }
+        arguments
+    }
+
+    /// Every edge, both ways if undirected: for checking paths.
+    pub fn edges(&self) -> BTreeSet<(u64, u64)> {
+        let mut edges = BTreeSet::new();
+        for line in lines(&self.folder.join("edges.csv.gz")).skip(1) {
+            let mut ids = line.split(',').map(|id| id.parse().expect("an id"));
+            let (src, dst) = (ids.next().expect("src"), ids.next().expect("dst"));
+            edges.extend([(src, dst), (dst, src)]);
+            if self.directed {
+                edges.remove(&(dst, src));
+            }
+        }
+        edges
+    }
+
+    /// A case for each thing that each of the first `records` reference records says.
+    pub fn cases(&self, records: usize, extra: &Value) -> Vec<Case> {
+        lines(&self.answers)
+            .take(records)
+            .flat_map(|line| self.cases_of(&serde_json::from_str(&line).expect("a record is JSON"), extra))
+            .collect()
+    }
+
+    fn cases_of(&self, record: &Value, extra: &Value) -> Vec<Case> {
+        let id = &record["s"];
+        let ask = |op: &str, fields: Value| {
+            let mut request = Map::new();
+            request.extend([
+                ("op".to_owned(), json!(op)),
+                ("graph".to_owned(), json!(self.name)),
+                ("id".to_owned(), id.clone()),
+            ]);
+            for object in [fields, self.direction(record), extra.clone()] {
+                request.extend(object.as_object().cloned().unwrap_or_default());
+            }
+            Value::Object(request)
+        };
+        let mut cases = vec![
+            Case {
+                request: ask("network", json!({"return": "sha"})),
+                check: Check::Fields(pick(
+                    record,
+                    &[
+                        ("degree", "deg"),
+                        ("n2", "n2"),
+                        ("net", "net"),
+                        ("fof", "fof"),
+                        ("first_sha", "first_sha"),
+                        ("n2_sha", "n2_sha"),
+                        ("net_sha", "net_sha"),
+                        ("fof_sha", "fof_sha"),
+                    ],
+                )),
+            },
+            Case {
+                request: ask("network", json!({"return": "size"})),
+                check: Check::Fields(pick(
+                    record,
+                    &[("degree", "deg"), ("n2", "n2"), ("net", "net"), ("fof", "fof")],
+                )),
+            },
+        ];
+        if let Some(first) = record.get("first") {
+            cases.push(Case {
+                request: ask("connections", json!({})),
+                check: Check::Fields(json!({"ids": first})),
+            });
+        }
+        let pairs = |field: &str| record[field].as_array().cloned().unwrap_or_default();
+        let targets: Vec<Value> = pairs("dist").iter().map(|pair| pair[0].clone()).collect();
+        let distances: Vec<Value> = pairs("dist").iter().map(|pair| pair[1].clone()).collect();
+        cases.push(Case {
+            request: ask("distance", json!({"to": targets})),
+            check: Check::Fields(json!({"distances": distances})),
+        });
+        for pair in pairs("bfs").into_iter().chain([record["path"].clone()]).filter(|pair| pair.is_array()) {
+            cases.push(Case {
+                request: ask("path", json!({"to": pair[0], "max": 6})),
+                check: Check::Path(pair[1].as_u64()),
+            });
+        }
+        for common in pairs("common") {
+            cases.extend(common_cases(&common, &ask));
+        }
+        cases
+    }
+
+    fn direction(&self, record: &Value) -> Value {
+        match (self.directed, record["dir"].as_str()) {
+            (true, Some("und")) => json!({"direction": "both"}),
+            (true, Some(direction)) => json!({"direction": direction}),
+            _ => json!({}),
+        }
+    }
+}
+
+fn common_cases(common: &Value, ask: &dyn Fn(&str, Value) -> Value) -> Vec<Case> {
+    let with =
+        |kind: &str, want: &str| ask("common", json!({"to": common["t"], "kind": kind, "return": want}));
+    let count = common["count"].as_u64().expect("a count");
+    let mut cases = vec![
+        Case { request: with("connection", "size"), check: Check::Fields(json!({"size": count})) },
+        Case { request: with("connection", "exists"), check: Check::Fields(json!({"exists": 0 < count})) },
+    ];
+    if let Some(ids) = common.get("ids") {
+        cases.push(Case { request: with("connection", "ids"), check: Check::Fields(json!({"ids": ids})) });
+    }
+    for (kind, ids) in common["entities"].as_object().into_iter().flatten() {
+        cases.push(Case { request: with(kind, "ids"), check: Check::Fields(json!({"ids": ids})) });
+        cases.push(Case { request: with(kind, "exists"), check: Check::Fields(json!({"exists": true})) });
+    }
+    cases
+}
+
+fn pick(record: &Value, fields: &[(&str, &str)]) -> Value {
+    fields
+        .iter()
+        .map(|(ours, theirs)| ((*ours).to_owned(), record[*theirs].clone()))
+        .collect::<Map<_, _>>()
+        .into()
+}
+
+/// What is wrong with the answers, by case; empty if all are right.
+pub fn differences(cases: &[Case], answers: &[Value], edges: &BTreeSet<(u64, u64)>) -> Vec<String> {
+    let wrong = |(case, answer): (&Case, &Value)| {
+        let problem = match &case.check {
+            Check::Fields(expected) => field_problem(expected, answer),
+            Check::Path(length) => path_problem(*length, &case.request, answer, edges),
+        };
+        problem.map(|problem| format!("{}: {problem}", case.request))
+    };
+    cases.iter().zip(answers).filter_map(wrong).collect()
+}
+
+fn field_problem(expected: &Value, answer: &Value) -> Option<String> {
+    let fields = expected.as_object().expect("expected fields");
+    let wrong = fields.iter().find(|(name, value)| answer.get(*name) != Some(value))?;
+    Some(format!("{} must be {}, the answer is {}", wrong.0, short(wrong.1), short(answer)))
+}
+
+fn path_problem(
+    length: Option<u64>,
+    request: &Value,
+    answer: &Value,
+    edges: &BTreeSet<(u64, u64)>,
+) -> Option<String> {
+    let path: Vec<u64> = serde_json::from_value(answer["path"].clone()).ok()?;
+    let expected = length.map_or(Value::Null, |length| json!(length));
+    if answer["length"] != expected || path.len() as u64 != length.map_or(0, |length| length + 1) {
+        return Some(format!("length must be {expected}, the answer is {}", short(answer)));
+    }
+    let both = request["direction"] == "both";
+    let is_edge = |a: u64, b: u64| edges.contains(&(a, b)) || (both && edges.contains(&(b, a)));
+    let broken = path.windows(2).find(|hop| !is_edge(hop[0], hop[1]))?;
+    Some(format!("{} to {} is no edge", broken[0], broken[1]))
+}
+
+fn short(value: &Value) -> String {
+    value.to_string().chars().take(300).collect()
+}
+
+fn lines(file: &Path) -> impl Iterator<Item = String> + use<> {
+    let open = File::open(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+    BufReader::new(MultiGzDecoder::new(open)).lines().map(|line| line.expect("the file is whole"))
+}
+
+/// Counts by key, for messages.
+pub fn tally<'a>(keys: impl Iterator<Item = &'a str>) -> BTreeMap<&'a str, usize> {
+    let mut counts = BTreeMap::new();
+    keys.for_each(|key| *counts.entry(key).or_default() += 1);
+    counts
+}
