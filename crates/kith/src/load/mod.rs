@@ -12,6 +12,8 @@ mod summary;
 
 pub use flags::GraphLoadFlags;
 pub use summary::LoadReply;
+#[cfg(test)]
+pub use summary::{Dropped, LoadedComponent, ReadFile};
 
 use crate::{
     connect::{self, TargetFlags},

@@ -17,6 +17,8 @@ use std::{
 
 const LOCK_FILE: &str = ".lock";
 const UNFINISHED_FILE: &str = ".unfinished";
+/// Where the engine builds a component before it gets its name.
+const STAGING_FOLDER: &str = ".staging";
 
 /// The folder of a cluster's built components.
 #[derive(Debug)]
@@ -92,12 +94,10 @@ impl LockedGraph {
         let version: u64 = text.trim().parse().unwrap_or_default();
         let is_named =
             graph.is_some_and(|graph| graph.components.iter().any(|component| component.version == version));
-        if !is_named {
-            for component in self.components()? {
-                let folder = component.join(version.to_string());
-                if folder.is_dir() {
-                    fs::remove_dir_all(&folder).map_err(unusable(&folder))?;
-                }
+        for component in self.components()? {
+            remove_folder(&component.join(STAGING_FOLDER))?;
+            if !is_named {
+                remove_folder(&component.join(version.to_string()))?;
             }
         }
         fs::remove_file(&marker).map_err(unusable(&marker))
@@ -137,6 +137,13 @@ impl LockedGraph {
     fn components(&self) -> Result<Vec<PathBuf>, Failure> {
         let entries = fs::read_dir(&self.graph).map_err(unusable(&self.graph))?;
         Ok(entries.flatten().map(|entry| entry.path()).filter(|path| path.is_dir()).collect())
+    }
+}
+
+fn remove_folder(folder: &Path) -> Result<(), Failure> {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(unusable(folder)(error)),
+        _ => Ok(()),
     }
 }
 
@@ -194,9 +201,11 @@ mod tests {
         for version in [5, 9] {
             fs::create_dir_all(built(version)).unwrap();
         }
+        let staging = folder.path().join("v/school/.staging");
+        fs::create_dir_all(&staging).unwrap();
         locked.mark_unfinished(9).unwrap();
         locked.clear_unfinished(Some(&graph(5))).unwrap();
-        assert!(built(5).exists() && !built(9).exists());
+        assert!(built(5).exists() && !built(9).exists() && !staging.exists());
         // Killed between its commit and its end: that version serves.
         locked.mark_unfinished(5).unwrap();
         locked.clear_unfinished(Some(&graph(5))).unwrap();

@@ -60,3 +60,57 @@ fn dropped(reply: &LoadReply) -> String {
     }
     text
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::load::{Dropped, LoadReply, LoadedComponent, ReadFile};
+
+    #[test]
+    fn a_summary_says_what_was_built_and_what_was_dropped() {
+        let component = LoadedComponent {
+            name: "connection".to_owned(),
+            role: "undirected".to_owned(),
+            members: 4_998,
+            edges: 77_094,
+            self_loops: 3,
+            duplicates: 2,
+            both_orders: 1,
+            bytes: 743_936,
+        };
+        let dropped = Dropped {
+            reason: "negative id".to_owned(),
+            count: 1,
+            first_lines: vec!["edges.csv: line 7: src is negative: \"-1,2\"".to_owned()],
+        };
+        let file = ReadFile {
+            path: "edges.csv".to_owned(),
+            role: "edges",
+            rows: 77_101,
+            dropped: 1,
+            self_loops: 3,
+            bytes: 900_000,
+        };
+        let mut reply = LoadReply {
+            graph: "v".to_owned(),
+            version: Some(1_700_000_000_000),
+            components: vec![component],
+            dropped: vec![dropped],
+            files: vec![file],
+            seconds: 0.25,
+        };
+        let expected = "\
+component   role        members   edges  self loops  duplicates  both orders      bytes
+connection  undirected    4,998  77,094           3           2            1  726.5 KiB
+
+dropped lines  why
+            1  negative id
+  edges.csv: line 7: src is negative: \"-1,2\"
+
+graph v now serves version 1700000000000: 77,101 lines in 1 file, 0.2 s
+";
+        assert_eq!(summary(&reply), expected);
+        reply = LoadReply { version: None, components: Vec::new(), dropped: Vec::new(), ..reply };
+        assert_eq!(summary(&reply), "dry run: 77,101 lines in 1 file checked, nothing built, 0.2 s\n");
+    }
+}

@@ -1,0 +1,131 @@
+//! The binary as scripts see it, without a cluster: exit codes, what goes to which stream, what is
+//! checked before anything is asked for.
+
+use std::{
+    fs,
+    path::Path,
+    process::{Command, Output},
+};
+
+/// `kith` with these arguments, in a folder where no cluster left a ready file.
+fn kith(folder: &Path, arguments: &str) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_kith"))
+        .args(arguments.split_whitespace())
+        .current_dir(folder)
+        .env_remove("KITH_ROUTER")
+        .env_remove("XDG_RUNTIME_DIR")
+        .output()
+        .unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+fn json(output: &Output) -> serde_json::Value {
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {}", text(&output.stdout)))
+}
+
+#[test]
+fn without_a_cluster_every_client_command_says_how_to_start_one() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("edges.csv"), "1,2\n").unwrap();
+    for arguments in [
+        "graph connections 1 --graph v",
+        "graph list",
+        "explain network 1 --graph v",
+        "cluster status",
+        "run --input edges.csv",
+        "load graph edges.csv --graph v",
+    ] {
+        let output = kith(folder.path(), arguments);
+        assert_eq!(output.status.code(), Some(1), "{arguments}");
+        let told = text(&output.stderr);
+        assert!(
+            told.starts_with("error[no_cluster]: ") && told.contains("\nhelp: start one with `kith dev`"),
+            "{told}"
+        );
+        assert!(output.stdout.is_empty(), "{arguments}");
+    }
+}
+
+#[test]
+fn with_json_output_an_error_is_an_object_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = kith(folder.path(), "graph describe v -o json --router 127.0.0.1:1");
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(json(&output)["error"]["code"], "unreachable");
+    assert!(text(&output.stderr).starts_with("error[unreachable]: "));
+}
+
+#[test]
+fn usage_errors_exit_with_2() {
+    let folder = tempfile::tempdir().unwrap();
+    for arguments in [
+        "",
+        "grph list",
+        "graph connections 1",
+        "graph connections one --graph v",
+        "graph list -o yaml",
+        "graph list --router a:1 --ready-file b",
+        "run",
+        "run --input x --concurrency 0",
+        "load graph --graph v",
+        "load graph x.csv --graph Village",
+        "load graph x.csv --graph v --header --no-header",
+        "load graph --members x.csv --graph v --directed",
+        "load graph x.csv --graph v --columns created_ms:date",
+        "load graph x.csv --graph v --edge-type a/b --dry-run",
+    ] {
+        let output = kith(folder.path(), arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments}: {}", text(&output.stderr));
+        assert!(output.stdout.is_empty() && !output.stderr.is_empty(), "{arguments}");
+    }
+}
+
+#[test]
+fn a_dry_run_tells_what_a_load_would_drop() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("edges.csv"), "src,dst\n1,2\n3,3\nx,4\n5,-6\n7\n").unwrap();
+    fs::write(folder.path().join("entities.csv"), "member,kind,entity\n1,school,9\n").unwrap();
+    let arguments = "load graph edges.csv --entities entities.csv --graph v --dry-run --max-errors 3 -o json";
+    let output = kith(folder.path(), arguments);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let summary = json(&output);
+    assert_eq!(summary["version"], serde_json::Value::Null);
+    let dropped = summary["dropped"].as_array().unwrap();
+    let reasons: Vec<&str> = dropped.iter().map(|dropped| dropped["reason"].as_str().unwrap()).collect();
+    assert_eq!(reasons, ["id not a number", "negative id", "wrong column count"]);
+    assert_eq!(dropped[0]["first_lines"][0], "edges.csv: line 4: src is not a whole number: \"x,4\"");
+    let files = summary["files"].as_array().unwrap();
+    assert_eq!(
+        (&files[0]["rows"], &files[0]["dropped"], &files[0]["self_loops"]),
+        (&5.into(), &3.into(), &1.into())
+    );
+    assert_eq!((&files[1]["role"], &files[1]["rows"]), (&"entities".into(), &1.into()));
+    let left: Vec<_> = fs::read_dir(folder.path()).unwrap().collect();
+    assert_eq!(left.len(), 2, "a dry run writes nothing");
+}
+
+#[test]
+fn wrong_lines_are_shown_with_their_numbers() {
+    let folder = tempfile::tempdir().unwrap();
+    let lines: String = (0..20).map(|line| format!("{line},x{line}\n")).collect();
+    fs::write(folder.path().join("edges.csv"), lines).unwrap();
+    let output = kith(folder.path(), "load graph edges.csv --graph v --dry-run --max-errors 15 --no-header");
+    assert_eq!(output.status.code(), Some(1));
+    let told = text(&output.stderr);
+    assert_eq!(told.lines().filter(|line| line.starts_with("edges.csv: line ")).count(), 10, "{told}");
+    assert!(told.contains("error[bad_lines]: ") && told.contains("help: "), "{told}");
+}
+
+#[test]
+fn completions_are_printed_for_every_shell() {
+    let folder = tempfile::tempdir().unwrap();
+    for shell in ["bash", "zsh", "fish"] {
+        let output = kith(folder.path(), &format!("completions {shell}"));
+        assert_eq!(output.status.code(), Some(0));
+        let script = text(&output.stdout);
+        assert!(script.contains("connections") && script.contains("fan-out"), "{shell}");
+    }
+}
