@@ -12,3 +12,24 @@ mod question;
 pub use line::parse;
 pub use operation::{Operation, Shape};
 pub use question::Question;
+
+#[cfg(test)]
+mod tests {
+    use super::{
+        Operation,
+        names::{fields_of_variant, names_of},
+        options::Options,
+    };
+    use std::{fs, path::Path};
+
+    #[test]
+    fn every_operation_and_field_is_documented() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/queries.md");
+        let text = fs::read_to_string(path).unwrap();
+        let operations = names_of::<Operation>();
+        let fields = operations.iter().flat_map(|name| fields_of_variant::<Operation>(name));
+        let names = operations.iter().chain(fields).chain(names_of::<Options>());
+        let missing: Vec<&&str> = names.filter(|name| !text.contains(&format!("`{name}`"))).collect();
+        assert!(missing.is_empty(), "docs/queries.md lacks {missing:?}");
+    }
+}

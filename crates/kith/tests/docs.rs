@@ -1,0 +1,71 @@
+//! The documents describe what there is: every error code that the sources can give is in `docs/errors.md`.
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn is_code(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_')
+}
+
+fn literal(text: &str) -> Option<&str> {
+    let (_, rest) = text.split_once('"')?;
+    Some(rest.split_once('"')?.0).filter(|text| is_code(text))
+}
+
+/// The codes in one source: first literals of the calls that make errors, and arms of the functions called `code`.
+fn codes(source: &str) -> BTreeSet<String> {
+    let source = source.split("#[cfg(test)]").next().unwrap_or_default();
+    let mut found = BTreeSet::new();
+    for call in ["Failure::new(", "kith_wire::status("] {
+        found.extend(source.split(call).skip(1).filter_map(literal).map(str::to_owned));
+    }
+    for function in ["fn code(", "fn operation_code("] {
+        for body in source.split(function).skip(1) {
+            let body = body.split("\n    }\n").next().unwrap_or_default();
+            let body = body.split("\n}\n").next().unwrap_or_default();
+            found.extend(
+                body.split("=> ")
+                    .skip(1)
+                    .filter(|arm| arm.starts_with('"'))
+                    .filter_map(literal)
+                    .map(str::to_owned),
+            );
+        }
+    }
+    found
+}
+
+fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            sources(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push(path);
+        }
+    }
+}
+
+#[test]
+fn every_error_code_is_explained() {
+    let documented = fs::read_to_string(root().join("docs/errors.md")).unwrap();
+    let mut files = Vec::new();
+    for name in ["kith", "kith-client", "kith-engine", "kith-server", "kith-wire"] {
+        sources(&root().join("crates").join(name).join("src"), &mut files);
+    }
+    let found: BTreeSet<String> =
+        files.iter().flat_map(|path| codes(&fs::read_to_string(path).unwrap())).collect();
+    assert!(
+        found.contains("member_not_found") && found.contains("port_in_use") && found.contains("no_cluster")
+    );
+    let missing: Vec<&String> =
+        found.iter().filter(|code| !documented.contains(&format!("`{code}`"))).collect();
+    assert!(missing.is_empty(), "docs/errors.md does not explain {missing:?}");
+}
