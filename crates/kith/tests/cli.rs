@@ -15,11 +15,11 @@ fn kith(folder: &Path, arguments: &str) -> Output {
         .env_remove("KITH_ROUTER")
         .env_remove("XDG_RUNTIME_DIR")
         .output()
-        .unwrap()
+        .expect("the binary runs")
 }
 
 fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).unwrap()
+    String::from_utf8(bytes.to_vec()).expect("output is text")
 }
 
 fn json(output: &Output) -> serde_json::Value {

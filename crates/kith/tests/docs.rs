@@ -43,7 +43,7 @@ fn codes(source: &str) -> BTreeSet<String> {
 }
 
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(folder).unwrap().flatten() {
+    for entry in fs::read_dir(folder).expect("a folder of sources can be read").flatten() {
         let path = entry.path();
         if path.is_dir() {
             sources(&path, found);
