@@ -48,7 +48,7 @@ pub struct RouterArgs {
     id: u32,
     #[command(flatten)]
     process: ProcessArgs,
-    /// Settings file (TOML); docs/configuration.md lists its keys
+    /// Settings file (TOML); docs/operating.md lists its keys
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Append every query to a file that `kith run` and `kith bench graph` can replay
