@@ -152,6 +152,13 @@ impl QueryError {
     /// From the status that a router answered.
     pub fn from_status(status: &Status) -> Self {
         let detail = kith_wire::detail_of(status);
+        if status.code() == Code::Unimplemented && detail.help.is_empty() {
+            return QueryError::Remote {
+                code: detail.code,
+                message: "the process at this address does not serve this".to_owned(),
+                help: "name a router: nodes only evaluate parts of queries".to_owned(),
+            };
+        }
         QueryError::Remote { code: detail.code, message: status.message().to_owned(), help: detail.help }
     }
 

@@ -1,4 +1,5 @@
-//! Errors on the wire: a gRPC status whose details carry Kith's stable code.
+//! Errors on the wire: a gRPC status whose details carry Kith's stable code, in the
+//! standard envelope (`google.rpc.Status`), so that any gRPC tool can show them.
 
 use crate::v1::ErrorDetail;
 use prost::Message;
@@ -13,16 +14,40 @@ pub fn status(code: Code, kith_code: &str, message: impl Into<String>, help: imp
     )
 }
 
+/// The type under which the details are announced.
+const DETAIL_TYPE: &str = "type.googleapis.com/kith.v1.ErrorDetail";
+
+/// `google.rpc.Status`, as far as Kith fills it.
+#[derive(Clone, PartialEq, Message)]
+struct RpcStatus {
+    #[prost(int32, tag = "1")]
+    code: i32,
+    #[prost(string, tag = "2")]
+    message: String,
+    #[prost(message, repeated, tag = "3")]
+    details: Vec<RpcAny>,
+}
+
+/// `google.protobuf.Any`.
+#[derive(Clone, PartialEq, Message)]
+struct RpcAny {
+    #[prost(string, tag = "1")]
+    type_url: String,
+    #[prost(bytes = "vec", tag = "2")]
+    value: Vec<u8>,
+}
+
 /// A status with the details given.
 pub fn with_detail(code: Code, message: impl Into<String>, detail: ErrorDetail) -> Status {
-    Status::with_details(code, message.into(), detail.encode_to_vec().into())
+    let message = message.into();
+    let details = vec![RpcAny { type_url: DETAIL_TYPE.to_owned(), value: detail.encode_to_vec() }];
+    let envelope = RpcStatus { code: code as i32, message: message.clone(), details };
+    Status::with_details(code, message, envelope.encode_to_vec().into())
 }
 
 /// The details of a status; a status from elsewhere (a proxy, a lost connection) gets a code from its gRPC code.
 pub fn detail_of(status: &Status) -> ErrorDetail {
-    if !status.details().is_empty()
-        && let Ok(detail) = ErrorDetail::decode(status.details())
-    {
+    if let Some(detail) = own_detail(status) {
         return detail;
     }
     let code = match status.code() {
@@ -34,4 +59,37 @@ pub fn detail_of(status: &Status) -> ErrorDetail {
         _ => "internal",
     };
     ErrorDetail { code: code.to_owned(), ..ErrorDetail::default() }
+}
+
+fn own_detail(status: &Status) -> Option<ErrorDetail> {
+    if status.details().is_empty() {
+        return None;
+    }
+    let envelope = RpcStatus::decode(status.details()).ok()?;
+    let any = envelope.details.into_iter().find(|any| any.type_url == DETAIL_TYPE)?;
+    ErrorDetail::decode(any.value.as_slice()).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn details_come_back_from_the_standard_envelope() {
+        let sent = status(Code::NotFound, "member_not_found", "member 1 is not in the graph", "check the id");
+        let detail = detail_of(&sent);
+        assert_eq!((detail.code.as_str(), detail.help.as_str()), ("member_not_found", "check the id"));
+        let envelope = RpcStatus::decode(sent.details()).unwrap();
+        assert_eq!(
+            (envelope.code, envelope.message.as_str()),
+            (Code::NotFound as i32, "member 1 is not in the graph")
+        );
+    }
+
+    #[test]
+    fn a_status_from_elsewhere_gets_a_code_from_its_grpc_code() {
+        assert_eq!(detail_of(&Status::unavailable("gone")).code, "unavailable");
+        let foreign = Status::with_details(Code::Internal, "odd", b"not an envelope".to_vec().into());
+        assert_eq!(detail_of(&foreign).code, "internal");
+    }
 }
