@@ -1,7 +1,7 @@
 //! The commands and the flags that all of them share.
 
 use crate::{
-    cluster,
+    bench, cluster,
     connect::TargetFlags,
     explain,
     failure::Exit,
@@ -57,6 +57,9 @@ pub enum Command {
     /// Look at the cluster
     #[command(subcommand)]
     Cluster(cluster::ClusterCommand),
+    /// Measure a cluster, and how a graph builds
+    #[command(subcommand)]
+    Bench(bench::BenchCommand),
     /// Serve the partitions of one node
     Node(NodeArgs),
     /// Answer queries for clients, with a network cache
@@ -80,6 +83,7 @@ pub fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Run(flags) => block_on(run::run(&target, flags)),
         Command::Load(command) => block_on(load::run(&target, output, command)),
         Command::Cluster(command) => block_on(cluster::run(&target, output, command)),
+        Command::Bench(command) => block_on(bench::run(&target, output, command)),
         Command::Dev(args) => block_on(args.run(target.ready_file)),
         Command::Node(args) => block_on(args.run()),
         Command::Router(args) => block_on(args.run()),

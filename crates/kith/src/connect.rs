@@ -62,10 +62,18 @@ pub async fn service(target: &TargetFlags) -> anyhow::Result<Arc<dyn GraphServic
     if !target.direct {
         return Ok(Arc::new(router(target).await?));
     }
+    Ok(Arc::new(session(target, SessionSettings::default()).await?))
+}
+
+/// A fast client of its own settings.
+///
+/// # Errors
+/// If no cluster is named or it cannot be reached, or the settings name what does not exist.
+pub async fn session(target: &TargetFlags, settings: SessionSettings) -> anyhow::Result<Session> {
     let Found { mut routers, nodes, named_by } = find(target, &surroundings())?;
     routers.extend(nodes);
-    let session = Session::connect(routers, SessionSettings::default()).await;
-    Ok(Arc::new(session.with_context(|| unreachable_by(&named_by))?))
+    let session = Session::connect(routers, settings).await;
+    session.with_context(|| unreachable_by(&named_by))
 }
 
 /// A router, for everything besides queries.

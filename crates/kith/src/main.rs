@@ -2,6 +2,7 @@
 //! command or the group of commands that has it.
 
 mod ask;
+mod bench;
 mod cli;
 mod cluster;
 mod connect;

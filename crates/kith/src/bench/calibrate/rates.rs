@@ -1,0 +1,147 @@
+//! Request rates: of this process as a client of all nodes, and of one node.
+
+use super::sustained::{Search, Step};
+use crate::{
+    bench::{
+        open_loop::{Driven, Schedule, drive},
+        population::{Draw, Population},
+        stats::quantile,
+    },
+    connect::{self, TargetFlags},
+    failure::Failure,
+};
+use anyhow::Context;
+use kith_client::{
+    GraphService, GrpcTransport, QueryOptions, SessionSettings, Transport, convert::operator_to_wire,
+};
+use kith_ops::{GraphQuery, Operand, Operator};
+use kith_types::{PartitionCount, Workflow, partition_of_id};
+use kith_wire::{documents::TopologyDocument, v1};
+use rand::{RngExt, SeedableRng, rngs::StdRng};
+use std::{sync::Arc, time::Duration};
+
+/// Members asked about.
+const MEMBERS: usize = 20_000;
+/// A request that takes longer counts as failed.
+const TIMEOUT: Duration = Duration::from_secs(5);
+
+/// D_RPS (equation 7): single-key queries, one request each, over all nodes.
+///
+/// # Errors
+/// If the cluster cannot be reached.
+pub async fn client(
+    target: &TargetFlags,
+    graph: &str,
+    population: &Population,
+    length: Duration,
+) -> anyhow::Result<Vec<Step>> {
+    let session = Arc::new(connect::session(target, SessionSettings::default()).await?);
+    let members = Arc::new(members(population, |_| true)?);
+    let graph: Arc<str> = graph.into();
+    search(length, move |index| {
+        let (session, graph, id) = (Arc::clone(&session), Arc::clone(&graph), members[index % members.len()]);
+        async move {
+            let operand = Operand::Connections { id };
+            let query =
+                GraphQuery { operand, edge_type: None, direction: None, workflow: Workflow::Interactive };
+            let options = QueryOptions { deadline: Some(TIMEOUT), ..QueryOptions::default() };
+            session.query(&graph, &query, &options).await.is_ok()
+        }
+    })
+    .await
+}
+
+/// D_SRPS (equation 10): the same at one node.
+///
+/// # Errors
+/// If the topology names no node that is up.
+pub async fn node(
+    topology: &TopologyDocument,
+    graph: &str,
+    population: &Population,
+    length: Duration,
+) -> anyhow::Result<Vec<Step>> {
+    let node = topology.nodes.first().ok_or_else(|| {
+        Failure::new("no_cluster", "no node has registered", "start nodes, or wait until they are up")
+    })?;
+    let partitions = PartitionCount::new(topology.cluster.partitions).context("read the partition count")?;
+    let group = topology.cluster.groups.iter().find(|group| group.nodes.contains(&node.node));
+    let owners = &group.context("find the node's group")?.owners;
+    let members =
+        members(population, |id| owners.get(partition_of_id(id, partitions).index()) == Some(&node.node))?;
+    let document = topology.graphs.iter().find(|document| document.name == graph);
+    let expand = Operator::Expand {
+        input: Box::new(Operator::Keys),
+        edge: population.edge().clone(),
+        longest: u64::MAX,
+    };
+    let base = v1::EvaluateRequest {
+        header: Some(v1::RequestHeader {
+            epoch: topology.cluster.epoch,
+            deadline_us: TIMEOUT.as_micros() as u64,
+            client: rand::random(),
+            ..Default::default()
+        }),
+        graph: graph.to_owned(),
+        graph_version: document.context("find the graph")?.version,
+        plan: Some(operator_to_wire(&expand)),
+        ..Default::default()
+    };
+    let shared = Arc::new((GrpcTransport::default(), node.addr.clone(), base, members));
+    search(length, move |index| {
+        let shared = Arc::clone(&shared);
+        async move {
+            let (transport, addr, base, members) = &*shared;
+            let request = v1::EvaluateRequest { keys: vec![members[index % members.len()]], ..base.clone() };
+            transport.evaluate(addr, request).await.is_ok()
+        }
+    })
+    .await
+}
+
+/// Members to ask about, in an order without pattern.
+fn members(population: &Population, wanted: impl Fn(u64) -> bool) -> anyhow::Result<Vec<u64>> {
+    let mut rng = StdRng::seed_from_u64(7);
+    let drawn = (0..MEMBERS).map(|_| population.draw(Draw::Uniform, &mut rng));
+    let members: Vec<u64> = drawn.filter(|id| wanted(*id)).collect();
+    anyhow::ensure!(
+        !members.is_empty(),
+        Failure::new("bad_request", "the graph has no members on this node", "load a larger graph")
+    );
+    Ok(members)
+}
+
+async fn search<F>(
+    length: Duration,
+    ask: impl Fn(usize) -> F + Clone + Send + 'static,
+) -> anyhow::Result<Vec<Step>>
+where
+    F: Future<Output = bool> + Send + 'static,
+{
+    let mut search = Search::default();
+    // Connections open and files come into memory.
+    drive(Schedule::new(200.0, Duration::from_millis(300), 0), ask.clone()).await;
+    while let Some(rate) = search.next_rate() {
+        let seed: u64 = StdRng::seed_from_u64(rate.to_bits()).random();
+        let schedule = Schedule::new(rate, length, seed);
+        let due = schedule.due.len();
+        let driven = drive(schedule, ask.clone()).await;
+        search.note(step(rate, due, length, &driven));
+    }
+    Ok(search.steps)
+}
+
+fn step(rate: f64, due: usize, length: Duration, driven: &Driven<bool>) -> Step {
+    let answered = driven.observations.iter().filter(|seen| seen.outcome == Some(true)).count();
+    let latencies: Vec<f64> =
+        driven.observations.iter().map(|seen| seen.latency.as_micros() as f64).collect();
+    // Answers that came after the end were late: the rate that was kept up is over the whole time.
+    let took = driven.wall.max(length).as_secs_f64();
+    Step {
+        due: rate,
+        answered: answered as f64 / took * (rate * length.as_secs_f64() / due.max(1) as f64),
+        p99_us: quantile(&latencies, 0.99).unwrap_or(0.0) as u64,
+        errors: (due - answered) as u64,
+        sustained: false,
+    }
+}

@@ -1,0 +1,43 @@
+//! `kith bench`: measures a cluster under load, what it sustains, and how a graph builds.
+//!
+//! Settings that are compared take turns on equal queries (`docs/benchmarks.md`): on a machine that does other
+//! things too, only what was measured side by side can be compared.
+
+mod build;
+mod calibrate;
+mod graph;
+mod open_loop;
+mod population;
+mod process;
+mod setting;
+mod stats;
+mod tally;
+mod twin;
+mod workload;
+
+use crate::{connect::TargetFlags, failure::Exit, output::Format};
+use clap::Subcommand;
+
+#[derive(Debug, Subcommand)]
+pub enum BenchCommand {
+    /// Ask a graph at set rates, under several settings in turn
+    ///
+    /// Open loop: queries are sent when they are due, and latency counts from then. Every answer is checked.
+    Graph(Box<graph::GraphBenchFlags>),
+    /// Measure what controllers steer by, and write it as a router's settings
+    Calibrate(calibrate::CalibrateFlags),
+    /// Build a file of edges, and say what that took
+    Build(build::BuildBenchFlags),
+}
+
+/// Runs a benchmark.
+///
+/// # Errors
+/// If it cannot be run. Queries that fail and wrong answers are counted, and make the exit code 3.
+pub async fn run(target: &TargetFlags, format: Format, command: BenchCommand) -> anyhow::Result<Exit> {
+    match command {
+        BenchCommand::Graph(flags) => graph::run(target, format, &flags).await,
+        BenchCommand::Calibrate(flags) => calibrate::run(target, format, &flags).await,
+        BenchCommand::Build(flags) => build::run(format, &flags),
+    }
+}

@@ -1,0 +1,183 @@
+//! What is compared: policies, fan-out limits and controllers.
+
+use kith_client::{FanOutLimit, QueryOptions, SessionSettings, fan_out_text, parse_fan_out};
+use kith_types::FanOutKind;
+use std::{collections::BTreeMap, str::FromStr};
+
+/// One way to answer the same queries. What it leaves out stays as the query or the configuration has it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Setting {
+    pub name: String,
+    pub policy: Option<String>,
+    pub fan_out: Option<FanOutLimit>,
+    /// By kind of fan-out; for a direct session only.
+    pub controllers: BTreeMap<String, String>,
+}
+
+impl Setting {
+    /// `options` of a query under this setting.
+    pub fn apply(&self, options: &QueryOptions) -> QueryOptions {
+        QueryOptions {
+            policy: self.policy.clone().or_else(|| options.policy.clone()),
+            fan_out: self.fan_out.unwrap_or(options.fan_out),
+            ..options.clone()
+        }
+    }
+
+    /// The settings of a session that answers under this one.
+    pub fn session(&self, base: &SessionSettings) -> SessionSettings {
+        let mut settings = base.clone();
+        settings.controllers.extend(self.controllers.clone());
+        settings
+    }
+
+    /// Every policy with every limit with every set of controllers.
+    pub fn product(policies: &[String], limits: &[FanOutLimit], controllers: &[ControllerSet]) -> Vec<Self> {
+        let mut all = vec![Self::default()];
+        all = cross(all, policies, |setting, policy| {
+            setting.policy = Some(policy.clone());
+            policy.clone()
+        });
+        all = cross(all, limits, |setting, limit| {
+            setting.fan_out = Some(*limit);
+            fan_out_text(*limit)
+        });
+        all = cross(all, controllers, |setting, set| {
+            setting.controllers.clone_from(&set.by_kind);
+            set.name.clone()
+        });
+        for setting in &mut all {
+            if setting.name.is_empty() {
+                "default".clone_into(&mut setting.name);
+            }
+        }
+        all
+    }
+}
+
+fn cross<T>(settings: Vec<Setting>, values: &[T], set: impl Fn(&mut Setting, &T) -> String) -> Vec<Setting> {
+    if values.is_empty() {
+        return settings;
+    }
+    let each = |setting: &Setting, value: &T| {
+        let mut setting = setting.clone();
+        let part = set(&mut setting, value);
+        setting.name = [setting.name.as_str(), &part].join(" ").trim().to_owned();
+        setting
+    };
+    settings.iter().flat_map(|setting| values.iter().map(move |value| each(setting, value))).collect()
+}
+
+/// `name=… policy=… fan-out=… controllers=…`, separated by blanks.
+impl FromStr for Setting {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let mut setting = Self { name: text.to_owned(), ..Self::default() };
+        for part in text.split_whitespace() {
+            let (key, value) =
+                part.split_once('=').ok_or_else(|| format!("{part:?} is not of the form key=value"))?;
+            match key {
+                "name" => value.clone_into(&mut setting.name),
+                "policy" => setting.policy = Some(value.to_owned()),
+                "fan-out" => {
+                    let limit = parse_fan_out(value);
+                    setting.fan_out =
+                        Some(limit.map_err(|text| format!("{text:?} is none of min, max, auto, groups=N"))?);
+                }
+                "controllers" => setting.controllers = value.parse::<ControllerSet>()?.by_kind,
+                _ => return Err(format!("{key:?} is none of name, policy, fan-out, controllers")),
+            }
+        }
+        Ok(setting)
+    }
+}
+
+/// Controllers to compare with others: `default`, one for every fan-out to several nodes (`maximum`), or some by
+/// kind (`early-terminable=maximum;sync-union=static(2)`).
+#[derive(Clone, Debug, PartialEq)]
+pub struct ControllerSet {
+    pub name: String,
+    by_kind: BTreeMap<String, String>,
+}
+
+impl FromStr for ControllerSet {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let kinds = FanOutKind::ALL.map(FanOutKind::name);
+        let mut by_kind = BTreeMap::new();
+        for part in text.split(';').filter(|part| *part != "default" && !part.is_empty()) {
+            match part.split_once('=') {
+                Some((kind, controller)) if kinds.contains(&kind) => {
+                    by_kind.insert(kind.to_owned(), controller.to_owned());
+                }
+                _ => {
+                    // The kind of a single key never has a choice.
+                    let several = kinds.iter().filter(|kind| **kind != FanOutKind::SingleKey.name());
+                    by_kind.extend(several.map(|kind| ((*kind).to_owned(), part.to_owned())));
+                }
+            }
+        }
+        let set = Self { name: text.to_owned(), by_kind };
+        let settings = SessionSettings { controllers: set.by_kind.clone(), ..SessionSettings::default() };
+        settings.controllers().map_err(|error| error.to_string())?;
+        Ok(set)
+    }
+}
+
+/// Splits at commas outside parentheses: `default,pd(global-rps(client=1,node=2))` is two.
+pub fn split_outside_parentheses(text: &str) -> Vec<&str> {
+    let mut depth = 0u32;
+    text.split(|letter: char| {
+        match letter {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        letter == ',' && depth == 0
+    })
+    .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_are_written_in_one_line() {
+        let setting: Setting = "name=naive policy=round-robin fan-out=max".parse().unwrap();
+        assert_eq!((setting.name.as_str(), setting.policy.as_deref()), ("naive", Some("round-robin")));
+        assert_eq!(setting.fan_out, Some(FanOutLimit::Max));
+        for wrong in ["naive", "polcy=x", "fan-out=all", "controllers=sync-union=minimal"] {
+            assert!(wrong.parse::<Setting>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn controllers_are_by_kind_or_for_all() {
+        let set: ControllerSet = "early-terminable=maximum;sync-union=static(2)".parse().unwrap();
+        assert_eq!(set.by_kind.len(), 2);
+        assert_eq!("maximum".parse::<ControllerSet>().unwrap().by_kind.len(), 5);
+        assert!("default".parse::<ControllerSet>().unwrap().by_kind.is_empty());
+        assert_eq!(
+            "client-qps(client=5)".parse::<ControllerSet>().unwrap().by_kind["sync-union"],
+            "client-qps(client=5)"
+        );
+    }
+
+    #[test]
+    fn lists_of_controllers_end_at_commas_outside_parentheses() {
+        let split = split_outside_parentheses("default,pd(global-rps(client=1,node=2)),maximum");
+        assert_eq!(split, ["default", "pd(global-rps(client=1,node=2))", "maximum"]);
+    }
+
+    #[test]
+    fn every_value_meets_every_other() {
+        let policies = ["one-group".to_owned(), "n-groups".to_owned()];
+        let settings = Setting::product(&policies, &[FanOutLimit::Min, FanOutLimit::Max], &[]);
+        let names: Vec<&str> = settings.iter().map(|setting| setting.name.as_str()).collect();
+        assert_eq!(names, ["one-group min", "one-group max", "n-groups min", "n-groups max"]);
+        assert_eq!(Setting::product(&[], &[], &[])[0].name, "default");
+    }
+}

@@ -1,0 +1,205 @@
+//! What queries of one kind did under one setting.
+
+use super::workload::Kind;
+use hdrhistogram::Histogram;
+use kith_wire::v1;
+use serde::Serialize;
+use std::{collections::BTreeMap, time::Duration};
+
+/// No latency is counted above this: queries have deadlines.
+const LATENCY_US_MAX: u64 = 120_000_000;
+/// Messages of failed queries that are kept.
+const ERRORS_KEPT: usize = 5;
+
+/// Counts of one kind under one setting.
+#[derive(Clone, Debug)]
+pub struct Tally {
+    latency: Histogram<u64>,
+    lag: Histogram<u64>,
+    requests: u64,
+    /// Of rounds that went to several keys or partitions.
+    fan_out_requests: u64,
+    fan_outs: u64,
+    /// Summed over fan-outs.
+    groups_allowed: u64,
+    /// Distinct groups that took part, summed over queries.
+    groups: u64,
+    ended_early: u64,
+    terminable: u64,
+    pub errors: BTreeMap<String, u64>,
+    pub wrong: u64,
+}
+
+impl Default for Tally {
+    fn default() -> Self {
+        let histogram = || Histogram::new_with_max(LATENCY_US_MAX, 3).expect("the bounds are in range");
+        Self {
+            latency: histogram(),
+            lag: histogram(),
+            requests: 0,
+            fan_out_requests: 0,
+            fan_outs: 0,
+            groups_allowed: 0,
+            groups: 0,
+            ended_early: 0,
+            terminable: 0,
+            errors: BTreeMap::new(),
+            wrong: 0,
+        }
+    }
+}
+
+/// As printed; field names are a contract (`docs/benchmarks.md`).
+#[derive(Clone, Debug, Serialize)]
+pub struct KindReport {
+    pub kind: &'static str,
+    pub queries: u64,
+    pub p50_us: u64,
+    pub p90_us: u64,
+    pub p99_us: u64,
+    pub max_us: u64,
+    /// How late queries were sent: part of the latencies.
+    pub lag_p50_us: u64,
+    pub requests_per_query: f64,
+    /// Requests of each fan-out to several keys or partitions: without the first-degree look-up.
+    pub requests_per_fan_out: f64,
+    /// Groups that took part in a query.
+    pub groups: f64,
+    /// Groups that the controller allowed a fan-out.
+    pub groups_allowed: f64,
+    /// Requests per second.
+    pub rps: f64,
+    /// Of the fan-outs that may end early, the share that did.
+    pub ended_early: Option<f64>,
+    pub errors: u64,
+    pub wrong: u64,
+}
+
+impl Tally {
+    /// An answer came.
+    pub fn on_answer(&mut self, latency: Duration, lag: Duration, profile: Option<&v1::Profile>) {
+        self.latency.saturating_record(micros(latency));
+        self.lag.saturating_record(micros(lag));
+        let Some(profile) = profile else { return };
+        self.requests += u64::from(profile.requests);
+        self.groups += u64::from(profile.groups);
+        for round in profile.rounds.iter().filter(|round| round.kind != "single-key") {
+            self.fan_outs += 1;
+            self.fan_out_requests += round.requests.len() as u64;
+            self.groups_allowed += u64::from(round.groups_allowed);
+            if round.kind == "early-terminable" {
+                self.terminable += 1;
+                self.ended_early += u64::from(round.ended_early);
+            }
+        }
+    }
+
+    /// None came.
+    pub fn on_error(&mut self, error: String) {
+        if self.errors.contains_key(&error) || self.errors.len() < ERRORS_KEPT {
+            *self.errors.entry(error).or_default() += 1;
+        } else {
+            *self.errors.entry("others".to_owned()).or_default() += 1;
+        }
+    }
+
+    /// Takes in what another one counted.
+    pub fn add(&mut self, other: &Self) {
+        self.latency.add(&other.latency).expect("all histograms have the same bounds");
+        self.lag.add(&other.lag).expect("all histograms have the same bounds");
+        self.requests += other.requests;
+        self.fan_out_requests += other.fan_out_requests;
+        self.fan_outs += other.fan_outs;
+        self.groups_allowed += other.groups_allowed;
+        self.groups += other.groups;
+        self.ended_early += other.ended_early;
+        self.terminable += other.terminable;
+        self.wrong += other.wrong;
+        for (error, count) in &other.errors {
+            *self.errors.entry(error.clone()).or_default() += count;
+        }
+    }
+
+    /// Latency below which a share of the answers came.
+    pub fn quantile_us(&self, share: f64) -> f64 {
+        self.latency.value_at_quantile(share) as f64
+    }
+
+    /// Requests per query.
+    pub fn requests_per_query(&self) -> f64 {
+        per(self.requests, self.latency.len())
+    }
+
+    /// Everything, over `wall`.
+    pub fn report(&self, kind: Option<Kind>, wall: Duration) -> KindReport {
+        KindReport {
+            kind: kind.map_or("all", Kind::name),
+            queries: self.latency.len(),
+            p50_us: self.latency.value_at_quantile(0.5),
+            p90_us: self.latency.value_at_quantile(0.9),
+            p99_us: self.latency.value_at_quantile(0.99),
+            max_us: self.latency.max(),
+            lag_p50_us: self.lag.value_at_quantile(0.5),
+            requests_per_query: self.requests_per_query(),
+            requests_per_fan_out: per(self.fan_out_requests, self.fan_outs),
+            groups: per(self.groups, self.latency.len()),
+            groups_allowed: per(self.groups_allowed, self.fan_outs),
+            rps: self.requests as f64 / wall.as_secs_f64().max(1e-9),
+            ended_early: (0 < self.terminable).then(|| per(self.ended_early, self.terminable)),
+            errors: self.errors.values().sum(),
+            wrong: self.wrong,
+        }
+    }
+}
+
+fn per(sum: u64, count: u64) -> f64 {
+    if count == 0 { 0.0 } else { sum as f64 / count as f64 }
+}
+
+fn micros(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn profile(kind: &str, requests: usize, ended_early: bool) -> v1::Profile {
+        let round = |kind: &str, requests, ended_early| v1::RoundProfile {
+            kind: kind.to_owned(),
+            requests: vec![v1::RequestProfile::default(); requests],
+            groups_allowed: 2,
+            ended_early,
+            ..Default::default()
+        };
+        let rounds = vec![round("single-key", 1, false), round(kind, requests, ended_early)];
+        v1::Profile { requests: 1 + requests as u32, groups: 2, rounds, ..Default::default() }
+    }
+
+    #[test]
+    fn the_first_degree_look_up_is_counted_apart() {
+        let mut tally = Tally::default();
+        let ms = Duration::from_millis;
+        tally.on_answer(ms(2), ms(0), Some(&profile("sync-union", 5, false)));
+        tally.on_answer(ms(4), ms(0), Some(&profile("sync-union", 7, false)));
+        let report = tally.report(Some(Kind::MultiKey), Duration::from_secs(2));
+        assert_eq!((report.requests_per_query, report.requests_per_fan_out, report.rps), (7.0, 6.0, 7.0));
+        assert_eq!((report.queries, report.groups, report.ended_early), (2, 2.0, None));
+        assert!((3_990..=4_010).contains(&report.max_us), "{report:?}");
+    }
+
+    #[test]
+    fn early_ends_are_a_share_of_those_that_may() {
+        let mut tally = Tally::default();
+        for ended in [true, true, false, true] {
+            tally.on_answer(
+                Duration::from_micros(10),
+                Duration::ZERO,
+                Some(&profile("early-terminable", 3, ended)),
+            );
+        }
+        let mut sum = Tally::default();
+        sum.add(&tally);
+        assert_eq!(sum.report(None, Duration::from_secs(1)).ended_early, Some(0.75));
+    }
+}

@@ -1,0 +1,70 @@
+//! What answers must be, computed from the lists in the plainest way: no fan-out, no kernels, no operators.
+
+use super::population::Population;
+use kith_ops::{CommonAnswer, EdgeSelector, GraphAnswer, Operand, Want};
+use kith_types::Direction;
+use std::{
+    collections::BTreeSet,
+    hash::{DefaultHasher, Hash, Hasher},
+};
+
+/// What two right answers to one query have in common. Of a path only its length: any shortest one is right.
+pub fn fingerprint(answer: &GraphAnswer) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    match answer {
+        GraphAnswer::Ids(ids) => ids.hash(&mut hasher),
+        GraphAnswer::Network(answer) => {
+            let sizes = answer.sizes;
+            (sizes.first, sizes.second, sizes.union).hash(&mut hasher);
+            if let Some(network) = &answer.network {
+                network.first().hash(&mut hasher);
+                network.second().for_each(|id| id.hash(&mut hasher));
+            }
+        }
+        GraphAnswer::Distances(distances) => distances.hash(&mut hasher),
+        GraphAnswer::Path(path) => path.members.len().hash(&mut hasher),
+        GraphAnswer::Common(CommonAnswer::Ids(ids)) => ids.hash(&mut hasher),
+        GraphAnswer::Common(CommonAnswer::Size(size)) => size.hash(&mut hasher),
+        GraphAnswer::Common(CommonAnswer::Exists(exists)) => exists.hash(&mut hasher),
+        GraphAnswer::Suggestions(suggestions) => suggestions.hash(&mut hasher),
+    }
+    hasher.finish()
+}
+
+/// The fingerprint of the right answer, for the queries that a mix consists of; `None` for others.
+///
+/// # Errors
+/// If a list cannot be read.
+pub fn expected(population: &Population, operand: &Operand) -> anyhow::Result<Option<u64>> {
+    let edge = population.edge();
+    let list = |id| anyhow::Ok(population.list(edge, id)?.unwrap_or_default());
+    Ok(match operand {
+        Operand::Connections { id } => Some(fingerprint(&GraphAnswer::Ids(list(*id)?))),
+        Operand::Network { id, want: Want::Size } => {
+            let first = list(*id)?;
+            let mut union = BTreeSet::new();
+            for friend in &first {
+                union.extend(list(*friend)?);
+            }
+            let is_second = |other: &&u64| **other != *id && first.binary_search(other).is_err();
+            let second = union.iter().filter(is_second).count() as u64;
+            let mut hasher = DefaultHasher::new();
+            (first.len() as u64, second, union.len() as u64).hash(&mut hasher);
+            Some(hasher.finish())
+        }
+        Operand::Common { id, to, kind, want: Want::Exists, .. } => {
+            let edge = kind.as_ref().map_or_else(|| edge.clone(), |kind| entities(kind));
+            let own = kind.is_none();
+            let theirs = population.list(&edge, *to)?.unwrap_or_default();
+            let mine = population.list(&edge, *id)?.unwrap_or_default();
+            let counts = |other: &&u64| !own || (**other != *id && **other != *to);
+            let exists = mine.iter().filter(counts).any(|other| theirs.binary_search(other).is_ok());
+            Some(fingerprint(&GraphAnswer::Common(CommonAnswer::Exists(exists))))
+        }
+        _ => None,
+    })
+}
+
+fn entities(kind: &str) -> EdgeSelector {
+    EdgeSelector { kind: kind.to_owned(), direction: Direction::Out, filter: None }
+}

@@ -1,0 +1,231 @@
+//! What is asked: the mix of Moolle's evaluation (§V-A), or the lines of a query record.
+
+use super::population::{Draw, Population};
+use crate::{failure::Failure, request};
+use anyhow::Context;
+use kith_client::QueryOptions;
+use kith_ops::{CommonPlan, GraphQuery, Operand, Want};
+use kith_types::Workflow;
+use rand::{Rng, RngExt, SeedableRng, rngs::StdRng};
+use serde::Serialize;
+use std::{fs, path::Path, str::FromStr};
+
+/// Distinct queries of a mix. Enough that a slice seldom repeats one, few enough to know all answers.
+const POOL: usize = 4_000;
+
+/// What of a result is told apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// One key: connections.
+    SingleKey,
+    /// Many keys, united: network size.
+    MultiKey,
+    /// Ended by the first positive answer: has-common.
+    Common,
+    /// Another operation of a record.
+    Other,
+}
+
+impl Kind {
+    /// As printed.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::SingleKey => "single-key",
+            Kind::MultiKey => "multi-key",
+            Kind::Common => "common",
+            Kind::Other => "other",
+        }
+    }
+
+    fn of(operand: &Operand) -> Self {
+        match operand {
+            Operand::Connections { .. } | Operand::Entities { .. } | Operand::Members { .. } => {
+                Kind::SingleKey
+            }
+            Operand::Network { .. } | Operand::Suggest { .. } => Kind::MultiKey,
+            Operand::Common { .. } => Kind::Common,
+            Operand::Distance { .. } | Operand::Path { .. } => Kind::Other,
+        }
+    }
+}
+
+/// One query.
+#[derive(Clone, Debug)]
+pub struct Ask {
+    pub kind: Kind,
+    pub graph: String,
+    pub query: GraphQuery,
+    pub options: QueryOptions,
+}
+
+/// Shares of single-key, multi-key and common-entity queries.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Mix([f64; 3]);
+
+impl FromStr for Mix {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("{text:?} is not three shares, as 40/40/20");
+        let shares: Result<Vec<f64>, _> = text.split('/').map(str::parse).collect();
+        let shares: [f64; 3] = shares.map_err(|_| wrong())?.try_into().map_err(|_| wrong())?;
+        let sum: f64 = shares.iter().sum();
+        if shares.iter().any(|share| !share.is_finite() || *share < 0.0) || sum <= 0.0 {
+            return Err(wrong());
+        }
+        Ok(Self(shares.map(|share| share / sum)))
+    }
+}
+
+/// How the queries of a mix are drawn.
+#[derive(Clone, Debug)]
+pub struct MixOptions {
+    pub mix: Mix,
+    pub draw: Draw,
+    /// Multi-key queries are about members with at least so many connections.
+    pub keys_min: u64,
+    /// How common entities are found.
+    pub plan: CommonPlan,
+}
+
+/// The queries that a run asks, again and again in seeded order.
+#[derive(Debug)]
+pub struct Workload {
+    pub pool: Vec<Ask>,
+    /// A record is replayed in its own order.
+    in_order: bool,
+}
+
+impl Workload {
+    /// A pool of queries of a mix.
+    ///
+    /// # Errors
+    /// If no member has as many connections as asked for.
+    pub fn mixed(
+        graph: &str,
+        population: &Population,
+        options: &MixOptions,
+        seed: u64,
+    ) -> anyhow::Result<Self> {
+        let mut rng = StdRng::seed_from_u64(seed);
+        let kinds = population.entity_kinds();
+        let pool = (0..POOL).map(|_| {
+            let operand = draw_operand(population, &kinds, options, &mut rng)?;
+            let query =
+                GraphQuery { operand, edge_type: None, direction: None, workflow: Workflow::Interactive };
+            let kind = Kind::of(&query.operand);
+            Ok(Ask { kind, graph: graph.to_owned(), query, options: QueryOptions::default() })
+        });
+        Ok(Self { pool: pool.collect::<anyhow::Result<_>>()?, in_order: false })
+    }
+
+    /// The lines of a query record, or any lines that `kith run` reads.
+    ///
+    /// # Errors
+    /// If the file cannot be read, is empty, or holds a line that is no request.
+    pub fn recorded(file: &Path) -> anyhow::Result<Self> {
+        let text = fs::read_to_string(file).with_context(|| format!("read {}", file.display())).map_err(
+            |error| {
+                Failure::new("input_unreadable", format!("{error:#}"), "check the path and its permissions")
+            },
+        )?;
+        let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+        let pool = lines.map(|(number, line)| {
+            let question = request::parse(line).map_err(|failure| Failure {
+                message: format!("{}:{}: {}", file.display(), number + 1, failure.message),
+                ..failure
+            })?;
+            let query = question.query();
+            let options = question.options.query_options();
+            Ok(Ask { kind: Kind::of(&query.operand), graph: question.options.graph, query, options })
+        });
+        let pool = pool.collect::<Result<Vec<_>, Failure>>()?;
+        if pool.is_empty() {
+            let message = format!("{} holds no requests", file.display());
+            return Err(
+                Failure::new("input_unreadable", message, "record some with `kith router --record`").into()
+            );
+        }
+        Ok(Self { pool, in_order: true })
+    }
+
+    /// `count` places in the pool; equal seeds give equal ones.
+    pub fn sequence(&self, count: usize, seed: u64) -> Vec<usize> {
+        let mut rng = StdRng::seed_from_u64(seed);
+        let pool = self.pool.len();
+        (0..count).map(|index| if self.in_order { index % pool } else { rng.random_range(0..pool) }).collect()
+    }
+}
+
+fn draw_operand(
+    population: &Population,
+    kinds: &[String],
+    options: &MixOptions,
+    rng: &mut impl Rng,
+) -> anyhow::Result<Operand> {
+    let share: f64 = rng.random();
+    let [single, multi, _] = options.mix.0;
+    if share < single {
+        return Ok(Operand::Connections { id: population.draw(options.draw, rng) });
+    }
+    if share < single + multi {
+        let id = population.draw_with_degree(options.draw, options.keys_min, rng).ok_or_else(|| {
+            let message = format!("no member has {} connections", options.keys_min);
+            Failure::new("bad_request", message, "choose a smaller --keys-min")
+        })?;
+        return Ok(Operand::Network { id, want: Want::Size });
+    }
+    // Two kinds of pairs in equal numbers: two steps apart, who have a connection in common, and any two.
+    let id = population.draw(options.draw, rng);
+    let to = if rng.random() { two_steps(population, id, rng)? } else { population.draw(options.draw, rng) };
+    let kind = (!kinds.is_empty()).then(|| kinds[rng.random_range(0..kinds.len())].clone());
+    Ok(Operand::Common { id, to, kind, want: Want::Exists, plan: options.plan })
+}
+
+fn two_steps(population: &Population, id: u64, rng: &mut impl Rng) -> anyhow::Result<u64> {
+    let mut at = id;
+    for _ in 0..2 {
+        let list = population.list(population.edge(), at)?.unwrap_or_default();
+        if !list.is_empty() {
+            at = list[rng.random_range(0..list.len())];
+        }
+    }
+    Ok(at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    #[test]
+    fn mixes_are_shares() {
+        assert_eq!("40/40/20".parse(), Ok(Mix([0.4, 0.4, 0.2])));
+        assert_eq!("0/1/0".parse(), Ok(Mix([0.0, 1.0, 0.0])));
+        for wrong in ["", "40/40", "40/40/20/1", "a/b/c", "-1/1/1", "0/0/0", "nan/1/1"] {
+            assert!(wrong.parse::<Mix>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_record_is_replayed_in_its_order() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        writeln!(file, r#"{{"op":"connections","graph":"v","id":1}}"#).unwrap();
+        writeln!(file, "\n{}", r#"{"op":"network","graph":"w","id":2,"return":"size","fan_out":"max"}"#)
+            .unwrap();
+        let workload = Workload::recorded(file.path()).unwrap();
+        assert_eq!(workload.sequence(5, 9), [0, 1, 0, 1, 0]);
+        assert_eq!((workload.pool[1].kind, workload.pool[1].graph.as_str()), (Kind::MultiKey, "w"));
+        assert_eq!(workload.pool[1].options.fan_out, kith_client::FanOutLimit::Max);
+    }
+
+    #[test]
+    fn a_line_that_is_no_request_is_told_by_number() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        writeln!(file, "{{\"op\":\"connections\",\"graph\":\"v\",\"id\":1}}\n{{\"op\":\"reticulate\"}}")
+            .unwrap();
+        let error = Workload::recorded(file.path()).unwrap_err().to_string();
+        assert!(error.contains(":2:"), "{error}");
+    }
+}
