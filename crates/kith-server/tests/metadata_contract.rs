@@ -2,7 +2,8 @@
 
 use futures::StreamExt;
 use kith_server::metadata::{
-    Committed, Condition, EmbeddedMetadata, MetadataError, MetadataService, MetadataStore, RemoteMetadata, Write,
+    Committed, Condition, EmbeddedMetadata, MetadataError, MetadataService, MetadataStore, RemoteMetadata,
+    Write,
 };
 use std::{future::Future, sync::Arc, time::Duration};
 use tokio::net::TcpListener;
@@ -45,7 +46,10 @@ async fn a_commit_happens_whole_or_not_at_all() {
         let fresh = store.commit(vec![only_if("a", revision)], vec![put("a", "2"), Write::delete("b")]).await;
         assert_eq!(fresh.expect("an answer"), Committed::At(revision + 1));
         let snapshot = store.read("a").await.expect("it can be read");
-        assert_eq!((snapshot.entries[0].value.as_slice(), snapshot.entries[0].revision), (b"2".as_slice(), revision + 1));
+        assert_eq!(
+            (snapshot.entries[0].value.as_slice(), snapshot.entries[0].revision),
+            (b"2".as_slice(), revision + 1)
+        );
         assert_eq!(keys(&*store, "").await, ["a"]);
     })
     .await;

@@ -26,7 +26,7 @@ async fn error_code(service: &dyn GraphService, graph: &str, operand: Operand) -
 async fn a_loaded_graph_is_served_by_the_router_and_to_the_fast_client() {
     let cluster = support::start(2, 3).await;
     cluster.load("village", &village("edges.csv.gz"), Some(&village("entities.csv.gz"))).await;
-    let seeds = vec![cluster.dev.ready().nodes[4].addr.clone()];
+    let seeds = vec![cluster.ready().nodes[4].addr.clone()];
     let session = Session::connect(seeds, SessionSettings::default()).await.expect("a node answers");
     let services: [&dyn GraphService; 2] = [&cluster.router, &session];
     for service in services {

@@ -1,18 +1,19 @@
 //! A development cluster in this process, with graphs in it.
 
+#![allow(dead_code, reason = "each test binary uses a part of it")]
+
 use kith_client::RouterClient;
 use kith_engine::load::{LoadOptions, LoadReport, load_graph};
-use kith_server::dev::{Dev, DevOptions, Shape};
+use kith_server::dev::{Dev, DevOptions, ReadyDocument, Shape};
 use kith_types::{PartitionCount, StoreVersion};
 use kith_wire::documents::ComponentDocument;
 use std::path::{Path, PathBuf};
 use tokio_util::sync::CancellationToken;
 
 pub struct Cluster {
-    pub dev: Dev,
+    dev: Option<Dev>,
     pub router: RouterClient,
-    /// Removed at the end.
-    _folder: tempfile::TempDir,
+    folder: Option<tempfile::TempDir>,
     pub stop: CancellationToken,
 }
 
@@ -40,10 +41,27 @@ pub async fn start(groups: u32, nodes: u32) -> Cluster {
     let dev =
         Dev::start(options(folder.path(), groups, nodes), stop.clone()).await.expect("the cluster starts");
     let router = RouterClient::connect(&[dev.ready().router.clone()]).await.expect("the router answers");
-    Cluster { dev, router, _folder: folder, stop }
+    Cluster { dev: Some(dev), router, folder: Some(folder), stop }
 }
 
 impl Cluster {
+    /// What listens where.
+    pub fn ready(&self) -> &ReadyDocument {
+        self.dev.as_ref().expect("it runs").ready()
+    }
+
+    /// Its data directory.
+    pub fn data(&self) -> PathBuf {
+        self.folder.as_ref().expect("it runs").path().join("data")
+    }
+
+    /// Ends it, and leaves its folder.
+    pub async fn end(mut self) -> tempfile::TempDir {
+        self.stop.cancel();
+        self.dev.take().expect("it runs").run().await;
+        self.folder.take().expect("it runs")
+    }
+
     /// Builds and publishes edges and entities under `name`; the graph's version.
     pub async fn load(&self, name: &str, edges: &Path, entities: Option<&Path>) -> u64 {
         let topology = self.router.topology().await.expect("the router knows its topology");

@@ -1,0 +1,60 @@
+//! Without the metadata store, reads go on: a node starts from what it keeps on disk and serves.
+
+mod support;
+
+use kith_client::{GraphService, QueryOptions, Session, SessionSettings};
+use kith_ops::{GraphAnswer, GraphQuery, Operand};
+use kith_server::{
+    metadata::RemoteMetadata,
+    node::{Node, NodeOptions},
+};
+use std::{net::SocketAddr, sync::Arc};
+use support::village;
+use tokio_util::sync::CancellationToken;
+
+/// An address on which nobody listens.
+fn nobody() -> String {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    listener.local_addr().expect("an address").to_string()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_starts_and_serves_while_the_metadata_store_is_away() {
+    let cluster = support::start(1, 1).await;
+    cluster.load("village", &village("edges.csv.gz"), None).await;
+    let addr: SocketAddr = cluster.ready().nodes[0].addr.parse().expect("an address");
+    let data = cluster.data();
+    // Ends the cluster, keeps its folder.
+    let folder = cluster.end().await;
+
+    let metadata = Arc::new(RemoteMetadata::connect(&nobody()).expect("an address"));
+    let stop = CancellationToken::new();
+    let any = SocketAddr::from(([127, 0, 0, 1], 0));
+    let options = NodeOptions { node: 0, listen: addr, http: any, data: data.join("node-000") };
+    let node = Node::start(options, metadata, stop.clone()).await.expect("the node starts from its disk");
+
+    let session = Session::connect(vec![node.addr.to_string()], SessionSettings::default()).await;
+    let session = session.expect("the node tells its topology");
+    let query = GraphQuery {
+        operand: Operand::Connections { id: 9043 },
+        edge_type: None,
+        direction: None,
+        workflow: Default::default(),
+    };
+    let answered = session.query("village", &query, &QueryOptions::default()).await.expect("it is answered");
+    let GraphAnswer::Ids(ids) = answered.answer else { panic!("connections are ids") };
+    assert_eq!(ids.len(), 666);
+    stop.cancel();
+    drop(folder);
+}
+
+#[tokio::test]
+async fn a_node_that_never_saw_a_topology_says_so() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let metadata = Arc::new(RemoteMetadata::connect(&nobody()).expect("an address"));
+    let any = SocketAddr::from(([127, 0, 0, 1], 0));
+    let options = NodeOptions { node: 0, listen: any, http: any, data: folder.path().join("node-000") };
+    let error =
+        Node::start(options, metadata, CancellationToken::new()).await.expect_err("it cannot know anything");
+    assert_eq!(error.code(), "topology_unknown");
+}
