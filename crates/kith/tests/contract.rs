@@ -346,3 +346,56 @@ fn a_port_in_use_is_a_clear_error() {
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&output.stderr).contains("error[port_in_use]"), "{}", text(&output));
 }
+
+#[test]
+fn recorded_queries_can_be_replayed_and_slow_ones_are_logged_with_their_plan() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (record, config) = (folder.path().join("queries.jsonl"), folder.path().join("router.toml"));
+    let data = folder.path().join("data").display().to_string();
+    fs::write(&config, format!("record = {record:?}\n[slow-log]\nthreshold-ms = 0\n")).expect("written");
+    let cluster = village(&[
+        "--processes",
+        "--nodes",
+        "1",
+        "--data",
+        &data,
+        "--config",
+        config.to_str().expect("UTF-8"),
+    ]);
+    let graph = "kith-village";
+    let requests = [
+        json!({"op": "connections", "graph": graph, "id": 9043, "fan_out": "groups=2", "policy": "set-cover"}),
+        json!({"op": "network", "graph": graph, "id": 9043, "return": "size", "cache": "bypass"}),
+        json!({"op": "distance", "graph": graph, "id": 9043, "to": [1007, 10000]}),
+        json!({"op": "path", "graph": graph, "id": 9043, "to": 10000, "max": 4}),
+        json!({"op": "common", "graph": graph, "id": 9043, "to": 7739, "kind": "school", "return": "exists"}),
+        json!({"op": "common", "graph": graph, "id": 9043, "to": 7739, "kind": "connection", "return": "ids", "plan": "push"}),
+        json!({"op": "entities", "graph": graph, "id": 9043, "kind": "region"}),
+        json!({"op": "suggest", "graph": graph, "id": 9043, "k": 3, "workflow": "background", "direction": "both"}),
+    ];
+    let (answers, exit) = cluster.run(&requests, 1);
+    assert_eq!(exit, 0, "{answers:?}");
+    let mut cluster = cluster;
+    let lines = || fs::read_to_string(&record).unwrap_or_default();
+    cluster.wait_until("the record is written", |_| lines().lines().count() == requests.len());
+    let recorded: Vec<Value> =
+        lines().lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    assert_eq!(cluster.run(&recorded, 1), (answers, 0), "the record asks the same");
+    let log = fs::read_to_string(folder.path().join("data/router-000.log")).expect("the router's log");
+    let slow =
+        log.lines().find(|line| line.contains("kith::slow_query") && line.contains("\"op\":\"network\""));
+    let slow = slow.unwrap_or_else(|| panic!("no slow query in\n{log}"));
+    assert!(slow.contains("\"rounds\":[{") && slow.contains("\"service_us\""), "{slow}");
+}
+
+#[test]
+fn a_deadline_is_kept_while_nobody_answers() {
+    let cluster = village(&["--processes", "--groups", "1", "--nodes", "1"]);
+    let pid = cluster.node_pids(0)[0];
+    signal(pid, "STOP");
+    let request = json!({"op": "connections", "graph": "kith-village", "id": 9043, "deadline_ms": 300});
+    let answer = one(&cluster, request);
+    signal(pid, "CONT");
+    let code = answer["error"]["code"].as_str().expect("an error");
+    assert!(["deadline_exceeded", "partitions_unavailable"].contains(&code), "{answer}");
+}
