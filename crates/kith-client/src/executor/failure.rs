@@ -1,0 +1,58 @@
+//! What a node's failure means for retries, and what a failed fan-out tells the caller.
+
+use crate::{QueryError, topology::Graph};
+use kith_routing::execution::{FailureClass, MissingReason, Outcome};
+use kith_types::{Epoch, StoreVersion};
+use tonic::Status;
+
+/// What a status means for retries: the node's own code where it gave one.
+pub(super) fn class_of(status: &Status, version: u64) -> FailureClass {
+    let detail = kith_wire::detail_of(status);
+    match detail.code.as_str() {
+        "unavailable" => FailureClass::Connection,
+        "version_unavailable" => FailureClass::VersionUnavailable { version: StoreVersion(version) },
+        "not_owner" => FailureClass::NotOwner { epoch: Epoch(detail.epoch) },
+        "overloaded" => FailureClass::Overloaded,
+        "damaged" => FailureClass::Damaged,
+        "deadline_exceeded" => FailureClass::DeadlineExceeded,
+        "cancelled" => FailureClass::Connection,
+        "bad_request" => FailureClass::BadRequest,
+        "unsupported_operation" => FailureClass::Unsupported,
+        _ if is_transport(status) => FailureClass::Connection,
+        _ => FailureClass::Internal,
+    }
+}
+
+/// Whether the status was made on this side, by a connection that broke.
+fn is_transport(status: &Status) -> bool {
+    std::error::Error::source(status).is_some() && status.details().is_empty()
+}
+
+/// What a failed fan-out tells the caller. `said` is what nodes said, oldest first.
+pub(super) fn query_error(outcome: &Outcome, graph: &Graph, deadline_ms: u64, said: &[String]) -> QueryError {
+    let Some(first) = outcome.missing.first() else {
+        return QueryError::Internal { detail: "a fan-out failed without a reason".to_owned() };
+    };
+    let is_late = |reason: &MissingReason| {
+        matches!(reason, MissingReason::Deadline | MissingReason::Failed(FailureClass::DeadlineExceeded))
+    };
+    if outcome.missing.iter().any(|missing| is_late(&missing.reason)) {
+        return QueryError::DeadlineExceeded { deadline_ms };
+    }
+    let lacks_version = |reason: &MissingReason| {
+        matches!(reason, MissingReason::Failed(FailureClass::VersionUnavailable { .. }))
+    };
+    // The query then starts anew on the version that the nodes have.
+    if outcome.missing.iter().any(|missing| lacks_version(&missing.reason)) {
+        return QueryError::VersionUnavailable { graph: graph.name.clone(), version: graph.version };
+    }
+    let detail = said.last().cloned().unwrap_or_else(|| first.reason.to_string());
+    match first.reason {
+        MissingReason::Failed(FailureClass::Overloaded) => QueryError::Overloaded { detail },
+        MissingReason::Failed(FailureClass::BadRequest) => QueryError::BadRequest { detail },
+        _ => QueryError::PartitionsUnavailable {
+            partitions: outcome.missing.iter().map(|missing| missing.partition.0).collect(),
+            reason: detail,
+        },
+    }
+}

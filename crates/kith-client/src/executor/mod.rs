@@ -1,0 +1,130 @@
+//! The one executor: carries every fan-out of every query through sending, failing
+//! over, stopping early and merging. What to do is decided by `kith_routing`; this
+//! only does it.
+
+mod failure;
+mod plan;
+mod round;
+mod round_trace;
+
+pub(crate) use plan::Planned;
+
+use crate::{
+    QueryError, QueryOptions,
+    fleet::Fleet,
+    profile::Trace,
+    settings::{SessionSettings, SettingsError},
+    topology::{Graph, Topology},
+    transport::{GrpcTransport, Transport},
+};
+use kith_ops::{FanOut, Value};
+use kith_routing::{
+    Controllers, LoadMeter, LoadSnapshot, PolicyState, ReplicaPolicy, execution::Verdict,
+    fan_out::ControllerStates,
+};
+use kith_types::FanOutKind;
+use rand::{SeedableRng, rngs::StdRng};
+use round::Round;
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Instant,
+};
+use tokio::sync::watch;
+
+/// Runs fan-outs. One per process and cluster.
+pub struct Executor {
+    fleet: Arc<Fleet>,
+    controllers: Controllers,
+    policy: &'static dyn ReplicaPolicy,
+    /// Cursors, controller memory, load measurements and the random source. Locked for microseconds, once per fan-out and reply.
+    routing: Mutex<RoutingState>,
+}
+
+struct RoutingState {
+    policy: PolicyState,
+    controllers: ControllerStates,
+    meter: LoadMeter,
+    rng: StdRng,
+}
+
+/// What a fan-out gave.
+#[derive(Debug)]
+pub struct RoundOutcome {
+    /// The nodes' values, merged.
+    pub value: Value,
+    /// Partitions without an answer; empty unless the caller accepts partial answers.
+    pub missing: Vec<u32>,
+}
+
+impl Executor {
+    /// An executor over gRPC.
+    ///
+    /// # Errors
+    /// If the settings name a policy or controller that does not exist.
+    pub fn new(
+        topology: watch::Receiver<Arc<Topology>>,
+        settings: &SessionSettings,
+    ) -> Result<Self, SettingsError> {
+        Self::over(topology, settings, Arc::new(GrpcTransport::default()))
+    }
+
+    /// An executor over any transport.
+    ///
+    /// # Errors
+    /// If the settings name a policy or controller that does not exist.
+    pub fn over(
+        topology: watch::Receiver<Arc<Topology>>,
+        settings: &SessionSettings,
+        transport: Arc<dyn Transport>,
+    ) -> Result<Self, SettingsError> {
+        let seed = rand::random();
+        let state = RoutingState {
+            policy: PolicyState::new(seed),
+            controllers: ControllerStates::default(),
+            meter: LoadMeter::default(),
+            rng: StdRng::seed_from_u64(seed),
+        };
+        Ok(Self {
+            controllers: settings.controllers()?,
+            policy: settings.policy()?,
+            fleet: Fleet::new(topology, transport),
+            routing: Mutex::new(state),
+        })
+    }
+
+    /// The nodes' health and connections.
+    pub fn fleet(&self) -> &Arc<Fleet> {
+        &self.fleet
+    }
+
+    /// The load as measured here.
+    pub fn load(&self) -> LoadSnapshot {
+        self.with_routing(|state| state.meter.snapshot(self.fleet.now()))
+    }
+
+    fn with_routing<T>(&self, work: impl FnOnce(&mut RoutingState) -> T) -> T {
+        work(&mut self.routing.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Runs one fan-out to its end.
+    ///
+    /// # Errors
+    /// [`QueryError`], within the deadline.
+    pub async fn run(
+        &self,
+        topology: &Topology,
+        graph: &Graph,
+        fan_out: &FanOut,
+        options: &QueryOptions,
+        deadline: Instant,
+        trace: &mut Trace,
+    ) -> Result<RoundOutcome, QueryError> {
+        let planned = self.plan(topology, fan_out, options)?;
+        let mut round = Round::new(self, topology, graph, fan_out, &planned, options, deadline, trace);
+        let outcome = round.drive().await;
+        if planned.kind == FanOutKind::EarlyTerminable && outcome.verdict == Verdict::Complete {
+            self.with_routing(|state| state.meter.on_terminable_end(outcome.stopped_early));
+        }
+        round.conclude(outcome)
+    }
+}

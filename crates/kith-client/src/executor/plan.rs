@@ -1,0 +1,112 @@
+//! Who is asked for what: controller, then policy (Moolle §III).
+
+use super::{Executor, RoutingState};
+use crate::{QueryError, QueryOptions, profile::planned_requests, topology::Topology};
+use kith_ops::{FanOut, Scope};
+use kith_routing::{FanOutLimit, FanOutPlan, GroupLimit, PlanError, QueryShape, policy};
+use kith_types::{FanOutKind, PartitionId, Workflow, partition_of_id};
+use kith_wire::v1;
+
+/// One fan-out as it will be sent.
+pub(crate) struct Planned {
+    pub kind: FanOutKind,
+    pub controller: &'static str,
+    pub policy: &'static str,
+    pub limit: GroupLimit,
+    pub plan: FanOutPlan,
+    /// The partition of each key.
+    pub partitions: Vec<PartitionId>,
+}
+
+impl Executor {
+    /// Decides who is asked for what: controller, then policy.
+    ///
+    /// # Errors
+    /// [`QueryError::UnknownPolicy`]; partitions without any replica, unless partial answers are allowed.
+    pub(crate) fn plan(
+        &self,
+        topology: &Topology,
+        fan_out: &FanOut,
+        options: &QueryOptions,
+    ) -> Result<Planned, QueryError> {
+        let policy = match &options.policy {
+            None => self.policy,
+            Some(name) => {
+                policy::by_name(name).ok_or_else(|| QueryError::UnknownPolicy { name: name.clone() })?
+            }
+        };
+        let count = topology.table.partition_count();
+        let partitions: Vec<PartitionId> = match &fan_out.scope {
+            Scope::Keys(keys) => keys.iter().map(|&key| partition_of_id(key, count)).collect(),
+            Scope::Partitions => count.iter().collect(),
+        };
+        let availability = self.fleet.availability(&topology.table);
+        let view = topology.table.view(&availability);
+        let kind = effective_kind(fan_out, options.workflow);
+        let query = QueryShape {
+            kind,
+            keys: partitions.len() as u32,
+            workflow: options.workflow,
+            groups: view.group_count() as u32,
+            nodes_per_group: view.nodes_per_group() as u32,
+            now: self.fleet.now(),
+        };
+        self.with_routing(|state| {
+            state.meter.on_query(kind, query.now);
+            let load = state.meter.snapshot(query.now);
+            let limit = self.controllers.limit(options.fan_out, &query, &load, &mut state.controllers);
+            let RoutingState { policy: memory, rng, .. } = state;
+            let planned = if options.partial {
+                policy::plan_what_is_up(policy, &view, &partitions, limit, memory, &load, rng)
+            } else {
+                policy.plan(&view, &partitions, limit, memory, &load, rng)
+            };
+            let plan = planned.map_err(|error| unplannable(&error))?;
+            let controller = match options.fan_out {
+                FanOutLimit::Auto => self.controllers.controller(kind, options.workflow).name(),
+                FanOutLimit::Min | FanOutLimit::Max | FanOutLimit::Groups(_) => "the caller",
+            };
+            Ok(Planned { kind, controller, policy: policy.name(), limit, plan, partitions })
+        })
+    }
+}
+
+impl Planned {
+    /// The round as planned: who will be asked for how much.
+    pub(crate) fn profile(&self) -> v1::RoundProfile {
+        v1::RoundProfile {
+            kind: self.kind.name().to_owned(),
+            controller: self.controller.to_owned(),
+            policy: self.policy.to_owned(),
+            groups_allowed: self.limit.0,
+            keys: self.partitions.len() as u64,
+            busiest_over_mean: self.plan.imbalance(),
+            ..Default::default()
+        }
+    }
+
+    /// The requests that will be sent, for `explain`.
+    pub(crate) fn requests(&self, topology: &Topology) -> Vec<v1::RequestProfile> {
+        planned_requests(&self.plan, |node| {
+            topology.table.node_index(node).map_or(0, |index| topology.table.node_at(index).group.0)
+        })
+    }
+}
+
+fn effective_kind(fan_out: &FanOut, workflow: Workflow) -> FanOutKind {
+    match (&fan_out.scope, fan_out.kind, workflow) {
+        (Scope::Keys(keys), _, _) if keys.len() == 1 => FanOutKind::SingleKey,
+        (_, FanOutKind::SyncUnion, Workflow::Background) => FanOutKind::AsyncUnion,
+        (_, kind, _) => kind,
+    }
+}
+
+fn unplannable(error: &PlanError) -> QueryError {
+    match error {
+        PlanError::NoReplica { partitions } => QueryError::PartitionsUnavailable {
+            partitions: partitions.iter().map(|partition| partition.0).collect(),
+            reason: "no replica is up".to_owned(),
+        },
+        other => QueryError::Internal { detail: other.to_string() },
+    }
+}
