@@ -1,0 +1,197 @@
+//! A client: the decisions of production, and a processor that has to carry them out.
+//!
+//! The order of calls is that of `kith-client`'s executor: the query is counted, load
+//! is measured, the controller limits, the policy plans, the execution says what to do.
+
+use crate::cluster::{ClusterConfig, QueryRecord};
+use crate::station::Station;
+use crate::workload::QuerySpec;
+use kith_routing::execution::{ExecutionOptions, RequestId};
+use kith_routing::fan_out::ControllerStates;
+use kith_routing::{
+    Availability, Controllers, Execution, FanOutLimit, FanOutPlan, Health, HealthChange, HealthEvent,
+    LoadMeter, PlanError, PolicyState, QueryShape, ReplicaPolicy, RoutingTable,
+};
+use kith_types::{FanOutKind, NodeId, PartitionId, Timestamp, Workflow};
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Names a request of a query of a client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct RequestKey {
+    pub(super) client: u32,
+    pub(super) query: u64,
+    pub(super) request: RequestId,
+}
+
+/// What a client's processor does.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Task {
+    Send(RequestKey),
+    Receive(RequestKey),
+}
+
+impl Task {
+    pub(super) fn key(&self) -> RequestKey {
+        match self {
+            Task::Send(key) | Task::Receive(key) => *key,
+        }
+    }
+}
+
+/// A request under way.
+#[derive(Debug)]
+pub(super) struct Call {
+    pub(super) node: NodeId,
+    pub(super) keys: Arc<[u32]>,
+    /// When it left the client's processor.
+    pub(super) left: Timestamp,
+    /// When its reply reached the client's queue.
+    pub(super) back: Timestamp,
+    pub(super) open: bool,
+}
+
+/// A query under way.
+#[derive(Debug)]
+pub(super) struct Query {
+    pub(super) kind: FanOutKind,
+    pub(super) partitions: Vec<PartitionId>,
+    pub(super) hits: Vec<PartitionId>,
+    pub(super) execution: Execution,
+    pub(super) calls: Vec<Call>,
+    /// How often each key was answered: once, when all is well.
+    pub(super) answers: Vec<u8>,
+    pub(super) record: QueryRecord,
+}
+
+pub(super) struct Client {
+    policy: &'static dyn ReplicaPolicy,
+    controllers: Controllers,
+    policy_state: PolicyState,
+    controller_states: ControllerStates,
+    pub(super) meter: LoadMeter,
+    pub(super) health: Health,
+    availability: Availability,
+    pub(super) station: Station<Task>,
+    pub(super) queries: BTreeMap<u64, Query>,
+    next_query: u64,
+    /// What it is asked, and when: the same under every strategy.
+    pub(super) asked: StdRng,
+    decided: StdRng,
+    deadline: Option<Duration>,
+}
+
+impl Client {
+    pub(super) fn new(config: &ClusterConfig, table: &RoutingTable, number: u32) -> Self {
+        let stream = |stream: u64| kith_types::fmix64(config.seed ^ (u64::from(number) << 8 | stream) << 32);
+        let mut health = Health::new(config.health);
+        health.follow(table, Timestamp::ZERO);
+        Self {
+            policy: config.strategy.policy,
+            controllers: config.strategy.controllers.clone(),
+            policy_state: PolicyState::new(stream(1)),
+            controller_states: ControllerStates::default(),
+            meter: LoadMeter::default(),
+            availability: Availability::all(table),
+            health,
+            station: Station::new(config.client.workers),
+            queries: BTreeMap::new(),
+            next_query: 0,
+            asked: StdRng::seed_from_u64(stream(2)),
+            decided: StdRng::seed_from_u64(stream(3)),
+            deadline: config.deadline,
+        }
+    }
+
+    fn plan(
+        &mut self,
+        spec: &QuerySpec,
+        table: &RoutingTable,
+        now: Timestamp,
+    ) -> Result<FanOutPlan, PlanError> {
+        let view = table.view(&self.availability);
+        let shape = QueryShape {
+            kind: spec.kind,
+            keys: spec.partitions.len() as u32,
+            workflow: Workflow::Interactive,
+            groups: view.group_count() as u32,
+            nodes_per_group: view.nodes_per_group() as u32,
+            now,
+        };
+        self.meter.on_query(spec.kind, now);
+        let load = self.meter.snapshot(now);
+        let limit = self.controllers.limit(FanOutLimit::Auto, &shape, &load, &mut self.controller_states);
+        self.policy.plan(&view, &spec.partitions, limit, &mut self.policy_state, &load, &mut self.decided)
+    }
+
+    /// Plans a query and begins its execution; its number.
+    ///
+    /// # Errors
+    /// If a partition has no replica that the client knows of.
+    pub(super) fn begin(
+        &mut self,
+        spec: QuerySpec,
+        table: &RoutingTable,
+        now: Timestamp,
+    ) -> Result<u64, PlanError> {
+        let plan = self.plan(&spec, table, now)?;
+        let QuerySpec { kind, partitions, hits } = spec;
+        let options = ExecutionOptions {
+            deadline: self.deadline.map(|deadline| now + deadline),
+            stop_early: kind == FanOutKind::EarlyTerminable,
+            seed: self.decided.random(),
+            ..ExecutionOptions::default()
+        };
+        let query = Query {
+            kind,
+            execution: Execution::new(&plan, &partitions, options, now),
+            hits,
+            calls: Vec::with_capacity(plan.requests()),
+            answers: vec![0; partitions.len()],
+            record: QueryRecord::begin(kind, partitions.len(), plan.busiest_keys(), now),
+            partitions,
+        };
+        let number = self.next_query;
+        self.next_query += 1;
+        self.queries.insert(number, query);
+        Ok(number)
+    }
+
+    /// The request, if it is still wanted.
+    pub(super) fn open_call(&mut self, key: RequestKey) -> Option<(&mut Call, FanOutKind)> {
+        let query = self.queries.get_mut(&key.query)?;
+        let call = query.calls.get_mut(key.request.0 as usize)?;
+        call.open.then_some((call, query.kind))
+    }
+
+    /// A request is over, whatever became of it.
+    pub(super) fn close(&mut self, key: RequestKey) {
+        let Some((call, _)) = self.open_call(key) else { return };
+        call.open = false;
+        let (node, keys) = (call.node, call.keys.len());
+        self.meter.on_end(node, keys);
+    }
+
+    /// What the query's execution wants done.
+    pub(super) fn next(&mut self, query: u64, table: &RoutingTable) -> Vec<kith_routing::execution::Action> {
+        let view = table.view(&self.availability);
+        self.queries.get_mut(&query).map_or(Vec::new(), |query| query.execution.next(&view))
+    }
+
+    /// Takes in what happened to a node; true if the node is down from now on.
+    pub(super) fn on_health(
+        &mut self,
+        node: NodeId,
+        event: HealthEvent,
+        table: &RoutingTable,
+        now: Timestamp,
+    ) -> bool {
+        let Some(change) = self.health.on(node, event, now) else { return false };
+        self.availability = self.health.availability(table);
+        self.availability.rescue(table);
+        change == HealthChange::Down
+    }
+}

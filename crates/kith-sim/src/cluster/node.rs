@@ -1,0 +1,98 @@
+//! A node: a queue in front of its processor, and what it says about itself on replies.
+
+use crate::cluster::{Event, NodeModel, RequestKey, Work};
+use crate::station::Station;
+use kith_routing::load::{NodeReport, RateMeter};
+use kith_types::{FanOutKind, Timestamp};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// Whether a node's process runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Life {
+    Running,
+    Paused,
+    Crashed,
+}
+
+/// Clients heard of within this time count.
+const CLIENT_AGE_MAX: Duration = Duration::from_secs(5);
+
+#[derive(Debug)]
+pub(super) struct Node {
+    model: NodeModel,
+    pub(super) life: Life,
+    /// When it stopped answering.
+    pub(super) silent_since: Option<Timestamp>,
+    /// Grows with each crash: what belongs to an earlier life is lost.
+    pub(super) incarnation: u32,
+    pub(super) slowness: f64,
+    pub(super) station: Station<Work>,
+    /// What came, or ended, while it was paused.
+    pub(super) held: Vec<Event>,
+    pub(super) last_served: Option<Timestamp>,
+    requests: RateMeter,
+    heard_from: BTreeMap<u32, Timestamp>,
+}
+
+impl Node {
+    pub(super) fn new(model: NodeModel) -> Self {
+        Self {
+            model,
+            life: Life::Running,
+            silent_since: None,
+            incarnation: 0,
+            slowness: 1.0,
+            station: Station::new(model.workers),
+            held: Vec::new(),
+            last_served: None,
+            requests: RateMeter::new(Duration::from_secs(2)),
+            heard_from: BTreeMap::new(),
+        }
+    }
+
+    pub(super) fn hear(&mut self, key: RequestKey, now: Timestamp) {
+        self.requests.add(1.0, now);
+        self.heard_from.insert(key.client, now);
+    }
+
+    /// How long its processor is busy with a request.
+    pub(super) fn service(&self, kind: FanOutKind, keys: usize) -> Duration {
+        let each = match kind {
+            FanOutKind::EarlyTerminable | FanOutKind::Broadcast => self.model.per_partition,
+            _ => self.model.per_key,
+        };
+        (self.model.request + each * keys as u32).mul_f64(self.slowness)
+    }
+
+    pub(super) fn report(&self, now: Timestamp) -> NodeReport {
+        let each = self.model.clients_each;
+        let fresh = |heard: &&Timestamp| now.since(**heard) <= CLIENT_AGE_MAX;
+        let clients = self.heard_from.values().filter(fresh).count() as u32;
+        NodeReport { rps: self.requests.per_second(now) * f64::from(each), clients: clients * each }
+    }
+
+    /// The process dies with all it has.
+    pub(super) fn crash(&mut self, now: Timestamp) {
+        self.life = Life::Crashed;
+        self.silent_since = Some(now);
+        self.incarnation += 1;
+        self.station.reset();
+        self.held.clear();
+    }
+
+    pub(super) fn pause(&mut self, now: Timestamp) {
+        if self.life == Life::Running {
+            self.life = Life::Paused;
+            self.silent_since = Some(now);
+        }
+    }
+
+    /// All is well; what was held goes on.
+    pub(super) fn come_back(&mut self) -> Vec<Event> {
+        self.life = Life::Running;
+        self.silent_since = None;
+        self.slowness = 1.0;
+        std::mem::take(&mut self.held)
+    }
+}

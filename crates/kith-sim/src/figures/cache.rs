@@ -1,0 +1,226 @@
+//! The network cache's hit rate on degree-weighted traces (Moolle §II-A: "over 95 %").
+//!
+//! Runs the production state machine of `kith-cache` under queries that ask for a member
+//! with a probability proportional to its connections. A fetch takes a while, so that
+//! look-ups join flights as they do in production; joined ones do not count as hits.
+
+use crate::agenda::Agenda;
+use crate::figures::{Axis, Drawing, Figure, Panel, Series, Size, Style, Table};
+use crate::tail_latency::normal_quantile;
+use kith_cache::{CacheOptions, FlightId, Lookup, Mode, NetworkCache};
+use kith_types::{StoreVersion, Timestamp};
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use std::time::Duration;
+
+pub(super) const CACHE: Figure = Figure {
+    name: "cache",
+    title: "hit rate of the network cache on degree-weighted traces",
+    shows: "The share of look-ups answered at once, over the length of the trace and the size of the cache (§II-A).",
+    parameters: &[
+        "20,000 members with lognormal degrees: median 51, spread 0.8, as kith-metro; 1,000,000 look-ups",
+        "200 look-ups a second, 30 ms a fetch; caches of 5 to 100 % of all networks' bytes",
+    ],
+    assumptions: &[
+        "a network weighs 2 bytes an id; it has degree × mean degree of a neighbour ids, at most the population",
+        "independent: each look-up draws a member by degree anew. Visits: it draws one by degree, who then \
+         makes 20 look-ups on average, one every 3 s (pages with distance badges and network sizes): 3 % of all \
+         members are there at a time",
+        "one graph version throughout; rates are over the whole trace, first look-ups included, and over its second half",
+    ],
+    draw,
+};
+
+/// Members, as a trace sees them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Population {
+    /// Sums of the degrees up to each member.
+    cumulative: Vec<u64>,
+    /// Bytes of each member's network.
+    pub network_bytes: Vec<usize>,
+}
+
+impl Population {
+    /// Of members' degrees and the bytes of their networks.
+    pub fn new(degrees: &[u64], network_bytes: Vec<usize>) -> Self {
+        assert_eq!(degrees.len(), network_bytes.len(), "one network per member");
+        let mut sum = 0;
+        let add = |degree: &u64| {
+            sum += degree;
+            sum
+        };
+        Self { cumulative: degrees.iter().map(add).collect(), network_bytes }
+    }
+
+    /// Lognormal degrees like those of the bundled generator's larger graph.
+    pub fn lognormal(members: usize, seed: u64) -> Self {
+        let mut rng = StdRng::seed_from_u64(seed);
+        let mut degree = || {
+            let z = normal_quantile(rng.random_range(1e-9..1.0 - 1e-9));
+            ((51.0 * (0.8 * z).exp()) as u64).clamp(1, 7_000)
+        };
+        let degrees: Vec<u64> = (0..members).map(|_| degree()).collect();
+        let sum: u64 = degrees.iter().sum();
+        let neighbour = degrees.iter().map(|degree| degree * degree).sum::<u64>() / sum;
+        let ids = |degree: &u64| (degree * neighbour).min(members as u64) as usize;
+        let network_bytes = degrees.iter().map(|degree| 2 * ids(degree)).collect();
+        Self::new(&degrees, network_bytes)
+    }
+
+    /// A member, by degree.
+    fn draw(&self, rng: &mut StdRng) -> usize {
+        let all = self.cumulative.last().copied().unwrap_or(1).max(1);
+        let at = rng.random_range(0..all);
+        self.cumulative.partition_point(|sum| *sum <= at)
+    }
+}
+
+/// A trace and the cache under it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TraceOptions {
+    /// How many.
+    pub lookups: u64,
+    /// Bytes of the cache.
+    pub cache_bytes: u64,
+    /// Look-ups of one visit, on average; 1 for independent ones.
+    pub visit_mean: f64,
+    /// All that is random.
+    pub seed: u64,
+}
+
+/// How a trace went.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CacheRun {
+    /// Share of look-ups answered at once, the first of each member included.
+    pub hit_rate: f64,
+    /// The same over the second half.
+    pub hit_rate_warm: f64,
+    /// The same over the look-ups up to each tenth of the trace.
+    pub growth: Vec<(f64, f64)>,
+    /// Entries dropped to make room.
+    pub evictions: u64,
+    /// Bytes held at the end.
+    pub bytes: u64,
+}
+
+const GAP: Duration = Duration::from_millis(5);
+const FETCH: Duration = Duration::from_millis(30);
+const PAUSE: Duration = Duration::from_secs(3);
+
+enum Step {
+    /// Somebody new looks up.
+    Visit,
+    /// Somebody who did before looks up again.
+    Again(usize),
+    /// A fetch lands.
+    Landed(FlightId, usize),
+}
+
+/// Runs a trace.
+pub fn run(population: &Population, options: TraceOptions) -> CacheRun {
+    let cache = CacheOptions { bytes_max: options.cache_bytes, ..CacheOptions::default() };
+    let mut cache: NetworkCache<u64, (), ()> = NetworkCache::new(cache);
+    let mut rng = StdRng::seed_from_u64(options.seed);
+    let mut agenda = Agenda::new();
+    agenda.at(Timestamp::ZERO, Step::Visit);
+    let (mut seen, mut growth, mut half) = (0, Vec::new(), cache.counters());
+    while seen < options.lookups {
+        let step = agenda.take().expect("there is always a next visit");
+        let now = agenda.now();
+        let member = match step {
+            Step::Landed(flight, bytes) => {
+                cache.filled(flight, (), bytes, now);
+                continue;
+            }
+            Step::Again(member) => member,
+            Step::Visit => {
+                // Visits are as much rarer as they are longer.
+                agenda.at(now + GAP.mul_f64(options.visit_mean), Step::Visit);
+                population.draw(&mut rng)
+            }
+        };
+        if rng.random::<f64>() < 1.0 - 1.0 / options.visit_mean {
+            agenda.at(now + PAUSE, Step::Again(member));
+        }
+        if let Lookup::Fetch(flight) = cache.get(&(member as u64), StoreVersion(1), now, Mode::Use) {
+            agenda.at(now + FETCH, Step::Landed(flight, population.network_bytes[member]));
+        }
+        seen += 1;
+        if seen == options.lookups / 2 {
+            half = cache.counters();
+        }
+        if seen % (options.lookups / 10).max(1) == 0 {
+            growth.push((seen as f64, cache.counters().hit_rate().unwrap_or(0.0)));
+        }
+    }
+    let end = cache.counters();
+    CacheRun {
+        hit_rate: end.hit_rate().unwrap_or(0.0),
+        hit_rate_warm: (end.hits - half.hits) as f64 / (options.lookups - options.lookups / 2) as f64,
+        growth,
+        evictions: end.evictions,
+        bytes: end.bytes,
+    }
+}
+
+fn draw(size: Size, seed: u64) -> Drawing {
+    let (members, lookups) = match size {
+        Size::Full => (20_000, 1_000_000),
+        Size::Reduced => (6_000, 150_000),
+    };
+    let population = Population::lognormal(members, seed);
+    // An entry weighs a little more than its value.
+    let all: u64 = population.network_bytes.iter().map(|bytes| *bytes as u64 + 256).sum();
+    let shares = [0.05, 0.1, 0.25, 0.5, 1.0];
+    let (mut rows, mut by_share, mut by_length) = (Vec::new(), Vec::new(), Vec::new());
+    for (name, visit_mean) in [("independent", 1.0), ("visits of 20", 20.0)] {
+        let mut points = Vec::new();
+        for share in shares {
+            let cache_bytes = (all as f64 * share) as u64;
+            let run = run(&population, TraceOptions { lookups, cache_bytes, visit_mean, seed });
+            points.push((share * 100.0, run.hit_rate * 100.0));
+            rows.push(vec![
+                name.to_owned(),
+                members.to_string(),
+                lookups.to_string(),
+                format!("{:.0}", share * 100.0),
+                (cache_bytes >> 20).to_string(),
+                format!("{:.2}", run.hit_rate * 100.0),
+                format!("{:.2}", run.hit_rate_warm * 100.0),
+                run.evictions.to_string(),
+            ]);
+            if share == 1.0 {
+                let points = run.growth.iter().map(|(seen, rate)| (*seen, rate * 100.0)).collect();
+                by_length.push(Series { name: name.to_owned(), points });
+            }
+        }
+        by_share.push(Series { name: name.to_owned(), points });
+    }
+    let rate = Axis::linear("hit rate, %", "hit_rate_percent");
+    let panel =
+        |title: &str, x, y, series| Panel { title: title.to_owned(), x, y, style: Style::Lines, series };
+    let share = Axis::linear("cache, % of the bytes of all networks", "cache_percent");
+    let columns = vec![
+        "trace",
+        "members",
+        "lookups",
+        "cache_percent",
+        "cache_mib",
+        "hit_rate_percent",
+        "hit_rate_second_half_percent",
+        "evictions",
+    ];
+    let warming = Axis { column: "hit_rate_percent_by_lookups", ..rate };
+    Drawing {
+        panels: vec![
+            panel("by size of the cache, whole trace", share, rate, by_share),
+            panel(
+                "by length of the trace, everything fits",
+                Axis::linear("look-ups", "lookups"),
+                warming,
+                by_length,
+            ),
+        ],
+        tables: vec![Table { name: "hit-rates", columns, rows }],
+    }
+}

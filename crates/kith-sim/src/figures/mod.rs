@@ -1,0 +1,116 @@
+//! The figures of Moolle, drawn from production decisions; and two reports beside them.
+//!
+//! A figure is a value: what it shows, its parameters, what it assumes, and a function from
+//! a seed to a [`Drawing`]. One file each family, one line each in [`ALL`].
+
+mod cache;
+mod drawing;
+mod early;
+mod fan_out;
+mod latency;
+mod means;
+mod penalty;
+mod tail;
+mod write;
+
+pub use cache::{CacheRun, Population, TraceOptions, run as run_cache};
+pub use drawing::{Axis, Drawing, Panel, Series, Style, Table};
+pub use means::{MeanPlan, mean_plan};
+pub use tail::{LOADS, Load, compare};
+pub use write::{WriteError, write};
+
+use std::fmt;
+
+/// How much is simulated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Size {
+    /// What `kith sim` draws.
+    Full,
+    /// Enough for its shape to be tested, in seconds.
+    Reduced,
+}
+
+/// One figure.
+#[derive(Clone, Copy)]
+pub struct Figure {
+    /// What users type.
+    pub name: &'static str,
+    /// What stands above it.
+    pub title: &'static str,
+    /// What it shows, and where in the paper it stands.
+    pub shows: &'static str,
+    /// The numbers it was made with.
+    pub parameters: &'static [&'static str],
+    /// What the paper does not say and we took to be so.
+    pub assumptions: &'static [&'static str],
+    draw: fn(Size, u64) -> Drawing,
+}
+
+/// Every figure, in the order of the paper, then the reports.
+pub static ALL: &[Figure] = &[
+    latency::FIGURE_5,
+    latency::FIGURE_6,
+    fan_out::FIGURE_7A,
+    fan_out::FIGURE_7B,
+    latency::FIGURE_8A,
+    latency::FIGURE_8B,
+    penalty::FIGURE_9A,
+    early::FIGURE_9B,
+    early::FIGURE_9C,
+    early::FIGURE_9D,
+    tail::TAIL,
+    cache::CACHE,
+];
+
+/// The figure a user named, if there is one.
+pub fn by_name(name: &str) -> Option<&'static Figure> {
+    ALL.iter().find(|figure| figure.name == name)
+}
+
+impl Figure {
+    /// Simulates and draws it. Equal seeds give equal drawings.
+    pub fn run(&self, seed: u64) -> Drawing {
+        self.run_at(Size::Full, seed)
+    }
+
+    /// The same at a chosen size.
+    pub fn run_at(&self, size: Size, seed: u64) -> Drawing {
+        (self.draw)(size, seed)
+    }
+}
+
+impl fmt::Debug for Figure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Figure").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+/// As `kith sim fan-out --list` explains it.
+impl fmt::Display for Figure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}  {}", self.name, self.title)?;
+        writeln!(f, "    {}", self.shows)?;
+        for (word, lines) in [("with", self.parameters), ("assumes", self.assumptions)] {
+            for line in lines {
+                writeln!(f, "    {word} {line}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_figure_of_the_issue_can_be_named_and_says_what_it_assumes() {
+        for name in ["5", "6", "7a", "7b", "8a", "8b", "9a", "9b", "9c", "9d", "tail", "cache"] {
+            let figure = by_name(name).unwrap_or_else(|| panic!("figure {name}"));
+            assert!(!figure.parameters.is_empty() && !figure.assumptions.is_empty(), "{name}");
+            assert!(figure.to_string().contains(figure.title));
+        }
+        assert!(by_name("9e").is_none());
+        assert!(by_name("9d").unwrap().to_string().contains("100 clients"));
+    }
+}

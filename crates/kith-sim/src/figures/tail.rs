@@ -1,0 +1,224 @@
+//! The tail experiment: Moolle's controllers against naive round robin on the whole
+//! 40/40/20 mix, and how far the result depends on what the paper does not say.
+
+use crate::cluster::{ClusterConfig, Strategy, Summary, Trace, simulate};
+use crate::figures::{Axis, Drawing, Figure, Panel, Series, Size, Style, Table};
+use crate::tail_latency::TailLatency;
+use crate::workload::Workload;
+use kith_types::FanOutKind;
+use std::time::Duration;
+
+/// A load with a name.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Load {
+    /// What tables call it.
+    pub name: &'static str,
+    /// Queries per second at each client.
+    pub qps: f64,
+}
+
+/// By how busy a client under naive round robin is: about 12 %, 48 % and 83 %. Peak is the
+/// load that naive still carries, as the paper's production did; medium a little over half of it.
+pub const LOADS: [Load; 3] =
+    [Load { name: "low", qps: 10.0 }, Load { name: "medium", qps: 40.0 }, Load { name: "peak", qps: 70.0 }];
+
+pub(super) const TAIL: Figure = Figure {
+    name: "tail",
+    title: "the 40/40/20 mix: Moolle's controllers against naive round robin",
+    shows: "Median and p99 of all queries, and requests per query, over load; tables by kind, by assumption, and of when early ends pay.",
+    parameters: &[
+        "10 groups of 20 nodes, 1,536 partitions, 10 clients, 10 to 75 queries a second each",
+        "40 % single-key, 40 % multi-key (median 400 keys, spread 1, 50 to 5,000), 20 % common-entity",
+        "Moolle: n-groups with the default controller of each kind of query",
+    ],
+    assumptions: &[
+        "latency as in figure 5; 120 µs a request and 1 µs a key at the client, 60 µs and 20 µs at the node",
+        "seven in ten common-entity queries have a positive answer, in four partitions on average",
+        "low, medium and peak are 10, 40 and 70 queries a second: naive's client is 12, 48 and 83 % busy",
+        "a cancelled request costs nothing from then on",
+    ],
+    draw,
+};
+
+/// Runs one strategy on the mix. `vary` changes the cluster beforehand.
+fn run(strategy: Strategy, qps: f64, size: Size, seed: u64, vary: &dyn Fn(&mut ClusterConfig)) -> Trace {
+    let mut config = ClusterConfig::of_the_paper(strategy, Workload::mixed(qps), seed);
+    (config.clients, config.until) = match size {
+        Size::Full => (10, Duration::from_secs(22)),
+        Size::Reduced => (6, Duration::from_secs(22)),
+    };
+    vary(&mut config);
+    simulate(&config)
+}
+
+/// Naive and Moolle on the mix at one load.
+pub fn compare(qps: f64, size: Size, seed: u64) -> (Trace, Trace) {
+    let one = |strategy| run(strategy, qps, size, seed, &|_| {});
+    (one(Strategy::naive()), one(Strategy::moolle()))
+}
+
+fn draw(size: Size, seed: u64) -> Drawing {
+    let rates: &[f64] = match size {
+        Size::Full => &[10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 75.0],
+        Size::Reduced => &[10.0, 40.0, 70.0],
+    };
+    let moolle_min = || {
+        Strategy { name: "Moolle, minimum for all".to_owned(), ..Strategy::moolle() }.controlled("minimum")
+    };
+    let strategies = [Strategy::naive(), Strategy::set_cover_norbert(), Strategy::moolle(), moolle_min()];
+    let mut panels = panels();
+    let mut rows = Vec::new();
+    for strategy in strategies {
+        let traces: Vec<(f64, Trace)> =
+            rates.iter().map(|qps| (*qps, run(strategy.clone(), *qps, size, seed, &|_| {}))).collect();
+        let measures: [fn(&Summary) -> f64; 3] =
+            [|summary| summary.median_ms, |summary| summary.p99_ms, |summary| summary.requests];
+        for (panel, of) in panels.iter_mut().zip(measures) {
+            let points = traces.iter().map(|(qps, trace)| (*qps, of(&trace.summary(None)))).collect();
+            panel.series.push(Series { name: strategy.name.clone(), points });
+        }
+        for load in LOADS {
+            let (_, trace) =
+                traces.iter().find(|(qps, _)| *qps == load.qps).expect("loads are among the rates");
+            rows.extend(rows_of(&load, &strategy.name, trace));
+        }
+    }
+    let columns = vec![
+        "load",
+        "qps",
+        "strategy",
+        "kind",
+        "queries",
+        "median_ms",
+        "p99_ms",
+        "mean_ms",
+        "requests",
+        "client_busy",
+        "node_busy",
+    ];
+    let mut tables = vec![Table { name: "kinds", columns, rows }];
+    if size == Size::Full {
+        tables.extend([sensitivity(seed), early(seed)]);
+    }
+    Drawing { panels: panels.into(), tables }
+}
+
+fn panels() -> [Panel; 3] {
+    let panel = |title: &str, label, column| Panel {
+        title: title.to_owned(),
+        x: Axis::linear("queries per second and client", "qps"),
+        y: Axis::linear(label, column),
+        style: Style::Lines,
+        series: Vec::new(),
+    };
+    [
+        panel("median of all queries", "latency, ms", "median_ms"),
+        panel("99th percentile of all queries", "latency, ms", "p99_ms"),
+        panel("requests", "requests per query", "requests"),
+    ]
+}
+
+fn rows_of(load: &Load, strategy: &str, trace: &Trace) -> Vec<Vec<String>> {
+    let kinds =
+        [None, Some(FanOutKind::SingleKey), Some(FanOutKind::SyncUnion), Some(FanOutKind::EarlyTerminable)];
+    let row = |kind: Option<FanOutKind>| {
+        let summary = trace.summary(kind);
+        vec![
+            load.name.to_owned(),
+            load.qps.to_string(),
+            strategy.to_owned(),
+            kind.map_or("all", FanOutKind::name).to_owned(),
+            summary.queries.to_string(),
+            format!("{:.1}", summary.median_ms),
+            format!("{:.1}", summary.p99_ms),
+            format!("{:.1}", summary.mean_ms),
+            format!("{:.1}", summary.requests),
+            format!("{:.2}", trace.client_utilisation),
+            format!("{:.3}", trace.node_utilisation),
+        ]
+    };
+    kinds.into_iter().map(row).collect()
+}
+
+/// A change to the model.
+type Vary = (&'static str, fn(&mut ClusterConfig));
+
+/// One assumption changed at a time, at medium load.
+const VARIATIONS: &[Vary] = &[
+    ("as assumed", |_| {}),
+    ("lighter tail: maximum is the largest of a million", |config| {
+        config.latency = TailLatency::through(1.5, 21.0, 323.0, 1e6);
+    }),
+    ("heavier tail: maximum is the largest of ten thousand", |config| {
+        config.latency = TailLatency::through(1.5, 21.0, 323.0, 1e4);
+    }),
+    ("client four times as fast", |config| scale_client(config, 0.25)),
+    ("client costs nothing", |config| scale_client(config, 0.0)),
+    ("client with 4 workers of a quarter the speed", |config| {
+        scale_client(config, 4.0);
+        config.client.workers = 4;
+    }),
+    ("a key costs a node 5 us", |config| config.node.per_key = Duration::from_micros(5)),
+    ("a key costs a node 100 us", |config| config.node.per_key = Duration::from_micros(100)),
+    ("a partition costs a node 100 us", |config| config.node.per_partition = Duration::from_micros(100)),
+    ("median 100 keys", |config| config.workload.keys.median = 100.0),
+    ("median 1000 keys", |config| config.workload.keys.median = 1_000.0),
+    ("three in ten common-entity queries positive", |config| config.workload.positive_share = 0.3),
+    ("nine in ten common-entity queries positive", |config| config.workload.positive_share = 0.9),
+    ("100 clients", |config| config.clients = 100),
+];
+
+fn scale_client(config: &mut ClusterConfig, factor: f64) {
+    let client = &mut config.client;
+    for cost in [&mut client.send, &mut client.receive, &mut client.per_key] {
+        *cost = cost.mul_f64(factor);
+    }
+}
+
+fn sensitivity(seed: u64) -> Table {
+    let mut rows = Vec::new();
+    for (name, vary) in VARIATIONS {
+        let [naive, moolle] = [Strategy::naive(), Strategy::moolle()]
+            .map(|strategy| run(strategy, LOADS[1].qps, Size::Full, seed, vary));
+        let mut row = vec![(*name).to_owned()];
+        for kind in [None, Some(FanOutKind::SyncUnion)] {
+            let (naive, moolle) = (naive.summary(kind), moolle.summary(kind));
+            let cut = |of: fn(&Summary) -> f64| format!("{:.0}", 100.0 * (1.0 - of(&moolle) / of(&naive)));
+            row.extend([cut(|all| all.median_ms), cut(|all| all.p99_ms), cut(|all| all.requests)]);
+        }
+        rows.push(row);
+    }
+    let columns = vec![
+        "assumption",
+        "median_cut_percent",
+        "p99_cut_percent",
+        "requests_cut_percent",
+        "multi_key_median_cut_percent",
+        "multi_key_p99_cut_percent",
+        "multi_key_requests_cut_percent",
+    ];
+    Table { name: "sensitivity", columns, rows }
+}
+
+/// When it pays to ask many groups for what the first positive answer ends: common-entity
+/// queries alone, at low load, by what a partition costs a node.
+fn early(seed: u64) -> Table {
+    let mut rows = Vec::new();
+    for micros in [5, 50, 200, 1_000] {
+        for groups in [1, 3, 10] {
+            let vary = |config: &mut ClusterConfig| {
+                config.node.per_partition = Duration::from_micros(micros);
+                config.workload.mix = vec![(FanOutKind::EarlyTerminable, 1.0)];
+                config.clients = 4;
+            };
+            let summary =
+                run(Strategy::moolle_static(groups), LOADS[0].qps, Size::Full, seed, &vary).summary(None);
+            let numbers = [summary.median_ms, summary.p99_ms, summary.mean_ms, summary.requests];
+            let mut row = vec![micros.to_string(), groups.to_string()];
+            row.extend(numbers.map(|number| format!("{number:.1}")));
+            rows.push(row);
+        }
+    }
+    let columns = vec!["partition_us", "groups", "median_ms", "p99_ms", "mean_ms", "requests"];
+    Table { name: "early", columns, rows }
+}

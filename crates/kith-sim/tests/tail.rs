@@ -1,0 +1,40 @@
+//! The tail experiment at reduced size: 10 × 20 nodes, the paper's latency with a part that
+//! grows with keys, 40/40/20, at least 50 keys in multi-key queries (median 400).
+
+use kith_sim::cluster::Summary;
+use kith_sim::figures::{LOADS, Size, compare};
+use kith_types::FanOutKind;
+
+fn cut(naive: &Summary, moolle: &Summary, of: fn(&Summary) -> f64) -> f64 {
+    1.0 - of(moolle) / of(naive)
+}
+
+#[test]
+fn moolle_cuts_median_and_p99_by_a_third_and_requests_by_half() {
+    for load in LOADS.iter().filter(|load| load.name != "low") {
+        for seed in [1, 2] {
+            let (naive, moolle) = compare(load.qps, Size::Reduced, seed);
+            assert!(naive.queries.len() == moolle.queries.len(), "both are asked the same");
+            assert!(naive.queries.iter().filter(|q| q.kind == FanOutKind::SyncUnion).all(|q| 50 <= q.keys));
+            for kind in [None, Some(FanOutKind::SyncUnion)] {
+                let (naive, moolle) = (naive.summary(kind), moolle.summary(kind));
+                let cuts = [
+                    cut(&naive, &moolle, |summary| summary.median_ms),
+                    cut(&naive, &moolle, |summary| summary.p99_ms),
+                    cut(&naive, &moolle, |summary| summary.requests),
+                ];
+                let [median, p99, requests] = cuts;
+                eprintln!("{} load, seed {seed}, {kind:?}: {cuts:.2?}", load.name);
+                assert!(0.35 <= median && 0.35 <= p99 && 0.5 <= requests, "{kind:?} {} {cuts:?}", load.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn naive_still_carries_peak_load() {
+    let (naive, moolle) = compare(LOADS[2].qps, Size::Reduced, 3);
+    assert!((0.7..0.95).contains(&naive.client_utilisation), "{}", naive.client_utilisation);
+    assert!(moolle.client_utilisation < 0.5 * naive.client_utilisation);
+    assert_eq!((naive.unended, moolle.unended), (0, 0));
+}
