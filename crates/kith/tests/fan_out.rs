@@ -1,0 +1,103 @@
+//! Fan-out of real clusters, counted: requests per query are those of equation 3 (Moolle §III-B), and a plan of
+//! one group never asks more nodes than the group has. Counts only, no clock.
+
+mod support;
+
+use serde_json::{Value, json};
+use support::{cluster::Cluster, reference::Reference};
+
+const GROUPS: u32 = 3;
+const NODES: u32 = 4;
+/// Members asked about at each limit.
+const MEMBERS: usize = 400;
+
+/// Equation 3: expected requests of a query with `keys` uniformly random keys over `groups` groups.
+fn expected_requests(keys: f64, groups: u32) -> f64 {
+    let candidates = f64::from(groups * NODES);
+    candidates * (1.0 - ((candidates - 1.0) / candidates).powf(keys))
+}
+
+fn cluster(partitions: &str) -> (Cluster, Reference) {
+    let (groups, nodes) = (GROUPS.to_string(), NODES.to_string());
+    let cluster = Cluster::start(&["--groups", &groups, "--nodes", &nodes, "--partitions", partitions]);
+    let village = Reference::open("kith-village").expect("it comes with the project");
+    let arguments = village.load_arguments();
+    let edges = arguments.iter().map(String::as_str).take_while(|argument| *argument != "--entities");
+    cluster.must(&edges.collect::<Vec<_>>());
+    (cluster, village)
+}
+
+/// The fan-out rounds of network queries about many members: those after the first-degree look-up.
+fn fan_outs(cluster: &Cluster, village: &Reference, options: &Value) -> Vec<Value> {
+    let mut members: Vec<u64> = village.edges().iter().map(|(src, _)| *src).collect();
+    members.dedup();
+    let step = members.len() / MEMBERS;
+    let requests: Vec<Value> = members
+        .iter()
+        .step_by(step)
+        .map(|id| {
+            let mut request = json!({"op": "network", "graph": "kith-village", "id": id, "return": "size",
+                                     "cache": "bypass", "profile": true});
+            let fields = request.as_object_mut().expect("an object");
+            fields.extend(options.as_object().cloned().unwrap_or_default());
+            request
+        })
+        .collect();
+    let (answers, exit) = cluster.run(&requests, 4);
+    assert_eq!(exit, 0, "every query is answered");
+    let rounds = answers.iter().flat_map(|answer| answer["profile"]["rounds"].as_array().expect("rounds"));
+    rounds.filter(|round| round["kind"] == "sync-union").cloned().collect()
+}
+
+fn requests_of(round: &Value) -> &Vec<Value> {
+    round["requests"].as_array().expect("requests")
+}
+
+fn check_equation_3(partitions: &str) {
+    let (cluster, village) = cluster(partitions);
+    for groups in 1..=GROUPS {
+        let options = json!({"policy": "n-groups", "fan_out": format!("groups={groups}")});
+        let rounds = fan_outs(&cluster, &village, &options);
+        assert!(MEMBERS * 9 / 10 <= rounds.len(), "{} fan-outs", rounds.len());
+        let measured: usize = rounds.iter().map(|round| requests_of(round).len()).sum();
+        let expected: f64 =
+            rounds.iter().map(|round| expected_requests(round["keys"].as_f64().expect("keys"), groups)).sum();
+        let ratio = measured as f64 / expected;
+        eprintln!(
+            "{partitions} partitions, {groups} groups: {measured} requests, equation 3 says {expected:.0} ({ratio:.3})"
+        );
+        assert!(
+            (0.95..=1.05).contains(&ratio),
+            "{groups} groups: measured {measured}, expected {expected:.1}"
+        );
+    }
+}
+
+#[test]
+fn requests_per_query_are_those_of_equation_3() {
+    check_equation_3("24");
+}
+
+#[test]
+fn the_number_of_partitions_does_not_change_that() {
+    check_equation_3("240");
+}
+
+#[test]
+fn a_plan_of_one_group_stays_within_its_nodes() {
+    let (cluster, village) = cluster("24");
+    for options in [
+        json!({"policy": "one-group"}),
+        json!({"policy": "n-groups", "fan_out": "min"}),
+        json!({"policy": "adjust", "fan_out": "min"}),
+    ] {
+        for round in fan_outs(&cluster, &village, &options) {
+            let requests = requests_of(&round);
+            assert!(requests.len() <= NODES as usize, "{options}: {round}");
+            assert!(
+                requests.iter().all(|request| request["group"] == requests[0]["group"]),
+                "{options}: {round}"
+            );
+        }
+    }
+}
