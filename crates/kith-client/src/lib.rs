@@ -21,7 +21,7 @@ pub use error::QueryError;
 pub use executor::Executor;
 pub use fleet::Fleet;
 pub use kith_routing::FanOutLimit;
-pub use options::{CacheMode, QueryOptions, fan_out_text, parse_fan_out};
+pub use options::{CacheMode, Page, QueryOptions, fan_out_text, parse_fan_out};
 pub use router_client::RouterClient;
 pub use session::{NetworkSource, Run, Session, Uncached};
 pub use settings::{SessionSettings, SettingsError, millis};

@@ -21,8 +21,31 @@ pub struct QueryOptions {
     pub partial: bool,
     /// Who waits for the answer.
     pub workflow: Workflow,
+    /// Which part of an answer that is a set of ids is wanted.
+    pub page: Page,
     /// Printed in logs beside the query.
     pub trace_id: String,
+}
+
+/// A page of a sorted set of ids. `Default` is the whole set.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Page {
+    /// Only ids greater than this one: the last of the page before.
+    pub after: Option<u64>,
+    /// At most so many.
+    pub limit: Option<u64>,
+}
+
+impl Page {
+    /// Leaves the page of `ids`, which are sorted.
+    pub fn cut(self, ids: &mut Vec<u64>) {
+        if let Some(after) = self.after {
+            ids.drain(..ids.partition_point(|&id| id <= after));
+        }
+        if let Some(limit) = self.limit {
+            ids.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+        }
+    }
 }
 
 /// A fan-out limit from `auto`, `min`, `max` or `groups=N`.
@@ -66,6 +89,19 @@ pub enum CacheMode {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_page_starts_after_an_id_and_ends_at_its_limit() {
+        let cut = |after, limit| {
+            let mut ids = vec![1, 5, 9, 12];
+            Page { after, limit }.cut(&mut ids);
+            ids
+        };
+        assert_eq!(cut(Some(1), Some(2)), [5, 9]);
+        assert_eq!(cut(Some(6), None), [9, 12]);
+        assert!(cut(Some(12), None).is_empty() && cut(None, Some(0)).is_empty());
+        assert_eq!(cut(None, None), [1, 5, 9, 12]);
+    }
 
     #[test]
     fn limits_are_read_as_they_are_printed() {

@@ -9,7 +9,9 @@ use crate::{
     topology::{Graph, Topology},
 };
 use futures::{FutureExt, future::BoxFuture};
-use kith_ops::{FanOut, GraphAnswer, GraphQuery, Input, Network, NetworkKey, Operation, Step, Value};
+use kith_ops::{
+    CommonAnswer, FanOut, GraphAnswer, GraphQuery, Input, Network, NetworkKey, Operation, Step, Value,
+};
 use kith_types::Workflow;
 use kith_wire::v1;
 use std::{
@@ -255,7 +257,10 @@ impl Run<'_> {
         self.trace
     }
 
-    fn finish(self, answer: GraphAnswer) -> Answered {
+    fn finish(self, mut answer: GraphAnswer) -> Answered {
+        if let GraphAnswer::Ids(ids) | GraphAnswer::Common(CommonAnswer::Ids(ids)) = &mut answer {
+            self.options.page.cut(ids);
+        }
         Answered {
             answer,
             complete: self.missing.is_empty(),

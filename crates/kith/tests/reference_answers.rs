@@ -16,9 +16,17 @@ const POLICIES: [&str; 8] =
     ["round-robin", "set-cover", "set-cover-norbert", "one-group", "n-groups", "adjust", "borrow", "hybrid"];
 const CONCURRENCY: u32 = 16;
 
+/// Chooses processes of a cluster.
+type Victims = dyn Fn(&Cluster) -> Vec<u32>;
+
+/// The graphs to test: those that `KITH_TEST_GRAPHS` names, else the small ones or all.
 fn references() -> Vec<Reference> {
-    let names = SMALL.into_iter().chain(LARGE.into_iter().filter(|_| is_full()));
-    names.filter_map(Reference::open).collect()
+    let named = std::env::var("KITH_TEST_GRAPHS").ok();
+    let wanted = |name: &&str| match &named {
+        Some(names) => names.split(',').any(|wanted| wanted == *name),
+        None => SMALL.contains(name) || is_full(),
+    };
+    SMALL.into_iter().chain(LARGE).filter(wanted).filter_map(Reference::open).collect()
 }
 
 fn load(cluster: &Cluster, reference: &Reference) {
@@ -115,7 +123,7 @@ fn every_answer_is_right_while_nodes_die_and_return() {
         load(&cluster, reference);
         let cases = reference.cases(if is_full() { 100 } else { 40 }, &json!({"cache": "bypass"}));
         // One node of each group in turn, then a whole group; every time while queries run.
-        let victims: [&dyn Fn(&Cluster) -> Vec<u32>; 3] = [
+        let victims: [&Victims; 3] = [
             &|cluster| cluster.node_pids(0)[..1].to_vec(),
             &|cluster| cluster.node_pids(1)[1..].to_vec(),
             &|cluster| cluster.node_pids(1),

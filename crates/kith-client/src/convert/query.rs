@@ -1,7 +1,7 @@
 //! Queries and answers on the wire.
 
 use super::{ConvertError, direction_from_wire, direction_to_wire, workflow_from_wire, workflow_to_wire};
-use crate::{CacheMode, QueryError, QueryOptions, fan_out_text, parse_fan_out};
+use crate::{CacheMode, Page, QueryError, QueryOptions, fan_out_text, parse_fan_out};
 use kith_ops::{
     CommonAnswer, CommonPlan, GraphAnswer, GraphQuery, Network, NetworkAnswer, NetworkSizes, Operand,
     PathAnswer, Want, sets,
@@ -23,7 +23,7 @@ pub fn query_to_wire(graph: &str, query: &GraphQuery, options: &QueryOptions) ->
             .map_or(0, |deadline| u32::try_from(deadline.as_millis()).unwrap_or(u32::MAX)),
         profile: options.profile,
         partial: options.partial,
-        page: None,
+        page: page_to_wire(options.page),
         trace_id: options.trace_id.clone(),
         forwarded: false,
     };
@@ -87,6 +87,7 @@ pub fn query_from_wire(wire: v1::QueryRequest) -> Result<(String, GraphQuery, Qu
         profile: options.profile,
         partial: options.partial,
         workflow,
+        page: options.page.map(page_from_wire).unwrap_or_default(),
         trace_id: options.trace_id,
     };
     Ok((wire.graph, query, options))
@@ -114,6 +115,14 @@ fn operand_from_wire(wire: Wire) -> Result<Operand, ConvertError> {
         },
         Wire::Suggest(operand) => Operand::Suggest { id: operand.id, k: operand.k },
     })
+}
+
+fn page_to_wire(page: Page) -> Option<v1::Page> {
+    (page != Page::default()).then_some(v1::Page { after: page.after, limit: page.limit })
+}
+
+fn page_from_wire(wire: v1::Page) -> Page {
+    Page { after: wire.after, limit: wire.limit }
 }
 
 fn want_to_wire(want: Want) -> i32 {

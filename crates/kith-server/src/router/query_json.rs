@@ -40,6 +40,11 @@ pub fn query_json(graph: &str, query: &GraphQuery, options: &QueryOptions) -> Va
     if options.partial {
         object.insert("partial".into(), json!(true));
     }
+    for (name, value) in [("after", options.page.after), ("limit", options.page.limit)] {
+        if let Some(value) = value {
+            object.insert(name.into(), json!(value));
+        }
+    }
     Value::Object(object)
 }
 
@@ -52,9 +57,10 @@ fn operand(operand: &Operand) -> Map<String, Value> {
         Operand::Distance { from, to } => json!({"op": "distance", "id": from, "to": to}),
         Operand::Path { from, to, max } => json!({"op": "path", "id": from, "to": to, "max": max}),
         Operand::Common { id, to, kind, want, plan } => {
-            let kind = kind.as_deref().unwrap_or("connection");
-            let mut object =
-                json!({"op": "common", "id": id, "to": to, "kind": kind, "return": want_name(*want)});
+            let mut object = json!({"op": "common", "id": id, "to": to, "return": want_name(*want)});
+            if let Some(kind) = kind {
+                object["kind"] = json!(kind);
+            }
             match plan {
                 CommonPlan::Auto => {}
                 CommonPlan::Fetch => object["plan"] = json!("fetch"),

@@ -32,7 +32,6 @@ struct Incoming {
     graph: String,
     query: GraphQuery,
     options: QueryOptions,
-    page: v1::Page,
     _slot: OwnedSemaphorePermit,
 }
 
@@ -46,9 +45,8 @@ impl GraphServer {
         let slot = slot.map_err(|_| QueryError::Overloaded {
             detail: "this router has too many queries in flight".to_owned(),
         })?;
-        let page = request.options.as_ref().and_then(|options| options.page).unwrap_or_default();
         let (graph, query, options) = query_from_wire(request)?;
-        Ok(Incoming { graph, query, options, page, _slot: slot })
+        Ok(Incoming { graph, query, options, _slot: slot })
     }
 
     async fn answer(&self, request: v1::QueryRequest) -> Result<v1::QueryReply, Status> {
@@ -113,14 +111,7 @@ fn operation_name(operand: &Operand) -> &'static str {
 }
 
 fn reply_of(answered: Answered, incoming: &Incoming) -> v1::QueryReply {
-    let mut answer = answer_to_wire(&answered.answer);
-    match &mut answer {
-        Answer::Ids(set) => cut(&mut set.ids, &incoming.page),
-        Answer::Common(v1::CommonReply { result: Some(v1::common_reply::Result::Ids(set)) }) => {
-            cut(&mut set.ids, &incoming.page);
-        }
-        _ => {}
-    }
+    let answer = answer_to_wire(&answered.answer);
     v1::QueryReply {
         complete: answered.complete,
         missing_partitions: answered.missing_partitions,
@@ -128,17 +119,6 @@ fn reply_of(answered: Answered, incoming: &Incoming) -> v1::QueryReply {
         profile: answered.profile.filter(|_| incoming.options.profile),
         served: answered.served.into_iter().map(|(name, version)| v1::Served { name, version }).collect(),
         answer: Some(answer),
-    }
-}
-
-/// Leaves the page: ids after `after`, at most `limit`.
-fn cut(ids: &mut Vec<u64>, page: &v1::Page) {
-    if let Some(after) = page.after {
-        let start = ids.partition_point(|&id| id <= after);
-        ids.drain(..start);
-    }
-    if page.limit != 0 {
-        ids.truncate(usize::try_from(page.limit).unwrap_or(usize::MAX));
     }
 }
 
@@ -240,14 +220,5 @@ mod tests {
         assert_eq!(sizes, [PIECE_IDS, PIECE_IDS, 1]);
         assert!(many[0].profile.is_none() && many[2].profile.is_some());
         assert_eq!(pieces(reply(vec![])).len(), 1);
-    }
-
-    #[test]
-    fn a_page_starts_after_an_id_and_ends_at_its_limit() {
-        let mut ids = vec![1, 5, 9, 12];
-        cut(&mut ids, &v1::Page { after: Some(1), limit: 2 });
-        assert_eq!(ids, [5, 9]);
-        cut(&mut ids, &v1::Page { after: Some(9), limit: 0 });
-        assert!(ids.is_empty());
     }
 }

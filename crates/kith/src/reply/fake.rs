@@ -20,8 +20,12 @@ impl Fake {
             return Err(QueryError::UnknownGraph { name: graph.to_owned(), known: vec!["v".to_owned()] });
         }
         let missing = if options.partial { vec![3, 7] } else { Vec::new() };
+        let mut answer = answer(&query.operand)?;
+        if let GraphAnswer::Ids(ids) | GraphAnswer::Common(CommonAnswer::Ids(ids)) = &mut answer {
+            options.page.cut(ids);
+        }
         Ok(Answered {
-            answer: answer(&query.operand)?,
+            answer,
             complete: missing.is_empty(),
             missing_partitions: missing,
             served: vec![(graph.to_owned(), 1)],

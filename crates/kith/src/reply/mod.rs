@@ -94,9 +94,9 @@ impl Reply {
     fn new(question: &Question, answer: GraphAnswer) -> Result<Self, Failure> {
         let shape = question.operation.shape();
         Ok(match (shape, answer) {
-            (Shape::Entities, GraphAnswer::Ids(ids)) => Reply::Entities { entities: page(question, ids) },
+            (Shape::Entities, GraphAnswer::Ids(ids)) => Reply::Entities { entities: ids },
             (Shape::Ids, GraphAnswer::Ids(ids) | GraphAnswer::Common(CommonAnswer::Ids(ids))) => {
-                Reply::Ids { ids: page(question, ids) }
+                Reply::Ids { ids }
             }
             (Shape::Network | Shape::NetworkSha, GraphAnswer::Network(answer)) => {
                 Reply::Network(NetworkReply::new(&answer, shape == Shape::NetworkSha)?)
@@ -144,18 +144,6 @@ impl NetworkSets {
             fof_sha: checksum(network.union().iter()),
         }
     }
-}
-
-/// The page of a sorted set that the question asks for.
-fn page(question: &Question, mut ids: Vec<u64>) -> Vec<u64> {
-    let options = &question.options;
-    if let Some(after) = options.after {
-        ids.drain(..ids.partition_point(|&id| id <= after));
-    }
-    if let Some(limit) = options.limit {
-        ids.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
-    }
-    ids
 }
 
 fn wrong_kind(got: &str) -> Failure {

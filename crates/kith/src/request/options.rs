@@ -1,7 +1,7 @@
 //! What every operation may be told besides its own fields: flags of its subcommand, fields of its line.
 
 use clap::{Args, ValueEnum};
-use kith_client::{CacheMode, FanOutLimit, QueryOptions, parse_fan_out};
+use kith_client::{CacheMode, FanOutLimit, Page, QueryOptions, parse_fan_out};
 use kith_types::{Direction, Workflow};
 use serde::{Deserialize, Deserializer, de::Error};
 use std::{num::NonZeroU32, time::Duration};
@@ -133,6 +133,7 @@ impl Options {
             profile: self.profile,
             partial: self.partial,
             workflow: self.workflow(),
+            page: Page { after: self.after, limit: self.limit },
             trace_id: String::new(),
         }
     }

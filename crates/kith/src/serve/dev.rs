@@ -62,7 +62,10 @@ impl DevArgs {
         };
         let dev = Dev::start(options, stop_signal(self.end_with_stdin)).await.map_err(start_failure)?;
         let ready = dev.ready();
-        eprintln!("kith dev: {} nodes and {} routers answer queries", ready.nodes.len(), ready.routers.len());
+        let count =
+            |number: usize, what: &str| format!("{number} {what}{}", if number == 1 { "" } else { "s" });
+        let (nodes, routers) = (count(ready.nodes.len(), "node"), count(ready.routers.len(), "router"));
+        eprintln!("kith dev: {nodes} and {routers} answer queries");
         eprintln!("  router  {}", ready.router);
         eprintln!("  http    {}  (/healthz /readyz /metrics)", ready.http);
         eprintln!("  ready   {}", ready_file.display());

@@ -73,9 +73,9 @@ impl Reference {
         for line in lines(&self.folder.join("edges.csv.gz")).skip(1) {
             let mut ids = line.split(',').map(|id| id.parse().expect("an id"));
             let (src, dst) = (ids.next().expect("src"), ids.next().expect("dst"));
-            edges.extend([(src, dst), (dst, src)]);
-            if self.directed {
-                edges.remove(&(dst, src));
+            edges.insert((src, dst));
+            if !self.directed {
+                edges.insert((dst, src));
             }
         }
         edges
