@@ -43,7 +43,7 @@ fn figure_7a_groups_cap_requests() {
         for (keys, requests) in &series.points {
             assert!(*requests <= f64::from(groups * 20), "{groups} groups made {requests} requests");
             let expected = expected_requests_in_groups(*keys as u32, groups, 20);
-            about(*requests, expected, 0.06, &format!("equation 3, {groups} groups, {keys} keys"));
+            about(*requests, expected, 0.05, &format!("equation 3, {groups} groups, {keys} keys"));
         }
         about(series.at(5_000.0), f64::from(groups * 20), 0.001, "saturation");
     }

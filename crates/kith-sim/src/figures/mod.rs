@@ -10,6 +10,7 @@ mod fan_out;
 mod latency;
 mod means;
 mod penalty;
+mod svg;
 mod tail;
 mod write;
 

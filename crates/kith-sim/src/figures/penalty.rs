@@ -63,7 +63,7 @@ fn panels() -> [Panel; 3] {
         series: Vec::new(),
     };
     [
-        panel("penalty P (equation 5)", Axis::linear("penalty", "penalty")),
+        panel("penalty P (equation 5)", Axis::logarithmic("penalty P", "penalty")),
         panel("requests", Axis::linear("requests per query", "requests")),
         panel("groups chosen by the controller", Axis::linear("groups", "groups")),
     ]

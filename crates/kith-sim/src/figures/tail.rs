@@ -59,7 +59,7 @@ pub fn compare(qps: f64, size: Size, seed: u64) -> (Trace, Trace) {
 
 fn draw(size: Size, seed: u64) -> Drawing {
     let rates: &[f64] = match size {
-        Size::Full => &[10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 75.0],
+        Size::Full => &[10.0, 25.0, 40.0, 55.0, 70.0, 75.0],
         Size::Reduced => &[10.0, 40.0, 70.0],
     };
     let moolle_min = || {
@@ -165,7 +165,9 @@ const VARIATIONS: &[Vary] = &[
     ("median 1000 keys", |config| config.workload.keys.median = 1_000.0),
     ("three in ten common-entity queries positive", |config| config.workload.positive_share = 0.3),
     ("nine in ten common-entity queries positive", |config| config.workload.positive_share = 0.9),
-    ("100 clients", |config| config.clients = 100),
+    ("100 clients", |config| {
+        (config.clients, config.until) = (100, Duration::from_secs(7));
+    }),
 ];
 
 fn scale_client(config: &mut ClusterConfig, factor: f64) {
