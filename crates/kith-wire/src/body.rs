@@ -1,5 +1,5 @@
 //! Packed bodies: the bytes inside `Value` and `Operator`, the same on every transport.
-//! Drawn in `docs/formats/sorted-ids.md`.
+//! Drawn in `docs/formats/wire-bodies.md`.
 
 use bytes::Bytes;
 use kith_types::delta::{self, DecodeError};
@@ -142,6 +142,18 @@ mod tests {
             }
             let _ = decode_lists(&bytes);
         }
+    }
+
+    #[test]
+    fn the_drawn_examples_hold() {
+        assert_eq!(encode_set(&[5, 133, 1000]), [0x03, 0x05, 0x80, 0x01, 0xe3, 0x06].as_slice());
+        assert_eq!(encode_set(&[]), [0].as_slice());
+        let mut writer = ListsWriter::default();
+        writer.not_in_graph();
+        writer.longer(9);
+        writer.ids(&[]);
+        writer.ids(&[1, 1005]);
+        assert_eq!(writer.finish(), [0x00, 0x01, 0x09, 0x02, 0x04, 0x01, 0xec, 0x07].as_slice());
     }
 
     #[test]
