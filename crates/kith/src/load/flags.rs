@@ -42,7 +42,7 @@ pub struct GraphLoadFlags {
     /// The column of the second id, by name or place from 1
     #[arg(long, value_name = "COLUMN")]
     dst: Option<ColumnRef>,
-    /// More columns of edges to keep: NAME[=PLACE][:time|u64|i64|f64], as created_ms:time
+    /// More columns of edges to keep: NAME, NAME=PLACE, either with :time, :u64, :i64 or :f64, as created_ms:time
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
     columns: Vec<ColumnSpec>,
     /// More columns of entities to keep, as year:u64
