@@ -11,6 +11,7 @@ use crate::{
     request::Question,
     run,
     serve::{DevArgs, NodeArgs, RouterArgs},
+    sim,
 };
 use anyhow::Context;
 use clap::{Args, CommandFactory, Parser, Subcommand};
@@ -60,6 +61,9 @@ pub enum Command {
     /// Measure a cluster, and how a graph builds
     #[command(subcommand)]
     Bench(bench::BenchCommand),
+    /// Simulate clusters, and draw the figures of the Moolle paper
+    #[command(subcommand)]
+    Sim(sim::SimCommand),
     /// Serve the partitions of one node
     Node(NodeArgs),
     /// Answer queries for clients, with a network cache
@@ -84,6 +88,7 @@ pub fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Load(command) => block_on(load::run(&target, output, command)),
         Command::Cluster(command) => block_on(cluster::run(&target, output, command)),
         Command::Bench(command) => block_on(bench::run(&target, output, command)),
+        Command::Sim(command) => sim::run(output, command),
         Command::Dev(args) => block_on(args.run(target.ready_file)),
         Command::Node(args) => block_on(args.run()),
         Command::Router(args) => block_on(args.run()),

@@ -17,6 +17,7 @@ mod reply;
 mod request;
 mod run;
 mod serve;
+mod sim;
 mod table;
 
 use clap::Parser;
