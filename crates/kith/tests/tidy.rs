@@ -50,7 +50,8 @@ fn allowed_edges() -> BTreeMap<String, BTreeSet<String>> {
     let rows = text.lines().filter(|line| line.starts_with("| `kith"));
     rows.map(|row| {
         let cells: Vec<&str> = row.split('|').map(str::trim).collect();
-        let names = |cell: &str| cell.split(',').map(|name| name.trim().trim_matches('`').to_owned()).collect();
+        let names =
+            |cell: &str| cell.split(',').map(|name| name.trim().trim_matches('`').to_owned()).collect();
         (cells[1].trim_matches('`').to_owned(), names(cells[3]))
     })
     .collect()
@@ -70,7 +71,10 @@ fn crates_depend_only_on_what_the_architecture_allows() {
         let runtime = manifest.split("[dev-dependencies]").next().unwrap();
         for line in runtime.lines().filter(|line| line.starts_with("kith-")) {
             let dependency = line.split(['.', ' ', '=']).next().unwrap();
-            assert!(rule.contains(dependency), "{name} depends on {dependency}, which ARCHITECTURE.md does not allow");
+            assert!(
+                rule.contains(dependency),
+                "{name} depends on {dependency}, which ARCHITECTURE.md does not allow"
+            );
         }
     }
 }
@@ -89,7 +93,10 @@ fn files_and_functions_stay_readable() {
         }
         for (name, length) in functions(&text) {
             if FUNCTION_LINES_MAX < length {
-                problems.push(format!("{}: fn {name} has {length} lines, at most {FUNCTION_LINES_MAX}", relative(path)));
+                problems.push(format!(
+                    "{}: fn {name} has {length} lines, at most {FUNCTION_LINES_MAX}",
+                    relative(path)
+                ));
             }
         }
     }
@@ -105,9 +112,10 @@ fn functions(text: &str) -> Vec<(String, usize)> {
     let mut found = Vec::new();
     for (start, line) in lines.iter().enumerate() {
         let trimmed = line.trim_start();
-        let Some(after) = ["fn ", "pub fn ", "pub(crate) fn ", "async fn ", "pub async fn ", "pub(super) fn "]
-            .iter()
-            .find_map(|prefix| trimmed.strip_prefix(prefix))
+        let Some(after) =
+            ["fn ", "pub fn ", "pub(crate) fn ", "async fn ", "pub async fn ", "pub(super) fn "]
+                .iter()
+                .find_map(|prefix| trimmed.strip_prefix(prefix))
         else {
             continue;
         };
@@ -121,7 +129,13 @@ fn functions(text: &str) -> Vec<(String, usize)> {
 
 #[test]
 fn nothing_is_left_over() {
-    let marks = [concat!("db", "g!("), concat!("todo", "!("), concat!("unimplemented", "!("), concat!("#[ig", "nore"), concat!("FIX", "ME")];
+    let marks = [
+        concat!("db", "g!("),
+        concat!("todo", "!("),
+        concat!("unimplemented", "!("),
+        concat!("#[ig", "nore"),
+        concat!("FIX", "ME"),
+    ];
     let vague = ["Manager", "Util", "Helper"];
     let mut problems = Vec::new();
     for path in sources() {
@@ -132,7 +146,11 @@ fn nothing_is_left_over() {
             }
             let named = ["struct ", "enum ", "trait "].iter().any(|word| line.contains(word));
             for word in vague.iter().filter(|word| named && line.contains(**word)) {
-                problems.push(format!("{}:{}: a name says what a thing is, not {word:?}", relative(&path), number + 1));
+                problems.push(format!(
+                    "{}:{}: a name says what a thing is, not {word:?}",
+                    relative(&path),
+                    number + 1
+                ));
             }
         }
         if !text.starts_with("//!") {
@@ -150,7 +168,10 @@ fn unsafe_code_sits_in_the_modules_that_the_architecture_names() {
         let name = relative(&path);
         let uses = text.lines().any(|line| {
             let code = line.split("//").next().unwrap_or_default();
-            code.contains("unsafe {") || code.contains("unsafe fn") || code.contains("unsafe impl") || code.contains("unsafe extern")
+            code.contains("unsafe {")
+                || code.contains("unsafe fn")
+                || code.contains("unsafe impl")
+                || code.contains("unsafe extern")
         });
         assert!(!uses || allowed.contains(&name.as_str()), "{name} uses unsafe code");
     }
@@ -159,10 +180,21 @@ fn unsafe_code_sits_in_the_modules_that_the_architecture_names() {
 #[test]
 fn deciding_crates_have_no_effects() {
     let deciding = ["kith-types", "kith-routing", "kith-ops", "kith-cache"];
-    let effects = ["std::fs", "std::net", "std::time::Instant", "Instant::now", "SystemTime", "std::thread", "tokio", "tracing", "rand::rng("];
+    let effects = [
+        "std::fs",
+        "std::net",
+        "std::time::Instant",
+        "Instant::now",
+        "SystemTime",
+        "std::thread",
+        "tokio",
+        "tracing",
+        "rand::rng(",
+    ];
     for path in sources() {
         let name = relative(&path);
-        let Some(krate) = deciding.iter().find(|krate| name.starts_with(&format!("crates/{krate}/src/"))) else {
+        let Some(krate) = deciding.iter().find(|krate| name.starts_with(&format!("crates/{krate}/src/")))
+        else {
             continue;
         };
         let text = fs::read_to_string(&path).unwrap();
