@@ -43,6 +43,11 @@ impl<'a> Candidates<'a> {
         replicas.filter(move |node| whole || availability.may_serve(partition, *node))
     }
 
+    /// Whether a node is up; one that is not may still be asked for partitions that have no other.
+    pub fn is_up(&self, node: NodeIndex) -> bool {
+        self.availability.serving().contains(node)
+    }
+
     /// Whether every partition has a replica in this group that may serve now.
     pub fn is_complete(&self, group: GroupIndex) -> bool {
         self.complete >> group.0 & 1 == 1

@@ -30,7 +30,7 @@ pub enum Event {
         /// Why.
         class: FailureClass,
     },
-    /// A node is known to be down: what it still owes is asked elsewhere at once.
+    /// A node seems to be down: what it still owes is asked elsewhere at once, if another replica of it is up.
     NodeDown {
         /// Which.
         node: NodeId,

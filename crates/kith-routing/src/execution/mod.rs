@@ -76,6 +76,8 @@ struct Request {
     keys: Arc<[u32]>,
     /// Neither answered, failed nor cancelled.
     open: bool,
+    /// Its node seems to be down.
+    doubted: bool,
 }
 
 impl Execution {
@@ -128,7 +130,7 @@ impl Execution {
             Event::Reply { request } => self.reply(request, &[]),
             Event::ReplyInPart { request, failed } => self.reply(request, &failed),
             Event::Failed { request, class } => self.fail(request, class),
-            Event::NodeDown { node } => self.lose_node(node),
+            Event::NodeDown { node } => self.doubt(node),
             Event::Deadline => self.expire(),
             Event::Satisfied if self.options.stop_early => self.finish(Verdict::Complete, true),
             Event::Satisfied => Disposition::Ignored,
@@ -140,6 +142,7 @@ impl Execution {
     /// serve. Call it once at the start and after each event.
     pub fn next(&mut self, view: &Candidates<'_>) -> Vec<Action> {
         if !self.finished {
+            self.move_doubted(view);
             self.resend(view);
             self.conclude();
         }
@@ -159,7 +162,7 @@ impl Execution {
     fn send(&mut self, node: NodeId, keys: Arc<[u32]>) {
         let request = RequestId(self.requests.len() as u32);
         self.open += 1;
-        self.requests.push(Request { node, keys: keys.clone(), open: true });
+        self.requests.push(Request { node, keys: keys.clone(), open: true, doubted: false });
         self.actions.push(Action::Send { request, node, keys });
     }
 
@@ -193,16 +196,35 @@ impl Execution {
         Disposition::Accepted
     }
 
-    fn lose_node(&mut self, node: NodeId) -> Disposition {
-        let owing: Vec<RequestId> =
-            self.open_requests().filter(|id| self.requests[id.0 as usize].node == node).collect();
-        let disposition = if owing.is_empty() { Disposition::Ignored } else { Disposition::Accepted };
-        for request in owing {
-            if let Some((node, keys)) = self.cancel(request) {
+    fn doubt(&mut self, node: NodeId) -> Disposition {
+        let mut owing = self.requests.iter_mut().filter(|request| request.open && request.node == node);
+        let mut disposition = Disposition::Ignored;
+        for request in &mut owing {
+            request.doubted = true;
+            disposition = Disposition::Accepted;
+        }
+        disposition
+    }
+
+    /// Asks elsewhere what doubted nodes owe, where another replica of all of it is up. Where none is, waiting
+    /// is better than failing: a node that only seems down, as when this machine is busy, still answers.
+    fn move_doubted(&mut self, view: &Candidates<'_>) {
+        let doubted: Vec<RequestId> =
+            self.open_requests().filter(|id| self.requests[id.0 as usize].doubted).collect();
+        for request in doubted {
+            let keys = Arc::clone(&self.requests[request.0 as usize].keys);
+            if keys.iter().all(|key| self.is_movable(view, *key))
+                && let Some((node, keys)) = self.cancel(request)
+            {
                 keys.iter().for_each(|key| self.fail_key(*key, node, FailureClass::NodeDown));
             }
         }
-        disposition
+    }
+
+    fn is_movable(&self, view: &Candidates<'_>, key: u32) -> bool {
+        let tried = self.tried.get(&key).map_or(0, Vec::len) as u32;
+        tried < self.options.retries_max
+            && self.another_replica(view, key).is_some_and(|replica| view.is_up(replica))
     }
 
     fn fail_key(&mut self, key: u32, node: NodeId, class: FailureClass) {

@@ -150,6 +150,19 @@ fn a_node_that_is_found_down_is_replaced_at_once() {
 }
 
 #[test]
+fn a_node_that_seems_down_is_waited_for_while_no_other_replica_is_up() {
+    let mut fixture = Fixture::new(ExecutionOptions::default());
+    fixture.next();
+    let all: Vec<NodeId> = (0..6).map(NodeId).collect();
+    fixture.availability = Availability::all_but(&fixture.table, &all);
+    fixture.availability.rescue(&fixture.table);
+    assert_eq!(fixture.on(Event::NodeDown { node: NodeId(1) }), [""; 0]);
+    // Once one is up again, it is asked.
+    fixture.availability = Availability::all_but(&fixture.table, &[NodeId(1)]);
+    assert_eq!(fixture.next(), ["cancel r1", "r2: n2[1]", "r3: n3[3]"]);
+}
+
+#[test]
 fn nodes_known_to_be_down_are_not_asked() {
     let mut fixture = Fixture::new(ExecutionOptions::default());
     fixture.next();
