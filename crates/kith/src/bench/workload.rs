@@ -212,8 +212,12 @@ mod tests {
     fn a_record_is_replayed_in_its_order() {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         writeln!(file, r#"{{"op":"connections","graph":"v","id":1}}"#).unwrap();
-        writeln!(file, "\n{}", r#"{"op":"network","graph":"w","id":2,"return":"size","fan_out":"max"}"#)
-            .unwrap();
+        writeln!(
+            file,
+            r#"
+{{"op":"network","graph":"w","id":2,"return":"size","fan_out":"max"}}"#
+        )
+        .unwrap();
         let workload = Workload::recorded(file.path()).unwrap();
         assert_eq!(workload.sequence(5, 9), [0, 1, 0, 1, 0]);
         assert_eq!((workload.pool[1].kind, workload.pool[1].graph.as_str()), (Kind::MultiKey, "w"));

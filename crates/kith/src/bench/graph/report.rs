@@ -45,6 +45,7 @@ pub struct Ratio {
     pub to: String,
     pub kind: &'static str,
     pub p50: Option<Interval>,
+    pub p90: Option<Interval>,
     pub p99: Option<Interval>,
     pub requests: Option<Interval>,
 }
@@ -127,6 +128,7 @@ fn ratios(base: &Setting, base_slices: &[Slice], setting: &Setting, slices: &[Sl
             to: base.name.clone(),
             kind: kind.name(),
             p50: of(&|tally| tally.quantile_us(0.5)),
+            p90: of(&|tally| tally.quantile_us(0.9)),
             p99: of(&|tally| tally.quantile_us(0.99)),
             requests: of(&Tally::requests_per_query),
         }

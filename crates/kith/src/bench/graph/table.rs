@@ -35,6 +35,7 @@ fn kinds(rate: &RateReport) -> String {
         ("queries", Side::Left),
         ("number", Side::Right),
         ("p50", Side::Right),
+        ("p90", Side::Right),
         ("p99", Side::Right),
         ("max", Side::Right),
         ("requests each", Side::Right),
@@ -52,6 +53,7 @@ fn kinds(rate: &RateReport) -> String {
                 kind.kind.to_owned(),
                 count(kind.queries),
                 micros(kind.p50_us),
+                micros(kind.p90_us),
                 micros(kind.p99_us),
                 micros(kind.max_us),
                 format!("{:.2}", kind.requests_per_query),
@@ -72,6 +74,7 @@ fn ratios(rate: &RateReport, rounds: u32) -> String {
         ("ratio", Side::Left),
         ("queries", Side::Left),
         ("p50", Side::Left),
+        ("p90", Side::Left),
         ("p99", Side::Left),
         ("requests", Side::Left),
     ];
@@ -80,6 +83,7 @@ fn ratios(rate: &RateReport, rounds: u32) -> String {
             format!("{} / {}", ratio.setting, ratio.to),
             ratio.kind.to_owned(),
             interval(ratio.p50),
+            interval(ratio.p90),
             interval(ratio.p99),
             interval(ratio.requests),
         ]

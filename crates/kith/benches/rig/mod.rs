@@ -1,0 +1,91 @@
+//! What whole-system benchmarks share: a graph read from its file, CPU time by process, the rival.
+
+#![allow(dead_code, reason = "each benchmark uses a part of it")]
+
+pub mod cpu;
+pub mod postgres;
+
+use flate2::read::MultiGzDecoder;
+use rand::{RngExt, SeedableRng, rngs::StdRng};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs::File,
+    io::{BufRead, BufReader},
+    path::Path,
+};
+
+/// An undirected graph in memory: whom to ask about, and answers computed in the plainest way.
+pub struct Edges {
+    /// As in the file, each once.
+    pub edges: Vec<(u64, u64)>,
+    neighbours: BTreeMap<u64, Vec<u64>>,
+}
+
+impl Edges {
+    /// Reads `src,dst` lines under one header line, gzipped.
+    pub fn read(file: &Path) -> Self {
+        let file = File::open(file).unwrap_or_else(|error| panic!("open {}: {error}", file.display()));
+        let lines = BufReader::new(MultiGzDecoder::new(file)).lines().skip(1);
+        let edges: Vec<(u64, u64)> = lines
+            .map(|line| {
+                let line = line.expect("the file can be read");
+                let (src, dst) = line.split_once(',').expect("two columns");
+                (src.parse().expect("an id"), dst.parse().expect("an id"))
+            })
+            .collect();
+        let mut neighbours: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
+        for (a, b) in &edges {
+            neighbours.entry(*a).or_default().push(*b);
+            neighbours.entry(*b).or_default().push(*a);
+        }
+        Self { edges, neighbours }
+    }
+
+    /// Members, each as likely as any other.
+    pub fn uniform(&self, count: usize, seed: u64) -> Vec<u64> {
+        let members: Vec<u64> = self.neighbours.keys().copied().collect();
+        let mut rng = StdRng::seed_from_u64(seed);
+        (0..count).map(|_| members[rng.random_range(0..members.len())]).collect()
+    }
+
+    /// Members, as likely as they have connections: an end of any edge.
+    pub fn by_degree(&self, count: usize, seed: u64) -> Vec<u64> {
+        let mut rng = StdRng::seed_from_u64(seed);
+        let end = |rng: &mut StdRng| {
+            let (a, b) = self.edges[rng.random_range(0..self.edges.len())];
+            if rng.random() { a } else { b }
+        };
+        (0..count).map(|_| end(&mut rng)).collect()
+    }
+
+    /// First degree, and everybody within two steps, the member itself left out.
+    pub fn network(&self, id: u64) -> (u64, u64) {
+        let first = &self.neighbours[&id];
+        let mut within: BTreeSet<u64> = first.iter().copied().collect();
+        within.extend(first.iter().flat_map(|friend| &self.neighbours[friend]));
+        within.remove(&id);
+        (first.len() as u64, within.len() as u64)
+    }
+
+    /// 0 to 3 steps, `None` beyond.
+    pub fn distances(&self, from: u64, to: &[u64]) -> Vec<Option<u8>> {
+        let mut steps = BTreeMap::from([(from, 0)]);
+        let mut frontier = vec![from];
+        for step in 1..=3 {
+            let mut next = Vec::new();
+            for friend in frontier.iter().flat_map(|id| &self.neighbours[id]) {
+                steps.entry(*friend).or_insert_with(|| {
+                    next.push(*friend);
+                    step
+                });
+            }
+            frontier = next;
+        }
+        to.iter().map(|id| steps.get(id).copied()).collect()
+    }
+}
+
+/// A number from the environment: how much to measure.
+pub fn setting(name: &str, default: usize) -> usize {
+    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+}

@@ -1,0 +1,217 @@
+//! Second-degree size of `github-devs` members: Kith through a router and one group of three nodes, each a process
+//! of its own, network cache bypassed, against PostgreSQL with an indexed edge table. One client, one query at a
+//! time, in turn on the same members. Then, from the warm network cache: a size and a badge against an empty call.
+//!
+//! Every answer is compared with one computed here. `KITH_BENCH_QUERIES` says how many members of each kind.
+
+#[path = "rig/mod.rs"]
+mod rig;
+#[path = "../src/bench/stats.rs"]
+#[allow(dead_code, reason = "quantiles are for calibration")]
+mod stats;
+#[path = "../tests/support/mod.rs"]
+mod support;
+
+use kith_client::{CacheMode, GraphService, QueryOptions, RouterClient, endpoint};
+use kith_ops::{GraphAnswer, GraphQuery, Operand, Want};
+use kith_types::Workflow;
+use rig::{
+    Edges,
+    cpu::{self, Parts},
+    postgres::Postgres,
+};
+use serde_json::Value;
+use stats::{Interval, median_interval};
+use std::time::{Duration, Instant};
+use support::cluster::Cluster;
+use tonic_health::pb::{HealthCheckRequest, health_client::HealthClient};
+
+const GRAPH: &str = "github-devs";
+/// Targets of a badge query, as on a page of search results.
+const BADGES: usize = 20;
+/// Queries in a row of one side, when CPU time is read.
+const BLOCK: usize = 100;
+
+fn main() {
+    let Some(data) = support::data() else { return };
+    let file = data.join(GRAPH).join("edges.csv.gz");
+    let graph = Edges::read(&file);
+    let cluster = Cluster::start(&["--processes", "--groups", "1", "--nodes", "3"]);
+    cluster.must(&["load", "graph", file.to_str().expect("UTF-8"), "--graph", GRAPH]);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    runtime.block_on(async {
+        let kith = Kith::connect(&cluster).await;
+        against_postgres(&kith, &graph).await;
+        against_an_empty_call(&kith, &graph).await;
+    });
+}
+
+/// One client of the router.
+struct Kith {
+    client: RouterClient,
+    health: HealthClient<tonic::transport::Channel>,
+    parts: Parts,
+}
+
+impl Kith {
+    async fn connect(cluster: &Cluster) -> Self {
+        let ready = cluster.ready();
+        let addr = ready["router"].as_str().expect("an address").to_owned();
+        let pids = |field: &str| -> Vec<u32> {
+            let all = ready[field].as_array().expect("a list").iter();
+            all.map(|entry: &Value| entry["pid"].as_u64().expect("a process") as u32).collect()
+        };
+        let parts =
+            vec![("client", vec![std::process::id()]), ("router", pids("routers")), ("nodes", pids("nodes"))];
+        let channel = endpoint(&addr).expect("an address").connect().await.expect("the router is up");
+        // One connection for both: what differs is the call.
+        Self { client: RouterClient::over(addr, channel.clone()), health: HealthClient::new(channel), parts }
+    }
+
+    async fn ask(&self, operand: Operand, cache: CacheMode) -> GraphAnswer {
+        let query = GraphQuery { operand, edge_type: None, direction: None, workflow: Workflow::Interactive };
+        let options = QueryOptions { cache, ..QueryOptions::default() };
+        self.client.query(GRAPH, &query, &options).await.expect("Kith answers").answer
+    }
+
+    async fn network(&self, id: u64, cache: CacheMode) -> (u64, u64) {
+        match self.ask(Operand::Network { id, want: Want::Size }, cache).await {
+            GraphAnswer::Network(answer) => (answer.sizes.first, answer.sizes.first + answer.sizes.second),
+            other => panic!("a network was answered by {other:?}"),
+        }
+    }
+
+    async fn badges(&self, from: u64, to: &[u64]) -> Vec<Option<u8>> {
+        match self.ask(Operand::Distance { from, to: to.to_vec() }, CacheMode::Use).await {
+            GraphAnswer::Distances(distances) => distances,
+            other => panic!("distances were answered by {other:?}"),
+        }
+    }
+
+    async fn empty_call(&self) {
+        self.health.clone().check(HealthCheckRequest::default()).await.expect("the router is healthy");
+    }
+}
+
+async fn timed<T>(call: impl Future<Output = T>) -> (f64, T) {
+    let started = Instant::now();
+    let value = call.await;
+    (started.elapsed().as_secs_f64() * 1e6, value)
+}
+
+async fn against_postgres(kith: &Kith, graph: &Edges) {
+    let queries = rig::setting("KITH_BENCH_QUERIES", 600);
+    let Some(postgres) = Postgres::start(graph, &graph.by_degree(100, 5)).await else { return };
+    println!(
+        "second-degree size, {GRAPH}, {queries} members a line; PostgreSQL {}, query {:?}",
+        postgres.version, postgres.query
+    );
+    for (name, members) in
+        [("uniform", graph.uniform(queries, 1)), ("degree-weighted", graph.by_degree(queries, 2))]
+    {
+        let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+        for (turn, id) in members.iter().enumerate() {
+            let (a, b);
+            if turn % 2 == 0 {
+                a = timed(kith.network(*id, CacheMode::Bypass)).await;
+                b = timed(postgres.network(*id)).await;
+            } else {
+                b = timed(postgres.network(*id)).await;
+                a = timed(kith.network(*id, CacheMode::Bypass)).await;
+            }
+            let right = graph.network(*id);
+            assert_eq!((a.1, b.1), (right, right), "member {id}: Kith and PostgreSQL, and what is right");
+            ours.push(a.0);
+            theirs.push(b.0);
+        }
+        println!("  {name}: Kith / PostgreSQL {}", ratios(&ours, &theirs));
+        println!(
+            "    p50 {} and {}; all together {:.3}",
+            median(&ours),
+            median(&theirs),
+            sum(&ours) / sum(&theirs)
+        );
+        cpu_by_part(kith, &postgres, &members).await;
+    }
+}
+
+async fn cpu_by_part(kith: &Kith, postgres: &Postgres, members: &[u64]) {
+    let mut parts = kith.parts.clone();
+    parts.push(("backend", vec![postgres.backend]));
+    let mut used = [vec![Duration::ZERO; parts.len()], vec![Duration::ZERO; parts.len()]];
+    for block in members.chunks(BLOCK) {
+        for (side, used) in used.iter_mut().enumerate() {
+            let before = cpu::now(&parts);
+            for id in block {
+                if side == 0 {
+                    kith.network(*id, CacheMode::Bypass).await
+                } else {
+                    postgres.network(*id).await
+                };
+            }
+            let after = cpu::now(&parts);
+            for ((sum, after), before) in used.iter_mut().zip(after).zip(before) {
+                *sum += after.saturating_sub(before);
+            }
+        }
+    }
+    let zero = vec![Duration::ZERO; parts.len()];
+    println!("    CPU a query, Kith: {}", cpu::describe(&parts, &zero, &used[0], members.len()));
+    println!("    CPU a query, PostgreSQL: {}", cpu::describe(&parts, &zero, &used[1], members.len()));
+}
+
+async fn against_an_empty_call(kith: &Kith, graph: &Edges) {
+    let queries = rig::setting("KITH_BENCH_QUERIES", 600);
+    let members = graph.by_degree(40, 3);
+    for id in &members {
+        kith.network(*id, CacheMode::Use).await;
+    }
+    let (mut empty, mut warm, mut badge) = (Vec::new(), Vec::new(), Vec::new());
+    for turn in 0..queries {
+        let id = members[turn % members.len()];
+        let to = graph.by_degree(BADGES, turn as u64);
+        // Who comes first changes.
+        for place in 0..3 {
+            match (turn + place) % 3 {
+                0 => empty.push(timed(kith.empty_call()).await.0),
+                1 => {
+                    let (took, sizes) = timed(kith.network(id, CacheMode::Use)).await;
+                    assert_eq!(sizes, graph.network(id), "member {id}");
+                    warm.push(took);
+                }
+                _ => {
+                    let (took, distances) = timed(kith.badges(id, &to)).await;
+                    assert_eq!(distances, graph.distances(id, &to), "from {id} to {to:?}");
+                    badge.push(took);
+                }
+            }
+        }
+    }
+    println!("warm network cache, {queries} queries a line");
+    println!(
+        "  size / empty gRPC call {} (p50 {} and {})",
+        ratios(&warm, &empty),
+        median(&warm),
+        median(&empty)
+    );
+    println!(
+        "  badge of {BADGES} / size {} (p50 {} and {})",
+        ratios(&badge, &warm),
+        median(&badge),
+        median(&warm)
+    );
+}
+
+fn ratios(ours: &[f64], theirs: &[f64]) -> String {
+    let ratios: Vec<f64> = ours.iter().zip(theirs).map(|(a, b)| a / b).collect();
+    let Interval { median, low, high, .. } = median_interval(&ratios).expect("there are pairs");
+    format!("{median:.3} ({low:.3} to {high:.3})")
+}
+
+fn median(values: &[f64]) -> String {
+    format!("{:.0} us", median_interval(values).expect("there are values").median)
+}
+
+fn sum(values: &[f64]) -> f64 {
+    values.iter().sum()
+}

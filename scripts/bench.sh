@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# The standard benchmarks, paired, in under 15 minutes on two cores. Prints what it saw and passes no verdict, but
+# fails if a query fails or an answer is wrong. docs/benchmarks.md says how to read it and keeps the last results.
+#
+#   KITH_DATA             the test data; without it only the part on the bundled graph runs
+#   KITH_BENCH_QUERIES    members a line against PostgreSQL (600)
+#   KITH_BENCH_SECONDS    seconds for each setting at each rate (18)
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+cargo=${CARGO:-cargo}
+target=${CARGO_TARGET_DIR:-target}
+data=${KITH_DATA:-$PWD/../shared/data}
+scripts/packages.sh --bench
+
+section() { printf '\n== %s\n' "$*"; }
+
+section "machine"
+grep -m1 'model name' /proc/cpuinfo | sed 's/.*: //'
+echo "$(nproc) cores, load $(cut -d' ' -f1-3 /proc/loadavg), $($cargo --version)"
+
+"$cargo" build --release --bin kith
+kith="$target/release/kith"
+
+if [[ -d $data/social ]]; then
+  export KITH_DATA=$data
+  section "build of kith-metro, 7.0 M edges, for 24 and 1,536 partitions"
+  "$kith" bench build --edges "$data/social/kith-metro/edges.csv.gz" --rounds 3
+  section "second degree: Kith and PostgreSQL; warm network cache"
+  "$cargo" bench -q -p kith --bench second_degree
+  section "fan-out: one slow node; rising load"
+  "$cargo" bench -q -p kith --bench fan_out
+else
+  echo "skipped: $data/social is absent; set KITH_DATA to the test data"
+fi
+
+section "the 40/40/20 mix on kith-village, policies in turn"
+work=$(mktemp -d)
+mkfifo "$work/stdin"
+"$kith" dev --end-with-stdin --processes --groups 2 --nodes 3 --data "$work/data" --ready-file "$work/ready.json" \
+  <"$work/stdin" 2>"$work/log" &
+dev=$!
+# The cluster ends when its standard input does, however this script ends.
+exec 9>"$work/stdin"
+trap 'exec 9>&-; wait "$dev" || true; rm -rf "$work"' EXIT
+for _ in $(seq 300); do [[ -f $work/ready.json ]] && break; sleep 0.1; done
+village=testdata/kith-village
+"$kith" load graph "$village/edges.csv.gz" --entities "$village/entities.csv.gz" --graph village --ready-file "$work/ready.json"
+"$kith" bench graph -g village --ready-file "$work/ready.json" --rates 100,300 --seconds 6 \
+  --policies one-group,n-groups,set-cover,round-robin --fan-out max
+
+section "what this client and one node sustain (nothing is written)"
+"$kith" bench calibrate -g village --ready-file "$work/ready.json" --step-seconds 0.7
