@@ -60,6 +60,9 @@ pub struct GraphLoadFlags {
     /// Drop up to so many wrong lines of each file instead of refusing it
     #[arg(long, value_name = "N", default_value_t = 0)]
     max_errors: u64,
+    /// Let a file without any edge empty the edge type
+    #[arg(long)]
+    pub allow_empty: bool,
     /// Read and check the files, build and change nothing; needs no cluster
     #[arg(long)]
     pub dry_run: bool,
@@ -170,6 +173,7 @@ impl GraphLoadFlags {
             },
             max_errors: self.max_errors,
         };
+        options.allow_empty = self.allow_empty;
         options.dry_run = self.dry_run;
         options.memory_bytes = self.memory;
         options.threads = self.threads.map_or(options.threads, usize::from);

@@ -12,6 +12,14 @@ pub enum LoadError {
     /// No file is given.
     #[error("nothing to load: no file of edges, entities or members")]
     Nothing,
+    /// The files of edges hold no edge: most likely not what was meant.
+    #[error("no edge of type {edge_type:?} in {lines} lines")]
+    NoEdges {
+        /// The edge type.
+        edge_type: String,
+        /// Lines read.
+        lines: u64,
+    },
     /// A name cannot name a folder.
     #[error("{name:?} cannot name {what} (1 to 64 letters, digits, '_' or '-')")]
     Name {
@@ -54,6 +62,7 @@ impl LoadError {
     pub fn code(&self) -> &'static str {
         match self {
             LoadError::Nothing => "nothing_to_load",
+            LoadError::NoEdges { .. } => "no_edges",
             LoadError::Name { .. } => "invalid_name",
             LoadError::NameTaken { .. } => "name_taken",
             LoadError::TooManyKinds { .. } => "too_many_kinds",
@@ -68,6 +77,9 @@ impl LoadError {
     pub fn help(&self) -> &'static str {
         match self {
             LoadError::Nothing => "name at least one file",
+            LoadError::NoEdges { .. } => {
+                "check the file and its line ends; --allow-empty replaces what there is by nothing"
+            }
             LoadError::Name { .. } | LoadError::NameTaken { .. } => "choose another name",
             LoadError::TooManyKinds { .. } => "check that its second column is the kind, or split the file",
             LoadError::Input(error) => error.help(),

@@ -81,7 +81,20 @@ impl Load<'_> {
             );
             self.loaded(FileRole::Edges, &options.edge_type, read, self_loops)?;
         }
+        self.refuse_nothing()?;
         self.finish(builder)
+    }
+
+    /// A file that was cut short, or whose line ends are not what they seem, must not empty an edge type.
+    fn refuse_nothing(&self) -> Result<(), LoadError> {
+        let edges = |file: &LoadedFile| file.report.rows - file.self_loops;
+        if self.options.allow_empty || self.report.files.iter().any(|file| 0 < edges(file)) {
+            return Ok(());
+        }
+        Err(LoadError::NoEdges {
+            edge_type: self.options.edge_type.clone(),
+            lines: self.report.files.iter().map(|file| file.report.lines).sum(),
+        })
     }
 
     fn members(&mut self) -> Result<(), LoadError> {

@@ -40,6 +40,8 @@ pub struct LoadOptions {
     pub member_column: Option<ColumnRef>,
     /// How all files are read.
     pub text: TextOptions,
+    /// Whether files without an edge may replace what there is by nothing.
+    pub allow_empty: bool,
     /// Read and check everything, write nothing.
     pub dry_run: bool,
     /// The most bytes that buffers may take.
@@ -68,6 +70,7 @@ impl LoadOptions {
             members: Vec::new(),
             member_column: None,
             text: TextOptions::default(),
+            allow_empty: false,
             dry_run: false,
             memory_bytes: MEMORY_BYTES_DEFAULT,
             threads: std::thread::available_parallelism().map_or(1, usize::from),
