@@ -12,7 +12,17 @@ use kith_wire::{
     documents::{Document, TopologyDocument},
     v1::{self, cluster_client::ClusterClient, graph_client::GraphClient, query_reply::Answer},
 };
-use tonic::{Code, Status, Streaming, transport::Channel};
+use std::time::Duration;
+use tonic::{Code, Response, Status, Streaming, transport::Channel};
+
+/// A router that cannot tell its topology within this time is not one to choose.
+const CONNECT_PATIENCE: Duration = Duration::from_secs(2);
+/// How long an administrative call may take.
+const CALL_PATIENCE: Duration = Duration::from_secs(10);
+/// How long a query without a deadline may take: no router allows more.
+const QUERY_PATIENCE: Duration = Duration::from_secs(60);
+/// What the way there and back may add to a query's deadline.
+const DEADLINE_GRACE: Duration = Duration::from_millis(500);
 
 /// A connection to one router. Cheap to clone; requests share one HTTP/2 connection.
 #[derive(Clone, Debug)]
@@ -35,12 +45,26 @@ impl RouterClient {
                 Ok(endpoint) => endpoint.connect().await.map_err(|error| cause(&error)),
                 Err(status) => Err(status.message().to_owned()),
             };
-            match connected {
-                Ok(channel) => return Ok(Self::over(addr.clone(), channel)),
+            let answered = match connected {
+                Ok(channel) => Self::over(addr.clone(), channel).answering().await,
+                Err(reason) => Err(reason),
+            };
+            match answered {
+                Ok(client) => return Ok(client),
                 Err(reason) => last = QueryError::Unreachable { addr: addr.clone(), reason },
             }
         }
         Err(last)
+    }
+
+    /// Itself, once it has shown that it answers: a frozen process still accepts connections.
+    async fn answering(self) -> Result<Self, String> {
+        let asked = self.cluster.clone();
+        let call = async move { { asked }.get_topology(v1::TopologyRequest {}).await };
+        match within(CONNECT_PATIENCE, call).await {
+            Ok(_) => Ok(self),
+            Err(status) => Err(status.message().to_owned()),
+        }
     }
 
     /// Speaks over a channel that is there already; `addr` is for messages.
@@ -65,7 +89,8 @@ impl RouterClient {
     /// # Errors
     /// If the router does not answer or its document cannot be read.
     pub async fn topology(&self) -> Result<TopologyDocument, QueryError> {
-        let reply = self.cluster.clone().get_topology(v1::TopologyRequest {}).await;
+        let mut cluster = self.cluster.clone();
+        let reply = within(CALL_PATIENCE, cluster.get_topology(v1::TopologyRequest {})).await;
         topology_of(reply.map_err(|status| self.error(&status))?.get_ref())
     }
 
@@ -83,7 +108,8 @@ impl RouterClient {
     /// # Errors
     /// If the router does not answer.
     pub async fn status(&self) -> Result<v1::ClusterStatus, QueryError> {
-        let reply = self.cluster.clone().status(v1::StatusRequest {}).await;
+        let mut cluster = self.cluster.clone();
+        let reply = within(CALL_PATIENCE, cluster.status(v1::StatusRequest {})).await;
         Ok(reply.map_err(|status| self.error(&status))?.into_inner())
     }
 
@@ -108,7 +134,8 @@ impl RouterClient {
     /// If there is no such graph or the router does not answer.
     pub async fn drop_graph(&self, graph: &str) -> Result<(), QueryError> {
         let request = v1::DropRequest { graph: graph.to_owned() };
-        let reply = self.cluster.clone().drop_graph(request).await;
+        let mut cluster = self.cluster.clone();
+        let reply = within(CALL_PATIENCE, cluster.drop_graph(request)).await;
         reply.map(|_| ()).map_err(|status| self.error(&status))
     }
 
@@ -157,7 +184,11 @@ impl GraphService for RouterClient {
         async move {
             let ids_wanted = wants_ids(&query.operand);
             let request = query_to_wire(graph, query, options);
-            let reply = self.ask(request, ids_wanted).await.map_err(|status| self.error(&status))?;
+            let patience = options.deadline.unwrap_or(QUERY_PATIENCE) + DEADLINE_GRACE;
+            let reply = match tokio::time::timeout(patience, self.ask(request, ids_wanted)).await {
+                Ok(reply) => reply.map_err(|status| self.error(&status))?,
+                Err(_) => return Err(self.error(&silent(patience))),
+            };
             answered_from_wire(reply, ids_wanted)
         }
         .boxed()
@@ -170,11 +201,27 @@ impl GraphService for RouterClient {
         options: &'a QueryOptions,
     ) -> BoxFuture<'a, Result<v1::ExplainReply, QueryError>> {
         async move {
-            let reply = self.graph.clone().explain(query_to_wire(graph, query, options)).await;
+            let mut client = self.graph.clone();
+            let patience = options.deadline.unwrap_or(QUERY_PATIENCE) + DEADLINE_GRACE;
+            let reply = within(patience, client.explain(query_to_wire(graph, query, options))).await;
             Ok(reply.map_err(|status| self.error(&status))?.into_inner())
         }
         .boxed()
     }
+}
+
+/// A call that ends in time, whatever the other side does.
+async fn within<T>(
+    patience: Duration,
+    call: impl Future<Output = Result<Response<T>, Status>>,
+) -> Result<Response<T>, Status> {
+    tokio::time::timeout(patience, call).await.unwrap_or_else(|_| Err(silent(patience)))
+}
+
+fn silent(patience: Duration) -> Status {
+    let message = format!("no answer within {} ms", patience.as_millis());
+    let help = "the router may be frozen or cut off: look at its process, or name another with --router";
+    kith_wire::status(Code::DeadlineExceeded, "deadline_exceeded", message, help)
 }
 
 /// The document inside a topology message.

@@ -122,6 +122,12 @@ impl Session {
     pub(crate) fn begin<'a>(&'a self, graph: &str, options: &'a QueryOptions) -> Result<Run<'a>, QueryError> {
         let topology = self.topology();
         let graph = Arc::clone(topology.graph(graph)?);
+        if let Some(name) = &options.policy
+            && kith_routing::policy::by_name(name).is_none()
+        {
+            // Told even where a cache makes the policy needless.
+            return Err(QueryError::UnknownPolicy { name: name.clone() });
+        }
         let settings = &self.inner.settings;
         let deadline = options.deadline.unwrap_or(settings.deadline_default).min(settings.deadline_max);
         let started = Instant::now();

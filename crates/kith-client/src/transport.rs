@@ -18,6 +18,8 @@ use tonic::{
 
 /// Time to open a connection before the node counts as unreachable.
 const CONNECT_TIMEOUT: Duration = Duration::from_millis(500);
+/// A peer that does not answer an HTTP/2 ping this long after one was due is frozen: its connection is given up.
+const KEEP_ALIVE: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(5));
 /// A stream window that a reply of a few megabytes does not wait on.
 const STREAM_WINDOW_BYTES: u32 = 8 << 20;
 /// A connection window for many such replies at once.
@@ -60,6 +62,8 @@ pub fn endpoint(addr: &str) -> Result<Endpoint, Status> {
     Ok(endpoint
         .connect_timeout(CONNECT_TIMEOUT)
         .tcp_nodelay(true)
+        .http2_keep_alive_interval(KEEP_ALIVE.0)
+        .keep_alive_timeout(KEEP_ALIVE.1)
         .initial_stream_window_size(STREAM_WINDOW_BYTES)
         .initial_connection_window_size(CONNECTION_WINDOW_BYTES))
 }

@@ -9,8 +9,15 @@ use kith_wire::v1;
 use std::{
     collections::HashMap,
     sync::{Mutex, PoisonError},
+    time::{Duration, Instant},
 };
 use tonic::{Code, Status};
+
+/// An owner that is silent for so long, or for half of the query's deadline, is gone around: a cache
+/// must not cost more than it saves.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// And is then not asked for so long.
+const AVOID_FOR: Duration = Duration::from_secs(2);
 
 /// Passes queries on to the routers that own their members.
 #[derive(Debug)]
@@ -19,11 +26,13 @@ pub(super) struct Forwarder {
     own: u32,
     /// By address.
     clients: Mutex<HashMap<String, RouterClient>>,
+    /// Owners that did not answer, and since when; by address.
+    silent: Mutex<HashMap<String, Instant>>,
 }
 
 impl Forwarder {
     pub fn new(topology: TopologyReceiver, own: u32) -> Self {
-        Self { topology, own, clients: Mutex::default() }
+        Self { topology, own, clients: Mutex::default(), silent: Mutex::default() }
     }
 
     /// The owner's reply, if another router owns the member and can be reached.
@@ -38,8 +47,9 @@ impl Forwarder {
             return None;
         }
         let client = self.owner(member)?;
-        match client.forward(request).await {
-            Ok(mut reply) => {
+        let patience = options.deadline.map_or(PATIENCE, |deadline| PATIENCE.min(deadline / 2));
+        match tokio::time::timeout(patience, client.forward(request)).await {
+            Ok(Ok(mut reply)) => {
                 if let Some(profile) = &mut reply.profile {
                     profile.cache = format!("{} (forwarded to {})", profile.cache, client.addr());
                 }
@@ -47,13 +57,27 @@ impl Forwarder {
                 Some(Ok(reply))
             }
             // An owner that is away costs a cache miss here, not the query.
-            Err(status)
-                if matches!(status.code(), Code::Unavailable | Code::Cancelled | Code::ResourceExhausted) =>
-            {
+            Ok(Err(status)) if is_away(&status) => {
+                self.avoid(client.addr());
                 None
             }
-            Err(status) => Some(Err(status)),
+            Ok(Err(status)) => Some(Err(status)),
+            Err(_) => {
+                self.avoid(client.addr());
+                None
+            }
         }
+    }
+
+    fn avoid(&self, addr: &str) {
+        tracing::warn!(addr, "a router that owns members does not answer: serving them here for a while");
+        let mut silent = self.silent.lock().unwrap_or_else(PoisonError::into_inner);
+        silent.insert(addr.to_owned(), Instant::now());
+    }
+
+    fn is_avoided(&self, addr: &str) -> bool {
+        let silent = self.silent.lock().unwrap_or_else(PoisonError::into_inner);
+        silent.get(addr).is_some_and(|since| since.elapsed() < AVOID_FOR)
     }
 
     /// A client of the router that owns `member`; `None` if it is this one.
@@ -61,7 +85,7 @@ impl Forwarder {
         let topology = self.topology.borrow();
         let ids: Vec<u64> = topology.routers.iter().map(|router| u64::from(router.router)).collect();
         let owner = &topology.routers[owner_of(member, &ids)?];
-        if owner.router == self.own {
+        if owner.router == self.own || self.is_avoided(&owner.addr) {
             return None;
         }
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
@@ -73,6 +97,10 @@ impl Forwarder {
         clients.insert(owner.addr.clone(), client.clone());
         Some(client)
     }
+}
+
+fn is_away(status: &Status) -> bool {
+    matches!(status.code(), Code::Unavailable | Code::Cancelled | Code::ResourceExhausted)
 }
 
 /// The member whose network the query reads through the cache.
