@@ -52,10 +52,11 @@ That was a graph of 5,000 members on six nodes. What to try next:
   kith load graph YOUR.csv --graph mine                        your own edge list: src,dst
   kith sim fan-out --list                                      the figures of the Moolle paper
 
-`kith` is target/release/kith; it finds this cluster through .kith/ready.json.
 TEXT
 
 if [[ -t 0 && -t 1 ]]; then
-  echo "The cluster serves until Ctrl-C."
+  echo "\`kith\` is target/release/kith; from this directory it finds the cluster, which serves until Ctrl-C."
   wait "$cluster"
+else
+  echo "This cluster ends now; target/release/kith dev starts one that stays."
 fi

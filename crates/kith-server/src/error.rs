@@ -38,6 +38,14 @@ pub enum StartError {
         #[source]
         source: io::Error,
     },
+    /// Another cluster that still runs is named by the ready file.
+    #[error("ready file {path} names a cluster that runs, with its router at {router}")]
+    ReadyFileInUse {
+        /// The file.
+        path: PathBuf,
+        /// The router that answers.
+        router: String,
+    },
     /// A child process cannot be started.
     #[error("start {what}")]
     Spawn {
@@ -71,10 +79,12 @@ impl StartError {
     pub fn code(&self) -> &'static str {
         match self {
             StartError::DataDir(error) => error.code(),
+            StartError::Metadata(MetadataError::Damaged { .. }) => "data_directory_damaged",
             StartError::Metadata(_) => "metadata_unavailable",
             StartError::TopologyUnknown(_) => "topology_unknown",
             StartError::Topology { .. } => "topology_mismatch",
             StartError::Settings { .. } => "bad_settings",
+            StartError::ReadyFileInUse { .. } => "ready_file_in_use",
             StartError::Listen { source, .. } if source.kind() == io::ErrorKind::AddrInUse => "port_in_use",
             StartError::Listen { .. } => "cannot_listen",
             StartError::Spawn { .. } | StartError::Child { .. } => "child_failed",
@@ -86,11 +96,17 @@ impl StartError {
     pub fn help(&self) -> &'static str {
         match self {
             StartError::DataDir(error) => error.help(),
+            StartError::Metadata(MetadataError::Damaged { .. }) => {
+                "restore the file, or start with an empty directory and load again"
+            }
             StartError::Metadata(_) | StartError::TopologyUnknown(_) => {
                 "is the metadata store running, and is --metadata its address?"
             }
-            StartError::Topology { .. } => "start it with the id and directory that the cluster gave it",
+            StartError::Topology { .. } => "leave out what differs, or name another data directory",
             StartError::Settings { .. } => "mend the settings file",
+            StartError::ReadyFileInUse { .. } => {
+                "end that cluster first, or name another file with --ready-file"
+            }
             StartError::Listen { .. } => "stop what uses the port, or choose another (0 takes a free one)",
             StartError::Spawn { .. } | StartError::Child { .. } => {
                 "its log is in the data directory, as node-NNN.log"

@@ -399,3 +399,76 @@ fn a_deadline_is_kept_while_nobody_answers() {
     let code = answer["error"]["code"].as_str().expect("an error");
     assert!(["deadline_exceeded", "partitions_unavailable"].contains(&code), "{answer}");
 }
+
+#[test]
+fn a_frozen_router_costs_no_query_and_no_deadline() {
+    let cluster = village(&["--processes", "--routers", "2", "--nodes", "1"]);
+    let ready = cluster.ready();
+    let (frozen, well) = (&ready["routers"][0], &ready["routers"][1]);
+    let (frozen_addr, well_addr) =
+        (frozen["addr"].as_str().expect("addr"), well["addr"].as_str().expect("addr"));
+    signal(frozen["pid"].as_u64().expect("a pid") as u32, "STOP");
+    let ask = |router: &str| {
+        let arguments =
+            ["graph", "network-size", "9043", "-g", "kith-village", "-o", "json", "--router", router];
+        support::cluster::kith(&arguments).output().expect("kith runs")
+    };
+    let both = ask(&format!("{frozen_addr},{well_addr}"));
+    let alone = ask(frozen_addr);
+    // Members that the frozen router owns are served by the other one.
+    let owned = [9043u64, 7739, 1007, 1005, 10000, 8323, 4005, 5386];
+    let lines: String = owned
+        .iter()
+        .map(|id| {
+            json!({"op": "network", "graph": "kith-village", "id": id, "return": "size"}).to_string() + "\n"
+        })
+        .collect();
+    let input = tempfile::NamedTempFile::new().expect("a file");
+    fs::write(input.path(), lines).expect("written");
+    let path = input.path().to_str().expect("UTF-8");
+    let run =
+        support::cluster::kith(&["run", "--input", path, "--router", well_addr]).output().expect("kith runs");
+    signal(frozen["pid"].as_u64().expect("a pid") as u32, "CONT");
+    assert!(both.status.success() && run.status.success(), "{}\n{}", text(&both), text(&run));
+    assert_eq!(alone.status.code(), Some(1), "{}", text(&alone));
+    assert!(String::from_utf8_lossy(&alone.stderr).contains("error[unreachable]"), "{}", text(&alone));
+}
+
+#[test]
+fn a_second_cluster_does_not_take_the_first_ones_ready_file() {
+    let cluster = Cluster::start(&["--nodes", "1"]);
+    let ready = cluster.ready_file.to_str().expect("UTF-8").to_owned();
+    let second =
+        support::cluster::kith(&["dev", "--ready-file", &ready]).stdin(std::process::Stdio::null()).output();
+    let second = second.expect("kith runs");
+    assert!(
+        String::from_utf8_lossy(&second.stderr).contains("error[ready_file_in_use]"),
+        "{}",
+        text(&second)
+    );
+    assert!(cluster.ready_file.exists());
+    cluster.must(&["cluster", "status"]);
+}
+
+#[test]
+fn a_file_without_an_edge_does_not_empty_an_edge_type() {
+    let cluster = village(&[]);
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    for (name, content) in
+        [("empty.csv", ""), ("header.csv", "src,dst\n"), ("cr.csv", "src,dst\r1,2\r"), ("loops.csv", "1,1\n")]
+    {
+        let path = folder.path().join(name);
+        fs::write(&path, content).expect("written");
+        let load = ["load", "graph", path.to_str().expect("UTF-8"), "--graph", "kith-village"];
+        let output = cluster.kith(&load).output().expect("kith runs");
+        assert_eq!(output.status.code(), Some(1), "{name}: {}", text(&output));
+        assert!(
+            String::from_utf8_lossy(&output.stderr).contains("error[no_edges]"),
+            "{name}: {}",
+            text(&output)
+        );
+    }
+    let degree =
+        one(&cluster, json!({"op": "network", "graph": "kith-village", "id": 9043, "return": "size"}));
+    assert_eq!(degree["degree"], 666, "{degree}");
+}

@@ -78,6 +78,7 @@ impl Dev {
     }
 
     async fn try_start(options: DevOptions, stop: CancellationToken) -> Result<Self, StartError> {
+        ReadyDocument::check_free(&options.ready_file).await?;
         let mut held = Held::default();
         let folder = match &options.data {
             Some(folder) => folder.clone(),
@@ -115,9 +116,7 @@ impl Dev {
         self.stop.cancelled().await;
         self.tasks.wait().await;
         // Whoever reads it next must not find a cluster that is gone.
-        if let Err(error) = std::fs::remove_file(&self.ready_file) {
-            tracing::debug!(%error, "the ready file was gone already");
-        }
+        self.ready.remove(&self.ready_file);
     }
 }
 

@@ -1,7 +1,11 @@
 //! The ready file: what listens where, as JSON, replaced whole at every change.
 
 use super::Plan;
-use crate::{data_dir::write_atomically, error::StartError, topology::TopologyReceiver};
+use crate::{
+    data_dir::{DataDirError, write_atomically},
+    error::StartError,
+    topology::TopologyReceiver,
+};
 use kith_wire::documents::TopologyDocument;
 use serde::{Deserialize, Serialize};
 use std::{
@@ -12,6 +16,9 @@ use tokio_util::sync::CancellationToken;
 
 /// How long everything may take to come up. Opening is constant-time; a cold machine is slow.
 const READY_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// A cluster that runs accepts a connection within this time.
+const CONNECT_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// The content of the ready file. Its fields are a contract: scripts rely on them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -80,6 +87,32 @@ impl ReadyDocument {
         })
     }
 
+    /// What a ready file says, if it is one.
+    pub fn read(path: &Path) -> Option<Self> {
+        serde_json::from_slice(&std::fs::read(path).ok()?).ok()
+    }
+
+    /// Refuses a file that names another cluster that still runs: clients would lose it.
+    ///
+    /// # Errors
+    /// [`StartError::ReadyFileInUse`].
+    pub async fn check_free(path: &Path) -> Result<(), StartError> {
+        let Some(other) = Self::read(path) else { return Ok(()) };
+        let connecting = tokio::net::TcpStream::connect(&other.router);
+        match tokio::time::timeout(CONNECT_TIMEOUT, connecting).await {
+            Ok(Ok(_)) => Err(StartError::ReadyFileInUse { path: path.to_owned(), router: other.router }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Removes the file, if it still names this cluster.
+    pub fn remove(&self, path: &Path) {
+        let is_ours = Self::read(path).is_some_and(|there| there.router == self.router);
+        if is_ours && let Err(error) = std::fs::remove_file(path) {
+            tracing::debug!(%error, "the ready file was gone already");
+        }
+    }
+
     /// Writes it, by rename.
     ///
     /// # Errors
@@ -91,7 +124,10 @@ impl ReadyDocument {
         }
         let mut bytes = serde_json::to_vec(self).expect("a ready document is strings and numbers");
         bytes.push(b'\n');
-        Ok(write_atomically(path, &bytes)?)
+        write_atomically(path, &bytes).map_err(|error| match error {
+            DataDirError::Io { path, source } => StartError::Write { path, source },
+            other => other.into(),
+        })
     }
 }
 
