@@ -101,14 +101,14 @@ async fn timed<T>(call: impl Future<Output = T>) -> (f64, T) {
 
 async fn against_postgres(kith: &Kith, graph: &Edges) {
     let queries = rig::setting("KITH_BENCH_QUERIES", 600);
-    let Some(postgres) = Postgres::start(graph, &graph.by_degree(100, 5)).await else { return };
-    println!(
-        "second-degree size, {GRAPH}, {queries} members a line; PostgreSQL {}, query {:?}",
-        postgres.version, postgres.query
-    );
+    let Some(mut postgres) = Postgres::start(graph).await else { return };
+    println!("second-degree size, {GRAPH}, {queries} members a line; PostgreSQL {}", postgres.version);
     for (name, members) in
         [("uniform", graph.uniform(queries, 1)), ("degree-weighted", graph.by_degree(queries, 2))]
     {
+        let query = postgres.choose(&members[..members.len().min(60)]).await;
+        // Computed before: after a pause to think, the next call would find everybody asleep.
+        let right: Vec<(u64, u64)> = members.iter().map(|id| graph.network(*id)).collect();
         let (mut ours, mut theirs) = (Vec::new(), Vec::new());
         for (turn, id) in members.iter().enumerate() {
             let (a, b);
@@ -119,12 +119,12 @@ async fn against_postgres(kith: &Kith, graph: &Edges) {
                 b = timed(postgres.network(*id)).await;
                 a = timed(kith.network(*id, CacheMode::Bypass)).await;
             }
-            let right = graph.network(*id);
+            let right = right[turn];
             assert_eq!((a.1, b.1), (right, right), "member {id}: Kith and PostgreSQL, and what is right");
             ours.push(a.0);
             theirs.push(b.0);
         }
-        println!("  {name}: Kith / PostgreSQL {}", ratios(&ours, &theirs));
+        println!("  {name}: Kith / PostgreSQL {} (its query: {query})", ratios(&ours, &theirs));
         println!(
             "    p50 {} and {}; all together {:.3}",
             median(&ours),
@@ -161,32 +161,30 @@ async fn cpu_by_part(kith: &Kith, postgres: &Postgres, members: &[u64]) {
 }
 
 async fn against_an_empty_call(kith: &Kith, graph: &Edges) {
+    /// Every order of three calls, so that none always follows the same one.
+    const ORDERS: [[usize; 3]; 6] = [[0, 1, 2], [1, 2, 0], [2, 0, 1], [0, 2, 1], [2, 1, 0], [1, 0, 2]];
     let queries = rig::setting("KITH_BENCH_QUERIES", 600);
-    let members = graph.by_degree(40, 3);
-    for id in &members {
-        kith.network(*id, CacheMode::Use).await;
-    }
-    let (mut empty, mut warm, mut badge) = (Vec::new(), Vec::new(), Vec::new());
+    let asked = badge_queries(kith, graph).await;
+    let mut took = [Vec::new(), Vec::new(), Vec::new()];
     for turn in 0..queries {
-        let id = members[turn % members.len()];
-        let to = graph.by_degree(BADGES, turn as u64);
-        // Who comes first changes.
-        for place in 0..3 {
-            match (turn + place) % 3 {
-                0 => empty.push(timed(kith.empty_call()).await.0),
+        let Badges { id, sizes, to, distances } = &asked[turn % asked.len()];
+        for call in ORDERS[turn % ORDERS.len()] {
+            took[call].push(match call {
+                0 => timed(kith.empty_call()).await.0,
                 1 => {
-                    let (took, sizes) = timed(kith.network(id, CacheMode::Use)).await;
-                    assert_eq!(sizes, graph.network(id), "member {id}");
-                    warm.push(took);
+                    let (took, answer) = timed(kith.network(*id, CacheMode::Use)).await;
+                    assert_eq!(answer, *sizes, "member {id}");
+                    took
                 }
                 _ => {
-                    let (took, distances) = timed(kith.badges(id, &to)).await;
-                    assert_eq!(distances, graph.distances(id, &to), "from {id} to {to:?}");
-                    badge.push(took);
+                    let (took, answer) = timed(kith.badges(*id, to)).await;
+                    assert_eq!(answer, *distances, "from {id} to {to:?}");
+                    took
                 }
-            }
+            });
         }
     }
+    let [empty, warm, badge] = took;
     println!("warm network cache, {queries} queries a line");
     println!(
         "  size / empty gRPC call {} (p50 {} and {})",
@@ -200,6 +198,50 @@ async fn against_an_empty_call(kith: &Kith, graph: &Edges) {
         median(&badge),
         median(&warm)
     );
+    near_and_far(&asked, &badge, &warm);
+}
+
+/// Badges whose targets are all within two steps need the cache alone; each farther one needs its own list.
+fn near_and_far(asked: &[Badges], badge: &[f64], warm: &[f64]) {
+    for (name, wanted) in [("all within two steps", true), ("some farther", false)] {
+        let is_near = |turn: usize| {
+            asked[turn % asked.len()]
+                .distances
+                .iter()
+                .all(|distance| distance.is_some_and(|steps| steps <= 2))
+        };
+        let of = |took: &[f64]| -> Vec<f64> {
+            took.iter()
+                .enumerate()
+                .filter(|(turn, _)| is_near(*turn) == wanted)
+                .map(|(_, took)| *took)
+                .collect()
+        };
+        let (badge, warm) = (of(badge), of(warm));
+        if !badge.is_empty() {
+            println!("    {name}: {} of {} queries", ratios(&badge, &warm), badge.len());
+        }
+    }
+}
+
+/// A badge query and what is right.
+struct Badges {
+    id: u64,
+    sizes: (u64, u64),
+    to: Vec<u64>,
+    distances: Vec<Option<u8>>,
+}
+
+/// About members whose networks are in the cache then.
+async fn badge_queries(kith: &Kith, graph: &Edges) -> Vec<Badges> {
+    let mut asked = Vec::new();
+    for (seed, id) in graph.by_degree(120, 3).into_iter().enumerate() {
+        kith.network(id, CacheMode::Use).await;
+        let to = graph.by_degree(BADGES, seed as u64);
+        let distances = graph.distances(id, &to);
+        asked.push(Badges { id, sizes: graph.network(id), to, distances });
+    }
+    asked
 }
 
 fn ratios(ours: &[f64], theirs: &[f64]) -> String {

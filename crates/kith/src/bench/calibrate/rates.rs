@@ -17,7 +17,7 @@ use kith_client::{
 use kith_ops::{GraphQuery, Operand, Operator};
 use kith_types::{PartitionCount, Workflow, partition_of_id};
 use kith_wire::{documents::TopologyDocument, v1};
-use rand::{RngExt, SeedableRng, rngs::StdRng};
+use rand::{SeedableRng, rngs::StdRng};
 use std::{sync::Arc, time::Duration};
 
 /// Members asked about.
@@ -122,13 +122,22 @@ where
     // Connections open and files come into memory.
     drive(Schedule::new(200.0, Duration::from_millis(300), 0), ask.clone()).await;
     while let Some(rate) = search.next_rate() {
-        let seed: u64 = StdRng::seed_from_u64(rate.to_bits()).random();
-        let schedule = Schedule::new(rate, length, seed);
-        let due = schedule.due.len();
-        let driven = drive(schedule, ask.clone()).await;
-        search.note(step(rate, due, length, &driven));
+        let mut seen = measure(rate, length, ask.clone()).await;
+        if !search.is_sustained(&seen) {
+            seen = measure(rate, length, ask.clone()).await;
+        }
+        search.note(seen);
     }
     Ok(search.steps)
+}
+
+async fn measure<F>(rate: f64, length: Duration, ask: impl Fn(usize) -> F + Send + 'static) -> Step
+where
+    F: Future<Output = bool> + Send + 'static,
+{
+    let schedule = Schedule::new(rate, length, rate.to_bits());
+    let due = schedule.due.len();
+    step(rate, due, length, &drive(schedule, ask).await)
 }
 
 fn step(rate: f64, due: usize, length: Duration, driven: &Driven<bool>) -> Step {

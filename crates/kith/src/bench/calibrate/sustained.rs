@@ -17,7 +17,7 @@ const ANSWERED_MIN: f64 = 0.93;
 /// The knee: a 99th percentile that many times the least one so far …
 const P99_RISE: f64 = 8.0;
 /// … and at least this: below it, a busy machine's hiccups are taken for a knee.
-const P99_US_MIN: u64 = 10_000;
+const P99_US_MIN: u64 = 20_000;
 
 /// What was seen at one rate.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -56,12 +56,18 @@ impl Search {
         (rate <= RATE_MAX).then_some(rate)
     }
 
-    /// Takes in what was seen.
+    /// Takes in what was seen. A rate that was not sustained is worth a second try before: on a shared machine a
+    /// neighbour's moment looks like a knee.
     pub fn note(&mut self, mut step: Step) {
+        step.sustained = self.is_sustained(&step);
+        self.steps.push(step);
+    }
+
+    /// Whether that is a rate kept up.
+    pub fn is_sustained(&self, step: &Step) -> bool {
         let base = self.steps.iter().map(|step| step.p99_us).fold(step.p99_us, u64::min);
         let knee = ((base as f64 * P99_RISE) as u64).max(P99_US_MIN);
-        step.sustained = step.errors == 0 && ANSWERED_MIN * step.due <= step.answered && step.p99_us <= knee;
-        self.steps.push(step);
+        step.errors == 0 && ANSWERED_MIN * step.due <= step.answered && step.p99_us <= knee
     }
 }
 
