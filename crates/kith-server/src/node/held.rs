@@ -184,15 +184,19 @@ impl HeldGraphs {
             });
         }
         graphs.retain(|_, versions| !versions.is_empty());
-        let used: BTreeSet<PathBuf> = graphs
-            .iter()
-            .flat_map(|(name, versions)| versions.values().map(move |held| (name, held)))
-            .flat_map(|(name, held)| {
-                held.components
-                    .keys()
-                    .map(move |key| self.folder.join(name).join(&key.0).join(key.1.to_string()))
-            })
-            .collect();
+        let version_folder = |graph: &str, name: &str, version: u64| {
+            self.folder.join(graph).join(name).join(version.to_string())
+        };
+        let held = graphs.iter().flat_map(|(graph, versions)| {
+            let keys = versions.values().flat_map(|held| held.components.keys());
+            keys.map(|(name, version)| version_folder(graph, name, *version))
+        });
+        // What the topology names is kept also where it could not be opened: it may be all there is.
+        let named = topology.graphs.iter().flat_map(|graph| {
+            let components = graph.components.iter();
+            components.map(|component| version_folder(&graph.name, &component.name, component.version))
+        });
+        let used: BTreeSet<PathBuf> = held.chain(named).collect();
         drop(graphs);
         if let Ok(_one_at_a_time) = self.preparing.try_lock() {
             remove_unused(&self.folder, &used, 3);
@@ -215,5 +219,61 @@ fn remove_unused(folder: &Path, used: &BTreeSet<PathBuf>, depth: u32) {
             // Fails while it holds something: that is the point.
             let _ = fs::remove_dir(&path);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kith_wire::documents::{ClusterDocument, DOCUMENT_FORMAT};
+
+    fn topology(graphs: Vec<GraphDocument>) -> TopologyDocument {
+        let cluster = ClusterDocument {
+            format: DOCUMENT_FORMAT,
+            cluster_id: String::new(),
+            epoch: 1,
+            partitions: 24,
+            groups: vec![],
+            object_store: String::new(),
+        };
+        TopologyDocument {
+            format: DOCUMENT_FORMAT,
+            revision: 1,
+            cluster,
+            nodes: vec![],
+            routers: vec![],
+            graphs,
+        }
+    }
+
+    #[test]
+    fn files_that_the_topology_names_are_kept_also_if_they_cannot_be_opened() {
+        let folder = tempfile::tempdir().unwrap();
+        let partitions = PartitionCount::new(24).unwrap();
+        let held = HeldGraphs::new(folder.path().to_owned(), PathBuf::new(), partitions, vec![]);
+        let component = ComponentDocument {
+            name: "connection".into(),
+            role: "undirected".into(),
+            version: 7,
+            manifest_hash: String::new(),
+            columns: vec![],
+            members: 0,
+            edges: 0,
+            bytes: 0,
+            loaded_at: 0,
+        };
+        let (named, stray) = ("village/connection/7", "village/connection/6");
+        for path in [named, stray, "hamlet/connection/1"] {
+            fs::create_dir_all(folder.path().join(path)).unwrap();
+        }
+        let graph = GraphDocument {
+            format: DOCUMENT_FORMAT,
+            name: "village".into(),
+            version: 9,
+            components: vec![component],
+        };
+        held.retire(&topology(vec![graph]), Instant::now());
+        let there = [named, stray, "hamlet"].map(|path| folder.path().join(path).exists());
+        assert_eq!(there, [true, false, false]);
     }
 }
