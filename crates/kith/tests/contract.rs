@@ -393,11 +393,11 @@ fn a_deadline_is_kept_while_nobody_answers() {
     let cluster = village(&["--processes", "--groups", "1", "--nodes", "1"]);
     let pid = cluster.node_pids(0)[0];
     signal(pid, "STOP");
-    let request = json!({"op": "connections", "graph": "kith-village", "id": 9043, "deadline_ms": 300});
+    let request = json!({"op": "connections", "graph": "kith-village", "id": 9043, "deadline_ms": 2000, "cache": "bypass"});
     let answer = one(&cluster, request);
     signal(pid, "CONT");
-    let code = answer["error"]["code"].as_str().expect("an error");
-    assert!(["deadline_exceeded", "partitions_unavailable"].contains(&code), "{answer}");
+    // By then its node is known to be silent: more time would not help, and the answer says so.
+    assert_eq!(answer["error"]["code"], "partitions_unavailable", "{answer}");
 }
 
 #[test]

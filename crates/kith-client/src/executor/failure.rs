@@ -2,7 +2,7 @@
 
 use crate::{QueryError, topology::Graph};
 use kith_routing::execution::{FailureClass, MissingReason, Outcome};
-use kith_types::{Epoch, StoreVersion};
+use kith_types::{Epoch, PartitionId, StoreVersion};
 use tonic::Status;
 
 /// What a status means for retries: the node's own code where it gave one.
@@ -28,8 +28,15 @@ fn is_transport(status: &Status) -> bool {
     std::error::Error::source(status).is_some() && status.details().is_empty()
 }
 
-/// What a failed fan-out tells the caller. `said` is what nodes said, oldest first.
-pub(super) fn query_error(outcome: &Outcome, graph: &Graph, deadline_ms: u64, said: &[String]) -> QueryError {
+/// What a failed fan-out tells the caller. `said` is what nodes said, oldest first; `is_lost` tells whether no
+/// replica of a partition seems to be up.
+pub(super) fn query_error(
+    outcome: &Outcome,
+    graph: &Graph,
+    deadline_ms: u64,
+    said: &[String],
+    is_lost: &dyn Fn(PartitionId) -> bool,
+) -> QueryError {
     let Some(first) = outcome.missing.first() else {
         return QueryError::Internal { detail: "a fan-out failed without a reason".to_owned() };
     };
@@ -37,7 +44,14 @@ pub(super) fn query_error(outcome: &Outcome, graph: &Graph, deadline_ms: u64, sa
         matches!(reason, MissingReason::Deadline | MissingReason::Failed(FailureClass::DeadlineExceeded))
     };
     if outcome.missing.iter().any(|missing| is_late(&missing.reason)) {
-        return QueryError::DeadlineExceeded { deadline_ms };
+        let lost = outcome.missing.iter().map(|missing| missing.partition).filter(|p| is_lost(*p));
+        let partitions: Vec<u32> = lost.map(|partition| partition.0).collect();
+        if partitions.is_empty() {
+            return QueryError::DeadlineExceeded { deadline_ms };
+        }
+        // More time would not help.
+        let reason = format!("none answered within {deadline_ms} ms, and none seems to be up");
+        return QueryError::PartitionsUnavailable { partitions, reason };
     }
     let lacks_version = |reason: &MissingReason| {
         matches!(reason, MissingReason::Failed(FailureClass::VersionUnavailable { .. }))

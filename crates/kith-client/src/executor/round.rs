@@ -15,11 +15,11 @@ use crate::{
 use futures::{StreamExt, future::BoxFuture, stream::FuturesUnordered};
 use kith_ops::{FanOut, ListEntry, Missing as MissingKeys, Part, Scope, Value, sets::Scratch};
 use kith_routing::{
-    Execution, HealthEvent,
+    Execution, HealthEvent, NodeIndex,
     execution::{Action, Disposition, Event, ExecutionOptions, FailureClass, Outcome, RequestId, Verdict},
     load::NodeReport,
 };
-use kith_types::{FanOutKind, NodeId};
+use kith_types::{FanOutKind, NodeId, PartitionId};
 use kith_wire::v1;
 use std::{collections::BTreeMap, sync::Arc, time::Instant};
 use tokio::sync::{broadcast, oneshot};
@@ -264,12 +264,12 @@ impl<'a> Round<'a> {
         }
         if matches!(outcome.verdict, Verdict::Failed | Verdict::Cancelled) {
             self.trace.finish(0, outcome.stopped_early);
-            return Err(query_error(
-                &outcome,
-                self.graph,
-                self.trace.allowed_ms(self.deadline),
-                &self.reasons,
-            ));
+            let availability = self.executor.fleet.availability(&self.topology.table);
+            let table = &self.topology.table;
+            let is_up = |node: &NodeIndex| availability.serving().contains(*node);
+            let is_lost = |partition: PartitionId| !table.replicas(partition).iter().any(is_up);
+            let deadline_ms = self.trace.allowed_ms(self.deadline);
+            return Err(query_error(&outcome, self.graph, deadline_ms, &self.reasons, &is_lost));
         }
         let key_count = self.planned.partitions.len();
         let allowed = if self.options.partial { MissingKeys::Allow } else { MissingKeys::Refuse };
