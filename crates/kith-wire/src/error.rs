@@ -2,6 +2,7 @@
 //! standard envelope (`google.rpc.Status`), so that any gRPC tool can show them.
 
 use crate::v1::ErrorDetail;
+use bytes::Bytes;
 use prost::Message;
 use tonic::{Code, Status};
 
@@ -43,6 +44,26 @@ pub fn with_detail(code: Code, message: impl Into<String>, detail: ErrorDetail) 
     let details = vec![RpcAny { type_url: DETAIL_TYPE.to_owned(), value: detail.encode_to_vec() }];
     let envelope = RpcStatus { code: code as i32, message: message.clone(), details };
     Status::with_details(code, message, envelope.encode_to_vec().into())
+}
+
+/// The envelope of any status: the one it carries already, else one without details.
+pub(crate) fn envelope_of(status: &Status) -> Bytes {
+    if !status.details().is_empty() && RpcStatus::decode(status.details()).is_ok() {
+        return Bytes::copy_from_slice(status.details());
+    }
+    let (code, message) = (status.code() as i32, status.message().to_owned());
+    RpcStatus { code, message, details: Vec::new() }.encode_to_vec().into()
+}
+
+/// The status in an envelope; what is none is an internal error that says so.
+pub(crate) fn status_of_envelope(bytes: &Bytes) -> Status {
+    match RpcStatus::decode(bytes.clone()) {
+        Ok(envelope) if envelope.details.is_empty() => {
+            Status::new(Code::from_i32(envelope.code), envelope.message)
+        }
+        Ok(envelope) => Status::with_details(Code::from_i32(envelope.code), envelope.message, bytes.clone()),
+        Err(error) => Status::internal(format!("an error that cannot be read: {error}")),
+    }
 }
 
 /// The details of a status; a status from elsewhere (a proxy, a lost connection) gets a code from its gRPC code.

@@ -1,0 +1,247 @@
+//! The framed protocol: the same bodies as gRPC, without HTTP/2 around them.
+//! Drawn byte by byte in `docs/formats/framed-protocol.md`.
+//!
+//! Pure: bytes in, frames out. Sockets are in `kith-client` and `kith-server`. It adds speed and no feature: whatever
+//! travels in frames can be asked over gRPC.
+
+mod preface;
+#[cfg(test)]
+mod tests;
+
+pub use preface::{PREFACE_BYTES, Preface, PrefaceError, VERSION};
+
+use crate::MESSAGE_BYTES_MAX;
+use bytes::{Buf, BufMut, Bytes, BytesMut};
+use prost::Message;
+use thiserror::Error;
+use tonic::Status;
+
+/// Bytes before a frame's optional trace id and its body: the length and what has a fixed width.
+pub const HEADER_BYTES: usize = LENGTH_BYTES + FIXED_BYTES;
+const LENGTH_BYTES: usize = 4;
+/// Id, operation, flags, tenant, deadline.
+const FIXED_BYTES: usize = 8 + 1 + 1 + 2 + 4;
+const TRACE_BYTES: usize = 16;
+
+/// What a frame asks for. Its number on the wire is an `u8` that is never used again for another meaning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Op {
+    /// `EvaluateRequest`, answered by `EvaluateReply`: node.
+    Evaluate = 1,
+    /// `PingRequest`, answered by `PingReply`: node.
+    Ping = 2,
+    /// `QueryRequest`, answered by one or several `QueryReply`: router.
+    Query = 3,
+    /// No body, no answer: the request of this id is not wanted any more.
+    Cancel = 4,
+    /// Reserved: bytes of a stream that the receiver has room for.
+    Credit = 5,
+    /// No body, answered by the connection itself, without a body: is somebody there?
+    Alive = 6,
+}
+
+impl Op {
+    /// The operation of that number.
+    pub fn from_number(number: u8) -> Option<Self> {
+        [Op::Evaluate, Op::Ping, Op::Query, Op::Cancel, Op::Credit, Op::Alive]
+            .into_iter()
+            .find(|op| *op as u8 == number)
+    }
+
+    /// As in metrics and messages.
+    pub fn name(self) -> &'static str {
+        match self {
+            Op::Evaluate => "evaluate",
+            Op::Ping => "ping",
+            Op::Query => "query",
+            Op::Cancel => "cancel",
+            Op::Credit => "credit",
+            Op::Alive => "alive",
+        }
+    }
+}
+
+/// What a frame is besides its operation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Flags(pub u8);
+
+impl Flags {
+    /// No piece of this request or reply follows.
+    pub const LAST: Flags = Flags(1);
+    /// The body is a `google.rpc.Status`; always with [`Flags::LAST`].
+    pub const ERROR: Flags = Flags(2);
+    /// A trace id of 16 bytes stands between the header and the body.
+    pub const TRACE: Flags = Flags(4);
+    /// Reserved: this reply is sent as its receiver gives credit.
+    pub const CREDITED: Flags = Flags(8);
+
+    /// Whether all of `others` are set.
+    pub fn has(self, others: Flags) -> bool {
+        self.0 & others.0 == others.0
+    }
+
+    /// Both.
+    pub const fn with(self, others: Flags) -> Flags {
+        Flags(self.0 | others.0)
+    }
+}
+
+/// What stands before a body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// Chosen by the client, distinct among its requests under way; a reply has its request's. 0 is the connection's own.
+    pub id: u64,
+    /// The number of an [`Op`], of this release or a later one.
+    pub op: u8,
+    /// What it is.
+    pub flags: Flags,
+    /// Reserved; 0.
+    pub tenant: u16,
+    /// Microseconds that the request may take from now; 0 says nothing.
+    pub deadline_us: u32,
+    /// Of the trace that it belongs to.
+    pub trace: Option<[u8; TRACE_BYTES]>,
+}
+
+impl Header {
+    /// A whole request, without a deadline or trace.
+    pub fn request(id: u64, op: Op) -> Self {
+        Self { id, op: op as u8, flags: Flags::LAST, tenant: 0, deadline_us: 0, trace: None }
+    }
+
+    /// The header of a reply to this; `flags` say whether it is the last piece.
+    pub fn reply(&self, flags: Flags) -> Self {
+        Self { flags, deadline_us: 0, trace: None, ..*self }
+    }
+
+    /// An error that concerns the whole connection, which is closed after it.
+    pub fn of_connection() -> Self {
+        let flags = Flags::LAST.with(Flags::ERROR);
+        Self { id: 0, op: 0, flags, tenant: 0, deadline_us: 0, trace: None }
+    }
+
+    /// Appends the frame with `body` to `out`.
+    ///
+    /// # Errors
+    /// [`FrameError::TooLong`]; `out` is as before then.
+    pub fn encode(&self, body: &impl Message, out: &mut BytesMut) -> Result<(), FrameError> {
+        self.start(body.encoded_len(), out)?;
+        body.encode(out).expect("a growing buffer has room");
+        Ok(())
+    }
+
+    /// Appends the frame with a body that is encoded already.
+    ///
+    /// # Errors
+    /// [`FrameError::TooLong`]; `out` is as before then.
+    pub fn encode_bytes(&self, body: &[u8], out: &mut BytesMut) -> Result<(), FrameError> {
+        self.start(body.len(), out)?;
+        out.put_slice(body);
+        Ok(())
+    }
+
+    /// Appends an error frame: `status` in the envelope that gRPC errors carry.
+    pub fn encode_error(&self, status: &Status, out: &mut BytesMut) {
+        let header = Self { flags: Flags::LAST.with(Flags::ERROR), ..*self };
+        let body = crate::error::envelope_of(status);
+        if header.encode_bytes(&body, out).is_err() {
+            // Nobody can read so long a text.
+            let short = Status::new(status.code(), "an error too long to be told");
+            header.encode_error(&short, out);
+        }
+    }
+
+    /// Reserves room for the whole frame, so that a large body is written once and never moved.
+    fn start(&self, body_bytes: usize, out: &mut BytesMut) -> Result<(), FrameError> {
+        if MESSAGE_BYTES_MAX < body_bytes {
+            return Err(FrameError::TooLong { bytes: body_bytes as u64 });
+        }
+        let trace_bytes = self.trace.map_or(0, |_| TRACE_BYTES);
+        let length = FIXED_BYTES + trace_bytes + body_bytes;
+        out.reserve(LENGTH_BYTES + length);
+        out.put_u32_le(u32::try_from(length).expect("the longest frame is far below 4 GiB"));
+        out.put_u64_le(self.id);
+        out.put_u8(self.op);
+        let traced = if self.trace.is_some() { Flags::TRACE } else { Flags(0) };
+        out.put_u8(self.flags.with(traced).0);
+        out.put_u16_le(self.tenant);
+        out.put_u32_le(self.deadline_us);
+        if let Some(trace) = &self.trace {
+            out.put_slice(trace);
+        }
+        Ok(())
+    }
+}
+
+/// A frame as it came in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Frame {
+    /// What it is.
+    pub header: Header,
+    /// A slice of the receive buffer, not a copy.
+    pub body: Bytes,
+}
+
+impl Frame {
+    /// The error in the body of an error frame.
+    pub fn status(&self) -> Status {
+        crate::error::status_of_envelope(&self.body)
+    }
+}
+
+/// Bytes are no frame; nothing after them can be understood.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FrameError {
+    /// Shorter than its own header.
+    #[error("a frame of {bytes} bytes is shorter than its header")]
+    TooShort {
+        /// What it says of itself.
+        bytes: u64,
+    },
+    /// Longer than any message may be.
+    #[error("a frame of {bytes} bytes is longer than {MESSAGE_BYTES_MAX}")]
+    TooLong {
+        /// Its body, or what it says of itself.
+        bytes: u64,
+    },
+}
+
+/// Takes the first whole frame off `buffer`; `None` if more bytes are needed, for which room is made. O(1).
+///
+/// # Errors
+/// [`FrameError`]: the connection cannot go on.
+pub fn decode(buffer: &mut BytesMut) -> Result<Option<Frame>, FrameError> {
+    let Some(prefix) = buffer.first_chunk::<LENGTH_BYTES>() else { return Ok(None) };
+    let length = u32::from_le_bytes(*prefix) as usize;
+    if length < FIXED_BYTES {
+        return Err(FrameError::TooShort { bytes: length as u64 });
+    }
+    if FIXED_BYTES + TRACE_BYTES + MESSAGE_BYTES_MAX < length {
+        return Err(FrameError::TooLong { bytes: length as u64 });
+    }
+    if buffer.len() < LENGTH_BYTES + length {
+        // The rest of a large body then goes to its place at once.
+        buffer.reserve(LENGTH_BYTES + length - buffer.len());
+        return Ok(None);
+    }
+    buffer.advance(LENGTH_BYTES);
+    let mut frame = buffer.split_to(length);
+    let mut header = Header {
+        id: frame.get_u64_le(),
+        op: frame.get_u8(),
+        flags: Flags(frame.get_u8()),
+        tenant: frame.get_u16_le(),
+        deadline_us: frame.get_u32_le(),
+        trace: None,
+    };
+    if header.flags.has(Flags::TRACE) {
+        let Some(trace) = frame.first_chunk::<TRACE_BYTES>().copied() else {
+            return Err(FrameError::TooShort { bytes: length as u64 });
+        };
+        frame.advance(TRACE_BYTES);
+        header.trace = Some(trace);
+    }
+    Ok(Some(Frame { header, body: frame.freeze() }))
+}

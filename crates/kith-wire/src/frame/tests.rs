@@ -1,0 +1,153 @@
+//! Frames against their drawing, against themselves and against hostile bytes.
+
+use super::*;
+use crate::v1;
+use proptest::prelude::*;
+use std::{fs, path::Path};
+
+fn encoded(header: Header, body: &[u8]) -> BytesMut {
+    let mut out = BytesMut::new();
+    header.encode_bytes(body, &mut out).unwrap();
+    out
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(" ")
+}
+
+/// Each kind of frame, as `docs/formats/framed-protocol.md` draws it.
+fn drawn() -> Vec<(&'static str, String)> {
+    let with = |header: Header, body: &dyn Fn(Header, &mut BytesMut)| {
+        let mut out = BytesMut::new();
+        body(header, &mut out);
+        hex(&out)
+    };
+    let evaluate = v1::EvaluateRequest {
+        header: Some(v1::RequestHeader { deadline_us: 5_000, ..Default::default() }),
+        graph: "g".to_owned(),
+        graph_version: 7,
+        keys: vec![5, 133],
+        ..Default::default()
+    };
+    let request = Header { deadline_us: 5_000, ..Header::request(1, Op::Evaluate) };
+    let value = v1::Value { value: Some(v1::value::Value::Count(2)) };
+    let reply = v1::EvaluateReply { value: Some(value), service_us: 9, ..Default::default() };
+    let traced = Header { trace: Some([0xab; 16]), ..Header::request(2, Op::Query) };
+    let query = v1::QueryRequest { graph: "g".to_owned(), ..Default::default() };
+    let piece = v1::QueryReply { complete: true, ..Default::default() };
+    let status = crate::status(tonic::Code::ResourceExhausted, "overloaded", "busy", "wait");
+    vec![
+        ("preface", hex(&Preface::OWN.encode())),
+        ("evaluate", with(request, &|header, out| header.encode(&evaluate, out).unwrap())),
+        (
+            "evaluate, reply",
+            with(request.reply(Flags::LAST), &|header, out| header.encode(&reply, out).unwrap()),
+        ),
+        ("query, traced", with(traced, &|header, out| header.encode(&query, out).unwrap())),
+        (
+            "query, a piece of the reply",
+            with(traced.reply(Flags(0)), &|header, out| header.encode(&piece, out).unwrap()),
+        ),
+        ("ping", hex(&encoded(Header::request(3, Op::Ping), &[]))),
+        ("cancel", hex(&encoded(Header::request(1, Op::Cancel), &[]))),
+        ("alive", hex(&encoded(Header::request(4, Op::Alive), &[]))),
+        ("error", with(request.reply(Flags::LAST), &|header, out| header.encode_error(&status, out))),
+        (
+            "error of the connection",
+            with(Header::of_connection(), &|header, out| header.encode_error(&status, out)),
+        ),
+    ]
+}
+
+#[test]
+fn the_drawing_shows_each_kind_of_frame_byte_by_byte() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/formats/framed-protocol.md");
+    let text = fs::read_to_string(file).unwrap();
+    let shown: Vec<String> = text.lines().map(|line| line.replace("| ", "")).collect();
+    let missing: Vec<String> = drawn()
+        .into_iter()
+        .map(|(name, bytes)| format!("{name}: {bytes}"))
+        .filter(|line| !shown.contains(line))
+        .collect();
+    assert!(missing.is_empty(), "the drawing lacks\n{}", missing.join("\n"));
+}
+
+#[test]
+fn an_error_comes_back_with_its_code_message_and_details() {
+    let status = crate::status(tonic::Code::DataLoss, "damaged", "a block is bad", "load again");
+    let mut out = BytesMut::new();
+    Header::request(9, Op::Evaluate).reply(Flags::LAST).encode_error(&status, &mut out);
+    let frame = decode(&mut out).unwrap().unwrap();
+    assert!(frame.header.flags.has(Flags::ERROR) && frame.header.id == 9);
+    let back = frame.status();
+    assert_eq!((back.code(), back.message()), (tonic::Code::DataLoss, "a block is bad"));
+    assert_eq!(crate::detail_of(&back).code, "damaged");
+    let plain = Status::internal("no details");
+    Header::of_connection().encode_error(&plain, &mut out);
+    let back = decode(&mut out).unwrap().unwrap().status();
+    assert_eq!((back.code(), back.message()), (tonic::Code::Internal, "no details"));
+}
+
+#[test]
+fn impossible_lengths_are_refused_before_anything_is_allocated() {
+    let mut short = BytesMut::from(&15_u32.to_le_bytes()[..]);
+    assert_eq!(decode(&mut short), Err(FrameError::TooShort { bytes: 15 }));
+    let mut long = BytesMut::from(&u32::MAX.to_le_bytes()[..]);
+    assert_eq!(decode(&mut long), Err(FrameError::TooLong { bytes: u64::from(u32::MAX) }));
+    let mut traced = encoded(Header { flags: Flags::TRACE, ..Header::request(1, Op::Ping) }, &[7; 15]);
+    assert_eq!(decode(&mut traced), Err(FrameError::TooShort { bytes: 31 }));
+}
+
+#[test]
+fn prefaces_of_others_are_told_apart() {
+    assert_eq!(Preface::decode(Preface::OWN.encode()), Ok(Preface::OWN));
+    assert_eq!(Preface::decode(*b"PRI * HT"), Err(PrefaceError::Foreign));
+    assert_eq!(Preface::decode(*b"KITHFR\0\0"), Err(PrefaceError::Version));
+    assert_eq!(Preface::decode(*b"KITHFR\x02\0"), Ok(Preface { version: 2 }), "a later release");
+    assert!(Preface::may_begin(b"") && Preface::may_begin(b"KI") && !Preface::may_begin(b"P"));
+}
+
+prop_compose! {
+    fn any_header()(
+        id: u64, op: u8, flags in 0..16_u8, tenant: u16, deadline_us: u32, trace: Option<[u8; 16]>,
+    ) -> Header {
+        let flags = Flags(flags & !Flags::TRACE.0);
+        Header { id, op, flags, tenant, deadline_us, trace }
+    }
+}
+
+proptest! {
+    #[test]
+    fn frames_come_back_however_the_bytes_arrive(
+        frames in prop::collection::vec((any_header(), prop::collection::vec(any::<u8>(), 0..200)), 0..6),
+        step in 1..97_usize,
+    ) {
+        let mut sent = BytesMut::new();
+        for (header, body) in &frames {
+            header.encode_bytes(body, &mut sent).unwrap();
+        }
+        let (mut buffer, mut came) = (BytesMut::new(), Vec::new());
+        for bytes in sent.chunks(step) {
+            buffer.extend_from_slice(bytes);
+            while let Some(frame) = decode(&mut buffer).unwrap() {
+                let traced = if frame.header.trace.is_some() { Flags::TRACE.0 } else { 0 };
+                let flags = Flags(frame.header.flags.0 & !traced);
+                came.push((Header { flags, ..frame.header }, frame.body.to_vec()));
+            }
+        }
+        prop_assert_eq!(came, frames);
+        prop_assert!(buffer.is_empty());
+    }
+
+    #[test]
+    fn hostile_bytes_never_panic(bytes: Vec<u8>, length in 0..64_u32) {
+        for start in [bytes.clone(), [&length.to_le_bytes()[..], &bytes].concat()] {
+            let mut buffer = BytesMut::from(&start[..]);
+            while let Ok(Some(frame)) = decode(&mut buffer) {
+                let _ = frame.status();
+                let _ = v1::EvaluateRequest::decode(frame.body.clone());
+                let _ = v1::QueryReply::decode(frame.body);
+            }
+        }
+    }
+}
