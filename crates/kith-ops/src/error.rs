@@ -85,6 +85,12 @@ pub enum EvaluateError {
         /// Name of the operator.
         operator: &'static str,
     },
+    /// The values of a batch read are more than one answer may hold.
+    #[error("the values are more than {max} bytes: ask for fewer keys at once")]
+    TooLarge {
+        /// The bound, in bytes.
+        max: usize,
+    },
     /// The caller's deadline passed, or it went away.
     #[error("evaluation was cancelled")]
     Cancelled,

@@ -1,7 +1,7 @@
 //! How the nodes' parts of a fan-out become one value (Moolle §II-C: the client merges the results).
 
 use crate::sets::{self, Scratch};
-use crate::{ListEntry, MergeError, Operator, Part, Value, ValueKind};
+use crate::{ListEntry, MergeError, Operator, Part, Records, Value, ValueKind};
 
 /// What a key without an answer means.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -47,6 +47,7 @@ impl Value {
             ValueKind::Tallies => merge_tallies(&mut parts),
             ValueKind::Count => Value::Count(parts.iter().map(|part| count_of(&part.value)).sum()),
             ValueKind::Exists => Value::Exists(proven),
+            ValueKind::Records => Value::Records(place_records(key_count, parts)?),
         })
     }
 }
@@ -95,6 +96,22 @@ fn place_lists(key_count: usize, parts: Vec<Part>) -> Result<Vec<ListEntry>, Mer
         }
     }
     Ok(lists)
+}
+
+/// Puts each part's records where their keys are; values are not copied.
+fn place_records(key_count: usize, parts: Vec<Part>) -> Result<Records, MergeError> {
+    let mut records = Records::unanswered(key_count);
+    for Part { positions, value } in parts {
+        let Value::Records(part) = value else { continue };
+        if part.len() != positions.len() {
+            return Err(MergeError::WrongValue {
+                expected: "one record per key",
+                got: "another number of records",
+            });
+        }
+        records.place(&positions, part);
+    }
+    Ok(records)
 }
 
 fn merge_sets(parts: &mut [Part], scratch: &mut Scratch) -> Vec<u64> {

@@ -3,7 +3,9 @@
 
 use crate::graph::Machine;
 use crate::{GraphAnswer, GraphQuery, GraphSchema, Network, NetworkKey, OperationError, Operator, Value};
-use kith_types::{FanOutKind, Workflow};
+use kith_types::{
+    ByteKeys, FanOutKind, PartitionCount, PartitionId, Workflow, partition_of_id, partition_of_key,
+};
 use std::sync::Arc;
 
 /// One round of requests to nodes.
@@ -24,8 +26,30 @@ pub struct FanOut {
 pub enum Scope {
     /// To the partitions of these keys, distinct and at least one; each node gets its keys as [`Operator::Keys`].
     Keys(Vec<u64>),
+    /// To the partitions of these byte keys, at least one; repeats are allowed.
+    ByteKeys(ByteKeys),
     /// To every partition.
     Partitions,
+}
+
+impl Scope {
+    /// The partition of each key, or every partition.
+    pub fn partitions(&self, count: PartitionCount) -> Vec<PartitionId> {
+        match self {
+            Scope::Keys(keys) => keys.iter().map(|&key| partition_of_id(key, count)).collect(),
+            Scope::ByteKeys(keys) => keys.iter().map(|key| partition_of_key(key, count)).collect(),
+            Scope::Partitions => count.iter().collect(),
+        }
+    }
+
+    /// How many keys; `None` if it is every partition.
+    pub fn key_count(&self) -> Option<usize> {
+        match self {
+            Scope::Keys(keys) => Some(keys.len()),
+            Scope::ByteKeys(keys) => Some(keys.len()),
+            Scope::Partitions => None,
+        }
+    }
 }
 
 /// What the caller must do next.

@@ -77,4 +77,6 @@ pub enum Operator {
     Count(Box<Operator>),
     /// `Set` → `Exists`: whether it has an id.
     Exists(Box<Operator>),
+    /// The values of the request's keys in a store, in request order: `Records`. Not an input of other operators.
+    Lookup,
 }

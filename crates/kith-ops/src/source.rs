@@ -1,6 +1,6 @@
-//! Where a node's operators read neighbour lists from.
+//! Where a node's operators read neighbour lists and values from.
 
-use crate::EdgeSelector;
+use crate::{EdgeSelector, LookupKeys};
 use kith_types::PartitionId;
 use std::ops::ControlFlow;
 use thiserror::Error;
@@ -36,6 +36,23 @@ pub trait NeighbourSource {
         partition: PartitionId,
         id: u64,
         out: &mut Vec<u64>,
+    ) -> Result<(), SourceError>;
+}
+
+/// A store version as one node holds it.
+///
+/// Contract: as [`NeighbourSource`]. A damaged value is an error of its key alone: others are still read.
+pub trait ValueSource {
+    /// Looks up the keys, and calls `each(index, value)` once per key, in order: `None` for a key that is not in the
+    /// store. Batch first: all are hashed, then probed, then read. `Break` ends the reading early, without error.
+    ///
+    /// # Errors
+    /// [`SourceError::NotOwner`] before anything is read. Damage is passed to `each`.
+    #[expect(clippy::type_complexity, reason = "spelled out for implementors")]
+    fn values(
+        &self,
+        keys: LookupKeys<'_>,
+        each: &mut dyn FnMut(usize, Result<Option<&[u8]>, SourceError>) -> ControlFlow<()>,
     ) -> Result<(), SourceError>;
 }
 

@@ -22,6 +22,7 @@ impl Operator {
             Operator::Limit { .. } => "limit",
             Operator::Count(_) => "count",
             Operator::Exists(_) => "exists",
+            Operator::Lookup => "lookup",
         }
     }
 
@@ -34,13 +35,14 @@ impl Operator {
     }
 
     fn check_within(&self, depth: usize) -> Result<ValueKind, EvaluateError> {
-        use ValueKind::{Count, Exists, Lists, Set, Tallies};
+        use ValueKind::{Count, Exists, Lists, Records, Set, Tallies};
         let Some(depth) = depth.checked_sub(1) else {
             return Err(EvaluateError::TooDeep { max: Self::DEPTH_MAX });
         };
         let mistyped = |got: ValueKind| EvaluateError::Mistyped { operator: self.name(), got: got.name() };
         match self {
             Operator::Keys | Operator::Postings { .. } => Ok(Set),
+            Operator::Lookup => Ok(Records),
             Operator::Ids(ids) => self.ascending(ids).map(|()| Set),
             Operator::Expand { input, .. } => match input.check_within(depth)? {
                 Set => Ok(Lists),

@@ -1,5 +1,7 @@
 //! What evaluation gives, and the parts of it that nodes send back.
 
+use crate::Records;
+
 /// What evaluation gives.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
@@ -18,6 +20,8 @@ pub enum Value {
     Count(u64),
     /// Whether any id qualifies.
     Exists(bool),
+    /// One entry per key, in the order of the keys.
+    Records(Records),
 }
 
 /// The list of one key.
@@ -47,6 +51,8 @@ pub enum ValueKind {
     Count,
     /// [`Value::Exists`].
     Exists,
+    /// [`Value::Records`].
+    Records,
 }
 
 impl ValueKind {
@@ -58,6 +64,7 @@ impl ValueKind {
             ValueKind::Tallies => "tallies",
             ValueKind::Count => "a count",
             ValueKind::Exists => "an existence",
+            ValueKind::Records => "records",
         }
     }
 }
@@ -71,6 +78,7 @@ impl Value {
             Value::Tallies { .. } => ValueKind::Tallies,
             Value::Count(_) => ValueKind::Count,
             Value::Exists(_) => ValueKind::Exists,
+            Value::Records(_) => ValueKind::Records,
         }
     }
 }

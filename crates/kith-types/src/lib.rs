@@ -15,6 +15,7 @@
 pub mod delta;
 mod hash;
 mod ids;
+mod keys;
 mod query;
 mod time;
 
@@ -22,5 +23,6 @@ pub use hash::{
     fmix64, fmix64_inverse, partition_of_hash, partition_of_id, partition_of_key, position_of_key,
 };
 pub use ids::{Epoch, GroupId, NodeId, PartitionCount, PartitionId, StoreVersion};
+pub use keys::ByteKeys;
 pub use query::{Direction, FanOutKind, Workflow};
 pub use time::Timestamp;

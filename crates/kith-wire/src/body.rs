@@ -1,6 +1,12 @@
 //! Packed bodies: the bytes inside `Value` and `Operator`, the same on every transport.
 //! Drawn in `docs/formats/wire-bodies.md`.
 
+mod keys;
+mod records;
+
+pub use keys::{decode_keys, encode_keys};
+pub use records::{RecordBody, decode_records, encode_records};
+
 use bytes::Bytes;
 use kith_types::delta::{self, DecodeError};
 use thiserror::Error;
@@ -15,6 +21,12 @@ pub enum BodyError {
     /// Bytes follow the last entry.
     #[error("{0} bytes follow the body")]
     Trailing(usize),
+    /// It ends before its last entry.
+    #[error("the body ends before its last entry")]
+    Short,
+    /// A state of a newer release, or nonsense.
+    #[error("unknown record state {0}")]
+    State(u8),
 }
 
 /// Count, then sorted, distinct ids.

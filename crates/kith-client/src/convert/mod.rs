@@ -6,7 +6,7 @@ mod value;
 
 pub use operator::{operator_from_wire, operator_to_wire};
 pub use query::{answer_from_wire, answer_to_wire, query_from_wire, query_to_wire};
-pub use value::{value_from_wire, value_to_wire};
+pub use value::{records_from_wire, records_to_wire, value_from_wire, value_to_wire};
 
 use kith_types::{Direction, Workflow};
 use kith_wire::{body::BodyError, v1};

@@ -35,6 +35,7 @@ pub fn operator_to_wire(operator: &Operator) -> v1::Operator {
         }
         Operator::Count(inner) => Op::Count(boxed(inner)),
         Operator::Exists(inner) => Op::Exists(boxed(inner)),
+        Operator::Lookup => Op::Lookup(v1::LookupOperator {}),
     };
     v1::Operator { op: Some(op) }
 }
@@ -77,6 +78,7 @@ fn tree(wire: &v1::Operator, depth: usize) -> Result<Operator, ConvertError> {
         Op::Limit(limit) => Operator::Limit { input: input(&limit.input)?, count: limit.count },
         Op::Count(inner) => Operator::Count(boxed(inner)?),
         Op::Exists(inner) => Operator::Exists(boxed(inner)?),
+        Op::Lookup(_) => Operator::Lookup,
     })
 }
 
@@ -120,6 +122,7 @@ mod tests {
         };
         let postings = Operator::Postings { id: 7, edge: edge.clone() };
         let trees = [
+            Operator::Lookup,
             Operator::Union(expand(u64::MAX)),
             Operator::Tally(expand(512)),
             Operator::Count(expand(0)),

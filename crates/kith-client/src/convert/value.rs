@@ -1,9 +1,13 @@
 //! Values on the wire.
 
 use super::ConvertError;
-use kith_ops::{ListEntry, Value};
+use bytes::Bytes;
+use kith_ops::{ListEntry, Record, RecordError, Records, RecordsOver, Value};
 use kith_wire::{
-    body::{ListBody, ListsWriter, decode_lists, decode_set, encode_set},
+    body::{
+        BodyError, ListBody, ListsWriter, RecordBody, decode_lists, decode_records, decode_set,
+        encode_records, encode_set,
+    },
     v1::{self, value::Value as Wire},
 };
 
@@ -31,6 +35,7 @@ pub fn value_to_wire(value: &Value) -> v1::Value {
         }
         Value::Count(count) => Wire::Count(*count),
         Value::Exists(exists) => Wire::Exists(*exists),
+        Value::Records(records) => Wire::Records(records_to_wire(records)),
     };
     v1::Value { value: Some(value) }
 }
@@ -40,15 +45,14 @@ pub fn value_to_wire(value: &Value) -> v1::Value {
 /// # Errors
 /// If it is missing or malformed.
 pub fn value_from_wire(wire: v1::Value) -> Result<Value, ConvertError> {
-    let body = |field| move |source| ConvertError::Body { field, source };
     Ok(match wire.value.ok_or(ConvertError::Missing("value"))? {
         Wire::Lists(lists) => {
-            let lists = decode_lists(&lists).map_err(body("value.lists"))?;
+            let lists = decode_lists(&lists).map_err(body_error("value.lists"))?;
             Value::Lists(lists.into_iter().map(entry).collect())
         }
-        Wire::Set(set) => Value::Set(decode_set(&set).map_err(body("value.set"))?),
+        Wire::Set(set) => Value::Set(decode_set(&set).map_err(body_error("value.set"))?),
         Wire::Tallies(tallies) => {
-            let ids = decode_set(&tallies.ids).map_err(body("value.tallies.ids"))?;
+            let ids = decode_set(&tallies.ids).map_err(body_error("value.tallies.ids"))?;
             if ids.len() != tallies.counts.len() {
                 return Err(ConvertError::Missing("value.tallies.counts"));
             }
@@ -56,7 +60,49 @@ pub fn value_from_wire(wire: v1::Value) -> Result<Value, ConvertError> {
         }
         Wire::Count(count) => Value::Count(count),
         Wire::Exists(exists) => Value::Exists(exists),
+        Wire::Records(body) => Value::Records(records_from_wire(&body).map_err(body_error("value.records"))?),
     })
+}
+
+fn body_error(field: &'static str) -> impl FnOnce(BodyError) -> ConvertError {
+    move |source| ConvertError::Body { field, source }
+}
+
+/// Records as a packed body; values are copied once.
+pub fn records_to_wire(records: &Records) -> Bytes {
+    let body = |record| match record {
+        Record::Found(value) => RecordBody::Found(value.len()),
+        Record::Absent => RecordBody::Absent,
+        Record::Error(RecordError::Damaged) => RecordBody::Damaged,
+        Record::Error(RecordError::Unsuitable) => RecordBody::Unsuitable,
+        Record::Unanswered => RecordBody::Unanswered,
+    };
+    let entries: Vec<RecordBody> = records.iter().map(body).collect();
+    let values = records.iter().filter_map(|record| match record {
+        Record::Found(value) => Some(value),
+        _ => None,
+    });
+    encode_records(&entries, values, records.value_bytes() as usize)
+}
+
+/// Records over a packed body; values are not copied.
+///
+/// # Errors
+/// If the body is malformed.
+pub fn records_from_wire(body: &Bytes) -> Result<Records, BodyError> {
+    let (entries, values) = decode_records(body)?;
+    let mut records = RecordsOver::new(entries.len(), values);
+    for entry in entries {
+        match entry {
+            RecordBody::Found(length) if !records.found(length) => return Err(BodyError::Short),
+            RecordBody::Found(_) => {}
+            RecordBody::Absent => records.absent(),
+            RecordBody::Damaged => records.error(RecordError::Damaged),
+            RecordBody::Unsuitable => records.error(RecordError::Unsuitable),
+            RecordBody::Unanswered => records.unanswered(),
+        }
+    }
+    records.finish().ok_or(BodyError::Trailing(1))
 }
 
 fn entry(body: ListBody) -> ListEntry {
@@ -85,10 +131,20 @@ mod tests {
             Value::Tallies { ids: vec![4, 5], counts: vec![2, 1] },
             Value::Count(3),
             Value::Exists(true),
+            Value::Records(records()),
         ];
         for value in values {
             assert_eq!(value_from_wire(value_to_wire(&value)), Ok(value));
         }
+    }
+
+    fn records() -> Records {
+        let mut records = RecordsOver::new(5, Bytes::from_static(b"people"));
+        assert!(records.found(6) && records.found(0));
+        records.absent();
+        records.error(RecordError::Unsuitable);
+        records.unanswered();
+        records.finish().expect("all bytes are taken")
     }
 
     #[test]

@@ -2,9 +2,9 @@
 
 use super::{Executor, RoutingState};
 use crate::{QueryError, QueryOptions, profile::planned_requests, topology::Topology};
-use kith_ops::{FanOut, Scope};
+use kith_ops::FanOut;
 use kith_routing::{FanOutLimit, FanOutPlan, GroupLimit, PlanError, QueryShape, policy};
-use kith_types::{FanOutKind, PartitionId, Workflow, partition_of_id};
+use kith_types::{FanOutKind, PartitionId, Workflow};
 use kith_wire::v1;
 
 /// One fan-out as it will be sent.
@@ -36,10 +36,7 @@ impl Executor {
             }
         };
         let count = topology.table.partition_count();
-        let partitions: Vec<PartitionId> = match &fan_out.scope {
-            Scope::Keys(keys) => keys.iter().map(|&key| partition_of_id(key, count)).collect(),
-            Scope::Partitions => count.iter().collect(),
-        };
+        let partitions = fan_out.scope.partitions(count);
         let availability = self.fleet.availability(&topology.table);
         let view = topology.table.view(&availability);
         let kind = effective_kind(fan_out, options.workflow);
@@ -94,8 +91,8 @@ impl Planned {
 }
 
 fn effective_kind(fan_out: &FanOut, workflow: Workflow) -> FanOutKind {
-    match (&fan_out.scope, fan_out.kind, workflow) {
-        (Scope::Keys(keys), _, _) if keys.len() == 1 => FanOutKind::SingleKey,
+    match (fan_out.scope.key_count(), fan_out.kind, workflow) {
+        (Some(1), _, _) => FanOutKind::SingleKey,
         (_, FanOutKind::SyncUnion, Workflow::Background) => FanOutKind::AsyncUnion,
         (_, kind, _) => kind,
     }

@@ -13,15 +13,21 @@ use crate::{
     transport::Transport,
 };
 use futures::{StreamExt, future::BoxFuture, stream::FuturesUnordered};
-use kith_ops::{FanOut, ListEntry, Missing as MissingKeys, Part, Scope, Value, sets::Scratch};
+use kith_ops::{
+    FanOut, ListEntry, Missing as MissingKeys, Part, Record, RecordError, Scope, Value, sets::Scratch,
+};
 use kith_routing::{
     Execution, HealthEvent, NodeIndex,
     execution::{Action, Disposition, Event, ExecutionOptions, FailureClass, Outcome, RequestId, Verdict},
     load::NodeReport,
 };
 use kith_types::{FanOutKind, NodeId, PartitionId};
-use kith_wire::v1;
-use std::{collections::BTreeMap, sync::Arc, time::Instant};
+use kith_wire::{body::encode_keys, v1};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Instant,
+};
 use tokio::sync::{broadcast, oneshot};
 use tonic::Status;
 
@@ -44,6 +50,8 @@ pub(super) struct Round<'a> {
     trace: RoundTrace<'a>,
     /// What nodes said, for messages.
     reasons: Vec<String>,
+    /// Keys whose record was damaged somewhere, as indexes into the query's keys.
+    damaged: BTreeSet<u32>,
 }
 
 struct Open {
@@ -88,6 +96,7 @@ impl<'a> Round<'a> {
             parts: Vec::new(),
             trace: RoundTrace::new(trace, fan_out.purpose, planned),
             reasons: Vec::new(),
+            damaged: BTreeSet::new(),
             executor,
             topology,
             graph,
@@ -169,18 +178,19 @@ impl<'a> Round<'a> {
             workflow: workflow_to_wire(self.options.workflow),
             ..Default::default()
         };
-        let (ids, partitions) = match &self.fan_out.scope {
-            Scope::Keys(all) => (keys.iter().map(|&key| all[key as usize]).collect(), Vec::new()),
-            Scope::Partitions => (Vec::new(), keys.to_vec()),
-        };
-        v1::EvaluateRequest {
+        let mut request = v1::EvaluateRequest {
             header: Some(header),
             graph: self.graph.name.clone(),
             graph_version: self.graph.version,
-            keys: ids,
-            partitions,
             plan: Some(self.plan.clone()),
+            ..Default::default()
+        };
+        match &self.fan_out.scope {
+            Scope::Keys(all) => request.keys = keys.iter().map(|&key| all[key as usize]).collect(),
+            Scope::ByteKeys(all) => request.byte_keys = encode_keys(&all.select(keys)),
+            Scope::Partitions => request.partitions = keys.to_vec(),
         }
+        request
     }
 
     fn on_call(&mut self, call: Call) {
@@ -219,8 +229,9 @@ impl<'a> Round<'a> {
             self.executor.with_routing(|state| state.meter.on_report(node, report, now));
         }
         let wrong_version = reply.served.iter().any(|served| served.version != self.graph.version);
-        let value = match reply.value.map(value_from_wire) {
-            Some(Ok(value)) if !wrong_version => value,
+        let mut positions = keys.to_vec();
+        let mut value = match reply.value.map(value_from_wire) {
+            Some(Ok(value)) if !wrong_version && answers_all(&value, keys.len()) => value,
             _ => {
                 self.reasons.push(format!("{node}: sent a malformed answer"));
                 let _ = self.execution.on(Event::Failed { request, class: FailureClass::Internal }, now);
@@ -228,12 +239,27 @@ impl<'a> Round<'a> {
             }
         };
         let settled = value == Value::Exists(true);
-        if self.execution.on(Event::Reply { request }, now) == Disposition::Accepted {
-            self.parts.push(Part { positions: keys.to_vec(), value });
+        let event = match &mut value {
+            Value::Records(records) => self.reply_of(request, node, records.split_damaged(&mut positions)),
+            _ => Event::Reply { request },
+        };
+        if self.execution.on(event, now) == Disposition::Accepted {
+            self.parts.push(Part { positions, value });
             if settled {
                 let _ = self.execution.on(Event::Satisfied, now);
             }
         }
+    }
+
+    /// A reply with damaged records is one in part: another replica is asked for their keys, and for nothing else.
+    fn reply_of(&mut self, request: RequestId, node: NodeId, damaged: Vec<u32>) -> Event {
+        if damaged.is_empty() {
+            return Event::Reply { request };
+        }
+        self.reasons.push(format!("{node}: {} damaged records", damaged.len()));
+        self.damaged.extend(&damaged);
+        let failed = damaged.into_iter().map(|key| (key, FailureClass::Damaged)).collect();
+        Event::ReplyInPart { request, failed }
     }
 
     fn on_down(&mut self, down: Result<NodeId, broadcast::error::RecvError>) {
@@ -274,8 +300,15 @@ impl<'a> Round<'a> {
         let key_count = self.planned.partitions.len();
         let allowed = if self.options.partial { MissingKeys::Allow } else { MissingKeys::Refuse };
         let parts = std::mem::take(&mut self.parts);
-        let value = Value::merge(&self.fan_out.plan, key_count, parts, allowed, &mut Scratch::new())
+        let mut value = Value::merge(&self.fan_out.plan, key_count, parts, allowed, &mut Scratch::new())
             .map_err(|error| QueryError::Internal { detail: format!("{}: {error}", self.fan_out.purpose) })?;
+        if let Value::Records(records) = &mut value {
+            for key in self.damaged.iter().map(|&key| key as usize) {
+                if records.get(key) == Some(Record::Unanswered) {
+                    records.fail(key, RecordError::Damaged);
+                }
+            }
+        }
         self.trace.finish(ids_in(&value), outcome.stopped_early);
         let missing = outcome.missing.iter().map(|missing| missing.partition.0).collect();
         Ok(RoundOutcome { value, missing })
@@ -290,5 +323,14 @@ fn ids_in(value: &Value) -> u64 {
             lists.iter().map(|entry| if let ListEntry::Ids(ids) = entry { ids.len() as u64 } else { 0 }).sum()
         }
         Value::Exists(exists) => u64::from(*exists),
+        Value::Records(records) => records.counts().found,
+    }
+}
+
+/// A node answers each of its keys, be it with an error.
+fn answers_all(value: &Value, keys: usize) -> bool {
+    match value {
+        Value::Records(records) => records.len() == keys && records.counts().unanswered == 0,
+        _ => true,
     }
 }

@@ -6,9 +6,12 @@
 //! that proves it (Moolle, Algorithm 3).
 
 mod lists;
+mod lookup;
 mod partitions;
 mod set;
 mod watch;
+
+pub use lookup::{LookupKeys, lookup};
 
 use crate::sets::Scratch;
 use crate::{EvaluateError, NeighbourSource, Operator, Value, ValueKind};
@@ -48,6 +51,7 @@ pub fn evaluate(
         ValueKind::Tallies => evaluator.tallies(plan).map(|(ids, counts)| Value::Tallies { ids, counts }),
         ValueKind::Count => evaluator.count(plan).map(Value::Count),
         ValueKind::Exists => evaluator.exists(plan).map(Value::Exists),
+        ValueKind::Records => Err(EvaluateError::Mistyped { operator: plan.name(), got: "a graph" }),
     }
 }
 

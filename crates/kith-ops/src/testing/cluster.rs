@@ -106,6 +106,7 @@ impl LocalCluster {
                 assert_eq!(single, keys.len() == 1, "{} is of the wrong kind", fan_out.purpose);
                 keys.iter().map(partition_of).collect()
             }
+            Scope::ByteKeys(_) => panic!("{} asks a graph for byte keys", fan_out.purpose),
             Scope::Partitions => self.graph.partition_count().iter().collect(),
         };
         let mut nodes = self.owners.clone();
@@ -127,10 +128,10 @@ impl LocalCluster {
         }
         let keys: Vec<u64> = match &fan_out.scope {
             Scope::Keys(keys) => positions.iter().map(|&position| keys[position as usize]).collect(),
-            Scope::Partitions => Vec::new(),
+            Scope::ByteKeys(_) | Scope::Partitions => Vec::new(),
         };
         let partitions: Vec<PartitionId> = match &fan_out.scope {
-            Scope::Keys(_) => Vec::new(),
+            Scope::Keys(_) | Scope::ByteKeys(_) => Vec::new(),
             Scope::Partitions => positions.iter().map(|&position| partitions[position as usize]).collect(),
         };
         let share = Share { keys: &keys, partitions: &partitions };

@@ -1,0 +1,346 @@
+//! The values of a batch read: one entry per key, and bytes that are never copied once a node has sent them.
+
+use bytes::{Bytes, BytesMut};
+use std::fmt;
+
+/// The value of one key, or why there is none (architecture D8: every key is accounted for).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Record<'a> {
+    /// The value; it may be empty.
+    Found(&'a [u8]),
+    /// The store has no such key; proven.
+    Absent,
+    /// Every replica that was asked failed for this key.
+    Error(RecordError),
+    /// No replica answered for the key.
+    Unanswered,
+}
+
+/// Why a key's value cannot be had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum RecordError {
+    /// Its bytes fail their checksum.
+    Damaged,
+    /// It cannot be worked on as asked: of another type, of other dimensions.
+    Unsuitable,
+}
+
+impl RecordError {
+    /// The code that users see.
+    pub fn code(self) -> &'static str {
+        match self {
+            RecordError::Damaged => "damaged",
+            RecordError::Unsuitable => "unsuitable",
+        }
+    }
+}
+
+/// How many keys ended how; the four sum to the number of keys.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RecordCounts {
+    /// Keys with a value.
+    pub found: u64,
+    /// Keys that the store does not have.
+    pub absent: u64,
+    /// Keys that failed.
+    pub error: u64,
+    /// Keys that nobody answered for.
+    pub unanswered: u64,
+}
+
+/// One entry per key. Values lie in one buffer per node that answered.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Records {
+    entries: Vec<Entry>,
+    segments: Vec<Bytes>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Entry {
+    Found { segment: u32, start: u32, length: u32 },
+    Absent,
+    Error(RecordError),
+    Unanswered,
+}
+
+impl Records {
+    /// The most bytes of one segment: places in it are 32 bits wide.
+    pub const SEGMENT_BYTES_MAX: usize = u32::MAX as usize;
+
+    /// `count` keys that nobody has answered for.
+    pub fn unanswered(count: usize) -> Self {
+        Self { entries: vec![Entry::Unanswered; count], segments: Vec::new() }
+    }
+
+    /// How many keys.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// The record of the key at `index`; `None` beyond the last.
+    pub fn get(&self, index: usize) -> Option<Record<'_>> {
+        Some(self.record(*self.entries.get(index)?))
+    }
+
+    /// The value at `index` without copying it: it keeps its node's whole answer in memory.
+    pub fn value(&self, index: usize) -> Option<Bytes> {
+        match *self.entries.get(index)? {
+            Entry::Found { segment, start, length } => {
+                Some(self.segments[segment as usize].slice(start as usize..(start + length) as usize))
+            }
+            _ => None,
+        }
+    }
+
+    /// The records in the order of the keys.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = Record<'_>> {
+        self.entries.iter().map(|&entry| self.record(entry))
+    }
+
+    /// How many keys ended how.
+    pub fn counts(&self) -> RecordCounts {
+        let mut counts = RecordCounts::default();
+        for entry in &self.entries {
+            match entry {
+                Entry::Found { .. } => counts.found += 1,
+                Entry::Absent => counts.absent += 1,
+                Entry::Error(_) => counts.error += 1,
+                Entry::Unanswered => counts.unanswered += 1,
+            }
+        }
+        counts
+    }
+
+    /// Bytes of all values.
+    pub fn value_bytes(&self) -> u64 {
+        let length = |entry: &Entry| match entry {
+            Entry::Found { length, .. } => u64::from(*length),
+            _ => 0,
+        };
+        self.entries.iter().map(length).sum()
+    }
+
+    /// Marks the key at `index` as failed; what it held before is forgotten.
+    pub fn fail(&mut self, index: usize, error: RecordError) {
+        self.entries[index] = Entry::Error(error);
+    }
+
+    /// Moves a part's records to the places of their keys: `positions[i]` is the place of the part's record `i`.
+    ///
+    /// # Panics
+    /// If there is a position per record, but one of them is beyond the last key; the caller has checked both.
+    pub fn place(&mut self, positions: &[u32], part: Records) {
+        let base = self.segments.len() as u32;
+        self.segments.extend(part.segments);
+        for (&position, entry) in positions.iter().zip(part.entries) {
+            self.entries[position as usize] = match entry {
+                Entry::Found { segment, start, length } => {
+                    Entry::Found { segment: base + segment, start, length }
+                }
+                other => other,
+            };
+        }
+    }
+
+    /// Takes out the damaged records of a part, with their positions, so that another replica can be asked for them.
+    ///
+    /// # Panics
+    /// If there is not one position per record; the caller has checked.
+    pub fn split_damaged(&mut self, positions: &mut Vec<u32>) -> Vec<u32> {
+        assert_eq!(positions.len(), self.entries.len(), "one position per record");
+        let is_damaged = |entry: &Entry| *entry == Entry::Error(RecordError::Damaged);
+        if !self.entries.iter().any(is_damaged) {
+            return Vec::new();
+        }
+        let (mut damaged, mut sound) = (Vec::new(), Vec::new());
+        for (&position, entry) in positions.iter().zip(&self.entries) {
+            if is_damaged(entry) { &mut damaged } else { &mut sound }.push(position);
+        }
+        self.entries.retain(|entry| !is_damaged(entry));
+        *positions = sound;
+        damaged
+    }
+
+    fn record(&self, entry: Entry) -> Record<'_> {
+        match entry {
+            Entry::Found { segment, start, length } => {
+                let bytes = &self.segments[segment as usize];
+                Record::Found(&bytes[start as usize..start as usize + length as usize])
+            }
+            Entry::Absent => Record::Absent,
+            Entry::Error(error) => Record::Error(error),
+            Entry::Unanswered => Record::Unanswered,
+        }
+    }
+}
+
+impl fmt::Debug for Records {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
+    }
+}
+
+/// Records made one after the other, their values copied once into one buffer.
+#[derive(Debug, Default)]
+pub struct RecordsBuilder {
+    entries: Vec<Entry>,
+    bytes: BytesMut,
+}
+
+impl RecordsBuilder {
+    /// Room for `count` keys.
+    pub fn with_capacity(count: usize) -> Self {
+        Self { entries: Vec::with_capacity(count), bytes: BytesMut::new() }
+    }
+
+    /// Adds a value. `false` if it does not fit any more ([`Records::SEGMENT_BYTES_MAX`] in all): nothing was added.
+    #[must_use]
+    pub fn found(&mut self, value: &[u8]) -> bool {
+        let start = self.bytes.len();
+        if Records::SEGMENT_BYTES_MAX - start < value.len() {
+            return false;
+        }
+        self.bytes.extend_from_slice(value);
+        self.entries.push(Entry::Found { segment: 0, start: start as u32, length: value.len() as u32 });
+        true
+    }
+
+    /// Adds a key that the store does not have.
+    pub fn absent(&mut self) {
+        self.entries.push(Entry::Absent);
+    }
+
+    /// Adds a key that failed.
+    pub fn error(&mut self, error: RecordError) {
+        self.entries.push(Entry::Error(error));
+    }
+
+    /// Bytes of the values so far.
+    pub fn value_bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// The records.
+    pub fn finish(self) -> Records {
+        Records { entries: self.entries, segments: vec![self.bytes.freeze()] }
+    }
+}
+
+/// Records over bytes that hold all values, one behind the other, as they came over the wire.
+#[derive(Debug)]
+pub struct RecordsOver {
+    entries: Vec<Entry>,
+    bytes: Bytes,
+    next: usize,
+}
+
+impl RecordsOver {
+    /// No record yet, of values that lie in `bytes`.
+    pub fn new(count: usize, bytes: Bytes) -> Self {
+        Self { entries: Vec::with_capacity(count), bytes, next: 0 }
+    }
+
+    /// Adds the value of the next `length` bytes. `false` if there are not so many left: nothing was added.
+    #[must_use]
+    pub fn found(&mut self, length: usize) -> bool {
+        let end = self.next.checked_add(length).filter(|end| *end <= self.bytes.len());
+        match end.map(|end| (u32::try_from(self.next), u32::try_from(length), end)) {
+            Some((Ok(start), Ok(length), end)) => {
+                self.entries.push(Entry::Found { segment: 0, start, length });
+                self.next = end;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Adds a key that the store does not have.
+    pub fn absent(&mut self) {
+        self.entries.push(Entry::Absent);
+    }
+
+    /// Adds a key that failed.
+    pub fn error(&mut self, error: RecordError) {
+        self.entries.push(Entry::Error(error));
+    }
+
+    /// Adds a key that nobody answered for.
+    pub fn unanswered(&mut self) {
+        self.entries.push(Entry::Unanswered);
+    }
+
+    /// The records; `None` if bytes are left over.
+    pub fn finish(self) -> Option<Records> {
+        (self.next == self.bytes.len())
+            .then_some(Records { entries: self.entries, segments: vec![self.bytes] })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn part(values: &[Option<&str>]) -> Records {
+        let mut builder = RecordsBuilder::with_capacity(values.len());
+        for value in values {
+            match value {
+                Some(value) => assert!(builder.found(value.as_bytes())),
+                None => builder.absent(),
+            }
+        }
+        builder.finish()
+    }
+
+    #[test]
+    fn parts_find_their_places_and_every_key_is_counted() {
+        let mut records = Records::unanswered(5);
+        records.place(&[4, 1], part(&[Some("four"), None]));
+        records.place(&[0], part(&[Some("")]));
+        records.fail(2, RecordError::Damaged);
+        let expected = [
+            Record::Found(b""),
+            Record::Absent,
+            Record::Error(RecordError::Damaged),
+            Record::Unanswered,
+            Record::Found(b"four"),
+        ];
+        assert_eq!(records.iter().collect::<Vec<_>>(), expected);
+        assert_eq!(records.counts(), RecordCounts { found: 2, absent: 1, error: 1, unanswered: 1 });
+        assert_eq!((records.value_bytes(), records.value(4)), (4, Some(Bytes::from_static(b"four"))));
+        assert_eq!((records.value(1), records.get(5)), (None, None));
+    }
+
+    #[test]
+    fn damaged_records_are_taken_out_with_their_positions() {
+        let mut builder = RecordsBuilder::default();
+        builder.error(RecordError::Damaged);
+        assert!(builder.found(b"v"));
+        builder.error(RecordError::Unsuitable);
+        let (mut records, mut positions) = (builder.finish(), vec![7, 3, 5]);
+        assert_eq!(records.split_damaged(&mut positions), [7]);
+        assert_eq!(positions, [3, 5]);
+        let expected = [Record::Found(b"v"), Record::Error(RecordError::Unsuitable)];
+        assert_eq!(records.iter().collect::<Vec<_>>(), expected);
+        assert!(records.split_damaged(&mut positions).is_empty());
+    }
+
+    #[test]
+    fn records_over_foreign_bytes_stay_within_them() {
+        let mut over = RecordsOver::new(3, Bytes::from_static(b"abc"));
+        assert!(over.found(2));
+        assert!(!over.found(2) && !over.found(usize::MAX));
+        over.absent();
+        assert!(over.found(1));
+        let records = over.finish().unwrap();
+        assert_eq!(
+            records.iter().collect::<Vec<_>>(),
+            [Record::Found(b"ab"), Record::Absent, Record::Found(b"c")]
+        );
+        assert!(RecordsOver::new(0, Bytes::from_static(b"x")).finish().is_none(), "a byte is left over");
+    }
+}

@@ -1,0 +1,147 @@
+//! The values of a batch read: a state for each key, the lengths of the values, the values end to end.
+
+use super::{BodyError, take_count};
+use bytes::Bytes;
+use kith_types::delta;
+
+/// One entry of a body of records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RecordBody {
+    /// The store has no such key.
+    Absent,
+    /// A value of so many bytes.
+    Found(usize),
+    /// The record is damaged.
+    Damaged,
+    /// The record cannot be worked on as asked.
+    Unsuitable,
+    /// Nobody answered for the key.
+    Unanswered,
+}
+
+const ABSENT: u8 = 0;
+const FOUND: u8 = 1;
+const DAMAGED: u8 = 2;
+const UNSUITABLE: u8 = 3;
+const UNANSWERED: u8 = 4;
+
+/// Two states share a byte.
+const STATE_BITS: usize = 4;
+
+/// The body of entries whose values are `values`, in the same order, `value_bytes` long in all.
+/// Values are copied once.
+pub fn encode_records<'a>(
+    entries: &[RecordBody],
+    values: impl Iterator<Item = &'a [u8]>,
+    value_bytes: usize,
+) -> Bytes {
+    let count = entries.len();
+    let mut out = Vec::with_capacity(delta::VARINT_BYTES_MAX + count.div_ceil(2) + count * 2 + value_bytes);
+    delta::put_varint(&mut out, count as u64);
+    let states = out.len();
+    out.resize(states + count.div_ceil(2), 0);
+    for (index, entry) in entries.iter().enumerate() {
+        out[states + index / 2] |= state(*entry) << (index % 2 * STATE_BITS);
+    }
+    for entry in entries {
+        if let RecordBody::Found(length) = entry {
+            delta::put_varint(&mut out, *length as u64);
+        }
+    }
+    for value in values {
+        out.extend_from_slice(value);
+    }
+    out.into()
+}
+
+/// The entries of [`encode_records`], and the bytes of their values, which are not copied.
+///
+/// # Errors
+/// If the body is malformed or the lengths do not sum to the bytes that are left.
+/// Allocates at most a few bytes per byte of body.
+pub fn decode_records(body: &Bytes) -> Result<(Vec<RecordBody>, Bytes), BodyError> {
+    let mut rest: &[u8] = body;
+    let count = take_count(&mut rest)?;
+    let (states, mut rest) = rest.split_at_checked(count.div_ceil(2)).ok_or(BodyError::Short)?;
+    let mut entries = Vec::with_capacity(count);
+    let mut total = 0usize;
+    for index in 0..count {
+        entries.push(match states[index / 2] >> (index % 2 * STATE_BITS) & 0x0f {
+            ABSENT => RecordBody::Absent,
+            FOUND => {
+                let length = take_count(&mut rest)?;
+                total = total.checked_add(length).ok_or(BodyError::Short)?;
+                RecordBody::Found(length)
+            }
+            DAMAGED => RecordBody::Damaged,
+            UNSUITABLE => RecordBody::Unsuitable,
+            UNANSWERED => RecordBody::Unanswered,
+            other => return Err(BodyError::State(other)),
+        });
+    }
+    match rest.len().checked_sub(total) {
+        None => Err(BodyError::Short),
+        Some(0) => Ok((entries, body.slice_ref(rest))),
+        Some(more) => Err(BodyError::Trailing(more)),
+    }
+}
+
+fn state(entry: RecordBody) -> u8 {
+    match entry {
+        RecordBody::Absent => ABSENT,
+        RecordBody::Found(_) => FOUND,
+        RecordBody::Damaged => DAMAGED,
+        RecordBody::Unsuitable => UNSUITABLE,
+        RecordBody::Unanswered => UNANSWERED,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn encode(records: &[(RecordBody, Vec<u8>)]) -> Bytes {
+        let values = records.iter().filter(|(entry, _)| matches!(entry, RecordBody::Found(_)));
+        let bytes = values.clone().map(|(_, value)| value.len()).sum();
+        let entries: Vec<RecordBody> = records.iter().map(|(entry, _)| *entry).collect();
+        encode_records(&entries, values.map(|(_, value)| value.as_slice()), bytes)
+    }
+
+    proptest! {
+        #[test]
+        fn records_round_trip(states in prop::collection::vec((0u8..5, prop::collection::vec(any::<u8>(), 0..40)), 0..40)) {
+            let records: Vec<(RecordBody, Vec<u8>)> = states.into_iter().map(|(state, value)| match state {
+                ABSENT => (RecordBody::Absent, vec![]),
+                FOUND => (RecordBody::Found(value.len()), value),
+                DAMAGED => (RecordBody::Damaged, vec![]),
+                UNSUITABLE => (RecordBody::Unsuitable, vec![]),
+                _ => (RecordBody::Unanswered, vec![]),
+            }).collect();
+            let (entries, values) = decode_records(&encode(&records)).unwrap();
+            prop_assert_eq!(entries, records.iter().map(|(entry, _)| *entry).collect::<Vec<_>>());
+            prop_assert_eq!(values.as_ref(), records.iter().flat_map(|(_, value)| value.clone()).collect::<Vec<u8>>());
+        }
+
+        #[test]
+        fn hostile_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            let _ = decode_records(&bytes.into());
+        }
+    }
+
+    #[test]
+    fn the_drawn_example_holds_and_its_parts_are_refused() {
+        let records = [
+            (RecordBody::Found(2), b"ab".to_vec()),
+            (RecordBody::Absent, vec![]),
+            (RecordBody::Found(0), vec![]),
+            (RecordBody::Damaged, vec![]),
+        ];
+        let body = encode(&records);
+        assert_eq!(body, [0x04, 0x01, 0x21, 0x02, 0x00, b'a', b'b'].as_slice());
+        assert_eq!(decode_records(&body.slice(..6)), Err(BodyError::Short));
+        let longer: Bytes = [&body[..], b"!"].concat().into();
+        assert_eq!(decode_records(&longer), Err(BodyError::Trailing(1)));
+        assert_eq!(decode_records(&Bytes::from_static(&[1, 9])), Err(BodyError::State(9)));
+    }
+}
