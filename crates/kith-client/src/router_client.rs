@@ -3,16 +3,18 @@
 use crate::{
     Answered, GraphService, QueryError, QueryOptions,
     convert::{answer_from_wire, query_to_wire},
-    transport::endpoint,
+    framed::{CallError, Frames, decoded},
+    transport::{TransportKind, endpoint},
 };
 use futures::{FutureExt, future::BoxFuture};
 use kith_ops::{GraphQuery, Operand, Want};
 use kith_wire::{
     MESSAGE_BYTES_MAX,
     documents::{Document, TopologyDocument},
+    frame::Op,
     v1::{self, cluster_client::ClusterClient, graph_client::GraphClient, query_reply::Answer},
 };
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 use tonic::{Code, Response, Status, Streaming, transport::Channel};
 
 /// A router that cannot tell its topology within this time is not one to choose.
@@ -24,10 +26,12 @@ const QUERY_PATIENCE: Duration = Duration::from_secs(60);
 /// What the way there and back may add to a query's deadline.
 const DEADLINE_GRACE: Duration = Duration::from_millis(500);
 
-/// A connection to one router. Cheap to clone; requests share one HTTP/2 connection.
+/// Connections to one router: queries travel in frames, if it speaks them, the rest over HTTP/2. Cheap to clone; clones share them.
 #[derive(Clone, Debug)]
 pub struct RouterClient {
     addr: String,
+    /// `None` where gRPC was asked for.
+    frames: Option<Arc<Frames>>,
     graph: GraphClient<Channel>,
     cluster: ClusterClient<Channel>,
 }
@@ -67,16 +71,26 @@ impl RouterClient {
         }
     }
 
-    /// Speaks over a channel that is there already; `addr` is for messages.
+    /// Speaks gRPC over a channel that is there already; `addr` is for queries in frames and for messages.
     pub fn over(addr: String, channel: Channel) -> Self {
         let graph = GraphClient::new(channel.clone())
             .max_decoding_message_size(MESSAGE_BYTES_MAX)
             .max_encoding_message_size(MESSAGE_BYTES_MAX);
         Self {
             addr,
+            frames: Some(Arc::default()),
             graph,
             cluster: ClusterClient::new(channel).max_decoding_message_size(MESSAGE_BYTES_MAX),
         }
+    }
+
+    /// Itself, with what its queries shall travel in.
+    pub fn with_transport(mut self, transport: TransportKind) -> Self {
+        self.frames = match transport {
+            TransportKind::Framed => Some(self.frames.unwrap_or_default()),
+            TransportKind::Grpc => None,
+        };
+        self
     }
 
     /// The router's address.
@@ -145,23 +159,29 @@ impl RouterClient {
     /// As the other router reports them.
     pub async fn forward(&self, mut request: v1::QueryRequest) -> Result<v1::QueryReply, Status> {
         request.options.get_or_insert_default().forwarded = true;
-        Ok(self.graph.clone().query(request).await?.into_inner())
+        self.ask(request, false).await
     }
 
+    /// `pieces` says whether the reply may be too long for one message.
     async fn ask(&self, request: v1::QueryRequest, pieces: bool) -> Result<v1::QueryReply, Status> {
+        if let Some(frames) = &self.frames {
+            match frames.call(&self.addr, Op::Query, frame_deadline(&request), &request).await {
+                Ok(pieces) => return joined(pieces.into_iter().map(decoded)),
+                // A release before frames.
+                Err(CallError::Foreign) => {}
+                Err(CallError::Status(status)) => return Err(*status),
+            }
+        }
         let mut client = self.graph.clone();
         if !pieces {
             return Ok(client.query(request).await?.into_inner());
         }
         let mut stream = client.query_stream(request).await?.into_inner();
-        let mut whole: Option<v1::QueryReply> = None;
+        let mut pieces = Vec::new();
         while let Some(piece) = stream.message().await? {
-            match &mut whole {
-                None => whole = Some(piece),
-                Some(whole) => join(whole, piece),
-            }
+            pieces.push(Ok(piece));
         }
-        whole.ok_or_else(|| Status::data_loss("the router's stream ended before its first message"))
+        joined(pieces)
     }
 
     fn error(&self, status: &Status) -> QueryError {
@@ -256,6 +276,26 @@ fn wants_ids(operand: &Operand) -> bool {
         Operand::Connections { .. } | Operand::Entities { .. } | Operand::Members { .. } => true,
         Operand::Distance { .. } | Operand::Path { .. } | Operand::Suggest { .. } => false,
     }
+}
+
+/// How long the router may take: it tells by itself when a query's own deadline has passed.
+fn frame_deadline(request: &v1::QueryRequest) -> Option<Duration> {
+    let millis = request.options.as_ref().map_or(0, |options| options.deadline_ms);
+    (0 < millis).then(|| Duration::from_millis(millis.into()) + DEADLINE_GRACE)
+}
+
+/// The reply that arrived in `pieces`.
+fn joined(
+    pieces: impl IntoIterator<Item = Result<v1::QueryReply, Status>>,
+) -> Result<v1::QueryReply, Status> {
+    let mut pieces = pieces.into_iter();
+    let mut whole = pieces
+        .next()
+        .unwrap_or_else(|| Err(Status::data_loss("the router's stream ended before its first message")))?;
+    for piece in pieces {
+        join(&mut whole, piece?);
+    }
+    Ok(whole)
 }
 
 fn join(whole: &mut v1::QueryReply, piece: v1::QueryReply) {

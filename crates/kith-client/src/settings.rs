@@ -1,6 +1,6 @@
 //! What a session is configured with. The same document configures a router.
 
-use crate::steering::Steering;
+use crate::{steering::Steering, transport::TransportKind};
 use kith_routing::{Controllers, ReplicaPolicy, fan_out::ControllerConfig, policy};
 use kith_types::FanOutKind;
 use serde::{Deserialize, Serialize};
@@ -13,6 +13,8 @@ use thiserror::Error;
 pub struct SessionSettings {
     /// Replica policy of queries that name none.
     pub policy: String,
+    /// What requests to nodes travel in.
+    pub transport: TransportKind,
     /// Fan-out controller by fan-out kind (`sync-union = "minimum"`); kinds left out keep their default (Moolle §IV-C).
     pub controllers: BTreeMap<String, String>,
     /// What controllers steer by where they are not told themselves; written by `kith bench calibrate`.
@@ -32,6 +34,7 @@ impl Default for SessionSettings {
     fn default() -> Self {
         Self {
             policy: "n-groups".to_owned(),
+            transport: TransportKind::default(),
             controllers: BTreeMap::new(),
             steering: Steering::default(),
             deadline_default: Duration::from_secs(5),

@@ -1,14 +1,17 @@
-//! How a request reaches a node: one trait, gRPC today. The bodies are the same on
-//! every transport, so a second one can only be faster, never able to do more.
+//! How a request reaches a node: one trait, over frames or gRPC. The bodies are the same on
+//! both, so frames can only be faster, never able to do more.
 
+use crate::framed::{CONNECT_TIMEOUT, CallError, Frames};
 use futures::{FutureExt, future::BoxFuture};
 use kith_wire::{
     MESSAGE_BYTES_MAX,
+    frame::Op,
     v1::{self, node_client::NodeClient},
 };
+use serde::{Deserialize, Serialize};
 use std::{
     collections::HashMap,
-    sync::{Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 use tonic::{
@@ -16,8 +19,6 @@ use tonic::{
     transport::{Channel, Endpoint},
 };
 
-/// Time to open a connection before the node counts as unreachable.
-const CONNECT_TIMEOUT: Duration = Duration::from_millis(500);
 /// A peer that does not answer an HTTP/2 ping this long after one was due is frozen: its connection is given up.
 const KEEP_ALIVE: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(5));
 /// A stream window that a reply of a few megabytes does not wait on.
@@ -43,6 +44,68 @@ pub trait Transport: Send + Sync + 'static {
         addr: &'a str,
         request: v1::PingRequest,
     ) -> BoxFuture<'a, Result<v1::PingReply, Status>>;
+}
+
+/// What the data path speaks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TransportKind {
+    /// Frames, and gRPC to peers that do not speak them.
+    #[default]
+    Framed,
+    /// gRPC alone.
+    Grpc,
+}
+
+impl TransportKind {
+    /// A transport of this kind, without connections yet.
+    pub fn build(self) -> Arc<dyn Transport> {
+        match self {
+            TransportKind::Framed => Arc::new(FramedTransport::default()),
+            TransportKind::Grpc => Arc::new(GrpcTransport::default()),
+        }
+    }
+}
+
+/// Frames over one connection per node (`docs/formats/framed-protocol.md`); gRPC to nodes of a release without them.
+#[derive(Debug, Default)]
+pub struct FramedTransport {
+    frames: Frames,
+    grpc: GrpcTransport,
+}
+
+impl Transport for FramedTransport {
+    fn evaluate<'a>(
+        &'a self,
+        addr: &'a str,
+        request: v1::EvaluateRequest,
+    ) -> BoxFuture<'a, Result<v1::EvaluateReply, Status>> {
+        async move {
+            let micros = request.header.as_ref().map_or(0, |header| header.deadline_us);
+            let deadline = (0 < micros).then(|| Duration::from_micros(micros));
+            match self.frames.ask(addr, Op::Evaluate, deadline, &request).await {
+                Ok(reply) => Ok(reply),
+                Err(CallError::Foreign) => self.grpc.evaluate(addr, request).await,
+                Err(CallError::Status(status)) => Err(*status),
+            }
+        }
+        .boxed()
+    }
+
+    fn ping<'a>(
+        &'a self,
+        addr: &'a str,
+        request: v1::PingRequest,
+    ) -> BoxFuture<'a, Result<v1::PingReply, Status>> {
+        async move {
+            match self.frames.ask(addr, Op::Ping, None, &request).await {
+                Ok(reply) => Ok(reply),
+                Err(CallError::Foreign) => self.grpc.ping(addr, request).await,
+                Err(CallError::Status(status)) => Err(*status),
+            }
+        }
+        .boxed()
+    }
 }
 
 /// gRPC over one HTTP/2 connection per node.

@@ -1,8 +1,10 @@
 //! Node and router processes, cluster metadata and the supervisor of `kith dev`.
 
+mod accept;
 mod data_dir;
 pub mod dev;
 mod error;
+mod framed;
 mod http;
 mod liveness;
 mod load;

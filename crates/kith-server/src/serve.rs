@@ -1,16 +1,16 @@
-//! What every gRPC server of Kith has: listening, health, reflection, topology, a graceful end.
+//! What every server of Kith has: listening, gRPC with health and reflection, frames, topology, a graceful end.
 
-use crate::{error::StartError, topology::TopologyReceiver};
+use crate::{accept, error::StartError, framed::FrameService, topology::TopologyReceiver};
 use futures::{StreamExt, stream::BoxStream};
 use kith_wire::{documents::Document, v1};
-use std::net::SocketAddr;
+use std::{io, net::SocketAddr, sync::Arc};
 use tokio::net::TcpListener;
-use tokio_stream::wrappers::WatchStream;
+use tokio_stream::wrappers::{ReceiverStream, WatchStream};
 use tokio_util::sync::CancellationToken;
 use tonic::{
     Code, Request, Response, Status,
     service::{Routes, RoutesBuilder},
-    transport::{Server, server::TcpIncoming},
+    transport::Server,
 };
 
 /// Connection window of a server: many large requests at once.
@@ -52,18 +52,23 @@ pub fn routes() -> RoutesBuilder {
     routes
 }
 
-/// Serves `routes` on `bound` until `stop`; requests in flight are let end.
-pub fn spawn(bound: Bound, routes: RoutesBuilder, stop: CancellationToken) {
+/// Serves `routes` over gRPC and `frames`, if there are any, on the one port of `bound` until `stop`; requests in
+/// flight are let end.
+pub fn spawn(
+    bound: Bound,
+    routes: RoutesBuilder,
+    frames: Option<Arc<dyn FrameService>>,
+    stop: CancellationToken,
+) {
     let routes = routes.routes();
-    // Small replies must not wait for an acknowledgement of the one before.
-    let incoming = TcpIncoming::from(bound.listener).with_nodelay(Some(true));
+    let incoming = ReceiverStream::new(accept::spawn(bound.listener, frames, stop.clone()));
     tokio::spawn(async move {
         let served = Server::builder()
             .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
             .initial_stream_window_size(STREAM_WINDOW_BYTES)
             .max_frame_size(FRAME_BYTES_MAX)
             .add_routes(routes)
-            .serve_with_incoming_shutdown(incoming, stop.cancelled_owned())
+            .serve_with_incoming_shutdown(incoming.map(Ok::<_, io::Error>), stop.cancelled_owned())
             .await;
         if let Err(error) = served {
             tracing::error!(%error, addr = %bound.addr, "gRPC service ended");

@@ -15,6 +15,7 @@ pub mod v1 {
 }
 
 pub use error::{detail_of, status, with_detail};
+pub use prost::Message;
 
 /// The encoded descriptors of the contract, for gRPC reflection.
 pub const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/kith_descriptors.bin"));

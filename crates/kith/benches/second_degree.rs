@@ -1,6 +1,7 @@
 //! Second-degree size of `github-devs` members: Kith through a router and one group of three nodes, each a process
 //! of its own, network cache bypassed, against PostgreSQL with an indexed edge table. One client, one query at a
-//! time, in turn on the same members. Then, from the warm network cache: a size and a badge against an empty call.
+//! time, in turn on the same members. Then, from the warm network cache: a size and a badge against an empty call. Then
+//! frames against gRPC: a second cluster whose router and clients speak gRPC alone, asked the same in turn.
 //!
 //! Every answer is compared with one computed here. `KITH_BENCH_QUERIES` says how many members of each kind.
 
@@ -12,7 +13,8 @@ mod stats;
 #[path = "../tests/support/mod.rs"]
 mod support;
 
-use kith_client::{CacheMode, GraphService, QueryOptions, RouterClient, endpoint};
+use futures::{StreamExt, stream};
+use kith_client::{CacheMode, GraphService, QueryOptions, RouterClient, TransportKind, endpoint};
 use kith_ops::{GraphAnswer, GraphQuery, Operand, Want};
 use kith_types::Workflow;
 use rig::{
@@ -31,18 +33,29 @@ const GRAPH: &str = "github-devs";
 const BADGES: usize = 20;
 /// Queries in a row of one side, when CPU time is read.
 const BLOCK: usize = 100;
+/// Queries in flight, where small requests are compared by CPU time.
+const IN_FLIGHT: usize = 32;
 
 fn main() {
     let Some(data) = support::data() else { return };
     let file = data.join(GRAPH).join("edges.csv.gz");
     let graph = Edges::read(&file);
-    let cluster = Cluster::start(&["--processes", "--groups", "1", "--nodes", "3"]);
-    cluster.must(&["load", "graph", file.to_str().expect("UTF-8"), "--graph", GRAPH]);
+    let shape = ["--processes", "--groups", "1", "--nodes", "3"];
+    let cluster = Cluster::start(&shape);
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let config = folder.path().join("grpc.toml");
+    std::fs::write(&config, "[session]\ntransport = \"grpc\"\n").expect("the folder can be written");
+    let over_grpc = Cluster::start(&[&shape[..], &["--config", config.to_str().expect("UTF-8")]].concat());
+    for cluster in [&cluster, &over_grpc] {
+        cluster.must(&["load", "graph", file.to_str().expect("UTF-8"), "--graph", GRAPH]);
+    }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {
-        let kith = Kith::connect(&cluster).await;
+        let kith = Kith::connect(&cluster, TransportKind::Framed).await;
         against_postgres(&kith, &graph).await;
         against_an_empty_call(&kith, &graph).await;
+        let grpc = Kith::connect(&over_grpc, TransportKind::Grpc).await;
+        frames_against_grpc(&kith, &grpc, &graph).await;
     });
 }
 
@@ -54,7 +67,7 @@ struct Kith {
 }
 
 impl Kith {
-    async fn connect(cluster: &Cluster) -> Self {
+    async fn connect(cluster: &Cluster, transport: TransportKind) -> Self {
         let ready = cluster.ready();
         let addr = ready["router"].as_str().expect("an address").to_owned();
         let pids = |field: &str| -> Vec<u32> {
@@ -64,8 +77,8 @@ impl Kith {
         let parts =
             vec![("client", vec![std::process::id()]), ("router", pids("routers")), ("nodes", pids("nodes"))];
         let channel = endpoint(&addr).expect("an address").connect().await.expect("the router is up");
-        // One connection for both: what differs is the call.
-        Self { client: RouterClient::over(addr, channel.clone()), health: HealthClient::new(channel), parts }
+        let client = RouterClient::over(addr, channel.clone()).with_transport(transport);
+        Self { client, health: HealthClient::new(channel), parts }
     }
 
     async fn ask(&self, operand: Operand, cache: CacheMode) -> GraphAnswer {
@@ -199,6 +212,83 @@ async fn against_an_empty_call(kith: &Kith, graph: &Edges) {
         median(&warm)
     );
     near_and_far(&asked, &badge, &warm);
+}
+
+/// The same questions to a cluster that speaks frames throughout and to one that speaks gRPC throughout.
+async fn frames_against_grpc(framed: &Kith, grpc: &Kith, graph: &Edges) {
+    let queries = rig::setting("KITH_BENCH_QUERIES", 600);
+    let asked = badge_queries(framed, graph).await;
+    badge_queries(grpc, graph).await;
+    println!("frames / gRPC, {queries} queries a line");
+    for (name, kind) in [("second-degree size, uniform", 0), ("size, warm", 1), ("badge, warm", 2)] {
+        let uniform = graph.uniform(queries, 4);
+        let mut took = [Vec::new(), Vec::new()];
+        let mut used = [Vec::new(), Vec::new()];
+        for (block, ids) in uniform.chunks(BLOCK).enumerate() {
+            // Latency: in turn. CPU time: in blocks.
+            for (turn, id) in ids.iter().enumerate() {
+                let badge = &asked[(block * BLOCK + turn) % asked.len()];
+                for side in if turn % 2 == 0 { [0, 1] } else { [1, 0] } {
+                    took[side].push(timed(ask_kind([framed, grpc][side], kind, *id, badge)).await.0);
+                }
+            }
+            for (side, kith) in [framed, grpc].into_iter().enumerate() {
+                let before = cpu::now(&kith.parts);
+                for (turn, id) in ids.iter().enumerate() {
+                    let badge = &asked[(block * BLOCK + turn) % asked.len()];
+                    ask_kind(kith, kind, *id, badge).await;
+                }
+                used[side].push((before, cpu::now(&kith.parts)));
+            }
+        }
+        println!(
+            "  {name}: {} (p50 {} and {})",
+            ratios(&took[0], &took[1]),
+            median(&took[0]),
+            median(&took[1])
+        );
+        print_cpu(framed, grpc, &used, queries);
+    }
+    many_in_flight(framed, grpc, graph, queries * 10).await;
+}
+
+async fn ask_kind(kith: &Kith, kind: usize, id: u64, badge: &Badges) {
+    match kind {
+        0 => drop(kith.network(id, CacheMode::Bypass).await),
+        1 => assert_eq!(kith.network(badge.id, CacheMode::Use).await, badge.sizes),
+        _ => assert_eq!(kith.badges(badge.id, &badge.to).await, badge.distances),
+    }
+}
+
+/// Small requests, many at once: CPU time alone.
+async fn many_in_flight(framed: &Kith, grpc: &Kith, graph: &Edges, queries: usize) {
+    let members = graph.uniform(queries, 5);
+    let mut used = [Vec::new(), Vec::new()];
+    for block in members.chunks(BLOCK * 10) {
+        for (side, kith) in [framed, grpc].into_iter().enumerate() {
+            let before = cpu::now(&kith.parts);
+            let calls = block.iter().map(|id| kith.ask(Operand::Connections { id: *id }, CacheMode::Bypass));
+            stream::iter(calls).buffer_unordered(IN_FLIGHT).for_each(|_| std::future::ready(())).await;
+            used[side].push((before, cpu::now(&kith.parts)));
+        }
+    }
+    println!("  connections, {IN_FLIGHT} in flight, {queries} queries");
+    print_cpu(framed, grpc, &used, queries);
+}
+
+type Readings = Vec<(Vec<Duration>, Vec<Duration>)>;
+
+fn print_cpu(framed: &Kith, grpc: &Kith, used: &[Readings; 2], queries: usize) {
+    for ((name, kith), readings) in [("frames", framed), ("gRPC", grpc)].into_iter().zip(used) {
+        let zero = vec![Duration::ZERO; kith.parts.len()];
+        let mut all = zero.clone();
+        for (before, after) in readings {
+            for ((sum, before), after) in all.iter_mut().zip(before).zip(after) {
+                *sum += after.saturating_sub(*before);
+            }
+        }
+        println!("    CPU a query, {name}: {}", cpu::describe(&kith.parts, &zero, &all, queries));
+    }
 }
 
 /// Badges whose targets are all within two steps need the cache alone; each farther one needs its own list.

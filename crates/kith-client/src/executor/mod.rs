@@ -15,7 +15,7 @@ use crate::{
     profile::Trace,
     settings::{SessionSettings, SettingsError},
     topology::{Graph, Topology},
-    transport::{GrpcTransport, Transport},
+    transport::Transport,
 };
 use kith_ops::{FanOut, Value};
 use kith_routing::{
@@ -57,7 +57,7 @@ pub struct RoundOutcome {
 }
 
 impl Executor {
-    /// An executor over gRPC.
+    /// An executor over the transport that the settings name.
     ///
     /// # Errors
     /// If the settings name a policy or controller that does not exist.
@@ -65,7 +65,7 @@ impl Executor {
         topology: watch::Receiver<Arc<Topology>>,
         settings: &SessionSettings,
     ) -> Result<Self, SettingsError> {
-        Self::over(topology, settings, Arc::new(GrpcTransport::default()))
+        Self::over(topology, settings, settings.transport.build())
     }
 
     /// An executor over any transport.

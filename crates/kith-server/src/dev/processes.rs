@@ -83,7 +83,7 @@ pub(super) async fn start(
     let mut routes = serve::routes();
     routes.add_service(MetadataService::new(store));
     // Outlives its clients: it stops when this process does.
-    serve::spawn(metadata, routes, CancellationToken::new());
+    serve::spawn(metadata, routes, None, CancellationToken::new());
     let nodes: Vec<Role> = plan.nodes.iter().map(|options| node_role(options, addr)).collect();
     let routers: Vec<Role> =
         plan.routers.iter().map(|options| router_role(options, addr)).collect::<Result<_, _>>()?;

@@ -39,7 +39,7 @@ const PREPARE_RETRY: Duration = Duration::from_secs(1);
 pub struct NodeOptions {
     /// Its id; the cluster's shape says its group and partitions.
     pub node: u32,
-    /// Where it listens for gRPC; port 0 takes a free one.
+    /// Where it listens for gRPC and frames; port 0 takes a free one.
     pub listen: SocketAddr,
     /// Where it serves `/metrics` and friends.
     pub http: SocketAddr,
@@ -90,7 +90,7 @@ impl Node {
         let node = Self { addr: grpc.addr, http: http.addr, _data: data };
         let readiness = Readiness::default();
         http::serve(http.listener, readiness.clone(), stop.clone());
-        serve_grpc(&options, grpc, &held, topology.clone(), stop.clone());
+        answer(&options, grpc, &held, topology.clone(), stop.clone());
         liveness::register(
             metadata,
             keys::node(options.node),
@@ -118,26 +118,26 @@ fn held_graphs(options: &NodeOptions, topology: &TopologyDocument) -> Result<Hel
     Ok(HeldGraphs::new(components, PathBuf::from(&cluster.object_store), partition_count, partitions))
 }
 
-fn serve_grpc(
+fn answer(
     options: &NodeOptions,
     bound: serve::Bound,
     held: &Arc<HeldGraphs>,
     topology: TopologyReceiver,
     stop: CancellationToken,
 ) {
-    let service = service::NodeService {
+    let service = Arc::new(service::NodeService {
         node: options.node,
         held: Arc::clone(held),
         load: Arc::new(LoadCounter::new(Instant::now())),
         topology: topology.clone(),
-    };
-    let node = NodeServer::new(service)
+    });
+    let node = NodeServer::from_arc(Arc::clone(&service))
         .max_decoding_message_size(MESSAGE_BYTES_MAX)
         .max_encoding_message_size(MESSAGE_BYTES_MAX);
     let cluster = ClusterServer::new(ClusterReader::new(topology));
     let mut routes = serve::routes();
     routes.add_service(node).add_service(cluster);
-    serve::spawn(bound, routes, stop);
+    serve::spawn(bound, routes, Some(service), stop);
 }
 
 /// Prepares every graph; one that fails is tried again by [`follow_versions`], and refused until then.

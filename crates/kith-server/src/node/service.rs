@@ -1,14 +1,24 @@
-//! The gRPC service of a node.
+//! What a node answers, over gRPC and in frames.
 
 use super::held::HeldGraphs;
-use crate::{load::LoadCounter, topology::TopologyReceiver};
-use futures::{StreamExt, stream::BoxStream};
+use crate::{
+    framed::{self, FrameService, Reply},
+    load::LoadCounter,
+    topology::TopologyReceiver,
+};
+use bytes::Bytes;
+use futures::{
+    FutureExt, StreamExt,
+    future::{self, BoxFuture},
+    stream::BoxStream,
+};
 use kith_client::convert::{operator_from_wire, value_to_wire};
 use kith_engine::GraphReader;
 use kith_ops::{EvaluateError, Operator, Share, SourceError, Value, evaluate, sets::Scratch};
 use kith_types::PartitionId;
 use kith_wire::{
     documents::{Document, GraphDocument},
+    frame::Op,
     v1,
 };
 use std::{
@@ -108,17 +118,9 @@ impl NodeService {
             abandoned: Arc::new(AtomicBool::new(false)),
         })
     }
-}
 
-#[tonic::async_trait]
-impl v1::node_server::Node for NodeService {
-    type PrepareStream = BoxStream<'static, Result<v1::PrepareProgress, Status>>;
-
-    async fn evaluate(
-        &self,
-        request: Request<v1::EvaluateRequest>,
-    ) -> Result<Response<v1::EvaluateReply>, Status> {
-        let (request, started) = (request.into_inner(), Instant::now());
+    async fn evaluate(&self, request: v1::EvaluateRequest) -> Result<v1::EvaluateReply, Status> {
+        let started = Instant::now();
         let client = request.header.as_ref().map_or(0, |header| header.client);
         let Some(_in_flight) = self.load.start(client, started) else {
             metrics::counter!("kith_node_overloaded_total").increment(1);
@@ -142,23 +144,56 @@ impl v1::node_server::Node for NodeService {
         let value = value.map_err(|error| status_of(self.node, &error))?;
         let service = started.elapsed();
         metrics::histogram!("kith_node_evaluate_seconds").record(service.as_secs_f64());
-        Ok(Response::new(v1::EvaluateReply {
+        Ok(v1::EvaluateReply {
             value: Some(value_to_wire(&value)),
             load: Some(self.load.load(Instant::now())),
             served,
             service_us: u64::try_from(service.as_micros()).unwrap_or(u64::MAX),
-        }))
+        })
     }
 
-    async fn ping(&self, _request: Request<v1::PingRequest>) -> Result<Response<v1::PingReply>, Status> {
+    fn ping(&self) -> v1::PingReply {
         let served =
             self.held.newest().into_iter().map(|(name, version)| v1::Served { name, version }).collect();
-        Ok(Response::new(v1::PingReply {
+        v1::PingReply {
             node: self.node,
             load: Some(self.load.load(Instant::now())),
             served,
             epoch: self.topology.borrow().cluster.epoch,
-        }))
+        }
+    }
+}
+
+impl FrameService for NodeService {
+    fn call(self: Arc<Self>, op: Op, body: Bytes) -> BoxFuture<'static, Result<Reply, Status>> {
+        match op {
+            Op::Evaluate => {
+                async move { Ok(Reply::Evaluate(self.evaluate(framed::request(body)?).await?)) }.boxed()
+            }
+            Op::Ping => {
+                let asked = framed::request::<v1::PingRequest>(body);
+                future::ready(asked.map(|_| Reply::Ping(self.ping()))).boxed()
+            }
+            Op::Query | Op::Cancel | Op::Credit | Op::Alive => {
+                future::ready(Err(framed::unsupported(op.name()))).boxed()
+            }
+        }
+    }
+}
+
+#[tonic::async_trait]
+impl v1::node_server::Node for NodeService {
+    type PrepareStream = BoxStream<'static, Result<v1::PrepareProgress, Status>>;
+
+    async fn evaluate(
+        &self,
+        request: Request<v1::EvaluateRequest>,
+    ) -> Result<Response<v1::EvaluateReply>, Status> {
+        Ok(Response::new(self.evaluate(request.into_inner()).await?))
+    }
+
+    async fn ping(&self, _request: Request<v1::PingRequest>) -> Result<Response<v1::PingReply>, Status> {
+        Ok(Response::new(self.ping()))
     }
 
     async fn prepare(

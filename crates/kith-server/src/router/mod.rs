@@ -1,4 +1,4 @@
-//! A router: answers queries for any gRPC client, with a network cache in front of the
+//! A router: answers queries for any client, with a network cache in front of the
 //! nodes (Moolle's NCS), and does the cluster's administration.
 
 mod admin;
@@ -36,7 +36,7 @@ use tokio_util::sync::CancellationToken;
 pub struct RouterOptions {
     /// Its id.
     pub router: u32,
-    /// Where it listens for gRPC; port 0 takes a free one.
+    /// Where it listens for gRPC and frames; port 0 takes a free one.
     pub listen: SocketAddr,
     /// Where it serves `/metrics` and friends.
     pub http: SocketAddr,
@@ -69,7 +69,7 @@ impl Router {
             .map_err(|source| StartError::Write { path: options.data.clone(), source })?;
         let cache = Some(options.data.join("topology.json"));
         let documents = topology::follow(Arc::clone(&metadata), cache, stop.clone()).await?;
-        let graph = graph_server(&options, &documents)?;
+        let graph = Arc::new(graph_server(&options, &documents)?);
         let fleet = Arc::clone(graph.session.executor().fleet());
         let admin = admin::Admin { metadata: Arc::clone(&metadata), topology: documents, fleet };
         let grpc = serve::bind(options.listen).await?;
@@ -87,12 +87,12 @@ impl Router {
         let mut routes = serve::routes();
         routes
             .add_service(
-                GraphGrpc::new(graph)
+                GraphGrpc::from_arc(Arc::clone(&graph))
                     .max_decoding_message_size(MESSAGE_BYTES_MAX)
                     .max_encoding_message_size(MESSAGE_BYTES_MAX),
             )
             .add_service(ClusterServer::new(admin).max_decoding_message_size(MESSAGE_BYTES_MAX));
-        serve::spawn(grpc, routes, stop.clone());
+        serve::spawn(grpc, routes, Some(graph), stop.clone());
         let key = keys::router(options.router);
         let live = keys::live_router(options.router);
         liveness::register(metadata, key, document.encode(), live, stop);

@@ -1,13 +1,22 @@
-//! The gRPC `Graph` service of a router.
+//! What a router answers, over gRPC and in frames.
 
 use super::{forward::Forwarder, query_json::query_json, record::Recorder, slow_log::SlowLog};
-use futures::{StreamExt, stream::BoxStream};
+use crate::framed::{self, FrameService, Reply};
+use bytes::Bytes;
+use futures::{
+    FutureExt, StreamExt,
+    future::{self, BoxFuture},
+    stream::BoxStream,
+};
 use kith_client::{
     Answered, GraphService, QueryError, QueryOptions, Session,
     convert::{answer_to_wire, query_from_wire},
 };
 use kith_ops::{GraphQuery, Operand};
-use kith_wire::v1::{self, query_reply::Answer};
+use kith_wire::{
+    frame::Op,
+    v1::{self, query_reply::Answer},
+};
 use std::{sync::Arc, time::Instant};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tonic::{Request, Response, Status};
@@ -169,6 +178,35 @@ fn network_pieces(mut network: v1::NetworkReply) -> Vec<v1::NetworkReply> {
     pieces.extend(chunks(second).map(|second| v1::NetworkReply { second, ..sizes.clone() }));
     pieces.extend(chunks(near).map(|fof_near| v1::NetworkReply { fof_near, ..sizes.clone() }));
     pieces
+}
+
+/// How many ids an answer holds: whether it has to go in pieces.
+fn ids_in(answer: Option<&Answer>) -> usize {
+    match answer {
+        Some(Answer::Ids(set)) => set.ids.len(),
+        Some(Answer::Common(v1::CommonReply { result: Some(v1::common_reply::Result::Ids(set)) })) => {
+            set.ids.len()
+        }
+        Some(Answer::Network(network)) => network.first.len() + network.second.len() + network.fof_near.len(),
+        _ => 0,
+    }
+}
+
+impl FrameService for GraphServer {
+    fn call(self: Arc<Self>, op: Op, body: Bytes) -> BoxFuture<'static, Result<Reply, Status>> {
+        match op {
+            Op::Query => async move {
+                let reply = self.answer(framed::request(body)?).await?;
+                let is_short = ids_in(reply.answer.as_ref()) <= PIECE_IDS;
+                let pieces = if is_short { vec![reply] } else { pieces(reply) };
+                Ok(Reply::Query(pieces.into_iter()))
+            }
+            .boxed(),
+            Op::Evaluate | Op::Ping | Op::Cancel | Op::Credit | Op::Alive => {
+                future::ready(Err(framed::unsupported(op.name()))).boxed()
+            }
+        }
+    }
 }
 
 #[tonic::async_trait]

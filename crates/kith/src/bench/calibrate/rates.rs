@@ -12,7 +12,7 @@ use crate::{
 };
 use anyhow::Context;
 use kith_client::{
-    GraphService, GrpcTransport, QueryOptions, SessionSettings, Transport, convert::operator_to_wire,
+    FramedTransport, GraphService, QueryOptions, SessionSettings, Transport, convert::operator_to_wire,
 };
 use kith_ops::{GraphQuery, Operand, Operator};
 use kith_types::{PartitionCount, Workflow, partition_of_id};
@@ -87,7 +87,7 @@ pub async fn node(
         plan: Some(operator_to_wire(&expand)),
         ..Default::default()
     };
-    let shared = Arc::new((GrpcTransport::default(), node.addr.clone(), base, members));
+    let shared = Arc::new((FramedTransport::default(), node.addr.clone(), base, members));
     search(length, move |index| {
         let shared = Arc::clone(&shared);
         async move {

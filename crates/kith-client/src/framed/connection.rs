@@ -1,0 +1,324 @@
+//! One framed connection: senders write for themselves, one task reads for all.
+
+use super::Lost;
+use bytes::{Buf, Bytes, BytesMut};
+use kith_wire::{
+    Message,
+    frame::{self, Flags, Frame, Header, Op},
+};
+use std::{
+    collections::HashMap,
+    io,
+    pin::{Pin, pin},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::{Context, Poll, Waker},
+    time::Duration,
+};
+use tokio::{
+    io::AsyncReadExt,
+    net::tcp::{OwnedReadHalf, OwnedWriteHalf},
+    sync::oneshot,
+    time::{Interval, MissedTickBehavior},
+};
+use tonic::{Code, Status};
+
+/// How often a connection that owes an answer is looked after.
+const LOOK_INTERVAL: Duration = Duration::from_secs(1);
+/// Looks without a byte from a peer that owes an answer, before it is asked whether it is there.
+const SILENT_LOOKS: u32 = 2;
+/// And before it is given up: a frozen process keeps its sockets open.
+const FROZEN_LOOKS: u32 = 7;
+/// Unsent bytes above which more requests are refused: the peer does not read.
+const UNSENT_BYTES_MAX: usize = 64 << 20;
+/// What one read takes at the most, unless a longer frame has begun.
+const READ_BYTES: usize = 64 << 10;
+/// An emptied buffer above this size is given back.
+const SPARE_BYTES: usize = 1 << 20;
+
+/// The pieces of a reply, first to last.
+pub(super) type Pieces = Vec<Bytes>;
+
+/// An open connection. Ends when the peer closes it, falls silent while it owes an answer, or sends what is no frame.
+#[derive(Debug)]
+pub(super) struct Connection {
+    socket: OwnedWriteHalf,
+    /// Locked to register a request and write it, and to hand out a reply.
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    last_id: u64,
+    /// By request id.
+    waiting: HashMap<u64, Waiting>,
+    /// What the socket did not take at once. Written by senders, emptied by whoever can.
+    unsent: BytesMut,
+    /// The reading task: to be woken when bytes are left unsent, and when nobody needs the connection any more.
+    reader: Option<Waker>,
+    /// Why it is over.
+    lost: Option<Lost>,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    pieces: Pieces,
+    reply: oneshot::Sender<Result<Pieces, Status>>,
+}
+
+impl Connection {
+    /// Starts the task that reads; it ends with the connection.
+    pub fn start(stream: tokio::net::TcpStream) -> Arc<Self> {
+        let (source, socket) = stream.into_split();
+        let connection = Arc::new(Self { socket, state: Mutex::default() });
+        let mut look = tokio::time::interval(LOOK_INTERVAL);
+        look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        // Not an owner: a connection that nobody can use any more is closed.
+        let owner = Arc::downgrade(&connection);
+        let mut reader = Reader { source, buffer: BytesMut::new(), look, silent: 0 };
+        tokio::spawn(std::future::poll_fn(move |cx| {
+            let Some(connection) = owner.upgrade() else { return Poll::Ready(()) };
+            connection.wake_at_need(cx);
+            let lost = std::task::ready!(reader.poll(&connection, cx));
+            connection.end(&lost);
+            Poll::Ready(())
+        }));
+        connection
+    }
+
+    /// Why it is over, if it is.
+    pub fn lost(&self) -> Option<Lost> {
+        self.lock().lost.clone()
+    }
+
+    /// Sends a request: encoded and written here, without another task. Dropping the call cancels it.
+    ///
+    /// # Errors
+    /// If the connection is over, too much is unsent or the message is too long.
+    pub fn send(self: &Arc<Self>, op: Op, deadline_us: u32, body: &impl Message) -> Result<Call, Status> {
+        let mut state = self.lock();
+        if let Some(lost) = &state.lost {
+            return Err(lost.to_status());
+        }
+        if UNSENT_BYTES_MAX < state.unsent.len() {
+            let message = "the peer does not read its requests";
+            return Err(kith_wire::status(
+                Code::ResourceExhausted,
+                "overloaded",
+                message,
+                "ask another replica",
+            ));
+        }
+        let id = state.last_id + 1;
+        let header = Header { deadline_us, ..Header::request(id, op) };
+        header.encode(body, &mut state.unsent).map_err(|error| {
+            kith_wire::status(Code::InvalidArgument, "bad_request", error.to_string(), "ask for less at once")
+        })?;
+        state.last_id = id;
+        let (reply, receiver) = oneshot::channel();
+        state.waiting.insert(id, Waiting { pieces: Pieces::new(), reply });
+        self.flush(&mut state);
+        drop(state);
+        Ok(Call { connection: Arc::clone(self), id, receiver, is_over: false })
+    }
+
+    /// Writes what the socket takes now, and leaves the rest to the reading task.
+    fn flush(&self, state: &mut State) {
+        while !state.unsent.is_empty() {
+            match self.socket.try_write(&state.unsent) {
+                Ok(written) => state.unsent.advance(written),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                // Also when it failed: the reading task finds out, and tells everybody who waits.
+                Err(_) => break,
+            }
+        }
+        if state.unsent.is_empty() {
+            if SPARE_BYTES < state.unsent.capacity() {
+                state.unsent = BytesMut::new();
+            }
+        } else if let Some(reader) = state.reader.take() {
+            reader.wake();
+        }
+    }
+
+    fn wake_at_need(&self, cx: &Context<'_>) {
+        let mut state = self.lock();
+        // Left in place if it would wake the same task: this runs for every reply.
+        if !state.reader.as_ref().is_some_and(|reader| reader.will_wake(cx.waker())) {
+            state.reader = Some(cx.waker().clone());
+        }
+    }
+
+    fn give_up(&self, id: u64) {
+        let mut state = self.lock();
+        if state.waiting.remove(&id).is_some() && state.lost.is_none() {
+            let header = Header::request(id, Op::Cancel);
+            if header.encode_bytes(&[], &mut state.unsent).is_ok() {
+                self.flush(&mut state);
+            }
+        }
+    }
+
+    fn hand_out(&self, frame: Frame) {
+        let Header { id, flags, .. } = frame.header;
+        let mut state = self.lock();
+        if !flags.has(Flags::LAST) {
+            if let Some(waiting) = state.waiting.get_mut(&id) {
+                waiting.pieces.push(frame.body);
+            }
+            return;
+        }
+        // A cancelled request may still be answered.
+        let Some(Waiting { mut pieces, reply }) = state.waiting.remove(&id) else { return };
+        drop(state);
+        let told = if flags.has(Flags::ERROR) {
+            Err(frame.status())
+        } else {
+            pieces.push(frame.body);
+            Ok(pieces)
+        };
+        let _ = reply.send(told);
+    }
+
+    fn poll_unsent(&self, cx: &mut Context<'_>) -> Poll<Lost> {
+        let mut state = self.lock();
+        loop {
+            if state.unsent.is_empty() {
+                return Poll::Pending;
+            }
+            match self.socket.as_ref().poll_write_ready(cx) {
+                Poll::Ready(Ok(())) => {}
+                Poll::Ready(Err(error)) => return Poll::Ready(Lost::new(error.to_string())),
+                Poll::Pending => return Poll::Pending,
+            }
+            match self.socket.try_write(&state.unsent) {
+                Ok(written) => state.unsent.advance(written),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) => return Poll::Ready(Lost::new(error.to_string())),
+            }
+        }
+    }
+
+    fn end(&self, lost: &Lost) {
+        let mut state = self.lock();
+        state.lost = Some(lost.clone());
+        state.unsent = BytesMut::new();
+        let waiting = std::mem::take(&mut state.waiting);
+        drop(state);
+        for waiting in waiting.into_values() {
+            // Nobody listening is fine.
+            let _ = waiting.reply.send(Err(lost.to_status()));
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if let Some(reader) = state.reader.take() {
+            reader.wake();
+        }
+    }
+}
+
+/// A request under way.
+#[derive(Debug)]
+pub(super) struct Call {
+    connection: Arc<Connection>,
+    id: u64,
+    receiver: oneshot::Receiver<Result<Pieces, Status>>,
+    is_over: bool,
+}
+
+impl Future for Call {
+    type Output = Result<Pieces, Status>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let told = std::task::ready!(Pin::new(&mut self.receiver).poll(cx));
+        self.is_over = true;
+        // The sender lives as long as the connection keeps the request.
+        Poll::Ready(told.unwrap_or_else(|_| Err(Status::internal("a request was forgotten"))))
+    }
+}
+
+impl Drop for Call {
+    fn drop(&mut self) {
+        if !self.is_over {
+            self.connection.give_up(self.id);
+        }
+    }
+}
+
+/// What the connection's task owns.
+struct Reader {
+    source: OwnedReadHalf,
+    buffer: BytesMut,
+    look: Interval,
+    /// Looks since the last byte came while one was owed.
+    silent: u32,
+}
+
+impl Reader {
+    /// Ends with the reason why the connection is over.
+    fn poll(&mut self, connection: &Connection, cx: &mut Context<'_>) -> Poll<Lost> {
+        loop {
+            // A frame that has begun has its room already.
+            if self.buffer.capacity() - self.buffer.len() < READ_BYTES / 4 {
+                self.buffer.reserve(READ_BYTES);
+            }
+            match pin!(self.source.read_buf(&mut self.buffer)).poll(cx) {
+                Poll::Ready(Ok(0)) => return Poll::Ready(Lost::new("the peer closed the connection")),
+                Poll::Ready(Ok(_)) => {}
+                Poll::Ready(Err(error)) => return Poll::Ready(Lost::new(error.to_string())),
+                Poll::Pending => break,
+            }
+            self.silent = 0;
+            if let Err(lost) = self.take_in(connection) {
+                return Poll::Ready(lost);
+            }
+        }
+        while self.look.poll_tick(cx).is_ready() {
+            if let Err(lost) = self.look_after(connection) {
+                return Poll::Ready(lost);
+            }
+        }
+        connection.poll_unsent(cx)
+    }
+
+    /// Hands out whole replies.
+    fn take_in(&mut self, connection: &Connection) -> Result<(), Lost> {
+        let unreadable =
+            |error: frame::FrameError| Lost::new(format!("the peer sent what is no frame: {error}"));
+        while let Some(frame) = frame::decode(&mut self.buffer).map_err(unreadable)? {
+            if frame.header.id == 0 {
+                return Err(Lost::new(format!("the peer gave up: {}", frame.status().message())));
+            }
+            connection.hand_out(frame);
+        }
+        Ok(())
+    }
+
+    /// Once a second: a peer that owes an answer and sends nothing is asked whether it is there, then given up.
+    fn look_after(&mut self, connection: &Connection) -> Result<(), Lost> {
+        let mut state = connection.lock();
+        if state.waiting.is_empty() {
+            self.silent = 0;
+            return Ok(());
+        }
+        self.silent += 1;
+        if self.silent == SILENT_LOOKS {
+            let id = state.last_id + 1;
+            state.last_id = id;
+            let header = Header::request(id, Op::Alive);
+            header.encode_bytes(&[], &mut state.unsent).map_err(|error| Lost::new(error.to_string()))?;
+            connection.flush(&mut state);
+        }
+        match self.silent < FROZEN_LOOKS {
+            true => Ok(()),
+            false => Err(Lost::new("the peer owes an answer and is silent")),
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! The framed protocol, client side: one connection per address, opened when it is first needed. How it behaves:
+//! `docs/design/0004-framed-path.md`.
+
+mod connection;
+
+use bytes::Bytes;
+use connection::Connection;
+use kith_wire::{
+    Message,
+    frame::{Op, PREFACE_BYTES, Preface},
+};
+use std::{
+    collections::HashMap,
+    io,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
+};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+};
+use tonic::Status;
+
+/// Time to open a connection, its preface answered, before the peer counts as unreachable.
+pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_millis(500);
+/// A peer that does not speak frames is asked again after so long: it may have been replaced by a newer release.
+const FOREIGN_FOR: Duration = Duration::from_secs(10);
+
+/// Framed connections, by address.
+#[derive(Debug, Default)]
+pub(crate) struct Frames {
+    places: Mutex<HashMap<String, Arc<Place>>>,
+}
+
+/// One address.
+#[derive(Debug, Default)]
+struct Place {
+    /// Replaced when it is lost, and by nobody else.
+    standing: Mutex<Standing>,
+    /// Held by the one who connects; what became of the last attempt.
+    attempt: tokio::sync::Mutex<Option<(Instant, Lost)>>,
+    /// Whether the log has been told that it does not speak frames.
+    is_told: AtomicBool,
+}
+
+#[derive(Clone, Debug, Default)]
+enum Standing {
+    #[default]
+    Unconnected,
+    Connected(Arc<Connection>),
+    /// Does not speak frames, as seen then.
+    Foreign(Instant),
+}
+
+/// Why a connection is over, or could not be opened.
+#[derive(Clone, Debug)]
+pub(crate) struct Lost(Arc<str>);
+
+impl Lost {
+    fn new(reason: impl Into<Arc<str>>) -> Self {
+        Self(reason.into())
+    }
+
+    fn to_status(&self) -> Status {
+        // As tonic tells it, without details: nodes did not say this, this side did.
+        Status::unavailable(&*self.0)
+    }
+}
+
+/// Why a call has no reply.
+#[derive(Debug)]
+pub(crate) enum CallError {
+    /// The peer does not speak frames: nothing was sent. Ask over gRPC.
+    Foreign,
+    /// What the peer said, or why it said nothing.
+    Status(Box<Status>),
+}
+
+impl From<Status> for CallError {
+    fn from(status: Status) -> Self {
+        CallError::Status(Box::new(status))
+    }
+}
+
+enum ConnectError {
+    Foreign,
+    Lost(Lost),
+}
+
+impl From<io::Error> for ConnectError {
+    fn from(error: io::Error) -> Self {
+        ConnectError::Lost(Lost::new(error.to_string()))
+    }
+}
+
+impl Frames {
+    /// Asks the peer at `addr`; the pieces of its reply. Dropping the future cancels the request there.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn call(
+        &self,
+        addr: &str,
+        op: Op,
+        deadline: Option<Duration>,
+        body: &impl Message,
+    ) -> Result<Vec<Bytes>, CallError> {
+        let connection = self.connection(addr).await?;
+        let micros = deadline.map_or(0, |left| u32::try_from(left.as_micros()).unwrap_or(u32::MAX).max(1));
+        Ok(connection.send(op, micros, body)?.await?)
+    }
+
+    /// The same, for replies in one piece.
+    ///
+    /// # Errors
+    /// [`CallError`]; a reply that cannot be read.
+    pub async fn ask<R: Message + Default>(
+        &self,
+        addr: &str,
+        op: Op,
+        deadline: Option<Duration>,
+        body: &impl Message,
+    ) -> Result<R, CallError> {
+        let mut pieces = self.call(addr, op, deadline, body).await?;
+        match (pieces.pop(), pieces.is_empty()) {
+            (Some(piece), true) => Ok(decoded(piece)?),
+            _ => Err(Status::internal("a reply in pieces where one was expected").into()),
+        }
+    }
+
+    async fn connection(&self, addr: &str) -> Result<Arc<Connection>, CallError> {
+        let place = self.place(addr);
+        match place.standing() {
+            Standing::Connected(connection) => Ok(connection),
+            Standing::Foreign(_) => Err(CallError::Foreign),
+            Standing::Unconnected => place.connect(addr).await,
+        }
+    }
+
+    fn place(&self, addr: &str) -> Arc<Place> {
+        let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(place) = places.get(addr) {
+            return Arc::clone(place);
+        }
+        let place = Arc::<Place>::default();
+        places.insert(addr.to_owned(), Arc::clone(&place));
+        place
+    }
+}
+
+impl Place {
+    fn standing(&self) -> Standing {
+        let mut standing = self.lock();
+        let is_over = match &*standing {
+            Standing::Unconnected => false,
+            Standing::Connected(connection) => connection.lost().is_some(),
+            Standing::Foreign(since) => FOREIGN_FOR <= since.elapsed(),
+        };
+        if is_over {
+            *standing = Standing::Unconnected;
+        }
+        standing.clone()
+    }
+
+    /// One connects, the others wait for what becomes of it.
+    async fn connect(&self, addr: &str) -> Result<Arc<Connection>, CallError> {
+        let came = Instant::now();
+        let mut attempt = self.attempt.lock().await;
+        match self.standing() {
+            Standing::Connected(connection) => return Ok(connection),
+            Standing::Foreign(_) => return Err(CallError::Foreign),
+            Standing::Unconnected => {}
+        }
+        if let Some((ended, lost)) = &*attempt
+            && came <= *ended
+        {
+            return Err(lost.to_status().into());
+        }
+        let connected = tokio::time::timeout(CONNECT_TIMEOUT, greet(addr)).await;
+        let connected = connected.unwrap_or_else(|_| {
+            let reason = format!("{addr} did not answer within {} ms", CONNECT_TIMEOUT.as_millis());
+            Err(ConnectError::Lost(Lost::new(reason)))
+        });
+        match connected {
+            Ok(stream) => {
+                let connection = Connection::start(stream);
+                self.is_told.store(false, Ordering::Relaxed);
+                *self.lock() = Standing::Connected(Arc::clone(&connection));
+                Ok(connection)
+            }
+            Err(ConnectError::Foreign) => {
+                if !self.is_told.swap(true, Ordering::Relaxed) {
+                    tracing::info!(addr, "the peer does not speak frames: asking it over gRPC");
+                }
+                *self.lock() = Standing::Foreign(Instant::now());
+                Err(CallError::Foreign)
+            }
+            Err(ConnectError::Lost(lost)) => {
+                *attempt = Some((Instant::now(), lost.clone()));
+                Err(lost.to_status().into())
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Standing> {
+        self.standing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Connects and exchanges prefaces.
+async fn greet(addr: &str) -> Result<TcpStream, ConnectError> {
+    let mut stream = TcpStream::connect(addr).await?;
+    stream.set_nodelay(true)?;
+    // An older release answers with HTTP/2 or closes: from here on that is not an outage. If it is one, gRPC will say so.
+    let mut answer = [0; PREFACE_BYTES];
+    let exchanged = async {
+        stream.write_all(&Preface::OWN.encode()).await?;
+        stream.read_exact(&mut answer).await
+    };
+    match exchanged.await.map(|_| Preface::decode(answer)) {
+        Ok(Ok(_)) => Ok(stream),
+        Ok(Err(_)) | Err(_) => Err(ConnectError::Foreign),
+    }
+}
+
+/// A body as the message that it should be.
+///
+/// # Errors
+/// If it is none.
+pub(crate) fn decoded<M: Message + Default>(body: Bytes) -> Result<M, Status> {
+    M::decode(body).map_err(|error| Status::internal(format!("a reply that cannot be read: {error}")))
+}

@@ -1,0 +1,214 @@
+//! One framed connection: a single task reads, runs, answers and writes. At one request in flight nothing else is woken.
+
+use super::{FrameService, outbox::Outbox, running::Running, unsupported_frame};
+use bytes::BytesMut;
+use kith_wire::frame::{self, Flags, Frame, Header, Op, PREFACE_BYTES, Preface};
+use metrics::Counter;
+use std::{
+    io,
+    pin::{Pin, pin},
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+    time::{Sleep, sleep},
+};
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
+use tonic::Code;
+
+/// Requests of one connection under way at once; above it the next ones stay unread. As many as a router takes in all,
+/// so that it is the process that says `overloaded`, not a connection that falls silent.
+const RUNNING_MAX: usize = 8_192;
+/// What one read takes at the most, unless a longer frame has begun.
+const READ_BYTES: usize = 64 << 10;
+/// A peer that has begun its preface ends it within this time, or is hung up on.
+const PREFACE_PATIENCE: Duration = Duration::from_secs(10);
+/// How long a stopping process waits for a connection's requests to end and their replies to be read.
+const STOP_PATIENCE: Duration = Duration::from_secs(10);
+
+/// Speaks frames on `stream`, whose first bytes are a preface, until the peer closes it, breaks the protocol, or `stop`
+/// and its requests have ended.
+///
+/// # Errors
+/// The socket's.
+pub(crate) async fn serve(
+    mut stream: TcpStream,
+    service: Arc<dyn FrameService>,
+    stop: CancellationToken,
+) -> io::Result<()> {
+    let mut preface = [0; PREFACE_BYTES];
+    tokio::time::timeout(PREFACE_PATIENCE, stream.read_exact(&mut preface)).await??;
+    Preface::decode(preface).map_err(io::Error::other)?;
+    stream.write_all(&Preface::OWN.encode()).await?;
+    let mut connection = Connection {
+        stream,
+        service,
+        inbox: BytesMut::new(),
+        outbox: Outbox::default(),
+        running: Running::default(),
+        end: End::Open(Box::pin(stop.cancelled_owned())),
+        frames: metrics::counter!("kith_server_frames_total"),
+    };
+    std::future::poll_fn(|cx| connection.poll(cx)).await
+}
+
+struct Connection {
+    stream: TcpStream,
+    service: Arc<dyn FrameService>,
+    inbox: BytesMut,
+    outbox: Outbox,
+    running: Running,
+    end: End,
+    frames: Counter,
+}
+
+/// Whether it still reads.
+enum End {
+    /// Until the process stops.
+    Open(Pin<Box<WaitForCancellationFutureOwned>>),
+    /// Requests under way end, then it closes; at the latest at this time.
+    Stopping(Pin<Box<Sleep>>),
+    /// What is in the outbox is sent, then it closes; at the latest at this time.
+    Closing(Pin<Box<Sleep>>),
+}
+
+impl Connection {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.poll_stop(cx);
+        loop {
+            let read = self.poll_read(cx)?;
+            let answered = self.poll_running(cx);
+            let was_full = self.outbox.is_full();
+            let is_sent = self.outbox.poll_send(&mut self.stream, cx)?.is_ready();
+            if was_full && is_sent {
+                // Room again for what was left unread and unanswered.
+                continue;
+            }
+            if read == Read::Eof || self.is_over(cx) {
+                return Poll::Ready(Ok(()));
+            }
+            if read != Read::Some && !answered {
+                return Poll::Pending;
+            }
+        }
+    }
+
+    fn poll_stop(&mut self, cx: &mut Context<'_>) {
+        if let End::Open(stopped) = &mut self.end
+            && stopped.as_mut().poll(cx).is_ready()
+        {
+            self.end = End::Stopping(Box::pin(sleep(STOP_PATIENCE)));
+        }
+    }
+
+    fn is_over(&mut self, cx: &mut Context<'_>) -> bool {
+        match &mut self.end {
+            End::Open(_) => false,
+            End::Stopping(patience) => {
+                (self.running.len() == 0 && self.outbox.is_empty()) || patience.as_mut().poll(cx).is_ready()
+            }
+            End::Closing(patience) => self.outbox.is_empty() || patience.as_mut().poll(cx).is_ready(),
+        }
+    }
+
+    /// One read, and all whole frames of it.
+    fn poll_read(&mut self, cx: &mut Context<'_>) -> io::Result<Read> {
+        if !matches!(self.end, End::Open(_)) {
+            return Ok(Read::Nothing);
+        }
+        // What was left in the inbox when the outbox was full comes first.
+        self.take_in(cx);
+        if !self.may_take() {
+            return Ok(Read::Nothing);
+        }
+        // A frame that has begun has its room already.
+        if self.inbox.capacity() - self.inbox.len() < READ_BYTES / 4 {
+            self.inbox.reserve(READ_BYTES);
+        }
+        match pin!(self.stream.read_buf(&mut self.inbox)).poll(cx)? {
+            Poll::Ready(0) => Ok(Read::Eof),
+            Poll::Ready(_) => {
+                self.take_in(cx);
+                Ok(Read::Some)
+            }
+            Poll::Pending => Ok(Read::Nothing),
+        }
+    }
+
+    fn may_take(&self) -> bool {
+        matches!(self.end, End::Open(_)) && !self.outbox.is_full() && self.running.len() < RUNNING_MAX
+    }
+
+    fn take_in(&mut self, cx: &mut Context<'_>) {
+        while self.may_take() {
+            match frame::decode(&mut self.inbox) {
+                Ok(Some(frame)) => {
+                    self.frames.increment(1);
+                    self.on_frame(frame, cx);
+                }
+                Ok(None) => return,
+                Err(error) => self.malformed(&error.to_string()),
+            }
+        }
+    }
+
+    fn on_frame(&mut self, frame: Frame, cx: &mut Context<'_>) {
+        let header = frame.header;
+        match Op::from_number(header.op) {
+            Some(Op::Cancel) => self.running.cancel(header.id),
+            Some(Op::Alive) => self.outbox.acknowledge(&header),
+            Some(Op::Credit) | None => self.outbox.error(&header, &unsupported_frame(&frame)),
+            Some(Op::Evaluate | Op::Ping | Op::Query) if header.id == 0 => {
+                self.malformed("a request with id 0");
+            }
+            Some(Op::Evaluate | Op::Ping | Op::Query) if self.running.has(header.id) => {
+                self.malformed("a request with the id of one that is under way");
+            }
+            Some(Op::Evaluate | Op::Ping | Op::Query) if !header.flags.has(Flags::LAST) => {
+                self.malformed("a request in pieces");
+            }
+            Some(op @ (Op::Evaluate | Op::Ping | Op::Query)) => {
+                let call = Arc::clone(&self.service).call(op, frame.body);
+                if let Some(answer) = self.running.start(header, call, cx) {
+                    self.outbox.answer(&header, answer);
+                }
+            }
+        }
+    }
+
+    /// Says what is wrong and closes: nothing after it can be understood.
+    fn malformed(&mut self, what: &str) {
+        metrics::counter!("kith_server_malformed_connections_total").increment(1);
+        tracing::warn!(what, "a framed connection breaks the protocol: closing it");
+        let help = "use a client of this release";
+        let status = kith_wire::status(Code::InvalidArgument, "bad_request", what, help);
+        self.outbox.error(&Header::of_connection(), &status);
+        self.running = Running::default();
+        self.end = End::Closing(Box::pin(sleep(STOP_PATIENCE)));
+    }
+
+    /// Answers that are there; stops while the peer does not read the ones before.
+    fn poll_running(&mut self, cx: &mut Context<'_>) -> bool {
+        let mut answered = false;
+        while !self.outbox.is_full()
+            && let Poll::Ready((header, answer)) = self.running.poll_next(cx)
+        {
+            self.outbox.answer(&header, answer);
+            answered = true;
+        }
+        answered
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Read {
+    /// Bytes came; there may be more.
+    Some,
+    /// None came, or none are wanted now.
+    Nothing,
+    /// The peer is gone: nobody waits for the answers.
+    Eof,
+}

@@ -1,0 +1,65 @@
+//! The framed protocol, server side. It decides nothing: the same functions answer as over gRPC.
+//! How it behaves: `docs/design/0004-framed-path.md`.
+
+mod connection;
+mod outbox;
+mod running;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use connection::serve;
+
+use bytes::Bytes;
+use futures::future::BoxFuture;
+use kith_wire::{
+    Message,
+    frame::{Frame, Op},
+    v1,
+};
+use std::{sync::Arc, vec};
+use tonic::{Code, Status};
+
+/// What answers requests that come in frames.
+///
+/// Contract: the future is polled first on the connection's own task, where it holds up the requests behind it: work
+/// that takes longer than handing it over belongs on another thread. Dropping it abandons the request.
+pub(crate) trait FrameService: Send + Sync + 'static {
+    /// Answers one request.
+    fn call(self: Arc<Self>, op: Op, body: Bytes) -> BoxFuture<'static, Result<Reply, Status>>;
+}
+
+/// What a request is answered with.
+#[derive(Debug)]
+pub(crate) enum Reply {
+    /// To [`Op::Evaluate`].
+    Evaluate(v1::EvaluateReply),
+    /// To [`Op::Ping`].
+    Ping(v1::PingReply),
+    /// To [`Op::Query`]: at least one piece. Each is encoded when the one before is nearly sent.
+    Query(vec::IntoIter<v1::QueryReply>),
+}
+
+/// A body as the message that it should be.
+///
+/// # Errors
+/// `bad_request` if it is none: the connection goes on.
+pub(crate) fn request<M: Message + Default>(body: Bytes) -> Result<M, Status> {
+    M::decode(body).map_err(|error| {
+        let message = format!("the request's body cannot be read: {error}");
+        kith_wire::status(Code::InvalidArgument, "bad_request", message, "use a client of this release")
+    })
+}
+
+/// The answer to an operation that is not served here.
+pub(crate) fn unsupported(op: &str) -> Status {
+    let message = format!("this process does not serve the framed operation {op}");
+    let help = "routers serve `query`, nodes `evaluate` and `ping`; a newer operation needs a newer release";
+    kith_wire::status(Code::Unimplemented, "unsupported_operation", message, help)
+}
+
+fn unsupported_frame(frame: &Frame) -> Status {
+    match Op::from_number(frame.header.op) {
+        Some(op) => unsupported(op.name()),
+        None => unsupported(&frame.header.op.to_string()),
+    }
+}

@@ -1,0 +1,109 @@
+//! The requests of one connection that are not answered yet.
+
+use super::Reply;
+use futures::{
+    FutureExt, StreamExt,
+    future::{AbortHandle, Abortable, BoxFuture},
+    stream::FuturesUnordered,
+};
+use kith_wire::frame::Header;
+use std::{
+    collections::HashMap,
+    task::{Context, Poll},
+    time::Duration,
+};
+use tokio_util::task::AbortOnDropHandle;
+use tonic::{Code, Status};
+
+type Answer = Result<Reply, Status>;
+
+/// Requests under way, by id.
+#[derive(Default)]
+pub(super) struct Running {
+    /// Ready with a request's header and answer; without one if it was cancelled.
+    futures: FuturesUnordered<BoxFuture<'static, (Header, Option<Answer>)>>,
+    cancels: HashMap<u64, AbortHandle>,
+}
+
+impl Running {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.cancels.len()
+    }
+
+    /// Whether a request of this id is under way.
+    pub fn has(&self, id: u64) -> bool {
+        self.cancels.contains_key(&id)
+    }
+
+    /// Starts a request: its answer, if that is there at once.
+    ///
+    /// The only request of a connection stays on the connection's task: no other task or thread is woken for it, neither
+    /// to begin nor to answer. Those that come while one is under way get tasks of their own, and so all cores.
+    pub fn start(
+        &mut self,
+        header: Header,
+        mut call: BoxFuture<'static, Answer>,
+        cx: &mut Context<'_>,
+    ) -> Option<Answer> {
+        let is_alone = self.cancels.is_empty();
+        if is_alone && let Poll::Ready(answer) = call.poll_unpin(cx) {
+            return Some(answer);
+        }
+        let call = if is_alone { call } else { on_its_own_task(call) };
+        let call = within(header.deadline_us, call);
+        let (cancel, registration) = AbortHandle::new_pair();
+        self.cancels.insert(header.id, cancel);
+        let answer = Abortable::new(call, registration);
+        self.futures.push(answer.map(move |answer| (header, answer.ok())).boxed());
+        None
+    }
+
+    /// Drops a request that nobody wants any more; unknown ids are answered already.
+    pub fn cancel(&mut self, id: u64) {
+        if let Some(cancel) = self.cancels.get(&id) {
+            cancel.abort();
+        }
+    }
+
+    /// The next answer; pending while there is none. Cancelled requests vanish here.
+    pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<(Header, Answer)> {
+        loop {
+            match self.futures.poll_next_unpin(cx) {
+                Poll::Ready(Some((header, answer))) => {
+                    self.cancels.remove(&header.id);
+                    if let Some(answer) = answer {
+                        return Poll::Ready((header, answer));
+                    }
+                }
+                Poll::Ready(None) | Poll::Pending => return Poll::Pending,
+            }
+        }
+    }
+}
+
+fn on_its_own_task(call: BoxFuture<'static, Answer>) -> BoxFuture<'static, Answer> {
+    let task = AbortOnDropHandle::new(tokio::spawn(call));
+    task.map(|ended| match ended {
+        Ok(answer) => answer,
+        Err(error) => Err(Status::internal(format!("a request ended unexpectedly: {error}"))),
+    })
+    .boxed()
+}
+
+/// Work past its deadline is dropped.
+fn within(deadline_us: u32, call: BoxFuture<'static, Answer>) -> BoxFuture<'static, Answer> {
+    if deadline_us == 0 {
+        return call;
+    }
+    let timed = tokio::time::timeout(Duration::from_micros(deadline_us.into()), call);
+    timed
+        .map(move |answer| {
+            answer.unwrap_or_else(|_| {
+                let message = format!("the deadline of {deadline_us} us passed");
+                let help = "give the query more time";
+                Err(kith_wire::status(Code::DeadlineExceeded, "deadline_exceeded", message, help))
+            })
+        })
+        .boxed()
+}

@@ -1,0 +1,445 @@
+//! Both transports against one scripted node on one port: the same suite, then what only frames can do wrong.
+
+use super::*;
+use crate::serve::{self, Bound};
+use futures::stream::BoxStream;
+use kith_client::{
+    FramedTransport, GraphService, GrpcTransport, QueryOptions, RouterClient, Transport, endpoint,
+};
+use kith_ops::{GraphAnswer, GraphQuery, Operand};
+use kith_types::Workflow;
+use kith_wire::{
+    frame::{self, Flags, Header, PREFACE_BYTES, Preface},
+    v1::{node_server, query_reply::Answer, value},
+};
+use std::{
+    net::SocketAddr,
+    sync::atomic::{AtomicU64, Ordering},
+    time::Duration,
+};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{TcpListener, TcpStream},
+    runtime::Runtime,
+    sync::watch,
+};
+use tokio_util::sync::CancellationToken;
+use tonic::{Request, Response};
+
+/// What a request's graph makes the node do: answer at once, answer after the gate opens, fail, answer at length.
+const ECHO: &str = "echo";
+const WAIT: &str = "wait";
+const FAIL: &str = "fail";
+const LONG: &str = "long";
+const LONG_BYTES: usize = 256 << 10;
+
+struct Scripted {
+    started: AtomicU64,
+    /// How many requests wait; watched by tests.
+    waiting: watch::Sender<u64>,
+    gate: watch::Sender<bool>,
+}
+
+struct Waiting<'a>(&'a Scripted);
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.waiting.send_modify(|waiting| *waiting -= 1);
+    }
+}
+
+impl Scripted {
+    async fn evaluate(&self, request: v1::EvaluateRequest) -> Result<v1::EvaluateReply, Status> {
+        self.started.fetch_add(1, Ordering::Relaxed);
+        let value = match request.graph.as_str() {
+            FAIL => return Err(kith_wire::status(Code::DataLoss, "damaged", "a block is bad", "load again")),
+            LONG => value::Value::Set(Bytes::from(vec![7; LONG_BYTES])),
+            WAIT => {
+                self.waiting.send_modify(|waiting| *waiting += 1);
+                let _waiting = Waiting(self);
+                let mut gate = self.gate.subscribe();
+                gate.wait_for(|is_open| *is_open).await.expect("the gate outlives its node");
+                value::Value::Count(request.graph_version)
+            }
+            _ => value::Value::Count(request.graph_version),
+        };
+        Ok(v1::EvaluateReply { value: Some(v1::Value { value: Some(value) }), ..Default::default() })
+    }
+}
+
+impl FrameService for Scripted {
+    fn call(self: Arc<Self>, op: Op, body: Bytes) -> BoxFuture<'static, Result<Reply, Status>> {
+        Box::pin(async move {
+            match op {
+                Op::Evaluate => Ok(Reply::Evaluate(self.evaluate(request(body)?).await?)),
+                Op::Query => {
+                    let piece = |ids: Vec<u64>| v1::QueryReply {
+                        complete: true,
+                        answer: Some(Answer::Ids(v1::IdSet { ids })),
+                        ..Default::default()
+                    };
+                    Ok(Reply::Query(vec![piece(vec![1, 2]), piece(vec![3]), piece(vec![9])].into_iter()))
+                }
+                other => Err(unsupported(other.name())),
+            }
+        })
+    }
+}
+
+/// The same node over gRPC.
+struct OverGrpc(Arc<Scripted>);
+
+#[tonic::async_trait]
+impl node_server::Node for OverGrpc {
+    type PrepareStream = BoxStream<'static, Result<v1::PrepareProgress, Status>>;
+
+    async fn evaluate(
+        &self,
+        request: Request<v1::EvaluateRequest>,
+    ) -> Result<Response<v1::EvaluateReply>, Status> {
+        Ok(Response::new(self.0.evaluate(request.into_inner()).await?))
+    }
+
+    async fn ping(&self, _: Request<v1::PingRequest>) -> Result<Response<v1::PingReply>, Status> {
+        Err(unsupported("ping"))
+    }
+
+    async fn prepare(&self, _: Request<v1::PrepareRequest>) -> Result<Response<Self::PrepareStream>, Status> {
+        Err(unsupported("prepare"))
+    }
+}
+
+/// A running node with a runtime of its own, so that it can die as a process does.
+struct Server {
+    addr: String,
+    node: Arc<Scripted>,
+    stop: CancellationToken,
+    runtime: Option<Runtime>,
+}
+
+impl Server {
+    /// `frames` says whether it speaks them, or is of an older release.
+    fn start(frames: bool) -> Self {
+        let node = Arc::new(Scripted {
+            started: AtomicU64::new(0),
+            waiting: watch::Sender::new(0),
+            gate: watch::Sender::new(false),
+        });
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .enable_all()
+            .build()
+            .expect("a runtime");
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+        listener.set_nonblocking(true).expect("a socket");
+        let addr = listener.local_addr().expect("an address");
+        let stop = CancellationToken::new();
+        let inside = runtime.enter();
+        let listener = TcpListener::from_std(listener).expect("a listener");
+        let mut routes = serve::routes();
+        routes.add_service(node_server::NodeServer::new(OverGrpc(Arc::clone(&node))));
+        let service: Option<Arc<dyn FrameService>> = if frames { Some(Arc::clone(&node) as _) } else { None };
+        serve::spawn(Bound { addr, listener }, routes, service, stop.clone());
+        drop(inside);
+        Self { addr: addr.to_string(), node, stop, runtime: Some(runtime) }
+    }
+
+    async fn until_waiting(&self, count: u64) {
+        let mut waiting = self.node.waiting.subscribe();
+        waiting.wait_for(|waiting| *waiting == count).await.expect("the node lives");
+    }
+
+    fn open_gate(&self) {
+        self.node.gate.send_replace(true);
+    }
+
+    fn die(&mut self) {
+        self.runtime.take().expect("it runs").shutdown_background();
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.stop.cancel();
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+fn asking(graph: &str, version: u64) -> v1::EvaluateRequest {
+    v1::EvaluateRequest { graph: graph.to_owned(), graph_version: version, ..Default::default() }
+}
+
+fn count_of(reply: v1::EvaluateReply) -> u64 {
+    match reply.value.and_then(|value| value.value) {
+        Some(value::Value::Count(count)) => count,
+        other => panic!("a count was expected: {other:?}"),
+    }
+}
+
+fn transports() -> [(&'static str, Arc<dyn Transport>); 2] {
+    [("framed", Arc::new(FramedTransport::default())), ("grpc", Arc::new(GrpcTransport::default()))]
+}
+
+#[tokio::test]
+async fn answers_and_errors_are_the_same_over_both_on_one_port() {
+    let server = Server::start(true);
+    for (name, transport) in transports() {
+        assert_eq!(count_of(transport.evaluate(&server.addr, asking(ECHO, 7)).await.unwrap()), 7, "{name}");
+        let error = transport.evaluate(&server.addr, asking(FAIL, 7)).await.unwrap_err();
+        let detail = kith_wire::detail_of(&error);
+        assert_eq!((error.code(), error.message()), (Code::DataLoss, "a block is bad"), "{name}");
+        assert_eq!((detail.code.as_str(), detail.help.as_str()), ("damaged", "load again"), "{name}");
+        let long = transport.evaluate(&server.addr, asking(LONG, 7)).await.unwrap();
+        assert_eq!(long.value.unwrap().value, Some(value::Value::Set(vec![7; LONG_BYTES].into())), "{name}");
+        let error = transport.ping(&server.addr, v1::PingRequest::default()).await.unwrap_err();
+        assert_eq!(kith_wire::detail_of(&error).code, "unsupported_operation", "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_later_request_is_answered_before_an_earlier_one() {
+    let server = Server::start(true);
+    for (name, transport) in transports() {
+        server.node.gate.send_replace(false);
+        let (asker, addr) = (Arc::clone(&transport), server.addr.clone());
+        let first = tokio::spawn(async move { asker.evaluate(&addr, asking(WAIT, 1)).await });
+        server.until_waiting(1).await;
+        for version in 2..20 {
+            let reply = transport.evaluate(&server.addr, asking(ECHO, version)).await.unwrap();
+            assert_eq!(count_of(reply), version, "{name}");
+        }
+        assert!(!first.is_finished(), "{name}");
+        server.open_gate();
+        assert_eq!(count_of(first.await.unwrap().unwrap()), 1, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_dropped_request_ends_at_the_node() {
+    let server = Server::start(true);
+    for (_, transport) in transports() {
+        // The first one runs on the connection's own task, the second on another.
+        let mut calls: Vec<_> = (0..2).map(|_| transport.evaluate(&server.addr, asking(WAIT, 1))).collect();
+        let both = futures::future::join_all(calls.iter_mut());
+        tokio::select! {
+            _ = both => panic!("the gate is closed"),
+            () = server.until_waiting(2) => {}
+        }
+        drop(calls);
+        server.until_waiting(0).await;
+        assert_eq!(count_of(transport.evaluate(&server.addr, asking(ECHO, 3)).await.unwrap()), 3);
+    }
+}
+
+#[tokio::test]
+async fn a_lost_connection_and_a_refused_one_are_unavailable() {
+    for (name, transport) in transports() {
+        let mut server = Server::start(true);
+        let (asker, addr) = (Arc::clone(&transport), server.addr.clone());
+        let asked = tokio::spawn(async move { asker.evaluate(&addr, asking(WAIT, 1)).await });
+        server.until_waiting(1).await;
+        server.die();
+        let lost = asked.await.unwrap().unwrap_err();
+        assert!(is_connection(&lost), "{name}: {lost:?}");
+        let refused = transport.evaluate(&server.addr, asking(ECHO, 1)).await.unwrap_err();
+        assert!(is_connection(&refused), "{name}: {refused:?}");
+    }
+}
+
+/// As the executor sees it (`kith_client::executor::failure`).
+fn is_connection(status: &Status) -> bool {
+    let own = std::error::Error::source(status).is_some() && status.details().is_empty();
+    own || ["unavailable", "cancelled"].contains(&kith_wire::detail_of(status).code.as_str())
+}
+
+#[tokio::test]
+async fn a_stopping_server_answers_what_is_under_way() {
+    for (name, transport) in transports() {
+        let server = Server::start(true);
+        let (asker, addr) = (Arc::clone(&transport), server.addr.clone());
+        let asked = tokio::spawn(async move { asker.evaluate(&addr, asking(WAIT, 5)).await });
+        server.until_waiting(1).await;
+        server.stop.cancel();
+        // Once nobody can connect any more, it has begun to stop.
+        while TcpStream::connect(&server.addr).await.is_ok() {
+            tokio::task::yield_now().await;
+        }
+        server.open_gate();
+        assert_eq!(count_of(asked.await.unwrap().unwrap()), 5, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_peer_without_frames_is_asked_over_grpc() {
+    let server = Server::start(false);
+    let transport = FramedTransport::default();
+    for version in 1..4 {
+        let reply = transport.evaluate(&server.addr, asking(ECHO, version)).await.unwrap();
+        assert_eq!(count_of(reply), version);
+    }
+}
+
+#[tokio::test]
+async fn a_silent_peer_is_unavailable_within_the_connect_timeout() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let addr = listener.local_addr().unwrap().to_string();
+    let transport = FramedTransport::default();
+    let calls = (0..8).map(|_| transport.evaluate(&addr, asking(ECHO, 1)));
+    for answer in futures::future::join_all(calls).await {
+        assert_eq!(answer.unwrap_err().code(), Code::Unavailable);
+    }
+    // One attempt for all of them: nobody waits for the failures of others.
+    let mut accepted = 0;
+    while let Ok(Ok(_)) = tokio::time::timeout(Duration::ZERO, listener.accept()).await {
+        accepted += 1;
+    }
+    assert_eq!(accepted, 1);
+}
+
+#[tokio::test]
+async fn a_deadline_passes_at_the_node() {
+    let server = Server::start(true);
+    let transport = FramedTransport::default();
+    let header = v1::RequestHeader { deadline_us: 10_000, ..Default::default() };
+    let request = v1::EvaluateRequest { header: Some(header), ..asking(WAIT, 1) };
+    let error = transport.evaluate(&server.addr, request).await.unwrap_err();
+    assert_eq!(kith_wire::detail_of(&error).code, "deadline_exceeded");
+    server.until_waiting(0).await;
+}
+
+#[tokio::test]
+async fn a_reply_in_pieces_is_put_together() {
+    let server = Server::start(true);
+    let channel = endpoint(&server.addr).unwrap().connect_lazy();
+    let client = RouterClient::over(server.addr.clone(), channel);
+    let query = GraphQuery {
+        operand: Operand::Connections { id: 1 },
+        edge_type: None,
+        direction: None,
+        workflow: Workflow::Interactive,
+    };
+    let answered = client.query("g", &query, &QueryOptions::default()).await.unwrap();
+    assert!(matches!(answered.answer, GraphAnswer::Ids(ids) if ids == [1, 2, 3, 9]));
+}
+
+/// A framed connection by hand.
+struct Raw {
+    stream: TcpStream,
+    buffer: bytes::BytesMut,
+}
+
+impl Raw {
+    async fn connect(addr: &str) -> Self {
+        let mut stream = TcpStream::connect(addr.parse::<SocketAddr>().unwrap()).await.unwrap();
+        stream.write_all(&Preface::OWN.encode()).await.unwrap();
+        let mut preface = [0; PREFACE_BYTES];
+        stream.read_exact(&mut preface).await.unwrap();
+        assert_eq!(Preface::decode(preface), Ok(Preface::OWN));
+        Self { stream, buffer: bytes::BytesMut::new() }
+    }
+
+    async fn send(&mut self, header: Header, body: &impl Message) {
+        let mut out = bytes::BytesMut::new();
+        header.encode(body, &mut out).unwrap();
+        self.stream.write_all(&out).await.unwrap();
+    }
+
+    /// `None` once the peer has closed.
+    async fn receive(&mut self) -> Option<Frame> {
+        loop {
+            if let Some(frame) = frame::decode(&mut self.buffer).unwrap() {
+                return Some(frame);
+            }
+            if self.stream.read_buf(&mut self.buffer).await.unwrap() == 0 {
+                return None;
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn malformed_frames_close_their_connection_and_no_other() {
+    let server = Server::start(true);
+    let mut other = Raw::connect(&server.addr).await;
+    let waiting = || Header::request(1, Op::Evaluate);
+    let long = (frame::HEADER_BYTES as u32 + kith_wire::MESSAGE_BYTES_MAX as u32 + 17).to_le_bytes();
+    for (what, bytes) in [("too short", 3_u32.to_le_bytes()), ("too long", long)] {
+        let mut raw = Raw::connect(&server.addr).await;
+        raw.stream.write_all(&bytes).await.unwrap();
+        let last = raw.receive().await.unwrap();
+        assert_eq!((last.header.id, last.status().code()), (0, Code::InvalidArgument), "{what}");
+        assert_eq!(raw.receive().await, None, "{what}");
+    }
+    for (what, header) in [
+        ("id 0", Header::request(0, Op::Evaluate)),
+        ("an id twice", waiting()),
+        ("in pieces", Header { flags: Flags::default(), ..Header::request(5, Op::Evaluate) }),
+    ] {
+        let mut raw = Raw::connect(&server.addr).await;
+        raw.send(waiting(), &asking(WAIT, 1)).await;
+        raw.send(header, &asking(ECHO, 1)).await;
+        assert_eq!(raw.receive().await.unwrap().header.id, 0, "{what}");
+        assert_eq!(raw.receive().await, None, "{what}");
+        server.until_waiting(0).await;
+    }
+    other.send(Header::request(8, Op::Evaluate), &asking(ECHO, 4)).await;
+    assert_eq!(other.receive().await.unwrap().header.id, 8);
+}
+
+#[tokio::test]
+async fn what_is_not_served_is_refused_by_name_and_the_connection_goes_on() {
+    let server = Server::start(true);
+    let mut raw = Raw::connect(&server.addr).await;
+    let newer = Header { op: 200, ..Header::request(1, Op::Ping) };
+    for header in [newer, Header::request(2, Op::Credit), Header::request(3, Op::Ping)] {
+        raw.send(header, &()).await;
+        let refused = raw.receive().await.unwrap();
+        assert_eq!(refused.header.id, header.id);
+        assert_eq!(kith_wire::detail_of(&refused.status()).code, "unsupported_operation");
+    }
+    // Not an `EvaluateRequest`: field 1 says that it is longer than it is.
+    let mut out = bytes::BytesMut::new();
+    Header::request(4, Op::Evaluate).encode_bytes(&[0x0a, 0x7f], &mut out).unwrap();
+    raw.stream.write_all(&out).await.unwrap();
+    assert_eq!(kith_wire::detail_of(&raw.receive().await.unwrap().status()).code, "bad_request");
+    raw.send(Header::request(5, Op::Alive), &()).await;
+    let alive = raw.receive().await.unwrap();
+    assert!(alive.body.is_empty() && alive.header.flags == Flags::LAST);
+}
+
+#[tokio::test]
+async fn one_who_does_not_read_is_not_worked_for_and_holds_up_nobody() {
+    const REQUESTS: u64 = 400;
+    let server = Server::start(true);
+    let mut slow = Raw::connect(&server.addr).await;
+    for id in 1..=REQUESTS {
+        slow.send(Header::request(id, Op::Evaluate), &asking(LONG, 1)).await;
+    }
+    let quick = FramedTransport::default();
+    for version in 0..50 {
+        let reply = quick.evaluate(&server.addr, asking(ECHO, version)).await.unwrap();
+        assert_eq!(count_of(reply), version);
+    }
+    // One mebibyte in the connection's own buffer and what the sockets hold, in replies of a quarter of one.
+    let started = server.node.started.load(Ordering::Relaxed) - 50;
+    assert!(started < REQUESTS / 2, "{started} of {REQUESTS} were answered to one who does not read");
+    let mut answered = 0;
+    while answered < REQUESTS {
+        assert_eq!(slow.receive().await.unwrap().body.len() / LONG_BYTES, 1);
+        answered += 1;
+    }
+    assert_eq!(server.node.started.load(Ordering::Relaxed), REQUESTS + 50);
+}
+
+#[tokio::test]
+async fn neither_http2_nor_frames_is_closed() {
+    let server = Server::start(true);
+    let mut stream = TcpStream::connect(&server.addr).await.unwrap();
+    stream.write_all(b"GET / HTTP/1.1\r\n\r\n").await.unwrap();
+    let mut answer = Vec::new();
+    // Closed with bytes unread: the end of the stream, or a reset.
+    let closed = tokio::time::timeout(Duration::from_secs(5), stream.read_to_end(&mut answer)).await;
+    assert!(closed.is_ok() && answer.is_empty(), "{closed:?} {answer:?}");
+}
