@@ -1,0 +1,162 @@
+//! Whether one schema may follow another in a store, and what then changes for its readers.
+//!
+//! The rule protects both directions: readers of the old schema see the new version's records, and after a rollback
+//! readers of the new one see the old version's.
+
+use crate::projection::widens;
+use crate::{Field, FieldType, Schema};
+use std::fmt;
+use thiserror::Error;
+
+/// One difference that is allowed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// A new field, which may be null or has a default.
+    Added {
+        /// Its name.
+        field: String,
+        /// Its type.
+        field_type: FieldType,
+    },
+    /// A field is gone: who still asks for it gets an error.
+    Dropped {
+        /// Its name.
+        field: String,
+    },
+    /// `i32` became `i64`, or `f32` became `f64`.
+    Widened {
+        /// Its name.
+        field: String,
+        /// What it was.
+        old: FieldType,
+        /// What it is.
+        new: FieldType,
+    },
+    /// A field may now be null.
+    Nullable {
+        /// Its name.
+        field: String,
+    },
+    /// The default is another, or there was none, or there is none any more.
+    Default {
+        /// Its name.
+        field: String,
+    },
+    /// The same fields in another order; only JSON output shows it.
+    Reordered,
+}
+
+/// All differences, in the order of the new schema, dropped fields last. Empty if nothing changed.
+pub type Changes = Vec<Change>;
+
+/// Why a schema may not follow another, or records of one cannot be read as the other's.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("field {field:?} {why}")]
+pub struct Incompatible {
+    /// The field.
+    pub field: String,
+    /// What is wrong.
+    pub why: Mismatch,
+}
+
+/// What is wrong with a field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Mismatch {
+    /// A type that the old one does not widen to.
+    Type {
+        /// What it was.
+        old: FieldType,
+        /// What it should be.
+        new: FieldType,
+    },
+    /// A new field without null or default.
+    NotOptional,
+    /// A field that could be null no longer can, and has no default.
+    NoLongerNullable,
+    /// The records do not have it, and it has no default.
+    NotWritten,
+}
+
+impl fmt::Display for Mismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Mismatch::Type { old, new } => {
+                write!(f, "was {old} and is now {new} (only i32 to i64 and f32 to f64 may change)")
+            }
+            Mismatch::NotOptional => f.write_str("is new: make it nullable or give it a default"),
+            Mismatch::NoLongerNullable => {
+                f.write_str("could be null before: keep it nullable or give it a default")
+            }
+            Mismatch::NotWritten => f.write_str("is not in the records, cannot be null and has no default"),
+        }
+    }
+}
+
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Change::Added { field, field_type } => write!(f, "field {field:?} ({field_type}) is new"),
+            Change::Dropped { field } => {
+                write!(f, "field {field:?} is gone: queries that name it will be refused")
+            }
+            Change::Widened { field, old, new } => write!(f, "field {field:?} was {old} and is now {new}"),
+            Change::Nullable { field } => write!(f, "field {field:?} may now be null"),
+            Change::Default { field } => write!(f, "field {field:?} has another default"),
+            Change::Reordered => f.write_str("the fields are in another order"),
+        }
+    }
+}
+
+/// Whether `new` may follow `old`, and what changes.
+///
+/// Allowed: new fields that may be null or have a default, dropped fields, `i32` to `i64` and `f32` to `f64`, fields
+/// that become nullable, other defaults, another order.
+///
+/// # Errors
+/// [`Incompatible`]: the first field, in the order of the new schema, that breaks the rule.
+pub fn compatible(old: &Schema, new: &Schema) -> Result<Changes, Incompatible> {
+    let mut changes = Changes::new();
+    let mut kept = Vec::new();
+    for field in new.fields() {
+        match old.index_of(field.name()) {
+            Some(index) => {
+                kept.push(index);
+                compare(&old.fields()[index], field, &mut changes)?;
+            }
+            None if field.is_nullable() || field.has_default() => {
+                changes
+                    .push(Change::Added { field: field.name().to_owned(), field_type: field.field_type() });
+            }
+            None => return Err(Incompatible { field: field.name().to_owned(), why: Mismatch::NotOptional }),
+        }
+    }
+    if !kept.is_sorted() {
+        changes.push(Change::Reordered);
+    }
+    let dropped = old.fields().iter().filter(|field| new.index_of(field.name()).is_none());
+    changes.extend(dropped.map(|field| Change::Dropped { field: field.name().to_owned() }));
+    Ok(changes)
+}
+
+fn compare(old: &Field, new: &Field, changes: &mut Changes) -> Result<(), Incompatible> {
+    let field = || new.name().to_owned();
+    let refuse = |why| Err(Incompatible { field: field(), why });
+    let (old_type, new_type) = (old.field_type(), new.field_type());
+    if !widens(old_type, new_type) {
+        return refuse(Mismatch::Type { old: old_type, new: new_type });
+    }
+    if old.is_nullable() && !new.is_nullable() && !new.has_default() {
+        return refuse(Mismatch::NoLongerNullable);
+    }
+    if old_type != new_type {
+        changes.push(Change::Widened { field: field(), old: old_type, new: new_type });
+    }
+    if !old.is_nullable() && new.is_nullable() {
+        changes.push(Change::Nullable { field: field() });
+    }
+    if old.default != new.default {
+        changes.push(Change::Default { field: field() });
+    }
+    Ok(())
+}

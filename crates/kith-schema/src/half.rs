@@ -1,0 +1,88 @@
+//! IEEE 754 binary16 to and from `f32`.
+
+const SIGN: u16 = 0x8000;
+const INFINITY: u16 = 0x7c00;
+
+/// The binary16 nearest to `value`, ties to even; beyond 65,504 infinity; a NaN stays a NaN.
+pub fn f16_from_f32(value: f32) -> u16 {
+    let bits = value.to_bits();
+    let sign = (bits >> 16) as u16 & SIGN;
+    let exponent = (bits >> 23 & 0xff) as i32 - 127;
+    let mantissa = bits & 0x7f_ffff;
+    if exponent == 128 {
+        return sign | INFINITY | if mantissa == 0 { 0 } else { 0x200 };
+    }
+    if 15 < exponent {
+        return sign | INFINITY;
+    }
+    if -14 <= exponent {
+        let kept = ((exponent + 15) as u32) << 10 | mantissa >> 13;
+        // A carry out of the mantissa raises the exponent, at the top to infinity: as it must.
+        return sign | rounded(kept, mantissa, 13) as u16;
+    }
+    if exponent < -25 {
+        return sign;
+    }
+    let mantissa = mantissa | 0x80_0000;
+    let shift = (-1 - exponent) as u32;
+    sign | rounded(mantissa >> shift, mantissa, shift) as u16
+}
+
+/// `kept` is `whole >> shift`; rounds it to nearest, ties to even, by the bits shifted out.
+fn rounded(kept: u32, whole: u32, shift: u32) -> u32 {
+    let rest = whole & ((1 << shift) - 1);
+    let half = 1 << (shift - 1);
+    kept + u32::from(half < rest || (half == rest && kept & 1 == 1))
+}
+
+/// The value of a binary16; exact.
+#[inline]
+pub fn f32_from_f16(bits: u16) -> f32 {
+    let sign = u32::from(bits & SIGN) << 16;
+    let exponent = u32::from(bits >> 10 & 0x1f);
+    let mantissa = u32::from(bits & 0x3ff);
+    match exponent {
+        0 => {
+            let magnitude = mantissa as f32 * f32::from_bits(0x3380_0000); // 2^-24
+            f32::from_bits(sign | magnitude.to_bits())
+        }
+        31 => f32::from_bits(sign | 0x7f80_0000 | mantissa << 13),
+        _ => f32::from_bits(sign | (exponent + 112) << 23 | mantissa << 13),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_half_comes_back() {
+        for bits in 0..=u16::MAX {
+            let value = f32_from_f16(bits);
+            if value.is_nan() {
+                assert!(f32_from_f16(f16_from_f32(value)).is_nan(), "{bits:#x}");
+            } else {
+                assert_eq!(f16_from_f32(value), bits, "{bits:#x}");
+            }
+        }
+        assert_eq!(f32_from_f16(0x3c00), 1.0);
+        assert_eq!(f32_from_f16(0xc000), -2.0);
+        assert_eq!(f32_from_f16(0x7bff), 65_504.0);
+    }
+
+    #[test]
+    fn between_two_halves_the_nearest_is_taken_and_ties_go_to_even() {
+        for low in 0..INFINITY - 1 {
+            let (below, above) = (f32_from_f16(low), f32_from_f16(low + 1));
+            let middle = (below + above) / 2.0;
+            let even = if low & 1 == 0 { low } else { low + 1 };
+            assert_eq!(f16_from_f32(middle), even, "the middle above {low:#x}");
+            assert_eq!(f16_from_f32(middle.next_down()), low, "below the middle above {low:#x}");
+            assert_eq!(f16_from_f32(middle.next_up()), low + 1, "above the middle above {low:#x}");
+            assert_eq!(f16_from_f32(-middle), even | SIGN);
+        }
+        assert_eq!(f16_from_f32(65_520.0), INFINITY);
+        assert_eq!(f16_from_f32(65_519.996), 0x7bff);
+        assert_eq!(f16_from_f32(f32::NEG_INFINITY), SIGN | INFINITY);
+    }
+}

@@ -1,0 +1,192 @@
+//! What a field's type may still be, and how two sights of it join.
+
+use crate::{FieldType, ScalarType};
+use std::fmt;
+
+/// What is known of a field's type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Guess {
+    /// Nothing: only nulls so far.
+    Unknown,
+    One(Kind),
+    /// Its items; `None` while all lists were empty.
+    List(Option<Kind>),
+    Map(Option<Kind>),
+    /// A declared vector.
+    Vector(FieldType),
+}
+
+/// What one value is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Numbers as JSON and text spell them.
+    Number(Numbers),
+    /// Any other type, and declared ones.
+    Of(ScalarType),
+}
+
+/// What the numbers of a field were like.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Numbers {
+    negative: bool,
+    /// One above `i64::MAX`.
+    huge: bool,
+    /// A whole one beyond 2^53, which not every `f64` can hold.
+    long: bool,
+    /// One with a fraction or an exponent.
+    floating: bool,
+}
+
+pub(super) const TEXT: Guess = Guess::One(Kind::Of(ScalarType::Text));
+
+const LONG: u64 = 1 << 53;
+
+impl Numbers {
+    pub(super) fn whole(negative: bool, magnitude: u64) -> Self {
+        let huge = !negative && i64::MAX as u64 <= magnitude && magnitude != i64::MAX as u64;
+        Numbers { negative, huge, long: LONG < magnitude, floating: false }
+    }
+
+    pub(super) fn floating() -> Self {
+        Numbers { floating: true, ..Numbers::default() }
+    }
+
+    /// The type that holds all of them, if one does.
+    fn scalar(self) -> Option<ScalarType> {
+        match self {
+            Numbers { floating: true, long: true, .. } | Numbers { negative: true, huge: true, .. } => None,
+            Numbers { floating: true, .. } => Some(ScalarType::F64),
+            Numbers { huge: true, .. } => Some(ScalarType::U64),
+            _ => Some(ScalarType::I64),
+        }
+    }
+
+    fn join(self, other: Numbers) -> Option<Numbers> {
+        let both = Numbers {
+            negative: self.negative | other.negative,
+            huge: self.huge | other.huge,
+            long: self.long | other.long,
+            floating: self.floating | other.floating,
+        };
+        both.scalar().map(|_| both)
+    }
+}
+
+impl Guess {
+    pub(super) fn declared(field_type: FieldType) -> Self {
+        match field_type {
+            FieldType::Scalar(scalar) => Guess::One(Kind::Of(scalar)),
+            FieldType::List(scalar) => Guess::List(Some(Kind::Of(scalar))),
+            FieldType::Map(scalar) => Guess::Map(Some(Kind::Of(scalar))),
+            FieldType::Vector { .. } => Guess::Vector(field_type),
+        }
+    }
+
+    /// The type, once one is known.
+    pub(super) fn field_type(&self) -> Option<FieldType> {
+        match self {
+            Guess::Unknown | Guess::List(None) | Guess::Map(None) => None,
+            Guess::One(kind) => kind.scalar().map(FieldType::Scalar),
+            Guess::List(Some(kind)) => kind.scalar().map(FieldType::List),
+            Guess::Map(Some(kind)) => kind.scalar().map(FieldType::Map),
+            Guess::Vector(vector) => Some(*vector),
+        }
+    }
+}
+
+impl Kind {
+    fn scalar(self) -> Option<ScalarType> {
+        match self {
+            Kind::Number(numbers) => numbers.scalar(),
+            Kind::Of(scalar) => Some(scalar),
+        }
+    }
+
+    fn join(self, other: Kind) -> Option<Kind> {
+        if let (Kind::Number(a), Kind::Number(b)) = (self, other) {
+            return a.join(b).map(Kind::Number);
+        }
+        if self == other {
+            return Some(self);
+        }
+        // Declared types, or one declared and one spelled: what both widen to.
+        use ScalarType::{F32, F64, I32, I64};
+        let wide = match (self.scalar()?, other.scalar()?) {
+            (a, b) if a == b => a,
+            (I32, I64) | (I64, I32) => I64,
+            (F32, F64) | (F64, F32) => F64,
+            (I32 | I64, F32 | F64) | (F32 | F64, I32 | I64) => F64,
+            _ => return None,
+        };
+        Some(Kind::Of(wide))
+    }
+}
+
+/// What is known after both sights; `None` if they do not go together.
+pub(super) fn join(first: Guess, then: Guess) -> Option<Guess> {
+    let items = |a: Option<Kind>, b: Option<Kind>| match (a, b) {
+        (Some(a), Some(b)) => a.join(b).map(Some),
+        (a, b) => Some(a.or(b)),
+    };
+    match (first, then) {
+        (Guess::Unknown, other) | (other, Guess::Unknown) => Some(other),
+        (Guess::One(a), Guess::One(b)) => a.join(b).map(Guess::One),
+        (Guess::List(a), Guess::List(b)) => items(a, b).map(Guess::List),
+        (Guess::Map(a), Guess::Map(b)) => items(a, b).map(Guess::Map),
+        (Guess::Vector(a), Guess::Vector(b)) if a == b => Some(Guess::Vector(a)),
+        _ => None,
+    }
+}
+
+/// What a cell of a text table spells. A number only if its text can be had back from it: no leading zeros or signs
+/// that would be lost, no more digits than 64 bits have.
+pub(super) fn spelled(cell: &str) -> Guess {
+    let negative = cell.starts_with('-');
+    let digits = cell.strip_prefix('-').unwrap_or(cell);
+    let whole =
+        digits == "0" || (!digits.starts_with('0') && digits.bytes().all(|byte| byte.is_ascii_digit()));
+    if matches!(cell, "true" | "false") {
+        return Guess::One(Kind::Of(ScalarType::Bool));
+    }
+    if whole && !digits.is_empty() && cell != "-0" {
+        let magnitude = digits.parse::<u64>().ok();
+        let fits = |&magnitude: &u64| !negative || magnitude <= i64::MIN.unsigned_abs();
+        let number = |magnitude| Guess::One(Kind::Number(Numbers::whole(negative, magnitude)));
+        return magnitude.filter(fits).map_or(TEXT, number);
+    }
+    let shape = digits.starts_with(|first: char| first.is_ascii_digit())
+        && !(digits.starts_with('0') && digits[1..].starts_with(|next: char| next.is_ascii_digit()))
+        && digits.contains(['.', 'e', 'E']);
+    let finite = shape && cell.parse::<f64>().is_ok_and(f64::is_finite);
+    if finite { Guess::One(Kind::Number(Numbers::floating())) } else { TEXT }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Kind::Of(scalar) => write!(f, "{scalar}"),
+            Kind::Number(Numbers { floating: false, huge: false, long: true, .. }) => {
+                f.write_str("i64 beyond 2^53")
+            }
+            Kind::Number(Numbers { negative: true, floating: false, .. }) => f.write_str("i64 below 0"),
+            Kind::Number(numbers) => match numbers.scalar() {
+                Some(scalar) => write!(f, "{scalar}"),
+                None => f.write_str("numbers of no one type"),
+            },
+        }
+    }
+}
+
+impl fmt::Display for Guess {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Guess::Unknown => f.write_str("null"),
+            Guess::One(kind) => write!(f, "{kind}"),
+            Guess::List(Some(kind)) => write!(f, "list<{kind}>"),
+            Guess::Map(Some(kind)) => write!(f, "map<text,{kind}>"),
+            Guess::List(None) => f.write_str("an empty list"),
+            Guess::Map(None) => f.write_str("an empty map"),
+            Guess::Vector(vector) => write!(f, "{vector}"),
+        }
+    }
+}

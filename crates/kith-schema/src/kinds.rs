@@ -1,0 +1,139 @@
+//! What the keys and values of a store are: the two words of its definition.
+
+use crate::nearest;
+use std::fmt;
+use std::str::FromStr;
+use thiserror::Error;
+
+/// The longest key, in bytes; the chunk set format has the same bound.
+pub const KEY_BYTES_MAX: usize = 64 * 1024;
+
+/// The longest value, in bytes: a record, a text, a JSON document.
+pub const VALUE_BYTES_MAX: usize = 64 << 20;
+
+/// What the keys of a store are. Fixed when the store is created.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum KeyType {
+    /// Any `u64`; its key bytes are eight, little-endian.
+    Id,
+    /// UTF-8 text; its key bytes are its own.
+    String,
+    /// Any bytes. Written as base64 where only text can stand (CSV, JSON).
+    Bytes,
+}
+
+/// What the values of a store are. Fixed when the store is created.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ValueType {
+    /// UTF-8 text.
+    Text,
+    /// Any bytes. Written as base64 where only text can stand (CSV, JSON).
+    Bytes,
+    /// One JSON document, kept as compact text with its numbers spelled as they came.
+    Json,
+    /// A record under the store version's [`Schema`](crate::Schema).
+    Record,
+}
+
+/// A word that names no key or value type.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("{what} type {text:?} is unknown (one of {}){}", names.join(", "), near.as_ref().map(|near| format!("; did you mean {near:?}?")).unwrap_or_default())]
+pub struct UnknownKind {
+    /// `key` or `value`.
+    pub what: &'static str,
+    /// What was given.
+    pub text: String,
+    /// What is known.
+    pub names: Vec<&'static str>,
+    /// The known word that is nearest, if one is near.
+    pub near: Option<String>,
+}
+
+impl KeyType {
+    /// All, in the order in which help lists them.
+    pub const ALL: [KeyType; 3] = [KeyType::Id, KeyType::String, KeyType::Bytes];
+
+    /// The word users type.
+    pub fn name(self) -> &'static str {
+        match self {
+            KeyType::Id => "id",
+            KeyType::String => "string",
+            KeyType::Bytes => "bytes",
+        }
+    }
+}
+
+impl ValueType {
+    /// All, in the order in which help lists them.
+    pub const ALL: [ValueType; 4] = [ValueType::Text, ValueType::Bytes, ValueType::Json, ValueType::Record];
+
+    /// The word users type.
+    pub fn name(self) -> &'static str {
+        match self {
+            ValueType::Text => "text",
+            ValueType::Bytes => "bytes",
+            ValueType::Json => "json",
+            ValueType::Record => "record",
+        }
+    }
+}
+
+fn find<T: Copy>(
+    what: &'static str,
+    all: &[T],
+    name: fn(T) -> &'static str,
+    text: &str,
+) -> Result<T, UnknownKind> {
+    all.iter().copied().find(|&kind| name(kind) == text).ok_or_else(|| {
+        let names: Vec<&'static str> = all.iter().map(|&kind| name(kind)).collect();
+        UnknownKind { what, text: text.to_owned(), near: nearest(text, names.iter().copied()), names }
+    })
+}
+
+impl FromStr for KeyType {
+    type Err = UnknownKind;
+
+    fn from_str(text: &str) -> Result<Self, UnknownKind> {
+        find("key", &KeyType::ALL, KeyType::name, text)
+    }
+}
+
+impl FromStr for ValueType {
+    type Err = UnknownKind;
+
+    fn from_str(text: &str) -> Result<Self, UnknownKind> {
+        find("value", &ValueType::ALL, ValueType::name, text)
+    }
+}
+
+impl fmt::Display for KeyType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl fmt::Display for ValueType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_back_and_others_get_a_hint() {
+        for kind in KeyType::ALL {
+            assert_eq!(kind.to_string().parse(), Ok(kind));
+        }
+        for kind in ValueType::ALL {
+            assert_eq!(kind.to_string().parse(), Ok(kind));
+        }
+        let error = "recrod".parse::<ValueType>().unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "value type \"recrod\" is unknown (one of text, bytes, json, record); did you mean \"record\"?"
+        );
+    }
+}

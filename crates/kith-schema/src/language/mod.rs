@@ -1,0 +1,11 @@
+//! The language of schemas: JSON text in, one canonical form out. `docs/formats/schema.md`.
+
+mod canonical;
+mod error;
+mod object;
+mod parse;
+
+pub(crate) use canonical::canonical;
+pub(crate) use error::did_you_mean;
+pub use error::{SchemaFault, TypeError};
+pub(crate) use parse::parse;

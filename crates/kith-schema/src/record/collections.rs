@@ -1,0 +1,184 @@
+//! Lists and maps where they lie.
+
+use super::Scalar;
+use crate::ScalarType;
+use std::cmp::Ordering;
+
+/// A list inside a record.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ListView<'a> {
+    items: Run<'a>,
+}
+
+/// A map inside a record; entries in the order of their keys' bytes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MapView<'a> {
+    keys: Run<'a>,
+    values: Run<'a>,
+}
+
+/// Values of one type, end to end; of variable size, after their ends.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Run<'a> {
+    scalar: ScalarType,
+    count: usize,
+    /// `count` u32, of values of variable size; else empty.
+    ends: &'a [u8],
+    body: &'a [u8],
+}
+
+const ENDS: &str = "its ends are not in it or not in order";
+
+impl<'a> Run<'a> {
+    /// Whether the last value ends where the body does, and values of fixed size fill it.
+    fn new(scalar: ScalarType, count: usize, ends: &'a [u8], body: &'a [u8]) -> Result<Self, &'static str> {
+        let run = Run { scalar, count, ends, body };
+        let bytes = match scalar.width() {
+            Some(width) => count.checked_mul(width),
+            None => Some(count.checked_sub(1).map_or(0, |last| run.end(last))),
+        };
+        if bytes == Some(body.len()) { Ok(run) } else { Err(ENDS) }
+    }
+
+    fn end(&self, index: usize) -> usize {
+        let bytes = self.ends.get(4 * index..).and_then(|rest| rest.first_chunk::<4>());
+        bytes.map_or(usize::MAX, |bytes| u32::from_le_bytes(*bytes) as usize)
+    }
+
+    fn bytes(&self, index: usize) -> Result<&'a [u8], &'static str> {
+        let range = match self.scalar.width() {
+            Some(width) => index * width..(index + 1) * width,
+            None => index.checked_sub(1).map_or(0, |before| self.end(before))..self.end(index),
+        };
+        self.body.get(range).ok_or(ENDS)
+    }
+
+    fn get(&self, index: usize) -> Result<Scalar<'a>, &'static str> {
+        Scalar::decode(self.scalar, self.bytes(index)?)
+    }
+}
+
+/// A count and what follows it; empty bytes are a count of 0, which is written no other way.
+fn take_count(bytes: &[u8]) -> Result<(usize, &[u8]), &'static str> {
+    if bytes.is_empty() {
+        return Ok((0, bytes));
+    }
+    let (count, rest) = bytes.split_first_chunk::<4>().ok_or("it ends inside its count")?;
+    match u32::from_le_bytes(*count) as usize {
+        0 => Err("it is empty but not written so"),
+        count => Ok((count, rest)),
+    }
+}
+
+fn take_ends(bytes: &[u8], count: usize) -> Result<(&[u8], &[u8]), &'static str> {
+    count.checked_mul(4).and_then(|ends| bytes.split_at_checked(ends)).ok_or("it ends inside its ends")
+}
+
+impl<'a> ListView<'a> {
+    #[inline]
+    pub(crate) fn new(scalar: ScalarType, bytes: &'a [u8]) -> Result<Self, &'static str> {
+        let items = match scalar.width() {
+            Some(width) => Run::new(scalar, bytes.len() / width, &[], bytes)?,
+            None => {
+                let (count, rest) = take_count(bytes)?;
+                let (ends, body) = take_ends(rest, count)?;
+                Run::new(scalar, count, ends, body)?
+            }
+        };
+        Ok(ListView { items })
+    }
+
+    /// What its items are.
+    pub fn item_type(&self) -> ScalarType {
+        self.items.scalar
+    }
+
+    /// How many items it has.
+    pub fn len(&self) -> usize {
+        self.items.count
+    }
+
+    /// Whether it has none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The item at `index`, below [`ListView::len`]. `O(1)`.
+    ///
+    /// # Errors
+    /// What does not hold, if its bytes are damaged.
+    ///
+    /// # Panics
+    /// Beyond the end.
+    pub fn get(&self, index: usize) -> Result<Scalar<'a>, &'static str> {
+        assert!(index < self.len(), "the index is below the length");
+        self.items.get(index)
+    }
+
+    /// All items in order.
+    pub fn iter(&self) -> impl Iterator<Item = Result<Scalar<'a>, &'static str>> + 'a {
+        let items = self.items;
+        (0..items.count).map(move |index| items.get(index))
+    }
+}
+
+impl<'a> MapView<'a> {
+    #[inline]
+    pub(crate) fn new(scalar: ScalarType, bytes: &'a [u8]) -> Result<Self, &'static str> {
+        let (count, rest) = take_count(bytes)?;
+        let (key_ends, rest) = take_ends(rest, count)?;
+        let (value_ends, rest) =
+            if scalar.width().is_none() { take_ends(rest, count)? } else { (&[][..], rest) };
+        let unchecked = Run { scalar: ScalarType::Text, count, ends: key_ends, body: rest };
+        let key_bytes = count.checked_sub(1).map_or(0, |last| unchecked.end(last));
+        let (keys, values) = rest.split_at_checked(key_bytes).ok_or(ENDS)?;
+        Ok(MapView {
+            keys: Run::new(ScalarType::Text, count, key_ends, keys)?,
+            values: Run::new(scalar, count, value_ends, values)?,
+        })
+    }
+
+    /// What its values are.
+    pub fn value_type(&self) -> ScalarType {
+        self.values.scalar
+    }
+
+    /// How many entries it has.
+    pub fn len(&self) -> usize {
+        self.keys.count
+    }
+
+    /// Whether it has none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The value under `key`. `O(log len)`; trusts the order of the keys, which [`super::RecordView::verify`] proves.
+    ///
+    /// # Errors
+    /// What does not hold, if the bytes looked at are damaged.
+    pub fn get(&self, key: &str) -> Result<Option<Scalar<'a>>, &'static str> {
+        let (mut low, mut high) = (0, self.len());
+        while low < high {
+            let middle = low + (high - low) / 2;
+            match self.keys.bytes(middle)?.cmp(key.as_bytes()) {
+                Ordering::Less => low = middle + 1,
+                Ordering::Greater => high = middle,
+                Ordering::Equal => return self.values.get(middle).map(Some),
+            }
+        }
+        Ok(None)
+    }
+
+    /// All entries, in the order of their keys' bytes; a key out of order is an error.
+    pub fn iter(&self) -> impl Iterator<Item = Result<(&'a str, Scalar<'a>), &'static str>> + 'a {
+        let map = *self;
+        (0..map.len()).map(move |index| {
+            let Scalar::Text(key) = map.keys.get(index)? else { return Err("its keys are not text") };
+            if 0 < index && key.as_bytes() <= map.keys.bytes(index - 1)? {
+                return Err("its keys are not in order");
+            }
+            Ok((key, map.values.get(index)?))
+        })
+    }
+}

@@ -1,0 +1,299 @@
+//! JSON straight into a record, without a tree in between.
+//!
+//! serde's errors are text; the typed fault is put aside in [`Sink::fault`] and taken from there.
+
+use super::items::{Entries, Items, put_text};
+use super::{EncodeError, RecordWriter, Scalar, ValueFault};
+use crate::FieldType;
+use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use std::borrow::Cow;
+use std::fmt;
+
+impl RecordWriter {
+    /// Appends the record of a JSON object to `out`. Bytes are base64 text, timestamps milliseconds. Numbers keep
+    /// all digits of their field's type.
+    ///
+    /// # Errors
+    /// [`EncodeError`]; `out` is then as it was.
+    pub fn write_json(&mut self, object: &str, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+        self.write_json_but(object, None, out)
+    }
+
+    /// Like [`RecordWriter::write_json`]; the member `but` (the row's key) is passed over unless the schema has it.
+    ///
+    /// # Errors
+    /// [`EncodeError`]; `out` is then as it was.
+    pub fn write_json_but(
+        &mut self,
+        object: &str,
+        but: Option<&str>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), EncodeError> {
+        self.clear();
+        let but = but.filter(|name| self.schema().index_of(name).is_none());
+        self.run(object, |sink, json| json.deserialize_map(ObjectVisitor { sink, but }))?;
+        self.finish(out)
+    }
+
+    /// Sets a field from the text of one JSON value.
+    ///
+    /// # Errors
+    /// [`EncodeError`], as for the typed setters.
+    pub fn set_json(&mut self, index: usize, value: &str) -> Result<(), EncodeError> {
+        self.run(value, |sink, json| FieldSeed { sink, index }.deserialize(json))
+    }
+
+    fn run<'de>(
+        &mut self,
+        text: &'de str,
+        read: impl FnOnce(
+            &mut Sink<'_>,
+            &mut serde_json::Deserializer<serde_json::de::StrRead<'de>>,
+        ) -> Result<(), serde_json::Error>,
+    ) -> Result<(), EncodeError> {
+        let mut json = serde_json::Deserializer::from_str(text);
+        let mut sink = Sink { writer: self, fault: None };
+        let done = read(&mut sink, &mut json).and_then(|()| json.end());
+        let fault = sink.fault.take();
+        done.map_err(|error| {
+            fault.unwrap_or_else(|| {
+                let detail = error.to_string();
+                let detail = detail.split(" at line ").next().unwrap_or_default().to_owned();
+                EncodeError::Json { detail, column: error.column() }
+            })
+        })
+    }
+}
+
+struct Sink<'w> {
+    writer: &'w mut RecordWriter,
+    fault: Option<EncodeError>,
+}
+
+impl Sink<'_> {
+    /// Ends the parsing; the caller of the parser finds `error` in the sink.
+    fn fail<E: Error>(&mut self, error: EncodeError) -> E {
+        self.fault = Some(error);
+        E::custom("refused")
+    }
+
+    fn fail_at<E: Error>(&mut self, index: usize, item: Option<u64>, fault: ValueFault) -> E {
+        let error = self.writer.fault(index, item, fault);
+        self.fail(error)
+    }
+}
+
+struct ObjectVisitor<'s, 'w> {
+    sink: &'s mut Sink<'w>,
+    but: Option<&'s str>,
+}
+
+impl<'de> Visitor<'de> for ObjectVisitor<'_, '_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while let Some(Name(name)) = map.next_key()? {
+            if self.but == Some(&*name) {
+                map.next_value::<IgnoredAny>()?;
+                continue;
+            }
+            let Some(index) = self.sink.writer.schema().index_of(&name) else {
+                let near = self.sink.writer.schema().nearest(&name);
+                return Err(self.sink.fail(EncodeError::UnknownField { field: name.into_owned(), near }));
+            };
+            map.next_value_seed(FieldSeed { sink: self.sink, index })?;
+        }
+        Ok(())
+    }
+}
+
+/// A member's name, borrowed where it has no escapes.
+#[derive(serde::Deserialize)]
+struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
+
+struct FieldSeed<'s, 'w> {
+    sink: &'s mut Sink<'w>,
+    index: usize,
+}
+
+impl<'de> DeserializeSeed<'de> for FieldSeed<'_, '_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl FieldSeed<'_, '_> {
+    fn scalar<E: Error>(self, value: Scalar<'_>) -> Result<(), E> {
+        self.sink.writer.set(self.index, value).map_err(|error| self.sink.fail(error))
+    }
+}
+
+impl<'de> Visitor<'de> for FieldSeed<'_, '_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value")
+    }
+
+    fn visit_bool<E: Error>(self, value: bool) -> Result<(), E> {
+        self.scalar(Scalar::Bool(value))
+    }
+
+    fn visit_i64<E: Error>(self, value: i64) -> Result<(), E> {
+        self.scalar(Scalar::I64(value))
+    }
+
+    fn visit_u64<E: Error>(self, value: u64) -> Result<(), E> {
+        self.scalar(Scalar::U64(value))
+    }
+
+    fn visit_f64<E: Error>(self, value: f64) -> Result<(), E> {
+        self.scalar(Scalar::F64(value))
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<(), E> {
+        let FieldType::Scalar(scalar) = self.sink.writer.field_type(self.index) else {
+            return self.scalar(Scalar::Text(text));
+        };
+        self.sink.writer.claim(self.index).map_err(|error| self.sink.fail(error))?;
+        let value = &mut self.sink.writer.values[self.index];
+        value.clear();
+        put_text(scalar, text, value).map_err(|fault| self.sink.fail_at(self.index, None, fault))
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<(), E> {
+        self.sink.writer.set_null(self.index).map_err(|error| self.sink.fail(error))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
+        self.sink.writer.claim(self.index).map_err(|error| self.sink.fail(error))?;
+        let field_type = self.sink.writer.field_type(self.index);
+        // The buffer is lent to the items while the parser holds the sink.
+        let mut buffer = std::mem::take(&mut self.sink.writer.values[self.index]);
+        let Some(mut items) = Items::begin(field_type, &mut buffer) else {
+            let error = self.sink.writer.wrong_type(self.index, "a list".to_owned());
+            return Err(self.sink.fail(error));
+        };
+        let (mut fault, mut item) = (None, 0);
+        let read = loop {
+            item += 1;
+            match seq.next_element_seed(ItemSeed { to: Into::List(&mut items), fault: &mut fault }) {
+                Ok(Some(())) => {}
+                Ok(None) => break Ok(()),
+                Err(error) => break Err(error),
+            }
+        };
+        if let Some(fault) = fault {
+            return Err(self.sink.fail_at(self.index, Some(item), fault));
+        }
+        read?;
+        items.finish().map_err(|fault| self.sink.fail_at(self.index, None, fault))?;
+        self.sink.writer.values[self.index] = buffer;
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        self.sink.writer.claim(self.index).map_err(|error| self.sink.fail(error))?;
+        let Some(mut entries) = Entries::begin(self.sink.writer.field_type(self.index)) else {
+            let error = self.sink.writer.wrong_type(self.index, "an object".to_owned());
+            return Err(self.sink.fail(error));
+        };
+        let mut fault = None;
+        while let Some(Name(name)) = map.next_key()? {
+            let to = Into::Map(&name, &mut entries);
+            let read = map.next_value_seed(ItemSeed { to, fault: &mut fault });
+            if let Some(fault) = fault {
+                return Err(self.sink.fail_at(self.index, Some(entries.count() + 1), fault));
+            }
+            read?;
+        }
+        let value = &mut self.sink.writer.values[self.index];
+        entries.finish(value).map_err(|fault| self.sink.fail_at(self.index, None, fault))
+    }
+}
+
+/// Where an item goes.
+enum Into<'s, 'w> {
+    List(&'s mut Items<'w>),
+    Map(&'s str, &'s mut Entries),
+}
+
+struct ItemSeed<'s, 'w> {
+    to: Into<'s, 'w>,
+    fault: &'s mut Option<ValueFault>,
+}
+
+impl ItemSeed<'_, '_> {
+    fn scalar<E: Error>(self, value: Scalar<'_>) -> Result<(), E> {
+        let pushed = match self.to {
+            Into::List(items) => items.push(value),
+            Into::Map(key, entries) => entries.push(key, value),
+        };
+        pushed.map_err(|fault| refuse(self.fault, fault))
+    }
+}
+
+fn refuse<E: Error>(place: &mut Option<ValueFault>, fault: ValueFault) -> E {
+    *place = Some(fault);
+    E::custom("refused")
+}
+
+impl<'de> DeserializeSeed<'de> for ItemSeed<'_, '_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for ItemSeed<'_, '_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a number, a text, false or true")
+    }
+
+    fn visit_bool<E: Error>(self, value: bool) -> Result<(), E> {
+        self.scalar(Scalar::Bool(value))
+    }
+
+    fn visit_i64<E: Error>(self, value: i64) -> Result<(), E> {
+        self.scalar(Scalar::I64(value))
+    }
+
+    fn visit_u64<E: Error>(self, value: u64) -> Result<(), E> {
+        self.scalar(Scalar::U64(value))
+    }
+
+    fn visit_f64<E: Error>(self, value: f64) -> Result<(), E> {
+        self.scalar(Scalar::F64(value))
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<(), E> {
+        let pushed = match self.to {
+            Into::List(items) => items.push_json_text(text),
+            Into::Map(key, entries) => entries.push_json_text(key, text),
+        };
+        pushed.map_err(|fault| refuse(self.fault, fault))
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<(), E> {
+        Err(refuse(self.fault, ValueFault::NullItem))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, _: A) -> Result<(), A::Error> {
+        let fault = ValueFault::WrongType { expected: "one value".to_owned(), got: "a list".to_owned() };
+        Err(refuse(self.fault, fault))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, _: A) -> Result<(), A::Error> {
+        let fault = ValueFault::WrongType { expected: "one value".to_owned(), got: "an object".to_owned() };
+        Err(refuse(self.fault, fault))
+    }
+}

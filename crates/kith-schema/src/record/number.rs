@@ -1,0 +1,136 @@
+//! A value to the coded bytes of a type, if it loses nothing on the way.
+//!
+//! Exact: between whole types, from whole to floating, from a floating number that is whole (tables written by
+//! pandas hold whole columns with gaps as floating ones). Rounded: only floating to narrower floating, where the
+//! schema asks for the narrower type.
+
+use super::{Scalar, ValueFault};
+use crate::{ElementType, ScalarType, f16_from_f32};
+
+/// Up to here every whole number is an `f64`.
+const WHOLE_F64_MAX: i128 = 1 << 53;
+/// Up to here every whole number is an `f32`.
+const WHOLE_F32_MAX: i128 = 1 << 24;
+/// Up to here every whole number is a binary16.
+const WHOLE_F16_MAX: i128 = 1 << 11;
+
+/// Appends `value` as `scalar`.
+pub(super) fn put_scalar(scalar: ScalarType, value: Scalar<'_>, out: &mut Vec<u8>) -> Result<(), ValueFault> {
+    let wrong = || ValueFault::WrongType { expected: scalar.to_string(), got: value.describe() };
+    match (scalar, value) {
+        (ScalarType::Bool, Scalar::Bool(value)) => out.push(u8::from(value)),
+        (ScalarType::Text, Scalar::Text(text)) => out.extend_from_slice(text.as_bytes()),
+        (ScalarType::Bytes, Scalar::Bytes(bytes)) => out.extend_from_slice(bytes),
+        (ScalarType::Bool | ScalarType::Text | ScalarType::Bytes, _) => return Err(wrong()),
+        (ScalarType::I32, _) => {
+            put_whole(scalar, value, |value| i32::try_from(value).ok().map(i32::to_le_bytes), out)?
+        }
+        (ScalarType::I64 | ScalarType::Timestamp, _) => {
+            put_whole(scalar, value, |value| i64::try_from(value).ok().map(i64::to_le_bytes), out)?;
+        }
+        (ScalarType::U64, _) => {
+            put_whole(scalar, value, |value| u64::try_from(value).ok().map(u64::to_le_bytes), out)?;
+        }
+        (ScalarType::F32, _) => {
+            out.extend_from_slice(&single(scalar.name(), value, WHOLE_F32_MAX)?.to_le_bytes())
+        }
+        (ScalarType::F64, _) => out.extend_from_slice(&double(value)?.to_le_bytes()),
+    }
+    Ok(())
+}
+
+/// Appends `value` as an element of a vector.
+pub(super) fn put_element(
+    element: ElementType,
+    value: Scalar<'_>,
+    out: &mut Vec<u8>,
+) -> Result<(), ValueFault> {
+    match element {
+        ElementType::F32 => out.extend_from_slice(&single("f32", value, WHOLE_F32_MAX)?.to_le_bytes()),
+        ElementType::F16 => {
+            let bits = f16_from_f32(single("f16", value, WHOLE_F16_MAX)?);
+            if bits & 0x7c00 == 0x7c00 {
+                return Err(out_of_range("f16", value));
+            }
+            out.extend_from_slice(&bits.to_le_bytes());
+        }
+        ElementType::I8 => {
+            let whole = whole("i8", value)?;
+            out.push(i8::try_from(whole).map_err(|_| out_of_range("i8", value))? as u8);
+        }
+    }
+    Ok(())
+}
+
+fn put_whole<const BYTES: usize>(
+    scalar: ScalarType,
+    value: Scalar<'_>,
+    code: impl FnOnce(i128) -> Option<[u8; BYTES]>,
+    out: &mut Vec<u8>,
+) -> Result<(), ValueFault> {
+    let coded = code(whole(scalar.name(), value)?).ok_or_else(|| out_of_range(scalar.name(), value))?;
+    out.extend_from_slice(&coded);
+    Ok(())
+}
+
+fn out_of_range(expected: &str, value: Scalar<'_>) -> ValueFault {
+    ValueFault::OutOfRange { expected: expected.to_owned(), got: value.describe() }
+}
+
+fn wrong_type(expected: &str, value: Scalar<'_>) -> ValueFault {
+    ValueFault::WrongType { expected: expected.to_owned(), got: value.describe() }
+}
+
+/// The whole number that `value` is.
+fn whole(expected: &str, value: Scalar<'_>) -> Result<i128, ValueFault> {
+    let double = match value {
+        Scalar::I32(value) => return Ok(value.into()),
+        Scalar::I64(value) | Scalar::Timestamp(value) => return Ok(value.into()),
+        Scalar::U64(value) => return Ok(value.into()),
+        Scalar::F32(value) => f64::from(value),
+        Scalar::F64(value) => value,
+        Scalar::Bool(_) | Scalar::Text(_) | Scalar::Bytes(_) => return Err(wrong_type(expected, value)),
+    };
+    if !double.is_finite() {
+        return Err(ValueFault::NotFinite);
+    }
+    if double.fract() != 0.0 || WHOLE_F64_MAX as f64 <= double.abs() {
+        return Err(out_of_range(expected, value));
+    }
+    Ok(double as i128)
+}
+
+fn double(value: Scalar<'_>) -> Result<f64, ValueFault> {
+    let double = match value {
+        Scalar::F32(value) => f64::from(value),
+        Scalar::F64(value) => value,
+        _ => exact(whole("f64", value)?, WHOLE_F64_MAX).ok_or_else(|| out_of_range("f64", value))?,
+    };
+    if double.is_finite() { Ok(double) } else { Err(ValueFault::NotFinite) }
+}
+
+fn single(expected: &str, value: Scalar<'_>, whole_max: i128) -> Result<f32, ValueFault> {
+    let single = match value {
+        Scalar::F32(value) => value,
+        Scalar::F64(value) if value.is_finite() => {
+            let single = value as f32;
+            return if single.is_finite() {
+                Ok(single)
+            } else {
+                Err(out_of_range(expected, value_of(value)))
+            };
+        }
+        Scalar::F64(_) => return Err(ValueFault::NotFinite),
+        _ => exact(whole(expected, value)?, whole_max).ok_or_else(|| out_of_range(expected, value))? as f32,
+    };
+    if single.is_finite() { Ok(single) } else { Err(ValueFault::NotFinite) }
+}
+
+fn value_of(value: f64) -> Scalar<'static> {
+    Scalar::F64(value)
+}
+
+/// `whole` as a floating number, if it is surely one exactly.
+fn exact(whole: i128, max: i128) -> Option<f64> {
+    (whole.abs() <= max).then_some(whole as f64)
+}

@@ -1,0 +1,66 @@
+//! One value, on its way in or out.
+
+use crate::ScalarType;
+
+/// One value. Going in, it is converted to the field's type if that loses nothing; coming out, it is of the field's
+/// type exactly.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Scalar<'a> {
+    /// `false` or `true`.
+    Bool(bool),
+    /// 32 bits.
+    I32(i32),
+    /// 64 bits.
+    I64(i64),
+    /// 64 bits, from 0.
+    U64(u64),
+    /// Single precision.
+    F32(f32),
+    /// Double precision.
+    F64(f64),
+    /// Text.
+    Text(&'a str),
+    /// Bytes as they are (not base64).
+    Bytes(&'a [u8]),
+    /// Milliseconds since 1970-01-01 UTC.
+    Timestamp(i64),
+}
+
+impl<'a> Scalar<'a> {
+    /// Reads the coded bytes of a value; says what does not hold if they are none.
+    #[inline]
+    pub(crate) fn decode(scalar: ScalarType, bytes: &'a [u8]) -> Result<Self, &'static str> {
+        const LENGTH: &str = "it is not as long as its type";
+        let four = || <[u8; 4]>::try_from(bytes).map_err(|_| LENGTH);
+        let eight = || <[u8; 8]>::try_from(bytes).map_err(|_| LENGTH);
+        Ok(match scalar {
+            ScalarType::Bool => match bytes {
+                [0] => Scalar::Bool(false),
+                [1] => Scalar::Bool(true),
+                _ => return Err("it is neither false nor true"),
+            },
+            ScalarType::I32 => Scalar::I32(i32::from_le_bytes(four()?)),
+            ScalarType::I64 => Scalar::I64(i64::from_le_bytes(eight()?)),
+            ScalarType::U64 => Scalar::U64(u64::from_le_bytes(eight()?)),
+            ScalarType::F32 => Scalar::F32(f32::from_le_bytes(four()?)),
+            ScalarType::F64 => Scalar::F64(f64::from_le_bytes(eight()?)),
+            ScalarType::Timestamp => Scalar::Timestamp(i64::from_le_bytes(eight()?)),
+            ScalarType::Text => Scalar::Text(std::str::from_utf8(bytes).map_err(|_| "it is not UTF-8 text")?),
+            ScalarType::Bytes => Scalar::Bytes(bytes),
+        })
+    }
+
+    /// What it is, for messages: `number 1.5`, `text`.
+    pub(crate) fn describe(&self) -> String {
+        match self {
+            Scalar::Bool(value) => value.to_string(),
+            Scalar::I32(value) => format!("number {value}"),
+            Scalar::I64(value) | Scalar::Timestamp(value) => format!("number {value}"),
+            Scalar::U64(value) => format!("number {value}"),
+            Scalar::F32(value) => format!("number {value:?}"),
+            Scalar::F64(value) => format!("number {value:?}"),
+            Scalar::Text(_) => "text".to_owned(),
+            Scalar::Bytes(_) => "bytes".to_owned(),
+        }
+    }
+}

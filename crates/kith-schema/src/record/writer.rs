@@ -1,0 +1,195 @@
+//! Typed values or JSON in, the bytes of a record out.
+
+use super::items::{Entries, Items};
+use super::layout::{Piece, assemble};
+use super::number::put_scalar;
+use super::{EncodeError, Scalar, ValueFault};
+use crate::{ElementType, FieldType, Schema};
+
+/// Writes records of one schema, one after the other; its buffers are used again. Fields may be set in any order,
+/// each once; [`RecordWriter::finish`] fills in defaults and nulls.
+///
+/// After an error the record begun is to be dropped with [`RecordWriter::clear`].
+pub struct RecordWriter {
+    schema: Schema,
+    /// The coded value of each field that is [`State::Set`].
+    pub(super) values: Vec<Vec<u8>>,
+    states: Vec<State>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Absent,
+    Null,
+    Set,
+}
+
+impl RecordWriter {
+    /// A writer of records under `schema`.
+    pub fn new(schema: &Schema) -> Self {
+        let fields = schema.fields().len();
+        RecordWriter {
+            schema: schema.clone(),
+            values: vec![Vec::new(); fields],
+            states: vec![State::Absent; fields],
+        }
+    }
+
+    /// The schema its records are written under.
+    pub fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
+    /// Forgets what was set.
+    pub fn clear(&mut self) {
+        self.states.fill(State::Absent);
+    }
+
+    /// Sets a field to one value.
+    ///
+    /// # Errors
+    /// [`EncodeError`]: another type, out of range, set before.
+    ///
+    /// # Panics
+    /// Like all that take an `index`: if it is not below the number of fields.
+    pub fn set(&mut self, index: usize, value: Scalar<'_>) -> Result<(), EncodeError> {
+        self.claim(index)?;
+        let FieldType::Scalar(scalar) = self.field_type(index) else {
+            return Err(self.wrong_type(index, value.describe()));
+        };
+        self.values[index].clear();
+        let put = put_scalar(scalar, value, &mut self.values[index]);
+        put.map_err(|fault| self.fault(index, None, fault))
+    }
+
+    /// Sets a field to null.
+    ///
+    /// # Errors
+    /// [`EncodeError`]: a field that may not be null, set before.
+    pub fn set_null(&mut self, index: usize) -> Result<(), EncodeError> {
+        self.claim(index)?;
+        let field = &self.schema.fields()[index];
+        if !field.is_nullable() {
+            return Err(EncodeError::Null { field: field.name().to_owned() });
+        }
+        self.states[index] = State::Null;
+        Ok(())
+    }
+
+    /// Sets a list or vector field.
+    ///
+    /// # Errors
+    /// [`EncodeError`]: another type, items out of range, a vector of another length, set before.
+    pub fn set_list<'v>(
+        &mut self,
+        index: usize,
+        values: impl IntoIterator<Item = Scalar<'v>>,
+    ) -> Result<(), EncodeError> {
+        self.claim(index)?;
+        let field_type = self.field_type(index);
+        let Some(mut items) = Items::begin(field_type, &mut self.values[index]) else {
+            return Err(self.wrong_type(index, "a list".to_owned()));
+        };
+        let (pushed, at) = (values.into_iter().try_for_each(|value| items.push(value)), items.count());
+        let finished =
+            pushed.map_err(|fault| (Some(at), fault)).and_then(|()| items.finish().map_err(|f| (None, f)));
+        finished.map_err(|(item, fault)| self.fault(index, item, fault))
+    }
+
+    /// Sets a vector field from `f32`s; a copy, if it is one of `f32`.
+    ///
+    /// # Errors
+    /// As [`RecordWriter::set_list`].
+    pub fn set_f32s(&mut self, index: usize, values: &[f32]) -> Result<(), EncodeError> {
+        match self.field_type(index) {
+            FieldType::Vector { element: ElementType::F32, dimensions }
+                if values.len() == dimensions as usize =>
+            {
+                if let Some(item) = values.iter().position(|value| !value.is_finite()) {
+                    return Err(self.fault(index, Some(item as u64 + 1), ValueFault::NotFinite));
+                }
+                self.claim(index)?;
+                self.values[index].clear();
+                self.values[index].extend(values.iter().flat_map(|value| value.to_le_bytes()));
+                Ok(())
+            }
+            _ => self.set_list(index, values.iter().map(|&value| Scalar::F32(value))),
+        }
+    }
+
+    /// Sets a map field; entries in any order.
+    ///
+    /// # Errors
+    /// [`EncodeError`]: another type, values out of range, a key twice, set before.
+    pub fn set_map<'v>(
+        &mut self,
+        index: usize,
+        entries: impl IntoIterator<Item = (&'v str, Scalar<'v>)>,
+    ) -> Result<(), EncodeError> {
+        self.claim(index)?;
+        let Some(mut map) = Entries::begin(self.field_type(index)) else {
+            return Err(self.wrong_type(index, "a map".to_owned()));
+        };
+        for (key, value) in entries {
+            let pushed = map.push(key, value);
+            pushed.map_err(|fault| self.fault(index, Some(map.count()), fault))?;
+        }
+        map.finish(&mut self.values[index]).map_err(|fault| self.fault(index, None, fault))
+    }
+
+    /// Appends the record to `out` and begins the next. Fields not set take their default, else null.
+    ///
+    /// # Errors
+    /// [`EncodeError::Missing`], or a record beyond [`VALUE_BYTES_MAX`](crate::VALUE_BYTES_MAX); `out` is then as
+    /// it was, and the record begun is dropped.
+    pub fn finish(&mut self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+        let start = out.len();
+        let done = assemble(self.schema.layout(), out, |index| match self.states[index] {
+            State::Set => Ok(Some(Piece::Slice(&self.values[index]))),
+            State::Null => Ok(None),
+            State::Absent => self.absent(index),
+        });
+        if done.is_err() {
+            out.truncate(start);
+        }
+        self.clear();
+        done
+    }
+
+    fn absent(&self, index: usize) -> Result<Option<Piece<'_>>, EncodeError> {
+        let field = &self.schema.fields()[index];
+        match self.schema.default_bytes(index) {
+            Some(bytes) => Ok(Some(Piece::Slice(bytes))),
+            None if field.is_nullable() => Ok(None),
+            None => Err(EncodeError::Missing { field: field.name().to_owned() }),
+        }
+    }
+
+    /// Marks a field as set; the caller fills its value.
+    pub(super) fn claim(&mut self, index: usize) -> Result<(), EncodeError> {
+        if self.states[index] != State::Absent {
+            return Err(EncodeError::Repeated { field: self.name(index) });
+        }
+        self.states[index] = State::Set;
+        Ok(())
+    }
+
+    pub(super) fn field_type(&self, index: usize) -> FieldType {
+        self.schema.fields()[index].field_type()
+    }
+
+    pub(super) fn fault(&self, index: usize, item: Option<u64>, fault: ValueFault) -> EncodeError {
+        // The length of a vector is no fault of the item at which it shows.
+        let item = item.filter(|_| !matches!(fault, ValueFault::Dimensions { .. } | ValueFault::TooLarge));
+        EncodeError::Value { field: self.name(index), item, fault }
+    }
+
+    pub(super) fn wrong_type(&self, index: usize, got: String) -> EncodeError {
+        let expected = self.field_type(index).to_string();
+        self.fault(index, None, ValueFault::WrongType { expected, got })
+    }
+
+    fn name(&self, index: usize) -> String {
+        self.schema.fields()[index].name().to_owned()
+    }
+}
