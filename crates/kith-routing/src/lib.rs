@@ -34,6 +34,7 @@ pub mod execution;
 pub mod fan_out;
 mod health;
 pub mod load;
+mod owners;
 pub mod placement;
 mod plan;
 pub mod policy;
@@ -45,6 +46,7 @@ pub use execution::Execution;
 pub use fan_out::{Controllers, FanOutController, FanOutLimit, QueryShape};
 pub use health::{Health, HealthChange, HealthEvent, HealthOptions};
 pub use load::{LoadMeter, LoadSnapshot, NodeLoad};
+pub use owners::{OwnerChoice, OwnerOutcome, OwnerVerdict, Owners, OwnersOptions};
 pub use plan::{Assignment, FanOutPlan, GroupLimit};
 pub use policy::{PlanError, PolicyState, ReplicaPolicy};
 pub use table::{

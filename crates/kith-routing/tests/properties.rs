@@ -4,14 +4,15 @@ mod support;
 
 use kith_routing::placement::{add_node, place, rebalance, remove_node};
 use kith_routing::{
-    Availability, Candidates, FanOutPlan, GroupLimit, LoadSnapshot, NodeIndex, PolicyState, RoutingTable,
-    policy,
+    Availability, Candidates, FanOutPlan, GroupLimit, LoadSnapshot, NodeIndex, OwnerChoice, OwnerOutcome,
+    OwnerVerdict, Owners, OwnersOptions, PolicyState, RoutingTable, policy,
 };
-use kith_types::{NodeId, PartitionCount, PartitionId};
+use kith_types::{NodeId, PartitionCount, PartitionId, Timestamp};
 use proptest::prelude::*;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
 use support::{damaged, random_keys, table};
 
 fn sizes(owners: &[NodeId]) -> BTreeMap<NodeId, usize> {
@@ -205,5 +206,46 @@ proptest! {
             partitions.len()
         });
         prop_assert_eq!(largest.max(), best.max());
+    }
+}
+
+const OUTCOMES: [OwnerOutcome; 6] = [
+    OwnerOutcome::Answered,
+    OwnerOutcome::Refused,
+    OwnerOutcome::Unreachable,
+    OwnerOutcome::Broken,
+    OwnerOutcome::Overloaded,
+    OwnerOutcome::Silent,
+];
+
+proptest! {
+    /// The twin remembers everything that happened and looks through all of it.
+    #[test]
+    fn owners_are_avoided_as_the_whole_history_says(
+        steps in prop::collection::vec((0usize..4, 0usize..6, 0u64..900, 0u64..3_000), 1..80),
+        patience in 1u64..2_000,
+        avoid_for in 0u64..2_500,
+    ) {
+        let millis = Duration::from_millis;
+        let mut owners = Owners::new(OwnersOptions { patience: millis(patience), avoid_for: millis(avoid_for) });
+        let mut away: Vec<(usize, u64)> = Vec::new();
+        let mut now = 0;
+        for (owner, outcome, pause, deadline) in steps {
+            now += pause;
+            let (addr, at) = (format!("owner:{owner}"), Timestamp(millis(now)));
+            let avoided = away.iter().any(|(who, since)| *who == owner && now < since + avoid_for);
+            let expected = if avoided || deadline == 0 {
+                OwnerChoice::ServeHere
+            } else {
+                OwnerChoice::Ask { patience: millis(patience).min(millis(deadline) / 2) }
+            };
+            prop_assert_eq!(owners.choose(&addr, Some(millis(deadline)), at), expected);
+            let goes_around = 2 <= outcome;
+            let verdict = if goes_around { OwnerVerdict::GoAround } else { OwnerVerdict::PassOn };
+            prop_assert_eq!(owners.on(&addr, OUTCOMES[outcome], at), verdict);
+            if goes_around {
+                away.push((owner, now));
+            }
+        }
     }
 }

@@ -5,19 +5,15 @@ use crate::topology::TopologyReceiver;
 use kith_cache::owner_of;
 use kith_client::{CacheMode, QueryOptions, RouterClient, endpoint};
 use kith_ops::{GraphQuery, Operand};
+use kith_routing::{OwnerChoice, OwnerOutcome, OwnerVerdict, Owners};
+use kith_types::Timestamp;
 use kith_wire::v1;
 use std::{
     collections::HashMap,
-    sync::{Mutex, PoisonError},
-    time::{Duration, Instant},
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Instant,
 };
 use tonic::{Code, Status};
-
-/// An owner that is silent for so long, or for half of the query's deadline, is gone around: a cache
-/// must not cost more than it saves.
-const PATIENCE: Duration = Duration::from_secs(1);
-/// And is then not asked for so long.
-const AVOID_FOR: Duration = Duration::from_secs(2);
 
 /// Passes queries on to the routers that own their members.
 #[derive(Debug)]
@@ -26,13 +22,15 @@ pub(super) struct Forwarder {
     own: u32,
     /// By address.
     clients: Mutex<HashMap<String, RouterClient>>,
-    /// Owners that did not answer, and since when; by address.
-    silent: Mutex<HashMap<String, Instant>>,
+    /// Which owners are worth asking; written by every forwarded query.
+    owners: Mutex<Owners>,
+    /// What `owners` counts its time from.
+    started: Instant,
 }
 
 impl Forwarder {
     pub fn new(topology: TopologyReceiver, own: u32) -> Self {
-        Self { topology, own, clients: Mutex::default(), silent: Mutex::default() }
+        Self { topology, own, clients: Mutex::default(), owners: Mutex::default(), started: Instant::now() }
     }
 
     /// The owner's reply, if another router owns the member and can be reached.
@@ -47,37 +45,27 @@ impl Forwarder {
             return None;
         }
         let client = self.owner(member)?;
-        let patience = options.deadline.map_or(PATIENCE, |deadline| PATIENCE.min(deadline / 2));
-        match tokio::time::timeout(patience, client.forward(request)).await {
-            Ok(Ok(mut reply)) => {
-                if let Some(profile) = &mut reply.profile {
-                    profile.cache = format!("{} (forwarded to {})", profile.cache, client.addr());
-                }
-                metrics::counter!("kith_router_forwarded_total").increment(1);
-                Some(Ok(reply))
-            }
-            // An owner that is away costs a cache miss here, not the query.
-            Ok(Err(status)) if is_away(&status) => {
-                self.avoid(client.addr());
-                None
-            }
-            Ok(Err(status)) => Some(Err(status)),
-            Err(_) => {
-                self.avoid(client.addr());
+        let choice = self.owners().choose(client.addr(), options.deadline, self.now());
+        let OwnerChoice::Ask { patience } = choice else { return None };
+        let reply = tokio::time::timeout(patience, client.forward(request)).await;
+        let outcome = reply.as_ref().map_or(OwnerOutcome::Silent, outcome_of);
+        let verdict = self.owners().on(client.addr(), outcome, self.now());
+        match (verdict, reply) {
+            (OwnerVerdict::PassOn, Ok(reply)) => Some(reply.map(|reply| told_who(reply, client.addr()))),
+            (OwnerVerdict::GoAround, _) | (_, Err(_)) => {
+                let addr = client.addr();
+                tracing::warn!(addr, ?outcome, "a router that owns members is away: serving them here");
                 None
             }
         }
     }
 
-    fn avoid(&self, addr: &str) {
-        tracing::warn!(addr, "a router that owns members does not answer: serving them here for a while");
-        let mut silent = self.silent.lock().unwrap_or_else(PoisonError::into_inner);
-        silent.insert(addr.to_owned(), Instant::now());
+    fn owners(&self) -> MutexGuard<'_, Owners> {
+        self.owners.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn is_avoided(&self, addr: &str) -> bool {
-        let silent = self.silent.lock().unwrap_or_else(PoisonError::into_inner);
-        silent.get(addr).is_some_and(|since| since.elapsed() < AVOID_FOR)
+    fn now(&self) -> Timestamp {
+        Timestamp(self.started.elapsed())
     }
 
     /// A client of the router that owns `member`; `None` if it is this one.
@@ -85,7 +73,7 @@ impl Forwarder {
         let topology = self.topology.borrow();
         let ids: Vec<u64> = topology.routers.iter().map(|router| u64::from(router.router)).collect();
         let owner = &topology.routers[owner_of(member, &ids)?];
-        if owner.router == self.own || self.is_avoided(&owner.addr) {
+        if owner.router == self.own {
             return None;
         }
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
@@ -99,8 +87,23 @@ impl Forwarder {
     }
 }
 
-fn is_away(status: &Status) -> bool {
-    matches!(status.code(), Code::Unavailable | Code::Cancelled | Code::ResourceExhausted)
+fn outcome_of(reply: &Result<v1::QueryReply, Status>) -> OwnerOutcome {
+    match reply.as_ref().map_err(Status::code) {
+        Ok(_) => OwnerOutcome::Answered,
+        Err(Code::Unavailable) => OwnerOutcome::Unreachable,
+        Err(Code::Cancelled) => OwnerOutcome::Broken,
+        Err(Code::ResourceExhausted) => OwnerOutcome::Overloaded,
+        Err(_) => OwnerOutcome::Refused,
+    }
+}
+
+/// The owner's reply, which says in its profile whose it is.
+fn told_who(mut reply: v1::QueryReply, addr: &str) -> v1::QueryReply {
+    if let Some(profile) = &mut reply.profile {
+        profile.cache = format!("{} (forwarded to {addr})", profile.cache);
+    }
+    metrics::counter!("kith_router_forwarded_total").increment(1);
+    reply
 }
 
 /// The member whose network the query reads through the cache.
