@@ -63,7 +63,9 @@ pub struct HeldGraphs {
 struct Held {
     reader: Arc<GraphReader>,
     components: BTreeMap<(String, u64), Arc<ComponentReader>>,
-    /// When a newer version took over.
+    /// Whether the topology has named it; until then it is prepared for a swap to come.
+    named: bool,
+    /// When a newer version took over, or the graph was dropped.
     retired: Option<Instant>,
 }
 
@@ -133,7 +135,7 @@ impl HeldGraphs {
             PrepareError::Open { component: graph.name.clone(), version: graph.version, source }
         })?;
         let reader = Arc::new(reader);
-        let held = Held { reader, components, retired: None };
+        let held = Held { reader, components, named: false, retired: None };
         let mut graphs = self.graphs.write().unwrap_or_else(PoisonError::into_inner);
         graphs.entry(graph.name.clone()).or_default().insert(graph.version, held);
         Ok(())
@@ -174,10 +176,10 @@ impl HeldGraphs {
         for (name, versions) in graphs.iter_mut() {
             let current = current.get(name.as_str()).copied();
             for (version, held) in versions.iter_mut() {
-                // A version above the current one is prepared for a swap to come.
-                if current.is_none_or(|current| *version < current) {
-                    held.retired.get_or_insert(now);
-                }
+                held.named |= current == Some(*version);
+                // A version above the current one, or of a graph that is not there yet, is prepared for a swap to come.
+                let is_over = current.map_or(held.named, |current| *version < current);
+                held.retired = is_over.then(|| held.retired.unwrap_or(now));
             }
             versions.retain(|_, held| {
                 held.retired.is_none_or(|retired| now.saturating_duration_since(retired) < VERSION_GRACE)
@@ -244,6 +246,35 @@ mod tests {
             routers: vec![],
             graphs,
         }
+    }
+
+    fn village(version: u64) -> GraphDocument {
+        GraphDocument { format: DOCUMENT_FORMAT, name: "village".into(), version, components: vec![] }
+    }
+
+    #[test]
+    fn a_version_that_was_prepared_before_its_graph_was_named_serves_as_long_as_it_is_current() {
+        let folder = tempfile::tempdir().unwrap();
+        let partitions = PartitionCount::new(24).unwrap();
+        let held = HeldGraphs::new(folder.path().to_owned(), PathBuf::new(), partitions, vec![]);
+        let start = Instant::now();
+        let at = |seconds| start + Duration::from_secs(seconds);
+        held.prepare(&village(7), &mut |_, _, _| {}).unwrap();
+        // Something else changes the topology between the preparation and the commit, however far these are apart.
+        held.retire(&topology(vec![]), at(0));
+        held.retire(&topology(vec![]), at(100));
+        held.retire(&topology(vec![village(7)]), at(101));
+        held.retire(&topology(vec![village(7)]), at(300));
+        assert!(held.get("village", 7).is_some());
+        held.prepare(&village(8), &mut |_, _, _| {}).unwrap();
+        held.retire(&topology(vec![village(8)]), at(301));
+        held.retire(&topology(vec![village(8)]), at(360));
+        assert!(held.get("village", 7).is_some(), "queries that pinned it may still run");
+        held.retire(&topology(vec![village(8)]), at(361));
+        assert!(held.get("village", 7).is_none() && held.get("village", 8).is_some());
+        held.retire(&topology(vec![]), at(400));
+        held.retire(&topology(vec![]), at(460));
+        assert!(held.get("village", 8).is_none(), "the graph was dropped");
     }
 
     #[test]
