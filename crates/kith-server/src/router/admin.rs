@@ -94,6 +94,9 @@ impl Admin {
         loop {
             match self.try_prepare(node, record.clone(), progress).await {
                 Err(status) if is_away(&status) && started.elapsed() < NODE_WAIT => {
+                    // No component and no bytes: this node is waited for.
+                    let waiting = v1::PublishProgress { node, ..Default::default() };
+                    let _ = progress.try_send(Ok(waiting));
                     tokio::time::sleep(NODE_RETRY).await;
                 }
                 Err(status) if is_away(&status) => {

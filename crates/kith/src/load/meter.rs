@@ -14,6 +14,8 @@ use std::{
 const LINE_INTERVAL: Duration = Duration::from_secs(5);
 /// An estimate from less than this is a guess.
 const ESTIMATE_AFTER: Duration = Duration::from_secs(1);
+/// A node that is away is named again by the router at least this often while it is waited for.
+const AWAY_FOR: Duration = Duration::from_secs(10);
 /// Steps of a bar, whatever it counts.
 const BAR_STEPS: u64 = 1_000;
 
@@ -25,6 +27,8 @@ pub struct Meter {
     stage: Stage,
     /// (node, component) → bytes done and to do.
     fetched: BTreeMap<(u32, String), (u64, u64)>,
+    /// Nodes that the router cannot reach, and when it last said so.
+    away: BTreeMap<u32, Instant>,
 }
 
 /// One thing that takes a while.
@@ -52,7 +56,8 @@ impl Meter {
         });
         let now = Instant::now();
         let stage = Stage { name: String::new(), started: now };
-        Self { bar, line_due: now + LINE_INTERVAL, stage, fetched: BTreeMap::new() }
+        let (fetched, away) = (BTreeMap::new(), BTreeMap::new());
+        Self { bar, line_due: now + LINE_INTERVAL, stage, fetched, away }
     }
 
     /// Files being read, components being written.
@@ -76,12 +81,21 @@ impl Meter {
         }
     }
 
-    /// Nodes fetching what was built.
+    /// Nodes fetching what was built, or being waited for: those have no component.
     pub fn on_publish(&mut self, step: &v1::PublishProgress) {
         let now = Instant::now();
         self.enter("publishing".to_owned(), now);
-        self.fetched.insert((step.node, step.component.clone()), (step.bytes_done, step.bytes_total));
-        let standing = fetched(&self.fetched);
+        self.away.retain(|_, said| now - *said < AWAY_FOR);
+        if step.component.is_empty() {
+            if self.away.insert(step.node, now).is_none() {
+                // Whoever waits wants to know at once for whom.
+                self.line_due = now;
+            }
+        } else {
+            self.away.remove(&step.node);
+            self.fetched.insert((step.node, step.component.clone()), (step.bytes_done, step.bytes_total));
+        }
+        let standing = published(&self.fetched, &self.away.keys().copied().collect::<Vec<_>>());
         self.tell(standing, now);
     }
 
@@ -126,18 +140,23 @@ fn line(stage: &str, standing: &Standing, elapsed: Duration) -> String {
     text
 }
 
-fn fetched(fetched: &BTreeMap<(u32, String), (u64, u64)>) -> Standing {
+/// How far a publication is: what nodes have fetched, which of them lag, which are away.
+fn published(fetched: &BTreeMap<(u32, String), (u64, u64)>, away: &[u32]) -> Standing {
     let done = fetched.values().map(|(done, _)| done).sum();
     let total = fetched.values().map(|(_, total)| total).sum();
     let mut nodes: BTreeMap<u32, bool> = BTreeMap::new();
     for ((node, _), (done, total)) in fetched {
         *nodes.entry(*node).or_insert(true) &= total <= done;
     }
-    let behind: Vec<String> =
-        nodes.iter().filter(|(_, whole)| !**whole).map(|(node, _)| node.to_string()).collect();
+    let is_away = |node: &u32| away.contains(node);
+    let behind: Vec<u32> =
+        nodes.iter().filter(|(node, whole)| !**whole && !is_away(node)).map(|(node, _)| *node).collect();
     let mut detail = format!("{} of {} at {} nodes", bytes(done), bytes(total), nodes.len());
-    if !behind.is_empty() {
-        detail += &format!(", waiting for node {}", behind.join(", "));
+    for (nodes, suffix) in [(behind.as_slice(), ""), (away, ", which cannot be reached")] {
+        let names: Vec<String> = nodes.iter().map(u32::to_string).collect();
+        if !names.is_empty() {
+            detail += &format!(", waiting for node {}{suffix}", names.join(", "));
+        }
     }
     Standing { done, total, detail }
 }
@@ -173,8 +192,29 @@ mod tests {
         steps.insert((1, "connection".to_owned()), (512, 1024));
         steps.insert((2, "connection".to_owned()), (1024, 1024));
         steps.insert((2, "school".to_owned()), (0, 1024));
-        let standing = fetched(&steps);
+        let standing = published(&steps, &[]);
         assert_eq!((standing.done, standing.total), (2560, 4096));
         assert_eq!(standing.detail, "2.5 KiB of 4.0 KiB at 3 nodes, waiting for node 1, 2");
+        let standing = published(&steps, &[2, 3]);
+        assert_eq!(
+            standing.detail,
+            "2.5 KiB of 4.0 KiB at 3 nodes, waiting for node 1, waiting for node 2, 3, which cannot be reached"
+        );
+    }
+
+    #[test]
+    fn a_node_that_is_away_is_told_at_once_and_until_it_answers() {
+        let mut meter = Meter::new();
+        let step = |node: u32, component: &str| v1::PublishProgress {
+            node,
+            component: component.to_owned(),
+            ..Default::default()
+        };
+        meter.on_publish(&step(0, "connection"));
+        let quiet = meter.line_due;
+        meter.on_publish(&step(3, ""));
+        assert!(meter.away.contains_key(&3) && Instant::now() < meter.line_due && quiet <= meter.line_due);
+        meter.on_publish(&step(3, "connection"));
+        assert!(meter.away.is_empty());
     }
 }

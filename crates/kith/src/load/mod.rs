@@ -28,7 +28,8 @@ use kith_engine::load::{LoadError, LoadOptions, LoadReport, input::InputError, l
 use kith_types::PartitionCount;
 use kith_wire::documents::{GraphDocument, TopologyDocument};
 use meter::Meter;
-use object_store::ObjectStore;
+use object_store::{LockedGraph, ObjectStore};
+use publish::Unpublished;
 use std::time::Instant;
 
 #[derive(Debug, Subcommand)]
@@ -78,9 +79,25 @@ async fn load(target: &TargetFlags, flags: &GraphLoadFlags) -> anyhow::Result<(L
         store.mark_finished();
     }
     let report = built?;
-    let committed = publish(&router, &flags.graph, &report).await?;
-    store.mark_finished();
-    Ok((report, Some(committed)))
+    match publish(&router, &flags.graph, &report).await {
+        Ok(committed) => {
+            store.mark_finished();
+            Ok((report, Some(committed)))
+        }
+        Err(Unpublished { error, is_certain }) => {
+            if is_certain {
+                clear(&router, &flags.graph, &store).await;
+            }
+            Err(error.context(format!("publish graph {}", flags.graph)))
+        }
+    }
+}
+
+/// Removes what a failed load built. What cannot be removed now, the next load removes: the marker stays.
+async fn clear(router: &RouterClient, graph: &str, store: &LockedGraph) {
+    // Asked again: what the cluster names by now is not to be touched, whatever was said before.
+    let Ok(topology) = router.topology().await else { return };
+    let _ = store.clear_unfinished(topology.graphs.iter().find(|known| known.name == graph));
 }
 
 /// Builds while a meter runs; wrong lines are told as they are in the files.
@@ -96,11 +113,11 @@ fn build(options: &LoadOptions) -> anyhow::Result<LoadReport> {
     Ok(report?)
 }
 
-async fn publish(router: &RouterClient, graph: &str, report: &LoadReport) -> anyhow::Result<u64> {
+async fn publish(router: &RouterClient, graph: &str, report: &LoadReport) -> Result<u64, Unpublished> {
     let mut meter = Meter::new();
     let committed = publish::publish(router, graph, report, &mut meter).await;
     meter.clear();
-    committed.with_context(|| format!("publish graph {graph}"))
+    committed
 }
 
 fn partition_count(topology: &TopologyDocument) -> Result<PartitionCount, Failure> {
