@@ -10,7 +10,8 @@ use thiserror::Error;
 /// The layout that this release reads and writes.
 const DIRECTORY_FORMAT: u32 = 1;
 const IDENTITY_FILE: &str = "kith.json";
-const LOCK_FILE: &str = "lock";
+/// Held by whoever uses the directory.
+pub(crate) const LOCK_FILE: &str = "lock";
 
 /// A data directory, locked until dropped.
 #[derive(Debug)]

@@ -4,6 +4,7 @@
 mod processes;
 mod ready;
 mod shape;
+mod temporary;
 
 pub use ready::{ReadyDocument, ReadyNode, ReadyRouter};
 pub use shape::Shape;
@@ -80,11 +81,15 @@ impl Dev {
     async fn try_start(options: DevOptions, stop: CancellationToken) -> Result<Self, StartError> {
         ReadyDocument::check_free(&options.ready_file).await?;
         let mut held = Held::default();
-        let folder = match &options.data {
-            Some(folder) => folder.clone(),
-            None => held.temporary.insert(temporary()?).path().to_owned(),
+        let (folder, data) = match &options.data {
+            Some(folder) => (folder.clone(), DataDir::lock(folder)?),
+            None => {
+                let parent = std::env::temp_dir();
+                temporary::remove_stale(&parent);
+                let (folder, lock) = temporary::create(&parent)?;
+                (held.temporary.insert(folder).path().to_owned(), lock)
+            }
         };
-        let data = DataDir::lock(&folder)?;
         let metadata = Arc::new(EmbeddedMetadata::open(&folder.join("metadata.json"))?);
         let store: Arc<dyn MetadataStore> = metadata;
         let cluster = shape::create_or_check(&*store, &options.shape, &folder.join("objects")).await?;
@@ -118,13 +123,6 @@ impl Dev {
         // Whoever reads it next must not find a cluster that is gone.
         self.ready.remove(&self.ready_file);
     }
-}
-
-fn temporary() -> Result<tempfile::TempDir, StartError> {
-    tempfile::Builder::new()
-        .prefix("kith-dev-")
-        .tempdir()
-        .map_err(|source| StartError::Write { path: std::env::temp_dir(), source })
 }
 
 /// Which nodes and routers to start, and where.
