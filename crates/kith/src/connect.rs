@@ -1,6 +1,6 @@
 //! Where the cluster is: `--router`, `--ready-file`, `KITH_ROUTER`, else the ready file that `kith dev` leaves.
 
-use crate::failure::Failure;
+use crate::{failover::Failover, failure::Failure};
 use anyhow::Context;
 use clap::Args;
 use kith_client::{GraphService, RouterClient, Session, SessionSettings};
@@ -18,7 +18,7 @@ pub const WELL_KNOWN: [&str; 2] = [".kith/ready.json", "kith/ready.json"];
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Cluster")]
 pub struct TargetFlags {
-    /// A router, or several: the first that can be reached is asked [env: KITH_ROUTER]
+    /// A router, or several: the first that can be reached is asked, the next if it goes away [env: KITH_ROUTER]
     #[arg(long = "router", value_name = "HOST:PORT", global = true, value_delimiter = ',')]
     pub routers: Vec<String>,
     /// The ready file of `kith dev` [default: .kith/ready.json, $XDG_RUNTIME_DIR/kith/ready.json]
@@ -54,13 +54,15 @@ struct ReadyProcess {
     addr: String,
 }
 
-/// What answers queries.
+/// What answers queries. A router that goes away is replaced by the next one named.
 ///
 /// # Errors
 /// If no cluster is named or it cannot be reached.
 pub async fn service(target: &TargetFlags) -> anyhow::Result<Arc<dyn GraphService>> {
     if !target.direct {
-        return Ok(Arc::new(router(target).await?));
+        let found = find(target, &surroundings())?;
+        let connected = Failover::connect(found.routers).await;
+        return Ok(Arc::new(connected.with_context(|| unreachable_by(&found.named_by))?));
     }
     Ok(Arc::new(session(target, SessionSettings::default()).await?))
 }

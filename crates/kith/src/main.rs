@@ -7,6 +7,7 @@ mod cli;
 mod cluster;
 mod connect;
 mod explain;
+mod failover;
 mod failure;
 #[cfg(test)]
 mod golden;

@@ -1,0 +1,155 @@
+//! A router that goes away while a query is with it: the query is asked again at the next router, once.
+//!
+//! This is about the hop to the router alone; what happens to requests of nodes is decided where plans are carried
+//! out (`kith_routing::execution`). Queries only read, so that asking one twice changes nothing.
+
+use futures::{FutureExt, future::BoxFuture};
+use kith_client::{Answered, GraphService, QueryError, QueryOptions, RouterClient};
+use kith_ops::GraphQuery;
+use kith_wire::v1;
+use std::time::{Duration, Instant};
+use tokio::sync::Mutex;
+
+/// The routers that were named, one of which answers.
+pub struct Failover {
+    /// As named, in order.
+    addrs: Vec<String>,
+    /// Whom queries go to. Held while a query that found it gone connects to the next: the others wait for that
+    /// instead of connecting too.
+    current: Mutex<RouterClient>,
+}
+
+impl Failover {
+    /// Connects to the first router that can be reached.
+    ///
+    /// # Errors
+    /// [`QueryError::Unreachable`] with the last reason if none can.
+    pub async fn connect(addrs: Vec<String>) -> Result<Self, QueryError> {
+        let current = Mutex::new(RouterClient::connect(&addrs).await?);
+        Ok(Self { addrs, current })
+    }
+
+    async fn ask<'a, T>(
+        &'a self,
+        options: &'a QueryOptions,
+        call: impl Fn(RouterClient, QueryOptions) -> BoxFuture<'a, Result<T, QueryError>>,
+    ) -> Result<T, QueryError> {
+        let started = Instant::now();
+        let client = self.current.lock().await.clone();
+        let addr = client.addr().to_owned();
+        let lost = match call(client, options.clone()).await.map_err(|error| named(error, &addr)) {
+            Err(error @ QueryError::Unreachable { .. }) => error,
+            other => return other,
+        };
+        let Some(next) = self.instead_of(&addr).await else { return Err(lost) };
+        match left(options, started.elapsed()) {
+            Some(options) => {
+                let addr = next.addr().to_owned();
+                call(next, options).await.map_err(|error| named(error, &addr))
+            }
+            None => Err(lost),
+        }
+    }
+
+    /// Another router than the one that is gone; `None` if none can be reached.
+    async fn instead_of(&self, gone: &str) -> Option<RouterClient> {
+        let mut current = self.current.lock().await;
+        if current.addr() == gone {
+            *current = RouterClient::connect(&after(&self.addrs, gone)).await.ok()?;
+        }
+        Some(current.clone())
+    }
+}
+
+impl GraphService for Failover {
+    fn query<'a>(
+        &'a self,
+        graph: &'a str,
+        query: &'a GraphQuery,
+        options: &'a QueryOptions,
+    ) -> BoxFuture<'a, Result<Answered, QueryError>> {
+        let call = move |client: RouterClient, options: QueryOptions| {
+            async move { client.query(graph, query, &options).await }.boxed()
+        };
+        self.ask(options, call).boxed()
+    }
+
+    fn explain<'a>(
+        &'a self,
+        graph: &'a str,
+        query: &'a GraphQuery,
+        options: &'a QueryOptions,
+    ) -> BoxFuture<'a, Result<v1::ExplainReply, QueryError>> {
+        let call = move |client: RouterClient, options: QueryOptions| {
+            async move { client.explain(graph, query, &options).await }.boxed()
+        };
+        self.ask(options, call).boxed()
+    }
+}
+
+/// The others, the one named after `gone` first.
+fn after(addrs: &[String], gone: &str) -> Vec<String> {
+    let next = addrs.iter().position(|addr| addr == gone).map_or(0, |place| place + 1);
+    let (before, after) = addrs.split_at(next);
+    after.iter().chain(before).filter(|addr| *addr != gone).cloned().collect()
+}
+
+/// The options with what is left of the deadline; `None` if nothing is.
+fn left(options: &QueryOptions, elapsed: Duration) -> Option<QueryOptions> {
+    let deadline = match options.deadline {
+        Some(deadline) => Some(deadline.checked_sub(elapsed).filter(|left| !left.is_zero())?),
+        None => None,
+    };
+    Some(QueryOptions { deadline, ..options.clone() })
+}
+
+/// A connection that broke under a query is a router that is gone. Every error of Kith's own says what to do; one
+/// that does not was made up by the transport.
+fn named(error: QueryError, addr: &str) -> QueryError {
+    match error {
+        QueryError::Remote { code, message, help }
+            if help.is_empty() && ["internal", "cancelled", "unavailable"].contains(&code.as_str()) =>
+        {
+            QueryError::Unreachable { addr: addr.to_owned(), reason: message }
+        }
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_next_router_is_the_one_named_after() {
+        let addrs = ["a:1", "b:1", "c:1"].map(str::to_owned);
+        assert_eq!(after(&addrs, "a:1"), ["b:1", "c:1"]);
+        assert_eq!(after(&addrs, "b:1"), ["c:1", "a:1"]);
+        assert_eq!(after(&addrs, "c:1"), ["a:1", "b:1"]);
+        assert!(after(&addrs[..1], "a:1").is_empty(), "a router alone has no next");
+    }
+
+    #[test]
+    fn a_second_try_gets_what_is_left_of_the_deadline() {
+        let millis = Duration::from_millis;
+        let options = QueryOptions { deadline: Some(millis(300)), ..QueryOptions::default() };
+        assert_eq!(left(&options, millis(100)).map(|left| left.deadline), Some(Some(millis(200))));
+        assert!(left(&options, millis(300)).is_none());
+        let patient = left(&QueryOptions::default(), millis(300)).map(|left| left.deadline);
+        assert_eq!(patient, Some(None));
+    }
+
+    #[test]
+    fn only_what_the_transport_made_up_is_a_lost_router() {
+        let remote = |code: &str, help: &str| QueryError::Remote {
+            code: code.to_owned(),
+            message: "broken pipe".to_owned(),
+            help: help.to_owned(),
+        };
+        let lost = QueryError::Unreachable { addr: "a:1".to_owned(), reason: "broken pipe".to_owned() };
+        assert_eq!(named(remote("internal", ""), "a:1"), lost);
+        for kept in [remote("internal", "report it"), remote("overloaded", ""), remote("unknown_graph", "")] {
+            assert_eq!(named(kept.clone(), "a:1"), kept);
+        }
+    }
+}
