@@ -4,7 +4,7 @@ use crate::{
     bench, cluster,
     connect::TargetFlags,
     explain,
-    failure::Exit,
+    failure::{Exit, Failure},
     graph::{self, GraphCommand},
     load::{self, LoadCommand},
     output::{self, Format},
@@ -81,6 +81,10 @@ pub enum Command {
 /// What the command fails with; see `failure::ErrorReport`.
 pub fn run(cli: Cli) -> anyhow::Result<Exit> {
     let GlobalFlags { output, target } = cli.global;
+    if target.direct && !asks(&cli.command) {
+        let help = "leave it out; it goes with `kith graph` and `kith explain` questions, `kith run` and `kith bench graph`";
+        return Err(Failure::usage("--direct has no meaning here: this command asks no queries", help).into());
+    }
     match cli.command {
         Command::Graph(command) => block_on(graph::run(&target, output, command)),
         Command::Explain(question) => block_on(explain::explain(&target, output, &question)),
@@ -93,6 +97,22 @@ pub fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Node(args) => block_on(args.run()),
         Command::Router(args) => block_on(args.run()),
         Command::Completions { shell } => completions(shell),
+    }
+}
+
+/// Whether a command asks queries: only those can go to the nodes directly.
+fn asks(command: &Command) -> bool {
+    match command {
+        Command::Graph(GraphCommand::Ask(_)) | Command::Explain(_) | Command::Run(_) => true,
+        Command::Bench(command) => matches!(command, bench::BenchCommand::Graph(_)),
+        Command::Graph(_)
+        | Command::Load(_)
+        | Command::Cluster(_)
+        | Command::Sim(_)
+        | Command::Dev(_)
+        | Command::Node(_)
+        | Command::Router(_)
+        | Command::Completions { .. } => false,
     }
 }
 

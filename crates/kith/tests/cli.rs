@@ -76,6 +76,12 @@ fn usage_errors_exit_with_2() {
         "load graph --members x.csv --graph v --directed",
         "load graph x.csv --graph v --columns created_ms:date",
         "load graph x.csv --graph v --edge-type a/b --dry-run",
+        "graph list --direct",
+        "cluster status --direct",
+        "load graph x.csv --graph v --direct",
+        "dev --direct",
+        "sim fan-out --list --direct",
+        "graph path 1 2 --graph v --max -1",
     ] {
         let output = kith(folder.path(), arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments}: {}", text(&output.stderr));

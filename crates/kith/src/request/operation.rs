@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand, ValueEnum};
 use kith_ops::{CommonPlan, Operand, PATH_LENGTH_MAX, Want};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer, de::Error};
 
 /// What is asked, with its own fields. Field names are a contract: `docs/queries.md`.
 #[derive(Clone, Debug, PartialEq, Subcommand, Deserialize)]
@@ -94,8 +94,8 @@ pub struct Path {
     /// The member to reach
     to: u64,
     /// The longest path to look for, 0 to 6
-    #[arg(long, default_value_t = path_length())]
-    #[serde(default = "path_length")]
+    #[arg(long, default_value_t = path_length(), allow_negative_numbers = true, value_parser = parse_length)]
+    #[serde(default = "path_length", deserialize_with = "read_length")]
     max: u32,
 }
 
@@ -188,6 +188,19 @@ fn suggestions() -> u32 {
 
 fn path_length() -> u32 {
     PATH_LENGTH_MAX
+}
+
+// Numbers above the maximum are read: the operation itself refuses them, for every client, as `out_of_range`.
+fn parse_length(text: &str) -> Result<u32, String> {
+    text.parse().map_err(|_| length_expected())
+}
+
+fn read_length<'de, D: Deserializer<'de>>(input: D) -> Result<u32, D::Error> {
+    u32::deserialize(input).map_err(|_| D::Error::custom(length_expected()))
+}
+
+fn length_expected() -> String {
+    format!("the longest path to look for is a whole number from 0 to {PATH_LENGTH_MAX}")
 }
 
 /// What an answer looks like, where its kind alone does not say.
