@@ -3,9 +3,14 @@
 mod support;
 
 use serde_json::{Value, json};
-use std::fs;
+use std::{
+    fs,
+    io::{BufRead, BufReader},
+    path::Path,
+    process::Stdio,
+};
 use support::{
-    cluster::{Cluster, is_alive, signal, text},
+    cluster::{Cluster, is_alive, run_lines, signal, text},
     reference::Reference,
 };
 
@@ -471,4 +476,120 @@ fn a_file_without_an_edge_does_not_empty_an_edge_type() {
     let degree =
         one(&cluster, json!({"op": "network", "graph": "kith-village", "id": 9043, "return": "size"}));
     assert_eq!(degree["degree"], 666, "{degree}");
+}
+
+#[test]
+fn a_load_names_the_node_it_waits_for() {
+    let cluster = village(&["--processes", "--groups", "1", "--nodes", "2"]);
+    let frozen = cluster.node_pids(0)[1];
+    signal(frozen, "STOP");
+    let load = Reference::open("kith-village").expect("it comes with the project").load_arguments();
+    let load: Vec<&str> = load.iter().map(String::as_str).chain(["-o", "json"]).collect();
+    let mut child =
+        cluster.kith(&load).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("kith runs");
+    let stderr = BufReader::new(child.stderr.take().expect("its errors are piped"));
+    let mut lines = stderr.lines().map(|line| line.expect("they are text"));
+    // Ends, with nothing found, when the load does.
+    let told = lines.find(|line| line.contains("waiting for node 1, which cannot be reached"));
+    signal(frozen, "CONT");
+    lines.for_each(drop);
+    let output = child.wait_with_output().expect("it ends");
+    assert!(output.status.success() && told.is_some(), "{told:?} {}", text(&output));
+    let summary: Value = serde_json::from_slice(&output.stdout).expect("progress does not touch the JSON");
+    assert!(summary["version"].is_u64(), "{summary}");
+}
+
+/// The versions of each component in a cluster's object store.
+fn built(store: &Path) -> Vec<String> {
+    let folders = |path: &Path| {
+        let entries = fs::read_dir(path).expect("a folder").flatten().map(|entry| entry.path());
+        entries.filter(|path| path.is_dir()).collect::<Vec<_>>()
+    };
+    let mut names: Vec<String> = folders(store)
+        .iter()
+        .flat_map(|component| folders(component))
+        .map(|version| version.display().to_string())
+        .collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_load_that_cannot_be_published_leaves_no_files() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let data = folder.path().join("data");
+    let cluster = village(&["--nodes", "1", "--data", data.to_str().expect("UTF-8")]);
+    let before = built(&data.join("objects/kith-village"));
+    assert!(!before.is_empty());
+    // A file where a node wants a folder: it cannot pull what it is told to.
+    let component = data.join("node-001/components/kith-village/connection");
+    assert!(component.is_dir(), "{}", component.display());
+    let aside = data.join("aside");
+    fs::rename(&component, &aside).expect("renamed");
+    fs::write(&component, "in the way").expect("written");
+    let load = Reference::open("kith-village").expect("it comes with the project").load_arguments();
+    let load: Vec<&str> = load.iter().map(String::as_str).collect();
+    let output = cluster.kith(&load).output().expect("kith runs");
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output));
+    assert_eq!(built(&data.join("objects/kith-village")), before, "{}", text(&output));
+    let size =
+        json!({"op": "network", "graph": "kith-village", "id": 9043, "return": "size", "cache": "bypass"});
+    assert_eq!(one(&cluster, size.clone())["net"], 4842, "the version before serves");
+    fs::remove_file(&component).expect("removed");
+    fs::rename(&aside, &component).expect("renamed");
+    cluster.must(&load);
+    assert_eq!(one(&cluster, size)["net"], 4842);
+}
+
+#[test]
+fn a_router_that_dies_under_queries_costs_none_while_another_is_named() {
+    let cluster = village(&["--processes", "--routers", "2", "--nodes", "1"]);
+    let ready = cluster.ready();
+    let (first, second) = (&ready["routers"][0], &ready["routers"][1]);
+    let addr = |router: &Value| router["addr"].as_str().expect("an address").to_owned();
+    let request = json!({"op": "network", "graph": "kith-village", "id": 9043, "return": "size"});
+    let requests = vec![request; 2_000];
+    let run = |routers: &str| {
+        let arguments = ["run", "--input", "-", "--concurrency", "16", "--router", routers];
+        support::cluster::kith(&arguments)
+    };
+    // While it stands still, the supervisor starts nobody again: the dead stay dead.
+    signal(cluster.pid(), "STOP");
+    let (answers, exit) =
+        run_lines(run(&format!("{},{}", addr(first), addr(second))), &requests, 500, || {
+            signal(first["pid"].as_u64().expect("a pid") as u32, "KILL");
+        });
+    // With nobody else to ask, it is told who is gone.
+    let (alone, alone_exit) = run_lines(run(&addr(second)), &requests, 500, || {
+        signal(second["pid"].as_u64().expect("a pid") as u32, "KILL");
+    });
+    signal(cluster.pid(), "CONT");
+    let wrong: Vec<&Value> = answers.iter().filter(|answer| answer["net"] != 4842).collect();
+    assert!(wrong.is_empty() && exit == 0, "{} of {}, as {}", wrong.len(), answers.len(), wrong[0]);
+    let told = alone.last().expect("an answer a line");
+    assert_eq!((told["error"]["code"].as_str(), alone_exit), (Some("unreachable"), 3), "{told}");
+}
+
+#[test]
+fn what_a_killed_cluster_left_behind_is_removed_by_the_next() {
+    let parent = tempfile::tempdir().expect("a temporary folder");
+    let left = || {
+        let entries = fs::read_dir(parent.path()).expect("a folder").flatten();
+        let names = entries.map(|entry| entry.file_name().into_string().expect("UTF-8"));
+        names.filter(|name| name.starts_with("kith-dev-")).collect::<Vec<String>>()
+    };
+    let mut killed = Cluster::start_temporary(&["--groups", "1", "--nodes", "1"], parent.path());
+    let before = left();
+    assert_eq!(before.len(), 1);
+    let pid = killed.pid();
+    signal(pid, "KILL");
+    killed.wait_until("it is gone", |killed| killed.has_ended());
+    assert_eq!(left(), before, "nobody could tidy up");
+    let running = Cluster::start_temporary(&["--groups", "1", "--nodes", "1"], parent.path());
+    let now = left();
+    assert!(now.len() == 1 && now != before, "{now:?}");
+    let another = Cluster::start_temporary(&["--groups", "1", "--nodes", "1"], parent.path());
+    assert!(left().len() == 2 && left().contains(&now[0]), "what is in use stays");
+    drop((running, another));
+    assert!(left().is_empty(), "{:?}", left());
 }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use std::{
     fs,
-    io::Write,
+    io::{BufRead, BufReader, Read, Write},
     path::{Path, PathBuf},
     process::{Child, Command, Output, Stdio},
     thread,
@@ -28,16 +28,29 @@ pub fn kith(arguments: &[&str]) -> Command {
 }
 
 impl Cluster {
-    /// Starts a cluster and waits until it answers.
+    /// Starts a cluster and waits until it answers. Its data goes where the test's files are, unless they say where.
     pub fn start(arguments: &[&str]) -> Self {
+        Self::start_with(arguments, |command, folder| {
+            if !arguments.contains(&"--data") {
+                command.arg("--data").arg(folder.join("data"));
+            }
+        })
+    }
+
+    /// As [`Cluster::start`]; its data goes to a temporary directory that it makes in `parent`.
+    pub fn start_temporary(arguments: &[&str], parent: &Path) -> Self {
+        Self::start_with(arguments, |command, _| {
+            command.env("TMPDIR", parent);
+        })
+    }
+
+    fn start_with(arguments: &[&str], prepare: impl FnOnce(&mut Command, &Path)) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let ready_file = folder.path().join("ready.json");
         let log = fs::File::create(folder.path().join("dev.log")).expect("a log file");
         let mut command =
             kith(&["dev", "--end-with-stdin", "--ready-file", ready_file.to_str().expect("UTF-8")]);
-        if !arguments.contains(&"--data") {
-            command.arg("--data").arg(folder.path().join("data"));
-        }
+        prepare(&mut command, folder.path());
         let child =
             command.args(arguments).stdin(Stdio::piped()).stderr(log).spawn().expect("kith dev starts");
         let mut cluster = Self { child, ready_file, _folder: folder };
@@ -61,6 +74,11 @@ impl Cluster {
         self.child.id()
     }
 
+    /// Whether the supervisor is gone.
+    pub fn has_ended(&mut self) -> bool {
+        self.child.try_wait().expect("the child can be waited for").is_some()
+    }
+
     /// A command against this cluster.
     pub fn kith(&self, arguments: &[&str]) -> Command {
         let mut command = kith(arguments);
@@ -77,28 +95,19 @@ impl Cluster {
 
     /// Answers one request a line through `kith run`.
     pub fn run(&self, requests: &[Value], concurrency: u32) -> (Vec<Value>, i32) {
-        let mut lines = String::new();
-        for request in requests {
-            lines.push_str(&request.to_string());
-            lines.push('\n');
-        }
-        let concurrency = concurrency.to_string();
-        let mut child = self
-            .kith(&["run", "--input", "-", "--concurrency", &concurrency])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("kith run starts");
-        let mut stdin = child.stdin.take().expect("its input is piped");
-        let writer = thread::spawn(move || drop(stdin.write_all(lines.as_bytes())));
-        let output = child.wait_with_output().expect("kith run ends");
-        writer.join().expect("the writer ends");
-        let stdout = String::from_utf8(output.stdout.clone()).expect("UTF-8");
-        let answers = stdout.lines().map(|line| serde_json::from_str(line).expect("each line is JSON"));
-        let answers: Vec<Value> = answers.collect();
-        assert_eq!(answers.len(), requests.len(), "one answer a line: {}", text(&output));
-        (answers, output.status.code().unwrap_or(-1))
+        self.run_and_then(requests, concurrency, usize::MAX, || ())
+    }
+
+    /// As [`Cluster::run`]; does something when `at` answers have come and others are under way.
+    pub fn run_and_then(
+        &self,
+        requests: &[Value],
+        concurrency: u32,
+        at: usize,
+        then: impl FnOnce(),
+    ) -> (Vec<Value>, i32) {
+        let command = self.kith(&["run", "--input", "-", "--concurrency", &concurrency.to_string()]);
+        run_lines(command, requests, at, then)
     }
 
     /// Waits, not for ever, until something holds.
@@ -133,6 +142,41 @@ impl Drop for Cluster {
         }
         let _ = self.child.kill();
     }
+}
+
+/// Feeds requests to a `kith run --input -` and reads its answers, one a line; does something when `at` have come.
+pub fn run_lines(
+    mut command: Command,
+    requests: &[Value],
+    at: usize,
+    then: impl FnOnce(),
+) -> (Vec<Value>, i32) {
+    let lines: String = requests.iter().map(|request| format!("{request}\n")).collect();
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("kith run starts");
+    let mut stdin = child.stdin.take().expect("its input is piped");
+    let writer = thread::spawn(move || drop(stdin.write_all(lines.as_bytes())));
+    let mut then = Some(then);
+    let mut answers: Vec<Value> = Vec::new();
+    for line in BufReader::new(child.stdout.take().expect("its output is piped")).lines() {
+        let line = line.expect("its output is text");
+        answers.push(serde_json::from_str(&line).expect("each line is JSON"));
+        if at <= answers.len()
+            && let Some(then) = then.take()
+        {
+            then();
+        }
+    }
+    let mut stderr = String::new();
+    child.stderr.take().expect("its errors are piped").read_to_string(&mut stderr).expect("they are text");
+    let status = child.wait().expect("kith run ends");
+    writer.join().expect("the writer ends");
+    assert_eq!(answers.len(), requests.len(), "one answer a line: {status}\n{stderr}");
+    (answers, status.code().unwrap_or(-1))
 }
 
 /// Sends a signal to a process that this test started.

@@ -83,10 +83,24 @@ impl Reference {
 
     /// A case for each thing that each of the first `records` reference records says.
     pub fn cases(&self, records: usize, extra: &Value) -> Vec<Case> {
-        lines(&self.answers)
-            .take(records)
-            .flat_map(|line| self.cases_of(&serde_json::from_str(&line).expect("a record is JSON"), extra))
-            .collect()
+        self.records().iter().take(records).flat_map(|record| self.cases_of(record, extra)).collect()
+    }
+
+    /// The cases of every combination, each on `records` records of its own as long as there are enough:
+    /// what one combination leaves in a cache is not what the next one finds.
+    pub fn cases_of_each(&self, combinations: &[Value], records: usize) -> Vec<Case> {
+        let all = self.records();
+        let mut turn = all.iter().cycle();
+        let mut cases = Vec::new();
+        for extra in combinations {
+            let own = turn.by_ref().take(records.min(all.len()));
+            cases.extend(own.flat_map(|record| self.cases_of(record, extra)));
+        }
+        cases
+    }
+
+    fn records(&self) -> Vec<Value> {
+        lines(&self.answers).map(|line| serde_json::from_str(&line).expect("a record is JSON")).collect()
     }
 
     fn cases_of(&self, record: &Value, extra: &Value) -> Vec<Case> {
