@@ -2,7 +2,7 @@
 
 use crate::{QueryError, RouterClient};
 use kith_ops::{GraphSchema, KindRole, KindSchema};
-use kith_routing::{GroupEntry, GroupRole, NodeEntry, RoutingTable, TableError, TableParts};
+use kith_routing::{GroupEntry, GroupRole, NodeEntry, RoutingTable, Strategy, TableError, TableParts};
 use kith_types::{Epoch, GroupId, NodeId, PartitionCount};
 use kith_wire::documents::{GraphDocument, TopologyDocument};
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
@@ -193,12 +193,12 @@ fn table_of(document: &TopologyDocument) -> Result<RoutingTable, BadTopology> {
             id: NodeId(node),
             group: GroupId(group.group),
             address: addr_of(node).unwrap_or_default(),
-            zone: String::new(),
-            region: String::new(),
+            ..NodeEntry::default()
         })
     });
     Ok(RoutingTable::new(TableParts {
         epoch: Epoch(cluster.epoch),
+        strategy: Strategy::ReplicaGroups,
         partition_count,
         groups: cluster
             .groups

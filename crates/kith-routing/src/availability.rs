@@ -3,7 +3,7 @@
 //! Built anew when health or a graph's rollout changes, not per query: the parts
 //! that cost O(partitions) happen here, so that a view costs nearly nothing.
 
-use crate::{GroupRole, NodeIndex, RoutingTable};
+use crate::{GroupIndex, GroupRole, NodeIndex, RoutingTable, StoreReach};
 use kith_types::{NodeId, PartitionId};
 
 /// A set of nodes of one table.
@@ -39,6 +39,12 @@ impl NodeSet {
         self.words.iter().zip(&other.words).all(|(ours, theirs)| theirs & !ours == 0)
     }
 
+    /// The nodes of the set, ascending.
+    pub fn iter(&self) -> impl Iterator<Item = NodeIndex> + '_ {
+        let all = 0..self.words.len() as u32 * 64;
+        all.map(NodeIndex).filter(|node| self.contains(*node))
+    }
+
     /// How many nodes are in the set.
     pub fn len(&self) -> usize {
         self.words.iter().map(|word| word.count_ones() as usize).sum()
@@ -58,12 +64,16 @@ impl NodeSet {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Availability {
     node_count: usize,
+    /// Bit `g` is set if group `g` does not hold what is asked for; 0 for most.
+    closed: u64,
     serving: NodeSet,
     excluded: NodeSet,
     /// Sorted; replicas that must not serve although their node may.
     excluded_replicas: Vec<(PartitionId, NodeIndex)>,
     /// Sorted; partitions with no replica up, whose replicas are tried anyway.
     rescued: Vec<PartitionId>,
+    /// Whether [`Availability::rescue`] was asked for.
+    rescues: bool,
 }
 
 impl Availability {
@@ -72,15 +82,17 @@ impl Availability {
         let node_count = table.nodes().len();
         let mut availability = Self {
             node_count,
+            closed: 0,
             serving: NodeSet::empty(node_count),
             excluded: NodeSet::empty(node_count),
             excluded_replicas: Vec::new(),
             rescued: Vec::new(),
+            rescues: false,
         };
         for index in (0..node_count as u32).map(NodeIndex) {
             match table.groups()[table.group_of(index).index()].role {
                 GroupRole::Serving => availability.serving.insert(index),
-                GroupRole::Maintenance => availability.excluded.insert(index),
+                GroupRole::Maintenance | GroupRole::Joining => availability.excluded.insert(index),
             }
         }
         availability
@@ -106,10 +118,46 @@ impl Availability {
 
     /// Lets partitions none of whose replicas is up be tried anyway: health may be
     /// wrong, and a connection error tells no worse than a refusal to try
-    /// (Norbert's "serve rather than fail"). Call last. O(partitions × groups).
+    /// (Norbert's "serve rather than fail"). Call last. O(groups) if one group is whole,
+    /// else O(partitions × groups).
     pub fn rescue(&mut self, table: &RoutingTable) {
-        let lost = |p: &PartitionId| !table.replicas(*p).iter().any(|node| self.may_serve(*p, *node));
+        self.rescues = true;
+        self.rescued.clear();
+        let mut groups = (0..table.groups().len() as u32).map(GroupIndex);
+        if groups.any(|group| self.is_whole(table, group)) {
+            return;
+        }
+        let up = |p: PartitionId, (group, node): (usize, &NodeIndex)| {
+            self.is_open(GroupIndex(group as u32)) && self.may_serve(p, *node)
+        };
+        let lost = |p: &PartitionId| !table.replicas(*p).iter().enumerate().any(|replica| up(*p, replica));
         self.rescued = table.partition_count().iter().filter(lost).collect();
+    }
+
+    /// As this, for one store version: only the groups that hold the store, without the nodes that lack
+    /// the version. For a fleet's availability and a store's reach that change rarely: keep the result.
+    /// O(nodes), and a [`Availability::rescue`] if this had one.
+    pub fn for_store(&self, table: &RoutingTable, reach: &StoreReach) -> Self {
+        let mut narrowed = self.clone();
+        narrowed.closed |= reach.closed();
+        reach.excluded().for_each(|node| narrowed.exclude(node));
+        if narrowed.rescues {
+            narrowed.rescue(table);
+        }
+        narrowed
+    }
+
+    /// Whether a group holds what is asked for.
+    #[inline]
+    pub fn is_open(&self, group: GroupIndex) -> bool {
+        self.closed >> group.0 & 1 == 0
+    }
+
+    /// Whether a group holds what is asked for and each of its replicas may serve.
+    pub(crate) fn is_whole(&self, table: &RoutingTable, group: GroupIndex) -> bool {
+        self.is_open(group)
+            && self.excluded_replicas.is_empty()
+            && self.serving.is_superset(table.owning(group))
     }
 
     /// Whether a replica may serve.
@@ -124,11 +172,6 @@ impl Availability {
     /// The nodes that are up and not excluded.
     pub fn serving(&self) -> &NodeSet {
         &self.serving
-    }
-
-    /// Whether no replica is excluded on its own, so that sets of nodes say it all.
-    pub(crate) fn is_by_node(&self) -> bool {
-        self.excluded_replicas.is_empty()
     }
 
     pub(crate) fn node_count(&self) -> usize {

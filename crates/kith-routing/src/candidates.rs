@@ -1,7 +1,7 @@
 //! What a policy sees of a table: the replicas that may serve now.
 
 use crate::table::GROUPS_MAX;
-use crate::{Availability, GroupEntry, GroupIndex, NodeEntry, NodeIndex, RoutingTable};
+use crate::{Availability, GroupEntry, GroupIndex, NodeEntry, NodeIndex, NodeSet, RoutingTable, Strategy};
 use kith_types::{Epoch, NodeId, PartitionCount, PartitionId};
 
 /// A table as one query sees it. Cheap to make and to copy; see [`RoutingTable::view`].
@@ -13,34 +13,70 @@ pub struct Candidates<'a> {
     complete: u64,
     /// Whether that holds for all groups, the usual case: nothing needs checking then.
     whole: bool,
+    /// The nodes in the caller's zone, if it has one.
+    near: Option<&'a NodeSet>,
 }
 
 impl<'a> Candidates<'a> {
     pub(crate) fn new(table: &'a RoutingTable, availability: &'a Availability) -> Self {
         assert_eq!(table.nodes().len(), availability.node_count(), "availability of another table");
         const { assert!(GROUPS_MAX <= u64::BITS as usize) };
-        let is_whole = |group: &u32| {
-            availability.is_by_node() && availability.serving().is_superset(table.owning(GroupIndex(*group)))
-        };
+        let is_whole = |group: &u32| availability.is_whole(table, GroupIndex(*group));
         let groups = 0..table.groups().len() as u32;
         let complete: u64 = groups.filter(is_whole).fold(0, |bits, group| bits | 1 << group);
         let whole = complete.count_ones() as usize == table.groups().len();
-        Self { table, availability, complete, whole }
+        Self { table, availability, complete, whole, near: None }
+    }
+
+    /// As this, for a caller whose zone holds the nodes `near`
+    /// ([`RoutingTable::nodes_in_zone`]): policies that choose groups choose those
+    /// whose replicas of the keys are near first, among equally healthy ones.
+    pub fn near(self, near: &'a NodeSet) -> Self {
+        Self { near: Some(near).filter(|near| !near.is_empty()), ..self }
+    }
+
+    /// How many of `keys` a group would serve from outside the caller's zone; 0 if the caller has none.
+    pub fn far_keys(&self, group: GroupIndex, keys: &[PartitionId]) -> usize {
+        let Some(near) = self.near.filter(|near| !near.is_superset(self.table.owning(group))) else {
+            return 0;
+        };
+        keys.iter().filter(|key| !near.contains(self.table.replicas(**key)[group.index()])).count()
+    }
+
+    /// Whether the caller's zone makes a difference.
+    pub fn has_zone(&self) -> bool {
+        self.near.is_some()
     }
 
     /// The node of `group` that may serve `partition` now, if any.
     #[inline]
     pub fn replica(&self, partition: PartitionId, group: GroupIndex) -> Option<NodeIndex> {
         let node = self.table.replicas(partition)[group.index()];
-        (self.whole || self.availability.may_serve(partition, node)).then_some(node)
+        (self.whole || self.may_serve(partition, group, node)).then_some(node)
+    }
+
+    fn may_serve(&self, partition: PartitionId, group: GroupIndex, node: NodeIndex) -> bool {
+        self.availability.is_open(group) && self.availability.may_serve(partition, node)
+    }
+
+    /// Whether this node may serve `partition` now.
+    #[inline]
+    pub fn serves(&self, partition: PartitionId, node: NodeIndex) -> bool {
+        match self.table.strategy() {
+            Strategy::ReplicaGroups => self.replica(partition, self.table.group_of(node)) == Some(node),
+            Strategy::Ring => self.replicas(partition).any(|replica| replica == node),
+        }
     }
 
     /// The nodes that may serve `partition` now, in the order of the groups.
     #[inline]
     pub fn replicas(&self, partition: PartitionId) -> impl Iterator<Item = NodeIndex> + use<'a> {
         let (availability, whole) = (self.availability, self.whole);
-        let replicas = self.table.replicas(partition).iter().copied();
-        replicas.filter(move |node| whole || availability.may_serve(partition, *node))
+        let may_serve = move |(group, node): &(usize, NodeIndex)| {
+            whole
+                || availability.is_open(GroupIndex(*group as u32)) && availability.may_serve(partition, *node)
+        };
+        self.table.replicas(partition).iter().copied().enumerate().filter(may_serve).map(|(_, node)| node)
     }
 
     /// Whether a node is up; one that is not may still be asked for partitions that have no other.
@@ -68,14 +104,17 @@ impl<'a> Candidates<'a> {
         self.table.partition_count()
     }
 
-    /// How many groups the table has, whatever their state: `c` of Moolle's equations.
+    /// How many groups hold what is asked for, whatever their state: `c` of Moolle's equations.
     pub fn group_count(&self) -> usize {
-        self.table.groups().len()
+        self.groups().count()
     }
 
-    /// Every group.
-    pub fn groups(&self) -> impl Iterator<Item = GroupIndex> + use<> {
-        (0..self.table.groups().len() as u32).map(GroupIndex)
+    /// Every group that holds what is asked for; on a ring every rank.
+    pub fn groups(&self) -> impl Iterator<Item = GroupIndex> + use<'a> {
+        let availability = self.availability;
+        (0..self.table.groups().len() as u32)
+            .map(GroupIndex)
+            .filter(move |group| availability.is_open(*group))
     }
 
     /// How many nodes the table has, whatever their state.
@@ -85,7 +124,11 @@ impl<'a> Candidates<'a> {
 
     /// Nodes per group, rounded up: `n` of Moolle's equations.
     pub fn nodes_per_group(&self) -> usize {
-        self.node_count().div_ceil(self.group_count())
+        match self.table.strategy() {
+            Strategy::ReplicaGroups => self.node_count().div_ceil(self.table.groups().len()),
+            // Each rank is spread over every node.
+            Strategy::Ring => self.node_count(),
+        }
     }
 
     /// The entry of a node.

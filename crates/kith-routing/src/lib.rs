@@ -38,6 +38,8 @@ mod owners;
 pub mod placement;
 mod plan;
 pub mod policy;
+pub mod rebalance;
+mod stores;
 mod table;
 
 pub use availability::{Availability, NodeSet};
@@ -49,6 +51,7 @@ pub use load::{LoadMeter, LoadSnapshot, NodeLoad};
 pub use owners::{OwnerChoice, OwnerOutcome, OwnerVerdict, Owners, OwnersOptions};
 pub use plan::{Assignment, FanOutPlan, GroupLimit};
 pub use policy::{PlanError, PolicyState, ReplicaPolicy};
+pub use stores::{StoreReach, store_groups};
 pub use table::{
-    GroupEntry, GroupIndex, GroupRole, NodeEntry, NodeIndex, RoutingTable, TableError, TableParts,
+    GroupEntry, GroupIndex, GroupRole, NodeEntry, NodeIndex, RoutingTable, Strategy, TableError, TableParts,
 };

@@ -9,7 +9,7 @@
 
 use kith_routing::{
     Availability, FanOutPlan, GroupEntry, GroupLimit, GroupRole, LoadSnapshot, NodeEntry, NodeIndex,
-    PolicyState, ReplicaPolicy, RoutingTable, TableParts, policy,
+    PolicyState, ReplicaPolicy, RoutingTable, Strategy, TableParts, policy,
 };
 use kith_types::{Epoch, GroupId, NodeId, PartitionCount, PartitionId};
 use rand::SeedableRng;
@@ -99,8 +99,15 @@ impl Player {
         }
         let partition_count = PartitionCount::new(owners[0].len() as u32).expect("partitions");
         let said = format!("{} groups, {} nodes, {partition_count} partitions", groups.len(), nodes.len());
-        let parts =
-            TableParts { epoch: Epoch(1), partition_count, groups, nodes, owners, partition_epochs: vec![] };
+        let parts = TableParts {
+            epoch: Epoch(1),
+            strategy: Strategy::ReplicaGroups,
+            partition_count,
+            groups,
+            nodes,
+            owners,
+            partition_epochs: vec![],
+        };
         let table = RoutingTable::new(parts).expect("the layout is a valid table");
         self.availability = Some(Availability::all(&table));
         self.table = Some(table);

@@ -15,6 +15,7 @@ fn table() -> RoutingTable {
     let owners = [[0, 1, 0, 1], [2, 2, 3, 3], [4, 5, 5, 4]];
     RoutingTable::new(TableParts {
         epoch: Epoch(7),
+        strategy: crate::Strategy::ReplicaGroups,
         partition_count: PartitionCount::new(4).unwrap(),
         groups: (0..3).map(|id| GroupEntry { id: GroupId(id), role: GroupRole::Serving }).collect(),
         nodes: (0..6)

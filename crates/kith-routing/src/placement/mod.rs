@@ -3,12 +3,19 @@
 //! Groups are placed independently: with equal placements a node's death would
 //! fall on one neighbour, and set cover could save nothing.
 
+mod apart;
 mod rebalance;
+mod ring;
 mod seeded;
+mod strategy;
 
+pub use apart::{Shared, shared_domains};
 pub use rebalance::{Move, MovePlan, add_node, rebalance, remove_node};
+pub use ring::{Ring, preference_lists};
+pub(crate) use strategy::place_beside;
+pub use strategy::{OwnerChange, Placement, ReplicaGroups};
 
-use crate::{GroupEntry, GroupRole, NodeEntry, RoutingTable, TableError, TableParts};
+use crate::{GroupEntry, GroupRole, NodeEntry, RoutingTable, Strategy, TableError, TableParts};
 use kith_types::{Epoch, GroupId, NodeId, PartitionCount, PartitionId};
 use seeded::Seeded;
 use thiserror::Error;
@@ -28,6 +35,14 @@ pub enum PlacementError {
     DuplicateNode {
         /// The node.
         node: NodeId,
+    },
+    /// A ring of fewer nodes than replicas.
+    #[error("{replicas} replicas need as many nodes on the ring, which has {nodes}")]
+    TooFewNodes {
+        /// Replicas of each partition.
+        replicas: usize,
+        /// Nodes that would own a partition.
+        nodes: usize,
     },
     /// A node to remove, or to move from, is not in the group.
     #[error("node {node} is not in the group")]
@@ -81,6 +96,7 @@ pub fn uniform_table(
         (0..groups).zip(&by_group).flat_map(|(group, ids)| ids.iter().map(move |id| entry(group, id)));
     RoutingTable::new(TableParts {
         epoch: Epoch(1),
+        strategy: Strategy::ReplicaGroups,
         partition_count,
         groups: (0..groups).map(|id| GroupEntry { id: GroupId(id), role: GroupRole::Serving }).collect(),
         nodes: nodes.collect(),

@@ -59,6 +59,16 @@ pub fn remove_node(owners: &[NodeId], node: NodeId, seed: u64) -> Result<MovePla
 /// # Errors
 /// If `nodes` is empty or lists one twice.
 pub fn rebalance(owners: &[NodeId], nodes: &[NodeId], seed: u64) -> Result<MovePlan, PlacementError> {
+    rebalance_by(owners, nodes, seed, |_| 0)
+}
+
+/// As [`rebalance`]; what a donor gives is what has the highest `cost` where it lies, equals drawn.
+pub(super) fn rebalance_by(
+    owners: &[NodeId],
+    nodes: &[NodeId],
+    seed: u64,
+    cost: impl Fn(usize) -> u64,
+) -> Result<MovePlan, PlacementError> {
     super::check_nodes(&[nodes.to_vec()])?;
     let room = room_by_node(owners, nodes);
     let mut order: Vec<usize> = (0..owners.len()).collect();
@@ -66,6 +76,7 @@ pub fn rebalance(owners: &[NodeId], nodes: &[NodeId], seed: u64) -> Result<MoveP
     // nodes no other group has: placements stay independent of each other.
     let stream = nodes.iter().map(|node| u64::from(node.0)).max().unwrap_or(0);
     Seeded::new(seed, stream).shuffle(&mut order);
+    order.sort_by_cached_key(|partition| cost(*partition));
 
     let mut kept: BTreeMap<NodeId, usize> = BTreeMap::new();
     let mut homeless = Vec::new();

@@ -79,11 +79,10 @@ impl Cover {
 
     /// Gives a node every uncovered key that it may serve.
     pub(super) fn take(&mut self, node: NodeIndex, view: &Candidates<'_>, draft: &mut Draft) {
-        let group = view.group_of(node);
         let mut place = 0;
         while place < self.uncovered.len() {
             let (partition, first_key) = self.uncovered[place];
-            if view.replica(partition, group) != Some(node) {
+            if !view.serves(partition, node) {
                 place += 1;
                 continue;
             }

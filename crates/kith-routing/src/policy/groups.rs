@@ -11,7 +11,8 @@ use kith_types::PartitionId;
 use rand::{Rng, RngExt};
 
 /// Orders all groups by preference: by how many keys of this query they cannot
-/// serve, equals at random. The first `count` are chosen, and sorted.
+/// serve, then by how many they would serve from outside the caller's zone, equals
+/// at random. The first `count` are chosen, and sorted.
 fn choose(
     order: &mut Vec<GroupIndex>,
     view: &Candidates<'_>,
@@ -24,12 +25,12 @@ fn choose(
     for end in (1..order.len()).rev() {
         order.swap(end, rng.random_range(0..=end));
     }
-    if !view.all_complete() {
+    if !view.all_complete() || view.has_zone() {
         let lacks = |group: &GroupIndex| match view.is_complete(*group) {
             true => 0,
             false => keys.iter().filter(|partition| view.replica(**partition, *group).is_none()).count(),
         };
-        order.sort_by_cached_key(lacks);
+        order.sort_by_cached_key(|group| (lacks(group), view.far_keys(*group, keys)));
     }
     order[..count].sort_unstable();
 }
@@ -47,7 +48,8 @@ pub(super) fn spread(
     let PolicyState { cursors, draft, order, .. } = state;
     draft.begin(view, keys)?;
     cursors.fit(view);
-    let count = (limit.0 as usize).clamp(1, view.group_count());
+    // Of a store that no group holds there is nothing to choose.
+    let count = (limit.0 as usize).max(1).min(view.group_count());
     choose(order, view, keys, count, rng);
     let (chosen, others) = order.split_at(count);
     for (key, partition) in keys.iter().enumerate() {

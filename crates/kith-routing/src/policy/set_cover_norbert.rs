@@ -3,7 +3,7 @@
 //! than the full greedy one, and worse for many keys: it mixes groups.
 
 use crate::policy::{PlanError, PolicyState, ReplicaPolicy};
-use crate::{Candidates, FanOutPlan, GroupIndex, GroupLimit, LoadSnapshot};
+use crate::{Candidates, FanOutPlan, GroupLimit, LoadSnapshot};
 use kith_types::PartitionId;
 use rand::Rng;
 
@@ -27,14 +27,15 @@ impl ReplicaPolicy for SetCoverNorbert {
         _load: &LoadSnapshot,
         _rng: &mut dyn Rng,
     ) -> Result<FanOutPlan, PlanError> {
-        let PolicyState { cursors, draft, cover, .. } = state;
+        let PolicyState { cursors, draft, cover, order, .. } = state;
         draft.begin(view, keys)?;
         cursors.fit(view);
         cover.begin(view, keys, draft);
+        order.clear();
+        order.extend(view.groups());
         while let Some(partition) = cover.any() {
-            let groups = view.group_count() as u32;
-            let first = cursors.turn(partition, groups);
-            let in_turn = (0..groups).map(|step| GroupIndex((first + step) % groups));
+            let first = cursors.turn(partition, order.len() as u32) as usize;
+            let in_turn = (0..order.len()).map(|step| order[(first + step) % order.len()]);
             let replicas = in_turn.filter_map(|group| view.replica(partition, group));
             let best = cover.best_of(replicas).expect("an uncovered partition has a replica that gains");
             cover.take(best, view, draft);

@@ -40,6 +40,29 @@ pub enum TableError {
         /// The group it names.
         group: GroupId,
     },
+    /// A node of a ring is not of the first rank, or a rank is not serving.
+    #[error("a ring has one group of nodes, and all its ranks serve")]
+    RingGroups,
+    /// A replica is not the one that follows from the ring.
+    #[error("replica {rank} of partition {partition} is node {got}, but the ring says {expected}")]
+    NotOnRing {
+        /// The partition.
+        partition: PartitionId,
+        /// 0 is the first replica.
+        rank: usize,
+        /// As listed.
+        got: NodeId,
+        /// The next distinct node clockwise.
+        expected: NodeId,
+    },
+    /// More replicas than nodes.
+    #[error("{replicas} replicas need as many nodes on the ring, which has {nodes}")]
+    RingTooSmall {
+        /// Ranks of the table.
+        replicas: usize,
+        /// Distinct nodes that own a partition.
+        nodes: usize,
+    },
     /// A list has the wrong length.
     #[error("{what} has {got} entries, expected {expected}")]
     Length {

@@ -3,6 +3,7 @@
 //! a new table. Who is up right now is not in it: see [`Availability`].
 
 mod error;
+mod ring;
 #[cfg(test)]
 mod tests;
 
@@ -53,8 +54,12 @@ pub struct NodeEntry {
     pub address: String,
     /// Failure domain inside the region; empty if unlabelled.
     pub zone: String,
+    /// Failure domain inside the zone; empty if unlabelled.
+    pub rack: String,
     /// Data centre; empty if unlabelled.
     pub region: String,
+    /// Taken out of use: it keeps or gives up what it owns, and gets nothing more.
+    pub drained: bool,
 }
 
 /// What a group is used for.
@@ -65,6 +70,20 @@ pub enum GroupRole {
     Serving,
     /// Taken out for maintenance; the other groups answer (Moolle §II-B).
     Maintenance,
+    /// New, and still being filled from the other groups: its owners do not have their partitions yet.
+    Joining,
+}
+
+/// How replicas follow from ownership.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Strategy {
+    /// Each group's nodes together own each partition once (Moolle §II-B).
+    #[default]
+    ReplicaGroups,
+    /// One ring of partitions; a partition's replicas are the owners of it and of the next partitions
+    /// clockwise that belong to other nodes (Voldemort §3). The table's groups are then *ranks*: group
+    /// 0 holds each partition's first replica, group 1 the second. Every node is of group 0.
+    Ring,
 }
 
 /// One replica group: nodes that together hold each partition once.
@@ -81,6 +100,8 @@ pub struct GroupEntry {
 pub struct TableParts {
     /// The version of the table.
     pub epoch: Epoch,
+    /// How the replicas follow from ownership.
+    pub strategy: Strategy,
     /// Fixed when the cluster was created.
     pub partition_count: PartitionCount,
     /// In ascending order of id.
@@ -98,6 +119,7 @@ pub struct TableParts {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RoutingTable {
     epoch: Epoch,
+    strategy: Strategy,
     partition_count: PartitionCount,
     groups: Vec<GroupEntry>,
     nodes: Vec<NodeEntry>,
@@ -117,7 +139,8 @@ impl RoutingTable {
     /// # Errors
     /// If the parts contradict themselves; the first contradiction is named.
     pub fn new(parts: TableParts) -> Result<Self, TableError> {
-        let TableParts { epoch, partition_count, groups, mut nodes, owners, partition_epochs } = parts;
+        let TableParts { epoch, strategy, partition_count, groups, mut nodes, owners, partition_epochs } =
+            parts;
         check_sizes(&groups, &nodes)?;
         nodes.sort_by_key(|node| (node.group, node.id));
         let group_of_node = groups_of_nodes(&groups, &nodes)?;
@@ -126,6 +149,7 @@ impl RoutingTable {
         check_length("owners", owners.len(), groups.len())?;
         let mut table = Self {
             epoch,
+            strategy,
             partition_count,
             owners: vec![NodeIndex(0); groups.len() * partition_count.get() as usize],
             owning: vec![NodeSet::empty(nodes.len()); groups.len()],
@@ -138,6 +162,9 @@ impl RoutingTable {
         for (group, owners) in owners.iter().enumerate() {
             table.fill_group(GroupIndex(group as u32), owners)?;
         }
+        if strategy == Strategy::Ring {
+            ring::check(&table, &owners)?;
+        }
         Ok(table)
     }
 
@@ -146,7 +173,7 @@ impl RoutingTable {
         for (partition, &node) in owners.iter().enumerate() {
             let index = self
                 .node_index(node)
-                .filter(|index| self.group_of_node[index.index()] == group)
+                .filter(|index| self.strategy == Strategy::Ring || self.group_of_node[index.index()] == group)
                 .ok_or(TableError::ForeignOwner {
                     group: self.groups[group.index()].id,
                     partition: PartitionId(partition as u32),
@@ -170,6 +197,11 @@ impl RoutingTable {
     /// The version of the table.
     pub fn epoch(&self) -> Epoch {
         self.epoch
+    }
+
+    /// How the replicas follow from ownership.
+    pub fn strategy(&self) -> Strategy {
+        self.strategy
     }
 
     /// How many partitions the cluster has.
@@ -238,12 +270,24 @@ impl RoutingTable {
         };
         TableParts {
             epoch: self.epoch,
+            strategy: self.strategy,
             partition_count: self.partition_count,
             groups: self.groups.clone(),
             nodes: self.nodes.clone(),
             owners: (0..self.groups.len()).map(owners_of).collect(),
             partition_epochs: self.partition_epochs.clone(),
         }
+    }
+
+    /// The nodes of one zone, for [`Candidates::near`]; none if `zone` is empty. O(nodes).
+    pub fn nodes_in_zone(&self, region: &str, zone: &str) -> NodeSet {
+        let mut near = NodeSet::empty(self.nodes.len());
+        for (index, node) in self.nodes.iter().enumerate() {
+            if !zone.is_empty() && node.zone == zone && node.region == region {
+                near.insert(NodeIndex(index as u32));
+            }
+        }
+        near
     }
 
     /// The nodes of a group that own a partition.

@@ -1,0 +1,165 @@
+//! Putting a partition's replicas apart in zones and racks.
+//!
+//! The objective, to be as small as can be found: first the pairs of replicas of one
+//! partition that share a zone, then those that share a rack. Sizes are never touched:
+//! only owners of equal groups are exchanged, while that makes the objective smaller,
+//! so it ends, and at a placement that no single exchange improves. An unlabelled node
+//! shares nothing with anybody.
+
+use crate::NodeEntry;
+use kith_types::NodeId;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+/// What sharing a zone costs; sharing a rack costs 1. Above all rack pairs of a table together:
+/// 65,536 partitions × 64 × 63 ÷ 2.
+const ZONE: u64 = 1 << 32;
+
+/// Rounds over all groups. Each exchange is a gain, so more would only polish.
+const ROUNDS_MAX: usize = 8;
+
+/// How many pairs of replicas of one partition share a failure domain, summed over partitions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Shared {
+    /// Pairs in one zone.
+    pub zone_pairs: u64,
+    /// Pairs in one rack.
+    pub rack_pairs: u64,
+}
+
+/// Counts what replicas share; 0 and 0 is apart everywhere. O(partitions × groups²).
+pub fn shared_domains(owners: &[Vec<NodeId>], nodes: &[NodeEntry]) -> Shared {
+    let domains = Domains::new(nodes);
+    let cost: u64 = (0..owners.len()).flat_map(|group| domains.costs(owners, group)).sum();
+    // Every pair was met from both ends.
+    Shared { zone_pairs: cost / ZONE / 2, rack_pairs: cost % ZONE / 2 }
+}
+
+/// The failure domains of nodes: which are alike.
+pub(super) struct Domains {
+    of_node: BTreeMap<NodeId, usize>,
+    /// What two replicas in domains `a` and `b` cost, at `a × count + b`.
+    costs: Vec<u64>,
+    count: usize,
+}
+
+impl Domains {
+    pub(super) fn new(nodes: &[NodeEntry]) -> Self {
+        let labels = |node: &NodeEntry| (node.region.clone(), node.zone.clone(), node.rack.clone());
+        let mut names: Vec<_> = nodes.iter().map(labels).collect();
+        names.sort_unstable();
+        names.dedup();
+        let place = |node: &NodeEntry| names.binary_search(&labels(node)).unwrap_or(0);
+        let of_node = nodes.iter().map(|node| (node.id, place(node))).collect();
+        let cost = |a: &(String, String, String), b: &(String, String, String)| {
+            let zone = a.0 == b.0 && a.1 == b.1;
+            let zone_cost = if zone && !a.1.is_empty() { ZONE } else { 0 };
+            zone_cost + u64::from(zone && a.2 == b.2 && !a.2.is_empty())
+        };
+        let costs = names.iter().flat_map(|a| names.iter().map(move |b| cost(a, b))).collect();
+        Self { of_node, costs, count: names.len() }
+    }
+
+    /// The domain of a node; one that is gone shares nothing.
+    fn of(&self, node: NodeId) -> Option<usize> {
+        self.of_node.get(&node).copied()
+    }
+
+    /// For each partition, what its replica in `group` costs where it lies.
+    pub(super) fn costs(&self, owners: &[Vec<NodeId>], group: usize) -> Vec<u64> {
+        let here = |place: usize| match self.of(owners[group][place]) {
+            Some(domain) => self.cost_in(owners, group, place, domain),
+            None => 0,
+        };
+        (0..owners[group].len()).map(here).collect()
+    }
+
+    fn cost_in(&self, owners: &[Vec<NodeId>], group: usize, place: usize, domain: usize) -> u64 {
+        let others = owners.iter().enumerate().filter(|(other, _)| *other != group);
+        let cost = |(_, owners): (usize, &Vec<NodeId>)| {
+            self.of(owners[place]).map_or(0, |other| self.costs[domain * self.count + other])
+        };
+        others.map(cost).sum()
+    }
+
+    fn matter(&self) -> bool {
+        self.costs.iter().any(|cost| 0 < *cost)
+    }
+}
+
+/// Exchanges owners within groups to lower the objective.
+pub(super) struct Spread<'a> {
+    domains: &'a Domains,
+    owners: &'a mut Vec<Vec<NodeId>>,
+}
+
+impl<'a> Spread<'a> {
+    pub(super) fn new(domains: &'a Domains, owners: &'a mut Vec<Vec<NodeId>>) -> Self {
+        Self { domains, owners }
+    }
+
+    /// Every partition of every group, group by group until nothing changes.
+    pub(super) fn all(&mut self) {
+        for _ in 0..ROUNDS_MAX {
+            let mut exchanged = 0;
+            for group in 0..self.owners.len() {
+                let every: Vec<usize> = (0..self.owners[group].len()).collect();
+                exchanged += self.some(group, &every);
+            }
+            if exchanged == 0 {
+                return;
+            }
+        }
+    }
+
+    /// These partitions of one group. Returns how many exchanges were made.
+    /// O(domains × places × log places) per round, few rounds.
+    pub(super) fn some(&mut self, group: usize, places: &[usize]) -> usize {
+        if !self.domains.matter() {
+            return 0;
+        }
+        let count = self.domains.count;
+        let costs: Vec<u64> = places
+            .iter()
+            .flat_map(|place| {
+                (0..count).map(|domain| self.domains.cost_in(self.owners, group, *place, domain))
+            })
+            .collect();
+        let mut exchanged = 0;
+        loop {
+            let before = exchanged;
+            for a in 0..count {
+                for b in a + 1..count {
+                    exchanged += self.exchange(group, places, &costs, (a, b));
+                }
+            }
+            if exchanged == before {
+                return exchanged;
+            }
+        }
+    }
+
+    /// Exchanges the best pairs between two domains while each pair is a gain.
+    fn exchange(&mut self, group: usize, places: &[usize], costs: &[u64], (a, b): (usize, usize)) -> usize {
+        let gains = |from: usize, to: usize| {
+            let owners = &self.owners[group];
+            let there =
+                (0..places.len()).filter(|index| self.domains.of(owners[places[*index]]) == Some(from));
+            let gain = |index: usize| {
+                let cost = |domain: usize| costs[index * self.domains.count + domain] as i64;
+                (cost(from) - cost(to), index)
+            };
+            let mut gains: Vec<(i64, usize)> = there.map(gain).collect();
+            gains.sort_by_key(|(gain, index)| (Reverse(*gain), *index));
+            gains
+        };
+        let (ours, theirs) = (gains(a, b), gains(b, a));
+        let pairs = ours.into_iter().zip(theirs).take_while(|((one, _), (two, _))| 0 < one + two);
+        let mut exchanged = 0;
+        for ((_, one), (_, two)) in pairs {
+            self.owners[group].swap(places[one], places[two]);
+            exchanged += 1;
+        }
+        exchanged
+    }
+}

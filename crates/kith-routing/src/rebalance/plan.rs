@@ -1,0 +1,424 @@
+//! The plan: which partitions move from whom to whom, batch by batch.
+
+use crate::placement::{OwnerChange, place_beside};
+use crate::rebalance::donors::{Donors, Need};
+use crate::rebalance::holdings::Holdings;
+use crate::rebalance::shape::Target;
+use crate::rebalance::{NodeTotals, PairTotals, PlanRefusal, TargetShape, totals};
+use crate::{GroupEntry, GroupIndex, GroupRole, NodeEntry, RoutingTable, Strategy, TableParts};
+use kith_types::{Epoch, GroupId, NodeId, PartitionId};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// What a store (or graph) weighs, and where it lies.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StoreSizes {
+    /// Its name: decides which groups hold it.
+    pub name: String,
+    /// How many groups hold it; `None`: all.
+    pub replication: Option<u32>,
+    /// Bytes per partition, of all versions that are kept: they move together.
+    pub bytes: Vec<u64>,
+    /// Nodes that lack its current version and cannot give it.
+    pub excluded: Vec<NodeId>,
+}
+
+/// How to plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlanOptions {
+    /// Partitions whose owner changes in one batch, hence at one epoch: what has to be copied
+    /// again if a batch fails.
+    pub batch_size: usize,
+    /// Draws which partitions move, where nothing else decides.
+    pub seed: u64,
+    /// Nodes that cannot give anything.
+    pub dead: BTreeSet<NodeId>,
+}
+
+/// Partitions per batch: of 1,536 in three groups, a new node's share is some 128 each.
+const BATCH_SIZE_DEFAULT: usize = 64;
+
+impl Default for PlanOptions {
+    fn default() -> Self {
+        Self { batch_size: BATCH_SIZE_DEFAULT, seed: 1, dead: BTreeSet::new() }
+    }
+}
+
+/// One store's part of a move.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MovedStore {
+    /// Its place in [`RebalancePlan::stores`].
+    pub store: u32,
+    /// How much is copied.
+    pub bytes: u64,
+}
+
+/// One partition is copied from one node to another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Move {
+    /// What is copied.
+    pub partition: PartitionId,
+    /// The group whose replica it becomes; on a ring the rank.
+    pub group: GroupId,
+    /// Who gives.
+    pub donor: NodeId,
+    /// Who gets it.
+    pub stealer: NodeId,
+    /// It follows from another move: the replica of a partition whose own owner stays (Voldemort §5.7).
+    pub is_secondary: bool,
+    /// What is copied; empty if the cluster holds nothing.
+    pub stores: Vec<MovedStore>,
+}
+
+impl Move {
+    /// How much is copied.
+    pub fn bytes(&self) -> u64 {
+        self.stores.iter().map(|store| store.bytes).sum()
+    }
+}
+
+/// What is copied before one change of epoch.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Batch {
+    /// Copies, in any order.
+    pub moves: Vec<Move>,
+    /// Owners that change once all copies are there; empty while a group joins.
+    pub changes: Vec<OwnerChange>,
+}
+
+/// What a table lists.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Roster {
+    /// Ascending.
+    pub groups: Vec<GroupEntry>,
+    /// In any order.
+    pub nodes: Vec<NodeEntry>,
+}
+
+/// A group that joins, and what will be its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AddedGroup {
+    /// The group.
+    pub group: GroupId,
+    /// The owner of each partition.
+    pub owners: Vec<NodeId>,
+}
+
+/// One step of a plan. Each ends with a new epoch, except batches that change no owner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// New nodes and groups are listed, without partitions or without serving.
+    Announce,
+    /// The batch at this place.
+    Batch(usize),
+    /// A new group serves; nodes that gave everything up are no longer listed.
+    Close,
+}
+
+/// How a cluster gets from one table to another. Plain data: every field may be stored
+/// and read back; [`RebalancePlan::check`] says whether it still makes sense.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RebalancePlan {
+    /// What was asked for.
+    pub shape: TargetShape,
+    /// The table it starts from.
+    pub before: TableParts,
+    /// What is listed while data moves.
+    pub announced: Roster,
+    /// What is listed in the end.
+    pub closing: Roster,
+    /// The group that joins, if one does.
+    pub added: Option<AddedGroup>,
+    /// What moves, in order.
+    pub batches: Vec<Batch>,
+    /// The stores that move, without their sizes.
+    pub stores: Vec<StoreSizes>,
+    /// Moves and bytes per pair of nodes.
+    pub pairs: Vec<PairTotals>,
+    /// What each node has before, meanwhile and after.
+    pub nodes: Vec<NodeTotals>,
+}
+
+/// Plans the way from `table` to a shape: as few partitions change hands as balance
+/// allows, a batch at a time, and after each batch the table is valid and every owner
+/// has its partitions. A pure function: equal arguments, equal plan.
+/// O(stores × partitions × groups + moves × groups); on a ring O(partitions × replicas) more per batch.
+///
+/// # Errors
+/// If the shape contradicts the table, would leave something unserved, or nobody alive
+/// can give what is needed.
+pub fn plan(
+    table: &RoutingTable,
+    shape: &TargetShape,
+    stores: &[StoreSizes],
+    options: &PlanOptions,
+) -> Result<RebalancePlan, PlanRefusal> {
+    let before = table.to_parts();
+    check_input(&before, stores, options)?;
+    if let TargetShape::DrainGroup(group) = shape {
+        check_stores_outlive(table, *group, stores)?;
+    }
+    let target = shape.resolve(&before)?;
+    let roster = |(groups, nodes): &(Vec<GroupEntry>, Vec<NodeEntry>)| Roster {
+        groups: groups.clone(),
+        nodes: nodes.clone(),
+    };
+    let added = target.added.map(|group| {
+        let nodes = &target.announced.1;
+        let owners = place_beside(&before.owners, nodes, group, before.partition_count, options.seed)?;
+        Ok::<_, PlanRefusal>(AddedGroup { group, owners })
+    });
+    let mut plan = RebalancePlan {
+        shape: shape.clone(),
+        announced: roster(&target.announced),
+        closing: roster(&target.closing),
+        added: added.transpose()?,
+        before,
+        batches: Vec::new(),
+        stores: stores.to_vec(),
+        pairs: Vec::new(),
+        nodes: Vec::new(),
+    };
+    plan.batches = match plan.added {
+        Some(_) => filling(&plan, options)?,
+        None => changing(&plan, &target, options)?,
+    };
+    (plan.pairs, plan.nodes) = totals::of(&plan)?;
+    plan.stores.iter_mut().for_each(|store| store.bytes = Vec::new());
+    Ok(plan)
+}
+
+fn check_input(parts: &TableParts, stores: &[StoreSizes], options: &PlanOptions) -> Result<(), PlanRefusal> {
+    if options.batch_size == 0 {
+        return Err(PlanRefusal::EmptyBatch);
+    }
+    let expected = parts.partition_count.get() as usize;
+    match stores.iter().find(|store| store.bytes.len() != expected) {
+        Some(store) => {
+            Err(PlanRefusal::Sizes { store: store.name.clone(), got: store.bytes.len(), expected })
+        }
+        None => Ok(()),
+    }
+}
+
+fn check_stores_outlive(
+    table: &RoutingTable,
+    group: GroupId,
+    stores: &[StoreSizes],
+) -> Result<(), PlanRefusal> {
+    for store in stores {
+        let held = table.groups_of_store(&store.name, store.replication);
+        let serving = table.groups().iter().enumerate().filter(|(_, entry)| entry.role == GroupRole::Serving);
+        let mut serving = serving.filter(|(place, _)| held >> place & 1 == 1).peekable();
+        // A store that is not served anyway does not lose by it.
+        if serving.peek().is_some() && serving.all(|(_, entry)| entry.id == group) && 1 < serving_count(table)
+        {
+            return Err(PlanRefusal::StoreOnlyThere { store: store.name.clone(), group });
+        }
+    }
+    Ok(())
+}
+
+fn serving_count(table: &RoutingTable) -> usize {
+    table.groups().iter().filter(|group| group.role == GroupRole::Serving).count()
+}
+
+/// The batches that fill a new group: no owner changes, so that a batch is only what is
+/// copied between two checkpoints.
+fn filling(plan: &RebalancePlan, options: &PlanOptions) -> Result<Vec<Batch>, PlanRefusal> {
+    let (mut announced, mut closed) = (plan.before.clone(), plan.before.clone());
+    plan.apply(Step::Announce, &mut announced)?;
+    plan.apply(Step::Announce, &mut closed)?;
+    plan.apply(Step::Close, &mut closed)?;
+    let (held, wanted) = (Holdings::of(&announced, &plan.stores), Holdings::of(&closed, &plan.stores));
+    let mut donors = Donors::new(&plan.announced.nodes, &plan.stores, &options.dead);
+    let partitions: Vec<PartitionId> = plan.before.partition_count.iter().collect();
+    let batch = |partitions: &[PartitionId]| {
+        let mut moves = Vec::new();
+        for partition in partitions {
+            for need in needs(plan, &closed.groups, &held, &wanted, *partition) {
+                moves.extend(donors.moves(&need, &held, &[])?);
+            }
+        }
+        Ok(Batch { moves, changes: Vec::new() })
+    };
+    partitions.chunks(options.batch_size).map(batch).collect()
+}
+
+/// The batches that change owners.
+fn changing(plan: &RebalancePlan, target: &Target, options: &PlanOptions) -> Result<Vec<Batch>, PlanRefusal> {
+    let groups: Vec<GroupId> = plan.before.groups.iter().map(|group| group.id).collect();
+    let placement = plan.before.strategy.placement(&groups);
+    let changes = match target.replaced {
+        Some((old, new)) => takeover(&plan.before, old, new),
+        None if target.groups.is_empty() => Vec::new(),
+        None => {
+            let mut changes =
+                placement.rebalance(&plan.before.owners, &plan.announced.nodes, options.seed)?;
+            changes.retain(|change| target.groups.contains(&groups[change.group.index()]));
+            changes
+        }
+    };
+    let changes = interleaved(changes, &plan.before.owners);
+    let mut donors = Donors::new(&plan.announced.nodes, &plan.stores, &options.dead);
+    let frame = Holdings::of(&plan.before, &plan.stores);
+    let mut owners = plan.before.owners.clone();
+    let mut batches = Vec::new();
+    for changes in changes.chunks(options.batch_size) {
+        let next = placement.apply(&owners, changes)?;
+        let (held, wanted) = (frame.with_owners(&owners), frame.with_owners(&next));
+        let mut moves = Vec::new();
+        for partition in touched(&owners, &next) {
+            for need in needs(plan, &plan.before.groups, &held, &wanted, partition) {
+                moves.extend(donors.moves(&need, &held, &[])?);
+            }
+        }
+        batches.push(Batch { moves, changes: changes.to_vec() });
+        owners = next;
+    }
+    Ok(batches)
+}
+
+/// Everything that a node owns goes to another; on a ring the first replicas, the rest follows.
+fn takeover(before: &TableParts, old: NodeId, new: NodeId) -> Vec<OwnerChange> {
+    let ranks = if before.strategy == Strategy::Ring { 1 } else { before.owners.len() };
+    let of_group = |(group, owners): (usize, &Vec<NodeId>)| {
+        let owned = before.partition_count.iter().filter(|partition| owners[partition.index()] == old);
+        let change = |partition| OwnerChange { group: GroupIndex(group as u32), partition, node: new };
+        owned.map(change).collect::<Vec<_>>()
+    };
+    before.owners[..ranks].iter().enumerate().flat_map(of_group).collect()
+}
+
+/// Takes pairs of nodes in turn, so that each batch keeps as many of them busy as there are.
+fn interleaved(changes: Vec<OwnerChange>, owners: &[Vec<NodeId>]) -> Vec<OwnerChange> {
+    let mut pairs: BTreeMap<(NodeId, NodeId), VecDeque<OwnerChange>> = BTreeMap::new();
+    for change in changes {
+        let owner = owners[change.group.index()][change.partition.index()];
+        pairs.entry((owner, change.node)).or_default().push_back(change);
+    }
+    let mut ordered = Vec::new();
+    while !pairs.is_empty() {
+        ordered.extend(pairs.values_mut().filter_map(VecDeque::pop_front));
+        pairs.retain(|_, left| !left.is_empty());
+    }
+    ordered
+}
+
+fn touched(before: &[Vec<NodeId>], after: &[Vec<NodeId>]) -> Vec<PartitionId> {
+    let count = before.first().map_or(0, Vec::len);
+    let differs =
+        |place: &usize| before.iter().zip(after).any(|(before, after)| before[*place] != after[*place]);
+    (0..count).filter(differs).map(|place| PartitionId(place as u32)).collect()
+}
+
+/// What nodes need of a partition before the table may say that they have it.
+fn needs(
+    plan: &RebalancePlan,
+    groups: &[GroupEntry],
+    held: &Holdings<'_>,
+    wanted: &Holdings<'_>,
+    partition: PartitionId,
+) -> Vec<Need> {
+    let mut losers: VecDeque<(usize, NodeId)> = held
+        .replicas(partition)
+        .filter(|(_, node)| !wanted.any(partition).any(|keeps| keeps == *node))
+        .collect();
+    let mut needs = Vec::new();
+    for (place, stealer) in wanted.replicas(partition) {
+        let lacks =
+            |store: &usize| wanted.has(*store, partition, stealer) && !held.has(*store, partition, stealer);
+        let moved = |store: usize| MovedStore {
+            store: store as u32,
+            bytes: plan.stores[store].bytes[partition.index()],
+        };
+        let stores: Vec<MovedStore> = (0..plan.stores.len()).filter(lacks).map(moved).collect();
+        let is_new = !held.any(partition).any(|node| node == stealer);
+        if stores.is_empty() && !is_new {
+            continue;
+        }
+        // The one that the stealer follows in its group, or on a ring whoever falls off the list.
+        let same = losers.iter().position(|(group, _)| *group == place).unwrap_or(0);
+        let loser = if is_new { losers.remove(same).map(|(_, node)| node) } else { None };
+        let is_secondary = plan.before.strategy == Strategy::Ring && 0 < place;
+        needs.push(Need { partition, group: groups[place].id, stealer, is_secondary, loser, stores });
+    }
+    needs
+}
+
+impl RebalancePlan {
+    /// Every step, in order.
+    pub fn steps(&self) -> Vec<Step> {
+        let before = (&self.before.groups, &self.before.nodes);
+        let mut steps = Vec::new();
+        if before != (&self.announced.groups, &self.announced.nodes) {
+            steps.push(Step::Announce);
+        }
+        steps.extend((0..self.batches.len()).map(Step::Batch));
+        if self.announced != self.closing {
+            steps.push(Step::Close);
+        }
+        steps
+    }
+
+    /// Takes one step on a table; its epoch grows if anything changed. Returns whether it did.
+    ///
+    /// # Errors
+    /// If the step does not fit the table.
+    pub fn apply(&self, step: Step, parts: &mut TableParts) -> Result<bool, PlanRefusal> {
+        let epoch = Epoch(parts.epoch.0 + 1);
+        let roster = match step {
+            Step::Announce => &self.announced,
+            Step::Close => &self.closing,
+            Step::Batch(index) => return self.apply_batch(index, epoch, parts),
+        };
+        let added = self.added.as_ref().filter(|_| step == Step::Announce);
+        if let Some(AddedGroup { group, owners }) = added {
+            let place = roster.groups.iter().position(|entry| entry.id == *group);
+            let place = place.ok_or(PlanRefusal::UnknownGroup { group: *group })?;
+            parts.owners.insert(place.min(parts.owners.len()), owners.clone());
+        }
+        parts.groups.clone_from(&roster.groups);
+        parts.nodes.clone_from(&roster.nodes);
+        parts.epoch = epoch;
+        Ok(true)
+    }
+
+    fn apply_batch(&self, index: usize, epoch: Epoch, parts: &mut TableParts) -> Result<bool, PlanRefusal> {
+        let changes = &self.batches[index].changes;
+        if changes.is_empty() {
+            return Ok(false);
+        }
+        let groups: Vec<GroupId> = parts.groups.iter().map(|group| group.id).collect();
+        let next = parts.strategy.placement(&groups).apply(&parts.owners, changes)?;
+        let touched = touched(&parts.owners, &next);
+        if parts.partition_epochs.is_empty() {
+            parts.partition_epochs = vec![parts.epoch; parts.partition_count.get() as usize];
+        }
+        touched.iter().for_each(|partition| parts.partition_epochs[partition.index()] = epoch);
+        parts.owners = next;
+        parts.epoch = epoch;
+        Ok(true)
+    }
+
+    /// The table that it ends with.
+    ///
+    /// # Errors
+    /// If a step does not fit, or the table contradicts itself.
+    pub fn check(&self) -> Result<RoutingTable, PlanRefusal> {
+        let mut parts = self.before.clone();
+        for step in self.steps() {
+            self.apply(step, &mut parts)?;
+        }
+        Ok(RoutingTable::new(parts)?)
+    }
+
+    /// Every move, in the order of the batches.
+    pub fn moves(&self) -> impl Iterator<Item = &Move> {
+        self.batches.iter().flat_map(|batch| &batch.moves)
+    }
+
+    /// How much is copied.
+    pub fn bytes(&self) -> u64 {
+        self.moves().map(Move::bytes).sum()
+    }
+}

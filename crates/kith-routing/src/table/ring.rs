@@ -1,0 +1,28 @@
+//! What makes a table a ring: each replica is the one that follows from the first replicas.
+
+use crate::placement::preference_lists;
+use crate::table::{GroupRole, RoutingTable, TableError};
+use kith_types::{NodeId, PartitionId};
+
+/// Checks the ranks of a ring against its first one. O(partitions × ranks).
+pub(super) fn check(table: &RoutingTable, owners: &[Vec<NodeId>]) -> Result<(), TableError> {
+    let one_group = table.group_of_node.iter().all(|group| group.0 == 0);
+    if !one_group || table.groups.iter().any(|rank| rank.role != GroupRole::Serving) {
+        return Err(TableError::RingGroups);
+    }
+    let replicas = owners.len();
+    let expected = preference_lists(&owners[0], replicas)
+        .map_err(|nodes| TableError::RingTooSmall { replicas, nodes })?;
+    for (rank, (got, expected)) in owners.iter().zip(&expected).enumerate() {
+        if let Some(place) = (0..got.len()).find(|place| got[*place] != expected[*place]) {
+            let partition = PartitionId(place as u32);
+            return Err(TableError::NotOnRing {
+                partition,
+                rank,
+                got: got[place],
+                expected: expected[place],
+            });
+        }
+    }
+    Ok(())
+}
