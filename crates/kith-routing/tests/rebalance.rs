@@ -1,4 +1,5 @@
 //! Plans: minimal, balanced, valid at every epoch, and readable.
+#![allow(clippy::unwrap_used, reason = "a test that cannot set itself up has failed")]
 
 #[path = "support/shapes.rs"]
 mod shapes;

@@ -1,5 +1,6 @@
 //! The execution of plans in a model world where everything goes wrong: nodes die, copies
 //! fail, answers get lost, the driver is killed, somebody aborts.
+#![allow(clippy::unwrap_used, reason = "a test that cannot set itself up has failed")]
 
 #[path = "support/shapes.rs"]
 mod shapes;

@@ -1,4 +1,5 @@
 //! The tables of the source for its consistent-hash ring, and what a ring keeps.
+#![allow(clippy::unwrap_used, reason = "a test that cannot set itself up has failed")]
 
 #[path = "support/shapes.rs"]
 mod shapes;

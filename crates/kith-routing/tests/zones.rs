@@ -1,4 +1,5 @@
 //! Failure domains: replicas apart, reads near; and stores that only some groups hold.
+#![allow(clippy::unwrap_used, reason = "a test that cannot set itself up has failed")]
 
 #[path = "support/shapes.rs"]
 mod shapes;

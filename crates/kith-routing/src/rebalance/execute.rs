@@ -1,9 +1,9 @@
 //! What happens to the execution of a plan, and what is to be done next.
 
 use crate::rebalance::donors::{Donors, Need};
-use crate::rebalance::holdings::{Holdings, given_up};
-use crate::rebalance::{Ending, Phase, RebalanceState, Reclaim, Step, StopReason, Transfer, TransferState};
-use crate::{GroupRole, RoutingTable, Strategy, TableParts};
+use crate::rebalance::holdings::Holdings;
+use crate::rebalance::{Ending, Phase, RebalanceState, Step, StopReason, Transfer, TransferState};
+use crate::{RoutingTable, TableParts};
 use kith_types::{Epoch, NodeId, PartitionId, Timestamp};
 use std::collections::BTreeMap;
 
@@ -193,7 +193,7 @@ impl RebalanceState {
         RebalanceAction::Stopped(reason)
     }
 
-    fn end(&mut self, ending: Ending, actions: &mut Vec<RebalanceAction>) {
+    pub(super) fn end(&mut self, ending: Ending, actions: &mut Vec<RebalanceAction>) {
         self.parts.phase = Phase::Ended(ending);
         actions.push(RebalanceAction::Ended(ending));
     }
@@ -333,57 +333,6 @@ impl RebalanceState {
         self.steps[..self.parts.steps_done].iter().filter(|step| matches!(step, Step::Batch(_))).count()
     }
 
-    /// Puts a table in force; what its predecessor's owners gave up waits for its grace.
-    fn take_over(&mut self, table: TableParts, now: Timestamp) {
-        let parts = &mut self.parts;
-        let stores = &parts.plan.stores;
-        let (before, after) = (Holdings::of(&parts.table, stores), Holdings::of(&table, stores));
-        for reclaim in &mut parts.reclaims {
-            let (node, partition) = (reclaim.node, reclaim.partition);
-            reclaim.stores.retain(|store| !after.has(*store as usize, partition, node));
-        }
-        for (node, partition, stores) in given_up(&before, &after, table.partition_count.iter()) {
-            let (gone_since, ready_at) = (table.epoch, now + parts.grace);
-            parts.reclaims.push(Reclaim { node, partition, stores, gone_since, ready_at, told: false });
-        }
-        // A node that leaves keeps its files until it is wiped, or frees them when it comes back.
-        let is_listed = |node: NodeId| table.nodes.iter().any(|entry| entry.id == node);
-        parts.reclaims.retain(|reclaim| !reclaim.stores.is_empty() && is_listed(reclaim.node));
-        parts.table = table;
-    }
-
-    fn reclaim(&mut self, now: Timestamp, actions: &mut Vec<RebalanceAction>) {
-        for index in 0..self.parts.reclaims.len() {
-            let reclaim = &self.parts.reclaims[index];
-            let due = reclaim.ready_at <= now && reclaim.gone_since <= self.oldest_in_use && !reclaim.told;
-            if due && !self.dead.contains(&reclaim.node) && !self.is_wanted(reclaim) {
-                self.parts.reclaims[index].told = true;
-                let Reclaim { node, partition, stores, .. } = self.parts.reclaims[index].clone();
-                actions.push(RebalanceAction::Reclaim(node, partition, stores));
-            }
-        }
-    }
-
-    /// Whether the node shall have it again by what is still to come: on a ring a later
-    /// batch may bring a partition back.
-    fn is_wanted(&self, reclaim: &Reclaim) -> bool {
-        let over = matches!(self.parts.phase, Phase::Ended(_) | Phase::Undoing);
-        if over || self.parts.table.strategy != Strategy::Ring {
-            return false;
-        }
-        let (node, partition) = (reclaim.node, reclaim.partition);
-        let to_come = self.parts.plan.batches[self.batches_done()..].iter().flat_map(|batch| &batch.moves);
-        to_come.into_iter().any(|step| step.stealer == node && step.partition == partition)
-    }
-
-    fn is_being_freed(&self, node: NodeId, partition: PartitionId) -> bool {
-        if self.parts.table.strategy != Strategy::Ring {
-            return false;
-        }
-        let told = self.parts.reclaims.iter().filter(|reclaim| reclaim.told);
-        told.into_iter().any(|reclaim| reclaim.node == node && reclaim.partition == partition)
-    }
-
     /// Noted, and done by `next` as soon as no commit is under way: only its outcome
     /// says what there is to undo.
     fn abort(&mut self) {
@@ -391,91 +340,9 @@ impl RebalanceState {
             self.parts.abort_asked = true;
         }
     }
-
-    fn undo(&mut self, now: Timestamp, actions: &mut Vec<RebalanceAction>) {
-        let running = self
-            .parts
-            .transfers
-            .iter()
-            .enumerate()
-            .filter(|(_, transfer)| transfer.state == TransferState::Running);
-        actions.extend(running.map(|(index, _)| RebalanceAction::Cancel(index)));
-        if matches!(self.parts.phase, Phase::Stopped(StopReason::TableChanged { .. })) {
-            // What another's table says about these files is not known here; nodes free
-            // by themselves what no table names.
-            self.parts.transfers.clear();
-            self.parts.reclaims.clear();
-            return self.end(Ending::Aborted, actions);
-        }
-        self.discard_copies(now);
-        match self.undone_table() {
-            Some(table) => {
-                self.parts.phase = Phase::Undoing;
-                actions.push(RebalanceAction::Commit(Box::new(table)));
-            }
-            None => self.end(Ending::Aborted, actions),
-        }
-    }
-
-    /// What was copied since the last change of the table is nobody's.
-    fn discard_copies(&mut self, now: Timestamp) {
-        let finished = &self.parts.plan.batches[self.parts.first_uncommitted..self.batches_done()];
-        let current = std::mem::take(&mut self.parts.transfers);
-        let begun = current.into_iter().filter(|transfer| transfer.state != TransferState::Replaced);
-        let moves =
-            finished.iter().flat_map(|batch| batch.moves.clone()).chain(begun.map(|transfer| transfer.copy));
-        let mut discards: BTreeMap<(NodeId, PartitionId), Vec<u32>> = BTreeMap::new();
-        for copy in moves {
-            let stores = copy.stores.iter().map(|store| store.store);
-            discards.entry((copy.stealer, copy.partition)).or_default().extend(stores);
-        }
-        for ((node, partition), mut stores) in discards {
-            // What it had before has a grace of its own.
-            let of_old =
-                self.parts.reclaims.iter().filter(|old| (old.node, old.partition) == (node, partition));
-            let old: Vec<u32> = of_old.flat_map(|old| old.stores.iter().copied()).collect();
-            stores.retain(|store| !old.contains(store));
-            stores.sort_unstable();
-            stores.dedup();
-            if !stores.is_empty() {
-                let (gone_since, ready_at) = (Epoch(0), now);
-                self.parts.reclaims.push(Reclaim {
-                    node,
-                    partition,
-                    stores,
-                    gone_since,
-                    ready_at,
-                    told: false,
-                });
-            }
-        }
-    }
-
-    /// The table to end an abort with, if it differs: the owners as they are, new nodes
-    /// that own nothing and a group that was joining taken off, flags as before.
-    fn undone_table(&self) -> Option<TableParts> {
-        let (before, mut table) = (&self.parts.plan.before, self.parts.table.clone());
-        let joining = table.groups.iter().position(|group| group.role == GroupRole::Joining);
-        if let Some(place) = joining {
-            table.groups.remove(place);
-            table.owners.remove(place);
-        }
-        let owns = |node: NodeId| table.owners.iter().any(|owners| owners.contains(&node));
-        table.nodes.retain(|node| before.nodes.iter().any(|old| old.id == node.id) || owns(node.id));
-        for node in &mut table.nodes {
-            if let Some(old) = before.nodes.iter().find(|old| old.id == node.id) {
-                node.drained = old.drained;
-            }
-        }
-        if table == self.parts.table {
-            return None;
-        }
-        table.epoch = Epoch(table.epoch.0 + 1);
-        Some(settled(table))
-    }
 }
 
 /// As a table hands it out, so that parts can be compared.
-fn settled(parts: TableParts) -> TableParts {
+pub(super) fn settled(parts: TableParts) -> TableParts {
     RoutingTable::new(parts).expect("a checked plan makes valid tables").to_parts()
 }

@@ -8,22 +8,26 @@
 //!
 //! See `docs/design/0006-rebalance.md`.
 
+mod batches;
 mod donors;
 mod execute;
+mod give_back;
 mod holdings;
 mod plan;
 mod print;
+mod reasons;
 mod shape;
 mod state;
 mod totals;
+mod undo;
 
 pub use execute::{CopyFault, RebalanceAction, RebalanceEvent};
 pub use plan::{
     AddedGroup, Batch, Move, MovedStore, PlanOptions, RebalancePlan, Roster, Step, StoreSizes, plan,
 };
+pub use reasons::{BeginRefusal, ResumeRefusal, StopReason};
 pub use shape::{PlanRefusal, TargetShape};
 pub use state::{
-    BeginRefusal, Conditions, Ending, Phase, Progress, RebalanceParts, RebalanceState, Reclaim,
-    ResumeRefusal, StopReason, Transfer, TransferState,
+    Conditions, Ending, Phase, Progress, RebalanceParts, RebalanceState, Reclaim, Transfer, TransferState,
 };
 pub use totals::{NodeTotals, PairTotals};

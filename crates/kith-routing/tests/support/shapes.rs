@@ -20,7 +20,7 @@ pub fn labelled(
     partitions: u32,
     seed: u64,
 ) -> RoutingTable {
-    let partition_count = PartitionCount::new(partitions).unwrap();
+    let partition_count = PartitionCount::new(partitions).expect("tests use valid counts");
     let ids: Vec<GroupId> = (0..groups).map(GroupId).collect();
     let owners = match strategy {
         Strategy::ReplicaGroups => ReplicaGroups { groups: ids.clone() }.place(partition_count, &nodes, seed),
@@ -32,10 +32,10 @@ pub fn labelled(
         partition_count,
         groups: ids.into_iter().map(|id| GroupEntry { id, role: GroupRole::Serving }).collect(),
         nodes,
-        owners: owners.unwrap(),
+        owners: owners.expect("tests use valid layouts"),
         partition_epochs: Vec::new(),
     })
-    .unwrap()
+    .expect("tests use valid layouts")
 }
 
 pub fn random_cluster(rng: &mut StdRng) -> RoutingTable {
