@@ -1,8 +1,9 @@
-//! The network cache (Moolle §IV-A, Algorithms 1 and 2) as a state machine.
+//! The network cache (Moolle §IV-A, Algorithms 1 and 2) as a state machine, and neighbour lists beside it.
 //!
 //! [`NetworkCache`] decides what is kept, what is served stale, and who fetches a
 //! network that several queries want at once. Fetching, waiting and the clock
 //! are the caller's: every input that needs the time takes it as an argument.
+//! [`ListCache`] keeps whole neighbour lists of immutable versions.
 //! [`owner_of`] says which of several routers caches a member, so that
 //! together they hold one cache and not copies.
 //!
@@ -22,6 +23,7 @@
 mod cache;
 mod counters;
 mod flights;
+mod list_cache;
 mod lists;
 mod owner;
 mod queues;
@@ -29,4 +31,5 @@ mod queues;
 pub use cache::{CacheOptions, Lookup, Mode, NetworkCache};
 pub use counters::CacheCounters;
 pub use flights::{Failure, FlightId, Landing};
+pub use list_cache::ListCache;
 pub use owner::owner_of;

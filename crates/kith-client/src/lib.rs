@@ -2,6 +2,7 @@
 //! client) or through a router ([`RouterClient`]). Both answer a [`GraphService`]'s queries.
 
 mod api;
+mod at_hand;
 pub mod convert;
 mod error;
 mod executor;
@@ -18,13 +19,14 @@ pub mod topology;
 mod transport;
 
 pub use api::{Answered, GraphService};
+pub use at_hand::ListStore;
 pub use error::QueryError;
 pub use executor::Executor;
 pub use fleet::Fleet;
 pub use kith_routing::FanOutLimit;
 pub use options::{CacheMode, Page, QueryOptions, fan_out_text, parse_fan_out};
 pub use router_client::RouterClient;
-pub use session::{NetworkSource, Run, Session, Uncached};
+pub use session::{Caches, NetworkSource, Run, Session, Uncached};
 pub use settings::{SessionSettings, SettingsError, millis};
 pub use steering::Steering;
 pub use transport::{FramedTransport, GrpcTransport, Transport, TransportKind, endpoint};

@@ -2,7 +2,7 @@
 //! session with a network cache in front of [`NetworkSource`].
 
 use crate::{
-    Answered, CacheMode, GraphService, QueryError, QueryOptions,
+    Answered, CacheMode, GraphService, ListStore, QueryError, QueryOptions, at_hand,
     executor::{Executor, RoundOutcome},
     profile::Trace,
     settings::{SessionSettings, SettingsError},
@@ -36,7 +36,22 @@ struct Inner {
     topology: watch::Receiver<Arc<Topology>>,
     executor: Executor,
     settings: SessionSettings,
-    networks: Arc<dyn NetworkSource>,
+    caches: Caches,
+}
+
+/// What stands in front of the nodes.
+pub struct Caches {
+    /// Answers [`Step::Network`].
+    pub networks: Arc<dyn NetworkSource>,
+    /// Keeps whole neighbour lists; `None` asks the nodes each time.
+    pub lists: Option<Arc<dyn ListStore>>,
+}
+
+impl Default for Caches {
+    /// Nothing is kept.
+    fn default() -> Self {
+        Self { networks: Arc::new(Uncached), lists: None }
+    }
 }
 
 /// Where [`Step::Network`] is answered: from the nodes, or from a cache in front of them.
@@ -81,7 +96,7 @@ impl Session {
     /// If none of them answers.
     pub async fn connect(seeds: Vec<String>, settings: SessionSettings) -> Result<Self, QueryError> {
         let topology = crate::topology::follow(seeds).await?;
-        Self::new(topology, settings, Arc::new(Uncached))
+        Self::new(topology, settings, Caches::default())
             .map_err(|error| QueryError::BadRequest { detail: error.to_string() })
     }
 
@@ -92,10 +107,10 @@ impl Session {
     pub fn new(
         topology: watch::Receiver<Arc<Topology>>,
         settings: SessionSettings,
-        networks: Arc<dyn NetworkSource>,
+        caches: Caches,
     ) -> Result<Self, SettingsError> {
         let executor = Executor::new(topology.clone(), &settings)?;
-        Ok(Self { inner: Arc::new(Inner { topology, executor, settings, networks }) })
+        Ok(Self { inner: Arc::new(Inner { topology, executor, settings, caches }) })
     }
 
     /// The topology now.
@@ -233,7 +248,7 @@ impl Run<'_> {
                 Step::Done(answer) => return Ok(answer),
                 Step::FanOut(fan_out) => Input::Value(self.round(&fan_out).await?),
                 Step::Network(key) if networks => {
-                    let source = Arc::clone(&self.session.inner.networks);
+                    let source = Arc::clone(&self.session.inner.caches.networks);
                     Input::Network(source.network(self, key).await?)
                 }
                 Step::Network(_) => {
@@ -243,8 +258,32 @@ impl Run<'_> {
         }
     }
 
-    /// Runs one fan-out.
+    /// Runs one fan-out, but for lists that are at hand.
     pub(crate) async fn round(&mut self, fan_out: &FanOut) -> Result<Value, QueryError> {
+        let session = self.session;
+        let (Some(lists), Some((edge, keys))) = (&session.inner.caches.lists, at_hand::whole_lists(fan_out))
+        else {
+            return self.ask(fan_out).await;
+        };
+        let at_hand = match self.options.cache {
+            CacheMode::Use => lists.read(&self.graph, edge, keys),
+            CacheMode::Refresh => vec![None; keys.len()],
+            CacheMode::Bypass => return self.ask(fan_out).await,
+        };
+        let Some(rest) = at_hand::rest(fan_out, keys, &at_hand) else {
+            return Ok(at_hand::joined(at_hand, Vec::new()));
+        };
+        match self.ask(&rest).await? {
+            Value::Lists(fetched) => {
+                lists.keep(&self.graph, edge, &at_hand::keepable(&rest, &fetched));
+                Ok(at_hand::joined(at_hand, fetched))
+            }
+            other => Ok(other),
+        }
+    }
+
+    /// Asks the nodes.
+    async fn ask(&mut self, fan_out: &FanOut) -> Result<Value, QueryError> {
         let executor = &self.session.inner.executor;
         let run =
             executor.run(&self.topology, &self.graph, fan_out, self.options, self.deadline, &mut self.trace);

@@ -89,6 +89,21 @@ fn answers_have_the_fields_of_the_contract() {
 }
 
 #[test]
+fn a_list_is_asked_of_the_nodes_once_and_again_where_told() {
+    let cluster = village(&["--routers", "1"]);
+    let ask = |cache: &str| {
+        let request = json!({"op": "connections", "graph": "kith-village", "id": 9043, "profile": true, "cache": cache});
+        let answer = one(&cluster, request);
+        (answer["profile"]["requests"].as_u64().expect("a number"), answer["ids"].clone())
+    };
+    let (requests, ids) = ask("use");
+    assert_eq!(requests, 1);
+    for (cache, requests) in [("use", 0), ("bypass", 1), ("refresh", 1), ("use", 0)] {
+        assert_eq!(ask(cache), (requests, ids.clone()), "{cache}");
+    }
+}
+
+#[test]
 fn a_failed_line_is_told_and_the_rest_goes_on() {
     let cluster = village(&[]);
     let good = json!({"op": "connections", "graph": "kith-village", "id": 9043});

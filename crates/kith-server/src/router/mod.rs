@@ -3,6 +3,7 @@
 
 mod admin;
 mod forward;
+mod lists;
 mod networks;
 mod query_json;
 mod record;
@@ -21,7 +22,7 @@ use crate::{
     serve,
     topology::{self, TopologyReceiver},
 };
-use kith_client::{Session, topology::Topology};
+use kith_client::{Caches, Session, topology::Topology};
 use kith_wire::{
     MESSAGE_BYTES_MAX,
     documents::{DOCUMENT_FORMAT, Document, RouterDocument},
@@ -111,7 +112,9 @@ fn graph_server(
     let mut session_settings = settings.session.clone();
     session_settings.trace_all = true;
     let networks = Arc::new(networks::CachedNetworks::new(&settings.cache, documents.clone()));
-    let session = Session::new(decoded(documents)?, session_settings, networks)
+    let lists = lists::CachedLists::start(&settings.cache, documents.clone());
+    let caches = Caches { networks, lists: Some(lists) };
+    let session = Session::new(decoded(documents)?, session_settings, caches)
         .map_err(|error| bad(error.to_string()))?;
     let recorder = settings.record.as_deref().map(record::Recorder::open).transpose();
     let recorder = recorder

@@ -24,12 +24,14 @@ pub struct RouterSettings {
     pub record: Option<PathBuf>,
 }
 
-/// The network cache's bounds.
+/// The bounds of the network cache, and of the lists beside it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct CacheSettings {
     /// Bytes that cached networks may take; 0 turns the cache off.
     pub bytes: u64,
+    /// Bytes that cached neighbour lists may take; 0 keeps none.
+    pub list_bytes: u64,
     /// An entry is fresh for so long. Bulk-loaded graphs change only by version, so for ever by default.
     #[serde(with = "millis", rename = "fresh-ms")]
     pub fresh: Duration,
@@ -53,7 +55,7 @@ impl Default for CacheSettings {
     fn default() -> Self {
         // A year: as good as for ever, and small enough for any clock arithmetic.
         let year = Duration::from_secs(365 * 24 * 3_600);
-        Self { bytes: 256 << 20, fresh: year, stale: Duration::ZERO }
+        Self { bytes: 256 << 20, list_bytes: 64 << 20, fresh: year, stale: Duration::ZERO }
     }
 }
 

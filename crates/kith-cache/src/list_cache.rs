@@ -1,0 +1,196 @@
+//! Whole neighbour lists by key: what badges of far targets, paths and common connections ask for again and again
+//! (the one-hop results of *OneHop*, of immutable versions only, so that nothing needs to be invalidated).
+//!
+//! Beside the networks, which are a thousand times heavier and belong to one router each, lists are small and
+//! every router keeps those that it was asked for. Nobody waits for anybody: two queries that miss at once both fetch.
+
+use crate::CacheCounters;
+use crate::queues::Queues;
+use kith_ops::EdgeSelector;
+use kith_types::{StoreVersion, Timestamp};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// No list takes more than this share of the cache: one member that everybody knows must not push out a thousand others.
+const LIST_SHARE: u64 = 64;
+
+/// Which lists of which graph, as a number.
+type Space = u32;
+
+/// The lists that one router keeps.
+#[derive(Debug)]
+pub struct ListCache {
+    bytes_max: u64,
+    queues: Queues<(Space, u64), Arc<[u64]>>,
+    /// Graph → edges → number. Edges are those of the graph's schema, so there are few.
+    spaces: BTreeMap<String, BTreeMap<EdgeSelector, Space>>,
+    counters: CacheCounters,
+}
+
+impl ListCache {
+    /// An empty cache of at most `bytes_max`, keys and places included; 0 keeps nothing.
+    pub fn new(bytes_max: u64) -> Self {
+        Self {
+            bytes_max,
+            queues: Queues::new(bytes_max),
+            spaces: BTreeMap::new(),
+            counters: CacheCounters::default(),
+        }
+    }
+
+    /// The lists of `keys` that are kept at exactly this version, in the order of the keys. `O(keys log entries)`.
+    pub fn read(
+        &mut self,
+        graph: &str,
+        version: StoreVersion,
+        edge: &EdgeSelector,
+        keys: &[u64],
+    ) -> Vec<Option<Arc<[u64]>>> {
+        let space = self.spaces.get(graph).and_then(|edges| edges.get(edge)).copied();
+        let lists: Vec<_> =
+            keys.iter().map(|&key| space.and_then(|space| self.one((space, key), version))).collect();
+        let hits = lists.iter().flatten().count() as u64;
+        self.counters.hits += hits;
+        self.counters.misses += keys.len() as u64 - hits;
+        lists
+    }
+
+    /// Keeps a list as a node gave it at `version`: sorted, distinct. An older version never takes the place of a newer one.
+    pub fn keep(
+        &mut self,
+        graph: &str,
+        version: StoreVersion,
+        edge: &EdgeSelector,
+        key: u64,
+        list: Arc<[u64]>,
+    ) {
+        let weight = size_of_val(&*list) as u64;
+        let place = (self.space(graph, edge), key);
+        let newer = self.queues.get(&place).is_some_and(|entry| version < entry.version);
+        let fits = weight <= self.bytes_max / LIST_SHARE;
+        let kept = match fits && !newer {
+            true => self.queues.insert(place, version, list, weight, Timestamp::ZERO),
+            false => None,
+        };
+        match kept {
+            Some(evicted) => self.counters.evictions += evicted,
+            None => self.counters.refused += 1,
+        }
+    }
+
+    /// Tells which version of each graph serves: lists of others make room first, those of graphs that `current` does not
+    /// know go at once. `O(entries)`.
+    pub fn supersede(&mut self, current: impl Fn(&str) -> Option<StoreVersion>) {
+        let mut versions: BTreeMap<Space, Option<StoreVersion>> = BTreeMap::new();
+        for (graph, edges) in &self.spaces {
+            versions.extend(edges.values().map(|space| (*space, current(graph))));
+        }
+        let of = |space: &Space| versions.get(space).copied().flatten();
+        self.counters.expired += self.queues.remove_all(|(space, _)| of(space).is_none());
+        self.queues.set_over(|(space, _), version| of(space).is_some_and(|current| version < current));
+    }
+
+    /// What it has done so far, and what it holds.
+    pub fn counters(&self) -> CacheCounters {
+        CacheCounters { entries: self.queues.len() as u64, bytes: self.queues.total_bytes(), ..self.counters }
+    }
+
+    fn one(&mut self, place: (Space, u64), version: StoreVersion) -> Option<Arc<[u64]>> {
+        let entry = self.queues.get(&place).filter(|entry| entry.version == version)?;
+        let list = Arc::clone(&entry.value);
+        self.queues.touch(&place);
+        Some(list)
+    }
+
+    /// Numbers are not reused: a graph that comes back under its name goes on where it was.
+    fn space(&mut self, graph: &str, edge: &EdgeSelector) -> Space {
+        if let Some(space) = self.spaces.get(graph).and_then(|edges| edges.get(edge)) {
+            return *space;
+        }
+        let next = self.spaces.values().map(BTreeMap::len).sum::<usize>() as Space;
+        self.spaces.entry(graph.to_owned()).or_default().insert(edge.clone(), next);
+        next
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kith_types::Direction;
+    use proptest::prelude::*;
+
+    fn edge(kind: &str) -> EdgeSelector {
+        EdgeSelector { kind: kind.into(), direction: Direction::Both, filter: None }
+    }
+
+    fn kept(cache: &mut ListCache, graph: &str, version: u64, kind: &str, key: u64) -> Option<Vec<u64>> {
+        let mut lists = cache.read(graph, StoreVersion(version), &edge(kind), &[key]);
+        lists.pop().flatten().map(|list| list.to_vec())
+    }
+
+    fn keep(cache: &mut ListCache, graph: &str, version: u64, kind: &str, key: u64, list: &[u64]) {
+        cache.keep(graph, StoreVersion(version), &edge(kind), key, list.into());
+    }
+
+    #[test]
+    fn a_list_is_of_one_graph_version_and_edge() {
+        let mut cache = ListCache::new(1 << 20);
+        keep(&mut cache, "g", 1, "connection", 7, &[1, 2]);
+        keep(&mut cache, "g", 1, "follows", 7, &[]);
+        assert_eq!(kept(&mut cache, "g", 1, "connection", 7), Some(vec![1, 2]));
+        assert_eq!(kept(&mut cache, "g", 1, "follows", 7), Some(vec![]));
+        for (graph, version, kind, key) in [
+            ("h", 1, "connection", 7),
+            ("g", 2, "connection", 7),
+            ("g", 1, "school", 7),
+            ("g", 1, "connection", 8),
+        ] {
+            assert_eq!(kept(&mut cache, graph, version, kind, key), None);
+        }
+    }
+
+    #[test]
+    fn a_newer_version_takes_over_and_an_older_one_does_not() {
+        let mut cache = ListCache::new(1 << 20);
+        keep(&mut cache, "g", 2, "connection", 7, &[2]);
+        keep(&mut cache, "g", 1, "connection", 7, &[1]);
+        assert_eq!(kept(&mut cache, "g", 1, "connection", 7), None);
+        assert_eq!(kept(&mut cache, "g", 2, "connection", 7), Some(vec![2]));
+        cache.supersede(|_| Some(StoreVersion(3)));
+        assert_eq!(kept(&mut cache, "g", 2, "connection", 7), Some(vec![2]), "for queries under way");
+        cache.supersede(|_| None);
+        assert_eq!(kept(&mut cache, "g", 2, "connection", 7), None);
+        assert_eq!((cache.counters().entries, cache.counters().bytes), (0, 0));
+    }
+
+    #[test]
+    fn one_list_does_not_fill_the_cache() {
+        let mut cache = ListCache::new(64 << 10);
+        keep(&mut cache, "g", 1, "connection", 7, &(0..129).collect::<Vec<_>>());
+        assert_eq!(kept(&mut cache, "g", 1, "connection", 7), None);
+        assert_eq!(cache.counters().refused, 1);
+    }
+
+    proptest! {
+        #[test]
+        fn it_gives_back_what_was_kept_or_nothing_within_its_bound(
+            steps in prop::collection::vec((0u64..3, 0u64..30, prop::collection::vec(any::<u64>(), 0..40), any::<bool>()), 0..200)
+        ) {
+            let mut cache = ListCache::new(30 << 10);
+            let mut newest: BTreeMap<u64, u64> = BTreeMap::new();
+            let mut all: BTreeMap<(u64, u64), Vec<u64>> = BTreeMap::new();
+            for (version, key, list, write) in steps {
+                if write {
+                    // A version's list never changes.
+                    let list = all.entry((version, key)).or_insert(list).clone();
+                    keep(&mut cache, "g", version, "connection", key, &list);
+                    let newest = newest.entry(key).or_insert(version);
+                    *newest = version.max(*newest);
+                } else if let Some(got) = kept(&mut cache, "g", version, "connection", key) {
+                    prop_assert_eq!(&got, &all[&(version, key)]);
+                }
+                prop_assert!(cache.counters().bytes <= 30 << 10);
+            }
+        }
+    }
+}

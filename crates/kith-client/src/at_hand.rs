@@ -1,0 +1,101 @@
+//! Whole neighbour lists that need not be asked for, because they are at hand already.
+
+use crate::topology::Graph;
+use kith_ops::{EdgeSelector, FanOut, ListEntry, Operator, Scope, Value};
+use kith_types::FanOutKind;
+use std::sync::Arc;
+
+/// Keeps whole neighbour lists in front of the nodes.
+///
+/// Contract: a list that is read is the one that was kept for the same graph, at the same version, under the same edges.
+pub trait ListStore: Send + Sync + 'static {
+    /// The lists of `keys` that are kept, in the order of the keys.
+    fn read(&self, graph: &Graph, edge: &EdgeSelector, keys: &[u64]) -> Vec<Option<Arc<[u64]>>>;
+
+    /// Keeps lists as nodes gave them.
+    fn keep(&self, graph: &Graph, edge: &EdgeSelector, lists: &[(u64, Arc<[u64]>)]);
+}
+
+/// The edges and keys of a fan-out that asks for whole lists and nothing else; `None` of any other.
+pub(crate) fn whole_lists(fan_out: &FanOut) -> Option<(&EdgeSelector, &[u64])> {
+    match (&fan_out.plan, &fan_out.scope) {
+        (Operator::Expand { input, edge, longest: u64::MAX }, Scope::Keys(keys))
+            if **input == Operator::Keys && edge.filter.is_none() =>
+        {
+            Some((edge, keys))
+        }
+        _ => None,
+    }
+}
+
+/// The same fan-out for those keys whose list is not at hand; `None` if all are.
+pub(crate) fn rest(fan_out: &FanOut, keys: &[u64], at_hand: &[Option<Arc<[u64]>>]) -> Option<FanOut> {
+    let missing = keys.iter().zip(at_hand).filter(|(_, list)| list.is_none());
+    let missing: Vec<u64> = missing.map(|(key, _)| *key).collect();
+    let kind = match missing.len() {
+        0 => return None,
+        1 => FanOutKind::SingleKey,
+        _ => fan_out.kind,
+    };
+    Some(FanOut { kind, scope: Scope::Keys(missing), ..fan_out.clone() })
+}
+
+/// The lists in the order of the keys: those at hand, the others as they were `fetched`.
+pub(crate) fn joined(at_hand: Vec<Option<Arc<[u64]>>>, fetched: Vec<ListEntry>) -> Value {
+    let mut fetched = fetched.into_iter();
+    let entry = |list: Option<Arc<[u64]>>| match list {
+        Some(ids) => ListEntry::Ids(ids.to_vec()),
+        None => fetched.next().unwrap_or(ListEntry::Unanswered),
+    };
+    Value::Lists(at_hand.into_iter().map(entry).collect())
+}
+
+/// What of fetched lists may be kept: whole ones. A key that is not in the graph is not kept: there is no end of those.
+pub(crate) fn keepable(fan_out: &FanOut, fetched: &[ListEntry]) -> Vec<(u64, Arc<[u64]>)> {
+    let Scope::Keys(keys) = &fan_out.scope else { return Vec::new() };
+    let lists = keys.iter().zip(fetched).filter_map(|(&key, entry)| match entry {
+        ListEntry::Ids(ids) => Some((key, Arc::from(ids.as_slice()))),
+        ListEntry::NotInGraph | ListEntry::Longer(_) | ListEntry::Unanswered => None,
+    });
+    lists.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kith_types::Direction;
+
+    fn edge() -> EdgeSelector {
+        EdgeSelector { kind: "connection".into(), direction: Direction::Both, filter: None }
+    }
+
+    fn asks(plan: Operator, keys: &[u64]) -> FanOut {
+        FanOut { purpose: "lists", kind: FanOutKind::NonUnion, scope: Scope::Keys(keys.to_vec()), plan }
+    }
+
+    fn expand(longest: u64) -> Operator {
+        Operator::Expand { input: Box::new(Operator::Keys), edge: edge(), longest }
+    }
+
+    #[test]
+    fn only_whole_lists_can_be_at_hand() {
+        assert_eq!(whole_lists(&asks(expand(u64::MAX), &[3])), Some((&edge(), &[3][..])));
+        assert_eq!(whole_lists(&asks(expand(512), &[3])), None);
+        assert_eq!(whole_lists(&asks(Operator::Union(Box::new(expand(u64::MAX))), &[3])), None);
+    }
+
+    #[test]
+    fn what_is_missing_is_asked_for_and_finds_its_place() {
+        let fan_out = asks(expand(u64::MAX), &[5, 6, 7]);
+        let at_hand: Vec<Option<Arc<[u64]>>> = vec![None, Some([1, 2].into()), None];
+        let asked = rest(&fan_out, &[5, 6, 7], &at_hand).unwrap();
+        assert_eq!((&asked.scope, asked.kind), (&Scope::Keys(vec![5, 7]), FanOutKind::NonUnion));
+        let fetched = vec![ListEntry::NotInGraph, ListEntry::Ids(vec![9])];
+        assert_eq!(keepable(&asked, &fetched), [(7, [9].into())]);
+        let expected = vec![ListEntry::NotInGraph, ListEntry::Ids(vec![1, 2]), ListEntry::Ids(vec![9])];
+        assert_eq!(joined(at_hand, fetched), Value::Lists(expected));
+        let one: Vec<Option<Arc<[u64]>>> = vec![Some([].into()), None];
+        assert_eq!(rest(&fan_out, &[5, 6], &one).unwrap().kind, FanOutKind::SingleKey);
+        assert_eq!(rest(&fan_out, &[5], &one[..1]), None);
+    }
+}
