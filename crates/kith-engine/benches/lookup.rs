@@ -1,20 +1,29 @@
-//! Lookup of keys in batches: chunk set against the sorted table of 12-byte entries of Voldemort §5.1.
+//! Lookup of keys in batches of 32: chunk set against the sorted table of 12-byte entries of Voldemort §5.1, by binary
+//! and by interpolation search (Voldemort §5.5).
 //!
-//! A and B alternate over the same keys, both read the record and compare its key; only the chunk set also
-//! proves it by checksum. Answers are compared. Then each is timed by itself.
+//! The three alternate over the same keys, all read the record and compare its key; only the chunk set also
+//! proves it by checksum. Answers are compared. `KITH_BENCH_KEYS` changes the number of keys.
 
 use divan::Bencher;
-use kith_engine::{ChunkSetReader, ChunkSetWriter, Counts, FileKind, Manifest};
+use kith_engine::{
+    ChunkSetReader, ChunkSetWriter, Content, Counts, FileKind, GraphContent, Manifest, VersionFolder,
+    seal_version,
+};
 use kith_ops::KindRole;
 use kith_types::{PartitionCount, PartitionId, StoreVersion, fmix64, position_of_key};
 use std::ops::ControlFlow;
 use std::sync::LazyLock;
 use std::time::Instant;
 
-const KEYS: u64 = 1_000_000;
-const BATCH: usize = 5_000;
+/// Keys of one call, as a node looks them up.
+const BATCH: usize = 32;
+const BATCHES: usize = 1_000;
 const ROUNDS: usize = 41;
 const VALUE_BYTES: usize = 32;
+
+fn keys() -> u64 {
+    std::env::var("KITH_BENCH_KEYS").ok().and_then(|text| text.parse().ok()).unwrap_or(10_000_000)
+}
 
 /// Both layouts over the same records: key = eight bytes of an id, value = its hash, repeated.
 struct Both {
@@ -26,7 +35,7 @@ struct Both {
 }
 
 static BOTH: LazyLock<Both> = LazyLock::new(|| {
-    let mut ids: Vec<u64> = (0..KEYS).collect();
+    let mut ids: Vec<u64> = (0..keys()).collect();
     ids.sort_unstable_by_key(|id| position_of_key(&id.to_le_bytes()));
     let dir = tempfile::tempdir().expect("a temporary folder");
     let mut writer = ChunkSetWriter::create(dir.path(), PartitionId(0), None).expect("an empty folder");
@@ -43,17 +52,13 @@ static BOTH: LazyLock<Both> = LazyLock::new(|| {
     }
     let files = writer.finish().expect("room for the files").files;
     let index = files.iter().filter(|entry| entry.name.ends_with(FileKind::Index.extension()));
-    let index_bytes_per_key = index.map(|entry| entry.bytes).sum::<u64>() as f64 / KEYS as f64;
-    let manifest = Manifest {
-        component: "bench".to_owned(),
-        version: StoreVersion(1),
-        role: KindRole::MembersOnly,
-        partition_count: PartitionCount::new(1).expect("one is a count"),
-        columns: Vec::new(),
-        counts: Counts::default(),
-        files,
-    };
-    let chunk_set = ChunkSetReader::open(dir.path(), &manifest, PartitionId(0), None).expect("whole files");
+    let index_bytes_per_key = index.map(|entry| entry.bytes).sum::<u64>() as f64 / keys() as f64;
+    let (role, count) = (KindRole::MembersOnly, PartitionCount::new(1).expect("one is a count"));
+    let content = Content::Graph(GraphContent { role, columns: Vec::new(), counts: Counts::default() });
+    let manifest = Manifest::new("bench".to_owned(), StoreVersion(1), count, content, files);
+    seal_version(dir.path(), &manifest).expect("room for the pack");
+    let folder = VersionFolder::open(dir.path()).expect("a whole folder");
+    let chunk_set = ChunkSetReader::open(&folder, PartitionId(0), None).expect("whole files");
     Both { _dir: dir, chunk_set, index_bytes_per_key, entries, records }
 });
 
@@ -65,8 +70,9 @@ fn value_of(id: u64) -> [u8; VALUE_BYTES] {
 
 /// Random ids, one in ten absent.
 fn batch(round: usize) -> Vec<[u8; 8]> {
-    let random = |index: usize| fmix64((round * BATCH + index) as u64 + 1) % (KEYS + KEYS / 10);
-    (0..BATCH).map(|index| random(index).to_le_bytes()).collect()
+    let count = keys() + keys() / 10;
+    let random = |index: usize| fmix64((round * BATCHES * BATCH + index) as u64 + 1) % count;
+    (0..BATCHES * BATCH).map(|index| random(index).to_le_bytes()).collect()
 }
 
 fn by_chunk_set(both: &Both, keys: &[[u8; 8]]) -> u64 {
@@ -75,8 +81,41 @@ fn by_chunk_set(both: &Both, keys: &[[u8; 8]]) -> u64 {
         sum = sum.wrapping_add(value.map_or(1, first_word));
         ControlFlow::Continue(())
     };
-    both.chunk_set.get_many(keys, each).expect("whole files");
+    let mut each = each;
+    for batch in keys.chunks(BATCH) {
+        both.chunk_set.get_many(batch, &mut each).expect("whole files");
+    }
     sum
+}
+
+/// Interpolation search over the uniform positions; ends with a binary search when few are left.
+fn interpolation_search<'a>(both: &'a Both, key: &[u8; 8]) -> Option<&'a [u8]> {
+    let wanted = position_of_key(key);
+    let at = |index: usize| u64::from_be_bytes(*both.entries[index].first_chunk().expect("12 bytes"));
+    let (mut low, mut high) = (0, both.entries.len());
+    let (mut least, mut most) = (0u64, u64::MAX);
+    while high - low > 8 {
+        let share = (wanted - least) as f64 / (most - least) as f64;
+        let guess = low + ((high - low - 1) as f64 * share) as usize;
+        let found = at(guess);
+        if found < wanted {
+            (low, least) = (guess + 1, found);
+        } else {
+            (high, most) = (guess, found);
+        }
+        if wanted < least || most < wanted || least == most {
+            break;
+        }
+    }
+    let mut start = low;
+    while start < both.entries.len() && at(start) < wanted {
+        start += 1;
+    }
+    record_at(both, key, start)
+}
+
+fn by_interpolation_search(both: &Both, keys: &[[u8; 8]]) -> u64 {
+    keys.iter().map(|key| interpolation_search(both, key).map_or(1, first_word)).fold(0, u64::wrapping_add)
 }
 
 fn by_binary_search(both: &Both, keys: &[[u8; 8]]) -> u64 {
@@ -86,6 +125,12 @@ fn by_binary_search(both: &Both, keys: &[[u8; 8]]) -> u64 {
 fn binary_search<'a>(both: &'a Both, key: &[u8; 8]) -> Option<&'a [u8]> {
     let position = position_of_key(key).to_be_bytes();
     let start = both.entries.partition_point(|entry| entry[..8] < position[..]);
+    record_at(both, key, start)
+}
+
+/// The record of a key among the entries from the first with its position on.
+fn record_at<'a>(both: &'a Both, key: &[u8; 8], start: usize) -> Option<&'a [u8]> {
+    let position = position_of_key(key).to_be_bytes();
     let equal = both.entries[start..].iter().take_while(|entry| entry[..8] == position);
     equal.map(offset_of).find_map(|offset| {
         let record = &both.records[offset..offset + 8 + VALUE_BYTES];
@@ -99,18 +144,6 @@ fn offset_of(entry: &[u8; 12]) -> usize {
 
 fn first_word(value: &[u8]) -> u64 {
     u64::from_le_bytes(*value.first_chunk().expect("values have 32 bytes"))
-}
-
-#[divan::bench]
-fn chunk_set_batch_of_5000(bencher: Bencher<'_, '_>) {
-    let both = &*BOTH;
-    bencher.with_inputs(|| batch(7)).bench_refs(|keys| by_chunk_set(both, keys));
-}
-
-#[divan::bench]
-fn binary_search_of_5000(bencher: Bencher<'_, '_>) {
-    let both = &*BOTH;
-    bencher.with_inputs(|| batch(7)).bench_refs(|keys| by_binary_search(both, keys));
 }
 
 #[divan::bench]
@@ -141,34 +174,41 @@ fn encoded_list(list: u64, count: u64) -> Vec<u8> {
     bytes
 }
 
-/// Times both in turn, checks that they agree, and prints the ratio.
+/// Times all in turn, checks that they agree, and prints ratios to the chunk set.
 fn paired() {
     let both = &*BOTH;
-    let mut ratios = Vec::new();
-    let mut nanoseconds = Vec::new();
+    let mut times: [Vec<f64>; 3] = Default::default();
     for round in 0..ROUNDS {
         let keys = batch(round);
-        let start = Instant::now();
-        let ours = by_chunk_set(both, &keys);
-        let middle = Instant::now();
-        let theirs = by_binary_search(both, &keys);
-        let (a, b) = ((middle - start).as_secs_f64(), middle.elapsed().as_secs_f64());
-        assert_eq!(ours, theirs, "both find the same");
-        ratios.push(b / a);
-        nanoseconds.push(a * 1e9 / BATCH as f64);
+        let mut sums = Vec::new();
+        for (search, times) in
+            [by_chunk_set, by_binary_search, by_interpolation_search].into_iter().zip(&mut times)
+        {
+            let start = Instant::now();
+            sums.push(search(both, &keys));
+            times.push(start.elapsed().as_secs_f64() * 1e9 / keys.len() as f64);
+        }
+        assert!(sums.iter().all(|sum| *sum == sums[0]), "all find the same");
     }
-    ratios.sort_by(f64::total_cmp);
-    nanoseconds.sort_by(f64::total_cmp);
-    // Ranks of the 95 % interval of a median of 41: 14 and 28.
+    let [ours, binary, interpolation] = &times;
     println!(
-        "batch lookup, {KEYS} keys: binary search / chunk set = {:.2} (95 %: {:.2}-{:.2}), {:.0} ns per key, \
-         {:.2} index bytes per key (binary search: 12.00)",
-        ratios[ROUNDS / 2],
-        ratios[13],
-        ratios[27],
-        nanoseconds[ROUNDS / 2],
+        "batches of {BATCH}, {} keys: {:.1} ns per key (fastest {:.1}), {:.2} index bytes per key (sorted table: 12.00)",
+        keys(),
+        median(ours.clone())[1],
+        ours.iter().copied().fold(f64::MAX, f64::min),
         both.index_bytes_per_key
     );
+    for (name, theirs) in [("binary", binary), ("interpolation", interpolation)] {
+        let ratios = theirs.iter().zip(ours).map(|(theirs, ours)| theirs / ours).collect();
+        let [low, middle, high] = median(ratios);
+        println!("{name} search / chunk set = {middle:.2} (95 %: {low:.2}-{high:.2})");
+    }
+}
+
+/// Median between the ends of its 95 % interval: ranks 14 and 28 of 41.
+fn median(mut values: Vec<f64>) -> [f64; 3] {
+    values.sort_by(f64::total_cmp);
+    [values[13], values[ROUNDS / 2], values[27]]
 }
 
 fn main() {

@@ -3,11 +3,13 @@
 use crate::chunk::ChunkSetReader;
 use crate::errors::{Damage, Fault, OpenError};
 use crate::files::lists_of;
-use crate::manifest::Manifest;
+use crate::manifest::{GraphContent, Manifest};
 use crate::members::MemberTableReader;
+use crate::pack::VersionFolder;
 use crate::postings::PostingsReader;
 use crate::sealed::SealedFile;
 use kith_types::{Direction, PartitionId};
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 /// A component version, open for reading.
@@ -15,6 +17,8 @@ use std::path::{Path, PathBuf};
 pub struct ComponentReader {
     dir: PathBuf,
     manifest: Manifest,
+    /// The manifest's.
+    graph: GraphContent,
     /// At the index of each partition held, its files.
     partitions: Vec<Option<Box<PartitionReader>>>,
 }
@@ -44,21 +48,39 @@ impl ComponentReader {
     /// # Errors
     /// If the manifest or any file of these partitions is missing, damaged or foreign.
     pub fn open(dir: &Path, partitions: &[PartitionId]) -> Result<Self, OpenError> {
-        let manifest = Manifest::read(dir)?;
+        Self::open_folder(VersionFolder::open(dir)?, partitions)
+    }
+
+    /// As [`ComponentReader::open`], of a folder that is open.
+    ///
+    /// # Errors
+    /// As [`ComponentReader::open`].
+    pub fn open_folder(folder: VersionFolder, partitions: &[PartitionId]) -> Result<Self, OpenError> {
+        let manifest = folder.manifest();
+        let Some(graph) = manifest.graph().cloned() else {
+            let (component, got) = (manifest.component.clone(), manifest.content.name());
+            return Err(OpenError::OtherContent { component, expected: "a graph component", got });
+        };
         let mut readers: Vec<_> = (0..manifest.partition_count.get()).map(|_| None).collect();
         for &partition in partitions {
             let Some(slot) = readers.get_mut(partition.index()) else {
                 let file = crate::files::FileId::members(partition).to_string();
                 return Err(Damage { file, fault: Fault::NotListed }.into());
             };
-            *slot = Some(Box::new(PartitionReader::open(dir, &manifest, partition)?));
+            *slot = Some(Box::new(PartitionReader::open(&folder, &graph, partition)?));
         }
-        Ok(Self { dir: dir.to_owned(), manifest, partitions: readers })
+        let dir = folder.dir().to_owned();
+        Ok(Self { dir, manifest: folder.into_manifest(), graph, partitions: readers })
     }
 
     /// What the component consists of.
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
+    }
+
+    /// What it joins.
+    pub fn graph(&self) -> &GraphContent {
+        &self.graph
     }
 
     /// The folder it was opened from.
@@ -80,28 +102,28 @@ impl ComponentReader {
     }
 
     /// Brings files into memory, indexes and member tables before data, until `budget_bytes` are spent.
-    /// Returns the bytes brought in. Blocks on the disk: call it off the request path.
+    /// Returns the bytes brought in, never more. Blocks on the disk: call it off the request path.
     pub fn warm(&self, budget_bytes: u64) -> u64 {
-        let mut spent = 0;
         let held = || self.partitions.iter().flatten();
         let small = held().flat_map(|files| files.small_files());
         let data = held().flat_map(|files| files.lists.iter().flat_map(|list| list.records.data_files()));
-        for file in small.chain(data) {
-            if spent + file.file_bytes() <= budget_bytes && file.populate().is_ok() {
-                spent += file.file_bytes();
-            }
-        }
-        spent
+        populate_within(small.chain(data), budget_bytes)
     }
 }
 
+/// Populates files one after another within a budget; gives the bytes brought in.
+pub(crate) fn populate_within<'a>(files: impl Iterator<Item = &'a SealedFile>, budget_bytes: u64) -> u64 {
+    let mut ends = HashSet::new();
+    files.fold(0, |spent, file| spent + file.populate(budget_bytes - spent, &mut ends))
+}
+
 impl PartitionReader {
-    fn open(dir: &Path, manifest: &Manifest, partition: PartitionId) -> Result<Self, OpenError> {
-        let members = MemberTableReader::open(dir, manifest, partition)?;
+    fn open(folder: &VersionFolder, graph: &GraphContent, partition: PartitionId) -> Result<Self, OpenError> {
+        let members = MemberTableReader::open(folder, partition)?;
         let mut lists = Vec::new();
-        for &list in lists_of(manifest.role) {
-            let records = ChunkSetReader::open(dir, manifest, partition, Some(list))?;
-            let postings = PostingsReader::open(dir, manifest, partition, list)?;
+        for &list in lists_of(graph.role) {
+            let records = ChunkSetReader::open(folder, partition, Some(list))?;
+            let postings = PostingsReader::open(folder, partition, list)?;
             if !postings.fits(members.count()) {
                 return Err(postings.file().damage(Fault::Foreign { what: "member count" }).into());
             }

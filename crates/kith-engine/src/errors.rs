@@ -94,6 +94,36 @@ pub enum OpenError {
         /// The newest known here.
         supported: u32,
     },
+    /// An earlier release wrote the file, in a format that is no longer read.
+    #[error("{file} has format version {got}, but this release reads {supported}; build or load it again")]
+    FormatTooOld {
+        /// File name.
+        file: String,
+        /// Its version.
+        got: u32,
+        /// The one read here.
+        supported: u32,
+    },
+    /// It holds values where a graph component is needed, or the other way round.
+    #[error("{component:?} holds {got}, but {expected} are needed")]
+    OtherContent {
+        /// The component's name.
+        component: String,
+        /// What was asked for.
+        expected: &'static str,
+        /// What it holds.
+        got: &'static str,
+    },
+    /// The manifest is whole, but of another version or another store.
+    #[error("{path} holds the version with manifest {got}, but {expected} is needed")]
+    OtherVersion {
+        /// The folder.
+        path: PathBuf,
+        /// The identity that was asked for.
+        expected: String,
+        /// The identity found.
+        got: String,
+    },
     /// The component is built for another number of partitions.
     #[error("component {component:?} has {got} partitions, but the graph has {expected}")]
     PartitionCount {
@@ -119,6 +149,9 @@ pub enum ReadError {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum WriteError {
+    /// What was to be copied is damaged.
+    #[error(transparent)]
+    Damaged(#[from] Damage),
     /// The operating system refused; a full disk, mostly.
     #[error("cannot write {path}")]
     Io {

@@ -1,7 +1,8 @@
 //! Which files a component has and what they are called: `p00012.both.data`.
 //!
 //! A partition is the unit that a node pulls (Voldemort §5.2, with one copy for
-//! all replicas), so each file belongs to exactly one partition.
+//! all replicas), so each of these *logical* files belongs to exactly one partition, but for
+//! the dictionary, which every node needs. On disk they lie in packs (`pack`).
 
 use kith_ops::KindRole;
 use kith_types::{Direction, PartitionId};
@@ -21,12 +22,17 @@ pub enum FileKind {
     Postings,
     /// Ids of the members of the partition.
     Members,
+    /// What values of the whole version are compressed with.
+    Dictionary,
 }
+
+/// The partition of files that belong to none: every node holds them.
+pub(crate) const NO_PARTITION: PartitionId = PartitionId(u32::MAX);
 
 /// The identity of a file; its name and its header say the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FileId {
-    /// The partition it belongs to.
+    /// The partition it belongs to; 2^32 − 1 for the dictionary, which belongs to none.
     pub partition: PartitionId,
     /// The list it belongs to; `None` for the member table and for plain key-value data.
     pub list: Option<Direction>,
@@ -39,6 +45,11 @@ pub struct FileId {
 impl FileKind {
     const ALL: [FileKind; 4] = [FileKind::Data, FileKind::Index, FileKind::Postings, FileKind::Members];
 
+    /// Whether lookups touch it before data: brought into memory first, fetched last.
+    pub(crate) fn is_index(self) -> bool {
+        self != FileKind::Data
+    }
+
     /// The last part of a file's name.
     pub fn extension(self) -> &'static str {
         match self {
@@ -46,6 +57,7 @@ impl FileKind {
             FileKind::Index => "index",
             FileKind::Postings => "postings",
             FileKind::Members => "members",
+            FileKind::Dictionary => "dictionary",
         }
     }
 }
@@ -79,8 +91,16 @@ impl FileId {
         Self { partition, list: Some(list), kind: FileKind::Postings, set: 0 }
     }
 
+    /// The compression dictionary of a version.
+    pub fn dictionary() -> Self {
+        Self { partition: NO_PARTITION, list: None, kind: FileKind::Dictionary, set: 0 }
+    }
+
     /// Reads a file name; `None` if no file of a component is called so.
     pub fn parse(name: &str) -> Option<Self> {
+        if name == FileKind::Dictionary.extension() {
+            return Some(Self::dictionary());
+        }
         let mut parts = name.split('.');
         let partition = PartitionId(parts.next()?.strip_prefix('p')?.parse().ok()?);
         let mut id = Self { partition, list: None, kind: FileKind::Members, set: 0 };
@@ -104,6 +124,9 @@ impl FileId {
 /// The file's name.
 impl fmt::Display for FileId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.kind == FileKind::Dictionary {
+            return f.write_str(self.kind.extension());
+        }
         write!(f, "p{:05}", self.partition.0)?;
         if let Some(list) = self.list {
             write!(f, ".{}", list_name(list))?;
@@ -129,6 +152,7 @@ mod tests {
             (both(FileKind::Index, 3), "p00012.both.s003.index"),
             (FileId::postings(PartitionId(65_535), Direction::In), "p65535.in.postings"),
             (FileId { partition, list: None, kind: FileKind::Data, set: 0 }, "p00012.data"),
+            (FileId::dictionary(), "dictionary"),
         ] {
             assert_eq!(id.to_string(), name);
             assert_eq!(FileId::parse(name), Some(id));
@@ -144,6 +168,7 @@ mod tests {
             "p00012.both.both.data",
             "p00012.s000.data",
             "manifest.json",
+            "p00012.dictionary",
             "p00012.data~",
         ] {
             assert_eq!(FileId::parse(name), None, "{name}");

@@ -52,7 +52,7 @@ impl GraphReader {
                 });
             }
         }
-        let kinds = components.iter().map(|component| component.manifest().kind()).collect();
+        let kinds = components.iter().filter_map(|component| component.manifest().kind()).collect();
         Ok(Self { partition_count, components, schema: GraphSchema { kinds } })
     }
 
@@ -86,9 +86,9 @@ impl GraphReader {
             .iter()
             .find(|component| component.manifest().component == edge.kind)
             .ok_or_else(|| SourceError::UnknownKind { kind: edge.kind.clone() })?;
-        let manifest = component.manifest();
+        let graph = component.graph();
         let filter = edge.filter.as_ref().map(|range| {
-            let column = manifest.columns.iter().position(|name| *name == range.column);
+            let column = graph.columns.iter().position(|name| *name == range.column);
             let filter = |column| ColumnFilter { column, low: range.low, high: range.high };
             column.map(filter).ok_or_else(|| SourceError::UnknownColumn {
                 kind: edge.kind.clone(),
@@ -97,9 +97,9 @@ impl GraphReader {
         });
         Ok(Selection {
             component,
-            lists: lists_for(manifest.role, edge.direction),
+            lists: lists_for(graph.role, edge.direction),
             filter: filter.transpose()?,
-            by_member: manifest.role != KindRole::Entity || edge.direction != Direction::In,
+            by_member: graph.role != KindRole::Entity || edge.direction != Direction::In,
         })
     }
 
@@ -248,7 +248,7 @@ impl Scratch {
 
     /// Decodes a record into the list. Proven after use: a byte that changes in between cannot pass.
     fn add(&mut self, selection: &Selection<'_>, found: &Found<'_>) -> Result<(), ReadError> {
-        let columns = selection.component.manifest().columns.len();
+        let columns = selection.component.graph().columns.len();
         let target = if self.any { &mut self.part } else { &mut self.ids };
         let decoded = adjacency::decode(found.value(), columns, selection.filter, target);
         found.prove()?;

@@ -6,24 +6,19 @@
 //! byte is an error, never "not found".
 //!
 //! ```
-//! use kith_engine::{ChunkSetReader, ChunkSetWriter, Counts, Manifest};
-//! use kith_types::{PartitionCount, PartitionId, StoreVersion};
+//! use kith_engine::load::{ValuesBuilder, ValuesOptions};
+//! use kith_engine::{KeyType, ValueType, ValuesReader};
+//! use kith_types::{PartitionCount, StoreVersion};
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let (dir, partition) = (tempfile::tempdir()?, PartitionId(0));
-//! let mut writer = ChunkSetWriter::create(dir.path(), partition, None)?;
-//! writer.append(b"member:1005", b"a value")?; // more keys follow in the order of `position_of_key`
-//! let mut manifest = Manifest {
-//!     component: "people".to_owned(),
-//!     version: StoreVersion(1),
-//!     role: kith_ops::KindRole::MembersOnly,
-//!     partition_count: PartitionCount::new(1).ok_or("one is a count")?,
-//!     columns: Vec::new(),
-//!     counts: Counts::default(),
-//!     files: writer.finish()?.files,
-//! };
-//! manifest.write(dir.path())?; // puts the files in order, seals, and waits for the disk
-//! let reader = ChunkSetReader::open(dir.path(), &Manifest::read(dir.path())?, partition, None)?;
-//! assert_eq!(reader.get(b"member:1005")?, Some(b"a value".as_slice()));
+//! let dir = tempfile::tempdir()?;
+//! let partitions = PartitionCount::new(4).ok_or("four is a count")?;
+//! let options = ValuesOptions::new("people", StoreVersion(1), partitions, dir.path().join("people"));
+//! let mut builder = ValuesBuilder::new(ValuesOptions { key: KeyType::String, value: ValueType::Text, ..options })?;
+//! builder.row(b"member:1005", b"a value")?; // more rows follow, in any order
+//! let (manifest, _) = builder.finish(&mut |_| {})?;
+//! let all: Vec<_> = partitions.iter().collect();
+//! let reader = ValuesReader::open(&dir.path().join("people/1"), &all)?;
+//! assert_eq!(reader.get(b"member:1005")?, Some(b"a value".to_vec()));
 //! assert_eq!(reader.get(b"member:1006")?, None); // proven by checksums
 //! # Ok(())
 //! # }
@@ -40,19 +35,29 @@ pub mod load;
 mod manifest;
 mod map;
 mod members;
+mod pack;
 mod postings;
 mod sealed;
+mod values;
 mod verify;
 
 pub use adjacency::{ColumnFilter, count as list_count, decode as decode_list, encode as encode_list};
 pub use chunk::{ChunkSetReader, ChunkSetSummary, ChunkSetWriter, KEY_BYTES_MAX, VALUE_BYTES_MAX};
 pub use component::{ComponentReader, ListReader, PartitionReader};
 pub use errors::{Damage, Fault, OpenError, ReadError, WriteError};
-pub use fetch::{FetchError, FetchProgress, fetch_component};
+pub use fetch::{
+    FetchError, FetchOptions, FetchProgress, FolderSource, ObjectError, OnFetch, Source, fetch,
+    fetch_component, release_partitions, repair,
+};
 pub use files::{FileId, FileKind, MANIFEST_NAME, list_name, lists_of};
 pub use graph::GraphReader;
-pub use manifest::{Counts, FileEntry, Manifest};
+pub use manifest::{
+    Compression, Content, Counts, FileEntry, GraphContent, KeyType, Manifest, PackEntry, ValueCounts,
+    ValueType, ValuesContent,
+};
 pub use members::{MemberTableReader, MemberTableWriter};
+pub use pack::{VersionFolder, seal_version};
 pub use postings::{PostingsKeys, PostingsReader, PostingsWriter};
 pub use sealed::FORMAT_VERSION;
-pub use verify::{VerifyReport, verify_component};
+pub use values::{Place, ValueError, ValuesReader};
+pub use verify::{VerifyDepth, VerifyReport, verify_component, verify_version};

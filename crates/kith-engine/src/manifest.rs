@@ -1,58 +1,51 @@
-//! The manifest of a component version: every file with its size, record count
-//! and checksums. Drawn in `docs/formats/manifest.md`.
+//! The manifest of a version of a component: every logical file with its size, record
+//! count and checksums, and the packs that they lie in. Drawn in `docs/formats/manifest.md`.
 //!
 //! Voldemort kept one checksum per node directory beside the data and looked at
 //! it while fetching only (Voldemort §5.4); here each file is listed, and what is
-//! not listed is not read.
+//! not listed is not read. Nothing in a manifest tells when, where or by whom it was built: the same
+//! records, options and version number give the same bytes.
 
 mod codec;
+mod content;
 
 use crate::errors::{Damage, Fault, OpenError, WriteError};
 use crate::files::{FileId, FileKind, MANIFEST_NAME};
-use crate::sealed::FORMAT_VERSION;
-use kith_ops::{KindRole, KindSchema};
+use crate::pack::{pack_name, place};
+pub use content::{
+    Compression, Content, Counts, GraphContent, KeyType, ValueCounts, ValueType, ValuesContent,
+};
+use kith_ops::KindSchema;
 use kith_types::{Direction, PartitionCount, PartitionId, StoreVersion};
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::Path;
 
-/// What a component version consists of.
+/// What a version of a component consists of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Manifest {
-    /// Name of the edge type or entity kind.
+    /// Name of the edge type, entity kind or store.
     pub component: String,
     /// Which build of it.
     pub version: StoreVersion,
-    /// What it joins.
-    pub role: KindRole,
     /// Partitions that it is divided into.
     pub partition_count: PartitionCount,
-    /// Names of the columns kept beside the ids of each list, in their order.
-    pub columns: Vec<String>,
-    /// Totals over all partitions.
-    pub counts: Counts,
-    /// Every file but the manifest itself, ascending by name.
+    /// What it holds.
+    pub content: Content,
+    /// Every logical file, ascending by name.
     pub files: Vec<FileEntry>,
 }
 
-/// Totals over all partitions of a component.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Counts {
-    /// Members, with or without edges.
-    pub members: u64,
-    /// Edges: an undirected one counts once, an arc once.
-    pub edges: u64,
-    /// Distinct entities; 0 unless the component is an entity kind.
-    pub entities: u64,
-}
-
-/// One file of a component.
+/// One logical file.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FileEntry {
-    /// Name inside the component's folder.
+    /// Its name: what it holds, of which partition.
     pub name: String,
+    /// Number of the pack that it lies in.
+    pub pack: u32,
+    /// Where in the pack it begins.
+    pub offset: u64,
     /// Its size.
     pub bytes: u64,
     /// Records, ids or pairs in it.
@@ -66,12 +59,52 @@ pub struct FileEntry {
     pub first_position: Option<String>,
 }
 
+/// A physical file: logical files end to end.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PackEntry {
+    /// Its name in the version's folder.
+    pub name: String,
+    /// Its size.
+    pub bytes: u64,
+}
+
+impl FileEntry {
+    /// Which file it is.
+    pub fn id(&self) -> Option<FileId> {
+        FileId::parse(&self.name)
+    }
+
+    /// The same bytes: whoever has them need not move them.
+    pub(crate) fn is_same_content(&self, other: &FileEntry) -> bool {
+        (self.bytes, self.crc32c, &self.blake3) == (other.bytes, other.crc32c, &other.blake3)
+    }
+}
+
 impl Manifest {
-    /// Reads the manifest of a component's folder and proves it whole.
+    /// Puts files into the order of their names and gives each its place in a pack, by the rule of sizes
+    /// (`docs/formats/pack.md`).
+    pub fn new(
+        component: String,
+        version: StoreVersion,
+        partition_count: PartitionCount,
+        content: Content,
+        mut files: Vec<FileEntry>,
+    ) -> Self {
+        files.sort_by(|a, b| a.name.cmp(&b.name));
+        let mut manifest = Self { component, version, partition_count, content, files };
+        let (places, _) = place(&manifest.sizes());
+        for (entry, place) in manifest.files.iter_mut().zip(places) {
+            (entry.pack, entry.offset) = (place.pack, place.offset);
+        }
+        manifest
+    }
+
+    /// Reads the manifest of a version's folder and proves it whole.
     ///
     /// # Errors
-    /// [`OpenError::NoComponent`] if there is none, [`OpenError::FormatTooNew`] if a later
-    /// release wrote it, [`OpenError::Damaged`] if any byte differs from what was written.
+    /// [`OpenError::NoComponent`] if there is none, [`OpenError::FormatTooNew`] or [`OpenError::FormatTooOld`] if
+    /// another release wrote it, [`OpenError::Damaged`] if any byte differs from what was written.
     pub fn read(dir: &Path) -> Result<Self, OpenError> {
         let path = dir.join(MANIFEST_NAME);
         match fs::read(&path) {
@@ -96,13 +129,11 @@ impl Manifest {
         codec::encode(self)
     }
 
-    /// Writes the manifest into the folder, after every other file, and waits for the disk.
-    /// Files are put into the order of their names first.
+    /// Writes the manifest into the folder, after every pack, and waits for the disk.
     ///
     /// # Errors
     /// If the file exists or cannot be written.
-    pub fn write(&mut self, dir: &Path) -> Result<(), WriteError> {
-        self.files.sort_by(|a, b| a.name.cmp(&b.name));
+    pub fn write(&self, dir: &Path) -> Result<(), WriteError> {
         let path = dir.join(MANIFEST_NAME);
         let bytes = self.encode();
         let written = File::create_new(&path).and_then(|mut file| {
@@ -117,22 +148,45 @@ impl Manifest {
         blake3::hash(&self.encode()).to_hex().to_string()
     }
 
-    /// The component as a part of a graph's schema.
-    pub fn kind(&self) -> KindSchema {
-        KindSchema { name: self.component.clone(), role: self.role, columns: self.columns.clone() }
+    /// What is joined, if it is a graph component.
+    pub fn graph(&self) -> Option<&GraphContent> {
+        match &self.content {
+            Content::Graph(graph) => Some(graph),
+            Content::Values(_) => None,
+        }
     }
 
-    /// Bytes of all files of the given partitions.
+    /// What keys and values are, if it is a store of values.
+    pub fn values(&self) -> Option<&ValuesContent> {
+        match &self.content {
+            Content::Graph(_) => None,
+            Content::Values(values) => Some(values),
+        }
+    }
+
+    /// A graph component as a part of its graph's schema.
+    pub fn kind(&self) -> Option<KindSchema> {
+        let graph = self.graph()?;
+        Some(KindSchema { name: self.component.clone(), role: graph.role, columns: graph.columns.clone() })
+    }
+
+    /// The packs, in their order.
+    pub fn packs(&self) -> Vec<PackEntry> {
+        let (_, bytes) = place(&self.sizes());
+        (0..).zip(bytes).map(|(number, bytes)| PackEntry { name: pack_name(number), bytes }).collect()
+    }
+
+    /// Bytes of all files of the given partitions, and of those that every node needs.
     pub fn bytes_of(&self, partitions: &[PartitionId]) -> u64 {
         self.files_of(partitions).map(|entry| entry.bytes).sum()
     }
 
-    /// The files of the given partitions, in the order of the manifest.
+    /// The files of the given partitions and those that every node needs, in the order of the manifest.
     pub fn files_of<'a>(&'a self, partitions: &'a [PartitionId]) -> impl Iterator<Item = &'a FileEntry> {
         let wanted: std::collections::BTreeSet<_> = partitions.iter().copied().collect();
-        self.files
-            .iter()
-            .filter(move |entry| FileId::parse(&entry.name).is_some_and(|id| wanted.contains(&id.partition)))
+        self.files.iter().filter(move |entry| {
+            entry.id().is_some_and(|id| id.kind == FileKind::Dictionary || wanted.contains(&id.partition))
+        })
     }
 
     /// The entry of one file.
@@ -150,7 +204,12 @@ impl Manifest {
             .find(|&set| self.entry(FileId { partition, list, kind: FileKind::Data, set }).is_err())
             .unwrap_or(0)
     }
+
+    /// Partition and size of each file, as the rule of packs wants them.
+    fn sizes(&self) -> Vec<(Option<PartitionId>, u64)> {
+        self.files.iter().map(|entry| (entry.id().map(|id| id.partition), entry.bytes)).collect()
+    }
 }
 
-/// The newest format version that this release reads.
-pub(crate) const SUPPORTED: u32 = FORMAT_VERSION;
+/// The format version of manifests: 1 listed files that each lay on disk by themselves.
+pub(crate) const MANIFEST_FORMAT: u32 = 2;

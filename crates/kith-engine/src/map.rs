@@ -2,18 +2,21 @@
 //!
 //! Reading a page of a mapping whose file has lost it (cut by somebody, or a bad
 //! sector) raises SIGBUS. A handler, installed once per process, finds the mapping
-//! in a registry of atomics, marks it as lost, lays a page of zeros over the hole
-//! and lets the read go on. Readers ask [`Mapping::is_lost`] *after* reading and
+//! in a registry of atomics, marks it as lost, notes the page, lays a page of zeros over the hole
+//! and lets the read go on. Readers ask [`Slice::is_lost`] *after* reading and
 //! before they trust what they read; the zeros themselves never pass a checksum.
 //! Faults elsewhere go to the handler that was there before.
+//!
+//! A mapping is a whole pack; a [`Slice`] is one logical file in it, and only those that a lost page belongs to are lost.
 
 #![allow(unsafe_code)]
 
 use memmap2::{Mmap, MmapOptions};
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
-use std::sync::{Mutex, Once, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, Once, OnceLock, PoisonError};
 
 /// The most mappings at a time: Linux allows about as many per process (`vm.max_map_count`).
 const MAPPINGS_MAX: usize = 65_536;
@@ -22,13 +25,30 @@ const MAPPINGS_MAX: usize = 65_536;
 struct Slot {
     start: AtomicUsize,
     bytes: AtomicUsize,
+    /// Whether any page of it is lost.
     lost: AtomicBool,
+    /// Whether more pages are lost than could be noted: then all of it counts as lost.
+    unnoted: AtomicBool,
 }
 
+/// Addresses of lost pages of live mappings; 0 is free. Written by the handler, which may not allocate.
+static LOST_PAGES: [AtomicUsize; LOST_PAGES_MAX] = [const { AtomicUsize::new(0) }; LOST_PAGES_MAX];
+
+/// Lost pages that are told apart. A disk that loses more is past saving file by file.
+const LOST_PAGES_MAX: usize = 4_096;
+
+/// Entries of [`LOST_PAGES`] ever used: nobody looks further.
+static LOST_PAGES_USED: AtomicUsize = AtomicUsize::new(0);
+
 /// Read by the signal handler, which may not lock or allocate; written under [`FREE`].
-static SLOTS: [Slot; MAPPINGS_MAX] =
-    [const { Slot { start: AtomicUsize::new(0), bytes: AtomicUsize::new(0), lost: AtomicBool::new(false) } };
-        MAPPINGS_MAX];
+static SLOTS: [Slot; MAPPINGS_MAX] = [const {
+    Slot {
+        start: AtomicUsize::new(0),
+        bytes: AtomicUsize::new(0),
+        lost: AtomicBool::new(false),
+        unnoted: AtomicBool::new(false),
+    }
+}; MAPPINGS_MAX];
 
 /// Slots ever used: the handler looks no further.
 static SLOTS_USED: AtomicUsize = AtomicUsize::new(0);
@@ -61,47 +81,131 @@ impl Mapping {
         Ok(Self { map, slot })
     }
 
-    /// The file's bytes. Not to be trusted before a checksum, and [`Mapping::is_lost`] after it, say so.
-    #[inline]
-    pub(crate) fn bytes(&self) -> &[u8] {
-        &self.map
+    /// The whole file.
+    #[cfg(test)]
+    fn all(self) -> Slice {
+        let bytes = self.map.len();
+        Slice::new(Arc::new(self), 0, bytes)
+    }
+}
+
+impl std::fmt::Debug for Mapping {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Mapping").field("bytes", &self.map.len()).finish_non_exhaustive()
+    }
+}
+
+/// A part of a mapping: the bytes of one logical file.
+pub(crate) struct Slice {
+    map: Arc<Mapping>,
+    /// Into `map`, with `bytes` bytes behind it.
+    start: *const u8,
+    bytes: usize,
+}
+
+// SAFETY: `start` points into the mapping that `map` keeps alive, which is only ever read.
+unsafe impl Send for Slice {}
+// SAFETY: as above.
+unsafe impl Sync for Slice {}
+
+impl Slice {
+    /// # Panics
+    /// If the part does not lie within the mapping.
+    pub(crate) fn new(map: Arc<Mapping>, offset: usize, bytes: usize) -> Self {
+        let start = map.map[offset..][..bytes].as_ptr();
+        Self { map, start, bytes }
     }
 
-    /// Whether a page was missing at some read before this call.
+    /// The file's bytes. Not to be trusted before a checksum, and [`Slice::is_lost`] after it, say so.
+    #[inline]
+    pub(crate) fn bytes(&self) -> &[u8] {
+        // SAFETY: checked against the mapping's length in `new`; the mapping lives as long as `self`.
+        unsafe { std::slice::from_raw_parts(self.start, self.bytes) }
+    }
+
+    /// Whether a page of the file was missing at some read before this call.
     #[inline]
     pub(crate) fn is_lost(&self) -> bool {
         // Orders the reads of mapped bytes before the read of the flag, which the handler sets before it maps zeros.
         fence(Ordering::Acquire);
-        SLOTS[self.slot].lost.load(Ordering::Relaxed)
+        SLOTS[self.map.slot].lost.load(Ordering::Relaxed) && self.has_lost_page()
+    }
+
+    #[cold]
+    fn has_lost_page(&self) -> bool {
+        let (start, page_bytes) = (self.start as usize, PAGE_BYTES.load(Ordering::SeqCst));
+        SLOTS[self.map.slot].unnoted.load(Ordering::SeqCst)
+            || lost_pages().any(|page| page < start + self.bytes && start < page + page_bytes)
     }
 
     /// Asks the processor to load the cache line at `offset`; a hint without effect on what is read.
     #[inline]
     pub(crate) fn prefetch(&self, offset: usize) {
         #[cfg(target_arch = "x86_64")]
-        if offset < self.map.len() {
+        if offset < self.bytes {
             // SAFETY: the address lies within the mapping, and a prefetch never faults.
             unsafe {
                 use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-                _mm_prefetch::<_MM_HINT_T0>(self.map.as_ptr().add(offset).cast());
+                _mm_prefetch::<_MM_HINT_T0>(self.start.add(offset).cast());
             }
         }
         #[cfg(not(target_arch = "x86_64"))]
         let _ = offset;
     }
 
-    /// Brings the whole mapping into memory and the page table, as far as the system is able to.
-    pub(crate) fn populate(&self) -> io::Result<()> {
+    /// Brings the first `bytes` of the file into memory and the page table, as far as the system is able to.
+    pub(crate) fn populate(&self, bytes: usize) -> io::Result<()> {
         #[cfg(target_os = "linux")]
-        self.map.advise(memmap2::Advice::PopulateRead)?;
+        {
+            let offset = self.start as usize - self.map.map.as_ptr() as usize;
+            self.map.map.advise_range(memmap2::Advice::PopulateRead, offset, bytes.min(self.bytes))?;
+        }
+        #[cfg(not(target_os = "linux"))]
+        let _ = bytes;
         Ok(())
     }
+
+    /// Addresses of the pages that the first `bytes` of the file lie on.
+    pub(crate) fn pages(&self, bytes: usize) -> Range<usize> {
+        let (start, page_bytes) = (self.start as usize, self.page_bytes());
+        start / page_bytes * page_bytes..(start + bytes.min(self.bytes)).next_multiple_of(page_bytes)
+    }
+
+    /// Bytes of a page.
+    pub(crate) fn page_bytes(&self) -> usize {
+        PAGE_BYTES.load(Ordering::SeqCst)
+    }
+}
+
+fn lost_pages() -> impl Iterator<Item = usize> {
+    let used = LOST_PAGES_USED.load(Ordering::SeqCst);
+    LOST_PAGES.iter().take(used).map(|page| page.load(Ordering::SeqCst)).filter(|&page| page != 0)
+}
+
+/// Notes a lost page; `false` if there is no room. Called by the handler.
+fn note(page: usize) -> bool {
+    for (index, slot) in LOST_PAGES.iter().enumerate() {
+        if slot.compare_exchange(0, page, Ordering::SeqCst, Ordering::SeqCst).is_ok() {
+            LOST_PAGES_USED.fetch_max(index + 1, Ordering::SeqCst);
+            return true;
+        }
+    }
+    false
 }
 
 impl Drop for Mapping {
     fn drop(&mut self) {
         // Before the memory is given back: the handler must not answer for what others map there.
         SLOTS[self.slot].start.store(0, Ordering::SeqCst);
+        if SLOTS[self.slot].lost.load(Ordering::SeqCst) {
+            let start = self.map.as_ptr() as usize;
+            let ours = start..start + self.map.len();
+            for page in LOST_PAGES.iter().take(LOST_PAGES_USED.load(Ordering::SeqCst)) {
+                if ours.contains(&page.load(Ordering::SeqCst)) {
+                    page.store(0, Ordering::SeqCst);
+                }
+            }
+        }
         FREE.lock().unwrap_or_else(PoisonError::into_inner).push(self.slot);
     }
 }
@@ -120,6 +224,7 @@ fn register(start: usize, bytes: usize) -> io::Result<usize> {
         }
     };
     SLOTS[slot].lost.store(false, Ordering::SeqCst);
+    SLOTS[slot].unnoted.store(false, Ordering::SeqCst);
     SLOTS[slot].bytes.store(bytes, Ordering::SeqCst);
     SLOTS[slot].start.store(start, Ordering::SeqCst);
     Ok(slot)
@@ -164,20 +269,24 @@ extern "C" fn on_bus_error(signal: libc::c_int, info: *mut libc::siginfo_t, cont
 /// Marks the mapping at `address` as lost and puts zeros there; false if it is nobody's.
 ///
 /// A mapping that faults is alive, so its slot stands still. Slots of others may change meanwhile and match by
-/// accident; then one more mapping counts as lost, but never one less. Only the faulting page is replaced: whoever
+/// accident; then one more mapping may count as lost, but never one less. Only the faulting page is replaced: whoever
 /// owns it, it had nothing to read.
 fn cover(address: usize) -> bool {
-    let mut found = false;
-    for slot in SLOTS.iter().take(SLOTS_USED.load(Ordering::SeqCst)) {
-        let start = slot.start.load(Ordering::SeqCst);
-        if start != 0 && (start..start + slot.bytes.load(Ordering::SeqCst)).contains(&address) {
-            // Before the zeros can be seen.
-            slot.lost.store(true, Ordering::SeqCst);
-            found = true;
-        }
-    }
     let page_bytes = PAGE_BYTES.load(Ordering::SeqCst);
     let page = address & !(page_bytes - 1);
+    let owners = || {
+        SLOTS.iter().take(SLOTS_USED.load(Ordering::SeqCst)).filter(|slot| {
+            let start = slot.start.load(Ordering::SeqCst);
+            start != 0 && (start..start + slot.bytes.load(Ordering::SeqCst)).contains(&address)
+        })
+    };
+    let found = owners().next().is_some();
+    // The page before the flag, the flag before the zeros: whoever sees one sees what comes before it.
+    let noted = found && note(page);
+    for slot in owners() {
+        slot.unnoted.fetch_or(!noted, Ordering::SeqCst);
+        slot.lost.store(true, Ordering::SeqCst);
+    }
     // SAFETY: replaces one page of a live, read-only mapping of ours by readable zeros.
     found
         && unsafe {
@@ -223,9 +332,9 @@ mod tests {
     #[test]
     fn a_file_cut_under_its_mapping_is_lost_and_the_process_lives() {
         let file = file_of(8);
-        let map = Mapping::new(&file, 8 * 4096).unwrap();
+        let map = Mapping::new(&file, 8 * 4096).unwrap().all();
         let other = file_of(1);
-        let other = Mapping::new(&other, 4096).unwrap();
+        let other = Mapping::new(&other, 4096).unwrap().all();
         assert_eq!(map.bytes()[5 * 4096], 7);
         assert!(!map.is_lost());
         file.set_len(4096).unwrap();
@@ -236,11 +345,28 @@ mod tests {
         assert_eq!(other.bytes()[4095], 7);
     }
 
+    /// Slices of 1,000 bytes: most lie on one page, some straddle two.
+    #[test]
+    fn only_the_slices_on_lost_pages_are_lost() {
+        let file = file_of(16);
+        let map = Arc::new(Mapping::new(&file, 16 * 4096).unwrap());
+        let slices: Vec<Slice> =
+            (0..65).map(|slice| Slice::new(Arc::clone(&map), slice * 1_000, 1_000)).collect();
+        file.set_len(10 * 4096).unwrap();
+        let read = |page: usize| std::hint::black_box(&map.map)[page * 4096];
+        assert_eq!((read(9), read(12), read(14)), (7, 0, 0));
+        let pages = |slice: usize| slice * 1_000 / 4_096..=(slice * 1_000 + 999) / 4_096;
+        for (number, slice) in slices.iter().enumerate() {
+            let lost = pages(number).any(|page| page == 12 || page == 14);
+            assert_eq!(slice.is_lost(), lost, "slice {number}");
+        }
+    }
+
     #[test]
     fn a_slot_given_back_starts_whole() {
         for _ in 0..100 {
             let file = file_of(2);
-            let map = Mapping::new(&file, 2 * 4096).unwrap();
+            let map = Mapping::new(&file, 2 * 4096).unwrap().all();
             assert!(!map.is_lost());
             file.set_len(0).unwrap();
             assert_eq!(std::hint::black_box(map.bytes())[4096], 0);
@@ -251,7 +377,7 @@ mod tests {
     #[test]
     fn many_threads_may_fall_into_the_same_hole() {
         let file = file_of(64);
-        let map = Mapping::new(&file, 64 * 4096).unwrap();
+        let map = Mapping::new(&file, 64 * 4096).unwrap().all();
         file.set_len(0).unwrap();
         std::thread::scope(|scope| {
             for _ in 0..8 {

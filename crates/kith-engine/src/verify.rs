@@ -1,13 +1,16 @@
 //! Proof of whole files: while they are fetched, and later by a scrubber.
 
 use crate::errors::{Damage, Fault, OpenError};
-use crate::files::{FileId, MANIFEST_NAME};
-use crate::manifest::{FileEntry, Manifest};
-use crate::sealed::{FileSeal, HEADER_BYTES};
+use crate::fetch::FOLDER_NAMES;
+use crate::files::FileId;
+use crate::manifest::FileEntry;
+use crate::pack::{Layout, VersionFolder};
+use crate::sealed::{BlockTable, FileSeal, HEADER_BYTES, Header};
 use kith_types::PartitionId;
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 /// Bytes read at a time: large enough for BLAKE3 to use wide vectors, small enough to stay in cache.
@@ -24,26 +27,57 @@ pub struct VerifyReport {
     pub damages: Vec<Damage>,
 }
 
-/// Reads every byte of a component version and checks it against the manifest: of the given
-/// partitions, or of all. Files in the folder that the manifest does not list count as damage.
+/// How much of a version to check.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VerifyDepth {
+    /// Manifest, layout, sizes, and header and trailer of each file: milliseconds. Finds what is missing, cut,
+    /// swapped or of another version.
+    Quick,
+    /// Every byte, against block checksums and BLAKE3.
+    Deep,
+}
+
+/// [`verify_version`] in full depth.
 ///
 /// # Errors
-/// If the manifest cannot be trusted: then nothing else can be checked.
+/// As [`verify_version`].
 pub fn verify_component(dir: &Path, partitions: Option<&[PartitionId]>) -> Result<VerifyReport, OpenError> {
-    let manifest = Manifest::read(dir)?;
+    verify_version(dir, partitions, VerifyDepth::Deep)
+}
+
+/// Checks a version's folder, built or fetched, against its manifest: the given partitions, or all. Files in the
+/// folder that belong to nothing count as damage.
+///
+/// # Errors
+/// If manifest or layout cannot be trusted: then nothing else can be checked.
+pub fn verify_version(
+    dir: &Path,
+    partitions: Option<&[PartitionId]>,
+    depth: VerifyDepth,
+) -> Result<VerifyReport, OpenError> {
+    let folder = VersionFolder::open(dir)?;
+    let manifest = folder.manifest();
+    let layout = Layout::read(dir, manifest)?;
     let mut report = VerifyReport { files: 1, ..VerifyReport::default() };
     let all: Vec<_> = manifest.partition_count.iter().collect();
     for entry in manifest.files_of(partitions.unwrap_or(&all)) {
         report.files += 1;
-        match verify_file(&dir.join(&entry.name), entry) {
-            Ok(()) => report.bytes += entry.bytes,
+        let Some((pack, place)) = layout.find(&entry.name) else {
+            report.damages.push(Damage { file: entry.name.clone(), fault: Fault::Missing });
+            continue;
+        };
+        let path = dir.join(&pack.name);
+        let checked = match depth {
+            VerifyDepth::Deep => prove_at(&path, place.offset, entry),
+            VerifyDepth::Quick => frame_at(&path, place.offset, entry),
+        };
+        match checked {
+            Ok(bytes) => report.bytes += bytes,
             Err(VerifyFault::Damaged(damage)) => report.damages.push(damage),
-            Err(VerifyFault::Io(source)) => {
-                return Err(OpenError::Io { path: dir.join(&entry.name), source });
-            }
+            Err(VerifyFault::Io(source)) => return Err(OpenError::Io { path, source }),
         }
     }
-    report.damages.extend(unlisted(dir, &manifest)?);
+    report.damages.extend(strange(dir, &layout)?);
     Ok(report)
 }
 
@@ -53,38 +87,98 @@ pub(crate) enum VerifyFault {
     Io(io::Error),
 }
 
-/// Reads one file from start to end and proves it.
-pub(crate) fn verify_file(path: &Path, entry: &FileEntry) -> Result<(), VerifyFault> {
-    let mut file = File::open(path).map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => {
-            VerifyFault::Damaged(Damage { file: entry.name.clone(), fault: Fault::Missing })
-        }
-        _ => VerifyFault::Io(error),
-    })?;
-    let mut proof = Proof::new(entry).map_err(VerifyFault::Damaged)?;
-    let mut buffer = vec![0; CHUNK_BYTES];
-    loop {
-        match file.read(&mut buffer) {
-            Ok(0) => return proof.finish().map_err(VerifyFault::Damaged),
-            Ok(count) => proof.push(&buffer[..count]),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(VerifyFault::Io(error)),
-        }
+impl From<Damage> for VerifyFault {
+    fn from(damage: Damage) -> Self {
+        VerifyFault::Damaged(damage)
     }
 }
 
-/// Files in the folder that the manifest does not list.
-fn unlisted(dir: &Path, manifest: &Manifest) -> Result<Vec<Damage>, OpenError> {
-    let known: BTreeSet<&str> =
-        manifest.files.iter().map(|entry| entry.name.as_str()).chain([MANIFEST_NAME]).collect();
-    let names = fs::read_dir(dir).and_then(|entries| {
-        entries
-            .map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()))
-            .collect::<io::Result<Vec<_>>>()
+impl VerifyFault {
+    /// As an error of opening.
+    pub(crate) fn into_open_error(self, path: &Path) -> OpenError {
+        match self {
+            VerifyFault::Damaged(damage) => damage.into(),
+            VerifyFault::Io(source) => OpenError::Io { path: path.to_owned(), source },
+        }
+    }
+
+    /// A file that is not there, or that the disk cannot give back, is damaged; other errors are not about the file.
+    fn of(error: io::Error, entry: &FileEntry) -> Self {
+        let fault = match (error.kind(), error.raw_os_error()) {
+            (io::ErrorKind::NotFound, _) => Fault::Missing,
+            (_, Some(libc::EIO)) => Fault::Lost,
+            _ => return VerifyFault::Io(error),
+        };
+        VerifyFault::Damaged(Damage { file: entry.name.clone(), fault })
+    }
+}
+
+/// Reads one logical file from start to end and proves it; gives its bytes.
+pub(crate) fn prove_at(path: &Path, offset: u64, entry: &FileEntry) -> Result<u64, VerifyFault> {
+    let file = File::open(path).map_err(|error| VerifyFault::of(error, entry))?;
+    let mut proof = Proof::new(entry)?;
+    let mut buffer = vec![0; CHUNK_BYTES.min(entry.bytes as usize).max(1)];
+    let mut at = 0;
+    while at < entry.bytes {
+        let want = buffer.len().min((entry.bytes - at) as usize);
+        match file.read_at(&mut buffer[..want], offset + at) {
+            Ok(0) => break,
+            Ok(count) => {
+                proof.push(&buffer[..count]);
+                at += count as u64;
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(VerifyFault::of(error, entry)),
+        }
+    }
+    proof.finish()?;
+    Ok(entry.bytes)
+}
+
+/// Reads header, checksum table and trailer of one logical file and proves these; gives the bytes read.
+fn frame_at(path: &Path, offset: u64, entry: &FileEntry) -> Result<u64, VerifyFault> {
+    let damage = |fault| VerifyFault::Damaged(Damage { file: entry.name.clone(), fault });
+    let id = entry.id().ok_or_else(|| damage(Fault::Unlisted))?;
+    let impossible = || damage(Fault::Content { what: "file size", offset: 0 });
+    let body_bytes = BlockTable::body_bytes_of(id, entry.bytes).ok_or_else(impossible)?;
+    let file = File::open(path).map_err(|error| VerifyFault::of(error, entry))?;
+    let found = file.metadata().map_err(VerifyFault::Io)?.len().saturating_sub(offset);
+    if found < entry.bytes {
+        return Err(damage(Fault::Size { expected: entry.bytes, got: found }));
+    }
+    let read = |from: u64, bytes: u64| {
+        let mut buffer = vec![0; bytes as usize];
+        let read = file.read_exact_at(&mut buffer, offset + from);
+        read.map(|()| buffer).map_err(|error| VerifyFault::of(error, entry))
+    };
+    let header = read(0, HEADER_BYTES as u64)?;
+    Header::check(&header, id).map_err(|error| match error {
+        OpenError::Damaged(damage) => VerifyFault::Damaged(damage),
+        _ => damage(Fault::Foreign { what: "format version" }),
+    })?;
+    BlockTable::read(id, entry, read(body_bytes, entry.bytes - body_bytes)?).map_err(damage)?;
+    Ok(HEADER_BYTES as u64 + entry.bytes - body_bytes)
+}
+
+/// Files in the folder that belong to nothing, and packs of another size than theirs.
+fn strange(dir: &Path, layout: &Layout) -> Result<Vec<Damage>, OpenError> {
+    let packs: BTreeMap<&str, u64> =
+        layout.packs.iter().map(|pack| (pack.name.as_str(), pack.bytes)).collect();
+    let found = fs::read_dir(dir).and_then(|entries| {
+        let found = entries.map(|entry| {
+            let entry = entry?;
+            Ok((entry.file_name().to_string_lossy().into_owned(), entry.metadata()?.len()))
+        });
+        found.collect::<io::Result<Vec<_>>>()
     });
-    let names = names.map_err(|source| OpenError::Io { path: dir.to_owned(), source })?;
-    let unknown = names.into_iter().filter(|name| !known.contains(name.as_str()));
-    Ok(unknown.map(|file| Damage { file, fault: Fault::Unlisted }).collect())
+    let found = found.map_err(|source| OpenError::Io { path: dir.to_owned(), source })?;
+    let damages = found.into_iter().filter_map(|(file, got)| match packs.get(file.as_str()) {
+        Some(&expected) if expected == got => None,
+        Some(&expected) => Some(Damage { file, fault: Fault::Size { expected, got } }),
+        None if FOLDER_NAMES.contains(&file.as_str()) => None,
+        None => Some(Damage { file, fault: Fault::Unlisted }),
+    });
+    Ok(damages.collect())
 }
 
 /// Proves a file as its bytes pass by, in order.

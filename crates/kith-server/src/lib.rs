@@ -22,14 +22,15 @@ use kith_wire::documents::ComponentDocument;
 
 /// A built component as the metadata names it.
 pub fn component_document(manifest: &Manifest, loaded_at: u64) -> ComponentDocument {
+    let graph = manifest.graph().expect("what is loaded into a graph is a graph component");
     ComponentDocument {
         name: manifest.component.clone(),
-        role: kith_client::topology::role_name(manifest.role).to_owned(),
+        role: kith_client::topology::role_name(graph.role).to_owned(),
         version: manifest.version.0,
         manifest_hash: manifest.hash(),
-        columns: manifest.columns.clone(),
-        members: manifest.counts.members,
-        edges: manifest.counts.edges,
+        columns: graph.columns.clone(),
+        members: graph.counts.members,
+        edges: graph.counts.edges,
         bytes: manifest.files.iter().map(|file| file.bytes).sum(),
         loaded_at,
     }

@@ -5,6 +5,7 @@ use super::one_set::{OneSet, Place};
 use super::reader::ChunkSetReader;
 use super::record::Record;
 use crate::errors::{Damage, ReadError};
+use crate::files::FileId;
 use std::ops::ControlFlow;
 
 /// Keys in flight at a time. A core overlaps 10 to 16 misses; more keys only need more stack.
@@ -18,10 +19,24 @@ pub(crate) struct Found<'a> {
 }
 
 impl<'a> Found<'a> {
+    pub(super) fn new(set: &'a OneSet, record: Record<'a>) -> Self {
+        Self { set, record }
+    }
+
     /// The value. To be used first and proven after, so that nothing can change in between.
     #[inline]
     pub(crate) fn value(&self) -> &'a [u8] {
         self.record.value
+    }
+
+    /// Where the record begins in its data file.
+    pub(crate) fn offset(&self) -> u64 {
+        self.record.offset
+    }
+
+    /// The data file.
+    pub(crate) fn file(&self) -> FileId {
+        self.set.data().id()
     }
 
     /// Proves every byte of the record, hence of the value as it was used.
@@ -47,32 +62,63 @@ pub(crate) fn find_many<'a, 'k, E: From<ReadError>>(
     item: impl Fn(usize) -> (&'a ChunkSetReader, &'k [u8]),
     mut each: impl FnMut(usize, Option<Found<'a>>) -> Result<ControlFlow<()>, E>,
 ) -> Result<(), E> {
-    let mut slots: [Option<(&OneSet, Place)>; GROUP] = [None; GROUP];
+    let mut broke = Ok(());
+    find_each(
+        count,
+        |index| Some(item(index)),
+        |index, found| {
+            let flow = found.map_err(|damage| ReadError::from(damage).into());
+            flow.and_then(|found| each(index, found)).unwrap_or_else(|error| {
+                broke = Err(error);
+                ControlFlow::Break(())
+            })
+        },
+    );
+    broke
+}
+
+/// One key on its way.
+#[derive(Clone, Copy)]
+struct Slot<'a> {
+    reader: &'a ChunkSetReader,
+    set: &'a OneSet,
+    place: Place,
+}
+
+/// As [`find_many`], but damage met at one key is that key's answer and the others go on. A key for which `item` has no
+/// reader is answered with `None`.
+pub(crate) fn find_each<'a, 'k>(
+    count: usize,
+    item: impl Fn(usize) -> Option<(&'a ChunkSetReader, &'k [u8])>,
+    mut each: impl FnMut(usize, Result<Option<Found<'a>>, Damage>) -> ControlFlow<()>,
+) {
+    let mut slots: [Option<Slot<'a>>; GROUP] = [None; GROUP];
+    let mut keys: [&[u8]; GROUP] = [&[]; GROUP];
     for start in (0..count).step_by(GROUP) {
         let slots = &mut slots[..GROUP.min(count - start)];
-        for (slot, index) in slots.iter_mut().zip(start..) {
-            let (reader, key) = item(index);
-            *slot = reader.route(key).and_then(|(set, position)| Some((set, set.locate(position)?)));
+        for ((slot, key), index) in slots.iter_mut().zip(&mut keys).zip(start..) {
+            *slot = item(index).and_then(|(reader, wanted)| {
+                *key = wanted;
+                let (set, position) = reader.route(wanted)?;
+                Some(Slot { reader, set, place: set.locate(position)? })
+            });
         }
-        for (set, place) in slots.iter_mut().flatten() {
-            set.read_directory(place).map_err(ReadError::from)?;
+        for slot in slots.iter_mut().flatten() {
+            slot.set.read_directory(&mut slot.place);
         }
-        for (set, place) in slots.iter_mut().flatten() {
-            set.read_lines(place);
+        for slot in slots.iter_mut().flatten() {
+            slot.set.read_lines(&mut slot.place);
         }
-        for (slot, index) in slots.iter().zip(start..) {
-            let (reader, key) = item(index);
+        for ((slot, key), index) in slots.iter().zip(&keys).zip(start..) {
             let found = match slot {
-                Some((set, place)) => {
-                    let record = reader.find_in(set, place, key).map_err(ReadError::from)?;
-                    record.map(|record| Found { set, record })
-                }
-                None => None,
+                Some(Slot { reader, set, place }) => reader
+                    .find_in(set, place, key)
+                    .map(|record| record.map(|record| Found { set: *set, record })),
+                None => Ok(None),
             };
-            if each(index, found)?.is_break() {
-                return Ok(());
+            if each(index, found).is_break() {
+                return;
             }
         }
     }
-    Ok(())
 }

@@ -6,10 +6,9 @@ use super::index::{self, LINE_BYTES, LINE_ENTRIES, fingerprint};
 use super::record::Record;
 use crate::errors::{Damage, Fault, OpenError};
 use crate::files::{FileId, FileKind};
-use crate::manifest::Manifest;
+use crate::pack::VersionFolder;
 use crate::sealed::{HEADER_BYTES, SealedFile};
 use std::ops::Range;
-use std::path::Path;
 
 /// Entries of a bucket from which on the directory is proven before the bucket is walked:
 /// a damaged directory may not cost a walk over the whole index.
@@ -33,17 +32,18 @@ pub(super) struct Place {
     /// First entry of the bucket and the one behind its last.
     low: u32,
     high: u32,
+    /// Whether these two are known.
+    is_read: bool,
     /// Offset of the first record whose entry has the fingerprint, if any.
     candidate: Option<u64>,
 }
 
 impl OneSet {
     /// Opens data and index and checks that they belong together.
-    pub(super) fn open(dir: &Path, manifest: &Manifest, data_id: FileId) -> Result<Self, OpenError> {
-        let entry = manifest.entry(data_id)?;
-        let data = SealedFile::open(dir, entry, data_id)?;
-        let index_id = FileId { kind: FileKind::Index, ..data_id };
-        let index = SealedFile::open(dir, manifest.entry(index_id)?, index_id)?;
+    pub(super) fn open(folder: &VersionFolder, data_id: FileId) -> Result<Self, OpenError> {
+        let entry = folder.manifest().entry(data_id)?;
+        let data = SealedFile::open(folder, data_id)?;
+        let index = SealedFile::open(folder, FileId { kind: FileKind::Index, ..data_id })?;
         let trailer = *index.trailer();
         let [base, shift, prefixes, data_crc] = trailer.fields;
         if data_crc != u64::from(entry.crc32c) || trailer.records != data.trailer().records {
@@ -81,23 +81,32 @@ impl OneSet {
     pub(super) fn locate(&self, position: u64) -> Option<Place> {
         let prefix = self.shape.prefix_of(position)?;
         self.index.prefetch(self.directory_at + 4 * prefix as usize);
-        Some(Place { position, prefix, low: 0, high: 0, candidate: None })
+        Some(Place { position, prefix, low: 0, high: 0, is_read: false, candidate: None })
     }
 
-    /// Second step: the bucket, from the directory.
+    /// Second step: the bucket, from the directory. One that cannot be stays unread, for the last step to tell.
     #[inline]
-    pub(super) fn read_directory(&self, place: &mut Place) -> Result<(), Damage> {
+    pub(super) fn read_directory(&self, place: &mut Place) {
+        if let Ok((low, high)) = self.bucket(place) {
+            (place.low, place.high) = (low, high);
+            place.is_read = true;
+            self.index.prefetch(line_at(u64::from(low) / LINE_ENTRIES));
+            self.index.prefetch(line_at(u64::from(high) / LINE_ENTRIES));
+        }
+    }
+
+    /// First entry of the bucket and the one behind its last.
+    #[inline]
+    fn bucket(&self, place: &Place) -> Result<(u32, u32), Damage> {
         let at = self.directory_at + 4 * place.prefix as usize;
-        (place.low, place.high) = (self.index.u32_at(at)?, self.index.u32_at(at + 4)?);
-        if place.low > place.high || place.high > self.records {
+        let (low, high) = (self.index.u32_at(at)?, self.index.u32_at(at + 4)?);
+        if low > high || high > self.records {
             return Err(self.index.impossible("directory", at));
         }
-        if place.high - place.low > BUCKET_ENTRIES_LARGE {
+        if high - low > BUCKET_ENTRIES_LARGE {
             self.index.verify(self.directory_range(place))?;
         }
-        self.index.prefetch(line_at(u64::from(place.low) / LINE_ENTRIES));
-        self.index.prefetch(line_at(u64::from(place.high) / LINE_ENTRIES));
-        Ok(())
+        Ok((low, high))
     }
 
     /// Third step: the first record that the fingerprint points to.
@@ -119,6 +128,11 @@ impl OneSet {
         key: &[u8],
         position: Position,
     ) -> Result<Option<Record<'_>>, Damage> {
+        if !place.is_read {
+            // It could not be a moment ago; should it be right now, somebody changes the file: an error all the same.
+            self.bucket(place)?;
+            return Err(self.index.impossible("directory", self.directory_at + 4 * place.prefix as usize));
+        }
         if let Some(first) = place.candidate {
             let record = self.record(first)?;
             if record.key == key {

@@ -1,15 +1,14 @@
 //! Reads the chunk sets of one list of one partition.
 
-use super::batch::find_many;
+use super::batch::{Found, find_many};
 use super::one_set::OneSet;
 use super::{Position, record::Record};
 use crate::errors::{Damage, Fault, OpenError, ReadError};
 use crate::files::{FileId, FileKind};
-use crate::manifest::Manifest;
+use crate::pack::VersionFolder;
 use crate::sealed::{HEADER_BYTES, SealedFile};
 use kith_types::{Direction, PartitionId, position_of_key};
 use std::ops::ControlFlow;
-use std::path::Path;
 
 /// The mapped chunk sets of a partition's list.
 ///
@@ -28,26 +27,23 @@ impl ChunkSetReader {
     /// # Errors
     /// If a file is missing, damaged, or not the one in the manifest.
     pub fn open(
-        dir: &Path,
-        manifest: &Manifest,
+        folder: &VersionFolder,
         partition: PartitionId,
         list: Option<Direction>,
     ) -> Result<Self, OpenError> {
-        Self::open_with(dir, manifest, partition, list, position_of_key)
+        Self::open_with(folder, partition, list, position_of_key)
     }
 
     pub(super) fn open_with(
-        dir: &Path,
-        manifest: &Manifest,
+        folder: &VersionFolder,
         partition: PartitionId,
         list: Option<Direction>,
         position: Position,
     ) -> Result<Self, OpenError> {
         let data = |set| FileId { partition, list, kind: FileKind::Data, set };
         // At least one: a list without records has an empty chunk set.
-        let count = manifest.chunk_sets(partition, list).max(1);
-        let sets: Vec<_> =
-            (0..count).map(|set| OneSet::open(dir, manifest, data(set))).collect::<Result<_, _>>()?;
+        let count = folder.manifest().chunk_sets(partition, list).max(1);
+        let sets: Vec<_> = (0..count).map(|set| OneSet::open(folder, data(set))).collect::<Result<_, _>>()?;
         let ordered = sets.windows(2).all(|pair| pair[0].first_position() < pair[1].first_position());
         if !ordered || (count > 1 && sets.iter().any(|set| set.records() == 0)) {
             let fault = Fault::Foreign { what: "order of chunk sets" };
@@ -101,16 +97,30 @@ impl ChunkSetReader {
     /// # Errors
     /// If a record is damaged.
     pub fn for_each(&self, mut each: impl FnMut(&[u8], &[u8])) -> Result<(), ReadError> {
+        self.try_for_each(|found, key| {
+            found.prove()?;
+            each(key, found.value());
+            Ok::<_, ReadError>(ControlFlow::Continue(()))
+        })
+    }
+
+    /// As [`ChunkSetReader::for_each`], but `each` does the proving.
+    pub(crate) fn try_for_each<'a, E: From<ReadError>>(
+        &'a self,
+        mut each: impl FnMut(&Found<'a>, &'a [u8]) -> Result<ControlFlow<()>, E>,
+    ) -> Result<(), E> {
         for set in &self.sets {
             let mut offset = HEADER_BYTES as u64;
             for _ in 0..set.records() {
-                let record = set.record(offset)?;
-                set.prove(&record)?;
-                each(record.key, record.value);
+                let record = set.record(offset).map_err(ReadError::from)?;
+                if each(&Found::new(set, record), record.key)?.is_break() {
+                    return Ok(());
+                }
                 offset += record.bytes();
             }
             if offset != set.data().body().len() as u64 {
-                return Err(set.data().impossible("end of records", offset as usize).into());
+                let damage = set.data().impossible("end of records", offset as usize);
+                return Err(ReadError::from(damage).into());
             }
         }
         Ok(())

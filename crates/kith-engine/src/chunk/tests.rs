@@ -4,7 +4,8 @@ use super::writer::Options;
 use super::{ChunkSetReader, ChunkSetWriter, KEY_BYTES_MAX, Position};
 use crate::errors::WriteError;
 use crate::files::{FileId, FileKind};
-use crate::manifest::{Counts, Manifest};
+use crate::manifest::{Content, Counts, GraphContent, Manifest};
+use crate::pack::{VersionFolder, seal_version};
 use kith_ops::KindRole;
 use kith_types::{PartitionCount, PartitionId, StoreVersion, position_of_key};
 use proptest::prelude::*;
@@ -42,23 +43,26 @@ fn write(dir: &Path, records: &Records, position: Position, data_bytes_max: u64)
     }
     let summary = writer.finish().unwrap();
     assert_eq!(summary.records, records.len() as u64);
-    let mut files = summary.files;
-    files.sort_by(|a, b| a.name.cmp(&b.name));
-    Manifest {
-        component: "plain".to_owned(),
-        version: StoreVersion(1),
-        role: KindRole::MembersOnly,
-        partition_count: PartitionCount::new(1).unwrap(),
-        columns: Vec::new(),
-        counts: Counts::default(),
-        files,
-    }
+    sealed(dir, summary.files)
+}
+
+/// Makes a version of the files in a folder.
+fn sealed(dir: &Path, files: Vec<crate::FileEntry>) -> Manifest {
+    let (role, count) = (KindRole::MembersOnly, PartitionCount::new(1).unwrap());
+    let content = Content::Graph(GraphContent { role, columns: Vec::new(), counts: Counts::default() });
+    let manifest = Manifest::new("plain".to_owned(), StoreVersion(1), count, content, files);
+    seal_version(dir, &manifest).unwrap();
+    manifest
+}
+
+fn open(dir: &Path, position: Position) -> Result<ChunkSetReader, crate::OpenError> {
+    ChunkSetReader::open_with(&VersionFolder::open(dir)?, PARTITION, None, position)
 }
 
 fn check(records: &Records, absent: &[Vec<u8>], position: Position, data_bytes_max: u64) {
     let dir = tempfile::tempdir().unwrap();
-    let manifest = write(dir.path(), records, position, data_bytes_max);
-    let reader = ChunkSetReader::open_with(dir.path(), &manifest, PARTITION, None, position).unwrap();
+    write(dir.path(), records, position, data_bytes_max);
+    let reader = open(dir.path(), position).unwrap();
     assert_eq!(reader.records(), records.len() as u64);
     for (key, value) in records {
         assert_eq!(reader.get(key).unwrap(), Some(value.as_slice()));
@@ -157,8 +161,8 @@ fn the_writer_refuses_disorder_repeats_and_oversize() {
 fn breaking_off_ends_the_reading() {
     let records: Records = (0..100u64).map(|id| (id.to_le_bytes().to_vec(), Vec::new())).collect();
     let dir = tempfile::tempdir().unwrap();
-    let manifest = write(dir.path(), &records, position_of_key, 1 << 30);
-    let reader = ChunkSetReader::open(dir.path(), &manifest, PARTITION, None).unwrap();
+    write(dir.path(), &records, position_of_key, 1 << 30);
+    let reader = open(dir.path(), position_of_key).unwrap();
     let keys: Vec<_> = records.keys().collect();
     let mut calls = 0;
     reader
@@ -178,13 +182,17 @@ fn a_file_in_the_place_of_another_is_refused() {
     let manifest = write(dir.path(), &records, position_of_key, 900);
     let name = |kind, set| FileId { partition: PARTITION, list: None, kind, set }.to_string();
     let (first, second) = (name(FileKind::Data, 0), name(FileKind::Data, 1));
-    let mut swapped = manifest.clone();
-    let at = |name: &str| manifest.files.iter().position(|entry| entry.name == name).unwrap();
+    let mut swapped = manifest.files.clone();
+    let at = |name: &str| swapped.iter().position(|entry| entry.name == name).unwrap();
     let (a, b) = (at(&first), at(&second));
-    swapped.files.swap(a, b);
-    (swapped.files[a].name, swapped.files[b].name) = (first.clone(), second.clone());
-    std::fs::rename(dir.path().join(&first), dir.path().join("aside")).unwrap();
-    std::fs::rename(dir.path().join(&second), dir.path().join(&first)).unwrap();
-    std::fs::rename(dir.path().join("aside"), dir.path().join(&second)).unwrap();
-    assert!(ChunkSetReader::open(dir.path(), &swapped, PARTITION, None).is_err());
+    (swapped[a].name, swapped[b].name) = (second, first);
+    // Every byte moves to where the swapped manifest says.
+    let pack = std::fs::read(dir.path().join("00000.pack")).unwrap();
+    let other = tempfile::tempdir().unwrap();
+    for entry in &swapped {
+        let bytes = &pack[entry.offset as usize..][..entry.bytes as usize];
+        std::fs::write(other.path().join(&entry.name), bytes).unwrap();
+    }
+    sealed(other.path(), swapped);
+    assert!(open(other.path(), position_of_key).is_err());
 }

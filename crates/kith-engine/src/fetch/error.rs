@@ -1,6 +1,7 @@
-//! Why a component cannot be fetched.
+//! Why a version cannot be fetched.
 
-use crate::errors::{Damage, OpenError};
+use super::ObjectError;
+use crate::errors::{Damage, OpenError, WriteError};
 use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
@@ -9,12 +10,15 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum FetchError {
-    /// A manifest cannot be read, or lists no such partition.
+    /// A manifest cannot be read, lists no such partition, or is not that of the version wanted.
     #[error(transparent)]
     Manifest(#[from] OpenError),
     /// The source has missing, extra or wrong bytes.
     #[error("source: {0}")]
     Damaged(#[from] Damage),
+    /// The source cannot be read; what has come so far is kept for another try.
+    #[error(transparent)]
+    Source(ObjectError),
     /// The operating system refused.
     #[error("cannot read or write {path}")]
     Io {
@@ -33,6 +37,14 @@ pub enum FetchError {
         /// Bytes free to this process.
         available: u64,
     },
+    /// The version is larger than it may be.
+    #[error("the version needs {needed} bytes, but its quota is {allowed}")]
+    Quota {
+        /// Bytes of the wanted partitions.
+        needed: u64,
+        /// The quota.
+        allowed: u64,
+    },
     /// The target holds something else: another version, or foreign files.
     #[error("{path} is in the way")]
     Occupied {
@@ -48,6 +60,28 @@ pub enum FetchError {
     /// The caller's `progress` said so.
     #[error("fetch was cancelled")]
     Cancelled,
+}
+
+impl From<ObjectError> for FetchError {
+    /// A manifest or pack that is not there is as bad as a damaged one.
+    fn from(error: ObjectError) -> Self {
+        match error {
+            ObjectError::Missing { object } if object == crate::files::MANIFEST_NAME => {
+                OpenError::NoComponent { path: "source".into() }.into()
+            }
+            error => FetchError::Source(error),
+        }
+    }
+}
+
+impl From<WriteError> for FetchError {
+    fn from(error: WriteError) -> Self {
+        match error {
+            WriteError::Io { path, source } => FetchError::Io { path, source },
+            WriteError::Damaged(damage) => FetchError::Damaged(damage),
+            other => FetchError::Io { path: PathBuf::new(), source: io::Error::other(other) },
+        }
+    }
 }
 
 /// Adds the path to an error of the operating system.

@@ -4,12 +4,16 @@
 //! - [`ExternalSorter`] sorts more than fits in memory;
 //! - [`ComponentBuilder`] makes the files of one component (architecture D6: streamed out from sorted input within bounded memory, in a
 //!   local process here as in Voldemort's reducers, Voldemort §5.2);
-//! - [`load_graph`] does all that one load command asks for.
+//! - [`load_graph`] does all that one load command asks for;
+//! - [`ValuesBuilder`] makes a version of a store, [`PartitionBuilder`] one partition of it elsewhere, [`assemble`] a version of
+//!   such partitions, [`DeltaBuilder`] a version from another and what changed.
 
 mod builder;
 mod graph;
 pub mod input;
+mod rows;
 mod sort;
+mod values;
 
 pub use builder::{
     BuildError, BuildOptions, BuildProgress, BuildSummary, ComponentBuilder, MEMORY_BYTES_DEFAULT,
@@ -20,3 +24,8 @@ pub use graph::{
     next_version,
 };
 pub use sort::{ExternalSorter, SortError, SortOptions, SortRecord, Sorted};
+pub use values::{
+    DeltaBuilder, DeltaOptions, DeltaSummary, DictionarySample, Duplicates, PartitionBuilder,
+    PartitionSummary, SUMMARY_NAME, ValuesBuildError, ValuesBuilder, ValuesOptions, ValuesProgress,
+    ValuesSummary, ZstdOptions, assemble,
+};

@@ -3,10 +3,9 @@
 use super::SortedIds;
 use crate::errors::{OpenError, ReadError};
 use crate::files::FileId;
-use crate::manifest::Manifest;
+use crate::pack::VersionFolder;
 use crate::sealed::{HEADER_BYTES, SealedFile};
 use kith_types::PartitionId;
-use std::path::Path;
 
 /// The mapped member table of a partition. Every answer is proven by checksums.
 #[derive(Debug)]
@@ -20,9 +19,9 @@ impl MemberTableReader {
     ///
     /// # Errors
     /// If the file is missing, damaged, or not the one in the manifest.
-    pub fn open(dir: &Path, manifest: &Manifest, partition: PartitionId) -> Result<Self, OpenError> {
+    pub fn open(folder: &VersionFolder, partition: PartitionId) -> Result<Self, OpenError> {
         let id = FileId::members(partition);
-        let file = SealedFile::open(dir, manifest.entry(id)?, id)?;
+        let file = SealedFile::open(folder, id)?;
         let ids = SortedIds { start: HEADER_BYTES, count: (file.body().len() - HEADER_BYTES) / 8 };
         if file.trailer().records.checked_mul(8) != Some((file.body().len() - HEADER_BYTES) as u64)
             || file.trailer().records > super::IDS_MAX

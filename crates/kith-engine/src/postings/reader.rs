@@ -3,13 +3,12 @@
 use super::{BLOCK_BYTES, block};
 use crate::errors::{Damage, OpenError, ReadError};
 use crate::files::FileId;
-use crate::manifest::Manifest;
 use crate::members::{MemberTableReader, SortedIds};
+use crate::pack::VersionFolder;
 use crate::sealed::{HEADER_BYTES, SealedFile};
 use kith_types::delta::DecodeError;
 use kith_types::{Direction, PartitionId};
 use std::ops::Range;
-use std::path::Path;
 
 /// The mapped postings of a partition's list. Every answer, an empty one too, is proven by checksums.
 #[derive(Debug)]
@@ -33,14 +32,9 @@ impl PostingsReader {
     ///
     /// # Errors
     /// If the file is missing, damaged, or not the one in the manifest.
-    pub fn open(
-        dir: &Path,
-        manifest: &Manifest,
-        partition: PartitionId,
-        list: Direction,
-    ) -> Result<Self, OpenError> {
+    pub fn open(folder: &VersionFolder, partition: PartitionId, list: Direction) -> Result<Self, OpenError> {
         let id = FileId::postings(partition, list);
-        let file = SealedFile::open(dir, manifest.entry(id)?, id)?;
+        let file = SealedFile::open(folder, id)?;
         let (sparse, keys) = layout(&file).ok_or_else(|| file.impossible("layout", file.body().len()))?;
         Ok(Self { file, sparse, keys })
     }

@@ -2,8 +2,9 @@
 
 use super::{PostingsKeys, PostingsReader, PostingsWriter};
 use crate::errors::WriteError;
-use crate::manifest::{Counts, Manifest};
+use crate::manifest::{Content, Counts, GraphContent, Manifest};
 use crate::members::{MemberTableReader, MemberTableWriter};
+use crate::pack::{VersionFolder, seal_version};
 use kith_ops::KindRole;
 use kith_types::{Direction, PartitionCount, PartitionId, StoreVersion};
 use proptest::prelude::*;
@@ -20,19 +21,15 @@ fn check(table: &[u64], pairs: &BTreeSet<(u64, u32)>, own: bool) {
     pairs.iter().for_each(|&(neighbour, ordinal)| writer.append(neighbour, ordinal).unwrap());
     let mut members = MemberTableWriter::create(dir.path(), PARTITION).unwrap();
     table.iter().for_each(|&id| members.append(id).unwrap());
-    let mut manifest = Manifest {
-        component: "school".to_owned(),
-        version: StoreVersion(1),
-        role: KindRole::Entity,
-        partition_count: PartitionCount::new(1).unwrap(),
-        columns: Vec::new(),
-        counts: Counts::default(),
-        files: vec![writer.finish().unwrap(), members.finish().unwrap()],
-    };
-    manifest.write(dir.path()).unwrap();
-    let members = MemberTableReader::open(dir.path(), &manifest, PARTITION).unwrap();
+    let files = vec![writer.finish().unwrap(), members.finish().unwrap()];
+    let (role, count) = (KindRole::Entity, PartitionCount::new(1).unwrap());
+    let content = Content::Graph(GraphContent { role, columns: Vec::new(), counts: Counts::default() });
+    let manifest = Manifest::new("school".to_owned(), StoreVersion(1), count, content, files);
+    seal_version(dir.path(), &manifest).unwrap();
+    let folder = VersionFolder::open(dir.path()).unwrap();
+    let members = MemberTableReader::open(&folder, PARTITION).unwrap();
     assert_eq!(members.ids().unwrap(), table);
-    let reader = PostingsReader::open(dir.path(), &manifest, PARTITION, Direction::In).unwrap();
+    let reader = PostingsReader::open(&folder, PARTITION, Direction::In).unwrap();
     assert_eq!(reader.pairs(), pairs.len() as u64);
     let mut asked: BTreeSet<u64> = pairs.iter().map(|pair| pair.0).collect();
     let near: Vec<u64> = asked.iter().flat_map(|&id| [id.wrapping_sub(1), id.wrapping_add(1)]).collect();

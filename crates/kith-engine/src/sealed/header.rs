@@ -29,7 +29,9 @@ impl Header {
     pub(crate) fn block_bytes(self) -> usize {
         match self.id.kind {
             FileKind::Data => DATA_BLOCK_BYTES as usize,
-            FileKind::Index | FileKind::Postings | FileKind::Members => PROOF_BLOCK_BYTES as usize,
+            FileKind::Index | FileKind::Postings | FileKind::Members | FileKind::Dictionary => {
+                PROOF_BLOCK_BYTES as usize
+            }
         }
     }
 
@@ -78,6 +80,7 @@ fn magic(kind: FileKind) -> &'static [u8; 8] {
         FileKind::Index => b"kithindx",
         FileKind::Postings => b"kithpost",
         FileKind::Members => b"kithmemb",
+        FileKind::Dictionary => b"kithdict",
     }
 }
 

@@ -8,14 +8,16 @@
 mod header;
 mod reader;
 mod seal;
+mod table;
 mod trailer;
 mod writer;
 
 pub(crate) use header::{HEADER_BYTES, Header};
 pub(crate) use reader::SealedFile;
 pub(crate) use seal::FileSeal;
+pub(crate) use table::BlockTable;
 pub(crate) use trailer::{TRAILER_BYTES, Trailer, body_bytes};
 pub(crate) use writer::SealedWriter;
 
-/// The format version that this release writes, in every file kind and the manifest.
+/// The format version that this release writes, in every kind of sealed file.
 pub const FORMAT_VERSION: u32 = 1;

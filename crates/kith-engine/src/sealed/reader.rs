@@ -4,17 +4,15 @@ use super::trailer::trailer_crc;
 use super::{Header, TRAILER_BYTES, Trailer, body_bytes};
 use crate::errors::{Damage, Fault, OpenError};
 use crate::files::FileId;
-use crate::manifest::FileEntry;
-use crate::map::Mapping;
-use std::fs::File;
-use std::io;
+use crate::map::Slice;
+use crate::pack::VersionFolder;
+use std::collections::HashSet;
 use std::ops::Range;
-use std::path::Path;
 
 /// A mapped file whose identity is proven and whose content is not yet.
 pub(crate) struct SealedFile {
     id: FileId,
-    map: Mapping,
+    map: Slice,
     trailer: Trailer,
     block_bytes: usize,
     body_bytes: usize,
@@ -22,14 +20,15 @@ pub(crate) struct SealedFile {
 }
 
 impl SealedFile {
-    /// Maps the file and checks size, header and trailer against each other and the manifest. Constant time.
-    pub(crate) fn open(dir: &Path, entry: &FileEntry, id: FileId) -> Result<Self, OpenError> {
+    /// Finds the file in its pack and checks size, header and trailer against each other and the manifest. Constant time.
+    pub(crate) fn open(folder: &VersionFolder, id: FileId) -> Result<Self, OpenError> {
+        let entry = folder.manifest().entry(id)?;
         let damage = |fault| OpenError::from(Damage { file: id.to_string(), fault });
         let header = Header { id };
         let body = body_bytes(entry.bytes, header.block_bytes() as u64)
             .and_then(|bytes| usize::try_from(bytes).ok())
             .ok_or_else(|| damage(Fault::Content { what: "file size", offset: 0 }))?;
-        let map = map_whole(dir, entry, id)?;
+        let map = folder.slice(id, entry.bytes)?;
         let bytes = map.bytes();
         Header::check(bytes, id)?;
         let sealed: [u8; TRAILER_BYTES] =
@@ -57,6 +56,11 @@ impl SealedFile {
         };
         file.check()?;
         Ok(file)
+    }
+
+    /// Which file it is.
+    pub(crate) fn id(&self) -> FileId {
+        self.id
     }
 
     /// What the trailer states.
@@ -134,14 +138,28 @@ impl SealedFile {
         self.map.prefetch(offset);
     }
 
-    /// Brings the file into memory.
-    pub(crate) fn populate(&self) -> io::Result<()> {
-        self.map.populate()
-    }
-
-    /// Size of the file.
-    pub(crate) fn file_bytes(&self) -> u64 {
-        self.map.bytes().len() as u64
+    /// Brings the file into memory, or as much of its beginning as `budget_bytes` allow; gives the bytes of the pages
+    /// brought in, never more than the budget. Pages at its ends, which files share, are counted once: `ends` are those
+    /// that were.
+    pub(crate) fn populate(&self, budget_bytes: u64, ends: &mut HashSet<usize>) -> u64 {
+        let pages = self.map.pages(self.map.bytes().len());
+        let shared = |page: usize| if ends.contains(&page) { self.map.page_bytes() } else { 0 };
+        let last = pages.end - self.map.page_bytes();
+        let saved = shared(pages.start) + if last == pages.start { 0 } else { shared(last) };
+        let (wanted, saved) = (pages.len() as u64, saved as u64);
+        let bytes = match wanted.checked_sub(saved).filter(|cost| *cost <= budget_bytes) {
+            Some(_) => self.map.bytes().len(),
+            // Shorter by a page at either end, which the rounding may add.
+            None => (budget_bytes as usize).saturating_sub(2 * self.map.page_bytes()),
+        };
+        if bytes == 0 || self.map.populate(bytes).is_err() {
+            return 0;
+        }
+        let pages = self.map.pages(bytes);
+        let last = pages.end - self.map.page_bytes();
+        let counted = [pages.start, last].into_iter().filter(|&page| !ends.insert(page)).count();
+        let again = if last == pages.start { counted - 1 } else { counted };
+        (pages.len() - again * self.map.page_bytes()) as u64
     }
 
     /// A damage of this file; that pages are missing takes precedence, as it explains the rest.
@@ -165,23 +183,4 @@ impl std::fmt::Debug for SealedFile {
             .field("trailer", &self.trailer)
             .finish_non_exhaustive()
     }
-}
-
-/// Maps a file that must be there and have the stated size.
-fn map_whole(dir: &Path, entry: &FileEntry, id: FileId) -> Result<Mapping, OpenError> {
-    let damage = |fault| OpenError::from(Damage { file: id.to_string(), fault });
-    let path = dir.join(id.to_string());
-    let file = match File::open(&path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(damage(Fault::Missing)),
-        Err(source) => return Err(OpenError::Io { path, source }),
-    };
-    let mapped = file.metadata().and_then(|metadata| {
-        if metadata.len() != entry.bytes {
-            return Ok(Err(damage(Fault::Size { expected: entry.bytes, got: metadata.len() })));
-        }
-        let bytes = usize::try_from(entry.bytes).map_err(io::Error::other)?;
-        Mapping::new(&file, bytes).map(Ok)
-    });
-    mapped.map_err(|source| OpenError::Io { path, source })?
 }

@@ -103,6 +103,9 @@ impl SealedWriter {
         }
         Ok(FileEntry {
             name: self.name(),
+            // Its place in a pack is settled when the sizes of all files are known.
+            pack: 0,
+            offset: 0,
             bytes: self.position + table.len() as u64 + trailer.len() as u64,
             records,
             blake3: self.hasher.finalize().to_hex().to_string(),

@@ -1,8 +1,8 @@
 //! Small components, built the slow and obvious way, with the answers beside them.
 
 use kith_engine::{
-    ChunkSetWriter, ComponentReader, Counts, GraphReader, Manifest, MemberTableWriter, PostingsKeys,
-    PostingsWriter, encode_list, lists_of,
+    ChunkSetWriter, ComponentReader, Content, Counts, GraphContent, GraphReader, Manifest, MemberTableWriter,
+    PostingsKeys, PostingsWriter, encode_list, lists_of, seal_version,
 };
 use kith_ops::{ColumnRange, EdgeSelector, KindRole, NeighbourSource, SourceError};
 use kith_types::{Direction, PartitionCount, PartitionId, StoreVersion, partition_of_id, position_of_key};
@@ -113,20 +113,12 @@ impl Example {
                 files.push(writer.finish().unwrap());
             }
         }
-        let mut manifest = Manifest {
-            component: self.name.to_owned(),
-            version: StoreVersion(7),
-            role: self.role,
-            partition_count: self.count(),
-            columns: vec!["time".to_owned()],
-            counts: Counts {
-                members: self.members.len() as u64,
-                edges: self.edges.len() as u64,
-                entities: 0,
-            },
-            files,
-        };
-        manifest.write(dir).unwrap();
+        let counts =
+            Counts { members: self.members.len() as u64, edges: self.edges.len() as u64, entities: 0 };
+        let columns = vec!["time".to_owned()];
+        let content = Content::Graph(GraphContent { role: self.role, columns, counts });
+        let manifest = Manifest::new(self.name.to_owned(), StoreVersion(7), self.count(), content, files);
+        seal_version(dir, &manifest).unwrap();
         manifest
     }
 

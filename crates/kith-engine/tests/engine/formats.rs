@@ -1,4 +1,4 @@
-//! Golden bytes: one component of each role as format version 1 wrote it, opened by today's code.
+//! Golden bytes: one component of each role as manifest format 2 wrote it, opened by today's code.
 //! `BLESS=1` writes them anew, which is a change of format.
 
 use crate::example::{Example, read_lists};
@@ -22,7 +22,7 @@ fn examples() -> [Example; 4] {
 fn golden(example: &Example) -> PathBuf {
     static BLESSED: Once = Once::new();
     let folder = |example: &Example| {
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/formats/v1").join(example.name)
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/formats/v2").join(example.name)
     };
     BLESSED.call_once(|| {
         if std::env::var_os("BLESS").is_some() {
@@ -62,9 +62,27 @@ fn old_bytes_stay_readable() {
 fn the_same_content_gives_the_same_bytes() {
     for example in examples() {
         let dir = tempfile::tempdir().unwrap();
-        for entry in example.write(dir.path()).files {
-            let (now, then) = (dir.path().join(&entry.name), golden(&example).join(&entry.name));
-            assert_eq!(fs::read(now).unwrap(), fs::read(then).unwrap(), "{}", entry.name);
+        example.write(dir.path());
+        for entry in fs::read_dir(dir.path()).unwrap() {
+            let name = entry.unwrap().file_name();
+            let (now, then) = (dir.path().join(&name), golden(&example).join(&name));
+            assert_eq!(fs::read(now).unwrap(), fs::read(then).unwrap(), "{}", name.display());
         }
     }
+}
+
+/// Format 1 had a file of its own for each logical file. No release wrote it.
+#[test]
+fn an_older_manifest_is_refused_by_its_number() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(
+        dir.path().join("manifest.json"),
+        b"{\n  \"kith_manifest\": 1,\n  \"component\": \"connection\"\n}\n",
+    )
+    .unwrap();
+    let error = verify_component(dir.path(), None).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "manifest.json has format version 1, but this release reads 2; build or load it again"
+    );
 }

@@ -188,6 +188,7 @@ fn warming_stays_within_its_budget() {
     let reader = ComponentReader::open(graph.dirs[0].path(), &graph.examples[0].partitions()).unwrap();
     let all = reader.manifest().bytes_of(&graph.examples[0].partitions());
     assert_eq!(reader.warm(0), 0);
-    assert_eq!(reader.warm(u64::MAX), all);
+    // Whole pages, and the ends of packs.
+    assert!((all..all + 4 * 4_096).contains(&reader.warm(u64::MAX)));
     assert!(reader.warm(all / 2) <= all / 2);
 }

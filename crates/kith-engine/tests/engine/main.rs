@@ -8,3 +8,5 @@ mod faults;
 mod fetch;
 mod formats;
 mod graph;
+mod sources;
+mod stores;

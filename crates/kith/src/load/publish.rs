@@ -68,12 +68,13 @@ fn is_verdict(error: &QueryError) -> bool {
 }
 
 fn document(manifest: &Manifest, summary: &BuildSummary, loaded_at: u64) -> ComponentDocument {
+    let graph = manifest.graph().expect("a load builds graph components");
     ComponentDocument {
         name: manifest.component.clone(),
-        role: role_name(manifest.role).to_owned(),
+        role: role_name(graph.role).to_owned(),
         version: manifest.version.0,
         manifest_hash: manifest.hash(),
-        columns: manifest.columns.clone(),
+        columns: graph.columns.clone(),
         members: summary.members,
         edges: summary.edges,
         bytes: summary.bytes,

@@ -56,7 +56,7 @@ impl LoadReply {
     pub fn new(graph: &str, version: Option<u64>, report: &LoadReport, took: Duration) -> Self {
         let components = report.components.iter().map(|(manifest, summary)| LoadedComponent {
             name: manifest.component.clone(),
-            role: role_name(manifest.role).to_owned(),
+            role: manifest.graph().map_or("values", |graph| role_name(graph.role)).to_owned(),
             members: summary.members,
             edges: summary.edges,
             self_loops: summary.self_loops,

@@ -71,7 +71,10 @@ impl BuildError {
         }
     }
 
-    pub(super) fn folder(action: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
+    pub(in crate::load) fn folder(
+        action: &'static str,
+        path: impl Into<PathBuf>,
+    ) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
         move |source| BuildError::Folder { action, path, source }
     }

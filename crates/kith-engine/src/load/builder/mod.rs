@@ -23,12 +23,13 @@ mod tests;
 
 use crate::load::input::{COLUMNS_MAX, is_kind_name};
 use crate::load::{ExternalSorter, SortOptions};
-use crate::{Counts, FileEntry, Manifest};
+use crate::pack::{Piece, write_packs};
+use crate::{Content, Counts, FileEntry, GraphContent, Manifest};
 use edges::EdgeSink;
 use kith_ops::KindRole;
 use kith_types::{PartitionCount, StoreVersion, partition_of_id};
 use lists::Written;
-use staging::Staging;
+pub(super) use staging::Staging;
 use std::path::PathBuf;
 
 pub use error::BuildError;
@@ -160,18 +161,13 @@ impl ComponentBuilder {
     ) -> Result<(Manifest, BuildSummary), BuildError> {
         let ComponentBuilder { options, staging, edges, members, self_loops } = self;
         let written = edges.write(&options, &staging.dir(), members.finish()?, progress)?;
-        let names: Vec<&str> = written.files.iter().map(|file| file.name.as_str()).collect();
-        staging.sync(&names)?;
         let summary = BuildSummary { self_loops, ..summary(&written) };
-        let mut manifest = Manifest {
-            component: options.name,
-            version: options.version,
-            role: options.role,
-            partition_count: options.partitions,
-            columns: options.columns,
-            counts: Counts { members: summary.members, edges: summary.edges, entities: summary.entities },
-            files: written.files,
-        };
+        let counts = Counts { members: summary.members, edges: summary.edges, entities: summary.entities };
+        let content = Content::Graph(GraphContent { role: options.role, columns: options.columns, counts });
+        let manifest =
+            Manifest::new(options.name, options.version, options.partitions, content, written.files);
+        let dir = staging.dir();
+        write_packs(&dir, &manifest, &|_| false, &mut |entry| Piece::Loose(dir.join(&entry.name)))?;
         manifest.write(&staging.dir())?;
         staging.commit()?;
         Ok((manifest, summary))

@@ -9,18 +9,13 @@ use kith_types::StoreVersion;
 use std::fs::{self, File, TryLockError};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::thread;
-
-/// Files synced at once. They wait for the disk, not for a processor, and a journaling file system commits
-/// all that wait together: thousands of small files sync some thirty times as fast as one by one.
-const SYNC_THREADS: usize = 16;
 
 /// The folder of a version of a component.
 pub fn version_dir(component_dir: &Path, version: StoreVersion) -> PathBuf {
     component_dir.join(version.0.to_string())
 }
 
-pub(super) struct Staging {
+pub(in crate::load) struct Staging {
     component_dir: PathBuf,
     target: PathBuf,
     /// The lowest folder that was there before: the names of all below it must reach the disk too.
@@ -31,7 +26,7 @@ pub(super) struct Staging {
 
 impl Staging {
     /// Makes an empty staging folder.
-    pub(super) fn create(component_dir: &Path, version: StoreVersion) -> Result<Self, BuildError> {
+    pub(in crate::load) fn create(component_dir: &Path, version: StoreVersion) -> Result<Self, BuildError> {
         let rooted_at =
             component_dir.ancestors().find(|dir| dir.is_dir()).unwrap_or(component_dir).to_owned();
         fs::create_dir_all(component_dir).map_err(BuildError::folder("create", component_dir))?;
@@ -60,26 +55,12 @@ impl Staging {
     }
 
     /// Where to write.
-    pub(super) fn dir(&self) -> PathBuf {
+    pub(in crate::load) fn dir(&self) -> PathBuf {
         self.component_dir.join(".staging")
     }
 
-    /// Waits until the folder and the bytes of `names` in it are on disk.
-    pub(super) fn sync(&self, names: &[&str]) -> Result<(), BuildError> {
-        let dir = self.dir();
-        let share = names.len().div_ceil(SYNC_THREADS).max(1);
-        thread::scope(|scope| {
-            let sync_all = |names: &[&str]| names.iter().try_for_each(|name| sync(&dir.join(name)));
-            let waiting: Vec<_> =
-                names.chunks(share).map(|names| scope.spawn(move || sync_all(names))).collect();
-            let mut done = waiting.into_iter().map(|thread| thread.join().expect("syncing does not panic"));
-            done.try_for_each(|synced| synced)
-        })?;
-        sync(&dir)
-    }
-
     /// Gives the folder its final name.
-    pub(super) fn commit(self) -> Result<(), BuildError> {
+    pub(in crate::load) fn commit(self) -> Result<(), BuildError> {
         let dir = self.dir();
         sync(&dir)?;
         fs::rename(&dir, &self.target).map_err(BuildError::folder("rename", &dir))?;

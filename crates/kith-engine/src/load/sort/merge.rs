@@ -8,7 +8,7 @@ use std::collections::binary_heap::PeekMut;
 use std::sync::Arc;
 
 /// Runs merged at once: beyond it, seeks between blocks cost more than another pass.
-const FAN_IN_MAX: usize = 256;
+pub(in crate::load) const FAN_IN_MAX: usize = 256;
 
 /// The least record of any run, again and again.
 pub(super) struct Merge<R> {
@@ -48,7 +48,7 @@ pub(super) fn merge_down<R: SortRecord>(
     let fan_in = (options.memory_bytes / block_bytes::<R>(options)).clamp(2, FAN_IN_MAX);
     let mut scratch = Arc::new(scratch);
     while runs.len() > fan_in {
-        let mut longer = Scratch::create::<R>(options)?;
+        let mut longer = Scratch::create(options, block_bytes::<R>(options))?;
         let mut merged = Vec::with_capacity(runs.len().div_ceil(fan_in));
         for group in runs.chunks(fan_in) {
             let mut merge = Merge::<R>::new(&scratch, group)?;

@@ -12,8 +12,10 @@ mod spool;
 #[cfg(test)]
 mod tests;
 
+pub(super) use merge::FAN_IN_MAX;
 use merge::{Merge, merge_down};
-use spill::Spiller;
+pub(super) use scratch::{HEAD_BYTES as BLOCK_HEAD_BYTES, Run, Scratch};
+pub(super) use spill::{Spill, Spiller};
 use std::io;
 use std::path::PathBuf;
 use thiserror::Error;
@@ -94,7 +96,7 @@ pub struct ExternalSorter<R> {
     /// Most records in the buffer.
     run_records: usize,
     records: u64,
-    spiller: Option<Spiller<R>>,
+    spiller: Option<Spiller<Vec<R>>>,
 }
 
 impl<R: SortRecord> ExternalSorter<R> {
@@ -160,6 +162,21 @@ impl<R: SortRecord> ExternalSorter<R> {
         // would need the old and the new buffer at once.
         self.buffer.reserve_exact(self.run_records);
         Ok(())
+    }
+}
+
+impl<R: SortRecord> Spill for Vec<R> {
+    fn block_bytes(options: &SortOptions) -> usize {
+        scratch::block_bytes::<R>(options)
+    }
+
+    fn spill(&mut self, scratch: &mut Scratch) -> Result<Option<Run>, SortError> {
+        if self.is_empty() {
+            return Ok(None);
+        }
+        self.sort_unstable();
+        let mut records = self.drain(..);
+        scratch.write_run(|| Ok(records.next())).map(Some)
     }
 }
 

@@ -15,7 +15,8 @@ use std::sync::Arc;
 /// Payload of a block: sequential enough for any disk, small enough for hundreds of runs.
 const BLOCK_BYTES_MAX: usize = 64 << 10;
 
-const HEAD_BYTES: usize = 8;
+/// Bytes before the payload of a block.
+pub(in crate::load) const HEAD_BYTES: usize = 8;
 
 /// Payload bytes of a block within a memory budget: whole records, at least one.
 pub(super) fn block_bytes<R: SortRecord>(options: &SortOptions) -> usize {
@@ -24,7 +25,7 @@ pub(super) fn block_bytes<R: SortRecord>(options: &SortOptions) -> usize {
 }
 
 /// A scratch file; its space is freed when the last reader is dropped.
-pub(super) struct Scratch {
+pub(in crate::load) struct Scratch {
     dir: PathBuf,
     file: File,
     bytes: u64,
@@ -33,17 +34,17 @@ pub(super) struct Scratch {
 
 /// Where a run is.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Run {
-    offset: u64,
-    records: u64,
+pub(in crate::load) struct Run {
+    pub(in crate::load) offset: u64,
+    pub(in crate::load) records: u64,
 }
 
 impl Scratch {
-    pub(super) fn create<R: SortRecord>(options: &SortOptions) -> Result<Self, SortError> {
+    pub(in crate::load) fn create(options: &SortOptions, block_bytes: usize) -> Result<Self, SortError> {
         let dir = options.scratch_dir.clone();
         let file =
             tempfile::tempfile_in(&dir).map_err(|source| SortError::Io { dir: dir.clone(), source })?;
-        Ok(Scratch { dir, file, bytes: 0, block_bytes: block_bytes::<R>(options) })
+        Ok(Scratch { dir, file, bytes: 0, block_bytes })
     }
 
     /// Appends a run of all that `next` gives.
@@ -58,7 +59,8 @@ impl Scratch {
         writer.finish(self)
     }
 
-    fn write_block(&mut self, block: &mut Vec<u8>) -> Result<(), SortError> {
+    /// Appends a block: [`HEAD_BYTES`] to be filled, then the payload. Leaves the head.
+    pub(in crate::load) fn write_block(&mut self, block: &mut Vec<u8>) -> Result<(), SortError> {
         let payload = (block.len() - HEAD_BYTES) as u32;
         let crc = crc32c::crc32c(&block[HEAD_BYTES..]);
         block[..4].copy_from_slice(&payload.to_le_bytes());
@@ -68,6 +70,41 @@ impl Scratch {
         self.bytes += block.len() as u64;
         block.truncate(HEAD_BYTES);
         Ok(())
+    }
+
+    /// Where the next block goes.
+    pub(in crate::load) fn end(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Reads the payload of the block at an offset, which is at most `payload_bytes_max` long.
+    pub(in crate::load) fn read_block(
+        &self,
+        offset: u64,
+        payload_bytes_max: usize,
+        block: &mut Vec<u8>,
+    ) -> Result<(), SortError> {
+        let mut head = [0; HEAD_BYTES];
+        self.read_at(&mut head, offset)?;
+        let word = |at: usize| u32::from_le_bytes(head[at..at + 4].try_into().expect("four bytes"));
+        let (payload, crc) = (word(0) as usize, word(4));
+        if payload > payload_bytes_max {
+            return Err(self.damaged(offset));
+        }
+        block.resize(payload, 0);
+        self.read_at(block, offset + HEAD_BYTES as u64)?;
+        if crc32c::crc32c(block) != crc { Err(self.damaged(offset)) } else { Ok(()) }
+    }
+
+    fn read_at(&self, into: &mut [u8], offset: u64) -> Result<(), SortError> {
+        self.file.read_exact_at(into, offset).map_err(|source| match source.kind() {
+            io::ErrorKind::UnexpectedEof => self.damaged(offset),
+            _ => SortError::Io { dir: self.dir.clone(), source },
+        })
+    }
+
+    pub(in crate::load) fn damaged(&self, offset: u64) -> SortError {
+        SortError::Damaged { dir: self.dir.clone(), offset }
     }
 
     #[cfg(test)]
@@ -148,35 +185,16 @@ impl<R: SortRecord> RunReader<R> {
             return Ok(false);
         }
         let offset = self.offset;
-        let mut head = [0; HEAD_BYTES];
-        self.read_at(&mut head, offset)?;
-        let word = |at: usize| u32::from_le_bytes(head[at..at + 4].try_into().expect("four bytes"));
-        let (payload, crc) = (word(0) as usize, word(4));
-        let records = (payload / R::BYTES) as u64;
-        let possible = payload % R::BYTES == 0 && payload <= self.scratch.block_bytes;
-        if !possible || records == 0 || self.records < records {
-            return Err(self.damaged(offset));
-        }
         let mut block = std::mem::take(&mut self.block);
-        block.resize(payload, 0);
-        self.read_at(&mut block, offset + HEAD_BYTES as u64)?;
-        if crc32c::crc32c(&block) != crc {
-            return Err(self.damaged(offset));
+        self.scratch.read_block(offset, self.scratch.block_bytes, &mut block)?;
+        let payload = block.len();
+        let records = (payload / R::BYTES) as u64;
+        if payload % R::BYTES != 0 || records == 0 || self.records < records {
+            return Err(self.scratch.damaged(offset));
         }
         (self.block, self.at) = (block, 0);
         self.records -= records;
         self.offset += (HEAD_BYTES + payload) as u64;
         Ok(true)
-    }
-
-    fn read_at(&self, into: &mut [u8], offset: u64) -> Result<(), SortError> {
-        self.scratch.file.read_exact_at(into, offset).map_err(|source| match source.kind() {
-            io::ErrorKind::UnexpectedEof => self.damaged(offset),
-            _ => SortError::Io { dir: self.scratch.dir.clone(), source },
-        })
-    }
-
-    fn damaged(&self, offset: u64) -> SortError {
-        SortError::Damaged { dir: self.scratch.dir.clone(), offset }
     }
 }

@@ -1,32 +1,41 @@
 //! Sorts full buffers and writes them as runs: in place, or on a thread of its own.
 
 use super::scratch::{Run, Scratch};
-use super::{SortError, SortOptions, SortRecord};
+use super::{SortError, SortOptions};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread::{self, JoinHandle};
 
+/// A buffer of records that can be written as a run.
+pub(in crate::load) trait Spill: Default + Send + 'static {
+    /// Payload bytes of a block of its runs.
+    fn block_bytes(options: &SortOptions) -> usize;
+
+    /// Sorts the buffer, writes it as a run and empties it; `None` if it is empty.
+    fn spill(&mut self, scratch: &mut Scratch) -> Result<Option<Run>, SortError>;
+}
+
 /// What becomes of full buffers.
-pub(super) enum Spiller<R> {
+pub(in crate::load) enum Spiller<B> {
     /// Sorted and written by the caller.
     Here { scratch: Scratch, runs: Vec<Run> },
     /// Handed to a thread, which hands the emptied buffer back.
-    Thread(Worker<R>),
+    Thread(Worker<B>),
 }
 
 type Written = Result<(Scratch, Vec<Run>), SortError>;
 
-pub(super) struct Worker<R> {
-    full: SyncSender<Vec<R>>,
-    emptied: Receiver<Vec<R>>,
+pub(in crate::load) struct Worker<B> {
+    full: SyncSender<B>,
+    emptied: Receiver<B>,
     /// `None` once it has failed.
     thread: Option<JoinHandle<Written>>,
     /// Buffers that the thread owes; the caller has the other one of two.
     owed: usize,
 }
 
-impl<R: SortRecord> Spiller<R> {
-    pub(super) fn start(options: &SortOptions) -> Result<Self, SortError> {
-        let scratch = Scratch::create::<R>(options)?;
+impl<B: Spill> Spiller<B> {
+    pub(in crate::load) fn start(options: &SortOptions) -> Result<Self, SortError> {
+        let scratch = Scratch::create(options, B::block_bytes(options))?;
         if options.threads < 2 {
             return Ok(Spiller::Here { scratch, runs: Vec::new() });
         }
@@ -40,10 +49,10 @@ impl<R: SortRecord> Spiller<R> {
     }
 
     /// Takes a full buffer and gives an empty one, possibly without any capacity.
-    pub(super) fn spill(&mut self, mut buffer: Vec<R>) -> Result<Vec<R>, SortError> {
+    pub(in crate::load) fn spill(&mut self, mut buffer: B) -> Result<B, SortError> {
         match self {
             Spiller::Here { scratch, runs } => {
-                runs.extend(write_sorted(scratch, &mut buffer)?);
+                runs.extend(buffer.spill(scratch)?);
                 Ok(buffer)
             }
             Spiller::Thread(worker) => worker.spill(buffer),
@@ -51,7 +60,7 @@ impl<R: SortRecord> Spiller<R> {
     }
 
     /// Waits for the runs that are being written.
-    pub(super) fn finish(self) -> Written {
+    pub(in crate::load) fn finish(self) -> Written {
         match self {
             Spiller::Here { scratch, runs } => Ok((scratch, runs)),
             Spiller::Thread(Worker { full, thread, .. }) => {
@@ -62,12 +71,12 @@ impl<R: SortRecord> Spiller<R> {
     }
 }
 
-impl<R: SortRecord> Worker<R> {
-    fn spill(&mut self, buffer: Vec<R>) -> Result<Vec<R>, SortError> {
+impl<B: Spill> Worker<B> {
+    fn spill(&mut self, buffer: B) -> Result<B, SortError> {
         let sent = self.full.send(buffer).is_ok();
         self.owed += 1;
         if sent && self.owed < 2 {
-            return Ok(Vec::new());
+            return Ok(B::default());
         }
         self.owed -= 1;
         match self.emptied.recv() {
@@ -83,25 +92,12 @@ fn join<T>(thread: Option<JoinHandle<T>>) -> T {
     thread.join().expect("the sorting thread does not panic")
 }
 
-fn sort_and_write<R: SortRecord>(
-    mut scratch: Scratch,
-    work: &Receiver<Vec<R>>,
-    back: &Sender<Vec<R>>,
-) -> Written {
+fn sort_and_write<B: Spill>(mut scratch: Scratch, work: &Receiver<B>, back: &Sender<B>) -> Written {
     let mut runs = Vec::new();
     for mut buffer in work {
-        runs.extend(write_sorted(&mut scratch, &mut buffer)?);
+        runs.extend(buffer.spill(&mut scratch)?);
         // Nobody waits for the last buffers.
         let _ = back.send(buffer);
     }
     Ok((scratch, runs))
-}
-
-fn write_sorted<R: SortRecord>(scratch: &mut Scratch, buffer: &mut Vec<R>) -> Result<Option<Run>, SortError> {
-    if buffer.is_empty() {
-        return Ok(None);
-    }
-    buffer.sort_unstable();
-    let mut records = buffer.drain(..);
-    scratch.write_run(|| Ok(records.next())).map(Some)
 }

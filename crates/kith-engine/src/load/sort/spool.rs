@@ -15,7 +15,7 @@ pub(in crate::load) struct SpoolReader(RunReader<[u64; 1]>);
 
 impl Spool {
     pub(in crate::load) fn create(options: &SortOptions) -> Result<Self, SortError> {
-        let scratch = Scratch::create::<[u64; 1]>(options)?;
+        let scratch = Scratch::create(options, super::scratch::block_bytes::<[u64; 1]>(options))?;
         let writer = RunWriter::new(&scratch);
         Ok(Spool { scratch, writer })
     }

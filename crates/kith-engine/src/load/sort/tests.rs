@@ -94,7 +94,7 @@ fn a_damaged_scratch_file_is_an_error() {
     let records: Vec<[u64; 3]> = (0..100).map(|i| [i, 0, 0]).collect();
     let mut total = 0;
     for offset in (0..2_400).step_by(7) {
-        let mut scratch = Scratch::create::<[u64; 3]>(&options).unwrap();
+        let mut scratch = Scratch::create(&options, <Vec<[u64; 3]> as Spill>::block_bytes(&options)).unwrap();
         let mut input = records.iter().copied();
         let run = scratch.write_run(|| Ok(input.next())).unwrap();
         scratch.damage(offset);

@@ -1,0 +1,190 @@
+//! The hidden folder in which a fetch gathers its packs.
+
+use super::FetchError;
+use super::error::IoContext;
+use super::plan::{Plan, Wanted};
+use crate::files::MANIFEST_NAME;
+use crate::manifest::Manifest;
+use crate::pack::{LAYOUT_NAME, Layout, Place, local_pack_number, sync};
+use crate::verify::prove_at;
+use std::collections::BTreeSet;
+use std::fs::{self, File, OpenOptions};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// Names the files of the plan that the packs beside it belong to.
+const PLAN_NAME: &str = "plan";
+
+/// The hidden folder, locked until dropped.
+pub(super) struct Staging<'a> {
+    target: &'a Path,
+    dir: PathBuf,
+    _lock: File,
+}
+
+impl<'a> Staging<'a> {
+    /// Makes the hidden folder beside the target, on the same disk, or a rename could not be atomic; keeps others out.
+    pub(super) fn open(target: &'a Path) -> Result<Self, FetchError> {
+        let Some(name) = target.file_name().and_then(|name| name.to_str()) else {
+            return Err(FetchError::Occupied { path: target.to_owned() });
+        };
+        let dir = target.with_file_name(format!(".{name}.fetching"));
+        fs::create_dir_all(&dir).at(&dir)?;
+        let lock = File::open(&dir).at(&dir)?;
+        lock.try_lock().map_err(|_| FetchError::Busy { path: dir.clone() })?;
+        Ok(Self { target, dir, _lock: lock })
+    }
+
+    pub(super) fn path(&self, pack: &str) -> PathBuf {
+        self.dir.join(pack)
+    }
+
+    /// Keeps what an earlier attempt at the same plan left, and nothing else.
+    pub(super) fn prepare(&self, plan: &Plan, manifest: &Manifest) -> Result<(), FetchError> {
+        let id = format!("{} {:?}\n", manifest.hash(), plan.places);
+        let marker = self.path(PLAN_NAME);
+        let same = fs::read(&marker).is_ok_and(|found| found == id.as_bytes());
+        let ours: BTreeSet<&str> = plan.packs.iter().map(|pack| pack.name.as_str()).collect();
+        for entry in fs::read_dir(&self.dir).at(&self.dir)? {
+            let entry = entry.at(&self.dir)?;
+            if !(same && entry.file_name().to_str().is_some_and(|name| ours.contains(name))) {
+                fs::remove_file(entry.path()).at(&entry.path())?;
+            }
+        }
+        fs::write(&marker, id).at(&marker)
+    }
+
+    /// Drops from `left` the small files that are staged already, every byte of them proven. Of large files
+    /// each block is proven when its turn comes.
+    pub(super) fn keep_whole(
+        &self,
+        left: &mut Vec<Wanted<'_>>,
+        kept: &mut dyn FnMut(&Wanted<'_>) -> Result<(), FetchError>,
+    ) -> Result<(), FetchError> {
+        let mut outcome = Ok(());
+        left.retain(|file| {
+            let is_large = file.entry.bytes > super::plan::PIECE_BYTES;
+            let path = self.path(&file.pack);
+            let whole = outcome.is_ok()
+                && !is_large
+                && path.exists()
+                && prove_at(&path, file.offset, file.entry).is_ok();
+            if whole {
+                outcome = kept(file);
+            }
+            !whole
+        });
+        outcome
+    }
+
+    /// Opens a staged pack to write a file into. A pack that is linked to another version's is not written to: that
+    /// would change the other too.
+    pub(super) fn open_pack(&self, pack: &str) -> Result<File, FetchError> {
+        let path = self.path(pack);
+        let open = || OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
+        let file = open().at(&path)?;
+        if file.metadata().at(&path)?.nlink() <= 1 {
+            return Ok(file);
+        }
+        let copy = self.path("unlinked");
+        fs::copy(&path, &copy).and_then(|_| fs::rename(&copy, &path)).at(&path)?;
+        open().at(&path)
+    }
+
+    /// Refuses to begin what the disk cannot hold. Blocks that are staged already are not needed again.
+    pub(super) fn check_space(&self, needed: u64) -> Result<(), FetchError> {
+        let mut staged = 0;
+        for entry in fs::read_dir(&self.dir).at(&self.dir)? {
+            let metadata = entry.and_then(|entry| entry.metadata()).at(&self.dir)?;
+            staged += if metadata.nlink() > 1 { 0 } else { metadata.blocks() * 512 };
+        }
+        let needed = needed.saturating_sub(staged);
+        let disk = rustix::fs::statvfs(&self.dir).map_err(std::io::Error::from).at(&self.dir)?;
+        let available = disk.f_bavail.saturating_mul(disk.f_frsize);
+        if available < needed {
+            return Err(FetchError::NoSpace { path: self.dir.clone(), needed, available });
+        }
+        Ok(())
+    }
+
+    /// Waits until all packs are on the disk.
+    pub(super) fn sync(&self, plan: &Plan) -> Result<(), FetchError> {
+        let paths: Vec<_> = plan.packs.iter().map(|pack| self.path(&pack.name)).collect();
+        Ok(sync(&paths)?)
+    }
+
+    /// Removes the hidden folder.
+    pub(super) fn discard(self) -> Result<(), FetchError> {
+        fs::remove_dir_all(&self.dir).at(&self.dir)
+    }
+
+    /// Turns the hidden folder into the target.
+    pub(super) fn publish(self, manifest: &Manifest, plan: &Plan) -> Result<(), FetchError> {
+        let layout = added(Layout::default(), plan);
+        for (name, bytes) in [(MANIFEST_NAME, manifest.encode()), (LAYOUT_NAME, layout.encode(manifest))] {
+            write_synced(&self.path(name), &bytes)?;
+        }
+        fs::remove_file(self.path(PLAN_NAME)).at(&self.dir)?;
+        sync_folder(&self.dir)?;
+        fs::rename(&self.dir, self.target).at(self.target)?;
+        sync_folder(parent(self.target))
+    }
+
+    /// Adds the packs to a target that holds other files of the same version. The new layout takes over in one rename;
+    /// packs that it names no more are removed after it.
+    pub(super) fn merge(self, manifest: &Manifest, plan: &Plan, layout: Layout) -> Result<(), FetchError> {
+        for pack in &plan.packs {
+            let path = self.target.join(&pack.name);
+            fs::rename(self.path(&pack.name), &path).at(&path)?;
+        }
+        sync_folder(self.target)?;
+        let layout = added(layout, plan);
+        replace_layout(self.target, manifest, &layout)?;
+        self.discard()
+    }
+}
+
+/// A layout with the plan's packs behind its own. Files of the plan move there.
+fn added(mut layout: Layout, plan: &Plan) -> Layout {
+    let moved: BTreeSet<&str> = plan.places.iter().map(|(name, _)| name.as_str()).collect();
+    layout.retain(|name| !moved.contains(name));
+    let first = layout.packs.len() as u32;
+    layout.packs.extend(plan.packs.iter().cloned());
+    let places = plan.places.iter();
+    let places = places.map(|(name, place)| (name.clone(), Place { pack: first + place.pack, ..*place }));
+    layout.files.extend(places);
+    layout
+}
+
+/// Makes a layout the one of a folder, then removes local packs that it does not name.
+pub(super) fn replace_layout(target: &Path, manifest: &Manifest, layout: &Layout) -> Result<u64, FetchError> {
+    let (path, draft) = (target.join(LAYOUT_NAME), target.join(".layout.json"));
+    write_synced(&draft, &layout.encode(manifest))?;
+    fs::rename(&draft, &path).at(&path)?;
+    sync_folder(target)?;
+    let named: BTreeSet<&str> = layout.packs.iter().map(|pack| pack.name.as_str()).collect();
+    let mut freed = 0;
+    for entry in fs::read_dir(target).at(target)? {
+        let entry = entry.at(target)?;
+        let name = entry.file_name();
+        let stray = name.to_str().filter(|name| local_pack_number(name).is_some() && !named.contains(name));
+        if stray.is_some() {
+            freed += entry.metadata().at(&entry.path())?.len();
+            fs::remove_file(entry.path()).at(&entry.path())?;
+        }
+    }
+    Ok(freed)
+}
+
+fn write_synced(path: &Path, bytes: &[u8]) -> Result<(), FetchError> {
+    fs::write(path, bytes).and_then(|()| File::open(path)?.sync_all()).at(path)
+}
+
+/// Waits until the names in a folder are on the disk.
+fn sync_folder(folder: &Path) -> Result<(), FetchError> {
+    File::open(folder).and_then(|folder| folder.sync_all()).at(folder)
+}
+
+fn parent(target: &Path) -> &Path {
+    target.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}

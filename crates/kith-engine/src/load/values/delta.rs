@@ -1,0 +1,356 @@
+//! A version from another and what changed: the future work of Voldemort §7, done on whole partitions.
+//!
+//! Only partitions with a change are written; files of the others are those of the base, byte for byte, and packs of
+//! such files alone are linked. The outcome is the version that a build of all rows, with the base's dictionary, would give: the
+//! same manifest. Nodes that hold the base fetch the partitions that changed and nothing else.
+
+use super::options::{Duplicates, ValuesOptions, ValuesProgress, ZstdOptions, shown};
+use super::writer::ValuesWriter;
+use super::{ValuesBuildError, manifest, sort_options};
+use crate::chunk::ChunkSetReader;
+use crate::files::FileKind;
+use crate::load::builder::Staging;
+use crate::load::rows::{RowSorter, SortedRows};
+use crate::load::{BuildError, MEMORY_BYTES_DEFAULT};
+use crate::manifest::{Compression, FileEntry, Manifest, ValueCounts};
+use crate::pack::{Piece, VersionFolder, pack_name, write_packs};
+use crate::values::{frame_value_bytes, read_dictionary};
+use kith_types::{PartitionId, StoreVersion, position_of_key};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+/// How to apply changes.
+#[derive(Clone, Debug)]
+pub struct DeltaOptions {
+    /// The number of the new version.
+    pub version: StoreVersion,
+    /// What to do about two changes of one key.
+    pub duplicates: Duplicates,
+    /// The most bytes that buffers may take.
+    pub memory_bytes: usize,
+    /// Where sorted runs go that do not fit in memory.
+    pub scratch_dir: PathBuf,
+    /// The store's folder.
+    pub out_dir: PathBuf,
+    /// 1, or 2 and more to sort beside the caller's thread.
+    pub threads: usize,
+}
+
+impl DeltaOptions {
+    /// Two changes of one key refused, scratch files in the store's folder.
+    pub fn new(version: StoreVersion, out_dir: PathBuf) -> Self {
+        Self {
+            version,
+            duplicates: Duplicates::Refuse,
+            memory_bytes: MEMORY_BYTES_DEFAULT,
+            scratch_dir: out_dir.join(".scratch"),
+            out_dir,
+            threads: 1,
+        }
+    }
+}
+
+/// What a delta did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DeltaSummary {
+    /// Keys that were not there before.
+    pub added: u64,
+    /// Keys with a new value.
+    pub replaced: u64,
+    /// Keys that are gone.
+    pub deleted: u64,
+    /// Keys to delete that were not there.
+    pub absent: u64,
+    /// Partitions written anew.
+    pub partitions: u32,
+    /// Bytes of logical files that the base does not have: what a node with all of the base must move.
+    pub bytes_changed: u64,
+}
+
+/// Changes to a version being gathered.
+pub struct DeltaBuilder {
+    base: VersionFolder,
+    options: ValuesOptions,
+    staging: Staging,
+    changes: RowSorter,
+    touched: BTreeSet<PartitionId>,
+}
+
+/// What the value of a change begins with.
+const DELETE: u8 = 0;
+const PUT: u8 = 1;
+
+impl DeltaBuilder {
+    /// Starts from a version with all its partitions: its folder in the object store.
+    ///
+    /// # Errors
+    /// If the base cannot be opened or holds a graph, or folders cannot be made.
+    pub fn new(base: &Path, options: DeltaOptions) -> Result<Self, ValuesBuildError> {
+        let base = VersionFolder::open(base)?;
+        let manifest = base.manifest();
+        let Some(values) = manifest.values() else {
+            let (component, got) = (manifest.component.clone(), manifest.content.name());
+            return Err(crate::OpenError::OtherContent { component, expected: "values", got }.into());
+        };
+        let compression = match values.compression {
+            Some(Compression::Zstd(level)) => {
+                Some(ZstdOptions { level, dictionary: Some(read_dictionary(&base)?) })
+            }
+            None => None,
+        };
+        let options = ValuesOptions {
+            name: manifest.component.clone(),
+            version: options.version,
+            partitions: manifest.partition_count,
+            key: values.key,
+            value: values.value,
+            schema: values.schema.clone(),
+            compression,
+            duplicates: options.duplicates,
+            memory_bytes: options.memory_bytes,
+            scratch_dir: options.scratch_dir,
+            out_dir: options.out_dir,
+            threads: options.threads,
+        };
+        options.check()?;
+        let staging = Staging::create(&options.out_dir, options.version)?;
+        let changes = RowSorter::new(sort_options(&options)?);
+        Ok(Self { base, options, staging, changes, touched: BTreeSet::new() })
+    }
+
+    /// Adds a key or gives it a new value.
+    ///
+    /// # Errors
+    /// If the row cannot be one of the store, or sorted runs cannot be written.
+    pub fn put(&mut self, key: &[u8], value: &[u8]) -> Result<(), ValuesBuildError> {
+        self.options.check_row(key, value)?;
+        self.change(key, &[&[PUT], value].concat())
+    }
+
+    /// Removes a key, which need not be there.
+    ///
+    /// # Errors
+    /// As [`DeltaBuilder::put`].
+    pub fn delete(&mut self, key: &[u8]) -> Result<(), ValuesBuildError> {
+        self.change(key, &[DELETE])
+    }
+
+    fn change(&mut self, key: &[u8], change: &[u8]) -> Result<(), ValuesBuildError> {
+        let partition = self.options.check_row(key, &[])?;
+        self.touched.insert(partition);
+        Ok(self.changes.push(partition, key, change)?)
+    }
+
+    /// Writes the new version. `progress` is called once per partition that changed.
+    ///
+    /// # Errors
+    /// See [`ValuesBuildError`]; nothing of the new version is left then, and the base is as before.
+    pub fn finish(
+        self,
+        progress: &mut dyn FnMut(ValuesProgress),
+    ) -> Result<(Manifest, DeltaSummary), ValuesBuildError> {
+        let Self { base, options, staging, changes, touched } = self;
+        let (dir, total) = (staging.dir(), changes.rows());
+        let mut changes = Changes::new(changes.finish()?, options.duplicates)?;
+        let mut summary = DeltaSummary { partitions: touched.len() as u32, ..DeltaSummary::default() };
+        let mut writer = ValuesWriter::new(&dir, &options, touched.iter().copied())?;
+        let mut removed = ValueCounts::default();
+        for &partition in &touched {
+            let records = ChunkSetReader::open(&base, partition, None)?;
+            let mut merge =
+                Merge { writer: &mut writer, changes: &mut changes, summary: &mut summary, partition };
+            merge.run(&records, options.compression.is_some(), &mut removed)?;
+            progress(ValuesProgress { rows_done: changes.done, rows_total: total });
+        }
+        let written = writer.finish()?;
+        let counts = counts(&base, &written.counts, &removed);
+        let kept = |entry: &&FileEntry| {
+            entry.id().is_some_and(|id| id.kind == FileKind::Dictionary || !touched.contains(&id.partition))
+        };
+        let mut files: Vec<FileEntry> = base.manifest().files.iter().filter(kept).cloned().collect();
+        files.extend(written.files);
+        let manifest = manifest(&options, counts, files);
+        summary.bytes_changed = changed_bytes(base.manifest(), &manifest);
+        let linked = link_packs(&base, &manifest, &dir)?;
+        write_packs(&dir, &manifest, &|pack| linked.contains(&pack), &mut |entry| {
+            let loose = dir.join(&entry.name);
+            match entry.id().and_then(|id| base.place_of(id)) {
+                Some((path, offset)) if !loose.exists() => Piece::Copy { path, offset },
+                _ => Piece::Loose(loose),
+            }
+        })?;
+        // Partitions whose changes changed nothing: the base's pack is the same.
+        for entry in manifest.files.iter().filter(|entry| linked.contains(&entry.pack)) {
+            let loose = dir.join(&entry.name);
+            if loose.exists() {
+                fs::remove_file(&loose).map_err(BuildError::folder("remove", &loose))?;
+            }
+        }
+        manifest.write(&dir)?;
+        staging.commit()?;
+        Ok((manifest, summary))
+    }
+}
+
+/// Totals of the new version: the base's, without what was read from partitions that changed, with what was written.
+fn counts(base: &VersionFolder, written: &ValueCounts, removed: &ValueCounts) -> ValueCounts {
+    let before = base.manifest().values().map(|values| values.counts).unwrap_or_default();
+    let change = |before: u64, removed: u64, written: u64| before.saturating_sub(removed) + written;
+    ValueCounts {
+        records: change(before.records, removed.records, written.records),
+        key_bytes: change(before.key_bytes, removed.key_bytes, written.key_bytes),
+        value_bytes: change(before.value_bytes, removed.value_bytes, written.value_bytes),
+    }
+}
+
+fn changed_bytes(base: &Manifest, new: &Manifest) -> u64 {
+    let held: BTreeSet<(&str, u64)> =
+        base.files.iter().map(|entry| (entry.blake3.as_str(), entry.bytes)).collect();
+    let changed = new.files.iter().filter(|entry| !held.contains(&(entry.blake3.as_str(), entry.bytes)));
+    changed.map(|entry| entry.bytes).sum()
+}
+
+/// Links packs of the base that hold just the files of a new pack at the same places; gives the numbers of these.
+fn link_packs(base: &VersionFolder, new: &Manifest, dir: &Path) -> Result<BTreeSet<u32>, ValuesBuildError> {
+    let shape = |files: &[FileEntry]| -> Vec<(String, String, u64)> {
+        files.iter().map(|file| (file.name.clone(), file.blake3.clone(), file.offset)).collect()
+    };
+    let old: BTreeMap<_, u32> = base
+        .manifest()
+        .files
+        .chunk_by(|a, b| a.pack == b.pack)
+        .map(|files| (shape(files), files[0].pack))
+        .collect();
+    let mut linked = BTreeSet::new();
+    for files in new.files.chunk_by(|a, b| a.pack == b.pack) {
+        let Some(pack) = old.get(&shape(files)) else { continue };
+        let (from, to) = (base.dir().join(pack_name(*pack)), dir.join(pack_name(files[0].pack)));
+        // Another file system, or a folder that was fetched: then the files are copied one by one.
+        if fs::hard_link(&from, &to).is_ok() {
+            let fault = files.iter().find_map(|file| crate::verify::prove_at(&to, file.offset, file).err());
+            if let Some(fault) = fault {
+                return Err(fault.into_open_error(&from).into());
+            }
+            linked.insert(files[0].pack);
+        }
+    }
+    Ok(linked)
+}
+
+/// Sorted changes, one per key.
+struct Changes {
+    rows: SortedRows,
+    duplicates: Duplicates,
+    /// The next one: partition, position, key, change.
+    head: Option<Change>,
+    done: u64,
+    /// What comes behind the head.
+    ahead: Option<Change>,
+}
+
+struct Change {
+    partition: PartitionId,
+    position: u64,
+    key: Vec<u8>,
+    change: Vec<u8>,
+}
+
+impl Changes {
+    fn new(rows: SortedRows, duplicates: Duplicates) -> Result<Self, ValuesBuildError> {
+        let mut changes = Self { rows, duplicates, head: None, done: 0, ahead: None };
+        changes.ahead = changes.read()?;
+        changes.advance()?;
+        Ok(changes)
+    }
+
+    fn read(&mut self) -> Result<Option<Change>, ValuesBuildError> {
+        let Some(row) = self.rows.next()? else { return Ok(None) };
+        self.done += 1;
+        Ok(Some(Change {
+            partition: row.partition,
+            position: position_of_key(row.key),
+            key: row.key.to_vec(),
+            change: row.value.to_vec(),
+        }))
+    }
+
+    /// Goes to the next key.
+    fn advance(&mut self) -> Result<(), ValuesBuildError> {
+        self.head = self.ahead.take();
+        self.ahead = self.read()?;
+        while let (Some(head), Some(ahead)) = (&self.head, &self.ahead)
+            && head.key == ahead.key
+        {
+            match self.duplicates {
+                Duplicates::Refuse => return Err(ValuesBuildError::Duplicate { key: shown(&head.key) }),
+                Duplicates::First => {}
+                Duplicates::Last => self.head = self.ahead.take(),
+            }
+            self.ahead = self.read()?;
+        }
+        Ok(())
+    }
+}
+
+/// One partition of the base and its changes, side by side.
+struct Merge<'m, 'd, P> {
+    writer: &'m mut ValuesWriter<'d, P>,
+    changes: &'m mut Changes,
+    summary: &'m mut DeltaSummary,
+    partition: PartitionId,
+}
+
+impl<P: Iterator<Item = PartitionId>> Merge<'_, '_, P> {
+    fn run(
+        &mut self,
+        records: &ChunkSetReader,
+        compressed: bool,
+        removed: &mut ValueCounts,
+    ) -> Result<(), ValuesBuildError> {
+        records.try_for_each(|found, key| {
+            found.prove()?;
+            let stored = found.value();
+            let bytes = match compressed {
+                true => frame_value_bytes(stored).ok_or_else(|| found.malformed("compressed value"))?,
+                false => stored.len(),
+            };
+            removed.add(&ValueCounts { records: 1, key_bytes: key.len() as u64, value_bytes: bytes as u64 });
+            let position = position_of_key(key);
+            while self.next_is(|head| (head.position, head.key.as_slice()) < (position, key)) {
+                self.take(false)?;
+            }
+            if self.next_is(|head| head.key == key) {
+                self.take(true)?;
+            } else {
+                self.writer.stored_row(self.partition, key, stored, bytes)?;
+            }
+            Ok::<_, ValuesBuildError>(ControlFlow::Continue(()))
+        })?;
+        while self.next_is(|_| true) {
+            self.take(false)?;
+        }
+        Ok(())
+    }
+
+    fn next_is(&self, wanted: impl FnOnce(&Change) -> bool) -> bool {
+        self.changes.head.as_ref().is_some_and(|head| head.partition == self.partition && wanted(head))
+    }
+
+    /// Applies the next change.
+    fn take(&mut self, exists: bool) -> Result<(), ValuesBuildError> {
+        if let Some(head) = &self.changes.head {
+            let count = match (head.change.split_first(), exists) {
+                (Some((&PUT, value)), _) => {
+                    self.writer.row(self.partition, &head.key, value)?;
+                    if exists { &mut self.summary.replaced } else { &mut self.summary.added }
+                }
+                (_, true) => &mut self.summary.deleted,
+                (_, false) => &mut self.summary.absent,
+            };
+            *count += 1;
+        }
+        self.changes.advance()
+    }
+}

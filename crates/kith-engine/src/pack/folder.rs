@@ -1,0 +1,102 @@
+//! A version's folder, its packs mapped once each.
+
+use super::Layout;
+use crate::errors::{Damage, Fault, OpenError};
+use crate::files::FileId;
+use crate::manifest::{Manifest, PackEntry};
+use crate::map::{Mapping, Slice};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A version's folder, built or fetched. Readers opened from one share its mappings, which live as long as they do.
+#[derive(Debug)]
+pub struct VersionFolder {
+    dir: PathBuf,
+    manifest: Manifest,
+    layout: Layout,
+    /// Number of a pack → its mapping, made when it is first needed.
+    maps: Mutex<BTreeMap<u32, Arc<Mapping>>>,
+}
+
+impl VersionFolder {
+    /// Reads manifest and layout and proves both whole.
+    ///
+    /// # Errors
+    /// As [`Manifest::read`]; and if the folder's layout is damaged or belongs to another manifest.
+    pub fn open(dir: &Path) -> Result<Self, OpenError> {
+        let manifest = Manifest::read(dir)?;
+        let layout = Layout::read(dir, &manifest)?;
+        Ok(Self { dir: dir.to_owned(), manifest, layout, maps: Mutex::default() })
+    }
+
+    /// As [`VersionFolder::open`], but only if it is the version with this manifest: one that was put in
+    /// its place, however whole, is refused.
+    ///
+    /// # Errors
+    /// [`OpenError::OtherVersion`] if it is not.
+    pub fn open_version(dir: &Path, manifest_hash: &str) -> Result<Self, OpenError> {
+        let folder = Self::open(dir)?;
+        let got = folder.manifest.hash();
+        if got == manifest_hash {
+            return Ok(folder);
+        }
+        Err(OpenError::OtherVersion { path: dir.to_owned(), expected: manifest_hash.to_owned(), got })
+    }
+
+    /// The folder.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// What the version consists of.
+    pub fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    pub(crate) fn into_manifest(self) -> Manifest {
+        self.manifest
+    }
+
+    /// The pack that a logical file lies in here, and where it begins.
+    pub(crate) fn place_of(&self, id: FileId) -> Option<(PathBuf, u64)> {
+        let (pack, place) = self.layout.find(&id.to_string())?;
+        Some((self.dir.join(&pack.name), place.offset))
+    }
+
+    /// The bytes of a logical file, unproven.
+    pub(crate) fn slice(&self, id: FileId, bytes: u64) -> Result<Slice, OpenError> {
+        let missing = || OpenError::from(Damage { file: id.to_string(), fault: Fault::Missing });
+        let (pack, place) = self.layout.find(&id.to_string()).ok_or_else(missing)?;
+        let mut maps = self.maps.lock().unwrap_or_else(PoisonError::into_inner);
+        let map = match maps.get(&place.pack) {
+            Some(map) => Arc::clone(map),
+            None => {
+                let map = Arc::new(self.map(pack)?.ok_or_else(missing)?);
+                maps.insert(place.pack, Arc::clone(&map));
+                map
+            }
+        };
+        // Both were checked against the size of the pack when the layout was read.
+        Ok(Slice::new(map, place.offset as usize, bytes as usize))
+    }
+
+    /// Maps a pack that must have the stated size; `None` if it is not there.
+    fn map(&self, pack: &PackEntry) -> Result<Option<Mapping>, OpenError> {
+        let path = self.dir.join(&pack.name);
+        let file = match File::open(&path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(source) => return Err(OpenError::Io { path, source }),
+        };
+        let got = file.metadata().map_err(|source| OpenError::Io { path: path.clone(), source })?.len();
+        if got != pack.bytes {
+            let fault = Fault::Size { expected: pack.bytes, got };
+            return Err(Damage { file: pack.name.clone(), fault }.into());
+        }
+        let mapped = usize::try_from(got).map_err(io::Error::other).and_then(|got| Mapping::new(&file, got));
+        mapped.map(Some).map_err(|source| OpenError::Io { path, source })
+    }
+}

@@ -1,0 +1,166 @@
+//! Which logical file lies where in a version's folder.
+//!
+//! In a built version the manifest says so. A node holds some partitions only, and gains others later: what it
+//! laid out is in `layout.json`, which names the manifest that it belongs to and is sealed as manifests are. Replacing
+//! that file is what makes packs that were added, or repaired, the ones that are read.
+
+use super::{Place, is_pack_name};
+use crate::errors::{Damage, Fault, OpenError};
+use crate::manifest::{FileEntry, Manifest, PackEntry};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io;
+use std::path::Path;
+
+/// The name of a node's layout in a version's folder.
+pub(crate) const LAYOUT_NAME: &str = "layout.json";
+
+/// The format version of layouts.
+const LAYOUT_FORMAT: u32 = 1;
+
+/// Packs, and the place of each logical file that is here.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Layout {
+    pub(crate) packs: Vec<PackEntry>,
+    pub(crate) files: BTreeMap<String, Place>,
+}
+
+#[derive(Deserialize)]
+struct Preamble {
+    kith_layout: u32,
+}
+
+/// The document. Fields stay in this order.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Document {
+    kith_layout: u32,
+    /// Identity of the manifest.
+    manifest: String,
+    packs: Vec<PackEntry>,
+    files: Vec<FileDocument>,
+    /// BLAKE3 of the document with this field empty.
+    seal: String,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FileDocument {
+    name: String,
+    pack: u32,
+    offset: u64,
+}
+
+impl Layout {
+    /// That of a built version.
+    pub(crate) fn built(manifest: &Manifest) -> Self {
+        let place = |entry: &FileEntry| Place { pack: entry.pack, offset: entry.offset };
+        let files = manifest.files.iter().map(|entry| (entry.name.clone(), place(entry))).collect();
+        Self { packs: manifest.packs(), files }
+    }
+
+    /// That of a folder: the node's own if it has one.
+    pub(crate) fn read(dir: &Path, manifest: &Manifest) -> Result<Self, OpenError> {
+        let path = dir.join(LAYOUT_NAME);
+        match fs::read(&path) {
+            Ok(bytes) => Self::decode(&bytes, manifest),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Self::built(manifest)),
+            Err(source) => Err(OpenError::Io { path, source }),
+        }
+    }
+
+    /// The pack and the place in it of a file that is here.
+    pub(crate) fn find(&self, name: &str) -> Option<(&PackEntry, Place)> {
+        let place = *self.files.get(name)?;
+        Some((&self.packs[place.pack as usize], place))
+    }
+
+    /// The bytes of the layout's file.
+    pub(crate) fn encode(&self, manifest: &Manifest) -> Vec<u8> {
+        let file = |(name, place): (&String, &Place)| FileDocument {
+            name: name.clone(),
+            pack: place.pack,
+            offset: place.offset,
+        };
+        let mut document = Document {
+            kith_layout: LAYOUT_FORMAT,
+            manifest: manifest.hash(),
+            packs: self.packs.clone(),
+            files: self.files.iter().map(file).collect(),
+            seal: String::new(),
+        };
+        document.seal = blake3::hash(&text(&document)).to_hex().to_string();
+        text(&document)
+    }
+
+    /// Reads a layout and checks that every file in it is one of the manifest and lies within its pack.
+    pub(crate) fn decode(bytes: &[u8], manifest: &Manifest) -> Result<Self, OpenError> {
+        let damaged = |fault| OpenError::from(Damage { file: LAYOUT_NAME.to_owned(), fault });
+        if let Ok(Preamble { kith_layout: got }) = serde_json::from_slice(bytes)
+            && got > LAYOUT_FORMAT
+        {
+            let file = LAYOUT_NAME.to_owned();
+            return Err(OpenError::FormatTooNew { file, got, supported: LAYOUT_FORMAT });
+        }
+        let document: Document = serde_json::from_slice(bytes)
+            .map_err(|error| damaged(Fault::Content { what: "JSON line", offset: error.line() as u64 }))?;
+        let stated = document.manifest.clone();
+        let layout =
+            content(document, manifest).map_err(|what| damaged(Fault::Content { what, offset: 0 }))?;
+        if stated != manifest.hash() {
+            return Err(damaged(Fault::Foreign { what: "manifest" }));
+        }
+        if layout.encode(manifest) != bytes {
+            return Err(damaged(Fault::Checksum { what: "layout", offset: 0 }));
+        }
+        Ok(layout)
+    }
+
+    /// Drops files that `keep` does not want, and packs that hold none any more; gives the names of these.
+    pub(crate) fn retain(&mut self, mut keep: impl FnMut(&str) -> bool) -> Vec<String> {
+        self.files.retain(|name, _| keep(name));
+        let used: BTreeSet<u32> = self.files.values().map(|place| place.pack).collect();
+        let (mut kept, mut dropped, mut renumbered) = (Vec::new(), Vec::new(), BTreeMap::new());
+        for (number, pack) in (0u32..).zip(std::mem::take(&mut self.packs)) {
+            if used.contains(&number) {
+                renumbered.insert(number, kept.len() as u32);
+                kept.push(pack);
+            } else {
+                dropped.push(pack.name);
+            }
+        }
+        self.packs = kept;
+        self.files.values_mut().for_each(|place| place.pack = renumbered[&place.pack]);
+        dropped
+    }
+}
+
+fn text(document: &Document) -> Vec<u8> {
+    let mut bytes = serde_json::to_vec_pretty(document).expect("strings and numbers always serialize");
+    bytes.push(b'\n');
+    bytes
+}
+
+/// Takes the document for what it says, or names what cannot be.
+fn content(document: Document, manifest: &Manifest) -> Result<Layout, &'static str> {
+    let names: BTreeSet<&str> = document.packs.iter().map(|pack| pack.name.as_str()).collect();
+    if names.len() < document.packs.len() || !names.iter().all(|name| is_pack_name(name)) {
+        return Err("pack name");
+    }
+    let mut files = BTreeMap::new();
+    for file in document.files {
+        let entry = manifest.files.binary_search_by(|entry| entry.name.cmp(&file.name));
+        let entry = &manifest.files[entry.map_err(|_| "file name")?];
+        let pack = document.packs.get(file.pack as usize).ok_or("pack of a file")?;
+        let end = file.offset.checked_add(entry.bytes).ok_or("place of a file")?;
+        if end > pack.bytes || file.offset % 64 != 0 {
+            return Err("place of a file");
+        }
+        files.insert(file.name, Place { pack: file.pack, offset: file.offset });
+    }
+    Ok(Layout { packs: document.packs, files })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,38 @@
+//! Packs: many logical files in few physical ones. Drawn in `docs/formats/pack.md`.
+//!
+//! Checksums, readers and moves of partitions speak of logical files; the disk, the object store and the process's
+//! mappings see packs. Voldemort kept a file pair per bucket of each store (Voldemort §5.1), so that many small
+//! stores over many partitions met the limits of the system.
+
+mod folder;
+mod layout;
+mod rule;
+mod write;
+
+pub use folder::VersionFolder;
+pub(crate) use layout::{LAYOUT_NAME, Layout};
+pub(crate) use rule::{FILE_BYTES_MAX, Place, place};
+pub use write::seal_version;
+pub(crate) use write::{Piece, sync, write_packs};
+
+/// The name of a pack of a built version.
+pub(crate) fn pack_name(number: u32) -> String {
+    format!("{number:05}.pack")
+}
+
+/// The name of a pack that a node laid out for itself.
+pub(crate) fn local_pack_name(number: u32) -> String {
+    format!("local-{number:05}.pack")
+}
+
+/// The number in the name of a node's own pack.
+pub(crate) fn local_pack_number(name: &str) -> Option<u32> {
+    let number = name.strip_prefix("local-")?.strip_suffix(".pack")?.parse().ok()?;
+    (local_pack_name(number) == name).then_some(number)
+}
+
+/// Whether a file may be called so: one spelling, and nothing that leads out of the folder.
+fn is_pack_name(name: &str) -> bool {
+    let built = || name.strip_suffix(".pack")?.parse().ok().map(pack_name);
+    local_pack_number(name).is_some() || built().is_some_and(|spelt| spelt == name)
+}

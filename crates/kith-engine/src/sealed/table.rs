@@ -1,0 +1,75 @@
+//! The checksums of a file's blocks, known before the blocks: what makes a fetch prove them one by one.
+
+use super::trailer::trailer_crc;
+use super::{Header, TRAILER_BYTES, Trailer, body_bytes};
+use crate::errors::Fault;
+use crate::files::FileId;
+use crate::manifest::FileEntry;
+use std::ops::Range;
+
+/// Checksum table and trailer of a file, proven against the manifest.
+pub(crate) struct BlockTable {
+    id: FileId,
+    block_bytes: usize,
+    body_bytes: u64,
+    /// Table, then trailer: the file's last bytes.
+    tail: Vec<u8>,
+}
+
+impl BlockTable {
+    /// Bytes of header and body of a file of this kind and size; `None` if no file has it.
+    pub(crate) fn body_bytes_of(id: FileId, file_bytes: u64) -> Option<u64> {
+        body_bytes(file_bytes, Header { id }.block_bytes() as u64)
+    }
+
+    /// Takes everything behind the body and proves that it is what the manifest describes.
+    pub(crate) fn read(id: FileId, entry: &FileEntry, tail: Vec<u8>) -> Result<Self, Fault> {
+        let block_bytes = Header { id }.block_bytes();
+        let impossible = Fault::Content { what: "file size", offset: 0 };
+        let body_bytes = Self::body_bytes_of(id, entry.bytes).ok_or(impossible.clone())?;
+        let split = tail.len().checked_sub(TRAILER_BYTES).ok_or(impossible.clone())?;
+        let (table, sealed) = tail.split_at(split);
+        let sealed: &[u8; TRAILER_BYTES] = sealed.try_into().expect("it was split off at its length");
+        let offset = entry.bytes - TRAILER_BYTES as u64;
+        let trailer = Trailer::decode(sealed).ok_or(Fault::Checksum { what: "trailer", offset })?;
+        let expected =
+            Trailer { body_bytes, records: entry.records, header_crc: Header { id }.crc(), ..trailer };
+        if trailer != expected || trailer_crc(sealed) != entry.crc32c {
+            return Err(Fault::Foreign { what: "trailer" });
+        }
+        if table.len() as u64 != 4 * body_bytes.div_ceil(block_bytes as u64) {
+            return Err(impossible);
+        }
+        if crc32c::crc32c(table) != trailer.table_crc {
+            return Err(Fault::Checksum { what: "checksum table", offset: body_bytes });
+        }
+        Ok(Self { id, block_bytes, body_bytes, tail })
+    }
+
+    pub(crate) fn body_bytes(&self) -> u64 {
+        self.body_bytes
+    }
+
+    /// Table and trailer.
+    pub(crate) fn tail(&self) -> &[u8] {
+        &self.tail
+    }
+
+    /// Which part of `bytes`, whole blocks from `start` of the body on, does not hold: from the first wrong block to
+    /// the last; `None` if all hold.
+    pub(crate) fn wrong_blocks(&self, start: u64, bytes: &[u8]) -> Option<Range<usize>> {
+        let first = start as usize / self.block_bytes;
+        let mut wrong: Option<Range<usize>> = None;
+        for (index, block) in bytes.chunks(self.block_bytes).enumerate() {
+            let stated = self.tail.get(4 * (first + index)..).and_then(|rest| rest.first_chunk::<4>());
+            let holds = stated.is_some_and(|stated| crc32c::crc32c(block) == u32::from_le_bytes(*stated))
+                && (first + index > 0 || Header::check(block, self.id).is_ok());
+            if !holds {
+                let begin = index * self.block_bytes;
+                let end = begin + block.len();
+                wrong = Some(wrong.map_or(begin, |wrong| wrong.start)..end);
+            }
+        }
+        wrong
+    }
+}

@@ -1,0 +1,108 @@
+//! Compression of values, each by itself, with a dictionary that all values of a version share.
+//!
+//! A value becomes one zstd frame, also where that is longer: a flag per value would cost as much as it saves.
+//! The record's checksum covers the frame.
+
+use crate::errors::{Damage, Fault, OpenError};
+use crate::files::FileId;
+use crate::pack::VersionFolder;
+use crate::sealed::{HEADER_BYTES, SealedFile};
+use std::io;
+use zstd::bulk;
+use zstd::dict::DecoderDictionary;
+
+/// The longest value of a store, before compression.
+pub(crate) const VALUE_BYTES_MAX: usize = 64 << 20;
+
+/// Makes frames.
+pub(crate) struct Compressor(bulk::Compressor<'static>);
+
+impl Compressor {
+    /// An empty dictionary is none.
+    pub(crate) fn new(level: i32, dictionary: &[u8]) -> io::Result<Self> {
+        let mut compressor = bulk::Compressor::with_dictionary(level, dictionary)?;
+        // The version knows its dictionary, and records have a checksum.
+        compressor.include_dictid(false)?;
+        compressor.include_checksum(false)?;
+        compressor.include_contentsize(true)?;
+        Ok(Self(compressor))
+    }
+
+    /// The frame of a value.
+    pub(crate) fn compress(&mut self, value: &[u8]) -> io::Result<Vec<u8>> {
+        self.0.compress(value)
+    }
+}
+
+/// Takes frames apart; shared by all threads.
+pub(crate) struct Decompressor(DecoderDictionary<'static>);
+
+impl Decompressor {
+    pub(crate) fn new(dictionary: &[u8]) -> Self {
+        Self(DecoderDictionary::copy(dictionary))
+    }
+
+    /// What one thread works with; made once per batch.
+    pub(crate) fn context(&self) -> io::Result<bulk::Decompressor<'_>> {
+        bulk::Decompressor::with_prepared_dictionary(&self.0)
+    }
+}
+
+/// Puts the value of a frame into `out`; `false` if it is not the frame of a value.
+pub(crate) fn decompress(context: &mut bulk::Decompressor<'_>, frame: &[u8], out: &mut Vec<u8>) -> bool {
+    // Stated by the frame, so that nothing large is allocated for a small one without reason.
+    let Some(bytes) = frame_value_bytes(frame) else { return false };
+    out.clear();
+    out.reserve(bytes);
+    context.decompress_to_buffer(frame, out).is_ok_and(|count| count == bytes)
+}
+
+/// Bytes of the value that a frame holds, as the frame states it; `None` if it is not the frame of a value.
+pub(crate) fn frame_value_bytes(frame: &[u8]) -> Option<usize> {
+    let bytes = zstd::zstd_safe::get_frame_content_size(frame).ok()??;
+    usize::try_from(bytes).ok().filter(|&bytes| bytes <= VALUE_BYTES_MAX)
+}
+
+/// The dictionary of an open version, every byte proven.
+pub(crate) fn read_dictionary(folder: &VersionFolder) -> Result<Vec<u8>, OpenError> {
+    let file = SealedFile::open(folder, FileId::dictionary())?;
+    let bytes = file.body()[HEADER_BYTES..].to_vec();
+    file.verify(0..file.body().len())?;
+    if file.trailer().records != bytes.len() as u64 {
+        let fault = Fault::Foreign { what: "dictionary" };
+        return Err(Damage { file: FileId::dictionary().to_string(), fault }.into());
+    }
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_come_back_as_they_were_with_and_without_a_dictionary() {
+        let text = b"a dictionary of sorts, words that come again and again in values of a store".repeat(4);
+        for dictionary in [&[][..], &text] {
+            let mut compressor = Compressor::new(3, dictionary).unwrap();
+            let shared = Decompressor::new(dictionary);
+            let mut context = shared.context().unwrap();
+            let mut out = Vec::new();
+            for value in [&b""[..], b"x", b"words that come again and again", &vec![7; 100_000]] {
+                let frame = compressor.compress(value).unwrap();
+                assert!(decompress(&mut context, &frame, &mut out));
+                assert_eq!(out, value);
+                assert!(!decompress(&mut context, &frame[..frame.len() - 1], &mut out));
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_frame_or_too_large_is_refused() {
+        let shared = Decompressor::new(&[]);
+        let mut context = shared.context().unwrap();
+        let large = zstd::bulk::compress(&vec![0; VALUE_BYTES_MAX + 1], 1).unwrap();
+        for bytes in [&b""[..], b"no frame at all", &large] {
+            assert!(!decompress(&mut context, bytes, &mut Vec::new()));
+        }
+    }
+}

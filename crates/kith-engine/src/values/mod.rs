@@ -1,0 +1,7 @@
+//! Values by key: a version of a store as a node holds it (Voldemort §5.5).
+
+mod compression;
+mod reader;
+
+pub(crate) use compression::{Compressor, VALUE_BYTES_MAX, frame_value_bytes, read_dictionary};
+pub use reader::{Place, ValueError, ValuesReader};

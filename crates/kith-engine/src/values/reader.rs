@@ -1,0 +1,283 @@
+//! Reads a version of a store.
+
+use super::compression::{Decompressor, decompress, read_dictionary};
+use crate::chunk::{ChunkSetReader, Found, find_each};
+use crate::component::populate_within;
+use crate::errors::{Damage, Fault, OpenError, ReadError};
+use crate::files::{FileId, FileKind};
+use crate::manifest::{KeyType, Manifest};
+use crate::pack::VersionFolder;
+use kith_types::{PartitionCount, PartitionId};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+use zstd::bulk;
+
+/// A version of a store, open for reading: some of its partitions, mapped.
+pub struct ValuesReader {
+    folder: VersionFolder,
+    key: KeyType,
+    partition_count: PartitionCount,
+    /// At the index of each partition held, its chunk sets.
+    partitions: Vec<Option<Box<ChunkSetReader>>>,
+    decompressor: Option<Decompressor>,
+}
+
+/// A value cannot be read. It may be there: this is never "not found".
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ValueError {
+    /// What the answer rests on is damaged.
+    #[error(transparent)]
+    Damaged(#[from] Damage),
+    /// The key belongs to a partition that was not opened.
+    #[error("partition {} is not held here", partition.0)]
+    NotHeld {
+        /// The partition.
+        partition: PartitionId,
+    },
+    /// The key cannot be one of this store.
+    #[error("a key of {got} bytes cannot be an id, which has 8")]
+    KeyLength {
+        /// Its length.
+        got: usize,
+    },
+}
+
+/// Where a key's record lies, or would lie.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The key's partition.
+    pub partition: PartitionId,
+    /// The logical data file of the chunk set that holds the key; `None` if there is no such key.
+    pub file: Option<FileId>,
+    /// Where the record begins in that file.
+    pub offset: u64,
+    /// The pack that the file lies in, here.
+    pub pack: Option<PathBuf>,
+    /// Where the record begins in the pack.
+    pub pack_offset: u64,
+}
+
+impl From<ReadError> for ValueError {
+    fn from(error: ReadError) -> Self {
+        match error {
+            ReadError::Damaged(damage) => ValueError::Damaged(damage),
+        }
+    }
+}
+
+impl ValuesReader {
+    /// Opens the given partitions of the version in a folder, in constant time per file: presence, sizes, headers and
+    /// trailers are checked against the manifest.
+    ///
+    /// # Errors
+    /// If the manifest or any file of these partitions is missing, damaged or foreign, or the folder holds a graph.
+    pub fn open(dir: &Path, partitions: &[PartitionId]) -> Result<Self, OpenError> {
+        Self::open_folder(VersionFolder::open(dir)?, partitions)
+    }
+
+    /// As [`ValuesReader::open`], of a folder that is open.
+    ///
+    /// # Errors
+    /// As [`ValuesReader::open`].
+    pub fn open_folder(folder: VersionFolder, partitions: &[PartitionId]) -> Result<Self, OpenError> {
+        let manifest = folder.manifest();
+        let Some(values) = manifest.values() else {
+            let (component, got) = (manifest.component.clone(), manifest.content.name());
+            return Err(OpenError::OtherContent { component, expected: "values", got });
+        };
+        let (key, partition_count) = (values.key, manifest.partition_count);
+        let mut readers: Vec<_> = (0..partition_count.get()).map(|_| None).collect();
+        for &partition in partitions {
+            let Some(slot) = readers.get_mut(partition.index()) else {
+                let file = FileId { partition, list: None, kind: FileKind::Data, set: 0 }.to_string();
+                return Err(Damage { file, fault: Fault::NotListed }.into());
+            };
+            *slot = Some(Box::new(ChunkSetReader::open(&folder, partition, None)?));
+        }
+        let decompressor = match values.compression {
+            Some(_) => Some(Decompressor::new(&read_dictionary(&folder)?)),
+            None => None,
+        };
+        Ok(Self { folder, key, partition_count, partitions: readers, decompressor })
+    }
+
+    /// What the version consists of.
+    pub fn manifest(&self) -> &Manifest {
+        self.folder.manifest()
+    }
+
+    /// The folder it was opened from.
+    pub fn dir(&self) -> &Path {
+        self.folder.dir()
+    }
+
+    /// The partitions that are open, ascending.
+    pub fn held(&self) -> impl Iterator<Item = PartitionId> {
+        let partitions = (0u32..).zip(&self.partitions);
+        partitions.filter(|(_, reader)| reader.is_some()).map(|(index, _)| PartitionId(index))
+    }
+
+    /// The partition of a key, held or not.
+    ///
+    /// # Errors
+    /// If the key cannot be one of this store.
+    pub fn partition_of(&self, key: &[u8]) -> Result<PartitionId, ValueError> {
+        let partition = self.key.partition(key, self.partition_count);
+        partition.ok_or(ValueError::KeyLength { got: key.len() })
+    }
+
+    /// The value of a key; `None` proves that there is none. Copies it; for many keys use [`ValuesReader::get_many`].
+    ///
+    /// # Errors
+    /// If the partition is not held, or what the answer rests on is damaged.
+    pub fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, ValueError> {
+        let mut answer = Ok(None);
+        self.get_many(&[key], |_, value| {
+            answer = value.map(|value| value.map(<[u8]>::to_vec));
+            ControlFlow::Continue(())
+        });
+        answer
+    }
+
+    /// Calls `each(index, value)` once per key, in order; `Break` ends the reading early. A value is FOUND with its
+    /// bytes, ABSENT (`None`, proven), or an error of that key alone. Batch first: the memory that a group of keys
+    /// needs is loaded together. No allocation per key; with compression one buffer per call.
+    ///
+    /// Values are proven when they are handed out. Whoever keeps one for longer copies it.
+    pub fn get_many<K: AsRef<[u8]>>(
+        &self,
+        keys: &[K],
+        mut each: impl FnMut(usize, Result<Option<&[u8]>, ValueError>) -> ControlFlow<()>,
+    ) {
+        let mut frames = Frames::new(self.decompressor.as_ref());
+        find_each(
+            keys.len(),
+            |index| {
+                let key = keys[index].as_ref();
+                let partition = self.key.partition(key, self.partition_count)?;
+                Some((self.partitions.get(partition.index())?.as_deref()?, key))
+            },
+            |index, found| match found {
+                Ok(Some(found)) => each(index, frames.value(&found).map(Some)),
+                Ok(None) => each(index, self.absent(keys[index].as_ref())),
+                Err(damage) => each(index, Err(damage.into())),
+            },
+        );
+    }
+
+    /// A key that no chunk set has: absent, unless its chunk set is not here.
+    fn absent(&self, key: &[u8]) -> Result<Option<&[u8]>, ValueError> {
+        let partition = self.partition_of(key)?;
+        match self.partitions.get(partition.index()) {
+            Some(Some(_)) => Ok(None),
+            _ => Err(ValueError::NotHeld { partition }),
+        }
+    }
+
+    /// Calls `each(key, value)` for every record of a partition in the order of its files; `Break` ends it.
+    ///
+    /// # Errors
+    /// If the partition is not held, or a record is damaged; `each` was called for those before.
+    pub fn for_each(
+        &self,
+        partition: PartitionId,
+        mut each: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>,
+    ) -> Result<(), ValueError> {
+        let reader = self.partitions.get(partition.index()).and_then(Option::as_deref);
+        let reader = reader.ok_or(ValueError::NotHeld { partition })?;
+        let mut frames = Frames::new(self.decompressor.as_ref());
+        reader.try_for_each(|found, key| Ok::<_, ValueError>(each(key, frames.value(found)?)))
+    }
+
+    /// Number of records in the partitions that are open.
+    pub fn records(&self) -> u64 {
+        self.partitions.iter().flatten().map(|reader| reader.records()).sum()
+    }
+
+    /// Where a key's record lies.
+    ///
+    /// # Errors
+    /// If the partition is not held, or what the answer rests on is damaged.
+    pub fn place_of(&self, key: &[u8]) -> Result<Place, ValueError> {
+        let partition = self.partition_of(key)?;
+        let mut place = Place { partition, file: None, offset: 0, pack: None, pack_offset: 0 };
+        let mut answer = Ok(None);
+        let reader = self.partitions.get(partition.index()).and_then(Option::as_deref);
+        let reader = reader.ok_or(ValueError::NotHeld { partition })?;
+        find_each(
+            1,
+            |_| Some((reader, key)),
+            |_, found| {
+                answer = found.and_then(|found| match found {
+                    Some(found) => found.prove().map(|()| Some((found.file(), found.offset()))),
+                    None => Ok(None),
+                });
+                ControlFlow::Break(())
+            },
+        );
+        if let Some((file, offset)) = answer? {
+            (place.file, place.offset) = (Some(file), offset);
+            if let Some((pack, start)) = self.folder.place_of(file) {
+                (place.pack, place.pack_offset) = (Some(pack), start + offset);
+            }
+        }
+        Ok(place)
+    }
+
+    /// Brings files into memory, indexes before data, until `budget_bytes` are spent.
+    /// Returns the bytes brought in, never more. Blocks on the disk: call it off the request path.
+    pub fn warm(&self, budget_bytes: u64) -> u64 {
+        let held = || self.partitions.iter().flatten();
+        let indexes = held().flat_map(|reader| reader.index_files());
+        populate_within(indexes.chain(held().flat_map(|reader| reader.data_files())), budget_bytes)
+    }
+
+    /// Fails if a page of a file was missing at some read so far.
+    ///
+    /// # Errors
+    /// With the file's name.
+    pub fn check(&self) -> Result<(), ReadError> {
+        self.partitions.iter().flatten().try_for_each(|reader| reader.check())
+    }
+}
+
+impl std::fmt::Debug for ValuesReader {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ValuesReader").field("dir", &self.dir()).finish_non_exhaustive()
+    }
+}
+
+/// Turns records into values, for one call.
+struct Frames<'a> {
+    decompressor: Option<&'a Decompressor>,
+    /// Made at the first value.
+    context: Option<bulk::Decompressor<'a>>,
+    buffer: Vec<u8>,
+}
+
+impl<'a> Frames<'a> {
+    fn new(decompressor: Option<&'a Decompressor>) -> Self {
+        Self { decompressor, context: None, buffer: Vec::new() }
+    }
+
+    /// The value of a record. Used first and proven after, so that nothing can change in between.
+    fn value<'s>(&'s mut self, found: &Found<'s>) -> Result<&'s [u8], ValueError> {
+        let Some(decompressor) = self.decompressor else {
+            found.prove()?;
+            return Ok(found.value());
+        };
+        let context = match &mut self.context {
+            Some(context) => context,
+            // Only memory can be short, which a smaller batch does not help either.
+            none => none.insert(decompressor.context().map_err(|_| found.malformed("dictionary"))?),
+        };
+        let whole = decompress(context, found.value(), &mut self.buffer);
+        found.prove()?;
+        if !whole {
+            return Err(found.malformed("compressed value").into());
+        }
+        Ok(&self.buffer)
+    }
+}
