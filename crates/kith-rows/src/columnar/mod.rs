@@ -1,0 +1,224 @@
+//! Tables of typed columns: Parquet and Arrow IPC.
+//!
+//! The decoders are those of the Arrow project. They are made for files that are as they should be; a damaged one may
+//! make them panic, which is caught here and told as damage.
+
+mod cells;
+mod types;
+
+use crate::error::RowsError;
+use crate::fault::{Place, RowFault};
+use crate::key::{RawKey, put_key};
+use crate::options::{RowOptions, ValueShape};
+use crate::read::{Halt, Row, RowSink};
+use crate::source::RowSource;
+use crate::text::columns::{ValueColumns, by_name, check_names, position};
+use crate::unpack::Unpacked;
+use crate::value::put_json;
+use arrow_array::RecordBatch;
+use arrow_schema::{ArrowError, SchemaRef};
+use cells::{Cell, Cells};
+use kith_schema::{FieldType, Inference};
+use parquet::arrow::arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
+use std::fs::File;
+use std::io::{BufReader, Read, Seek};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use types::field_type;
+
+/// Rows of a Parquet batch: few enough that large values do not add up, enough that a batch costs nothing per row.
+const BATCH_ROWS: usize = 1_024;
+
+/// A file of batches.
+struct Batches {
+    file: Arc<str>,
+    schema: SchemaRef,
+    next: Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>>>,
+}
+
+impl Batches {
+    fn open(unpacked: Unpacked, source: &dyn RowSource) -> Result<Self, RowsError> {
+        let name = Arc::clone(&unpacked.file);
+        let is_parquet = unpacked.head.starts_with(b"PAR1");
+        let has_footer = unpacked.head.starts_with(b"ARROW1");
+        let opened = if is_parquet || has_footer {
+            let file = unpacked.into_file(source)?;
+            guarded(&name, || if is_parquet { parquet(file) } else { arrow_file(file) })
+        } else {
+            let (_, bytes) = unpacked.into_raw();
+            guarded(&name, || arrow_stream(bytes))
+        };
+        let (schema, next) = opened?;
+        Ok(Batches { file: name, schema, next })
+    }
+
+    fn next(&mut self) -> Result<Option<RecordBatch>, RowsError> {
+        let next = &mut self.next;
+        guarded(&self.file, || next.next().transpose())
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.schema.fields().iter().map(|field| field.name().clone()).collect()
+    }
+}
+
+type Opened = (SchemaRef, Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>>>);
+
+fn parquet(file: File) -> Result<Opened, ArrowError> {
+    // Without the writer's Arrow schema every column has its plain type: no dictionaries, no views.
+    let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
+    let builder = ParquetRecordBatchReaderBuilder::try_new_with_options(file, options)?;
+    let reader = builder.with_batch_size(BATCH_ROWS).build()?;
+    Ok((arrow_array::RecordBatchReader::schema(&reader), Box::new(reader)))
+}
+
+fn arrow_file(file: impl Read + Seek + 'static) -> Result<Opened, ArrowError> {
+    let reader = arrow_ipc::reader::FileReader::try_new(BufReader::new(file), None)?;
+    Ok((reader.schema(), Box::new(reader)))
+}
+
+fn arrow_stream(bytes: impl Read + 'static) -> Result<Opened, ArrowError> {
+    let reader = arrow_ipc::reader::StreamReader::try_new(bytes, None)?;
+    Ok((reader.schema(), Box::new(reader)))
+}
+
+/// Runs a decoder; a panic of its is damage of the file.
+fn guarded<T>(file: &Arc<str>, decode: impl FnOnce() -> Result<T, ArrowError>) -> Result<T, RowsError> {
+    let damaged = |detail: String| RowsError::Damaged { file: Arc::clone(file), detail };
+    // What the decoder leaves behind is dropped with the error, so nobody sees it half done.
+    match catch_unwind(AssertUnwindSafe(decode)) {
+        Ok(decoded) => decoded.map_err(|error| damaged(error.to_string())),
+        Err(_) => Err(damaged("its structure is inconsistent".to_owned())),
+    }
+}
+
+/// Reads the rows of one file.
+pub(crate) fn read(
+    unpacked: Unpacked,
+    source: &dyn RowSource,
+    options: &RowOptions,
+    sink: &mut RowSink<'_>,
+) -> Result<(), Halt> {
+    let mut batches = Batches::open(unpacked, source)?;
+    let file = Arc::clone(&batches.file);
+    let columns = by_name(&file, &batches.names(), options)?;
+    let mut number = 0u64;
+    while let Some(batch) = batches.next()? {
+        let cells_of = |index: usize| {
+            Cells::of(batch.column(index)).map_err(|got| RowsError::ColumnType {
+                file: Arc::clone(&file),
+                column: batch.schema().field(index).name().clone(),
+                got,
+            })
+        };
+        let key = cells_of(columns.key)?;
+        let value = match &columns.value {
+            ValueColumns::One(index) => BatchValue::One(cells_of(*index)?),
+            ValueColumns::Fields(fields) => {
+                let cells = fields.iter().enumerate();
+                let cells =
+                    cells.filter_map(|(index, field)| field.map(|field| Ok((field, cells_of(index)?))));
+                BatchValue::Fields(cells.collect::<Result<_, RowsError>>()?)
+            }
+        };
+        for row in 0..batch.num_rows() {
+            number += 1;
+            let place = || Place { file: Arc::clone(&file), row: number, unit: "row" };
+            sink.row(place, |out| fill(row, &key, &value, options, out))?;
+        }
+    }
+    Ok(())
+}
+
+/// The value columns of a batch.
+enum BatchValue<'a> {
+    One(Cells<'a>),
+    /// With the field each of them is.
+    Fields(Vec<(usize, Cells<'a>)>),
+}
+
+fn fill(
+    row: usize,
+    key: &Cells<'_>,
+    value: &BatchValue<'_>,
+    options: &RowOptions,
+    out: &mut Row,
+) -> Result<(), RowFault> {
+    let name = options.key_name();
+    let raw = key.key(row).ok_or_else(|| RowFault::NoKey { name: name.to_owned() })?;
+    put_key(options.key, raw, name, false, &mut out.key)?;
+    match (value, &mut out.writer) {
+        (BatchValue::Fields(fields), Some(writer)) => {
+            writer.clear();
+            for (index, cells) in fields {
+                cells.set(row, writer, *index)?;
+            }
+            Ok(writer.finish(&mut out.value)?)
+        }
+        (BatchValue::One(cells), _) => {
+            let no_value = || RowFault::NoValue { name: options.value_name().to_owned() };
+            let wrong = |expected, got| RowFault::ValueType { expected, got };
+            match (&options.value, cells.at(row).ok_or_else(no_value)?) {
+                (ValueShape::Json, Cell::Text(text)) => put_json(text, &mut out.value),
+                (ValueShape::Json, _) => Err(wrong("JSON text", "of another type")),
+                (ValueShape::Text, Cell::Text(text)) => {
+                    out.value.extend_from_slice(text.as_bytes());
+                    Ok(())
+                }
+                (ValueShape::Text, _) => Err(wrong("text", "of another type")),
+                (_, Cell::Bytes(bytes)) => {
+                    out.value.extend_from_slice(bytes);
+                    Ok(())
+                }
+                (_, Cell::Text(text)) => {
+                    out.value.extend_from_slice(text.as_bytes());
+                    Ok(())
+                }
+                _ => Err(wrong("bytes", "of another type")),
+            }
+        }
+        (BatchValue::Fields(_), None) => unreachable!("columns are fields only where values are records"),
+    }
+}
+
+/// Takes in the columns of one file; of its rows only how many there are at all.
+pub(crate) fn infer(
+    unpacked: Unpacked,
+    source: &dyn RowSource,
+    options: &RowOptions,
+    seen: &mut Inference<Place>,
+) -> Result<(), RowsError> {
+    let batches = Batches::open(unpacked, source)?;
+    let names = batches.names();
+    check_names(&batches.file, &names)?;
+    let key = position(&batches.file, &names, options.key_name())?;
+    let mut columns: Vec<(&str, Option<FieldType>, bool)> = Vec::new();
+    for (index, field) in batches.schema.fields().iter().enumerate().filter(|(index, _)| *index != key) {
+        let declared = field_type(field.data_type()).map_err(|got| RowsError::ColumnType {
+            file: Arc::clone(&batches.file),
+            column: names[index].clone(),
+            got,
+        })?;
+        columns.push((&names[index], declared, field.is_nullable()));
+    }
+    let place = Place { file: Arc::clone(&batches.file), row: 1, unit: "row" };
+    seen.observe_columns(&place, 1, columns)?;
+    Ok(())
+}
+
+impl Cells<'_> {
+    /// The key in this column; `None` if null.
+    fn key(&self, row: usize) -> Option<RawKey<'_>> {
+        Some(match self.at(row)? {
+            Cell::Text(text) => RawKey::Text(text),
+            Cell::Bytes(bytes) => RawKey::Bytes(bytes),
+            Cell::Signed(value) => RawKey::Signed(value),
+            Cell::Unsigned(value) => RawKey::Unsigned(value),
+            Cell::Single(value) => RawKey::Float(value.into()),
+            Cell::Double(value) => RawKey::Float(value),
+            Cell::Timestamp(_) => RawKey::Other("a time"),
+            Cell::Bool(_) => RawKey::Other("false or true"),
+            Cell::Many => RawKey::Other("a list"),
+        })
+    }
+}

@@ -1,0 +1,56 @@
+//! What field a column becomes when nobody declares one.
+
+use arrow_schema::DataType;
+use kith_schema::{FieldType, ScalarType};
+
+/// The type of a column; `None` if it is all nulls.
+///
+/// # Errors
+/// The type's name, if no field can hold it.
+pub(super) fn field_type(column: &DataType) -> Result<Option<FieldType>, String> {
+    let unknown = || Err(column.to_string());
+    let field_type = match column {
+        DataType::Null => return Ok(None),
+        // A vector must be declared: a list that happens to have one length in this file may have another in the next.
+        DataType::List(item) | DataType::LargeList(item) | DataType::FixedSizeList(item, _) => {
+            match scalar_type(item.data_type()) {
+                Some(scalar) => FieldType::List(scalar),
+                None => return unknown(),
+            }
+        }
+        DataType::Map(entries, _) => match entries.data_type() {
+            DataType::Struct(pair) if pair.len() == 2 => {
+                match (scalar_type(pair[0].data_type()), scalar_type(pair[1].data_type())) {
+                    (Some(ScalarType::Text), Some(value)) => FieldType::Map(value),
+                    _ => return unknown(),
+                }
+            }
+            _ => return unknown(),
+        },
+        other => match scalar_type(other) {
+            Some(scalar) => FieldType::Scalar(scalar),
+            None => return unknown(),
+        },
+    };
+    Ok(Some(field_type))
+}
+
+fn scalar_type(column: &DataType) -> Option<ScalarType> {
+    Some(match column {
+        DataType::Boolean => ScalarType::Bool,
+        DataType::Int8 | DataType::Int16 | DataType::Int32 | DataType::UInt8 | DataType::UInt16 => {
+            ScalarType::I32
+        }
+        DataType::Int64 | DataType::UInt32 => ScalarType::I64,
+        DataType::UInt64 => ScalarType::U64,
+        DataType::Float16 | DataType::Float32 => ScalarType::F32,
+        DataType::Float64 => ScalarType::F64,
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => ScalarType::Text,
+        DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) => {
+            ScalarType::Bytes
+        }
+        DataType::Timestamp(..) | DataType::Date32 | DataType::Date64 => ScalarType::Timestamp,
+        DataType::Dictionary(_, values) => return scalar_type(values),
+        _ => return None,
+    })
+}

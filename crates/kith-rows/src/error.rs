@@ -1,0 +1,184 @@
+//! Why files cannot be read.
+
+use crate::fault::{Place, RowErrors};
+use crate::options::Format;
+use crate::unpack::Codec;
+use kith_schema::{InferError, SchemaError};
+use std::io;
+use std::sync::Arc;
+use thiserror::Error;
+
+/// Why the reading ended early.
+#[derive(Debug, Error)]
+pub enum ReadError<E> {
+    /// The files.
+    #[error(transparent)]
+    Rows(RowsError),
+    /// The function that was given the rows.
+    #[error(transparent)]
+    Caller(E),
+}
+
+/// Why files are refused, or cannot be read.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum RowsError {
+    /// A source cannot be opened.
+    #[error("{file} cannot be opened")]
+    Open {
+        /// The source.
+        file: Arc<str>,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The disk or the network under it failed.
+    #[error("{file} cannot be read further")]
+    Read {
+        /// The source.
+        file: Arc<str>,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// A compressed file ends in the middle.
+    #[error("{file} is cut off: its {codec} data end early; fetch or write it again")]
+    Truncated {
+        /// The source.
+        file: Arc<str>,
+        /// How it is compressed.
+        codec: Codec,
+    },
+    /// A file does not unpack or decode.
+    #[error("{file} is damaged or cut off: {detail}; fetch or write it again")]
+    Damaged {
+        /// The source.
+        file: Arc<str>,
+        /// What the decoder says.
+        detail: String,
+    },
+    /// A file is of another format than told.
+    #[error("{file} is not {told}, it looks like {found}")]
+    OtherFormat {
+        /// The source.
+        file: Arc<str>,
+        /// What was told.
+        told: Format,
+        /// What it seems to be.
+        found: Format,
+    },
+    /// A file is of no format that can be read.
+    #[error("{file} is no CSV, JSON, Parquet or Arrow file: {found}")]
+    UnknownFormat {
+        /// The source.
+        file: Arc<str>,
+        /// What it seems to be.
+        found: &'static str,
+    },
+    /// A row of a text file is longer than any that could be kept.
+    #[error("{place} is longer than {limit} bytes: is a quote not closed, or the file not text?")]
+    RowTooLong {
+        /// The row.
+        place: Place,
+        /// The most bytes a row may have.
+        limit: u64,
+    },
+    /// A column that is needed is not there.
+    #[error("{file} has no column {column:?} (its columns: {}); --key-field and --value-field name them", columns.join(", "))]
+    NoColumn {
+        /// The source.
+        file: Arc<str>,
+        /// The column looked for.
+        column: String,
+        /// Those that are there.
+        columns: Vec<String>,
+    },
+    /// Two columns of one name.
+    #[error("{file} has more than one column {column:?}")]
+    RepeatedColumn {
+        /// The source.
+        file: Arc<str>,
+        /// The name.
+        column: String,
+    },
+    /// A column that has no place in the value.
+    #[error("{file} has a column {column:?} that is not in the schema{}", near.as_ref().map(|near| format!("; did you mean {near:?}?")).unwrap_or_default())]
+    UnknownColumn {
+        /// The source.
+        file: Arc<str>,
+        /// The column.
+        column: String,
+        /// The field that was probably meant.
+        near: Option<String>,
+    },
+    /// Columns besides key and value.
+    #[error("{file} has columns besides key and value ({}): name the value with --value-field to leave them out", columns.join(", "))]
+    ExtraColumns {
+        /// The source.
+        file: Arc<str>,
+        /// All its columns.
+        columns: Vec<String>,
+    },
+    /// A column of a type that no field can have.
+    #[error("column {column:?} of {file} is of type {got}, which cannot be stored")]
+    ColumnType {
+        /// The source.
+        file: Arc<str>,
+        /// The column.
+        column: String,
+        /// Its type, as Arrow names it.
+        got: String,
+    },
+    /// Whether the first line is a header cannot be told.
+    #[error(
+        "{file} has no column \"key\" in its first line, which may be a header or a row: say --header yes or no, or --key-field"
+    )]
+    HeaderUnclear {
+        /// The source.
+        file: Arc<str>,
+    },
+    /// Names are needed and the file has none.
+    #[error("{file} has no header: columns need names, or the store a schema")]
+    NoHeader {
+        /// The source.
+        file: Arc<str>,
+    },
+    /// Raw vectors and the other settings do not go together.
+    #[error("raw f32 rows {why}")]
+    Vectors {
+        /// What is missing or wrong.
+        why: String,
+    },
+    /// Raw vectors that end inside a row.
+    #[error(
+        "{file} is {bytes} bytes long, not a multiple of the {row_bytes} of a row of {dimensions} dimensions"
+    )]
+    NotWhole {
+        /// The source.
+        file: Arc<str>,
+        /// Its length, unpacked.
+        bytes: u64,
+        /// Bytes of a row.
+        row_bytes: u64,
+        /// `f32` of a row.
+        dimensions: u32,
+    },
+    /// More wrong rows than allowed.
+    #[error("{} row(s) are wrong, {max} allowed; the first: {}", errors.total(), errors.first[0])]
+    BadRows {
+        /// How many were allowed.
+        max: u64,
+        /// The first ten, and those found by reason; never empty. Reading ends at the tenth beyond those allowed.
+        errors: RowErrors,
+    },
+    /// A schema cannot be inferred.
+    #[error(transparent)]
+    Infer(Box<InferError<Place>>),
+    /// A schema cannot be made.
+    #[error(transparent)]
+    Schema(#[from] SchemaError),
+}
+
+impl From<InferError<Place>> for RowsError {
+    fn from(error: InferError<Place>) -> Self {
+        RowsError::Infer(Box::new(error))
+    }
+}

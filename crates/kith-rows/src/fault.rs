@@ -1,0 +1,206 @@
+//! What can be wrong with one row, where it is, and the tally of wrong rows.
+
+use crate::options::RowOptions;
+use kith_schema::{EncodeError, KEY_BYTES_MAX, VALUE_BYTES_MAX};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use thiserror::Error;
+
+/// How many wrong rows are kept word for word; the others are only counted.
+pub const ROW_ERRORS_SHOWN: usize = 10;
+
+/// Where a row is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The name of its source.
+    pub file: Arc<str>,
+    /// Its line (of text formats: the line it begins in) or its number, from 1.
+    pub row: u64,
+    /// `line` or `row`: which of the two.
+    pub unit: &'static str,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} {}", self.file, self.unit, self.row)
+    }
+}
+
+/// What is wrong with a row.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RowFault {
+    /// Another number of columns than the first row.
+    #[error("expected {expected} columns, got {got}")]
+    ColumnCount {
+        /// Columns of the first row.
+        expected: usize,
+        /// Columns of this one.
+        got: usize,
+    },
+    /// No key.
+    #[error("it has no key: {name:?} is missing, null or empty")]
+    NoKey {
+        /// The key column.
+        name: String,
+    },
+    /// An id that is not a whole number from 0 to 2^64 - 1.
+    #[error("key {key} is no id: {why}")]
+    NotAnId {
+        /// What is there, shortened.
+        key: String,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// A key of another type.
+    #[error("key is {got}, keys of this store are {expected}")]
+    KeyType {
+        /// The type of the store's keys.
+        expected: &'static str,
+        /// What is there.
+        got: &'static str,
+    },
+    /// A key that is too long.
+    #[error("key has {bytes} bytes, at most {KEY_BYTES_MAX} are allowed")]
+    KeyTooLong {
+        /// Its length.
+        bytes: usize,
+    },
+    /// No value.
+    #[error("it has no value: {name:?} is missing or null")]
+    NoValue {
+        /// The value column.
+        name: String,
+    },
+    /// A value of another type.
+    #[error("value is {got}, values of this store are {expected}")]
+    ValueType {
+        /// The type of the store's values.
+        expected: &'static str,
+        /// What is there.
+        got: &'static str,
+    },
+    /// A value that is too large.
+    #[error("value has {bytes} bytes, at most {VALUE_BYTES_MAX} are allowed")]
+    ValueTooLarge {
+        /// Its length.
+        bytes: usize,
+    },
+    /// Bytes that are not text.
+    #[error("{what} is not UTF-8 text")]
+    NotText {
+        /// Which column, or the line.
+        what: String,
+    },
+    /// Text that is not base64.
+    #[error("{what} is not base64 text (standard alphabet, padded)")]
+    NotBase64 {
+        /// The key or the value.
+        what: &'static str,
+    },
+    /// Text that is not JSON, or no object where one must be.
+    #[error("{detail} (byte {column})")]
+    Json {
+        /// What is wrong there.
+        detail: String,
+        /// Where, from 1.
+        column: usize,
+    },
+    /// A member that comes twice.
+    #[error("member {name:?} is there twice")]
+    Repeated {
+        /// The member.
+        name: String,
+    },
+    /// A member that means nothing here.
+    #[error("member {name:?} is neither key nor value{}; with --key-field the whole object is the value", near.as_ref().map(|near| format!(" (did you mean {near:?}?)")).unwrap_or_default())]
+    UnknownMember {
+        /// The member.
+        name: String,
+        /// What was probably meant.
+        near: Option<String>,
+    },
+    /// A quoted field has no closing quote before the end of the file.
+    #[error("a quoted field is not closed")]
+    UnclosedQuote,
+    /// The record is refused.
+    #[error(transparent)]
+    Record(#[from] EncodeError),
+}
+
+impl RowFault {
+    /// The name under which rows with this fault are counted.
+    pub fn reason(&self) -> &'static str {
+        match self {
+            RowFault::ColumnCount { .. } => "wrong column count",
+            RowFault::NoKey { .. } => "no key",
+            RowFault::NotAnId { .. } => "key is no id",
+            RowFault::KeyType { .. } => "key of another type",
+            RowFault::KeyTooLong { .. } => "key too long",
+            RowFault::NoValue { .. } => "no value",
+            RowFault::ValueType { .. } => "value of another type",
+            RowFault::ValueTooLarge { .. } => "value too large",
+            RowFault::NotText { .. } => "not UTF-8",
+            RowFault::NotBase64 { .. } => "not base64",
+            RowFault::Json { .. } => "not JSON",
+            RowFault::Repeated { .. } => "repeated member",
+            RowFault::UnknownMember { .. } => "unknown member",
+            RowFault::UnclosedQuote => "unclosed quote",
+            RowFault::Record(_) => "does not fit the schema",
+        }
+    }
+}
+
+/// One wrong row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RowError {
+    /// Where it is.
+    pub place: Place,
+    /// What is wrong with it.
+    pub fault: RowFault,
+}
+
+impl fmt::Display for RowError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.place, self.fault)
+    }
+}
+
+/// The wrong rows of all files: the first few in full, all of them by reason.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RowErrors {
+    /// The first [`ROW_ERRORS_SHOWN`], in the order of the files.
+    pub first: Vec<RowError>,
+    /// How many rows were wrong, by [`RowFault::reason`].
+    pub by_reason: BTreeMap<&'static str, u64>,
+}
+
+impl RowErrors {
+    /// How many rows were wrong.
+    pub fn total(&self) -> u64 {
+        self.by_reason.values().sum()
+    }
+
+    pub(crate) fn record(&mut self, place: Place, fault: RowFault) {
+        *self.by_reason.entry(fault.reason()).or_default() += 1;
+        if self.first.len() < ROW_ERRORS_SHOWN {
+            self.first.push(RowError { place, fault });
+        }
+    }
+
+    /// Whether more rows are wrong than `options` allow.
+    pub(crate) fn too_many(&self, options: &RowOptions) -> bool {
+        options.errors_max < self.total()
+    }
+}
+
+/// The beginning of what a user wrote, fit for one line of a message.
+pub(crate) fn excerpt(text: &str) -> String {
+    const CHARS_MAX: usize = 40;
+    let mut out = format!("{:?}", text.chars().take(CHARS_MAX).collect::<String>());
+    if text.chars().nth(CHARS_MAX).is_some() {
+        out.push('…');
+    }
+    out
+}

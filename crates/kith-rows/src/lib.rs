@@ -1,0 +1,51 @@
+//! Rows in: files of many formats to the key and value bytes of a store.
+//!
+//! CSV and TSV, JSON lines, Parquet, Arrow IPC (file and stream) and raw little-endian `f32` rows; plain, gzip or
+//! Zstandard. What a file is, is told by its first bytes, never by its name. Rows come in the order of the files and,
+//! within each, of the file; nothing is skipped in silence: a row that does not fit is counted, and ends the reading
+//! unless as many were allowed.
+//!
+//! Bytes come from a [`RowSource`], so that object stores are read like files. What this crate does not do: sort,
+//! find duplicate keys, hash, build.
+//!
+//! ```
+//! use kith_rows::{KeyType, MemorySource, RowOptions, RowSource, ValueShape, infer_schema, read_rows};
+//!
+//! let source: Box<dyn RowSource> = Box::new(MemorySource::new("people.csv", "id,name,age\n7,Ada,36\n9,Bob,\n"));
+//! let sources = [source];
+//! let mut options = RowOptions { key_field: Some("id".to_owned()), ..RowOptions::new(KeyType::Id, ValueShape::Json) };
+//!
+//! let schema = infer_schema(&sources, &options, None).expect("the rows agree");
+//! options.value = ValueShape::Record(schema.clone());
+//!
+//! let mut rows = Vec::new();
+//! let report = read_rows(&sources, &options, |key, value| {
+//!     let record = kith_schema::RecordView::new(&schema, value)?;
+//!     rows.push((u64::from_le_bytes(key.try_into().expect("an id has eight bytes")), record.to_json()?));
+//!     Ok::<(), kith_schema::RecordError>(())
+//! });
+//! assert_eq!(report.expect("all rows are good").rows, 2);
+//! assert_eq!(rows[1], (9, r#"{"name":"Bob","age":null}"#.to_owned()));
+//! ```
+
+mod columnar;
+mod error;
+mod fault;
+mod infer;
+mod key;
+mod options;
+mod read;
+mod source;
+mod text;
+mod unpack;
+mod value;
+mod vectors;
+
+pub use error::{ReadError, RowsError};
+pub use fault::{Place, ROW_ERRORS_SHOWN, RowError, RowErrors, RowFault};
+pub use infer::infer_schema;
+pub use kith_schema::{KeyType, ValueType};
+pub use options::{Format, FormatChoice, HeaderMode, RowOptions, UnknownFormat, ValueShape};
+pub use read::{RowReport, read_rows};
+pub use source::{FileSource, InputError, MemorySource, RowSource, find_files};
+pub use text::ROW_BYTES_MAX;

@@ -1,0 +1,190 @@
+//! Where bytes come from: files, memory, or whatever else implements [`RowSource`].
+
+use std::fs::{self, File};
+use std::io::{self, Cursor, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use thiserror::Error;
+
+/// One input: a file, an object of an object store. It may be opened several times (a schema is inferred in a pass of
+/// its own) and gives the same bytes each time. The reader reads it once from start to end, from one thread; who
+/// wants to know how far counts the bytes it hands out.
+pub trait RowSource: Send + Sync {
+    /// What messages call it.
+    fn name(&self) -> &str;
+
+    /// Its length as stored, if known.
+    fn size(&self) -> Option<u64>;
+
+    /// Its bytes from the start.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn open(&self) -> io::Result<Box<dyn Read + Send>>;
+
+    /// The file behind it, if it is one of this machine: formats with a footer are then read in place, else copied
+    /// to a temporary file first.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn open_file(&self) -> io::Result<Option<File>> {
+        Ok(None)
+    }
+}
+
+/// A file of this machine.
+#[derive(Clone, Debug)]
+pub struct FileSource {
+    path: PathBuf,
+    name: String,
+    size: u64,
+}
+
+impl FileSource {
+    /// A file that is there.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn new(path: impl Into<PathBuf>) -> io::Result<Self> {
+        let path = path.into();
+        let size = fs::metadata(&path)?.len();
+        Ok(FileSource { name: path.display().to_string(), path, size })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl RowSource for FileSource {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn size(&self) -> Option<u64> {
+        Some(self.size)
+    }
+
+    fn open(&self) -> io::Result<Box<dyn Read + Send>> {
+        Ok(Box::new(File::open(&self.path)?))
+    }
+
+    fn open_file(&self) -> io::Result<Option<File>> {
+        File::open(&self.path).map(Some)
+    }
+}
+
+/// Bytes in memory.
+#[derive(Clone, Debug)]
+pub struct MemorySource {
+    name: String,
+    bytes: Arc<[u8]>,
+}
+
+impl MemorySource {
+    /// `name` is what messages call it.
+    pub fn new(name: impl Into<String>, bytes: impl AsRef<[u8]>) -> Self {
+        MemorySource { name: name.into(), bytes: bytes.as_ref().into() }
+    }
+}
+
+impl RowSource for MemorySource {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn size(&self) -> Option<u64> {
+        Some(self.bytes.len() as u64)
+    }
+
+    fn open(&self) -> io::Result<Box<dyn Read + Send>> {
+        Ok(Box::new(Cursor::new(Arc::clone(&self.bytes))))
+    }
+}
+
+/// Why an input names no files.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum InputError {
+    /// A pattern that is none.
+    #[error("{input:?} is no valid pattern: {why}")]
+    Pattern {
+        /// What was given.
+        input: String,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// Nothing there.
+    #[error("{input:?} names no file")]
+    Nothing {
+        /// What was given.
+        input: String,
+    },
+    /// A path that cannot be looked at.
+    #[error("{} cannot be read", path.display())]
+    Path {
+        /// The path.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+}
+
+/// The files of `inputs`, each a file, a folder (all files below it, sorted by path) or a pattern (`*`, `?`, `[…]`,
+/// `**`; matches sorted). In folders and patterns, names that begin with `.` or `_` are passed over: they are the marks that
+/// Spark and others leave beside data. A file named exactly is always taken.
+///
+/// # Errors
+/// [`InputError`]; an input without any file is one.
+pub fn find_files<S: AsRef<str>>(inputs: &[S]) -> Result<Vec<FileSource>, InputError> {
+    let mut found = Vec::new();
+    for input in inputs.iter().map(AsRef::as_ref) {
+        let before = found.len();
+        let path = Path::new(input);
+        if path.is_dir() {
+            below(path, &mut found)?;
+        } else if path.exists() || !input.contains(['*', '?', '[']) {
+            found.push(file(path)?);
+        } else {
+            let wrong =
+                |error: glob::PatternError| InputError::Pattern { input: input.to_owned(), why: error.msg };
+            for entry in glob::glob(input).map_err(wrong)? {
+                let path = entry.map_err(|error| InputError::Path {
+                    path: error.path().to_owned(),
+                    source: error.into(),
+                })?;
+                if path.is_file() && !is_mark(&path) {
+                    found.push(file(&path)?);
+                }
+            }
+        }
+        if found.len() == before {
+            return Err(InputError::Nothing { input: input.to_owned() });
+        }
+    }
+    Ok(found)
+}
+
+fn file(path: &Path) -> Result<FileSource, InputError> {
+    FileSource::new(path).map_err(|source| InputError::Path { path: path.to_owned(), source })
+}
+
+fn is_mark(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| matches!(name.as_encoded_bytes().first(), Some(b'.' | b'_')))
+}
+
+/// The files below a folder, those of each folder sorted together with its folders.
+fn below(folder: &Path, found: &mut Vec<FileSource>) -> Result<(), InputError> {
+    let failed = |source| InputError::Path { path: folder.to_owned(), source };
+    let entries = fs::read_dir(folder).map_err(failed)?;
+    let mut paths = entries
+        .map(|entry| entry.map(|entry| entry.path()))
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(failed)?;
+    paths.sort();
+    for path in paths.iter().filter(|path| !is_mark(path)) {
+        if path.is_dir() { below(path, found)? } else { found.push(file(path)?) }
+    }
+    Ok(())
+}

@@ -1,0 +1,226 @@
+//! JSON lines: one object a line.
+
+use super::ROW_BYTES_MAX;
+use crate::error::RowsError;
+use crate::fault::{Place, RowFault};
+use crate::infer::enough;
+use crate::key::{RawKey, put_key};
+use crate::options::{KEY_FIELD, RowOptions, VALUE_BASE64_FIELD, VALUE_FIELD, ValueShape};
+use crate::read::{Halt, Row, RowSink};
+use crate::unpack::{FileErrors, Unpacked};
+use crate::value::{json_fault, put_base64, put_compact};
+use kith_schema::{InferError, Inference, JsonFault, nearest};
+use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Visitor};
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+use std::fmt;
+use std::io::{BufRead, Read};
+use std::sync::Arc;
+
+/// Reads the rows of one file.
+pub(crate) fn read(unpacked: Unpacked, options: &RowOptions, sink: &mut RowSink<'_>) -> Result<(), Halt> {
+    let (errors, bytes) = unpacked.into_text();
+    let mut lines = Lines { bytes, errors, line: Vec::new(), number: 0 };
+    while lines.advance()? {
+        sink.row(|| lines.place(), |out| fill(lines.text()?, options, out))?;
+    }
+    Ok(())
+}
+
+/// Takes in the rows of one file.
+pub(crate) fn infer(
+    unpacked: Unpacked,
+    options: &RowOptions,
+    limit: Option<u64>,
+    seen: &mut Inference<Place>,
+) -> Result<(), RowsError> {
+    let (errors, bytes) = unpacked.into_text();
+    let mut lines = Lines { bytes, errors, line: Vec::new(), number: 0 };
+    while enough(limit, seen).is_continue() && lines.advance()? {
+        let place = lines.place();
+        let wrong = |fault: RowFault| InferError::Json {
+            place: place.clone(),
+            fault: JsonFault { detail: fault.to_string(), column: 0 },
+        };
+        let text = lines.text().map_err(wrong)?;
+        if is_whole(options) {
+            seen.observe_json(&place, text, Some(options.key_name()))?;
+            continue;
+        }
+        let value = members(text, options).map_err(wrong)?.value;
+        let value =
+            value.ok_or_else(|| wrong(RowFault::NoValue { name: options.value_name().to_owned() }))?;
+        seen.observe_json(&place, value.get(), None)?;
+    }
+    Ok(())
+}
+
+/// Whether the value is the object itself, not one of its members.
+fn is_whole(options: &RowOptions) -> bool {
+    let can_be = matches!(options.value, ValueShape::Json | ValueShape::Record(_));
+    options.key_field.is_some() && options.value_field.is_none() && can_be
+}
+
+struct Lines<B> {
+    bytes: B,
+    errors: FileErrors,
+    line: Vec<u8>,
+    number: u64,
+}
+
+impl<B: BufRead> Lines<B> {
+    /// Goes to the next line that is not blank.
+    fn advance(&mut self) -> Result<bool, RowsError> {
+        loop {
+            self.line.clear();
+            let mut bounded = self.bytes.by_ref().take(ROW_BYTES_MAX + 1);
+            let read = bounded.read_until(b'\n', &mut self.line).map_err(|error| self.errors.of(error))?;
+            if read == 0 {
+                return Ok(false);
+            }
+            self.number += 1;
+            if ROW_BYTES_MAX < read as u64 {
+                return Err(RowsError::RowTooLong { place: self.place(), limit: ROW_BYTES_MAX });
+            }
+            if !self.line.trim_ascii().is_empty() {
+                return Ok(true);
+            }
+        }
+    }
+
+    fn place(&self) -> Place {
+        Place { file: Arc::clone(&self.errors.file), row: self.number, unit: "line" }
+    }
+
+    fn text(&self) -> Result<&str, RowFault> {
+        std::str::from_utf8(&self.line).map_err(|_| RowFault::NotText { what: "the line".to_owned() })
+    }
+}
+
+fn fill(line: &str, options: &RowOptions, out: &mut Row) -> Result<(), RowFault> {
+    let members = members(line, options)?;
+    let no_key = || RowFault::NoKey { name: options.key_name().to_owned() };
+    let key = members.key.ok_or_else(no_key)?.get();
+    let text: Cow<'_, str>;
+    let raw = match key.as_bytes().first() {
+        Some(b'"') => {
+            text = string(key)?;
+            RawKey::Text(&text)
+        }
+        Some(b'-' | b'0'..=b'9') => RawKey::Number(key),
+        Some(b'n') => return Err(no_key()),
+        _ => RawKey::Other(kind(key)),
+    };
+    put_key(options.key, raw, options.key_name(), true, &mut out.key)?;
+    if is_whole(options) {
+        return match &mut out.writer {
+            Some(writer) => Ok(writer.write_json_but(line, Some(options.key_name()), &mut out.value)?),
+            None => {
+                put_compact(line, &mut out.value);
+                Ok(())
+            }
+        };
+    }
+    let no_value = || RowFault::NoValue { name: options.value_name().to_owned() };
+    let value = members.value.ok_or_else(no_value)?.get();
+    let text_of = |expected| match value.as_bytes().first() {
+        Some(b'"') => string(value),
+        Some(b'n') => Err(no_value()),
+        _ => Err(RowFault::ValueType { expected, got: kind(value) }),
+    };
+    match (&options.value, &mut out.writer) {
+        (ValueShape::Record(_), Some(writer)) => Ok(writer.write_json(value, &mut out.value)?),
+        (ValueShape::Json, _) => {
+            put_compact(value, &mut out.value);
+            Ok(())
+        }
+        (ValueShape::Bytes, _) => put_base64(&text_of("bytes, in base64 text")?, &mut out.value),
+        (ValueShape::Text | ValueShape::Record(_), _) => {
+            out.value.extend_from_slice(text_of("text")?.as_bytes());
+            Ok(())
+        }
+    }
+}
+
+/// The text of a JSON string.
+fn string(raw: &str) -> Result<Cow<'_, str>, RowFault> {
+    #[derive(serde::Deserialize)]
+    struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+    serde_json::from_str::<Text<'_>>(raw).map(|text| text.0).map_err(|error| json_fault(&error))
+}
+
+fn kind(raw: &str) -> &'static str {
+    match raw.as_bytes().first() {
+        Some(b'"') => "text",
+        Some(b'[') => "a list",
+        Some(b'{') => "an object",
+        Some(b't' | b'f') => "false or true",
+        Some(b'n') => "null",
+        _ => "a number",
+    }
+}
+
+/// The members that matter, as they are spelled.
+#[derive(Default)]
+struct Members<'a> {
+    key: Option<&'a RawValue>,
+    value: Option<&'a RawValue>,
+}
+
+fn members<'a>(line: &'a str, options: &RowOptions) -> Result<Members<'a>, RowFault> {
+    let mut fault = None;
+    let mut json = serde_json::Deserializer::from_str(line);
+    let read = MembersSeed { options, fault: &mut fault }.deserialize(&mut json);
+    let ended = read.and_then(|members| json.end().map(|()| members));
+    ended.map_err(|error| fault.unwrap_or_else(|| json_fault(&error)))
+}
+
+struct MembersSeed<'s> {
+    options: &'s RowOptions,
+    fault: &'s mut Option<RowFault>,
+}
+
+impl<'de> DeserializeSeed<'de> for MembersSeed<'_> {
+    type Value = Members<'de>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Members<'de>, D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for MembersSeed<'_> {
+    type Value = Members<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members<'de>, A::Error> {
+        #[derive(serde::Deserialize)]
+        struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
+        let options = self.options;
+        let whole = is_whole(options);
+        let base64 = options.value == ValueShape::Bytes && options.value_field.is_none();
+        let mut members = Members::default();
+        while let Some(Name(name)) = map.next_key()? {
+            let place = if name == options.key_name() {
+                &mut members.key
+            } else if !whole && (name == options.value_name() || (base64 && name == VALUE_BASE64_FIELD)) {
+                &mut members.value
+            } else if whole || options.value_field.is_some() {
+                map.next_value::<IgnoredAny>()?;
+                continue;
+            } else {
+                let near = nearest(&name, [KEY_FIELD, VALUE_FIELD]);
+                *self.fault = Some(RowFault::UnknownMember { name: name.into_owned(), near });
+                return Err(A::Error::custom("refused"));
+            };
+            if place.is_some() {
+                *self.fault = Some(RowFault::Repeated { name: name.into_owned() });
+                return Err(A::Error::custom("refused"));
+            }
+            *place = Some(map.next_value()?);
+        }
+        Ok(members)
+    }
+}

@@ -1,0 +1,135 @@
+//! Records of delimited text, with a bound on their size and an eye on the last quote.
+//!
+//! The `csv` crate takes the end of the file for a closing quote, and a record may grow without bound. So the reader
+//! under it counts the bytes of a record, and adds a line after the end of the file: a record that takes this line
+//! in was inside quotes when the file ended.
+
+use super::ROW_BYTES_MAX;
+use crate::error::RowsError;
+use crate::fault::{Place, RowFault};
+use crate::unpack::{FileErrors, Unpacked};
+use csv::{ByteRecord, ReaderBuilder};
+use std::cell::Cell;
+use std::io::{self, BufRead, Read};
+use std::rc::Rc;
+
+/// The line after the end.
+const MARK: &[u8] = b"\n\x01\n";
+
+/// A file of delimited text.
+pub(crate) struct Table {
+    reader: csv::Reader<Guarded>,
+    errors: FileErrors,
+    state: Rc<State>,
+    record: ByteRecord,
+    /// Lines end in two bytes, as the first one does.
+    windows: bool,
+    /// The first record was read but is to be read again.
+    again: bool,
+}
+
+/// The line a record begins in, and the record.
+pub(crate) type Numbered<'a> = (u64, Result<&'a ByteRecord, RowFault>);
+
+struct State {
+    /// Bytes that the current record may still take.
+    left: Cell<u64>,
+    /// The file's length, once its end is reached.
+    end: Cell<Option<u64>>,
+}
+
+struct Guarded {
+    bytes: Box<dyn BufRead>,
+    state: Rc<State>,
+    read: u64,
+    mark: &'static [u8],
+}
+
+impl Read for Guarded {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        if self.state.left.get() == 0 {
+            return Err(io::Error::from(io::ErrorKind::FileTooLarge));
+        }
+        if self.state.end.get().is_none() {
+            let count = self.bytes.read(out)?;
+            self.read += count as u64;
+            self.state.left.set(self.state.left.get().saturating_sub(count as u64));
+            if 0 < count {
+                return Ok(count);
+            }
+            self.state.end.set(Some(self.read));
+        }
+        self.mark.read(out)
+    }
+}
+
+impl Table {
+    pub(crate) fn open(unpacked: Unpacked, delimiter: Option<u8>) -> Self {
+        let delimiter = delimiter.unwrap_or_else(|| guess_delimiter(&unpacked.head));
+        let first = unpacked.head.split_inclusive(|&byte| byte == b'\n').next();
+        let windows = first.is_some_and(|line| line.ends_with(b"\r\n"));
+        let (errors, bytes) = unpacked.into_text();
+        let state = Rc::new(State { left: Cell::new(ROW_BYTES_MAX), end: Cell::new(None) });
+        let guarded = Guarded { bytes: Box::new(bytes), state: Rc::clone(&state), read: 0, mark: MARK };
+        let mut builder = ReaderBuilder::new();
+        builder.has_headers(false).flexible(true).delimiter(delimiter).buffer_capacity(256 << 10);
+        let reader = builder.from_reader(guarded);
+        Table { reader, errors, state, record: ByteRecord::new(), windows, again: false }
+    }
+
+    pub(crate) fn file(&self) -> &std::sync::Arc<str> {
+        &self.errors.file
+    }
+
+    /// The next record and the line it begins in; `None` at the end.
+    pub(crate) fn next(&mut self) -> Result<Option<Numbered<'_>>, RowsError> {
+        if !std::mem::take(&mut self.again) {
+            self.state.left.set(ROW_BYTES_MAX);
+            let line = self.reader.position().line();
+            let read = self.reader.read_byte_record(&mut self.record);
+            if !read.map_err(|error| self.failed(line, error))? {
+                return Ok(None);
+            }
+        }
+        let after = self.reader.position();
+        let line = self.line(after);
+        match self.state.end.get() {
+            // The mark's first line break may end a record that the file does not end.
+            Some(end) if after.byte() <= end + 1 => Ok(Some((line, Ok(&self.record)))),
+            None => Ok(Some((line, Ok(&self.record)))),
+            Some(_) if self.record.len() == 1 && &self.record[0] == MARK.trim_ascii() => Ok(None),
+            // No line break ended this one: the mark's two are in it.
+            Some(_) => Ok(Some((line + 1, Err(RowFault::UnclosedQuote)))),
+        }
+    }
+
+    /// The line in which the record that ends at `after` begins. The reader's own count stands where the record
+    /// before ended: ahead of blank lines, and between the two bytes of a Windows line break.
+    fn line(&self, after: &csv::Position) -> u64 {
+        let breaks = memchr::memchr_iter(b'\n', self.record.as_slice()).count() as u64;
+        let past_break = !self.windows || self.state.end.get().is_some_and(|end| end < after.byte());
+        after.line().saturating_sub(breaks + u64::from(past_break)).max(1)
+    }
+
+    /// Gives the last record once more.
+    pub(crate) fn put_back(&mut self) {
+        self.again = true;
+    }
+
+    fn failed(&self, line: u64, error: csv::Error) -> RowsError {
+        match error.into_kind() {
+            csv::ErrorKind::Io(error) if error.kind() == io::ErrorKind::FileTooLarge => {
+                let place = Place { file: self.errors.file.clone(), row: line, unit: "line" };
+                RowsError::RowTooLong { place, limit: ROW_BYTES_MAX }
+            }
+            csv::ErrorKind::Io(error) => self.errors.of(error),
+            other => RowsError::Damaged { file: self.errors.file.clone(), detail: format!("{other:?}") },
+        }
+    }
+}
+
+fn guess_delimiter(head: &[u8]) -> u8 {
+    let line = head.split(|&byte| byte == b'\n').next().unwrap_or_default();
+    let count = |wanted: u8| line.iter().filter(|&&byte| byte == wanted).count();
+    if 0 < count(b'\t') && count(b',') <= count(b'\t') { b'\t' } else { b',' }
+}

@@ -1,0 +1,157 @@
+//! A source's bytes, unpacked, and what they seem to be.
+
+use crate::error::RowsError;
+use crate::options::Format;
+use crate::source::RowSource;
+use flate2::bufread::MultiGzDecoder;
+use std::fmt;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Cursor, Read, Seek};
+use std::sync::Arc;
+
+/// Read at once from a source: large enough that a call costs nothing per row.
+const BUFFER_BYTES: usize = 256 << 10;
+
+/// How much of the beginning is looked at.
+const HEAD_BYTES: usize = 64 << 10;
+
+/// How a file is compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Codec {
+    /// Not at all.
+    Plain,
+    /// gzip, one member or several.
+    Gzip,
+    /// Zstandard, one frame or several.
+    Zstd,
+}
+
+impl fmt::Display for Codec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Codec::Plain => "plain",
+            Codec::Gzip => "gzip",
+            Codec::Zstd => "zstd",
+        })
+    }
+}
+
+/// The bytes of a source, unpacked.
+pub(crate) struct Unpacked {
+    pub(crate) file: Arc<str>,
+    codec: Codec,
+    /// The first bytes, at most [`HEAD_BYTES`]; they come again from `bytes`.
+    pub(crate) head: Vec<u8>,
+    bytes: Box<dyn Read + Send>,
+}
+
+impl Unpacked {
+    pub(crate) fn open(source: &dyn RowSource) -> Result<Self, RowsError> {
+        let file: Arc<str> = source.name().into();
+        let opened = source.open().map_err(|source| RowsError::Open { file: Arc::clone(&file), source })?;
+        let failed = |source| RowsError::Read { file: Arc::clone(&file), source };
+        let (head, raw) = peek(opened, 4).map_err(failed)?;
+        let raw = BufReader::with_capacity(BUFFER_BYTES, raw);
+        let (codec, bytes): (_, Box<dyn Read + Send>) = match head.as_slice() {
+            [0x1f, 0x8b, ..] => (Codec::Gzip, Box::new(MultiGzDecoder::new(raw))),
+            [0x28, 0xb5, 0x2f, 0xfd, ..] => {
+                (Codec::Zstd, Box::new(zstd::stream::read::Decoder::with_buffer(raw).map_err(failed)?))
+            }
+            _ => (Codec::Plain, Box::new(raw)),
+        };
+        let mut unpacked = Unpacked { file, codec, head: Vec::new(), bytes: Box::new(io::empty()) };
+        let (head, bytes) = peek(bytes, HEAD_BYTES).map_err(|error| unpacked.failed(error))?;
+        unpacked.head = head;
+        unpacked.bytes = Box::new(bytes);
+        Ok(unpacked)
+    }
+
+    /// What the first bytes say; text is JSON if it begins with a brace.
+    pub(crate) fn format(&self) -> Result<Format, RowsError> {
+        let unknown = |found| RowsError::UnknownFormat { file: Arc::clone(&self.file), found };
+        let head = self.head.strip_prefix(BOM).unwrap_or(&self.head);
+        match head {
+            [b'P', b'A', b'R', b'1', ..] => Ok(Format::Parquet),
+            [b'P', b'A', b'R', b'E', ..] => Err(unknown("it is an encrypted Parquet file")),
+            [b'A', b'R', b'R', b'O', b'W', b'1', ..] | [0xff, 0xff, 0xff, 0xff, ..] => Ok(Format::Arrow),
+            [b'O', b'R', b'C', ..] => Err(unknown("it is an ORC file")),
+            [b'O', b'b', b'j', 1, ..] => Err(unknown("it is an Avro file")),
+            [b'P', b'K', 3, 4, ..] => Err(unknown("it is a ZIP archive")),
+            [b'B', b'Z', b'h', ..] => Err(unknown("it is compressed by bzip2")),
+            [0xfd, b'7', b'z', b'X', b'Z', ..] => Err(unknown("it is compressed by xz")),
+            _ => match head.iter().find(|byte| !byte.is_ascii_whitespace()) {
+                Some(b'{') => Ok(Format::Json),
+                Some(b'[') => Err(unknown("it is a JSON list; write one object a line")),
+                _ => Ok(Format::Csv),
+            },
+        }
+    }
+
+    /// The bytes as text, without a byte order mark.
+    pub(crate) fn into_text(self) -> (FileErrors, impl BufRead) {
+        let errors = FileErrors { file: self.file, codec: self.codec };
+        let skip = if self.head.starts_with(BOM) { BOM.len() } else { 0 };
+        let mut bytes = self.bytes;
+        let mut skipped = [0; BOM.len()];
+        // These bytes were read before, they are in memory.
+        let _ = bytes.read_exact(&mut skipped[..skip]);
+        (errors, BufReader::with_capacity(BUFFER_BYTES, bytes))
+    }
+
+    /// The bytes as they are.
+    pub(crate) fn into_raw(self) -> (FileErrors, impl BufRead) {
+        let errors = FileErrors { file: self.file, codec: self.codec };
+        (errors, BufReader::with_capacity(BUFFER_BYTES, self.bytes))
+    }
+
+    /// The bytes as a file that can be read anywhere: the source's own, or a copy without a name.
+    pub(crate) fn into_file(mut self, source: &dyn RowSource) -> Result<File, RowsError> {
+        if self.codec == Codec::Plain {
+            let opened = source.open_file();
+            let opened = opened.map_err(|source| RowsError::Open { file: Arc::clone(&self.file), source })?;
+            if let Some(file) = opened {
+                return Ok(file);
+            }
+        }
+        let mut copy = tempfile::tempfile().map_err(|error| self.failed(error))?;
+        let copied = io::copy(&mut self.bytes, &mut copy).and_then(|_| copy.rewind());
+        copied.map_err(|error| self.failed(error))?;
+        Ok(copy)
+    }
+
+    fn failed(&self, error: io::Error) -> RowsError {
+        FileErrors { file: Arc::clone(&self.file), codec: self.codec }.of(error)
+    }
+}
+
+/// UTF-8's byte order mark.
+const BOM: &[u8] = b"\xef\xbb\xbf";
+
+/// Tells what an error while reading a file means.
+pub(crate) struct FileErrors {
+    pub(crate) file: Arc<str>,
+    codec: Codec,
+}
+
+impl FileErrors {
+    pub(crate) fn of(&self, error: io::Error) -> RowsError {
+        let file = Arc::clone(&self.file);
+        match (self.codec, error.kind()) {
+            (Codec::Gzip | Codec::Zstd, io::ErrorKind::UnexpectedEof) => {
+                RowsError::Truncated { file, codec: self.codec }
+            }
+            (
+                Codec::Gzip | Codec::Zstd,
+                io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput | io::ErrorKind::Other,
+            ) => RowsError::Damaged { file, detail: format!("{} data: {error}", self.codec) },
+            _ => RowsError::Read { file, source: error },
+        }
+    }
+}
+
+/// The first `limit` bytes, and all bytes.
+fn peek<R: Read + Send>(mut bytes: R, limit: usize) -> io::Result<(Vec<u8>, impl Read + Send)> {
+    let mut head = Vec::new();
+    bytes.by_ref().take(limit as u64).read_to_end(&mut head)?;
+    Ok((head.clone(), Cursor::new(head).chain(bytes)))
+}

@@ -1,0 +1,83 @@
+//! Values that are one text or a run of bytes.
+
+use crate::fault::RowFault;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use kith_schema::VALUE_BYTES_MAX;
+use serde_json::value::RawValue;
+
+/// Writes `json` without the blanks between its parts; all else, numbers and their digits above all, stays as it is
+/// spelled. `json` must be valid.
+pub(crate) fn put_compact(json: &str, out: &mut Vec<u8>) {
+    out.clear();
+    let bytes = json.as_bytes();
+    let (mut start, mut at) = (0, 0);
+    while at < bytes.len() {
+        match bytes[at] {
+            b'"' => at = after_string(bytes, at),
+            b' ' | b'\t' | b'\n' | b'\r' => {
+                out.extend_from_slice(&bytes[start..at]);
+                at += 1;
+                start = at;
+            }
+            _ => at += 1,
+        }
+    }
+    out.extend_from_slice(&bytes[start..]);
+}
+
+/// Where the string that begins at `at` has ended.
+fn after_string(bytes: &[u8], mut at: usize) -> usize {
+    at += 1;
+    while at < bytes.len() {
+        match memchr::memchr2(b'"', b'\\', &bytes[at..]) {
+            Some(found) if bytes[at + found] == b'"' => return at + found + 1,
+            Some(found) => at += found + 2,
+            None => break,
+        }
+    }
+    bytes.len()
+}
+
+/// Writes text that must be JSON, compactly.
+pub(crate) fn put_json(text: &str, out: &mut Vec<u8>) -> Result<(), RowFault> {
+    serde_json::from_str::<&RawValue>(text).map_err(|error| json_fault(&error))?;
+    put_compact(text, out);
+    Ok(())
+}
+
+/// Writes the bytes of base64 text.
+pub(crate) fn put_base64(text: &str, out: &mut Vec<u8>) -> Result<(), RowFault> {
+    out.clear();
+    STANDARD.decode_vec(text, out).map_err(|_| RowFault::NotBase64 { what: "value" })
+}
+
+pub(crate) fn check_size(value: &[u8]) -> Result<(), RowFault> {
+    match value.len() {
+        bytes if VALUE_BYTES_MAX < bytes => Err(RowFault::ValueTooLarge { bytes }),
+        _ => Ok(()),
+    }
+}
+
+pub(crate) fn json_fault(error: &serde_json::Error) -> RowFault {
+    let detail = error.to_string();
+    let detail = detail.split(" at line ").next().unwrap_or_default().to_owned();
+    RowFault::Json { detail, column: error.column() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn compact_json_keeps_its_spelling() {
+        let mut out = Vec::new();
+        let text = "{ \"a b\" : [ 1.50 , 18446744073709551616 ,\t-0 ] , \"q\\\" \\\\\" : \" x \" }\r\n";
+        put_json(text, &mut out).unwrap();
+        assert_eq!(
+            String::from_utf8(out).unwrap(),
+            "{\"a b\":[1.50,18446744073709551616,-0],\"q\\\" \\\\\":\" x \"}"
+        );
+        assert!(matches!(put_json("{\"a\":}", &mut Vec::new()), Err(RowFault::Json { .. })));
+    }
+}

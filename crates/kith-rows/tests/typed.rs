@@ -1,0 +1,234 @@
+//! Parquet, Arrow and raw vectors: good files, and damaged ones.
+
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use arrow_array::builder::{FixedSizeListBuilder, Float32Builder, ListBuilder, MapBuilder, StringBuilder};
+use arrow_array::types::Int8Type;
+use arrow_array::{
+    ArrayRef, BinaryArray, BooleanArray, DictionaryArray, Float64Array, Int32Array, Int64Array, RecordBatch,
+    StringArray, StructArray, TimestampMicrosecondArray, UInt64Array,
+};
+use kith_rows::{Format, KeyType, RowOptions, RowsError, ValueShape, infer_schema};
+use parquet::arrow::ArrowWriter;
+use parquet::basic::Compression;
+use parquet::file::properties::WriterProperties;
+use proptest::prelude::*;
+use std::sync::Arc;
+use support::{gzip, options, read, read_inferred, refusal, shown, source, told};
+
+fn batch() -> RecordBatch {
+    let mut vectors = FixedSizeListBuilder::new(Float32Builder::new(), 2);
+    let mut tags = ListBuilder::new(StringBuilder::new());
+    let mut counts = MapBuilder::new(None, StringBuilder::new(), arrow_array::builder::Int64Builder::new());
+    for row in 0..3 {
+        vectors.values().append_slice(&[row as f32, -0.5]);
+        vectors.append(true);
+        (0..row).for_each(|tag| tags.values().append_value(format!("t{tag}")));
+        tags.append(true);
+        counts.keys().append_value("k");
+        counts.values().append_value(row);
+        counts.append(true).unwrap();
+    }
+    let kinds: DictionaryArray<Int8Type> = ["x", "y", "x"].into_iter().collect();
+    let columns: [(&str, ArrayRef); 10] = [
+        ("id", Arc::new(UInt64Array::from(vec![0, 7, u64::MAX]))),
+        ("text", Arc::new(StringArray::from(vec![Some("a"), None, Some("é")]))),
+        ("bytes", Arc::new(BinaryArray::from_vec(vec![b"", b"\0\xff", b"z"]))),
+        ("flag", Arc::new(BooleanArray::from(vec![true, false, true]))),
+        ("small", Arc::new(Int32Array::from(vec![1, -2, 3]))),
+        ("at", Arc::new(TimestampMicrosecondArray::from(vec![1_999, -1, 0]))),
+        ("kind", Arc::new(kinds)),
+        ("v", Arc::new(vectors.finish())),
+        ("tags", Arc::new(tags.finish())),
+        ("counts", Arc::new(counts.finish())),
+    ];
+    RecordBatch::try_from_iter(columns).unwrap()
+}
+
+fn parquet(batch: &RecordBatch, compression: Compression) -> Vec<u8> {
+    let mut out = Vec::new();
+    let properties = WriterProperties::builder().set_compression(compression).build();
+    let mut writer = ArrowWriter::try_new(&mut out, batch.schema(), Some(properties)).unwrap();
+    writer.write(batch).unwrap();
+    writer.close().unwrap();
+    out
+}
+
+fn arrow_file(batch: &RecordBatch) -> Vec<u8> {
+    let mut writer = arrow_ipc::writer::FileWriter::try_new(Vec::new(), &batch.schema()).unwrap();
+    writer.write(batch).unwrap();
+    writer.into_inner().unwrap()
+}
+
+fn arrow_stream(batch: &RecordBatch) -> Vec<u8> {
+    let mut writer = arrow_ipc::writer::StreamWriter::try_new(Vec::new(), &batch.schema()).unwrap();
+    writer.write(batch).unwrap();
+    writer.into_inner().unwrap()
+}
+
+fn by_id(value: ValueShape) -> RowOptions {
+    RowOptions { key_field: Some("id".to_owned()), ..options(KeyType::Id, value) }
+}
+
+const WANT: [&str; 3] = [
+    r#"0 {"text":"a","bytes":"","flag":true,"small":1,"at":1,"kind":"x","v":[0.0,-0.5],"tags":[],"counts":{"k":0}}"#,
+    r#"7 {"text":null,"bytes":"AP8=","flag":false,"small":-2,"at":-1,"kind":"y","v":[1.0,-0.5],"tags":["t0"],"counts":{"k":1}}"#,
+    r#"18446744073709551615 {"text":"é","bytes":"eg==","flag":true,"small":3,"at":0,"kind":"x","v":[2.0,-0.5],"tags":["t0","t1"],"counts":{"k":2}}"#,
+];
+
+#[test]
+fn the_same_rows_come_out_of_every_container() {
+    let batch = batch();
+    let codecs = [
+        Compression::UNCOMPRESSED,
+        Compression::SNAPPY,
+        Compression::ZSTD(Default::default()),
+        Compression::LZ4_RAW,
+        Compression::GZIP(Default::default()),
+    ];
+    let mut files: Vec<Vec<u8>> = codecs.into_iter().map(|codec| parquet(&batch, codec)).collect();
+    files.extend([arrow_file(&batch), arrow_stream(&batch)]);
+    files.push(gzip(&files[0]));
+    for file in files {
+        let sources = source("in", file);
+        assert_eq!(shown(&read_inferred(&sources, &by_id(ValueShape::Json)).unwrap()), WANT);
+        let schema = infer_schema(&sources, &by_id(ValueShape::Json), None).unwrap().canonical().to_owned();
+        assert!(schema.contains(r#""name":"v","type":"list<f32>""#), "a vector is never guessed: {schema}");
+        // Declared, the same column is one.
+        let declared = schema.replace("list<f32>", "vector<f16,2>").parse().unwrap();
+        let rows = read(&sources, &by_id(ValueShape::Record(declared))).unwrap().0;
+        assert_eq!(shown(&rows), WANT);
+    }
+}
+
+#[test]
+fn columns_and_rows_that_do_not_fit_are_told() {
+    let of = |name: &str, column: ArrayRef| {
+        let id: ArrayRef = Arc::new(Int64Array::from(vec![1; column.len()]));
+        parquet(&RecordBatch::try_from_iter([("id", id), (name, column)]).unwrap(), Compression::SNAPPY)
+    };
+    let shape = |field_type: &str| {
+        let text = format!(r#"{{"fields":[{{"name":"x","type":"{field_type}"}}]}}"#);
+        by_id(ValueShape::Record(text.parse().unwrap()))
+    };
+    let numbers: ArrayRef = Arc::new(Float64Array::from(vec![1.0, f64::NAN]));
+    assert!(
+        refusal(of("x", numbers.clone()), &shape("f64"))
+            .ends_with("in row 2: field \"x\": it is not a finite number")
+    );
+    assert!(refusal(of("x", numbers.clone()), &shape("text")).contains("expected text, got number 1.0"));
+    assert!(refusal(of("y", numbers), &shape("f64")).contains("column \"y\" that is not in the schema"));
+    let mut ragged = ListBuilder::new(Float32Builder::new());
+    ragged.append_value([Some(1.0), Some(2.0)]);
+    ragged.append_value([Some(1.0)]);
+    let ragged: ArrayRef = Arc::new(ragged.finish());
+    assert!(
+        refusal(of("x", ragged), &shape("vector<f32,2>"))
+            .ends_with("expected a vector of 2 dimensions, got 1")
+    );
+    let mut gaps = ListBuilder::new(Float32Builder::new());
+    gaps.append_value([Some(1.0), None]);
+    let gaps: ArrayRef = Arc::new(gaps.finish());
+    assert!(
+        refusal(of("x", gaps), &shape("list<f32>")).contains("item 2: a list, vector or map holds no nulls")
+    );
+    let whole: ArrayRef = Arc::new(Float64Array::from(vec![3.0]));
+    assert_eq!(shown(&read(&source("in", of("x", whole)), &shape("i64")).unwrap().0), [r#"1 {"x":3}"#]);
+    let nested: ArrayRef = Arc::new(StructArray::from(batch()));
+    let error = infer_schema(&source("in", of("x", nested)), &by_id(ValueShape::Json), None).unwrap_err();
+    assert!(matches!(error, RowsError::ColumnType { .. }), "{error}");
+}
+
+#[test]
+fn keys_of_a_typed_column_are_ids_only_if_whole_and_not_negative() {
+    let keyed = |key: ArrayRef| {
+        let value: ArrayRef = Arc::new(StringArray::from(vec!["v"; key.len()]));
+        parquet(
+            &RecordBatch::try_from_iter_with_nullable([("key", key, true), ("value", value, true)]).unwrap(),
+            Compression::SNAPPY,
+        )
+    };
+    let ids = options(KeyType::Id, ValueShape::Text);
+    let told = |key: ArrayRef| refusal(keyed(key), &ids);
+    assert!(
+        told(Arc::new(Int64Array::from(vec![1, -1])))
+            .contains("row 2: key -1 is no id: ids are not negative")
+    );
+    assert!(told(Arc::new(Int64Array::from(vec![Some(1), None]))).contains("row 2: it has no key"));
+    assert!(told(Arc::new(Float64Array::from(vec![1.5]))).contains("floating"));
+    assert!(told(Arc::new(BooleanArray::from(vec![true]))).contains("false or true"));
+    assert_eq!(
+        shown(&read(&source("in", keyed(Arc::new(StringArray::from(vec!["12"])))), &ids).unwrap().0),
+        ["12 v"]
+    );
+    let text = options(KeyType::String, ValueShape::Text);
+    assert!(
+        refusal(keyed(Arc::new(Int64Array::from(vec![1]))), &text)
+            .contains("key is a number, keys of this store are text")
+    );
+}
+
+#[test]
+fn raw_vectors_are_numbered_through_all_files() {
+    let bytes = |values: &[f32]| values.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<u8>>();
+    let raw =
+        RowOptions { dimensions: Some(2), ..told(options(KeyType::Id, ValueShape::Json), Format::F32le) };
+    let sources: Vec<_> = source("a", bytes(&[1.0, 2.0, 3.0, 4.0]))
+        .into_iter()
+        .chain(source("b", gzip(&bytes(&[5.0, 6.0]))))
+        .collect();
+    let got = read_inferred(&sources, &raw).unwrap();
+    assert_eq!(
+        shown(&got),
+        [r#"0 {"vector":[1.0,2.0]}"#, r#"1 {"vector":[3.0,4.0]}"#, r#"2 {"vector":[5.0,6.0]}"#]
+    );
+    let error = read_inferred(&source("c", bytes(&[1.0, 2.0, 3.0])), &raw).unwrap_err().to_string();
+    assert_eq!(error, "c is 12 bytes long, not a multiple of the 8 of a row of 2 dimensions");
+    let error = read_inferred(&source("c", bytes(&[1.0, 2.0, 3.0, f32::NAN])), &raw).unwrap_err().to_string();
+    assert!(error.ends_with("c row 2: field \"vector\", item 2: it is not a finite number"), "{error}");
+    let no_dimensions = RowOptions { dimensions: None, ..raw.clone() };
+    assert!(read_inferred(&sources, &no_dimensions).unwrap_err().to_string().contains("need --dims"));
+    let strings = RowOptions { key: KeyType::String, ..raw };
+    assert!(
+        read_inferred(&sources, &strings)
+            .unwrap_err()
+            .to_string()
+            .contains("keys of this store are of type string")
+    );
+}
+
+#[test]
+fn truncated_files_are_errors_wherever_they_are_cut() {
+    let batch = batch();
+    for file in [parquet(&batch, Compression::SNAPPY), arrow_file(&batch)] {
+        for cut in (8..file.len()).step_by(97).chain([file.len() - 1]) {
+            let error = read_inferred(&source("in", &file[..cut]), &by_id(ValueShape::Json)).unwrap_err();
+            assert!(matches!(error, RowsError::Damaged { .. }), "cut at {cut}: {error}");
+        }
+    }
+    let stream = arrow_stream(&batch);
+    for cut in (8..stream.len() - 8).step_by(97) {
+        let got = read_inferred(&source("in", &stream[..cut]), &by_id(ValueShape::Json));
+        assert!(got.is_err(), "a stream without its end mark, cut at {cut}: {got:?}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+    #[test]
+    fn damaged_files_never_panic(which in 0usize..3, damage in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4)) {
+        let batch = batch();
+        let mut file = match which {
+            0 => parquet(&batch, Compression::UNCOMPRESSED),
+            1 => arrow_file(&batch),
+            _ => arrow_stream(&batch),
+        };
+        for (place, byte) in damage {
+            let place = place.index(file.len());
+            file[place] = byte;
+        }
+        let _ = read_inferred(&source("in", file), &by_id(ValueShape::Json));
+    }
+}
