@@ -19,6 +19,10 @@ const CONNECTION_WINDOW_BYTES: u32 = 32 << 20;
 const STREAM_WINDOW_BYTES: u32 = 8 << 20;
 /// Largest HTTP/2 frame taken.
 const FRAME_BYTES_MAX: u32 = 1 << 20;
+/// Requests that a peer took back before the server came to see them, above which h2 closes the whole connection. Its own
+/// limit of 20 is reached by honest callers whose deadlines pass while the process is overloaded, and each closing makes
+/// hundreds of others fail. As many as a router has queries under way; each held here costs a few hundred bytes.
+const RESETS_MAX: usize = 8_192;
 
 /// A listener and where it listens.
 #[derive(Debug)]
@@ -67,6 +71,7 @@ pub fn spawn(
             .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
             .initial_stream_window_size(STREAM_WINDOW_BYTES)
             .max_frame_size(FRAME_BYTES_MAX)
+            .http2_max_pending_accept_reset_streams(Some(RESETS_MAX))
             .add_routes(routes)
             .serve_with_incoming_shutdown(incoming.map(Ok::<_, io::Error>), stop.cancelled_owned())
             .await;
