@@ -24,12 +24,18 @@ use kith_routing::{
 use kith_types::{FanOutKind, NodeId, PartitionId};
 use kith_wire::{body::encode_keys, v1};
 use std::{
+    cell::RefCell,
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
     time::Instant,
 };
 use tokio::sync::{broadcast, oneshot};
 use tonic::Status;
+
+thread_local! {
+    /// Its bitmap of half a mebibyte is cleared where it was used; a new one would be cleared whole for each merge.
+    static MERGE_SCRATCH: RefCell<Scratch> = RefCell::new(Scratch::new());
+}
 
 /// One fan-out under way.
 pub(super) struct Round<'a> {
@@ -300,7 +306,9 @@ impl<'a> Round<'a> {
         let key_count = self.planned.partitions.len();
         let allowed = if self.options.partial { MissingKeys::Allow } else { MissingKeys::Refuse };
         let parts = std::mem::take(&mut self.parts);
-        let mut value = Value::merge(&self.fan_out.plan, key_count, parts, allowed, &mut Scratch::new())
+        let merged = MERGE_SCRATCH
+            .with_borrow_mut(|scratch| Value::merge(&self.fan_out.plan, key_count, parts, allowed, scratch));
+        let mut value = merged
             .map_err(|error| QueryError::Internal { detail: format!("{}: {error}", self.fan_out.purpose) })?;
         if let Value::Records(records) = &mut value {
             for key in self.damaged.iter().map(|&key| key as usize) {
