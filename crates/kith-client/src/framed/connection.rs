@@ -1,9 +1,12 @@
 //! One framed connection: senders write for themselves, one task reads for all.
 
-use super::Lost;
+use super::{
+    Lost,
+    silence::{Look, Silence},
+};
 use bytes::{Buf, Bytes, BytesMut};
 use kith_wire::{
-    Message,
+    MESSAGE_BYTES_MAX, Message,
     frame::{self, Flags, Frame, Header, Op},
 };
 use std::{
@@ -24,10 +27,6 @@ use tonic::{Code, Status};
 
 /// How often a connection that owes an answer is looked after.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
-/// Looks without a byte from a peer that owes an answer, before it is asked whether it is there.
-const SILENT_LOOKS: u32 = 2;
-/// And before it is given up: a frozen process keeps its sockets open.
-const FROZEN_LOOKS: u32 = 7;
 /// Unsent bytes above which more requests are refused: the peer does not read.
 const UNSENT_BYTES_MAX: usize = 64 << 20;
 /// What one read takes at the most, unless a longer frame has begun.
@@ -62,6 +61,8 @@ struct State {
 #[derive(Debug)]
 struct Waiting {
     pieces: Pieces,
+    /// What has come of a piece whose message goes on.
+    part: BytesMut,
     reply: oneshot::Sender<Result<Pieces, Status>>,
 }
 
@@ -74,7 +75,7 @@ impl Connection {
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);
         // Not an owner: a connection that nobody can use any more is closed.
         let owner = Arc::downgrade(&connection);
-        let mut reader = Reader { source, buffer: BytesMut::new(), look, silent: 0 };
+        let mut reader = Reader { source, buffer: BytesMut::new(), look, silence: Silence::default() };
         tokio::spawn(std::future::poll_fn(move |cx| {
             let Some(connection) = owner.upgrade() else { return Poll::Ready(()) };
             connection.wake_at_need(cx);
@@ -115,7 +116,7 @@ impl Connection {
         })?;
         state.last_id = id;
         let (reply, receiver) = oneshot::channel();
-        state.waiting.insert(id, Waiting { pieces: Pieces::new(), reply });
+        state.waiting.insert(id, Waiting { pieces: Pieces::new(), part: BytesMut::new(), reply });
         self.flush(&mut state);
         drop(state);
         Ok(Call { connection: Arc::clone(self), id, receiver, is_over: false })
@@ -158,25 +159,23 @@ impl Connection {
         }
     }
 
-    fn hand_out(&self, frame: Frame) {
+    fn hand_out(&self, frame: Frame) -> Result<(), Lost> {
         let Header { id, flags, .. } = frame.header;
         let mut state = self.lock();
-        if !flags.has(Flags::LAST) {
-            if let Some(waiting) = state.waiting.get_mut(&id) {
-                waiting.pieces.push(frame.body);
-            }
-            return;
-        }
         // A cancelled request may still be answered.
-        let Some(Waiting { mut pieces, reply }) = state.waiting.remove(&id) else { return };
-        drop(state);
-        let told = if flags.has(Flags::ERROR) {
-            Err(frame.status())
-        } else {
-            pieces.push(frame.body);
-            Ok(pieces)
-        };
-        let _ = reply.send(told);
+        let Some(waiting) = state.waiting.get_mut(&id) else { return Ok(()) };
+        let error = flags.has(Flags::ERROR).then(|| frame.status());
+        if error.is_none() {
+            waiting.take(frame)?;
+        }
+        if flags.has(Flags::LAST)
+            && let Some(Waiting { pieces, reply, .. }) = state.waiting.remove(&id)
+        {
+            drop(state);
+            // Nobody listening is fine.
+            let _ = reply.send(error.map_or(Ok(pieces), Err));
+        }
+        Ok(())
     }
 
     fn poll_unsent(&self, cx: &mut Context<'_>) -> Poll<Lost> {
@@ -212,6 +211,25 @@ impl Connection {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Waiting {
+    /// Takes in a frame of the reply: a piece, or a part of one.
+    fn take(&mut self, frame: Frame) -> Result<(), Lost> {
+        if MESSAGE_BYTES_MAX < self.part.len() + frame.body.len() {
+            return Err(Lost::new("the peer sent a message longer than any may be"));
+        }
+        let goes_on = frame.header.flags.has(Flags::PART);
+        if !goes_on && self.part.is_empty() {
+            self.pieces.push(frame.body);
+            return Ok(());
+        }
+        self.part.extend_from_slice(&frame.body);
+        if !goes_on {
+            self.pieces.push(std::mem::take(&mut self.part).freeze());
+        }
+        Ok(())
     }
 }
 
@@ -257,8 +275,7 @@ struct Reader {
     source: OwnedReadHalf,
     buffer: BytesMut,
     look: Interval,
-    /// Looks since the last byte came while one was owed.
-    silent: u32,
+    silence: Silence,
 }
 
 impl Reader {
@@ -275,7 +292,7 @@ impl Reader {
                 Poll::Ready(Err(error)) => return Poll::Ready(Lost::new(error.to_string())),
                 Poll::Pending => break,
             }
-            self.silent = 0;
+            self.silence.broken();
             if let Err(lost) = self.take_in(connection) {
                 return Poll::Ready(lost);
             }
@@ -296,7 +313,7 @@ impl Reader {
             if frame.header.id == 0 {
                 return Err(Lost::new(format!("the peer gave up: {}", frame.status().message())));
             }
-            connection.hand_out(frame);
+            connection.hand_out(frame)?;
         }
         Ok(())
     }
@@ -304,21 +321,17 @@ impl Reader {
     /// Once a second: a peer that owes an answer and sends nothing is asked whether it is there, then given up.
     fn look_after(&mut self, connection: &Connection) -> Result<(), Lost> {
         let mut state = connection.lock();
-        if state.waiting.is_empty() {
-            self.silent = 0;
-            return Ok(());
+        match self.silence.look(!state.waiting.is_empty()) {
+            Look::Wait => {}
+            Look::Ask => {
+                let id = state.last_id + 1;
+                state.last_id = id;
+                let header = Header::request(id, Op::Alive);
+                header.encode_bytes(&[], &mut state.unsent).map_err(|error| Lost::new(error.to_string()))?;
+                connection.flush(&mut state);
+            }
+            Look::GiveUp => return Err(Lost::new("the peer owes an answer and is silent")),
         }
-        self.silent += 1;
-        if self.silent == SILENT_LOOKS {
-            let id = state.last_id + 1;
-            state.last_id = id;
-            let header = Header::request(id, Op::Alive);
-            header.encode_bytes(&[], &mut state.unsent).map_err(|error| Lost::new(error.to_string()))?;
-            connection.flush(&mut state);
-        }
-        match self.silent < FROZEN_LOOKS {
-            true => Ok(()),
-            false => Err(Lost::new("the peer owes an answer and is silent")),
-        }
+        Ok(())
     }
 }

@@ -2,6 +2,7 @@
 //! `docs/design/0004-framed-path.md`.
 
 mod connection;
+mod silence;
 
 use bytes::Bytes;
 use connection::Connection;

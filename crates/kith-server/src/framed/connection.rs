@@ -83,14 +83,12 @@ impl Connection {
             let answered = self.poll_running(cx);
             let was_full = self.outbox.is_full();
             let is_sent = self.outbox.poll_send(&mut self.stream, cx)?.is_ready();
-            if was_full && is_sent {
-                // Room again for what was left unread and unanswered.
-                continue;
-            }
             if read == Read::Eof || self.is_over(cx) {
                 return Poll::Ready(Ok(()));
             }
-            if read != Read::Some && !answered {
+            // Room again for what was left unread and unanswered, or for the next frame of a long reply.
+            let has_room = is_sent && (was_full || !self.outbox.is_empty());
+            if read != Read::Some && !answered && !has_room {
                 return Poll::Pending;
             }
         }
@@ -158,7 +156,10 @@ impl Connection {
     fn on_frame(&mut self, frame: Frame, cx: &mut Context<'_>) {
         let header = frame.header;
         match Op::from_number(header.op) {
-            Some(Op::Cancel) => self.running.cancel(header.id),
+            Some(Op::Cancel) => {
+                self.running.cancel(header.id);
+                self.outbox.cancel(header.id);
+            }
             Some(Op::Alive) => self.outbox.acknowledge(&header),
             Some(Op::Credit) | None => self.outbox.error(&header, &unsupported_frame(&frame)),
             Some(Op::Evaluate | Op::Ping | Op::Query) if header.id == 0 => {

@@ -13,6 +13,7 @@ use kith_wire::{
     v1::{node_server, query_reply::Answer, value},
 };
 use std::{
+    collections::HashMap,
     net::SocketAddr,
     sync::atomic::{AtomicU64, Ordering},
     time::Duration,
@@ -26,12 +27,15 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response};
 
-/// What a request's graph makes the node do: answer at once, answer after the gate opens, fail, answer at length.
+/// What a request's graph makes the node do: answer at once, answer after the gate opens, fail, answer at length, at great length.
 const ECHO: &str = "echo";
 const WAIT: &str = "wait";
 const FAIL: &str = "fail";
 const LONG: &str = "long";
 const LONG_BYTES: usize = 256 << 10;
+/// More than sockets hold.
+const HUGE: &str = "huge";
+const HUGE_BYTES: usize = 32 << 20;
 
 struct Scripted {
     started: AtomicU64,
@@ -54,6 +58,7 @@ impl Scripted {
         let value = match request.graph.as_str() {
             FAIL => return Err(kith_wire::status(Code::DataLoss, "damaged", "a block is bad", "load again")),
             LONG => value::Value::Set(Bytes::from(vec![7; LONG_BYTES])),
+            HUGE => value::Value::Set(Bytes::from(vec![8; HUGE_BYTES])),
             WAIT => {
                 self.waiting.send_modify(|waiting| *waiting += 1);
                 let _waiting = Waiting(self);
@@ -328,6 +333,8 @@ async fn a_reply_in_pieces_is_put_together() {
 struct Raw {
     stream: TcpStream,
     buffer: bytes::BytesMut,
+    /// By request: what has come of a message that goes on.
+    parts: HashMap<u64, bytes::BytesMut>,
 }
 
 impl Raw {
@@ -337,7 +344,16 @@ impl Raw {
         let mut preface = [0; PREFACE_BYTES];
         stream.read_exact(&mut preface).await.unwrap();
         assert_eq!(Preface::decode(preface), Ok(Preface::OWN));
-        Self { stream, buffer: bytes::BytesMut::new() }
+        Self { stream, buffer: bytes::BytesMut::new(), parts: HashMap::new() }
+    }
+
+    /// The other side of it.
+    async fn accept(listener: &TcpListener) -> Self {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let mut preface = [0; PREFACE_BYTES];
+        stream.read_exact(&mut preface).await.unwrap();
+        stream.write_all(&Preface::OWN.encode()).await.unwrap();
+        Self { stream, buffer: bytes::BytesMut::new(), parts: HashMap::new() }
     }
 
     async fn send(&mut self, header: Header, body: &impl Message) {
@@ -346,8 +362,20 @@ impl Raw {
         self.stream.write_all(&out).await.unwrap();
     }
 
-    /// `None` once the peer has closed.
+    /// A frame whose body is a whole message; `None` once the peer has closed.
     async fn receive(&mut self) -> Option<Frame> {
+        loop {
+            let mut frame = self.receive_frame().await?;
+            let part = self.parts.entry(frame.header.id).or_default();
+            part.extend_from_slice(&frame.body);
+            if !frame.header.flags.has(Flags::PART) {
+                frame.body = std::mem::take(part).freeze();
+                return Some(frame);
+            }
+        }
+    }
+
+    async fn receive_frame(&mut self) -> Option<Frame> {
         loop {
             if let Some(frame) = frame::decode(&mut self.buffer).unwrap() {
                 return Some(frame);
@@ -431,6 +459,89 @@ async fn one_who_does_not_read_is_not_worked_for_and_holds_up_nobody() {
         answered += 1;
     }
     assert_eq!(server.node.started.load(Ordering::Relaxed), REQUESTS + 50);
+}
+
+#[tokio::test]
+async fn a_huge_reply_holds_up_no_small_ones_behind_it() {
+    const SMALL: u64 = 200;
+    let server = Server::start(true);
+    let mut raw = Raw::connect(&server.addr).await;
+    raw.send(Header::request(1, Op::Evaluate), &asking(HUGE, 0)).await;
+    // It is on its way, and cannot get far before it is read.
+    let first = raw.receive_frame().await.unwrap();
+    assert_eq!((first.header.id, first.header.flags), (1, Flags::PART));
+    for id in 2..2 + SMALL {
+        raw.send(Header::request(id, Op::Evaluate), &asking(ECHO, id)).await;
+    }
+    let (mut huge_bytes, mut small_count) = (first.body.len(), 0);
+    loop {
+        let frame = raw.receive_frame().await.unwrap();
+        if frame.header.id != 1 {
+            small_count += 1;
+            continue;
+        }
+        huge_bytes += frame.body.len();
+        if frame.header.flags.has(Flags::LAST) {
+            break;
+        }
+    }
+    assert_eq!(small_count, SMALL, "all that were asked for before it was read came before its end");
+    assert!(HUGE_BYTES < huge_bytes && huge_bytes < HUGE_BYTES + 64, "{huge_bytes}");
+}
+
+#[tokio::test]
+async fn long_replies_take_turns_and_what_is_left_of_a_cancelled_one_is_not_sent() {
+    let server = Server::start(true);
+    let mut raw = Raw::connect(&server.addr).await;
+    for id in [1, 2] {
+        raw.send(Header::request(id, Op::Evaluate), &asking(HUGE, 0)).await;
+    }
+    let mut got = HashMap::from([(1, 0), (2, 0)]);
+    // Both are on their way; then nobody wants the first one any more.
+    while got.values().any(|bytes| *bytes == 0) {
+        let frame = raw.receive_frame().await.unwrap();
+        *got.get_mut(&frame.header.id).unwrap() += frame.body.len();
+    }
+    raw.send(Header::request(1, Op::Cancel), &()).await;
+    loop {
+        let frame = raw.receive_frame().await.unwrap();
+        *got.get_mut(&frame.header.id).unwrap() += frame.body.len();
+        if frame.header.flags.has(Flags::LAST) {
+            assert_eq!(frame.header.id, 2);
+            break;
+        }
+    }
+    assert!(got[&1] < HUGE_BYTES && HUGE_BYTES < got[&2], "{got:?}");
+    raw.send(Header::request(3, Op::Evaluate), &asking(ECHO, 3)).await;
+    assert_eq!(raw.receive_frame().await.unwrap().header.id, 3);
+}
+
+#[tokio::test]
+async fn a_peer_that_freezes_is_asked_whether_it_is_there_and_given_up() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let addr = listener.local_addr().unwrap().to_string();
+    let transport = FramedTransport::default();
+    let call = async {
+        let lost = transport.evaluate(&addr, asking(ECHO, 1)).await.unwrap_err();
+        assert!(is_connection(&lost) && lost.message().contains("silent"), "{lost:?}");
+        // The next request goes over a new connection, whose peer is well.
+        count_of(transport.evaluate(&addr, asking(ECHO, 2)).await.unwrap())
+    };
+    let peer = async {
+        let mut frozen = Raw::accept(&listener).await;
+        let mut asked = Vec::new();
+        while let Some(frame) = frozen.receive().await {
+            asked.push(frame.header.op);
+        }
+        let mut well = Raw::accept(&listener).await;
+        let request = well.receive().await.unwrap().header;
+        let value = v1::Value { value: Some(value::Value::Count(2)) };
+        let reply = v1::EvaluateReply { value: Some(value), ..Default::default() };
+        well.send(request.reply(Flags::LAST), &reply).await;
+        asked
+    };
+    let (count, asked) = tokio::join!(call, peer);
+    assert_eq!((count, asked), (2, vec![Op::Evaluate as u8, Op::Alive as u8]));
 }
 
 #[tokio::test]

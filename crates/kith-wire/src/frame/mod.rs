@@ -75,6 +75,8 @@ impl Flags {
     pub const TRACE: Flags = Flags(4);
     /// Reserved: this reply is sent as its receiver gives credit.
     pub const CREDITED: Flags = Flags(8);
+    /// The message goes on in the next frame of this id: its body is theirs put together. Never with [`Flags::LAST`].
+    pub const PART: Flags = Flags(16);
 
     /// Whether all of `others` are set.
     pub fn has(self, others: Flags) -> bool {

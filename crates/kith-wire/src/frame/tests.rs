@@ -48,6 +48,10 @@ fn drawn() -> Vec<(&'static str, String)> {
             "query, a piece of the reply",
             with(traced.reply(Flags(0)), &|header, out| header.encode(&piece, out).unwrap()),
         ),
+        (
+            "evaluate, the first part of a long reply",
+            hex(&encoded(request.reply(Flags::PART), &[0x0a, 0x03, 0x0a])),
+        ),
         ("ping", hex(&encoded(Header::request(3, Op::Ping), &[]))),
         ("cancel", hex(&encoded(Header::request(1, Op::Cancel), &[]))),
         ("alive", hex(&encoded(Header::request(4, Op::Alive), &[]))),
