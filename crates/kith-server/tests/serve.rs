@@ -1,8 +1,8 @@
-//! One cluster in this process: a graph goes in, right answers come out, on both ways in.
+//! One cluster in this process: a graph goes in, right answers come out, on both ways in and over both transports.
 
 mod support;
 
-use kith_client::{Answered, GraphService, QueryOptions, Session, SessionSettings};
+use kith_client::{Answered, GraphService, QueryOptions, Session, SessionSettings, TransportKind};
 use kith_ops::{CommonAnswer, CommonPlan, GraphAnswer, GraphQuery, Operand, Want};
 use kith_types::Workflow;
 use support::village;
@@ -27,8 +27,11 @@ async fn a_loaded_graph_is_served_by_the_router_and_to_the_fast_client() {
     let cluster = support::start(2, 3).await;
     cluster.load("village", &village("edges.csv.gz"), Some(&village("entities.csv.gz"))).await;
     let seeds = vec![cluster.ready().nodes[4].addr.clone()];
-    let session = Session::connect(seeds, SessionSettings::default()).await.expect("a node answers");
-    let services: [&dyn GraphService; 2] = [&cluster.router, &session];
+    let session = Session::connect(seeds.clone(), SessionSettings::default()).await.expect("a node answers");
+    let over_grpc = SessionSettings { transport: TransportKind::Grpc, ..SessionSettings::default() };
+    let session_over_grpc = Session::connect(seeds, over_grpc).await.expect("a node answers");
+    let router_over_grpc = cluster.router.clone().with_transport(TransportKind::Grpc);
+    let services: [&dyn GraphService; 4] = [&cluster.router, &session, &router_over_grpc, &session_over_grpc];
     for service in services {
         let network = answer(service, Operand::Network { id: 9043, want: Want::Ids }).await;
         let GraphAnswer::Network(network_answer) = &network.answer else { panic!("{network:?}") };
