@@ -249,11 +249,11 @@ impl World {
         if self.down.contains(&node) {
             return;
         }
-        for store in stores {
+        for store in stores.clone() {
             self.has.remove(&(node, partition, store));
             self.litter.remove(&(node, partition, store));
         }
-        self.tell(RebalanceEvent::Reclaimed(node, partition));
+        self.tell(RebalanceEvent::Reclaimed(node, partition, stores));
     }
 
     fn toggle(&mut self) {
@@ -334,7 +334,9 @@ impl World {
 #[test]
 fn whatever_happens_every_owner_has_what_it_owns_and_nothing_is_left_behind() {
     let (mut finished, mut aborted) = (0, 0);
-    for seed in 0..600 {
+    // 3632: a node was told twice to free one partition, of different stores, and one
+    // confirmation was taken for both; after a crash the other was forgotten.
+    for seed in (0..600).chain([3632]) {
         let Some(mut world) = World::new(seed) else { continue };
         let begun = world.table.clone();
         for _ in 0..world.rng.random_range(0..400) {
@@ -492,7 +494,7 @@ fn what_was_given_up_is_kept_for_the_grace_and_for_whoever_uses_the_old_table() 
     for action in reclaims {
         let RebalanceAction::Reclaim(node, partition, stores) = action else { panic!("{action:?}") };
         assert!(node.0 < 2 && stores == [0]);
-        state.on(RebalanceEvent::Reclaimed(node, partition), late);
+        state.on(RebalanceEvent::Reclaimed(node, partition, stores), late);
     }
     assert!(state.is_settled());
 }
@@ -510,4 +512,51 @@ fn a_table_changed_by_another_is_left_alone() {
     assert_eq!(state.next(Timestamp::ZERO), []);
     state.on(RebalanceEvent::Abort, Timestamp::ZERO);
     assert_eq!(state.next(Timestamp::ZERO), [RebalanceAction::Ended(Ending::Aborted)]);
+}
+
+/// On a ring a batch may bring back what an earlier one took away. If it is then aborted,
+/// the node keeps it as long as somebody may use the table that says it has it.
+#[test]
+fn what_a_ring_brings_back_is_not_thrown_away_by_an_abort() {
+    let mut met = 0;
+    for seed in 0..3_000 {
+        let nodes = (0..5).map(|id| node(id, 0, "")).collect();
+        let table = labelled(Strategy::Ring, 3, nodes, 20, seed);
+        let stores = [StoreSizes { name: "people".to_owned(), bytes: vec![10; 20], ..StoreSizes::default() }];
+        let shape = TargetShape::RemoveNodes(vec![NodeId(0), NodeId(1)]);
+        let options = PlanOptions { batch_size: 1, seed, ..PlanOptions::default() };
+        let plan = plan(&table, &shape, &stores, &options).unwrap();
+        let mut state = RebalanceState::begin(plan, GRACE, &table, &Conditions::default()).unwrap();
+        let late = Timestamp::ZERO + GRACE * 2;
+        while !matches!(state.phase(), Phase::Ended(_)) {
+            let pending: BTreeSet<_> =
+                state.parts().reclaims.iter().map(|old| (old.node, old.partition)).collect();
+            let copies = state.parts().transfers.iter().map(|transfer| &transfer.copy);
+            let again =
+                copies.map(|copy| (copy.stealer, copy.partition)).find(|place| pending.contains(place));
+            if let Some((node, partition)) = again {
+                met += 1;
+                let mut aborted = state.clone();
+                aborted.on(RebalanceEvent::Abort, late);
+                let freed = |action: &RebalanceAction| matches!(action, RebalanceAction::Reclaim(of, what, _) if (*of, *what) == (node, partition));
+                assert!(
+                    !aborted.next(late).iter().any(freed),
+                    "seed {seed}: freed while an old table is in use"
+                );
+            }
+            for action in state.next(Timestamp::ZERO) {
+                match action {
+                    RebalanceAction::Copy(index) => {
+                        drop(state.on(RebalanceEvent::Copied(index), Timestamp::ZERO))
+                    }
+                    RebalanceAction::Commit(_) => drop(state.on(RebalanceEvent::Committed, Timestamp::ZERO)),
+                    _ => {}
+                }
+            }
+        }
+        if 20 < met {
+            return;
+        }
+    }
+    panic!("met {met} times only");
 }

@@ -38,8 +38,8 @@ pub enum RebalanceEvent {
     CommitRefused(Box<RoutingTable>),
     /// Every process that routes has a table of at least this epoch.
     InUse(Epoch),
-    /// A node has freed what [`RebalanceAction::Reclaim`] named.
-    Reclaimed(NodeId, PartitionId),
+    /// A node has freed what [`RebalanceAction::Reclaim`] named, stores included.
+    Reclaimed(NodeId, PartitionId, Vec<u32>),
     /// A node will never confirm: it was wiped, or left for good.
     Emptied(NodeId),
     /// A person says that the reason to stop is gone.
@@ -78,10 +78,7 @@ impl RebalanceState {
             RebalanceEvent::Committed => self.committed(now),
             RebalanceEvent::CommitRefused(in_force) => return self.refused(&in_force.to_parts(), now),
             RebalanceEvent::InUse(epoch) => self.oldest_in_use = self.oldest_in_use.max(epoch),
-            RebalanceEvent::Reclaimed(node, partition) => self
-                .parts
-                .reclaims
-                .retain(|reclaim| !(reclaim.told && reclaim.node == node && reclaim.partition == partition)),
+            RebalanceEvent::Reclaimed(node, partition, stores) => self.freed((node, partition), &stores),
             RebalanceEvent::Emptied(node) => self.parts.reclaims.retain(|reclaim| reclaim.node != node),
             RebalanceEvent::Continue => self.go_on(),
             RebalanceEvent::Abort => self.abort(),

@@ -37,6 +37,15 @@ impl RebalanceState {
         }
     }
 
+    /// A node has confirmed. Of one partition it may have been told more than once, about
+    /// different stores.
+    pub(super) fn freed(&mut self, place: (NodeId, PartitionId), stores: &[u32]) {
+        let confirmed = |reclaim: &Reclaim| {
+            reclaim.told && (reclaim.node, reclaim.partition) == place && reclaim.stores == stores
+        };
+        self.parts.reclaims.retain(|reclaim| !confirmed(reclaim));
+    }
+
     /// Whether the node shall have it again by what is still to come: on a ring a later
     /// batch may bring a partition back.
     fn is_wanted(&self, reclaim: &Reclaim) -> bool {
