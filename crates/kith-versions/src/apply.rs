@@ -1,0 +1,69 @@
+//! One command, one transition.
+
+use crate::{
+    Action, Command, Context, Effect, HistoryEntry, Outcome, PushId, Refusal, StoreState, Transition,
+};
+use kith_types::StoreVersion;
+
+/// A transition in the making.
+pub(crate) struct Draft<'a> {
+    pub state: StoreState,
+    pub effects: Vec<Effect>,
+    pub context: &'a Context<'a>,
+}
+
+impl StoreState {
+    /// What `command` makes of the store. The state itself is untouched: whoever runs this writes the new one on the
+    /// condition that the old one has not changed, and looks again if it has.
+    ///
+    /// # Errors
+    /// [`Refusal`]; nothing is to be changed then.
+    pub fn apply(&self, command: &Command, context: &Context<'_>) -> Result<Transition, Refusal> {
+        let mut draft = Draft { state: self.clone(), effects: Vec::new(), context };
+        match command {
+            Command::Begin { push, coordinator, version, missing_max } => {
+                draft.begin(push, coordinator, *version, *missing_max)?;
+            }
+            Command::Offer { push, records, bytes, force } => draft.offer(push, *records, *bytes, *force)?,
+            Command::Ready { push, node } => draft.ready(push, *node)?,
+            Command::NodeFailed { push, node, reason } => draft.node_failed(push, *node, reason)?,
+            Command::Flip { push } => draft.flip(push)?,
+            Command::Abort { push, reason } => draft.abort(push, reason)?,
+            Command::Recover { push } => draft.recover(push)?,
+            Command::Swap { to, force } => draft.swap(*to, *force)?,
+            Command::Rollback { to, force } => draft.rollback(*to, *force)?,
+            Command::Hold { version } => draft.hold(*version, true)?,
+            Command::Release { version } => draft.hold(*version, false)?,
+            Command::Block { version } => draft.block(*version, true)?,
+            Command::Unblock { version } => draft.block(*version, false)?,
+            Command::Repaired { version, node } => draft.repaired(*version, *node)?,
+            Command::Define { policy } => {
+                draft.state.policy = policy.clone();
+                draft.note(Action::Define, draft.state.current_version());
+            }
+        }
+        draft.clean();
+        Ok(Transition { state: draft.state, effects: draft.effects })
+    }
+}
+
+impl Draft<'_> {
+    /// Writes the audit record of something done now.
+    pub fn note(&mut self, action: Action, version: StoreVersion) {
+        let before = self.state.current_version();
+        let who = self.context.who.to_owned();
+        self.note_as(action, version, before, who, None, Outcome::Done);
+    }
+
+    pub fn note_as(
+        &mut self,
+        action: Action,
+        version: StoreVersion,
+        before: StoreVersion,
+        who: String,
+        push: Option<PushId>,
+        outcome: Outcome,
+    ) {
+        self.state.record(HistoryEntry { at: self.context.now, who, action, version, before, push, outcome });
+    }
+}

@@ -1,0 +1,155 @@
+//! What can be asked of a store, and what must be done when it was granted.
+
+use crate::{Holders, Policy, PushId, StoreState, UnixMillis};
+use kith_types::{NodeId, StoreVersion};
+use std::collections::BTreeSet;
+
+/// What is asked of a store, or has happened to it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// Start a push. Begun again with the same id it changes nothing.
+    Begin {
+        /// Names it.
+        push: PushId,
+        /// Who runs it.
+        coordinator: String,
+        /// Its number, greater than all before; `None`: the time, or one more than the last.
+        version: Option<StoreVersion>,
+        /// How many nodes may be left out if they fail.
+        missing_max: u32,
+    },
+    /// It is built: have it pass the guards.
+    Offer {
+        /// The push.
+        push: PushId,
+        /// Its records.
+        records: u64,
+        /// Bytes of one replica.
+        bytes: u64,
+        /// Pass the guards on counts and the quota whatever they say.
+        force: bool,
+    },
+    /// A node has fetched, verified and opened it.
+    Ready {
+        /// The push.
+        push: PushId,
+        /// The node.
+        node: NodeId,
+    },
+    /// A node cannot: it is left out if the push allows that, else the push fails.
+    NodeFailed {
+        /// The push.
+        push: PushId,
+        /// The node.
+        node: NodeId,
+        /// Why.
+        reason: String,
+    },
+    /// Serve it.
+    Flip {
+        /// The push.
+        push: PushId,
+    },
+    /// Give it up.
+    Abort {
+        /// The push.
+        push: PushId,
+        /// Why.
+        reason: String,
+    },
+    /// Its coordinator is gone: take it back.
+    Recover {
+        /// The push.
+        push: PushId,
+    },
+    /// Serve another version; the current one is retained.
+    Swap {
+        /// Which.
+        to: StoreVersion,
+        /// Also if it is blocked.
+        force: bool,
+    },
+    /// Serve an older version; the current one is blocked.
+    Rollback {
+        /// Which; `None`: the newest that is retained.
+        to: Option<StoreVersion>,
+        /// Also if it is blocked.
+        force: bool,
+    },
+    /// Keep a version whatever comes.
+    Hold {
+        /// Which.
+        version: StoreVersion,
+    },
+    /// Let the clean-up have it again.
+    Release {
+        /// Which.
+        version: StoreVersion,
+    },
+    /// Have a retained version served by force only.
+    Block {
+        /// Which.
+        version: StoreVersion,
+    },
+    /// Take that back.
+    Unblock {
+        /// Which.
+        version: StoreVersion,
+    },
+    /// A node that was left out has it now.
+    Repaired {
+        /// Which version.
+        version: StoreVersion,
+        /// The node.
+        node: NodeId,
+    },
+    /// Change what the definition asks for.
+    Define {
+        /// From now on.
+        policy: Policy,
+    },
+}
+
+/// What a command cannot know by itself.
+#[derive(Clone, Copy, Debug)]
+pub struct Context<'a> {
+    /// The time.
+    pub now: UnixMillis,
+    /// Who asks.
+    pub who: &'a str,
+    /// Which nodes hold the store's partitions.
+    pub holders: &'a Holders,
+    /// The rebalance under way: it and pushes keep each other out.
+    pub rebalance: Option<&'a str>,
+}
+
+/// What must be done once the new state is written. Done twice, it does no harm.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Nodes fetch, verify and open a version.
+    Prepare {
+        /// Which.
+        version: StoreVersion,
+        /// Who.
+        nodes: BTreeSet<NodeId>,
+    },
+    /// Readers begin with this version from now on.
+    Serve {
+        /// Which.
+        version: StoreVersion,
+    },
+    /// Nodes forget a version after a grace, and its files may go.
+    Drop {
+        /// Which.
+        version: StoreVersion,
+    },
+}
+
+/// A command that was granted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Transition {
+    /// The state from now on.
+    pub state: StoreState,
+    /// What must be done.
+    pub effects: Vec<Effect>,
+}

@@ -1,0 +1,40 @@
+//! What a push must pass before nodes fetch it: a wrong input is cheapest to stop here.
+
+use crate::{Refusal, VersionEntry, apply::Draft};
+
+impl Draft<'_> {
+    pub fn check_owner(&self) -> Result<(), Refusal> {
+        match &self.state.policy.guards.owner {
+            Some(owner) if owner != self.context.who => {
+                Err(Refusal::NotOwner { owner: owner.clone(), who: self.context.who.to_owned() })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    pub fn check_counts(&self, records: u64, bytes: u64) -> Result<(), Refusal> {
+        let guards = &self.state.policy.guards;
+        if records < guards.records_min {
+            return Err(Refusal::TooFewRecords { records, records_min: guards.records_min });
+        }
+        if let (Some(drop_percent_max), Some(current)) = (guards.drop_percent_max, self.state.current())
+            && is_drop(records, current, drop_percent_max)
+        {
+            let (records_before, before) = (current.records, current.version);
+            return Err(Refusal::RecordsDropped { records, records_before, before, drop_percent_max });
+        }
+        let kept = self.state.versions.iter().filter(|entry| entry.state.is_kept());
+        let bytes_kept = kept.map(|entry| entry.bytes).fold(0, u64::saturating_add);
+        match self.state.policy.quota_bytes {
+            Some(quota_bytes) if quota_bytes < bytes_kept.saturating_add(bytes) => {
+                Err(Refusal::OverQuota { bytes, bytes_kept, quota_bytes })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn is_drop(records: u64, current: &VersionEntry, drop_percent_max: u8) -> bool {
+    let fewer = u128::from(current.records.saturating_sub(records));
+    u128::from(drop_percent_max) * u128::from(current.records) < fewer * 100
+}

@@ -1,0 +1,44 @@
+//! Which nodes hold a store's partitions.
+
+use kith_types::{NodeId, PartitionId};
+use std::collections::BTreeSet;
+
+/// For each replica group that holds the store, the owner of each partition.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Holders {
+    /// All of one length: the partition count.
+    pub groups: Vec<Vec<NodeId>>,
+}
+
+impl Holders {
+    /// Every node that holds something.
+    pub fn nodes(&self) -> BTreeSet<NodeId> {
+        self.groups.iter().flatten().copied().collect()
+    }
+
+    /// The first partition of which `without` leaves no replica.
+    pub fn uncovered(&self, without: &BTreeSet<NodeId>) -> Option<PartitionId> {
+        let partitions = self.groups.first().map_or(0, Vec::len);
+        let is_lost = |partition: &usize| {
+            let mut owners = self.groups.iter().filter_map(|owners| owners.get(*partition));
+            owners.all(|owner| without.contains(owner))
+        };
+        (0..partitions).find(is_lost).map(|partition| PartitionId(partition as u32))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_partition_is_covered_while_one_of_its_owners_is_left() {
+        let ids = |ids: &[u32]| ids.iter().copied().map(NodeId).collect::<Vec<_>>();
+        let holders = Holders { groups: vec![ids(&[0, 1, 0]), ids(&[2, 2, 3])] };
+        let without = |nodes: &[u32]| holders.uncovered(&ids(nodes).into_iter().collect());
+        assert_eq!(without(&[]), None);
+        assert_eq!(without(&[0, 1]), None);
+        assert_eq!(without(&[0, 3]), Some(PartitionId(2)));
+        assert_eq!(holders.nodes().len(), 4);
+    }
+}

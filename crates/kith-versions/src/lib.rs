@@ -1,0 +1,53 @@
+//! What may become of a store: the life-cycle of its versions as a state machine (Voldemort §5.3 to §5.5).
+//!
+//! A [`StoreState`] is what a cluster agrees on about one store. [`StoreState::apply`] says what a [`Command`] makes of it, or
+//! why it is [refused](Refusal). Whoever runs it writes the state back in one conditional write, then does the
+//! [effects](Effect). There is no clock, no entropy and no I/O here, and no data: components, schemas and addresses are
+//! the caller's.
+//!
+//! What holds after every command, and after a crash between any two of them:
+//!
+//! - at most one version is served, and once one is, exactly one;
+//! - a version is served only if every node that holds a part of the store prepared it, save those that its
+//!   push was allowed to leave out, and these never hold all replicas of a partition;
+//! - versions that can be rolled back to are prepared in the same sense, and at most `retain` of them are kept beside those that are held;
+//! - a version number is never used twice.
+//!
+//! ```
+//! use kith_types::{NodeId, StoreVersion};
+//! use kith_versions::{Command, Context, Holders, Policy, PushId, StoreState, UnixMillis};
+//!
+//! let holders = Holders { groups: vec![vec![NodeId(0), NodeId(1)]] };
+//! let context = Context { now: UnixMillis(1_000), who: "ada", holders: &holders, rebalance: None };
+//! let push = PushId::from("p1");
+//! let mut state = StoreState::new(Policy::default(), StoreVersion(0));
+//! let begin = Command::Begin { push: push.clone(), coordinator: "router 0".into(), version: None, missing_max: 0 };
+//! for command in [
+//!     begin,
+//!     Command::Offer { push: push.clone(), records: 10, bytes: 100, force: false },
+//!     Command::Ready { push: push.clone(), node: NodeId(0) },
+//!     Command::Ready { push: push.clone(), node: NodeId(1) },
+//!     Command::Flip { push },
+//! ] {
+//!     state = state.apply(&command, &context).unwrap().state;
+//! }
+//! assert_eq!(state.current().unwrap().version, StoreVersion(1_000));
+//! ```
+
+mod apply;
+mod command;
+mod guards;
+mod holders;
+mod push;
+mod refusal;
+mod retain;
+mod serve;
+mod store;
+
+pub use command::{Command, Context, Effect, Transition};
+pub use holders::Holders;
+pub use refusal::Refusal;
+pub use store::{
+    Action, Guards, HISTORY_MAX, HistoryEntry, Outcome, Policy, PushId, Running, StoreState, UnixMillis,
+    VersionEntry, VersionState,
+};

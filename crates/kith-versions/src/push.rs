@@ -1,0 +1,159 @@
+//! A push from its beginning to its flip, or to nothing. Before the flip, nothing that is served has changed.
+
+use crate::{Action, Effect, Outcome, PushId, Refusal, Running, VersionEntry, VersionState, apply::Draft};
+use kith_types::{NodeId, StoreVersion};
+use std::collections::BTreeSet;
+
+impl Draft<'_> {
+    pub fn begin(
+        &mut self,
+        push: &PushId,
+        coordinator: &str,
+        version: Option<StoreVersion>,
+        missing_max: u32,
+    ) -> Result<(), Refusal> {
+        if let Some(running) = &self.state.running {
+            if running.push == *push && running.coordinator == coordinator {
+                return Ok(());
+            }
+            let (push, version, who) = (running.push.clone(), running.version, running.who.clone());
+            return Err(Refusal::PushRunning { push, version, who });
+        }
+        if let Some(done) = self.pushed(push) {
+            return Err(Refusal::AlreadyPushed { push: push.clone(), version: done });
+        }
+        if let Some(rebalance) = self.context.rebalance {
+            return Err(Refusal::RebalanceRunning { rebalance: rebalance.to_owned() });
+        }
+        self.check_owner()?;
+        let version = self.number(version)?;
+        self.state.version_last = version;
+        self.state.versions.push(VersionEntry {
+            version,
+            state: VersionState::Fetching,
+            records: 0,
+            bytes: 0,
+            pushed_at: self.context.now,
+            held: false,
+            excluded: BTreeSet::new(),
+        });
+        self.state.running = Some(Running {
+            push: push.clone(),
+            version,
+            who: self.context.who.to_owned(),
+            coordinator: coordinator.to_owned(),
+            since: self.context.now,
+            missing_max,
+            offered: false,
+            ready: BTreeSet::new(),
+        });
+        Ok(())
+    }
+
+    /// The version that a push of this id made.
+    fn pushed(&self, push: &PushId) -> Option<StoreVersion> {
+        let mut ended = self.state.history.iter().filter(|entry| entry.outcome == Outcome::Done);
+        ended.find(|entry| entry.push.as_ref() == Some(push)).map(|entry| entry.version)
+    }
+
+    /// The time, but above every number before: also of pushes that failed, as nodes may have files of them.
+    fn number(&self, asked: Option<StoreVersion>) -> Result<StoreVersion, Refusal> {
+        let last = self.state.version_last;
+        match asked {
+            Some(version) if version <= last => Err(Refusal::VersionNotNewer { version, last }),
+            Some(version) => Ok(version),
+            None => Ok(StoreVersion(self.context.now.0.max(last.0.saturating_add(1)))),
+        }
+    }
+
+    pub fn offer(&mut self, push: &PushId, records: u64, bytes: u64, force: bool) -> Result<(), Refusal> {
+        let version = self.running(push)?.version;
+        if !force {
+            self.check_counts(records, bytes)?;
+        }
+        let nodes = self.context.holders.nodes();
+        if let Some(entry) = self.state.version_mut(version) {
+            (entry.records, entry.bytes) = (records, bytes);
+        }
+        self.running_mut(push)?.offered = true;
+        self.effects.push(Effect::Prepare { version, nodes });
+        Ok(())
+    }
+
+    pub fn ready(&mut self, push: &PushId, node: NodeId) -> Result<(), Refusal> {
+        let version = self.running(push)?.version;
+        self.running_mut(push)?.ready.insert(node);
+        if let Some(entry) = self.state.version_mut(version) {
+            entry.excluded.remove(&node);
+        }
+        Ok(())
+    }
+
+    /// Leaves a node out if the push allows one more and every partition keeps a replica; else the push fails.
+    pub fn node_failed(&mut self, push: &PushId, node: NodeId, reason: &str) -> Result<(), Refusal> {
+        let (version, missing_max) = (self.running(push)?.version, self.running(push)?.missing_max);
+        let holders = self.context.holders;
+        let mut excluded =
+            self.state.version(version).map(|entry| entry.excluded.clone()).unwrap_or_default();
+        excluded.insert(node);
+        if excluded.len() <= missing_max as usize && holders.uncovered(&excluded).is_none() {
+            self.running_mut(push)?.ready.remove(&node);
+            if let Some(entry) = self.state.version_mut(version) {
+                entry.excluded = excluded;
+            }
+            return Ok(());
+        }
+        self.abort(push, reason)
+    }
+
+    pub fn flip(&mut self, push: &PushId) -> Result<(), Refusal> {
+        let running = self.running(push)?.clone();
+        let version = running.version;
+        if !running.offered {
+            return Err(Refusal::NotOffered { push: push.clone() });
+        }
+        let entry = self.state.version(version).ok_or(Refusal::PushEnded { push: push.clone() })?;
+        let mut missing = self.context.holders.nodes();
+        missing.retain(|node| !running.ready.contains(node) && !entry.excluded.contains(node));
+        if !missing.is_empty() {
+            return Err(Refusal::NotPrepared { version, nodes: missing.into_iter().collect() });
+        }
+        self.check_covered(version)?;
+        let before = self.state.current_version();
+        self.serve(version, VersionState::Retained);
+        self.state.running = None;
+        self.note_as(Action::Push, version, before, running.who, Some(running.push), Outcome::Done);
+        Ok(())
+    }
+
+    pub fn abort(&mut self, push: &PushId, reason: &str) -> Result<(), Refusal> {
+        let running = self.running(push)?.clone();
+        self.state.running = None;
+        if let Some(entry) = self.state.version_mut(running.version) {
+            entry.state = VersionState::Failed;
+            entry.held = false;
+            entry.excluded.clear();
+        }
+        self.effects.push(Effect::Drop { version: running.version });
+        let before = self.state.current_version();
+        let outcome = Outcome::Failed(reason.to_owned());
+        self.note_as(Action::Push, running.version, before, running.who, Some(running.push), outcome);
+        Ok(())
+    }
+
+    /// A flip is one write: a push that still runs has not flipped, and only its coordinator knew who was ready.
+    pub fn recover(&mut self, push: &PushId) -> Result<(), Refusal> {
+        let coordinator = self.running(push)?.coordinator.clone();
+        self.abort(push, &format!("{coordinator} went away; {} took the push back", self.context.who))
+    }
+
+    fn running(&self, push: &PushId) -> Result<&Running, Refusal> {
+        let running = self.state.running.as_ref().filter(|running| running.push == *push);
+        running.ok_or_else(|| Refusal::PushEnded { push: push.clone() })
+    }
+
+    fn running_mut(&mut self, push: &PushId) -> Result<&mut Running, Refusal> {
+        let running = self.state.running.as_mut().filter(|running| running.push == *push);
+        running.ok_or_else(|| Refusal::PushEnded { push: push.clone() })
+    }
+}

@@ -1,0 +1,227 @@
+//! Why a command is refused: a stable code, what stands against it, what to do.
+
+use crate::PushId;
+use kith_types::{NodeId, PartitionId, StoreVersion};
+use thiserror::Error;
+
+/// Why a command is refused. Nothing has changed then. Codes are a contract: `docs/errors.md`.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// Another push of the store is under way.
+    #[error("push {push} of version {} runs already, by {who}", version.0)]
+    PushRunning {
+        /// Its id.
+        push: PushId,
+        /// What it makes.
+        version: StoreVersion,
+        /// Who asked for it.
+        who: String,
+    },
+    /// The push of this id has ended well before.
+    #[error("push {push} has ended before: it made version {}", version.0)]
+    AlreadyPushed {
+        /// Its id.
+        push: PushId,
+        /// What it made.
+        version: StoreVersion,
+    },
+    /// The push is not under way: it ended, or was given up.
+    #[error("push {push} does not run any more")]
+    PushEnded {
+        /// Its id.
+        push: PushId,
+    },
+    /// A rebalance is under way.
+    #[error("rebalance {rebalance} runs")]
+    RebalanceRunning {
+        /// Its id.
+        rebalance: String,
+    },
+    /// Version numbers grow.
+    #[error("version {} is not above {}, the last one used", version.0, last.0)]
+    VersionNotNewer {
+        /// As asked.
+        version: StoreVersion,
+        /// The greatest that was ever used.
+        last: StoreVersion,
+    },
+    /// There is no such version.
+    #[error("there is no version {}", version.0)]
+    UnknownVersion {
+        /// As asked.
+        version: StoreVersion,
+        /// The versions there are.
+        known: Vec<StoreVersion>,
+    },
+    /// Nodes do not keep it: its push failed or has not ended.
+    #[error("version {} is {state}: nodes do not have it", version.0)]
+    VersionNotKept {
+        /// Which.
+        version: StoreVersion,
+        /// Where it stands.
+        state: &'static str,
+    },
+    /// It was rolled back or blocked.
+    #[error("version {} is blocked: it was rolled back, or somebody blocked it", version.0)]
+    VersionBlocked {
+        /// Which.
+        version: StoreVersion,
+    },
+    /// It is served.
+    #[error("version {} is the current one", version.0)]
+    VersionCurrent {
+        /// Which.
+        version: StoreVersion,
+    },
+    /// Nothing to roll back to.
+    #[error("no version older than {} can be served", current.0)]
+    NothingOlder {
+        /// The version that is served; 0: none.
+        current: StoreVersion,
+    },
+    /// A rollback to a newer version.
+    #[error("version {} is not older than {}, the current one", to.0, current.0)]
+    NotOlder {
+        /// As asked.
+        to: StoreVersion,
+        /// The version that is served.
+        current: StoreVersion,
+    },
+    /// Nodes have not said that they are ready.
+    #[error("version {} is not ready on {} of the nodes", version.0, nodes.len())]
+    NotPrepared {
+        /// Which.
+        version: StoreVersion,
+        /// Who is missing.
+        nodes: Vec<NodeId>,
+    },
+    /// A push is to be served that has not passed the guards.
+    #[error("push {push} has not said what it holds")]
+    NotOffered {
+        /// Its id.
+        push: PushId,
+    },
+    /// So many nodes lack it that a partition has no replica.
+    #[error("no node that has version {} holds partition {}", version.0, partition.0)]
+    PartitionUncovered {
+        /// Which version.
+        version: StoreVersion,
+        /// The first such partition.
+        partition: PartitionId,
+    },
+    /// Too few records.
+    #[error("{records} records, and the store asks for at least {records_min}")]
+    TooFewRecords {
+        /// Of the push.
+        records: u64,
+        /// Of the definition.
+        records_min: u64,
+    },
+    /// Too many records fewer than before.
+    #[error(
+        "{records} records, {} % fewer than the {records_before} of version {}, and at most {drop_percent_max} % are allowed",
+        percent(*records, *records_before), before.0
+    )]
+    RecordsDropped {
+        /// Of the push.
+        records: u64,
+        /// Of the current version.
+        records_before: u64,
+        /// The current version.
+        before: StoreVersion,
+        /// Of the definition.
+        drop_percent_max: u8,
+    },
+    /// Too many bytes.
+    #[error(
+        "{bytes} bytes beside the {bytes_kept} of versions that are kept, and the quota is {quota_bytes}"
+    )]
+    OverQuota {
+        /// Of the push.
+        bytes: u64,
+        /// Of the versions that are kept.
+        bytes_kept: u64,
+        /// Of the definition.
+        quota_bytes: u64,
+    },
+    /// Somebody else's store.
+    #[error("the store is {owner}'s, and {who} is not {owner}")]
+    NotOwner {
+        /// Who may.
+        owner: String,
+        /// Who asked.
+        who: String,
+    },
+}
+
+impl Refusal {
+    /// The stable code.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Refusal::PushRunning { .. } => "push_running",
+            Refusal::AlreadyPushed { .. } => "already_pushed",
+            Refusal::PushEnded { .. } => "push_ended",
+            Refusal::RebalanceRunning { .. } => "rebalance_running",
+            Refusal::VersionNotNewer { .. } => "version_not_newer",
+            Refusal::UnknownVersion { .. } => "unknown_version",
+            Refusal::VersionNotKept { .. } => "version_not_kept",
+            Refusal::VersionBlocked { .. } => "version_blocked",
+            Refusal::VersionCurrent { .. } => "version_current",
+            Refusal::NothingOlder { .. } => "nothing_older",
+            Refusal::NotOlder { .. } => "not_older",
+            Refusal::NotPrepared { .. } | Refusal::NotOffered { .. } => "not_prepared",
+            Refusal::PartitionUncovered { .. } => "partition_uncovered",
+            Refusal::TooFewRecords { .. } => "too_few_records",
+            Refusal::RecordsDropped { .. } => "records_dropped",
+            Refusal::OverQuota { .. } => "over_quota",
+            Refusal::NotOwner { .. } => "store_owner",
+        }
+    }
+
+    /// What to do about it.
+    pub fn help(&self) -> String {
+        match self {
+            Refusal::PushRunning { push, .. } => {
+                format!("wait until push {push} ends; if its router is gone it is taken back within seconds")
+            }
+            Refusal::AlreadyPushed { .. } => "nothing is left to do; a new push has a new id".to_owned(),
+            Refusal::PushEnded { .. } => "see `kith store history` for how it ended; push again".to_owned(),
+            Refusal::RebalanceRunning { .. } => {
+                "wait until it ends, or end it with `kith cluster rebalance --abort`".to_owned()
+            }
+            Refusal::VersionNotNewer { .. } => "give a greater number, or none".to_owned(),
+            Refusal::UnknownVersion { known, .. } => {
+                let known: Vec<String> = known.iter().map(|version| version.0.to_string()).collect();
+                format!("versions: {}", known.join(", "))
+            }
+            Refusal::VersionNotKept { .. } => "name one that is retained, or push it again".to_owned(),
+            Refusal::VersionBlocked { .. } => "--force serves it all the same".to_owned(),
+            Refusal::VersionCurrent { .. } => "nothing is left to do".to_owned(),
+            Refusal::NothingOlder { .. } => {
+                "`kith store versions` shows what is kept; a blocked version is served with `kith store swap --force`"
+                    .to_owned()
+            }
+            Refusal::NotOlder { .. } => "`kith store swap` goes forward".to_owned(),
+            Refusal::NotPrepared { .. } | Refusal::NotOffered { .. } => {
+                "this is a defect of Kith: please report it with the log".to_owned()
+            }
+            Refusal::PartitionUncovered { .. } => {
+                "wait until the nodes that were left out have repaired themselves".to_owned()
+            }
+            Refusal::TooFewRecords { .. } | Refusal::RecordsDropped { .. } => {
+                "look at the input; if it is right, push with --force".to_owned()
+            }
+            Refusal::OverQuota { .. } => {
+                "release held versions, raise the store's quota, or push with --force".to_owned()
+            }
+            Refusal::NotOwner { owner, .. } => format!("ask {owner}, or change the store's owner"),
+        }
+    }
+}
+
+/// How many per cent fewer `records` is than `before`, rounded up so that it never reads as allowed.
+fn percent(records: u64, before: u64) -> u128 {
+    let fewer = u128::from(before.saturating_sub(records)) * 100;
+    fewer.div_ceil(u128::from(before).max(1))
+}

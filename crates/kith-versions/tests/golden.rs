@@ -1,0 +1,215 @@
+//! Plays `testdata/*.txt`: commands, and what came of them.
+//!
+//! A block is commands, `----`, and their outcome up to the next empty line; the store is the same from block to block.
+//! Run with `BLESS=1` to rewrite the outcomes, then read the difference. Commands:
+//!
+//! - `store retain=2 groups=0,1/2,3 records-min=1 drop=10 quota=100 owner=ada`: a new one; groups are owners by partition
+//! - `begin p1 [version=7] [missing=1]`, `offer p1 RECORDS BYTES [force]`, `ready p1 0 1`, `fails p1 3`, `flip p1`, `abort p1`
+//! - `crash`: the coordinator dies, and with it what it knew; `recover p1`
+//! - `swap 7 [force]`, `rollback [to=7] [force]`, `hold 7`, `release 7`, `block 7`, `unblock 7`, `repaired 7 3`
+//! - `as bob`, `rebalance r1`, `rebalance -`
+
+use kith_types::{NodeId, StoreVersion};
+use kith_versions::{Command, Context, Effect, Holders, Outcome, Policy, PushId, StoreState, UnixMillis};
+use std::{collections::BTreeSet, fmt::Write, path::PathBuf};
+
+struct Player {
+    state: StoreState,
+    holders: Holders,
+    who: String,
+    rebalance: Option<String>,
+    now: u64,
+}
+
+#[test]
+fn scripts_go_as_recorded() {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("testdata");
+    let mut played_any = false;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let recorded = std::fs::read_to_string(&path).unwrap();
+        let played = play(&recorded);
+        if std::env::var_os("BLESS").is_some() {
+            std::fs::write(&path, &played).unwrap();
+        } else {
+            assert_eq!(played, recorded, "{path:?} differs; BLESS=1 rewrites it");
+        }
+        played_any = true;
+    }
+    assert!(played_any);
+}
+
+fn play(script: &str) -> String {
+    let mut player = Player {
+        state: StoreState::new(Policy::default(), StoreVersion(0)),
+        holders: Holders::default(),
+        who: "ada".to_owned(),
+        rebalance: None,
+        now: 100,
+    };
+    let mut played = String::new();
+    for block in script.split("\n\n").map(str::trim).filter(|block| !block.is_empty()) {
+        let commands = block.split("----").next().unwrap_or_default().trim();
+        if !played.is_empty() {
+            played.push('\n');
+        }
+        let mut said = String::new();
+        for line in commands.lines().filter(|line| !line.starts_with('#')) {
+            said += &player.line(line);
+        }
+        write!(played, "{commands}\n----\n{said}{}", player.show()).unwrap();
+    }
+    played
+}
+
+impl Player {
+    fn line(&mut self, line: &str) -> String {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match words[0] {
+            "store" => self.store(&words[1..]),
+            "as" => self.who = words[1].to_owned(),
+            "rebalance" => self.rebalance = (words[1] != "-").then(|| words[1].to_owned()),
+            "crash" => {
+                if let Some(running) = &mut self.state.running {
+                    running.ready.clear();
+                }
+            }
+            "ready" => {
+                return words[2..].iter().map(|node| self.apply(line, &ready(words[1], node))).collect();
+            }
+            _ => return self.apply(line, &command(&words)),
+        }
+        String::new()
+    }
+
+    fn store(&mut self, words: &[&str]) {
+        let mut policy = Policy::default();
+        for word in words {
+            let (key, value) = word.split_once('=').unwrap();
+            match key {
+                "retain" => policy.retain = value.parse().unwrap(),
+                "records-min" => policy.guards.records_min = value.parse().unwrap(),
+                "drop" => policy.guards.drop_percent_max = Some(value.parse().unwrap()),
+                "quota" => policy.quota_bytes = Some(value.parse().unwrap()),
+                "owner" => policy.guards.owner = Some(value.to_owned()),
+                "groups" => {
+                    let groups = value.split('/');
+                    let groups =
+                        groups.map(|group| group.split(',').map(|id| NodeId(number(id) as u32)).collect());
+                    self.holders = Holders { groups: groups.collect() };
+                }
+                other => panic!("{other}"),
+            }
+        }
+        self.state = StoreState::new(policy, StoreVersion(0));
+    }
+
+    fn apply(&mut self, line: &str, command: &Command) -> String {
+        self.now += 1;
+        let context = Context {
+            now: UnixMillis(self.now),
+            who: &self.who,
+            holders: &self.holders,
+            rebalance: self.rebalance.as_deref(),
+        };
+        match self.state.apply(command, &context) {
+            Ok(transition) => {
+                self.state = transition.state;
+                transition.effects.iter().map(effect).collect()
+            }
+            Err(refusal) => {
+                format!("{line}: {}: {refusal}\n  help: {}\n", refusal.code(), refusal.help())
+            }
+        }
+    }
+
+    fn show(&self) -> String {
+        let mut text = String::new();
+        for entry in &self.state.versions {
+            let held = if entry.held { ", held" } else { "" };
+            let without = if entry.excluded.is_empty() {
+                String::new()
+            } else {
+                format!(", without {}", ids(&entry.excluded))
+            };
+            writeln!(
+                text,
+                "{} {}, {} records{held}{without}",
+                entry.version,
+                entry.state.name(),
+                entry.records
+            )
+            .unwrap();
+        }
+        if let Some(running) = &self.state.running {
+            writeln!(text, "{} runs, ready on {}", running.push, ids(&running.ready)).unwrap();
+        }
+        if let Some(last) = self.state.history.back() {
+            let outcome = match &last.outcome {
+                Outcome::Done => "done".to_owned(),
+                Outcome::Failed(reason) => format!("failed: {reason}"),
+            };
+            let (action, version, before) = (last.action.name(), last.version, last.before);
+            writeln!(
+                text,
+                "last of {}: {} {action} {version}, before {before}: {outcome}",
+                self.state.history.len(),
+                last.who
+            )
+            .unwrap();
+        }
+        text
+    }
+}
+
+fn ready(push: &str, node: &str) -> Command {
+    Command::Ready { push: PushId::from(push), node: NodeId(number(node) as u32) }
+}
+
+fn command(words: &[&str]) -> Command {
+    let force = words.contains(&"force");
+    let option = |key: &str| words.iter().find_map(|word| word.strip_prefix(key)).map(number);
+    let version = |index: usize| StoreVersion(number(words[index]));
+    let push = || PushId::from(words[1]);
+    match words[0] {
+        "begin" => Command::Begin {
+            push: push(),
+            coordinator: "router 0".to_owned(),
+            version: option("version=").map(StoreVersion),
+            missing_max: option("missing=").unwrap_or_default() as u32,
+        },
+        "offer" => Command::Offer { push: push(), records: number(words[2]), bytes: number(words[3]), force },
+        "fails" => Command::NodeFailed {
+            push: push(),
+            node: NodeId(number(words[2]) as u32),
+            reason: "disk full".to_owned(),
+        },
+        "flip" => Command::Flip { push: push() },
+        "abort" => Command::Abort { push: push(), reason: "gave up".to_owned() },
+        "recover" => Command::Recover { push: push() },
+        "swap" => Command::Swap { to: version(1), force },
+        "rollback" => Command::Rollback { to: option("to=").map(StoreVersion), force },
+        "hold" => Command::Hold { version: version(1) },
+        "release" => Command::Release { version: version(1) },
+        "block" => Command::Block { version: version(1) },
+        "unblock" => Command::Unblock { version: version(1) },
+        "repaired" => Command::Repaired { version: version(1), node: NodeId(number(words[2]) as u32) },
+        other => panic!("{other}"),
+    }
+}
+
+fn effect(effect: &Effect) -> String {
+    match effect {
+        Effect::Prepare { version, nodes } => format!("prepare {version} on {}\n", ids(nodes)),
+        Effect::Serve { version } => format!("serve {version}\n"),
+        Effect::Drop { version } => format!("drop {version}\n"),
+    }
+}
+
+fn ids(nodes: &BTreeSet<NodeId>) -> String {
+    nodes.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
+}
+
+fn number(text: &str) -> u64 {
+    text.parse().unwrap_or_else(|_| panic!("{text} is no number"))
+}
