@@ -115,7 +115,9 @@ impl<K: Clone + Ord, V: Clone, W> NetworkCache<K, V, W> {
     /// A value that does not fit, or whose version was over before it landed, is not kept.
     pub fn filled(&mut self, flight: FlightId, value: V, weight: usize, now: Timestamp) -> Vec<W> {
         let Some((flight, waiters)) = self.flights.end(flight) else { return Vec::new() };
-        let newer = self.queues.get(&flight.key).is_some_and(|entry| flight.version < entry.version);
+        // Versions go back too: what a rollback took out of service does not stand in the way.
+        let newer = !self.queues.is_over(&flight.key)
+            && self.queues.get(&flight.key).is_some_and(|entry| flight.version < entry.version);
         let kept = match flight.keep && !newer {
             true => self.queues.insert(flight.key, flight.version, value, weight as u64, now),
             false => None,

@@ -190,3 +190,13 @@ fn one_that_comes_back_soon_stays() {
     (100..200).for_each(|key| fill(&mut cache, key, V1, 'z'));
     assert_eq!(get(&mut cache, 0, V1), Lookup::Hit('b'), "it was a ghost, so it went to the main queue");
 }
+
+#[test]
+fn what_a_rollback_took_out_of_service_does_not_keep_the_older_version_out() {
+    let mut cache = cache();
+    fill(&mut cache, 7, V2, 'b');
+    // Back to version 1.
+    cache.supersede(|_, version| version == V2);
+    fill(&mut cache, 7, V1, 'a');
+    assert_eq!(get(&mut cache, 7, V1), Lookup::Hit('a'));
+}

@@ -55,7 +55,7 @@ impl ListCache {
         lists
     }
 
-    /// Keeps a list as a node gave it at `version`: sorted, distinct. An older version never takes the place of a newer one.
+    /// Keeps a list as a node gave it at `version`: sorted, distinct. An older version takes the place of a newer one only after a rollback.
     pub fn keep(
         &mut self,
         graph: &str,
@@ -66,7 +66,8 @@ impl ListCache {
     ) {
         let weight = size_of_val(&*list) as u64;
         let place = (self.space(graph, edge), key);
-        let newer = self.queues.get(&place).is_some_and(|entry| version < entry.version);
+        let newer = !self.queues.is_over(&place)
+            && self.queues.get(&place).is_some_and(|entry| version < entry.version);
         let fits = weight <= self.bytes_max / LIST_SHARE;
         let kept = match fits && !newer {
             true => self.queues.insert(place, version, list, weight, Timestamp::ZERO),
@@ -87,7 +88,7 @@ impl ListCache {
         }
         let of = |space: &Space| versions.get(space).copied().flatten();
         self.counters.expired += self.queues.remove_all(|(space, _)| of(space).is_none());
-        self.queues.set_over(|(space, _), version| of(space).is_some_and(|current| version < current));
+        self.queues.set_over(|(space, _), version| of(space).is_some_and(|current| version != current));
     }
 
     /// What it has done so far, and what it holds.
@@ -161,6 +162,15 @@ mod tests {
         cache.supersede(|_| None);
         assert_eq!(kept(&mut cache, "g", 2, "connection", 7), None);
         assert_eq!((cache.counters().entries, cache.counters().bytes), (0, 0));
+    }
+
+    #[test]
+    fn after_a_rollback_the_older_version_is_kept_again() {
+        let mut cache = ListCache::new(1 << 20);
+        keep(&mut cache, "g", 2, "connection", 7, &[2]);
+        cache.supersede(|_| Some(StoreVersion(1)));
+        keep(&mut cache, "g", 1, "connection", 7, &[1]);
+        assert_eq!(kept(&mut cache, "g", 1, "connection", 7), Some(vec![1]));
     }
 
     #[test]

@@ -101,6 +101,11 @@ impl<K: Clone + Ord, V> Queues<K, V> {
         }
     }
 
+    /// Whether there is an entry and it is in the queue of those that leave first.
+    pub(crate) fn is_over(&self, key: &K) -> bool {
+        self.entries.get(key).is_some_and(|slot| self.lists.list(*slot) == OVER)
+    }
+
     /// Puts entries in the queue of those that leave first. `O(entries)`, once per new version.
     pub(crate) fn set_over(&mut self, mut which: impl FnMut(&K, StoreVersion) -> bool) {
         for slot in self.lists.slots() {
