@@ -29,7 +29,7 @@ pub(crate) async fn explain(
                 input = Input::Start;
             }
             Step::FanOut(fan_out) => {
-                let planned = session.executor().plan(run.topology(), &fan_out, &options)?;
+                let planned = session.executor().plan(run.topology(), run.graph(), &fan_out, &options)?;
                 if planned.kind != FanOutKind::SingleKey {
                     break Some((fan_out, planned));
                 }

@@ -83,6 +83,20 @@ impl Fleet {
         Arc::new(reachable(&self.lock(), table))
     }
 
+    /// Which nodes of `table` may be asked now for a version that `excluded` do not have.
+    pub fn availability_without(&self, table: &Arc<RoutingTable>, excluded: &[NodeId]) -> Arc<Availability> {
+        let availability = self.availability(table);
+        if excluded.is_empty() {
+            return availability;
+        }
+        let mut availability = Availability::clone(&availability);
+        for index in excluded.iter().filter_map(|node| table.node_index(*node)) {
+            availability.exclude(index);
+        }
+        availability.rescue(table);
+        Arc::new(availability)
+    }
+
     /// Nodes that go down from now on.
     pub fn downs(&self) -> broadcast::Receiver<NodeId> {
         self.downs.subscribe()

@@ -127,8 +127,30 @@ impl RouterClient {
         Ok(reply.map_err(|status| self.error(&status))?.into_inner())
     }
 
+    /// Looks at stores or changes one; the records that the router answers are `StoreDocument`s as JSON.
+    ///
+    /// # Errors
+    /// If the store cannot be changed so, or the router does not answer.
+    pub async fn store(&self, request: v1::StoreRequest) -> Result<v1::StoreReply, QueryError> {
+        let mut cluster = self.cluster.clone();
+        let reply = within(CALL_PATIENCE, cluster.store(request)).await;
+        Ok(reply.map_err(|status| self.error(&status))?.into_inner())
+    }
+
+    /// Makes a built version what a store serves: prepared on every node, then one conditional commit.
+    ///
+    /// # Errors
+    /// If the router does not answer; errors of the push itself come in the stream.
+    pub async fn push_store(
+        &self,
+        request: v1::PushRequest,
+    ) -> Result<Streaming<v1::PublishProgress>, QueryError> {
+        let reply = self.cluster.clone().push_store(request).await;
+        Ok(reply.map_err(|status| self.error(&status))?.into_inner())
+    }
+
     /// Makes built components part of a graph: prepared on every node, then one conditional commit.
-    /// `components` is a JSON array of `ComponentDocument`s that lie in the object store.
+    /// `components` is a JSON array of `ComponentDocument`s that lie in the object store; `who` asks, for the history.
     ///
     /// # Errors
     /// If the router does not answer; errors of the publication itself come in the stream.
@@ -136,8 +158,13 @@ impl RouterClient {
         &self,
         graph: &str,
         components: Vec<u8>,
+        who: &str,
     ) -> Result<Streaming<v1::PublishProgress>, QueryError> {
-        let request = v1::PublishRequest { graph: graph.to_owned(), components: components.into() };
+        let request = v1::PublishRequest {
+            graph: graph.to_owned(),
+            components: components.into(),
+            who: who.to_owned(),
+        };
         let reply = self.cluster.clone().publish_graph(request).await;
         Ok(reply.map_err(|status| self.error(&status))?.into_inner())
     }

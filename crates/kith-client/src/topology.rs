@@ -4,7 +4,7 @@ use crate::{QueryError, RouterClient};
 use kith_ops::{GraphSchema, KindRole, KindSchema};
 use kith_routing::{GroupEntry, GroupRole, NodeEntry, RoutingTable, Strategy, TableError, TableParts};
 use kith_types::{Epoch, GroupId, NodeId, PartitionCount};
-use kith_wire::documents::{GraphDocument, TopologyDocument};
+use kith_wire::documents::{ServedDocument, TopologyDocument};
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use thiserror::Error;
 use tokio::sync::watch;
@@ -36,6 +36,8 @@ pub struct Graph {
     pub version: u64,
     /// Its kinds.
     pub schema: GraphSchema,
+    /// Nodes that do not have this version: they are not asked for it.
+    pub excluded: Vec<NodeId>,
 }
 
 /// A topology document makes no sense.
@@ -66,9 +68,10 @@ impl Topology {
     /// # Errors
     /// If it makes no sense.
     pub fn from_document(document: Arc<TopologyDocument>) -> Result<Self, BadTopology> {
-        let graphs = document.graphs.iter().map(|graph| {
+        let graphs = document.graphs().map(|graph| {
             let schema = schema_of(graph)?;
-            let entry = Graph { name: graph.name.clone(), version: graph.version, schema };
+            let excluded = graph.excluded.iter().copied().map(NodeId).collect();
+            let entry = Graph { name: graph.name.clone(), version: graph.version, schema, excluded };
             Ok((graph.name.clone(), Arc::new(entry)))
         });
         Ok(Self {
@@ -109,7 +112,7 @@ pub fn role_by_name(name: &str) -> Option<KindRole> {
         .find(|role| role_name(*role) == name)
 }
 
-fn schema_of(graph: &GraphDocument) -> Result<GraphSchema, BadTopology> {
+fn schema_of(graph: &ServedDocument) -> Result<GraphSchema, BadTopology> {
     let kinds = graph.components.iter().map(|component| {
         let role = role_by_name(&component.role).ok_or_else(|| BadTopology::Role {
             graph: graph.name.clone(),

@@ -8,7 +8,7 @@ use std::{
 use thiserror::Error;
 
 /// The layout that this release reads and writes.
-const DIRECTORY_FORMAT: u32 = 1;
+const DIRECTORY_FORMAT: u32 = 2;
 const IDENTITY_FILE: &str = "kith.json";
 /// Held by whoever uses the directory.
 pub(crate) const LOCK_FILE: &str = "lock";

@@ -13,6 +13,7 @@ pub mod node;
 pub mod router;
 mod serve;
 mod topology;
+mod versions;
 
 pub use data_dir::{DataDir, DataDirError, Identity};
 pub use error::StartError;

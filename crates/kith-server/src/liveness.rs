@@ -10,12 +10,28 @@ const LEASE_TTL: Duration = Duration::from_secs(3);
 /// How often a lease is kept.
 const LEASE_INTERVAL: Duration = Duration::from_secs(1);
 
+/// A leased key: present while the process lives.
+#[derive(Clone, Debug)]
+pub struct Live {
+    /// The key.
+    pub key: String,
+    /// Says which start of the process it is, where anybody wants to know.
+    pub value: String,
+}
+
+impl Live {
+    /// One that says no more than that it lives.
+    pub fn of(key: String) -> Self {
+        Self { key, value: String::new() }
+    }
+}
+
 /// Keeps `document` under `key` and `live` present until `stop`. Goes on trying while the store is away.
 pub fn register(
     metadata: Arc<dyn MetadataStore>,
     key: String,
     document: Vec<u8>,
-    live: String,
+    live: Live,
     stop: CancellationToken,
 ) {
     tokio::spawn(async move {
@@ -38,7 +54,7 @@ async fn keep(
     metadata: &dyn MetadataStore,
     key: &str,
     document: &[u8],
-    live: &str,
+    live: &Live,
     lease: Option<LeaseId>,
 ) -> Result<LeaseId, MetadataError> {
     if let Some(lease) = lease {
@@ -46,7 +62,8 @@ async fn keep(
         return Ok(lease);
     }
     let lease = metadata.lease(LEASE_TTL).await?;
-    let mut writes = vec![Write { key: live.to_owned(), value: Some(Vec::new()), lease: Some(lease) }];
+    let mut writes =
+        vec![Write { key: live.key.clone(), value: Some(live.value.clone().into()), lease: Some(lease) }];
     // An unchanged document is not written again: it would look like a change of topology.
     let known = metadata.read(key).await?;
     if known.get(key).is_none_or(|entry| entry.value != document) {

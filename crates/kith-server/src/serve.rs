@@ -96,14 +96,15 @@ impl ClusterReader {
     /// The topology now.
     pub fn now(&self) -> v1::Topology {
         let document = self.topology.borrow().clone();
-        v1::Topology { document: document.encode().into(), revision: document.revision }
+        v1::Topology { document: document.for_clients().encode().into(), revision: document.revision }
     }
 
     /// The topology now and after each change.
     pub fn changes(&self) -> BoxStream<'static, Result<v1::Topology, Status>> {
         WatchStream::new(self.topology.clone())
             .map(|document| {
-                Ok(v1::Topology { document: document.encode().into(), revision: document.revision })
+                let text = document.for_clients().encode();
+                Ok(v1::Topology { document: text.into(), revision: document.revision })
             })
             .boxed()
     }
@@ -118,6 +119,7 @@ fn only_routers(what: &str) -> Status {
 impl v1::cluster_server::Cluster for ClusterReader {
     type WatchTopologyStream = BoxStream<'static, Result<v1::Topology, Status>>;
     type PublishGraphStream = BoxStream<'static, Result<v1::PublishProgress, Status>>;
+    type PushStoreStream = BoxStream<'static, Result<v1::PublishProgress, Status>>;
 
     async fn get_topology(&self, _: Request<v1::TopologyRequest>) -> Result<Response<v1::Topology>, Status> {
         Ok(Response::new(self.now()))
@@ -143,5 +145,16 @@ impl v1::cluster_server::Cluster for ClusterReader {
 
     async fn drop_graph(&self, _: Request<v1::DropRequest>) -> Result<Response<v1::DropReply>, Status> {
         Err(only_routers("dropping a graph"))
+    }
+
+    async fn store(&self, _: Request<v1::StoreRequest>) -> Result<Response<v1::StoreReply>, Status> {
+        Err(only_routers("looking after stores"))
+    }
+
+    async fn push_store(
+        &self,
+        _: Request<v1::PushRequest>,
+    ) -> Result<Response<Self::PushStoreStream>, Status> {
+        Err(only_routers("pushing"))
     }
 }

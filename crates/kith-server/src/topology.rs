@@ -7,7 +7,7 @@ use crate::{
 };
 use futures::StreamExt;
 use kith_wire::documents::{
-    ClusterDocument, DOCUMENT_FORMAT, Document, DocumentError, GraphDocument, NodeDocument, RouterDocument,
+    ClusterDocument, DOCUMENT_FORMAT, Document, DocumentError, NodeDocument, RouterDocument, StoreDocument,
     TopologyDocument,
 };
 use std::{fs, path::PathBuf, sync::Arc};
@@ -39,13 +39,15 @@ pub enum TopologyError {
 /// If there is no cluster or a document cannot be read.
 pub fn document_of(snapshot: &Snapshot) -> Result<TopologyDocument, TopologyError> {
     let cluster = snapshot.get(keys::CLUSTER).ok_or(TopologyError::NoCluster)?;
+    let stores = decode_under::<StoreDocument>(snapshot, keys::STORES)?;
     Ok(TopologyDocument {
         format: DOCUMENT_FORMAT,
         revision: snapshot.revision,
         cluster: ClusterDocument::decode(&cluster.value)?,
         nodes: decode_under::<NodeDocument>(snapshot, keys::NODES)?,
         routers: decode_under::<RouterDocument>(snapshot, keys::ROUTERS)?,
-        graphs: decode_under::<GraphDocument>(snapshot, keys::GRAPHS)?,
+        stores: stores.iter().map(StoreDocument::served).collect(),
+        kept: stores.iter().flat_map(StoreDocument::kept).collect(),
     })
 }
 

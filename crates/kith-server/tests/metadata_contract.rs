@@ -58,7 +58,7 @@ async fn a_commit_happens_whole_or_not_at_all() {
 #[tokio::test]
 async fn a_prefix_holds_its_keys_in_order_and_no_others() {
     each(|store| async move {
-        let writes = ["nodes/2", "nodes/1", "nodesX", "graphs/a"].map(|key| put(key, "x")).to_vec();
+        let writes = ["nodes/2", "nodes/1", "nodesX", "stores/a"].map(|key| put(key, "x")).to_vec();
         store.commit(vec![], writes).await.expect("committed");
         assert_eq!(keys(&*store, "nodes/").await, ["nodes/1", "nodes/2"]);
     })

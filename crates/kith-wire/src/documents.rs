@@ -1,13 +1,20 @@
 //! Documents: what the metadata store keeps and topology messages carry, as JSON.
 //!
 //! Readers ignore fields they do not know, so that neighbours one release apart
-//! work together; a document of a newer `format` is refused by name.
+//! work together; a document of another `format` is refused by name.
+
+mod stores;
+
+pub use stores::{
+    DefinitionDocument, DroppedDocument, HistoryDocument, HoldsDocument, KeptDocument, RunningDocument,
+    ServedDocument, StoreDocument, VersionDocument,
+};
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use thiserror::Error;
 
 /// The format that this release writes.
-pub const DOCUMENT_FORMAT: u32 = 1;
+pub const DOCUMENT_FORMAT: u32 = 2;
 
 /// A document cannot be read.
 #[derive(Debug, Error)]
@@ -22,9 +29,9 @@ pub enum DocumentError {
         #[source]
         source: serde_json::Error,
     },
-    /// A newer release wrote it.
-    #[error("{what} document has format {got}, this release reads up to {DOCUMENT_FORMAT}")]
-    NewerFormat {
+    /// Another release wrote it.
+    #[error("{what} document has format {got}, this release reads format {DOCUMENT_FORMAT}")]
+    OtherFormat {
         /// What it is.
         what: &'static str,
         /// Its format.
@@ -37,9 +44,6 @@ pub trait Document: Serialize + DeserializeOwned {
     /// What it is, for errors.
     const WHAT: &'static str;
 
-    /// The format it was written in.
-    fn format(&self) -> u32;
-
     /// As JSON bytes.
     fn encode(&self) -> Vec<u8> {
         serde_json::to_vec(self).expect("documents hold only strings, numbers and lists")
@@ -48,25 +52,27 @@ pub trait Document: Serialize + DeserializeOwned {
     /// From JSON bytes.
     ///
     /// # Errors
-    /// If it is malformed or of a newer format.
+    /// If it is malformed or of another format.
     fn decode(bytes: &[u8]) -> Result<Self, DocumentError> {
-        let document: Self = serde_json::from_slice(bytes)
-            .map_err(|source| DocumentError::Malformed { what: Self::WHAT, source })?;
-        if document.format() > DOCUMENT_FORMAT {
-            return Err(DocumentError::NewerFormat { what: Self::WHAT, got: document.format() });
+        let malformed = |source| DocumentError::Malformed { what: Self::WHAT, source };
+        // First the format: what other releases wrote may lack what this one needs.
+        let Format { format } = serde_json::from_slice(bytes).map_err(malformed)?;
+        if format != DOCUMENT_FORMAT {
+            return Err(DocumentError::OtherFormat { what: Self::WHAT, got: format });
         }
-        Ok(document)
+        serde_json::from_slice(bytes).map_err(malformed)
     }
+}
+
+#[derive(Deserialize)]
+struct Format {
+    format: u32,
 }
 
 macro_rules! document {
     ($name:ident, $what:literal) => {
         impl Document for $name {
             const WHAT: &'static str = $what;
-
-            fn format(&self) -> u32 {
-                self.format
-            }
         }
     };
 }
@@ -132,21 +138,7 @@ pub struct RouterDocument {
 }
 document!(RouterDocument, "router");
 
-/// A graph at one version: key `graphs/<name>`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct GraphDocument {
-    /// Document format.
-    pub format: u32,
-    /// The graph.
-    pub name: String,
-    /// Grows with every load; the version that queries pin.
-    pub version: u64,
-    /// In the order in which they were first loaded; the first edge type is the default.
-    pub components: Vec<ComponentDocument>,
-}
-document!(GraphDocument, "graph");
-
-/// One component of a graph version.
+/// One component of a version.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ComponentDocument {
     /// Edge type, entity kind or `members`.
@@ -182,20 +174,53 @@ pub struct TopologyDocument {
     pub nodes: Vec<NodeDocument>,
     /// Routers that have registered.
     pub routers: Vec<RouterDocument>,
-    /// Graphs.
-    pub graphs: Vec<GraphDocument>,
+    /// Stores, graphs among them, at the version that is served.
+    pub stores: Vec<ServedDocument>,
+    /// Further versions that nodes keep. Only nodes and routers know them: clients have no use for them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kept: Vec<KeptDocument>,
 }
 document!(TopologyDocument, "topology");
+
+impl TopologyDocument {
+    /// The graphs that can be asked.
+    pub fn graphs(&self) -> impl Iterator<Item = &ServedDocument> {
+        self.stores.iter().filter(|store| store.is_graph() && store.version != 0)
+    }
+
+    /// The graph of this name, if it can be asked.
+    pub fn graph(&self, name: &str) -> Option<&ServedDocument> {
+        self.graphs().find(|graph| graph.name == name)
+    }
+
+    /// What clients need of it.
+    pub fn for_clients(&self) -> Self {
+        Self {
+            format: self.format,
+            revision: self.revision,
+            cluster: self.cluster.clone(),
+            nodes: self.nodes.clone(),
+            routers: self.routers.clone(),
+            stores: self.stores.clone(),
+            kept: Vec::new(),
+        }
+    }
+}
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn a_newer_format_is_refused_and_unknown_fields_are_ignored() {
-        let newer = br#"{"format":2,"node":1,"addr":"a:1","http":"a:2","pid":3}"#;
-        assert!(matches!(NodeDocument::decode(newer), Err(DocumentError::NewerFormat { got: 2, .. })));
-        let wider = br#"{"format":1,"node":1,"addr":"a:1","http":"a:2","pid":3,"rack":"r7"}"#;
+    fn another_format_is_refused_and_unknown_fields_are_ignored() {
+        for (other, text) in [(1, r#"{"format":1,"graphs":[]}"#), (3, r#"{"format":3,"node":"one"}"#)] {
+            let refused = NodeDocument::decode(text.as_bytes());
+            assert!(
+                matches!(refused, Err(DocumentError::OtherFormat { got, .. }) if got == other),
+                "{refused:?}"
+            );
+        }
+        let wider = br#"{"format":2,"node":1,"addr":"a:1","http":"a:2","pid":3,"rack":"r7"}"#;
         assert_eq!(NodeDocument::decode(wider).unwrap().node, 1);
     }
 }

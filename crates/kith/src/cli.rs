@@ -11,7 +11,7 @@ use crate::{
     request::Question,
     run,
     serve::{DevArgs, NodeArgs, RouterArgs},
-    sim,
+    sim, store,
 };
 use anyhow::Context;
 use clap::{Args, CommandFactory, Parser, Subcommand};
@@ -55,6 +55,9 @@ pub enum Command {
     /// Load data into the cluster
     #[command(subcommand)]
     Load(LoadCommand),
+    /// Look after stores and their versions
+    #[command(subcommand)]
+    Store(Box<store::StoreCommand>),
     /// Look at the cluster
     #[command(subcommand)]
     Cluster(cluster::ClusterCommand),
@@ -90,6 +93,7 @@ pub fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Explain(question) => block_on(explain::explain(&target, output, &question)),
         Command::Run(flags) => block_on(run::run(&target, flags)),
         Command::Load(command) => block_on(load::run(&target, output, command)),
+        Command::Store(command) => block_on(store::run(&target, output, *command)),
         Command::Cluster(command) => block_on(cluster::run(&target, output, command)),
         Command::Bench(command) => block_on(bench::run(&target, output, command)),
         Command::Sim(command) => sim::run(output, command),
@@ -107,6 +111,7 @@ fn asks(command: &Command) -> bool {
         Command::Bench(command) => matches!(command, bench::BenchCommand::Graph(_)),
         Command::Graph(_)
         | Command::Load(_)
+        | Command::Store(_)
         | Command::Cluster(_)
         | Command::Sim(_)
         | Command::Dev(_)

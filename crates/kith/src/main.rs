@@ -19,7 +19,9 @@ mod request;
 mod run;
 mod serve;
 mod sim;
+mod store;
 mod table;
+mod who;
 
 use clap::Parser;
 use failure::{ErrorReport, Exit};

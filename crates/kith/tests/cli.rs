@@ -35,6 +35,7 @@ fn without_a_cluster_every_client_command_says_how_to_start_one() {
         "graph list",
         "explain network 1 --graph v",
         "cluster status",
+        "store rollback v",
         "run --input edges.csv",
         "load graph edges.csv --graph v",
     ] {

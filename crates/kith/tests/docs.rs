@@ -57,7 +57,7 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
 fn every_error_code_is_explained() {
     let documented = fs::read_to_string(root().join("docs/errors.md")).unwrap();
     let mut files = Vec::new();
-    for name in ["kith", "kith-client", "kith-engine", "kith-server", "kith-wire"] {
+    for name in ["kith", "kith-client", "kith-engine", "kith-server", "kith-versions", "kith-wire"] {
         sources(&root().join("crates").join(name).join("src"), &mut files);
     }
     let found: BTreeSet<String> =

@@ -119,7 +119,7 @@ impl Executor {
         deadline: Instant,
         trace: &mut Trace,
     ) -> Result<RoundOutcome, QueryError> {
-        let planned = self.plan(topology, fan_out, options)?;
+        let planned = self.plan(topology, graph, fan_out, options)?;
         let mut round = Round::new(self, topology, graph, fan_out, &planned, options, deadline, trace);
         let outcome = round.drive().await;
         if planned.kind == FanOutKind::EarlyTerminable && outcome.verdict == Verdict::Complete {

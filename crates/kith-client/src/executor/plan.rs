@@ -1,7 +1,11 @@
 //! Who is asked for what: controller, then policy (Moolle §III).
 
 use super::{Executor, RoutingState};
-use crate::{QueryError, QueryOptions, profile::planned_requests, topology::Topology};
+use crate::{
+    QueryError, QueryOptions,
+    profile::planned_requests,
+    topology::{Graph, Topology},
+};
 use kith_ops::FanOut;
 use kith_routing::{FanOutLimit, FanOutPlan, GroupLimit, PlanError, QueryShape, policy};
 use kith_types::{FanOutKind, PartitionId, Workflow};
@@ -26,6 +30,7 @@ impl Executor {
     pub(crate) fn plan(
         &self,
         topology: &Topology,
+        graph: &Graph,
         fan_out: &FanOut,
         options: &QueryOptions,
     ) -> Result<Planned, QueryError> {
@@ -37,7 +42,7 @@ impl Executor {
         };
         let count = topology.table.partition_count();
         let partitions = fan_out.scope.partitions(count);
-        let availability = self.fleet.availability(&topology.table);
+        let availability = self.fleet.availability_without(&topology.table, &graph.excluded);
         let view = topology.table.view(&availability);
         let kind = effective_kind(fan_out, options.workflow);
         let query = QueryShape {

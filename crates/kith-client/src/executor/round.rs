@@ -134,7 +134,8 @@ impl<'a> Round<'a> {
 
     /// Carries out what the execution wants; its outcome once it is over.
     fn act(&mut self) -> Option<Outcome> {
-        let availability = self.executor.fleet.availability(&self.topology.table);
+        let availability =
+            self.executor.fleet.availability_without(&self.topology.table, &self.graph.excluded);
         let view = self.topology.table.view(&availability);
         let mut outcome = None;
         for action in self.execution.next(&view) {
@@ -296,7 +297,8 @@ impl<'a> Round<'a> {
         }
         if matches!(outcome.verdict, Verdict::Failed | Verdict::Cancelled) {
             self.trace.finish(0, outcome.stopped_early);
-            let availability = self.executor.fleet.availability(&self.topology.table);
+            let availability =
+                self.executor.fleet.availability_without(&self.topology.table, &self.graph.excluded);
             let table = &self.topology.table;
             let is_up = |node: &NodeIndex| availability.serving().contains(*node);
             let is_lost = |partition: PartitionId| !table.replicas(partition).iter().any(is_up);

@@ -23,8 +23,12 @@ pub mod keys {
     pub const NODES: &str = "nodes/";
     /// Prefix of `RouterDocument`s.
     pub const ROUTERS: &str = "routers/";
-    /// Prefix of `GraphDocument`s.
-    pub const GRAPHS: &str = "graphs/";
+    /// Prefix of `StoreDocument`s.
+    pub const STORES: &str = "stores/";
+    /// Prefix of `DroppedDocument`s.
+    pub const DROPPED: &str = "dropped/";
+    /// The id of the rebalance under way: absent if there is none. Pushes begin only while it is.
+    pub const REBALANCE: &str = "rebalance";
     /// Prefix of leased keys: present while a process lives.
     pub const LIVE: &str = "live/";
 
@@ -38,9 +42,14 @@ pub mod keys {
         format!("{ROUTERS}{router:06}")
     }
 
-    /// The key of one graph's document.
-    pub fn graph(name: &str) -> String {
-        format!("{GRAPHS}{name}")
+    /// The key of one store's document.
+    pub fn store(name: &str) -> String {
+        format!("{STORES}{name}")
+    }
+
+    /// The key of what is left of a dropped store.
+    pub fn dropped(name: &str) -> String {
+        format!("{DROPPED}{name}")
     }
 
     /// The leased key of one node.

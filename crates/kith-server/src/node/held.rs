@@ -1,9 +1,9 @@
-//! The graph versions that a node holds: prepared before a swap, current after it,
-//! kept until its readers have left (architecture D7).
+//! The store versions that a node holds: prepared before a swap, open while they may be served or rolled back to,
+//! kept after that until their readers have left (architecture D7).
 
 use kith_engine::{ComponentReader, FetchError, GraphReader, OpenError, fetch_component};
 use kith_types::{PartitionCount, PartitionId};
-use kith_wire::documents::{ComponentDocument, GraphDocument, TopologyDocument};
+use kith_wire::documents::{ComponentDocument, HoldsDocument, ServedDocument, TopologyDocument};
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
@@ -14,7 +14,7 @@ use std::{
 };
 use thiserror::Error;
 
-/// How long a version stays after a newer one took over: longer than any query's deadline,
+/// How long a version stays after the cluster gave it up: longer than any query's deadline,
 /// so that a query that pinned it still finds it.
 const VERSION_GRACE: Duration = Duration::from_secs(60);
 
@@ -44,35 +44,48 @@ pub enum PrepareError {
         #[source]
         source: OpenError,
     },
+    /// This release cannot serve what the store holds.
+    #[error("store {store:?} holds what this release cannot serve")]
+    Unsupported {
+        /// The store.
+        store: String,
+    },
 }
 
-/// Every graph version that this node can serve.
-pub struct HeldGraphs {
-    /// Where pulled components lie: `<graph>/<component>/<version>/`.
+/// What reads one version of a store.
+#[derive(Clone)]
+pub enum VersionReader {
+    /// A graph's components together.
+    Graph(Arc<GraphReader>),
+}
+
+/// Every store version that this node can serve.
+pub struct HeldStores {
+    /// Where pulled components lie: `<store>/<component>/<version>/`.
     folder: PathBuf,
     /// Where built components lie, in the same layout.
     object_store: PathBuf,
     partition_count: PartitionCount,
     partitions: Vec<PartitionId>,
-    /// Graph → version → reader. Read by every request, written at a swap.
-    graphs: RwLock<BTreeMap<String, BTreeMap<u64, Held>>>,
+    /// Store → version → reader. Read by every request, written when a version is prepared or forgotten.
+    stores: RwLock<BTreeMap<String, BTreeMap<u64, Held>>>,
     /// One preparation at a time: two of the same component would pull it twice.
     preparing: Mutex<()>,
 }
 
 struct Held {
-    reader: Arc<GraphReader>,
+    reader: VersionReader,
     components: BTreeMap<(String, u64), Arc<ComponentReader>>,
-    /// Whether the topology has named it; until then it is prepared for a swap to come.
-    named: bool,
-    /// When a newer version took over, or the graph was dropped.
+    /// The metadata revision that named it: an older topology does not know of it yet.
+    since_revision: u64,
+    /// When the cluster gave it up.
     retired: Option<Instant>,
 }
 
 /// How far a preparation is: component name, bytes done, bytes in all.
 pub type Progress<'a> = &'a mut dyn FnMut(&str, u64, u64);
 
-impl HeldGraphs {
+impl HeldStores {
     /// Holds nothing yet.
     pub fn new(
         folder: PathBuf,
@@ -85,23 +98,28 @@ impl HeldGraphs {
             object_store,
             partition_count,
             partitions,
-            graphs: RwLock::default(),
+            stores: RwLock::default(),
             preparing: Mutex::new(()),
         }
     }
 
-    /// The reader of one graph version.
-    pub fn get(&self, graph: &str, version: u64) -> Option<Arc<GraphReader>> {
-        let graphs = self.graphs.read().unwrap_or_else(PoisonError::into_inner);
-        graphs.get(graph)?.get(&version).map(|held| Arc::clone(&held.reader))
+    /// The reader of one version of a graph.
+    pub fn graph(&self, graph: &str, version: u64) -> Option<Arc<GraphReader>> {
+        match self.get(graph, version)? {
+            VersionReader::Graph(reader) => Some(reader),
+        }
     }
 
-    /// Newest version of each graph.
-    pub fn newest(&self) -> Vec<(String, u64)> {
-        let graphs = self.graphs.read().unwrap_or_else(PoisonError::into_inner);
-        let newest =
-            graphs.iter().filter_map(|(name, versions)| Some((name.clone(), *versions.last_key_value()?.0)));
-        newest.collect()
+    /// The reader of one version of a store.
+    pub fn get(&self, store: &str, version: u64) -> Option<VersionReader> {
+        let stores = self.stores.read().unwrap_or_else(PoisonError::into_inner);
+        stores.get(store)?.get(&version).map(|held| held.reader.clone())
+    }
+
+    /// Of the versions that the topology serves, those that are here.
+    pub fn served(&self, topology: &TopologyDocument) -> Vec<(String, u64)> {
+        let served = topology.stores.iter().filter(|store| self.get(&store.name, store.version).is_some());
+        served.map(|store| (store.name.clone(), store.version)).collect()
     }
 
     /// How many partitions this node holds.
@@ -109,51 +127,83 @@ impl HeldGraphs {
         self.partitions.len()
     }
 
-    /// Pulls, verifies and opens what `graph` needs at its version; nothing changes for running queries. Blocks.
+    /// Pulls, verifies and opens what a store needs at one version; nothing changes for running queries. `revision`
+    /// is the metadata's that names the version. Blocks.
     ///
     /// # Errors
     /// [`PrepareError`]; nothing is half-prepared.
-    pub fn prepare(&self, graph: &GraphDocument, progress: Progress<'_>) -> Result<(), PrepareError> {
+    pub fn prepare(
+        &self,
+        store: &ServedDocument,
+        revision: u64,
+        progress: Progress<'_>,
+    ) -> Result<(), PrepareError> {
         let _one_at_a_time = self.preparing.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.get(&graph.name, graph.version).is_some() {
+        if self.is_here(store, revision) {
             return Ok(());
         }
         let mut components = BTreeMap::new();
-        for component in &graph.components {
+        for component in &store.components {
             let key = (component.name.clone(), component.version);
-            let reader = match self.open_already(&graph.name, &key) {
+            let reader = match self.open_already(&store.name, &key) {
                 Some(reader) => reader,
-                None => Arc::new(self.pull(&graph.name, component, progress)?),
+                None => Arc::new(self.pull(&store.name, component, progress)?),
             };
             components.insert(key, reader);
         }
-        let in_order = graph
-            .components
-            .iter()
-            .map(|component| Arc::clone(&components[&(component.name.clone(), component.version)]));
-        let reader = GraphReader::new(self.partition_count, in_order.collect()).map_err(|source| {
-            PrepareError::Open { component: graph.name.clone(), version: graph.version, source }
-        })?;
-        let reader = Arc::new(reader);
-        let held = Held { reader, components, named: false, retired: None };
-        let mut graphs = self.graphs.write().unwrap_or_else(PoisonError::into_inner);
-        graphs.entry(graph.name.clone()).or_default().insert(graph.version, held);
+        let reader = self.reader(store, &components)?;
+        let held = Held { reader, components, since_revision: revision, retired: None };
+        let mut stores = self.stores.write().unwrap_or_else(PoisonError::into_inner);
+        stores.entry(store.name.clone()).or_default().insert(store.version, held);
         Ok(())
     }
 
-    fn open_already(&self, graph: &str, component: &(String, u64)) -> Option<Arc<ComponentReader>> {
-        let graphs = self.graphs.read().unwrap_or_else(PoisonError::into_inner);
-        graphs.get(graph)?.values().find_map(|held| held.components.get(component).cloned())
+    /// Whether a version is held; if it was about to be forgotten, it stays.
+    fn is_here(&self, store: &ServedDocument, revision: u64) -> bool {
+        let mut stores = self.stores.write().unwrap_or_else(PoisonError::into_inner);
+        let held = stores.get_mut(&store.name).and_then(|versions| versions.get_mut(&store.version));
+        held.map(|held| {
+            held.since_revision = held.since_revision.max(revision);
+            held.retired = None;
+        })
+        .is_some()
+    }
+
+    fn reader(
+        &self,
+        store: &ServedDocument,
+        components: &BTreeMap<(String, u64), Arc<ComponentReader>>,
+    ) -> Result<VersionReader, PrepareError> {
+        match store.definition.holds {
+            HoldsDocument::Graph => {
+                let in_order = store.components.iter();
+                let in_order =
+                    in_order.map(|it| Arc::clone(&components[&(it.name.clone(), it.version)])).collect();
+                let reader = GraphReader::new(self.partition_count, in_order);
+                let opened = reader.map_err(|source| PrepareError::Open {
+                    component: store.name.clone(),
+                    version: store.version,
+                    source,
+                });
+                Ok(VersionReader::Graph(Arc::new(opened?)))
+            }
+            HoldsDocument::Values { .. } => Err(PrepareError::Unsupported { store: store.name.clone() }),
+        }
+    }
+
+    fn open_already(&self, store: &str, component: &(String, u64)) -> Option<Arc<ComponentReader>> {
+        let stores = self.stores.read().unwrap_or_else(PoisonError::into_inner);
+        stores.get(store)?.values().find_map(|held| held.components.get(component).cloned())
     }
 
     fn pull(
         &self,
-        graph: &str,
+        store: &str,
         component: &ComponentDocument,
         progress: Progress<'_>,
     ) -> Result<ComponentReader, PrepareError> {
         let (name, version) = (&component.name, component.version);
-        let path = |base: &Path| base.join(graph).join(name).join(version.to_string());
+        let path = |base: &Path| base.join(store).join(name).join(version.to_string());
         let (source, target) = (path(&self.object_store), path(&self.folder));
         fetch_component(&source, &target, &self.partitions, &mut |state| {
             progress(name, state.bytes_done, state.bytes);
@@ -170,36 +220,35 @@ impl HeldGraphs {
     /// Retires what the topology no longer names, and forgets what was retired long enough ago,
     /// with its files. Running queries keep what they read from.
     pub fn retire(&self, topology: &TopologyDocument, now: Instant) {
-        let current: BTreeMap<&str, u64> =
-            topology.graphs.iter().map(|graph| (graph.name.as_str(), graph.version)).collect();
-        let mut graphs = self.graphs.write().unwrap_or_else(PoisonError::into_inner);
-        for (name, versions) in graphs.iter_mut() {
-            let current = current.get(name.as_str()).copied();
-            for (version, held) in versions.iter_mut() {
-                held.named |= current == Some(*version);
-                // A version above the current one, or of a graph that is not there yet, is prepared for a swap to come.
-                let is_over = current.map_or(held.named, |current| *version < current);
-                held.retired = is_over.then(|| held.retired.unwrap_or(now));
-            }
-            versions.retain(|_, held| {
-                held.retired.is_none_or(|retired| now.saturating_duration_since(retired) < VERSION_GRACE)
+        let named = || topology.stores.iter().chain(topology.kept.iter().map(|kept| &kept.at));
+        let versions: BTreeSet<(&str, u64)> =
+            named().map(|store| (store.name.as_str(), store.version)).collect();
+        let mut stores = self.stores.write().unwrap_or_else(PoisonError::into_inner);
+        for (name, held) in stores.iter_mut() {
+            held.retain(|version, held| {
+                if versions.contains(&(name.as_str(), *version)) || topology.revision < held.since_revision {
+                    held.retired = None;
+                    return true;
+                }
+                let retired = *held.retired.get_or_insert(now);
+                now.saturating_duration_since(retired) < VERSION_GRACE
             });
         }
-        graphs.retain(|_, versions| !versions.is_empty());
-        let version_folder = |graph: &str, name: &str, version: u64| {
-            self.folder.join(graph).join(name).join(version.to_string())
+        stores.retain(|_, versions| !versions.is_empty());
+        let version_folder = |store: &str, name: &str, version: u64| {
+            self.folder.join(store).join(name).join(version.to_string())
         };
-        let held = graphs.iter().flat_map(|(graph, versions)| {
+        let held = stores.iter().flat_map(|(store, versions)| {
             let keys = versions.values().flat_map(|held| held.components.keys());
-            keys.map(|(name, version)| version_folder(graph, name, *version))
+            keys.map(|(name, version)| version_folder(store, name, *version))
         });
         // What the topology names is kept also where it could not be opened: it may be all there is.
-        let named = topology.graphs.iter().flat_map(|graph| {
-            let components = graph.components.iter();
-            components.map(|component| version_folder(&graph.name, &component.name, component.version))
+        let named = named().flat_map(|store| {
+            let components = store.components.iter();
+            components.map(|component| version_folder(&store.name, &component.name, component.version))
         });
         let used: BTreeSet<PathBuf> = held.chain(named).collect();
-        drop(graphs);
+        drop(stores);
         if let Ok(_one_at_a_time) = self.preparing.try_lock() {
             remove_unused(&self.folder, &used, 3);
         }
@@ -227,9 +276,9 @@ fn remove_unused(folder: &Path, used: &BTreeSet<PathBuf>, depth: u32) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kith_wire::documents::{ClusterDocument, DOCUMENT_FORMAT};
+    use kith_wire::documents::{ClusterDocument, DOCUMENT_FORMAT, DefinitionDocument, KeptDocument};
 
-    fn topology(graphs: Vec<GraphDocument>) -> TopologyDocument {
+    fn topology(revision: u64, stores: Vec<ServedDocument>, kept: Vec<ServedDocument>) -> TopologyDocument {
         let cluster = ClusterDocument {
             format: DOCUMENT_FORMAT,
             cluster_id: String::new(),
@@ -240,52 +289,20 @@ mod tests {
         };
         TopologyDocument {
             format: DOCUMENT_FORMAT,
-            revision: 1,
+            revision,
             cluster,
             nodes: vec![],
             routers: vec![],
-            graphs,
+            stores,
+            kept: kept.into_iter().map(|at| KeptDocument { is_whole: true, at }).collect(),
         }
     }
 
-    fn village(version: u64) -> GraphDocument {
-        GraphDocument { format: DOCUMENT_FORMAT, name: "village".into(), version, components: vec![] }
-    }
-
-    #[test]
-    fn a_version_that_was_prepared_before_its_graph_was_named_serves_as_long_as_it_is_current() {
-        let folder = tempfile::tempdir().unwrap();
-        let partitions = PartitionCount::new(24).unwrap();
-        let held = HeldGraphs::new(folder.path().to_owned(), PathBuf::new(), partitions, vec![]);
-        let start = Instant::now();
-        let at = |seconds| start + Duration::from_secs(seconds);
-        held.prepare(&village(7), &mut |_, _, _| {}).unwrap();
-        // Something else changes the topology between the preparation and the commit, however far these are apart.
-        held.retire(&topology(vec![]), at(0));
-        held.retire(&topology(vec![]), at(100));
-        held.retire(&topology(vec![village(7)]), at(101));
-        held.retire(&topology(vec![village(7)]), at(300));
-        assert!(held.get("village", 7).is_some());
-        held.prepare(&village(8), &mut |_, _, _| {}).unwrap();
-        held.retire(&topology(vec![village(8)]), at(301));
-        held.retire(&topology(vec![village(8)]), at(360));
-        assert!(held.get("village", 7).is_some(), "queries that pinned it may still run");
-        held.retire(&topology(vec![village(8)]), at(361));
-        assert!(held.get("village", 7).is_none() && held.get("village", 8).is_some());
-        held.retire(&topology(vec![]), at(400));
-        held.retire(&topology(vec![]), at(460));
-        assert!(held.get("village", 8).is_none(), "the graph was dropped");
-    }
-
-    #[test]
-    fn files_that_the_topology_names_are_kept_also_if_they_cannot_be_opened() {
-        let folder = tempfile::tempdir().unwrap();
-        let partitions = PartitionCount::new(24).unwrap();
-        let held = HeldGraphs::new(folder.path().to_owned(), PathBuf::new(), partitions, vec![]);
-        let component = ComponentDocument {
+    fn village(version: u64, components: &[u64]) -> ServedDocument {
+        let component = |version: &u64| ComponentDocument {
             name: "connection".into(),
             role: "undirected".into(),
-            version: 7,
+            version: *version,
             manifest_hash: String::new(),
             columns: vec![],
             members: 0,
@@ -293,18 +310,63 @@ mod tests {
             bytes: 0,
             loaded_at: 0,
         };
-        let (named, stray) = ("village/connection/7", "village/connection/6");
-        for path in [named, stray, "hamlet/connection/1"] {
-            fs::create_dir_all(folder.path().join(path)).unwrap();
-        }
-        let graph = GraphDocument {
+        ServedDocument {
             format: DOCUMENT_FORMAT,
             name: "village".into(),
-            version: 9,
-            components: vec![component],
-        };
-        held.retire(&topology(vec![graph]), Instant::now());
-        let there = [named, stray, "hamlet"].map(|path| folder.path().join(path).exists());
-        assert_eq!(there, [true, false, false]);
+            definition: DefinitionDocument::new(HoldsDocument::Graph),
+            version,
+            components: components.iter().map(component).collect(),
+            excluded: vec![],
+        }
+    }
+
+    fn held(folder: &Path) -> HeldStores {
+        HeldStores::new(folder.to_owned(), PathBuf::new(), PartitionCount::new(24).unwrap(), vec![])
+    }
+
+    #[test]
+    fn files_that_the_topology_names_are_kept_also_if_they_cannot_be_opened() {
+        let folder = tempfile::tempdir().unwrap();
+        let paths =
+            ["village/connection/7", "village/connection/6", "village/connection/5", "hamlet/connection/1"];
+        for path in paths {
+            fs::create_dir_all(folder.path().join(path)).unwrap();
+        }
+        held(folder.path())
+            .retire(&topology(1, vec![village(9, &[7])], vec![village(8, &[6])]), Instant::now());
+        let there = paths.map(|path| folder.path().join(path).exists());
+        assert_eq!(there, [true, true, false, false]);
+    }
+
+    #[test]
+    fn a_version_is_held_while_it_is_named_and_for_a_grace_after() {
+        let folder = tempfile::tempdir().unwrap();
+        let (held, start) = (held(folder.path()), Instant::now());
+        for version in [1, 2, 3] {
+            held.prepare(&village(version, &[]), 5, &mut |_, _, _| {}).unwrap();
+        }
+        let here = || [1, 2, 3].map(|version| held.get("village", version).is_some());
+        let late = start + VERSION_GRACE;
+        // Rolled back from 3 to 2, which is served; 3 is kept, 1 is not.
+        let rolled_back = topology(9, vec![village(2, &[])], vec![village(3, &[])]);
+        held.retire(&rolled_back, start);
+        assert_eq!(here(), [true, true, true]);
+        assert_eq!(held.served(&rolled_back), [("village".to_owned(), 2)]);
+        held.retire(&rolled_back, late);
+        assert_eq!(here(), [false, true, true]);
+    }
+
+    #[test]
+    fn a_version_that_the_topology_cannot_know_yet_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let (held, start) = (held(folder.path()), Instant::now());
+        held.prepare(&village(4, &[]), 8, &mut |_, _, _| {}).unwrap();
+        for now in [start, start + VERSION_GRACE * 2] {
+            held.retire(&topology(7, vec![], vec![]), now);
+            assert!(held.get("village", 4).is_some());
+        }
+        held.retire(&topology(8, vec![], vec![]), start);
+        held.retire(&topology(8, vec![], vec![]), start + VERSION_GRACE);
+        assert!(held.get("village", 4).is_none());
     }
 }

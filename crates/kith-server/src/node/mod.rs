@@ -1,24 +1,25 @@
-//! A node: holds its partitions of every graph and evaluates operator plans over them.
+//! A node: holds its partitions of every store and evaluates operator plans over them.
 
 mod held;
 mod service;
 
-pub use held::{HeldGraphs, PrepareError};
+pub use held::{HeldStores, PrepareError, VersionReader};
 
 use crate::{
     data_dir::{DataDir, Identity},
     error::StartError,
     http::{self, Readiness},
-    liveness,
+    liveness::{self, Live},
     load::LoadCounter,
     metadata::{MetadataStore, keys},
     serve::{self, ClusterReader},
     topology::{self, TopologyReceiver},
+    versions,
 };
 use kith_types::{PartitionCount, PartitionId};
 use kith_wire::{
     MESSAGE_BYTES_MAX,
-    documents::{DOCUMENT_FORMAT, Document, NodeDocument, TopologyDocument},
+    documents::{DOCUMENT_FORMAT, Document, NodeDocument, ServedDocument, TopologyDocument},
     v1::{cluster_server::ClusterServer, node_server::NodeServer},
 };
 use std::{
@@ -59,7 +60,7 @@ pub struct Node {
 }
 
 impl Node {
-    /// Starts a node; returns once it answers for every graph there is. Runs until `stop`.
+    /// Starts a node; returns once it answers for every store there is. Runs until `stop`.
     ///
     /// # Errors
     /// [`StartError`]: the directory, the address, the topology or the data.
@@ -76,8 +77,8 @@ impl Node {
             cluster_id: first.cluster.cluster_id.clone(),
             owner: format!("node {}", options.node),
         })?;
-        let held = Arc::new(held_graphs(&options, &first)?);
-        prepare_all(&held, &first).await;
+        let held = Arc::new(held_stores(&options, &first)?);
+        prepare_all(&held, first.revision, served(&first).collect()).await;
         let grpc = serve::bind(options.listen).await?;
         let http = serve::bind(options.http).await?;
         let document = NodeDocument {
@@ -92,20 +93,21 @@ impl Node {
         http::serve(http.listener, readiness.clone(), stop.clone());
         answer(&options, grpc, &held, topology.clone(), stop.clone());
         liveness::register(
-            metadata,
+            Arc::clone(&metadata),
             keys::node(options.node),
             document.encode(),
-            keys::live_node(options.node),
+            Live::of(keys::live_node(options.node)),
             stop.clone(),
         );
-        tokio::spawn(follow_versions(held, topology, stop));
+        let repairs = versions::Repairs { node: options.node, metadata: Arc::clone(&metadata) };
+        tokio::spawn(follow_versions(held, topology, repairs, stop));
         readiness.set(true);
         tracing::info!(node = options.node, addr = %node.addr, "node serves");
         Ok(node)
     }
 }
 
-fn held_graphs(options: &NodeOptions, topology: &TopologyDocument) -> Result<HeldGraphs, StartError> {
+fn held_stores(options: &NodeOptions, topology: &TopologyDocument) -> Result<HeldStores, StartError> {
     let cluster = &topology.cluster;
     let partition_count = PartitionCount::new(cluster.partitions)
         .ok_or(StartError::Topology { detail: format!("{} partitions", cluster.partitions) })?;
@@ -115,13 +117,13 @@ fn held_graphs(options: &NodeOptions, topology: &TopologyDocument) -> Result<Hel
     let owned = group.owners.iter().enumerate().filter(|(_, owner)| **owner == options.node);
     let partitions = owned.map(|(partition, _)| PartitionId(partition as u32)).collect();
     let components = options.data.join("components");
-    Ok(HeldGraphs::new(components, PathBuf::from(&cluster.object_store), partition_count, partitions))
+    Ok(HeldStores::new(components, PathBuf::from(&cluster.object_store), partition_count, partitions))
 }
 
 fn answer(
     options: &NodeOptions,
     bound: serve::Bound,
-    held: &Arc<HeldGraphs>,
+    held: &Arc<HeldStores>,
     topology: TopologyReceiver,
     stop: CancellationToken,
 ) {
@@ -140,28 +142,46 @@ fn answer(
     serve::spawn(bound, routes, Some(service), stop);
 }
 
-/// Prepares every graph; one that fails is tried again by [`follow_versions`], and refused until then.
-async fn prepare_all(held: &Arc<HeldGraphs>, topology: &Arc<TopologyDocument>) -> bool {
-    let (held, topology) = (Arc::clone(held), Arc::clone(topology));
+/// Prepares versions; one that fails is tried again by [`follow_versions`], and refused until then.
+async fn prepare_all(held: &Arc<HeldStores>, revision: u64, stores: Vec<ServedDocument>) -> bool {
+    let held = Arc::clone(held);
     let prepared = tokio::task::spawn_blocking(move || {
         let mut all = true;
-        for graph in &topology.graphs {
-            if let Err(error) = held.prepare(graph, &mut |_, _, _| {}) {
+        for store in &stores {
+            if let Err(error) = held.prepare(store, revision, &mut |_, _, _| {}) {
                 let source = std::error::Error::source(&error).map(ToString::to_string);
-                tracing::error!(%error, source, graph = graph.name, "a graph cannot be served yet");
+                let (store, version) = (&store.name, store.version);
+                tracing::error!(%error, source, store, version, "a version cannot be served yet");
                 all = false;
             }
         }
-        held.retire(&topology, Instant::now());
         all
     });
     prepared.await.unwrap_or(false)
 }
 
-async fn follow_versions(held: Arc<HeldGraphs>, mut topology: TopologyReceiver, stop: CancellationToken) {
+fn served(topology: &TopologyDocument) -> impl Iterator<Item = ServedDocument> {
+    topology.stores.iter().filter(|store| store.version != 0).cloned()
+}
+
+/// What is served comes before what is kept for a rollback.
+fn wanted(topology: &TopologyDocument) -> Vec<ServedDocument> {
+    let kept = topology.kept.iter().filter(|kept| kept.is_whole).map(|kept| kept.at.clone());
+    served(topology).chain(kept).collect()
+}
+
+async fn follow_versions(
+    held: Arc<HeldStores>,
+    mut topology: TopologyReceiver,
+    repairs: versions::Repairs,
+    stop: CancellationToken,
+) {
     loop {
         let current = Arc::clone(&topology.borrow_and_update());
-        let wait = if prepare_all(&held, &current).await { RETIRE_INTERVAL } else { PREPARE_RETRY };
+        let mut done = prepare_all(&held, current.revision, wanted(&current)).await;
+        held.retire(&current, Instant::now());
+        done &= repairs.tell(&held, &current).await;
+        let wait = if done { RETIRE_INTERVAL } else { PREPARE_RETRY };
         tokio::select! {
             () = stop.cancelled() => return,
             changed = topology.changed() => if changed.is_err() { return },

@@ -1,6 +1,6 @@
 //! What a node answers, over gRPC and in frames.
 
-use super::held::HeldGraphs;
+use super::held::HeldStores;
 use crate::{
     framed::{self, FrameService, Reply},
     load::LoadCounter,
@@ -17,7 +17,7 @@ use kith_engine::GraphReader;
 use kith_ops::{EvaluateError, Operator, Share, SourceError, Value, evaluate, sets::Scratch};
 use kith_types::PartitionId;
 use kith_wire::{
-    documents::{Document, GraphDocument},
+    documents::{Document, ServedDocument},
     frame::Op,
     v1,
 };
@@ -44,7 +44,7 @@ const PROGRESS_QUEUE: usize = 64;
 /// Answers `Node` requests.
 pub(super) struct NodeService {
     pub node: u32,
-    pub held: Arc<HeldGraphs>,
+    pub held: Arc<HeldStores>,
     pub load: Arc<LoadCounter>,
     pub topology: TopologyReceiver,
 }
@@ -92,7 +92,7 @@ impl NodeService {
             0 => DEADLINE_DEFAULT,
             micros => Duration::from_micros(micros),
         };
-        let reader = self.held.get(&request.graph, request.graph_version).ok_or_else(|| {
+        let reader = self.held.graph(&request.graph, request.graph_version).ok_or_else(|| {
             let message = format!(
                 "node {} does not hold version {} of graph {:?}",
                 self.node, request.graph_version, request.graph
@@ -153,8 +153,8 @@ impl NodeService {
     }
 
     fn ping(&self) -> v1::PingReply {
-        let served =
-            self.held.newest().into_iter().map(|(name, version)| v1::Served { name, version }).collect();
+        let served = self.held.served(&self.topology.borrow()).into_iter();
+        let served = served.map(|(name, version)| v1::Served { name, version }).collect();
         v1::PingReply {
             node: self.node,
             load: Some(self.load.load(Instant::now())),
@@ -200,7 +200,7 @@ impl v1::node_server::Node for NodeService {
         &self,
         request: Request<v1::PrepareRequest>,
     ) -> Result<Response<Self::PrepareStream>, Status> {
-        let graph = GraphDocument::decode(&request.get_ref().record).map_err(|error| {
+        let store = ServedDocument::decode(&request.get_ref().record).map_err(|error| {
             kith_wire::status(
                 Code::InvalidArgument,
                 "bad_request",
@@ -208,6 +208,7 @@ impl v1::node_server::Node for NodeService {
                 "use a router of this release",
             )
         })?;
+        let revision = request.get_ref().revision;
         let (sender, receiver) = mpsc::channel(PROGRESS_QUEUE);
         let (held, node) = (Arc::clone(&self.held), self.node);
         tokio::task::spawn_blocking(move || {
@@ -221,7 +222,7 @@ impl v1::node_server::Node for NodeService {
                 // A full queue drops a progress message, never the preparation.
                 let _ = sender.try_send(Ok(progress));
             };
-            let last = match held.prepare(&graph, &mut report) {
+            let last = match held.prepare(&store, revision, &mut report) {
                 Ok(()) => Ok(v1::PrepareProgress { ready: true, ..Default::default() }),
                 Err(error) => Err(prepare_status(node, &error)),
             };

@@ -53,7 +53,7 @@ async fn follow_versions(lists: Weak<CachedLists>, mut topology: TopologyReceive
         let Some(lists) = lists.upgrade() else { return };
         let document = Arc::clone(&topology.borrow_and_update());
         lists.lock().supersede(|name| {
-            let graph = document.graphs.iter().find(|graph| graph.name == name)?;
+            let graph = document.graph(name)?;
             Some(StoreVersion(graph.version))
         });
     }

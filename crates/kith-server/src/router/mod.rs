@@ -17,10 +17,11 @@ pub use settings::{CacheSettings, RouterSettings, SettingsFileError, SlowLogSett
 use crate::{
     error::StartError,
     http::{self, Readiness},
-    liveness,
+    liveness::{self, Live},
     metadata::{MetadataStore, keys},
     serve,
     topology::{self, TopologyReceiver},
+    versions::{self, Coordinator, Stores},
 };
 use kith_client::{Caches, Session, topology::Topology};
 use kith_wire::{
@@ -72,7 +73,11 @@ impl Router {
         let documents = topology::follow(Arc::clone(&metadata), cache, stop.clone()).await?;
         let graph = Arc::new(graph_server(&options, &documents)?);
         let fleet = Arc::clone(graph.session.executor().fleet());
-        let admin = admin::Admin { metadata: Arc::clone(&metadata), topology: documents, fleet };
+        let coordinator = Coordinator::new(options.router);
+        let live = Live { key: keys::live_router(options.router), value: coordinator.name().to_owned() };
+        let stores = Stores::new(Arc::clone(&metadata), documents.clone(), coordinator);
+        versions::take_care(stores.clone(), stop.clone());
+        let admin = admin::Admin { stores, topology: documents, fleet };
         let grpc = serve::bind(options.listen).await?;
         let http = serve::bind(options.http).await?;
         let router = Self { addr: grpc.addr, http: http.addr };
@@ -95,7 +100,6 @@ impl Router {
             .add_service(ClusterServer::new(admin).max_decoding_message_size(MESSAGE_BYTES_MAX));
         serve::spawn(grpc, routes, Some(graph), stop.clone());
         let key = keys::router(options.router);
-        let live = keys::live_router(options.router);
         liveness::register(metadata, key, document.encode(), live, stop);
         readiness.set(true);
         tracing::info!(router = options.router, addr = %router.addr, "router serves");

@@ -85,7 +85,7 @@ impl Cluster {
             .map(|(manifest, _)| kith_server::component_document(manifest, 0))
             .collect();
         let json = serde_json::to_vec(&components).expect("documents are JSON");
-        let mut progress = self.router.publish(name, json).await.expect("publication starts");
+        let mut progress = self.router.publish(name, json, "tests").await.expect("publication starts");
         let mut version = 0;
         while let Some(step) = progress.message().await.expect("publication succeeds") {
             version = version.max(step.committed_version);

@@ -6,7 +6,7 @@ use anyhow::Context;
 use kith_engine::{ComponentReader, GraphReader};
 use kith_ops::{EdgeSelector, GraphSchema, KindRole, NeighbourSource};
 use kith_types::{Direction, PartitionCount, PartitionId};
-use kith_wire::documents::{GraphDocument, TopologyDocument};
+use kith_wire::documents::{ServedDocument, TopologyDocument};
 use rand::{Rng, RngExt};
 use std::{ops::ControlFlow, path::Path, sync::Arc};
 
@@ -42,8 +42,8 @@ impl Population {
     /// # Errors
     /// If there is no such graph, or its object store is not on this machine.
     pub fn open(topology: &TopologyDocument, graph: &str) -> anyhow::Result<Self> {
-        let document = topology.graphs.iter().find(|document| document.name == graph).ok_or_else(|| {
-            let known: Vec<&str> = topology.graphs.iter().map(|document| document.name.as_str()).collect();
+        let document = topology.graph(graph).ok_or_else(|| {
+            let known: Vec<&str> = topology.graphs().map(|document| document.name.as_str()).collect();
             let help = format!("graphs: {}; load one with `kith load graph`", known.join(", "));
             Failure::new("unknown_graph", format!("there is no graph {graph:?}"), help)
         })?;
@@ -155,7 +155,7 @@ impl Population {
     }
 }
 
-fn open(store: &Path, graph: &GraphDocument, partitions: PartitionCount) -> anyhow::Result<GraphReader> {
+fn open(store: &Path, graph: &ServedDocument, partitions: PartitionCount) -> anyhow::Result<GraphReader> {
     let all: Vec<PartitionId> = partitions.iter().collect();
     let components = graph.components.iter().map(|component| {
         let folder = store.join(&graph.name).join(&component.name).join(component.version.to_string());

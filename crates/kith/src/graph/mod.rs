@@ -10,7 +10,7 @@ use crate::{
 use anyhow::Context;
 use clap::Subcommand;
 use kith_client::{QueryError, RouterClient};
-use kith_wire::documents::{ComponentDocument, GraphDocument};
+use kith_wire::documents::{ComponentDocument, ServedDocument};
 use serde::Serialize;
 use std::io::{self, IsTerminal, Write};
 
@@ -69,8 +69,8 @@ struct DropReply {
     dropped: String,
 }
 
-impl From<GraphDocument> for GraphReply {
-    fn from(document: GraphDocument) -> Self {
+impl From<ServedDocument> for GraphReply {
+    fn from(document: ServedDocument) -> Self {
         let components = document.components.into_iter().map(ComponentReply::from);
         Self { graph: document.name, version: document.version, components: components.collect() }
     }
@@ -126,7 +126,7 @@ pub async fn run(target: &TargetFlags, format: Format, command: GraphCommand) ->
 
 async fn graphs(router: &RouterClient) -> anyhow::Result<Vec<GraphReply>> {
     let topology = router.topology().await.context("read the topology")?;
-    Ok(topology.graphs.into_iter().map(GraphReply::from).collect())
+    Ok(topology.graphs().cloned().map(GraphReply::from).collect())
 }
 
 fn confirmed(graph: &str) -> anyhow::Result<bool> {

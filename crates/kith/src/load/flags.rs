@@ -8,7 +8,7 @@ use kith_engine::load::{
     input::{ColumnRef, ColumnSpec, EdgeColumns, HeaderMode, TextOptions},
 };
 use kith_types::{PartitionCount, StoreVersion};
-use kith_wire::documents::GraphDocument;
+use kith_wire::documents::StoreDocument;
 use std::path::PathBuf;
 
 /// The edge type of a load that names none.
@@ -125,10 +125,11 @@ impl GraphLoadFlags {
     ///
     /// # Errors
     /// `role_changed`.
-    pub fn check_against(&self, graph: Option<&GraphDocument>) -> Result<(), Failure> {
+    pub fn check_against(&self, graph: Option<&StoreDocument>) -> Result<(), Failure> {
         let role = if self.directed { "directed" } else { "undirected" };
+        let current = graph.and_then(StoreDocument::current);
         let known =
-            graph.and_then(|graph| graph.components.iter().find(|known| known.name == self.edge_type()));
+            current.and_then(|graph| graph.components.iter().find(|known| known.name == self.edge_type()));
         match known {
             Some(known) if !self.edges.is_empty() && known.role != role => {
                 let name = &known.name;
@@ -190,7 +191,9 @@ mod tests {
     use crate::cli::{Cli, Command};
     use crate::load::{GraphLoadFlags, LoadCommand};
     use clap::Parser;
-    use kith_wire::documents::{ComponentDocument, GraphDocument};
+    use kith_wire::documents::{
+        ComponentDocument, DOCUMENT_FORMAT, DefinitionDocument, HoldsDocument, StoreDocument, VersionDocument,
+    };
 
     fn flags(rest: &str) -> Result<Box<GraphLoadFlags>, clap::Error> {
         let line = format!("kith load graph --graph v {rest}");
@@ -248,8 +251,25 @@ mod tests {
             bytes: 0,
             loaded_at: 0,
         };
-        let graph =
-            GraphDocument { format: 1, name: "v".to_owned(), version: 1, components: vec![component] };
+        let version = VersionDocument {
+            version: 1,
+            state: "current".to_owned(),
+            components: vec![component],
+            records: 0,
+            bytes: 0,
+            pushed_at: 0,
+            held: false,
+            excluded: Vec::new(),
+        };
+        let graph = StoreDocument {
+            format: DOCUMENT_FORMAT,
+            name: "v".to_owned(),
+            definition: DefinitionDocument::new(HoldsDocument::Graph),
+            version_last: 1,
+            versions: vec![version],
+            running: None,
+            history: Vec::new(),
+        };
         let check = |line| flags(line).unwrap().check_against(Some(&graph)).map_err(|failure| failure.code);
         assert_eq!(check("a.csv"), Ok(()));
         assert_eq!(check("a.csv --directed"), Err("role_changed".into()));

@@ -5,7 +5,7 @@
 
 mod flags;
 mod meter;
-mod names;
+pub mod names;
 mod object_store;
 mod publish;
 mod summary;
@@ -19,14 +19,14 @@ use crate::{
     connect::{self, TargetFlags},
     failure::{Exit, Failure},
     output::{self, Format},
-    table,
+    store, table,
 };
 use anyhow::Context;
 use clap::Subcommand;
-use kith_client::RouterClient;
+use kith_client::{QueryError, RouterClient};
 use kith_engine::load::{LoadError, LoadOptions, LoadReport, input::InputError, load_graph};
 use kith_types::PartitionCount;
-use kith_wire::documents::{GraphDocument, TopologyDocument};
+use kith_wire::documents::{StoreDocument, TopologyDocument};
 use meter::Meter;
 use object_store::{LockedGraph, ObjectStore};
 use publish::Unpublished;
@@ -67,11 +67,10 @@ async fn load(target: &TargetFlags, flags: &GraphLoadFlags) -> anyhow::Result<(L
     let topology = router.topology().await.context("read the topology")?;
     let store = ObjectStore::open(&topology.cluster)?.lock(&flags.graph)?;
     // Only what is known under the lock is known not to change.
-    let topology = router.topology().await.context("read the topology")?;
-    let graph = topology.graphs.iter().find(|graph| graph.name == flags.graph);
-    store.clear_unfinished(graph)?;
-    let version = store.next_version(graph)?;
-    flags.check_against(graph)?;
+    let graph = known(&router, &flags.graph).await?;
+    store.clear_unfinished(graph.as_ref())?;
+    let version = store.next_version(graph.as_ref())?;
+    flags.check_against(graph.as_ref())?;
     store.mark_unfinished(version)?;
     let options = flags.options(version, partition_count(&topology)?, store.folder().to_owned())?;
     let built = tokio::task::block_in_place(|| build(&options));
@@ -96,8 +95,8 @@ async fn load(target: &TargetFlags, flags: &GraphLoadFlags) -> anyhow::Result<(L
 /// Removes what a failed load built. What cannot be removed now, the next load removes: the marker stays.
 async fn clear(router: &RouterClient, graph: &str, store: &LockedGraph) {
     // Asked again: what the cluster names by now is not to be touched, whatever was said before.
-    let Ok(topology) = router.topology().await else { return };
-    let _ = store.clear_unfinished(topology.graphs.iter().find(|known| known.name == graph));
+    let Ok(graph) = known(router, graph).await else { return };
+    let _ = store.clear_unfinished(graph.as_ref());
 }
 
 /// Builds while a meter runs; wrong lines are told as they are in the files.
@@ -127,12 +126,15 @@ fn partition_count(topology: &TopologyDocument) -> Result<PartitionCount, Failur
     })
 }
 
-/// The greatest version of any component of a graph.
-fn newest(graph: Option<&GraphDocument>) -> u64 {
-    graph
-        .iter()
-        .flat_map(|graph| &graph.components)
-        .map(|component| component.version)
-        .max()
-        .unwrap_or_default()
+/// The graph's record with all its versions; `None` if there is no such graph.
+async fn known(router: &RouterClient, graph: &str) -> anyhow::Result<Option<StoreDocument>> {
+    match store::described(router, graph).await {
+        Ok(document) => Ok(Some(document)),
+        Err(error) if is_unknown(&error) => Ok(None),
+        Err(error) => Err(error.context("read the graph's record")),
+    }
+}
+
+fn is_unknown(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<QueryError>().is_some_and(|error| error.code() == "unknown_store")
 }

@@ -3,15 +3,24 @@
 /// The longest name of a graph: it is a folder name, a metadata key and a metrics label.
 const GRAPH_NAME_CHARS_MAX: usize = 63;
 
+/// The name of a store: as of a graph, which is one.
+pub fn store_name(text: &str) -> Result<String, String> {
+    name(text, "store")
+}
+
 /// The name of a graph: `[a-z0-9][a-z0-9._-]{0,62}`.
 pub fn graph_name(text: &str) -> Result<String, String> {
+    name(text, "graph")
+}
+
+fn name(text: &str, what: &str) -> Result<String, String> {
     let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '.' | '_' | '-');
     let starts_well = text.starts_with(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit());
     if starts_well && text.len() <= GRAPH_NAME_CHARS_MAX && text.chars().all(inner) {
         return Ok(text.to_owned());
     }
     Err(format!(
-        "a graph's name is 1 to {GRAPH_NAME_CHARS_MAX} lower-case letters, digits, '.', '_' or '-', the first a letter or digit"
+        "a {what}'s name is 1 to {GRAPH_NAME_CHARS_MAX} lower-case letters, digits, '.', '_' or '-', the first a letter or digit"
     ))
 }
 

@@ -3,10 +3,9 @@
 //! While a load is under way `<graph>/.unfinished` names its version. A load that finds the file knows that the one
 //! before was killed: what that one built and the cluster does not name is removed.
 
-use super::newest;
 use crate::failure::Failure;
 use kith_types::StoreVersion;
-use kith_wire::documents::{ClusterDocument, GraphDocument};
+use kith_wire::documents::{ClusterDocument, StoreDocument};
 use std::{
     borrow::Cow,
     fs::{self, File, TryLockError},
@@ -88,12 +87,11 @@ impl LockedGraph {
     ///
     /// # Errors
     /// If it cannot be removed.
-    pub fn clear_unfinished(&self, graph: Option<&GraphDocument>) -> Result<(), Failure> {
+    pub fn clear_unfinished(&self, graph: Option<&StoreDocument>) -> Result<(), Failure> {
         let marker = self.graph.join(UNFINISHED_FILE);
         let Ok(text) = fs::read_to_string(&marker) else { return Ok(()) };
         let version: u64 = text.trim().parse().unwrap_or_default();
-        let is_named =
-            graph.is_some_and(|graph| graph.components.iter().any(|component| component.version == version));
+        let is_named = component_versions(graph).any(|named| named == version);
         for component in self.components()? {
             remove_folder(&component.join(STAGING_FOLDER))?;
             if !is_named {
@@ -107,10 +105,11 @@ impl LockedGraph {
     ///
     /// # Errors
     /// If the folder cannot be read.
-    pub fn next_version(&self, graph: Option<&GraphDocument>) -> Result<u64, Failure> {
+    pub fn next_version(&self, graph: Option<&StoreDocument>) -> Result<u64, Failure> {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let now = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
-        let above = StoreVersion(newest(graph).max(now.saturating_sub(1)));
+        let newest = component_versions(graph).max().unwrap_or_default();
+        let above = StoreVersion(newest.max(now.saturating_sub(1)));
         let next = kith_engine::load::next_version(&self.store, &self.name(), above);
         Ok(next.map_err(unusable(&self.graph))?.0)
     }
@@ -140,6 +139,12 @@ impl LockedGraph {
     }
 }
 
+/// The versions of the components of every version that the cluster knows: also those that can be rolled back to.
+fn component_versions(graph: Option<&StoreDocument>) -> impl Iterator<Item = u64> {
+    let versions = graph.into_iter().flat_map(|graph| &graph.versions);
+    versions.flat_map(|version| &version.components).map(|component| component.version)
+}
+
 fn remove_folder(folder: &Path) -> Result<(), Failure> {
     match fs::remove_dir_all(folder) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(unusable(folder)(error)),
@@ -162,13 +167,15 @@ fn unusable(path: &Path) -> impl FnOnce(io::Error) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kith_wire::documents::{ComponentDocument, GraphDocument};
+    use kith_wire::documents::{
+        ComponentDocument, DOCUMENT_FORMAT, DefinitionDocument, HoldsDocument, VersionDocument,
+    };
 
     fn store(folder: &Path) -> ObjectStore {
         ObjectStore { folder: folder.to_owned() }
     }
 
-    fn graph(version: u64) -> GraphDocument {
+    fn graph(version: u64) -> StoreDocument {
         let component = ComponentDocument {
             name: "connection".to_owned(),
             role: "undirected".to_owned(),
@@ -180,7 +187,25 @@ mod tests {
             bytes: 0,
             loaded_at: 0,
         };
-        GraphDocument { format: 1, name: "v".to_owned(), version, components: vec![component] }
+        let version = VersionDocument {
+            version,
+            state: "retained".to_owned(),
+            components: vec![component],
+            records: 0,
+            bytes: 0,
+            pushed_at: 0,
+            held: false,
+            excluded: Vec::new(),
+        };
+        StoreDocument {
+            format: DOCUMENT_FORMAT,
+            name: "v".to_owned(),
+            definition: DefinitionDocument::new(HoldsDocument::Graph),
+            version_last: version.version,
+            versions: vec![version],
+            running: None,
+            history: Vec::new(),
+        }
     }
 
     #[test]
@@ -231,7 +256,7 @@ mod tests {
     fn an_object_store_elsewhere_is_named() {
         let folder = tempfile::tempdir().unwrap();
         let mut cluster = ClusterDocument {
-            format: 1,
+            format: DOCUMENT_FORMAT,
             cluster_id: String::new(),
             epoch: 1,
             partitions: 24,

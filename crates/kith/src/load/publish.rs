@@ -1,7 +1,7 @@
 //! Makes built components part of the graph, and follows the nodes while they fetch them.
 
 use super::meter::Meter;
-use crate::failure::Failure;
+use crate::{failure::Failure, who::who};
 use kith_client::{QueryError, RouterClient, topology::role_name};
 use kith_engine::{
     Manifest,
@@ -39,7 +39,7 @@ pub async fn publish(
     let components: Vec<_> =
         report.components.iter().map(|(manifest, summary)| document(manifest, summary, now)).collect();
     let document = serde_json::to_vec(&components).expect("documents hold only strings, numbers and lists");
-    let mut steps = router.publish(graph, document).await.map_err(Unpublished::perhaps)?;
+    let mut steps = router.publish(graph, document, &who()).await.map_err(Unpublished::perhaps)?;
     loop {
         match steps.message().await {
             Ok(Some(step)) if step.committed_version != 0 => return Ok(step.committed_version),

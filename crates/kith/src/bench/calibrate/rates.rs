@@ -69,7 +69,7 @@ pub async fn node(
     let owners = &group.context("find the node's group")?.owners;
     let members =
         members(population, |id| owners.get(partition_of_id(id, partitions).index()) == Some(&node.node))?;
-    let document = topology.graphs.iter().find(|document| document.name == graph);
+    let document = topology.graph(graph);
     let expand = Operator::Expand {
         input: Box::new(Operator::Keys),
         edge: population.edge().clone(),

@@ -1,0 +1,111 @@
+//! Pushes whose router died are taken back: by any router, within seconds, and at once by the next push of that store.
+
+use super::{
+    Stores,
+    change::{Asker, change},
+    refused::ChangeError,
+};
+use crate::metadata::{MetadataError, keys};
+use futures::StreamExt;
+use kith_versions::{Command, PushId};
+use kith_wire::documents::{Document, RunningDocument, StoreDocument};
+use std::time::{Duration, Instant};
+use tokio_util::sync::CancellationToken;
+use tonic::Code;
+
+/// How often the routers of running pushes are looked after.
+const CARE_INTERVAL: Duration = Duration::from_secs(1);
+/// A router that has just started waits so long until others can see that it lives.
+const LIVE_WAIT: Duration = Duration::from_secs(10);
+/// How often it looks.
+const LIVE_RETRY: Duration = Duration::from_millis(50);
+
+/// Takes back the pushes of routers that are gone, until `stop`.
+pub(crate) fn take_care(stores: Stores, stop: CancellationToken) {
+    tokio::spawn(async move {
+        let mut changes = stores.metadata.watch(keys::STORES, 0);
+        let mut running: Vec<StoreDocument> = Vec::new();
+        let mut interval = tokio::time::interval(CARE_INTERVAL);
+        loop {
+            tokio::select! {
+                () = stop.cancelled() => return,
+                snapshot = changes.next() => match snapshot {
+                    Some(snapshot) => {
+                        let documents = snapshot.entries.iter();
+                        let documents = documents.filter_map(|entry| StoreDocument::decode(&entry.value).ok());
+                        running = documents.filter(|store| store.running.is_some()).collect();
+                    }
+                    None => {
+                        tokio::time::sleep(CARE_INTERVAL).await;
+                        changes = stores.metadata.watch(keys::STORES, 0);
+                    }
+                },
+                _ = interval.tick(), if !running.is_empty() => {
+                    for store in &running {
+                        if let Err(error) = stores.take_back_if_dead(store).await {
+                            let error = error.to_status(&store.name);
+                            tracing::debug!(error = error.message(), store = store.name, "a push may have lost its router");
+                        }
+                    }
+                }
+            }
+        }
+    });
+}
+
+impl Stores {
+    /// Takes the push under way back if nobody runs it. Whether it did, or found it ended.
+    pub(super) async fn take_back_if_dead(&self, store: &StoreDocument) -> Result<bool, ChangeError> {
+        let Some(running) = &store.running else { return Ok(true) };
+        if self.is_run(running).await? {
+            return Ok(false);
+        }
+        let holders = self.holders();
+        let asker = Asker { who: self.coordinator.name(), holders: &holders };
+        let recover = Command::Recover { push: PushId(running.push.clone()) };
+        match change(&*self.metadata, &store.name, asker, &[recover]).await {
+            Ok(changed) => {
+                let (store, push) = (&changed.document.name, &running.push);
+                tracing::warn!(
+                    store,
+                    push,
+                    coordinator = running.coordinator,
+                    "took back a push whose router is gone"
+                );
+                Ok(true)
+            }
+            // Somebody else did, or it was dropped.
+            Err(ChangeError::Refused(_) | ChangeError::Unknown) => Ok(true),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Whether the router that began a push still runs it.
+    async fn is_run(&self, running: &RunningDocument) -> Result<bool, MetadataError> {
+        if running.coordinator == self.coordinator.name() {
+            return Ok(self.active().contains(&PushId(running.push.clone())));
+        }
+        self.is_live(&running.coordinator).await
+    }
+
+    async fn is_live(&self, coordinator: &str) -> Result<bool, MetadataError> {
+        let live = self.metadata.read(keys::LIVE).await?;
+        Ok(live.entries.iter().any(|entry| entry.value == coordinator.as_bytes()))
+    }
+
+    /// A push of a router that nobody sees would be taken back.
+    pub(super) async fn wait_until_live(&self) -> Result<(), ChangeError> {
+        let started = Instant::now();
+        while !self.is_live(self.coordinator.name()).await? {
+            if LIVE_WAIT < started.elapsed() {
+                let message = "this router has not registered with the metadata store yet";
+                let help = "try again, or ask another router";
+                return Err(
+                    kith_wire::status(Code::Unavailable, "metadata_unavailable", message, help).into()
+                );
+            }
+            tokio::time::sleep(LIVE_RETRY).await;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,110 @@
+//! One change of one store: read, decide, write on the condition that nothing changed meanwhile.
+
+use super::{
+    document::{document_of, state_of},
+    now,
+    refused::{ChangeError, conflict},
+};
+use crate::metadata::{Committed, Condition, MetadataStore, Write, keys};
+use kith_versions::{Command, Context, Effect, Holders};
+use kith_wire::documents::{ComponentDocument, Document, StoreDocument};
+
+/// Others may change a store at the same moment; so often is looked again.
+const COMMIT_TRIES: u32 = 20;
+
+/// A store's record, and when it was changed last.
+pub(super) struct Known {
+    pub document: StoreDocument,
+    pub revision: u64,
+}
+
+/// A change that was written.
+#[derive(Debug)]
+pub(super) struct Changed {
+    pub before: StoreDocument,
+    pub document: StoreDocument,
+    pub revision: u64,
+    pub effects: Vec<Effect>,
+}
+
+/// Who changes, and what the cluster looks like.
+#[derive(Clone, Copy)]
+pub(super) struct Asker<'a> {
+    pub who: &'a str,
+    pub holders: &'a Holders,
+}
+
+pub(super) async fn read(metadata: &dyn MetadataStore, store: &str) -> Result<Option<Known>, ChangeError> {
+    let key = keys::store(store);
+    let snapshot = metadata.read(&key).await?;
+    let Some(entry) = snapshot.get(&key) else { return Ok(None) };
+    Ok(Some(Known { document: StoreDocument::decode(&entry.value)?, revision: entry.revision }))
+}
+
+/// Applies `commands` in turn, as one write.
+///
+/// # Errors
+/// [`ChangeError`]; nothing is changed then, unless the metadata store went away while it wrote.
+pub(super) async fn change(
+    metadata: &dyn MetadataStore,
+    store: &str,
+    asker: Asker<'_>,
+    commands: &[Command],
+) -> Result<Changed, ChangeError> {
+    for _ in 0..COMMIT_TRIES {
+        let known = read(metadata, store).await?.ok_or(ChangeError::Unknown)?;
+        if let Some(changed) = change_known(metadata, &known, asker, commands, &[]).await? {
+            return Ok(changed);
+        }
+    }
+    Err(conflict(store).into())
+}
+
+/// The same, of a record as it was read; `None` if it has changed meanwhile. A version that the commands begin is made
+/// of `components`.
+pub(super) async fn change_known(
+    metadata: &dyn MetadataStore,
+    known: &Known,
+    asker: Asker<'_>,
+    commands: &[Command],
+    components: &[ComponentDocument],
+) -> Result<Option<Changed>, ChangeError> {
+    let mut state = state_of(&known.document)?;
+    let key = keys::store(&known.document.name);
+    let mut conditions = vec![Condition { key: key.clone(), revision: known.revision }];
+    let rebalance = rebalance(metadata, commands, &mut conditions).await?;
+    let (now, mut effects) = (now(), Vec::new());
+    for command in commands {
+        let Asker { who, holders } = asker;
+        let context = Context { now, who, holders, rebalance: rebalance.as_deref() };
+        let transition = state.apply(command, &context)?;
+        state = transition.state;
+        effects.extend(transition.effects);
+    }
+    let document = document_of(&state, &known.document, components);
+    let before = known.document.clone();
+    if document == before {
+        return Ok(Some(Changed { before, document, revision: known.revision, effects }));
+    }
+    let write = Write::put(key, document.encode());
+    match metadata.commit(conditions, vec![write]).await? {
+        Committed::At(revision) => Ok(Some(Changed { before, document, revision, effects })),
+        Committed::Conflict => Ok(None),
+    }
+}
+
+/// The rebalance under way, if a push begins: the two keep each other out.
+async fn rebalance(
+    metadata: &dyn MetadataStore,
+    commands: &[Command],
+    conditions: &mut Vec<Condition>,
+) -> Result<Option<String>, ChangeError> {
+    if !commands.iter().any(|command| matches!(command, Command::Begin { .. })) {
+        return Ok(None);
+    }
+    let snapshot = metadata.read(keys::REBALANCE).await?;
+    let entry = snapshot.get(keys::REBALANCE);
+    let revision = entry.map_or(0, |entry| entry.revision);
+    conditions.push(Condition { key: keys::REBALANCE.to_owned(), revision });
+    Ok(entry.map(|entry| String::from_utf8_lossy(&entry.value).into_owned()))
+}

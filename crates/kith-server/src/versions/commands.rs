@@ -1,0 +1,252 @@
+//! Looking at stores and changing them, besides pushes: each change is one write.
+
+use super::{
+    Stores,
+    change::{Asker, Changed, change, read},
+    clean,
+    refused::{ChangeError, conflict, other_release},
+};
+use crate::metadata::{Committed, Condition, Write, keys};
+use kith_types::StoreVersion;
+use kith_versions::{Command, Effect, Refusal};
+use kith_wire::{
+    documents::{
+        DOCUMENT_FORMAT, DefinitionDocument, Document, DroppedDocument, HoldsDocument, StoreDocument,
+    },
+    v1::{self, store_request::Command as Asked},
+};
+use std::path::PathBuf;
+use tonic::{Code, Status};
+
+/// The longest name: it is a folder name, a metadata key and a metrics label.
+const NAME_CHARS_MAX: usize = 63;
+/// Most versions that may be kept: each is a copy of the store on every node.
+const RETAIN_MAX: u32 = 100;
+
+impl Stores {
+    /// Does what a request asks.
+    ///
+    /// # Errors
+    /// As the caller is to be told; nothing is changed then.
+    pub async fn command(&self, request: v1::StoreRequest) -> Result<v1::StoreReply, Status> {
+        let v1::StoreRequest { store, who, command } = request;
+        let command = command.ok_or_else(|| other_release("a store request without a command".to_owned()))?;
+        let done = self.try_command(&store, &who, command).await;
+        done.map_err(|error| error.to_status(&store))
+    }
+
+    async fn try_command(
+        &self,
+        store: &str,
+        who: &str,
+        command: Asked,
+    ) -> Result<v1::StoreReply, ChangeError> {
+        let command = match command {
+            Asked::List(_) => return self.list().await,
+            Asked::Describe(_) => {
+                let known = read(&*self.metadata, store).await?.ok_or(ChangeError::Unknown)?;
+                return Ok(reply(&known.document, 0));
+            }
+            Asked::Create(create) => return self.create(store, &create.definition).await,
+            Asked::Drop(_) => {
+                self.drop_store(store, |_| true).await?;
+                return Ok(v1::StoreReply::default());
+            }
+            Asked::Swap(swap) => Command::Swap { to: StoreVersion(swap.to), force: swap.force },
+            Asked::Rollback(rollback) => {
+                Command::Rollback { to: rollback.to.map(StoreVersion), force: rollback.force }
+            }
+            Asked::Hold(hold) => {
+                let version = StoreVersion(hold.version);
+                if hold.release { Command::Release { version } } else { Command::Hold { version } }
+            }
+            Asked::Block(block) => {
+                let version = StoreVersion(block.version);
+                if block.unblock { Command::Unblock { version } } else { Command::Block { version } }
+            }
+        };
+        let holders = self.holders();
+        let asker = Asker { who, holders: &holders };
+        let changed = change(&*self.metadata, store, asker, &[command]).await?;
+        self.wait_until_visible(changed.revision).await;
+        let Changed { before, document, effects, .. } = changed;
+        let reply = reply(&document, before.current().map_or(0, |current| current.version));
+        if effects.iter().any(|effect| matches!(effect, Effect::Drop { .. })) {
+            self.clean(document).await;
+        }
+        Ok(reply)
+    }
+
+    async fn list(&self) -> Result<v1::StoreReply, ChangeError> {
+        let snapshot = self.metadata.read(keys::STORES).await?;
+        let mut records = Vec::new();
+        for entry in &snapshot.entries {
+            let mut document = StoreDocument::decode(&entry.value)?;
+            document.history.clear();
+            records.push(document.encode().into());
+        }
+        Ok(v1::StoreReply { records, before: 0 })
+    }
+
+    async fn create(&self, store: &str, definition: &[u8]) -> Result<v1::StoreReply, ChangeError> {
+        check_name(store)?;
+        let definition: DefinitionDocument =
+            serde_json::from_slice(definition).map_err(|error| other_release(error.to_string()))?;
+        check_definition(&definition, self.topology.borrow().cluster.groups.len())?;
+        let document = self.new_store(store, definition).await?;
+        let key = keys::store(store);
+        let only_if_new = Condition { key: key.clone(), revision: 0 };
+        let write = Write::put(key, document.encode());
+        match self.metadata.commit(vec![only_if_new], vec![write]).await? {
+            Committed::At(revision) => {
+                self.wait_until_visible(revision).await;
+                Ok(reply(&document, 0))
+            }
+            Committed::Conflict => {
+                let message = format!("there is a store {store:?} already");
+                let help = "choose another name, or drop it first";
+                Err(kith_wire::status(Code::AlreadyExists, "store_exists", message, help).into())
+            }
+        }
+    }
+
+    /// Drops a store, unless it is pushed to or is not what `may` allows; the revision.
+    pub(super) async fn drop_store(
+        &self,
+        store: &str,
+        may: impl Fn(&StoreDocument) -> bool,
+    ) -> Result<u64, ChangeError> {
+        let known = read(&*self.metadata, store).await?.ok_or(ChangeError::Unknown)?;
+        if !may(&known.document) {
+            return Err(ChangeError::Unknown);
+        }
+        if let Some(running) = &known.document.running
+            && !self.take_back_if_dead(&known.document).await?
+        {
+            let version = StoreVersion(running.version);
+            let (push, who) = (running.push.as_str().into(), running.who.clone());
+            return Err(Refusal::PushRunning { push, version, who }.into());
+        }
+        let known = read(&*self.metadata, store).await?.ok_or(ChangeError::Unknown)?;
+        let key = keys::store(store);
+        let dropped = DroppedDocument { format: DOCUMENT_FORMAT, version_last: known.document.version_last };
+        let condition = Condition { key: key.clone(), revision: known.revision };
+        let writes = vec![Write::delete(key), Write::put(keys::dropped(store), dropped.encode())];
+        match self.metadata.commit(vec![condition], writes).await? {
+            Committed::At(revision) => {
+                self.wait_until_visible(revision).await;
+                let object_store = PathBuf::from(&self.topology.borrow().cluster.object_store);
+                let name = store.to_owned();
+                let removed =
+                    tokio::task::spawn_blocking(move || clean::remove_all(&object_store, &name)).await;
+                if let Err(error) = removed {
+                    tracing::error!(%error, "a clean-up ended unexpectedly");
+                }
+                Ok(revision)
+            }
+            Committed::Conflict => Err(conflict(store).into()),
+        }
+    }
+
+    /// Drops a graph; the revision.
+    ///
+    /// # Errors
+    /// As the caller is to be told.
+    pub async fn drop_graph(&self, graph: &str) -> Result<u64, Status> {
+        let dropped = self.drop_store(graph, |store| store.definition.holds == HoldsDocument::Graph).await;
+        dropped.map_err(|error| match error {
+            ChangeError::Unknown => {
+                let known = self.topology.borrow().graphs().map(|graph| graph.name.clone()).collect();
+                kith_client::QueryError::UnknownGraph { name: graph.to_owned(), known }.to_status()
+            }
+            other => other.to_status(graph),
+        })
+    }
+}
+
+fn reply(document: &StoreDocument, before: u64) -> v1::StoreReply {
+    v1::StoreReply { records: vec![document.encode().into()], before }
+}
+
+/// Refuses names that cannot be folders: `[a-z0-9][a-z0-9._-]{0,62}`.
+pub(super) fn check_name(name: &str) -> Result<(), Status> {
+    let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '.' | '_' | '-');
+    let starts_well = name.starts_with(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit());
+    if starts_well && name.len() <= NAME_CHARS_MAX && name.chars().all(inner) {
+        return Ok(());
+    }
+    let message = format!("a store cannot be called {name:?}");
+    let help = format!(
+        "a name is 1 to {NAME_CHARS_MAX} lower-case letters, digits, '.', '_' or '-', the first a letter or digit"
+    );
+    Err(kith_wire::status(Code::InvalidArgument, "invalid_name", message, help))
+}
+
+fn check_definition(definition: &DefinitionDocument, groups: usize) -> Result<(), Status> {
+    let bad = |message: String, help: &str| {
+        Err(kith_wire::status(Code::InvalidArgument, "bad_definition", message, help))
+    };
+    if let HoldsDocument::Values { key, value, .. } = &definition.holds {
+        for (what, got, known) in [
+            ("key", key, &["id", "string", "bytes"][..]),
+            ("value", value, &["text", "bytes", "json", "record"][..]),
+        ] {
+            if !known.contains(&got.as_str()) {
+                return bad(format!("a {what} cannot be {got:?}"), &format!("one of {}", known.join(", ")));
+            }
+        }
+    }
+    let copies = definition.replication.unwrap_or(groups as u32);
+    if copies == 0 || (groups as u32) < copies {
+        return bad(format!("{copies} copies, and the cluster has {groups} groups"), "ask for at most that");
+    }
+    if definition.required_reads == 0 || copies < definition.required_reads {
+        let message = format!("{} answers that must agree, of {copies} copies", definition.required_reads);
+        return bad(message, "ask for 1 up to the number of copies");
+    }
+    if RETAIN_MAX < definition.retain {
+        return bad(format!("{} versions to keep", definition.retain), "keep at most 100");
+    }
+    if definition.drop_percent_max.is_some_and(|percent| 100 < percent) {
+        return bad("a drop of more than 100 %".to_owned(), "give 0 to 100");
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_are_no_folders_are_refused() {
+        for good in ["v", "kith-village", "0", "a.b_c-d", &"x".repeat(63)] {
+            check_name(good).unwrap();
+        }
+        for bad in ["", "V", ".hidden", "..", "../x", "a/b", "é", &"x".repeat(64)] {
+            assert_eq!(kith_wire::detail_of(&check_name(bad).unwrap_err()).code, "invalid_name", "{bad}");
+        }
+    }
+
+    #[test]
+    fn definitions_that_cannot_be_kept_are_refused() {
+        let values = HoldsDocument::Values { key: "id".into(), value: "text".into(), key_field: None };
+        let good = DefinitionDocument::new(values);
+        check_definition(&good, 2).unwrap();
+        let holds = |key: &str, value: &str| {
+            let holds = HoldsDocument::Values { key: key.into(), value: value.into(), key_field: None };
+            DefinitionDocument { holds, ..good.clone() }
+        };
+        for bad in [
+            holds("uuid", "text"),
+            holds("id", "xml"),
+            DefinitionDocument { replication: Some(3), ..good.clone() },
+            DefinitionDocument { replication: Some(0), ..good.clone() },
+            DefinitionDocument { required_reads: 0, ..good.clone() },
+            DefinitionDocument { replication: Some(1), required_reads: 2, ..good.clone() },
+            DefinitionDocument { retain: 101, ..good.clone() },
+            DefinitionDocument { drop_percent_max: Some(101), ..good.clone() },
+        ] {
+            assert!(check_definition(&bad, 2).is_err(), "{bad:?}");
+        }
+    }
+}

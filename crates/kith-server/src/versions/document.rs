@@ -1,0 +1,195 @@
+//! A store's record as the state machine sees it, and back. Which nodes are ready is not written.
+
+use kith_types::{NodeId, StoreVersion};
+use kith_versions::{
+    Action, Guards, HistoryEntry, Outcome, Policy, PushId, Running, StoreState, UnixMillis, VersionEntry,
+    VersionState,
+};
+use kith_wire::documents::{
+    ComponentDocument, DefinitionDocument, HistoryDocument, RunningDocument, StoreDocument, VersionDocument,
+};
+use thiserror::Error;
+
+/// A record says what this release does not know.
+#[derive(Debug, Error)]
+#[error("the record of store {store:?} names an unknown {what} {name:?}")]
+pub(super) struct UnknownName {
+    store: String,
+    what: &'static str,
+    name: String,
+}
+
+/// What a definition asks of the life-cycle.
+pub(super) fn policy_of(definition: &DefinitionDocument) -> Policy {
+    Policy {
+        retain: definition.retain,
+        quota_bytes: definition.quota_bytes,
+        guards: Guards {
+            records_min: definition.records_min,
+            drop_percent_max: definition.drop_percent_max,
+            owner: definition.owner.clone(),
+        },
+    }
+}
+
+/// The state that a record describes.
+///
+/// # Errors
+/// [`UnknownName`].
+pub(super) fn state_of(document: &StoreDocument) -> Result<StoreState, UnknownName> {
+    let unknown =
+        |what, name: &str| UnknownName { store: document.name.clone(), what, name: name.to_owned() };
+    let versions = document.versions.iter().map(|entry| {
+        let state =
+            VersionState::by_name(&entry.state).ok_or_else(|| unknown("version state", &entry.state))?;
+        Ok(VersionEntry {
+            version: StoreVersion(entry.version),
+            state,
+            records: entry.records,
+            bytes: entry.bytes,
+            pushed_at: UnixMillis(entry.pushed_at),
+            held: entry.held,
+            excluded: entry.excluded.iter().copied().map(NodeId).collect(),
+        })
+    });
+    let history = document.history.iter().map(|entry| {
+        let action = Action::by_name(&entry.action).ok_or_else(|| unknown("action", &entry.action))?;
+        Ok(HistoryEntry {
+            at: UnixMillis(entry.at),
+            who: entry.who.clone(),
+            action,
+            version: StoreVersion(entry.version),
+            before: StoreVersion(entry.before),
+            push: entry.push.clone().map(PushId),
+            outcome: entry.failed.clone().map_or(Outcome::Done, Outcome::Failed),
+        })
+    });
+    Ok(StoreState {
+        policy: policy_of(&document.definition),
+        version_last: StoreVersion(document.version_last),
+        versions: versions.collect::<Result<_, _>>()?,
+        running: document.running.as_ref().map(running_of),
+        history: history.collect::<Result<_, _>>()?,
+    })
+}
+
+fn running_of(document: &RunningDocument) -> Running {
+    Running {
+        push: PushId(document.push.clone()),
+        version: StoreVersion(document.version),
+        who: document.who.clone(),
+        coordinator: document.coordinator.clone(),
+        since: UnixMillis(document.since),
+        missing_max: document.missing_max,
+        offered: document.offered,
+        ready: Default::default(),
+    }
+}
+
+/// The record of `state`. Versions are made of what `before` says; a version that is new there, of `components`.
+pub(super) fn document_of(
+    state: &StoreState,
+    before: &StoreDocument,
+    components: &[ComponentDocument],
+) -> StoreDocument {
+    let versions = state.versions.iter().map(|entry| {
+        let known = before.versions.iter().find(|known| known.version == entry.version.0);
+        let components = match (entry.state, known) {
+            (VersionState::Failed, _) => Vec::new(),
+            (_, Some(known)) => known.components.clone(),
+            (_, None) => components.to_vec(),
+        };
+        VersionDocument {
+            version: entry.version.0,
+            state: entry.state.name().to_owned(),
+            components,
+            records: entry.records,
+            bytes: entry.bytes,
+            pushed_at: entry.pushed_at.0,
+            held: entry.held,
+            excluded: entry.excluded.iter().map(|node| node.0).collect(),
+        }
+    });
+    StoreDocument {
+        format: before.format,
+        name: before.name.clone(),
+        definition: before.definition.clone(),
+        version_last: state.version_last.0,
+        versions: versions.collect(),
+        running: state.running.as_ref().map(|running| RunningDocument {
+            push: running.push.0.clone(),
+            version: running.version.0,
+            who: running.who.clone(),
+            coordinator: running.coordinator.clone(),
+            since: running.since.0,
+            missing_max: running.missing_max,
+            offered: running.offered,
+        }),
+        history: state.history.iter().map(history_of).collect(),
+    }
+}
+
+fn history_of(entry: &HistoryEntry) -> HistoryDocument {
+    HistoryDocument {
+        at: entry.at.0,
+        who: entry.who.clone(),
+        action: entry.action.name().to_owned(),
+        version: entry.version.0,
+        before: entry.before.0,
+        push: entry.push.as_ref().map(|push| push.0.clone()),
+        failed: match &entry.outcome {
+            Outcome::Done => None,
+            Outcome::Failed(reason) => Some(reason.clone()),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kith_versions::{Command, Context, Holders};
+    use kith_wire::documents::{DOCUMENT_FORMAT, HoldsDocument};
+
+    #[test]
+    fn a_record_comes_back_as_it_was() {
+        let holders = Holders { groups: vec![vec![NodeId(0)], vec![NodeId(1)]] };
+        let context = Context { now: UnixMillis(7), who: "ada", holders: &holders, rebalance: None };
+        let mut document = StoreDocument {
+            format: DOCUMENT_FORMAT,
+            name: "people".to_owned(),
+            definition: DefinitionDocument::new(HoldsDocument::Graph),
+            version_last: 0,
+            versions: vec![],
+            running: None,
+            history: vec![],
+        };
+        let push = |push: &str| PushId::from(push);
+        let begin = |id: &str| Command::Begin {
+            push: push(id),
+            coordinator: "router 0".to_owned(),
+            version: None,
+            missing_max: 1,
+        };
+        let commands = [
+            begin("p1"),
+            Command::Offer { push: push("p1"), records: 3, bytes: 4, force: false },
+            Command::Ready { push: push("p1"), node: NodeId(0) },
+            Command::NodeFailed { push: push("p1"), node: NodeId(1), reason: "gone".to_owned() },
+            Command::Flip { push: push("p1") },
+            Command::Hold { version: StoreVersion(7) },
+            begin("p2"),
+            Command::Abort { push: push("p2"), reason: "no".to_owned() },
+            begin("p3"),
+        ];
+        let mut state = state_of(&document).unwrap();
+        for command in commands {
+            state = state.apply(&command, &context).unwrap().state;
+        }
+        document = document_of(&state, &document, &[]);
+        assert_eq!(state_of(&document).unwrap(), state);
+        assert_eq!(document_of(&state, &document, &[]), document);
+        document.versions[0].state = "odd".to_owned();
+        let told = state_of(&document).unwrap_err().to_string();
+        assert_eq!(told, "the record of store \"people\" names an unknown version state \"odd\"");
+    }
+}

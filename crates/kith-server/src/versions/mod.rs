@@ -1,0 +1,92 @@
+//! Pushes, swaps and rollbacks done: a thin shell around the state machine of `kith_versions` (architecture D7). Every
+//! change is one conditional write of the store's record; whatever router does it, and whenever it dies, at most one
+//! version is served.
+
+mod caretaker;
+mod change;
+mod clean;
+mod commands;
+mod document;
+mod prepare;
+mod push;
+mod refused;
+mod repairs;
+
+pub(crate) use caretaker::take_care;
+pub(crate) use push::{Push, Size};
+pub(crate) use repairs::Repairs;
+
+use crate::{metadata::MetadataStore, topology::TopologyReceiver};
+use kith_versions::{Holders, PushId, UnixMillis};
+use kith_wire::documents::ClusterDocument;
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, SystemTime},
+};
+
+/// How long a commit may take to come back through the watch.
+const VISIBLE_WAIT: Duration = Duration::from_secs(5);
+
+/// One start of one router. Pushes say who runs them, so that those of a router that is gone can be taken back.
+#[derive(Clone, Debug)]
+pub(crate) struct Coordinator(Arc<str>);
+
+impl Coordinator {
+    /// A new start of a router.
+    pub fn new(router: u32) -> Self {
+        Self(format!("router {router}, start {:08x}", rand::random::<u32>()).into())
+    }
+
+    /// As records and the leased key say it.
+    pub fn name(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Changes stores, for one router.
+#[derive(Clone)]
+pub(crate) struct Stores {
+    metadata: Arc<dyn MetadataStore>,
+    topology: TopologyReceiver,
+    coordinator: Coordinator,
+    /// Pushes that this router runs now; written by each of them.
+    active: Arc<Mutex<BTreeSet<PushId>>>,
+}
+
+impl Stores {
+    pub fn new(
+        metadata: Arc<dyn MetadataStore>,
+        topology: TopologyReceiver,
+        coordinator: Coordinator,
+    ) -> Self {
+        Self { metadata, topology, coordinator, active: Arc::default() }
+    }
+
+    fn active(&self) -> MutexGuard<'_, BTreeSet<PushId>> {
+        self.active.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn holders(&self) -> Holders {
+        holders_of(&self.topology.borrow().cluster)
+    }
+
+    /// So that whoever changed something finds it at this router at once.
+    async fn wait_until_visible(&self, revision: u64) {
+        let mut topology = self.topology.clone();
+        let visible = topology.wait_for(|topology| revision <= topology.revision);
+        if tokio::time::timeout(VISIBLE_WAIT, visible).await.is_err() {
+            tracing::warn!(revision, "a commit has not come back through the watch yet");
+        }
+    }
+}
+
+fn holders_of(cluster: &ClusterDocument) -> Holders {
+    let owners = cluster.groups.iter().map(|group| group.owners.iter().copied());
+    Holders { groups: owners.map(|owners| owners.map(kith_types::NodeId).collect()).collect() }
+}
+
+fn now() -> UnixMillis {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    UnixMillis(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+}

@@ -1,0 +1,123 @@
+//! Nodes fetch, verify and open a version; those that are away are waited for.
+
+use super::{Stores, document::state_of, now, push::Progress, refused::ChangeError};
+use futures::{StreamExt, stream::FuturesUnordered};
+use kith_client::endpoint;
+use kith_types::NodeId;
+use kith_versions::{Command, Context, PushId};
+use kith_wire::{
+    documents::{Document, ServedDocument, StoreDocument},
+    v1::{self, node_client::NodeClient},
+};
+use std::time::{Duration, Instant};
+use tonic::{Code, Status};
+
+/// A push waits so long for a node that is away before it does without it, or fails.
+const NODE_WAIT: Duration = Duration::from_secs(60);
+/// Pause between tries to reach such a node.
+const NODE_RETRY: Duration = Duration::from_millis(500);
+
+impl Stores {
+    /// Has every holder prepare the version of a push that has begun. What they said, for the flip.
+    ///
+    /// # Errors
+    /// What the node said that is one too many.
+    pub(super) async fn prepare_everywhere(
+        &self,
+        store: &StoreDocument,
+        push: &PushId,
+        revision: u64,
+        progress: &Progress,
+    ) -> Result<Vec<Command>, ChangeError> {
+        let mut state = state_of(store)?;
+        let version = store.versions.iter().find(|entry| entry.state == "fetching");
+        let version = store.at(version.ok_or(ChangeError::Unknown)?);
+        let holders = self.holders();
+        let prepared = holders
+            .nodes()
+            .into_iter()
+            .map(async |node| (node, self.prepare_on(node, &version, revision, progress).await));
+        let mut prepared: FuturesUnordered<_> = prepared.collect();
+        let mut said = Vec::new();
+        while let Some((node, result)) = prepared.next().await {
+            let push = push.clone();
+            let command = match &result {
+                Ok(()) => Command::Ready { push, node },
+                Err(status) => Command::NodeFailed { push, node, reason: status.message().to_owned() },
+            };
+            let context = Context { now: now(), who: "", holders: &holders, rebalance: None };
+            state = state.apply(&command, &context)?.state;
+            if let (None, Err(status)) = (&state.running, result) {
+                return Err(status.into());
+            }
+            said.push(command);
+        }
+        Ok(said)
+    }
+
+    async fn prepare_on(
+        &self,
+        node: NodeId,
+        version: &ServedDocument,
+        revision: u64,
+        progress: &Progress,
+    ) -> Result<(), Status> {
+        let started = Instant::now();
+        let request = v1::PrepareRequest { graph: String::new(), record: version.encode().into(), revision };
+        loop {
+            match self.try_prepare(node, request.clone(), progress).await {
+                Err(status) if is_away(&status) && started.elapsed() < NODE_WAIT => {
+                    // No component and no bytes: this node is waited for.
+                    let waiting = v1::PublishProgress { node: node.0, ..Default::default() };
+                    let _ = progress.try_send(Ok(waiting));
+                    tokio::time::sleep(NODE_RETRY).await;
+                }
+                Err(status) if is_away(&status) => {
+                    let message = format!("node {} cannot be reached: {}", node.0, status.message());
+                    let help =
+                        "nothing was swapped; start the node (see `kith cluster status`) and load again";
+                    return Err(kith_wire::status(Code::Unavailable, "node_unreachable", message, help));
+                }
+                other => return other,
+            }
+        }
+    }
+
+    async fn try_prepare(
+        &self,
+        node: NodeId,
+        request: v1::PrepareRequest,
+        progress: &Progress,
+    ) -> Result<(), Status> {
+        let addr = {
+            let topology = self.topology.borrow();
+            let document = topology.nodes.iter().find(|document| document.node == node.0);
+            document
+                .map(|document| document.addr.clone())
+                .ok_or_else(|| Status::unavailable("it has not registered"))?
+        };
+        let channel =
+            endpoint(&addr)?.connect().await.map_err(|error| Status::unavailable(error.to_string()))?;
+        let mut steps = NodeClient::new(channel).prepare(request).await?.into_inner();
+        while let Some(step) = steps.message().await? {
+            if step.ready {
+                return Ok(());
+            }
+            let report = v1::PublishProgress {
+                node: node.0,
+                component: step.component,
+                bytes_done: step.bytes_done,
+                bytes_total: step.bytes_total,
+                committed_version: 0,
+            };
+            // A slow reader misses progress, nothing else.
+            let _ = progress.try_send(Ok(report));
+        }
+        Err(Status::unavailable("it ended before it was ready"))
+    }
+}
+
+fn is_away(status: &Status) -> bool {
+    kith_wire::detail_of(status).code == "unavailable"
+        || (status.code() == Code::Unknown && status.details().is_empty())
+}

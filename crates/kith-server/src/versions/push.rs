@@ -1,0 +1,329 @@
+//! A push from its first write to its last: begin, prepare everywhere, flip, clean.
+
+use super::{
+    Stores,
+    change::{Asker, Changed, Known, change, change_known, read},
+    clean,
+    commands::check_name,
+    refused::{ChangeError, conflict},
+};
+use crate::metadata::keys;
+use kith_types::StoreVersion;
+use kith_versions::{Command, PushId, Refusal};
+use kith_wire::{
+    documents::{
+        ComponentDocument, DOCUMENT_FORMAT, DefinitionDocument, Document, DroppedDocument, HoldsDocument,
+        StoreDocument,
+    },
+    v1,
+};
+use std::{
+    path::PathBuf,
+    time::{Duration, Instant},
+};
+use tokio::sync::mpsc;
+use tonic::{Code, Status};
+
+/// Others may change the store while a push begins; so often is looked again.
+const BEGIN_TRIES: u32 = 20;
+/// A load of a graph waits so long for another one of the same graph: both are to stand.
+const LOAD_WAIT: Duration = Duration::from_secs(600);
+/// How often it looks whether the other one has ended.
+const LOAD_RETRY: Duration = Duration::from_millis(200);
+
+/// Where progress goes; whoever listens may go away.
+pub(crate) type Progress = mpsc::Sender<Result<v1::PublishProgress, Status>>;
+
+/// What is to be served.
+#[derive(Clone, Debug)]
+pub(crate) struct Push {
+    pub store: String,
+    /// Names it, however often it is asked for.
+    pub push: PushId,
+    pub who: String,
+    /// They lie in the object store.
+    pub components: Vec<ComponentDocument>,
+    pub version: Option<StoreVersion>,
+    /// How many nodes may be left out.
+    pub missing_max: u32,
+    /// Pass the guards whatever they say.
+    pub force: bool,
+    pub size: Size,
+}
+
+/// How the size of a version is known.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Size {
+    /// Told by whoever built it.
+    Told { records: u64, bytes: u64 },
+    /// The sum over a graph's components. Such a push is a load: it makes the graph if it is new, and waits for another load.
+    OfGraph,
+}
+
+/// A push among the active ones of its router, until dropped.
+struct Active<'a> {
+    stores: &'a Stores,
+    push: &'a PushId,
+}
+
+impl Drop for Active<'_> {
+    fn drop(&mut self) {
+        self.stores.active().remove(self.push);
+    }
+}
+
+impl Stores {
+    /// Makes `push` what its store serves; the version. The same push asked for again after it ended is answered with
+    /// what it made.
+    ///
+    /// # Errors
+    /// As the caller is to be told. Unless the metadata store went away, what served before serves on.
+    pub async fn push(&self, push: &Push, progress: &Progress) -> Result<u64, Status> {
+        match self.try_push(push, progress).await {
+            Ok(version) => Ok(version.0),
+            Err(ChangeError::Refused(Refusal::AlreadyPushed { version, .. })) => Ok(version.0),
+            Err(error) => Err(error.to_status(&push.store)),
+        }
+    }
+
+    async fn try_push(&self, push: &Push, progress: &Progress) -> Result<StoreVersion, ChangeError> {
+        check_name(&push.store)?;
+        let _active = self.enter(push)?;
+        let Changed { document, revision, .. } = self.begin(push, progress).await?;
+        let prepared = self.prepare_everywhere(&document, &push.push, revision, progress).await;
+        match prepared {
+            Ok(said) => self.flip(push, said).await,
+            Err(error) => {
+                self.give_up(push, &error).await;
+                Err(error)
+            }
+        }
+    }
+
+    fn enter<'a>(&'a self, push: &'a Push) -> Result<Active<'a>, ChangeError> {
+        if self.active().insert(push.push.clone()) {
+            return Ok(Active { stores: self, push: &push.push });
+        }
+        let (push, who) = (push.push.clone(), push.who.clone());
+        Err(Refusal::PushRunning { push, version: StoreVersion(0), who }.into())
+    }
+
+    async fn begin(&self, push: &Push, progress: &Progress) -> Result<Changed, ChangeError> {
+        self.wait_until_live().await?;
+        let (started, mut tries) = (Instant::now(), 0);
+        let holders = self.holders();
+        while tries < BEGIN_TRIES {
+            let known = match (read(&*self.metadata, &push.store).await?, push.size) {
+                (Some(known), _) => known,
+                (None, Size::OfGraph) => self.new_graph(&push.store).await?,
+                (None, Size::Told { .. }) => return Err(ChangeError::Unknown),
+            };
+            let components = components_of(&known.document, push)?;
+            let commands = beginning(push, &components, self.coordinator.name());
+            let asker = Asker { who: &push.who, holders: &holders };
+            match change_known(&*self.metadata, &known, asker, &commands, &components).await {
+                Ok(Some(changed)) => return Ok(changed),
+                Ok(None) => tries += 1,
+                Err(ChangeError::Refused(refusal @ Refusal::PushRunning { .. })) => {
+                    if self.take_back_if_dead(&known.document).await? {
+                        continue;
+                    }
+                    let waits = matches!(push.size, Size::OfGraph) && !progress.is_closed();
+                    if !waits || LOAD_WAIT < started.elapsed() {
+                        return Err(refusal.into());
+                    }
+                    tokio::time::sleep(LOAD_RETRY).await;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Err(conflict(&push.store).into())
+    }
+
+    /// A graph that is loaded for the first time: written with its first push.
+    async fn new_graph(&self, name: &str) -> Result<Known, ChangeError> {
+        let definition = DefinitionDocument::new(HoldsDocument::Graph);
+        Ok(Known { document: self.new_store(name, definition).await?, revision: 0 })
+    }
+
+    /// The record of a new store, above all numbers that a dropped one of its name used.
+    pub(super) async fn new_store(
+        &self,
+        name: &str,
+        definition: DefinitionDocument,
+    ) -> Result<StoreDocument, ChangeError> {
+        let key = keys::dropped(name);
+        let snapshot = self.metadata.read(&key).await?;
+        let dropped = snapshot.get(&key).map(|entry| DroppedDocument::decode(&entry.value)).transpose()?;
+        Ok(StoreDocument {
+            format: DOCUMENT_FORMAT,
+            name: name.to_owned(),
+            definition,
+            version_last: dropped.map_or(0, |dropped| dropped.version_last),
+            versions: Vec::new(),
+            running: None,
+            history: Vec::new(),
+        })
+    }
+
+    async fn flip(&self, push: &Push, said: Vec<Command>) -> Result<StoreVersion, ChangeError> {
+        let commands: Vec<Command> =
+            said.into_iter().chain([Command::Flip { push: push.push.clone() }]).collect();
+        let holders = self.holders();
+        let asker = Asker { who: &push.who, holders: &holders };
+        let started = Instant::now();
+        let changed = match change(&*self.metadata, &push.store, asker, &commands).await {
+            Ok(changed) => changed,
+            Err(error) => {
+                if let ChangeError::Refused(_) = error {
+                    self.give_up(push, &error).await;
+                }
+                // Else the metadata store went away: it may have taken the flip. If it has not, the push is taken back.
+                return Err(error);
+            }
+        };
+        let flip = started.elapsed();
+        metrics::histogram!("kith_router_flip_seconds").record(flip.as_secs_f64());
+        self.wait_until_visible(changed.revision).await;
+        let version = StoreVersion(changed.document.current().map_or(0, |current| current.version));
+        let flip_us = u64::try_from(flip.as_micros()).unwrap_or(u64::MAX);
+        tracing::info!(store = push.store, version = version.0, flip_us, "a version serves");
+        self.clean(changed.document).await;
+        Ok(version)
+    }
+
+    /// Removes built files that no version needs.
+    pub(super) async fn clean(&self, store: StoreDocument) {
+        let object_store = PathBuf::from(&self.topology.borrow().cluster.object_store);
+        let cleaned = tokio::task::spawn_blocking(move || clean::remove_unnamed(&object_store, &store)).await;
+        if let Err(error) = cleaned {
+            tracing::error!(%error, "a clean-up ended unexpectedly");
+        }
+    }
+
+    async fn give_up(&self, push: &Push, error: &ChangeError) {
+        let reason = error.to_status(&push.store).message().to_owned();
+        let holders = self.holders();
+        let asker = Asker { who: &push.who, holders: &holders };
+        let abort = Command::Abort { push: push.push.clone(), reason };
+        match change(&*self.metadata, &push.store, asker, &[abort]).await {
+            Ok(_) | Err(ChangeError::Refused(_)) => {}
+            // The care-taker does it once it can.
+            Err(error) => {
+                let error = error.to_status(&push.store);
+                tracing::warn!(
+                    error = error.message(),
+                    store = push.store,
+                    "a failed push could not be ended"
+                );
+            }
+        }
+    }
+}
+
+fn beginning(push: &Push, components: &[ComponentDocument], coordinator: &str) -> [Command; 2] {
+    let (records, bytes) = match push.size {
+        Size::Told { records, bytes } => (records, bytes),
+        Size::OfGraph => {
+            let sum = |of: fn(&ComponentDocument) -> u64| components.iter().map(of).sum();
+            (sum(|component| component.edges), sum(|component| component.bytes))
+        }
+    };
+    let id = || push.push.clone();
+    let (version, missing_max) = (push.version, push.missing_max);
+    [
+        Command::Begin { push: id(), coordinator: coordinator.to_owned(), version, missing_max },
+        Command::Offer { push: id(), records, bytes, force: push.force },
+    ]
+}
+
+/// What the new version is made of: of a graph also what the load leaves as it is.
+fn components_of(store: &StoreDocument, push: &Push) -> Result<Vec<ComponentDocument>, Status> {
+    let is_graph = store.definition.holds == HoldsDocument::Graph;
+    match push.size {
+        Size::OfGraph if !is_graph => {
+            let message = format!("store {:?} holds values, not a graph", store.name);
+            let help = "load the graph under another name, or push to the store";
+            Err(kith_wire::status(Code::FailedPrecondition, "not_a_graph", message, help))
+        }
+        _ if is_graph => merged(store, &push.components),
+        _ => Ok(push.components.clone()),
+    }
+}
+
+fn merged(store: &StoreDocument, loaded: &[ComponentDocument]) -> Result<Vec<ComponentDocument>, Status> {
+    let mut components = store.served().components;
+    for component in loaded {
+        match components.iter_mut().find(|known| known.name == component.name) {
+            Some(known) if known.role != component.role => {
+                let message = format!(
+                    "{:?} of graph {:?} is {}, the load makes it {}",
+                    component.name, store.name, known.role, component.role
+                );
+                let help = "load it under another name, or drop the graph first";
+                return Err(kith_wire::status(Code::FailedPrecondition, "role_changed", message, help));
+            }
+            Some(known) => *known = component.clone(),
+            None => components.push(component.clone()),
+        }
+    }
+    Ok(components)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kith_wire::documents::VersionDocument;
+
+    fn component(name: &str, role: &str, version: u64) -> ComponentDocument {
+        ComponentDocument {
+            name: name.into(),
+            role: role.into(),
+            version,
+            manifest_hash: String::new(),
+            columns: vec![],
+            members: 0,
+            edges: 0,
+            bytes: 0,
+            loaded_at: 0,
+        }
+    }
+
+    fn graph(components: Vec<ComponentDocument>) -> StoreDocument {
+        let version = VersionDocument {
+            version: 9,
+            state: "current".into(),
+            components,
+            records: 0,
+            bytes: 0,
+            pushed_at: 0,
+            held: false,
+            excluded: vec![],
+        };
+        StoreDocument {
+            format: DOCUMENT_FORMAT,
+            name: "g".into(),
+            definition: DefinitionDocument::new(HoldsDocument::Graph),
+            version_last: 9,
+            versions: vec![version],
+            running: None,
+            history: vec![],
+        }
+    }
+
+    #[test]
+    fn a_load_replaces_its_components_and_leaves_the_others() {
+        let graph = graph(vec![component("connection", "undirected", 1), component("school", "entity", 1)]);
+        let loaded = [component("connection", "undirected", 2), component("follows", "directed", 2)];
+        let merged = merged(&graph, &loaded).unwrap();
+        let versions: Vec<(&str, u64)> = merged.iter().map(|it| (it.name.as_str(), it.version)).collect();
+        assert_eq!(versions, [("connection", 2), ("school", 1), ("follows", 2)]);
+    }
+
+    #[test]
+    fn a_component_cannot_change_its_role() {
+        let graph = graph(vec![component("follows", "directed", 1)]);
+        let error = merged(&graph, &[component("follows", "undirected", 2)]).unwrap_err();
+        assert_eq!(kith_wire::detail_of(&error).code, "role_changed");
+    }
+}

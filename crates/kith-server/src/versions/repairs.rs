@@ -1,0 +1,50 @@
+//! A node that a push left out says when it has the version after all, so that it is asked for it again.
+
+use super::{
+    change::{Asker, change},
+    holders_of,
+    refused::ChangeError,
+};
+use crate::{metadata::MetadataStore, node::HeldStores};
+use kith_types::{NodeId, StoreVersion};
+use kith_versions::Command;
+use kith_wire::documents::TopologyDocument;
+use std::sync::Arc;
+
+/// Tells of the repairs of one node.
+pub(crate) struct Repairs {
+    pub node: u32,
+    pub metadata: Arc<dyn MetadataStore>,
+}
+
+impl Repairs {
+    /// Says of every version that this node was left out of and has by now that it has it. False if one could not be told.
+    pub async fn tell(&self, held: &HeldStores, topology: &TopologyDocument) -> bool {
+        let named = topology.stores.iter().chain(topology.kept.iter().map(|kept| &kept.at));
+        let mut told = true;
+        for store in named.filter(|store| store.excluded.contains(&self.node)) {
+            if held.get(&store.name, store.version).is_none() {
+                told = false;
+                continue;
+            }
+            let version = StoreVersion(store.version);
+            let command = Command::Repaired { version, node: NodeId(self.node) };
+            let (who, holders) = (format!("node {}", self.node), holders_of(&topology.cluster));
+            let asker = Asker { who: &who, holders: &holders };
+            match change(&*self.metadata, &store.name, asker, &[command]).await {
+                Ok(_) => tracing::info!(store = store.name, version = version.0, "repaired"),
+                // Dropped meanwhile, or not there yet: the topology will say.
+                Err(ChangeError::Refused(_) | ChangeError::Unknown) => {}
+                Err(ChangeError::Failed(status)) => {
+                    tracing::warn!(
+                        error = status.message(),
+                        store = store.name,
+                        "a repair could not be told"
+                    );
+                    told = false;
+                }
+            }
+        }
+        told
+    }
+}

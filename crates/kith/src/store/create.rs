@@ -1,0 +1,96 @@
+//! The flags of `kith store create`.
+
+use crate::load::names::{size, store_name};
+use clap::{Args, ValueEnum};
+use kith_wire::documents::{DefinitionDocument, HoldsDocument};
+
+/// A store of keys and values.
+#[derive(Clone, Debug, Args)]
+pub struct CreateFlags {
+    /// What to call it
+    #[arg(value_parser = store_name)]
+    pub store: String,
+    /// What keys are
+    #[arg(long, value_enum, default_value_t = KeyKind::String)]
+    key: KeyKind,
+    /// What values are
+    #[arg(long, value_enum, default_value_t = ValueKind::Text)]
+    value: ValueKind,
+    /// Which field of the input is the key [default: key]
+    #[arg(long, value_name = "NAME")]
+    key_field: Option<String>,
+    /// How many versions to keep beside the current one
+    #[arg(long, default_value_t = DefinitionDocument::RETAIN_DEFAULT, value_name = "N")]
+    retain: u32,
+    /// Bytes that all kept versions may take together at one replica, as 10GiB
+    #[arg(long, value_parser = size, value_name = "SIZE")]
+    quota: Option<usize>,
+    /// How many groups hold it [default: all]
+    #[arg(long, value_name = "N")]
+    replication: Option<u32>,
+    /// How many answers must agree
+    #[arg(long, default_value_t = 1, value_name = "R")]
+    required_reads: u32,
+    /// Refuse versions with fewer records
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    records_min: u64,
+    /// Refuse versions with more than so many per cent fewer records than the current one
+    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(0..=100))]
+    drop_max: Option<u8>,
+    /// Who alone may push
+    #[arg(long, value_name = "USER")]
+    owner: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum KeyKind {
+    /// 64-bit numbers
+    Id,
+    /// Text
+    String,
+    /// Any bytes
+    Bytes,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum ValueKind {
+    /// Text
+    Text,
+    /// Any bytes
+    Bytes,
+    /// Any JSON
+    Json,
+    /// Records of one schema
+    Record,
+}
+
+impl CreateFlags {
+    /// As records say it.
+    pub fn definition(&self) -> DefinitionDocument {
+        let key = match self.key {
+            KeyKind::Id => "id",
+            KeyKind::String => "string",
+            KeyKind::Bytes => "bytes",
+        };
+        let value = match self.value {
+            ValueKind::Text => "text",
+            ValueKind::Bytes => "bytes",
+            ValueKind::Json => "json",
+            ValueKind::Record => "record",
+        };
+        DefinitionDocument {
+            holds: HoldsDocument::Values {
+                key: key.to_owned(),
+                value: value.to_owned(),
+                key_field: self.key_field.clone(),
+            },
+            retain: self.retain,
+            replication: self.replication,
+            required_reads: self.required_reads,
+            quota_bytes: self.quota.map(|bytes| bytes as u64),
+            records_min: self.records_min,
+            drop_percent_max: self.drop_max,
+            owner: self.owner.clone(),
+        }
+    }
+}

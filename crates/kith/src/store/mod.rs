@@ -1,0 +1,219 @@
+//! `kith store …`: stores, their versions, and which of them is served. Graphs are stores too.
+
+mod create;
+mod reply;
+
+pub use reply::{HistoryReply, StoreReply, SwapReply, VersionReply};
+
+use crate::{
+    connect::{self, TargetFlags},
+    failure::{Exit, Failure},
+    load::names::store_name,
+    output::{self, Format},
+    table::stores,
+    who::who,
+};
+use anyhow::Context;
+use clap::Subcommand;
+use create::CreateFlags;
+use kith_client::RouterClient;
+use kith_wire::{
+    documents::{Document, StoreDocument},
+    v1::{self, store_request::Command as Ask},
+};
+use serde::Serialize;
+use std::io::{self, IsTerminal, Write};
+
+#[derive(Debug, Subcommand)]
+pub enum StoreCommand {
+    /// Make a store of keys and values
+    Create(CreateFlags),
+    /// List the stores, graphs among them
+    List,
+    /// Show what a store holds, its version and what runs
+    Describe {
+        /// The store
+        #[arg(value_parser = store_name)]
+        store: String,
+    },
+    /// Remove a store with all its versions
+    Drop {
+        /// The store
+        #[arg(value_parser = store_name)]
+        store: String,
+        /// Do not ask first
+        #[arg(long)]
+        yes: bool,
+    },
+    /// List the versions of a store
+    Versions {
+        /// The store
+        #[arg(value_parser = store_name)]
+        store: String,
+    },
+    /// Serve another version; the current one is retained
+    Swap {
+        /// The store
+        #[arg(value_parser = store_name)]
+        store: String,
+        /// The version to serve
+        version: u64,
+        /// Also if it is blocked
+        #[arg(long)]
+        force: bool,
+    },
+    /// Serve an older version; the current one is blocked
+    Rollback {
+        /// The store
+        #[arg(value_parser = store_name)]
+        store: String,
+        /// The version to serve [default: the newest retained one that is older]
+        #[arg(long, value_name = "VERSION")]
+        to: Option<u64>,
+        /// Also if it is blocked
+        #[arg(long, requires = "to")]
+        force: bool,
+    },
+    /// Keep a version whatever comes, or let it go
+    Hold {
+        /// The store
+        #[arg(value_parser = store_name)]
+        store: String,
+        /// The version
+        version: u64,
+        /// Let the clean-up have it again
+        #[arg(long)]
+        release: bool,
+    },
+    /// Have a retained version served by force only
+    Block {
+        /// The store
+        #[arg(value_parser = store_name)]
+        store: String,
+        /// The version
+        version: u64,
+        /// Take that back
+        #[arg(long)]
+        undo: bool,
+    },
+    /// Show who did what to a store
+    History {
+        /// The store
+        #[arg(value_parser = store_name)]
+        store: String,
+    },
+}
+
+/// A store that is gone.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+struct DropReply {
+    dropped: String,
+}
+
+/// Runs a command.
+///
+/// # Errors
+/// If the cluster does not answer, there is no such store or version, or the command is refused.
+pub async fn run(target: &TargetFlags, format: Format, command: StoreCommand) -> anyhow::Result<Exit> {
+    let router = connect::router(target).await?;
+    match command {
+        StoreCommand::Create(flags) => {
+            let definition =
+                serde_json::to_vec(&flags.definition()).expect("definitions hold only strings and numbers");
+            let create = Ask::Create(v1::CreateStore { definition: definition.into() });
+            let (document, _) = one(&router, &flags.store, create).await?;
+            output::print(format, &StoreReply::from(document), stores::describe)?;
+        }
+        StoreCommand::List => {
+            let reply = ask(&router, "", Ask::List(v1::ListStores {})).await?;
+            let all = documents(&reply)?.into_iter().map(StoreReply::from).collect::<Vec<_>>();
+            output::print(format, &all, |all| stores::list(all))?;
+        }
+        StoreCommand::Describe { store } => {
+            output::print(format, &StoreReply::from(described(&router, &store).await?), stores::describe)?;
+        }
+        StoreCommand::Versions { store } => {
+            let versions = reply::versions(&described(&router, &store).await?);
+            output::print(format, &versions, |versions| stores::versions(versions))?;
+        }
+        StoreCommand::History { store } => {
+            let history = reply::history(&described(&router, &store).await?);
+            output::print(format, &history, |history| stores::history(history))?;
+        }
+        StoreCommand::Drop { store, yes } => drop_store(&router, format, store, yes).await?,
+        StoreCommand::Swap { store, version, force } => {
+            let swap = Ask::Swap(v1::SwapStore { to: version, force });
+            swapped(&router, format, &store, swap).await?;
+        }
+        StoreCommand::Rollback { store, to, force } => {
+            let rollback = Ask::Rollback(v1::RollbackStore { to, force });
+            swapped(&router, format, &store, rollback).await?;
+        }
+        StoreCommand::Hold { store, version, release } => {
+            let hold = Ask::Hold(v1::HoldStore { version, release });
+            changed(&router, format, &store, hold).await?;
+        }
+        StoreCommand::Block { store, version, undo } => {
+            let block = Ask::Block(v1::BlockStore { version, unblock: undo });
+            changed(&router, format, &store, block).await?;
+        }
+    }
+    Ok(Exit::Done)
+}
+
+/// Swaps, says what was done and how to undo it.
+async fn swapped(router: &RouterClient, format: Format, store: &str, command: Ask) -> anyhow::Result<()> {
+    let is_rollback = matches!(command, Ask::Rollback(_));
+    let (document, before) = one(router, store, command).await?;
+    let reply = SwapReply::new(&document, before, is_rollback);
+    output::print(format, &reply, stores::swapped)
+}
+
+async fn changed(router: &RouterClient, format: Format, store: &str, command: Ask) -> anyhow::Result<()> {
+    let (document, _) = one(router, store, command).await?;
+    output::print(format, &reply::versions(&document), |versions| stores::versions(versions))
+}
+
+async fn drop_store(router: &RouterClient, format: Format, store: String, yes: bool) -> anyhow::Result<()> {
+    if !yes && io::stdin().is_terminal() && !confirmed(&store)? {
+        return Err(Failure::new("not_confirmed", "nothing was dropped", "--yes drops without asking").into());
+    }
+    ask(router, &store, Ask::Drop(v1::DropStore {})).await?;
+    output::print(format, &DropReply { dropped: store }, |reply| format!("dropped {}\n", reply.dropped))
+}
+
+fn confirmed(store: &str) -> anyhow::Result<bool> {
+    eprint!("drop store {store:?} with all its versions from the cluster? [y/N] ");
+    io::stderr().flush().context("write standard error")?;
+    let mut answer = String::new();
+    io::stdin().read_line(&mut answer).context("read standard input")?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+}
+
+async fn ask(router: &RouterClient, store: &str, command: Ask) -> anyhow::Result<v1::StoreReply> {
+    let request = v1::StoreRequest { store: store.to_owned(), who: who(), command: Some(command) };
+    Ok(router.store(request).await?)
+}
+
+/// A command about one store: its record after it, and the version served before.
+async fn one(router: &RouterClient, store: &str, command: Ask) -> anyhow::Result<(StoreDocument, u64)> {
+    let reply = ask(router, store, command).await?;
+    let document = documents(&reply)?.pop();
+    let document = document.ok_or_else(|| {
+        Failure::new("internal", "the router answered without the store's record", "report this with its log")
+    })?;
+    Ok((document, reply.before))
+}
+
+/// A store's record.
+///
+/// # Errors
+/// If there is no such store or the router does not answer.
+pub async fn described(router: &RouterClient, store: &str) -> anyhow::Result<StoreDocument> {
+    Ok(one(router, store, Ask::Describe(v1::DescribeStore {})).await?.0)
+}
+
+fn documents(reply: &v1::StoreReply) -> anyhow::Result<Vec<StoreDocument>> {
+    let records = reply.records.iter();
+    Ok(records.map(|record| StoreDocument::decode(record)).collect::<Result<_, _>>()?)
+}

@@ -1,0 +1,141 @@
+//! What `kith store` prints as JSON: field names are a contract (`docs/stores.md`).
+
+use kith_wire::documents::{DefinitionDocument, StoreDocument};
+use serde::Serialize;
+
+/// A store.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct StoreReply {
+    pub store: String,
+    /// The version that is served; `null`: none yet.
+    pub version: Option<u64>,
+    pub records: u64,
+    pub bytes: u64,
+    /// Kept versions, the current one among them.
+    pub kept: usize,
+    #[serde(flatten)]
+    pub definition: DefinitionDocument,
+    pub running: Option<RunningReply>,
+}
+
+/// A push under way.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RunningReply {
+    pub push: String,
+    pub version: u64,
+    pub who: String,
+    pub by: String,
+    /// Milliseconds since 1970.
+    pub since: u64,
+}
+
+/// A version of a store.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct VersionReply {
+    pub version: u64,
+    pub state: String,
+    pub records: u64,
+    pub bytes: u64,
+    /// Milliseconds since 1970.
+    pub pushed_at: u64,
+    pub held: bool,
+    /// Nodes that do not have it yet.
+    pub excluded: Vec<u32>,
+}
+
+/// What was done to a store.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct HistoryReply {
+    /// Milliseconds since 1970.
+    pub at: u64,
+    pub who: String,
+    pub action: String,
+    pub version: u64,
+    /// The version that was served before; 0: none.
+    pub before: u64,
+    pub push: Option<String>,
+    /// `done`, or why it failed.
+    pub result: String,
+}
+
+/// A swap or rollback.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SwapReply {
+    pub store: String,
+    pub version: u64,
+    /// The version that was served before.
+    pub before: u64,
+    /// Where that one stands now; `null`: it is not kept.
+    pub before_state: Option<String>,
+    /// What takes it back; `null`: nothing does.
+    pub undo: Option<String>,
+}
+
+impl From<StoreDocument> for StoreReply {
+    fn from(document: StoreDocument) -> Self {
+        let current = document.current();
+        let (version, records, bytes) =
+            current.map_or((None, 0, 0), |it| (Some(it.version), it.records, it.bytes));
+        let is_kept = |state: &str| matches!(state, "current" | "retained" | "blocked");
+        Self {
+            version,
+            records,
+            bytes,
+            kept: document.versions.iter().filter(|version| is_kept(&version.state)).count(),
+            running: document.running.map(|running| RunningReply {
+                push: running.push,
+                version: running.version,
+                who: running.who,
+                by: running.coordinator,
+                since: running.since,
+            }),
+            store: document.name,
+            definition: document.definition,
+        }
+    }
+}
+
+/// The versions of a store, ascending.
+pub fn versions(document: &StoreDocument) -> Vec<VersionReply> {
+    let versions = document.versions.iter().map(|version| VersionReply {
+        version: version.version,
+        state: version.state.clone(),
+        records: version.records,
+        bytes: version.bytes,
+        pushed_at: version.pushed_at,
+        held: version.held,
+        excluded: version.excluded.clone(),
+    });
+    versions.collect()
+}
+
+/// What was done to a store, oldest first.
+pub fn history(document: &StoreDocument) -> Vec<HistoryReply> {
+    let entries = document.history.iter().map(|entry| HistoryReply {
+        at: entry.at,
+        who: entry.who.clone(),
+        action: entry.action.clone(),
+        version: entry.version,
+        before: entry.before,
+        push: entry.push.clone(),
+        result: entry.failed.as_ref().map_or("done".to_owned(), |reason| format!("failed: {reason}")),
+    });
+    entries.collect()
+}
+
+impl SwapReply {
+    /// From the record after it.
+    pub fn new(document: &StoreDocument, before: u64, is_rollback: bool) -> Self {
+        let state = document.versions.iter().find(|version| version.version == before);
+        let state = state.map(|version| version.state.clone());
+        let force = if is_rollback { " --force" } else { "" };
+        let name = &document.name;
+        Self {
+            store: name.clone(),
+            version: document.current().map_or(0, |current| current.version),
+            before,
+            undo: state.is_some().then(|| format!("kith store swap {name} {before}{force}")),
+            before_state: state,
+        }
+    }
+}

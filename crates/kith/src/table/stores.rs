@@ -1,0 +1,131 @@
+//! Stores and their versions for people.
+
+use super::{Side, bytes, count, table};
+use crate::store::{HistoryReply, StoreReply, SwapReply, VersionReply};
+use kith_wire::documents::HoldsDocument;
+
+/// One line per store.
+pub fn list(stores: &[StoreReply]) -> String {
+    if stores.is_empty() {
+        return "there is no store: kith store create NAME, or kith load graph EDGES --graph NAME\n"
+            .to_owned();
+    }
+    let columns = [
+        ("store", Side::Left),
+        ("holds", Side::Left),
+        ("version", Side::Right),
+        ("records", Side::Right),
+        ("bytes", Side::Right),
+        ("kept", Side::Right),
+        ("running", Side::Left),
+    ];
+    let rows = stores.iter().map(|store| {
+        vec![
+            store.store.clone(),
+            holds(&store.definition.holds),
+            store.version.map_or("none".to_owned(), |version| version.to_string()),
+            count(store.records),
+            bytes(store.bytes),
+            count(store.kept as u64),
+            store.running.as_ref().map_or(String::new(), |running| format!("push {}", running.push)),
+        ]
+    });
+    table(&columns, rows)
+}
+
+/// A store with its definition.
+pub fn describe(store: &StoreReply) -> String {
+    let definition = &store.definition;
+    let mut lines = vec![
+        format!("store {}: {}", store.store, holds(&definition.holds)),
+        match store.version {
+            Some(version) => {
+                format!("version {version}: {} records, {}", count(store.records), bytes(store.bytes))
+            }
+            None => "no version is served yet".to_owned(),
+        },
+        format!("keeps {} versions beside the current one", definition.retain),
+    ];
+    let copies = definition.replication.map(|copies| format!("held by {copies} groups"));
+    let agree =
+        (1 < definition.required_reads).then(|| format!("{} answers must agree", definition.required_reads));
+    let quota = definition.quota_bytes.map(|quota| format!("quota {}", bytes(quota)));
+    let least = (0 < definition.records_min).then(|| format!("at least {} records", definition.records_min));
+    let drop = definition.drop_percent_max.map(|percent| format!("at most {percent} % fewer records a push"));
+    let owner = definition.owner.as_ref().map(|owner| format!("pushed by {owner} only"));
+    let running = store.running.as_ref().map(|running| {
+        format!(
+            "push {} of version {} runs, by {} at {}",
+            running.push, running.version, running.who, running.by
+        )
+    });
+    lines.extend([copies, agree, quota, least, drop, owner, running].into_iter().flatten());
+    lines.join("\n") + "\n"
+}
+
+/// One line per version, the newest first.
+pub fn versions(versions: &[VersionReply]) -> String {
+    if versions.is_empty() {
+        return "nothing was pushed yet\n".to_owned();
+    }
+    let columns = [
+        ("version", Side::Right),
+        ("state", Side::Left),
+        ("records", Side::Right),
+        ("bytes", Side::Right),
+        ("pushed at", Side::Right),
+        ("notes", Side::Left),
+    ];
+    let rows = versions.iter().rev().map(|version| {
+        let held = version.held.then(|| "held".to_owned());
+        let nodes: Vec<String> = version.excluded.iter().map(u32::to_string).collect();
+        let without = (!nodes.is_empty()).then(|| format!("without node {}", nodes.join(", ")));
+        vec![
+            version.version.to_string(),
+            version.state.clone(),
+            count(version.records),
+            bytes(version.bytes),
+            version.pushed_at.to_string(),
+            [held, without].into_iter().flatten().collect::<Vec<_>>().join(", "),
+        ]
+    });
+    table(&columns, rows)
+}
+
+/// One line per entry, the newest first.
+pub fn history(history: &[HistoryReply]) -> String {
+    let columns = [
+        ("at", Side::Right),
+        ("who", Side::Left),
+        ("what", Side::Left),
+        ("version", Side::Right),
+        ("before", Side::Right),
+        ("result", Side::Left),
+    ];
+    let rows = history.iter().rev().map(|entry| {
+        vec![
+            entry.at.to_string(),
+            entry.who.clone(),
+            entry.action.clone(),
+            entry.version.to_string(),
+            entry.before.to_string(),
+            entry.result.clone(),
+        ]
+    });
+    table(&columns, rows)
+}
+
+/// What a swap or rollback did.
+pub fn swapped(reply: &SwapReply) -> String {
+    let SwapReply { store, version, before, before_state, undo } = reply;
+    let state = before_state.as_deref().unwrap_or("not kept");
+    let undo = undo.as_ref().map(|command| format!("undo: {command}\n")).unwrap_or_default();
+    format!("store {store} serves version {version}; {before} is {state}\n{undo}")
+}
+
+fn holds(holds: &HoldsDocument) -> String {
+    match holds {
+        HoldsDocument::Graph => "graph".to_owned(),
+        HoldsDocument::Values { key, value, .. } => format!("{key} to {value}"),
+    }
+}

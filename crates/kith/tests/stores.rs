@@ -1,0 +1,277 @@
+//! The life of versions against a real cluster: loads, rollbacks, swaps, holds, pushes whose router dies.
+
+mod support;
+
+use serde_json::{Value, json};
+use std::{
+    fs,
+    path::PathBuf,
+    process::{Child, Stdio},
+};
+use support::cluster::{Cluster, signal, text};
+
+/// Stars of different sizes are versions that cannot be taken for one another.
+struct Stars {
+    cluster: Cluster,
+    folder: tempfile::TempDir,
+}
+
+impl Stars {
+    fn start(arguments: &[&str]) -> Self {
+        Self { cluster: Cluster::start(arguments), folder: tempfile::tempdir().expect("a temporary folder") }
+    }
+
+    fn file(&self, rays: u64) -> PathBuf {
+        let path = self.folder.path().join(format!("star{rays}.csv"));
+        let lines: String = (1..=rays).map(|ray| format!("0,{ray}\n")).collect();
+        fs::write(&path, format!("src,dst\n{lines}")).expect("written");
+        path
+    }
+
+    /// Loads a star; the version.
+    fn load(&self, rays: u64) -> u64 {
+        let path = self.file(rays);
+        let load = ["load", "graph", path.to_str().expect("UTF-8"), "--graph", "star", "-o", "json"];
+        let reply: Value = serde_json::from_str(&self.cluster.must(&load)).expect("JSON");
+        reply["version"].as_u64().expect("a version")
+    }
+
+    /// How many rays are served, with the cache and around it.
+    fn rays(&self) -> u64 {
+        let ask = |cache: &str| {
+            let request =
+                json!({"op": "network", "graph": "star", "id": 0, "return": "size", "cache": cache});
+            let (answers, _) = self.cluster.run(&[request], 1);
+            answers[0]["degree"].as_u64().unwrap_or_else(|| panic!("{answers:?}"))
+        };
+        let rays = ask("use");
+        assert_eq!(rays, ask("bypass"), "the cache serves what the nodes do");
+        rays
+    }
+
+    fn json(&self, arguments: &[&str]) -> Value {
+        let arguments: Vec<&str> = arguments.iter().copied().chain(["-o", "json"]).collect();
+        serde_json::from_str(&self.cluster.must(&arguments)).expect("JSON")
+    }
+
+    /// Version → state, oldest first.
+    fn states(&self) -> Vec<(u64, String)> {
+        let versions = self.json(&["store", "versions", "star"]);
+        let versions = versions.as_array().expect("a list").iter();
+        versions
+            .map(|it| {
+                (it["version"].as_u64().expect("a number"), it["state"].as_str().expect("text").to_owned())
+            })
+            .collect()
+    }
+
+    fn assert_states(&self, expected: &[(u64, &str)]) {
+        let states = self.states();
+        let states: Vec<(u64, &str)> =
+            states.iter().map(|(version, state)| (*version, state.as_str())).collect();
+        assert_eq!(states, expected);
+    }
+
+    /// The code that a command fails with.
+    fn refused(&self, arguments: &[&str]) -> String {
+        let arguments: Vec<&str> = arguments.iter().copied().chain(["-o", "json"]).collect();
+        let output = self.cluster.kith(&arguments).output().expect("kith runs");
+        assert_eq!(output.status.code(), Some(1), "{}", text(&output));
+        let told: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        assert!(told["error"]["help"].as_str().is_some_and(|help| !help.is_empty()), "{told}");
+        told["error"]["code"].as_str().expect("a code").to_owned()
+    }
+}
+
+#[test]
+fn a_graph_is_rolled_back_and_swapped_forward_again() {
+    let stars = Stars::start(&["--processes", "--nodes", "1"]);
+    let first = stars.load(10);
+    assert_eq!(stars.refused(&["store", "rollback", "star"]), "nothing_older");
+    let second = stars.load(20);
+    assert!(first < second);
+    stars.assert_states(&[(first, "retained"), (second, "current")]);
+    assert_eq!(stars.rays(), 20);
+
+    let told = stars.cluster.must(&["store", "rollback", "star"]);
+    let undo = format!("undo: kith store swap star {second} --force\n");
+    assert!(told.starts_with(&format!("store star serves version {first}; {second} is blocked\n")), "{told}");
+    assert!(told.ends_with(&undo), "{told}");
+    assert_eq!(stars.rays(), 10);
+    stars.assert_states(&[(first, "current"), (second, "blocked")]);
+
+    let again = second.to_string();
+    assert_eq!(stars.refused(&["store", "swap", "star", &again]), "version_blocked");
+    assert_eq!(stars.rays(), 10, "a refusal changes nothing");
+    let swapped = stars.json(&["store", "swap", "star", &again, "--force"]);
+    let undo = format!("kith store swap star {first}");
+    assert_eq!(
+        swapped,
+        json!({"store": "star", "version": second, "before": first, "before_state": "retained", "undo": undo})
+    );
+    assert_eq!(stars.rays(), 20);
+    stars.cluster.must(&["store", "rollback", "star", "--to", &first.to_string()]);
+    assert_eq!(stars.rays(), 10);
+    assert_eq!(stars.refused(&["store", "swap", "star", "7"]), "unknown_version");
+    assert_eq!(stars.refused(&["store", "rollback", "hamlet"]), "unknown_store");
+
+    let history = stars.json(&["store", "history", "star"]);
+    let actions: Vec<&str> =
+        history.as_array().expect("a list").iter().map(|it| it["action"].as_str().expect("text")).collect();
+    assert_eq!(actions, ["push", "push", "rollback", "swap", "rollback"]);
+    // A load after a rollback builds on what is served.
+    let third = stars.load(30);
+    stars.assert_states(&[(first, "retained"), (second, "blocked"), (third, "current")]);
+    assert_eq!(stars.rays(), 30);
+}
+
+#[test]
+fn versions_have_the_fields_of_the_contract_and_old_ones_go() {
+    let stars = Stars::start(&["--nodes", "1"]);
+    let loaded: Vec<u64> = (1..=4).map(|rays| stars.load(rays)).collect();
+    stars.assert_states(&[(loaded[1], "retained"), (loaded[2], "retained"), (loaded[3], "current")]);
+    let versions = stars.json(&["store", "versions", "star"]);
+    for (index, version) in versions.as_array().expect("a list").iter().enumerate() {
+        assert_eq!(version["records"], index as u64 + 2, "{version}");
+        assert!(version["bytes"].as_u64().is_some_and(|bytes| 0 < bytes), "{version}");
+        let pushed_at = version["pushed_at"].as_u64().expect("milliseconds");
+        assert!(1_700_000_000_000 < pushed_at, "{version}");
+    }
+    stars.cluster.must(&["store", "hold", "star", &loaded[1].to_string()]);
+    let fifth = stars.load(5);
+    let sixth = stars.load(6);
+    stars.assert_states(&[
+        (loaded[1], "retained"),
+        (loaded[3], "retained"),
+        (fifth, "retained"),
+        (sixth, "current"),
+    ]);
+    stars.cluster.must(&["store", "rollback", "star", "--to", &loaded[1].to_string()]);
+    assert_eq!(stars.rays(), 2, "a held version is whole");
+    assert_eq!(stars.refused(&["store", "hold", "star", &loaded[0].to_string()]), "unknown_version");
+}
+
+#[test]
+fn stores_of_values_are_made_listed_and_dropped_beside_graphs() {
+    let stars = Stars::start(&["--nodes", "1"]);
+    let version = stars.load(3);
+    let create =
+        ["store", "create", "people", "--key", "id", "--value", "json", "--retain", "1", "--owner", "ada"];
+    stars.cluster.must(&create);
+    assert_eq!(stars.refused(&create), "store_exists");
+    assert_eq!(stars.refused(&["store", "create", "more", "--replication", "9"]), "bad_definition");
+    let list = stars.json(&["store", "list"]);
+    let names: Vec<(&Value, &Value)> =
+        list.as_array().expect("a list").iter().map(|store| (&store["store"], &store["holds"])).collect();
+    assert_eq!(names, [(&json!("people"), &json!("values")), (&json!("star"), &json!("graph"))]);
+    let people = stars.json(&["store", "describe", "people"]);
+    assert_eq!(
+        (&people["version"], &people["retain"], &people["owner"]),
+        (&json!(null), &json!(1), &json!("ada"))
+    );
+    assert_eq!(stars.json(&["store", "versions", "people"]), json!([]));
+    assert_eq!(stars.refused(&["graph", "drop", "people"]), "unknown_graph");
+    let load =
+        ["load", "graph", stars.file(1).to_str().expect("UTF-8"), "--graph", "people"].map(str::to_owned);
+    assert_eq!(stars.refused(&load.each_ref().map(String::as_str)), "not_a_graph");
+    stars.cluster.must(&["store", "drop", "people"]);
+    assert_eq!(stars.refused(&["store", "describe", "people"]), "unknown_store");
+    // Numbers are not used again, also not by another store of the name.
+    stars.cluster.must(&["store", "drop", "star"]);
+    assert!(version < stars.load(3));
+}
+
+#[test]
+fn two_edge_types_loaded_at_once_both_stand() {
+    let stars = Stars::start(&["--nodes", "1", "--processes", "--routers", "2"]);
+    stars.load(2);
+    let topology = stars.cluster.ready();
+    let routers = topology["routers"].as_array().expect("a list").iter();
+    let routers: Vec<String> =
+        routers.map(|router| router["addr"].as_str().expect("text").to_owned()).collect();
+    let file = stars.file(7).display().to_string();
+    // Loads of one graph keep each other out on one machine: until the one before has ended.
+    let load = |name: &str, router: &str| loop {
+        let arguments = ["load", "graph", &file, "--graph", "star", "--edge-type", name, "--router", router];
+        let output = support::cluster::kith(&arguments).output().expect("kith runs");
+        if output.status.success() {
+            return;
+        }
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(told.contains("error[load_running]"), "{told}");
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(|| load("follows", &routers[0]));
+        scope.spawn(|| load("likes", &routers[1]));
+    });
+    let graph = stars.json(&["graph", "describe", "star"]);
+    let names: Vec<&str> = graph["components"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|component| component["name"].as_str().expect("text"))
+        .filter(|name| *name != "members")
+        .collect();
+    assert!(
+        names.contains(&"follows") && names.contains(&"likes") && names.contains(&"connection"),
+        "{names:?}"
+    );
+    assert_eq!(stars.states().iter().filter(|(_, state)| state == "current").count(), 1);
+}
+
+fn load_in_background(stars: &Stars, rays: u64, router: &str) -> Child {
+    let file = stars.file(rays).display().to_string();
+    let arguments = ["load", "graph", &file, "--graph", "star", "--router", router];
+    let mut command = support::cluster::kith(&arguments);
+    command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("kith runs")
+}
+
+#[test]
+fn a_push_whose_router_is_killed_is_taken_back_and_one_version_serves() {
+    let mut stars = Stars::start(&["--processes", "--routers", "2", "--groups", "2", "--nodes", "1"]);
+    let first = stars.load(10);
+    let ready = stars.cluster.ready();
+    let (victim, other) = (&ready["routers"][0], &ready["routers"][1]);
+    let other = other["addr"].as_str().expect("text").to_owned();
+    // A node that does not move keeps the push where it is: begun, and not ready everywhere.
+    let node = stars.cluster.node_pids(1)[0];
+    signal(node, "STOP");
+    let mut load = load_in_background(&stars, 20, victim["addr"].as_str().expect("text"));
+    let describe = |what: &str| {
+        let arguments = ["store", what, "star", "-o", "json", "--router", &other];
+        let output = support::cluster::kith(&arguments).output().expect("kith runs");
+        serde_json::from_slice::<Value>(&output.stdout).unwrap_or_else(|_| panic!("{}", text(&output)))
+    };
+    stars.cluster.wait_until("the push has begun", |_| describe("describe")["running"].is_object());
+    let running = describe("describe")["running"]["version"].as_u64().expect("a version");
+    assert_eq!(stars.refused(&["store", "drop", "star"]), "push_running");
+    assert_eq!(stars.refused(&["store", "swap", "star", &running.to_string()]), "version_not_kept");
+    signal(victim["pid"].as_u64().expect("a pid") as u32, "KILL");
+    stars.cluster.wait_until("the push is taken back", |_| describe("describe")["running"].is_null());
+    signal(node, "CONT");
+    assert!(!load.wait().expect("it ends").success(), "nobody told it that its version serves");
+    stars.assert_states(&[(first, "current"), (running, "failed")]);
+    assert_eq!(stars.rays(), 10);
+    let history = describe("history");
+    let last = history.as_array().and_then(|history| history.last()).expect("an entry");
+    assert!(last["result"].as_str().is_some_and(|result| result.contains("took the push back")), "{last}");
+    // And the way is free, for numbers that were not used.
+    let third = stars.load(30);
+    assert!(running < third);
+    assert_eq!(stars.rays(), 30);
+}
+
+#[test]
+fn versions_and_rollbacks_survive_a_restart() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let data = folder.path().join("data").display().to_string();
+    let stars = Stars::start(&["--data", &data, "--nodes", "1"]);
+    let (first, second) = (stars.load(10), stars.load(20));
+    stars.cluster.must(&["store", "rollback", "star"]);
+    drop(stars);
+    let stars = Stars::start(&["--data", &data, "--nodes", "1", "--processes"]);
+    stars.assert_states(&[(first, "current"), (second, "blocked")]);
+    assert_eq!(stars.rays(), 10);
+    stars.cluster.must(&["store", "swap", "star", &second.to_string(), "--force"]);
+    assert_eq!(stars.rays(), 20);
+}
