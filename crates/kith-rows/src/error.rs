@@ -55,6 +55,14 @@ pub enum RowsError {
         /// What the decoder says.
         detail: String,
     },
+    /// A file is written in a way that is not built in.
+    #[error("{file} cannot be decoded: {detail}; write it uncompressed or with snappy, zstd, gzip or lz4")]
+    Unsupported {
+        /// The source.
+        file: Arc<str>,
+        /// What the decoder says.
+        detail: String,
+    },
     /// A file is of another format than told.
     #[error("{file} is not {told}, it looks like {found}")]
     OtherFormat {

@@ -104,6 +104,19 @@ fn the_same_rows_come_out_of_every_container() {
 }
 
 #[test]
+fn files_of_other_writers_are_read_or_named() {
+    let made = source("in", include_bytes!("../testdata/pyarrow.parquet"));
+    let want = [
+        r#"0 {"name":"a","x":0.5,"when":1704067200000,"emb":[0.0,0.5],"cat":"a","m":{"k":1},"u":18446744073709551615}"#,
+        r#"7 {"name":null,"x":0.33333334,"when":1704067200000,"emb":[1.0,0.5],"cat":"b","m":{},"u":0}"#,
+    ];
+    assert_eq!(shown(&read_inferred(&made, &by_id(ValueShape::Json)).unwrap()), want);
+    let brotli = source("in", include_bytes!("../testdata/pyarrow-brotli.parquet"));
+    let error = read_inferred(&brotli, &by_id(ValueShape::Json)).unwrap_err();
+    assert!(matches!(error, RowsError::Unsupported { .. }), "{error}");
+}
+
+#[test]
 fn columns_and_rows_that_do_not_fit_are_told() {
     let of = |name: &str, column: ArrayRef| {
         let id: ArrayRef = Arc::new(Int64Array::from(vec![1; column.len()]));

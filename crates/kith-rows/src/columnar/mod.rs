@@ -87,9 +87,21 @@ fn guarded<T>(file: &Arc<str>, decode: impl FnOnce() -> Result<T, ArrowError>) -
     let damaged = |detail: String| RowsError::Damaged { file: Arc::clone(file), detail };
     // What the decoder leaves behind is dropped with the error, so nobody sees it half done.
     match catch_unwind(AssertUnwindSafe(decode)) {
-        Ok(decoded) => decoded.map_err(|error| damaged(error.to_string())),
+        Ok(decoded) => decoded.map_err(|error| match error.to_string() {
+            detail if is_unsupported(&error, &detail) => {
+                RowsError::Unsupported { file: Arc::clone(file), detail }
+            }
+            detail => damaged(detail),
+        }),
         Err(_) => Err(damaged("its structure is inconsistent".to_owned())),
     }
+}
+
+/// Whether a file is whole, but of a kind that is not built in (brotli). Of Parquet errors only the text is left.
+fn is_unsupported(error: &ArrowError, detail: &str) -> bool {
+    matches!(error, ArrowError::NotYetImplemented(_))
+        || detail.contains("Disabled feature")
+        || detail.contains("NYI")
 }
 
 /// Reads the rows of one file.
