@@ -111,9 +111,9 @@ pub(crate) fn find_each<'a, 'k>(
         }
         for ((slot, key), index) in slots.iter().zip(&keys).zip(start..) {
             let found = match slot {
-                Some(Slot { reader, set, place }) => reader
-                    .find_in(set, place, key)
-                    .map(|record| record.map(|record| Found { set: *set, record })),
+                Some(Slot { reader, set, place }) => {
+                    reader.find_in(set, place, key).map(|record| record.map(|record| Found { set, record }))
+                }
                 None => Ok(None),
             };
             if each(index, found).is_break() {

@@ -3,6 +3,7 @@
 use super::batch::{Found, find_many};
 use super::one_set::OneSet;
 use super::{Position, record::Record};
+use crate::component::populate_within;
 use crate::errors::{Damage, Fault, OpenError, ReadError};
 use crate::files::{FileId, FileKind};
 use crate::pack::VersionFolder;
@@ -132,6 +133,12 @@ impl ChunkSetReader {
     /// With the file's name.
     pub fn check(&self) -> Result<(), ReadError> {
         Ok(self.data_files().chain(self.index_files()).try_for_each(SealedFile::check)?)
+    }
+
+    /// Brings files into memory, indexes before data, until `budget_bytes` are spent.
+    /// Returns the bytes brought in, never more. Blocks on the disk: call it off the request path.
+    pub fn warm(&self, budget_bytes: u64) -> u64 {
+        populate_within(self.index_files().chain(self.data_files()), budget_bytes)
     }
 
     pub(crate) fn data_files(&self) -> impl Iterator<Item = &SealedFile> {

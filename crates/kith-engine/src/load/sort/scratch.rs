@@ -189,7 +189,7 @@ impl<R: SortRecord> RunReader<R> {
         self.scratch.read_block(offset, self.scratch.block_bytes, &mut block)?;
         let payload = block.len();
         let records = (payload / R::BYTES) as u64;
-        if payload % R::BYTES != 0 || records == 0 || self.records < records {
+        if !payload.is_multiple_of(R::BYTES) || records == 0 || self.records < records {
             return Err(self.scratch.damaged(offset));
         }
         (self.block, self.at) = (block, 0);

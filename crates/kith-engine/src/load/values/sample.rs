@@ -36,13 +36,13 @@ impl DictionarySample {
             return;
         }
         let value = &value[..value.len().min(VALUE_BYTES_MAX)];
-        let kept = self.rows.entry((position, key.to_vec()));
+        let row = (position, key.to_vec());
         match self.duplicates {
             Duplicates::Refuse | Duplicates::First => {
-                kept.or_insert_with(|| value.to_vec());
+                self.rows.entry(row).or_insert_with(|| value.to_vec());
             }
             Duplicates::Last => {
-                kept.insert_entry(value.to_vec());
+                self.rows.insert(row, value.to_vec());
             }
         }
         if self.rows.len() > ROWS_MAX {
