@@ -88,6 +88,11 @@ pub fn run(cli: Cli) -> anyhow::Result<Exit> {
         let help = "leave it out; it goes with `kith graph` and `kith explain` questions, `kith run` and `kith bench graph`";
         return Err(Failure::usage("--direct has no meaning here: this command asks no queries", help).into());
     }
+    if target.transport.is_some() && !asks(&cli.command) {
+        let message = "--transport has no meaning here: this command asks no queries";
+        let help = "leave it out; routers and nodes take theirs from `transport` in [session]";
+        return Err(Failure::usage(message, help).into());
+    }
     match cli.command {
         Command::Graph(command) => block_on(graph::run(&target, output, command)),
         Command::Explain(question) => block_on(explain::explain(&target, output, &question)),

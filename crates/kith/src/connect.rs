@@ -2,8 +2,8 @@
 
 use crate::{failover::Failover, failure::Failure};
 use anyhow::Context;
-use clap::Args;
-use kith_client::{GraphService, RouterClient, Session, SessionSettings};
+use clap::{Args, ValueEnum};
+use kith_client::{GraphService, RouterClient, Session, SessionSettings, TransportKind};
 use serde::Deserialize;
 use std::{
     env, fs,
@@ -27,6 +27,27 @@ pub struct TargetFlags {
     /// Ask the nodes directly (the fast client): one hop less, but no network cache
     #[arg(long, global = true)]
     pub direct: bool,
+    /// What queries travel in: frames are quicker, gRPC is what any other client speaks [default: framed]
+    #[arg(long, global = true, value_enum, value_name = "KIND")]
+    pub transport: Option<TransportFlag>,
+}
+
+/// A [`TransportKind`] on the command line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum TransportFlag {
+    /// Frames; gRPC to releases without them
+    Framed,
+    /// gRPC alone
+    Grpc,
+}
+
+impl From<TransportFlag> for TransportKind {
+    fn from(flag: TransportFlag) -> Self {
+        match flag {
+            TransportFlag::Framed => TransportKind::Framed,
+            TransportFlag::Grpc => TransportKind::Grpc,
+        }
+    }
 }
 
 /// What of the process's surroundings says where the cluster is.
@@ -61,7 +82,8 @@ struct ReadyProcess {
 pub async fn service(target: &TargetFlags) -> anyhow::Result<Arc<dyn GraphService>> {
     if !target.direct {
         let found = find(target, &surroundings())?;
-        let connected = Failover::connect(found.routers).await;
+        let transport = target.transport.map(TransportKind::from).unwrap_or_default();
+        let connected = Failover::connect(found.routers, transport).await;
         return Ok(Arc::new(connected.with_context(|| unreachable_by(&found.named_by))?));
     }
     Ok(Arc::new(session(target, SessionSettings::default()).await?))
@@ -71,7 +93,8 @@ pub async fn service(target: &TargetFlags) -> anyhow::Result<Arc<dyn GraphServic
 ///
 /// # Errors
 /// If no cluster is named or it cannot be reached, or the settings name what does not exist.
-pub async fn session(target: &TargetFlags, settings: SessionSettings) -> anyhow::Result<Session> {
+pub async fn session(target: &TargetFlags, mut settings: SessionSettings) -> anyhow::Result<Session> {
+    settings.transport = target.transport.map_or(settings.transport, TransportKind::from);
     let Found { mut routers, nodes, named_by } = find(target, &surroundings())?;
     routers.extend(nodes);
     let session = Session::connect(routers, settings).await;
@@ -227,8 +250,11 @@ mod tests {
 
     #[test]
     fn contradictions_and_unreadable_files_are_refused() {
-        let both =
-            TargetFlags { routers: vec!["a:1".to_owned()], ready_file: Some("x.json".into()), direct: false };
+        let both = TargetFlags {
+            routers: vec!["a:1".to_owned()],
+            ready_file: Some("x.json".into()),
+            ..TargetFlags::default()
+        };
         assert_eq!(find(&both, &Surroundings::default()).unwrap_err().code, "usage");
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("ready.json");

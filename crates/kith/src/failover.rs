@@ -4,7 +4,7 @@
 //! out (`kith_routing::execution`). Queries only read, so that asking one twice changes nothing.
 
 use futures::{FutureExt, future::BoxFuture};
-use kith_client::{Answered, GraphService, QueryError, QueryOptions, RouterClient};
+use kith_client::{Answered, GraphService, QueryError, QueryOptions, RouterClient, TransportKind};
 use kith_ops::GraphQuery;
 use kith_wire::v1;
 use std::time::{Duration, Instant};
@@ -14,6 +14,8 @@ use tokio::sync::Mutex;
 pub struct Failover {
     /// As named, in order.
     addrs: Vec<String>,
+    /// What queries travel in.
+    transport: TransportKind,
     /// Whom queries go to. Held while a query that found it gone connects to the next: the others wait for that
     /// instead of connecting too.
     current: Mutex<RouterClient>,
@@ -24,9 +26,9 @@ impl Failover {
     ///
     /// # Errors
     /// [`QueryError::Unreachable`] with the last reason if none can.
-    pub async fn connect(addrs: Vec<String>) -> Result<Self, QueryError> {
-        let current = Mutex::new(RouterClient::connect(&addrs).await?);
-        Ok(Self { addrs, current })
+    pub async fn connect(addrs: Vec<String>, transport: TransportKind) -> Result<Self, QueryError> {
+        let current = RouterClient::connect(&addrs).await?.with_transport(transport);
+        Ok(Self { addrs, transport, current: Mutex::new(current) })
     }
 
     async fn ask<'a, T>(
@@ -55,7 +57,8 @@ impl Failover {
     async fn instead_of(&self, gone: &str) -> Option<RouterClient> {
         let mut current = self.current.lock().await;
         if current.addr() == gone {
-            *current = RouterClient::connect(&after(&self.addrs, gone)).await.ok()?;
+            let next = RouterClient::connect(&after(&self.addrs, gone)).await.ok()?;
+            *current = next.with_transport(self.transport);
         }
         Some(current.clone())
     }

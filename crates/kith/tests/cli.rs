@@ -81,6 +81,8 @@ fn usage_errors_exit_with_2() {
         "cluster status --direct",
         "load graph x.csv --graph v --direct",
         "dev --direct",
+        "graph list --transport grpc",
+        "load graph x.csv --graph v --transport framed",
         "sim fan-out --list --direct",
         "graph path 1 2 --graph v --max -1",
     ] {
