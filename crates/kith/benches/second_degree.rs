@@ -144,6 +144,9 @@ async fn against_postgres(kith: &Kith, graph: &Edges) {
             median(&theirs),
             sum(&ours) / sum(&theirs)
         );
+        // CPU time is a mean, and few members have most of the ids: without this, runs cannot be compared.
+        let ids_read: usize = members.iter().map(|id| graph.ids_read(*id)).sum();
+        println!("    ids in the lists of a query: {} in the mean", ids_read / members.len());
         cpu_by_part(kith, &postgres, &members).await;
     }
 }

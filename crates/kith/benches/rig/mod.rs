@@ -58,6 +58,12 @@ impl Edges {
         (0..count).map(|_| end(&mut rng)).collect()
     }
 
+    /// Ids in the lists that a network is made of: the work of a query about it, whoever answers.
+    pub fn ids_read(&self, id: u64) -> usize {
+        let first = &self.neighbours[&id];
+        first.len() + first.iter().map(|friend| self.neighbours[friend].len()).sum::<usize>()
+    }
+
     /// First degree, and everybody within two steps, the member itself left out.
     pub fn network(&self, id: u64) -> (u64, u64) {
         let first = &self.neighbours[&id];
