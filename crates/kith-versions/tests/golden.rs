@@ -9,6 +9,8 @@
 //! - `swap 7 [force]`, `rollback [to=7] [force]`, `hold 7`, `release 7`, `block 7`, `unblock 7`, `repaired 7 3`
 //! - `as bob`, `rebalance r1`, `rebalance -`
 
+#![allow(clippy::unwrap_used, reason = "a script that cannot be read is a failed test")]
+
 use kith_types::{NodeId, StoreVersion};
 use kith_versions::{Command, Context, Effect, Holders, Outcome, Policy, PushId, StoreState, UnixMillis};
 use std::{collections::BTreeSet, fmt::Write, path::PathBuf};
@@ -207,6 +209,9 @@ fn effect(effect: &Effect) -> String {
 }
 
 fn ids(nodes: &BTreeSet<NodeId>) -> String {
+    if nodes.is_empty() {
+        return "none".to_owned();
+    }
     nodes.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
 }
 

@@ -58,6 +58,15 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
+struct TwinPush {
+    version: u64,
+    push: u8,
+    ready: BTreeSet<u32>,
+    left_out: BTreeSet<u32>,
+    missing_max: u32,
+    offered: bool,
+}
+
 /// What was agreed on, as plain lists, and its rules written out a second time.
 #[derive(Default)]
 struct Twin {
@@ -65,8 +74,7 @@ struct Twin {
     retained: BTreeSet<u64>,
     blocked: BTreeSet<u64>,
     held: BTreeSet<u64>,
-    /// Number, push, which nodes are ready, which left out, how many may be, whether it was offered.
-    running: Option<(u64, u8, BTreeSet<u32>, BTreeSet<u32>, u32, bool)>,
+    running: Option<TwinPush>,
     left_out: BTreeMap<u64, BTreeSet<u32>>,
     pushed: BTreeSet<u8>,
     last: u64,
@@ -135,28 +143,34 @@ impl Twin {
     fn push_step(&mut self, step: &Step, now: u64) -> Option<bool> {
         Some(match step {
             Step::Begin { push, missing_max } => match &self.running {
-                Some((_, running, ..)) => running == push,
+                Some(running) => running.push == *push,
                 None if self.pushed.contains(push) => false,
                 None => {
                     self.last = now.max(self.last + 1);
-                    self.running =
-                        Some((self.last, *push, BTreeSet::new(), BTreeSet::new(), *missing_max, false));
+                    self.running = Some(TwinPush {
+                        version: self.last,
+                        push: *push,
+                        ready: BTreeSet::new(),
+                        left_out: BTreeSet::new(),
+                        missing_max: *missing_max,
+                        offered: false,
+                    });
                     true
                 }
             },
-            Step::Offer => self.running.as_mut().map(|running| running.5 = true).is_some(),
+            Step::Offer => self.running.as_mut().map(|running| running.offered = true).is_some(),
             Step::Ready(node) => {
                 let running = self.running.as_mut();
-                running.map(|running| (running.3.remove(node), running.2.insert(*node))).is_some()
+                running.map(|running| (running.left_out.remove(node), running.ready.insert(*node))).is_some()
             }
             Step::Fails(node) => match &mut self.running {
                 None => false,
-                Some((_, _, ready, left_out, missing_max, _)) => {
-                    let mut more = left_out.clone();
+                Some(running) => {
+                    let mut more = running.left_out.clone();
                     more.insert(*node);
-                    if more.len() <= *missing_max as usize && Self::covered(&more) {
-                        *left_out = more;
-                        ready.remove(node);
+                    if more.len() <= running.missing_max as usize && Self::covered(&more) {
+                        running.left_out = more;
+                        running.ready.remove(node);
                         true
                     } else {
                         self.fail()
@@ -164,7 +178,7 @@ impl Twin {
                 }
             },
             Step::Flip => match &self.running {
-                Some((version, push, ready, left_out, _, true))
+                Some(TwinPush { version, push, ready, left_out, offered: true, .. })
                     if (0..NODES).all(|node| ready.contains(&node) || left_out.contains(&node)) =>
                 {
                     let (version, push, left_out) = (*version, *push, left_out.clone());
@@ -179,7 +193,7 @@ impl Twin {
             Step::Abort | Step::Recover => self.fail(),
             Step::Crash => {
                 if let Some(running) = &mut self.running {
-                    running.2.clear();
+                    running.ready.clear();
                 }
                 true
             }
@@ -293,7 +307,10 @@ fn check(state: &StoreState, twin: &Twin, disks: &BTreeMap<u32, BTreeSet<u64>>) 
     assert_eq!(served, twin.served.into_iter().collect::<Vec<_>>(), "exactly one version is served");
     assert_eq!(numbers(state, VersionState::Retained), twin.retained);
     assert_eq!(numbers(state, VersionState::Blocked), twin.blocked);
-    assert_eq!(state.running.as_ref().map(|running| running.version.0), twin.running.as_ref().map(|it| it.0));
+    assert_eq!(
+        state.running.as_ref().map(|running| running.version.0),
+        twin.running.as_ref().map(|it| it.version)
+    );
     let ascending = state.versions.windows(2).all(|pair| pair[0].version < pair[1].version);
     assert!(ascending && state.versions.iter().all(|entry| entry.version <= state.version_last));
     let free = state.versions.iter().filter(|entry| !entry.held && entry.state.is_kept());

@@ -246,7 +246,7 @@ async fn follow_versions(shared: Weak<Shared>, mut topology: TopologyReceiver) {
         let document = Arc::clone(&topology.borrow_and_update());
         let Some(mut cache) = shared.lock() else { return };
         cache.supersede(|(graph, _), version| {
-            !document.graph(graph).is_some_and(|current| current.version == version.0)
+            document.graph(graph).is_none_or(|current| current.version != version.0)
         });
         cache.forget(|(graph, _)| document.graph(graph).is_none());
     }
