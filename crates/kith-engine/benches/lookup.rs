@@ -16,7 +16,8 @@ use std::sync::LazyLock;
 
 /// Keys of one call, as a node looks them up.
 const BATCH: usize = 32;
-const BATCHES: usize = 1_000;
+/// Batches of one timing: long against the 4 ms tick at which Linux accounts a running thread.
+const BATCHES: usize = 10_000;
 const ROUNDS: usize = 41;
 const VALUE_BYTES: usize = 32;
 
@@ -207,7 +208,7 @@ fn paired() {
 }
 
 /// Time that this thread had a processor, so that neighbours on the machine do not count but for the caches they share:
-/// the first field of its `schedstat`.
+/// the first field of its `schedstat`, which moves in ticks of a few milliseconds.
 fn nanoseconds_on_processor() -> u64 {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux keeps it");
     text.split(' ').next().and_then(|field| field.parse().ok()).expect("the first field is a number")
