@@ -40,7 +40,7 @@ impl ZstdOptions {
 /// What to build and how.
 #[derive(Clone, Debug)]
 pub struct ValuesOptions {
-    /// Name of the store: 1 to 64 letters, digits, `_` or `-`.
+    /// Name of the store: 1 to 64 letters, digits, `.`, `_` or `-`, no dot in front.
     pub name: String,
     /// Which build of it.
     pub version: StoreVersion,
@@ -86,7 +86,8 @@ impl ValuesOptions {
     }
 
     pub(super) fn check(&self) -> Result<(), ValuesBuildError> {
-        if !is_kind_name(&self.name) {
+        // Dots are for stores and graphs, and not in front: such folders belong to the builder.
+        if self.name.starts_with('.') || !is_kind_name(&self.name.replace('.', "-")) {
             return Err(BuildError::Name { name: self.name.clone() }.into());
         }
         match &self.compression {
