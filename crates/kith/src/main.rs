@@ -14,6 +14,7 @@ mod golden;
 mod graph;
 mod load;
 mod output;
+mod publish;
 mod reply;
 mod request;
 mod run;

@@ -4,21 +4,20 @@
 //! commit makes it the graph's. Until then, and whenever something fails, the old version serves.
 
 mod flags;
-mod meter;
 pub mod names;
-mod object_store;
 mod publish;
 mod summary;
 
 pub use flags::GraphLoadFlags;
-pub use summary::LoadReply;
+pub use summary::{Dropped, LoadReply};
 #[cfg(test)]
-pub use summary::{Dropped, LoadedComponent, ReadFile};
+pub use summary::{LoadedComponent, ReadFile};
 
 use crate::{
     connect::{self, TargetFlags},
-    failure::{Exit, Failure},
+    failure::Exit,
     output::{self, Format},
+    publish::{LockedStore, Meter, ObjectStore, Unpublished, Work, partition_count},
     store, table,
 };
 use anyhow::Context;
@@ -26,10 +25,7 @@ use clap::Subcommand;
 use kith_client::{QueryError, RouterClient};
 use kith_engine::load::{LoadError, LoadOptions, LoadReport, input::InputError, load_graph};
 use kith_types::PartitionCount;
-use kith_wire::documents::{StoreDocument, TopologyDocument};
-use meter::Meter;
-use object_store::{LockedGraph, ObjectStore};
-use publish::Unpublished;
+use kith_wire::documents::StoreDocument;
 use std::time::Instant;
 
 #[derive(Debug, Subcommand)]
@@ -65,14 +61,14 @@ async fn load(target: &TargetFlags, flags: &GraphLoadFlags) -> anyhow::Result<(L
     flags.check()?;
     let router = connect::router(target).await?;
     let topology = router.topology().await.context("read the topology")?;
-    let store = ObjectStore::open(&topology.cluster)?.lock(&flags.graph)?;
+    let store = ObjectStore::open(&topology.cluster)?.lock(&flags.graph, Work::Load)?;
     // Only what is known under the lock is known not to change.
     let graph = known(&router, &flags.graph).await?;
     store.clear_unfinished(graph.as_ref())?;
     let version = store.next_version(graph.as_ref())?;
     flags.check_against(graph.as_ref())?;
     store.mark_unfinished(version)?;
-    let options = flags.options(version, partition_count(&topology)?, store.folder().to_owned())?;
+    let options = flags.options(version, partition_count(&topology)?, store.objects().to_owned())?;
     let built = tokio::task::block_in_place(|| build(&options));
     if built.is_err() {
         store.mark_finished();
@@ -93,7 +89,7 @@ async fn load(target: &TargetFlags, flags: &GraphLoadFlags) -> anyhow::Result<(L
 }
 
 /// Removes what a failed load built. What cannot be removed now, the next load removes: the marker stays.
-async fn clear(router: &RouterClient, graph: &str, store: &LockedGraph) {
+async fn clear(router: &RouterClient, graph: &str, store: &LockedStore) {
     // Asked again: what the cluster names by now is not to be touched, whatever was said before.
     let Ok(graph) = known(router, graph).await else { return };
     let _ = store.clear_unfinished(graph.as_ref());
@@ -117,13 +113,6 @@ async fn publish(router: &RouterClient, graph: &str, report: &LoadReport) -> Res
     let committed = publish::publish(router, graph, report, &mut meter).await;
     meter.clear();
     committed
-}
-
-fn partition_count(topology: &TopologyDocument) -> Result<PartitionCount, Failure> {
-    let partitions = topology.cluster.partitions;
-    PartitionCount::new(partitions).ok_or_else(|| {
-        Failure::new("internal", format!("the cluster says that it has {partitions} partitions"), "")
-    })
 }
 
 /// The graph's record with all its versions; `None` if there is no such graph.

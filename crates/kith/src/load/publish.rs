@@ -1,28 +1,16 @@
-//! Makes built components part of the graph, and follows the nodes while they fetch them.
+//! Makes built components part of the graph.
 
-use super::meter::Meter;
-use crate::{failure::Failure, who::who};
-use kith_client::{QueryError, RouterClient, topology::role_name};
+use crate::{
+    publish::{Meter, Unpublished, follow},
+    who::who,
+};
+use kith_client::{RouterClient, topology::role_name};
 use kith_engine::{
     Manifest,
     load::{BuildSummary, LoadReport},
 };
 use kith_wire::documents::ComponentDocument;
 use std::time::SystemTime;
-
-/// A publication that did not end well.
-pub struct Unpublished {
-    /// Why.
-    pub error: anyhow::Error,
-    /// Whether the router itself said so. If not, the new version may still come to serve.
-    pub is_certain: bool,
-}
-
-impl Unpublished {
-    fn perhaps(error: impl Into<anyhow::Error>) -> Self {
-        Self { error: error.into(), is_certain: false }
-    }
-}
 
 /// Publishes all components of a load at once; the graph's new version.
 ///
@@ -40,31 +28,7 @@ pub async fn publish(
         report.components.iter().map(|(manifest, summary)| document(manifest, summary, now)).collect();
     let document = serde_json::to_vec(&components).expect("documents hold only strings, numbers and lists");
     let mut steps = router.publish(graph, document, &who()).await.map_err(Unpublished::perhaps)?;
-    loop {
-        match steps.message().await {
-            Ok(Some(step)) if step.committed_version != 0 => return Ok(step.committed_version),
-            Ok(Some(step)) => meter.on_publish(&step),
-            Ok(None) => {
-                return Err(Unpublished::perhaps(Failure::new(
-                    "publication_lost",
-                    "the router went away before it said whether the new version serves",
-                    "`kith graph describe` shows the version that serves; load again if it is the old one",
-                )));
-            }
-            Err(status) => {
-                let error = QueryError::from_status(&status);
-                let is_certain = is_verdict(&error);
-                return Err(Unpublished { error: error.into(), is_certain });
-            }
-        }
-    }
-}
-
-/// Whether an error is the router's own word that nothing was or will be committed: all of those say what to do. A
-/// lost connection is not, for the router goes on without its client; nor is a metadata store that failed, for it may
-/// have taken the commit.
-fn is_verdict(error: &QueryError) -> bool {
-    matches!(error, QueryError::Remote { code, help, .. } if code != "metadata_unavailable" && !help.is_empty())
+    follow(&mut steps, meter).await
 }
 
 fn document(manifest: &Manifest, summary: &BuildSummary, loaded_at: u64) -> ComponentDocument {
@@ -79,23 +43,5 @@ fn document(manifest: &Manifest, summary: &BuildSummary, loaded_at: u64) -> Comp
         edges: summary.edges,
         bytes: summary.bytes,
         loaded_at,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_the_routers_own_word_is_a_verdict() {
-        let remote = |code: &str, help: &str| QueryError::Remote {
-            code: code.to_owned(),
-            message: "it failed".to_owned(),
-            help: help.to_owned(),
-        };
-        assert!(is_verdict(&remote("node_unreachable", "start the node")));
-        assert!(!is_verdict(&remote("metadata_unavailable", "wait")));
-        assert!(!is_verdict(&remote("unavailable", "")), "the connection broke");
-        assert!(!is_verdict(&remote("internal", "")), "the transport failed");
     }
 }

@@ -1,8 +1,12 @@
 //! `kith store …`: stores, their versions, and which of them is served. Graphs are stores too.
 
+mod build;
 mod create;
+mod push;
 mod reply;
 
+pub use build::BuildReply;
+pub use push::PushReply;
 pub use reply::{HistoryReply, StoreReply, SwapReply, VersionReply};
 
 use crate::{
@@ -28,6 +32,12 @@ use std::io::{self, IsTerminal, Write};
 pub enum StoreCommand {
     /// Make a store of keys and values
     Create(CreateFlags),
+    /// Build a version of a store from rows, into a folder
+    ///
+    /// Rows are CSV or TSV, JSON lines, Parquet, Arrow IPC or raw vectors, plain, .gz or .zst.
+    Build(Box<build::BuildFlags>),
+    /// Make rows or a built version what the store serves
+    Push(Box<push::PushFlags>),
     /// List the stores, graphs among them
     List,
     /// Show what a store holds, its version and what runs
@@ -115,8 +125,13 @@ struct DropReply {
 /// # Errors
 /// If the cluster does not answer, there is no such store or version, or the command is refused.
 pub async fn run(target: &TargetFlags, format: Format, command: StoreCommand) -> anyhow::Result<Exit> {
+    if let StoreCommand::Build(flags) = &command {
+        return build::run(target, format, flags).await.map(|()| Exit::Done);
+    }
     let router = connect::router(target).await?;
     match command {
+        StoreCommand::Build(_) => unreachable!("builds need no router"),
+        StoreCommand::Push(flags) => push::run(target, format, &flags).await?,
         StoreCommand::Create(flags) => {
             let definition =
                 serde_json::to_vec(&flags.definition()).expect("definitions hold only strings and numbers");

@@ -1,7 +1,7 @@
 //! What a load did, for people.
 
 use super::{Side, bytes, count, plural, table};
-use crate::load::LoadReply;
+use crate::load::{Dropped, LoadReply};
 
 /// Components, files with dropped lines and why, then one line that sums it up.
 pub fn summary(reply: &LoadReply) -> String {
@@ -11,7 +11,7 @@ pub fn summary(reply: &LoadReply) -> String {
         text += "\n";
     }
     if !reply.dropped.is_empty() {
-        text += &dropped(reply);
+        text += &dropped("dropped lines", &reply.dropped);
         text += "\n";
     }
     let rows = reply.files.iter().map(|file| file.rows).sum();
@@ -51,11 +51,12 @@ fn components(reply: &LoadReply) -> String {
     table(&columns, rows)
 }
 
-fn dropped(reply: &LoadReply) -> String {
-    let columns = [("dropped lines", Side::Right), ("why", Side::Left)];
-    let rows = reply.dropped.iter().map(|dropped| vec![count(dropped.count), dropped.reason.clone()]);
+/// Counts by reason under `heading`, then the first of them.
+pub fn dropped(heading: &str, dropped: &[Dropped]) -> String {
+    let columns = [(heading, Side::Right), ("why", Side::Left)];
+    let rows = dropped.iter().map(|dropped| vec![count(dropped.count), dropped.reason.clone()]);
     let mut text = table(&columns, rows);
-    for line in reply.dropped.iter().flat_map(|dropped| &dropped.first_lines) {
+    for line in dropped.iter().flat_map(|dropped| &dropped.first_lines) {
         text += &format!("  {line}\n");
     }
     text
@@ -64,7 +65,7 @@ fn dropped(reply: &LoadReply) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::load::{Dropped, LoadReply, LoadedComponent, ReadFile};
+    use crate::load::{LoadedComponent, ReadFile};
 
     #[test]
     fn a_summary_says_what_was_built_and_what_was_dropped() {

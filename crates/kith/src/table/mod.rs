@@ -5,6 +5,7 @@ pub mod cluster;
 pub mod graphs;
 pub mod load;
 pub mod plan;
+pub mod push;
 pub mod stores;
 #[cfg(test)]
 mod tests;

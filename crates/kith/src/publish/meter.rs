@@ -1,4 +1,4 @@
-//! How far a load is: a bar on a terminal, else a line on standard error every few seconds.
+//! How far a load or push is: a bar on a terminal, else a line on standard error every few seconds.
 
 use crate::table::{bytes, count};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -16,10 +16,12 @@ const LINE_INTERVAL: Duration = Duration::from_secs(5);
 const ESTIMATE_AFTER: Duration = Duration::from_secs(1);
 /// A node that is away is named again by the router at least this often while it is waited for.
 const AWAY_FOR: Duration = Duration::from_secs(10);
+/// A line names so many nodes that are waited for.
+const NODES_SHOWN: usize = 8;
 /// Steps of a bar, whatever it counts.
 const BAR_STEPS: u64 = 1_000;
 
-/// Tells how far a load is.
+/// Tells how far a load or push is.
 pub struct Meter {
     /// `None` without a terminal.
     bar: Option<ProgressBar>,
@@ -29,6 +31,8 @@ pub struct Meter {
     fetched: BTreeMap<(u32, String), (u64, u64)>,
     /// Nodes that the router cannot reach, and when it last said so.
     away: BTreeMap<u32, Instant>,
+    /// How often a node was away: so often it is tried again.
+    retries: BTreeMap<u32, u32>,
 }
 
 /// One thing that takes a while.
@@ -56,8 +60,8 @@ impl Meter {
         });
         let now = Instant::now();
         let stage = Stage { name: String::new(), started: now };
-        let (fetched, away) = (BTreeMap::new(), BTreeMap::new());
-        Self { bar, line_due: now + LINE_INTERVAL, stage, fetched, away }
+        let (fetched, away, retries) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        Self { bar, line_due: now + LINE_INTERVAL, stage, fetched, away, retries }
     }
 
     /// Files being read, components being written.
@@ -81,6 +85,32 @@ impl Meter {
         }
     }
 
+    /// Rows of a stage; `done` of `total` (0: unknown) in any unit says how far it is.
+    pub fn on_rows(&mut self, stage: &str, rows: u64, done: u64, total: u64) {
+        let now = Instant::now();
+        self.enter(stage.to_owned(), now);
+        let rate = per_second(rows, now - self.stage.started);
+        let detail = format!("{} rows, {rate} rows/s", count(rows));
+        self.tell(Standing { done, total, detail }, now);
+    }
+
+    /// Bytes of a stage.
+    pub fn on_bytes(&mut self, stage: &str, done: u64, total: u64) {
+        let now = Instant::now();
+        self.enter(stage.to_owned(), now);
+        let rate = bytes_per_second(done, now - self.stage.started);
+        let detail = format!("{} of {}, {rate}", bytes(done), bytes(total));
+        self.tell(Standing { done, total, detail }, now);
+    }
+
+    /// Something that is told whether or not anybody looks at the bar.
+    pub fn note(&self, text: &str) {
+        match &self.bar {
+            Some(bar) => bar.suspend(|| eprintln!("{text}")),
+            None => eprintln!("{text}"),
+        }
+    }
+
     /// Nodes fetching what was built, or being waited for: those have no component.
     pub fn on_publish(&mut self, step: &v1::PublishProgress) {
         let now = Instant::now();
@@ -90,12 +120,14 @@ impl Meter {
             if self.away.insert(step.node, now).is_none() {
                 // Whoever waits wants to know at once for whom.
                 self.line_due = now;
+                *self.retries.entry(step.node).or_default() += 1;
             }
         } else {
             self.away.remove(&step.node);
             self.fetched.insert((step.node, step.component.clone()), (step.bytes_done, step.bytes_total));
         }
-        let standing = published(&self.fetched, &self.away.keys().copied().collect::<Vec<_>>());
+        let away: Vec<u32> = self.away.keys().copied().collect();
+        let standing = published(&self.fetched, &away, &self.retries, now - self.stage.started);
         self.tell(standing, now);
     }
 
@@ -140,29 +172,52 @@ fn line(stage: &str, standing: &Standing, elapsed: Duration) -> String {
     text
 }
 
-/// How far a publication is: what nodes have fetched, which of them lag, which are away.
-fn published(fetched: &BTreeMap<(u32, String), (u64, u64)>, away: &[u32]) -> Standing {
+/// How far a publication is: what nodes have fetched, which of them lag and how far they are, which are away.
+fn published(
+    fetched: &BTreeMap<(u32, String), (u64, u64)>,
+    away: &[u32],
+    retries: &BTreeMap<u32, u32>,
+    elapsed: Duration,
+) -> Standing {
     let done = fetched.values().map(|(done, _)| done).sum();
     let total = fetched.values().map(|(_, total)| total).sum();
-    let mut nodes: BTreeMap<u32, bool> = BTreeMap::new();
+    let mut nodes: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
     for ((node, _), (done, total)) in fetched {
-        *nodes.entry(*node).or_insert(true) &= total <= done;
+        let sum = nodes.entry(*node).or_default();
+        (sum.0, sum.1) = (sum.0 + done, sum.1 + total);
     }
-    let is_away = |node: &u32| away.contains(node);
-    let behind: Vec<u32> =
-        nodes.iter().filter(|(node, whole)| !**whole && !is_away(node)).map(|(node, _)| *node).collect();
     let mut detail = format!("{} of {} at {} nodes", bytes(done), bytes(total), nodes.len());
-    for (nodes, suffix) in [(behind.as_slice(), ""), (away, ", which cannot be reached")] {
-        let names: Vec<String> = nodes.iter().map(u32::to_string).collect();
-        if !names.is_empty() {
-            detail += &format!(", waiting for node {}{suffix}", names.join(", "));
+    let behind = nodes.iter().filter(|(node, (done, total))| done < total && !away.contains(node));
+    let behind = behind.map(|(node, (done, total))| {
+        let rate = bytes_per_second(*done, elapsed);
+        let attempt = retries.get(node).map(|retries| format!(", attempt {}", retries + 1));
+        let attempt = attempt.unwrap_or_default();
+        format!("{node} ({} of {}, {rate}{attempt})", bytes(*done), bytes(*total))
+    });
+    let away = away.iter().map(u32::to_string);
+    for (nodes, suffix) in
+        [(behind.collect::<Vec<_>>(), ""), (away.collect::<Vec<_>>(), ", which cannot be reached")]
+    {
+        let more = nodes.len().saturating_sub(NODES_SHOWN);
+        let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+        if !nodes.is_empty() {
+            let shown = nodes[..nodes.len().min(NODES_SHOWN)].join(", ");
+            detail += &format!(", waiting for node {shown}{more}{suffix}");
         }
     }
     Standing { done, total, detail }
 }
 
 fn per_second(number: u64, elapsed: Duration) -> String {
-    count((number as f64 / elapsed.as_secs_f64().max(1e-3)) as u64)
+    count(rate(number, elapsed))
+}
+
+fn bytes_per_second(number: u64, elapsed: Duration) -> String {
+    format!("{}/s", bytes(rate(number, elapsed)))
+}
+
+fn rate(number: u64, elapsed: Duration) -> u64 {
+    (number as f64 / elapsed.as_secs_f64().max(1e-3)) as u64
 }
 
 #[cfg(test)]
@@ -192,13 +247,19 @@ mod tests {
         steps.insert((1, "connection".to_owned()), (512, 1024));
         steps.insert((2, "connection".to_owned()), (1024, 1024));
         steps.insert((2, "school".to_owned()), (0, 1024));
-        let standing = published(&steps, &[]);
+        let second = Duration::from_secs(1);
+        let standing = published(&steps, &[], &BTreeMap::from([(2, 1)]), second);
         assert_eq!((standing.done, standing.total), (2560, 4096));
-        assert_eq!(standing.detail, "2.5 KiB of 4.0 KiB at 3 nodes, waiting for node 1, 2");
-        let standing = published(&steps, &[2, 3]);
         assert_eq!(
             standing.detail,
-            "2.5 KiB of 4.0 KiB at 3 nodes, waiting for node 1, waiting for node 2, 3, which cannot be reached"
+            "2.5 KiB of 4.0 KiB at 3 nodes, waiting for node 1 (512 B of 1.0 KiB, 512 B/s), \
+             2 (1.0 KiB of 2.0 KiB, 1.0 KiB/s, attempt 2)"
+        );
+        let standing = published(&steps, &[2, 3], &BTreeMap::new(), second);
+        assert_eq!(
+            standing.detail,
+            "2.5 KiB of 4.0 KiB at 3 nodes, waiting for node 1 (512 B of 1.0 KiB, 512 B/s), \
+             waiting for node 2, 3, which cannot be reached"
         );
     }
 

@@ -1,7 +1,8 @@
-//! A graph's folder in the cluster's object store: one load at a time, and nothing left of those that were killed.
+//! A store's folder in the cluster's object store: one load or push at a time, and nothing left of those that were
+//! killed.
 //!
-//! While a load is under way `<graph>/.unfinished` names its version. A load that finds the file knows that the one
-//! before was killed: what that one built and the cluster does not name is removed.
+//! While one is under way `<store>/.unfinished` names the version that it builds. Whoever finds the file knows that the
+//! one before was killed: what that one built and the cluster does not name is removed.
 
 use crate::failure::Failure;
 use kith_types::StoreVersion;
@@ -9,7 +10,7 @@ use kith_wire::documents::{ClusterDocument, StoreDocument};
 use std::{
     borrow::Cow,
     fs::{self, File, TryLockError},
-    io,
+    io::{self, Write},
     path::{Path, PathBuf},
     time::SystemTime,
 };
@@ -25,15 +26,24 @@ pub struct ObjectStore {
     folder: PathBuf,
 }
 
-/// A graph's folder in it, for one load; unlocked when dropped.
+/// What a store's folder is locked for.
+#[derive(Clone, Copy, Debug)]
+pub enum Work<'a> {
+    /// A load of a graph.
+    Load,
+    /// A push, by its id.
+    Push(&'a str),
+}
+
+/// A store's folder in it, for one load or push; unlocked when dropped.
 #[derive(Debug)]
-pub struct LockedGraph {
+pub struct LockedStore {
     /// The object store.
-    store: PathBuf,
-    /// The graph's folder in it.
-    graph: PathBuf,
-    /// Held for its lock.
-    _lock: File,
+    objects: PathBuf,
+    /// The store's folder in it.
+    folder: PathBuf,
+    /// Held for its lock; holds the id of the push that holds it.
+    lock: File,
 }
 
 impl ObjectStore {
@@ -50,48 +60,78 @@ impl ObjectStore {
                 Err(Failure::new(
                     "object_store_unreachable",
                     message,
-                    "load on a machine that has this folder, with the rights to write to it",
+                    "run this on a machine that has this folder, with the rights to write to it",
                 ))
             }
             _ => Ok(Self { folder }),
         }
     }
 
-    /// Keeps other loads of the graph out.
+    /// Keeps other loads and pushes of the store out.
     ///
     /// # Errors
-    /// `load_running` if one is under way.
-    pub fn lock(self, graph: &str) -> Result<LockedGraph, Failure> {
-        let folder = self.folder.join(graph);
+    /// `load_running` or `push_running` if one is under way.
+    pub fn lock(self, store: &str, work: Work<'_>) -> Result<LockedStore, Failure> {
+        let folder = self.folder.join(store);
         let path = folder.join(LOCK_FILE);
-        let lock = fs::create_dir_all(&folder).and_then(|()| File::create(&path)).map_err(unusable(&path))?;
+        let open = || File::options().create(true).truncate(false).write(true).open(&path);
+        let mut lock = fs::create_dir_all(&folder).and_then(|()| open()).map_err(unusable(&path))?;
         match lock.try_lock() {
-            Ok(()) => Ok(LockedGraph { store: self.folder, graph: folder, _lock: lock }),
-            Err(TryLockError::WouldBlock) => Err(Failure::new(
-                "load_running",
-                format!("another load of graph {graph:?} is under way"),
-                "wait until it ends; a killed load does not stay in the way",
-            )),
-            Err(TryLockError::Error(error)) => Err(unusable(&path)(error)),
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(running(store, work, &path)),
+            Err(TryLockError::Error(error)) => return Err(unusable(&path)(error)),
         }
+        let id = if let Work::Push(id) = work { id } else { "" };
+        lock.set_len(0).and_then(|()| lock.write_all(id.as_bytes())).map_err(unusable(&path))?;
+        Ok(LockedStore { objects: self.folder, folder, lock })
     }
 }
 
-impl LockedGraph {
+/// Whoever holds the lock is told by what it wrote there.
+fn running(store: &str, work: Work<'_>, lock: &Path) -> Failure {
+    if let Work::Load = work {
+        return Failure::new(
+            "load_running",
+            format!("another load of graph {store:?} is under way"),
+            "wait until it ends; a killed load does not stay in the way",
+        );
+    }
+    let id = fs::read_to_string(lock).unwrap_or_default();
+    let id = if id.is_empty() { String::new() } else { format!(" {id}") };
+    Failure::new(
+        "push_running",
+        format!("push{id} of store {store:?} is under way"),
+        "wait until it ends; a killed one does not stay in the way",
+    )
+}
+
+impl Drop for LockedStore {
+    fn drop(&mut self) {
+        // The id is told only to whoever finds the lock taken; a stale one harms nobody.
+        let _ = self.lock.set_len(0);
+    }
+}
+
+impl LockedStore {
     /// The object store.
-    pub fn folder(&self) -> &Path {
-        &self.store
+    pub fn objects(&self) -> &Path {
+        &self.objects
     }
 
-    /// Removes what a killed load built, unless it was killed after its commit.
+    /// The folder of the versions of one of the store's components.
+    pub fn component(&self, component: &str) -> PathBuf {
+        self.folder.join(component)
+    }
+
+    /// Removes what a killed load or push built, unless it was killed after its commit.
     ///
     /// # Errors
     /// If it cannot be removed.
-    pub fn clear_unfinished(&self, graph: Option<&StoreDocument>) -> Result<(), Failure> {
-        let marker = self.graph.join(UNFINISHED_FILE);
+    pub fn clear_unfinished(&self, store: Option<&StoreDocument>) -> Result<(), Failure> {
+        let marker = self.folder.join(UNFINISHED_FILE);
         let Ok(text) = fs::read_to_string(&marker) else { return Ok(()) };
         let version: u64 = text.trim().parse().unwrap_or_default();
-        let is_named = component_versions(graph).any(|named| named == version);
+        let is_named = component_versions(store).any(|named| named == version);
         for component in self.components()? {
             remove_folder(&component.join(STAGING_FOLDER))?;
             if !is_named {
@@ -101,58 +141,64 @@ impl LockedGraph {
         fs::remove_file(&marker).map_err(unusable(&marker))
     }
 
-    /// A version above all that the graph or its folder has: the time, unless clocks went back.
+    /// A version above all that the store or its folder has: the time, unless clocks went back.
     ///
     /// # Errors
     /// If the folder cannot be read.
-    pub fn next_version(&self, graph: Option<&StoreDocument>) -> Result<u64, Failure> {
+    pub fn next_version(&self, store: Option<&StoreDocument>) -> Result<u64, Failure> {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let now = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
-        let newest = component_versions(graph).max().unwrap_or_default();
+        let used = store.map_or(0, |store| store.version_last);
+        let newest = component_versions(store).max().unwrap_or_default().max(used);
         let above = StoreVersion(newest.max(now.saturating_sub(1)));
-        let next = kith_engine::load::next_version(&self.store, &self.name(), above);
-        Ok(next.map_err(unusable(&self.graph))?.0)
+        let next = kith_engine::load::next_version(&self.objects, &self.name(), above);
+        Ok(next.map_err(unusable(&self.folder))?.0)
     }
 
     fn name(&self) -> Cow<'_, str> {
-        self.graph.file_name().unwrap_or_default().to_string_lossy()
+        self.folder.file_name().unwrap_or_default().to_string_lossy()
     }
 
-    /// Says that a version is being built, in case this load is killed.
+    /// Says that a version is being built, in case this process is killed.
     ///
     /// # Errors
     /// If that cannot be written.
     pub fn mark_unfinished(&self, version: u64) -> Result<(), Failure> {
-        let marker = self.graph.join(UNFINISHED_FILE);
+        let marker = self.folder.join(UNFINISHED_FILE);
         fs::write(&marker, format!("{version}\n")).map_err(unusable(&marker))
     }
 
     /// Says that nothing is left to clear.
     pub fn mark_finished(&self) {
-        // A marker that stays costs the next load a look at the topology, nothing else.
-        let _ = fs::remove_file(self.graph.join(UNFINISHED_FILE));
+        // A marker that stays costs whoever comes next a look at the record, nothing else.
+        let _ = fs::remove_file(self.folder.join(UNFINISHED_FILE));
     }
 
     fn components(&self) -> Result<Vec<PathBuf>, Failure> {
-        let entries = fs::read_dir(&self.graph).map_err(unusable(&self.graph))?;
+        let entries = fs::read_dir(&self.folder).map_err(unusable(&self.folder))?;
         Ok(entries.flatten().map(|entry| entry.path()).filter(|path| path.is_dir()).collect())
     }
 }
 
 /// The versions of the components of every version that the cluster knows: also those that can be rolled back to.
-fn component_versions(graph: Option<&StoreDocument>) -> impl Iterator<Item = u64> {
-    let versions = graph.into_iter().flat_map(|graph| &graph.versions);
+pub fn component_versions(store: Option<&StoreDocument>) -> impl Iterator<Item = u64> {
+    let versions = store.into_iter().flat_map(|store| &store.versions);
     versions.flat_map(|version| &version.components).map(|component| component.version)
 }
 
-fn remove_folder(folder: &Path) -> Result<(), Failure> {
+/// Removes a folder that may be there.
+///
+/// # Errors
+/// `object_store_unusable`.
+pub fn remove_folder(folder: &Path) -> Result<(), Failure> {
     match fs::remove_dir_all(folder) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(unusable(folder)(error)),
         _ => Ok(()),
     }
 }
 
-fn unusable(path: &Path) -> impl FnOnce(io::Error) -> Failure {
+/// What is told about a file of the object store that cannot be used.
+pub fn unusable(path: &Path) -> impl FnOnce(io::Error) -> Failure {
     let path = path.to_owned();
     move |error| {
         let message = format!("use {} of the object store: {error}", path.display());
@@ -211,17 +257,28 @@ mod tests {
     #[test]
     fn two_loads_of_one_graph_do_not_meet() {
         let folder = tempfile::tempdir().unwrap();
-        let held = store(folder.path()).lock("v").unwrap();
-        assert_eq!(store(folder.path()).lock("v").unwrap_err().code, "load_running");
-        store(folder.path()).lock("w").unwrap();
+        let held = store(folder.path()).lock("v", Work::Load).unwrap();
+        assert_eq!(store(folder.path()).lock("v", Work::Load).unwrap_err().code, "load_running");
+        store(folder.path()).lock("w", Work::Load).unwrap();
         drop(held);
-        store(folder.path()).lock("v").unwrap();
+        store(folder.path()).lock("v", Work::Load).unwrap();
+    }
+
+    #[test]
+    fn a_second_push_is_told_the_id_of_the_first() {
+        let folder = tempfile::tempdir().unwrap();
+        let held = store(folder.path()).lock("people", Work::Push("push-1")).unwrap();
+        let told = store(folder.path()).lock("people", Work::Push("push-2")).unwrap_err();
+        assert_eq!(told.code, "push_running");
+        assert_eq!(told.message, "push push-1 of store \"people\" is under way");
+        drop(held);
+        store(folder.path()).lock("people", Work::Push("push-2")).unwrap();
     }
 
     #[test]
     fn what_a_killed_load_built_is_removed_and_what_serves_is_kept() {
         let folder = tempfile::tempdir().unwrap();
-        let locked = store(folder.path()).lock("v").unwrap();
+        let locked = store(folder.path()).lock("v", Work::Load).unwrap();
         let built = |version: u64| folder.path().join("v/connection").join(version.to_string());
         for version in [5, 9] {
             fs::create_dir_all(built(version)).unwrap();
@@ -243,7 +300,7 @@ mod tests {
     #[test]
     fn versions_grow_whatever_the_clock_says() {
         let folder = tempfile::tempdir().unwrap();
-        let locked = store(folder.path()).lock("v").unwrap();
+        let locked = store(folder.path()).lock("v", Work::Load).unwrap();
         let now = locked.next_version(None).unwrap();
         assert!(1_700_000_000_000 < now, "milliseconds since 1970: {now}");
         let ahead = now + 1_000_000_000;

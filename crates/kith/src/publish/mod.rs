@@ -1,0 +1,92 @@
+//! What loads and pushes share: the folder that they build in, the meter, and following the nodes while they fetch.
+
+mod meter;
+mod object_store;
+
+pub use meter::Meter;
+pub use object_store::{LockedStore, ObjectStore, Work, component_versions, remove_folder, unusable};
+
+use crate::failure::Failure;
+use kith_client::QueryError;
+use kith_types::PartitionCount;
+use kith_wire::{documents::TopologyDocument, v1};
+use tonic::Streaming;
+
+/// A publication that did not end well.
+pub struct Unpublished {
+    /// Why.
+    pub error: anyhow::Error,
+    /// Whether the router itself said so. If not, the new version may still come to serve.
+    pub is_certain: bool,
+}
+
+impl Unpublished {
+    /// The connection failed, not the publication.
+    pub fn perhaps(error: impl Into<anyhow::Error>) -> Self {
+        Self { error: error.into(), is_certain: false }
+    }
+}
+
+/// Follows the nodes while they fetch; the version that then serves.
+///
+/// # Errors
+/// If it was not published: the old version serves on. If the router went away meanwhile, it may still have been.
+pub async fn follow(
+    steps: &mut Streaming<v1::PublishProgress>,
+    meter: &mut Meter,
+) -> Result<u64, Unpublished> {
+    loop {
+        match steps.message().await {
+            Ok(Some(step)) if step.committed_version != 0 => return Ok(step.committed_version),
+            Ok(Some(step)) => meter.on_publish(&step),
+            Ok(None) => {
+                return Err(Unpublished::perhaps(Failure::new(
+                    "publication_lost",
+                    "the router went away before it said whether the new version serves",
+                    "`kith store describe` shows the version that serves; do it again if it is the old one",
+                )));
+            }
+            Err(status) => {
+                let error = QueryError::from_status(&status);
+                let is_certain = is_verdict(&error);
+                return Err(Unpublished { error: error.into(), is_certain });
+            }
+        }
+    }
+}
+
+/// Whether an error is the router's own word that nothing was or will be committed: all of those say what to do. A
+/// lost connection is not, for the router goes on without its client; nor is a metadata store that failed, for it may
+/// have taken the commit.
+fn is_verdict(error: &QueryError) -> bool {
+    matches!(error, QueryError::Remote { code, help, .. } if code != "metadata_unavailable" && !help.is_empty())
+}
+
+/// How many partitions the cluster has.
+///
+/// # Errors
+/// If it does not say.
+pub fn partition_count(topology: &TopologyDocument) -> Result<PartitionCount, Failure> {
+    let partitions = topology.cluster.partitions;
+    PartitionCount::new(partitions).ok_or_else(|| {
+        Failure::new("internal", format!("the cluster says that it has {partitions} partitions"), "")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_routers_own_word_is_a_verdict() {
+        let remote = |code: &str, help: &str| QueryError::Remote {
+            code: code.to_owned(),
+            message: "it failed".to_owned(),
+            help: help.to_owned(),
+        };
+        assert!(is_verdict(&remote("node_unreachable", "start the node")));
+        assert!(!is_verdict(&remote("metadata_unavailable", "wait")));
+        assert!(!is_verdict(&remote("unavailable", "")), "the connection broke");
+        assert!(!is_verdict(&remote("internal", "")), "the transport failed");
+    }
+}

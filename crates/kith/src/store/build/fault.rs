@@ -1,0 +1,50 @@
+//! What a user is told when rows are refused or a version cannot be built.
+
+use crate::failure::Failure;
+use kith_engine::load::ValuesBuildError;
+use kith_rows::RowsError;
+use std::error::Error;
+
+/// An error with all its causes. Those that repeat their cause are told once.
+pub fn chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        let inner_text = inner.to_string();
+        if !text.contains(&inner_text) {
+            text += &format!(": {inner_text}");
+        }
+        cause = inner.source();
+    }
+    text
+}
+
+/// Files that are refused.
+pub fn rows(error: &RowsError) -> Failure {
+    let message = chain(error);
+    match error {
+        RowsError::BadRows { .. } => {
+            Failure::new("bad_rows", message, "correct them, or drop some with --max-errors")
+        }
+        RowsError::Infer(_) | RowsError::Schema(_) => {
+            Failure::new("bad_schema", message, "say what the fields are with --schema FILE")
+        }
+        RowsError::UnknownColumn { .. } => {
+            let help = "leave the column out, or give a schema that has it with --schema FILE";
+            Failure::new("bad_input", message, help)
+        }
+        _ => Failure::new("bad_input", message, "nothing was built; correct the file or the flags about it"),
+    }
+}
+
+/// A build that failed.
+pub fn build(error: &ValuesBuildError) -> Failure {
+    let message = chain(error);
+    match error {
+        ValuesBuildError::Duplicate { .. } => {
+            let help = "remove one of the rows, or say which to keep: --duplicates first or last";
+            Failure::new("duplicate_key", message, help)
+        }
+        _ => Failure::new("build_failed", message, error.help()),
+    }
+}

@@ -1,0 +1,169 @@
+//! The flags of `kith store build`, and those about rows that `kith store push` shares with it.
+
+use crate::load::names::{delimiter, size, store_name};
+use clap::{Args, ValueEnum};
+use kith_engine::load::{Duplicates, MEMORY_BYTES_DEFAULT};
+use kith_rows::{Format, FormatChoice, HeaderMode, KeyType, RowOptions, ValueType};
+use kith_types::PartitionCount;
+use std::path::PathBuf;
+
+/// Less does not hold the buffers of a merge.
+const MEMORY_BYTES_MIN: usize = 16 << 20;
+
+/// A version of a store, built into a folder.
+#[derive(Clone, Debug, Args)]
+pub struct BuildFlags {
+    /// The store
+    #[arg(value_parser = store_name)]
+    pub store: String,
+    /// Files, folders or patterns
+    #[arg(value_name = "INPUT", required = true)]
+    pub inputs: Vec<String>,
+    /// The folder that versions are built into, each under its number
+    #[arg(long, value_name = "FOLDER", required_unless_present = "dry_run")]
+    pub out: Option<PathBuf>,
+    /// The version's number [default: the time]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub version: Option<u64>,
+    /// Build without asking a cluster: how many partitions it has
+    #[arg(long, value_name = "N", value_parser = partitions)]
+    pub partitions: Option<PartitionCount>,
+    /// Without a cluster: what keys are, id, string or bytes [default: string]
+    #[arg(long, value_name = "TYPE", requires = "partitions")]
+    pub key: Option<KeyType>,
+    /// Without a cluster: what values are, text, bytes, json or record [default: text]
+    #[arg(long, value_name = "TYPE", requires = "partitions")]
+    pub value: Option<ValueType>,
+    /// Read and check the rows, build nothing; rows with one key are not looked for
+    #[arg(long)]
+    pub dry_run: bool,
+    /// How rows are read and written.
+    #[command(flatten)]
+    pub rows: RowFlags,
+}
+
+/// How rows are read and written.
+#[derive(Clone, Debug, PartialEq, Args)]
+pub struct RowFlags {
+    /// What the files are: csv, json, parquet, arrow or f32le [default: as their first bytes say]
+    #[arg(long, value_name = "FORMAT")]
+    format: Option<Format>,
+    /// Of f32le: numbers in a row
+    #[arg(long, value_name = "N")]
+    dims: Option<u32>,
+    /// Whether CSV files begin with a header line [default: detected]
+    #[arg(long, value_enum)]
+    header: Option<Header>,
+    /// What separates CSV columns: a character, or tab, comma, semicolon, pipe, space [default: detected]
+    #[arg(long, value_parser = delimiter)]
+    delimiter: Option<u8>,
+    /// Which column or member is the key [default: the store's, else key]
+    #[arg(long, value_name = "NAME")]
+    key_field: Option<String>,
+    /// Which column or member is the value [default: value]
+    #[arg(long, value_name = "NAME")]
+    value_field: Option<String>,
+    /// The schema of records [default: the current version's, else inferred]
+    #[arg(long, value_name = "FILE")]
+    pub schema: Option<PathBuf>,
+    /// What to do about rows with one key
+    #[arg(long, value_enum, default_value_t)]
+    duplicates: KeepOf,
+    /// Compress values with zstd, at a level from 1 to 19 [default: 3]
+    #[arg(long, value_name = "LEVEL", num_args = 0..=1, require_equals = true, default_missing_value = "3",
+        value_parser = clap::value_parser!(i32).range(1..=19))]
+    pub compress: Option<i32>,
+    /// Drop up to so many wrong rows instead of refusing them
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    max_errors: u64,
+    /// Memory for sorting, as 512MiB
+    #[arg(long, value_name = "SIZE", value_parser = memory, default_value_t = MEMORY_BYTES_DEFAULT, hide_default_value = true)]
+    pub memory: usize,
+    /// Threads to sort with [default: the machine's cores]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    threads: Option<u16>,
+}
+
+impl Default for RowFlags {
+    fn default() -> Self {
+        Self {
+            format: None,
+            dims: None,
+            header: None,
+            delimiter: None,
+            key_field: None,
+            value_field: None,
+            schema: None,
+            duplicates: KeepOf::default(),
+            compress: None,
+            max_errors: 0,
+            memory: MEMORY_BYTES_DEFAULT,
+            threads: None,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Header {
+    /// They do
+    Yes,
+    /// They begin with data
+    No,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum KeepOf {
+    /// Refuse them
+    #[default]
+    Refuse,
+    /// Keep the first
+    First,
+    /// Keep the last
+    Last,
+}
+
+impl RowFlags {
+    /// Into `options` of the store, whose key field these may replace.
+    pub fn apply(&self, options: &mut RowOptions) {
+        options.format = self.format.map_or(FormatChoice::Detect, FormatChoice::Told);
+        options.header = match self.header {
+            None => HeaderMode::Detect,
+            Some(Header::Yes) => HeaderMode::Present,
+            Some(Header::No) => HeaderMode::Absent,
+        };
+        options.delimiter = self.delimiter;
+        options.dimensions = self.dims;
+        options.errors_max = self.max_errors;
+        options.value_field.clone_from(&self.value_field);
+        if self.key_field.is_some() {
+            options.key_field.clone_from(&self.key_field);
+        }
+    }
+
+    /// As the engine has them.
+    pub fn duplicates(&self) -> Duplicates {
+        match self.duplicates {
+            KeepOf::Refuse => Duplicates::Refuse,
+            KeepOf::First => Duplicates::First,
+            KeepOf::Last => Duplicates::Last,
+        }
+    }
+
+    /// Threads to sort with.
+    pub fn threads(&self) -> usize {
+        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+        self.threads.map_or_else(cores, usize::from)
+    }
+}
+
+fn partitions(text: &str) -> Result<PartitionCount, String> {
+    let count = text.parse().ok().and_then(PartitionCount::new);
+    count.ok_or_else(|| "it is the number that `kith cluster status` tells".to_owned())
+}
+
+fn memory(text: &str) -> Result<usize, String> {
+    match size(text)? {
+        bytes if bytes < MEMORY_BYTES_MIN => Err("too little to sort with: at least 16MiB".to_owned()),
+        bytes => Ok(bytes),
+    }
+}

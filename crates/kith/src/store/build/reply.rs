@@ -1,0 +1,76 @@
+//! What a build did, as JSON: field names are a contract (`docs/loading.md`).
+
+use super::rows::Built;
+use crate::load::Dropped;
+use kith_rows::{RowErrors, RowReport};
+use serde::Serialize;
+use std::{collections::BTreeMap, path::Path, time::Duration};
+
+/// A version that was built, or rows that were checked.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct BuildReply {
+    pub store: String,
+    /// `null` after a dry run.
+    pub version: Option<u64>,
+    /// Where it is; `null` after a dry run.
+    pub folder: Option<String>,
+    pub records: u64,
+    pub bytes: u64,
+    /// Rows dropped because another with their key was kept.
+    pub duplicates: u64,
+    /// Wrong rows that were dropped, by reason.
+    pub dropped: Vec<Dropped>,
+    /// What identifies it; `null` after a dry run.
+    pub manifest_hash: Option<String>,
+    pub seconds: f64,
+}
+
+impl BuildReply {
+    /// Of a version in `folder`.
+    pub fn built(store: &str, built: &Built, folder: &Path, took: Duration) -> Self {
+        Self {
+            store: store.to_owned(),
+            version: Some(built.manifest.version.0),
+            folder: Some(folder.display().to_string()),
+            records: built.summary.counts.records,
+            bytes: built.summary.bytes,
+            duplicates: built.summary.duplicates,
+            dropped: dropped(&built.report.errors),
+            manifest_hash: Some(built.manifest.hash()),
+            seconds: seconds(took),
+        }
+    }
+
+    /// Of a dry run.
+    pub fn checked(store: &str, report: &RowReport, took: Duration) -> Self {
+        Self {
+            store: store.to_owned(),
+            version: None,
+            folder: None,
+            records: report.rows,
+            bytes: 0,
+            duplicates: 0,
+            dropped: dropped(&report.errors),
+            manifest_hash: None,
+            seconds: seconds(took),
+        }
+    }
+}
+
+/// Wrong rows by reason, with those among the first ten.
+pub fn dropped(errors: &RowErrors) -> Vec<Dropped> {
+    let mut by_reason: BTreeMap<&'static str, Dropped> = BTreeMap::new();
+    for (reason, count) in &errors.by_reason {
+        let dropped = by_reason.entry(reason).or_default();
+        (dropped.reason, dropped.count) = ((*reason).to_owned(), *count);
+    }
+    for error in &errors.first {
+        by_reason.entry(error.fault.reason()).or_default().first_lines.push(error.to_string());
+    }
+    by_reason.into_values().collect()
+}
+
+/// Seconds, to the millisecond.
+pub fn seconds(took: Duration) -> f64 {
+    (took.as_secs_f64() * 1e3).round() / 1e3
+}

@@ -1,0 +1,210 @@
+//! Rows into a version: the files read, checked, sorted and written, with a meter.
+
+use super::{RowFlags, Shape, fault};
+use crate::{failure::Failure, publish::Meter};
+use kith_engine::{
+    Manifest,
+    load::{ValuesBuildError, ValuesBuilder, ValuesOptions, ValuesSummary, ZstdOptions},
+};
+use kith_rows::{
+    FileSource, ReadError, RowErrors, RowOptions, RowReport, RowSource, RowsError, ValueShape, read_rows,
+};
+use kith_types::StoreVersion;
+use std::{
+    fs::{self, File},
+    io::{self, Read},
+    path::PathBuf,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+/// The meter looks at the clock once in so many rows, or so many bytes.
+const ROWS_A_LOOK: u64 = 1024;
+const BYTES_A_LOOK: usize = 1 << 20;
+
+/// Files ready to be read.
+pub struct Rows {
+    sources: Vec<Box<dyn RowSource>>,
+    options: RowOptions,
+    read: Arc<AtomicU64>,
+    bytes: u64,
+    /// What changes with the schema, in words.
+    pub notes: Vec<String>,
+}
+
+/// Where a version goes.
+pub struct Target<'a> {
+    pub store: &'a str,
+    pub version: StoreVersion,
+    /// The folder of the store's versions.
+    pub out_dir: PathBuf,
+}
+
+/// A version that was built.
+pub struct Built {
+    pub manifest: Manifest,
+    pub summary: ValuesSummary,
+    pub report: RowReport,
+}
+
+impl Rows {
+    /// Finds the files and settles what their rows become.
+    ///
+    /// # Errors
+    /// If there are none, or there is no schema for their records.
+    pub fn open(inputs: &[String], flags: &RowFlags, shape: &Shape, force: bool) -> Result<Self, Failure> {
+        let read = Arc::new(AtomicU64::new(0));
+        let mut bytes = 0;
+        let mut sources: Vec<Box<dyn RowSource>> = Vec::new();
+        for file in super::shape::files(inputs)? {
+            let size = file.size().unwrap_or_default();
+            sources.push(Box::new(Counted { file, before: bytes, read: Arc::clone(&read) }));
+            bytes += size;
+        }
+        let (options, notes) = shape.row_options(flags, &sources, force)?;
+        Ok(Self { sources, options, read, bytes, notes })
+    }
+
+    /// Reads and checks everything, builds nothing.
+    ///
+    /// # Errors
+    /// If the rows are refused.
+    pub fn check(&self) -> Result<RowReport, Failure> {
+        let mut meter = Meter::new();
+        let report = self.each(&mut meter, |_, _| Ok(()));
+        meter.clear();
+        report.map_err(|error| told(error, &self.options))
+    }
+
+    /// Builds a version; after an error nothing of it is left.
+    ///
+    /// # Errors
+    /// If the rows are refused or files cannot be written.
+    pub fn build(&self, flags: &RowFlags, shape: &Shape, target: &Target<'_>) -> Result<Built, Failure> {
+        let mut meter = Meter::new();
+        let options = self.values_options(flags, shape, target);
+        let scratch = options.scratch_dir.clone();
+        let built = self.try_build(options, &mut meter);
+        meter.clear();
+        // Scratch files have no names: the folder is empty.
+        let _ = fs::remove_dir(scratch);
+        built.map_err(|error| told(error, &self.options))
+    }
+
+    fn values_options(&self, flags: &RowFlags, shape: &Shape, target: &Target<'_>) -> ValuesOptions {
+        let (key, value) = shape.engine_types();
+        let out_dir = target.out_dir.clone();
+        ValuesOptions {
+            key,
+            value,
+            schema: match &self.options.value {
+                ValueShape::Record(schema) => Some(schema.canonical().to_owned()),
+                ValueShape::Text | ValueShape::Bytes | ValueShape::Json => None,
+            },
+            compression: flags.compress.map(|level| ZstdOptions { level, dictionary: None }),
+            duplicates: flags.duplicates(),
+            memory_bytes: flags.memory,
+            threads: flags.threads(),
+            ..ValuesOptions::new(target.store, target.version, shape.partitions, out_dir)
+        }
+    }
+
+    fn try_build(
+        &self,
+        options: ValuesOptions,
+        meter: &mut Meter,
+    ) -> Result<Built, ReadError<ValuesBuildError>> {
+        let mut builder = ValuesBuilder::new(options).map_err(ReadError::Caller)?;
+        let report = self.each(meter, |key, value| builder.row(key, value))?;
+        let written = builder.finish(&mut |step| {
+            meter.on_rows("writing", step.rows_done, step.rows_done, step.rows_total);
+        });
+        let (manifest, summary) = written.map_err(ReadError::Caller)?;
+        Ok(Built { manifest, summary, report })
+    }
+
+    fn each(
+        &self,
+        meter: &mut Meter,
+        mut row: impl FnMut(&[u8], &[u8]) -> Result<(), ValuesBuildError>,
+    ) -> Result<RowReport, ReadError<ValuesBuildError>> {
+        let (mut rows, mut unseen) = (0_u64, 0);
+        read_rows(&self.sources, &self.options, |key, value| {
+            row(key, value)?;
+            rows += 1;
+            unseen += key.len() + value.len();
+            if rows.is_multiple_of(ROWS_A_LOOK) || BYTES_A_LOOK <= unseen {
+                unseen = 0;
+                meter.on_rows("reading", rows, self.read.load(Ordering::Relaxed), self.bytes);
+            }
+            Ok(())
+        })
+    }
+}
+
+/// Shows the first wrong rows as they are in the files.
+fn told(error: ReadError<ValuesBuildError>, options: &RowOptions) -> Failure {
+    match error {
+        ReadError::Rows(error) => {
+            if let RowsError::BadRows { errors, .. } = &error {
+                show(errors, options);
+            }
+            fault::rows(&error)
+        }
+        ReadError::Caller(error) => fault::build(&error),
+    }
+}
+
+fn show(errors: &RowErrors, options: &RowOptions) {
+    for error in &errors.first {
+        eprintln!("{error}");
+    }
+    let more = errors.total().saturating_sub(errors.first.len() as u64);
+    if 0 < more && 0 < options.errors_max {
+        eprintln!("and {more} more");
+    }
+}
+
+/// A file whose bytes are counted while they are read.
+struct Counted {
+    file: FileSource,
+    /// Bytes of the files before it.
+    before: u64,
+    read: Arc<AtomicU64>,
+}
+
+impl RowSource for Counted {
+    fn name(&self) -> &str {
+        self.file.name()
+    }
+
+    fn size(&self) -> Option<u64> {
+        self.file.size()
+    }
+
+    fn open(&self) -> io::Result<Box<dyn Read + Send>> {
+        self.read.store(self.before, Ordering::Relaxed);
+        Ok(Box::new(CountedReader { inner: self.file.open()?, read: Arc::clone(&self.read) }))
+    }
+
+    fn open_file(&self) -> io::Result<Option<File>> {
+        // Read in place, from its end: it counts when the next one is opened.
+        self.read.store(self.before, Ordering::Relaxed);
+        self.file.open_file()
+    }
+}
+
+struct CountedReader {
+    inner: Box<dyn Read + Send>,
+    read: Arc<AtomicU64>,
+}
+
+impl Read for CountedReader {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.inner.read(buffer)?;
+        self.read.fetch_add(count as u64, Ordering::Relaxed);
+        Ok(count)
+    }
+}

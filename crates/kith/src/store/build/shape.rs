@@ -1,0 +1,220 @@
+//! What the rows of a store become: its definition, and the schema of its records.
+
+use super::{BuildFlags, RowFlags, fault};
+use crate::{failure::Failure, publish::partition_count};
+use kith_engine::Manifest;
+use kith_rows::{FileSource, KeyType, RowOptions, ValueShape, ValueType, infer_schema};
+use kith_schema::{Schema, compatible};
+use kith_types::PartitionCount;
+use kith_wire::documents::{HoldsDocument, StoreDocument, TopologyDocument};
+use std::{fs, path::Path};
+
+/// The component of a store of values: its folder in the object store.
+pub const VALUES_COMPONENT: &str = "values";
+
+/// What a store holds.
+#[derive(Clone, Debug)]
+pub struct Shape {
+    pub key: KeyType,
+    pub value: ValueType,
+    key_field: Option<String>,
+    pub partitions: PartitionCount,
+    /// Of a store of records: of the version that is served.
+    pub schema: Option<Schema>,
+}
+
+impl Shape {
+    /// As the flags say, without a cluster.
+    pub fn told(flags: &BuildFlags, partitions: PartitionCount) -> Self {
+        let key = flags.key.unwrap_or(KeyType::String);
+        let value = flags.value.unwrap_or(ValueType::Text);
+        Self { key, value, key_field: None, partitions, schema: None }
+    }
+
+    /// As the cluster says.
+    ///
+    /// # Errors
+    /// `not_values` if the store is a graph; if the schema of the current version cannot be read.
+    pub fn of(store: &StoreDocument, topology: &TopologyDocument) -> Result<Self, Failure> {
+        let HoldsDocument::Values { key, value, key_field } = &store.definition.holds else {
+            let message = format!("store {:?} is a graph", store.name);
+            let help = format!("kith load graph EDGES --graph {}", store.name);
+            return Err(Failure::new("not_values", message, help));
+        };
+        let unknown = |error: &dyn std::error::Error| {
+            let help = "use a release that knows what this store holds";
+            Failure::new("bad_definition", format!("store {:?}: {error}", store.name), help)
+        };
+        let value: ValueType = value.parse().map_err(|error| unknown(&error))?;
+        let schema = match value {
+            ValueType::Record => current_schema(store, Path::new(&topology.cluster.object_store))?,
+            ValueType::Text | ValueType::Bytes | ValueType::Json => None,
+        };
+        Ok(Self {
+            key: key.parse().map_err(|error| unknown(&error))?,
+            value,
+            key_field: key_field.clone(),
+            partitions: partition_count(topology)?,
+            schema,
+        })
+    }
+
+    /// How to read its rows, and what to say about the schema. Records without a known schema cost a pass over the
+    /// files.
+    ///
+    /// # Errors
+    /// If the schema cannot be read, inferred, or does not go with the current one.
+    pub fn row_options(
+        &self,
+        flags: &RowFlags,
+        files: &[Box<dyn kith_rows::RowSource>],
+        force: bool,
+    ) -> Result<(RowOptions, Vec<String>), Failure> {
+        let mut options = RowOptions::new(self.key, ValueShape::Json);
+        options.key_field.clone_from(&self.key_field);
+        flags.apply(&mut options);
+        if let (Some(path), false) = (&flags.schema, self.value == ValueType::Record) {
+            let message = format!("--schema {} is for records, values are {}", path.display(), self.value);
+            return Err(Failure::usage(message, "leave it out"));
+        }
+        let mut notes = Vec::new();
+        options.value = match self.value {
+            ValueType::Text => ValueShape::Text,
+            ValueType::Bytes => ValueShape::Bytes,
+            ValueType::Json => ValueShape::Json,
+            ValueType::Record => {
+                let schema = match (&flags.schema, &self.schema) {
+                    (Some(path), _) => read_schema(path)?,
+                    (None, Some(current)) => current.clone(),
+                    (None, None) => {
+                        infer_schema(files, &options, None).map_err(|error| fault::rows(&error))?
+                    }
+                };
+                notes = self.changes(&schema, force)?;
+                ValueShape::Record(schema)
+            }
+        };
+        Ok((options, notes))
+    }
+
+    /// What changes with a version of this schema, in words.
+    ///
+    /// # Errors
+    /// `incompatible_schema`, unless forced.
+    pub fn changes(&self, schema: &Schema, force: bool) -> Result<Vec<String>, Failure> {
+        let Some(current) = &self.schema else { return Ok(Vec::new()) };
+        match compatible(current, schema) {
+            Ok(changes) => Ok(changes.iter().map(ToString::to_string).collect()),
+            Err(error) if force => Ok(vec![format!("{error}; forced")]),
+            Err(error) => Err(Failure::new(
+                "incompatible_schema",
+                format!("readers of the current version could not read this one: {error}"),
+                "keep the field as it was, or `--force` if nobody reads it",
+            )),
+        }
+    }
+
+    /// Refuses a built version that is not one of this store.
+    ///
+    /// # Errors
+    /// `other_store` or `incompatible_schema`.
+    pub fn check(&self, store: &str, manifest: &Manifest, force: bool) -> Result<Vec<String>, Failure> {
+        let other = |what: String| {
+            let help = "build it again for this store: `kith store build`";
+            Failure::new("other_store", format!("the folder holds {what}"), help)
+        };
+        let Some(values) = manifest.values() else { return Err(other("a graph component".to_owned())) };
+        if manifest.component != store {
+            return Err(other(format!("a version of store {:?}, not of {store:?}", manifest.component)));
+        }
+        if manifest.partition_count != self.partitions {
+            let (got, expected) = (manifest.partition_count.get(), self.partitions.get());
+            return Err(other(format!("{got} partitions, the cluster has {expected}")));
+        }
+        let (key, value) = (key_type(values.key), value_type(values.value));
+        if (key, value) != (self.key, self.value) {
+            return Err(other(format!("{key} to {value}, the store {} to {}", self.key, self.value)));
+        }
+        match &values.schema {
+            Some(text) => self.changes(&parsed(text, "the built version")?, force),
+            None => Ok(Vec::new()),
+        }
+    }
+}
+
+/// The schema of the version that is served, from its manifest.
+fn current_schema(store: &StoreDocument, objects: &Path) -> Result<Option<Schema>, Failure> {
+    let Some(current) = store.current() else { return Ok(None) };
+    let Some(component) = current.components.iter().find(|it| it.name == VALUES_COMPONENT) else {
+        return Ok(None);
+    };
+    let folder = objects.join(&store.name).join(VALUES_COMPONENT).join(component.version.to_string());
+    let manifest = Manifest::read(&folder).map_err(|error| {
+        let message = format!("read the schema of version {}: {}", current.version, fault::chain(&error));
+        let help = "run this on a machine that has the cluster's object store";
+        Failure::new("object_store_unreachable", message, help)
+    })?;
+    let text = manifest.values().and_then(|values| values.schema.as_deref());
+    text.map(|text| parsed(text, "the current version")).transpose()
+}
+
+fn read_schema(path: &Path) -> Result<Schema, Failure> {
+    let text = fs::read_to_string(path).map_err(|error| {
+        let help = "check the path and its permissions";
+        Failure::new("bad_schema", format!("{} cannot be read: {error}", path.display()), help)
+    })?;
+    parsed(&text, &path.display().to_string())
+}
+
+fn parsed(text: &str, whose: &str) -> Result<Schema, Failure> {
+    text.parse().map_err(|error| {
+        let message = format!("the schema of {whose}: {}", fault::chain(&error));
+        Failure::new("bad_schema", message, "see docs/formats/schema.md for the language")
+    })
+}
+
+fn key_type(key: kith_engine::KeyType) -> KeyType {
+    match key {
+        kith_engine::KeyType::Id => KeyType::Id,
+        kith_engine::KeyType::String => KeyType::String,
+        kith_engine::KeyType::Bytes => KeyType::Bytes,
+    }
+}
+
+fn value_type(value: kith_engine::ValueType) -> ValueType {
+    match value {
+        kith_engine::ValueType::Text => ValueType::Text,
+        kith_engine::ValueType::Bytes => ValueType::Bytes,
+        kith_engine::ValueType::Json => ValueType::Json,
+        kith_engine::ValueType::Record => ValueType::Record,
+    }
+}
+
+impl Shape {
+    /// Key and value as the engine has them.
+    pub fn engine_types(&self) -> (kith_engine::KeyType, kith_engine::ValueType) {
+        let key = match self.key {
+            KeyType::Id => kith_engine::KeyType::Id,
+            KeyType::String => kith_engine::KeyType::String,
+            KeyType::Bytes => kith_engine::KeyType::Bytes,
+        };
+        let value = match self.value {
+            ValueType::Text => kith_engine::ValueType::Text,
+            ValueType::Bytes => kith_engine::ValueType::Bytes,
+            ValueType::Json => kith_engine::ValueType::Json,
+            ValueType::Record => kith_engine::ValueType::Record,
+        };
+        (key, value)
+    }
+}
+
+/// The files of `inputs`, in order.
+///
+/// # Errors
+/// `bad_input`.
+pub fn files(inputs: &[String]) -> Result<Vec<FileSource>, Failure> {
+    kith_rows::find_files(inputs).map_err(|error| {
+        let help = "name files, folders or patterns that are there";
+        Failure::new("bad_input", fault::chain(&error), help)
+    })
+}

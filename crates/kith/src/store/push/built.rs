@@ -1,0 +1,99 @@
+//! A version that was built elsewhere, taken into the object store: copied, then proven byte by byte.
+
+use crate::{
+    failure::Failure,
+    publish::{Meter, remove_folder, unusable},
+    store::build::{fault, versions_in},
+};
+use kith_engine::{MANIFEST_NAME, Manifest, VerifyDepth, verify_version};
+use std::{
+    fs::{self, File},
+    io,
+    path::{Path, PathBuf},
+};
+
+/// Where a version is copied to before it gets its name: where builds are written too.
+const STAGING_FOLDER: &str = ".staging";
+
+/// The folder of a built version that `inputs` name: itself, or the newest in it. `None`: they name rows.
+pub fn folder(inputs: &[String]) -> Option<PathBuf> {
+    let [input] = inputs else { return None };
+    let folder = PathBuf::from(input);
+    let is_version = |folder: &Path| folder.join(MANIFEST_NAME).is_file();
+    if is_version(&folder) {
+        return Some(folder);
+    }
+    let newest =
+        versions_in(&folder).filter(|version| is_version(&folder.join(version.to_string()))).max()?;
+    Some(folder.join(newest.to_string()))
+}
+
+/// The manifest of a built version.
+///
+/// # Errors
+/// `version_damaged`.
+pub fn manifest(folder: &Path) -> Result<Manifest, Failure> {
+    Manifest::read(folder).map_err(|error| damaged(folder, &fault::chain(&error)))
+}
+
+/// Copies the version in `folder` to `values/<its version>`, whole or not at all.
+///
+/// # Errors
+/// `version_damaged` if what was copied is not what the manifest names; if files cannot be read or written.
+pub fn copy(folder: &Path, manifest: &Manifest, values: &Path) -> Result<(), Failure> {
+    let mut meter = Meter::new();
+    let staging = values.join(STAGING_FOLDER);
+    remove_folder(&staging)?;
+    let copied = copy_to(folder, manifest, &staging, &mut meter).and_then(|()| {
+        let target = values.join(manifest.version.0.to_string());
+        let renamed = fs::rename(&staging, &target).and_then(|()| File::open(values)?.sync_all());
+        renamed.map_err(unusable(&target))
+    });
+    meter.clear();
+    if copied.is_err() {
+        // The error that ended the copy is the one to tell.
+        let _ = remove_folder(&staging);
+    }
+    copied
+}
+
+fn copy_to(folder: &Path, manifest: &Manifest, staging: &Path, meter: &mut Meter) -> Result<(), Failure> {
+    fs::create_dir_all(staging).map_err(unusable(staging))?;
+    let total = manifest.packs().iter().map(|pack| pack.bytes).sum();
+    let mut done = 0;
+    let names = names(folder)?;
+    for name in &names {
+        let (from, to) = (folder.join(name), staging.join(name));
+        done += fs::copy(&from, &to).map_err(unusable(&to))?;
+        File::open(&to).and_then(|file| file.sync_all()).map_err(unusable(&to))?;
+        meter.on_bytes("copying", done, total);
+    }
+    File::open(staging).and_then(|file| file.sync_all()).map_err(unusable(staging))?;
+    let report = verify_version(staging, None, VerifyDepth::Deep);
+    let report = report.map_err(|error| damaged(folder, &fault::chain(&error)))?;
+    // What is proven is the copy: also that nobody wrote to the folder meanwhile.
+    if Manifest::read(staging).ok().as_ref() != Some(manifest) {
+        return Err(damaged(folder, "it changed while it was copied"));
+    }
+    match report.damages.first() {
+        None => Ok(()),
+        Some(first) => {
+            let more = report.damages.len() - 1;
+            let more = if more == 0 { String::new() } else { format!("; {more} more") };
+            Err(damaged(folder, &format!("{first}{more}")))
+        }
+    }
+}
+
+fn names(folder: &Path) -> Result<Vec<std::ffi::OsString>, Failure> {
+    let entries = fs::read_dir(folder).and_then(|entries| {
+        let names = entries.map(|entry| entry.map(|entry| entry.file_name()));
+        names.collect::<io::Result<Vec<_>>>()
+    });
+    entries.map_err(|error| damaged(folder, &format!("it cannot be read: {error}")))
+}
+
+fn damaged(folder: &Path, what: &str) -> Failure {
+    let message = format!("{} is no whole version: {what}", folder.display());
+    Failure::new("version_damaged", message, "nothing was pushed; build it again with `kith store build`")
+}

@@ -1,0 +1,27 @@
+//! The flags of `kith store push`.
+
+use crate::{load::names::store_name, store::build::RowFlags};
+use clap::Args;
+
+/// A new version of a store, served by the cluster.
+#[derive(Clone, Debug, Args)]
+pub struct PushFlags {
+    /// The store
+    #[arg(value_parser = store_name)]
+    pub store: String,
+    /// Files, folders or patterns of rows; or a folder that `kith store build` made
+    #[arg(value_name = "INPUT", required = true)]
+    pub inputs: Vec<String>,
+    /// The version's number, above all before [default: the time]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub version: Option<u64>,
+    /// How many nodes may be left out if they fail; never all that hold a partition
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub allow_missing: u32,
+    /// Pass the store's guards, and the rule of schemas
+    #[arg(long)]
+    pub force: bool,
+    /// How rows are read and written.
+    #[command(flatten)]
+    pub rows: RowFlags,
+}

@@ -1,0 +1,230 @@
+//! `kith store push`: rows or a built version in, what the store serves out.
+//!
+//! Built or copied into the cluster's object store under a lock, then handed to a router, which has every node prepare
+//! it before one write makes it served. Until then, and whenever something fails, the old version serves.
+
+mod built;
+mod flags;
+mod reply;
+
+pub use flags::PushFlags;
+pub use reply::PushReply;
+
+use super::build::{RowFlags, Rows, Shape, Target, dropped, seconds, shape::VALUES_COMPONENT};
+use crate::{
+    connect::{self, TargetFlags},
+    failure::Failure,
+    output::{self, Format},
+    publish::{
+        LockedStore, Meter, ObjectStore, Unpublished, Work, component_versions, follow, remove_folder,
+    },
+    store::described,
+    table,
+    who::who,
+};
+use anyhow::Context;
+use kith_client::RouterClient;
+use kith_engine::Manifest;
+use kith_rows::RowErrors;
+use kith_types::StoreVersion;
+use kith_wire::{
+    documents::{ComponentDocument, StoreDocument},
+    v1,
+};
+use std::{path::Path, time::Instant};
+
+/// What lies in the object store and is to be served.
+struct Offer {
+    manifest: Manifest,
+    /// The number that the store is to give it.
+    version: u64,
+    records: u64,
+    duplicates: u64,
+    errors: RowErrors,
+    schema_changes: Vec<String>,
+}
+
+/// Builds or takes a version, and has it served.
+///
+/// # Errors
+/// If the rows or the version are refused, or the cluster cannot take it: what was served serves on then.
+pub async fn run(target: &TargetFlags, format: Format, flags: &PushFlags) -> anyhow::Result<()> {
+    let started = Instant::now();
+    let router = connect::router(target).await?;
+    let topology = router.topology().await.context("read the topology")?;
+    // Asked before anything is made for a store that is not there, and again under the lock.
+    let document = described(&router, &flags.store).await?;
+    let shape = Shape::of(&document, &topology)?;
+    check_owner(&document)?;
+    let push = format!("push-{:016x}", rand::random::<u64>());
+    let locked = ObjectStore::open(&topology.cluster)?.lock(&flags.store, Work::Push(&push))?;
+    let document = described(&router, &flags.store).await?;
+    locked.clear_unfinished(Some(&document))?;
+    let offer = tokio::task::block_in_place(|| match built::folder(&flags.inputs) {
+        Some(folder) => take(&locked, &document, &shape, flags, &folder),
+        None => build(&locked, &document, &shape, flags),
+    });
+    let offer = match offer {
+        Ok(offer) => offer,
+        Err(error) => {
+            // What it began to write.
+            locked.clear_unfinished(Some(&document))?;
+            return Err(error.into());
+        }
+    };
+    let version = match serve(&router, &push, &offer, flags).await {
+        Ok(version) => version,
+        Err(Unpublished { error, is_certain }) => {
+            if is_certain && let Ok(document) = described(&router, &flags.store).await {
+                // What cannot be removed now, the next push removes: the marker stays.
+                let _ = locked.clear_unfinished(Some(&document));
+            }
+            return Err(error.context(format!("push {push} of store {}", flags.store)));
+        }
+    };
+    locked.mark_finished();
+    let before = document.current().map(|current| current.version);
+    let reply = PushReply {
+        store: flags.store.clone(),
+        version,
+        records: offer.records,
+        bytes: bytes_of(&offer.manifest),
+        swapped: true,
+        push,
+        before,
+        undo: before.map(|_| format!("kith store rollback {}", flags.store)),
+        duplicates: offer.duplicates,
+        dropped: dropped(&offer.errors),
+        schema_changes: offer.schema_changes,
+        seconds: seconds(started.elapsed()),
+    };
+    output::print(format, &reply, table::push::pushed)
+}
+
+/// The router looks too; here nothing has been built yet.
+fn check_owner(document: &StoreDocument) -> Result<(), Failure> {
+    match &document.definition.owner {
+        Some(owner) if *owner != who() => {
+            let message = format!("only {owner} pushes to store {:?}, not {}", document.name, who());
+            Err(Failure::new("store_owner", message, format!("ask {owner}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Builds rows into the object store.
+fn build(
+    locked: &LockedStore,
+    document: &StoreDocument,
+    shape: &Shape,
+    flags: &PushFlags,
+) -> Result<Offer, Failure> {
+    let rows = Rows::open(&flags.inputs, &flags.rows, shape, flags.force)?;
+    let version = match flags.version {
+        Some(version) => newer(version, document)?,
+        None => locked.next_version(Some(document))?,
+    };
+    locked.mark_unfinished(version)?;
+    let out_dir = locked.component(VALUES_COMPONENT);
+    let target = Target { store: &flags.store, version: StoreVersion(version), out_dir };
+    let built = rows.build(&flags.rows, shape, &target)?;
+    Ok(Offer {
+        version,
+        records: built.summary.counts.records,
+        duplicates: built.summary.duplicates,
+        manifest: built.manifest,
+        errors: built.report.errors,
+        schema_changes: rows.notes,
+    })
+}
+
+/// Takes a version that was built elsewhere into the object store.
+fn take(
+    locked: &LockedStore,
+    document: &StoreDocument,
+    shape: &Shape,
+    flags: &PushFlags,
+    folder: &Path,
+) -> Result<Offer, Failure> {
+    if flags.rows != RowFlags::default() {
+        let message =
+            format!("{} is a built version: flags about rows change nothing of it", folder.display());
+        return Err(Failure::usage(message, "leave them out, or name the rows"));
+    }
+    let manifest = built::manifest(folder)?;
+    let schema_changes = shape.check(&flags.store, &manifest, flags.force)?;
+    let number = manifest.version.0;
+    let version = match flags.version {
+        Some(version) => newer(version, document)?,
+        None if document.version_last < number => number,
+        None => locked.next_version(Some(document))?,
+    };
+    let values = locked.component(VALUES_COMPONENT);
+    let target = values.join(number.to_string());
+    if component_versions(Some(document)).any(|named| named == number) {
+        // A version of the store lies there: served, or a rollback away.
+        if Manifest::read(&target).ok().as_ref() != Some(&manifest) {
+            let message = format!("the store has another version that was built under the number {number}");
+            return Err(Failure::new("version_taken", message, "build it again under another --version"));
+        }
+    } else {
+        locked.mark_unfinished(number)?;
+        remove_folder(&target)?;
+        built::copy(folder, &manifest, &values)?;
+    }
+    let records = manifest.values().map_or(0, |values| values.counts.records);
+    let (duplicates, errors) = (0, RowErrors::default());
+    Ok(Offer { manifest, version, records, duplicates, errors, schema_changes })
+}
+
+/// Told before hours of building, not after.
+fn newer(version: u64, document: &StoreDocument) -> Result<u64, Failure> {
+    let last = document.version_last;
+    if last < version {
+        return Ok(version);
+    }
+    let message = format!("version {version} is not above {last}, the last one used");
+    Err(Failure::new("version_not_newer", message, "give a greater number, or none"))
+}
+
+async fn serve(
+    router: &RouterClient,
+    push: &str,
+    offer: &Offer,
+    flags: &PushFlags,
+) -> Result<u64, Unpublished> {
+    let manifest = &offer.manifest;
+    let component = ComponentDocument {
+        name: VALUES_COMPONENT.to_owned(),
+        role: VALUES_COMPONENT.to_owned(),
+        version: manifest.version.0,
+        manifest_hash: manifest.hash(),
+        columns: Vec::new(),
+        members: offer.records,
+        edges: 0,
+        bytes: bytes_of(manifest),
+        loaded_at: super::build::now() / 1_000,
+    };
+    let components = serde_json::to_vec(&[component]).expect("documents hold only strings and numbers");
+    let request = v1::PushRequest {
+        store: flags.store.clone(),
+        push: push.to_owned(),
+        who: who(),
+        components: components.into(),
+        version: offer.version,
+        missing_max: flags.allow_missing,
+        force: flags.force,
+        records: offer.records,
+        bytes: bytes_of(manifest),
+    };
+    let mut steps = router.push_store(request).await.map_err(Unpublished::perhaps)?;
+    let mut meter = Meter::new();
+    meter.note(&format!("{push} is handed over: it goes on to its end if this command is stopped"));
+    let served = follow(&mut steps, &mut meter).await;
+    meter.clear();
+    served
+}
+
+fn bytes_of(manifest: &Manifest) -> u64 {
+    manifest.files.iter().map(|file| file.bytes).sum()
+}

@@ -1,0 +1,55 @@
+//! What builds and pushes of stores did, for people.
+
+use super::{bytes, load::dropped, plural};
+use crate::store::{BuildReply, PushReply};
+
+/// Dropped rows and why, then where the version is and how to push it.
+pub fn built(reply: &BuildReply) -> String {
+    let mut text = dropped_rows(&reply.dropped);
+    let records = plural(reply.records, "record");
+    let (Some(version), Some(folder)) = (reply.version, &reply.folder) else {
+        return text
+            + &format!(
+                "dry run: {} checked, nothing built, {:.1} s\n",
+                plural(reply.records, "row"),
+                reply.seconds
+            );
+    };
+    let twice = twice(reply.duplicates);
+    text += &format!(
+        "built version {version} of store {} in {folder}: {records}, {}{twice}, {:.1} s\n",
+        reply.store,
+        bytes(reply.bytes),
+        reply.seconds
+    );
+    text + &format!("push it: kith store push {} {folder}\n", reply.store)
+}
+
+/// Dropped rows and why, changes of the schema, what serves now and how to go back.
+pub fn pushed(reply: &PushReply) -> String {
+    let mut text = dropped_rows(&reply.dropped);
+    for change in &reply.schema_changes {
+        text += &format!("{change}\n");
+    }
+    text += &format!(
+        "store {} now serves version {}: {}, {}{}, {:.1} s\n",
+        reply.store,
+        reply.version,
+        plural(reply.records, "record"),
+        bytes(reply.bytes),
+        twice(reply.duplicates),
+        reply.seconds
+    );
+    text + &reply.undo.as_ref().map(|undo| format!("undo: {undo}\n")).unwrap_or_default()
+}
+
+fn dropped_rows(rows: &[crate::load::Dropped]) -> String {
+    if rows.is_empty() { String::new() } else { dropped("dropped rows", rows) + "\n" }
+}
+
+fn twice(duplicates: u64) -> String {
+    match duplicates {
+        0 => String::new(),
+        _ => format!(", {} dropped as duplicates", plural(duplicates, "row")),
+    }
+}
