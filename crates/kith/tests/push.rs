@@ -108,6 +108,13 @@ fn built(out: &Path, arguments: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).expect("JSON")
 }
 
+/// Builds changes of a version.
+fn changed(base: &str, out: &Path, arguments: &[&str]) -> Output {
+    let out = out.to_str().expect("UTF-8");
+    let all = [&["store", "build", "people", "--base", base, "--out", out, "-o", "json"], arguments].concat();
+    kith(&all).output().expect("kith runs")
+}
+
 /// What lies in a folder that could be taken for a version, or is left of one.
 fn left(out: &Path) -> Vec<String> {
     let Ok(entries) = fs::read_dir(out) else { return Vec::new() };
@@ -350,4 +357,50 @@ fn a_graph_is_not_pushed_to_and_only_owners_push() {
     people.cluster.must(&["load", "graph", &edges, "--graph", "village"]);
     let push = people.cluster.kith(&["store", "push", "village", &rows, "-o", "json"]).output().unwrap();
     assert_eq!(code(&refusal(&push)), "not_values");
+}
+
+#[test]
+fn a_delta_makes_the_version_that_all_rows_would() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, content: &str| write(folder.path(), name, content);
+    let (out, whole) = (folder.path().join("out"), folder.path().join("whole"));
+    let base = built(&out, &[&file("base.csv", &csv(500)), "--version", "1"]);
+    let base = base["folder"].as_str().expect("a folder");
+    let changes = file("changes.csv", "key,value\nmember:7,other\nmember:new,value\n");
+    let delete = file("delete.txt", "member:3\r\nmember:4\nmember:nobody\n");
+    let output = changed(base, &out, &[&changes, "--delete", &delete, "--version", "2"]);
+    assert!(output.status.success(), "{}", text(&output));
+    let reply: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(reply["records"], 499, "{reply}");
+    let counts = ["added", "replaced", "deleted", "absent"].map(|name| reply["changes"][name].as_u64());
+    assert_eq!(counts, [Some(1), Some(1), Some(2), Some(1)], "{reply}");
+    assert!(reply["changes"]["bytes_changed"].as_u64() < reply["bytes"].as_u64(), "{reply}");
+    let rows = csv(500).replace("member:7,value 7\n", "member:7,other\n");
+    let rows = rows.replace("member:3,value 3\n", "").replace("member:4,value 4\n", "");
+    let all = built(&whole, &[&file("all.csv", &(rows + "member:new,value\n")), "--version", "2"]);
+    assert_eq!(reply["manifest_hash"], all["manifest_hash"]);
+
+    let twice = file("twice.csv", "key,value\nmember:3,again\n");
+    let bad = file("bad.txt", "member:1\n\n");
+    let refused = |arguments: &[&str]| refusal(&changed(base, &out, arguments));
+    assert_eq!(code(&refused(&[&twice, "--delete", &delete])), "duplicate_key");
+    let error = refused(&["--delete", &bad]);
+    assert_eq!(code(&error), "bad_rows");
+    assert!(error["message"].as_str().unwrap().ends_with("bad.txt line 2: it is empty"), "{error}");
+    assert_eq!(
+        code(&refusal(&changed(folder.path().to_str().unwrap(), &out, &[&changes]))),
+        "version_damaged"
+    );
+    let mut there = left(&out);
+    there.sort();
+    assert_eq!(there, ["1", "2"]);
+}
+
+#[test]
+fn a_delta_needs_a_version_that_is_served() {
+    let people = People::start(&[]);
+    let rows = people.write("rows.csv", csv(5));
+    assert_eq!(code(&people.refused(&[&rows, "--delta"])), "no_version");
+    assert_eq!(code(&people.refused(&[&rows, "--delete", &rows])), "usage");
+    assert_eq!((people.built(), people.states()), (vec![], vec![]));
 }

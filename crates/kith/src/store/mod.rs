@@ -5,7 +5,7 @@ mod create;
 mod push;
 mod reply;
 
-pub use build::BuildReply;
+pub use build::{BuildReply, ChangesReply};
 pub use push::PushReply;
 pub use reply::{HistoryReply, StoreReply, SwapReply, VersionReply};
 

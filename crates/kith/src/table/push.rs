@@ -1,11 +1,11 @@
 //! What builds and pushes of stores did, for people.
 
-use super::{bytes, load::dropped, plural};
-use crate::store::{BuildReply, PushReply};
+use super::{bytes, count, load::dropped, plural};
+use crate::store::{BuildReply, ChangesReply, PushReply};
 
 /// Dropped rows and why, then where the version is and how to push it.
 pub fn built(reply: &BuildReply) -> String {
-    let mut text = dropped_rows(&reply.dropped);
+    let mut text = dropped_rows(&reply.dropped) + &changes(reply.changes.as_ref());
     let records = plural(reply.records, "record");
     let (Some(version), Some(folder)) = (reply.version, &reply.folder) else {
         return text
@@ -27,7 +27,7 @@ pub fn built(reply: &BuildReply) -> String {
 
 /// Dropped rows and why, changes of the schema, what serves now and how to go back.
 pub fn pushed(reply: &PushReply) -> String {
-    let mut text = dropped_rows(&reply.dropped);
+    let mut text = dropped_rows(&reply.dropped) + &changes(reply.changes.as_ref());
     for change in &reply.schema_changes {
         text += &format!("{change}\n");
     }
@@ -41,6 +41,20 @@ pub fn pushed(reply: &PushReply) -> String {
         reply.seconds
     );
     text + &reply.undo.as_ref().map(|undo| format!("undo: {undo}\n")).unwrap_or_default()
+}
+
+fn changes(changes: Option<&ChangesReply>) -> String {
+    changes.map_or_else(String::new, |it| {
+        format!(
+            "{} added, {} replaced, {} deleted, {} to delete were absent; {} partitions, {} new\n",
+            count(it.added),
+            count(it.replaced),
+            count(it.deleted),
+            count(it.absent),
+            it.partitions,
+            bytes(it.bytes_changed)
+        )
+    })
 }
 
 fn dropped_rows(rows: &[crate::load::Dropped]) -> String {

@@ -1,5 +1,6 @@
 //! The flags of `kith store build`, and those about rows that `kith store push` shares with it.
 
+use super::delta::DeleteFlags;
 use crate::load::names::{delimiter, size, store_name};
 use clap::{Args, ValueEnum};
 use kith_engine::load::{Duplicates, MEMORY_BYTES_DEFAULT};
@@ -17,8 +18,14 @@ pub struct BuildFlags {
     #[arg(value_parser = store_name)]
     pub store: String,
     /// Files, folders or patterns
-    #[arg(value_name = "INPUT", required = true)]
+    #[arg(value_name = "INPUT", required_unless_present = "delete")]
     pub inputs: Vec<String>,
+    /// The rows are changes of this version, the folder of an earlier build; needs no cluster
+    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["partitions", "key", "value", "schema", "compress"])]
+    pub base: Option<PathBuf>,
+    /// What goes from the base.
+    #[command(flatten)]
+    pub delete: DeleteFlags,
     /// The folder that versions are built into, each under its number
     #[arg(long, value_name = "FOLDER", required_unless_present = "dry_run")]
     pub out: Option<PathBuf>,

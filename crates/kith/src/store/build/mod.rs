@@ -1,14 +1,16 @@
 //! `kith store build`: rows in, a version of a store in a folder out. It can be pushed to any cluster of as many partitions.
 
+mod delta;
 pub mod fault;
 mod flags;
 mod reply;
 mod rows;
 pub mod shape;
 
+pub use delta::DeleteFlags;
 pub use flags::{BuildFlags, RowFlags};
-pub use reply::{BuildReply, dropped, seconds};
-pub use rows::{Rows, Target};
+pub use reply::{BuildReply, ChangesReply, dropped, seconds};
+pub use rows::{Base, Rows, Target};
 pub use shape::Shape;
 
 use crate::{
@@ -18,7 +20,7 @@ use crate::{
     table,
 };
 use anyhow::Context;
-use kith_engine::load::version_dir;
+use kith_engine::{Manifest, load::version_dir};
 use kith_types::StoreVersion;
 use std::{
     fs,
@@ -32,9 +34,15 @@ use std::{
 /// If the rows are refused or the folder cannot be written; nothing that could be taken for a version is left then.
 pub async fn run(target: &TargetFlags, format: Format, flags: &BuildFlags) -> anyhow::Result<()> {
     let started = Instant::now();
-    let shape = match flags.partitions {
-        Some(partitions) => Shape::told(flags, partitions),
-        None => asked(target, &flags.store).await?,
+    if flags.base.is_none() && flags.delete.delete.is_some() {
+        return Err(
+            Failure::usage("--delete goes with --base: there is nothing to delete from", "name it").into()
+        );
+    }
+    let shape = match (&flags.base, flags.partitions) {
+        (Some(base), _) => Shape::of_version(&flags.store, &version_at(base)?)?,
+        (None, Some(partitions)) => Shape::told(flags, partitions),
+        (None, None) => asked(target, &flags.store).await?,
     };
     let reply = tokio::task::block_in_place(|| {
         let rows = Rows::open(&flags.inputs, &flags.rows, &shape, false)?;
@@ -45,13 +53,30 @@ pub async fn run(target: &TargetFlags, format: Format, flags: &BuildFlags) -> an
             Some(out) if !flags.dry_run => {
                 let version = StoreVersion(flags.version.unwrap_or_else(|| next_version(out)));
                 let built = Target { store: &flags.store, version, out_dir: out.clone() };
-                let built = rows.build(&flags.rows, &shape, &built)?;
+                let built = match &flags.base {
+                    Some(folder) => {
+                        let base = Base { folder, delete: flags.delete.delete.as_deref() };
+                        rows.build_on(base, &flags.rows, &shape, &built)?
+                    }
+                    None => rows.build(&flags.rows, &shape, &built)?,
+                };
                 Ok(BuildReply::built(&flags.store, &built, &version_dir(out, version), started.elapsed()))
             }
             _ => Ok::<_, Failure>(BuildReply::checked(&flags.store, &rows.check()?, started.elapsed())),
         }
     })?;
     output::print(format, &reply, table::push::built)
+}
+
+/// The manifest of a built version.
+///
+/// # Errors
+/// `version_damaged`.
+pub fn version_at(folder: &Path) -> Result<Manifest, Failure> {
+    Manifest::read(folder).map_err(|error| {
+        let message = format!("{} is no whole version: {}", folder.display(), fault::chain(&error));
+        Failure::new("version_damaged", message, "build it again with `kith store build`")
+    })
 }
 
 async fn asked(target: &TargetFlags, store: &str) -> anyhow::Result<Shape> {

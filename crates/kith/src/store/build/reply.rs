@@ -2,6 +2,7 @@
 
 use super::rows::Built;
 use crate::load::Dropped;
+use kith_engine::load::DeltaSummary;
 use kith_rows::{RowErrors, RowReport};
 use serde::Serialize;
 use std::{collections::BTreeMap, path::Path, time::Duration};
@@ -22,7 +23,33 @@ pub struct BuildReply {
     pub dropped: Vec<Dropped>,
     /// What identifies it; `null` after a dry run.
     pub manifest_hash: Option<String>,
+    /// `null` unless it was made of another version.
+    pub changes: Option<ChangesReply>,
     pub seconds: f64,
+}
+
+/// What a delta changed.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct ChangesReply {
+    /// Keys that were not there before.
+    pub added: u64,
+    /// Keys with another value.
+    pub replaced: u64,
+    /// Keys that are gone.
+    pub deleted: u64,
+    /// Keys to delete that were not there.
+    pub absent: u64,
+    /// Partitions written anew.
+    pub partitions: u32,
+    /// Bytes that a node with all of the version before must move.
+    pub bytes_changed: u64,
+}
+
+impl From<DeltaSummary> for ChangesReply {
+    fn from(changes: DeltaSummary) -> Self {
+        let DeltaSummary { added, replaced, deleted, absent, partitions, bytes_changed } = changes;
+        Self { added, replaced, deleted, absent, partitions, bytes_changed }
+    }
 }
 
 impl BuildReply {
@@ -32,11 +59,12 @@ impl BuildReply {
             store: store.to_owned(),
             version: Some(built.manifest.version.0),
             folder: Some(folder.display().to_string()),
-            records: built.summary.counts.records,
-            bytes: built.summary.bytes,
-            duplicates: built.summary.duplicates,
+            records: built.records(),
+            bytes: built.bytes(),
+            duplicates: built.duplicates,
             dropped: dropped(&built.report.errors),
             manifest_hash: Some(built.manifest.hash()),
+            changes: built.changes.map(ChangesReply::from),
             seconds: seconds(took),
         }
     }
@@ -52,6 +80,7 @@ impl BuildReply {
             duplicates: 0,
             dropped: dropped(&report.errors),
             manifest_hash: None,
+            changes: None,
             seconds: seconds(took),
         }
     }

@@ -4,7 +4,9 @@ use super::{RowFlags, Shape, fault};
 use crate::{failure::Failure, publish::Meter};
 use kith_engine::{
     Manifest,
-    load::{ValuesBuildError, ValuesBuilder, ValuesOptions, ValuesSummary, ZstdOptions},
+    load::{
+        DeltaBuilder, DeltaOptions, DeltaSummary, ValuesBuildError, ValuesBuilder, ValuesOptions, ZstdOptions,
+    },
 };
 use kith_rows::{
     FileSource, ReadError, RowErrors, RowOptions, RowReport, RowSource, RowsError, ValueShape, read_rows,
@@ -13,7 +15,7 @@ use kith_types::StoreVersion;
 use std::{
     fs::{self, File},
     io::{self, Read},
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -45,8 +47,32 @@ pub struct Target<'a> {
 /// A version that was built.
 pub struct Built {
     pub manifest: Manifest,
-    pub summary: ValuesSummary,
+    /// Rows dropped because another with their key was kept.
+    pub duplicates: u64,
     pub report: RowReport,
+    /// Of a version made of another.
+    pub changes: Option<DeltaSummary>,
+}
+
+/// What a version is made of beside rows.
+#[derive(Clone, Copy, Debug)]
+pub struct Base<'a> {
+    /// The folder of the version before.
+    pub folder: &'a Path,
+    /// A file of keys to delete.
+    pub delete: Option<&'a Path>,
+}
+
+impl Built {
+    /// How many keys it has.
+    pub fn records(&self) -> u64 {
+        self.manifest.values().map_or(0, |values| values.counts.records)
+    }
+
+    /// Bytes of one replica.
+    pub fn bytes(&self) -> u64 {
+        self.manifest.files.iter().map(|file| file.bytes).sum()
+    }
 }
 
 impl Rows {
@@ -93,6 +119,54 @@ impl Rows {
         built.map_err(|error| told(error, &self.options))
     }
 
+    /// As [`Rows::build`], of another version and the rows as its changes. Only partitions with a change are written.
+    ///
+    /// # Errors
+    /// As [`Rows::build`]; if the version before is damaged.
+    pub fn build_on(
+        &self,
+        base: Base<'_>,
+        flags: &RowFlags,
+        shape: &Shape,
+        target: &Target<'_>,
+    ) -> Result<Built, Failure> {
+        let mut meter = Meter::new();
+        let options = DeltaOptions {
+            duplicates: flags.duplicates(),
+            memory_bytes: flags.memory,
+            threads: flags.threads(),
+            ..DeltaOptions::new(target.version, target.out_dir.clone())
+        };
+        let scratch = options.scratch_dir.clone();
+        let built = self.try_build_on(base, options, shape, &mut meter);
+        meter.clear();
+        // Scratch files have no names: the folder is empty.
+        let _ = fs::remove_dir(scratch);
+        built
+    }
+
+    fn try_build_on(
+        &self,
+        base: Base<'_>,
+        options: DeltaOptions,
+        shape: &Shape,
+        meter: &mut Meter,
+    ) -> Result<Built, Failure> {
+        let failed = |error| told(ReadError::Caller(error), &self.options);
+        let mut builder = DeltaBuilder::new(base.folder, options).map_err(failed)?;
+        let report = self.each(meter, |key, value| builder.put(key, value));
+        let report = report.map_err(|error| told(error, &self.options))?;
+        let deleted =
+            base.delete.map_or(Ok(0), |path| super::delta::delete(path, shape.key, &mut builder))?;
+        let finished = builder.finish(&mut |step| {
+            meter.on_rows("writing", step.rows_done, step.rows_done, step.rows_total);
+        });
+        let (manifest, changes) = finished.map_err(failed)?;
+        let applied = changes.added + changes.replaced + changes.deleted + changes.absent;
+        let duplicates = (report.rows + deleted).saturating_sub(applied);
+        Ok(Built { manifest, duplicates, report, changes: Some(changes) })
+    }
+
     fn values_options(&self, flags: &RowFlags, shape: &Shape, target: &Target<'_>) -> ValuesOptions {
         let (key, value) = shape.engine_types();
         let out_dir = target.out_dir.clone();
@@ -122,7 +196,7 @@ impl Rows {
             meter.on_rows("writing", step.rows_done, step.rows_done, step.rows_total);
         });
         let (manifest, summary) = written.map_err(ReadError::Caller)?;
-        Ok(Built { manifest, summary, report })
+        Ok(Built { manifest, duplicates: summary.duplicates, report, changes: None })
     }
 
     fn each(

@@ -31,6 +31,23 @@ impl Shape {
         Self { key, value, key_field: None, partitions, schema: None }
     }
 
+    /// As a version that was built says.
+    ///
+    /// # Errors
+    /// `other_store`, `bad_schema`.
+    pub fn of_version(store: &str, manifest: &Manifest) -> Result<Self, Failure> {
+        let (mut key, mut value) = (KeyType::String, ValueType::Text);
+        if let Some(values) = manifest.values() {
+            (key, value) = (key_type(values.key), value_type(values.value));
+        }
+        let mut shape =
+            Self { key, value, key_field: None, partitions: manifest.partition_count, schema: None };
+        shape.check(store, manifest, false)?;
+        let schema = manifest.values().and_then(|values| values.schema.as_deref());
+        shape.schema = schema.map(|text| parsed(text, "the version")).transpose()?;
+        Ok(shape)
+    }
+
     /// As the cluster says.
     ///
     /// # Errors

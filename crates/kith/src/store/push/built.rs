@@ -28,14 +28,6 @@ pub fn folder(inputs: &[String]) -> Option<PathBuf> {
     Some(folder.join(newest.to_string()))
 }
 
-/// The manifest of a built version.
-///
-/// # Errors
-/// `version_damaged`.
-pub fn manifest(folder: &Path) -> Result<Manifest, Failure> {
-    Manifest::read(folder).map_err(|error| damaged(folder, &fault::chain(&error)))
-}
-
 /// Copies the version in `folder` to `values/<its version>`, whole or not at all.
 ///
 /// # Errors

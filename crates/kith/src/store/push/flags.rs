@@ -1,6 +1,9 @@
 //! The flags of `kith store push`.
 
-use crate::{load::names::store_name, store::build::RowFlags};
+use crate::{
+    load::names::store_name,
+    store::build::{DeleteFlags, RowFlags},
+};
 use clap::Args;
 
 /// A new version of a store, served by the cluster.
@@ -10,8 +13,14 @@ pub struct PushFlags {
     #[arg(value_parser = store_name)]
     pub store: String,
     /// Files, folders or patterns of rows; or a folder that `kith store build` made
-    #[arg(value_name = "INPUT", required = true)]
+    #[arg(value_name = "INPUT", required_unless_present = "delete")]
     pub inputs: Vec<String>,
+    /// The rows are changes of the current version: keys that are not named keep their values
+    #[arg(long, conflicts_with_all = ["schema", "compress"])]
+    pub delta: bool,
+    /// What goes from the current version.
+    #[command(flatten)]
+    pub delete: DeleteFlags,
     /// The version's number, above all before [default: the time]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub version: Option<u64>,

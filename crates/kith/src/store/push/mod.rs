@@ -10,7 +10,9 @@ mod reply;
 pub use flags::PushFlags;
 pub use reply::PushReply;
 
-use super::build::{RowFlags, Rows, Shape, Target, dropped, seconds, shape::VALUES_COMPONENT};
+use super::build::{
+    Base, ChangesReply, RowFlags, Rows, Shape, Target, dropped, seconds, shape::VALUES_COMPONENT,
+};
 use crate::{
     connect::{self, TargetFlags},
     failure::Failure,
@@ -31,7 +33,10 @@ use kith_wire::{
     documents::{ComponentDocument, StoreDocument},
     v1,
 };
-use std::{path::Path, time::Instant};
+use std::{
+    path::{Path, PathBuf},
+    time::Instant,
+};
 
 /// What lies in the object store and is to be served.
 struct Offer {
@@ -42,6 +47,7 @@ struct Offer {
     duplicates: u64,
     errors: RowErrors,
     schema_changes: Vec<String>,
+    changes: Option<ChangesReply>,
 }
 
 /// Builds or takes a version, and has it served.
@@ -50,6 +56,10 @@ struct Offer {
 /// If the rows or the version are refused, or the cluster cannot take it: what was served serves on then.
 pub async fn run(target: &TargetFlags, format: Format, flags: &PushFlags) -> anyhow::Result<()> {
     let started = Instant::now();
+    if flags.delete.delete.is_some() && !flags.delta {
+        let help = "say --delta, or leave the keys out of the rows";
+        return Err(Failure::usage("--delete is about changes of the current version", help).into());
+    }
     let router = connect::router(target).await?;
     let topology = router.topology().await.context("read the topology")?;
     // Asked before anything is made for a store that is not there, and again under the lock.
@@ -61,8 +71,8 @@ pub async fn run(target: &TargetFlags, format: Format, flags: &PushFlags) -> any
     let document = described(&router, &flags.store).await?;
     locked.clear_unfinished(Some(&document))?;
     let offer = tokio::task::block_in_place(|| match built::folder(&flags.inputs) {
-        Some(folder) => take(&locked, &document, &shape, flags, &folder),
-        None => build(&locked, &document, &shape, flags),
+        Some(folder) if !flags.delta => take(&locked, &document, &shape, flags, &folder),
+        _ => build(&locked, &document, &shape, flags),
     });
     let offer = match offer {
         Ok(offer) => offer,
@@ -96,6 +106,7 @@ pub async fn run(target: &TargetFlags, format: Format, flags: &PushFlags) -> any
         duplicates: offer.duplicates,
         dropped: dropped(&offer.errors),
         schema_changes: offer.schema_changes,
+        changes: offer.changes,
         seconds: seconds(started.elapsed()),
     };
     output::print(format, &reply, table::push::pushed)
@@ -127,14 +138,33 @@ fn build(
     locked.mark_unfinished(version)?;
     let out_dir = locked.component(VALUES_COMPONENT);
     let target = Target { store: &flags.store, version: StoreVersion(version), out_dir };
-    let built = rows.build(&flags.rows, shape, &target)?;
+    let built = match flags.delta {
+        true => {
+            let folder = current_folder(locked, document)?;
+            let base = Base { folder: &folder, delete: flags.delete.delete.as_deref() };
+            rows.build_on(base, &flags.rows, shape, &target)?
+        }
+        false => rows.build(&flags.rows, shape, &target)?,
+    };
     Ok(Offer {
         version,
-        records: built.summary.counts.records,
-        duplicates: built.summary.duplicates,
+        records: built.records(),
+        duplicates: built.duplicates,
+        changes: built.changes.map(ChangesReply::from),
         manifest: built.manifest,
         errors: built.report.errors,
         schema_changes: rows.notes,
+    })
+}
+
+/// Where the version that is served was built.
+fn current_folder(locked: &LockedStore, document: &StoreDocument) -> Result<PathBuf, Failure> {
+    let components = document.current().map(|current| current.components.as_slice()).unwrap_or_default();
+    let values = components.iter().find(|component| component.name == VALUES_COMPONENT);
+    let values = values.map(|it| locked.component(VALUES_COMPONENT).join(it.version.to_string()));
+    values.ok_or_else(|| {
+        let message = format!("store {:?} serves no version yet: there is nothing to change", document.name);
+        Failure::new("no_version", message, "push all rows first, without --delta")
     })
 }
 
@@ -151,7 +181,7 @@ fn take(
             format!("{} is a built version: flags about rows change nothing of it", folder.display());
         return Err(Failure::usage(message, "leave them out, or name the rows"));
     }
-    let manifest = built::manifest(folder)?;
+    let manifest = super::build::version_at(folder)?;
     let schema_changes = shape.check(&flags.store, &manifest, flags.force)?;
     let number = manifest.version.0;
     let version = match flags.version {
@@ -174,7 +204,7 @@ fn take(
     }
     let records = manifest.values().map_or(0, |values| values.counts.records);
     let (duplicates, errors) = (0, RowErrors::default());
-    Ok(Offer { manifest, version, records, duplicates, errors, schema_changes })
+    Ok(Offer { manifest, version, records, duplicates, errors, schema_changes, changes: None })
 }
 
 /// Told before hours of building, not after.

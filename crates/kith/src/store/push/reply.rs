@@ -1,6 +1,6 @@
 //! What a push did, as JSON: field names are a contract (`docs/loading.md`).
 
-use crate::load::Dropped;
+use crate::{load::Dropped, store::build::ChangesReply};
 use serde::Serialize;
 
 /// A version that was pushed and serves.
@@ -24,5 +24,7 @@ pub struct PushReply {
     pub dropped: Vec<Dropped>,
     /// What changed with the schema of records.
     pub schema_changes: Vec<String>,
+    /// `null` unless it was a delta.
+    pub changes: Option<ChangesReply>,
     pub seconds: f64,
 }
