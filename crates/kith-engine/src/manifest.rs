@@ -12,10 +12,9 @@ mod content;
 use crate::errors::{Damage, Fault, OpenError, WriteError};
 use crate::files::{FileId, FileKind, MANIFEST_NAME};
 use crate::pack::{pack_name, place};
-pub use content::{
-    Compression, Content, Counts, GraphContent, KeyType, ValueCounts, ValueType, ValuesContent,
-};
+pub use content::{Compression, Content, Counts, GraphContent, ValueCounts, ValuesContent};
 use kith_ops::KindSchema;
+pub use kith_schema::{KeyType, ValueType};
 use kith_types::{Direction, PartitionCount, PartitionId, StoreVersion};
 use std::fs::{self, File};
 use std::io::{self, Write};

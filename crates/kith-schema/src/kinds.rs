@@ -1,6 +1,8 @@
 //! What the keys and values of a store are: the two words of its definition.
 
 use crate::nearest;
+use kith_types::{PartitionCount, PartitionId, partition_of_id, partition_of_key};
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 use thiserror::Error;
@@ -12,7 +14,8 @@ pub const KEY_BYTES_MAX: usize = 64 * 1024;
 pub const VALUE_BYTES_MAX: usize = 64 << 20;
 
 /// What the keys of a store are. Fixed when the store is created.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum KeyType {
     /// Any `u64`; its key bytes are eight, little-endian.
     Id,
@@ -23,7 +26,8 @@ pub enum KeyType {
 }
 
 /// What the values of a store are. Fixed when the store is created.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum ValueType {
     /// UTF-8 text.
     Text,
@@ -59,6 +63,15 @@ impl KeyType {
             KeyType::Id => "id",
             KeyType::String => "string",
             KeyType::Bytes => "bytes",
+        }
+    }
+
+    /// The partition of a key (`docs/formats/partition-function.md`); `None` if an id has not eight bytes.
+    #[inline]
+    pub fn partition(self, key: &[u8], count: PartitionCount) -> Option<PartitionId> {
+        match self {
+            KeyType::Id => key.try_into().ok().map(|id| partition_of_id(u64::from_le_bytes(id), count)),
+            KeyType::String | KeyType::Bytes => Some(partition_of_key(key, count)),
         }
     }
 }
@@ -121,6 +134,25 @@ impl fmt::Display for ValueType {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_id_and_the_text_of_its_bytes_are_different_keys() {
+        let count = PartitionCount::new(1_536).unwrap();
+        let key = 7_u64.to_le_bytes();
+        assert_eq!(KeyType::Id.partition(&key, count), Some(partition_of_id(7, count)));
+        assert_eq!(KeyType::Bytes.partition(&key, count), Some(partition_of_key(&key, count)));
+        assert_eq!(KeyType::Id.partition(&key[1..], count), None);
+    }
+
+    #[test]
+    fn documents_spell_them_as_users_do() {
+        for kind in ValueType::ALL {
+            assert_eq!(serde_json::to_value(kind).unwrap(), kind.name());
+        }
+        for kind in KeyType::ALL {
+            assert_eq!(serde_json::to_value(kind).unwrap(), kind.name());
+        }
+    }
 
     #[test]
     fn names_are_read_back_and_others_get_a_hint() {

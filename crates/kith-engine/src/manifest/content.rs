@@ -1,7 +1,7 @@
 //! What a version holds: a graph component, or values by key.
 
 use kith_ops::KindRole;
-use kith_types::{PartitionCount, PartitionId, partition_of_id, partition_of_key};
+use kith_schema::{KeyType, ValueType};
 use serde::{Deserialize, Serialize};
 
 /// The kind of content, with what is particular to it.
@@ -62,43 +62,6 @@ pub struct ValuesContent {
     pub compression: Option<Compression>,
     /// Totals over all partitions.
     pub counts: ValueCounts,
-}
-
-/// What the keys of a store are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum KeyType {
-    /// A u64: eight bytes, little-endian.
-    Id,
-    /// UTF-8 text.
-    String,
-    /// Any bytes.
-    Bytes,
-}
-
-impl KeyType {
-    /// The partition of a key (`docs/formats/partition-function.md`); `None` if an id has not eight bytes.
-    #[inline]
-    pub fn partition(self, key: &[u8], count: PartitionCount) -> Option<PartitionId> {
-        match self {
-            KeyType::Id => key.try_into().ok().map(|id| partition_of_id(u64::from_le_bytes(id), count)),
-            KeyType::String | KeyType::Bytes => Some(partition_of_key(key, count)),
-        }
-    }
-}
-
-/// What the values of a store are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ValueType {
-    /// UTF-8 text.
-    Text,
-    /// Any bytes.
-    Bytes,
-    /// JSON, as canonical compact text.
-    Json,
-    /// A record under the version's schema.
-    Record,
 }
 
 /// How values are compressed.

@@ -1,7 +1,8 @@
 //! The flags of `kith store create`.
 
 use crate::load::names::{size, store_name};
-use clap::{Args, ValueEnum};
+use clap::Args;
+use kith_schema::{KeyType, ValueType};
 use kith_wire::documents::{DefinitionDocument, HoldsDocument};
 
 /// A store of keys and values.
@@ -10,12 +11,12 @@ pub struct CreateFlags {
     /// What to call it
     #[arg(value_parser = store_name)]
     pub store: String,
-    /// What keys are
-    #[arg(long, value_enum, default_value_t = KeyKind::String)]
-    key: KeyKind,
-    /// What values are
-    #[arg(long, value_enum, default_value_t = ValueKind::Text)]
-    value: ValueKind,
+    /// What keys are: id (64-bit numbers), string or bytes
+    #[arg(long, value_name = "TYPE", default_value_t = KeyType::String)]
+    key: KeyType,
+    /// What values are: text, bytes, json or record (of one schema)
+    #[arg(long, value_name = "TYPE", default_value_t = ValueType::Text)]
+    value: ValueType,
     /// Which field of the input is the key [default: key]
     #[arg(long, value_name = "NAME")]
     key_field: Option<String>,
@@ -42,46 +43,13 @@ pub struct CreateFlags {
     owner: Option<String>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum KeyKind {
-    /// 64-bit numbers
-    Id,
-    /// Text
-    String,
-    /// Any bytes
-    Bytes,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum ValueKind {
-    /// Text
-    Text,
-    /// Any bytes
-    Bytes,
-    /// Any JSON
-    Json,
-    /// Records of one schema
-    Record,
-}
-
 impl CreateFlags {
     /// As records say it.
     pub fn definition(&self) -> DefinitionDocument {
-        let key = match self.key {
-            KeyKind::Id => "id",
-            KeyKind::String => "string",
-            KeyKind::Bytes => "bytes",
-        };
-        let value = match self.value {
-            ValueKind::Text => "text",
-            ValueKind::Bytes => "bytes",
-            ValueKind::Json => "json",
-            ValueKind::Record => "record",
-        };
         DefinitionDocument {
             holds: HoldsDocument::Values {
-                key: key.to_owned(),
-                value: value.to_owned(),
+                key: self.key.name().to_owned(),
+                value: self.value.name().to_owned(),
                 key_field: self.key_field.clone(),
             },
             retain: self.retain,
