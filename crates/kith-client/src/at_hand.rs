@@ -1,6 +1,6 @@
 //! Whole neighbour lists that need not be asked for, because they are at hand already.
 
-use crate::topology::Graph;
+use crate::topology::Pinned;
 use kith_ops::{EdgeSelector, FanOut, ListEntry, Operator, Scope, Value};
 use kith_types::FanOutKind;
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use std::sync::Arc;
 /// Contract: a list that is read is the one that was kept for the same graph, at the same version, under the same edges.
 pub trait ListStore: Send + Sync + 'static {
     /// The lists of `keys` that are kept, in the order of the keys.
-    fn read(&self, graph: &Graph, edge: &EdgeSelector, keys: &[u64]) -> Vec<Option<Arc<[u64]>>>;
+    fn read(&self, graph: &Pinned, edge: &EdgeSelector, keys: &[u64]) -> Vec<Option<Arc<[u64]>>>;
 
     /// Keeps lists as nodes gave them.
-    fn keep(&self, graph: &Graph, edge: &EdgeSelector, lists: &[(u64, Arc<[u64]>)]);
+    fn keep(&self, graph: &Pinned, edge: &EdgeSelector, lists: &[(u64, Arc<[u64]>)]);
 }
 
 /// The edges and keys of a fan-out that asks for whole lists and nothing else; `None` of any other.

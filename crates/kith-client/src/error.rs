@@ -1,6 +1,7 @@
 //! Why a query has no answer: a stable code, what happened and why, what to do.
 
 use kith_ops::OperationError;
+use kith_schema::KeyType;
 use kith_wire::v1::ErrorDetail;
 use thiserror::Error;
 use tonic::{Code, Status};
@@ -19,6 +20,60 @@ pub enum QueryError {
         name: String,
         /// The graphs there are.
         known: Vec<String>,
+    },
+    /// There is no such store of values.
+    #[error("there is no store {name:?}")]
+    UnknownStore {
+        /// As asked.
+        name: String,
+        /// The stores of values there are.
+        known: Vec<String>,
+    },
+    /// The store has no values: it is a graph.
+    #[error("store {name:?} holds a graph, which has no values by key")]
+    NotValues {
+        /// As asked.
+        name: String,
+    },
+    /// The store serves nothing yet.
+    #[error("store {store:?} serves no version yet")]
+    NoVersion {
+        /// The store.
+        store: String,
+    },
+    /// The keys are of another type than the store's.
+    #[error("the keys of store {store:?} are of type {expected}, not {got}")]
+    WrongKeys {
+        /// The store.
+        store: String,
+        /// What its keys are.
+        expected: KeyType,
+        /// What was given.
+        got: &'static str,
+    },
+    /// A batch is larger than any may be.
+    #[error("{what} is {got}, but must be at most {max}")]
+    BatchTooLarge {
+        /// What of it.
+        what: &'static str,
+        /// Its size.
+        got: u64,
+        /// The bound.
+        max: u64,
+    },
+    /// The values together are more than an answer may hold.
+    #[error("the values are more than {max} bytes together")]
+    TooLarge {
+        /// The bound.
+        max: u64,
+    },
+    /// Records are damaged on every replica that could be asked.
+    #[error("records of store {store:?} are damaged on every replica that could be asked: {detail}")]
+    Damaged {
+        /// The store.
+        store: String,
+        /// What a node said.
+        detail: String,
     },
     /// There is no such replica policy.
     #[error("there is no policy {name:?}")]
@@ -47,10 +102,12 @@ pub enum QueryError {
         reason: String,
     },
     /// The nodes no longer or not yet hold the version that the query pinned, and a fresh look did not help.
-    #[error("version {version} of graph {graph:?} is not served by enough nodes")]
+    #[error("version {version} of {what} {name:?} is not served by enough nodes")]
     VersionUnavailable {
-        /// The graph.
-        graph: String,
+        /// `graph` or `store`.
+        what: &'static str,
+        /// Its name.
+        name: String,
         /// The version.
         version: u64,
     },
@@ -87,11 +144,23 @@ pub enum QueryError {
 }
 
 impl QueryError {
+    /// An answer of more than [`crate::ANSWER_BYTES_MAX`].
+    pub(crate) fn too_large() -> Self {
+        QueryError::TooLarge { max: crate::ANSWER_BYTES_MAX as u64 }
+    }
+
     /// The stable code.
     pub fn code(&self) -> &str {
         match self {
             QueryError::Operation(error) => operation_code(error),
             QueryError::UnknownGraph { .. } => "unknown_graph",
+            QueryError::UnknownStore { .. } => "unknown_store",
+            QueryError::NotValues { .. } => "not_values",
+            QueryError::NoVersion { .. } => "no_version",
+            QueryError::WrongKeys { .. } => "wrong_key_type",
+            QueryError::BatchTooLarge { .. } => "out_of_range",
+            QueryError::TooLarge { .. } => "too_large",
+            QueryError::Damaged { .. } => "damaged",
             QueryError::UnknownPolicy { .. } => "unknown_policy",
             QueryError::BadRequest { .. } => "bad_request",
             QueryError::DeadlineExceeded { .. } => "deadline_exceeded",
@@ -112,6 +181,23 @@ impl QueryError {
                 "no graph is loaded yet: kith load graph EDGES --graph NAME".to_owned()
             }
             QueryError::UnknownGraph { known, .. } => format!("graphs: {}", known.join(", ")),
+            QueryError::UnknownStore { known, .. } if known.is_empty() => {
+                "no store of values is there yet: kith store create NAME".to_owned()
+            }
+            QueryError::UnknownStore { known, .. } => format!("stores of values: {}", known.join(", ")),
+            QueryError::NotValues { .. } => {
+                "ask it with `kith graph`; `kith store list` shows what stores hold".to_owned()
+            }
+            QueryError::NoVersion { .. } => "push one: kith store push".to_owned(),
+            QueryError::WrongKeys { .. } => {
+                "ids are numbers, strings are text, bytes are base64 (docs/queries.md)".to_owned()
+            }
+            QueryError::BatchTooLarge { .. } | QueryError::TooLarge { .. } => {
+                "ask in several batches".to_owned()
+            }
+            QueryError::Damaged { .. } => {
+                "push the version again, or roll back; \"partial\":true answers the other keys".to_owned()
+            }
             QueryError::UnknownPolicy { .. } => {
                 let names: Vec<&str> = kith_routing::policy::ALL.iter().map(|policy| policy.name()).collect();
                 format!("policies: {}", names.join(", "))
@@ -167,10 +253,16 @@ impl QueryError {
             QueryError::Operation(
                 OperationError::MemberNotFound { .. } | OperationError::EntityNotFound { .. },
             )
-            | QueryError::UnknownGraph { .. } => Code::NotFound,
-            QueryError::Operation(_) | QueryError::UnknownPolicy { .. } | QueryError::BadRequest { .. } => {
-                Code::InvalidArgument
-            }
+            | QueryError::UnknownGraph { .. }
+            | QueryError::UnknownStore { .. } => Code::NotFound,
+            QueryError::Operation(_)
+            | QueryError::UnknownPolicy { .. }
+            | QueryError::WrongKeys { .. }
+            | QueryError::BatchTooLarge { .. }
+            | QueryError::BadRequest { .. } => Code::InvalidArgument,
+            QueryError::NotValues { .. } | QueryError::NoVersion { .. } => Code::FailedPrecondition,
+            QueryError::TooLarge { .. } => Code::OutOfRange,
+            QueryError::Damaged { .. } => Code::DataLoss,
             QueryError::DeadlineExceeded { .. } => Code::DeadlineExceeded,
             QueryError::PartitionsUnavailable { .. }
             | QueryError::VersionUnavailable { .. }

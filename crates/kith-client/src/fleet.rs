@@ -2,7 +2,9 @@
 
 use crate::{topology::Topology, transport::Transport};
 use arc_swap::ArcSwap;
-use kith_routing::{Availability, Health, HealthChange, HealthEvent, HealthOptions, RoutingTable};
+use kith_routing::{
+    Availability, Health, HealthChange, HealthEvent, HealthOptions, RoutingTable, StoreReach,
+};
 use kith_types::{NodeId, Timestamp};
 use kith_wire::v1;
 use std::{
@@ -83,18 +85,13 @@ impl Fleet {
         Arc::new(reachable(&self.lock(), table))
     }
 
-    /// Which nodes of `table` may be asked now for a version that `excluded` do not have.
-    pub fn availability_without(&self, table: &Arc<RoutingTable>, excluded: &[NodeId]) -> Arc<Availability> {
+    /// Which nodes of `table` may be asked now for a version that only `reach` holds.
+    pub fn availability_within(&self, table: &Arc<RoutingTable>, reach: &StoreReach) -> Arc<Availability> {
         let availability = self.availability(table);
-        if excluded.is_empty() {
+        if reach.is_everything() {
             return availability;
         }
-        let mut availability = Availability::clone(&availability);
-        for index in excluded.iter().filter_map(|node| table.node_index(*node)) {
-            availability.exclude(index);
-        }
-        availability.rescue(table);
-        Arc::new(availability)
+        Arc::new(availability.for_store(table, reach))
     }
 
     /// Nodes that go down from now on.

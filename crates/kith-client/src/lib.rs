@@ -1,5 +1,5 @@
 //! Kith's client: runs operations against a cluster, directly ([`Session`], the fast
-//! client) or through a router ([`RouterClient`]). Both answer a [`GraphService`]'s queries.
+//! client) or through a router ([`RouterClient`]). Both answer a [`GraphService`]'s queries and a [`StoreService`]'s reads.
 
 mod api;
 mod at_hand;
@@ -15,6 +15,7 @@ mod router_client;
 mod session;
 mod settings;
 mod steering;
+mod store;
 pub mod topology;
 mod transport;
 
@@ -29,4 +30,5 @@ pub use router_client::RouterClient;
 pub use session::{Caches, NetworkSource, Run, Session, Uncached};
 pub use settings::{SessionSettings, SettingsError, millis};
 pub use steering::Steering;
+pub use store::{ANSWER_BYTES_MAX, BATCH_KEYS_MAX, BatchAnswer, BatchKeys, StoreService, StoreShape};
 pub use transport::{FramedTransport, GrpcTransport, Transport, TransportKind, endpoint};

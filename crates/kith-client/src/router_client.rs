@@ -1,9 +1,10 @@
 //! A client that speaks to routers: the simple way in, one hop more than [`crate::Session`].
 
 use crate::{
-    Answered, GraphService, QueryError, QueryOptions,
-    convert::{answer_from_wire, query_to_wire},
+    Answered, BatchAnswer, BatchKeys, GraphService, QueryError, QueryOptions, StoreService, StoreShape,
+    convert::{answer_from_wire, batch_answer_from_wire, batch_to_wire, query_to_wire},
     framed::{CallError, Frames, decoded},
+    topology::Topology,
     transport::{TransportKind, endpoint},
 };
 use futures::{FutureExt, future::BoxFuture};
@@ -12,7 +13,10 @@ use kith_wire::{
     MESSAGE_BYTES_MAX,
     documents::{Document, TopologyDocument},
     frame::Op,
-    v1::{self, cluster_client::ClusterClient, graph_client::GraphClient, query_reply::Answer},
+    v1::{
+        self, cluster_client::ClusterClient, graph_client::GraphClient, query_reply::Answer,
+        store_client::StoreClient,
+    },
 };
 use std::{sync::Arc, time::Duration};
 use tonic::{Code, Response, Status, Streaming, transport::Channel};
@@ -34,6 +38,7 @@ pub struct RouterClient {
     frames: Option<Arc<Frames>>,
     graph: GraphClient<Channel>,
     cluster: ClusterClient<Channel>,
+    store: StoreClient<Channel>,
 }
 
 impl RouterClient {
@@ -80,6 +85,9 @@ impl RouterClient {
             addr,
             frames: Some(Arc::default()),
             graph,
+            store: StoreClient::new(channel.clone())
+                .max_decoding_message_size(MESSAGE_BYTES_MAX)
+                .max_encoding_message_size(MESSAGE_BYTES_MAX),
             cluster: ClusterClient::new(channel).max_decoding_message_size(MESSAGE_BYTES_MAX),
         }
     }
@@ -192,7 +200,8 @@ impl RouterClient {
     /// `pieces` says whether the reply may be too long for one message.
     async fn ask(&self, request: v1::QueryRequest, pieces: bool) -> Result<v1::QueryReply, Status> {
         if let Some(frames) = &self.frames {
-            match frames.call(&self.addr, Op::Query, frame_deadline(&request), &request).await {
+            match frames.call(&self.addr, Op::Query, frame_deadline(request.options.as_ref()), &request).await
+            {
                 Ok(pieces) => return joined(pieces.into_iter().map(decoded)),
                 // A release before frames.
                 Err(CallError::Foreign) => {}
@@ -209,6 +218,19 @@ impl RouterClient {
             pieces.push(Ok(piece));
         }
         joined(pieces)
+    }
+
+    async fn read(&self, request: v1::MultiGetRequest) -> Result<v1::MultiGetReply, Status> {
+        if let Some(frames) = &self.frames {
+            let deadline = frame_deadline(request.options.as_ref());
+            match frames.ask(&self.addr, Op::MultiGet, deadline, &request).await {
+                Ok(reply) => return Ok(reply),
+                // A release before frames.
+                Err(CallError::Foreign) => {}
+                Err(CallError::Status(status)) => return Err(*status),
+            }
+        }
+        Ok(self.store.clone().multi_get(request).await?.into_inner())
     }
 
     fn error(&self, status: &Status) -> QueryError {
@@ -252,6 +274,37 @@ impl GraphService for RouterClient {
             let patience = options.deadline.unwrap_or(QUERY_PATIENCE) + DEADLINE_GRACE;
             let reply = within(patience, client.explain(query_to_wire(graph, query, options))).await;
             Ok(reply.map_err(|status| self.error(&status))?.into_inner())
+        }
+        .boxed()
+    }
+}
+
+impl StoreService for RouterClient {
+    fn multi_get<'a>(
+        &'a self,
+        store: &'a str,
+        keys: &'a BatchKeys,
+        options: &'a QueryOptions,
+    ) -> BoxFuture<'a, Result<BatchAnswer, QueryError>> {
+        async move {
+            keys.check()?;
+            let patience = options.deadline.unwrap_or(QUERY_PATIENCE) + DEADLINE_GRACE;
+            let read = self.read(batch_to_wire(store, keys, options));
+            let reply = match tokio::time::timeout(patience, read).await {
+                Ok(reply) => reply.map_err(|status| self.error(&status))?,
+                Err(_) => return Err(self.error(&silent(patience))),
+            };
+            batch_answer_from_wire(reply, keys.len())
+        }
+        .boxed()
+    }
+
+    fn shape<'a>(&'a self, store: &'a str) -> BoxFuture<'a, Result<StoreShape, QueryError>> {
+        async move {
+            let topology = Topology::from_document(Arc::new(self.topology().await?));
+            let topology = topology.map_err(|error| QueryError::Internal { detail: error.to_string() })?;
+            let store = topology.store(store)?;
+            Ok(StoreShape { key: store.key, value: store.value })
         }
         .boxed()
     }
@@ -306,8 +359,8 @@ fn wants_ids(operand: &Operand) -> bool {
 }
 
 /// How long the router may take: it tells by itself when a query's own deadline has passed.
-fn frame_deadline(request: &v1::QueryRequest) -> Option<Duration> {
-    let millis = request.options.as_ref().map_or(0, |options| options.deadline_ms);
+fn frame_deadline(options: Option<&v1::QueryOptions>) -> Option<Duration> {
+    let millis = options.map_or(0, |options| options.deadline_ms);
     (0 < millis).then(|| Duration::from_millis(millis.into()) + DEADLINE_GRACE)
 }
 

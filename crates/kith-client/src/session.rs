@@ -2,15 +2,16 @@
 //! session with a network cache in front of [`NetworkSource`].
 
 use crate::{
-    Answered, CacheMode, GraphService, ListStore, QueryError, QueryOptions, at_hand,
+    Answered, BatchAnswer, CacheMode, GraphService, ListStore, QueryError, QueryOptions, at_hand,
     executor::{Executor, RoundOutcome},
     profile::Trace,
     settings::{SessionSettings, SettingsError},
-    topology::{Graph, Topology},
+    topology::{Graph, Pinned, Topology},
 };
 use futures::{FutureExt, future::BoxFuture};
 use kith_ops::{
-    CommonAnswer, FanOut, GraphAnswer, GraphQuery, Input, Network, NetworkKey, Operation, Step, Value,
+    CommonAnswer, FanOut, GraphAnswer, GraphQuery, Input, Network, NetworkKey, Operation, Records, Step,
+    Value,
 };
 use kith_types::Workflow;
 use kith_wire::v1;
@@ -24,7 +25,7 @@ use tokio::sync::watch;
 /// How long a query waits for the topology that its nodes already have.
 const REFRESH_WAIT: Duration = Duration::from_secs(1);
 /// A query starts anew on a newer version at most so often.
-const RESTARTS_MAX: u32 = 2;
+pub(crate) const RESTARTS_MAX: u32 = 2;
 
 /// Answers queries from the nodes of one cluster. Cheap to clone; clones share connections, load measurements and cursors.
 #[derive(Clone)]
@@ -82,7 +83,7 @@ impl NetworkSource for Uncached {
 pub struct Run<'a> {
     session: &'a Session,
     topology: Arc<Topology>,
-    graph: Arc<Graph>,
+    pinned: Arc<Pinned>,
     options: &'a QueryOptions,
     deadline: Instant,
     trace: Trace,
@@ -130,13 +131,28 @@ impl Session {
         work: impl AsyncFnOnce(&mut Run<'_>) -> Result<T, QueryError>,
     ) -> Result<T, QueryError> {
         let options = QueryOptions { workflow: Workflow::Background, ..QueryOptions::default() };
-        let mut run = self.begin(graph, &options)?;
+        let (mut run, _) = self.begin(graph, &options)?;
         work(&mut run).await
     }
 
-    pub(crate) fn begin<'a>(&'a self, graph: &str, options: &'a QueryOptions) -> Result<Run<'a>, QueryError> {
+    /// A run that has pinned a graph.
+    pub(crate) fn begin<'a>(
+        &'a self,
+        graph: &str,
+        options: &'a QueryOptions,
+    ) -> Result<(Run<'a>, Arc<Graph>), QueryError> {
         let topology = self.topology();
         let graph = Arc::clone(topology.graph(graph)?);
+        Ok((self.begin_at(topology, &graph.pinned, options)?, graph))
+    }
+
+    /// A run that has pinned something of `topology`.
+    pub(crate) fn begin_at<'a>(
+        &'a self,
+        topology: Arc<Topology>,
+        pinned: &Arc<Pinned>,
+        options: &'a QueryOptions,
+    ) -> Result<Run<'a>, QueryError> {
         if let Some(name) = &options.policy
             && kith_routing::policy::by_name(name).is_none()
         {
@@ -149,7 +165,7 @@ impl Session {
         Ok(Run {
             session: self,
             topology,
-            graph,
+            pinned: Arc::clone(pinned),
             options,
             deadline: started + deadline,
             trace: Trace::new(started, options.profile || settings.trace_all),
@@ -165,11 +181,11 @@ impl Session {
     ) -> Result<Answered, QueryError> {
         let mut restarts = 0;
         loop {
-            let mut run = self.begin(graph, options)?;
-            match run.drive(query).await {
+            let (mut run, pinned) = self.begin(graph, options)?;
+            match run.drive(query, &pinned).await {
                 Err(QueryError::VersionUnavailable { .. }) if restarts < RESTARTS_MAX => {
                     restarts += 1;
-                    self.newer_than(run.topology.revision, run.deadline).await;
+                    run.wait_for_newer().await;
                 }
                 Ok(answer) => return Ok(run.finish(answer)),
                 Err(error) => return Err(error),
@@ -187,9 +203,14 @@ impl Session {
 }
 
 impl Run<'_> {
-    /// The graph's name and pinned version.
-    pub fn graph(&self) -> &Graph {
-        &self.graph
+    /// The name and version of what it asks.
+    pub fn pinned(&self) -> &Pinned {
+        &self.pinned
+    }
+
+    /// Waits, not for long, for a topology after its own: the nodes no longer have what it pinned.
+    pub(crate) async fn wait_for_newer(&self) {
+        self.session.newer_than(self.topology.revision, self.deadline).await;
     }
 
     /// How the caller wants caches used.
@@ -236,8 +257,8 @@ impl Run<'_> {
         }
     }
 
-    async fn drive(&mut self, query: &GraphQuery) -> Result<GraphAnswer, QueryError> {
-        let operation = Operation::new(query, &self.graph.schema)?;
+    async fn drive(&mut self, query: &GraphQuery, graph: &Graph) -> Result<GraphAnswer, QueryError> {
+        let operation = Operation::new(query, &graph.schema)?;
         self.steps(operation, true).await
     }
 
@@ -266,7 +287,7 @@ impl Run<'_> {
             return self.ask(fan_out).await;
         };
         let at_hand = match self.options.cache {
-            CacheMode::Use => lists.read(&self.graph, edge, keys),
+            CacheMode::Use => lists.read(&self.pinned, edge, keys),
             CacheMode::Refresh => vec![None; keys.len()],
             CacheMode::Bypass => return self.ask(fan_out).await,
         };
@@ -275,7 +296,7 @@ impl Run<'_> {
         };
         match self.ask(&rest).await? {
             Value::Lists(fetched) => {
-                lists.keep(&self.graph, edge, &at_hand::keepable(&rest, &fetched));
+                lists.keep(&self.pinned, edge, &at_hand::keepable(&rest, &fetched));
                 Ok(at_hand::joined(at_hand, fetched))
             }
             other => Ok(other),
@@ -283,10 +304,10 @@ impl Run<'_> {
     }
 
     /// Asks the nodes.
-    async fn ask(&mut self, fan_out: &FanOut) -> Result<Value, QueryError> {
+    pub(crate) async fn ask(&mut self, fan_out: &FanOut) -> Result<Value, QueryError> {
         let executor = &self.session.inner.executor;
         let run =
-            executor.run(&self.topology, &self.graph, fan_out, self.options, self.deadline, &mut self.trace);
+            executor.run(&self.topology, &self.pinned, fan_out, self.options, self.deadline, &mut self.trace);
         let RoundOutcome { value, missing } = run.await?;
         self.missing.extend(missing);
         Ok(value)
@@ -310,7 +331,16 @@ impl Run<'_> {
             answer,
             complete: self.missing.is_empty(),
             missing_partitions: self.missing.into_iter().collect(),
-            served: vec![(self.graph.name.clone(), self.graph.version)],
+            served: vec![(self.pinned.name.clone(), self.pinned.version)],
+            profile: self.trace.finish(),
+        }
+    }
+
+    pub(crate) fn finish_batch(self, records: Records) -> BatchAnswer {
+        BatchAnswer {
+            records,
+            missing_partitions: self.missing.into_iter().collect(),
+            served: vec![(self.pinned.name.clone(), self.pinned.version)],
             profile: self.trace.finish(),
         }
     }

@@ -1,10 +1,13 @@
-//! The cluster as a client knows it: routing table, addresses and graphs at one revision.
+//! The cluster as a client knows it: routing table, addresses, graphs and stores of values at one revision.
 
 use crate::{QueryError, RouterClient};
 use kith_ops::{GraphSchema, KindRole, KindSchema};
-use kith_routing::{GroupEntry, GroupRole, NodeEntry, RoutingTable, Strategy, TableError, TableParts};
+use kith_routing::{
+    GroupEntry, GroupRole, NodeEntry, RoutingTable, StoreReach, Strategy, TableError, TableParts,
+};
+use kith_schema::{KeyType, UnknownKind, ValueType};
 use kith_types::{Epoch, GroupId, NodeId, PartitionCount};
-use kith_wire::documents::{ServedDocument, TopologyDocument};
+use kith_wire::documents::{HoldsDocument, ServedDocument, TopologyDocument};
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use thiserror::Error;
 use tokio::sync::watch;
@@ -21,23 +24,45 @@ pub struct Topology {
     pub table: Arc<RoutingTable>,
     /// Graphs by name.
     pub graphs: BTreeMap<String, Arc<Graph>>,
+    /// Stores of values by name, those without a version yet among them.
+    pub stores: BTreeMap<String, Arc<ValueStore>>,
     /// Routers' gRPC addresses, in the order of their ids.
     pub routers: Vec<String>,
     /// The document it was made from.
     pub document: Arc<TopologyDocument>,
 }
 
+/// One version of a graph or store: what a query pins, from start to end.
+#[derive(Debug)]
+pub struct Pinned {
+    /// The name of the graph or store.
+    pub name: String,
+    /// Its version; 0: none is served yet.
+    pub version: u64,
+    /// `graph` or `store`, for messages.
+    pub what: &'static str,
+    /// Who holds this version: others are not asked for it.
+    pub reach: StoreReach,
+}
+
 /// One graph at the version that queries pin.
 #[derive(Debug)]
 pub struct Graph {
-    /// Its name.
-    pub name: String,
-    /// Its version.
-    pub version: u64,
+    /// Its name and version.
+    pub pinned: Arc<Pinned>,
     /// Its kinds.
     pub schema: GraphSchema,
-    /// Nodes that do not have this version: they are not asked for it.
-    pub excluded: Vec<NodeId>,
+}
+
+/// One store of values at the version that reads pin.
+#[derive(Debug)]
+pub struct ValueStore {
+    /// Its name and version.
+    pub pinned: Arc<Pinned>,
+    /// What its keys are.
+    pub key: KeyType,
+    /// What its values are.
+    pub value: ValueType,
 }
 
 /// A topology document makes no sense.
@@ -57,6 +82,15 @@ pub enum BadTopology {
         /// The role.
         role: String,
     },
+    /// A store's keys or values are of a newer release, or nonsense.
+    #[error("store {store:?}")]
+    Kind {
+        /// The store.
+        store: String,
+        /// Which word.
+        #[source]
+        source: UnknownKind,
+    },
     /// The owners do not make a table.
     #[error("routing table")]
     Table(#[from] TableError),
@@ -68,16 +102,18 @@ impl Topology {
     /// # Errors
     /// If it makes no sense.
     pub fn from_document(document: Arc<TopologyDocument>) -> Result<Self, BadTopology> {
+        let table = table_of(&document)?;
         let graphs = document.graphs().map(|graph| {
-            let schema = schema_of(graph)?;
-            let excluded = graph.excluded.iter().copied().map(NodeId).collect();
-            let entry = Graph { name: graph.name.clone(), version: graph.version, schema, excluded };
-            Ok((graph.name.clone(), Arc::new(entry)))
+            let (pinned, schema) = (pinned(graph, "graph", &table), schema_of(graph)?);
+            Ok((graph.name.clone(), Arc::new(Graph { pinned, schema })))
         });
+        let stores = document.stores.iter().filter_map(|store| value_store(store, &table).transpose());
+        let stores = stores.map(|store| store.map(|store| (store.pinned.name.clone(), Arc::new(store))));
         Ok(Self {
             revision: document.revision,
             graphs: graphs.collect::<Result<_, BadTopology>>()?,
-            table: Arc::new(table_of(&document)?),
+            stores: stores.collect::<Result<_, BadTopology>>()?,
+            table: Arc::new(table),
             routers: document.routers.iter().map(|router| router.addr.clone()).collect(),
             document,
         })
@@ -93,6 +129,41 @@ impl Topology {
             known: self.graphs.keys().cloned().collect(),
         })
     }
+
+    /// The store of values of this name, once it serves a version.
+    ///
+    /// # Errors
+    /// [`QueryError::UnknownStore`], [`QueryError::NotValues`] of a graph, [`QueryError::NoVersion`].
+    pub fn store(&self, name: &str) -> Result<&Arc<ValueStore>, QueryError> {
+        match self.stores.get(name) {
+            Some(store) if store.pinned.version == 0 => Err(QueryError::NoVersion { store: name.to_owned() }),
+            Some(store) => Ok(store),
+            None if self.document.stores.iter().any(|store| store.name == name) => {
+                Err(QueryError::NotValues { name: name.to_owned() })
+            }
+            None => Err(QueryError::UnknownStore {
+                name: name.to_owned(),
+                known: self.stores.keys().cloned().collect(),
+            }),
+        }
+    }
+}
+
+/// The store of values that a document describes; `None` of a graph.
+fn value_store(store: &ServedDocument, table: &RoutingTable) -> Result<Option<ValueStore>, BadTopology> {
+    let HoldsDocument::Values { key, value, .. } = &store.definition.holds else { return Ok(None) };
+    let kind = |source| BadTopology::Kind { store: store.name.clone(), source };
+    Ok(Some(ValueStore {
+        pinned: pinned(store, "store", table),
+        key: key.parse().map_err(kind)?,
+        value: value.parse().map_err(kind)?,
+    }))
+}
+
+fn pinned(store: &ServedDocument, what: &'static str, table: &RoutingTable) -> Arc<Pinned> {
+    let excluded: Vec<NodeId> = store.excluded.iter().copied().map(NodeId).collect();
+    let reach = StoreReach::new(table, &store.name, store.definition.replication, &excluded);
+    Arc::new(Pinned { name: store.name.clone(), version: store.version, what, reach })
 }
 
 /// The role's name in documents.

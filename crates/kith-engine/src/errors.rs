@@ -114,6 +114,16 @@ pub enum OpenError {
         /// What it holds.
         got: &'static str,
     },
+    /// Its keys are of another type than the store's.
+    #[error("{component:?} has keys of type {got}, but {expected} are needed")]
+    OtherKeys {
+        /// The component's name.
+        component: String,
+        /// The store's.
+        expected: String,
+        /// The component's.
+        got: &'static str,
+    },
     /// The manifest is whole, but of another version or another store.
     #[error("{path} holds the version with manifest {got}, but {expected} is needed")]
     OtherVersion {
@@ -125,7 +135,7 @@ pub enum OpenError {
         got: String,
     },
     /// The component is built for another number of partitions.
-    #[error("component {component:?} has {got} partitions, but the graph has {expected}")]
+    #[error("component {component:?} has {got} partitions, but {expected} are needed")]
     PartitionCount {
         /// The component's name.
         component: String,

@@ -24,7 +24,8 @@ pub struct FanOut {
 /// Where a fan-out goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// To the partitions of these keys, distinct and at least one; each node gets its keys as [`Operator::Keys`].
+    /// To the partitions of these keys, at least one; each node gets its keys as [`Operator::Keys`]. Distinct, but for
+    /// those of [`Operator::Lookup`].
     Keys(Vec<u64>),
     /// To the partitions of these byte keys, at least one; repeats are allowed.
     ByteKeys(ByteKeys),

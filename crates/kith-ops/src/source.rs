@@ -80,6 +80,12 @@ pub enum SourceError {
         /// The column asked for.
         column: String,
     },
+    /// A key cannot be one of a store whose keys are ids.
+    #[error("a key of {got} bytes cannot be an id, which has 8")]
+    KeyLength {
+        /// Its length.
+        got: usize,
+    },
     /// Bytes are missing or fail their checksum. Another replica may answer.
     #[error("damaged data in {file}: {detail}")]
     Damaged {

@@ -15,6 +15,19 @@ pub fn query_to_wire(graph: &str, query: &GraphQuery, options: &QueryOptions) ->
         edge_type: query.edge_type.clone().unwrap_or_default(),
         direction: direction_to_wire(query.direction),
         workflow: workflow_to_wire(query.workflow),
+        ..options_to_wire(options)
+    };
+    v1::QueryRequest {
+        graph: graph.to_owned(),
+        options: Some(options),
+        operand: Some(operand_to_wire(&query.operand)),
+    }
+}
+
+/// Options as the wire has them, but for those that are part of a graph's question.
+pub(super) fn options_to_wire(options: &QueryOptions) -> v1::QueryOptions {
+    v1::QueryOptions {
+        workflow: workflow_to_wire(options.workflow),
         fan_out: fan_out_text(options.fan_out),
         policy: options.policy.clone().unwrap_or_default(),
         cache: cache_to_wire(options.cache),
@@ -25,12 +38,7 @@ pub fn query_to_wire(graph: &str, query: &GraphQuery, options: &QueryOptions) ->
         partial: options.partial,
         page: page_to_wire(options.page),
         trace_id: options.trace_id.clone(),
-        forwarded: false,
-    };
-    v1::QueryRequest {
-        graph: graph.to_owned(),
-        options: Some(options),
-        operand: Some(operand_to_wire(&query.operand)),
+        ..Default::default()
     }
 }
 
@@ -70,27 +78,35 @@ pub fn query_from_wire(wire: v1::QueryRequest) -> Result<(String, GraphQuery, Qu
     let convert = |error: ConvertError| QueryError::BadRequest { detail: error.to_string() };
     let options = wire.options.unwrap_or_default();
     let operand = wire.operand.ok_or_else(|| bad("it has no operand that this release knows".to_owned()))?;
-    let workflow = workflow_from_wire(options.workflow).map_err(convert)?;
-    let fan_out = parse_fan_out(&options.fan_out)
-        .map_err(|text| bad(format!("fan_out {text:?} is none of min, max, auto, groups=N")))?;
     let query = GraphQuery {
         operand: operand_from_wire(operand).map_err(convert)?,
-        edge_type: (!options.edge_type.is_empty()).then_some(options.edge_type),
+        edge_type: (!options.edge_type.is_empty()).then(|| options.edge_type.clone()),
         direction: direction_from_wire(options.direction).map_err(convert)?,
-        workflow,
+        workflow: workflow_from_wire(options.workflow).map_err(convert)?,
     };
-    let options = QueryOptions {
+    Ok((wire.graph, query, options_from_wire(options)?))
+}
+
+/// The options of any question from the wire.
+///
+/// # Errors
+/// [`QueryError::BadRequest`] if a field makes no sense.
+pub(super) fn options_from_wire(options: v1::QueryOptions) -> Result<QueryOptions, QueryError> {
+    let bad = |detail: String| QueryError::BadRequest { detail };
+    let convert = |error: ConvertError| QueryError::BadRequest { detail: error.to_string() };
+    let fan_out = parse_fan_out(&options.fan_out)
+        .map_err(|text| bad(format!("fan_out {text:?} is none of min, max, auto, groups=N")))?;
+    Ok(QueryOptions {
         fan_out,
         policy: (!options.policy.is_empty()).then_some(options.policy),
         cache: cache_from_wire(options.cache).map_err(convert)?,
         deadline: (options.deadline_ms != 0).then(|| Duration::from_millis(options.deadline_ms.into())),
         profile: options.profile,
         partial: options.partial,
-        workflow,
+        workflow: workflow_from_wire(options.workflow).map_err(convert)?,
         page: options.page.map(page_from_wire).unwrap_or_default(),
         trace_id: options.trace_id,
-    };
-    Ok((wire.graph, query, options))
+    })
 }
 
 fn operand_from_wire(wire: Wire) -> Result<Operand, ConvertError> {

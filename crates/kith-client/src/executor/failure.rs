@@ -1,9 +1,12 @@
 //! What a node's failure means for retries, and what a failed fan-out tells the caller.
 
-use crate::{QueryError, topology::Graph};
+use crate::{QueryError, topology::Pinned};
 use kith_routing::execution::{FailureClass, MissingReason, Outcome};
 use kith_types::{Epoch, PartitionId, StoreVersion};
 use tonic::Status;
+
+/// The code of a node whose share of an answer is too large.
+pub(super) const TOO_LARGE: &str = "too_large";
 
 /// What a status means for retries: the node's own code where it gave one.
 pub(super) fn class_of(status: &Status, version: u64) -> FailureClass {
@@ -16,7 +19,7 @@ pub(super) fn class_of(status: &Status, version: u64) -> FailureClass {
         "damaged" => FailureClass::Damaged,
         "deadline_exceeded" => FailureClass::DeadlineExceeded,
         "cancelled" => FailureClass::Connection,
-        "bad_request" => FailureClass::BadRequest,
+        "bad_request" | TOO_LARGE => FailureClass::BadRequest,
         "unsupported_operation" => FailureClass::Unsupported,
         _ if is_transport(status) => FailureClass::Connection,
         _ => FailureClass::Internal,
@@ -32,7 +35,7 @@ fn is_transport(status: &Status) -> bool {
 /// replica of a partition seems to be up.
 pub(super) fn query_error(
     outcome: &Outcome,
-    graph: &Graph,
+    pinned: &Pinned,
     deadline_ms: u64,
     said: &[String],
     is_lost: &dyn Fn(PartitionId) -> bool,
@@ -58,12 +61,19 @@ pub(super) fn query_error(
     };
     // The query then starts anew on the version that the nodes have.
     if outcome.missing.iter().any(|missing| lacks_version(&missing.reason)) {
-        return QueryError::VersionUnavailable { graph: graph.name.clone(), version: graph.version };
+        return QueryError::VersionUnavailable {
+            what: pinned.what,
+            name: pinned.name.clone(),
+            version: pinned.version,
+        };
     }
     let detail = said.last().cloned().unwrap_or_else(|| first.reason.to_string());
     match first.reason {
         MissingReason::Failed(FailureClass::Overloaded) => QueryError::Overloaded { detail },
         MissingReason::Failed(FailureClass::BadRequest) => QueryError::BadRequest { detail },
+        MissingReason::Failed(FailureClass::Damaged) if pinned.what == "store" => {
+            QueryError::Damaged { store: pinned.name.clone(), detail }
+        }
         _ => QueryError::PartitionsUnavailable {
             partitions: outcome.missing.iter().map(|missing| missing.partition.0).collect(),
             reason: detail,

@@ -14,7 +14,7 @@ use crate::{
     fleet::Fleet,
     profile::Trace,
     settings::{SessionSettings, SettingsError},
-    topology::{Graph, Topology},
+    topology::{Pinned, Topology},
     transport::Transport,
 };
 use kith_ops::{FanOut, Value};
@@ -113,14 +113,14 @@ impl Executor {
     pub async fn run(
         &self,
         topology: &Topology,
-        graph: &Graph,
+        pinned: &Pinned,
         fan_out: &FanOut,
         options: &QueryOptions,
         deadline: Instant,
         trace: &mut Trace,
     ) -> Result<RoundOutcome, QueryError> {
-        let planned = self.plan(topology, graph, fan_out, options)?;
-        let mut round = Round::new(self, topology, graph, fan_out, &planned, options, deadline, trace);
+        let planned = self.plan(topology, pinned, fan_out, options)?;
+        let mut round = Round::new(self, topology, pinned, fan_out, &planned, options, deadline, trace);
         let outcome = round.drive().await;
         if planned.kind == FanOutKind::EarlyTerminable && outcome.verdict == Verdict::Complete {
             self.with_routing(|state| state.meter.on_terminable_end(outcome.stopped_early));

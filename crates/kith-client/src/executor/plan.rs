@@ -4,7 +4,7 @@ use super::{Executor, RoutingState};
 use crate::{
     QueryError, QueryOptions,
     profile::planned_requests,
-    topology::{Graph, Topology},
+    topology::{Pinned, Topology},
 };
 use kith_ops::FanOut;
 use kith_routing::{FanOutLimit, FanOutPlan, GroupLimit, PlanError, QueryShape, policy};
@@ -30,7 +30,7 @@ impl Executor {
     pub(crate) fn plan(
         &self,
         topology: &Topology,
-        graph: &Graph,
+        pinned: &Pinned,
         fan_out: &FanOut,
         options: &QueryOptions,
     ) -> Result<Planned, QueryError> {
@@ -42,7 +42,7 @@ impl Executor {
         };
         let count = topology.table.partition_count();
         let partitions = fan_out.scope.partitions(count);
-        let availability = self.fleet.availability_without(&topology.table, &graph.excluded);
+        let availability = self.fleet.availability_within(&topology.table, &pinned.reach);
         let view = topology.table.view(&availability);
         let kind = effective_kind(fan_out, options.workflow);
         let query = QueryShape {

@@ -2,14 +2,14 @@
 
 use super::{
     Executor, Planned, RoundOutcome,
-    failure::{class_of, query_error},
+    failure::{TOO_LARGE, class_of, query_error},
     round_trace::RoundTrace,
 };
 use crate::{
     QueryError, QueryOptions,
     convert::{operator_to_wire, value_from_wire, workflow_to_wire},
     profile::Trace,
-    topology::{Graph, Topology},
+    topology::{Pinned, Topology},
     transport::Transport,
 };
 use futures::{StreamExt, future::BoxFuture, stream::FuturesUnordered};
@@ -41,7 +41,7 @@ thread_local! {
 pub(super) struct Round<'a> {
     executor: &'a Executor,
     topology: &'a Topology,
-    graph: &'a Graph,
+    pinned: &'a Pinned,
     fan_out: &'a FanOut,
     planned: &'a Planned,
     options: &'a QueryOptions,
@@ -56,6 +56,8 @@ pub(super) struct Round<'a> {
     trace: RoundTrace<'a>,
     /// What nodes said, for messages.
     reasons: Vec<String>,
+    /// Whether a node refused because its share of the answer is too large.
+    too_large: bool,
     /// Keys whose record was damaged somewhere, as indexes into the query's keys.
     damaged: BTreeSet<u32>,
 }
@@ -78,7 +80,7 @@ impl<'a> Round<'a> {
     pub(super) fn new(
         executor: &'a Executor,
         topology: &'a Topology,
-        graph: &'a Graph,
+        pinned: &'a Pinned,
         fan_out: &'a FanOut,
         planned: &'a Planned,
         options: &'a QueryOptions,
@@ -102,10 +104,11 @@ impl<'a> Round<'a> {
             parts: Vec::new(),
             trace: RoundTrace::new(trace, fan_out.purpose, planned),
             reasons: Vec::new(),
+            too_large: false,
             damaged: BTreeSet::new(),
             executor,
             topology,
-            graph,
+            pinned,
             fan_out,
             planned,
             options,
@@ -134,8 +137,7 @@ impl<'a> Round<'a> {
 
     /// Carries out what the execution wants; its outcome once it is over.
     fn act(&mut self) -> Option<Outcome> {
-        let availability =
-            self.executor.fleet.availability_without(&self.topology.table, &self.graph.excluded);
+        let availability = self.executor.fleet.availability_within(&self.topology.table, &self.pinned.reach);
         let view = self.topology.table.view(&availability);
         let mut outcome = None;
         for action in self.execution.next(&view) {
@@ -187,8 +189,8 @@ impl<'a> Round<'a> {
         };
         let mut request = v1::EvaluateRequest {
             header: Some(header),
-            graph: self.graph.name.clone(),
-            graph_version: self.graph.version,
+            graph: self.pinned.name.clone(),
+            graph_version: self.pinned.version,
             plan: Some(self.plan.clone()),
             ..Default::default()
         };
@@ -213,7 +215,7 @@ impl<'a> Round<'a> {
                 self.on_reply(call.request, node, keys, reply);
             }
             Err(status) => {
-                let class = class_of(&status, self.graph.version);
+                let class = class_of(&status, self.pinned.version);
                 match class {
                     FailureClass::Connection => fleet.on(node, HealthEvent::ConnectionError),
                     FailureClass::DeadlineExceeded | FailureClass::Timeout => {
@@ -221,6 +223,7 @@ impl<'a> Round<'a> {
                     }
                     _ => fleet.on(node, HealthEvent::Success),
                 }
+                self.too_large |= kith_wire::detail_of(&status).code == TOO_LARGE;
                 self.reasons.push(format!("{node}: {}", status.message()));
                 self.close(call.request, class.name());
                 let _ = self.execution.on(Event::Failed { request: call.request, class }, fleet.now());
@@ -235,7 +238,7 @@ impl<'a> Round<'a> {
             let report = NodeReport { rps: load.requests_per_second, clients: load.clients };
             self.executor.with_routing(|state| state.meter.on_report(node, report, now));
         }
-        let wrong_version = reply.served.iter().any(|served| served.version != self.graph.version);
+        let wrong_version = reply.served.iter().any(|served| served.version != self.pinned.version);
         let mut positions = keys.to_vec();
         let mut value = match reply.value.map(value_from_wire) {
             Some(Ok(value)) if !wrong_version && answers_all(&value, keys.len()) => value,
@@ -298,12 +301,15 @@ impl<'a> Round<'a> {
         if matches!(outcome.verdict, Verdict::Failed | Verdict::Cancelled) {
             self.trace.finish(0, outcome.stopped_early);
             let availability =
-                self.executor.fleet.availability_without(&self.topology.table, &self.graph.excluded);
+                self.executor.fleet.availability_within(&self.topology.table, &self.pinned.reach);
             let table = &self.topology.table;
             let is_up = |node: &NodeIndex| availability.serving().contains(*node);
             let is_lost = |partition: PartitionId| !table.replicas(partition).iter().any(is_up);
+            if self.too_large {
+                return Err(QueryError::too_large());
+            }
             let deadline_ms = self.trace.allowed_ms(self.deadline);
-            return Err(query_error(&outcome, self.graph, deadline_ms, &self.reasons, &is_lost));
+            return Err(query_error(&outcome, self.pinned, deadline_ms, &self.reasons, &is_lost));
         }
         let key_count = self.planned.partitions.len();
         let allowed = if self.options.partial { MissingKeys::Allow } else { MissingKeys::Refuse };

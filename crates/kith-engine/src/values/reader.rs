@@ -108,6 +108,16 @@ impl ValuesReader {
         self.folder.manifest()
     }
 
+    /// What its keys are.
+    pub fn key_type(&self) -> KeyType {
+        self.key
+    }
+
+    /// Whether a partition is open.
+    pub(super) fn holds(&self, partition: PartitionId) -> bool {
+        self.partitions.get(partition.index()).is_some_and(Option::is_some)
+    }
+
     /// The folder it was opened from.
     pub fn dir(&self) -> &Path {
         self.folder.dir()

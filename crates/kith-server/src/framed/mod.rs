@@ -37,6 +37,8 @@ pub(crate) enum Reply {
     Ping(v1::PingReply),
     /// To [`Op::Query`]: at least one piece. Each is encoded when the one before is nearly sent.
     Query(vec::IntoIter<v1::QueryReply>),
+    /// To [`Op::MultiGet`].
+    MultiGet(v1::MultiGetReply),
 }
 
 /// A body as the message that it should be.
@@ -53,7 +55,7 @@ pub(crate) fn request<M: Message + Default>(body: Bytes) -> Result<M, Status> {
 /// The answer to an operation that is not served here.
 pub(crate) fn unsupported(op: &str) -> Status {
     let message = format!("this process does not serve the framed operation {op}");
-    let help = "routers serve `query`, nodes `evaluate` and `ping`; a newer operation needs a newer release";
+    let help = "routers serve `query` and `multi_get`, nodes `evaluate` and `ping`; a newer operation needs a newer release";
     kith_wire::status(Code::Unimplemented, "unsupported_operation", message, help)
 }
 

@@ -85,6 +85,7 @@ impl Outbox {
             Ok(Reply::Evaluate(reply)) => self.message(request, &reply),
             Ok(Reply::Ping(reply)) => self.put(&request.reply(Flags::LAST), &reply),
             Ok(Reply::Query(pieces)) => self.pieces(request, pieces),
+            Ok(Reply::MultiGet(reply)) => self.message(request, &reply),
             Err(status) => self.error(request, &status),
         }
     }

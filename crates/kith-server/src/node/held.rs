@@ -1,7 +1,7 @@
 //! The store versions that a node holds: prepared before a swap, open while they may be served or rolled back to,
 //! kept after that until their readers have left (architecture D7).
 
-use kith_engine::{ComponentReader, FetchError, GraphReader, OpenError, fetch_component};
+use kith_engine::{ComponentReader, FetchError, GraphReader, OpenError, ValuesReader, fetch_component};
 use kith_types::{PartitionCount, PartitionId};
 use kith_wire::documents::{ComponentDocument, HoldsDocument, ServedDocument, TopologyDocument};
 use std::{
@@ -57,6 +57,15 @@ pub enum PrepareError {
 pub enum VersionReader {
     /// A graph's components together.
     Graph(Arc<GraphReader>),
+    /// Values by key.
+    Values(Arc<ValuesReader>),
+}
+
+/// One component of a version, open.
+#[derive(Clone)]
+enum Component {
+    Graph(Arc<ComponentReader>),
+    Values(Arc<ValuesReader>),
 }
 
 /// Every store version that this node can serve.
@@ -75,7 +84,7 @@ pub struct HeldStores {
 
 struct Held {
     reader: VersionReader,
-    components: BTreeMap<(String, u64), Arc<ComponentReader>>,
+    components: BTreeMap<(String, u64), Component>,
     /// The metadata revision that named it: an older topology does not know of it yet.
     since_revision: u64,
     /// When the cluster gave it up.
@@ -100,13 +109,6 @@ impl HeldStores {
             partitions,
             stores: RwLock::default(),
             preparing: Mutex::new(()),
-        }
-    }
-
-    /// The reader of one version of a graph.
-    pub fn graph(&self, graph: &str, version: u64) -> Option<Arc<GraphReader>> {
-        match self.get(graph, version)? {
-            VersionReader::Graph(reader) => Some(reader),
         }
     }
 
@@ -147,7 +149,7 @@ impl HeldStores {
             let key = (component.name.clone(), component.version);
             let reader = match self.open_already(&store.name, &key) {
                 Some(reader) => reader,
-                None => Arc::new(self.pull(&store.name, component, progress)?),
+                None => self.pull(store, component, progress)?,
             };
             components.insert(key, reader);
         }
@@ -172,49 +174,73 @@ impl HeldStores {
     fn reader(
         &self,
         store: &ServedDocument,
-        components: &BTreeMap<(String, u64), Arc<ComponentReader>>,
+        components: &BTreeMap<(String, u64), Component>,
     ) -> Result<VersionReader, PrepareError> {
-        match store.definition.holds {
-            HoldsDocument::Graph => {
-                let in_order = store.components.iter();
-                let in_order =
-                    in_order.map(|it| Arc::clone(&components[&(it.name.clone(), it.version)])).collect();
-                let reader = GraphReader::new(self.partition_count, in_order);
-                let opened = reader.map_err(|source| PrepareError::Open {
-                    component: store.name.clone(),
-                    version: store.version,
-                    source,
-                });
-                Ok(VersionReader::Graph(Arc::new(opened?)))
-            }
-            HoldsDocument::Values { .. } => Err(PrepareError::Unsupported { store: store.name.clone() }),
+        let odd = || PrepareError::Unsupported { store: store.name.clone() };
+        let mut in_order =
+            store.components.iter().filter_map(|it| components.get(&(it.name.clone(), it.version)));
+        if let HoldsDocument::Values { .. } = store.definition.holds {
+            return match (in_order.next(), in_order.next()) {
+                (Some(Component::Values(reader)), None) => Ok(VersionReader::Values(Arc::clone(reader))),
+                _ => Err(odd()),
+            };
         }
+        let graph = in_order.map(|component| match component {
+            Component::Graph(reader) => Ok(Arc::clone(reader)),
+            Component::Values(_) => Err(odd()),
+        });
+        let reader = GraphReader::new(self.partition_count, graph.collect::<Result<_, _>>()?);
+        let opened = reader.map_err(|source| PrepareError::Open {
+            component: store.name.clone(),
+            version: store.version,
+            source,
+        });
+        Ok(VersionReader::Graph(Arc::new(opened?)))
     }
 
-    fn open_already(&self, store: &str, component: &(String, u64)) -> Option<Arc<ComponentReader>> {
+    fn open_already(&self, store: &str, component: &(String, u64)) -> Option<Component> {
         let stores = self.stores.read().unwrap_or_else(PoisonError::into_inner);
         stores.get(store)?.values().find_map(|held| held.components.get(component).cloned())
     }
 
     fn pull(
         &self,
-        store: &str,
+        store: &ServedDocument,
         component: &ComponentDocument,
         progress: Progress<'_>,
-    ) -> Result<ComponentReader, PrepareError> {
+    ) -> Result<Component, PrepareError> {
         let (name, version) = (&component.name, component.version);
-        let path = |base: &Path| base.join(store).join(name).join(version.to_string());
+        let path = |base: &Path| base.join(&store.name).join(name).join(version.to_string());
         let (source, target) = (path(&self.object_store), path(&self.folder));
         fetch_component(&source, &target, &self.partitions, &mut |state| {
             progress(name, state.bytes_done, state.bytes);
             ControlFlow::Continue(())
         })
         .map_err(|source| PrepareError::Fetch { component: name.clone(), version, source })?;
-        ComponentReader::open(&target, &self.partitions).map_err(|source| PrepareError::Open {
-            component: name.clone(),
-            version,
-            source,
-        })
+        let opened = match &store.definition.holds {
+            HoldsDocument::Graph => ComponentReader::open(&target, &self.partitions)
+                .map(|reader| Component::Graph(Arc::new(reader))),
+            HoldsDocument::Values { key, .. } => self.open_values(&target, key).map(Component::Values),
+        };
+        opened.map_err(|source| PrepareError::Open { component: name.clone(), version, source })
+    }
+
+    /// Values for another number of partitions, or under keys of another type, would lie where nobody looks.
+    fn open_values(&self, folder: &Path, key: &str) -> Result<Arc<ValuesReader>, OpenError> {
+        let reader = ValuesReader::open(folder, &self.partitions)?;
+        let component = || reader.manifest().component.clone();
+        let (expected, got) = (self.partition_count.get(), reader.manifest().partition_count.get());
+        if got != expected {
+            return Err(OpenError::PartitionCount { component: component(), expected, got });
+        }
+        if reader.key_type().name() != key {
+            return Err(OpenError::OtherKeys {
+                component: component(),
+                expected: key.to_owned(),
+                got: reader.key_type().name(),
+            });
+        }
+        Ok(Arc::new(reader))
     }
 
     /// Retires what the topology no longer names, and forgets what was retired long enough ago,

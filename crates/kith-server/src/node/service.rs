@@ -1,6 +1,6 @@
 //! What a node answers, over gRPC and in frames.
 
-use super::held::HeldStores;
+use super::held::{HeldStores, VersionReader};
 use crate::{
     framed::{self, FrameService, Reply},
     load::LoadCounter,
@@ -12,11 +12,17 @@ use futures::{
     future::{self, BoxFuture},
     stream::BoxStream,
 };
-use kith_client::convert::{operator_from_wire, value_to_wire};
-use kith_engine::GraphReader;
-use kith_ops::{EvaluateError, Operator, Share, SourceError, Value, evaluate, sets::Scratch};
-use kith_types::PartitionId;
+use kith_client::{
+    ANSWER_BYTES_MAX,
+    convert::{operator_from_wire, value_to_wire},
+};
+use kith_engine::KeyType;
+use kith_ops::{
+    EvaluateError, LookupKeys, Operator, Share, SourceError, Value, evaluate, lookup, sets::Scratch,
+};
+use kith_types::{ByteKeys, PartitionId};
 use kith_wire::{
+    body::decode_keys,
     documents::{Document, ServedDocument},
     frame::Op,
     v1,
@@ -55,8 +61,9 @@ thread_local! {
 
 /// One evaluation, ready to run on any thread.
 struct Job {
-    reader: Arc<GraphReader>,
+    reader: VersionReader,
     keys: Vec<u64>,
+    byte_keys: ByteKeys,
     partitions: Vec<PartitionId>,
     plan: Operator,
     deadline: Instant,
@@ -75,13 +82,46 @@ impl Drop for AbandonOnDrop {
 
 impl Job {
     fn run(&self) -> Result<Value, EvaluateError> {
-        let share = Share { keys: &self.keys, partitions: &self.partitions };
         let cancelled = || self.abandoned.load(Ordering::Relaxed) || self.deadline <= Instant::now();
-        SCRATCH.with_borrow_mut(|scratch| evaluate(&self.plan, &share, &*self.reader, scratch, &cancelled))
+        match &self.reader {
+            VersionReader::Graph(reader) => {
+                let share = Share { keys: &self.keys, partitions: &self.partitions };
+                SCRATCH
+                    .with_borrow_mut(|scratch| evaluate(&self.plan, &share, &**reader, scratch, &cancelled))
+            }
+            VersionReader::Values(reader) => {
+                let keys = match reader.key_type() {
+                    KeyType::Id => LookupKeys::Ids(&self.keys),
+                    KeyType::String | KeyType::Bytes => LookupKeys::Bytes(&self.byte_keys),
+                };
+                lookup(keys, &**reader, ANSWER_BYTES_MAX, &cancelled).map(Value::Records)
+            }
+        }
     }
 
     fn is_small(&self) -> bool {
-        self.keys.len() <= KEYS_INLINE_MAX && self.partitions.len() <= KEYS_INLINE_MAX
+        [self.keys.len(), self.byte_keys.len(), self.partitions.len()]
+            .iter()
+            .all(|count| *count <= KEYS_INLINE_MAX)
+    }
+
+    /// Refuses what the store cannot answer.
+    fn check(&self) -> Result<(), &'static str> {
+        let is_lookup = self.plan == Operator::Lookup;
+        match &self.reader {
+            VersionReader::Graph(_) if is_lookup => {
+                Err("the store holds a graph: there are no values to look up")
+            }
+            VersionReader::Graph(_) => Ok(()),
+            VersionReader::Values(_) if !is_lookup => {
+                Err("the store holds values: keys can be looked up, and nothing else")
+            }
+            VersionReader::Values(reader) => {
+                let is_id = reader.key_type() == KeyType::Id;
+                let strangers = if is_id { self.byte_keys.len() } else { self.keys.len() };
+                if strangers == 0 { Ok(()) } else { Err("the keys are of another type than the store's") }
+            }
+        }
     }
 }
 
@@ -92,9 +132,9 @@ impl NodeService {
             0 => DEADLINE_DEFAULT,
             micros => Duration::from_micros(micros),
         };
-        let reader = self.held.graph(&request.graph, request.graph_version).ok_or_else(|| {
+        let reader = self.held.get(&request.graph, request.graph_version).ok_or_else(|| {
             let message = format!(
-                "node {} does not hold version {} of graph {:?}",
+                "node {} does not hold version {} of {:?}",
                 self.node, request.graph_version, request.graph
             );
             kith_wire::status(Code::FailedPrecondition, "version_unavailable", message, "ask another replica")
@@ -109,14 +149,26 @@ impl NodeService {
                 "use a client of this release",
             )
         })?;
-        Ok(Job {
+        let refused = |detail: String| {
+            kith_wire::status(Code::InvalidArgument, "bad_request", detail, "use a client of this release")
+        };
+        let byte_keys = match request.byte_keys.is_empty() {
+            true => ByteKeys::default(),
+            false => {
+                decode_keys(&request.byte_keys).map_err(|error| refused(format!("byte keys: {error}")))?
+            }
+        };
+        let job = Job {
             reader,
             keys: request.keys,
+            byte_keys,
             partitions: request.partitions.into_iter().map(PartitionId).collect(),
             plan,
             deadline: now + left,
             abandoned: Arc::new(AtomicBool::new(false)),
-        })
+        };
+        job.check().map_err(|detail| refused(detail.to_owned()))?;
+        Ok(job)
     }
 
     async fn evaluate(&self, request: v1::EvaluateRequest) -> Result<v1::EvaluateReply, Status> {
@@ -142,6 +194,7 @@ impl NodeService {
             joined.map_err(|error| Status::internal(format!("evaluation ended unexpectedly: {error}")))?
         };
         let value = value.map_err(|error| status_of(self.node, &error))?;
+        self.note_damage(&value, &served);
         let service = started.elapsed();
         metrics::histogram!("kith_node_evaluate_seconds").record(service.as_secs_f64());
         Ok(v1::EvaluateReply {
@@ -150,6 +203,16 @@ impl NodeService {
             served,
             service_us: u64::try_from(service.as_micros()).unwrap_or(u64::MAX),
         })
+    }
+
+    /// Damaged records are answers, for their keys alone: nothing else tells of them.
+    fn note_damage(&self, value: &Value, served: &[v1::Served]) {
+        let Value::Records(records) = value else { return };
+        let damaged = records.counts().error;
+        if 0 < damaged {
+            tracing::error!(node = self.node, ?served, damaged, "damaged records");
+            metrics::counter!("kith_node_damaged_reads_total").increment(damaged);
+        }
     }
 
     fn ping(&self) -> v1::PingReply {
@@ -174,7 +237,7 @@ impl FrameService for NodeService {
                 let asked = framed::request::<v1::PingRequest>(body);
                 future::ready(asked.map(|_| Reply::Ping(self.ping()))).boxed()
             }
-            Op::Query | Op::Cancel | Op::Credit | Op::Alive => {
+            Op::Query | Op::MultiGet | Op::Cancel | Op::Credit | Op::Alive => {
                 future::ready(Err(framed::unsupported(op.name()))).boxed()
             }
         }
@@ -259,6 +322,7 @@ fn status_of(node: u32, error: &EvaluateError) -> Status {
             metrics::counter!("kith_node_damaged_reads_total").increment(1);
             (Code::DataLoss, "damaged", "ask another replica; load the graph again to repair this one")
         }
+        EvaluateError::TooLarge { .. } => (Code::OutOfRange, "too_large", "ask in several batches"),
         _ => (Code::InvalidArgument, "bad_request", "use a client of this release"),
     };
     kith_wire::status(code, kith_code, message, help)

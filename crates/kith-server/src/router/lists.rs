@@ -3,7 +3,7 @@
 use super::settings::CacheSettings;
 use crate::topology::TopologyReceiver;
 use kith_cache::ListCache;
-use kith_client::{ListStore, topology::Graph};
+use kith_client::{ListStore, topology::Pinned};
 use kith_ops::EdgeSelector;
 use kith_types::StoreVersion;
 use std::{
@@ -35,11 +35,11 @@ impl CachedLists {
 }
 
 impl ListStore for CachedLists {
-    fn read(&self, graph: &Graph, edge: &EdgeSelector, keys: &[u64]) -> Vec<Option<Arc<[u64]>>> {
+    fn read(&self, graph: &Pinned, edge: &EdgeSelector, keys: &[u64]) -> Vec<Option<Arc<[u64]>>> {
         self.lock().read(&graph.name, StoreVersion(graph.version), edge, keys)
     }
 
-    fn keep(&self, graph: &Graph, edge: &EdgeSelector, lists: &[(u64, Arc<[u64]>)]) {
+    fn keep(&self, graph: &Pinned, edge: &EdgeSelector, lists: &[(u64, Arc<[u64]>)]) {
         let mut cache = self.lock();
         for (key, list) in lists {
             cache.keep(&graph.name, StoreVersion(graph.version), edge, *key, Arc::clone(list));

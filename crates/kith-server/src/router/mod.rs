@@ -6,6 +6,7 @@ mod forward;
 mod lists;
 mod networks;
 mod query_json;
+mod reads;
 mod record;
 mod service;
 mod settings;
@@ -27,7 +28,10 @@ use kith_client::{Caches, Session, topology::Topology};
 use kith_wire::{
     MESSAGE_BYTES_MAX,
     documents::{DOCUMENT_FORMAT, Document, RouterDocument},
-    v1::{cluster_server::ClusterServer, graph_server::GraphServer as GraphGrpc},
+    v1::{
+        cluster_server::ClusterServer, graph_server::GraphServer as GraphGrpc,
+        store_server::StoreServer as StoreGrpc,
+    },
 };
 use std::{net::SocketAddr, path::PathBuf, sync::Arc};
 use tokio::sync::watch;
@@ -94,6 +98,11 @@ impl Router {
         routes
             .add_service(
                 GraphGrpc::from_arc(Arc::clone(&graph))
+                    .max_decoding_message_size(MESSAGE_BYTES_MAX)
+                    .max_encoding_message_size(MESSAGE_BYTES_MAX),
+            )
+            .add_service(
+                StoreGrpc::from_arc(Arc::clone(&graph))
                     .max_decoding_message_size(MESSAGE_BYTES_MAX)
                     .max_encoding_message_size(MESSAGE_BYTES_MAX),
             )

@@ -62,8 +62,8 @@ impl NetworkSource for CachedNetworks {
         key: NetworkKey,
     ) -> BoxFuture<'a, Result<Arc<Network>, QueryError>> {
         async move {
-            let place: Key = (run.graph().name.clone(), key.clone());
-            let version = StoreVersion(run.graph().version);
+            let place: Key = (run.pinned().name.clone(), key.clone());
+            let version = StoreVersion(run.pinned().version);
             match self.shared.look_up(&place, version, run.cache_mode()) {
                 Lookup::Hit(network) => {
                     run.note_cache("hit");
@@ -142,7 +142,7 @@ impl CachedNetworks {
             let fetched = session
                 .in_background(&graph, async |run: &mut Run<'_>| {
                     let network = run.fetch_network(key).await?;
-                    Ok((StoreVersion(run.graph().version) == version).then_some(network))
+                    Ok((StoreVersion(run.pinned().version) == version).then_some(network))
                 })
                 .await;
             match fetched {

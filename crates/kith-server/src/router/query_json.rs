@@ -9,6 +9,9 @@ use serde_json::{Map, Value, json};
 pub fn query_json(graph: &str, query: &GraphQuery, options: &QueryOptions) -> Value {
     let mut object = operand(&query.operand);
     object.insert("graph".into(), json!(graph));
+    if query.workflow == Workflow::Background {
+        object.insert("workflow".into(), json!("background"));
+    }
     if let Some(edge_type) = &query.edge_type {
         object.insert("edge_type".into(), json!(edge_type));
     }
@@ -20,7 +23,24 @@ pub fn query_json(graph: &str, query: &GraphQuery, options: &QueryOptions) -> Va
         };
         object.insert("direction".into(), json!(name));
     }
-    if query.workflow == Workflow::Background {
+    object.extend(options_json(options));
+    match options.cache {
+        CacheMode::Use => {}
+        CacheMode::Bypass => drop(object.insert("cache".into(), json!("bypass"))),
+        CacheMode::Refresh => drop(object.insert("cache".into(), json!("refresh"))),
+    }
+    for (name, value) in [("after", options.page.after), ("limit", options.page.limit)] {
+        if let Some(value) = value {
+            object.insert(name.into(), json!(value));
+        }
+    }
+    Value::Object(object)
+}
+
+/// The options of graphs and stores alike that are not the default.
+pub(super) fn options_json(options: &QueryOptions) -> Map<String, Value> {
+    let mut object = Map::new();
+    if options.workflow == Workflow::Background {
         object.insert("workflow".into(), json!("background"));
     }
     if options.fan_out != FanOutLimit::Auto {
@@ -29,23 +49,13 @@ pub fn query_json(graph: &str, query: &GraphQuery, options: &QueryOptions) -> Va
     if let Some(policy) = &options.policy {
         object.insert("policy".into(), json!(policy));
     }
-    match options.cache {
-        CacheMode::Use => {}
-        CacheMode::Bypass => drop(object.insert("cache".into(), json!("bypass"))),
-        CacheMode::Refresh => drop(object.insert("cache".into(), json!("refresh"))),
-    }
     if let Some(deadline) = options.deadline {
         object.insert("deadline_ms".into(), json!(deadline.as_millis() as u64));
     }
     if options.partial {
         object.insert("partial".into(), json!(true));
     }
-    for (name, value) in [("after", options.page.after), ("limit", options.page.limit)] {
-        if let Some(value) = value {
-            object.insert(name.into(), json!(value));
-        }
-    }
-    Value::Object(object)
+    object
 }
 
 fn operand(operand: &Operand) -> Map<String, Value> {

@@ -17,6 +17,7 @@ use kith_wire::{
     frame::Op,
     v1::{self, query_reply::Answer},
 };
+use serde_json::Value;
 use std::{sync::Arc, time::Instant};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tonic::{Request, Response, Status};
@@ -49,11 +50,16 @@ impl GraphServer {
         Arc::new(Semaphore::new(QUERIES_MAX))
     }
 
-    fn admit(&self, request: v1::QueryRequest) -> Result<Incoming, QueryError> {
+    /// A place among the queries in flight.
+    pub fn slot(&self) -> Result<OwnedSemaphorePermit, QueryError> {
         let slot = Arc::clone(&self.slots).try_acquire_owned();
-        let slot = slot.map_err(|_| QueryError::Overloaded {
+        slot.map_err(|_| QueryError::Overloaded {
             detail: "this router has too many queries in flight".to_owned(),
-        })?;
+        })
+    }
+
+    fn admit(&self, request: v1::QueryRequest) -> Result<Incoming, QueryError> {
+        let slot = self.slot()?;
         let (graph, query, options) = query_from_wire(request)?;
         Ok(Incoming { graph, query, options, _slot: slot })
     }
@@ -75,34 +81,36 @@ impl GraphServer {
             return reply;
         }
         let answered = self.session.query(&incoming.graph, &incoming.query, &incoming.options).await;
-        self.note(op, &incoming, started, &answered);
+        let ended = answered.as_ref().map(|answered| answered.profile.as_ref()).map_err(QueryError::code);
+        let query = || query_json(&incoming.graph, &incoming.query, &incoming.options);
+        self.note(op, &query, started, ended);
         match answered {
             Ok(answered) => Ok(reply_of(answered, &incoming)),
             Err(error) => Err(error.to_status()),
         }
     }
 
-    fn note(
+    /// Metrics and the slow log: of an answer its profile, of a failure its code.
+    pub fn note(
         &self,
         op: &'static str,
-        incoming: &Incoming,
+        query: &dyn Fn() -> Value,
         started: Instant,
-        answered: &Result<Answered, QueryError>,
+        ended: Result<Option<&v1::Profile>, &str>,
     ) {
         let took = started.elapsed();
         metrics::histogram!("kith_router_query_seconds", "op" => op).record(took.as_secs_f64());
-        let (outcome, profile) = match answered {
-            Ok(answered) => ("ok".to_owned(), answered.profile.as_ref()),
-            Err(error) => (error.code().to_owned(), None),
+        let (outcome, profile) = match ended {
+            Ok(profile) => ("ok", profile),
+            Err(code) => (code, None),
         };
         if let Some(profile) = profile {
             metrics::counter!("kith_router_requests_total", "op" => op).increment(profile.requests.into());
         }
-        if answered.is_err() {
+        if ended.is_err() {
             metrics::counter!("kith_router_query_errors_total", "op" => op).increment(1);
         }
-        let query = || query_json(&incoming.graph, &incoming.query, &incoming.options);
-        self.slow_log.note(&query, took, profile, &outcome);
+        self.slow_log.note(query, took, profile, outcome);
     }
 }
 
@@ -202,6 +210,9 @@ impl FrameService for GraphServer {
                 Ok(Reply::Query(pieces.into_iter()))
             }
             .boxed(),
+            Op::MultiGet => {
+                async move { Ok(Reply::MultiGet(self.multi_get(framed::request(body)?).await?)) }.boxed()
+            }
             Op::Evaluate | Op::Ping | Op::Cancel | Op::Credit | Op::Alive => {
                 future::ready(Err(framed::unsupported(op.name()))).boxed()
             }

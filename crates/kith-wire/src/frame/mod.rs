@@ -39,12 +39,14 @@ pub enum Op {
     Credit = 5,
     /// No body, answered by the connection itself, without a body: is somebody there?
     Alive = 6,
+    /// `MultiGetRequest`, answered by `MultiGetReply`: router.
+    MultiGet = 7,
 }
 
 impl Op {
     /// The operation of that number.
     pub fn from_number(number: u8) -> Option<Self> {
-        [Op::Evaluate, Op::Ping, Op::Query, Op::Cancel, Op::Credit, Op::Alive]
+        [Op::Evaluate, Op::Ping, Op::Query, Op::Cancel, Op::Credit, Op::Alive, Op::MultiGet]
             .into_iter()
             .find(|op| *op as u8 == number)
     }
@@ -58,6 +60,7 @@ impl Op {
             Op::Cancel => "cancel",
             Op::Credit => "credit",
             Op::Alive => "alive",
+            Op::MultiGet => "multi_get",
         }
     }
 }

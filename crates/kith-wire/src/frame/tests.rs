@@ -35,6 +35,17 @@ fn drawn() -> Vec<(&'static str, String)> {
     let traced = Header { trace: Some([0xab; 16]), ..Header::request(2, Op::Query) };
     let query = v1::QueryRequest { graph: "g".to_owned(), ..Default::default() };
     let piece = v1::QueryReply { complete: true, ..Default::default() };
+    let batch = v1::MultiGetRequest {
+        store: "s".to_owned(),
+        byte_keys: crate::body::encode_keys(&["ab", "c"].iter().collect()),
+        ..Default::default()
+    };
+    let entries = [crate::body::RecordBody::Found(1), crate::body::RecordBody::Absent];
+    let records = v1::MultiGetReply {
+        records: crate::body::encode_records(&entries, [&b"v"[..]].into_iter(), 1),
+        complete: true,
+        ..Default::default()
+    };
     let status = crate::status(tonic::Code::ResourceExhausted, "overloaded", "busy", "wait");
     vec![
         ("preface", hex(&Preface::OWN.encode())),
@@ -55,6 +66,16 @@ fn drawn() -> Vec<(&'static str, String)> {
         ("ping", hex(&encoded(Header::request(3, Op::Ping), &[]))),
         ("cancel", hex(&encoded(Header::request(1, Op::Cancel), &[]))),
         ("alive", hex(&encoded(Header::request(4, Op::Alive), &[]))),
+        (
+            "multi_get",
+            with(Header::request(5, Op::MultiGet), &|header, out| header.encode(&batch, out).unwrap()),
+        ),
+        (
+            "multi_get, reply",
+            with(Header::request(5, Op::MultiGet).reply(Flags::LAST), &|header, out| {
+                header.encode(&records, out).unwrap()
+            }),
+        ),
         ("error", with(request.reply(Flags::LAST), &|header, out| header.encode_error(&status, out))),
         (
             "error of the connection",

@@ -1,0 +1,114 @@
+//! Batch reads on the wire.
+
+use super::{
+    query::{options_from_wire, options_to_wire},
+    records_from_wire, records_to_wire,
+};
+use crate::{BatchAnswer, BatchKeys, QueryError, QueryOptions};
+use kith_types::ByteKeys;
+use kith_wire::{
+    body::{decode_keys, encode_keys},
+    v1,
+};
+
+/// A batch read as the wire has it.
+pub fn batch_to_wire(store: &str, keys: &BatchKeys, options: &QueryOptions) -> v1::MultiGetRequest {
+    let mut request = v1::MultiGetRequest {
+        store: store.to_owned(),
+        options: Some(options_to_wire(options)),
+        ..Default::default()
+    };
+    match keys {
+        BatchKeys::Ids(ids) => request.ids = ids.clone(),
+        BatchKeys::Bytes(keys) => request.byte_keys = encode_keys(keys),
+    }
+    request
+}
+
+/// A batch read from the wire; its keys are within their bounds.
+///
+/// # Errors
+/// [`QueryError::BadRequest`] if a field makes no sense, [`QueryError::BatchTooLarge`].
+pub fn batch_from_wire(wire: v1::MultiGetRequest) -> Result<(String, BatchKeys, QueryOptions), QueryError> {
+    let bad = |detail: &str| QueryError::BadRequest { detail: detail.to_owned() };
+    let keys = match (wire.ids.is_empty(), wire.byte_keys.is_empty()) {
+        (false, false) => return Err(bad("it has ids and byte keys: a store has keys of one type")),
+        (false, true) => BatchKeys::Ids(wire.ids),
+        (true, true) => BatchKeys::Bytes(ByteKeys::default()),
+        (true, false) => BatchKeys::Bytes(
+            decode_keys(&wire.byte_keys).map_err(|error| bad(&format!("field byte_keys: {error}")))?,
+        ),
+    };
+    keys.check()?;
+    Ok((wire.store, keys, options_from_wire(wire.options.unwrap_or_default())?))
+}
+
+/// An answer as the wire has it; values are copied once.
+pub fn batch_answer_to_wire(answer: BatchAnswer) -> v1::MultiGetReply {
+    v1::MultiGetReply {
+        records: records_to_wire(&answer.records),
+        complete: answer.is_complete(),
+        missing_partitions: answer.missing_partitions,
+        profile: answer.profile,
+        served: answer.served.into_iter().map(|(name, version)| v1::Served { name, version }).collect(),
+    }
+}
+
+/// An answer from the wire, to `keys` keys; values are not copied.
+///
+/// # Errors
+/// [`QueryError::Internal`] if it is malformed or has another number of records.
+pub fn batch_answer_from_wire(reply: v1::MultiGetReply, keys: usize) -> Result<BatchAnswer, QueryError> {
+    let malformed = |detail: String| QueryError::Internal { detail };
+    let records = records_from_wire(&reply.records).map_err(|error| malformed(error.to_string()))?;
+    if records.len() != keys {
+        return Err(malformed(format!("{keys} keys were answered by {} records", records.len())));
+    }
+    Ok(BatchAnswer {
+        records,
+        missing_partitions: reply.missing_partitions,
+        served: reply.served.into_iter().map(|served| (served.name, served.version)).collect(),
+        profile: reply.profile,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kith_ops::Records;
+
+    #[test]
+    fn batches_come_back_as_they_went() {
+        let options = QueryOptions { partial: true, profile: true, ..QueryOptions::default() };
+        for keys in [BatchKeys::Ids(vec![u64::MAX, 0, 0]), BatchKeys::Bytes(["", "a", ""].iter().collect())] {
+            let back = batch_from_wire(batch_to_wire("people", &keys, &options)).unwrap();
+            assert_eq!(back, ("people".to_owned(), keys, options.clone()));
+        }
+        let none = batch_from_wire(batch_to_wire("people", &BatchKeys::Ids(vec![]), &options)).unwrap();
+        assert!(none.1.is_empty(), "a batch without keys has no type");
+    }
+
+    #[test]
+    fn odd_batches_are_refused() {
+        let both = v1::MultiGetRequest {
+            ids: vec![1],
+            byte_keys: encode_keys(&["a"].iter().collect()),
+            ..Default::default()
+        };
+        assert_eq!(batch_from_wire(both).unwrap_err().code(), "bad_request");
+        let torn = v1::MultiGetRequest { byte_keys: vec![9].into(), ..Default::default() };
+        assert_eq!(batch_from_wire(torn).unwrap_err().code(), "bad_request");
+        let reply = |count| {
+            let records = Records::unanswered(count);
+            batch_answer_to_wire(BatchAnswer {
+                records,
+                missing_partitions: vec![],
+                served: vec![],
+                profile: None,
+            })
+        };
+        assert!(!reply(2).complete && reply(0).complete);
+        assert_eq!(batch_answer_from_wire(reply(2), 3).unwrap_err().code(), "internal");
+        assert_eq!(batch_answer_from_wire(reply(2), 2).unwrap().counts().unanswered, 2);
+    }
+}

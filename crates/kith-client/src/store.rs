@@ -1,0 +1,214 @@
+//! Batch reads of a store of values: one fan-out of [`Operator::Lookup`], every key accounted for (architecture D8).
+
+use crate::{QueryError, QueryOptions, Session, session::RESTARTS_MAX};
+use futures::{FutureExt, future::BoxFuture};
+use kith_ops::{FanOut, Operator, RecordCounts, Records, Scope, Value};
+use kith_schema::{KEY_BYTES_MAX, KeyType, ValueType};
+use kith_types::{ByteKeys, FanOutKind};
+use kith_wire::v1;
+
+/// The most keys of one batch: a request of at most a few megabytes for ids, and a bound on what one query costs.
+pub const BATCH_KEYS_MAX: usize = 100_000;
+/// The most bytes of the values of one answer; of all its keys together as well.
+pub const ANSWER_BYTES_MAX: usize = 64 << 20;
+
+/// Reads values by key: [`crate::RouterClient`] through a router, [`Session`] directly from the nodes.
+pub trait StoreService: Send + Sync + 'static {
+    /// Reads the values of `keys`, all of one version. One record per key in the order of the keys, repeats included.
+    ///
+    /// # Errors
+    /// Without [`QueryOptions::partial`] a key that has no proven answer fails the batch; with it, it is one of the
+    /// answer's. What makes no sense is refused before anything is asked.
+    fn multi_get<'a>(
+        &'a self,
+        store: &'a str,
+        keys: &'a BatchKeys,
+        options: &'a QueryOptions,
+    ) -> BoxFuture<'a, Result<BatchAnswer, QueryError>>;
+
+    /// What the store's keys and values are.
+    ///
+    /// # Errors
+    /// If there is no such store of values, or nobody answers.
+    fn shape<'a>(&'a self, store: &'a str) -> BoxFuture<'a, Result<StoreShape, QueryError>>;
+}
+
+/// What the keys and values of a store are: fixed when it is created.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StoreShape {
+    /// Its keys.
+    pub key: KeyType,
+    /// Its values.
+    pub value: ValueType,
+}
+
+/// The keys of a batch; repeats are answered each.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BatchKeys {
+    /// Of a store whose keys are ids.
+    Ids(Vec<u64>),
+    /// Of a store whose keys are strings or bytes.
+    Bytes(ByteKeys),
+}
+
+impl BatchKeys {
+    /// How many.
+    pub fn len(&self) -> usize {
+        match self {
+            BatchKeys::Ids(ids) => ids.len(),
+            BatchKeys::Bytes(keys) => keys.len(),
+        }
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Refuses what no store answers.
+    ///
+    /// # Errors
+    /// [`QueryError::BatchTooLarge`].
+    pub fn check(&self) -> Result<(), QueryError> {
+        let bounded = |what, got: usize, max: usize| match got <= max {
+            true => Ok(()),
+            false => Err(QueryError::BatchTooLarge { what, got: got as u64, max: max as u64 }),
+        };
+        bounded("the number of keys", self.len(), BATCH_KEYS_MAX)?;
+        let BatchKeys::Bytes(keys) = self else { return Ok(()) };
+        bounded("the length of all keys in bytes", keys.byte_count(), ANSWER_BYTES_MAX)?;
+        let longest = keys.iter().map(<[u8]>::len).max().unwrap_or(0);
+        bounded("the length of a key in bytes", longest, KEY_BYTES_MAX)
+    }
+
+    fn check_type(&self, store: &str, expected: KeyType) -> Result<(), QueryError> {
+        let got = match (self, expected) {
+            _ if self.is_empty() => return Ok(()),
+            (BatchKeys::Ids(_), KeyType::Id) => return Ok(()),
+            (BatchKeys::Bytes(_), KeyType::String | KeyType::Bytes) => return Ok(()),
+            (BatchKeys::Ids(_), _) => "id",
+            (BatchKeys::Bytes(_), _) => "string or bytes",
+        };
+        Err(QueryError::WrongKeys { store: store.to_owned(), expected, got })
+    }
+
+    fn scope(&self) -> Scope {
+        match self {
+            BatchKeys::Ids(ids) => Scope::Keys(ids.clone()),
+            BatchKeys::Bytes(keys) => Scope::ByteKeys(keys.clone()),
+        }
+    }
+}
+
+/// What became of each key of a batch.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BatchAnswer {
+    /// One per key, in the order of the keys.
+    pub records: Records,
+    /// Partitions that did not answer for all of their keys, ascending; only of partial answers.
+    pub missing_partitions: Vec<u32>,
+    /// Name and version of what answered.
+    pub served: Vec<(String, u64)>,
+    /// The plan and its timings, if asked for.
+    pub profile: Option<v1::Profile>,
+}
+
+impl BatchAnswer {
+    /// How many keys ended how; the four sum to the number of keys.
+    pub fn counts(&self) -> RecordCounts {
+        self.records.counts()
+    }
+
+    /// Whether every key has a proven answer: found or absent.
+    pub fn is_complete(&self) -> bool {
+        let counts = self.counts();
+        counts.error == 0 && counts.unanswered == 0
+    }
+}
+
+impl Session {
+    async fn read(
+        &self,
+        store: &str,
+        keys: &BatchKeys,
+        options: &QueryOptions,
+    ) -> Result<BatchAnswer, QueryError> {
+        keys.check()?;
+        let mut restarts = 0;
+        loop {
+            let topology = self.topology();
+            let known = std::sync::Arc::clone(topology.store(store)?);
+            keys.check_type(store, known.key)?;
+            let mut run = self.begin_at(topology, &known.pinned, options)?;
+            if keys.is_empty() {
+                return Ok(run.finish_batch(Records::default()));
+            }
+            let fan_out = FanOut {
+                purpose: "values",
+                kind: FanOutKind::NonUnion,
+                scope: keys.scope(),
+                plan: Operator::Lookup,
+            };
+            match run.ask(&fan_out).await {
+                Ok(Value::Records(records)) if ANSWER_BYTES_MAX as u64 >= records.value_bytes() => {
+                    return Ok(run.finish_batch(records));
+                }
+                Ok(Value::Records(_)) => return Err(QueryError::too_large()),
+                Ok(other) => {
+                    let detail = format!("a batch read was answered by {other:.60?}");
+                    return Err(QueryError::Internal { detail });
+                }
+                Err(QueryError::VersionUnavailable { .. }) if restarts < RESTARTS_MAX => {
+                    restarts += 1;
+                    run.wait_for_newer().await;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+impl StoreService for Session {
+    fn multi_get<'a>(
+        &'a self,
+        store: &'a str,
+        keys: &'a BatchKeys,
+        options: &'a QueryOptions,
+    ) -> BoxFuture<'a, Result<BatchAnswer, QueryError>> {
+        self.read(store, keys, options).boxed()
+    }
+
+    fn shape<'a>(&'a self, store: &'a str) -> BoxFuture<'a, Result<StoreShape, QueryError>> {
+        let topology = self.topology();
+        let shape = topology.store(store).map(|store| StoreShape { key: store.key, value: store.value });
+        futures::future::ready(shape).boxed()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_batch_is_bounded_in_keys_and_bytes() {
+        let code = |keys: BatchKeys| keys.check().map_err(|error| error.code().to_owned());
+        assert_eq!(code(BatchKeys::Ids(vec![7; BATCH_KEYS_MAX])), Ok(()));
+        assert_eq!(code(BatchKeys::Ids(vec![7; BATCH_KEYS_MAX + 1])), Err("out_of_range".to_owned()));
+        let key = |bytes: usize| BatchKeys::Bytes([vec![b'k'; bytes]].iter().collect());
+        assert_eq!(code(key(KEY_BYTES_MAX)), Ok(()));
+        assert_eq!(code(key(KEY_BYTES_MAX + 1)), Err("out_of_range".to_owned()));
+        let many: ByteKeys = (0..=ANSWER_BYTES_MAX / KEY_BYTES_MAX).map(|_| vec![0; KEY_BYTES_MAX]).collect();
+        assert_eq!(code(BatchKeys::Bytes(many)), Err("out_of_range".to_owned()));
+    }
+
+    #[test]
+    fn keys_of_another_type_are_refused_unless_there_is_none() {
+        let ids = BatchKeys::Ids(vec![1]);
+        let bytes = BatchKeys::Bytes(["1"].iter().collect());
+        assert!(ids.check_type("s", KeyType::Id).is_ok() && bytes.check_type("s", KeyType::String).is_ok());
+        assert!(bytes.check_type("s", KeyType::Bytes).is_ok());
+        assert_eq!(ids.check_type("s", KeyType::String).unwrap_err().code(), "wrong_key_type");
+        assert_eq!(bytes.check_type("s", KeyType::Id).unwrap_err().code(), "wrong_key_type");
+        assert!(BatchKeys::Ids(vec![]).check_type("s", KeyType::Bytes).is_ok());
+    }
+}

@@ -1,0 +1,84 @@
+//! Batch reads of stores of values, over gRPC and in frames.
+
+use super::service::GraphServer;
+use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
+use kith_client::{
+    BatchKeys, QueryError, QueryOptions, StoreService,
+    convert::{batch_answer_to_wire, batch_from_wire},
+};
+use kith_types::ByteKeys;
+use kith_wire::v1;
+use serde_json::{Value, json};
+use std::time::Instant;
+use tonic::{Request, Response, Status};
+
+impl GraphServer {
+    /// Answers a batch read.
+    pub async fn multi_get(&self, request: v1::MultiGetRequest) -> Result<v1::MultiGetReply, Status> {
+        let started = Instant::now();
+        let asked = self.slot().and_then(|slot| Ok((slot, batch_from_wire(request)?)));
+        let (_slot, (store, keys, options)) = asked.map_err(|error| error.to_status())?;
+        if let Some(recorder) = &self.recorder {
+            recorder.note(&batch_json(&store, &keys, &options));
+        }
+        let answered = self.session.multi_get(&store, &keys, &options).await;
+        let ended = answered.as_ref().map(|answer| answer.profile.as_ref()).map_err(QueryError::code);
+        self.note("mget", &|| json!({"op": "mget", "store": store, "keys": keys.len()}), started, ended);
+        let mut answer = answered.map_err(|error| error.to_status())?;
+        // Every query is traced for the slow log; only those that asked get to see it.
+        answer.profile = answer.profile.filter(|_| options.profile);
+        Ok(batch_answer_to_wire(answer))
+    }
+}
+
+#[tonic::async_trait]
+impl v1::store_server::Store for GraphServer {
+    async fn multi_get(
+        &self,
+        request: Request<v1::MultiGetRequest>,
+    ) -> Result<Response<v1::MultiGetReply>, Status> {
+        Ok(Response::new(GraphServer::multi_get(self, request.into_inner()).await?))
+    }
+}
+
+/// The line's object that `kith run` reads. Options that are the default are left out.
+fn batch_json(store: &str, keys: &BatchKeys, options: &QueryOptions) -> Value {
+    let mut line = super::query_json::options_json(options);
+    line.insert("op".into(), json!("mget"));
+    line.insert("store".into(), json!(store));
+    let (keys, encoding) = match keys {
+        BatchKeys::Ids(ids) => (json!(ids), None),
+        BatchKeys::Bytes(keys) => keys_json(keys),
+    };
+    line.insert("keys".into(), keys);
+    if let Some(encoding) = encoding {
+        line.insert("key_encoding".into(), json!(encoding));
+    }
+    Value::Object(line)
+}
+
+/// Text where all keys are, else base64.
+fn keys_json(keys: &ByteKeys) -> (Value, Option<&'static str>) {
+    let text: Result<Vec<&str>, _> = keys.iter().map(std::str::from_utf8).collect();
+    match text {
+        Ok(text) => (json!(text), Some("text")),
+        Err(_) => (keys.iter().map(|key| BASE64.encode(key)).collect(), Some("base64")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn batches_are_recorded_as_lines_that_can_be_replayed() {
+        let options = QueryOptions { partial: true, ..QueryOptions::default() };
+        let line = |keys| batch_json("people", &keys, &options);
+        let ids = json!({"op": "mget", "store": "people", "keys": [u64::MAX, 1], "partial": true});
+        assert_eq!(line(BatchKeys::Ids(vec![u64::MAX, 1])), ids);
+        let text = line(BatchKeys::Bytes(["a", ""].iter().collect()));
+        assert_eq!((&text["keys"], &text["key_encoding"]), (&json!(["a", ""]), &json!("text")));
+        let bytes = line(BatchKeys::Bytes([[0xff_u8, 0]].iter().collect()));
+        assert_eq!((&bytes["keys"], &bytes["key_encoding"]), (&json!(["/wA="]), &json!("base64")));
+    }
+}
