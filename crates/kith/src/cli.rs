@@ -8,6 +8,7 @@ use crate::{
     graph::{self, GraphCommand},
     load::{self, LoadCommand},
     output::{self, Format},
+    read::{self, GetFlags, MultiGetFlags},
     request::Question,
     run,
     serve::{DevArgs, NodeArgs, RouterArgs},
@@ -50,6 +51,10 @@ pub enum Command {
     /// Print the plan of a query without running it
     #[command(subcommand)]
     Explain(Question),
+    /// Print the value of one key of a store
+    Get(GetFlags),
+    /// Read many keys of a store at once
+    Mget(MultiGetFlags),
     /// Answer a file of requests, one JSON object a line
     Run(run::RunFlags),
     /// Load data into the cluster
@@ -85,7 +90,7 @@ pub enum Command {
 pub fn run(cli: Cli) -> anyhow::Result<Exit> {
     let GlobalFlags { output, target } = cli.global;
     if target.direct && !asks(&cli.command) {
-        let help = "leave it out; it goes with `kith graph` and `kith explain` questions, `kith run` and `kith bench graph`";
+        let help = "leave it out; it goes with `kith graph` and `kith explain` questions, `kith get`, `kith mget`, `kith run` and `kith bench graph`";
         return Err(Failure::usage("--direct has no meaning here: this command asks no queries", help).into());
     }
     if target.transport.is_some() && !asks(&cli.command) {
@@ -96,6 +101,8 @@ pub fn run(cli: Cli) -> anyhow::Result<Exit> {
     match cli.command {
         Command::Graph(command) => block_on(graph::run(&target, output, command)),
         Command::Explain(question) => block_on(explain::explain(&target, output, &question)),
+        Command::Get(flags) => block_on(read::get(&target, output, flags)),
+        Command::Mget(flags) => block_on(read::multi_get(&target, output, flags)),
         Command::Run(flags) => block_on(run::run(&target, flags)),
         Command::Load(command) => block_on(load::run(&target, output, command)),
         Command::Store(command) => block_on(store::run(&target, output, *command)),
@@ -112,7 +119,11 @@ pub fn run(cli: Cli) -> anyhow::Result<Exit> {
 /// Whether a command asks queries: only those can go to the nodes directly.
 fn asks(command: &Command) -> bool {
     match command {
-        Command::Graph(GraphCommand::Ask(_)) | Command::Explain(_) | Command::Run(_) => true,
+        Command::Graph(GraphCommand::Ask(_))
+        | Command::Explain(_)
+        | Command::Get(_)
+        | Command::Mget(_)
+        | Command::Run(_) => true,
         Command::Bench(command) => matches!(command, bench::BenchCommand::Graph(_)),
         Command::Graph(_)
         | Command::Load(_)

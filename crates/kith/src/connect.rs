@@ -3,7 +3,7 @@
 use crate::{failover::Failover, failure::Failure};
 use anyhow::Context;
 use clap::{Args, ValueEnum};
-use kith_client::{GraphService, RouterClient, Session, SessionSettings, TransportKind};
+use kith_client::{GraphService, RouterClient, Session, SessionSettings, StoreService, TransportKind};
 use serde::Deserialize;
 use std::{
     env, fs,
@@ -75,11 +75,16 @@ struct ReadyProcess {
     addr: String,
 }
 
+/// Answers about graphs and stores.
+pub trait Service: GraphService + StoreService {}
+
+impl<T: GraphService + StoreService> Service for T {}
+
 /// What answers queries. A router that goes away is replaced by the next one named.
 ///
 /// # Errors
 /// If no cluster is named or it cannot be reached.
-pub async fn service(target: &TargetFlags) -> anyhow::Result<Arc<dyn GraphService>> {
+pub async fn service(target: &TargetFlags) -> anyhow::Result<Arc<dyn Service>> {
     if !target.direct {
         let found = find(target, &surroundings())?;
         let transport = target.transport.map(TransportKind::from).unwrap_or_default();

@@ -4,7 +4,10 @@
 //! out (`kith_routing::execution`). Queries only read, so that asking one twice changes nothing.
 
 use futures::{FutureExt, future::BoxFuture};
-use kith_client::{Answered, GraphService, QueryError, QueryOptions, RouterClient, TransportKind};
+use kith_client::{
+    Answered, BatchAnswer, BatchKeys, GraphService, QueryError, QueryOptions, RouterClient, StoreService,
+    StoreShape, TransportKind,
+};
 use kith_ops::GraphQuery;
 use kith_wire::v1;
 use std::time::{Duration, Instant};
@@ -32,8 +35,8 @@ impl Failover {
     }
 
     async fn ask<'a, T>(
-        &'a self,
-        options: &'a QueryOptions,
+        &self,
+        options: &QueryOptions,
         call: impl Fn(RouterClient, QueryOptions) -> BoxFuture<'a, Result<T, QueryError>>,
     ) -> Result<T, QueryError> {
         let started = Instant::now();
@@ -87,6 +90,28 @@ impl GraphService for Failover {
             async move { client.explain(graph, query, &options).await }.boxed()
         };
         self.ask(options, call).boxed()
+    }
+}
+
+impl StoreService for Failover {
+    fn multi_get<'a>(
+        &'a self,
+        store: &'a str,
+        keys: &'a BatchKeys,
+        options: &'a QueryOptions,
+    ) -> BoxFuture<'a, Result<BatchAnswer, QueryError>> {
+        let call = move |client: RouterClient, options: QueryOptions| {
+            async move { client.multi_get(store, keys, &options).await }.boxed()
+        };
+        self.ask(options, call).boxed()
+    }
+
+    fn shape<'a>(&'a self, store: &'a str) -> BoxFuture<'a, Result<StoreShape, QueryError>> {
+        async move {
+            let call = move |client: RouterClient, _| async move { client.shape(store).await }.boxed();
+            self.ask(&QueryOptions::default(), call).await
+        }
+        .boxed()
     }
 }
 

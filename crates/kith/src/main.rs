@@ -15,6 +15,7 @@ mod graph;
 mod load;
 mod output;
 mod publish;
+mod read;
 mod reply;
 mod request;
 mod run;

@@ -5,14 +5,15 @@
 
 use crate::{
     ask,
-    connect::{self, TargetFlags},
+    connect::{self, Service, TargetFlags},
     failure::{ErrorReport, Exit, Failure},
-    output, request,
+    output,
+    read::Shapes,
+    request::{self, Request},
 };
 use anyhow::Context;
 use clap::Args;
 use futures::{StreamExt, stream};
-use kith_client::GraphService;
 use std::{
     fs::File,
     io::{self, BufRead, BufReader, Read, Write},
@@ -93,14 +94,16 @@ fn read_lines(mut input: impl BufRead, lines: &mpsc::Sender<Line>) -> io::Result
 }
 
 async fn answer_all(
-    service: Arc<dyn GraphService>,
+    service: Arc<dyn Service>,
     lines: mpsc::Receiver<Line>,
     concurrency: usize,
     out: &mut impl Write,
 ) -> anyhow::Result<Exit> {
     let lines = stream::unfold(lines, async |mut lines| Some((lines.recv().await?, lines)));
     // A task each, so that answers are unpacked and printed on all cores.
-    let answers = lines.map(|line| tokio::spawn(answer_line(Arc::clone(&service), line)));
+    let shapes = Arc::<Shapes>::default();
+    let answers =
+        lines.map(|line| tokio::spawn(answer_line(Arc::clone(&service), Arc::clone(&shapes), line)));
     let mut ready = std::pin::pin!(answers.buffered(concurrency).ready_chunks(concurrency));
     let mut exit = Exit::Done;
     let mut text = Vec::new();
@@ -121,21 +124,29 @@ async fn answer_all(
 /// A line of output.
 struct Answered {
     line: String,
-    /// Whether it is an answer from all partitions.
+    /// Whether it is an answer from all partitions, or about all keys.
     whole: bool,
 }
 
-async fn answer_line(service: Arc<dyn GraphService>, line: Line) -> Answered {
-    match try_line(&*service, line).await {
+async fn answer_line(service: Arc<dyn Service>, shapes: Arc<Shapes>, line: Line) -> Answered {
+    match try_line(&*service, &shapes, line).await {
         Ok(answered) => answered,
         Err(error) => Answered { line: output::json_line(&ErrorReport::of(&error)), whole: false },
     }
 }
 
-async fn try_line(service: &dyn GraphService, line: Line) -> anyhow::Result<Answered> {
+async fn try_line(service: &dyn Service, shapes: &Shapes, line: Line) -> anyhow::Result<Answered> {
     let line = String::from_utf8(line?).map_err(|_| Failure::bad_request("the line is not UTF-8 text"))?;
-    let answer = ask::answer(service, &request::parse(&line)?).await?;
-    Ok(Answered { whole: answer.is_complete(), line: output::json_line(&answer) })
+    match request::parse(&line)? {
+        Request::Graph(question) => {
+            let answer = ask::answer(service, &question).await?;
+            Ok(Answered { whole: answer.is_complete(), line: output::json_line(&answer) })
+        }
+        Request::Batch(batch) => {
+            let reply = shapes.read(service, &batch).await?;
+            Ok(Answered { whole: reply.is_complete(), line: output::json_line(&reply) })
+        }
+    }
 }
 
 #[cfg(test)]
@@ -168,6 +179,26 @@ mod tests {
             .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()["id"].as_u64().unwrap())
             .collect();
         assert_eq!((answered, exit), (ids.collect(), Exit::Done));
+    }
+
+    #[test]
+    fn batches_are_answered_key_by_key() {
+        let ask = |keys: &str, partial: bool| {
+            let line = format!(r#"{{"op":"mget","store":"people","keys":{keys},"partial":{partial}}}"#);
+            let (out, exit) = run_over(line.as_bytes(), 1);
+            (serde_json::from_str::<serde_json::Value>(&out).unwrap(), exit)
+        };
+        let (answer, exit) = ask(r#"["a","none","a"]"#, false);
+        let states: Vec<&str> =
+            answer["results"].as_array().unwrap().iter().map(|it| it["state"].as_str().unwrap()).collect();
+        assert_eq!((states, exit), (vec!["FOUND", "ABSENT", "FOUND"], Exit::Done));
+        assert_eq!((&answer["footer"]["found"], &answer["footer"]["versions"][0]), (&2.into(), &1.into()));
+        let (lost, exit) = ask(r#"["lost"]"#, true);
+        assert_eq!((&lost["results"][0]["state"], exit), (&"UNANSWERED".into(), Exit::Partial));
+        let (none, exit) = ask("[]", false);
+        assert_eq!((none["results"].as_array().map(Vec::len), exit), (Some(0), Exit::Done));
+        assert_eq!(ask("[1]", false).0["error"]["code"], "wrong_key_type");
+        assert_eq!(ask(r#""a""#, false).0["error"]["code"], "bad_request");
     }
 
     #[test]

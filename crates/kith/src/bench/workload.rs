@@ -1,7 +1,10 @@
 //! What is asked: the mix of Moolle's evaluation (§V-A), or the lines of a query record.
 
 use super::population::{Draw, Population};
-use crate::{failure::Failure, request};
+use crate::{
+    failure::Failure,
+    request::{self, Request},
+};
 use anyhow::Context;
 use kith_client::QueryOptions;
 use kith_ops::{CommonPlan, GraphQuery, Operand, Want};
@@ -131,14 +134,19 @@ impl Workload {
             },
         )?;
         let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
-        let pool = lines.map(|(number, line)| {
-            let question = request::parse(line).map_err(|failure| Failure {
-                message: format!("{}:{}: {}", file.display(), number + 1, failure.message),
-                ..failure
-            })?;
+        let pool = lines.filter_map(|(number, line)| {
+            let question = match request::parse(line) {
+                Ok(Request::Graph(question)) => question,
+                // A router records reads of stores beside its queries.
+                Ok(Request::Batch(_)) => return None,
+                Err(failure) => {
+                    let message = format!("{}:{}: {}", file.display(), number + 1, failure.message);
+                    return Some(Err(Failure { message, ..failure }));
+                }
+            };
             let query = question.query();
             let options = question.options.query_options();
-            Ok(Ask { kind: Kind::of(&query.operand), graph: question.options.graph, query, options })
+            Some(Ok(Ask { kind: Kind::of(&query.operand), graph: question.options.graph, query, options }))
         });
         let pool = pool.collect::<Result<Vec<_>, Failure>>()?;
         if pool.is_empty() {

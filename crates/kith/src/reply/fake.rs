@@ -1,10 +1,14 @@
 //! A service that answers every question with something fixed, and can tell what it was asked.
 
 use futures::{FutureExt, future::BoxFuture};
-use kith_client::{Answered, GraphService, QueryError, QueryOptions};
-use kith_ops::{
-    CommonAnswer, GraphAnswer, GraphQuery, Network, NetworkAnswer, Operand, OperationError, PathAnswer, Want,
+use kith_client::{
+    Answered, BatchAnswer, BatchKeys, GraphService, QueryError, QueryOptions, StoreService, StoreShape,
 };
+use kith_ops::{
+    CommonAnswer, GraphAnswer, GraphQuery, Network, NetworkAnswer, Operand, OperationError, PathAnswer,
+    RecordsOver, Want,
+};
+use kith_schema::{KeyType, ValueType};
 use kith_wire::v1;
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -130,5 +134,34 @@ impl GraphService for Fake {
     ) -> BoxFuture<'a, Result<v1::ExplainReply, QueryError>> {
         let notes = vec!["the second degree depends on the first".to_owned()];
         futures::future::ready(Ok(v1::ExplainReply { plan: Some(profile()), notes })).boxed()
+    }
+}
+
+/// Answers about any store of texts: each key is its own value, but for `none` and `lost`.
+impl StoreService for Fake {
+    fn multi_get<'a>(
+        &'a self,
+        store: &'a str,
+        keys: &'a BatchKeys,
+        _options: &'a QueryOptions,
+    ) -> BoxFuture<'a, Result<BatchAnswer, QueryError>> {
+        let BatchKeys::Bytes(keys) = keys else { panic!("texts") };
+        let value = |key: &&[u8]| **key != *b"none" && **key != *b"lost";
+        let values: Vec<u8> = keys.iter().filter(value).collect::<Vec<_>>().concat();
+        let mut records = RecordsOver::new(keys.len(), values.into());
+        for key in keys.iter() {
+            match key {
+                b"none" => records.absent(),
+                b"lost" => records.unanswered(),
+                key => assert!(records.found(key.len())),
+            }
+        }
+        let records = records.finish().expect("all bytes are taken");
+        let served = vec![(store.to_owned(), 1)];
+        async move { Ok(BatchAnswer { records, missing_partitions: vec![], served, profile: None }) }.boxed()
+    }
+
+    fn shape<'a>(&'a self, _store: &'a str) -> BoxFuture<'a, Result<StoreShape, QueryError>> {
+        async { Ok(StoreShape { key: KeyType::String, value: ValueType::Text }) }.boxed()
     }
 }

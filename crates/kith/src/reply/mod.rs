@@ -1,5 +1,6 @@
 //! Answers as JSON: field names and shapes are a contract, tested by golden files (`docs/queries.md`).
 
+mod batch;
 mod checksum;
 #[cfg(test)]
 pub mod fake;
@@ -7,6 +8,7 @@ mod profile;
 #[cfg(test)]
 mod tests;
 
+pub use batch::{BatchReply, Footer, KeyReply};
 pub use profile::{ExplainReply, ProfileReply, RequestReply, RoundReply};
 
 use crate::{

@@ -1,12 +1,19 @@
 //! Golden: request lines, what is asked of the service for them, and the lines that answer.
 
 use super::fake::Fake;
-use crate::{ask, failure::ErrorReport, golden, output, request};
+use crate::{
+    ask,
+    failure::ErrorReport,
+    golden, output,
+    read::Shapes,
+    request::{self, Batch, Request},
+};
 use futures::FutureExt;
 
 fn outcome(line: &str) -> String {
     let question = match request::parse(line) {
-        Ok(question) => question,
+        Ok(Request::Graph(question)) => question,
+        Ok(Request::Batch(batch)) => return of_batch(&batch),
         Err(failure) => return output::json_line(&ErrorReport::from(failure)),
     };
     let query = question.query();
@@ -23,6 +30,15 @@ fn outcome(line: &str) -> String {
         query.direction,
         question.options.query_options(),
     )
+}
+
+fn of_batch(batch: &Batch) -> String {
+    let shapes = Shapes::default();
+    let line = match shapes.read(&Fake, batch).now_or_never().expect("the fake never waits") {
+        Ok(answer) => output::json_line(&answer),
+        Err(error) => output::json_line(&ErrorReport::of(&error)),
+    };
+    format!("{:?}\n{:?}\n{line}", batch.asked, batch.options.query_options())
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! Reads one request line. Everything that is not a request of this release is refused by name.
 
 use super::{
-    Operation, Question,
+    Batch, BatchFields, Operation, Question, ReadOptions,
+    batch::MGET,
     names::{fields_of_variant, names_of},
     options::Options,
 };
@@ -9,11 +10,20 @@ use crate::failure::{Failure, near_miss};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-/// The question that a line of JSON states.
+/// What a line asks for.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Request {
+    /// A question to a graph.
+    Graph(Question),
+    /// Keys of a store.
+    Batch(Batch),
+}
+
+/// What a line of JSON asks for.
 ///
 /// # Errors
 /// `unsupported_operation` if this release has no such operation, else `bad_request`.
-pub fn parse(line: &str) -> Result<Question, Failure> {
+pub fn parse(line: &str) -> Result<Request, Failure> {
     if line.trim().is_empty() {
         return Err(Failure::bad_request("the line is empty"));
     }
@@ -23,28 +33,36 @@ pub fn parse(line: &str) -> Result<Question, Failure> {
         Err(error) => return Err(Failure::bad_request(format!("the line is not JSON: {error}"))),
     };
     let op = operation_name(fields.remove("op"))?;
-    let (own, shared) = (fields_of_variant::<Operation>(&op), names_of::<Options>());
+    let is_batch = op == MGET;
+    let (own, shared) = match is_batch {
+        true => (names_of::<BatchFields>(), names_of::<ReadOptions>()),
+        false => (fields_of_variant::<Operation>(&op), names_of::<Options>()),
+    };
     let known: Vec<&str> = own.iter().chain(shared).copied().collect();
     if let Some(field) = fields.keys().find(|field| !known.contains(&field.as_str())) {
         return Err(unknown_field(&op, field, &known));
     }
     let (shared, own): (Map<_, _>, Map<_, _>) =
         fields.into_iter().partition(|(name, _)| shared.contains(&name.as_str()));
+    if is_batch {
+        let asked = read(Value::Object(own), "")?;
+        return Ok(Request::Batch(Batch { asked, options: read(Value::Object(shared), "")? }));
+    }
     let question = Question {
         operation: read(Value::Object(Map::from_iter([(op.clone(), Value::Object(own))])), &op)?,
         options: read(Value::Object(shared), "")?,
     };
     question.check()?;
-    Ok(question)
+    Ok(Request::Graph(question))
 }
 
 fn operation_name(op: Option<Value>) -> Result<String, Failure> {
-    let known = names_of::<Operation>();
+    let known: Vec<&str> = names_of::<Operation>().iter().chain(&[MGET]).copied().collect();
     match op {
         Some(Value::String(op)) if known.contains(&op.as_str()) => Ok(op),
         Some(Value::String(op)) => {
             let message = format!("there is no operation {op:?}");
-            let help = match near_miss(&op, known) {
+            let help = match near_miss(&op, &known) {
                 Some(near) => format!("did you mean {near:?}?"),
                 None => format!("operations: {}", known.join(", ")),
             };

@@ -3,20 +3,23 @@
 //! [`Operation`] is the one place that names the operations. A new one is a variant there, with
 //! a struct of its fields; JSON, command line, completions and near-miss hints follow from it.
 
+mod batch;
 mod line;
 mod names;
 mod operation;
 mod options;
 mod question;
 
-pub use line::parse;
+pub use batch::{Batch, BatchFields, KeyEncoding, ReadOptions};
+pub use line::{Request, parse};
 pub use operation::{Operation, Shape};
 pub use question::Question;
 
 #[cfg(test)]
 mod tests {
     use super::{
-        Operation,
+        BatchFields, Operation, ReadOptions,
+        batch::MGET,
         names::{fields_of_variant, names_of},
         options::Options,
     };
@@ -28,7 +31,8 @@ mod tests {
         let text = fs::read_to_string(path).unwrap();
         let operations = names_of::<Operation>();
         let fields = operations.iter().flat_map(|name| fields_of_variant::<Operation>(name));
-        let names = operations.iter().chain(fields).chain(names_of::<Options>());
+        let reads = [MGET].iter().chain(names_of::<BatchFields>()).chain(names_of::<ReadOptions>());
+        let names = operations.iter().chain(fields).chain(names_of::<Options>()).chain(reads);
         let missing: Vec<&&str> = names.filter(|name| !text.contains(&format!("`{name}`"))).collect();
         assert!(missing.is_empty(), "docs/queries.md lacks {missing:?}");
     }

@@ -93,12 +93,22 @@ pub enum CacheName {
     Refresh,
 }
 
-fn fan_out(text: &str) -> Result<FanOutLimit, String> {
+pub(super) fn fan_out(text: &str) -> Result<FanOutLimit, String> {
     parse_fan_out(text).map_err(|text| format!("{text:?} is none of min, max, auto, groups=N"))
 }
 
-fn fan_out_field<'de, D: Deserializer<'de>>(deserializer: D) -> Result<FanOutLimit, D::Error> {
+pub(super) fn fan_out_field<'de, D: Deserializer<'de>>(deserializer: D) -> Result<FanOutLimit, D::Error> {
     fan_out(&String::deserialize(deserializer)?).map_err(D::Error::custom)
+}
+
+impl WorkflowName {
+    /// As the client library has it.
+    pub fn inner(self) -> Workflow {
+        match self {
+            WorkflowName::Interactive => Workflow::Interactive,
+            WorkflowName::Background => Workflow::Background,
+        }
+    }
 }
 
 impl Options {
@@ -113,10 +123,7 @@ impl Options {
 
     /// Who waits for the answer.
     pub fn workflow(&self) -> Workflow {
-        match self.workflow {
-            WorkflowName::Interactive => Workflow::Interactive,
-            WorkflowName::Background => Workflow::Background,
-        }
+        self.workflow.inner()
     }
 
     /// As the client library has them.

@@ -10,6 +10,7 @@ pub mod stores;
 #[cfg(test)]
 mod tests;
 mod units;
+pub mod values;
 
 pub use units::{bytes, count, micros, plural};
 

@@ -4,6 +4,7 @@
 
 pub mod cluster;
 pub mod reference;
+pub mod values;
 
 use std::path::{Path, PathBuf};
 

@@ -1,0 +1,220 @@
+//! `kith get`, `kith mget`: values of a store by key.
+
+use crate::{
+    connect::{self, Service, TargetFlags},
+    failure::{Exit, Failure},
+    output::{self, Format},
+    reply::{BatchReply, KeyReply},
+    request::{Batch, BatchFields, KeyEncoding, ReadOptions},
+    table::values,
+};
+use anyhow::Context;
+use clap::Args;
+use kith_client::{BATCH_KEYS_MAX, QueryError, StoreShape};
+use kith_ops::Record;
+use serde_json::Value;
+use std::{
+    collections::HashMap,
+    fs::File,
+    io::{self, BufRead, BufReader, Read},
+    path::{Path, PathBuf},
+    sync::{Mutex, PoisonError},
+};
+
+/// No line is longer: the longest key in base64, and a line's end.
+const LINE_BYTES_MAX: usize = kith_schema::KEY_BYTES_MAX.div_ceil(3) * 4 + 2;
+
+#[derive(Clone, Debug, Args)]
+pub struct GetFlags {
+    /// The store
+    store: String,
+    /// The key: a number, text or base64, as the store's keys are
+    key: String,
+    /// How keys of strings or bytes are written [default: text for strings, base64 for bytes]
+    #[arg(long, value_enum, value_name = "ENCODING")]
+    key_encoding: Option<KeyEncoding>,
+    #[command(flatten)]
+    options: ReadOptions,
+}
+
+#[derive(Clone, Debug, Args)]
+pub struct MultiGetFlags {
+    /// The store
+    store: String,
+    /// The keys, one a line; `-` reads standard input
+    #[arg(long, value_name = "FILE")]
+    keys_from: PathBuf,
+    /// How keys of strings or bytes are written [default: text for strings, base64 for bytes]
+    #[arg(long, value_enum, value_name = "ENCODING")]
+    key_encoding: Option<KeyEncoding>,
+    #[command(flatten)]
+    options: ReadOptions,
+}
+
+/// What stores hold, asked for once each: it is fixed when a store is created.
+#[derive(Debug, Default)]
+pub struct Shapes {
+    known: Mutex<HashMap<String, StoreShape>>,
+}
+
+impl Shapes {
+    /// Reads the keys of a batch.
+    ///
+    /// # Errors
+    /// If there is no such store, a key cannot be one of it, or the batch has no answer.
+    pub async fn read(&self, service: &dyn Service, batch: &Batch) -> anyhow::Result<BatchReply> {
+        match self.try_read(service, batch).await {
+            // A store of that name may have been dropped and made anew with other keys.
+            Err(error) if is_wrong_keys(&error) && self.forget(&batch.asked.store) => {
+                self.try_read(service, batch).await
+            }
+            answered => answered,
+        }
+    }
+
+    async fn try_read(&self, service: &dyn Service, batch: &Batch) -> anyhow::Result<BatchReply> {
+        let asked = &batch.asked;
+        let known = self.lock().get(&asked.store).copied();
+        let shape = match known {
+            Some(shape) => shape,
+            None => service.shape(&asked.store).await?,
+        };
+        let keys = asked.keys(shape.key)?;
+        let answer = service.multi_get(&asked.store, &keys, &batch.options.query_options()).await?;
+        if known.is_none() {
+            self.lock().insert(asked.store.clone(), shape);
+        }
+        Ok(BatchReply::new(&asked.store, &asked.keys, &keys, shape.value, &answer))
+    }
+
+    fn forget(&self, store: &str) -> bool {
+        self.lock().remove(store).is_some()
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<String, StoreShape>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn is_wrong_keys(error: &anyhow::Error) -> bool {
+    let code = error.downcast_ref::<QueryError>().map(QueryError::code);
+    code == Some("wrong_key_type")
+        || error.downcast_ref::<Failure>().is_some_and(|failure| failure.code == "wrong_key_type")
+}
+
+/// Prints the value of one key.
+///
+/// # Errors
+/// `key_not_found`; if the key cannot be read.
+pub async fn get(target: &TargetFlags, format: Format, flags: GetFlags) -> anyhow::Result<Exit> {
+    let service = connect::service(target).await?;
+    let asked = BatchFields {
+        store: flags.store,
+        keys: vec![Value::from(flags.key)],
+        key_encoding: flags.key_encoding,
+    };
+    let shape = service.shape(&asked.store).await?;
+    let keys = asked.keys(shape.key)?;
+    let answer = service.multi_get(&asked.store, &keys, &flags.options.query_options()).await?;
+    let value = match answer.records.get(0) {
+        Some(Record::Absent) => {
+            let message = format!("store {:?} has no key {}", asked.store, asked.keys[0]);
+            return Err(Failure::new("key_not_found", message, "check the key").into());
+        }
+        Some(Record::Found(value)) => Some(value),
+        _ => None,
+    };
+    let reply = BatchReply::new(&asked.store, &asked.keys, &keys, shape.value, &answer);
+    match (format, value) {
+        (Format::Table, Some(value)) => output::print_bytes(&[value, b"\n"].concat())?,
+        _ => output::print(format, &reply.results[0], |key: &KeyReply| {
+            values::table(std::slice::from_ref(key))
+        })?,
+    }
+    Ok(if reply.is_complete() { Exit::Done } else { Exit::Partial })
+}
+
+/// Prints what became of each key, and how many ended how.
+///
+/// # Errors
+/// If the keys cannot be read, or the batch has no answer.
+pub async fn multi_get(target: &TargetFlags, format: Format, flags: MultiGetFlags) -> anyhow::Result<Exit> {
+    let keys = read_keys(&flags.keys_from)?;
+    let service = connect::service(target).await?;
+    let asked = BatchFields { store: flags.store, keys, key_encoding: flags.key_encoding };
+    let reply = Shapes::default().read(&*service, &Batch { asked, options: flags.options }).await?;
+    let text = match format {
+        Format::Json => {
+            let mut lines: String = reply.results.iter().map(output::json_line).collect();
+            lines.push_str(&output::json_line(&reply.last));
+            lines
+        }
+        Format::Table => values::table(&reply.results) + &values::footer(&reply.last.footer),
+    };
+    output::print_bytes(text.as_bytes())?;
+    Ok(if reply.is_complete() { Exit::Done } else { Exit::Partial })
+}
+
+fn read_keys(path: &Path) -> anyhow::Result<Vec<Value>> {
+    let unreadable = |error: io::Error| {
+        let message = format!("read keys from {}: {error}", path.display());
+        Failure::new(
+            "input_unreadable",
+            message,
+            "check the path and its permissions; `-` reads standard input",
+        )
+    };
+    if path.as_os_str() == "-" {
+        return keys_of(io::stdin().lock(), unreadable);
+    }
+    keys_of(BufReader::new(File::open(path).map_err(unreadable)?), unreadable)
+}
+
+/// The lines, without their ends; one more than a batch may have is refused at once.
+fn keys_of(mut input: impl BufRead, unreadable: impl Fn(io::Error) -> Failure) -> anyhow::Result<Vec<Value>> {
+    let mut keys = Vec::new();
+    loop {
+        let mut line = Vec::new();
+        let read = input.by_ref().take(LINE_BYTES_MAX as u64 + 1).read_until(b'\n', &mut line);
+        if read.map_err(&unreadable)? == 0 {
+            return Ok(keys);
+        }
+        let number = keys.len() + 1;
+        if BATCH_KEYS_MAX < number {
+            let message = format!("there are more than {BATCH_KEYS_MAX} keys");
+            return Err(
+                Failure::new("out_of_range", message, "ask in several batches, or with `kith run`").into()
+            );
+        }
+        if LINE_BYTES_MAX < line.len() {
+            let message = format!("line {number} is longer than any key");
+            return Err(Failure::new("out_of_range", message, "one key a line").into());
+        }
+        if line.pop_if(|byte| *byte == b'\n').is_some() {
+            line.pop_if(|byte| *byte == b'\r');
+        }
+        let key = String::from_utf8(line)
+            .with_context(|| Failure::bad_request(format!("line {number} is not UTF-8 text")))?;
+        keys.push(Value::from(key));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keys(input: &[u8]) -> Result<Vec<Value>, String> {
+        let unreadable = |error: io::Error| Failure::usage(error.to_string(), "");
+        keys_of(input, unreadable).map_err(|error| format!("{error:#}"))
+    }
+
+    #[test]
+    fn each_line_is_a_key_an_empty_one_too() {
+        assert_eq!(keys(b"a\n\nb c \r\nd"), Ok(["a", "", "b c ", "d"].map(Value::from).to_vec()));
+        assert_eq!(keys(b""), Ok(vec![]));
+        assert!(keys(b"a\n\xff\n").unwrap_err().contains("line 2"));
+        assert!(keys(&vec![b'x'; LINE_BYTES_MAX + 1]).unwrap_err().contains("line 1"));
+        assert!(keys(&b"\n".repeat(BATCH_KEYS_MAX + 1)).unwrap_err().contains("more than"));
+        assert_eq!(keys(&b"\n".repeat(BATCH_KEYS_MAX)).map(|keys| keys.len()), Ok(BATCH_KEYS_MAX));
+    }
+}

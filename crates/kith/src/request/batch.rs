@@ -1,0 +1,168 @@
+//! A batch read of a store of values: `kith get`, `kith mget` and the operation `mget` of request lines.
+
+use super::options::{WorkflowName, fan_out, fan_out_field};
+use crate::failure::Failure;
+use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
+use clap::{Args, ValueEnum};
+use kith_client::{BatchKeys, FanOutLimit, QueryOptions};
+use kith_schema::KeyType;
+use kith_types::ByteKeys;
+use serde::Deserialize;
+use serde_json::Value;
+use std::{num::NonZeroU32, time::Duration};
+
+/// The operation's name in request lines.
+pub const MGET: &str = "mget";
+
+/// Keys of one store, with how they are read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Batch {
+    /// The store and the keys.
+    pub asked: BatchFields,
+    /// How.
+    pub options: ReadOptions,
+}
+
+/// The fields of the operation. Their names are a contract: `docs/queries.md`.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BatchFields {
+    /// The store to ask.
+    pub store: String,
+    /// Numbers or texts, as the store's keys are.
+    pub keys: Vec<Value>,
+    /// How keys of strings or bytes are written.
+    #[serde(default)]
+    pub key_encoding: Option<KeyEncoding>,
+}
+
+/// How keys of strings or bytes are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum KeyEncoding {
+    /// As they are
+    Text,
+    /// Base64
+    Base64,
+}
+
+/// Options of any read of a store. Field names are a contract: `docs/queries.md`.
+#[derive(Clone, Debug, Default, PartialEq, Args, Deserialize)]
+#[command(next_help_heading = "Query options")]
+#[serde(deny_unknown_fields)]
+pub struct ReadOptions {
+    /// Who waits for the answer
+    #[arg(long, value_enum, default_value_t)]
+    #[serde(default)]
+    pub workflow: WorkflowName,
+    /// How many replica groups may take part: min, max, auto or groups=N
+    #[arg(long, value_name = "LIMIT", value_parser = fan_out, default_value = "auto")]
+    #[serde(default, deserialize_with = "fan_out_field")]
+    pub fan_out: FanOutLimit,
+    /// The replica policy, as `n-groups` [default: the router's]
+    #[arg(long)]
+    #[serde(default)]
+    pub policy: Option<String>,
+    /// Milliseconds that the answer may take [default: the router's]
+    #[arg(long, value_name = "MS")]
+    #[serde(default)]
+    pub deadline_ms: Option<NonZeroU32>,
+    /// Tell which node got which keys and how long each took
+    #[arg(long)]
+    #[serde(default)]
+    pub profile: bool,
+    /// Take an answer that lacks keys rather than none
+    #[arg(long)]
+    #[serde(default)]
+    pub partial: bool,
+}
+
+impl ReadOptions {
+    /// As the client library has them.
+    pub fn query_options(&self) -> QueryOptions {
+        QueryOptions {
+            fan_out: self.fan_out,
+            policy: self.policy.clone(),
+            deadline: self.deadline_ms.map(|ms| Duration::from_millis(ms.get().into())),
+            profile: self.profile,
+            partial: self.partial,
+            workflow: self.workflow.inner(),
+            ..QueryOptions::default()
+        }
+    }
+}
+
+impl BatchFields {
+    /// The keys as a store with keys of this type has them.
+    ///
+    /// # Errors
+    /// `wrong_key_type` with the place of the key that is none.
+    pub fn keys(&self, key: KeyType) -> Result<BatchKeys, Failure> {
+        let wrong = |place: usize, why: &str| {
+            let message = format!("key {} cannot be one of store {:?}: {why}", place + 1, self.store);
+            let help = "ids are numbers, strings are text, bytes are base64 (docs/queries.md)";
+            Failure::new("wrong_key_type", message, help)
+        };
+        let keys = self.keys.iter().enumerate();
+        if key == KeyType::Id {
+            let id = |(place, key): (usize, &Value)| {
+                let id = key.as_u64().or_else(|| key.as_str()?.parse().ok());
+                id.ok_or_else(|| wrong(place, "its keys are whole numbers from 0 to 18446744073709551615"))
+            };
+            return Ok(BatchKeys::Ids(keys.map(id).collect::<Result<_, _>>()?));
+        }
+        let usual = if key == KeyType::Bytes { KeyEncoding::Base64 } else { KeyEncoding::Text };
+        let mut batch = ByteKeys::default();
+        for (place, key) in keys {
+            let text = key.as_str().ok_or_else(|| wrong(place, "its keys are text"))?;
+            match self.key_encoding.unwrap_or(usual) {
+                KeyEncoding::Text => batch.push(text.as_bytes()),
+                KeyEncoding::Base64 => {
+                    let bytes =
+                        BASE64.decode(text).map_err(|error| wrong(place, &format!("base64: {error}")))?;
+                    batch.push(&bytes);
+                }
+            }
+        }
+        Ok(BatchKeys::Bytes(batch))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn keys(keys: Value, key: KeyType, key_encoding: Option<KeyEncoding>) -> Result<BatchKeys, String> {
+        let keys = keys.as_array().unwrap().clone();
+        let asked = BatchFields { store: "s".to_owned(), keys, key_encoding };
+        asked.keys(key).map_err(|failure| failure.message)
+    }
+
+    #[test]
+    fn keys_are_read_as_the_store_has_them() {
+        let ids = keys(json!([u64::MAX, "7"]), KeyType::Id, None);
+        assert_eq!(ids, Ok(BatchKeys::Ids(vec![u64::MAX, 7])));
+        let bytes = |keys: &[&[u8]]| Ok(BatchKeys::Bytes(keys.iter().collect()));
+        assert_eq!(keys(json!(["", "AP8="]), KeyType::String, None), bytes(&[b"", b"AP8="]));
+        assert_eq!(keys(json!(["", "AP8="]), KeyType::Bytes, None), bytes(&[b"", &[0, 255]]));
+        let base64 = Some(KeyEncoding::Base64);
+        assert_eq!(keys(json!(["AP8="]), KeyType::String, base64), bytes(&[&[0, 255]]));
+        assert_eq!(keys(json!(["k"]), KeyType::Bytes, Some(KeyEncoding::Text)), bytes(&[b"k"]));
+    }
+
+    #[test]
+    fn the_place_of_a_wrong_key_is_told() {
+        for (given, key) in [
+            (json!([1, -2]), KeyType::Id),
+            (json!([1, 1.5]), KeyType::Id),
+            (json!(["1", "18446744073709551616"]), KeyType::Id),
+            (json!(["1", null]), KeyType::Id),
+            (json!(["a", 1]), KeyType::String),
+            (json!(["AP8=", "?"]), KeyType::Bytes),
+        ] {
+            let message = keys(given, key, None).unwrap_err();
+            assert!(message.starts_with("key 2 cannot be one of store \"s\": "), "{message}");
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! Values by key, for people.
+
+use super::{Side, plural, table as rows};
+use crate::reply::{Footer, KeyReply};
+
+/// Longer values are cut: `kith get` prints one whole.
+const VALUE_CHARACTERS_MAX: usize = 80;
+
+/// A line a key.
+pub fn table(keys: &[KeyReply]) -> String {
+    let columns = [("key", Side::Left), ("state", Side::Left), ("value", Side::Left)];
+    rows(&columns, keys.iter().map(row))
+}
+
+fn row(key: &KeyReply) -> Vec<String> {
+    let name = key.key.as_str().map_or_else(|| key.key.to_string(), shown);
+    vec![name, key.state.to_owned(), key.value.text().map(shown).unwrap_or_default()]
+}
+
+/// How many keys ended how.
+pub fn footer(footer: &Footer) -> String {
+    let Footer { found, absent, error, unanswered, versions } = footer;
+    let versions: Vec<String> = versions.iter().map(u64::to_string).collect();
+    let keys = plural(found + absent + error + unanswered, "key");
+    format!(
+        "{keys}: {found} found, {absent} absent, {error} failed, {unanswered} unanswered; version {}\n",
+        versions.join(", ")
+    )
+}
+
+/// On one line, cut, without what a terminal would obey.
+fn shown(text: &str) -> String {
+    let mut shown: String = text.chars().take(VALUE_CHARACTERS_MAX).flat_map(visible).collect();
+    if text.chars().nth(VALUE_CHARACTERS_MAX).is_some() {
+        shown.push('…');
+    }
+    shown
+}
+
+fn visible(character: char) -> Vec<char> {
+    if character.is_control() { character.escape_default().collect() } else { vec![character] }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_stay_on_their_line() {
+        assert_eq!(shown("a\nb\u{1b}[31m"), "a\\nb\\u{1b}[31m");
+        let long = "é".repeat(VALUE_CHARACTERS_MAX + 1);
+        assert_eq!(shown(&long), "é".repeat(VALUE_CHARACTERS_MAX) + "…");
+    }
+}

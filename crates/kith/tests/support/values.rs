@@ -1,0 +1,83 @@
+//! Stores of values in a running cluster: built with the engine, pushed over the wire.
+
+use super::cluster::Cluster;
+use kith_client::{QueryError, RouterClient};
+use kith_engine::{
+    KeyType, ValueType,
+    load::{ValuesBuilder, ValuesOptions},
+};
+use kith_types::{PartitionCount, StoreVersion};
+use kith_wire::{documents::ComponentDocument, v1};
+use std::path::PathBuf;
+
+/// Makes a store of no version.
+pub fn create(cluster: &Cluster, store: &str, key: KeyType, value: ValueType) {
+    cluster.must(&["store", "create", store, "--key", key.name(), "--value", value.name()]);
+}
+
+/// Builds rows into the cluster's object store and has them served.
+pub fn push(
+    cluster: &Cluster,
+    store: &str,
+    types: (KeyType, ValueType),
+    version: u64,
+    rows: impl IntoIterator<Item = (Vec<u8>, Vec<u8>)>,
+) {
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    runtime.block_on(async {
+        let addr = cluster.ready()["router"].as_str().expect("an address").to_owned();
+        let router = RouterClient::connect(&[addr]).await.expect("the router answers");
+        let topology = router.topology().await.expect("the router knows its topology").cluster;
+        let out = PathBuf::from(&topology.object_store).join(store).join("values");
+        let partitions = PartitionCount::new(topology.partitions).expect("a valid count");
+        let (component, records) = build(out, store, types, version, partitions, rows);
+        let request = v1::PushRequest {
+            store: store.to_owned(),
+            push: format!("{store}-{version}"),
+            who: "tests".to_owned(),
+            components: serde_json::to_vec(&[component]).expect("documents are JSON").into(),
+            version,
+            records,
+            bytes: 1,
+            ..Default::default()
+        };
+        let mut steps = router.push_store(request).await.expect("the router takes the push");
+        loop {
+            match steps.message().await {
+                Ok(Some(step)) if step.committed_version != 0 => return,
+                Ok(Some(_)) => {}
+                Ok(None) => panic!("the push ended without a word"),
+                Err(status) => panic!("{}", QueryError::from_status(&status)),
+            }
+        }
+    });
+}
+
+fn build(
+    out: PathBuf,
+    store: &str,
+    (key, value): (KeyType, ValueType),
+    version: u64,
+    partitions: PartitionCount,
+    rows: impl IntoIterator<Item = (Vec<u8>, Vec<u8>)>,
+) -> (ComponentDocument, u64) {
+    let options =
+        ValuesOptions { key, value, ..ValuesOptions::new(store, StoreVersion(version), partitions, out) };
+    let mut builder = ValuesBuilder::new(options).expect("a build");
+    for (key, value) in rows {
+        builder.row(&key, &value).expect("a row of the store");
+    }
+    let (manifest, summary) = builder.finish(&mut |_| {}).expect("built");
+    let component = ComponentDocument {
+        name: "values".to_owned(),
+        role: "values".to_owned(),
+        version,
+        manifest_hash: manifest.hash(),
+        columns: Vec::new(),
+        members: summary.counts.records,
+        edges: 0,
+        bytes: summary.bytes,
+        loaded_at: 0,
+    };
+    (component, summary.counts.records)
+}
