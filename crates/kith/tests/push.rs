@@ -60,6 +60,21 @@ impl People {
         self.cluster.kith(&all).output().expect("kith runs")
     }
 
+    /// Pushes; what it ends with.
+    fn pushed(&self, arguments: &[&str]) -> Value {
+        let output = self.push(arguments);
+        assert!(output.status.success(), "{}", text(&output));
+        let printed = String::from_utf8(output.stdout).expect("UTF-8");
+        serde_json::from_str(printed.lines().last().expect("a last line")).expect("JSON")
+    }
+
+    fn assert_states(&self, expected: &[(u64, &str)]) {
+        let states = self.states();
+        let states: Vec<(u64, &str)> =
+            states.iter().map(|(version, state)| (*version, state.as_str())).collect();
+        assert_eq!(states, expected);
+    }
+
     fn refused(&self, arguments: &[&str]) -> Value {
         refusal(&self.push(arguments))
     }
@@ -403,4 +418,84 @@ fn a_delta_needs_a_version_that_is_served() {
     assert_eq!(code(&people.refused(&[&rows, "--delta"])), "no_version");
     assert_eq!(code(&people.refused(&[&rows, "--delete", &rows])), "usage");
     assert_eq!((people.built(), people.states()), (vec![], vec![]));
+}
+
+#[test]
+fn rows_of_every_format_are_pushed_listed_and_rolled_back() {
+    let people = People::start(&["--key", "id", "--value", "record", "--key-field", "id"]);
+    let csv = people.write("people.csv", "id,name,age\n7,Ada,36\n9,Bob,\n");
+    let first = people.pushed(&[&csv]);
+    let version = first["version"].as_u64().expect("a version");
+    assert!(1_700_000_000_000 < version && first["bytes"].as_u64().is_some_and(|bytes| 0 < bytes), "{first}");
+    let told = (&first["store"], &first["records"], &first["swapped"], &first["before"], &first["undo"]);
+    assert_eq!(told, (&json!("people"), &json!(2), &json!(true), &Value::Null, &Value::Null), "{first}");
+    // The schema that the first push inferred holds for the next one.
+    let lines = people.write("people.jsonl", "{\"id\":1,\"name\":\"Eve\",\"age\":1}\n");
+    let second = people.pushed(&[&lines]);
+    assert_eq!(
+        (&second["before"], &second["undo"]),
+        (&json!(version), &json!("kith store rollback people")),
+        "{second}"
+    );
+    let odd = people.write("odd.jsonl", "{\"id\":1,\"name\":3,\"age\":1}\n");
+    assert_eq!(code(&people.refused(&[&odd])), "bad_rows");
+    let narrow = people
+        .write("narrow.json", r#"{"fields":[{"name":"name","type":"text"},{"name":"age","type":"bool"}]}"#);
+    assert_eq!(code(&people.refused(&[&lines, "--schema", &narrow])), "incompatible_schema");
+    let second = second["version"].as_u64().expect("a version");
+    people.assert_states(&[(version, "retained"), (second, "current")]);
+    let versions = people.versions();
+    for (index, records) in [2, 1].into_iter().enumerate() {
+        let entry = &versions[index];
+        assert_eq!(entry["records"], records, "{versions}");
+        assert!(entry["bytes"].as_u64().is_some_and(|bytes| 0 < bytes), "{versions}");
+        assert!(entry["pushed_at"].as_u64().is_some_and(|at| 1_700_000_000_000 < at), "{versions}");
+    }
+    people.cluster.must(&["store", "rollback", "people"]);
+    people.assert_states(&[(version, "current"), (second, "blocked")]);
+    assert_eq!(people.built(), [version, second]);
+
+    people.cluster.must(&[
+        "store",
+        "create",
+        "typed",
+        "--key",
+        "id",
+        "--value",
+        "record",
+        "--key-field",
+        "id",
+    ]);
+    let parquet = concat!(env!("CARGO_MANIFEST_DIR"), "/../kith-rows/testdata/pyarrow.parquet");
+    let reply = people.cluster.must(&["store", "push", "typed", parquet, "-o", "json"]);
+    let reply: Value = serde_json::from_str(&reply).expect("JSON");
+    assert!(reply["records"].as_u64().is_some_and(|records| 0 < records), "{reply}");
+}
+
+#[test]
+fn a_built_version_is_pushed_and_a_delta_follows_it() {
+    let people = People::start(&["--drop-max", "10"]);
+    let out = people.folder.path().join("out");
+    built(&out, &[&people.write("rows.csv", csv(100)), "--version", "5"]);
+    let reply = people.pushed(&[out.to_str().unwrap()]);
+    assert_eq!((&reply["version"], &reply["records"]), (&json!(5), &json!(100)), "{reply}");
+    // Again: the same files under a new number.
+    let again = people.pushed(&[out.join("5").to_str().unwrap()]);
+    let again = again["version"].as_u64().expect("a version");
+    assert!(5 < again);
+    assert_eq!(people.built(), [5]);
+    let changes = people.write("changes.csv", "key,value\nmember:3,other\nmember:100,value\n");
+    let delete = people.write("delete.txt", "member:4\n");
+    let delta = people.pushed(&[&changes, "--delta", "--delete", &delete]);
+    assert_eq!((&delta["records"], &delta["changes"]["deleted"]), (&json!(100), &json!(1)), "{delta}");
+    let delta = delta["version"].as_u64().expect("a version");
+    people.assert_states(&[(5, "retained"), (again, "retained"), (delta, "current")]);
+
+    let few = people.write("few.csv", csv(89));
+    assert_eq!(code(&people.refused(&[&few])), "records_dropped");
+    people.assert_states(&[(5, "retained"), (again, "retained"), (delta, "current")]);
+    assert_eq!(people.built(), [5, delta], "a refused push leaves nothing");
+    let forced = people.pushed(&[&few, "--force"]);
+    assert_eq!((&forced["records"], &forced["before"]), (&json!(89), &json!(delta)), "{forced}");
+    assert_eq!(code(&people.refused(&[&few, "--version", "6"])), "version_not_newer");
 }
