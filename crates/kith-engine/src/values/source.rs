@@ -5,6 +5,7 @@ use kith_ops::{LookupKeys, SourceError, ValueSource};
 use std::ops::ControlFlow;
 
 impl ValueSource for ValuesReader {
+    #[expect(clippy::type_complexity, reason = "spelled out in the trait")]
     fn values(
         &self,
         keys: LookupKeys<'_>,
