@@ -5,7 +5,6 @@ use kith_ops::{LookupKeys, SourceError, ValueSource};
 use std::ops::ControlFlow;
 
 impl ValueSource for ValuesReader {
-    #[expect(clippy::type_complexity, reason = "spelled out in the trait")]
     fn values(
         &self,
         keys: LookupKeys<'_>,
@@ -22,6 +21,7 @@ impl ValueSource for ValuesReader {
 }
 
 impl ValuesReader {
+    #[expect(clippy::type_complexity, reason = "spelled out in the trait")]
     fn read_all<K: AsRef<[u8]>>(
         &self,
         keys: &[K],
