@@ -168,11 +168,10 @@ impl Rows {
     }
 
     fn values_options(&self, flags: &RowFlags, shape: &Shape, target: &Target<'_>) -> ValuesOptions {
-        let (key, value) = shape.engine_types();
         let out_dir = target.out_dir.clone();
         ValuesOptions {
-            key,
-            value,
+            key: shape.key,
+            value: shape.value,
             schema: match &self.options.value {
                 ValueShape::Record(schema) => Some(schema.canonical().to_owned()),
                 ValueShape::Text | ValueShape::Bytes | ValueShape::Json => None,

@@ -38,7 +38,7 @@ impl Shape {
     pub fn of_version(store: &str, manifest: &Manifest) -> Result<Self, Failure> {
         let (mut key, mut value) = (KeyType::String, ValueType::Text);
         if let Some(values) = manifest.values() {
-            (key, value) = (key_type(values.key), value_type(values.value));
+            (key, value) = (values.key, values.value);
         }
         let mut shape =
             Self { key, value, key_field: None, partitions: manifest.partition_count, schema: None };
@@ -148,7 +148,7 @@ impl Shape {
             let (got, expected) = (manifest.partition_count.get(), self.partitions.get());
             return Err(other(format!("{got} partitions, the cluster has {expected}")));
         }
-        let (key, value) = (key_type(values.key), value_type(values.value));
+        let (key, value) = (values.key, values.value);
         if (key, value) != (self.key, self.value) {
             return Err(other(format!("{key} to {value}, the store {} to {}", self.key, self.value)));
         }
@@ -188,41 +188,6 @@ fn parsed(text: &str, whose: &str) -> Result<Schema, Failure> {
         let message = format!("the schema of {whose}: {}", fault::chain(&error));
         Failure::new("bad_schema", message, "see docs/formats/schema.md for the language")
     })
-}
-
-fn key_type(key: kith_engine::KeyType) -> KeyType {
-    match key {
-        kith_engine::KeyType::Id => KeyType::Id,
-        kith_engine::KeyType::String => KeyType::String,
-        kith_engine::KeyType::Bytes => KeyType::Bytes,
-    }
-}
-
-fn value_type(value: kith_engine::ValueType) -> ValueType {
-    match value {
-        kith_engine::ValueType::Text => ValueType::Text,
-        kith_engine::ValueType::Bytes => ValueType::Bytes,
-        kith_engine::ValueType::Json => ValueType::Json,
-        kith_engine::ValueType::Record => ValueType::Record,
-    }
-}
-
-impl Shape {
-    /// Key and value as the engine has them.
-    pub fn engine_types(&self) -> (kith_engine::KeyType, kith_engine::ValueType) {
-        let key = match self.key {
-            KeyType::Id => kith_engine::KeyType::Id,
-            KeyType::String => kith_engine::KeyType::String,
-            KeyType::Bytes => kith_engine::KeyType::Bytes,
-        };
-        let value = match self.value {
-            ValueType::Text => kith_engine::ValueType::Text,
-            ValueType::Bytes => kith_engine::ValueType::Bytes,
-            ValueType::Json => kith_engine::ValueType::Json,
-            ValueType::Record => kith_engine::ValueType::Record,
-        };
-        (key, value)
-    }
 }
 
 /// The files of `inputs`, in order.
