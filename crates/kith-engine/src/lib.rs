@@ -46,7 +46,7 @@ pub use chunk::{ChunkSetReader, ChunkSetSummary, ChunkSetWriter, KEY_BYTES_MAX, 
 pub use component::{ComponentReader, ListReader, PartitionReader};
 pub use errors::{Damage, Fault, OpenError, ReadError, WriteError};
 pub use fetch::{
-    FetchError, FetchOptions, FetchProgress, FolderSource, ObjectError, OnFetch, Source, fetch,
+    FetchError, FetchOptions, FetchProgress, FolderSource, HeldSource, ObjectError, OnFetch, Source, fetch,
     fetch_component, release_partitions, repair,
 };
 pub use files::{FileId, FileKind, MANIFEST_NAME, list_name, lists_of};

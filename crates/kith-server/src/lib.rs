@@ -10,6 +10,7 @@ mod liveness;
 mod load;
 pub mod metadata;
 pub mod node;
+mod peer;
 pub mod router;
 mod serve;
 mod topology;
@@ -17,6 +18,7 @@ mod versions;
 
 pub use data_dir::{DataDir, DataDirError, Identity};
 pub use error::StartError;
+pub use peer::PeerSource;
 
 use kith_engine::Manifest;
 use kith_wire::documents::ComponentDocument;

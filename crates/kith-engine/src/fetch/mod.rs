@@ -7,6 +7,7 @@
 //! version's own folder, so that a failed fetch blocked its version, never synced, and began each file anew.
 
 mod error;
+mod held;
 mod local;
 mod plan;
 mod pull;
@@ -20,6 +21,7 @@ use crate::files::{FileId, FileKind, MANIFEST_NAME};
 use crate::manifest::{Content, FileEntry, Manifest};
 use crate::pack::{LAYOUT_NAME, Layout};
 pub use error::FetchError;
+pub use held::HeldSource;
 use kith_types::PartitionId;
 use local::{local_layout, present};
 use plan::Plan;

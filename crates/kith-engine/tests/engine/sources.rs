@@ -3,8 +3,8 @@
 use crate::stores::{Stores, all, value};
 use kith_engine::load::{DeltaBuilder, DeltaOptions, ValuesBuilder, ValuesOptions};
 use kith_engine::{
-    FetchError, FetchOptions, FetchProgress, FolderSource, Manifest, ObjectError, Source, ValuesReader,
-    fetch, release_partitions, verify_component,
+    FetchError, FetchOptions, FetchProgress, FolderSource, HeldSource, Manifest, ObjectError, Source,
+    ValuesReader, fetch, release_partitions, verify_component,
 };
 use kith_types::{PartitionCount, PartitionId, StoreVersion, fmix64};
 use std::fs;
@@ -217,4 +217,37 @@ fn partitions_given_away_free_their_packs_and_can_come_back() {
     let source = FolderSource::new(&stores.built("people", 2));
     pull(&source, &dir, &all(), &FetchOptions::default()).unwrap();
     assert!(verify_component(&dir, None).unwrap().damages.is_empty());
+}
+
+#[test]
+fn a_peer_gives_what_it_holds_as_if_it_were_the_built_version() {
+    let stores = Stores::new(true);
+    let built = stores.built("people", 2);
+    let (first, second) = (stores.held("people", 2), built.parent().unwrap().join("second/2"));
+    let (some, rest): (Vec<PartitionId>, Vec<PartitionId>) = all().into_iter().partition(|p| p.0 % 3 == 1);
+    release_partitions(&first, &some).unwrap();
+    let peer = HeldSource::open(&first).unwrap();
+    assert_eq!(peer.partitions(), some);
+    pull(&peer, &second, &some, &FetchOptions::default()).unwrap();
+    assert!(verify_component(&second, Some(&some)).unwrap().damages.is_empty());
+    // What it does not hold it does not give: zeros are never taken for bytes.
+    for partition in &rest {
+        let target = second.with_file_name("third");
+        let refused = pull(&peer, &target, &[*partition], &FetchOptions::default());
+        assert!(matches!(refused, Err(FetchError::Damaged(_))), "{refused:?}");
+        assert!(!target.exists());
+    }
+    // A third node is filled from two peers, each of which holds a part.
+    pull(&FolderSource::new(&built), &first, &rest, &FetchOptions::default()).unwrap();
+    release_partitions(&first, &rest).unwrap();
+    pull(&HeldSource::open(&first).unwrap(), &second, &rest, &FetchOptions::default()).unwrap();
+    assert!(verify_component(&second, None).unwrap().damages.is_empty());
+    let lost = fs::read_dir(&first).unwrap().map(|entry| entry.unwrap().path());
+    let lost =
+        lost.filter(|path| path.extension().is_some_and(|extension| extension == "pack")).next().unwrap();
+    let before = HeldSource::open(&first).unwrap();
+    fs::remove_file(lost).unwrap();
+    assert_eq!(before.partitions(), []);
+    let fourth = second.with_file_name("fourth");
+    assert!(matches!(pull(&before, &fourth, &rest, &FetchOptions::default()), Err(FetchError::Damaged(_))));
 }

@@ -97,6 +97,7 @@ struct OverGrpc(Arc<Scripted>);
 #[tonic::async_trait]
 impl node_server::Node for OverGrpc {
     type PrepareStream = BoxStream<'static, Result<v1::PrepareProgress, Status>>;
+    type ReadObjectStream = BoxStream<'static, Result<v1::ObjectPiece, Status>>;
 
     async fn evaluate(
         &self,
@@ -111,6 +112,13 @@ impl node_server::Node for OverGrpc {
 
     async fn prepare(&self, _: Request<v1::PrepareRequest>) -> Result<Response<Self::PrepareStream>, Status> {
         Err(unsupported("prepare"))
+    }
+
+    async fn read_object(
+        &self,
+        _: Request<v1::ReadObjectRequest>,
+    ) -> Result<Response<Self::ReadObjectStream>, Status> {
+        Err(unsupported("read object"))
     }
 }
 

@@ -1,7 +1,9 @@
 //! The store versions that a node holds: prepared before a swap, open while they may be served or rolled back to,
 //! kept after that until their readers have left (architecture D7).
 
-use kith_engine::{ComponentReader, FetchError, GraphReader, OpenError, ValuesReader, fetch_component};
+use kith_engine::{
+    ComponentReader, FetchError, GraphReader, HeldSource, OpenError, ValuesReader, fetch_component,
+};
 use kith_types::{PartitionCount, PartitionId};
 use kith_wire::documents::{ComponentDocument, HoldsDocument, ServedDocument, TopologyDocument};
 use std::{
@@ -9,7 +11,7 @@ use std::{
     fs,
     ops::ControlFlow,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError, RwLock},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
     time::{Duration, Instant},
 };
 use thiserror::Error;
@@ -80,6 +82,8 @@ pub struct HeldStores {
     stores: RwLock<BTreeMap<String, BTreeMap<u64, Held>>>,
     /// One preparation at a time: two of the same component would pull it twice.
     preparing: Mutex<()>,
+    /// Folder → what peers read of it. Forgotten whenever files come or go.
+    sources: Mutex<BTreeMap<PathBuf, Arc<HeldSource>>>,
 }
 
 struct Held {
@@ -109,7 +113,27 @@ impl HeldStores {
             partitions,
             stores: RwLock::default(),
             preparing: Mutex::new(()),
+            sources: Mutex::default(),
         }
+    }
+
+    /// What a peer reads of one version of a component.
+    ///
+    /// # Errors
+    /// If nothing of it is here, or what is cannot be trusted.
+    pub fn source(&self, store: &str, component: &str, version: u64) -> Result<Arc<HeldSource>, OpenError> {
+        let folder = self.folder.join(store).join(component).join(version.to_string());
+        let known = self.sources().get(&folder).cloned();
+        if let Some(source) = known {
+            return Ok(source);
+        }
+        let source = Arc::new(HeldSource::open(&folder)?);
+        self.sources().insert(folder, Arc::clone(&source));
+        Ok(source)
+    }
+
+    fn sources(&self) -> MutexGuard<'_, BTreeMap<PathBuf, Arc<HeldSource>>> {
+        self.sources.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The reader of one version of a store.
@@ -217,6 +241,7 @@ impl HeldStores {
             ControlFlow::Continue(())
         })
         .map_err(|source| PrepareError::Fetch { component: name.clone(), version, source })?;
+        self.sources().clear();
         let opened = match &store.definition.holds {
             HoldsDocument::Graph => ComponentReader::open(&target, &self.partitions)
                 .map(|reader| Component::Graph(Arc::new(reader))),
@@ -277,6 +302,7 @@ impl HeldStores {
         drop(stores);
         if let Ok(_one_at_a_time) = self.preparing.try_lock() {
             remove_unused(&self.folder, &used, 3);
+            self.sources().clear();
         }
     }
 }

@@ -4,6 +4,7 @@ use super::held::{HeldStores, VersionReader};
 use crate::{
     framed::{self, FrameService, Reply},
     load::LoadCounter,
+    peer,
     topology::TopologyReceiver,
 };
 use bytes::Bytes;
@@ -247,6 +248,14 @@ impl FrameService for NodeService {
 #[tonic::async_trait]
 impl v1::node_server::Node for NodeService {
     type PrepareStream = BoxStream<'static, Result<v1::PrepareProgress, Status>>;
+    type ReadObjectStream = BoxStream<'static, Result<v1::ObjectPiece, Status>>;
+
+    async fn read_object(
+        &self,
+        request: Request<v1::ReadObjectRequest>,
+    ) -> Result<Response<Self::ReadObjectStream>, Status> {
+        Ok(Response::new(peer::read_object(&self.held, request.into_inner()).await?))
+    }
 
     async fn evaluate(
         &self,

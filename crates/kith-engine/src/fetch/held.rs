@@ -1,0 +1,118 @@
+//! What a node holds of a version, seen as the built version that it came from: what peers fetch from.
+//!
+//! A node lays its partitions out in packs of its own. A fetch speaks of the packs of the built version, so their bytes
+//! are put together from the logical files that are here. What is not here reads as zeros: nobody who fetches takes an
+//! unproven byte.
+
+use super::{ObjectError, Source};
+use crate::errors::OpenError;
+use crate::files::{FileKind, MANIFEST_NAME};
+use crate::manifest::Manifest;
+use crate::pack::{Layout, pack_name};
+use kith_types::PartitionId;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+/// A version's folder, built or fetched, as a [`Source`]. Knows what was laid out when it was opened: open it again after
+/// partitions came or went.
+#[derive(Debug)]
+pub struct HeldSource {
+    dir: PathBuf,
+    manifest: Manifest,
+    layout: Layout,
+    /// Name of each pack of the built version → its number and size.
+    packs: BTreeMap<String, (u32, u64)>,
+}
+
+impl HeldSource {
+    /// Reads manifest and layout of a folder and proves both whole.
+    ///
+    /// # Errors
+    /// If the folder holds no version, or one that cannot be trusted.
+    pub fn open(dir: &Path) -> Result<Self, OpenError> {
+        let manifest = Manifest::read(dir)?;
+        let layout = Layout::read(dir, &manifest)?;
+        let packs = (0u32..).zip(manifest.packs());
+        let packs = packs.map(|(number, pack)| (pack_name(number), (number, pack.bytes))).collect();
+        Ok(Self { dir: dir.to_owned(), manifest, layout, packs })
+    }
+
+    /// What the version consists of.
+    pub fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    /// The partitions whose files are all laid out here, their packs present in full; ascending. O(files).
+    pub fn partitions(&self) -> Vec<PartitionId> {
+        let is_whole = |pack: &crate::manifest::PackEntry| {
+            fs::metadata(self.dir.join(&pack.name))
+                .is_ok_and(|found| found.is_file() && found.len() == pack.bytes)
+        };
+        let whole: BTreeSet<&str> =
+            self.layout.packs.iter().filter(|pack| is_whole(pack)).map(|pack| pack.name.as_str()).collect();
+        let mut held: BTreeMap<PartitionId, bool> = BTreeMap::new();
+        for entry in &self.manifest.files {
+            let Some(id) = entry.id().filter(|id| id.kind != FileKind::Dictionary) else { continue };
+            let here =
+                self.layout.find(&entry.name).is_some_and(|(pack, _)| whole.contains(pack.name.as_str()));
+            *held.entry(id.partition).or_insert(true) &= here;
+        }
+        held.into_iter().filter(|(_, here)| *here).map(|(partition, _)| partition).collect()
+    }
+
+    /// Fills `into` with the bytes of a built pack from `offset` on, as far as they are here.
+    fn read_pack(&self, object: &str, number: u32, offset: u64, into: &mut [u8]) -> Result<(), ObjectError> {
+        into.fill(0);
+        let end = offset + into.len() as u64;
+        let files = &self.manifest.files;
+        // Files lie in the order of their names, end to end.
+        let first = files.partition_point(|file| (file.pack, file.offset + file.bytes) <= (number, offset));
+        let touched = files[first..].iter().take_while(|file| file.pack == number && file.offset < end);
+        let (mut any, mut here) = (false, false);
+        let mut open: Option<(&str, File)> = None;
+        for entry in touched {
+            let (from, to) = (entry.offset.max(offset), (entry.offset + entry.bytes).min(end));
+            any |= from < to;
+            let Some((pack, place)) = self.layout.find(&entry.name) else { continue };
+            let failed = |error: io::Error| failed(object, error);
+            if open.as_ref().is_none_or(|(name, _)| *name != pack.name) {
+                open = Some((&pack.name, File::open(self.dir.join(&pack.name)).map_err(failed)?));
+            }
+            if let Some((_, file)) = &open {
+                let piece = &mut into[(from - offset) as usize..(to - offset) as usize];
+                file.read_exact_at(piece, place.offset + (from - entry.offset)).map_err(failed)?;
+                here = true;
+            }
+        }
+        if any && !here { Err(ObjectError::Missing { object: object.to_owned() }) } else { Ok(()) }
+    }
+}
+
+impl Source for HeldSource {
+    fn read(&self, object: &str, offset: u64, into: &mut [u8]) -> Result<usize, ObjectError> {
+        if object == MANIFEST_NAME {
+            return super::FolderSource::new(&self.dir).read(object, offset, into);
+        }
+        let Some(&(number, bytes)) = self.packs.get(object) else {
+            return Err(ObjectError::Missing { object: object.to_owned() });
+        };
+        let count = (into.len() as u64).min(bytes.saturating_sub(offset)) as usize;
+        if 0 < count {
+            self.read_pack(object, number, offset, &mut into[..count])?;
+        }
+        Ok(count)
+    }
+}
+
+/// A pack that was given away meanwhile is missing, like one that never was here.
+fn failed(object: &str, error: io::Error) -> ObjectError {
+    match error.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::UnexpectedEof => {
+            ObjectError::Missing { object: object.to_owned() }
+        }
+        _ => ObjectError::Failed { object: object.to_owned(), source: error.into() },
+    }
+}

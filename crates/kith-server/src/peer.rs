@@ -1,0 +1,190 @@
+//! Fetching from another node instead of the object store: both ends of `Node.ReadObject`.
+
+use crate::node::HeldStores;
+use futures::{StreamExt, stream::BoxStream};
+use kith_client::endpoint;
+use kith_engine::{HeldSource, ObjectError, OpenError, Source};
+use kith_wire::v1::{self, node_client::NodeClient};
+use std::{path::Path, sync::Arc, time::Duration};
+use tokio::{runtime::Handle, sync::mpsc};
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::{Code, Status, transport::Channel};
+
+/// Bytes of one message: large enough to cost nothing each, small enough that a slow reader holds little memory.
+const PIECE_BYTES: usize = 1 << 20;
+/// Pieces that may wait for their reader.
+const PIECE_QUEUE: usize = 4;
+/// The longest range of one request: a few times what a fetch asks for at once.
+const RANGE_BYTES_MAX: u64 = 256 << 20;
+/// A peer that sends nothing for so long is given up.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// A connection that broke is tried once more: a peer that was idle may have closed it.
+const TRIES: u32 = 2;
+
+/// One component version on another node. Blocking, so not for the threads of a runtime; made inside one.
+#[derive(Clone, Debug)]
+pub struct PeerSource {
+    runtime: Handle,
+    client: NodeClient<Channel>,
+    store: String,
+    component: String,
+    version: u64,
+}
+
+impl PeerSource {
+    /// The component `component` of `store` at its own version, on the node at `addr` (`host:port`). Nothing is asked yet.
+    ///
+    /// # Errors
+    /// If the address is none.
+    ///
+    /// # Panics
+    /// Outside a runtime.
+    pub fn new(addr: &str, store: &str, component: &str, version: u64) -> Result<Self, Status> {
+        Ok(Self {
+            runtime: Handle::current(),
+            client: NodeClient::new(endpoint(addr)?.connect_lazy()),
+            store: store.to_owned(),
+            component: component.to_owned(),
+            version,
+        })
+    }
+
+    async fn try_read(&self, object: &str, offset: u64, into: &mut [u8]) -> Result<usize, Status> {
+        let request = v1::ReadObjectRequest {
+            store: self.store.clone(),
+            component: self.component.clone(),
+            version: self.version,
+            object: object.to_owned(),
+            offset,
+            bytes: into.len() as u64,
+        };
+        let mut client = self.client.clone();
+        let mut pieces = in_time(client.read_object(request)).await?.into_inner();
+        let mut done = 0;
+        while let Some(piece) = in_time(pieces.message()).await? {
+            let end = done + piece.bytes.len();
+            let place = into.get_mut(done..end);
+            place
+                .ok_or_else(|| Status::internal("it sent more than asked for"))?
+                .copy_from_slice(&piece.bytes);
+            done = end;
+        }
+        Ok(done)
+    }
+}
+
+impl Source for PeerSource {
+    fn read(&self, object: &str, offset: u64, into: &mut [u8]) -> Result<usize, ObjectError> {
+        let mut tries = 1;
+        loop {
+            match self.runtime.block_on(self.try_read(object, offset, into)) {
+                Ok(count) => return Ok(count),
+                Err(status) if kith_wire::detail_of(&status).code == NOT_HELD => {
+                    return Err(ObjectError::Missing { object: object.to_owned() });
+                }
+                Err(status) if status.code() == Code::Unavailable && tries < TRIES => tries += 1,
+                Err(status) => {
+                    return Err(ObjectError::Failed { object: object.to_owned(), source: status.into() });
+                }
+            }
+        }
+    }
+}
+
+async fn in_time<T>(step: impl Future<Output = Result<T, Status>>) -> Result<T, Status> {
+    let late = |_| Status::deadline_exceeded(format!("the peer sent nothing for {} s", PATIENCE.as_secs()));
+    tokio::time::timeout(PATIENCE, step).await.map_err(late)?
+}
+
+/// The code of an object that a node does not hold, or not in this range.
+const NOT_HELD: &str = "object_not_held";
+
+fn not_held(request: &v1::ReadObjectRequest, detail: &str) -> Status {
+    let v1::ReadObjectRequest { store, component, version, object, .. } = request;
+    let message = format!("{object} of {store}/{component} version {version}: {detail}");
+    kith_wire::status(Code::NotFound, "object_not_held", message, "ask another replica, or the object store")
+}
+
+/// Answers a peer.
+pub(crate) async fn read_object(
+    held: &Arc<HeldStores>,
+    request: v1::ReadObjectRequest,
+) -> Result<BoxStream<'static, Result<v1::ObjectPiece, Status>>, Status> {
+    let names = [&request.store, &request.component, &request.object];
+    if let Some(name) = names.into_iter().find(|name| !is_plain(name)) {
+        let message = format!("{name:?} is no name of a store, component or object");
+        return Err(kith_wire::status(
+            Code::InvalidArgument,
+            "bad_request",
+            message,
+            "use a kith of this release",
+        ));
+    }
+    if RANGE_BYTES_MAX < request.bytes {
+        let message = format!("a range of {} bytes is longer than {RANGE_BYTES_MAX}", request.bytes);
+        return Err(kith_wire::status(Code::InvalidArgument, "bad_request", message, "ask for several"));
+    }
+    let held = Arc::clone(held);
+    let (sender, receiver) = mpsc::channel(PIECE_QUEUE);
+    tokio::task::spawn_blocking(move || {
+        if let Err(status) = send_range(&held, &request, &sender) {
+            // Nobody listening is fine.
+            let _ = sender.blocking_send(Err(status));
+        }
+    });
+    Ok(ReceiverStream::new(receiver).boxed())
+}
+
+fn send_range(
+    held: &HeldStores,
+    request: &v1::ReadObjectRequest,
+    sender: &mpsc::Sender<Result<v1::ObjectPiece, Status>>,
+) -> Result<(), Status> {
+    let v1::ReadObjectRequest { store, component, version, object, offset, bytes } = request;
+    let source: Arc<HeldSource> = held.source(store, component, *version).map_err(|error| match error {
+        OpenError::NoComponent { .. } => not_held(request, "this node has none of it"),
+        other => not_held(request, &other.to_string()),
+    })?;
+    let mut done = 0;
+    while done < *bytes {
+        let mut piece = vec![0; PIECE_BYTES.min((bytes - done) as usize)];
+        let at = offset.checked_add(done).ok_or_else(|| not_held(request, "no object is so long"))?;
+        let count = match source.read(object, at, &mut piece) {
+            Ok(count) => count,
+            // Of a range that is here in part, the rest reads as zeros: whoever asked proves what it takes.
+            Err(ObjectError::Missing { .. }) if 0 < done => piece.len(),
+            Err(error) => return Err(not_held(request, &error.to_string())),
+        };
+        let ends = count < piece.len();
+        piece.truncate(count);
+        if 0 < count && sender.blocking_send(Ok(v1::ObjectPiece { bytes: piece.into() })).is_err() {
+            return Ok(());
+        }
+        done += count as u64;
+        if ends {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// A name of one folder or file, and nothing that leads elsewhere.
+fn is_plain(name: &str) -> bool {
+    !name.is_empty()
+        && !name.starts_with('.')
+        && Path::new(name).components().count() == 1
+        && !name.contains('/')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_lead_elsewhere_are_refused() {
+        for name in ["", ".", "..", "../x", "a/b", "a/", "/a", ".hidden"] {
+            assert!(!is_plain(name), "{name}");
+        }
+        assert!(is_plain("00003.pack") && is_plain("manifest.json") && is_plain("connection"));
+    }
+}
