@@ -2,6 +2,8 @@
 # The one list of system packages. Does nothing where they are there already.
 #   gcc:        links the binaries, builds zstd and the allocator
 #   make, git:  the front door and the tidy test
+#   etcd-server, etcd-client: the metadata store of clusters of many machines, for its tests
+#   openssl:    the certificates of those tests
 #   postgresql: the rival of `make bench` (only with --bench)
 set -euo pipefail
 
@@ -10,6 +12,9 @@ need() { command -v "$1" >/dev/null 2>&1 || missing+=("$2"); }
 need cc gcc
 need make make
 need git git
+need etcd etcd-server
+need etcdctl etcd-client
+need openssl openssl
 if [[ "${1:-}" == --bench ]] && ! compgen -G '/usr/lib/postgresql/*/bin/postgres' >/dev/null; then
   missing+=(postgresql)
 fi

@@ -8,5 +8,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let out = PathBuf::from(env::var("OUT_DIR")?);
     fs::write(out.join("kith_descriptors.bin"), prost::Message::encode_to_vec(&descriptors))?;
     tonic_prost_build::configure().bytes(".").compile_fds(descriptors)?;
+    let etcd = protox::compile(["proto/etcd.proto"], ["proto"])?;
+    tonic_prost_build::configure().build_server(false).compile_fds(etcd)?;
     Ok(())
 }

@@ -1,6 +1,10 @@
 //! Why a process cannot start.
 
-use crate::{data_dir::DataDirError, metadata::MetadataError, topology::TopologyError};
+use crate::{
+    data_dir::DataDirError,
+    metadata::{MetadataError, TargetError},
+    topology::TopologyError,
+};
 use std::{io, net::SocketAddr, path::PathBuf};
 use thiserror::Error;
 
@@ -14,6 +18,9 @@ pub enum StartError {
     /// The metadata store cannot be used.
     #[error(transparent)]
     Metadata(#[from] MetadataError),
+    /// What names the metadata store makes no sense.
+    #[error(transparent)]
+    MetadataTarget(#[from] TargetError),
     /// The topology cannot be learnt.
     #[error(transparent)]
     TopologyUnknown(#[from] TopologyError),
@@ -79,11 +86,10 @@ impl StartError {
     pub fn code(&self) -> &'static str {
         match self {
             StartError::DataDir(error) => error.code(),
-            StartError::Metadata(MetadataError::Damaged { .. }) => "data_directory_damaged",
-            StartError::Metadata(_) => "metadata_unavailable",
+            StartError::Metadata(error) => error.code(),
             StartError::TopologyUnknown(_) => "topology_unknown",
             StartError::Topology { .. } => "topology_mismatch",
-            StartError::Settings { .. } => "bad_settings",
+            StartError::Settings { .. } | StartError::MetadataTarget(_) => "bad_settings",
             StartError::ReadyFileInUse { .. } => "ready_file_in_use",
             StartError::Listen { source, .. } if source.kind() == io::ErrorKind::AddrInUse => "port_in_use",
             StartError::Listen { .. } => "cannot_listen",
@@ -99,11 +105,18 @@ impl StartError {
             StartError::Metadata(MetadataError::Damaged { .. }) => {
                 "restore the file, or start with an empty directory and load again"
             }
+            StartError::Metadata(MetadataError::Refused { .. }) => {
+                "look at etcd: users and rights, space and quotas"
+            }
+            StartError::TopologyUnknown(TopologyError::NoCluster) => {
+                "make the cluster with `kith cluster create`, or check --metadata and --cluster"
+            }
             StartError::Metadata(_) | StartError::TopologyUnknown(_) => {
                 "is the metadata store running, and is --metadata its address?"
             }
             StartError::Topology { .. } => "leave out what differs, or name another data directory",
             StartError::Settings { .. } => "mend the settings file",
+            StartError::MetadataTarget(_) => "mend the flag, or the key of the same name in the file",
             StartError::ReadyFileInUse { .. } => {
                 "end that cluster first, or name another file with --ready-file"
             }

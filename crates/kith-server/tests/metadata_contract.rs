@@ -1,9 +1,13 @@
-//! Every metadata store keeps the same contract: the embedded one, and the same seen over gRPC.
+//! Every metadata store keeps the same contract: the embedded one, the same seen over gRPC, and a real etcd.
 
+#[path = "support/etcd.rs"]
+mod etcd;
+
+use etcd::Etcd;
 use futures::StreamExt;
 use kith_server::metadata::{
-    Committed, Condition, EmbeddedMetadata, MetadataError, MetadataService, MetadataStore, RemoteMetadata,
-    Write,
+    Committed, Condition, EmbeddedMetadata, MetadataError, MetadataService, MetadataStore, MetadataTarget,
+    RemoteMetadata, Write,
 };
 use std::{future::Future, sync::Arc, time::Duration};
 use tokio::net::TcpListener;
@@ -18,6 +22,9 @@ async fn each<F: Future<Output = ()>>(claim: impl Fn(Arc<dyn MetadataStore>) -> 
     let server = tonic::transport::Server::builder().add_service(service);
     tokio::spawn(server.serve_with_incoming(TcpListenerStream::new(listener)));
     claim(Arc::new(RemoteMetadata::connect(&addr).expect("an address"))).await;
+    let etcd = Etcd::start();
+    let target = MetadataTarget { address: etcd.address(), ..Default::default() };
+    claim(target.connect().expect("an address")).await;
 }
 
 fn put(key: &str, value: &str) -> Write {

@@ -14,6 +14,12 @@ pub mod v1 {
     tonic::include_proto!("kith.v1");
 }
 
+/// The part of etcd's API that Kith calls; `proto/etcd.proto`.
+#[allow(missing_docs, clippy::all, rust_2018_idioms)]
+pub mod etcd {
+    tonic::include_proto!("etcdserverpb");
+}
+
 pub use error::{detail_of, status, with_detail};
 pub use prost::Message;
 

@@ -3,13 +3,13 @@
 
 mod processes;
 mod ready;
-mod shape;
 mod temporary;
 
+pub use crate::cluster::Shape;
 pub use ready::{ReadyDocument, ReadyNode, ReadyRouter};
-pub use shape::Shape;
 
 use crate::{
+    cluster,
     data_dir::{DataDir, Identity},
     error::StartError,
     metadata::{EmbeddedMetadata, MetadataStore},
@@ -92,10 +92,10 @@ impl Dev {
         };
         let metadata = Arc::new(EmbeddedMetadata::open(&folder.join("metadata.json"))?);
         let store: Arc<dyn MetadataStore> = metadata;
-        let cluster = shape::create_or_check(&*store, &options.shape, &folder.join("objects")).await?;
-        data.claim(&Identity { cluster_id: cluster.cluster_id.clone(), owner: "supervisor".to_owned() })?;
+        let made = cluster::create_or_check(&*store, &options.shape, &folder.join("objects")).await?;
+        data.claim(&Identity { cluster_id: made.cluster_id.clone(), owner: "supervisor".to_owned() })?;
         held.data = Some(data);
-        shape::remove_stale(&*store, options.routers).await?;
+        cluster::remove_stale(&*store, options.routers).await?;
         let topology = topology::follow(Arc::clone(&store), None, stop.clone()).await?;
         let plan = Plan::new(&options, folder, &topology.borrow());
         let tasks = TaskTracker::new();

@@ -4,12 +4,16 @@
 //! Losing it stops changes of topology, never reads: nodes and clients keep their last snapshot.
 
 mod embedded;
+mod etcd;
 mod remote;
 mod service;
+mod target;
 
 pub use embedded::EmbeddedMetadata;
+pub use etcd::EtcdMetadata;
 pub use remote::RemoteMetadata;
 pub use service::MetadataService;
+pub use target::{MetadataTarget, TargetError};
 
 use futures::{future::BoxFuture, stream::BoxStream};
 use std::{io, path::PathBuf, time::Duration};
@@ -110,6 +114,19 @@ pub struct Write {
     pub lease: Option<LeaseId>,
 }
 
+impl MetadataError {
+    /// The stable code.
+    pub fn code(&self) -> &'static str {
+        match self {
+            MetadataError::Refused { .. } => "metadata_refused",
+            MetadataError::Damaged { .. } => "data_directory_damaged",
+            MetadataError::Unavailable { .. }
+            | MetadataError::LeaseEnded(_)
+            | MetadataError::Write { .. } => "metadata_unavailable",
+        }
+    }
+}
+
 impl Write {
     /// Sets `key` for good.
     pub fn put(key: impl Into<String>, value: Vec<u8>) -> Self {
@@ -143,6 +160,12 @@ pub enum MetadataError {
     #[error("metadata store is unavailable: {reason}")]
     Unavailable {
         /// Why.
+        reason: String,
+    },
+    /// The store answers, and says no: rights, quotas, sizes. Reads go on without it.
+    #[error("metadata store refuses: {reason}")]
+    Refused {
+        /// Why, in its words.
         reason: String,
     },
     /// The lease has ended.

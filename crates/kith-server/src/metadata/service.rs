@@ -83,5 +83,5 @@ fn reply_of(snapshot: Snapshot) -> v1::ReadReply {
 
 fn status_of(error: MetadataError) -> Status {
     let help = "reads go on without it; check the supervisor's log and its disk";
-    kith_wire::status(Code::Unavailable, "metadata_unavailable", error.to_string(), help)
+    kith_wire::status(Code::Unavailable, error.code(), error.to_string(), help)
 }

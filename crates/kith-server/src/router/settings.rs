@@ -98,9 +98,18 @@ impl RouterSettings {
             .map_err(|source| SettingsFileError::Io { path: path.to_owned(), source })?;
         let malformed = |detail: String| SettingsFileError::Malformed { path: path.to_owned(), detail };
         let settings: Self = toml::from_str(&text).map_err(|error| malformed(error.to_string()))?;
-        settings.session.policy().map_err(|error| malformed(error.to_string()))?;
-        settings.session.controllers().map_err(|error| malformed(error.to_string()))?;
+        settings.check().map_err(malformed)?;
         Ok(settings)
+    }
+
+    /// Whether what the settings name exists.
+    ///
+    /// # Errors
+    /// What does not, for people.
+    pub fn check(&self) -> Result<(), String> {
+        self.session.policy().map_err(|error| error.to_string())?;
+        self.session.controllers().map_err(|error| error.to_string())?;
+        Ok(())
     }
 
     /// As TOML.

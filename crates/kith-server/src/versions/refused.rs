@@ -51,13 +51,11 @@ impl From<Status> for ChangeError {
 
 impl From<MetadataError> for ChangeError {
     fn from(error: MetadataError) -> Self {
-        let help = "queries go on; changes wait until the metadata store is back";
-        ChangeError::Failed(kith_wire::status(
-            Code::Unavailable,
-            "metadata_unavailable",
-            error.to_string(),
-            help,
-        ))
+        let help = match error {
+            MetadataError::Refused { .. } => "queries go on; see to the metadata store, then try again",
+            _ => "queries go on; changes wait until the metadata store is back",
+        };
+        ChangeError::Failed(kith_wire::status(Code::Unavailable, error.code(), error.to_string(), help))
     }
 }
 

@@ -1,4 +1,4 @@
-//! The shape of a cluster: made once, then checked.
+//! The shape of a cluster: made once, in whatever metadata store, then checked.
 
 use crate::{
     error::StartError,
@@ -27,22 +27,65 @@ pub struct Shape {
     pub partitions: Option<u32>,
 }
 
+/// A cluster that was asked for.
+#[derive(Clone, Debug)]
+pub struct Created {
+    /// Its document.
+    pub cluster: ClusterDocument,
+    /// Whether it was made now; else it was there, of this shape.
+    pub is_new: bool,
+}
+
+/// Makes a cluster in `store`, for `kith cluster create`; one that is there already, of the shape and object store asked
+/// for, is left as it is.
+///
+/// # Errors
+/// [`StartError::Topology`] if another is there or the shape makes no sense, [`StartError::Metadata`].
+pub async fn create_cluster(
+    store: &dyn MetadataStore,
+    shape: &Shape,
+    object_store: &Path,
+) -> Result<Created, StartError> {
+    let snapshot = store.read(keys::CLUSTER).await?;
+    let Some(entry) = snapshot.get(keys::CLUSTER) else {
+        return Ok(Created { cluster: make(store, shape, object_store).await?, is_new: true });
+    };
+    let cluster = decode(&entry.value)?;
+    check(shape, &cluster, "the metadata store")?;
+    if Path::new(&cluster.object_store) != object_store {
+        let detail = format!(
+            "the metadata store holds a cluster with the object store {}, not {}",
+            cluster.object_store,
+            object_store.display()
+        );
+        return Err(StartError::Topology { detail });
+    }
+    Ok(Created { cluster, is_new: false })
+}
+
 /// The cluster in `store`, after checking that it has the shape asked for; a new one if there is none.
-pub(super) async fn create_or_check(
+pub(crate) async fn create_or_check(
     store: &dyn MetadataStore,
     shape: &Shape,
     object_store: &Path,
 ) -> Result<ClusterDocument, StartError> {
     let snapshot = store.read(keys::CLUSTER).await?;
     if let Some(entry) = snapshot.get(keys::CLUSTER) {
-        let mut cluster = ClusterDocument::decode(&entry.value)
-            .map_err(|error| StartError::Topology { detail: error.to_string() })?;
-        check(shape, &cluster)?;
+        let mut cluster = decode(&entry.value)?;
+        check(shape, &cluster, "the data directory")?;
         // The directory may have been moved.
         cluster.object_store = object_store.display().to_string();
         store.commit(Vec::new(), vec![Write::put(keys::CLUSTER, cluster.encode())]).await?;
         return Ok(cluster);
     }
+    make(store, shape, object_store).await
+}
+
+async fn make(
+    store: &dyn MetadataStore,
+    shape: &Shape,
+    object_store: &Path,
+) -> Result<ClusterDocument, StartError> {
     let cluster = create(shape, object_store)?;
     let only_if_new = Condition { key: keys::CLUSTER.to_owned(), revision: 0 };
     match store.commit(vec![only_if_new], vec![Write::put(keys::CLUSTER, cluster.encode())]).await? {
@@ -53,7 +96,11 @@ pub(super) async fn create_or_check(
     }
 }
 
-fn check(shape: &Shape, cluster: &ClusterDocument) -> Result<(), StartError> {
+fn decode(value: &[u8]) -> Result<ClusterDocument, StartError> {
+    ClusterDocument::decode(value).map_err(|error| StartError::Topology { detail: error.to_string() })
+}
+
+fn check(shape: &Shape, cluster: &ClusterDocument, place: &str) -> Result<(), StartError> {
     let groups = cluster.groups.len() as u32;
     let nodes = cluster.groups.first().map_or(0, |group| group.nodes.len() as u32);
     let wanted = [
@@ -64,7 +111,7 @@ fn check(shape: &Shape, cluster: &ClusterDocument) -> Result<(), StartError> {
     for (wanted, got, what) in wanted {
         if wanted.is_some_and(|wanted| wanted != got) {
             let detail = format!(
-                "the data directory holds a cluster with {got} {what}, not {}; leave the flag out or start with an empty directory",
+                "{place} holds a cluster with {got} {what}, not {}; leave that out, or begin anew elsewhere",
                 wanted.unwrap_or_default()
             );
             return Err(StartError::Topology { detail });
@@ -100,7 +147,7 @@ fn create(shape: &Shape, object_store: &Path) -> Result<ClusterDocument, StartEr
 }
 
 /// Forgets routers of an earlier run that this one does not start.
-pub(super) async fn remove_stale(store: &dyn MetadataStore, routers: u32) -> Result<(), StartError> {
+pub(crate) async fn remove_stale(store: &dyn MetadataStore, routers: u32) -> Result<(), StartError> {
     let snapshot = store.read(keys::ROUTERS).await?;
     let wanted: Vec<String> = (0..routers).map(keys::router).collect();
     let stale = snapshot.entries.iter().filter(|entry| !wanted.contains(&entry.key));

@@ -1,0 +1,247 @@
+//! Metadata in etcd: one transaction per commit, watches, leases; a prefix per cluster (docs/design/0007-etcd.md).
+//!
+//! Follows etcd's published v3 API. Does not cache: what is read is what a majority of etcd's members agreed on.
+
+mod endpoints;
+mod failure;
+mod watch;
+
+use self::{
+    endpoints::{Endpoints, Line},
+    failure::{CallError, Repeat},
+    watch::Watching,
+};
+use super::{
+    Committed, Condition, Entry, LeaseId, MetadataError, MetadataStore, Snapshot, TargetError, Write,
+};
+use futures::{FutureExt, future::BoxFuture, stream::BoxStream};
+use kith_wire::{
+    MESSAGE_BYTES_MAX,
+    etcd::{
+        Compare, DeleteRangeRequest, KeyValue, LeaseGrantRequest, LeaseKeepAliveRequest, PutRequest,
+        RangeRequest, RequestOp, ResponseHeader, TxnRequest,
+        compare::{CompareResult, CompareTarget, TargetUnion},
+        kv_client::KvClient,
+        lease_client::LeaseClient,
+        request_op::Request as Op,
+    },
+};
+use std::{sync::Arc, time::Duration};
+use tonic::{Code, Status, transport::Channel};
+
+/// How connections to etcd are secured.
+#[derive(Clone, Default)]
+pub(super) struct Security {
+    /// PEM of the authorities to believe; TLS is used if there is one.
+    pub ca: Option<String>,
+    /// PEM of this client's certificate, and of its key.
+    pub identity: Option<(String, String)>,
+    /// User and password.
+    pub user: Option<(String, String)>,
+}
+
+/// Says what there is, never what it is: this ends in logs.
+impl std::fmt::Debug for Security {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let user = self.user.as_ref().map(|(user, _)| user);
+        let (ca, identity) = (self.ca.is_some(), self.identity.is_some());
+        f.debug_struct("Security").field("ca", &ca).field("identity", &identity).field("user", &user).finish()
+    }
+}
+
+/// The metadata of one cluster in an etcd.
+pub struct EtcdMetadata {
+    root: Arc<Root>,
+}
+
+/// The part of etcd's keys that is this cluster's.
+struct Root {
+    endpoints: Endpoints,
+    /// What every key begins with: `/kith/<cluster>/`.
+    prefix: String,
+}
+
+impl EtcdMetadata {
+    /// Speaks to the etcd members at `hosts` (`host:port` each) about `cluster`, a checked name. Connects when first used.
+    pub(super) fn connect(hosts: &[String], cluster: &str, security: Security) -> Result<Self, TargetError> {
+        let endpoints = Endpoints::new(hosts, security)?;
+        Ok(Self { root: Arc::new(Root { endpoints, prefix: format!("/kith/{cluster}/") }) })
+    }
+}
+
+impl Root {
+    fn key(&self, key: &str) -> Vec<u8> {
+        format!("{}{key}", self.prefix).into_bytes()
+    }
+
+    async fn read(&self, prefix: &str) -> Result<Snapshot, MetadataError> {
+        let key = self.key(prefix);
+        let request = RangeRequest { range_end: range_end(&key), key };
+        let reply = self.endpoints.call(Repeat::Safe, |line| {
+            let request = line.request(request.clone());
+            async move { kv(&line).range(request).await }
+        });
+        let reply = reply.await?;
+        let entries: Result<Vec<Entry>, _> = reply.kvs.into_iter().map(|kv| self.entry(kv)).collect();
+        Ok(Snapshot { revision: revision_of(reply.header)?, entries: entries? })
+    }
+
+    fn entry(&self, kv: KeyValue) -> Result<Entry, MetadataError> {
+        let key = String::from_utf8(kv.key).ok();
+        let key = key.as_deref().and_then(|key| key.strip_prefix(&self.prefix));
+        let Some(key) = key else {
+            return Err(MetadataError::Refused {
+                reason: format!("a key under {} is not one of Kith's: no text", self.prefix),
+            });
+        };
+        Ok(Entry { key: key.to_owned(), value: kv.value, revision: kv.mod_revision.unsigned_abs() })
+    }
+
+    async fn commit(
+        &self,
+        conditions: Vec<Condition>,
+        writes: Vec<Write>,
+    ) -> Result<Committed, MetadataError> {
+        let lease = writes.iter().find_map(|write| write.lease);
+        let compare = conditions.into_iter().map(|condition| Compare {
+            result: CompareResult::Equal.into(),
+            target: CompareTarget::Mod.into(),
+            key: self.key(&condition.key),
+            // etcd has 0 for a key that is not there, as the trait does.
+            target_union: Some(TargetUnion::ModRevision(signed(condition.revision))),
+        });
+        let success = writes.into_iter().map(|write| RequestOp { request: Some(self.operation(write)) });
+        let request = TxnRequest { compare: compare.collect(), success: success.collect() };
+        let reply = self.endpoints.call(Repeat::Never, |line| {
+            let request = line.request(request.clone());
+            async move { kv(&line).txn(request).await }
+        });
+        match reply.await {
+            Ok(reply) if reply.succeeded => Ok(Committed::At(revision_of(reply.header)?)),
+            Ok(_) => Ok(Committed::Conflict),
+            Err(CallError::Refused(status)) if is_lease_gone(&status) => {
+                Err(MetadataError::LeaseEnded(lease.map_or(0, |lease| lease.0)))
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn operation(&self, write: Write) -> Op {
+        let key = self.key(&write.key);
+        match write.value {
+            Some(value) => {
+                let lease = write.lease.map_or(0, |lease| signed(lease.0));
+                Op::RequestPut(PutRequest { key, value, lease })
+            }
+            None => Op::RequestDeleteRange(DeleteRangeRequest { key, range_end: Vec::new() }),
+        }
+    }
+
+    async fn lease(&self, ttl: Duration) -> Result<LeaseId, MetadataError> {
+        let seconds = ttl.as_secs() + u64::from(ttl.subsec_nanos() != 0);
+        let request = LeaseGrantRequest { ttl: signed(seconds).max(1), id: 0 };
+        // Granted twice, one of them ends by itself.
+        let reply = self.endpoints.call(Repeat::Safe, |line| {
+            let request = line.request(request);
+            async move { LeaseClient::new(line.channel).lease_grant(request).await }
+        });
+        let reply = reply.await?;
+        if !reply.error.is_empty() {
+            return Err(MetadataError::Refused { reason: reply.error });
+        }
+        Ok(LeaseId(reply.id.unsigned_abs()))
+    }
+
+    async fn keep_alive(&self, lease: LeaseId) -> Result<(), MetadataError> {
+        let message = LeaseKeepAliveRequest { id: signed(lease.0) };
+        let reply = self.endpoints.call(Repeat::Safe, |line| {
+            let request = line.request(futures::stream::once(std::future::ready(message)));
+            async move {
+                let mut replies =
+                    LeaseClient::new(line.channel).lease_keep_alive(request).await?.into_inner();
+                let reply = replies.message().await?;
+                let reply = reply.ok_or_else(|| Status::unavailable("etcd ended a keep-alive unanswered"))?;
+                Ok(tonic::Response::new(reply))
+            }
+        });
+        if reply.await?.ttl <= 0 { Err(MetadataError::LeaseEnded(lease.0)) } else { Ok(()) }
+    }
+}
+
+impl MetadataStore for EtcdMetadata {
+    fn read<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, Result<Snapshot, MetadataError>> {
+        self.root.read(prefix).boxed()
+    }
+
+    fn commit(
+        &self,
+        conditions: Vec<Condition>,
+        writes: Vec<Write>,
+    ) -> BoxFuture<'_, Result<Committed, MetadataError>> {
+        self.root.commit(conditions, writes).boxed()
+    }
+
+    fn watch(&self, prefix: &str, from_revision: u64) -> BoxStream<'static, Snapshot> {
+        Watching::new(Arc::clone(&self.root), prefix.to_owned(), from_revision).stream()
+    }
+
+    fn lease(&self, ttl: Duration) -> BoxFuture<'_, Result<LeaseId, MetadataError>> {
+        self.root.lease(ttl).boxed()
+    }
+
+    fn keep_alive(&self, lease: LeaseId) -> BoxFuture<'_, Result<(), MetadataError>> {
+        self.root.keep_alive(lease).boxed()
+    }
+}
+
+fn kv(line: &Line) -> KvClient<Channel> {
+    KvClient::new(line.channel.clone()).max_decoding_message_size(MESSAGE_BYTES_MAX)
+}
+
+/// The end of the range of keys that begin with `prefix`: the prefix with its last byte that can grow grown.
+fn range_end(prefix: &[u8]) -> Vec<u8> {
+    let mut end = prefix.to_vec();
+    while let Some(last) = end.pop() {
+        if last < 0xff {
+            end.push(last + 1);
+            return end;
+        }
+    }
+    // etcd's way to say: to the end of all keys.
+    vec![0]
+}
+
+fn revision_of(header: Option<ResponseHeader>) -> Result<u64, MetadataError> {
+    let missing = || MetadataError::Refused { reason: "an answer of etcd lacks its header".to_owned() };
+    header.map(|header| header.revision.unsigned_abs()).ok_or_else(missing)
+}
+
+fn is_lease_gone(status: &Status) -> bool {
+    status.code() == Code::NotFound && status.message().contains("lease")
+}
+
+/// Revisions and leases of etcd are positive `int64`s; a number above them names nothing.
+fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_holds_a_prefix_and_nothing_else() {
+        assert_eq!(range_end(b"/kith/c/"), b"/kith/c0");
+        assert_eq!(range_end(b"a\xff\xff"), b"b");
+        assert_eq!(range_end(b"\xff"), b"\0");
+        assert_eq!(range_end(b""), b"\0");
+    }
+
+    #[test]
+    fn secrets_stay_out_of_logs() {
+        let user = Some(("kith".to_owned(), "hunter2".to_owned()));
+        let identity = Some(("CERT".to_owned(), "PRIVATE".to_owned()));
+        let text = format!("{:?}", Security { ca: None, identity, user });
+        assert!(text.contains("kith") && !text.contains("hunter2") && !text.contains("PRIVATE"), "{text}");
+    }
+}

@@ -1,0 +1,133 @@
+//! Watching a prefix: read it, watch from that revision, read again at each event.
+//!
+//! Whatever ends a watch (compaction, a lost connection, a restarted member, one without a leader) ends in the same
+//! way: the prefix is read again. So nothing can be missed, and nothing is told that was never so.
+
+use super::{Root, endpoints::Line, range_end};
+use crate::metadata::Snapshot;
+use futures::{StreamExt, stream::BoxStream};
+use kith_wire::etcd::{
+    WatchCreateRequest, WatchRequest, WatchResponse, watch_client::WatchClient, watch_request::RequestUnion,
+};
+use std::{sync::Arc, time::Duration};
+use tonic::{Status, Streaming, metadata::MetadataValue};
+
+/// How long to wait before a lost watch is opened again.
+const RETRY: Duration = Duration::from_millis(200);
+/// Asks etcd to end the watch if the member that has it is cut off from the others.
+const HAS_LEADER: &str = "hasleader";
+
+/// A watch, open or not.
+pub(super) struct Watching {
+    root: Arc<Root>,
+    prefix: String,
+    /// The last revision that was told.
+    seen: u64,
+    open: Option<Streaming<WatchResponse>>,
+    /// The revision was found below `seen`, and that has been logged.
+    went_back: bool,
+}
+
+impl Watching {
+    pub fn new(root: Arc<Root>, prefix: String, seen: u64) -> Self {
+        Self { root, prefix, seen, open: None, went_back: false }
+    }
+
+    pub fn stream(self) -> BoxStream<'static, Snapshot> {
+        futures::stream::unfold(self, |mut watching| async move {
+            let snapshot = watching.next().await;
+            Some((snapshot, watching))
+        })
+        .boxed()
+    }
+
+    async fn next(&mut self) -> Snapshot {
+        loop {
+            if self.open.is_some() {
+                self.changed().await;
+            }
+            match self.root.read(&self.prefix).await {
+                Ok(snapshot) => {
+                    self.look_back(snapshot.revision);
+                    let is_newer = self.seen < snapshot.revision;
+                    self.seen = self.seen.max(snapshot.revision);
+                    if self.open.is_none() {
+                        self.open().await;
+                    }
+                    if is_newer {
+                        return snapshot;
+                    }
+                }
+                Err(error) => {
+                    tracing::debug!(%error, "a watch waits for etcd");
+                    self.open = None;
+                    tokio::time::sleep(RETRY).await;
+                }
+            }
+        }
+    }
+
+    /// Opens the watch after `seen`. If that fails, `next` reads again and comes here again.
+    async fn open(&mut self) {
+        let Ok(line) = self.root.endpoints.line().await else { return tokio::time::sleep(RETRY).await };
+        match self.create(&line).await {
+            Ok(stream) => self.open = Some(stream),
+            Err(error) => {
+                tracing::debug!(%error, "a watch could not be opened");
+                self.root.endpoints.leave(&line);
+                tokio::time::sleep(RETRY).await;
+            }
+        }
+    }
+
+    async fn create(&self, line: &Line) -> Result<Streaming<WatchResponse>, Status> {
+        let key = self.root.key(&self.prefix);
+        let create = WatchCreateRequest {
+            range_end: range_end(&key),
+            key,
+            start_revision: super::signed(self.seen + 1),
+        };
+        let create = WatchRequest { request_union: Some(RequestUnion::CreateRequest(create)) };
+        // The watch lasts as long as its input: it has no end.
+        let input = futures::stream::iter([create]).chain(futures::stream::pending());
+        let mut request = line.request(input);
+        request.metadata_mut().insert(HAS_LEADER, MetadataValue::from_static("true"));
+        Ok(WatchClient::new(line.channel.clone()).watch(request).await?.into_inner())
+    }
+
+    /// Returns once there is a reason to read: an event, or the end of the watch.
+    async fn changed(&mut self) {
+        while let Some(stream) = &mut self.open {
+            match stream.message().await {
+                Ok(Some(response)) if response.canceled => {
+                    let (compacted, reason) = (response.compact_revision, response.cancel_reason);
+                    tracing::debug!(compacted, reason, "etcd ended a watch");
+                    self.open = None;
+                    if compacted == 0 {
+                        tokio::time::sleep(RETRY).await;
+                    }
+                }
+                Ok(Some(response)) if response.events.is_empty() => {}
+                Ok(Some(_)) => return,
+                Ok(None) | Err(_) => {
+                    self.open = None;
+                    tokio::time::sleep(RETRY).await;
+                }
+            }
+        }
+    }
+
+    /// Said once: an operator who restores a backup wants to know why nothing moves.
+    fn look_back(&mut self, revision: u64) {
+        let is_back = revision < self.seen;
+        if is_back && !self.went_back {
+            let seen = self.seen;
+            tracing::error!(
+                revision,
+                seen,
+                "etcd went back: changes are not followed until it has passed what was seen; restart this process"
+            );
+        }
+        self.went_back = is_back;
+    }
+}

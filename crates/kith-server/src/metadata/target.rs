@@ -1,0 +1,232 @@
+//! Which metadata store an address names, decided from text alone (docs/design/0007-etcd.md).
+
+use super::{EtcdMetadata, MetadataStore, RemoteMetadata, etcd::Security};
+use std::{io, path::PathBuf, sync::Arc};
+use thiserror::Error;
+
+/// What an address of etcd begins with.
+const ETCD_SCHEME: &str = "etcd://";
+/// The cluster's name where none is given.
+const CLUSTER_DEFAULT: &str = "default";
+/// Longest name of a cluster: it is part of every key.
+const CLUSTER_NAME_BYTES_MAX: usize = 64;
+
+/// Where the metadata of a cluster is, as flags and files say it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MetadataTarget {
+    /// `etcd://HOST:PORT,…`, or `HOST:PORT` of a supervisor.
+    pub address: String,
+    /// Which cluster in etcd.
+    pub cluster: Option<String>,
+    /// Of etcd over TLS: the authorities to believe, as PEM.
+    pub etcd_ca: Option<PathBuf>,
+    /// Of etcd over TLS: this client's certificate, as PEM.
+    pub etcd_cert: Option<PathBuf>,
+    /// Its private key, as PEM.
+    pub etcd_key: Option<PathBuf>,
+    /// The user, where etcd asks for one.
+    pub etcd_user: Option<String>,
+    /// A file with its password.
+    pub etcd_password_file: Option<PathBuf>,
+}
+
+/// An address or its options make no sense.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum TargetError {
+    /// The address names nothing that can be connected to.
+    #[error("metadata address {address:?}: {detail}")]
+    Address {
+        /// The address.
+        address: String,
+        /// What is wrong with it.
+        detail: String,
+    },
+    /// A cluster cannot be called that.
+    #[error(
+        "cluster name {name:?}: 1 to {CLUSTER_NAME_BYTES_MAX} letters, digits, dots, hyphens and underscores"
+    )]
+    ClusterName {
+        /// The name.
+        name: String,
+    },
+    /// An option lacks, or contradicts, another.
+    #[error("{option} {detail}")]
+    Option {
+        /// The option's name.
+        option: &'static str,
+        /// What is wrong with it.
+        detail: &'static str,
+    },
+    /// A file of certificates, a key or a password cannot be read.
+    #[error("{option}: read {path}")]
+    File {
+        /// The option's name.
+        option: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+}
+
+/// What an address names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Place {
+    Supervisor(String),
+    Etcd { hosts: Vec<String>, cluster: String },
+}
+
+impl MetadataTarget {
+    /// A store that speaks to what is named. Connects when first used: what is named may be away now.
+    ///
+    /// # Errors
+    /// [`TargetError`].
+    pub fn connect(&self) -> Result<Arc<dyn MetadataStore>, TargetError> {
+        match self.place()? {
+            Place::Supervisor(address) => {
+                let connected = RemoteMetadata::connect(&address);
+                let connected =
+                    connected.map_err(|error| TargetError::Address { address, detail: error.to_string() })?;
+                Ok(Arc::new(connected))
+            }
+            Place::Etcd { hosts, cluster } => {
+                Ok(Arc::new(EtcdMetadata::connect(&hosts, &cluster, self.security()?)?))
+            }
+        }
+    }
+
+    fn place(&self) -> Result<Place, TargetError> {
+        let bad =
+            |detail: &str| TargetError::Address { address: self.address.clone(), detail: detail.to_owned() };
+        let Some(hosts) = self.address.strip_prefix(ETCD_SCHEME) else {
+            if self.address.contains("://") {
+                return Err(bad("it is etcd://HOST:PORT,HOST:PORT, or HOST:PORT of a supervisor"));
+            }
+            return match self.option_of_etcd() {
+                Some(option) => {
+                    Err(TargetError::Option { option, detail: "goes with a metadata address etcd://…" })
+                }
+                None => Ok(Place::Supervisor(self.address.clone())),
+            };
+        };
+        let hosts: Vec<String> = hosts.split(',').map(|host| host.trim().to_owned()).collect();
+        let is_host = |host: &String| {
+            host.rsplit_once(':').is_some_and(|(name, port)| {
+                !name.is_empty() && !name.contains(['/', '@', ' ']) && port.parse::<u16>().is_ok()
+            })
+        };
+        if let Some(host) = hosts.iter().find(|host| !is_host(host)) {
+            return Err(bad(&format!("{host:?} is not HOST:PORT")));
+        }
+        let cluster = self.cluster.clone().unwrap_or_else(|| CLUSTER_DEFAULT.to_owned());
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+        if cluster.is_empty() || CLUSTER_NAME_BYTES_MAX < cluster.len() || !cluster.bytes().all(is_plain) {
+            return Err(TargetError::ClusterName { name: cluster });
+        }
+        Ok(Place::Etcd { hosts, cluster })
+    }
+
+    fn option_of_etcd(&self) -> Option<&'static str> {
+        [
+            ("cluster", self.cluster.is_some()),
+            ("etcd-ca", self.etcd_ca.is_some()),
+            ("etcd-cert", self.etcd_cert.is_some()),
+            ("etcd-key", self.etcd_key.is_some()),
+            ("etcd-user", self.etcd_user.is_some()),
+            ("etcd-password-file", self.etcd_password_file.is_some()),
+        ]
+        .into_iter()
+        .find_map(|(name, is_there)| is_there.then_some(name))
+    }
+
+    fn security(&self) -> Result<Security, TargetError> {
+        let needs = |option, detail| Err(TargetError::Option { option, detail });
+        match (&self.etcd_ca, &self.etcd_cert, &self.etcd_key) {
+            (None, Some(_), _) => {
+                return needs("etcd-cert", "needs etcd-ca: without it nothing is encrypted");
+            }
+            (None, _, Some(_)) => return needs("etcd-key", "needs etcd-ca: without it nothing is encrypted"),
+            (_, Some(_), None) => return needs("etcd-cert", "needs etcd-key"),
+            (_, None, Some(_)) => return needs("etcd-key", "needs etcd-cert"),
+            _ => {}
+        }
+        match (&self.etcd_user, &self.etcd_password_file) {
+            (Some(_), None) => return needs("etcd-user", "needs etcd-password-file"),
+            (None, Some(_)) => return needs("etcd-password-file", "needs etcd-user"),
+            _ => {}
+        }
+        let password = read("etcd-password-file", &self.etcd_password_file)?;
+        let password = password.map(|text| text.trim_end_matches(['\r', '\n']).to_owned());
+        Ok(Security {
+            ca: read("etcd-ca", &self.etcd_ca)?,
+            identity: read("etcd-cert", &self.etcd_cert)?.zip(read("etcd-key", &self.etcd_key)?),
+            user: self.etcd_user.clone().zip(password),
+        })
+    }
+}
+
+fn read(option: &'static str, path: &Option<PathBuf>) -> Result<Option<String>, TargetError> {
+    let Some(path) = path else { return Ok(None) };
+    let text = std::fs::read_to_string(path);
+    text.map(Some).map_err(|source| TargetError::File { option, path: path.clone(), source })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn target(address: &str) -> MetadataTarget {
+        MetadataTarget { address: address.to_owned(), ..Default::default() }
+    }
+
+    fn refusal(target: &MetadataTarget) -> String {
+        match target.place().map(|_| target.security()) {
+            Err(error) | Ok(Err(error)) => error.to_string(),
+            Ok(Ok(security)) => panic!("{target:?} is taken: {security:?}"),
+        }
+    }
+
+    #[test]
+    fn addresses_name_a_supervisor_or_an_etcd() {
+        assert_eq!(target("h:7000").place().unwrap(), Place::Supervisor("h:7000".to_owned()));
+        let etcd =
+            MetadataTarget { cluster: Some("social".to_owned()), ..target("etcd://a:2379,[::1]:2380") };
+        let hosts = vec!["a:2379".to_owned(), "[::1]:2380".to_owned()];
+        assert_eq!(etcd.place().unwrap(), Place::Etcd { hosts, cluster: "social".to_owned() });
+        let hosts = vec!["a:1".to_owned()];
+        assert_eq!(
+            target("etcd://a:1").place().unwrap(),
+            Place::Etcd { hosts, cluster: CLUSTER_DEFAULT.to_owned() }
+        );
+    }
+
+    #[test]
+    fn what_names_nothing_is_refused_with_what_is_wrong() {
+        for address in ["etcd://", "etcd://a", "etcd://a:1,", "etcd://:1", "etcd://a:99999", "etcd://u@a:1"] {
+            assert!(refusal(&target(address)).contains("is not HOST:PORT"), "{address}");
+        }
+        assert!(refusal(&target("https://a:1")).contains("it is etcd://"));
+        for cluster in ["", "a/b", "a b", &"x".repeat(65)] {
+            let named = MetadataTarget { cluster: Some(cluster.to_owned()), ..target("etcd://a:1") };
+            assert!(refusal(&named).contains("cluster name"), "{cluster}");
+        }
+    }
+
+    #[test]
+    fn options_that_would_do_nothing_are_refused() {
+        let some = Some(PathBuf::from("/nowhere"));
+        let cluster = MetadataTarget { cluster: Some("c".to_owned()), ..target("h:1") };
+        assert_eq!(refusal(&cluster), "cluster goes with a metadata address etcd://…");
+        let etcd = target("etcd://a:1");
+        let cert = MetadataTarget { etcd_cert: some.clone(), etcd_key: some.clone(), ..etcd.clone() };
+        assert!(refusal(&cert).contains("nothing is encrypted"));
+        let half = MetadataTarget { etcd_ca: some.clone(), etcd_key: some.clone(), ..etcd.clone() };
+        assert_eq!(refusal(&half), "etcd-key needs etcd-cert");
+        let user = MetadataTarget { etcd_user: Some("kith".to_owned()), ..etcd.clone() };
+        assert_eq!(refusal(&user), "etcd-user needs etcd-password-file");
+        let absent = MetadataTarget { etcd_ca: some, ..etcd };
+        assert_eq!(refusal(&absent), "etcd-ca: read /nowhere");
+    }
+}

@@ -1,0 +1,209 @@
+//! A real etcd of the system's packages, on loopback, with its data in a temporary folder.
+
+#![allow(dead_code, reason = "each test binary uses a part of it")]
+
+use std::{
+    fs,
+    net::TcpListener,
+    path::PathBuf,
+    process::{Child, Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+/// Bound on every wait; far above what any of them takes.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Somebody else may take a port between its choice and its use.
+const STARTS_MAX: u32 = 5;
+
+/// A running etcd of one member; killed when dropped.
+pub struct Etcd {
+    child: Option<Child>,
+    folder: tempfile::TempDir,
+    client_port: u16,
+    peer_port: u16,
+    scheme: &'static str,
+    /// What `etcdctl` is to say of itself.
+    user: Option<String>,
+}
+
+impl Etcd {
+    /// Starts one; returns once it answers.
+    pub fn start() -> Self {
+        Self::start_as("http")
+    }
+
+    /// Starts one that speaks TLS only, to clients with a certificate of [`Etcd::ca`] only.
+    pub fn start_tls() -> Self {
+        Self::start_as("https")
+    }
+
+    fn start_as(scheme: &'static str) -> Self {
+        for _ in 0..STARTS_MAX {
+            let folder = tempfile::tempdir().expect("a temporary folder");
+            let (client_port, peer_port) = (free_port(), free_port());
+            let mut etcd = Self { child: None, folder, client_port, peer_port, scheme, user: None };
+            if scheme == "https" {
+                etcd.make_certificates();
+            }
+            if etcd.run() {
+                return etcd;
+            }
+        }
+        panic!("etcd did not start {STARTS_MAX} times");
+    }
+
+    /// `host:port`.
+    pub fn host(&self) -> String {
+        format!("127.0.0.1:{}", self.client_port)
+    }
+
+    /// What `--metadata` takes.
+    pub fn address(&self) -> String {
+        format!("etcd://{}", self.host())
+    }
+
+    /// The authority of [`Etcd::start_tls`], of no other.
+    pub fn ca(&self) -> PathBuf {
+        self.folder.path().join("ca.pem")
+    }
+
+    /// A certificate of it, for server and client, and its key.
+    pub fn identity(&self) -> (PathBuf, PathBuf) {
+        (self.folder.path().join("etcd.pem"), self.folder.path().join("etcd.key"))
+    }
+
+    fn make_certificates(&self) {
+        let openssl = |arguments: &str| {
+            let output = Command::new("openssl")
+                .args(arguments.split(' '))
+                .current_dir(self.folder.path())
+                .output()
+                .expect("openssl runs: see scripts/packages.sh");
+            assert!(
+                output.status.success(),
+                "openssl {arguments}: {}",
+                String::from_utf8_lossy(&output.stderr)
+            );
+        };
+        let key = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes";
+        openssl(&format!("req -x509 {key} -days 2 -subj /CN=authority -keyout ca.key -out ca.pem"));
+        openssl(&format!("req {key} -subj /CN=kith -keyout etcd.key -out etcd.csr"));
+        let extensions = "subjectAltName=IP:127.0.0.1\nbasicConstraints=CA:FALSE\nextendedKeyUsage=serverAuth,clientAuth\n";
+        fs::write(self.folder.path().join("extensions"), extensions).expect("written");
+        let signed = "-CA ca.pem -CAkey ca.key -CAcreateserial -days 2 -extfile extensions";
+        openssl(&format!("x509 -req -in etcd.csr {signed} -out etcd.pem"));
+    }
+
+    /// Kills it as a machine that loses power would; its data stays.
+    pub fn kill(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            child.kill().expect("it can be killed");
+            child.wait().expect("it can be waited for");
+        }
+    }
+
+    /// Starts it again where it was, with its data; returns once it answers.
+    pub fn restart(&mut self) {
+        self.kill();
+        assert!(self.run(), "etcd starts again: {}", self.log());
+    }
+
+    /// Runs `etcdctl`, which must succeed; its output.
+    pub fn ctl(&self, arguments: &[&str]) -> String {
+        let output = self.ctl_command(arguments).output().expect("etcdctl runs: see scripts/packages.sh");
+        assert!(
+            output.status.success(),
+            "etcdctl {arguments:?}: {}\n{}",
+            String::from_utf8_lossy(&output.stderr),
+            self.log()
+        );
+        String::from_utf8(output.stdout).expect("UTF-8")
+    }
+
+    /// Forgets all revisions before the current one.
+    pub fn compact(&self) {
+        let status = self.ctl(&["endpoint", "status", "-w", "fields"]);
+        let revision = status.lines().find_map(|line| line.strip_prefix("\"Revision\" : "));
+        self.ctl(&["compact", revision.expect("a revision").trim()]);
+    }
+
+    /// From now on, it asks for users; `kith` with `password` may do everything.
+    pub fn enable_users(&mut self, password: &str) {
+        for user in ["root", "kith"] {
+            self.ctl(&["user", "add", &format!("{user}:{password}")]);
+            self.ctl(&["user", "grant-role", user, "root"]);
+        }
+        self.ctl(&["auth", "enable"]);
+        self.user = Some(format!("root:{password}"));
+    }
+
+    fn ctl_command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new("etcdctl");
+        command.env("ETCDCTL_API", "3");
+        command.arg(format!("--endpoints={}://{}", self.scheme, self.host())).args(arguments);
+        if self.scheme == "https" {
+            let (cert, key) = self.identity();
+            command.arg(format!("--cacert={}", self.ca().display()));
+            command.args([format!("--cert={}", cert.display()), format!("--key={}", key.display())]);
+        }
+        if let Some(user) = &self.user {
+            command.arg(format!("--user={user}"));
+        }
+        command
+    }
+
+    /// Whether it came up.
+    fn run(&mut self) -> bool {
+        let client = format!("{}://{}", self.scheme, self.host());
+        let peer = format!("http://127.0.0.1:{}", self.peer_port);
+        let log = fs::File::options().create(true).append(true).open(self.folder.path().join("etcd.log"));
+        let mut command = Command::new("etcd");
+        command
+            .arg(format!("--data-dir={}", self.folder.path().join("data").display()))
+            .args([format!("--listen-client-urls={client}"), format!("--advertise-client-urls={client}")])
+            .args([format!("--listen-peer-urls={peer}"), format!("--initial-advertise-peer-urls={peer}")])
+            .arg(format!("--initial-cluster=default={peer}"))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log.expect("a log file"));
+        if self.scheme == "https" {
+            let (cert, key) = self.identity();
+            command
+                .args([format!("--cert-file={}", cert.display()), format!("--key-file={}", key.display())]);
+            command.args([format!("--trusted-ca-file={}", self.ca().display()), "--client-cert-auth".into()]);
+        }
+        self.child = Some(command.spawn().expect("etcd starts: see scripts/packages.sh"));
+        let started = Instant::now();
+        while started.elapsed() < PATIENCE {
+            let child = self.child.as_mut().expect("it was started");
+            if child.try_wait().expect("the child can be waited for").is_some() {
+                return false;
+            }
+            let health = self.ctl_command(&["endpoint", "health"]).output();
+            if health.expect("etcdctl runs: see scripts/packages.sh").status.success() {
+                return true;
+            }
+            thread::sleep(Duration::from_millis(50));
+        }
+        panic!("etcd does not answer: {}", self.log());
+    }
+
+    fn log(&self) -> String {
+        fs::read_to_string(self.folder.path().join("etcd.log")).unwrap_or_default()
+    }
+}
+
+impl Drop for Etcd {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    listener.local_addr().expect("an address").port()
+}
