@@ -73,9 +73,9 @@ pub enum Command {
     #[command(subcommand)]
     Sim(sim::SimCommand),
     /// Serve the partitions of one node
-    Node(NodeArgs),
+    Node(Box<NodeArgs>),
     /// Answer queries for clients, with a network cache
-    Router(RouterArgs),
+    Router(Box<RouterArgs>),
     /// Print a completion script for a shell
     Completions {
         /// The shell

@@ -1,9 +1,10 @@
-//! `kith cluster status`: what each node and router says of itself.
+//! `kith cluster …`: what each node and router says of itself; making a cluster.
 
 use crate::{
     connect::{self, TargetFlags},
     failure::Exit,
     output::{self, Format},
+    serve::CreateFlags,
     table,
 };
 use anyhow::Context;
@@ -15,6 +16,10 @@ use serde::Serialize;
 pub enum ClusterCommand {
     /// Show the nodes and routers
     Status,
+    /// Make a cluster in its metadata, before its nodes and routers start
+    ///
+    /// A cluster that is there already, of this shape, is left as it is.
+    Create(Box<CreateFlags>),
 }
 
 /// The cluster.
@@ -100,5 +105,6 @@ pub async fn run(target: &TargetFlags, format: Format, command: ClusterCommand) 
             output::print(format, &status, table::cluster::status)?;
             Ok(Exit::Done)
         }
+        ClusterCommand::Create(flags) => flags.run(format).await,
     }
 }

@@ -1,8 +1,12 @@
-//! The commands that serve: `kith dev`, `kith node`, `kith router`.
+//! The commands that serve: `kith dev`, `kith node`, `kith router`; and `kith cluster create`, whose file they share.
 
+mod config;
+mod create;
 mod dev;
+mod metadata;
 mod process;
 
+pub use create::{CreateFlags, CreateReply};
 pub use dev::DevArgs;
 pub use process::{NodeArgs, RouterArgs};
 

@@ -1,30 +1,44 @@
 //! `kith node` and `kith router`: one role, one process.
 
-use super::{settings, start_failure, start_log, stop_signal};
-use crate::failure::Exit;
+use super::{
+    config::{ConfigFile, Own},
+    metadata::{MetadataFlags, missing},
+    start_failure, start_log, stop_signal,
+};
+use crate::failure::{Exit, Failure};
 use clap::Args;
 use kith_server::{
-    metadata::RemoteMetadata,
+    metadata::MetadataStore,
     node::{Node, NodeOptions},
     router::{Router, RouterOptions},
 };
-use std::{net::SocketAddr, path::PathBuf, sync::Arc};
+use std::{
+    net::{Ipv4Addr, SocketAddr},
+    path::PathBuf,
+    sync::Arc,
+};
 
-/// What every serving process needs.
+/// Where a process listens unless it is told: for this machine only, at a free port.
+const LISTEN_DEFAULT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+
+/// What every serving process needs. Each flag but `--config` is a key of its file too.
 #[derive(Args, Debug)]
 struct ProcessArgs {
-    /// Address of the metadata store
+    /// The file of the cluster's machines (TOML); docs/operating.md lists its keys. Flags beat it
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Where the metadata is.
+    #[command(flatten)]
+    metadata: MetadataFlags,
+    /// Address of gRPC and frames, as others reach it; port 0 takes a free one [default: 127.0.0.1:0]
     #[arg(long, value_name = "HOST:PORT")]
-    metadata: String,
-    /// Address of the gRPC service; port 0 takes a free one
-    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:0")]
-    listen: SocketAddr,
-    /// Address of /healthz, /readyz and /metrics; port 0 takes a free one
-    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:0")]
-    http: SocketAddr,
+    listen: Option<SocketAddr>,
+    /// Address of /healthz, /readyz and /metrics; port 0 takes a free one [default: 127.0.0.1:0]
+    #[arg(long, value_name = "HOST:PORT")]
+    http: Option<SocketAddr>,
     /// Data directory of this process
     #[arg(long, value_name = "DIR")]
-    data: PathBuf,
+    data: Option<PathBuf>,
     /// End when standard input ends: how a supervisor's children end with it
     #[arg(long)]
     end_with_stdin: bool,
@@ -33,9 +47,9 @@ struct ProcessArgs {
 /// Serve the partitions of one node
 #[derive(Args, Debug)]
 pub struct NodeArgs {
-    /// Id of the node in the cluster's shape
+    /// Id of the node in the cluster's shape [default: the only one in the file]
     #[arg(long, value_name = "N")]
-    node: u32,
+    node: Option<u32>,
     #[command(flatten)]
     process: ProcessArgs,
 }
@@ -43,17 +57,51 @@ pub struct NodeArgs {
 /// Answer queries for clients, with a network cache
 #[derive(Args, Debug)]
 pub struct RouterArgs {
-    /// Id of the router: members are owned by routers
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    id: u32,
+    /// Id of the router: members are owned by routers [default: the only one in the file, else 0]
+    #[arg(long, value_name = "N")]
+    id: Option<u32>,
     #[command(flatten)]
     process: ProcessArgs,
-    /// Settings file (TOML); docs/operating.md lists its keys
-    #[arg(long, value_name = "FILE")]
-    config: Option<PathBuf>,
     /// Append every query to a file that `kith run` and `kith bench graph` can replay
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
+}
+
+/// What a process is, once flags and file are laid over each other.
+struct Process {
+    listen: SocketAddr,
+    http: SocketAddr,
+    data: PathBuf,
+    metadata: Arc<dyn MetadataStore>,
+    end_with_stdin: bool,
+}
+
+impl ProcessArgs {
+    fn over(self, file: &ConfigFile, own: &Own) -> anyhow::Result<Process> {
+        let listen = self.listen.or(own.listen).unwrap_or(LISTEN_DEFAULT);
+        let http = self.http.or(own.http).unwrap_or(LISTEN_DEFAULT);
+        check_address("listen", listen)?;
+        check_address("http", http)?;
+        let data = self.data.or_else(|| own.data.clone()).ok_or_else(|| missing("--data", "data"))?;
+        let target = self.metadata.or(file.metadata_flags()).target()?;
+        let metadata = target.connect().map_err(|error| start_failure(error.into()))?;
+        Ok(Process {
+            listen,
+            http,
+            data,
+            metadata,
+            end_with_stdin: self.end_with_stdin || own.end_with_stdin,
+        })
+    }
+}
+
+/// The address is what others are told.
+fn check_address(name: &str, addr: SocketAddr) -> Result<(), Failure> {
+    if !addr.ip().is_unspecified() {
+        return Ok(());
+    }
+    let message = format!("{name} {addr}: others would be told this address, which names no machine");
+    Err(Failure::usage(message, "name the address of this machine"))
 }
 
 impl NodeArgs {
@@ -63,16 +111,13 @@ impl NodeArgs {
     /// If it cannot start.
     pub async fn run(self) -> anyhow::Result<Exit> {
         start_log("info");
-        let stop = stop_signal(self.process.end_with_stdin);
-        let metadata =
-            RemoteMetadata::connect(&self.process.metadata).map_err(|error| start_failure(error.into()))?;
-        let options = NodeOptions {
-            node: self.node,
-            listen: self.process.listen,
-            http: self.process.http,
-            data: self.process.data,
-        };
-        let _node = Node::start(options, Arc::new(metadata), stop.clone()).await.map_err(start_failure)?;
+        let file = ConfigFile::read(self.process.config.as_deref())?;
+        let own = file.node(self.node)?;
+        let process = self.process.over(&file, &own)?;
+        let stop = stop_signal(process.end_with_stdin);
+        let options =
+            NodeOptions { node: own.id, listen: process.listen, http: process.http, data: process.data };
+        let _node = Node::start(options, process.metadata, stop.clone()).await.map_err(start_failure)?;
         stop.cancelled().await;
         Ok(Exit::Done)
     }
@@ -85,20 +130,20 @@ impl RouterArgs {
     /// If it cannot start.
     pub async fn run(self) -> anyhow::Result<Exit> {
         start_log("info");
-        let stop = stop_signal(self.process.end_with_stdin);
-        let metadata =
-            RemoteMetadata::connect(&self.process.metadata).map_err(|error| start_failure(error.into()))?;
-        let mut settings = settings(self.config.as_deref())?;
-        settings.record = self.record.or(settings.record);
+        let file = ConfigFile::read(self.process.config.as_deref())?;
+        let own = file.router(self.id)?;
+        let process = self.process.over(&file, &own)?;
+        let stop = stop_signal(process.end_with_stdin);
+        let mut settings = file.router_settings();
+        settings.record = self.record.or(own.record).or(settings.record);
         let options = RouterOptions {
-            router: self.id,
-            listen: self.process.listen,
-            http: self.process.http,
-            data: self.process.data,
+            router: own.id,
+            listen: process.listen,
+            http: process.http,
+            data: process.data,
             settings,
         };
-        let _router =
-            Router::start(options, Arc::new(metadata), stop.clone()).await.map_err(start_failure)?;
+        let _router = Router::start(options, process.metadata, stop.clone()).await.map_err(start_failure)?;
         stop.cancelled().await;
         Ok(Exit::Done)
     }

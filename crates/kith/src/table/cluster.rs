@@ -1,7 +1,7 @@
 //! A cluster's state for people.
 
 use super::{Side, count, plural, table};
-use crate::cluster::StatusReply;
+use crate::{cluster::StatusReply, serve::CreateReply};
 
 /// Nodes, then routers.
 pub fn status(status: &StatusReply) -> String {
@@ -39,5 +39,18 @@ pub fn status(status: &StatusReply) -> String {
         status.epoch,
         table(&columns, rows),
         table(&[("router", Side::Left), ("http", Side::Left)], routers),
+    )
+}
+
+/// What was made.
+pub fn created(reply: &CreateReply) -> String {
+    let made = if reply.created { "made" } else { "is there:" };
+    format!(
+        "cluster {} {made} {} of {}, {}, built versions in {}\n",
+        reply.cluster_id,
+        plural(reply.groups.into(), "group"),
+        plural(reply.nodes.into(), "node"),
+        plural(reply.partitions.into(), "partition"),
+        reply.object_store
     )
 }

@@ -1,0 +1,246 @@
+//! The one file of a cluster's machines: every flag of `kith node`, `kith router` and `kith cluster create` is a key of
+//! the same name. Flags beat the file; keys that nobody knows are errors (docs/design/0007-etcd.md).
+
+use super::metadata::MetadataFlags;
+use crate::failure::Failure;
+use kith_client::SessionSettings;
+use kith_server::router::{CacheSettings, RouterSettings, SlowLogSettings};
+use serde::Deserialize;
+use std::{
+    fs,
+    net::SocketAddr,
+    path::{Path, PathBuf},
+};
+
+/// A file of `--config`.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct ConfigFile {
+    metadata: Option<String>,
+    cluster: Option<String>,
+    etcd_ca: Option<PathBuf>,
+    etcd_cert: Option<PathBuf>,
+    etcd_key: Option<PathBuf>,
+    etcd_user: Option<String>,
+    etcd_password_file: Option<PathBuf>,
+
+    // Of `kith cluster create`.
+    pub groups: Option<u32>,
+    pub nodes: Option<u32>,
+    pub partitions: Option<u32>,
+    pub object_store: Option<PathBuf>,
+
+    /// What each node has of its own.
+    node: Vec<NodeEntry>,
+    /// What each router has of its own.
+    router: Vec<RouterEntry>,
+
+    // Of all routers.
+    session: SessionSettings,
+    cache: CacheSettings,
+    slow_log: SlowLogSettings,
+    record: Option<PathBuf>,
+}
+
+/// What a process has of its own.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Own {
+    pub id: u32,
+    pub listen: Option<SocketAddr>,
+    pub http: Option<SocketAddr>,
+    pub data: Option<PathBuf>,
+    pub end_with_stdin: bool,
+    /// Of a router.
+    pub record: Option<PathBuf>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+struct NodeEntry {
+    node: u32,
+    listen: Option<SocketAddr>,
+    http: Option<SocketAddr>,
+    data: Option<PathBuf>,
+    #[serde(default)]
+    end_with_stdin: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+struct RouterEntry {
+    id: u32,
+    listen: Option<SocketAddr>,
+    http: Option<SocketAddr>,
+    data: Option<PathBuf>,
+    record: Option<PathBuf>,
+    #[serde(default)]
+    end_with_stdin: bool,
+}
+
+impl ConfigFile {
+    /// Reads a file; one with nothing in it where none is named.
+    ///
+    /// # Errors
+    /// `bad_settings`, with the place.
+    pub fn read(path: Option<&Path>) -> Result<Self, Failure> {
+        let Some(path) = path else { return Ok(Self::default()) };
+        let bad = |detail: String| {
+            Failure::new(
+                "bad_settings",
+                format!("settings file {}: {detail}", path.display()),
+                "see docs/operating.md for the keys",
+            )
+        };
+        let text = fs::read_to_string(path).map_err(|error| bad(error.to_string()))?;
+        let file: Self = toml::from_str(&text).map_err(|error| bad(error.to_string()))?;
+        file.router_settings().check().map_err(bad)?;
+        Ok(file)
+    }
+
+    /// Where the metadata is.
+    pub fn metadata_flags(&self) -> MetadataFlags {
+        MetadataFlags {
+            metadata: self.metadata.clone(),
+            cluster: self.cluster.clone(),
+            etcd_ca: self.etcd_ca.clone(),
+            etcd_cert: self.etcd_cert.clone(),
+            etcd_key: self.etcd_key.clone(),
+            etcd_user: self.etcd_user.clone(),
+            etcd_password_file: self.etcd_password_file.clone(),
+        }
+    }
+
+    /// How routers answer.
+    pub fn router_settings(&self) -> RouterSettings {
+        RouterSettings {
+            session: self.session.clone(),
+            cache: self.cache.clone(),
+            slow_log: self.slow_log.clone(),
+            record: self.record.clone(),
+        }
+    }
+
+    /// What the node of this id has of its own; without an id, the only node there is.
+    ///
+    /// # Errors
+    /// If the file does not say which node is meant, or does not have it.
+    pub fn node(&self, id: Option<u32>) -> Result<Own, Failure> {
+        let owns = self.node.iter().cloned().map(|entry| Own {
+            id: entry.node,
+            listen: entry.listen,
+            http: entry.http,
+            data: entry.data,
+            end_with_stdin: entry.end_with_stdin,
+            record: None,
+        });
+        choose(owns.collect(), id, "--node", "[[node]]")
+    }
+
+    /// What the router of this id has of its own; without an id, the only router there is.
+    ///
+    /// # Errors
+    /// If the file does not say which router is meant, or does not have it.
+    pub fn router(&self, id: Option<u32>) -> Result<Own, Failure> {
+        let owns = self.router.iter().cloned().map(|entry| Own {
+            id: entry.id,
+            listen: entry.listen,
+            http: entry.http,
+            data: entry.data,
+            end_with_stdin: entry.end_with_stdin,
+            record: entry.record,
+        });
+        let owns: Vec<Own> = owns.collect();
+        // Without a file, or one that names no routers, there is one, as ever.
+        let id = if owns.is_empty() { id.or(Some(0)) } else { id };
+        choose(owns, id, "--id", "[[router]]")
+    }
+}
+
+fn choose(owns: Vec<Own>, id: Option<u32>, flag: &str, section: &str) -> Result<Own, Failure> {
+    let there: Vec<String> = owns.iter().map(|own| own.id.to_string()).collect();
+    let there = there.join(", ");
+    let mut meant = owns.iter().filter(|own| id.is_none_or(|id| own.id == id));
+    match (meant.next(), meant.next(), id) {
+        (Some(own), None, _) => Ok(own.clone()),
+        (None, _, Some(id)) if owns.is_empty() => Ok(Own { id, ..Own::default() }),
+        (None, _, None) => Err(Failure::usage(format!("{flag} is missing"), "it says which process this is")),
+        (None, _, Some(id)) => {
+            let help = format!("it has {there}; add one, or check {flag}");
+            Err(Failure::usage(format!("the file of --config has no {section} {id}"), help))
+        }
+        (Some(_), Some(_), Some(id)) => {
+            let message = format!("the file of --config has more than one {section} {id}");
+            Err(Failure::new("bad_settings", message, "each process has one"))
+        }
+        (Some(_), Some(_), None) => {
+            Err(Failure::usage(format!("{flag} is missing"), format!("the file has {section} {there}")))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    fn file(text: &str) -> Result<ConfigFile, String> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("kith.toml");
+        fs::write(&path, text).unwrap();
+        ConfigFile::read(Some(&path)).map_err(|failure| failure.message)
+    }
+
+    #[test]
+    fn a_process_finds_its_own_by_its_id() {
+        let read = file("[[node]]\nnode = 3\nlisten = \"10.0.0.3:7\"\n[[node]]\nnode = 4\ndata = \"/d\"\n");
+        let read = read.unwrap();
+        assert_eq!(read.node(Some(3)).unwrap().listen, Some("10.0.0.3:7".parse().unwrap()));
+        assert_eq!(read.node(Some(4)).unwrap().data, Some("/d".into()));
+        assert_eq!(read.node(Some(5)).unwrap_err().help, "it has 3, 4; add one, or check --node");
+        assert_eq!(read.node(None).unwrap_err().help, "the file has [[node]] 3, 4");
+        assert_eq!(file("[[node]]\nnode = 9\n").unwrap().node(None).unwrap().id, 9);
+        let twice = file("[[node]]\nnode = 9\n[[node]]\nnode = 9\n").unwrap();
+        assert_eq!(twice.node(Some(9)).unwrap_err().code, "bad_settings");
+    }
+
+    #[test]
+    fn without_entries_flags_say_everything() {
+        let none = ConfigFile::default();
+        assert_eq!(none.node(Some(7)).unwrap(), Own { id: 7, ..Own::default() });
+        assert_eq!(none.node(None).unwrap_err().message, "--node is missing");
+        assert_eq!(none.router(None).unwrap().id, 0);
+    }
+
+    #[test]
+    fn every_flag_is_a_key() {
+        let all = crate::cli::Cli::command();
+        let is_key = |text: &str| match toml::from_str::<ConfigFile>(text) {
+            Err(error) => !error.to_string().contains("unknown field"),
+            Ok(_) => true,
+        };
+        assert!(!is_key("lissen = {}") && !is_key("[[node]]\nlissen = {}"));
+        for (path, section) in [("node", "[[node]]\n"), ("router", "[[router]]\n"), ("cluster create", "")] {
+            let command = path.split(' ').fold(&all, |command, name| command.find_subcommand(name).unwrap());
+            let flags: Vec<&str> = command.get_arguments().filter_map(clap::Arg::get_long).collect();
+            assert!(flags.contains(&"metadata") && flags.contains(&"etcd-ca"), "{flags:?}");
+            for flag in flags.iter().filter(|flag| **flag != "config") {
+                let line = format!("{flag} = {{}}\n");
+                assert!(is_key(&line) || is_key(&format!("{section}{line}")), "{path} --{flag}");
+            }
+        }
+    }
+
+    #[test]
+    fn keys_that_nobody_knows_are_refused_with_those_there_are() {
+        for (text, wrong, right) in [
+            ("metdata = \"etcd://a:1\"\n", "metdata", "metadata"),
+            ("[[node]]\nnode = 1\nlissen = \"a:1\"\n", "lissen", "listen"),
+            ("[[router]]\nid = 1\ncache = 1\n", "cache", "listen"),
+            ("[cache]\nbites = 3\n", "bites", "bytes"),
+        ] {
+            let told = file(text).unwrap_err();
+            assert!(told.contains(wrong) && told.contains(right), "{told}");
+        }
+        assert!(file("[session]\npolicy = \"nearest\"\n").unwrap_err().contains("nearest"));
+    }
+}

@@ -1,0 +1,98 @@
+//! `kith cluster create`: makes a cluster's first document, once, in its metadata.
+
+use super::{
+    config::ConfigFile,
+    metadata::{MetadataFlags, missing},
+    start_failure,
+};
+use crate::{
+    failure::{Exit, Failure},
+    output::{self, Format},
+    table,
+};
+use clap::Args;
+use kith_server::cluster::{Shape, create_cluster};
+use serde::Serialize;
+use std::path::PathBuf;
+
+/// A new cluster. Each flag is a key of the file of `--config` too.
+#[derive(Args, Clone, Debug)]
+pub struct CreateFlags {
+    /// The file of the cluster's machines (TOML); docs/operating.md lists its keys
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Replica groups: how many copies there are of everything
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
+    groups: Option<u32>,
+    /// Nodes in each group; their ids count from 0, group by group
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    nodes: Option<u32>,
+    /// Partitions, fixed for the life of the cluster: some tens for each node of a group
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    partitions: Option<u32>,
+    /// The folder of built versions, under this path on every machine
+    #[arg(long, value_name = "DIR")]
+    object_store: Option<PathBuf>,
+    /// Where the metadata is.
+    #[command(flatten)]
+    metadata: MetadataFlags,
+}
+
+/// A cluster that was made, or was there.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CreateReply {
+    pub cluster_id: String,
+    /// `false`: it was there, of this shape.
+    pub created: bool,
+    pub groups: u32,
+    /// Nodes of each group.
+    pub nodes: u32,
+    pub partitions: u32,
+    pub object_store: String,
+}
+
+impl CreateFlags {
+    /// Makes it, unless it is there already.
+    ///
+    /// # Errors
+    /// If another is there, the shape makes no sense or the metadata cannot be written.
+    pub async fn run(self, format: Format) -> anyhow::Result<Exit> {
+        let file = ConfigFile::read(self.config.as_deref())?;
+        let needed = |flag: Option<u32>, key: Option<u32>, name: &str| {
+            flag.or(key).ok_or_else(|| missing(&format!("--{name}"), name))
+        };
+        let groups = needed(self.groups, file.groups, "groups")?;
+        let nodes = needed(self.nodes, file.nodes, "nodes")?;
+        let partitions = needed(self.partitions, file.partitions, "partitions")?;
+        check_count("groups", groups)?;
+        check_count("nodes", nodes)?;
+        let object_store = self.object_store.or(file.object_store.clone());
+        let object_store = object_store.ok_or_else(|| missing("--object-store", "object-store"))?;
+        if !object_store.is_absolute() {
+            let message = format!("the object store {} is not a path from /", object_store.display());
+            return Err(Failure::usage(message, "every machine finds it under this path").into());
+        }
+        let target = self.metadata.or(file.metadata_flags()).target()?;
+        let store = target.connect().map_err(|error| start_failure(error.into()))?;
+        let shape = Shape { groups: Some(groups), nodes: Some(nodes), partitions: Some(partitions) };
+        let made = create_cluster(&*store, &shape, &object_store).await.map_err(start_failure)?;
+        let reply = CreateReply {
+            cluster_id: made.cluster.cluster_id,
+            created: made.is_new,
+            groups,
+            nodes,
+            partitions: made.cluster.partitions,
+            object_store: made.cluster.object_store,
+        };
+        output::print(format, &reply, table::cluster::created)?;
+        Ok(Exit::Done)
+    }
+}
+
+/// The file's numbers have not been through the command line.
+fn check_count(name: &str, count: u32) -> Result<(), Failure> {
+    if (1..=1024).contains(&count) {
+        return Ok(());
+    }
+    Err(Failure::usage(format!("{name} = {count}: it is 1 to 1024"), "see docs/operating.md"))
+}

@@ -1,0 +1,72 @@
+//! Where a cluster's metadata is: the flags of every command that speaks to it.
+
+use crate::failure::Failure;
+use clap::Args;
+use kith_server::metadata::MetadataTarget;
+use std::path::PathBuf;
+
+/// Where a cluster's metadata is. Each flag is a key of the file of `--config` too.
+#[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
+#[command(next_help_heading = "Metadata")]
+pub struct MetadataFlags {
+    /// Members of etcd, etcd://HOST:PORT,HOST:PORT; or HOST:PORT of a supervisor
+    #[arg(long, value_name = "ADDRESS")]
+    pub metadata: Option<String>,
+    /// Of etcd: which cluster, of several in one etcd [default: default]
+    #[arg(long, value_name = "NAME")]
+    pub cluster: Option<String>,
+    /// Of etcd: speak TLS, believing these authorities (PEM)
+    #[arg(long, value_name = "FILE")]
+    pub etcd_ca: Option<PathBuf>,
+    /// Of etcd over TLS: this machine's certificate (PEM)
+    #[arg(long, value_name = "FILE")]
+    pub etcd_cert: Option<PathBuf>,
+    /// Of etcd over TLS: its private key (PEM)
+    #[arg(long, value_name = "FILE")]
+    pub etcd_key: Option<PathBuf>,
+    /// Of etcd: the user
+    #[arg(long, value_name = "NAME")]
+    pub etcd_user: Option<String>,
+    /// Of etcd: a file with the user's password
+    #[arg(long, value_name = "FILE")]
+    pub etcd_password_file: Option<PathBuf>,
+}
+
+impl MetadataFlags {
+    /// These, where they are given; else those of a file.
+    pub fn or(self, file: Self) -> Self {
+        Self {
+            metadata: self.metadata.or(file.metadata),
+            cluster: self.cluster.or(file.cluster),
+            etcd_ca: self.etcd_ca.or(file.etcd_ca),
+            etcd_cert: self.etcd_cert.or(file.etcd_cert),
+            etcd_key: self.etcd_key.or(file.etcd_key),
+            etcd_user: self.etcd_user.or(file.etcd_user),
+            etcd_password_file: self.etcd_password_file.or(file.etcd_password_file),
+        }
+    }
+
+    /// As the server has it.
+    ///
+    /// # Errors
+    /// If nothing says where the metadata is.
+    pub fn target(self) -> Result<MetadataTarget, Failure> {
+        Ok(MetadataTarget {
+            address: self.metadata.ok_or_else(|| missing("--metadata", "metadata"))?,
+            cluster: self.cluster,
+            etcd_ca: self.etcd_ca,
+            etcd_cert: self.etcd_cert,
+            etcd_key: self.etcd_key,
+            etcd_user: self.etcd_user,
+            etcd_password_file: self.etcd_password_file,
+        })
+    }
+}
+
+/// A flag that is needed, and is not in the file either.
+pub fn missing(flag: &str, key: &str) -> Failure {
+    Failure::usage(
+        format!("{flag} is missing, and so is `{key}` in the file of --config"),
+        "see docs/operating.md",
+    )
+}
