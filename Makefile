@@ -4,7 +4,7 @@ SHELL := bash
 .DEFAULT_GOAL := help
 CARGO ?= cargo
 
-.PHONY: help build demo test test-full check bench fmt bless packages clean
+.PHONY: help build demo test test-full test-spark check bench fmt bless packages clean
 
 help: ## What there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -20,6 +20,9 @@ test: packages ## All tests; installs what they need
 
 test-full: packages ## Every reference answer on every graph, in release; minutes
 	KITH_TEST_FULL=1 $(CARGO) test --release --workspace
+
+test-spark: packages ## Versions built by Spark against those of `kith store build`; installs PySpark, 450 MB
+	scripts/test-spark.sh
 
 check: ## What CI runs
 	.ci/run

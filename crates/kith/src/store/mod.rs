@@ -5,7 +5,7 @@ mod create;
 mod push;
 mod reply;
 
-pub use build::{BuildReply, ChangesReply};
+pub use build::{BuildReply, ChangesReply, PartitionReply};
 pub use push::PushReply;
 pub use reply::{HistoryReply, StoreReply, SwapReply, VersionReply};
 
@@ -36,6 +36,10 @@ pub enum StoreCommand {
     ///
     /// Rows are CSV or TSV, JSON lines, Parquet, Arrow IPC or raw vectors, plain, .gz or .zst.
     Build(Box<build::BuildFlags>),
+    /// Build one partition of a version, as one task of many
+    BuildPartition(Box<build::PartitionFlags>),
+    /// Join partitions that were built one by one into a version
+    Assemble(Box<build::AssembleFlags>),
     /// Make rows or a built version what the store serves
     Push(Box<push::PushFlags>),
     /// List the stores, graphs among them
@@ -125,12 +129,25 @@ struct DropReply {
 /// # Errors
 /// If the cluster does not answer, there is no such store or version, or the command is refused.
 pub async fn run(target: &TargetFlags, format: Format, command: StoreCommand) -> anyhow::Result<Exit> {
-    if let StoreCommand::Build(flags) = &command {
-        return build::run(target, format, flags).await.map(|()| Exit::Done);
+    match &command {
+        StoreCommand::Build(flags) => {
+            return build::run(target, format, flags).await.map(|()| Exit::Done);
+        }
+        StoreCommand::BuildPartition(flags) => {
+            let built = tokio::task::block_in_place(|| build::build_partition(format, flags));
+            return built.map(|()| Exit::Done);
+        }
+        StoreCommand::Assemble(flags) => {
+            let assembled = tokio::task::block_in_place(|| build::assemble_version(format, flags));
+            return assembled.map(|()| Exit::Done);
+        }
+        _ => {}
     }
     let router = connect::router(target).await?;
     match command {
-        StoreCommand::Build(_) => unreachable!("builds need no router"),
+        StoreCommand::Build(_) | StoreCommand::BuildPartition(_) | StoreCommand::Assemble(_) => {
+            unreachable!("builds need no router")
+        }
         StoreCommand::Push(flags) => push::run(target, format, &flags).await?,
         StoreCommand::Create(flags) => {
             let definition =

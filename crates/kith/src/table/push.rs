@@ -1,7 +1,7 @@
 //! What builds and pushes of stores did, for people.
 
 use super::{bytes, count, load::dropped, plural};
-use crate::store::{BuildReply, ChangesReply, PushReply};
+use crate::store::{BuildReply, ChangesReply, PartitionReply, PushReply};
 
 /// Dropped rows and why, then where the version is and how to push it.
 pub fn built(reply: &BuildReply) -> String {
@@ -41,6 +41,19 @@ pub fn pushed(reply: &PushReply) -> String {
         reply.seconds
     );
     text + &reply.undo.as_ref().map(|undo| format!("undo: {undo}\n")).unwrap_or_default()
+}
+
+/// Where a partition is.
+pub fn partition(reply: &PartitionReply) -> String {
+    format!(
+        "built partition {} of version {} of store {} in {}: {}, {}\n",
+        reply.partition,
+        reply.version,
+        reply.store,
+        reply.folder,
+        plural(reply.records, "record"),
+        bytes(reply.bytes)
+    )
 }
 
 fn changes(changes: Option<&ChangesReply>) -> String {

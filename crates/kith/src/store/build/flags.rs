@@ -163,7 +163,7 @@ impl RowFlags {
     }
 }
 
-fn partitions(text: &str) -> Result<PartitionCount, String> {
+pub fn partitions(text: &str) -> Result<PartitionCount, String> {
     let count = text.parse().ok().and_then(PartitionCount::new);
     count.ok_or_else(|| "it is the number that `kith cluster status` tells".to_owned())
 }

@@ -3,12 +3,15 @@
 mod delta;
 pub mod fault;
 mod flags;
+mod input;
+mod partition;
 mod reply;
 mod rows;
 pub mod shape;
 
 pub use delta::DeleteFlags;
 pub use flags::{BuildFlags, RowFlags};
+pub use partition::{AssembleFlags, PartitionFlags, PartitionReply, assemble_version, build_partition};
 pub use reply::{BuildReply, ChangesReply, dropped, seconds};
 pub use rows::{Base, Rows, Target};
 pub use shape::Shape;
@@ -41,7 +44,7 @@ pub async fn run(target: &TargetFlags, format: Format, flags: &BuildFlags) -> an
     }
     let shape = match (&flags.base, flags.partitions) {
         (Some(base), _) => Shape::of_version(&flags.store, &version_at(base)?)?,
-        (None, Some(partitions)) => Shape::told(flags, partitions),
+        (None, Some(partitions)) => Shape::told(flags.key, flags.value, partitions),
         (None, None) => asked(target, &flags.store).await?,
     };
     let reply = tokio::task::block_in_place(|| {

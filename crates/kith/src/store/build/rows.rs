@@ -5,13 +5,14 @@ use crate::{failure::Failure, publish::Meter};
 use kith_engine::{
     Manifest,
     load::{
-        DeltaBuilder, DeltaOptions, DeltaSummary, ValuesBuildError, ValuesBuilder, ValuesOptions, ZstdOptions,
+        DeltaBuilder, DeltaOptions, DeltaSummary, PartitionBuilder, PartitionSummary, ValuesBuildError,
+        ValuesBuilder, ValuesOptions, ZstdOptions,
     },
 };
 use kith_rows::{
     FileSource, ReadError, RowErrors, RowOptions, RowReport, RowSource, RowsError, ValueShape, read_rows,
 };
-use kith_types::StoreVersion;
+use kith_types::{PartitionId, StoreVersion};
 use std::{
     fs::{self, File},
     io::{self, Read},
@@ -89,8 +90,22 @@ impl Rows {
             sources.push(Box::new(Counted { file, before: bytes, read: Arc::clone(&read) }));
             bytes += size;
         }
+        let rows = Self::of(sources, flags, shape, force)?;
+        Ok(Self { read, bytes, ..rows })
+    }
+
+    /// As [`Rows::open`], of sources that are there.
+    ///
+    /// # Errors
+    /// As [`Rows::open`].
+    pub fn of(
+        sources: Vec<Box<dyn RowSource>>,
+        flags: &RowFlags,
+        shape: &Shape,
+        force: bool,
+    ) -> Result<Self, Failure> {
         let (options, notes) = shape.row_options(flags, &sources, force)?;
-        Ok(Self { sources, options, read, bytes, notes })
+        Ok(Self { sources, options, read: Arc::default(), bytes: 0, notes })
     }
 
     /// Reads and checks everything, builds nothing.
@@ -117,6 +132,45 @@ impl Rows {
         // Scratch files have no names: the folder is empty.
         let _ = fs::remove_dir(scratch);
         built.map_err(|error| told(error, &self.options))
+    }
+
+    /// Builds one partition into `folder`; after an error nothing of it is left. `target` says of which version.
+    ///
+    /// # Errors
+    /// As [`Rows::build`]; if a row is of another partition.
+    pub fn build_partition(
+        &self,
+        flags: &RowFlags,
+        shape: &Shape,
+        target: &Target<'_>,
+        partition: PartitionId,
+        folder: &Path,
+    ) -> Result<PartitionSummary, Failure> {
+        let mut meter = Meter::new();
+        // Of this task alone: others run beside it.
+        let scratch = fs::create_dir_all(&target.out_dir)
+            .and_then(|()| tempfile::Builder::new().prefix(".scratch-").tempdir_in(&target.out_dir));
+        let scratch = scratch.map_err(|error| {
+            let message = format!("{} cannot be written: {error}", target.out_dir.display());
+            Failure::new("build_failed", message, "check the folder and its permissions")
+        })?;
+        let mut options = self.values_options(flags, shape, target);
+        options.scratch_dir = scratch.path().to_owned();
+        let built = self.try_build_partition(options, partition, folder, &mut meter);
+        meter.clear();
+        built.map_err(|error| told(error, &self.options))
+    }
+
+    fn try_build_partition(
+        &self,
+        options: ValuesOptions,
+        partition: PartitionId,
+        folder: &Path,
+        meter: &mut Meter,
+    ) -> Result<PartitionSummary, ReadError<ValuesBuildError>> {
+        let mut builder = PartitionBuilder::new(options, partition, folder).map_err(ReadError::Caller)?;
+        self.each(meter, |key, value| builder.row(key, value))?;
+        builder.finish(&mut |_| {}).map_err(ReadError::Caller)
     }
 
     /// As [`Rows::build`], of another version and the rows as its changes. Only partitions with a change are written.

@@ -1,6 +1,6 @@
 //! What the rows of a store become: its definition, and the schema of its records.
 
-use super::{BuildFlags, RowFlags, fault};
+use super::{RowFlags, fault};
 use crate::{failure::Failure, publish::partition_count};
 use kith_engine::Manifest;
 use kith_rows::{FileSource, KeyType, RowOptions, ValueShape, ValueType, infer_schema};
@@ -25,9 +25,8 @@ pub struct Shape {
 
 impl Shape {
     /// As the flags say, without a cluster.
-    pub fn told(flags: &BuildFlags, partitions: PartitionCount) -> Self {
-        let key = flags.key.unwrap_or(KeyType::String);
-        let value = flags.value.unwrap_or(ValueType::Text);
+    pub fn told(key: Option<KeyType>, value: Option<ValueType>, partitions: PartitionCount) -> Self {
+        let (key, value) = (key.unwrap_or(KeyType::String), value.unwrap_or(ValueType::Text));
         Self { key, value, key_field: None, partitions, schema: None }
     }
 
@@ -175,7 +174,11 @@ fn current_schema(store: &StoreDocument, objects: &Path) -> Result<Option<Schema
     text.map(|text| parsed(text, "the current version")).transpose()
 }
 
-fn read_schema(path: &Path) -> Result<Schema, Failure> {
+/// The schema in a file.
+///
+/// # Errors
+/// `bad_schema`.
+pub fn read_schema(path: &Path) -> Result<Schema, Failure> {
     let text = fs::read_to_string(path).map_err(|error| {
         let help = "check the path and its permissions";
         Failure::new("bad_schema", format!("{} cannot be read: {error}", path.display()), help)
