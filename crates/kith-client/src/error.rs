@@ -75,6 +75,16 @@ pub enum QueryError {
         /// What a node said.
         detail: String,
     },
+    /// Records cannot be decoded: nobody who answers has their schema.
+    #[error("the schema of the records of store {store:?} at version {version} cannot be had: {reason}")]
+    SchemaUnavailable {
+        /// The store.
+        store: String,
+        /// The version that answered.
+        version: u64,
+        /// The last reason given.
+        reason: String,
+    },
     /// There is no such replica policy.
     #[error("there is no policy {name:?}")]
     UnknownPolicy {
@@ -125,6 +135,14 @@ pub enum QueryError {
         /// Why.
         reason: String,
     },
+    /// A node that was asked by itself cannot be reached.
+    #[error("node at {addr} cannot be reached: {reason}")]
+    NodeUnreachable {
+        /// Where.
+        addr: String,
+        /// Why.
+        reason: String,
+    },
     /// An error that a router reported and this client has no variant for.
     #[error("{message}")]
     Remote {
@@ -161,6 +179,7 @@ impl QueryError {
             QueryError::BatchTooLarge { .. } => "out_of_range",
             QueryError::TooLarge { .. } => "too_large",
             QueryError::Damaged { .. } => "damaged",
+            QueryError::SchemaUnavailable { .. } => "schema_unavailable",
             QueryError::UnknownPolicy { .. } => "unknown_policy",
             QueryError::BadRequest { .. } => "bad_request",
             QueryError::DeadlineExceeded { .. } => "deadline_exceeded",
@@ -168,6 +187,7 @@ impl QueryError {
             QueryError::VersionUnavailable { .. } => "version_unavailable",
             QueryError::Overloaded { .. } => "overloaded",
             QueryError::Unreachable { .. } => "unreachable",
+            QueryError::NodeUnreachable { .. } => "node_unreachable",
             QueryError::Remote { code, .. } => code,
             QueryError::Internal { .. } => "internal",
         }
@@ -198,6 +218,9 @@ impl QueryError {
             QueryError::Damaged { .. } => {
                 "push the version again, or roll back; \"partial\":true answers the other keys".to_owned()
             }
+            QueryError::SchemaUnavailable { .. } => {
+                "read again: the version may have gone meanwhile; look at `kith cluster status`".to_owned()
+            }
             QueryError::UnknownPolicy { .. } => {
                 let names: Vec<&str> = kith_routing::policy::ALL.iter().map(|policy| policy.name()).collect();
                 format!("policies: {}", names.join(", "))
@@ -217,6 +240,9 @@ impl QueryError {
             QueryError::Overloaded { .. } => "send less, or add a router or a replica group".to_owned(),
             QueryError::Unreachable { .. } => {
                 "is the cluster running (`kith dev`)? name another router with --router".to_owned()
+            }
+            QueryError::NodeUnreachable { .. } => {
+                "is it running, and can this machine reach it? look at `kith cluster status`".to_owned()
             }
             QueryError::Remote { help, .. } => help.clone(),
             QueryError::Internal { .. } => {
@@ -266,6 +292,8 @@ impl QueryError {
             QueryError::DeadlineExceeded { .. } => Code::DeadlineExceeded,
             QueryError::PartitionsUnavailable { .. }
             | QueryError::VersionUnavailable { .. }
+            | QueryError::SchemaUnavailable { .. }
+            | QueryError::NodeUnreachable { .. }
             | QueryError::Unreachable { .. } => Code::Unavailable,
             QueryError::Overloaded { .. } => Code::ResourceExhausted,
             QueryError::Remote { .. } => Code::Unknown,

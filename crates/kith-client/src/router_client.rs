@@ -4,11 +4,13 @@ use crate::{
     Answered, BatchAnswer, BatchKeys, GraphService, QueryError, QueryOptions, StoreService, StoreShape,
     convert::{answer_from_wire, batch_answer_from_wire, batch_to_wire, query_to_wire},
     framed::{CallError, Frames, decoded},
+    schemas::Schemas,
     topology::Topology,
     transport::{TransportKind, endpoint},
 };
 use futures::{FutureExt, future::BoxFuture};
 use kith_ops::{GraphQuery, Operand, Want};
+use kith_schema::{Schema, SchemaId};
 use kith_wire::{
     MESSAGE_BYTES_MAX,
     documents::{Document, TopologyDocument},
@@ -39,6 +41,7 @@ pub struct RouterClient {
     graph: GraphClient<Channel>,
     cluster: ClusterClient<Channel>,
     store: StoreClient<Channel>,
+    schemas: Schemas,
 }
 
 impl RouterClient {
@@ -88,6 +91,7 @@ impl RouterClient {
             store: StoreClient::new(channel.clone())
                 .max_decoding_message_size(MESSAGE_BYTES_MAX)
                 .max_encoding_message_size(MESSAGE_BYTES_MAX),
+            schemas: Schemas::default(),
             cluster: ClusterClient::new(channel).max_decoding_message_size(MESSAGE_BYTES_MAX),
         }
     }
@@ -307,6 +311,21 @@ impl StoreService for RouterClient {
             Ok(StoreShape { key: store.key, value: store.value })
         }
         .boxed()
+    }
+
+    fn schema<'a>(
+        &'a self,
+        store: &'a str,
+        version: u64,
+        id: SchemaId,
+    ) -> BoxFuture<'a, Result<Schema, QueryError>> {
+        let request = v1::SchemaRequest { store: store.to_owned(), version, schema: id.to_string() };
+        let fetch = async move {
+            let mut client = self.store.clone();
+            let reply = within(CALL_PATIENCE, client.schema(request)).await;
+            Ok(reply.map_err(|status| self.error(&status))?.into_inner().schema)
+        };
+        self.schemas.get(store, version, id, fetch).boxed()
     }
 }
 

@@ -5,6 +5,7 @@ use crate::{
     Answered, BatchAnswer, CacheMode, GraphService, ListStore, QueryError, QueryOptions, at_hand,
     executor::{Executor, RoundOutcome},
     profile::Trace,
+    schemas::Schemas,
     settings::{SessionSettings, SettingsError},
     topology::{Graph, Pinned, Topology},
 };
@@ -13,6 +14,7 @@ use kith_ops::{
     CommonAnswer, FanOut, GraphAnswer, GraphQuery, Input, Network, NetworkKey, Operation, Records, Step,
     Value,
 };
+use kith_schema::SchemaId;
 use kith_types::Workflow;
 use kith_wire::v1;
 use std::{
@@ -38,6 +40,7 @@ struct Inner {
     executor: Executor,
     settings: SessionSettings,
     caches: Caches,
+    schemas: Schemas,
 }
 
 /// What stands in front of the nodes.
@@ -111,7 +114,9 @@ impl Session {
         caches: Caches,
     ) -> Result<Self, SettingsError> {
         let executor = Executor::new(topology.clone(), &settings)?;
-        Ok(Self { inner: Arc::new(Inner { topology, executor, settings, caches }) })
+        Ok(Self {
+            inner: Arc::new(Inner { topology, executor, settings, caches, schemas: Schemas::default() }),
+        })
     }
 
     /// The topology now.
@@ -122,6 +127,11 @@ impl Session {
     /// What runs the fan-outs: for its health and load.
     pub fn executor(&self) -> &Executor {
         &self.inner.executor
+    }
+
+    /// The schemas of records that it has fetched.
+    pub(crate) fn schemas(&self) -> &Schemas {
+        &self.inner.schemas
     }
 
     /// A run that nobody waits for, as the refresh of a stale network: its own deadline, the background workflow.
@@ -336,12 +346,13 @@ impl Run<'_> {
         }
     }
 
-    pub(crate) fn finish_batch(self, records: Records) -> BatchAnswer {
+    pub(crate) fn finish_batch(self, records: Records, schema: Option<SchemaId>) -> BatchAnswer {
         BatchAnswer {
             records,
             missing_partitions: self.missing.into_iter().collect(),
             served: vec![(self.pinned.name.clone(), self.pinned.version)],
             profile: self.trace.finish(),
+            schema,
         }
     }
 }

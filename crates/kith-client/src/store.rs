@@ -3,7 +3,7 @@
 use crate::{QueryError, QueryOptions, Session, session::RESTARTS_MAX};
 use futures::{FutureExt, future::BoxFuture};
 use kith_ops::{FanOut, Operator, RecordCounts, Records, Scope, Value};
-use kith_schema::{KEY_BYTES_MAX, KeyType, ValueType};
+use kith_schema::{KEY_BYTES_MAX, KeyType, Schema, SchemaId, ValueType};
 use kith_types::{ByteKeys, FanOutKind};
 use kith_wire::v1;
 
@@ -31,6 +31,18 @@ pub trait StoreService: Send + Sync + 'static {
     /// # Errors
     /// If there is no such store of values, or nobody answers.
     fn shape<'a>(&'a self, store: &'a str) -> BoxFuture<'a, Result<StoreShape, QueryError>>;
+
+    /// The schema that the records of a version are written under; `id` as an answer of that version names it. Asks
+    /// nobody for one that is known already: the same schema is fetched once, whichever versions and stores have it.
+    ///
+    /// # Errors
+    /// [`QueryError::SchemaUnavailable`] if nobody who answers has it.
+    fn schema<'a>(
+        &'a self,
+        store: &'a str,
+        version: u64,
+        id: SchemaId,
+    ) -> BoxFuture<'a, Result<Schema, QueryError>>;
 }
 
 /// What the keys and values of a store are: fixed when it is created.
@@ -111,6 +123,8 @@ pub struct BatchAnswer {
     pub served: Vec<(String, u64)>,
     /// The plan and its timings, if asked for.
     pub profile: Option<v1::Profile>,
+    /// Of records: the schema of the version that answered, for [`StoreService::schema`].
+    pub schema: Option<SchemaId>,
 }
 
 impl BatchAnswer {
@@ -141,7 +155,7 @@ impl Session {
             keys.check_type(store, known.key)?;
             let mut run = self.begin_at(topology, &known.pinned, options)?;
             if keys.is_empty() {
-                return Ok(run.finish_batch(Records::default()));
+                return Ok(run.finish_batch(Records::default(), known.schema));
             }
             let fan_out = FanOut {
                 purpose: "values",
@@ -151,7 +165,7 @@ impl Session {
             };
             match run.ask(&fan_out).await {
                 Ok(Value::Records(records)) if ANSWER_BYTES_MAX as u64 >= records.value_bytes() => {
-                    return Ok(run.finish_batch(records));
+                    return Ok(run.finish_batch(records, known.schema));
                 }
                 Ok(Value::Records(_)) => return Err(QueryError::too_large()),
                 Ok(other) => {
@@ -182,6 +196,34 @@ impl StoreService for Session {
         let topology = self.topology();
         let shape = topology.store(store).map(|store| StoreShape { key: store.key, value: store.value });
         futures::future::ready(shape).boxed()
+    }
+
+    fn schema<'a>(
+        &'a self,
+        store: &'a str,
+        version: u64,
+        id: SchemaId,
+    ) -> BoxFuture<'a, Result<Schema, QueryError>> {
+        let request = v1::SchemaRequest { store: store.to_owned(), version, schema: id.to_string() };
+        self.schemas().get(store, version, id, self.fetch_schema(request)).boxed()
+    }
+}
+
+impl Session {
+    /// Asks one node after the other: every replica of any partition has the whole manifest.
+    async fn fetch_schema(&self, request: v1::SchemaRequest) -> Result<String, QueryError> {
+        let table = std::sync::Arc::clone(&self.topology().table);
+        let nodes = table.nodes().iter().filter(|node| !node.address.is_empty());
+        let (up, down): (Vec<_>, Vec<_>) = nodes.partition(|node| self.executor().fleet().is_up(node.id));
+        let mut last = "no node is known".to_owned();
+        for node in up.into_iter().chain(down) {
+            match crate::inspect::Inspector::new(&node.address)?.schema(request.clone()).await {
+                Ok(schema) => return Ok(schema),
+                Err(error) => last = format!("node {}: {error}", node.id),
+            }
+        }
+        let v1::SchemaRequest { store, version, .. } = request;
+        Err(QueryError::SchemaUnavailable { store, version, reason: last })
     }
 }
 

@@ -5,7 +5,7 @@ use kith_ops::{GraphSchema, KindRole, KindSchema};
 use kith_routing::{
     GroupEntry, GroupRole, NodeEntry, RoutingTable, StoreReach, Strategy, TableError, TableParts,
 };
-use kith_schema::{KeyType, UnknownKind, ValueType};
+use kith_schema::{KeyType, SchemaId, SchemaIdError, UnknownKind, ValueType};
 use kith_types::{Epoch, GroupId, NodeId, PartitionCount};
 use kith_wire::documents::{HoldsDocument, ServedDocument, TopologyDocument};
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
@@ -63,6 +63,8 @@ pub struct ValueStore {
     pub key: KeyType,
     /// What its values are.
     pub value: ValueType,
+    /// Of records: the schema of this version.
+    pub schema: Option<SchemaId>,
 }
 
 /// A topology document makes no sense.
@@ -90,6 +92,15 @@ pub enum BadTopology {
         /// Which word.
         #[source]
         source: UnknownKind,
+    },
+    /// The schema of a store's records is named by nonsense.
+    #[error("store {store:?}")]
+    Schema {
+        /// The store.
+        store: String,
+        /// What is given.
+        #[source]
+        source: SchemaIdError,
     },
     /// The owners do not make a table.
     #[error("routing table")]
@@ -153,7 +164,10 @@ impl Topology {
 fn value_store(store: &ServedDocument, table: &RoutingTable) -> Result<Option<ValueStore>, BadTopology> {
     let HoldsDocument::Values { key, value, .. } = &store.definition.holds else { return Ok(None) };
     let kind = |source| BadTopology::Kind { store: store.name.clone(), source };
+    let schema = store.components.iter().find_map(|component| component.schema.as_deref());
+    let schema = schema.map(str::parse).transpose();
     Ok(Some(ValueStore {
+        schema: schema.map_err(|source| BadTopology::Schema { store: store.name.clone(), source })?,
         pinned: pinned(store, "store", table),
         key: key.parse().map_err(kind)?,
         value: value.parse().map_err(kind)?,

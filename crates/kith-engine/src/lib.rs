@@ -60,4 +60,4 @@ pub use pack::{VersionFolder, seal_version};
 pub use postings::{PostingsKeys, PostingsReader, PostingsWriter};
 pub use sealed::FORMAT_VERSION;
 pub use values::{Place, ValueError, ValuesReader};
-pub use verify::{VerifyDepth, VerifyReport, verify_component, verify_version};
+pub use verify::{OnVerify, VerifyDepth, VerifyReport, verify_component, verify_slowly, verify_version};

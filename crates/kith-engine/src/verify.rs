@@ -10,6 +10,7 @@ use kith_types::PartitionId;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io;
+use std::ops::ControlFlow;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
@@ -25,7 +26,12 @@ pub struct VerifyReport {
     pub bytes: u64,
     /// Every file that is damaged, missing, or not in the manifest.
     pub damages: Vec<Damage>,
+    /// [`OnVerify`] ended it: files after that were not looked at.
+    pub is_cut: bool,
 }
+
+/// Told of the bytes of each piece. It may wait, to throttle, or `Break`, to end the verification.
+pub type OnVerify<'a> = dyn FnMut(u64) -> ControlFlow<()> + 'a;
 
 /// How much of a version to check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +61,19 @@ pub fn verify_version(
     partitions: Option<&[PartitionId]>,
     depth: VerifyDepth,
 ) -> Result<VerifyReport, OpenError> {
+    verify_slowly(dir, partitions, depth, &mut |_| ControlFlow::Continue(()))
+}
+
+/// As [`verify_version`], telling of each piece read: for a scrubber, which must not be in the way of reads.
+///
+/// # Errors
+/// As [`verify_version`].
+pub fn verify_slowly(
+    dir: &Path,
+    partitions: Option<&[PartitionId]>,
+    depth: VerifyDepth,
+    told: &mut OnVerify<'_>,
+) -> Result<VerifyReport, OpenError> {
     let folder = VersionFolder::open(dir)?;
     let manifest = folder.manifest();
     let layout = Layout::read(dir, manifest)?;
@@ -68,11 +87,15 @@ pub fn verify_version(
         };
         let path = dir.join(&pack.name);
         let checked = match depth {
-            VerifyDepth::Deep => prove_at(&path, place.offset, entry),
-            VerifyDepth::Quick => frame_at(&path, place.offset, entry),
+            VerifyDepth::Deep => prove_slowly(&path, place.offset, entry, told),
+            VerifyDepth::Quick => frame_at(&path, place.offset, entry).map(Some),
         };
         match checked {
-            Ok(bytes) => report.bytes += bytes,
+            Ok(Some(bytes)) => report.bytes += bytes,
+            Ok(None) => {
+                report.is_cut = true;
+                return Ok(report);
+            }
             Err(VerifyFault::Damaged(damage)) => report.damages.push(damage),
             Err(VerifyFault::Io(source)) => return Err(OpenError::Io { path, source }),
         }
@@ -115,6 +138,17 @@ impl VerifyFault {
 
 /// Reads one logical file from start to end and proves it; gives its bytes.
 pub(crate) fn prove_at(path: &Path, offset: u64, entry: &FileEntry) -> Result<u64, VerifyFault> {
+    let proven = prove_slowly(path, offset, entry, &mut |_| ControlFlow::Continue(()));
+    proven.map(|bytes| bytes.unwrap_or(0))
+}
+
+/// As [`prove_at`], telling of each piece; `None` if that ended it.
+fn prove_slowly(
+    path: &Path,
+    offset: u64,
+    entry: &FileEntry,
+    told: &mut OnVerify<'_>,
+) -> Result<Option<u64>, VerifyFault> {
     let file = File::open(path).map_err(|error| VerifyFault::of(error, entry))?;
     let mut proof = Proof::new(entry)?;
     let mut buffer = vec![0; CHUNK_BYTES.min(entry.bytes as usize).max(1)];
@@ -126,13 +160,16 @@ pub(crate) fn prove_at(path: &Path, offset: u64, entry: &FileEntry) -> Result<u6
             Ok(count) => {
                 proof.push(&buffer[..count]);
                 at += count as u64;
+                if told(count as u64).is_break() {
+                    return Ok(None);
+                }
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(VerifyFault::of(error, entry)),
         }
     }
     proof.finish()?;
-    Ok(entry.bytes)
+    Ok(Some(entry.bytes))
 }
 
 /// Reads header, checksum table and trailer of one logical file and proves these; gives the bytes read.

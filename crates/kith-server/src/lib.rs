@@ -37,5 +37,6 @@ pub fn component_document(manifest: &Manifest, loaded_at: u64) -> ComponentDocum
         edges: graph.counts.edges,
         bytes: manifest.files.iter().map(|file| file.bytes).sum(),
         loaded_at,
+        schema: None,
     }
 }

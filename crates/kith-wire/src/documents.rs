@@ -159,6 +159,9 @@ pub struct ComponentDocument {
     pub bytes: u64,
     /// When it was loaded, seconds since 1970.
     pub loaded_at: u64,
+    /// Of records: the hash of their schema, which lies in the manifest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schema: Option<String>,
 }
 
 /// Everything a client needs to route: what `GetTopology` answers.

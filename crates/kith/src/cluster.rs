@@ -44,6 +44,10 @@ pub struct NodeReply {
     pub clients: u32,
     pub in_flight: u32,
     pub graphs: Vec<ServedReply>,
+    /// Files found damaged that are not repaired yet.
+    pub files_damaged: u64,
+    /// Files repaired since the node started.
+    pub files_repaired: u64,
 }
 
 /// A graph version that a node serves.
@@ -86,6 +90,8 @@ impl From<v1::NodeStatus> for NodeReply {
             requests_per_second: (load.requests_per_second * 10.0).round() / 10.0,
             clients: load.clients,
             in_flight: load.in_flight,
+            files_damaged: wire.files_damaged,
+            files_repaired: wire.files_repaired,
             graphs: served
                 .map(|served| ServedReply { graph: served.name, version: served.version })
                 .collect(),

@@ -9,6 +9,7 @@ use kith_client::{
     StoreShape, TransportKind,
 };
 use kith_ops::GraphQuery;
+use kith_schema::{Schema, SchemaId};
 use kith_wire::v1;
 use std::time::{Duration, Instant};
 use tokio::sync::Mutex;
@@ -109,6 +110,20 @@ impl StoreService for Failover {
     fn shape<'a>(&'a self, store: &'a str) -> BoxFuture<'a, Result<StoreShape, QueryError>> {
         async move {
             let call = move |client: RouterClient, _| async move { client.shape(store).await }.boxed();
+            self.ask(&QueryOptions::default(), call).await
+        }
+        .boxed()
+    }
+
+    fn schema<'a>(
+        &'a self,
+        store: &'a str,
+        version: u64,
+        id: SchemaId,
+    ) -> BoxFuture<'a, Result<Schema, QueryError>> {
+        async move {
+            let call =
+                move |client: RouterClient, _| async move { client.schema(store, version, id).await }.boxed();
             self.ask(&QueryOptions::default(), call).await
         }
         .boxed()

@@ -100,6 +100,11 @@ impl ErrorReport {
         Self { error: ErrorBody { code, message: messages.join(": "), help } }
     }
 
+    /// What happened.
+    pub fn message(&self) -> &str {
+        &self.error.message
+    }
+
     /// For a terminal.
     pub fn text(&self) -> String {
         let ErrorBody { code, message, help } = &self.error;

@@ -4,14 +4,15 @@ use crate::{
     connect::{self, Service, TargetFlags},
     failure::{Exit, Failure},
     output::{self, Format},
-    reply::{BatchReply, KeyReply},
+    reply::{BatchReply, KeyReply, Values},
     request::{Batch, BatchFields, KeyEncoding, ReadOptions},
     table::values,
 };
 use anyhow::Context;
 use clap::Args;
-use kith_client::{BATCH_KEYS_MAX, QueryError, StoreShape};
+use kith_client::{BATCH_KEYS_MAX, BatchAnswer, QueryError, StoreShape};
 use kith_ops::Record;
+use kith_schema::{Schema, ValueType};
 use serde_json::Value;
 use std::{
     collections::HashMap,
@@ -84,7 +85,9 @@ impl Shapes {
         if known.is_none() {
             self.lock().insert(asked.store.clone(), shape);
         }
-        Ok(BatchReply::new(&asked.store, &asked.keys, &keys, shape.value, &answer))
+        let schema = schema_of(service, &asked.store, shape, &answer).await?;
+        let values = Values { store: &asked.store, value: shape.value, schema: schema.as_ref() };
+        Ok(BatchReply::new(&values, &asked.keys, &keys, &answer))
     }
 
     fn forget(&self, store: &str) -> bool {
@@ -94,6 +97,21 @@ impl Shapes {
     fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<String, StoreShape>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// What the records of an answer are decoded by: the schema of the version that answered, which during a swap may be
+/// another one than the next answer's. `None` where there is nothing to decode.
+async fn schema_of(
+    service: &dyn Service,
+    store: &str,
+    shape: StoreShape,
+    answer: &BatchAnswer,
+) -> Result<Option<Schema>, QueryError> {
+    let (Some(id), Some((_, version))) = (answer.schema, answer.served.first()) else { return Ok(None) };
+    if shape.value != ValueType::Record || answer.counts().found == 0 {
+        return Ok(None);
+    }
+    service.schema(store, *version, id).await.map(Some)
 }
 
 fn is_wrong_keys(error: &anyhow::Error) -> bool {
@@ -124,9 +142,14 @@ pub async fn get(target: &TargetFlags, format: Format, flags: GetFlags) -> anyho
         Some(Record::Found(value)) => Some(value),
         _ => None,
     };
-    let reply = BatchReply::new(&asked.store, &asked.keys, &keys, shape.value, &answer);
+    let schema = schema_of(&*service, &asked.store, shape, &answer).await?;
+    let values = Values { store: &asked.store, value: shape.value, schema: schema.as_ref() };
+    let reply = BatchReply::new(&values, &asked.keys, &keys, &answer);
     match (format, value) {
-        (Format::Table, Some(value)) => output::print_bytes(&[value, b"\n"].concat())?,
+        (Format::Table, Some(value)) => {
+            let json = reply.results[0].value.json();
+            output::print_bytes(&[json.map_or(value, str::as_bytes), b"\n"].concat())?;
+        }
         _ => output::print(format, &reply.results[0], |key: &KeyReply| {
             values::table(std::slice::from_ref(key))
         })?,

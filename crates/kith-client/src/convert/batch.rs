@@ -5,6 +5,7 @@ use super::{
     records_from_wire, records_to_wire,
 };
 use crate::{BatchAnswer, BatchKeys, QueryError, QueryOptions};
+use kith_schema::{SchemaId, SchemaIdError};
 use kith_types::ByteKeys;
 use kith_wire::{
     body::{decode_keys, encode_keys},
@@ -51,6 +52,7 @@ pub fn batch_answer_to_wire(answer: BatchAnswer) -> v1::MultiGetReply {
         missing_partitions: answer.missing_partitions,
         profile: answer.profile,
         served: answer.served.into_iter().map(|(name, version)| v1::Served { name, version }).collect(),
+        schema: answer.schema.map(|id| id.to_string()).unwrap_or_default(),
     }
 }
 
@@ -64,12 +66,25 @@ pub fn batch_answer_from_wire(reply: v1::MultiGetReply, keys: usize) -> Result<B
     if records.len() != keys {
         return Err(malformed(format!("{keys} keys were answered by {} records", records.len())));
     }
+    let schema = (!reply.schema.is_empty()).then(|| reply.schema.parse()).transpose();
     Ok(BatchAnswer {
+        schema: schema.map_err(|error: SchemaIdError| malformed(error.to_string()))?,
         records,
         missing_partitions: reply.missing_partitions,
         served: reply.served.into_iter().map(|served| (served.name, served.version)).collect(),
         profile: reply.profile,
     })
+}
+
+/// A question for a schema from the wire: the store, its version, the schema.
+///
+/// # Errors
+/// [`QueryError::BadRequest`] if the schema is named by nonsense.
+pub fn schema_from_wire(wire: v1::SchemaRequest) -> Result<(String, u64, SchemaId), QueryError> {
+    let id = wire.schema.parse().map_err(|error: SchemaIdError| QueryError::BadRequest {
+        detail: format!("field schema: {error}"),
+    })?;
+    Ok((wire.store, wire.version, id))
 }
 
 #[cfg(test)]
@@ -105,10 +120,14 @@ mod tests {
                 missing_partitions: vec![],
                 served: vec![],
                 profile: None,
+                schema: Some(SchemaId([7; 32])),
             })
         };
         assert!(!reply(2).complete && reply(0).complete);
         assert_eq!(batch_answer_from_wire(reply(2), 3).unwrap_err().code(), "internal");
-        assert_eq!(batch_answer_from_wire(reply(2), 2).unwrap().counts().unanswered, 2);
+        let whole = batch_answer_from_wire(reply(2), 2).unwrap();
+        assert_eq!((whole.counts().unanswered, whole.schema), (2, Some(SchemaId([7; 32]))));
+        let odd = v1::MultiGetReply { schema: "7".to_owned(), ..reply(2) };
+        assert_eq!(batch_answer_from_wire(odd, 2).unwrap_err().code(), "internal");
     }
 }

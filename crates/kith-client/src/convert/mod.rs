@@ -5,7 +5,9 @@ mod operator;
 mod query;
 mod value;
 
-pub use batch::{batch_answer_from_wire, batch_answer_to_wire, batch_from_wire, batch_to_wire};
+pub use batch::{
+    batch_answer_from_wire, batch_answer_to_wire, batch_from_wire, batch_to_wire, schema_from_wire,
+};
 pub use operator::{operator_from_wire, operator_to_wire};
 pub use query::{answer_from_wire, answer_to_wire, query_from_wire, query_to_wire};
 pub use value::{records_from_wire, records_to_wire, value_from_wire, value_to_wire};

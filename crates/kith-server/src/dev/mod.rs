@@ -42,6 +42,8 @@ pub struct DevOptions {
     pub port: u16,
     /// How routers answer.
     pub router: RouterSettings,
+    /// How fast each node scrubs, in bytes a second; `None`: only what reads find damaged.
+    pub scrub_rate: Option<u64>,
 }
 
 /// A running development cluster.
@@ -142,6 +144,7 @@ impl Plan {
                 listen: remembered(known.map(|document| document.addr.as_str()), 0),
                 http: remembered(known.map(|document| document.http.as_str()), 0),
                 data: folder.join(format!("node-{node:03}")),
+                scrub_rate: options.scrub_rate,
             }
         });
         let routers = (0..options.routers).map(|router| {

@@ -104,6 +104,8 @@ fn node_role(options: &NodeOptions, metadata: SocketAddr) -> Role {
     let arguments = ["node", "--node", &options.node.to_string(), "--metadata", &metadata.to_string()];
     let mut arguments: Vec<String> = arguments.map(str::to_owned).to_vec();
     arguments.extend(common_arguments(options.listen, options.http, &options.data));
+    let scrub_rate = options.scrub_rate.map_or("off".to_owned(), |rate| rate.to_string());
+    arguments.extend(["--scrub-rate".to_owned(), scrub_rate]);
     Role {
         name: format!("node {}", options.node),
         log: log_file(&options.data),

@@ -1,8 +1,11 @@
 //! The store versions that a node holds: prepared before a swap, open while they may be served or rolled back to,
 //! kept after that until their readers have left (architecture D7).
 
+use super::heal;
+use crate::peer::PeerSource;
 use kith_engine::{
-    ComponentReader, FetchError, GraphReader, HeldSource, OpenError, ValuesReader, fetch_component,
+    ComponentReader, Damage, FetchError, FolderSource, GraphReader, HeldSource, OpenError, Source,
+    ValuesReader, VersionFolder,
 };
 use kith_types::{PartitionCount, PartitionId};
 use kith_wire::documents::{ComponentDocument, HoldsDocument, ServedDocument, TopologyDocument};
@@ -234,25 +237,125 @@ impl HeldStores {
         progress: Progress<'_>,
     ) -> Result<Component, PrepareError> {
         let (name, version) = (&component.name, component.version);
-        let path = |base: &Path| base.join(&store.name).join(name).join(version.to_string());
-        let (source, target) = (path(&self.object_store), path(&self.folder));
-        fetch_component(&source, &target, &self.partitions, &mut |state| {
+        let target = self.folder_of(&store.name, name, version);
+        // What is whole here is served without its source, which may be away when a node starts.
+        if let Ok(whole) = self.open(store, component, &target) {
+            return Ok(whole);
+        }
+        let failed = |source| PrepareError::Fetch { component: name.clone(), version, source };
+        let source = self.source_of(&store.name, component);
+        heal::fetch_anew(&target, &source, component, &self.partitions, &mut |state| {
             progress(name, state.bytes_done, state.bytes);
             ControlFlow::Continue(())
         })
-        .map_err(|source| PrepareError::Fetch { component: name.clone(), version, source })?;
+        .map_err(failed)?;
         self.sources().clear();
-        let opened = match &store.definition.holds {
-            HoldsDocument::Graph => ComponentReader::open(&target, &self.partitions)
+        // What was here already was not read by the fetch: it may be damaged inside.
+        let opened = self.open(store, component, &target).or_else(|error| match error {
+            OpenError::Damaged(_) => {
+                let healed = heal::heal(&target, &[&source], component, &self.partitions, None);
+                self.sources().clear();
+                healed.map_err(failed)?;
+                self.open(store, component, &target).map_err(|error| self.cannot_open(component, error))
+            }
+            error => Err(self.cannot_open(component, error)),
+        })?;
+        Ok(opened)
+    }
+
+    fn cannot_open(&self, component: &ComponentDocument, source: OpenError) -> PrepareError {
+        PrepareError::Open { component: component.name.clone(), version: component.version, source }
+    }
+
+    /// Opens what lies in `target`, if it is this very version of the component and all partitions are there.
+    fn open(
+        &self,
+        store: &ServedDocument,
+        component: &ComponentDocument,
+        target: &Path,
+    ) -> Result<Component, OpenError> {
+        let folder = VersionFolder::open_version(target, &component.manifest_hash)?;
+        match &store.definition.holds {
+            HoldsDocument::Graph => ComponentReader::open_folder(folder, &self.partitions)
                 .map(|reader| Component::Graph(Arc::new(reader))),
-            HoldsDocument::Values { key, .. } => self.open_values(&target, key).map(Component::Values),
+            HoldsDocument::Values { key, .. } => self.open_values(folder, key).map(Component::Values),
+        }
+    }
+
+    /// Where a component's files lie on this node.
+    pub(super) fn folder_of(&self, store: &str, component: &str, version: u64) -> PathBuf {
+        self.folder.join(store).join(component).join(version.to_string())
+    }
+
+    /// Where a component is pulled from.
+    fn source_of(&self, store: &str, component: &ComponentDocument) -> FolderSource {
+        let folder = self.object_store.join(store).join(&component.name);
+        FolderSource::new(&folder.join(component.version.to_string()))
+    }
+
+    /// The partitions that this node holds.
+    pub(super) fn partitions(&self) -> &[PartitionId] {
+        &self.partitions
+    }
+
+    /// Pulls damaged files of a component anew, from the object store or else from `peers`, and has every version that is made of it read the new ones. Queries
+    /// that run keep what they read from. Blocks.
+    ///
+    /// # Errors
+    /// If the source does not have them whole; what is held is as before then.
+    pub(super) fn heal(
+        &self,
+        component: &ComponentDocument,
+        versions: &[&ServedDocument],
+        damages: &[Damage],
+        peers: &[PeerSource],
+    ) -> Result<(), PrepareError> {
+        let _one_at_a_time = self.preparing.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(first) = versions.first() else { return Ok(()) };
+        let target = self.folder_of(&first.name, &component.name, component.version);
+        let source = self.source_of(&first.name, component);
+        let peers = peers.iter().map(|peer| peer as &dyn Source);
+        let sources: Vec<&dyn Source> = std::iter::once(&source as &dyn Source).chain(peers).collect();
+        let healed = heal::heal(&target, &sources, component, &self.partitions, Some(damages));
+        self.sources().clear();
+        healed.map_err(|source| PrepareError::Fetch {
+            component: component.name.clone(),
+            version: component.version,
+            source,
+        })?;
+        let opened = self.open(first, component, &target);
+        let opened = opened.map_err(|error| self.cannot_open(component, error))?;
+        for store in versions {
+            self.reopen(store, component, &opened)?;
+        }
+        Ok(())
+    }
+
+    /// Has a version that is held read a component from files opened anew.
+    fn reopen(
+        &self,
+        store: &ServedDocument,
+        component: &ComponentDocument,
+        opened: &Component,
+    ) -> Result<(), PrepareError> {
+        let of = |stores: &BTreeMap<String, BTreeMap<u64, Held>>| {
+            Some(stores.get(&store.name)?.get(&store.version)?.components.clone())
         };
-        opened.map_err(|source| PrepareError::Open { component: name.clone(), version, source })
+        let known = of(&self.stores.read().unwrap_or_else(PoisonError::into_inner));
+        let Some(mut components) = known else { return Ok(()) };
+        components.insert((component.name.clone(), component.version), opened.clone());
+        let reader = self.reader(store, &components)?;
+        let mut stores = self.stores.write().unwrap_or_else(PoisonError::into_inner);
+        let held = stores.get_mut(&store.name).and_then(|versions| versions.get_mut(&store.version));
+        if let Some(held) = held {
+            (held.reader, held.components) = (reader, components);
+        }
+        Ok(())
     }
 
     /// Values for another number of partitions, or under keys of another type, would lie where nobody looks.
-    fn open_values(&self, folder: &Path, key: &str) -> Result<Arc<ValuesReader>, OpenError> {
-        let reader = ValuesReader::open(folder, &self.partitions)?;
+    fn open_values(&self, folder: VersionFolder, key: &str) -> Result<Arc<ValuesReader>, OpenError> {
+        let reader = ValuesReader::open_folder(folder, &self.partitions)?;
         let component = || reader.manifest().component.clone();
         let (expected, got) = (self.partition_count.get(), reader.manifest().partition_count.get());
         if got != expected {
@@ -361,6 +464,7 @@ mod tests {
             edges: 0,
             bytes: 0,
             loaded_at: 0,
+            schema: None,
         };
         ServedDocument {
             format: DOCUMENT_FORMAT,

@@ -1,7 +1,11 @@
 //! A node: holds its partitions of every store and evaluates operator plans over them.
 
+mod heal;
 mod held;
+mod inspect;
+mod scrub;
 mod service;
+mod verify;
 
 pub use held::{HeldStores, PrepareError, VersionReader};
 
@@ -20,7 +24,7 @@ use kith_types::{PartitionCount, PartitionId};
 use kith_wire::{
     MESSAGE_BYTES_MAX,
     documents::{DOCUMENT_FORMAT, Document, NodeDocument, ServedDocument, TopologyDocument},
-    v1::{cluster_server::ClusterServer, node_server::NodeServer},
+    v1::{cluster_server::ClusterServer, inspect_server::InspectServer, node_server::NodeServer},
 };
 use std::{
     net::SocketAddr,
@@ -46,6 +50,13 @@ pub struct NodeOptions {
     pub http: SocketAddr,
     /// Its data directory.
     pub data: PathBuf,
+    /// Bytes a second of the rounds in which it reads all that it holds again; `None`: no rounds.
+    pub scrub_rate: Option<u64>,
+}
+
+impl NodeOptions {
+    /// Slow enough to be in nobody's way, fast enough for a terabyte in a day.
+    pub const SCRUB_RATE_DEFAULT: u64 = 10 << 20;
 }
 
 /// A running node.
@@ -91,7 +102,16 @@ impl Node {
         let node = Self { addr: grpc.addr, http: http.addr, _data: data };
         let readiness = Readiness::default();
         http::serve(http.listener, readiness.clone(), stop.clone());
-        answer(&options, grpc, &held, topology.clone(), stop.clone());
+        let doctor = Arc::default();
+        answer(&options, grpc, &held, topology.clone(), &doctor, stop.clone());
+        let scrubber = scrub::Scrubber {
+            node: options.node,
+            doctor,
+            held: Arc::clone(&held),
+            topology: topology.clone(),
+            stop: stop.clone(),
+        };
+        scrubber.start(options.scrub_rate);
         liveness::register(
             Arc::clone(&metadata),
             keys::node(options.node),
@@ -125,6 +145,7 @@ fn answer(
     bound: serve::Bound,
     held: &Arc<HeldStores>,
     topology: TopologyReceiver,
+    doctor: &Arc<scrub::Doctor>,
     stop: CancellationToken,
 ) {
     let service = Arc::new(service::NodeService {
@@ -132,13 +153,16 @@ fn answer(
         held: Arc::clone(held),
         load: Arc::new(LoadCounter::new(Instant::now())),
         topology: topology.clone(),
+        doctor: Arc::clone(doctor),
     });
     let node = NodeServer::from_arc(Arc::clone(&service))
         .max_decoding_message_size(MESSAGE_BYTES_MAX)
         .max_encoding_message_size(MESSAGE_BYTES_MAX);
     let cluster = ClusterServer::new(ClusterReader::new(topology));
+    let inspect = inspect::InspectService { node: options.node, held: Arc::clone(held) };
+    let inspect = InspectServer::new(inspect).max_encoding_message_size(MESSAGE_BYTES_MAX);
     let mut routes = serve::routes();
-    routes.add_service(node).add_service(cluster);
+    routes.add_service(node).add_service(inspect).add_service(cluster);
     serve::spawn(bound, routes, Some(service), stop);
 }
 

@@ -1,6 +1,9 @@
 //! What a node answers, over gRPC and in frames.
 
-use super::held::{HeldStores, VersionReader};
+use super::{
+    held::{HeldStores, VersionReader},
+    scrub::Doctor,
+};
 use crate::{
     framed::{self, FrameService, Reply},
     load::LoadCounter,
@@ -54,6 +57,7 @@ pub(super) struct NodeService {
     pub held: Arc<HeldStores>,
     pub load: Arc<LoadCounter>,
     pub topology: TopologyReceiver,
+    pub doctor: Arc<Doctor>,
 }
 
 thread_local! {
@@ -194,7 +198,12 @@ impl NodeService {
             let joined = tokio::task::spawn_blocking(move || job.run()).await;
             joined.map_err(|error| Status::internal(format!("evaluation ended unexpectedly: {error}")))?
         };
-        let value = value.map_err(|error| status_of(self.node, &error))?;
+        let value = value.map_err(|error| {
+            if let EvaluateError::Source(SourceError::Damaged { .. }) = error {
+                self.suspect(&served);
+            }
+            status_of(self.node, &error)
+        })?;
         self.note_damage(&value, &served);
         let service = started.elapsed();
         metrics::histogram!("kith_node_evaluate_seconds").record(service.as_secs_f64());
@@ -213,17 +222,26 @@ impl NodeService {
         if 0 < damaged {
             tracing::error!(node = self.node, ?served, damaged, "damaged records");
             metrics::counter!("kith_node_damaged_reads_total").increment(damaged);
+            self.suspect(served);
         }
+    }
+
+    /// Has what a damaged read read looked at, and repaired.
+    fn suspect(&self, served: &[v1::Served]) {
+        served.iter().for_each(|served| self.doctor.suspect(&served.name));
     }
 
     fn ping(&self) -> v1::PingReply {
         let served = self.held.served(&self.topology.borrow()).into_iter();
         let served = served.map(|(name, version)| v1::Served { name, version }).collect();
+        let (files_damaged, files_repaired) = self.doctor.counts();
         v1::PingReply {
             node: self.node,
             load: Some(self.load.load(Instant::now())),
             served,
             epoch: self.topology.borrow().cluster.epoch,
+            files_damaged,
+            files_repaired,
         }
     }
 }

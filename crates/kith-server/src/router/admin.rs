@@ -70,6 +70,8 @@ impl Admin {
                     status.state = if up { "up" } else { "coming back" }.to_owned();
                     status.load = reply.load;
                     status.served = reply.served;
+                    status.files_damaged = reply.files_damaged;
+                    status.files_repaired = reply.files_repaired;
                 }
                 _ => status.state = "down".to_owned(),
             }

@@ -4,7 +4,7 @@ use super::service::GraphServer;
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
 use kith_client::{
     BatchKeys, QueryError, QueryOptions, StoreService,
-    convert::{batch_answer_to_wire, batch_from_wire},
+    convert::{batch_answer_to_wire, batch_from_wire, schema_from_wire},
 };
 use kith_types::ByteKeys;
 use kith_wire::v1;
@@ -38,6 +38,13 @@ impl v1::store_server::Store for GraphServer {
         request: Request<v1::MultiGetRequest>,
     ) -> Result<Response<v1::MultiGetReply>, Status> {
         Ok(Response::new(GraphServer::multi_get(self, request.into_inner()).await?))
+    }
+
+    async fn schema(&self, request: Request<v1::SchemaRequest>) -> Result<Response<v1::SchemaReply>, Status> {
+        let asked = schema_from_wire(request.into_inner()).map_err(|error| error.to_status())?;
+        let (store, version, id) = asked;
+        let schema = self.session.schema(&store, version, id).await.map_err(|error| error.to_status())?;
+        Ok(Response::new(v1::SchemaReply { schema: schema.canonical().to_owned() }))
     }
 }
 

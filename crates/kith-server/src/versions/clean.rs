@@ -71,6 +71,7 @@ mod tests {
                 edges: 0,
                 bytes: 0,
                 loaded_at: 0,
+                schema: None,
             }],
             records: 0,
             bytes: 0,

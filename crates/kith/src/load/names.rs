@@ -48,6 +48,15 @@ pub fn delimiter(text: &str) -> Result<u8, String> {
     }
 }
 
+/// Bytes a second, as `10MiB/s`.
+pub fn rate(text: &str) -> Result<u64, String> {
+    match size(text.strip_suffix("/s").unwrap_or(text)) {
+        Ok(0) => Err("at that rate nothing would ever come".to_owned()),
+        Ok(bytes) => Ok(bytes as u64),
+        Err(_) => Err("a rate is bytes a second, as 10MiB/s".to_owned()),
+    }
+}
+
 /// Bytes, as `512MiB`, `2GiB` or a plain number.
 pub fn size(text: &str) -> Result<usize, String> {
     let units = [("KiB", 10), ("MiB", 20), ("GiB", 30), ("K", 10), ("M", 20), ("G", 30)];

@@ -43,5 +43,6 @@ fn document(manifest: &Manifest, summary: &BuildSummary, loaded_at: u64) -> Comp
         edges: summary.edges,
         bytes: summary.bytes,
         loaded_at,
+        schema: None,
     }
 }

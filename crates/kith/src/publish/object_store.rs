@@ -232,6 +232,7 @@ mod tests {
             edges: 0,
             bytes: 0,
             loaded_at: 0,
+            schema: None,
         };
         let version = VersionDocument {
             version,

@@ -5,9 +5,14 @@ use crate::failure::{ErrorReport, Failure};
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
 use kith_client::{BatchAnswer, BatchKeys, QueryError};
 use kith_ops::{Record, RecordError};
-use kith_schema::ValueType;
+use kith_schema::{RecordError as RecordFault, RecordView, Schema, ValueType};
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, value::RawValue};
+
+const FOUND: &str = "FOUND";
+const ABSENT: &str = "ABSENT";
+const ERROR: &str = "ERROR";
+const UNANSWERED: &str = "UNANSWERED";
 
 /// What became of one key.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -23,12 +28,31 @@ pub struct KeyReply {
 
 /// A value, under the name that says how it is written.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(untagged)]
 pub enum ValueReply {
     /// Text, or JSON as text.
-    Value(Option<String>),
-    /// Anything else.
-    ValueBase64(Option<String>),
+    Text { value: Option<String> },
+    /// Bytes, or a record. `value` is the record as JSON; of bytes, and of a record without a schema, null.
+    Bytes { value: Option<Json>, value_base64: Option<String> },
+}
+
+/// JSON that is written as it is.
+#[derive(Clone, Debug, Serialize)]
+#[serde(transparent)]
+pub struct Json(Box<RawValue>);
+
+impl PartialEq for Json {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.get() == other.0.get()
+    }
+}
+
+/// What the values of an answer are.
+pub struct Values<'a> {
+    pub store: &'a str,
+    pub value: ValueType,
+    /// Of records: what they were written under, by the version that answered.
+    pub schema: Option<&'a Schema>,
 }
 
 /// How many keys ended how, and at which version.
@@ -58,30 +82,25 @@ pub struct BatchReply {
 }
 
 impl BatchReply {
-    /// The answer to `given` keys, which are `keys`, of a store with values of this type.
-    pub fn new(
-        store: &str,
-        given: &[Value],
-        keys: &BatchKeys,
-        value: ValueType,
-        answer: &BatchAnswer,
-    ) -> Self {
+    /// The answer to `given` keys, which are `keys`, of a store with these values.
+    pub fn new(values: &Values<'_>, given: &[Value], keys: &BatchKeys, answer: &BatchAnswer) -> Self {
         let name = |place: usize| match keys {
             BatchKeys::Ids(ids) => Value::from(ids[place]),
             BatchKeys::Bytes(_) => given[place].clone(),
         };
         let records = answer.records.iter().enumerate();
-        let results = records.map(|(place, record)| KeyReply::new(store, name(place), record, value));
-        let counts = answer.counts();
+        let results: Vec<_> =
+            records.map(|(place, record)| KeyReply::new(values, name(place), record)).collect();
+        let count = |state| results.iter().filter(|key| key.state == state).count() as u64;
         let footer = Footer {
-            found: counts.found,
-            absent: counts.absent,
-            error: counts.error,
-            unanswered: counts.unanswered,
+            found: count(FOUND),
+            absent: count(ABSENT),
+            error: count(ERROR),
+            unanswered: count(UNANSWERED),
             versions: answer.served.iter().map(|(_, version)| *version).collect(),
         };
         let profile = answer.profile.as_ref().map(ProfileReply::from);
-        Self { results: results.collect(), last: FooterLine { footer, profile } }
+        Self { results, last: FooterLine { footer, profile } }
     }
 
     /// Whether every key is found or absent.
@@ -91,30 +110,60 @@ impl BatchReply {
 }
 
 impl KeyReply {
-    fn new(store: &str, key: Value, record: Record<'_>, value: ValueType) -> Self {
+    fn new(values: &Values<'_>, key: Value, record: Record<'_>) -> Self {
         let (state, bytes, error) = match record {
-            Record::Found(bytes) => ("FOUND", Some(bytes), None),
-            Record::Absent => ("ABSENT", None, None),
-            Record::Error(error) => ("ERROR", None, Some(why(store, error))),
-            Record::Unanswered => ("UNANSWERED", None, None),
+            Record::Found(bytes) => (FOUND, Some(bytes), None),
+            Record::Absent => (ABSENT, None, None),
+            Record::Error(error) => (ERROR, None, Some(why(values.store, error))),
+            Record::Unanswered => (UNANSWERED, None, None),
         };
-        Self { key, state, value: ValueReply::new(bytes, value), error: error.map(ErrorReport::from) }
+        match ValueReply::new(bytes, values) {
+            Ok(value) => Self { key, state, value, error: error.map(ErrorReport::from) },
+            // Its checksum holds, so that it was built so: no replica has it better.
+            Err(fault) => {
+                let detail = fault.to_string();
+                let error = Failure::from(&QueryError::Damaged { store: values.store.to_owned(), detail });
+                let value = ValueReply::Bytes { value: None, value_base64: None };
+                Self { key, state: ERROR, value, error: Some(error.into()) }
+            }
+        }
     }
 }
 
 impl ValueReply {
     /// Text that is none, which no build lets through, is shown as the bytes it is.
-    fn new(bytes: Option<&[u8]>, value: ValueType) -> Self {
-        match (value, bytes.map(std::str::from_utf8).transpose()) {
-            (ValueType::Text | ValueType::Json, Ok(text)) => ValueReply::Value(text.map(str::to_owned)),
-            _ => ValueReply::ValueBase64(bytes.map(|bytes| BASE64.encode(bytes))),
+    fn new(bytes: Option<&[u8]>, values: &Values<'_>) -> Result<Self, RecordFault> {
+        let text = match values.value {
+            ValueType::Text | ValueType::Json => bytes.map(std::str::from_utf8).transpose().ok(),
+            ValueType::Bytes | ValueType::Record => None,
+        };
+        if let Some(text) = text {
+            return Ok(ValueReply::Text { value: text.map(str::to_owned) });
+        }
+        let json = match (bytes, values.schema) {
+            (Some(bytes), Some(schema)) => {
+                let json = RecordView::new(schema, bytes)?.to_json()?;
+                Some(Json(RawValue::from_string(json).expect("a record is written as JSON")))
+            }
+            _ => None,
+        };
+        Ok(ValueReply::Bytes { value: json, value_base64: bytes.map(|bytes| BASE64.encode(bytes)) })
+    }
+
+    /// As it is written for people: a record as JSON, bytes in base64.
+    pub fn text(&self) -> Option<&str> {
+        match self {
+            ValueReply::Text { value } => value.as_deref(),
+            ValueReply::Bytes { value_base64, .. } => self.json().or(value_base64.as_deref()),
         }
     }
 
-    /// As it is written.
-    pub fn text(&self) -> Option<&str> {
-        let (ValueReply::Value(text) | ValueReply::ValueBase64(text)) = self;
-        text.as_deref()
+    /// A record as JSON.
+    pub fn json(&self) -> Option<&str> {
+        match self {
+            ValueReply::Bytes { value: Some(json), .. } => Some(json.0.get()),
+            ValueReply::Bytes { value: None, .. } | ValueReply::Text { .. } => None,
+        }
     }
 }
 
@@ -149,17 +198,25 @@ mod tests {
             missing_partitions: vec![],
             served: vec![("s".to_owned(), 7)],
             profile: None,
+            schema: None,
         }
+    }
+
+    fn values(value: ValueType) -> Values<'static> {
+        Values { store: "s", value, schema: None }
     }
 
     #[test]
     fn every_state_has_its_shape() {
         let given: Vec<Value> = ["a", "b", "c", "d", "e"].map(Value::from).to_vec();
         let keys = BatchKeys::Bytes(["a", "b", "c", "d", "e"].iter().collect());
-        let reply = BatchReply::new("s", &given, &keys, ValueType::Text, &answer());
+        let reply = BatchReply::new(&values(ValueType::Text), &given, &keys, &answer());
         let lines = serde_json::to_value(&reply).unwrap();
         assert_eq!(lines["results"][0], json!({"key": "a", "state": "FOUND", "value": "v"}));
-        assert_eq!(lines["results"][1], json!({"key": "b", "state": "FOUND", "value_base64": "/w=="}));
+        assert_eq!(
+            lines["results"][1],
+            json!({"key": "b", "state": "FOUND", "value": null, "value_base64": "/w=="})
+        );
         assert_eq!(lines["results"][2], json!({"key": "c", "state": "ABSENT", "value": null}));
         assert_eq!(lines["results"][3]["error"]["code"], "damaged");
         assert_eq!(lines["results"][4], json!({"key": "e", "state": "UNANSWERED", "value": null}));
@@ -172,8 +229,11 @@ mod tests {
     fn ids_are_exact_numbers_and_bytes_are_base64() {
         let ids = BatchKeys::Ids(vec![u64::MAX, 1, 2, 3, 4]);
         let given = vec![Value::from("18446744073709551615"); 5];
-        let reply = BatchReply::new("s", &given, &ids, ValueType::Record, &answer());
+        let reply = BatchReply::new(&values(ValueType::Record), &given, &ids, &answer());
         let line = serde_json::to_string(&reply.results[0]).unwrap();
-        assert_eq!(line, r#"{"key":18446744073709551615,"state":"FOUND","value_base64":"dg=="}"#);
+        assert_eq!(
+            line,
+            r#"{"key":18446744073709551615,"state":"FOUND","value":null,"value_base64":"dg=="}"#
+        );
     }
 }

@@ -8,7 +8,7 @@ use kith_ops::{
     CommonAnswer, GraphAnswer, GraphQuery, Network, NetworkAnswer, Operand, OperationError, PathAnswer,
     RecordsOver, Want,
 };
-use kith_schema::{KeyType, ValueType};
+use kith_schema::{KeyType, Schema, SchemaId, ValueType};
 use kith_wire::v1;
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -158,10 +158,20 @@ impl StoreService for Fake {
         }
         let records = records.finish().expect("all bytes are taken");
         let served = vec![(store.to_owned(), 1)];
-        async move { Ok(BatchAnswer { records, missing_partitions: vec![], served, profile: None }) }.boxed()
+        let answer = BatchAnswer { records, missing_partitions: vec![], served, profile: None, schema: None };
+        async move { Ok(answer) }.boxed()
     }
 
     fn shape<'a>(&'a self, _store: &'a str) -> BoxFuture<'a, Result<StoreShape, QueryError>> {
         async { Ok(StoreShape { key: KeyType::String, value: ValueType::Text }) }.boxed()
+    }
+
+    fn schema<'a>(
+        &'a self,
+        _store: &'a str,
+        _version: u64,
+        _id: SchemaId,
+    ) -> BoxFuture<'a, Result<Schema, QueryError>> {
+        unreachable!("texts have no schema")
     }
 }

@@ -8,7 +8,7 @@ mod profile;
 #[cfg(test)]
 mod tests;
 
-pub use batch::{BatchReply, Footer, KeyReply};
+pub use batch::{BatchReply, Footer, KeyReply, Values};
 pub use profile::{ExplainReply, ProfileReply, RequestReply, RoundReply};
 
 use crate::{

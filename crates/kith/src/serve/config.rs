@@ -1,7 +1,7 @@
 //! The one file of a cluster's machines: every flag of `kith node`, `kith router` and `kith cluster create` is a key of
 //! the same name. Flags beat the file; keys that nobody knows are errors (docs/design/0007-etcd.md).
 
-use super::metadata::MetadataFlags;
+use super::{ScrubRate, metadata::MetadataFlags};
 use crate::failure::Failure;
 use kith_client::SessionSettings;
 use kith_server::router::{CacheSettings, RouterSettings, SlowLogSettings};
@@ -30,6 +30,8 @@ pub struct ConfigFile {
     pub partitions: Option<u32>,
     pub object_store: Option<PathBuf>,
 
+    /// Of all nodes that do not say otherwise.
+    scrub_rate: Option<ScrubRate>,
     /// What each node has of its own.
     node: Vec<NodeEntry>,
     /// What each router has of its own.
@@ -52,6 +54,8 @@ pub struct Own {
     pub end_with_stdin: bool,
     /// Of a router.
     pub record: Option<PathBuf>,
+    /// Of a node.
+    pub scrub_rate: Option<ScrubRate>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -61,6 +65,7 @@ struct NodeEntry {
     listen: Option<SocketAddr>,
     http: Option<SocketAddr>,
     data: Option<PathBuf>,
+    scrub_rate: Option<ScrubRate>,
     #[serde(default)]
     end_with_stdin: bool,
 }
@@ -132,8 +137,11 @@ impl ConfigFile {
             data: entry.data,
             end_with_stdin: entry.end_with_stdin,
             record: None,
+            scrub_rate: entry.scrub_rate,
         });
-        choose(owns.collect(), id, "--node", "[[node]]")
+        let mut own = choose(owns.collect(), id, "--node", "[[node]]")?;
+        own.scrub_rate = own.scrub_rate.or(self.scrub_rate);
+        Ok(own)
     }
 
     /// What the router of this id has of its own; without an id, the only router there is.
@@ -148,6 +156,7 @@ impl ConfigFile {
             data: entry.data,
             end_with_stdin: entry.end_with_stdin,
             record: entry.record,
+            scrub_rate: None,
         });
         let owns: Vec<Own> = owns.collect();
         // Without a file, or one that names no routers, there is one, as ever.
@@ -199,6 +208,14 @@ mod tests {
         assert_eq!(read.node(Some(5)).unwrap_err().help, "it has 3, 4; add one, or check --node");
         assert_eq!(read.node(None).unwrap_err().help, "the file has [[node]] 3, 4");
         assert_eq!(file("[[node]]\nnode = 9\n").unwrap().node(None).unwrap().id, 9);
+        let slow =
+            file("scrub-rate = \"off\"\n[[node]]\nnode = 1\n[[node]]\nnode = 2\nscrub-rate = \"1MiB/s\"\n");
+        let slow = slow.unwrap();
+        let alone = file("scrub-rate = \"off\"\n").unwrap().node(Some(7)).unwrap();
+        assert_eq!(alone.scrub_rate, Some(ScrubRate(None)));
+        let rates = [1, 2].map(|id| slow.node(Some(id)).unwrap().scrub_rate);
+        assert_eq!(rates, [Some(ScrubRate(None)), Some(ScrubRate(Some(1 << 20)))]);
+        assert!(file("scrub-rate = \"fast\"\n").unwrap_err().contains("10MiB/s"));
         let twice = file("[[node]]\nnode = 9\n[[node]]\nnode = 9\n").unwrap();
         assert_eq!(twice.node(Some(9)).unwrap_err().code, "bad_settings");
     }

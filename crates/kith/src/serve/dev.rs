@@ -1,6 +1,6 @@
 //! `kith dev`: a whole cluster on this machine.
 
-use super::{settings, start_failure, start_log, stop_signal};
+use super::{ScrubRate, scrub_rate, settings, start_failure, start_log, stop_signal};
 use crate::{connect::WELL_KNOWN, failure::Exit};
 use clap::Args;
 use kith_server::dev::{Dev, DevOptions, Shape};
@@ -36,6 +36,9 @@ pub struct DevArgs {
     /// Append every query to a file that `kith run` and `kith bench graph` can replay
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
+    /// How fast each node reads all that it holds again, to repair what is damaged; `off`: only what reads find
+    #[arg(long, value_name = "RATE", value_parser = scrub_rate, default_value = "10MiB/s")]
+    scrub_rate: ScrubRate,
     /// End when standard input ends
     #[arg(long)]
     end_with_stdin: bool,
@@ -59,6 +62,7 @@ impl DevArgs {
             ready_file: ready_file.clone(),
             port: self.port,
             router,
+            scrub_rate: self.scrub_rate.0,
         };
         let dev = Dev::start(options, stop_signal(self.end_with_stdin)).await.map_err(start_failure)?;
         let ready = dev.ready();

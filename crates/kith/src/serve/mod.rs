@@ -10,9 +10,10 @@ pub use create::{CreateFlags, CreateReply};
 pub use dev::DevArgs;
 pub use process::{NodeArgs, RouterArgs};
 
-use crate::failure::Failure;
+use crate::{failure::Failure, load::names::rate};
 use kith_server::{
     StartError,
+    node::NodeOptions,
     router::{RouterSettings, SettingsFileError},
 };
 use std::{io::IsTerminal, path::Path};
@@ -56,6 +57,32 @@ fn stop_signal(end_with_stdin: bool) -> CancellationToken {
         });
     }
     stop
+}
+
+/// How fast a node scrubs, in bytes a second; `None`: not at all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
+#[serde(try_from = "String")]
+pub struct ScrubRate(Option<u64>);
+
+impl Default for ScrubRate {
+    fn default() -> Self {
+        Self(Some(NodeOptions::SCRUB_RATE_DEFAULT))
+    }
+}
+
+impl TryFrom<String> for ScrubRate {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        scrub_rate(&text)
+    }
+}
+
+fn scrub_rate(text: &str) -> Result<ScrubRate, String> {
+    match text {
+        "off" => Ok(ScrubRate(None)),
+        text => rate(text).map(|rate| ScrubRate(Some(rate))).map_err(|error| format!("{error}, or `off`")),
+    }
 }
 
 fn settings(config: Option<&Path>) -> anyhow::Result<RouterSettings> {

@@ -1,9 +1,10 @@
 //! `kith node` and `kith router`: one role, one process.
 
 use super::{
+    ScrubRate,
     config::{ConfigFile, Own},
     metadata::{MetadataFlags, missing},
-    start_failure, start_log, stop_signal,
+    scrub_rate, start_failure, start_log, stop_signal,
 };
 use crate::failure::{Exit, Failure};
 use clap::Args;
@@ -50,6 +51,10 @@ pub struct NodeArgs {
     /// Id of the node in the cluster's shape [default: the only one in the file]
     #[arg(long, value_name = "N")]
     node: Option<u32>,
+    /// Read all that the node holds again, so fast, and repair what is damaged; `off` repairs only what reads find
+    /// [default: 10MiB/s]
+    #[arg(long, value_name = "RATE", value_parser = scrub_rate)]
+    scrub_rate: Option<ScrubRate>,
     #[command(flatten)]
     process: ProcessArgs,
 }
@@ -115,8 +120,13 @@ impl NodeArgs {
         let own = file.node(self.node)?;
         let process = self.process.over(&file, &own)?;
         let stop = stop_signal(process.end_with_stdin);
-        let options =
-            NodeOptions { node: own.id, listen: process.listen, http: process.http, data: process.data };
+        let options = NodeOptions {
+            node: own.id,
+            listen: process.listen,
+            http: process.http,
+            data: process.data,
+            scrub_rate: self.scrub_rate.or(own.scrub_rate).unwrap_or_default().0,
+        };
         let _node = Node::start(options, process.metadata, stop.clone()).await.map_err(start_failure)?;
         stop.cancelled().await;
         Ok(Exit::Done)

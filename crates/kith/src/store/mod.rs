@@ -2,10 +2,12 @@
 
 mod build;
 mod create;
+mod look;
 mod push;
 mod reply;
 
 pub use build::{BuildReply, ChangesReply, PartitionReply};
+pub use look::{export::ExportReply, place::PlaceReply, verify::VerifyReply};
 pub use push::PushReply;
 pub use reply::{HistoryReply, StoreReply, SwapReply, VersionReply};
 
@@ -110,6 +112,12 @@ pub enum StoreCommand {
         #[arg(long)]
         undo: bool,
     },
+    /// Show which nodes have a key, in which file, and who would answer now
+    Where(look::place::PlaceFlags),
+    /// Compare what every node has with what it should have; exit code 3 if something is wrong
+    Verify(look::verify::VerifyFlags),
+    /// Write every record of a version to JSON lines or Parquet
+    Export(look::export::ExportFlags),
     /// Show who did what to a store
     History {
         /// The store
@@ -143,11 +151,20 @@ pub async fn run(target: &TargetFlags, format: Format, command: StoreCommand) ->
         }
         _ => {}
     }
+    let command = match command {
+        StoreCommand::Where(flags) => return look::place::run(target, format, flags).await,
+        StoreCommand::Verify(flags) => return look::verify::run(target, format, flags).await,
+        StoreCommand::Export(flags) => return look::export::run(target, format, flags).await,
+        other => other,
+    };
     let router = connect::router(target).await?;
     match command {
-        StoreCommand::Build(_) | StoreCommand::BuildPartition(_) | StoreCommand::Assemble(_) => {
-            unreachable!("builds need no router")
-        }
+        StoreCommand::Build(_)
+        | StoreCommand::BuildPartition(_)
+        | StoreCommand::Assemble(_)
+        | StoreCommand::Where(_)
+        | StoreCommand::Verify(_)
+        | StoreCommand::Export(_) => unreachable!("these have run"),
         StoreCommand::Push(flags) => push::run(target, format, &flags).await?,
         StoreCommand::Create(flags) => {
             let definition =

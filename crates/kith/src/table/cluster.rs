@@ -14,6 +14,8 @@ pub fn status(status: &StatusReply) -> String {
         ("requests/s", Side::Right),
         ("clients", Side::Right),
         ("in flight", Side::Right),
+        ("damaged", Side::Right),
+        ("repaired", Side::Right),
         ("serves", Side::Left),
     ];
     let rows = status.nodes.iter().map(|node| {
@@ -28,6 +30,8 @@ pub fn status(status: &StatusReply) -> String {
             format!("{:.0}", node.requests_per_second),
             count(node.clients.into()),
             count(node.in_flight.into()),
+            count(node.files_damaged),
+            count(node.files_repaired),
             graphs.join(", "),
         ]
     });

@@ -4,6 +4,7 @@ pub mod answer;
 pub mod cluster;
 pub mod graphs;
 pub mod load;
+pub mod look;
 pub mod plan;
 pub mod push;
 pub mod stores;

@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
 pub mod cluster;
+pub mod disk;
 pub mod reference;
 pub mod values;
 

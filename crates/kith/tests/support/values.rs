@@ -78,6 +78,7 @@ fn build(
         edges: 0,
         bytes: summary.bytes,
         loaded_at: 0,
+        schema: None,
     };
     (component, summary.counts.records)
 }

@@ -28,6 +28,7 @@ use anyhow::Context;
 use kith_client::RouterClient;
 use kith_engine::Manifest;
 use kith_rows::RowErrors;
+use kith_schema::Schema;
 use kith_types::StoreVersion;
 use kith_wire::{
     documents::{ComponentDocument, StoreDocument},
@@ -82,7 +83,8 @@ pub async fn run(target: &TargetFlags, format: Format, flags: &PushFlags) -> any
             return Err(error.into());
         }
     };
-    let version = match serve(&router, &push, &offer, flags).await {
+    let schema = schema_hash(&offer.manifest)?;
+    let version = match serve(&router, &push, &offer, schema, flags).await {
         Ok(version) => version,
         Err(Unpublished { error, is_certain }) => {
             if is_certain && let Ok(document) = described(&router, &flags.store).await {
@@ -221,6 +223,7 @@ async fn serve(
     router: &RouterClient,
     push: &str,
     offer: &Offer,
+    schema: Option<String>,
     flags: &PushFlags,
 ) -> Result<u64, Unpublished> {
     let manifest = &offer.manifest;
@@ -234,6 +237,7 @@ async fn serve(
         edges: 0,
         bytes: bytes_of(manifest),
         loaded_at: super::build::now() / 1_000,
+        schema,
     };
     let components = serde_json::to_vec(&[component]).expect("documents hold only strings and numbers");
     let request = v1::PushRequest {
@@ -253,6 +257,16 @@ async fn serve(
     let served = follow(&mut steps, &mut meter).await;
     meter.clear();
     served
+}
+
+/// What readers name the schema of records by.
+fn schema_hash(manifest: &Manifest) -> Result<Option<String>, Failure> {
+    let schema = manifest.values().and_then(|values| values.schema.as_deref());
+    let schema = schema.map(str::parse::<Schema>).transpose().map_err(|error| {
+        let message = format!("the schema in the version's manifest makes no sense: {error}");
+        Failure::new("version_damaged", message, "nothing was pushed; build it again with `kith store build`")
+    })?;
+    Ok(schema.map(|schema| schema.id().to_string()))
 }
 
 fn bytes_of(manifest: &Manifest) -> u64 {

@@ -1,0 +1,146 @@
+//! Makes a damaged or foreign component on this node's disk whole again, out of any [`Source`].
+//!
+//! Nothing of what is there is trusted or thrown away unseen: single files are pulled anew and swapped in; a folder that
+//! cannot be the version at all is put aside, and what of it proves to be of the version is used again.
+
+use kith_engine::{
+    Damage, FetchError, FetchOptions, FetchProgress, FileId, OpenError, Source, VersionFolder, fetch, repair,
+    verify_component,
+};
+use kith_types::PartitionId;
+use kith_wire::documents::ComponentDocument;
+use std::{
+    fs, io,
+    ops::ControlFlow,
+    path::{Path, PathBuf},
+};
+
+/// Told how far a fetch is.
+type OnFetch<'a> = dyn FnMut(&FetchProgress) -> ControlFlow<()> + 'a;
+
+/// Pulls what is missing of a component. What is in its place and cannot be it gives way.
+///
+/// # Errors
+/// [`FetchError`]; what can be served was not touched then.
+pub(super) fn fetch_anew(
+    target: &Path,
+    source: &dyn Source,
+    component: &ComponentDocument,
+    partitions: &[PartitionId],
+    progress: &mut OnFetch<'_>,
+) -> Result<(), FetchError> {
+    let is_foreign = match VersionFolder::open_version(target, &component.manifest_hash) {
+        Ok(_) | Err(OpenError::NoComponent { .. } | OpenError::Io { .. }) => holds_packs_only(target),
+        Err(_) => true,
+    };
+    if is_foreign {
+        return replace(target, source, component, partitions, progress);
+    }
+    let options =
+        FetchOptions { manifest_hash: Some(component.manifest_hash.clone()), ..FetchOptions::default() };
+    fetch(source, target, partitions, &options, progress).map(|_| ())
+}
+
+/// Makes a component whole. `damages` are what a deep verification found; without it, one is made. Each source is tried
+/// for each file in turn: peers hold a part of the files only.
+///
+/// # Errors
+/// The last [`FetchError`] if no source has what is damaged here; files that one had are repaired then.
+pub(super) fn heal(
+    target: &Path,
+    sources: &[&dyn Source],
+    component: &ComponentDocument,
+    partitions: &[PartitionId],
+    damages: Option<&[Damage]>,
+) -> Result<(), FetchError> {
+    let on_fetch: &mut OnFetch<'_> = &mut |_| ControlFlow::Continue(());
+    let found = match damages {
+        Some(damages) => damages.to_vec(),
+        None => verify_component(target, Some(partitions)).map(|report| report.damages).unwrap_or_default(),
+    };
+    let files: Option<Vec<FileId>> = found.iter().map(|damage| FileId::parse(&damage.file)).collect();
+    match files {
+        Some(files) if !files.is_empty() => {
+            // Mostly the first has them all.
+            let all = sources.first().map(|source| repair(target, *source, &files, on_fetch));
+            if let Some(Ok(())) = all {
+                return Ok(());
+            }
+            let each = files.iter().map(|file| {
+                first_of(sources, |source| repair(target, source, std::slice::from_ref(file), on_fetch))
+            });
+            // One that cannot be had keeps no other from being repaired.
+            each.fold(Ok(()), Result::and)
+        }
+        // A manifest, a layout, a pack of another length, or files that belong to nothing.
+        _ => first_of(sources, |source| replace(target, source, component, partitions, on_fetch)),
+    }
+}
+
+/// What the first source gives that can; else the last error.
+fn first_of(
+    sources: &[&dyn Source],
+    mut take: impl FnMut(&dyn Source) -> Result<(), FetchError>,
+) -> Result<(), FetchError> {
+    let mut last = FetchError::Cancelled;
+    for source in sources {
+        match take(*source) {
+            Ok(()) => return Ok(()),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
+/// Puts the folder aside and fetches the component anew, from what is whole in there and from the source.
+fn replace(
+    target: &Path,
+    source: &dyn Source,
+    component: &ComponentDocument,
+    partitions: &[PartitionId],
+    progress: &mut OnFetch<'_>,
+) -> Result<(), FetchError> {
+    let at = |path: &Path| {
+        let path = path.to_owned();
+        move |source: io::Error| FetchError::Io { path, source }
+    };
+    let aside = aside_of(target);
+    if target.exists() {
+        if aside.exists() {
+            fs::remove_dir_all(&aside).map_err(at(&aside))?;
+        }
+        fs::rename(target, &aside).map_err(at(target))?;
+    }
+    let options = FetchOptions {
+        manifest_hash: Some(component.manifest_hash.clone()),
+        held: vec![aside.clone()],
+        ..FetchOptions::default()
+    };
+    let fetched = fetch(source, target, partitions, &options, progress);
+    match fetched {
+        Ok(_) => {
+            if aside.exists() {
+                fs::remove_dir_all(&aside).map_err(at(&aside))?;
+            }
+            Ok(())
+        }
+        Err(error) => {
+            // It may be damaged in a part that nobody asks for: better than nothing, and still never trusted.
+            if !target.exists() && aside.exists() {
+                fs::rename(&aside, target).map_err(at(target))?;
+            }
+            Err(error)
+        }
+    }
+}
+
+fn aside_of(target: &Path) -> PathBuf {
+    let name = target.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    target.with_file_name(format!(".{name}.aside"))
+}
+
+/// Whether a folder has files but no manifest: what they are, nobody can say.
+fn holds_packs_only(target: &Path) -> bool {
+    !target.join(kith_engine::MANIFEST_NAME).exists()
+        && fs::read_dir(target).is_ok_and(|mut entries| entries.next().is_some())
+}

@@ -1,0 +1,206 @@
+//! What a node tells of what it holds: schemas, places of keys, all records of a partition, damage.
+
+use super::{
+    held::{HeldStores, VersionReader},
+    verify::{Depth, verify},
+};
+use futures::{StreamExt, stream::BoxStream};
+use kith_engine::{ValueError, ValuesReader};
+use kith_types::PartitionId;
+use kith_wire::{
+    documents::{Document, ServedDocument},
+    v1,
+};
+use std::{ops::ControlFlow, sync::Arc};
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::{Code, Request, Response, Status};
+
+/// A piece of records is sent when it has so many bytes: large enough for the way, small enough for many readers.
+const PIECE_BYTES: usize = 1 << 20;
+/// Pieces that may wait for a slow reader; beyond them the node stops reading.
+const PIECE_QUEUE: usize = 2;
+
+/// Answers `Inspect` requests.
+pub(super) struct InspectService {
+    pub node: u32,
+    pub held: Arc<HeldStores>,
+}
+
+impl InspectService {
+    fn values(&self, store: &str, version: u64) -> Result<Arc<ValuesReader>, Status> {
+        match self.held.get(store, version) {
+            Some(VersionReader::Values(reader)) => Ok(reader),
+            Some(VersionReader::Graph(_)) => Err(kith_wire::status(
+                Code::FailedPrecondition,
+                "not_values",
+                format!("store {store:?} holds a graph, which has no values by key"),
+                "`kith store list` shows what stores hold",
+            )),
+            None => Err(kith_wire::status(
+                Code::FailedPrecondition,
+                "version_unavailable",
+                format!("node {} does not hold version {version} of {store:?}", self.node),
+                "ask another replica",
+            )),
+        }
+    }
+
+    fn refused(&self, error: &ValueError) -> Status {
+        let message = format!("node {}: {error}", self.node);
+        match error {
+            ValueError::Damaged(_) => {
+                let help = "ask another replica; `kith store verify --deep` shows what is damaged";
+                kith_wire::status(Code::DataLoss, "damaged", message, help)
+            }
+            ValueError::NotHeld { .. } => {
+                let help = "refresh the routing table";
+                kith_wire::status(Code::FailedPrecondition, "not_owner", message, help)
+            }
+            _ => kith_wire::status(
+                Code::InvalidArgument,
+                "wrong_key_type",
+                message,
+                "give a key as the store has them",
+            ),
+        }
+    }
+
+    fn place_of(&self, reader: &ValuesReader, key: &[u8]) -> Result<v1::PlaceReply, ValueError> {
+        let place = reader.place_of(key)?;
+        let value = reader.get(key)?;
+        let pack = place.pack.as_deref().and_then(|pack| pack.file_name());
+        Ok(v1::PlaceReply {
+            partition: place.partition.0,
+            found: value.is_some(),
+            file: place.file.map(|file| file.to_string()).unwrap_or_default(),
+            offset: place.offset,
+            pack: pack.map(|pack| pack.to_string_lossy().into_owned()).unwrap_or_default(),
+            pack_offset: place.pack_offset,
+            length: value.map_or(0, |value| value.len() as u64),
+        })
+    }
+}
+
+#[tonic::async_trait]
+impl v1::inspect_server::Inspect for InspectService {
+    async fn schema(&self, request: Request<v1::SchemaRequest>) -> Result<Response<v1::SchemaReply>, Status> {
+        let v1::SchemaRequest { store, version, .. } = request.into_inner();
+        let reader = self.values(&store, version)?;
+        let schema = reader.manifest().values().and_then(|values| values.schema.clone());
+        let schema = schema.ok_or_else(|| {
+            let message = format!("the values of store {store:?} at version {version} have no schema");
+            kith_wire::status(Code::FailedPrecondition, "schema_unavailable", message, "they are no records")
+        })?;
+        Ok(Response::new(v1::SchemaReply { schema }))
+    }
+
+    async fn place(&self, request: Request<v1::PlaceRequest>) -> Result<Response<v1::PlaceReply>, Status> {
+        let v1::PlaceRequest { store, version, key } = request.into_inner();
+        let reader = self.values(&store, version)?;
+        // Short enough for the connection's own task: one key.
+        let place = self.place_of(&reader, &key).map_err(|error| self.refused(&error))?;
+        Ok(Response::new(place))
+    }
+
+    type RecordsStream = BoxStream<'static, Result<v1::RecordsPiece, Status>>;
+
+    async fn records(
+        &self,
+        request: Request<v1::RecordsRequest>,
+    ) -> Result<Response<Self::RecordsStream>, Status> {
+        let v1::RecordsRequest { store, version, partition, skip } = request.into_inner();
+        let reader = self.values(&store, version)?;
+        let (sender, receiver) = mpsc::channel(PIECE_QUEUE);
+        let this = Self { node: self.node, held: Arc::clone(&self.held) };
+        tokio::task::spawn_blocking(move || {
+            let mut pieces = Pieces { sender, piece: v1::RecordsPiece::default(), bytes: 0, seen: 0, skip };
+            let read = reader.for_each(PartitionId(partition), |key, value| pieces.push(key, value));
+            let last = read.map_err(|error| this.refused(&error));
+            pieces.finish(last);
+        });
+        Ok(Response::new(ReceiverStream::new(receiver).boxed()))
+    }
+
+    type VerifyStream = BoxStream<'static, Result<v1::VerifyProgress, Status>>;
+
+    async fn verify(
+        &self,
+        request: Request<v1::VerifyRequest>,
+    ) -> Result<Response<Self::VerifyStream>, Status> {
+        let request = request.into_inner();
+        let store = ServedDocument::decode(&request.record).map_err(|error| {
+            let help = "use a client of this release";
+            kith_wire::status(Code::InvalidArgument, "bad_request", error.to_string(), help)
+        })?;
+        let depth = if request.deep { Depth::Deep } else { Depth::Quick };
+        let (sender, receiver) = mpsc::channel(PIECE_QUEUE);
+        let held = Arc::clone(&self.held);
+        tokio::task::spawn_blocking(move || {
+            let mut done = 0;
+            for component in &store.components {
+                let folder = held.folder_of(&store.name, &component.name, component.version);
+                let found = verify(&folder, component, held.partitions(), depth, &mut |bytes| {
+                    done += bytes;
+                    // A slow reader misses progress, never a finding.
+                    let _ = sender.try_send(Ok(v1::VerifyProgress { bytes_done: done, finding: None }));
+                    if sender.is_closed() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+                });
+                let finding = Some(found.to_wire());
+                if sender.blocking_send(Ok(v1::VerifyProgress { bytes_done: done, finding })).is_err() {
+                    return;
+                }
+            }
+        });
+        Ok(Response::new(ReceiverStream::new(receiver).boxed()))
+    }
+}
+
+/// Records on their way out.
+struct Pieces {
+    sender: mpsc::Sender<Result<v1::RecordsPiece, Status>>,
+    piece: v1::RecordsPiece,
+    /// Of the piece.
+    bytes: usize,
+    seen: u64,
+    skip: u64,
+}
+
+impl Pieces {
+    fn push(&mut self, key: &[u8], value: &[u8]) -> ControlFlow<()> {
+        self.seen += 1;
+        if self.seen <= self.skip {
+            return ControlFlow::Continue(());
+        }
+        self.piece.keys.push(key.to_vec().into());
+        self.piece.values.push(value.to_vec().into());
+        self.bytes += key.len() + value.len();
+        if self.bytes < PIECE_BYTES { ControlFlow::Continue(()) } else { self.send() }
+    }
+
+    /// Waits for the reader: that is the throttle. A reader that went away ends it.
+    fn send(&mut self) -> ControlFlow<()> {
+        self.bytes = 0;
+        match self.sender.blocking_send(Ok(std::mem::take(&mut self.piece))) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(_) => ControlFlow::Break(()),
+        }
+    }
+
+    /// The end, or why there is none: only a partition that was read to its end says how many records it has.
+    fn finish(mut self, read: Result<(), Status>) {
+        let last = match read {
+            Ok(()) => {
+                self.piece.records = Some(self.seen);
+                Ok(self.piece)
+            }
+            Err(status) => {
+                if self.send().is_break() {
+                    return;
+                }
+                Err(status)
+            }
+        };
+        let _ = self.sender.blocking_send(last);
+    }
+}

@@ -1,0 +1,126 @@
+//! Whether a component on this node's disk is what the metadata says, byte for byte.
+
+use kith_engine::{Damage, Fault, Manifest, OnVerify, OpenError, VerifyDepth, verify_slowly};
+use kith_types::PartitionId;
+use kith_wire::{documents::ComponentDocument, v1};
+use std::path::Path;
+
+pub(super) use kith_engine::VerifyDepth as Depth;
+
+/// What one verification found.
+#[derive(Debug)]
+pub(super) struct Found {
+    component: String,
+    pub(super) state: State,
+    manifest_hash: String,
+    files: u64,
+    bytes: u64,
+    pub(super) damages: Vec<Damage>,
+    /// It was ended before all was read.
+    pub(super) is_cut: bool,
+}
+
+/// How a component stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    /// As the metadata says.
+    Ok,
+    /// Its folder is not there.
+    Missing,
+    /// Files are.
+    Damaged,
+    /// The folder holds another version or store, however whole.
+    Differs,
+}
+
+impl State {
+    fn name(self) -> &'static str {
+        match self {
+            State::Ok => "ok",
+            State::Missing => "missing",
+            State::Damaged => "damaged",
+            State::Differs => "differs",
+        }
+    }
+}
+
+/// Compares the files in `folder` with their manifest, and that with the metadata's. `told` as in
+/// [`kith_engine::verify_slowly`]. Blocks.
+pub(super) fn verify(
+    folder: &Path,
+    component: &ComponentDocument,
+    partitions: &[PartitionId],
+    depth: VerifyDepth,
+    told: &mut OnVerify<'_>,
+) -> Found {
+    let mut found = Found {
+        component: component.name.clone(),
+        state: State::Ok,
+        manifest_hash: String::new(),
+        files: 0,
+        bytes: 0,
+        damages: Vec::new(),
+        is_cut: false,
+    };
+    if !folder.exists() {
+        found.state = State::Missing;
+        return found;
+    }
+    if let Ok(manifest) = Manifest::read(folder) {
+        found.manifest_hash = manifest.hash();
+        if found.manifest_hash != component.manifest_hash {
+            found.state = State::Differs;
+            return found;
+        }
+    }
+    match verify_slowly(folder, Some(partitions), depth, told) {
+        Ok(report) => {
+            (found.files, found.bytes, found.is_cut) = (report.files, report.bytes, report.is_cut);
+            found.damages = report.damages;
+        }
+        Err(error) => found.damages.push(damage_of(error)),
+    }
+    if !found.damages.is_empty() {
+        found.state = State::Damaged;
+    }
+    found
+}
+
+/// Why a folder cannot be looked at, as damage of the file that stands in the way.
+fn damage_of(error: OpenError) -> Damage {
+    match error {
+        OpenError::Damaged(damage) => damage,
+        OpenError::NoComponent { .. } => {
+            Damage { file: kith_engine::MANIFEST_NAME.to_owned(), fault: Fault::Missing }
+        }
+        OpenError::Io { path, .. } => {
+            let file = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
+            Damage { file, fault: Fault::Lost }
+        }
+        _ => {
+            let file = kith_engine::MANIFEST_NAME.to_owned();
+            Damage { file, fault: Fault::Foreign { what: "format or content" } }
+        }
+    }
+}
+
+impl Found {
+    pub(super) fn to_wire(&self) -> v1::ComponentFinding {
+        let damages = self.damages.iter().map(|damage| v1::DamagedFile {
+            file: damage.file.clone(),
+            fault: damage.fault.to_string(),
+            offset: match damage.fault {
+                Fault::Checksum { offset, .. } | Fault::Content { offset, .. } => Some(offset),
+                _ => None,
+            },
+        });
+        v1::ComponentFinding {
+            component: self.component.clone(),
+            state: self.state.name().to_owned(),
+            manifest_hash: self.manifest_hash.clone(),
+            files: self.files,
+            bytes: self.bytes,
+            damages: damages.collect(),
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! `kith store where`: which nodes have a key, in which file, and who would answer now.
+
+use super::replicas::{Replica, Replicas};
+use crate::{
+    connect::{self, TargetFlags},
+    failure::{ErrorReport, Exit},
+    output::{self, Format},
+    request::{BatchFields, KeyEncoding},
+    table,
+};
+use clap::Args;
+use futures::future::join_all;
+use kith_client::{BatchKeys, QueryOptions, inspect::Inspector};
+use kith_schema::KeyType;
+use kith_types::PartitionId;
+use kith_wire::v1;
+use serde::Serialize;
+use serde_json::Value;
+
+#[derive(Clone, Debug, Args)]
+pub struct PlaceFlags {
+    /// The store
+    store: String,
+    /// The key: a number, text or base64, as the store's keys are
+    key: String,
+    /// How keys of strings or bytes are written [default: text for strings, base64 for bytes]
+    #[arg(long, value_enum, value_name = "ENCODING")]
+    key_encoding: Option<KeyEncoding>,
+}
+
+/// Where a key lies. Field names are a contract: `docs/stores.md`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PlaceReply {
+    pub store: String,
+    pub key: Value,
+    pub version: u64,
+    pub partition: u32,
+    /// The node that answered when the key was read just now; `null`: none did.
+    pub answers: Option<u32>,
+    pub replicas: Vec<ReplicaReply>,
+}
+
+/// Where it lies on one node.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ReplicaReply {
+    pub group: u32,
+    pub node: u32,
+    pub addr: String,
+    /// Of the node, as the router sees it: `up`, `down`, `coming back` or `unregistered`.
+    pub node_state: String,
+    /// A push left the node out of this version.
+    pub excluded: bool,
+    /// Of the key there: `FOUND`, `ABSENT` or `ERROR`.
+    pub state: &'static str,
+    /// The pack, a file in the version's folder; `null`: there is no such key.
+    pub file: Option<String>,
+    /// Where in it the record begins.
+    pub offset: Option<u64>,
+    /// Bytes of the value.
+    pub length: Option<u64>,
+    /// The logical file in the pack.
+    pub chunk_set: Option<String>,
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub error: Option<ErrorReport>,
+}
+
+/// Prints where a key lies.
+///
+/// # Errors
+/// If the key cannot be one of the store, or the router does not answer. What a node says is part of the reply.
+pub async fn run(target: &TargetFlags, format: Format, flags: PlaceFlags) -> anyhow::Result<Exit> {
+    let service = connect::service(target).await?;
+    let asked = BatchFields {
+        store: flags.store,
+        keys: vec![Value::from(flags.key)],
+        key_encoding: flags.key_encoding,
+    };
+    let shape = service.shape(&asked.store).await?;
+    let keys = asked.keys(shape.key)?;
+    let replicas = Replicas::of(&connect::router(target).await?, &asked.store, None).await?;
+    let (bytes, key) = match &keys {
+        BatchKeys::Ids(ids) => (ids[0].to_le_bytes().to_vec(), Value::from(ids[0])),
+        BatchKeys::Bytes(keys) => (keys.iter().next().unwrap_or_default().to_vec(), asked.keys[0].clone()),
+    };
+    let partition = partition_of(shape.key, &bytes, &replicas);
+    let request =
+        v1::PlaceRequest { store: asked.store.clone(), version: replicas.version.version, key: bytes.into() };
+    let nodes = replicas.of_partition(partition);
+    let placed = join_all(nodes.into_iter().map(|node| place_on(node, request.clone()))).await;
+    let options = QueryOptions { profile: true, partial: true, ..QueryOptions::default() };
+    let answered = service.multi_get(&asked.store, &keys, &options).await.ok();
+    let reply = PlaceReply {
+        key,
+        version: replicas.version.version,
+        partition: partition.0,
+        answers: answered.and_then(|answer| answered_by(&answer.profile?)),
+        replicas: placed,
+        store: asked.store,
+    };
+    output::print(format, &reply, table::look::place)?;
+    let is_whole = reply.replicas.iter().all(|replica| replica.state != "ERROR");
+    Ok(if is_whole { Exit::Done } else { Exit::Partial })
+}
+
+fn partition_of(key: KeyType, bytes: &[u8], replicas: &Replicas) -> PartitionId {
+    let partition = key.partition(bytes, replicas.partition_count());
+    partition.expect("a key of the store's type has a partition")
+}
+
+/// The node whose answer counted.
+fn answered_by(profile: &v1::Profile) -> Option<u32> {
+    let requests = profile.rounds.iter().flat_map(|round| &round.requests);
+    requests.filter(|request| request.outcome == "ok").last().map(|request| request.node)
+}
+
+async fn place_on(replica: Replica, request: v1::PlaceRequest) -> ReplicaReply {
+    let asked = match Inspector::new(&replica.addr) {
+        Ok(node) => node.place(request).await,
+        Err(error) => Err(error),
+    };
+    let (place, error) = match asked {
+        Ok(place) => (Some(place), None),
+        Err(error) => (None, Some(ErrorReport::of(&error.into()))),
+    };
+    let found = place.as_ref().filter(|place| place.found);
+    ReplicaReply {
+        group: replica.group,
+        node: replica.node,
+        addr: replica.addr,
+        node_state: replica.state,
+        excluded: replica.excluded,
+        state: match (&place, found) {
+            (None, _) => "ERROR",
+            (Some(_), Some(_)) => "FOUND",
+            (Some(_), None) => "ABSENT",
+        },
+        file: found.map(|place| place.pack.clone()),
+        offset: found.map(|place| place.pack_offset),
+        length: found.map(|place| place.length),
+        chunk_set: found.map(|place| place.file.clone()),
+        error,
+    }
+}

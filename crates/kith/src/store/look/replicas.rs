@@ -1,0 +1,103 @@
+//! Who holds what of one version of a store.
+
+use crate::{failure::Failure, store::described};
+use anyhow::Context;
+use kith_client::{RouterClient, topology::Topology};
+use kith_routing::{GroupIndex, NodeIndex, StoreReach};
+use kith_types::{NodeId, PartitionId};
+use kith_wire::documents::{ServedDocument, StoreDocument};
+use std::{collections::BTreeMap, sync::Arc};
+
+/// A version of a store, with the nodes that are to hold it.
+pub struct Replicas {
+    pub version: ServedDocument,
+    topology: Topology,
+    reach: StoreReach,
+    /// `up`, `down`, …, as the router sees it, by node.
+    states: BTreeMap<u32, String>,
+}
+
+/// A node that is to hold the version, or a part of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Replica {
+    pub group: u32,
+    pub node: u32,
+    pub addr: String,
+    pub state: String,
+    /// A push left it out: it does not have the version yet, and is not asked.
+    pub excluded: bool,
+}
+
+impl Replicas {
+    /// Of a version of a store; `None`: the one that is served.
+    ///
+    /// # Errors
+    /// If there is no such store, the version is not kept, or the router does not answer.
+    pub async fn of(router: &RouterClient, store: &str, version: Option<u64>) -> anyhow::Result<Self> {
+        let document = described(router, store).await?;
+        let version = kept(&document, version)?;
+        let status = router.status().await.context("read the cluster's status")?;
+        let topology = Topology::from_document(Arc::new(router.topology().await?))
+            .context("read the cluster's topology")?;
+        let excluded: Vec<NodeId> = version.excluded.iter().copied().map(NodeId).collect();
+        let copies = version.definition.replication;
+        let reach = StoreReach::new(&topology.table, store, copies, &excluded);
+        let states = status.nodes.into_iter().map(|node| (node.node, node.state)).collect();
+        Ok(Self { version, topology, reach, states })
+    }
+
+    /// Every node that is to hold some of it, by group.
+    pub fn nodes(&self) -> Vec<Replica> {
+        let count = self.topology.table.nodes().len() as u32;
+        let mut nodes: Vec<_> = (0..count).filter_map(|index| self.replica(NodeIndex(index))).collect();
+        nodes.sort_by_key(|replica| (replica.group, replica.node));
+        nodes
+    }
+
+    /// The nodes that are to hold a partition, by group.
+    pub fn of_partition(&self, partition: PartitionId) -> Vec<Replica> {
+        let replicas = self.topology.table.replicas(partition).iter();
+        let mut nodes: Vec<_> = replicas.filter_map(|index| self.replica(*index)).collect();
+        nodes.sort_by_key(|replica| (replica.group, replica.node));
+        nodes
+    }
+
+    /// How many partitions there are.
+    pub fn partition_count(&self) -> kith_types::PartitionCount {
+        self.topology.table.partition_count()
+    }
+
+    fn replica(&self, index: NodeIndex) -> Option<Replica> {
+        let table = &self.topology.table;
+        let group: GroupIndex = table.group_of(index);
+        let node = table.node_at(index);
+        self.reach.is_held_by(group).then(|| Replica {
+            group: table.groups()[group.index()].id.0,
+            node: node.id.0,
+            addr: node.address.clone(),
+            state: self.states.get(&node.id.0).cloned().unwrap_or_else(|| "unknown".to_owned()),
+            excluded: self.version.excluded.contains(&node.id.0),
+        })
+    }
+}
+
+fn kept(document: &StoreDocument, version: Option<u64>) -> Result<ServedDocument, Failure> {
+    let store = &document.name;
+    let Some(number) = version else {
+        let current = document.current().map(|current| document.at(current));
+        return current.ok_or_else(|| {
+            let message = format!("store {store:?} serves no version yet");
+            Failure::new("no_version", message, "push one: kith store push")
+        });
+    };
+    let is_kept = |state: &str| matches!(state, "current" | "retained" | "blocked");
+    let found = document.versions.iter().find(|entry| entry.version == number && is_kept(&entry.state));
+    found.map(|entry| document.at(entry)).ok_or_else(|| {
+        let message = format!("version {number} of store {store:?} is not kept");
+        Failure::new(
+            "version_not_kept",
+            message,
+            format!("`kith store versions {store}` lists those that are"),
+        )
+    })
+}

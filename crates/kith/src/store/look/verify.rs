@@ -1,0 +1,156 @@
+//! `kith store verify`: what each node has on its disk, compared with what the metadata says it should.
+
+use super::replicas::{Replica, Replicas};
+use crate::{
+    connect::{self, TargetFlags},
+    failure::{ErrorReport, Exit},
+    load::names::store_name,
+    output::{self, Format},
+    table,
+};
+use clap::Args;
+use futures::future::join_all;
+use kith_client::{QueryError, inspect::Inspector};
+use kith_wire::{documents::Document, v1};
+use serde::Serialize;
+
+#[derive(Clone, Debug, Args)]
+pub struct VerifyFlags {
+    /// The store
+    #[arg(value_parser = store_name)]
+    store: String,
+    /// Which version [default: the one that is served]
+    #[arg(long, value_name = "VERSION")]
+    version: Option<u64>,
+    /// Read every byte of every replica; otherwise manifests, sizes and the ends of each file
+    #[arg(long)]
+    deep: bool,
+}
+
+/// What was found. Field names are a contract: `docs/stores.md`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct VerifyReply {
+    pub store: String,
+    pub version: u64,
+    pub deep: bool,
+    /// Whether every replica is whole.
+    pub ok: bool,
+    pub nodes: Vec<NodeReply>,
+}
+
+/// What one node has.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct NodeReply {
+    pub group: u32,
+    pub node: u32,
+    pub addr: String,
+    /// The worst of its components: `ok`, `missing`, `damaged`, `differs`; `unreachable` if it did not answer;
+    /// `excluded` if it has nothing because a push left it out.
+    pub state: &'static str,
+    pub components: Vec<ComponentReply>,
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub error: Option<ErrorReport>,
+}
+
+/// One component on one node.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ComponentReply {
+    pub component: String,
+    pub state: &'static str,
+    pub manifest_hash: Option<String>,
+    /// What the metadata says it should be.
+    pub manifest_expected: String,
+    pub files: u64,
+    /// Bytes read.
+    pub bytes: u64,
+    pub damages: Vec<DamageReply>,
+}
+
+/// A file that is not as it should be.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct DamageReply {
+    pub file: String,
+    pub fault: String,
+    /// Where in the file the block begins that does not hold, if it is one.
+    pub offset: Option<u64>,
+}
+
+/// From the best to the worst.
+const STATES: [&str; 6] = ["ok", "excluded", "missing", "damaged", "differs", "unreachable"];
+
+/// Verifies a version on every node that is to hold it, all at a time.
+///
+/// # Errors
+/// If there is no such version, or the router does not answer. What a node says is part of the reply.
+pub async fn run(target: &TargetFlags, format: Format, flags: VerifyFlags) -> anyhow::Result<Exit> {
+    let replicas = Replicas::of(&connect::router(target).await?, &flags.store, flags.version).await?;
+    let request = v1::VerifyRequest { record: replicas.version.encode().into(), deep: flags.deep };
+    let nodes = replicas.nodes().into_iter().map(|node| verify_on(&replicas, node, request.clone()));
+    let nodes = join_all(nodes).await;
+    let reply = VerifyReply {
+        version: replicas.version.version,
+        deep: flags.deep,
+        ok: nodes.iter().all(|node| node.state == "ok"),
+        nodes,
+        store: flags.store,
+    };
+    output::print(format, &reply, table::look::verify)?;
+    Ok(if reply.ok { Exit::Done } else { Exit::Partial })
+}
+
+async fn verify_on(replicas: &Replicas, replica: Replica, request: v1::VerifyRequest) -> NodeReply {
+    let found = findings(&replica.addr, request, replicas.version.components.len()).await;
+    let (components, error): (Vec<ComponentReply>, _) = match found {
+        Ok(found) => (found.into_iter().map(|found| component(replicas, found)).collect(), None),
+        Err(error) => (Vec::new(), Some(ErrorReport::of(&error.into()))),
+    };
+    let worst = components.iter().map(|component| component.state).max_by_key(|state| badness(state));
+    let state = match worst {
+        _ if error.is_some() => "unreachable",
+        Some("missing") if replica.excluded => "excluded",
+        Some(worst) => worst,
+        None => "ok",
+    };
+    let Replica { group, node, addr, .. } = replica;
+    NodeReply { group, node, addr, state, components, error }
+}
+
+/// A finding for each component, or an error: silence about one is not "ok".
+async fn findings(
+    addr: &str,
+    request: v1::VerifyRequest,
+    components: usize,
+) -> Result<Vec<v1::ComponentFinding>, QueryError> {
+    let node = Inspector::new(addr)?;
+    let mut progress = node.verify(request).await?;
+    let mut found = Vec::new();
+    while let Some(step) = progress.message().await.map_err(|status| node.error(&status))? {
+        found.extend(step.finding);
+    }
+    if found.len() == components {
+        return Ok(found);
+    }
+    let reason = format!("it told of {} of {components} components", found.len());
+    Err(QueryError::NodeUnreachable { addr: addr.to_owned(), reason })
+}
+
+fn component(replicas: &Replicas, found: v1::ComponentFinding) -> ComponentReply {
+    let known = replicas.version.components.iter().find(|known| known.name == found.component);
+    let damages = found.damages.into_iter();
+    ComponentReply {
+        // A state of a newer release is none that this one can call good.
+        state: STATES.into_iter().find(|state| *state == found.state).unwrap_or("damaged"),
+        manifest_hash: Some(found.manifest_hash).filter(|hash| !hash.is_empty()),
+        manifest_expected: known.map(|known| known.manifest_hash.clone()).unwrap_or_default(),
+        files: found.files,
+        bytes: found.bytes,
+        damages: damages
+            .map(|damage| DamageReply { file: damage.file, fault: damage.fault, offset: damage.offset })
+            .collect(),
+        component: found.component,
+    }
+}
+
+fn badness(state: &str) -> usize {
+    STATES.iter().position(|known| *known == state).unwrap_or(STATES.len())
+}

@@ -1,0 +1,89 @@
+//! What nodes hold of a store, for people.
+
+use super::{Side, bytes, count, table};
+use crate::store::{ExportReply, PlaceReply, VerifyReply};
+
+/// Damaged files listed of each node: the rest is counted.
+const DAMAGES_SHOWN: usize = 5;
+
+/// A line a replica.
+pub fn place(reply: &PlaceReply) -> String {
+    let columns = [
+        ("group", Side::Right),
+        ("node", Side::Right),
+        ("node is", Side::Left),
+        ("key is", Side::Left),
+        ("file", Side::Left),
+        ("offset", Side::Right),
+        ("length", Side::Right),
+        ("notes", Side::Left),
+    ];
+    let number = |number: Option<u64>| number.map(count).unwrap_or_default();
+    let rows = reply.replicas.iter().map(|replica| {
+        let answers = (reply.answers == Some(replica.node)).then(|| "answers now".to_owned());
+        let excluded = replica.excluded.then(|| "left out by the push".to_owned());
+        let error = replica.error.as_ref().map(|error| error.message().to_owned());
+        vec![
+            replica.group.to_string(),
+            replica.node.to_string(),
+            replica.node_state.clone(),
+            replica.state.to_lowercase(),
+            replica.file.clone().unwrap_or_default(),
+            number(replica.offset),
+            number(replica.length),
+            [answers, excluded, error].into_iter().flatten().collect::<Vec<_>>().join("; "),
+        ]
+    });
+    let PlaceReply { store, key, version, partition, .. } = reply;
+    format!("store {store}, version {version}: {key} is in partition {partition}\n{}", table(&columns, rows))
+}
+
+/// A line a node and component, then what is damaged.
+pub fn verify(reply: &VerifyReply) -> String {
+    let columns = [
+        ("group", Side::Right),
+        ("node", Side::Right),
+        ("component", Side::Left),
+        ("state", Side::Left),
+        ("files", Side::Right),
+        ("read", Side::Right),
+        ("notes", Side::Left),
+    ];
+    let mut rows = Vec::new();
+    for node in &reply.nodes {
+        let names = || vec![node.group.to_string(), node.node.to_string()];
+        if let Some(error) = &node.error {
+            let cells = ["", node.state, "", "", error.message()].map(str::to_owned);
+            rows.push([names(), cells.to_vec()].concat());
+        }
+        for component in &node.components {
+            let shown = component.damages.iter().take(DAMAGES_SHOWN);
+            let mut notes: Vec<String> =
+                shown.map(|damage| format!("{}: {}", damage.file, damage.fault)).collect();
+            let more = component.damages.len().saturating_sub(DAMAGES_SHOWN);
+            notes.extend((0 < more).then(|| format!("{more} more")));
+            let cells = vec![
+                component.component.clone(),
+                component.state.to_owned(),
+                count(component.files),
+                bytes(component.bytes),
+                notes.join("; "),
+            ];
+            rows.push([names(), cells].concat());
+        }
+    }
+    let VerifyReply { store, version, ok, deep, .. } = reply;
+    let how = if *deep { "every byte" } else { "manifests, sizes and the ends of files" };
+    let end = if *ok { "every replica is whole" } else { "not every replica is whole" };
+    format!("{}store {store}, version {version}: {end} ({how} compared)\n", table(&columns, rows))
+}
+
+/// What was written where.
+pub fn export(reply: &ExportReply) -> String {
+    let ExportReply { store, version, records, bytes: size, out, .. } = reply;
+    let (records, size) = (count(*records), bytes(*size));
+    format!(
+        "store {store}, version {version}: {records} records, {size} of keys and values, to {}\n",
+        out.display()
+    )
+}
