@@ -79,6 +79,14 @@ impl ListCache {
         }
     }
 
+    /// Whether so many further lists, of so many ids together, would fit without pushing out any other that is of use:
+    /// only then is it worth fetching them before anybody asks.
+    pub fn has_room(&self, lists: u64, ids: u64) -> bool {
+        let lists = lists.saturating_mul(Queues::<(Space, u64), Arc<[u64]>>::OVERHEAD);
+        let bytes = lists.saturating_add(ids.saturating_mul(size_of::<u64>() as u64));
+        self.queues.bytes_of_use().saturating_add(bytes) <= self.bytes_max
+    }
+
     /// Tells which version of each graph serves: lists of others make room first, those of graphs that `current` does not
     /// know go at once. `O(entries)`.
     pub fn supersede(&mut self, current: impl Fn(&str) -> Option<StoreVersion>) {
@@ -171,6 +179,19 @@ mod tests {
         cache.supersede(|_| Some(StoreVersion(1)));
         keep(&mut cache, "g", 1, "connection", 7, &[1]);
         assert_eq!(kept(&mut cache, "g", 1, "connection", 7), Some(vec![1]));
+    }
+
+    #[test]
+    fn room_is_what_nothing_of_use_takes() {
+        let mut cache = ListCache::new(64 << 10);
+        assert!(cache.has_room(100, 4_000) && !cache.has_room(100, 8_192));
+        assert!(!cache.has_room(8_192, 0) && !cache.has_room(u64::MAX, u64::MAX));
+        for key in 0..100 {
+            keep(&mut cache, "g", 1, "connection", key, &(0..40).collect::<Vec<_>>());
+        }
+        assert!(!cache.has_room(100, 4_000), "half is taken");
+        cache.supersede(|_| Some(StoreVersion(2)));
+        assert!(cache.has_room(100, 4_000), "what is over makes room");
     }
 
     #[test]

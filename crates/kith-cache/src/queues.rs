@@ -130,6 +130,11 @@ impl<K: Clone + Ord, V> Queues<K, V> {
         self.bytes.iter().sum()
     }
 
+    /// Bytes of what is not over.
+    pub(crate) fn bytes_of_use(&self) -> u64 {
+        self.total_bytes() - self.bytes[OVER]
+    }
+
     /// One step towards room; whether an entry left. Amortised `O(log entries)`: each step
     /// that drops nothing uses up a hit.
     fn evict(&mut self) -> bool {

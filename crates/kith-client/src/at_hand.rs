@@ -1,9 +1,12 @@
 //! Whole neighbour lists that need not be asked for, because they are at hand already.
 
-use crate::topology::Pinned;
+use crate::{QueryError, Run, Session, topology::Pinned};
 use kith_ops::{EdgeSelector, FanOut, ListEntry, Operator, Scope, Value};
 use kith_types::FanOutKind;
 use std::sync::Arc;
+
+/// Lists fetched at once before anybody asks: small requests, which hold up nobody.
+const LISTS_AT_A_TIME: usize = 512;
 
 /// Keeps whole neighbour lists in front of the nodes.
 ///
@@ -14,6 +17,37 @@ pub trait ListStore: Send + Sync + 'static {
 
     /// Keeps lists as nodes gave them.
     fn keep(&self, graph: &Pinned, edge: &EdgeSelector, lists: &[(u64, Arc<[u64]>)]);
+}
+
+impl Session {
+    /// Fetches every list of `edge` at one version of the graph, a few at a time in the background, so that the
+    /// [`ListStore`] has them before anybody asks. False if another version serves meanwhile. `O(members + edges)`.
+    ///
+    /// # Errors
+    /// [`QueryError`]; what was fetched before stays.
+    pub async fn bring_to_hand(&self, graph: &Pinned, edge: &EdgeSelector) -> Result<bool, QueryError> {
+        let ask = |purpose, kind, scope, plan| FanOut { purpose, kind, scope, plan };
+        let everyone = ask("members", FanOutKind::Broadcast, Scope::Partitions, Operator::Members);
+        let Some(Value::Set(members)) = self.ask_at(graph, &everyone).await? else { return Ok(false) };
+        let lists =
+            Operator::Expand { input: Box::new(Operator::Keys), edge: edge.clone(), longest: u64::MAX };
+        for keys in members.chunks(LISTS_AT_A_TIME) {
+            let lists = ask("lists", FanOutKind::NonUnion, Scope::Keys(keys.to_vec()), lists.clone());
+            if self.ask_at(graph, &lists).await?.is_none() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// One fan-out in the background; `None` if the graph is at another version.
+    async fn ask_at(&self, graph: &Pinned, fan_out: &FanOut) -> Result<Option<Value>, QueryError> {
+        let work = async |run: &mut Run<'_>| match run.pinned().version == graph.version {
+            true => run.round(fan_out).await.map(Some),
+            false => Ok(None),
+        };
+        self.in_background(&graph.name, work).await
+    }
 }
 
 /// The edges and keys of a fan-out that asks for whole lists and nothing else; `None` of any other.

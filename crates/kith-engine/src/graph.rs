@@ -230,6 +230,15 @@ impl NeighbourSource for GraphReader {
         out.append(&mut united);
         Ok(())
     }
+
+    fn members(&self, partition: PartitionId, out: &mut Vec<u64>) -> Result<(), SourceError> {
+        let mut united = Vec::new();
+        for component in &self.components {
+            unite(&mut united, files_of(component, partition)?.members().ids().map_err(damaged)?);
+        }
+        out.append(&mut united);
+        Ok(())
+    }
 }
 
 /// The list of one key, put together from one or two parts.

@@ -53,6 +53,8 @@ pub enum Operator {
         /// The indexed edges.
         edge: EdgeSelector,
     },
+    /// Every member of the graph in the request's partitions, with or without edges: `Set`.
+    Members,
     /// `Lists` → `Set`: every id of any list.
     Union(Box<Operator>),
     /// `Lists` → `Tallies`: every id of any list with the number of lists that hold it.

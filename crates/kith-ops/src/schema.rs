@@ -1,5 +1,8 @@
 //! What kinds of edges a graph has.
 
+use crate::EdgeSelector;
+use kith_types::Direction;
+
 /// The edge types and entity kinds of one graph version, in the order in which they were first loaded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GraphSchema {
@@ -31,6 +34,19 @@ pub enum KindRole {
     MembersOnly,
 }
 
+impl KindSchema {
+    /// Whether it joins members with members.
+    pub fn is_edge_type(&self) -> bool {
+        matches!(self.role, KindRole::Undirected | KindRole::Directed)
+    }
+
+    /// The edges that a query follows which names no direction.
+    pub fn default_edge(&self) -> EdgeSelector {
+        let direction = if self.role == KindRole::Undirected { Direction::Both } else { Direction::Out };
+        EdgeSelector { kind: self.name.clone(), direction, filter: None }
+    }
+}
+
 impl GraphSchema {
     /// The kind of this name.
     pub fn kind(&self, name: &str) -> Option<&KindSchema> {
@@ -39,6 +55,6 @@ impl GraphSchema {
 
     /// The graph's first edge type: the default of every query.
     pub fn default_edge_type(&self) -> Option<&KindSchema> {
-        self.kinds.iter().find(|kind| matches!(kind.role, KindRole::Undirected | KindRole::Directed))
+        self.kinds.iter().find(|kind| kind.is_edge_type())
     }
 }

@@ -37,6 +37,12 @@ pub trait NeighbourSource {
         id: u64,
         out: &mut Vec<u64>,
     ) -> Result<(), SourceError>;
+
+    /// Appends to `out` every member of the graph in `partition`, with or without edges: ascending and distinct.
+    ///
+    /// # Errors
+    /// See [`SourceError`].
+    fn members(&self, partition: PartitionId, out: &mut Vec<u64>) -> Result<(), SourceError>;
 }
 
 /// A store version as one node holds it.

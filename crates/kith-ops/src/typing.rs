@@ -15,6 +15,7 @@ impl Operator {
             Operator::Ids(_) => "ids",
             Operator::Expand { .. } => "expand",
             Operator::Postings { .. } => "postings",
+            Operator::Members => "members",
             Operator::Union(_) => "union",
             Operator::Tally(_) => "tally",
             Operator::Intersect(_) => "intersect",
@@ -41,7 +42,7 @@ impl Operator {
         };
         let mistyped = |got: ValueKind| EvaluateError::Mistyped { operator: self.name(), got: got.name() };
         match self {
-            Operator::Keys | Operator::Postings { .. } => Ok(Set),
+            Operator::Keys | Operator::Postings { .. } | Operator::Members => Ok(Set),
             Operator::Lookup => Ok(Records),
             Operator::Ids(ids) => self.ascending(ids).map(|()| Set),
             Operator::Expand { input, .. } => match input.check_within(depth)? {
@@ -100,7 +101,7 @@ impl Operator {
     /// A key and a member of a partition belong to one node each; neighbours do not.
     pub(crate) fn is_disjoint(&self) -> bool {
         match self {
-            Operator::Keys | Operator::Postings { .. } => true,
+            Operator::Keys | Operator::Postings { .. } | Operator::Members => true,
             Operator::Intersect(inputs) => inputs.iter().any(Operator::is_disjoint),
             Operator::Except { input, .. } => input.is_disjoint(),
             _ => false,

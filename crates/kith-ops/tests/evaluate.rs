@@ -50,6 +50,16 @@ fn keys_alone_are_a_set() {
 }
 
 #[test]
+fn members_are_those_of_the_partitions_asked_for() {
+    assert_eq!(run(&Operator::Members, &[]), Ok(Value::Set(vec![1, 2, 3, 4, 5])));
+    assert_eq!(run(&Operator::Count(Box::new(Operator::Members)), &[]), Ok(Value::Count(5)));
+    let without_edges = Operator::Except { input: Box::new(Operator::Members), drop: vec![1, 2, 3, 4] };
+    assert_eq!(run(&without_edges, &[]), Ok(Value::Set(vec![5])));
+    let known = Operator::Intersect(vec![Operator::Members, Operator::Ids(vec![4, 6])]);
+    assert_eq!(run(&known, &[]), Ok(Value::Set(vec![4])));
+}
+
+#[test]
 fn unions_can_be_counted_thinned_out_and_cut() {
     let union = || Box::new(Operator::Union(expand(u64::MAX)));
     assert_eq!(run(&Operator::Count(union()), &[1, 2]), Ok(Value::Count(4)));
@@ -144,6 +154,10 @@ impl NeighbourSource for Endless {
         self.readings.set(self.readings.get() + 1);
         out.push(7);
         Ok(())
+    }
+
+    fn members(&self, partition: PartitionId, out: &mut Vec<u64>) -> Result<(), SourceError> {
+        self.postings(&edge(), partition, 7, out)
     }
 }
 

@@ -41,7 +41,7 @@ fn main() {
     let file = data.join(GRAPH).join("edges.csv.gz");
     let graph = Edges::read(&file);
     let shape = ["--processes", "--groups", "1", "--nodes", "3"];
-    let cluster = Cluster::start(&shape);
+    let mut cluster = Cluster::start(&shape);
     let folder = tempfile::tempdir().expect("a temporary folder");
     let config = folder.path().join("grpc.toml");
     std::fs::write(&config, "[session]\ntransport = \"grpc\"\n").expect("the folder can be written");
@@ -53,7 +53,11 @@ fn main() {
     runtime.block_on(async {
         let kith = Kith::connect(&cluster, TransportKind::Framed).await;
         against_postgres(&kith, &graph).await;
+        cluster.wait_until("every list is at hand", |cluster| {
+            cluster.metric("kith_router_list_cache_entries") == Some(graph.members() as f64)
+        });
         against_an_empty_call(&kith, &graph).await;
+        badges_of_strangers(&kith, &graph).await;
         let grpc = Kith::connect(&over_grpc, TransportKind::Grpc).await;
         frames_against_grpc(&kith, &grpc, &graph).await;
     });
@@ -215,6 +219,35 @@ async fn against_an_empty_call(kith: &Kith, graph: &Edges) {
         median(&warm)
     );
     near_and_far(&asked, &badge, &warm);
+}
+
+/// Badges of targets drawn anew for each, most of them farther than two steps from a member whose network is warm.
+async fn badges_of_strangers(kith: &Kith, graph: &Edges) {
+    let queries = rig::setting("KITH_BENCH_QUERIES", 600);
+    let asked = badge_queries(kith, graph).await;
+    let strangers: Vec<(Vec<u64>, Vec<Option<u8>>)> = (0..queries)
+        .map(|turn| {
+            let to = graph.uniform(BADGES, 1_000 + turn as u64);
+            let distances = graph.distances(asked[turn % asked.len()].id, &to);
+            (to, distances)
+        })
+        .collect();
+    let (mut warm, mut badge) = (Vec::new(), Vec::new());
+    for (turn, (to, distances)) in strangers.iter().enumerate() {
+        let Badges { id, sizes, .. } = &asked[turn % asked.len()];
+        for call in [turn % 2, (turn + 1) % 2] {
+            if call == 0 {
+                let (took, answer) = timed(kith.network(*id, CacheMode::Use)).await;
+                assert_eq!(answer, *sizes, "member {id}");
+                warm.push(took);
+            } else {
+                let (took, answer) = timed(kith.badges(*id, to)).await;
+                assert_eq!(answer, *distances, "from {id} to {to:?}");
+                badge.push(took);
+            }
+        }
+    }
+    println!("  badge of {BADGES} uniform strangers, new in each / size {}", ratios(&badge, &warm));
 }
 
 /// The same questions to a cluster that speaks frames throughout and to one that speaks gRPC throughout.

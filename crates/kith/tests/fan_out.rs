@@ -4,6 +4,7 @@
 mod support;
 
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use support::{cluster::Cluster, reference::Reference};
 
 const GROUPS: u32 = 3;
@@ -99,5 +100,32 @@ fn a_plan_of_one_group_stays_within_its_nodes() {
                 "{options}: {round}"
             );
         }
+    }
+}
+
+#[test]
+fn badges_of_people_whom_nobody_asked_about_need_no_node() {
+    let (mut cluster, village) = cluster("24");
+    let members: BTreeSet<u64> = village.edges().iter().flat_map(|(a, b)| [*a, *b]).collect();
+    let lists = |cluster: &Cluster| cluster.metric("kith_router_list_cache_entries").unwrap_or(0.0);
+    // One edge type, no entities: every member once.
+    cluster.wait_until("every list is at hand", |cluster| lists(cluster) == members.len() as f64);
+    let members: Vec<u64> = members.into_iter().collect();
+    let me = members[0];
+    let size = json!({"op": "network", "graph": "kith-village", "id": me, "return": "size"});
+    cluster.run(&[size], 1);
+    let badges: Vec<Value> = members
+        .chunks(20)
+        .map(|to| json!({"op": "distance", "graph": "kith-village", "id": me, "to": to, "profile": true}))
+        .collect();
+    let (answers, exit) = cluster.run(&badges, 1);
+    assert_eq!(exit, 0, "every badge is answered");
+    let far = |answer: &Value| {
+        let distances = answer["distances"].as_array().expect("distances");
+        distances.iter().any(|distance| distance.as_u64().is_none_or(|steps| 2 < steps))
+    };
+    assert!(answers.iter().any(far), "some targets lie beyond the network, which alone needs no list");
+    for answer in answers {
+        assert_eq!(answer["profile"]["requests"], 0, "{answer}");
     }
 }

@@ -36,6 +36,7 @@ pub fn operator_to_wire(operator: &Operator) -> v1::Operator {
         Operator::Count(inner) => Op::Count(boxed(inner)),
         Operator::Exists(inner) => Op::Exists(boxed(inner)),
         Operator::Lookup => Op::Lookup(v1::LookupOperator {}),
+        Operator::Members => Op::Members(v1::MembersOperator {}),
     };
     v1::Operator { op: Some(op) }
 }
@@ -79,6 +80,7 @@ fn tree(wire: &v1::Operator, depth: usize) -> Result<Operator, ConvertError> {
         Op::Count(inner) => Operator::Count(boxed(inner)?),
         Op::Exists(inner) => Operator::Exists(boxed(inner)?),
         Op::Lookup(_) => Operator::Lookup,
+        Op::Members(_) => Operator::Members,
     })
 }
 
@@ -123,6 +125,7 @@ mod tests {
         let postings = Operator::Postings { id: 7, edge: edge.clone() };
         let trees = [
             Operator::Lookup,
+            Operator::Count(Box::new(Operator::Members)),
             Operator::Union(expand(u64::MAX)),
             Operator::Tally(expand(512)),
             Operator::Count(expand(0)),

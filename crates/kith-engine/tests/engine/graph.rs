@@ -107,6 +107,23 @@ fn postings_are_the_inverse_of_the_lists() {
 }
 
 #[test]
+fn every_member_is_in_its_partition_whatever_component_knows_it() {
+    let graph = Graph::new(7, 300, 3_000);
+    let held = &graph.examples[0].partitions()[..5];
+    let source = graph.open(held);
+    for partition in graph.examples[0].partitions() {
+        let mut got = Vec::new();
+        let read = source.members(partition, &mut got);
+        if !held.contains(&partition) {
+            assert_eq!(read, Err(SourceError::NotOwner { partition }));
+            continue;
+        }
+        let here = |id: &&u64| partition_of_id(**id, graph.examples[0].count()) == partition;
+        assert_eq!(got, graph.members.iter().filter(here).copied().collect::<Vec<_>>());
+    }
+}
+
+#[test]
 fn a_hub_in_every_list_spans_many_blocks_of_postings() {
     let mut example = Example::new("connection", KindRole::Undirected, 1, 3, 0);
     example.members = (1..=5_000).collect();

@@ -23,7 +23,7 @@ use watch::Watch;
 pub struct Share<'a> {
     /// The keys that the request carries, distinct, in its order: [`Operator::Keys`].
     pub keys: &'a [u64],
-    /// The partitions whose inverted index [`Operator::Postings`] reads.
+    /// The partitions that [`Operator::Postings`] and [`Operator::Members`] read.
     pub partitions: &'a [PartitionId],
 }
 

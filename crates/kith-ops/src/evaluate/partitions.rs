@@ -1,4 +1,4 @@
-//! Plans over postings, partition by partition. A member belongs to one partition,
+//! Plans over postings and member tables, partition by partition. A member belongs to one partition,
 //! so what holds in each holds in all: intersections stay small, and an existence
 //! ends at the first partition that has one.
 
@@ -8,10 +8,10 @@ use crate::{EvaluateError, Operator};
 use kith_types::PartitionId;
 
 impl Operator {
-    /// Whether the plan reads postings, and nothing that is not within one partition.
+    /// Whether the plan reads postings or member tables, and nothing that is not within one partition.
     pub(super) fn is_local(&self) -> bool {
         match self {
-            Operator::Postings { .. } => true,
+            Operator::Postings { .. } | Operator::Members => true,
             Operator::Except { input, .. } => input.is_local(),
             Operator::Intersect(inputs) => {
                 inputs.iter().any(Operator::is_local)
@@ -69,6 +69,11 @@ impl Evaluator<'_> {
             Operator::Postings { id, edge } => {
                 let before = out.len();
                 self.source.postings(edge, partition, *id, out)?;
+                self.watch.list(out.len() - before)
+            }
+            Operator::Members => {
+                let before = out.len();
+                self.source.members(partition, out)?;
                 self.watch.list(out.len() - before)
             }
             Operator::Except { input, drop } => {

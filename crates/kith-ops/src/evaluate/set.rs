@@ -18,7 +18,6 @@ impl Evaluator<'_> {
                 Ok(keys)
             }
             Operator::Ids(ids) => Ok(ids.clone()),
-            Operator::Postings { .. } => self.by_partition_set(plan),
             Operator::Union(input) => {
                 self.unite(input)?;
                 let mut ids = Vec::new();

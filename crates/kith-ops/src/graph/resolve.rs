@@ -15,8 +15,11 @@ impl Resolver<'_> {
     pub(super) fn edge(&self) -> Result<EdgeSelector, OperationError> {
         let kind = match &self.query.edge_type {
             None => self.schema.default_edge_type().ok_or(OperationError::NoEdgeType)?,
-            Some(name) => self.schema.kind(name).filter(|kind| is_edge_type(kind)).ok_or_else(|| {
-                OperationError::UnknownEdgeType { name: name.clone(), known: self.names(is_edge_type) }
+            Some(name) => self.schema.kind(name).filter(|kind| kind.is_edge_type()).ok_or_else(|| {
+                OperationError::UnknownEdgeType {
+                    name: name.clone(),
+                    known: self.names(KindSchema::is_edge_type),
+                }
             })?,
         };
         self.directed(kind)
@@ -41,23 +44,22 @@ impl Resolver<'_> {
     /// What two members share: `None` and names of edge types mean connections, other kinds entities.
     pub(super) fn shared(&self, name: Option<&str>) -> Result<(EdgeSelector, Shared), OperationError> {
         let Some(name) = name else { return Ok((self.edge()?, Shared::Connections)) };
-        let asked = |kind: &KindSchema| is_edge_type(kind) || is_entity_kind(kind);
+        let asked = |kind: &KindSchema| kind.is_edge_type() || is_entity_kind(kind);
         match self.schema.kind(name) {
-            Some(kind) if is_edge_type(kind) => Ok((self.directed(kind)?, Shared::Connections)),
+            Some(kind) if kind.is_edge_type() => Ok((self.directed(kind)?, Shared::Connections)),
             Some(kind) if is_entity_kind(kind) => Ok((selector(kind, Direction::Out), Shared::Entities)),
             _ => Err(OperationError::UnknownKind { name: name.to_owned(), known: self.names(asked) }),
         }
     }
 
     fn directed(&self, kind: &KindSchema) -> Result<EdgeSelector, OperationError> {
-        let direction = match (kind.role, self.query.direction) {
-            (KindRole::Undirected, None | Some(Direction::Both)) => Direction::Both,
-            (KindRole::Undirected, Some(_)) => {
-                return Err(OperationError::DirectionNotKept { name: kind.name.clone() });
+        match (kind.role, self.query.direction) {
+            (_, None) => Ok(kind.default_edge()),
+            (KindRole::Undirected, Some(Direction::In | Direction::Out)) => {
+                Err(OperationError::DirectionNotKept { name: kind.name.clone() })
             }
-            (_, direction) => direction.unwrap_or(Direction::Out),
-        };
-        Ok(selector(kind, direction))
+            (_, Some(direction)) => Ok(selector(kind, direction)),
+        }
     }
 
     fn names(&self, which: impl Fn(&KindSchema) -> bool) -> Vec<String> {
@@ -67,10 +69,6 @@ impl Resolver<'_> {
 
 fn selector(kind: &KindSchema, direction: Direction) -> EdgeSelector {
     EdgeSelector { kind: kind.name.clone(), direction, filter: None }
-}
-
-fn is_edge_type(kind: &KindSchema) -> bool {
-    matches!(kind.role, KindRole::Undirected | KindRole::Directed)
 }
 
 fn is_entity_kind(kind: &KindSchema) -> bool {

@@ -177,4 +177,9 @@ impl NeighbourSource for LocalNode<'_> {
         self.check(partition)?;
         self.cluster.graph.postings(edge, partition, id, out)
     }
+
+    fn members(&self, partition: PartitionId, out: &mut Vec<u64>) -> Result<(), SourceError> {
+        self.check(partition)?;
+        self.cluster.graph.members(partition, out)
+    }
 }

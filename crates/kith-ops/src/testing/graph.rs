@@ -124,4 +124,10 @@ impl NeighbourSource for MemoryGraph {
         out.extend(list.into_iter().flatten().filter(here));
         Ok(())
     }
+
+    fn members(&self, partition: PartitionId, out: &mut Vec<u64>) -> Result<(), SourceError> {
+        let here = |id: &&u64| partition_of_id(**id, self.partition_count) == partition;
+        out.extend(self.members.iter().filter(here));
+        Ok(())
+    }
 }

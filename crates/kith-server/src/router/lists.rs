@@ -3,16 +3,21 @@
 use super::settings::CacheSettings;
 use crate::topology::TopologyReceiver;
 use kith_cache::ListCache;
-use kith_client::{ListStore, topology::Pinned};
-use kith_ops::EdgeSelector;
+use kith_client::{ListStore, QueryError, Session, topology::Graph, topology::Pinned};
+use kith_ops::{EdgeSelector, KindRole};
 use kith_types::StoreVersion;
+use kith_wire::documents::ServedDocument;
 use std::{
+    collections::BTreeMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
     time::Duration,
 };
+use tokio_util::sync::CancellationToken;
 
 /// How often the cache's counters become metrics.
 const METRICS_INTERVAL: Duration = Duration::from_secs(1);
+/// When filling is tried again that a node's absence or a new version stopped.
+const FILL_AGAIN: Duration = Duration::from_secs(1);
 
 /// Whole neighbour lists in front of the nodes.
 pub(super) struct CachedLists {
@@ -27,6 +32,22 @@ impl CachedLists {
         tokio::spawn(follow_versions(Arc::downgrade(&lists), topology));
         tokio::spawn(publish_metrics(Arc::downgrade(&lists)));
         lists
+    }
+
+    /// Brings the lists of every graph to hand that fits in whole, until `stop`: a badge of people whom this router
+    /// never heard of then needs no node, as little as one of people whom it did.
+    pub fn fill_ahead(
+        self: Arc<Self>,
+        session: Session,
+        topology: TopologyReceiver,
+        stop: CancellationToken,
+    ) {
+        tokio::spawn(async move {
+            tokio::select! {
+                () = stop.cancelled() => {}
+                () = fill(&self, &session, topology) => {}
+            }
+        });
     }
 
     fn lock(&self) -> MutexGuard<'_, ListCache> {
@@ -57,6 +78,64 @@ async fn follow_versions(lists: Weak<CachedLists>, mut topology: TopologyReceive
             Some(StoreVersion(graph.version))
         });
     }
+}
+
+/// Follows the versions, and fills what is new.
+async fn fill(lists: &CachedLists, session: &Session, mut topology: TopologyReceiver) {
+    let mut filled = BTreeMap::new();
+    loop {
+        let document = Arc::clone(&topology.borrow_and_update());
+        let mut is_done = true;
+        for served in document.graphs() {
+            if filled.get(&served.name) == Some(&served.version) {
+                continue;
+            }
+            match fill_graph(lists, session, served).await {
+                Ok(true) => drop(filled.insert(served.name.clone(), served.version)),
+                Ok(false) => is_done = false,
+                Err(error) => {
+                    tracing::debug!(graph = served.name, %error, "neighbour lists are not brought to hand yet");
+                    is_done = false;
+                }
+            }
+        }
+        let again = async {
+            match is_done {
+                true => std::future::pending().await,
+                false => tokio::time::sleep(FILL_AGAIN).await,
+            }
+        };
+        tokio::select! {
+            changed = topology.changed() => if changed.is_err() { return },
+            () = again => {}
+        }
+    }
+}
+
+/// Edge type by edge type, in their order, while there is room. False if it has to be tried again.
+async fn fill_graph(
+    lists: &CachedLists,
+    session: &Session,
+    served: &ServedDocument,
+) -> Result<bool, QueryError> {
+    let topology = session.topology();
+    let graph: &Graph = topology.graph(&served.name)?;
+    if graph.pinned.version != served.version {
+        return Ok(false);
+    }
+    // Every member has a list, if an empty one.
+    let members = served.components.iter().map(|component| component.members).max().unwrap_or(0);
+    for kind in graph.schema.kinds.iter().filter(|kind| kind.is_edge_type()) {
+        let Some(component) = served.components.iter().find(|component| component.name == kind.name) else {
+            continue;
+        };
+        let ids = if kind.role == KindRole::Undirected { component.edges * 2 } else { component.edges };
+        let has_room = lists.lock().has_room(members, ids);
+        if has_room && !session.bring_to_hand(&graph.pinned, &kind.default_edge()).await? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 async fn publish_metrics(lists: Weak<CachedLists>) {

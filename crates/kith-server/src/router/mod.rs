@@ -24,7 +24,7 @@ use crate::{
     topology::{self, TopologyReceiver},
     versions::{self, Coordinator, Stores},
 };
-use kith_client::{Caches, Session, topology::Topology};
+use kith_client::{Caches, ListStore, Session, topology::Topology};
 use kith_wire::{
     MESSAGE_BYTES_MAX,
     documents::{DOCUMENT_FORMAT, Document, RouterDocument},
@@ -75,7 +75,7 @@ impl Router {
             .map_err(|source| StartError::Write { path: options.data.clone(), source })?;
         let cache = Some(options.data.join("topology.json"));
         let documents = topology::follow(Arc::clone(&metadata), cache, stop.clone()).await?;
-        let graph = Arc::new(graph_server(&options, &documents)?);
+        let graph = Arc::new(graph_server(&options, &documents, &stop)?);
         let fleet = Arc::clone(graph.session.executor().fleet());
         let coordinator = Coordinator::new(options.router);
         let live = Live { key: keys::live_router(options.router), value: coordinator.name().to_owned() };
@@ -119,6 +119,7 @@ impl Router {
 fn graph_server(
     options: &RouterOptions,
     documents: &TopologyReceiver,
+    stop: &CancellationToken,
 ) -> Result<service::GraphServer, StartError> {
     let settings = &options.settings;
     let bad = |detail: String| StartError::Settings { detail };
@@ -126,9 +127,10 @@ fn graph_server(
     session_settings.trace_all = true;
     let networks = Arc::new(networks::CachedNetworks::new(&settings.cache, documents.clone()));
     let lists = lists::CachedLists::start(&settings.cache, documents.clone());
-    let caches = Caches { networks, lists: Some(lists) };
+    let caches = Caches { networks, lists: Some(Arc::clone(&lists) as Arc<dyn ListStore>) };
     let session = Session::new(decoded(documents)?, session_settings, caches)
         .map_err(|error| bad(error.to_string()))?;
+    lists.fill_ahead(session.clone(), documents.clone(), stop.clone());
     let recorder = settings.record.as_deref().map(record::Recorder::open).transpose();
     let recorder = recorder
         .map_err(|source| StartError::Write { path: settings.record.clone().unwrap_or_default(), source })?;

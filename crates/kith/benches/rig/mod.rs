@@ -48,6 +48,11 @@ impl Edges {
         (0..count).map(|_| members[rng.random_range(0..members.len())]).collect()
     }
 
+    /// How many members there are.
+    pub fn members(&self) -> usize {
+        self.neighbours.len()
+    }
+
     /// Members, as likely as they have connections: an end of any edge.
     pub fn by_degree(&self, count: usize, seed: u64) -> Vec<u64> {
         let mut rng = StdRng::seed_from_u64(seed);

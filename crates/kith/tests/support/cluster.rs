@@ -4,6 +4,7 @@ use serde_json::Value;
 use std::{
     fs,
     io::{BufRead, BufReader, Read, Write},
+    net::TcpStream,
     path::{Path, PathBuf},
     process::{Child, Command, Output, Stdio},
     thread,
@@ -117,6 +118,19 @@ impl Cluster {
             assert!(started.elapsed() < PATIENCE, "waited too long until {what}");
             thread::sleep(Duration::from_millis(20));
         }
+    }
+
+    /// The value of a metric without labels, as `/metrics` of the ready file's `http` has it.
+    pub fn metric(&self, name: &str) -> Option<f64> {
+        let ready = self.ready();
+        let addr = ready["http"].as_str().expect("an address");
+        let mut stream = TcpStream::connect(addr).expect("the endpoint is up");
+        write!(stream, "GET /metrics HTTP/1.1\r\nHost: {addr}\r\nConnection: close\r\n\r\n")
+            .expect("it listens");
+        let mut text = String::new();
+        stream.read_to_string(&mut text).expect("it answers with text");
+        let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))?;
+        Some(value.trim().parse().expect("a number"))
     }
 
     /// Process ids of the nodes of one group.
