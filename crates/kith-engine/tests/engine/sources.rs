@@ -242,9 +242,8 @@ fn a_peer_gives_what_it_holds_as_if_it_were_the_built_version() {
     release_partitions(&first, &rest).unwrap();
     pull(&HeldSource::open(&first).unwrap(), &second, &rest, &FetchOptions::default()).unwrap();
     assert!(verify_component(&second, None).unwrap().damages.is_empty());
-    let lost = fs::read_dir(&first).unwrap().map(|entry| entry.unwrap().path());
-    let lost =
-        lost.filter(|path| path.extension().is_some_and(|extension| extension == "pack")).next().unwrap();
+    let mut lost = fs::read_dir(&first).unwrap().map(|entry| entry.unwrap().path());
+    let lost = lost.find(|path| path.extension().is_some_and(|extension| extension == "pack")).unwrap();
     let before = HeldSource::open(&first).unwrap();
     fs::remove_file(lost).unwrap();
     assert_eq!(before.partitions(), []);
