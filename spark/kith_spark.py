@@ -81,7 +81,7 @@ def build(
     """Builds version `version` of `store` into `out`, and returns what `kith store assemble` says of it.
 
     `partitions` is the cluster's number (`kith cluster status`). `key` and `value` are the store's types; a store of
-    records takes all columns, and needs the file of its `schema`. `parts` (default: hidden in `out`) holds what tasks built
+    records takes all columns beside the key, and needs the file of its `schema`. `parts` (default: hidden in `out`) holds what tasks built
     until the version is whole, then it is removed. `flags` go to `kith store build-partition`, as ("--duplicates", "first").
     Raises `BuildFailed`, or what Spark raises when a task fails for good.
     """
@@ -91,16 +91,13 @@ def build(
     if schema is not None:
         told += ["--schema", schema]
     task = [kith, "store", "build-partition", store, "-", "--format", "json", "--out", parts, *told, *flags]
-    if key_column != "key":
-        task += ["--key-field", key_column]
-    lines = frame.select(f.col(key_column).alias("key"), _line(key_column, value_column, value).alias("line"))
+    lines = frame.select(f.col(key_column).alias("key"), _line(frame, key_column, value_column, value).alias("line"))
 
     def keyed(row):
         stored = key_bytes(row.key, key)
         return (partition_of(stored, key, partitions), position_of(stored), stored), row.line
 
     def write(partition, rows):
-        # A stage of fewer tasks than partitions would leave some unbuilt, and be refused when they are joined.
         yield _pipe([*task, "--partition", str(partition)], (line for _, line in rows))
 
     sorted_rows = lines.rdd.map(keyed).repartitionAndSortWithinPartitions(partitions, lambda key: key[0])
@@ -111,17 +108,19 @@ def build(
     return reply
 
 
-def _line(key_column: str, value_column: str, value: str):
-    """The row as a line of JSON. Binary columns become base64, as Kith reads them."""
-    if value == "record":
-        return f.to_json(f.struct("*"), {"ignoreNullFields": "false"})
+def _line(frame: DataFrame, key_column: str, value_column: str, value: str):
+    """The row as a line of JSON, with its key and its value. Binary columns become base64, as Kith reads them."""
+    key = f.col(key_column).alias("key")
     if value == "json":
         # The value is JSON already; line breaks in it stand between tokens only.
-        key = f.to_json(f.struct(f.col(key_column)))
+        start = f.to_json(f.struct(key))
         text = f.regexp_replace(f.col(value_column), "[\r\n]", " ")
-        return f.concat(key.substr(f.lit(1), f.length(key) - 1), f.lit(',"value":'), text, f.lit("}"))
-    columns = f.struct(f.col(key_column), f.col(value_column).alias("value"))
-    return f.to_json(columns, {"ignoreNullFields": "false"})
+        return f.concat(start.substr(f.lit(1), f.length(start) - 1), f.lit(',"value":'), text, f.lit("}"))
+    if value == "record":
+        column = f.struct(*(f.col(name) for name in frame.columns if name != key_column))
+    else:
+        column = f.col(value_column)
+    return f.to_json(f.struct(key, column.alias("value")), {"ignoreNullFields": "false"})
 
 
 def _pipe(command: list[str], lines) -> int:
