@@ -130,6 +130,9 @@ async fn users_are_known_by_their_password_and_again_after_a_restart() {
     commit(&*store, "2").await;
     while value(&changes.next().await.expect("a change")) != "2" {}
 
+    let elsewhere = MetadataTarget { cluster: Some("d".to_owned()), ..user.clone() };
+    let denied = connect(&elsewhere).commit(Vec::new(), put("1")).await.expect_err("it has no rights there");
+    assert!(denied.to_string().contains("permission denied"), "{denied}");
     let nobody = connect(&target(&etcd, "c")).read("").await.expect_err("it has no user");
     assert!(matches!(nobody, MetadataError::Refused { .. }), "{nobody}");
     std::fs::write(&file, "hunter3").expect("written");

@@ -128,11 +128,13 @@ impl Etcd {
         self.ctl(&["compact", revision.expect("a revision").trim()]);
     }
 
-    /// From now on, it asks for users; `kith` with `password` may do everything.
+    /// From now on, it asks for users; `kith` with `password` may use the keys of cluster `c`, and no others.
     pub fn enable_users(&mut self, password: &str) {
-        for user in ["root", "kith"] {
+        self.ctl(&["role", "add", "kith"]);
+        self.ctl(&["role", "grant-permission", "--prefix=true", "kith", "readwrite", "/kith/c/"]);
+        for (user, role) in [("root", "root"), ("kith", "kith")] {
             self.ctl(&["user", "add", &format!("{user}:{password}")]);
-            self.ctl(&["user", "grant-role", user, "root"]);
+            self.ctl(&["user", "grant-role", user, role]);
         }
         self.ctl(&["auth", "enable"]);
         self.user = Some(format!("root:{password}"));
