@@ -109,8 +109,8 @@ fn partition_of(key: KeyType, bytes: &[u8], replicas: &Replicas) -> PartitionId 
 
 /// The node whose answer counted.
 fn answered_by(profile: &v1::Profile) -> Option<u32> {
-    let requests = profile.rounds.iter().flat_map(|round| &round.requests);
-    requests.filter(|request| request.outcome == "ok").last().map(|request| request.node)
+    let mut requests = profile.rounds.iter().flat_map(|round| &round.requests);
+    requests.rfind(|request| request.outcome == "ok").map(|request| request.node)
 }
 
 async fn place_on(replica: Replica, request: v1::PlaceRequest) -> ReplicaReply {
