@@ -5,6 +5,7 @@
 pub mod cluster;
 pub mod disk;
 pub mod reference;
+pub mod stream;
 pub mod values;
 
 use std::path::{Path, PathBuf};

@@ -1,0 +1,158 @@
+//! Never a bad read: pushes, swaps, rollbacks and nodes that die under readers that do not pause. An answer is right, and
+//! of one version. `KITH_TEST_FULL=1` does as many as the goals name: 100 swaps and 20 rollbacks, 76 swaps over 123 stores.
+
+mod support;
+
+use kith_engine::{KeyType, ValueType};
+use serde_json::{Value, json};
+use support::{
+    cluster::{Cluster, signal},
+    is_full,
+    stream::{Judge, Stream},
+    values::{create, push},
+};
+
+const WORDS: (KeyType, ValueType) = (KeyType::Id, ValueType::Text);
+const PEOPLE: u64 = 5_000;
+/// Keys of a large read.
+const MANY: u64 = 1_000;
+
+fn value(store: &str, key: u64, version: u64) -> String {
+    format!("{store}: value {key} of version {version}, {}", "x".repeat(100))
+}
+
+fn push_version(cluster: &Cluster, store: &str, people: u64, version: u64) {
+    let row = |key: u64| (key.to_le_bytes().to_vec(), value(store, key, version).into_bytes());
+    push(cluster, store, WORDS, version, (0..people).map(row));
+}
+
+fn mget(store: &str, keys: impl Iterator<Item = u64>) -> Value {
+    json!({"op": "mget", "store": store, "keys": keys.collect::<Vec<_>>(), "deadline_ms": 60_000})
+}
+
+/// Every key is there, with the value of the one version that the footer names.
+fn judge(request: &Value, answer: &Value) -> Result<(), String> {
+    let wrong =
+        |what: &str| Err(format!("{what}: {}", answer.to_string().chars().take(600).collect::<String>()));
+    let store = request["store"].as_str().expect("a name");
+    let keys = request["keys"].as_array().expect("keys");
+    let (Some(results), Some(versions)) =
+        (answer["results"].as_array(), answer["footer"]["versions"].as_array())
+    else {
+        return wrong("not answered");
+    };
+    let [version] = versions.as_slice() else { return wrong("not one version") };
+    let version = version.as_u64().expect("a number");
+    if results.len() != keys.len() || answer["footer"]["found"] != keys.len() {
+        return wrong("not found");
+    }
+    let mut all = keys.iter().zip(results);
+    match all.find(|(key, result)| result["value"] != value(store, key.as_u64().expect("an id"), version)) {
+        Some((key, result)) => wrong(&format!("version {version}, key {key}: {result}")),
+        None => Ok(()),
+    }
+}
+
+const JUDGE: Judge = judge;
+
+/// Single keys and a thousand at a time.
+fn readers(cluster: &Cluster, store: &str) -> [Stream; 2] {
+    let single = (0..500).map(|turn| mget(store, [turn * 7 % PEOPLE].into_iter())).collect();
+    let many = (0..10).map(|turn| mget(store, (0..MANY).map(move |key| (key * 5 + turn) % PEOPLE))).collect();
+    [Stream::start(cluster, single, 4, JUDGE), Stream::start(cluster, many, 2, JUDGE)]
+}
+
+/// The version that serves.
+fn current(cluster: &Cluster, store: &str) -> u64 {
+    let told = cluster.must(&["store", "versions", store, "-o", "json"]);
+    let versions: Vec<Value> = serde_json::from_str(&told).expect("JSON");
+    let mut serves = versions.iter().filter(|version| version["state"] == "current");
+    serves.next().expect("one serves")["version"].as_u64().expect("a number")
+}
+
+/// Waits until both readers have read on: what was done is under a read, not between two.
+fn read_on(cluster: &mut Cluster, readers: &[Stream; 2]) {
+    let before = readers.each_ref().map(Stream::answers);
+    cluster.wait_until("readers read on", |_| {
+        readers.iter().zip(before).all(|(reader, before)| before + 4 < reader.answers())
+    });
+}
+
+#[test]
+fn no_read_sees_a_swap_a_rollback_or_a_node_that_dies() {
+    let (swaps, rollbacks) = if is_full() { (100, 20) } else { (14, 4) };
+    let mut cluster = Cluster::start(&["--processes", "--groups", "2", "--nodes", "2"]);
+    create(&cluster, "words", WORDS.0, WORDS.1);
+    for version in 1..=3 {
+        push_version(&cluster, "words", PEOPLE, version);
+    }
+    let readers = readers(&cluster, "words");
+    let mut newest = 3;
+    let mut kept = vec![1, 2, 3];
+    for swap in 0..swaps {
+        // Every fifth swap is a push; the others go from one kept version to the next.
+        if swap % 5 == 4 {
+            newest += 1;
+            push_version(&cluster, "words", PEOPLE, newest);
+            let told = cluster.must(&["store", "versions", "words", "-o", "json"]);
+            let versions: Vec<Value> = serde_json::from_str(&told).expect("JSON");
+            kept = versions.iter().map(|version| version["version"].as_u64().expect("a number")).collect();
+        } else {
+            let serves = current(&cluster, "words");
+            let next = *kept.iter().cycle().skip_while(|it| **it != serves).nth(1).expect("some are kept");
+            cluster.must(&["store", "swap", "words", &next.to_string()]);
+            assert_eq!(current(&cluster, "words"), next);
+        }
+        if swap % 10 == 7 {
+            signal(cluster.node_pids(swap / 10 % 2)[0], "KILL");
+        }
+        read_on(&mut cluster, &readers);
+    }
+    for _ in 0..rollbacks {
+        let newest = kept.iter().max().expect("some are kept").to_string();
+        cluster.must(&["store", "swap", "words", &newest, "--force"]);
+        read_on(&mut cluster, &readers);
+        cluster.must(&["store", "rollback", "words"]);
+        assert_ne!(current(&cluster, "words").to_string(), newest);
+        read_on(&mut cluster, &readers);
+    }
+    let answers = readers.map(Stream::end);
+    eprintln!(
+        "{swaps} swaps, {rollbacks} rollbacks: {} single reads, {} of {MANY} keys",
+        answers[0], answers[1]
+    );
+}
+
+#[test]
+fn many_small_stores_swap_while_they_are_read_and_cost_few_mappings() {
+    let (stores, swaps) = if is_full() { (123, 76) } else { (4, 3) };
+    let mut cluster =
+        Cluster::start(&["--processes", "--groups", "2", "--nodes", "2", "--partitions", "1024"]);
+    let names: Vec<String> = (0..stores).map(|store| format!("store-{store:03}")).collect();
+    for name in &names {
+        create(&cluster, name, WORDS.0, WORDS.1);
+        // About 700 KB, as the smallest of the paper.
+        push_version(&cluster, name, PEOPLE, 1);
+    }
+    let single = |name: &String| mget(name, [17, 4_711].into_iter());
+    let many = |name: &String| mget(name, (0..MANY).map(|key| key * 3));
+    let readers = [
+        Stream::start(&cluster, names.iter().map(single).collect(), 4, JUDGE),
+        Stream::start(&cluster, names.iter().map(many).collect(), 2, JUDGE),
+    ];
+    for name in names.iter().take(swaps) {
+        push_version(&cluster, name, PEOPLE, 2);
+        read_on(&mut cluster, &readers);
+    }
+    for pid in [0, 1].iter().flat_map(|group| cluster.node_pids(*group)) {
+        let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).expect("a process of this test");
+        let files = std::fs::read_dir(format!("/proc/{pid}/fd")).expect("a process of this test").count();
+        let versions = stores + swaps;
+        let packs = maps.lines().filter(|line| line.contains(".pack")).count();
+        // A store costs a few mappings, not one a partition; of files none stays open.
+        assert!(packs <= 4 * versions, "{packs} mapped packs for {versions} versions");
+        assert!(files < 256 && maps.lines().count() < packs + 1_000, "{files} open files");
+    }
+    let answers = readers.map(Stream::end);
+    eprintln!("{swaps} swaps over {stores} stores: {} reads of 2 keys, {} of {MANY}", answers[0], answers[1]);
+}
