@@ -27,6 +27,8 @@ use tonic::{Code, Response, Status, Streaming, transport::Channel};
 const CONNECT_PATIENCE: Duration = Duration::from_secs(2);
 /// How long an administrative call may take.
 const CALL_PATIENCE: Duration = Duration::from_secs(10);
+/// How long a plan may take: it reads the manifests of all that moves.
+const PLAN_PATIENCE: Duration = Duration::from_secs(60);
 /// How long a query without a deadline may take: no router allows more.
 const QUERY_PATIENCE: Duration = Duration::from_secs(60);
 /// What the way there and back may add to a query's deadline.
@@ -146,6 +148,17 @@ impl RouterClient {
     pub async fn store(&self, request: v1::StoreRequest) -> Result<v1::StoreReply, QueryError> {
         let mut cluster = self.cluster.clone();
         let reply = within(CALL_PATIENCE, cluster.store(request)).await;
+        Ok(reply.map_err(|status| self.error(&status))?.into_inner())
+    }
+
+    /// Plans, begins, looks at, ends or goes on with a change of the cluster's shape; the status that the router answers is
+    /// a `RebalanceStatusDocument` as JSON.
+    ///
+    /// # Errors
+    /// If it is refused, or the router does not answer.
+    pub async fn rebalance(&self, request: v1::RebalanceRequest) -> Result<v1::RebalanceReply, QueryError> {
+        let mut cluster = self.cluster.clone();
+        let reply = within(PLAN_PATIENCE, cluster.rebalance(request)).await;
         Ok(reply.map_err(|status| self.error(&status))?.into_inner())
     }
 

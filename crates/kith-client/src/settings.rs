@@ -15,6 +15,10 @@ pub struct SessionSettings {
     pub policy: String,
     /// What requests to nodes travel in.
     pub transport: TransportKind,
+    /// The zone of this process: equally healthy replicas in it are preferred. Empty: none is.
+    pub zone: String,
+    /// The region that the zone is in, where nodes are labelled with one.
+    pub region: String,
     /// Fan-out controller by fan-out kind (`sync-union = "minimum"`); kinds left out keep their default (Moolle §IV-C).
     pub controllers: BTreeMap<String, String>,
     /// What controllers steer by where they are not told themselves; written by `kith bench calibrate`.
@@ -35,6 +39,8 @@ impl Default for SessionSettings {
         Self {
             policy: "n-groups".to_owned(),
             transport: TransportKind::default(),
+            zone: String::new(),
+            region: String::new(),
             controllers: BTreeMap::new(),
             steering: Steering::default(),
             deadline_default: Duration::from_secs(5),

@@ -1,12 +1,14 @@
 //! The cluster as a client knows it: routing table, addresses, graphs and stores of values at one revision.
 
+mod table;
+
+pub use table::{cluster_document, listed_document, listed_entry, role_of_group, role_text, table_parts};
+
 use crate::{QueryError, RouterClient};
 use kith_ops::{GraphSchema, KindRole, KindSchema};
-use kith_routing::{
-    GroupEntry, GroupRole, NodeEntry, RoutingTable, StoreReach, Strategy, TableError, TableParts,
-};
+use kith_routing::{RoutingTable, StoreReach, TableError};
 use kith_schema::{KeyType, SchemaId, SchemaIdError, UnknownKind, ValueType};
-use kith_types::{Epoch, GroupId, NodeId, PartitionCount};
+use kith_types::NodeId;
 use kith_wire::documents::{HoldsDocument, ServedDocument, TopologyDocument};
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use thiserror::Error;
@@ -74,6 +76,14 @@ pub enum BadTopology {
     /// Not a partition count.
     #[error("{0} partitions")]
     Partitions(u32),
+    /// The table's strategy or a group's role is of a newer release, or nonsense.
+    #[error("unknown {what} {name:?}")]
+    Word {
+        /// What it should say.
+        what: &'static str,
+        /// What it says.
+        name: String,
+    },
     /// A component's role is of a newer release, or nonsense.
     #[error("component {component:?} of graph {graph:?} has unknown role {role:?}")]
     Role {
@@ -270,35 +280,17 @@ fn internal(error: BadTopology) -> QueryError {
     QueryError::Internal { detail: error.to_string() }
 }
 
+/// The table, with addresses; of a node that the table lists without labels, those that it registered with.
 fn table_of(document: &TopologyDocument) -> Result<RoutingTable, BadTopology> {
-    let cluster = &document.cluster;
-    let partition_count =
-        PartitionCount::new(cluster.partitions).ok_or(BadTopology::Partitions(cluster.partitions))?;
-    let addr_of =
-        |node: u32| document.nodes.iter().find(|entry| entry.node == node).map(|entry| entry.addr.clone());
-    let nodes = cluster.groups.iter().flat_map(|group| {
-        group.nodes.iter().map(|&node| NodeEntry {
-            id: NodeId(node),
-            group: GroupId(group.group),
-            address: addr_of(node).unwrap_or_default(),
-            ..NodeEntry::default()
-        })
-    });
-    Ok(RoutingTable::new(TableParts {
-        epoch: Epoch(cluster.epoch),
-        strategy: Strategy::ReplicaGroups,
-        partition_count,
-        groups: cluster
-            .groups
-            .iter()
-            .map(|group| GroupEntry { id: GroupId(group.group), role: GroupRole::Serving })
-            .collect(),
-        nodes: nodes.collect(),
-        owners: cluster
-            .groups
-            .iter()
-            .map(|group| group.owners.iter().copied().map(NodeId).collect())
-            .collect(),
-        partition_epochs: Vec::new(),
-    })?)
+    let mut parts = table_parts(&document.cluster)?;
+    for entry in &mut parts.nodes {
+        let Some(known) = document.nodes.iter().find(|known| known.node == entry.id.0) else { continue };
+        entry.address.clone_from(&known.addr);
+        if entry.zone.is_empty() && entry.rack.is_empty() && entry.region.is_empty() {
+            entry.zone.clone_from(&known.zone);
+            entry.rack.clone_from(&known.rack);
+            entry.region.clone_from(&known.region);
+        }
+    }
+    Ok(RoutingTable::new(parts)?)
 }

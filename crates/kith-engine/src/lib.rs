@@ -47,7 +47,7 @@ pub use component::{ComponentReader, ListReader, PartitionReader};
 pub use errors::{Damage, Fault, OpenError, ReadError, WriteError};
 pub use fetch::{
     FetchError, FetchOptions, FetchProgress, FolderSource, HeldSource, ObjectError, OnFetch, Source, fetch,
-    fetch_component, release_partitions, repair,
+    fetch_component, read_manifest, release_partitions, repair,
 };
 pub use files::{FileId, FileKind, MANIFEST_NAME, list_name, lists_of};
 pub use graph::GraphReader;

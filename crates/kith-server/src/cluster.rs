@@ -4,9 +4,10 @@ use crate::{
     error::StartError,
     metadata::{Committed, Condition, MetadataStore, Write, keys},
 };
-use kith_routing::placement;
-use kith_types::{NodeId, PartitionCount};
-use kith_wire::documents::{ClusterDocument, DOCUMENT_FORMAT, Document, GroupDocument};
+use kith_client::topology::cluster_document;
+use kith_routing::{GroupEntry, GroupRole, NodeEntry, Strategy, TableParts};
+use kith_types::{Epoch, GroupId, NodeId, PartitionCount};
+use kith_wire::documents::{ClusterDocument, DOCUMENT_FORMAT, Document};
 use std::path::Path;
 
 /// Groups of a new cluster.
@@ -17,7 +18,7 @@ const NODES_DEFAULT: u32 = 3;
 const PARTITIONS_DEFAULT: u32 = 24;
 
 /// What a cluster should look like; what is `None` is left to the data directory or the defaults.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Shape {
     /// Replica groups.
     pub groups: Option<u32>,
@@ -25,6 +26,8 @@ pub struct Shape {
     pub nodes: Option<u32>,
     /// Partitions.
     pub partitions: Option<u32>,
+    /// Zones that the nodes of each group are spread over, in turn; of a new cluster only.
+    pub zones: Vec<String>,
 }
 
 /// A cluster that was asked for.
@@ -127,23 +130,43 @@ fn create(shape: &Shape, object_store: &Path) -> Result<ClusterDocument, StartEr
     let bad = |detail: String| StartError::Topology { detail };
     let count = PartitionCount::new(partitions)
         .ok_or_else(|| bad(format!("{partitions} partitions: must be 1 to {}", PartitionCount::MAX)))?;
-    let members: Vec<Vec<NodeId>> =
-        (0..groups).map(|group| (0..nodes).map(|node| NodeId(group * nodes + node)).collect()).collect();
-    let seed = rand::random::<u64>();
-    let owners = placement::place(count, &members, seed).map_err(|error| bad(error.to_string()))?;
-    let groups = members.iter().zip(owners).enumerate().map(|(group, (nodes, owners))| GroupDocument {
-        group: group as u32,
-        nodes: nodes.iter().map(|node| node.0).collect(),
-        owners: owners.iter().map(|node| node.0).collect(),
-    });
-    Ok(ClusterDocument {
+    let groups: Vec<GroupEntry> =
+        (0..groups).map(|id| GroupEntry { id: GroupId(id), role: GroupRole::Serving }).collect();
+    let zone = |place: u32| shape.zones.get(place as usize % shape.zones.len().max(1)).cloned();
+    let entry = |group: &GroupEntry, place: u32| NodeEntry {
+        id: NodeId(group.id.0 * nodes + place),
+        group: group.id,
+        zone: zone(place).unwrap_or_default(),
+        ..NodeEntry::default()
+    };
+    let nodes: Vec<NodeEntry> = groups
+        .iter()
+        .flat_map(|group| (0..nodes).map(|place| entry(group, place)).collect::<Vec<_>>())
+        .collect();
+    let ids: Vec<GroupId> = groups.iter().map(|group| group.id).collect();
+    let placement = Strategy::ReplicaGroups.placement(&ids);
+    let owners = placement.place(count, &nodes, rand::random());
+    let parts = TableParts {
+        epoch: Epoch(1),
+        strategy: Strategy::ReplicaGroups,
+        partition_count: count,
+        groups,
+        nodes,
+        owners: owners.map_err(|error| bad(error.to_string()))?,
+        partition_epochs: Vec::new(),
+    };
+    let bare = ClusterDocument {
         format: DOCUMENT_FORMAT,
         cluster_id: format!("{:016x}", rand::random::<u64>()),
+        object_store: object_store.display().to_string(),
         epoch: 1,
         partitions,
-        groups: groups.collect(),
-        object_store: object_store.display().to_string(),
-    })
+        groups: Vec::new(),
+        strategy: String::new(),
+        listed: Vec::new(),
+        partition_epochs: Vec::new(),
+    };
+    Ok(cluster_document(&parts, &bare))
 }
 
 /// Forgets routers of an earlier run that this one does not start.

@@ -12,6 +12,7 @@ mod load;
 pub mod metadata;
 pub mod node;
 mod peer;
+mod rebalance;
 pub mod router;
 mod serve;
 mod topology;

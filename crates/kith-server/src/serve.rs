@@ -151,6 +151,13 @@ impl v1::cluster_server::Cluster for ClusterReader {
         Err(only_routers("looking after stores"))
     }
 
+    async fn rebalance(
+        &self,
+        _: Request<v1::RebalanceRequest>,
+    ) -> Result<Response<v1::RebalanceReply>, Status> {
+        Err(only_routers("rebalancing"))
+    }
+
     async fn push_store(
         &self,
         _: Request<v1::PushRequest>,

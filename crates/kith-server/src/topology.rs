@@ -7,8 +7,8 @@ use crate::{
 };
 use futures::StreamExt;
 use kith_wire::documents::{
-    ClusterDocument, DOCUMENT_FORMAT, Document, DocumentError, NodeDocument, RouterDocument, StoreDocument,
-    TopologyDocument,
+    ClusterDocument, DOCUMENT_FORMAT, Document, DocumentError, NodeDocument, RebalanceDocument,
+    RouterDocument, StoreDocument, TopologyDocument,
 };
 use std::{fs, path::PathBuf, sync::Arc};
 use thiserror::Error;
@@ -48,7 +48,20 @@ pub fn document_of(snapshot: &Snapshot) -> Result<TopologyDocument, TopologyErro
         routers: decode_under::<RouterDocument>(snapshot, keys::ROUTERS)?,
         stores: stores.iter().map(StoreDocument::served).collect(),
         kept: stores.iter().flat_map(StoreDocument::kept).collect(),
+        rebalance: rebalance_of(snapshot)?,
     })
+}
+
+/// The rebalance that files lie about of: one under way, or one that ended and has still something to free.
+fn rebalance_of(snapshot: &Snapshot) -> Result<Option<String>, DocumentError> {
+    for key in [keys::REBALANCE, keys::REBALANCE_ENDED] {
+        let Some(entry) = snapshot.get(key) else { continue };
+        let document = RebalanceDocument::decode(&entry.value)?;
+        if key == keys::REBALANCE || !document.reclaims.is_empty() {
+            return Ok(Some(document.id));
+        }
+    }
+    Ok(None)
 }
 
 fn decode_under<D: Document>(snapshot: &Snapshot, prefix: &str) -> Result<Vec<D>, DocumentError> {

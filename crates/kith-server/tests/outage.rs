@@ -30,8 +30,14 @@ async fn a_node_starts_and_serves_while_the_metadata_store_is_away() {
     let metadata = Arc::new(RemoteMetadata::connect(&nobody()).expect("an address"));
     let stop = CancellationToken::new();
     let any = SocketAddr::from(([127, 0, 0, 1], 0));
-    let options =
-        NodeOptions { node: 0, listen: addr, http: any, data: data.join("node-000"), scrub_rate: None };
+    let options = NodeOptions {
+        node: 0,
+        place: Default::default(),
+        listen: addr,
+        http: any,
+        data: data.join("node-000"),
+        scrub_rate: None,
+    };
     let node = Node::start(options, metadata, stop.clone()).await.expect("the node starts from its disk");
 
     let session = Session::connect(vec![node.addr.to_string()], SessionSettings::default()).await;
@@ -56,6 +62,7 @@ async fn a_node_that_never_saw_a_topology_says_so() {
     let any = SocketAddr::from(([127, 0, 0, 1], 0));
     let options = NodeOptions {
         node: 0,
+        place: Default::default(),
         listen: any,
         http: any,
         data: folder.path().join("node-000"),

@@ -3,8 +3,14 @@
 //! Readers ignore fields they do not know, so that neighbours one release apart
 //! work together; a document of another `format` is refused by name.
 
+mod rebalance;
 mod stores;
 
+pub use rebalance::{
+    AddedGroupDocument, BatchDocument, MoveDocument, NodeTotalsDocument, PairTotalsDocument, PhaseDocument,
+    PlanDocument, ProgressDocument, RebalanceDocument, RebalanceStatusDocument, ReclaimDocument,
+    RosterDocument, ShapeDocument, SizedStoreDocument, StopDocument, TransferDocument,
+};
 pub use stores::{
     DefinitionDocument, DroppedDocument, HistoryDocument, HoldsDocument, KeptDocument, RunningDocument,
     ServedDocument, StoreDocument, VersionDocument,
@@ -92,6 +98,15 @@ pub struct ClusterDocument {
     pub groups: Vec<GroupDocument>,
     /// Folder or URL of the object store that holds built components.
     pub object_store: String,
+    /// How replicas follow from ownership: `ring`, or nothing for replica groups. On a ring `groups` are its ranks.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub strategy: String,
+    /// What there is to say of nodes beyond their group; a node that is not here has no labels and is in use.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub listed: Vec<ListedNodeDocument>,
+    /// For each partition the epoch at which its owners last changed; empty: all at `epoch`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub partition_epochs: Vec<u64>,
 }
 document!(ClusterDocument, "cluster");
 
@@ -104,6 +119,47 @@ pub struct GroupDocument {
     pub nodes: Vec<u32>,
     /// At each partition's index, the node that holds it.
     pub owners: Vec<u32>,
+    /// `maintenance`, `joining`, or nothing while it serves.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub role: String,
+}
+
+impl GroupDocument {
+    /// Whether its owners hold their partitions: those of a group that joins are being filled.
+    pub fn is_filled(&self) -> bool {
+        self.role != "joining"
+    }
+}
+
+impl ClusterDocument {
+    /// The partitions whose owner a node is, joining groups aside; ascending.
+    pub fn partitions_of(&self, node: u32) -> Vec<u32> {
+        let filled = || self.groups.iter().filter(|group| group.is_filled());
+        let owns =
+            |partition: &u32| filled().any(|group| group.owners.get(*partition as usize) == Some(&node));
+        (0..self.partitions).filter(owns).collect()
+    }
+}
+
+/// A node as the table lists it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ListedNodeDocument {
+    /// The node.
+    pub node: u32,
+    /// Its group.
+    pub group: u32,
+    /// Failure domain inside the region.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub zone: String,
+    /// Failure domain inside the zone.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub rack: String,
+    /// Data centre.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub region: String,
+    /// Taken out of use.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub drained: bool,
 }
 
 /// Where a node is: key `nodes/<id>`, written by the node when it starts.
@@ -119,6 +175,15 @@ pub struct NodeDocument {
     pub http: String,
     /// Its process.
     pub pid: u32,
+    /// Failure domain inside the region, as the node was started with.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub zone: String,
+    /// Failure domain inside the zone.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub rack: String,
+    /// Data centre.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub region: String,
 }
 document!(NodeDocument, "node");
 
@@ -182,6 +247,9 @@ pub struct TopologyDocument {
     /// Further versions that nodes keep. Only nodes and routers know them: clients have no use for them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kept: Vec<KeptDocument>,
+    /// The rebalance whose copies and given-up files still lie about: nodes free nothing by themselves while there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rebalance: Option<String>,
 }
 document!(TopologyDocument, "topology");
 
@@ -206,6 +274,7 @@ impl TopologyDocument {
             routers: self.routers.clone(),
             stores: self.stores.clone(),
             kept: Vec::new(),
+            rebalance: None,
         }
     }
 }

@@ -57,9 +57,11 @@ pub(super) fn query_error(
         return QueryError::PartitionsUnavailable { partitions, reason };
     }
     let lacks_version = |reason: &MissingReason| {
-        matches!(reason, MissingReason::Failed(FailureClass::VersionUnavailable { .. }))
+        let stale = FailureClass::VersionUnavailable { version: StoreVersion(pinned.version) };
+        matches!(reason, MissingReason::Failed(class) if *class == stale)
+            || matches!(reason, MissingReason::Failed(FailureClass::NotOwner { .. }))
     };
-    // The query then starts anew on the version that the nodes have.
+    // The query then starts anew, on the version that the nodes have and at the nodes that own the partitions.
     if outcome.missing.iter().any(|missing| lacks_version(&missing.reason)) {
         return QueryError::VersionUnavailable {
             what: pinned.what,

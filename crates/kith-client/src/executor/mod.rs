@@ -36,6 +36,8 @@ pub struct Executor {
     fleet: Arc<Fleet>,
     controllers: Controllers,
     policy: &'static dyn ReplicaPolicy,
+    /// Region and zone of this process.
+    place: (String, String),
     /// Cursors, controller memory, load measurements and the random source. Locked for microseconds, once per fan-out and reply.
     routing: Mutex<RoutingState>,
 }
@@ -87,6 +89,7 @@ impl Executor {
         Ok(Self {
             controllers: settings.controllers()?,
             policy: settings.policy()?,
+            place: (settings.region.clone(), settings.zone.clone()),
             fleet: Fleet::new(topology, transport),
             routing: Mutex::new(state),
         })

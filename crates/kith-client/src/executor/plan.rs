@@ -43,7 +43,9 @@ impl Executor {
         let count = topology.table.partition_count();
         let partitions = fan_out.scope.partitions(count);
         let availability = self.fleet.availability_within(&topology.table, &pinned.reach);
-        let view = topology.table.view(&availability);
+        let (region, zone) = &self.place;
+        let near = topology.table.nodes_in_zone(region, zone);
+        let view = topology.table.view(&availability).near(&near);
         let kind = effective_kind(fan_out, options.workflow);
         let query = QueryShape {
             kind,

@@ -152,8 +152,11 @@ fn gather(
     }
 }
 
-/// Reads and proves the source's manifest.
-pub(super) fn read_manifest(source: &dyn Source, wanted: Option<&str>) -> Result<Manifest, FetchError> {
+/// Reads and proves the manifest of the version in `source`; with `wanted`, only if it is the one of this hash.
+///
+/// # Errors
+/// If there is none, it cannot be read, or it is another one.
+pub fn read_manifest(source: &dyn Source, wanted: Option<&str>) -> Result<Manifest, FetchError> {
     let mut bytes = Vec::new();
     let mut piece = 1 << 20;
     loop {

@@ -10,12 +10,12 @@ pub use ready::{ReadyDocument, ReadyNode, ReadyRouter};
 
 use crate::{
     cluster,
-    data_dir::{DataDir, Identity},
+    data_dir::{DataDir, Identity, write_atomically},
     error::StartError,
-    metadata::{EmbeddedMetadata, MetadataStore},
-    node::{Node, NodeOptions},
+    metadata::{EmbeddedMetadata, MetadataService, MetadataStore},
+    node::{Labels, Node, NodeOptions},
     router::{Router, RouterOptions, RouterSettings},
-    topology,
+    serve, topology,
 };
 use kith_wire::documents::TopologyDocument;
 use std::{
@@ -49,6 +49,7 @@ pub struct DevOptions {
 /// A running development cluster.
 pub struct Dev {
     ready: ReadyDocument,
+    metadata: SocketAddr,
     tasks: TaskTracker,
     stop: CancellationToken,
     ready_file: PathBuf,
@@ -63,6 +64,9 @@ struct Held {
     data: Option<DataDir>,
     temporary: Option<tempfile::TempDir>,
 }
+
+/// In the data directory: where the metadata is, for nodes that are started by hand to join.
+const METADATA_FILE: &str = "metadata-address";
 
 /// Loopback: a development cluster has no security and is not for other machines.
 const HOST: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
@@ -99,10 +103,12 @@ impl Dev {
         held.data = Some(data);
         cluster::remove_stale(&*store, options.routers).await?;
         let topology = topology::follow(Arc::clone(&store), None, stop.clone()).await?;
-        let plan = Plan::new(&options, folder, &topology.borrow());
+        let plan = Plan::new(&options, folder.clone(), &topology.borrow());
         let tasks = TaskTracker::new();
+        let metadata = serve_metadata(&store).await?;
+        write_atomically(&folder.join(METADATA_FILE), format!("{metadata}\n").as_bytes())?;
         if options.processes {
-            processes::start(&plan, Arc::clone(&store), topology.clone(), &tasks, stop.clone()).await?;
+            processes::start(&plan, metadata, topology.clone(), &tasks, stop.clone()).await?;
         } else {
             start_here(&plan, &store, &mut held, &stop).await?;
         }
@@ -110,12 +116,17 @@ impl Dev {
         ready.write(&options.ready_file)?;
         tasks.spawn(ready::follow(topology, plan, options.ready_file.clone(), ready.clone(), stop.clone()));
         tasks.close();
-        Ok(Self { ready, tasks, stop, ready_file: options.ready_file, _held: held })
+        Ok(Self { ready, metadata, tasks, stop, ready_file: options.ready_file, _held: held })
     }
 
     /// What listens where.
     pub fn ready(&self) -> &ReadyDocument {
         &self.ready
+    }
+
+    /// Where nodes that are started by hand find the metadata.
+    pub fn metadata(&self) -> SocketAddr {
+        self.metadata
     }
 
     /// Runs until stopped, then ends everything it started.
@@ -139,8 +150,15 @@ impl Plan {
         let node_ids = topology.cluster.groups.iter().flat_map(|group| group.nodes.iter().copied());
         let nodes = node_ids.map(|node| {
             let known = topology.nodes.iter().find(|document| document.node == node);
+            let listed = topology.cluster.listed.iter().find(|listed| listed.node == node);
+            let place = listed.map(|listed| Labels {
+                zone: listed.zone.clone(),
+                rack: listed.rack.clone(),
+                region: listed.region.clone(),
+            });
             NodeOptions {
                 node,
+                place: place.unwrap_or_default(),
                 listen: remembered(known.map(|document| document.addr.as_str()), 0),
                 http: remembered(known.map(|document| document.http.as_str()), 0),
                 data: folder.join(format!("node-{node:03}")),
@@ -169,6 +187,17 @@ fn remembered(addr: Option<&str>, port: u16) -> SocketAddr {
     }
     let before = addr.and_then(|addr| addr.parse::<SocketAddr>().ok());
     before.filter(|addr| std::net::TcpListener::bind(addr).is_ok()).unwrap_or(SocketAddr::new(HOST, 0))
+}
+
+/// Serves the metadata to children, and to nodes that are started by hand to join.
+async fn serve_metadata(store: &Arc<dyn MetadataStore>) -> Result<SocketAddr, StartError> {
+    let bound = serve::bind(SocketAddr::new(HOST, 0)).await?;
+    let addr = bound.addr;
+    let mut routes = serve::routes();
+    routes.add_service(MetadataService::new(Arc::clone(store)));
+    // Outlives its clients: it stops when this process does.
+    serve::spawn(bound, routes, None, CancellationToken::new());
+    Ok(addr)
 }
 
 async fn start_here(

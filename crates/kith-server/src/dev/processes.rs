@@ -6,10 +6,8 @@
 use super::{Plan, log_file};
 use crate::{
     error::StartError,
-    metadata::{MetadataService, MetadataStore},
-    node::NodeOptions,
+    node::{Labels, NodeOptions},
     router::RouterOptions,
-    serve,
     topology::TopologyReceiver,
 };
 use kith_wire::documents::TopologyDocument;
@@ -17,7 +15,6 @@ use std::{
     net::SocketAddr,
     path::PathBuf,
     process::{ExitStatus, Stdio},
-    sync::Arc,
     time::Duration,
 };
 use tokio::process::{Child, ChildStdin, Command};
@@ -70,20 +67,14 @@ impl RoleId {
     }
 }
 
-/// Starts every node, then every router; returns once all have registered.
+/// Starts every node, then every router, with the metadata at `addr`; returns once all have registered.
 pub(super) async fn start(
     plan: &Plan,
-    store: Arc<dyn MetadataStore>,
+    addr: SocketAddr,
     topology: TopologyReceiver,
     tasks: &TaskTracker,
     stop: CancellationToken,
 ) -> Result<(), StartError> {
-    let metadata = serve::bind(SocketAddr::new(super::HOST, 0)).await?;
-    let addr = metadata.addr;
-    let mut routes = serve::routes();
-    routes.add_service(MetadataService::new(store));
-    // Outlives its clients: it stops when this process does.
-    serve::spawn(metadata, routes, None, CancellationToken::new());
     let nodes: Vec<Role> = plan.nodes.iter().map(|options| node_role(options, addr)).collect();
     let routers: Vec<Role> =
         plan.routers.iter().map(|options| router_role(options, addr)).collect::<Result<_, _>>()?;
@@ -106,6 +97,12 @@ fn node_role(options: &NodeOptions, metadata: SocketAddr) -> Role {
     arguments.extend(common_arguments(options.listen, options.http, &options.data));
     let scrub_rate = options.scrub_rate.map_or("off".to_owned(), |rate| rate.to_string());
     arguments.extend(["--scrub-rate".to_owned(), scrub_rate]);
+    let Labels { zone, rack, region } = &options.place;
+    for (flag, label) in [("--zone", zone), ("--rack", rack), ("--region", region)] {
+        if !label.is_empty() {
+            arguments.extend([flag.to_owned(), label.clone()]);
+        }
+    }
     Role {
         name: format!("node {}", options.node),
         log: log_file(&options.data),

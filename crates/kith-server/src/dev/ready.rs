@@ -61,7 +61,9 @@ impl ReadyDocument {
         let group_of = |node: u32| {
             topology.cluster.groups.iter().find(|group| group.nodes.contains(&node)).map(|group| group.group)
         };
-        let nodes = plan.nodes.iter().map(|options| {
+        // One that was removed from the cluster is not part of it any more, though it still runs.
+        let listed = plan.nodes.iter().filter(|options| group_of(options.node).is_some());
+        let nodes = listed.map(|options| {
             let document = topology.nodes.iter().find(|document| document.node == options.node)?;
             Some(ReadyNode {
                 group: group_of(options.node)?,

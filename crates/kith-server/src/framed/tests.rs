@@ -98,6 +98,7 @@ struct OverGrpc(Arc<Scripted>);
 impl node_server::Node for OverGrpc {
     type PrepareStream = BoxStream<'static, Result<v1::PrepareProgress, Status>>;
     type ReadObjectStream = BoxStream<'static, Result<v1::ObjectPiece, Status>>;
+    type CopyStream = BoxStream<'static, Result<v1::PrepareProgress, Status>>;
 
     async fn evaluate(
         &self,
@@ -119,6 +120,14 @@ impl node_server::Node for OverGrpc {
         _: Request<v1::ReadObjectRequest>,
     ) -> Result<Response<Self::ReadObjectStream>, Status> {
         Err(unsupported("read object"))
+    }
+
+    async fn copy(&self, _: Request<v1::CopyRequest>) -> Result<Response<Self::CopyStream>, Status> {
+        Err(unsupported("copy"))
+    }
+
+    async fn release(&self, _: Request<v1::ReleaseRequest>) -> Result<Response<v1::ReleaseReply>, Status> {
+        Err(unsupported("release"))
     }
 }
 

@@ -31,8 +31,12 @@ pub mod keys {
     pub const STORES: &str = "stores/";
     /// Prefix of `DroppedDocument`s.
     pub const DROPPED: &str = "dropped/";
-    /// The id of the rebalance under way: absent if there is none. Pushes begin only while it is.
+    /// The `RebalanceDocument` under way: absent if there is none. Pushes begin only while it is.
     pub const REBALANCE: &str = "rebalance";
+    /// The `RebalanceDocument` that ended last: what it gave up waits here for its grace.
+    pub const REBALANCE_ENDED: &str = "rebalance-ended";
+    /// `abort` or `resume`, and of which rebalance: from whichever router was asked to the one that drives.
+    pub const REBALANCE_ASKED: &str = "rebalance-asked";
     /// Prefix of leased keys: present while a process lives.
     pub const LIVE: &str = "live/";
 

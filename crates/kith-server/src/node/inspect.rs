@@ -140,7 +140,7 @@ impl v1::inspect_server::Inspect for InspectService {
             let mut done = 0;
             for component in &store.components {
                 let folder = held.folder_of(&store.name, &component.name, component.version);
-                let found = verify(&folder, component, held.partitions(), depth, &mut |bytes| {
+                let found = verify(&folder, component, &held.owned(), depth, &mut |bytes| {
                     done += bytes;
                     // A slow reader misses progress, never a finding.
                     let _ = sender.try_send(Ok(v1::VerifyProgress { bytes_done: done, finding: None }));

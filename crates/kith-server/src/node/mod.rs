@@ -3,11 +3,12 @@
 mod heal;
 mod held;
 mod inspect;
+mod moves;
 mod scrub;
 mod service;
 mod verify;
 
-pub use held::{HeldStores, PrepareError, VersionReader};
+pub use held::{CopyError, HeldStores, PrepareError, ReleaseError, VersionReader};
 
 use crate::{
     data_dir::{DataDir, Identity},
@@ -42,8 +43,11 @@ const PREPARE_RETRY: Duration = Duration::from_secs(1);
 /// How a node is run.
 #[derive(Clone, Debug)]
 pub struct NodeOptions {
-    /// Its id; the cluster's shape says its group and partitions.
+    /// Its id; the cluster's shape says its group and partitions. One that it does not list is a spare: it owns nothing until
+    /// it is added.
     pub node: u32,
+    /// Its labels.
+    pub place: Labels,
     /// Where it listens for gRPC and frames; port 0 takes a free one.
     pub listen: SocketAddr,
     /// Where it serves `/metrics` and friends.
@@ -57,6 +61,17 @@ pub struct NodeOptions {
 impl NodeOptions {
     /// Slow enough to be in nobody's way, fast enough for a terabyte in a day.
     pub const SCRUB_RATE_DEFAULT: u64 = 10 << 20;
+}
+
+/// Where a node is: failure domains, empty where unlabelled.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Labels {
+    /// Inside the region.
+    pub zone: String,
+    /// Inside the zone.
+    pub rack: String,
+    /// Data centre.
+    pub region: String,
 }
 
 /// A running node.
@@ -98,6 +113,9 @@ impl Node {
             addr: grpc.addr.to_string(),
             http: http.addr.to_string(),
             pid: std::process::id(),
+            zone: options.place.zone.clone(),
+            rack: options.place.rack.clone(),
+            region: options.place.region.clone(),
         };
         let node = Self { addr: grpc.addr, http: http.addr, _data: data };
         let readiness = Readiness::default();
@@ -120,7 +138,7 @@ impl Node {
             stop.clone(),
         );
         let repairs = versions::Repairs { node: options.node, metadata: Arc::clone(&metadata) };
-        tokio::spawn(follow_versions(held, topology, repairs, stop));
+        tokio::spawn(follow_versions(options.node, held, topology, repairs, stop));
         readiness.set(true);
         tracing::info!(node = options.node, addr = %node.addr, "node serves");
         Ok(node)
@@ -131,11 +149,7 @@ fn held_stores(options: &NodeOptions, topology: &TopologyDocument) -> Result<Hel
     let cluster = &topology.cluster;
     let partition_count = PartitionCount::new(cluster.partitions)
         .ok_or(StartError::Topology { detail: format!("{} partitions", cluster.partitions) })?;
-    let group = cluster.groups.iter().find(|group| group.nodes.contains(&options.node)).ok_or_else(|| {
-        StartError::Topology { detail: format!("the cluster has no node {}", options.node) }
-    })?;
-    let owned = group.owners.iter().enumerate().filter(|(_, owner)| **owner == options.node);
-    let partitions = owned.map(|(partition, _)| PartitionId(partition as u32)).collect();
+    let partitions = cluster.partitions_of(options.node).into_iter().map(PartitionId).collect();
     let components = options.data.join("components");
     Ok(HeldStores::new(components, PathBuf::from(&cluster.object_store), partition_count, partitions))
 }
@@ -189,12 +203,13 @@ fn served(topology: &TopologyDocument) -> impl Iterator<Item = ServedDocument> {
 }
 
 /// What is served comes before what is kept for a rollback.
-fn wanted(topology: &TopologyDocument) -> Vec<ServedDocument> {
+pub(crate) fn wanted(topology: &TopologyDocument) -> Vec<ServedDocument> {
     let kept = topology.kept.iter().filter(|kept| kept.is_whole).map(|kept| kept.at.clone());
     served(topology).chain(kept).collect()
 }
 
 async fn follow_versions(
+    node: u32,
     held: Arc<HeldStores>,
     mut topology: TopologyReceiver,
     repairs: versions::Repairs,
@@ -202,8 +217,12 @@ async fn follow_versions(
 ) {
     loop {
         let current = Arc::clone(&topology.borrow_and_update());
+        held.follow(&current, node, Instant::now());
         let mut done = prepare_all(&held, current.revision, wanted(&current)).await;
         held.retire(&current, Instant::now());
+        let (stores, versions) = (Arc::clone(&held), wanted(&current));
+        let freed = tokio::task::spawn_blocking(move || stores.free_strangers(&versions, Instant::now()));
+        done &= freed.await.is_ok();
         done &= repairs.tell(&held, &current).await;
         let wait = if done { RETIRE_INTERVAL } else { PREPARE_RETRY };
         tokio::select! {

@@ -166,9 +166,8 @@ impl Scrubber {
             return;
         }
         let folder = self.held.folder_of(store, &component.name, component.version);
-        let found = verify(&folder, component, self.held.partitions(), Depth::Deep, &mut |bytes| {
-            throttle.pass(bytes)
-        });
+        let found =
+            verify(&folder, component, &self.held.owned(), Depth::Deep, &mut |bytes| throttle.pass(bytes));
         if found.is_cut {
             return;
         }

@@ -202,7 +202,7 @@ impl NodeService {
             if let EvaluateError::Source(SourceError::Damaged { .. }) = error {
                 self.suspect(&served);
             }
-            status_of(self.node, &error)
+            status_of(self.node, self.topology.borrow().cluster.epoch, &error)
         })?;
         self.note_damage(&value, &served);
         let service = started.elapsed();
@@ -267,6 +267,19 @@ impl FrameService for NodeService {
 impl v1::node_server::Node for NodeService {
     type PrepareStream = BoxStream<'static, Result<v1::PrepareProgress, Status>>;
     type ReadObjectStream = BoxStream<'static, Result<v1::ObjectPiece, Status>>;
+    type CopyStream = super::moves::CopyStream;
+
+    async fn copy(&self, request: Request<v1::CopyRequest>) -> Result<Response<Self::CopyStream>, Status> {
+        Ok(Response::new(self.copy_from(request.into_inner()).await?))
+    }
+
+    async fn release(
+        &self,
+        request: Request<v1::ReleaseRequest>,
+    ) -> Result<Response<v1::ReleaseReply>, Status> {
+        self.release_partitions(request.into_inner()).await?;
+        Ok(Response::new(v1::ReleaseReply {}))
+    }
 
     async fn read_object(
         &self,
@@ -337,12 +350,14 @@ fn prepare_status(node: u32, error: &super::PrepareError) -> Status {
     )
 }
 
-fn status_of(node: u32, error: &EvaluateError) -> Status {
+fn status_of(node: u32, epoch: u64, error: &EvaluateError) -> Status {
     let message = format!("node {node}: {error}");
     let (code, kith_code, help) = match error {
         EvaluateError::Cancelled => (Code::DeadlineExceeded, "deadline_exceeded", "give the query more time"),
-        EvaluateError::Source(SourceError::NotOwner { .. }) => {
-            (Code::FailedPrecondition, "not_owner", "refresh the routing table")
+        EvaluateError::Source(SourceError::NotOwner { partition }) => {
+            let (code, help) = ("not_owner".to_owned(), "refresh the routing table".to_owned());
+            let detail = v1::ErrorDetail { code, help, epoch, partitions: vec![partition.0] };
+            return kith_wire::with_detail(Code::FailedPrecondition, message, detail);
         }
         EvaluateError::Source(SourceError::Damaged { .. }) => {
             tracing::error!(%error, node, "damaged data");

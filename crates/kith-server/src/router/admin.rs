@@ -1,6 +1,7 @@
 //! Administration: status, loads of graphs, and what `versions` does to stores.
 
 use crate::{
+    rebalance::Rebalancer,
     serve::ClusterReader,
     topology::TopologyReceiver,
     versions::{Push, Size, Stores},
@@ -27,6 +28,7 @@ const PROGRESS_QUEUE: usize = 256;
 #[derive(Clone)]
 pub(super) struct Admin {
     pub stores: Stores,
+    pub rebalancer: Rebalancer,
     pub topology: TopologyReceiver,
     pub fleet: Arc<Fleet>,
 }
@@ -47,15 +49,22 @@ impl Admin {
         ReceiverStream::new(receiver).boxed()
     }
 
-    async fn node_status(&self, topology: &TopologyDocument, group: u32, node: u32) -> v1::NodeStatus {
+    async fn node_status(
+        &self,
+        topology: &TopologyDocument,
+        group: Option<u32>,
+        node: u32,
+    ) -> v1::NodeStatus {
         let document: Option<&NodeDocument> = topology.nodes.iter().find(|document| document.node == node);
-        let owners =
-            topology.cluster.groups.iter().find(|entry| entry.group == group).map(|entry| &entry.owners);
-        let partitions =
-            owners.map_or(0, |owners| owners.iter().filter(|owner| **owner == node).count() as u32);
+        let partitions = topology.cluster.partitions_of(node).len() as u32;
+        let listed = topology.cluster.listed.iter().find(|listed| listed.node == node);
+        let zone = listed.map(|listed| &listed.zone).filter(|zone| !zone.is_empty());
+        let zone = zone.or(document.map(|document| &document.zone)).cloned().unwrap_or_default();
         let mut status = v1::NodeStatus {
             node,
-            group,
+            group: group.unwrap_or_default(),
+            spare: group.is_none(),
+            zone,
             addr: document.map(|document| document.addr.clone()).unwrap_or_default(),
             pid: document.map_or(0, |document| document.pid),
             partitions,
@@ -116,9 +125,15 @@ impl v1::cluster_server::Cluster for Admin {
     async fn status(&self, _: Request<v1::StatusRequest>) -> Result<Response<v1::ClusterStatus>, Status> {
         let topology = Arc::clone(&self.topology.borrow());
         let groups = topology.cluster.groups.iter();
-        let nodes = groups.flat_map(|group| group.nodes.iter().map(|&node| (group.group, node)));
+        let listed: Vec<(Option<u32>, u32)> =
+            groups.flat_map(|group| group.nodes.iter().map(|&node| (Some(group.group), node))).collect();
+        let is_spare = |node: &u32| !listed.iter().any(|(_, known)| known == node);
+        let spares = topology.nodes.iter().map(|known| known.node).filter(is_spare).map(|node| (None, node));
+        let nodes = listed.iter().copied().chain(spares);
         let nodes = nodes.map(|(group, node)| self.node_status(&topology, group, node));
-        let nodes = futures::future::join_all(nodes).await;
+        let mut nodes = futures::future::join_all(nodes).await;
+        // A node that was removed and ended is nobody's business any more.
+        nodes.retain(|node| !node.spare || node.state != "down");
         let routers = topology.routers.iter().map(|router| v1::RouterStatus {
             addr: router.addr.clone(),
             http: router.http.clone(),
@@ -172,6 +187,15 @@ impl v1::cluster_server::Cluster for Admin {
         let who = asker(&request, &request.get_ref().who);
         let request = v1::StoreRequest { who, ..request.into_inner() };
         Ok(Response::new(self.stores.command(request).await?))
+    }
+
+    async fn rebalance(
+        &self,
+        request: Request<v1::RebalanceRequest>,
+    ) -> Result<Response<v1::RebalanceReply>, Status> {
+        let who = asker(&request, &request.get_ref().who);
+        let request = v1::RebalanceRequest { who, ..request.into_inner() };
+        Ok(Response::new(self.rebalancer.command(request).await?))
     }
 
     async fn drop_graph(&self, request: Request<v1::DropRequest>) -> Result<Response<v1::DropReply>, Status> {

@@ -20,6 +20,7 @@ use crate::{
     http::{self, Readiness},
     liveness::{self, Live},
     metadata::{MetadataStore, keys},
+    rebalance::{self, Rebalancer},
     serve,
     topology::{self, TopologyReceiver},
     versions::{self, Coordinator, Stores},
@@ -79,9 +80,11 @@ impl Router {
         let fleet = Arc::clone(graph.session.executor().fleet());
         let coordinator = Coordinator::new(options.router);
         let live = Live { key: keys::live_router(options.router), value: coordinator.name().to_owned() };
+        let rebalancer = Rebalancer::new(Arc::clone(&metadata), documents.clone(), coordinator.clone());
+        rebalance::take_over(rebalancer.clone(), stop.clone());
         let stores = Stores::new(Arc::clone(&metadata), documents.clone(), coordinator);
         versions::take_care(stores.clone(), stop.clone());
-        let admin = admin::Admin { stores, topology: documents, fleet };
+        let admin = admin::Admin { stores, rebalancer, topology: documents, fleet };
         let grpc = serve::bind(options.listen).await?;
         let http = serve::bind(options.http).await?;
         let router = Self { addr: grpc.addr, http: http.addr };

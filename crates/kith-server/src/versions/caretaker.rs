@@ -1,11 +1,11 @@
 //! Pushes whose router died are taken back: by any router, within seconds, and at once by the next push of that store.
 
 use super::{
-    Stores,
+    Coordinator, Stores,
     change::{Asker, change},
     refused::ChangeError,
 };
-use crate::metadata::{MetadataError, keys};
+use crate::metadata::{MetadataError, MetadataStore, keys};
 use futures::StreamExt;
 use kith_versions::{Command, PushId};
 use kith_wire::documents::{Document, RunningDocument, StoreDocument};
@@ -85,27 +85,34 @@ impl Stores {
         if running.coordinator == self.coordinator.name() {
             return Ok(self.active().contains(&PushId(running.push.clone())));
         }
-        self.is_live(&running.coordinator).await
-    }
-
-    async fn is_live(&self, coordinator: &str) -> Result<bool, MetadataError> {
-        let live = self.metadata.read(keys::LIVE).await?;
-        Ok(live.entries.iter().any(|entry| entry.value == coordinator.as_bytes()))
+        is_live(&*self.metadata, &running.coordinator).await
     }
 
     /// A push of a router that nobody sees would be taken back.
     pub(super) async fn wait_until_live(&self) -> Result<(), ChangeError> {
-        let started = Instant::now();
-        while !self.is_live(self.coordinator.name()).await? {
-            if LIVE_WAIT < started.elapsed() {
-                let message = "this router has not registered with the metadata store yet";
-                let help = "try again, or ask another router";
-                return Err(
-                    kith_wire::status(Code::Unavailable, "metadata_unavailable", message, help).into()
-                );
-            }
-            tokio::time::sleep(LIVE_RETRY).await;
-        }
-        Ok(())
+        wait_until_live(&*self.metadata, &self.coordinator).await
     }
+}
+
+/// Whether a router's start is still there.
+pub(crate) async fn is_live(metadata: &dyn MetadataStore, coordinator: &str) -> Result<bool, MetadataError> {
+    let live = metadata.read(keys::LIVE).await?;
+    Ok(live.entries.iter().any(|entry| entry.value == coordinator.as_bytes()))
+}
+
+/// Waits, not for long, until others can see that this router lives.
+pub(crate) async fn wait_until_live(
+    metadata: &dyn MetadataStore,
+    coordinator: &Coordinator,
+) -> Result<(), ChangeError> {
+    let started = Instant::now();
+    while !is_live(metadata, coordinator.name()).await? {
+        if LIVE_WAIT < started.elapsed() {
+            let message = "this router has not registered with the metadata store yet";
+            let help = "try again, or ask another router";
+            return Err(kith_wire::status(Code::Unavailable, "metadata_unavailable", message, help).into());
+        }
+        tokio::time::sleep(LIVE_RETRY).await;
+    }
+    Ok(())
 }

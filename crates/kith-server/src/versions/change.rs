@@ -7,7 +7,7 @@ use super::{
 };
 use crate::metadata::{Committed, Condition, MetadataStore, Write, keys};
 use kith_versions::{Command, Context, Effect, Holders};
-use kith_wire::documents::{ComponentDocument, Document, StoreDocument};
+use kith_wire::documents::{ComponentDocument, Document, RebalanceDocument, StoreDocument};
 
 /// Others may change a store at the same moment; so often is looked again.
 const COMMIT_TRIES: u32 = 20;
@@ -106,5 +106,6 @@ async fn rebalance(
     let entry = snapshot.get(keys::REBALANCE);
     let revision = entry.map_or(0, |entry| entry.revision);
     conditions.push(Condition { key: keys::REBALANCE.to_owned(), revision });
-    Ok(entry.map(|entry| String::from_utf8_lossy(&entry.value).into_owned()))
+    let document = entry.map(|entry| RebalanceDocument::decode(&entry.value)).transpose()?;
+    Ok(document.map(|document| document.id))
 }

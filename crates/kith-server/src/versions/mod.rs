@@ -12,8 +12,9 @@ mod push;
 mod refused;
 mod repairs;
 
-pub(crate) use caretaker::take_care;
+pub(crate) use caretaker::{is_live, take_care, wait_until_live};
 pub(crate) use push::{Push, Size};
+pub(crate) use refused::{ChangeError, other_release};
 pub(crate) use repairs::Repairs;
 
 use crate::{metadata::MetadataStore, topology::TopologyReceiver};
@@ -86,7 +87,7 @@ fn holders_of(cluster: &ClusterDocument) -> Holders {
     Holders { groups: owners.map(|owners| owners.map(kith_types::NodeId).collect()).collect() }
 }
 
-fn now() -> UnixMillis {
+pub(crate) fn now() -> UnixMillis {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     UnixMillis(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }

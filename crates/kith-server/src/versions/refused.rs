@@ -8,7 +8,7 @@ use tonic::{Code, Status};
 
 /// A store's record is not changed.
 #[derive(Debug)]
-pub(super) enum ChangeError {
+pub(crate) enum ChangeError {
     /// There is no such store.
     Unknown,
     /// The state machine says no.
@@ -72,7 +72,7 @@ impl From<UnknownName> for ChangeError {
 }
 
 /// A record or request that another release wrote.
-pub(super) fn other_release(detail: String) -> Status {
+pub(crate) fn other_release(detail: String) -> Status {
     kith_wire::status(Code::InvalidArgument, "bad_request", detail, "use a release that knows this document")
 }
 

@@ -25,7 +25,7 @@ impl Drop for Cluster {
 
 pub fn options(folder: &Path, groups: u32, nodes: u32) -> DevOptions {
     DevOptions {
-        shape: Shape { groups: Some(groups), nodes: Some(nodes), partitions: Some(24) },
+        shape: Shape { groups: Some(groups), nodes: Some(nodes), partitions: Some(24), ..Shape::default() },
         routers: 1,
         processes: false,
         data: Some(folder.join("data")),

@@ -320,6 +320,9 @@ mod tests {
             partitions: 24,
             groups: Vec::new(),
             object_store: folder.path().join("objects").display().to_string(),
+            strategy: String::new(),
+            listed: Vec::new(),
+            partition_epochs: Vec::new(),
         };
         ObjectStore::open(&cluster).unwrap();
         ObjectStore::open(&cluster).unwrap();

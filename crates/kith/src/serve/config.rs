@@ -4,7 +4,10 @@
 use super::{ScrubRate, metadata::MetadataFlags};
 use crate::failure::Failure;
 use kith_client::SessionSettings;
-use kith_server::router::{CacheSettings, RouterSettings, SlowLogSettings};
+use kith_server::{
+    node::Labels,
+    router::{CacheSettings, RouterSettings, SlowLogSettings},
+};
 use serde::Deserialize;
 use std::{
     fs,
@@ -29,6 +32,7 @@ pub struct ConfigFile {
     pub nodes: Option<u32>,
     pub partitions: Option<u32>,
     pub object_store: Option<PathBuf>,
+    pub zones: Vec<String>,
 
     /// Of all nodes that do not say otherwise.
     scrub_rate: Option<ScrubRate>,
@@ -56,6 +60,7 @@ pub struct Own {
     pub record: Option<PathBuf>,
     /// Of a node.
     pub scrub_rate: Option<ScrubRate>,
+    pub place: Labels,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -66,6 +71,12 @@ struct NodeEntry {
     http: Option<SocketAddr>,
     data: Option<PathBuf>,
     scrub_rate: Option<ScrubRate>,
+    #[serde(default)]
+    zone: String,
+    #[serde(default)]
+    rack: String,
+    #[serde(default)]
+    region: String,
     #[serde(default)]
     end_with_stdin: bool,
 }
@@ -138,6 +149,7 @@ impl ConfigFile {
             end_with_stdin: entry.end_with_stdin,
             record: None,
             scrub_rate: entry.scrub_rate,
+            place: Labels { zone: entry.zone, rack: entry.rack, region: entry.region },
         });
         let mut own = choose(owns.collect(), id, "--node", "[[node]]")?;
         own.scrub_rate = own.scrub_rate.or(self.scrub_rate);
@@ -157,6 +169,7 @@ impl ConfigFile {
             end_with_stdin: entry.end_with_stdin,
             record: entry.record,
             scrub_rate: None,
+            place: Labels::default(),
         });
         let owns: Vec<Own> = owns.collect();
         // Without a file, or one that names no routers, there is one, as ever.

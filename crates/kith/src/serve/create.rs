@@ -30,6 +30,9 @@ pub struct CreateFlags {
     /// Partitions, fixed for the life of the cluster: some tens for each node of a group
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_536))]
     partitions: Option<u32>,
+    /// Zones that the nodes of each group are spread over, in turn
+    #[arg(long, value_name = "A,B,…", value_delimiter = ',')]
+    zones: Vec<String>,
     /// The folder of built versions, under this path on every machine
     #[arg(long, value_name = "DIR")]
     object_store: Option<PathBuf>,
@@ -74,7 +77,8 @@ impl CreateFlags {
         }
         let target = self.metadata.or(file.metadata_flags()).target()?;
         let store = target.connect().map_err(|error| start_failure(error.into()))?;
-        let shape = Shape { groups: Some(groups), nodes: Some(nodes), partitions: Some(partitions) };
+        let zones = if self.zones.is_empty() { file.zones.clone() } else { self.zones };
+        let shape = Shape { groups: Some(groups), nodes: Some(nodes), partitions: Some(partitions), zones };
         let made = create_cluster(&*store, &shape, &object_store).await.map_err(start_failure)?;
         let reply = CreateReply {
             cluster_id: made.cluster.cluster_id,

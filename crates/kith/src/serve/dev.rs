@@ -18,6 +18,9 @@ pub struct DevArgs {
     /// Partitions, fixed for the life of a cluster [default: 24, or as the data directory has them]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_536))]
     partitions: Option<u32>,
+    /// Zones that the nodes of each group are spread over, in turn; of a new cluster
+    #[arg(long, value_name = "A,B,…", value_delimiter = ',')]
+    zones: Vec<String>,
     /// Routers; several hold one network cache together
     #[arg(long = "routers", value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
     router_count: u32,
@@ -55,7 +58,12 @@ impl DevArgs {
         let mut router = settings(self.config.as_deref())?;
         router.record = self.record.or(router.record);
         let options = DevOptions {
-            shape: Shape { groups: self.groups, nodes: self.nodes, partitions: self.partitions },
+            shape: Shape {
+                groups: self.groups,
+                nodes: self.nodes,
+                partitions: self.partitions,
+                zones: self.zones,
+            },
             routers: self.router_count,
             processes: self.processes,
             data: self.data,
@@ -72,6 +80,7 @@ impl DevArgs {
         eprintln!("kith dev: {nodes} and {routers} answer queries");
         eprintln!("  router  {}", ready.router);
         eprintln!("  http    {}  (/healthz /readyz /metrics)", ready.http);
+        eprintln!("  meta    {}  (for `kith node` that is to join)", dev.metadata());
         eprintln!("  ready   {}", ready_file.display());
         eprintln!("  next    kith load graph testdata/kith-village/edges.csv.gz --graph village");
         dev.run().await;

@@ -10,7 +10,7 @@ use crate::failure::{Exit, Failure};
 use clap::Args;
 use kith_server::{
     metadata::MetadataStore,
-    node::{Node, NodeOptions},
+    node::{Labels, Node, NodeOptions},
     router::{Router, RouterOptions},
 };
 use std::{
@@ -48,13 +48,23 @@ struct ProcessArgs {
 /// Serve the partitions of one node
 #[derive(Args, Debug)]
 pub struct NodeArgs {
-    /// Id of the node in the cluster's shape [default: the only one in the file]
+    /// Id of the node in the cluster's shape; an unused one makes a spare, for `kith cluster add-node` [default: the only one
+    /// in the file]
     #[arg(long, value_name = "N")]
     node: Option<u32>,
     /// Read all that the node holds again, so fast, and repair what is damaged; `off` repairs only what reads find
     /// [default: 10MiB/s]
     #[arg(long, value_name = "RATE", value_parser = scrub_rate)]
     scrub_rate: Option<ScrubRate>,
+    /// Failure domain: replicas are placed apart, and reads prefer their own
+    #[arg(long, value_name = "NAME")]
+    zone: Option<String>,
+    /// Failure domain inside the zone
+    #[arg(long, value_name = "NAME")]
+    rack: Option<String>,
+    /// Data centre
+    #[arg(long, value_name = "NAME")]
+    region: Option<String>,
     #[command(flatten)]
     process: ProcessArgs,
 }
@@ -122,6 +132,11 @@ impl NodeArgs {
         let stop = stop_signal(process.end_with_stdin);
         let options = NodeOptions {
             node: own.id,
+            place: Labels {
+                zone: self.zone.unwrap_or(own.place.zone),
+                rack: self.rack.unwrap_or(own.place.rack),
+                region: self.region.unwrap_or(own.place.region),
+            },
             listen: process.listen,
             http: process.http,
             data: process.data,

@@ -22,7 +22,7 @@ pub fn status(status: &StatusReply) -> String {
         let graphs: Vec<String> =
             node.graphs.iter().map(|graph| format!("{} v{}", graph.graph, graph.version)).collect();
         vec![
-            node.group.to_string(),
+            node.group.map_or_else(|| "spare".to_owned(), |group| group.to_string()),
             node.node.to_string(),
             node.state.clone(),
             node.addr.clone(),

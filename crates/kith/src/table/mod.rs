@@ -7,6 +7,7 @@ pub mod load;
 pub mod look;
 pub mod plan;
 pub mod push;
+pub mod reshape;
 pub mod stores;
 #[cfg(test)]
 mod tests;

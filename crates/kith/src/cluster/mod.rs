@@ -1,4 +1,6 @@
-//! `kith cluster …`: what each node and router says of itself; making a cluster.
+//! `kith cluster …`: what each node and router says of itself; making a cluster, and changes of its shape.
+
+mod reshape;
 
 use crate::{
     connect::{self, TargetFlags},
@@ -12,6 +14,8 @@ use clap::Subcommand;
 use kith_wire::v1;
 use serde::Serialize;
 
+use reshape::{AddFlags, ApplyFlags, RebalanceFlags};
+
 #[derive(Debug, Subcommand)]
 pub enum ClusterCommand {
     /// Show the nodes and routers
@@ -20,6 +24,51 @@ pub enum ClusterCommand {
     ///
     /// A cluster that is there already, of this shape, is left as it is.
     Create(Box<CreateFlags>),
+    /// Take started, empty nodes into the cluster; drained ones are used again
+    AddNode(AddFlags),
+    /// Have nodes give up what they own; they stay listed, unused
+    Drain {
+        /// Addresses or ids of nodes
+        #[arg(required = true, value_name = "NODE")]
+        nodes: Vec<String>,
+        #[command(flatten)]
+        apply: ApplyFlags,
+    },
+    /// Have nodes give up what they own and leave
+    RemoveNode {
+        /// Addresses or ids of nodes
+        #[arg(required = true, value_name = "NODE")]
+        nodes: Vec<String>,
+        #[command(flatten)]
+        apply: ApplyFlags,
+    },
+    /// Fill a new group of started, empty nodes from the others; then it serves
+    AddGroup {
+        /// Addresses or ids of nodes
+        #[arg(required = true, value_name = "NODE")]
+        nodes: Vec<String>,
+        /// The group's id [default: one above the last]
+        #[arg(long, value_name = "N")]
+        group: Option<u32>,
+        #[command(flatten)]
+        apply: ApplyFlags,
+    },
+    /// Take a group out of serving, as for an upgrade; the others answer
+    DrainGroup {
+        /// Its id
+        group: u32,
+        #[command(flatten)]
+        apply: ApplyFlags,
+    },
+    /// Have a group serve again
+    RestoreGroup {
+        /// Its id
+        group: u32,
+        #[command(flatten)]
+        apply: ApplyFlags,
+    },
+    /// Look at a rebalance, end or continue it, or have the nodes share evenly
+    Rebalance(RebalanceFlags),
 }
 
 /// The cluster.
@@ -34,10 +83,13 @@ pub struct StatusReply {
 /// One node.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct NodeReply {
-    pub group: u32,
+    /// `None`: a spare, in no group yet.
+    pub group: Option<u32>,
     pub node: u32,
     pub state: String,
     pub addr: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub zone: String,
     pub pid: u32,
     pub partitions: u32,
     pub requests_per_second: f64,
@@ -68,7 +120,7 @@ pub struct RouterReply {
 impl From<v1::ClusterStatus> for StatusReply {
     fn from(wire: v1::ClusterStatus) -> Self {
         let mut nodes: Vec<NodeReply> = wire.nodes.into_iter().map(NodeReply::from).collect();
-        nodes.sort_by_key(|node| (node.group, node.node));
+        nodes.sort_by_key(|node| (node.group.is_none(), node.group, node.node));
         let routers = wire.routers.into_iter();
         let routers =
             routers.map(|router| RouterReply { addr: router.addr, http: router.http, pid: router.pid });
@@ -81,10 +133,11 @@ impl From<v1::NodeStatus> for NodeReply {
         let load = wire.load.unwrap_or_default();
         let served = wire.served.into_iter();
         Self {
-            group: wire.group,
+            group: (!wire.spare).then_some(wire.group),
             node: wire.node,
             state: wire.state,
             addr: wire.addr,
+            zone: wire.zone,
             pid: wire.pid,
             partitions: wire.partitions,
             requests_per_second: (load.requests_per_second * 10.0).round() / 10.0,
@@ -104,13 +157,23 @@ impl From<v1::NodeStatus> for NodeReply {
 /// # Errors
 /// If no router answers.
 pub async fn run(target: &TargetFlags, format: Format, command: ClusterCommand) -> anyhow::Result<Exit> {
-    match command {
+    let (shape, apply) = match command {
         ClusterCommand::Status => {
             let router = connect::router(target).await?;
             let status = StatusReply::from(router.status().await.context("read the cluster's status")?);
             output::print(format, &status, table::cluster::status)?;
-            Ok(Exit::Done)
+            return Ok(Exit::Done);
         }
-        ClusterCommand::Create(flags) => flags.run(format).await,
-    }
+        ClusterCommand::Create(flags) => return flags.run(format).await,
+        ClusterCommand::Rebalance(flags) => return reshape::rebalance(target, format, &flags).await,
+        ClusterCommand::AddNode(flags) => flags.shape(),
+        ClusterCommand::Drain { nodes, apply } => (reshape::of_nodes("drain", nodes), apply),
+        ClusterCommand::RemoveNode { nodes, apply } => (reshape::of_nodes("remove-node", nodes), apply),
+        ClusterCommand::AddGroup { nodes, group, apply } => {
+            (v1::ShapeRequest { group, ..reshape::of_nodes("add-group", nodes) }, apply)
+        }
+        ClusterCommand::DrainGroup { group, apply } => (reshape::of_group("drain-group", group), apply),
+        ClusterCommand::RestoreGroup { group, apply } => (reshape::of_group("restore-group", group), apply),
+    };
+    reshape::run(target, format, shape, &apply).await
 }

@@ -1,11 +1,16 @@
 //! The store versions that a node holds: prepared before a swap, open while they may be served or rolled back to,
 //! kept after that until their readers have left (architecture D7).
 
+mod component;
+mod moves;
+
+pub use moves::{CopyError, ReleaseError};
+
 use super::heal;
 use crate::peer::PeerSource;
+use component::Component;
 use kith_engine::{
-    ComponentReader, Damage, FetchError, FolderSource, GraphReader, HeldSource, OpenError, Source,
-    ValuesReader, VersionFolder,
+    Damage, FetchError, FolderSource, GraphReader, HeldSource, OpenError, Source, ValuesReader, VersionFolder,
 };
 use kith_types::{PartitionCount, PartitionId};
 use kith_wire::documents::{ComponentDocument, HoldsDocument, ServedDocument, TopologyDocument};
@@ -66,13 +71,6 @@ pub enum VersionReader {
     Values(Arc<ValuesReader>),
 }
 
-/// One component of a version, open.
-#[derive(Clone)]
-enum Component {
-    Graph(Arc<ComponentReader>),
-    Values(Arc<ValuesReader>),
-}
-
 /// Every store version that this node can serve.
 pub struct HeldStores {
     /// Where pulled components lie: `<store>/<component>/<version>/`.
@@ -80,13 +78,23 @@ pub struct HeldStores {
     /// Where built components lie, in the same layout.
     object_store: PathBuf,
     partition_count: PartitionCount,
-    partitions: Vec<PartitionId>,
+    /// What the table gives to this node; written when a table comes. What is open may be more: copies on their way to it,
+    /// and partitions given up that clients of an older table still ask for.
+    owned: RwLock<Owned>,
     /// Store → version → reader. Read by every request, written when a version is prepared or forgotten.
     stores: RwLock<BTreeMap<String, BTreeMap<u64, Held>>>,
     /// One preparation at a time: two of the same component would pull it twice.
     preparing: Mutex<()>,
     /// Folder → what peers read of it. Forgotten whenever files come or go.
     sources: Mutex<BTreeMap<PathBuf, Arc<HeldSource>>>,
+}
+
+#[derive(Clone)]
+struct Owned {
+    /// Ascending.
+    partitions: Arc<[PartitionId]>,
+    /// Since when nothing else is this node's business: no rebalance runs and the table has not changed.
+    settled: Option<Instant>,
 }
 
 struct Held {
@@ -113,7 +121,7 @@ impl HeldStores {
             folder,
             object_store,
             partition_count,
-            partitions,
+            owned: RwLock::new(Owned { partitions: partitions.into(), settled: None }),
             stores: RwLock::default(),
             preparing: Mutex::new(()),
             sources: Mutex::default(),
@@ -151,9 +159,19 @@ impl HeldStores {
         served.map(|store| (store.name.clone(), store.version)).collect()
     }
 
-    /// How many partitions this node holds.
-    pub fn partition_count(&self) -> usize {
-        self.partitions.len()
+    /// Takes on what a table gives to this node. What is missing comes with the next preparation.
+    pub fn follow(&self, topology: &TopologyDocument, node: u32, now: Instant) {
+        let partitions =
+            topology.cluster.partitions_of(node).into_iter().map(PartitionId).collect::<Arc<[_]>>();
+        let mut owned = self.owned.write().unwrap_or_else(PoisonError::into_inner);
+        let settled = topology.rebalance.is_none() && owned.partitions == partitions;
+        owned.settled = if settled { owned.settled.or(Some(now)) } else { None };
+        owned.partitions = partitions;
+    }
+
+    /// What the table gives to this node, ascending.
+    pub(super) fn owned(&self) -> Arc<[PartitionId]> {
+        Arc::clone(&self.owned.read().unwrap_or_else(PoisonError::into_inner).partitions)
     }
 
     /// Pulls, verifies and opens what a store needs at one version; nothing changes for running queries. `revision`
@@ -167,19 +185,35 @@ impl HeldStores {
         revision: u64,
         progress: Progress<'_>,
     ) -> Result<(), PrepareError> {
-        let _one_at_a_time = self.preparing.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.is_here(store, revision) {
+        let _one_at_a_time = self.lock_preparing();
+        let owned = self.owned();
+        if self.is_here(store, revision, &owned) {
             return Ok(());
         }
         let mut components = BTreeMap::new();
         for component in &store.components {
             let key = (component.name.clone(), component.version);
-            let reader = match self.open_already(&store.name, &key) {
-                Some(reader) => reader,
-                None => self.pull(store, component, progress)?,
+            let open = self.open_already(&store.name, &key).filter(|open| open.covers(&owned));
+            let open = match open {
+                Some(open) => open,
+                // A node without partitions has no use for files, but goes on answering from those it has.
+                None if owned.is_empty() && !self.folder_of_component(&store.name, component).exists() => {
+                    return Ok(());
+                }
+                None => self.pull(store, component, &owned, progress)?,
             };
-            components.insert(key, reader);
+            components.insert(key, open);
         }
+        self.serve(store, revision, components)
+    }
+
+    /// Makes a version one that is answered from.
+    fn serve(
+        &self,
+        store: &ServedDocument,
+        revision: u64,
+        components: BTreeMap<(String, u64), Component>,
+    ) -> Result<(), PrepareError> {
         let reader = self.reader(store, &components)?;
         let held = Held { reader, components, since_revision: revision, retired: None };
         let mut stores = self.stores.write().unwrap_or_else(PoisonError::into_inner);
@@ -187,10 +221,30 @@ impl HeldStores {
         Ok(())
     }
 
-    /// Whether a version is held; if it was about to be forgotten, it stays.
-    fn is_here(&self, store: &ServedDocument, revision: u64) -> bool {
+    fn lock_preparing(&self) -> MutexGuard<'_, ()> {
+        self.preparing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Where a component's files lie on this node.
+    pub(super) fn folder_of(&self, store: &str, component: &str, version: u64) -> PathBuf {
+        self.folder.join(store).join(component).join(version.to_string())
+    }
+
+    fn folder_of_component(&self, store: &str, component: &ComponentDocument) -> PathBuf {
+        self.folder_of(store, &component.name, component.version)
+    }
+
+    /// Where a component is pulled from.
+    fn source_of(&self, store: &str, component: &ComponentDocument) -> FolderSource {
+        let folder = self.object_store.join(store).join(&component.name);
+        FolderSource::new(&folder.join(component.version.to_string()))
+    }
+
+    /// Whether a version is held with these partitions; if it was about to be forgotten, it stays.
+    fn is_here(&self, store: &ServedDocument, revision: u64, owned: &[PartitionId]) -> bool {
         let mut stores = self.stores.write().unwrap_or_else(PoisonError::into_inner);
         let held = stores.get_mut(&store.name).and_then(|versions| versions.get_mut(&store.version));
+        let held = held.filter(|held| held.components.values().all(|component| component.covers(owned)));
         held.map(|held| {
             held.since_revision = held.since_revision.max(revision);
             held.retired = None;
@@ -207,15 +261,12 @@ impl HeldStores {
         let mut in_order =
             store.components.iter().filter_map(|it| components.get(&(it.name.clone(), it.version)));
         if let HoldsDocument::Values { .. } = store.definition.holds {
-            return match (in_order.next(), in_order.next()) {
-                (Some(Component::Values(reader)), None) => Ok(VersionReader::Values(Arc::clone(reader))),
+            return match (in_order.next().and_then(Component::values), in_order.next()) {
+                (Some(reader), None) => Ok(VersionReader::Values(Arc::clone(reader))),
                 _ => Err(odd()),
             };
         }
-        let graph = in_order.map(|component| match component {
-            Component::Graph(reader) => Ok(Arc::clone(reader)),
-            Component::Values(_) => Err(odd()),
-        });
+        let graph = in_order.map(|component| component.graph().map(Arc::clone).ok_or_else(odd));
         let reader = GraphReader::new(self.partition_count, graph.collect::<Result<_, _>>()?);
         let opened = reader.map_err(|source| PrepareError::Open {
             component: store.name.clone(),
@@ -234,72 +285,66 @@ impl HeldStores {
         &self,
         store: &ServedDocument,
         component: &ComponentDocument,
+        partitions: &[PartitionId],
         progress: Progress<'_>,
     ) -> Result<Component, PrepareError> {
-        let (name, version) = (&component.name, component.version);
-        let target = self.folder_of(&store.name, name, version);
         // What is whole here is served without its source, which may be away when a node starts.
-        if let Ok(whole) = self.open(store, component, &target) {
+        if let Ok(whole) = self.try_open(store, component, partitions) {
             return Ok(whole);
         }
+        let (name, version) = (&component.name, component.version);
         let failed = |source| PrepareError::Fetch { component: name.clone(), version, source };
+        let target = self.folder_of_component(&store.name, component);
         let source = self.source_of(&store.name, component);
-        heal::fetch_anew(&target, &source, component, &self.partitions, &mut |state| {
+        let fetched = heal::fetch_anew(&target, &source, component, partitions, &mut |state| {
             progress(name, state.bytes_done, state.bytes);
             ControlFlow::Continue(())
-        })
-        .map_err(failed)?;
+        });
         self.sources().clear();
+        fetched.map_err(failed)?;
         // What was here already was not read by the fetch: it may be damaged inside.
-        let opened = self.open(store, component, &target).or_else(|error| match error {
+        let opened = self.try_open(store, component, partitions);
+        opened.or_else(|error| match error {
             OpenError::Damaged(_) => {
-                let healed = heal::heal(&target, &[&source], component, &self.partitions, None);
+                let healed = heal::heal(&target, &[&source], component, partitions, None);
                 self.sources().clear();
                 healed.map_err(failed)?;
-                self.open(store, component, &target).map_err(|error| self.cannot_open(component, error))
+                self.open(store, component, partitions)
             }
-            error => Err(self.cannot_open(component, error)),
-        })?;
-        Ok(opened)
+            error => Err(cannot_open(component, error)),
+        })
     }
 
-    fn cannot_open(&self, component: &ComponentDocument, source: OpenError) -> PrepareError {
-        PrepareError::Open { component: component.name.clone(), version: component.version, source }
+    /// Opens all that lies on the disk whole of this very version; should something of it be damaged, at least what is
+    /// `required`.
+    fn try_open(
+        &self,
+        store: &ServedDocument,
+        component: &ComponentDocument,
+        required: &[PartitionId],
+    ) -> Result<Component, OpenError> {
+        let folder = self.folder_of_component(&store.name, component);
+        let open = |partitions: BTreeSet<PartitionId>| {
+            let version = VersionFolder::open_version(&folder, &component.manifest_hash)?;
+            Component::open(version, &store.definition.holds, self.partition_count, partitions)
+        };
+        let required: BTreeSet<PartitionId> = required.iter().copied().collect();
+        let here = HeldSource::open(&folder).map(|source| source.partitions());
+        let all = here.map(|here| here.into_iter().chain(required.iter().copied()).collect());
+        all.and_then(open).or_else(|_| open(required))
     }
 
-    /// Opens what lies in `target`, if it is this very version of the component and all partitions are there.
     fn open(
         &self,
         store: &ServedDocument,
         component: &ComponentDocument,
-        target: &Path,
-    ) -> Result<Component, OpenError> {
-        let folder = VersionFolder::open_version(target, &component.manifest_hash)?;
-        match &store.definition.holds {
-            HoldsDocument::Graph => ComponentReader::open_folder(folder, &self.partitions)
-                .map(|reader| Component::Graph(Arc::new(reader))),
-            HoldsDocument::Values { key, .. } => self.open_values(folder, key).map(Component::Values),
-        }
+        required: &[PartitionId],
+    ) -> Result<Component, PrepareError> {
+        self.try_open(store, component, required).map_err(|error| cannot_open(component, error))
     }
 
-    /// Where a component's files lie on this node.
-    pub(super) fn folder_of(&self, store: &str, component: &str, version: u64) -> PathBuf {
-        self.folder.join(store).join(component).join(version.to_string())
-    }
-
-    /// Where a component is pulled from.
-    fn source_of(&self, store: &str, component: &ComponentDocument) -> FolderSource {
-        let folder = self.object_store.join(store).join(&component.name);
-        FolderSource::new(&folder.join(component.version.to_string()))
-    }
-
-    /// The partitions that this node holds.
-    pub(super) fn partitions(&self) -> &[PartitionId] {
-        &self.partitions
-    }
-
-    /// Pulls damaged files of a component anew, from the object store or else from `peers`, and has every version that is made of it read the new ones. Queries
-    /// that run keep what they read from. Blocks.
+    /// Pulls damaged files of a component anew, from the object store or else from `peers`, and has every version that is made
+    /// of it read the new ones. Queries that run keep what they read from. Blocks.
     ///
     /// # Errors
     /// If the source does not have them whole; what is held is as before then.
@@ -310,21 +355,21 @@ impl HeldStores {
         damages: &[Damage],
         peers: &[PeerSource],
     ) -> Result<(), PrepareError> {
-        let _one_at_a_time = self.preparing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _one_at_a_time = self.lock_preparing();
         let Some(first) = versions.first() else { return Ok(()) };
-        let target = self.folder_of(&first.name, &component.name, component.version);
+        let target = self.folder_of_component(&first.name, component);
         let source = self.source_of(&first.name, component);
         let peers = peers.iter().map(|peer| peer as &dyn Source);
         let sources: Vec<&dyn Source> = std::iter::once(&source as &dyn Source).chain(peers).collect();
-        let healed = heal::heal(&target, &sources, component, &self.partitions, Some(damages));
+        let owned = self.owned();
+        let healed = heal::heal(&target, &sources, component, &owned, Some(damages));
         self.sources().clear();
         healed.map_err(|source| PrepareError::Fetch {
             component: component.name.clone(),
             version: component.version,
             source,
         })?;
-        let opened = self.open(first, component, &target);
-        let opened = opened.map_err(|error| self.cannot_open(component, error))?;
+        let opened = self.open(first, component, &owned)?;
         for store in versions {
             self.reopen(store, component, &opened)?;
         }
@@ -351,24 +396,6 @@ impl HeldStores {
             (held.reader, held.components) = (reader, components);
         }
         Ok(())
-    }
-
-    /// Values for another number of partitions, or under keys of another type, would lie where nobody looks.
-    fn open_values(&self, folder: VersionFolder, key: &str) -> Result<Arc<ValuesReader>, OpenError> {
-        let reader = ValuesReader::open_folder(folder, &self.partitions)?;
-        let component = || reader.manifest().component.clone();
-        let (expected, got) = (self.partition_count.get(), reader.manifest().partition_count.get());
-        if got != expected {
-            return Err(OpenError::PartitionCount { component: component(), expected, got });
-        }
-        if reader.key_type().name() != key {
-            return Err(OpenError::OtherKeys {
-                component: component(),
-                expected: key.to_owned(),
-                got: reader.key_type().name(),
-            });
-        }
-        Ok(Arc::new(reader))
     }
 
     /// Retires what the topology no longer names, and forgets what was retired long enough ago,
@@ -410,6 +437,10 @@ impl HeldStores {
     }
 }
 
+fn cannot_open(component: &ComponentDocument, source: OpenError) -> PrepareError {
+    PrepareError::Open { component: component.name.clone(), version: component.version, source }
+}
+
 /// Removes folders at `depth` that nobody uses, and folders above them that are then empty.
 fn remove_unused(folder: &Path, used: &BTreeSet<PathBuf>, depth: u32) {
     let Ok(entries) = fs::read_dir(folder) else { return };
@@ -441,6 +472,9 @@ mod tests {
             partitions: 24,
             groups: vec![],
             object_store: String::new(),
+            strategy: String::new(),
+            listed: vec![],
+            partition_epochs: vec![],
         };
         TopologyDocument {
             format: DOCUMENT_FORMAT,
@@ -450,6 +484,7 @@ mod tests {
             routers: vec![],
             stores,
             kept: kept.into_iter().map(|at| KeptDocument { is_whole: true, at }).collect(),
+            rebalance: None,
         }
     }
 

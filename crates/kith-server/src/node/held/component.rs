@@ -1,0 +1,76 @@
+//! One component of a version as a node has it open: a reader, and which partitions it reads.
+
+use kith_engine::{ComponentReader, OpenError, ValuesReader, VersionFolder};
+use kith_types::{PartitionCount, PartitionId};
+use kith_wire::documents::HoldsDocument;
+use std::{collections::BTreeSet, sync::Arc};
+
+/// An open component. Cheap to clone.
+#[derive(Clone)]
+pub(super) struct Component {
+    files: Files,
+    partitions: Arc<BTreeSet<PartitionId>>,
+}
+
+#[derive(Clone)]
+enum Files {
+    Graph(Arc<ComponentReader>),
+    Values(Arc<ValuesReader>),
+}
+
+impl Component {
+    /// Opens the given partitions, which must all be in the folder.
+    pub fn open(
+        folder: VersionFolder,
+        holds: &HoldsDocument,
+        partition_count: PartitionCount,
+        partitions: BTreeSet<PartitionId>,
+    ) -> Result<Self, OpenError> {
+        let list: Vec<PartitionId> = partitions.iter().copied().collect();
+        let files = match holds {
+            HoldsDocument::Graph => Files::Graph(Arc::new(ComponentReader::open_folder(folder, &list)?)),
+            HoldsDocument::Values { key, .. } => {
+                Files::Values(open_values(folder, key, partition_count, &list)?)
+            }
+        };
+        Ok(Self { files, partitions: Arc::new(partitions) })
+    }
+
+    /// Whether all of these are open.
+    pub fn covers(&self, partitions: &[PartitionId]) -> bool {
+        partitions.iter().all(|partition| self.partitions.contains(partition))
+    }
+
+    /// What is open.
+    pub fn partitions(&self) -> &BTreeSet<PartitionId> {
+        &self.partitions
+    }
+
+    pub fn graph(&self) -> Option<&Arc<ComponentReader>> {
+        if let Files::Graph(reader) = &self.files { Some(reader) } else { None }
+    }
+
+    pub fn values(&self) -> Option<&Arc<ValuesReader>> {
+        if let Files::Values(reader) = &self.files { Some(reader) } else { None }
+    }
+}
+
+/// Values for another number of partitions, or under keys of another type, would lie where nobody looks.
+fn open_values(
+    folder: VersionFolder,
+    key: &str,
+    partition_count: PartitionCount,
+    partitions: &[PartitionId],
+) -> Result<Arc<ValuesReader>, OpenError> {
+    let reader = ValuesReader::open_folder(folder, partitions)?;
+    let component = || reader.manifest().component.clone();
+    let (expected, got) = (partition_count.get(), reader.manifest().partition_count.get());
+    if got != expected {
+        return Err(OpenError::PartitionCount { component: component(), expected, got });
+    }
+    if reader.key_type().name() != key {
+        let (expected, got) = (key.to_owned(), reader.key_type().name());
+        return Err(OpenError::OtherKeys { component: component(), expected, got });
+    }
+    Ok(Arc::new(reader))
+}

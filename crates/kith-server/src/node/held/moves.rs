@@ -1,0 +1,216 @@
+//! Partitions come and go while their stores are served (Voldemort §5.7): copied from a peer before a table names this
+//! node as their owner, freed when no table in use does.
+
+use super::{Component, HeldStores, PrepareError, Progress, VERSION_GRACE, cannot_open};
+use kith_engine::{
+    FetchError, FetchOptions, HeldSource, OpenError, Source, VersionFolder, fetch, release_partitions,
+};
+use kith_types::PartitionId;
+use kith_wire::documents::{ComponentDocument, ServedDocument};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ops::ControlFlow,
+    sync::PoisonError,
+    time::Instant,
+};
+use thiserror::Error;
+
+/// Partitions cannot be copied; what was answered before is answered still.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum CopyError {
+    /// The donor is no node that can be asked.
+    #[error("the donor cannot be asked: {detail}")]
+    Donor {
+        /// Why.
+        detail: String,
+    },
+    /// Files cannot be copied.
+    #[error("copy component {component:?} version {version}")]
+    Fetch {
+        /// The component.
+        component: String,
+        /// Its version.
+        version: u64,
+        /// Why.
+        #[source]
+        source: FetchError,
+    },
+    /// What was copied cannot be opened.
+    #[error(transparent)]
+    Open(#[from] PrepareError),
+}
+
+/// Partitions cannot be freed.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ReleaseError {
+    /// The table gives it to this node.
+    #[error("the table gives partition {partition} to this node")]
+    Owned {
+        /// The partition.
+        partition: PartitionId,
+    },
+    /// The rest cannot be opened without it.
+    #[error(transparent)]
+    Open(#[from] PrepareError),
+    /// Files cannot be read or removed.
+    #[error("free partitions of component {component:?}")]
+    Files {
+        /// The component.
+        component: String,
+        /// Why.
+        #[source]
+        source: FetchError,
+    },
+}
+
+/// Where a component of a store is copied from.
+pub type SourceOf<'a> = &'a dyn Fn(&str, &ComponentDocument) -> Result<Box<dyn Source>, CopyError>;
+
+impl HeldStores {
+    /// Copies partitions of store versions, verifies, syncs and opens them beside those that are here. Idempotent. Blocks.
+    /// `go_on` is asked after each piece, may wait, and ends it by `Break`.
+    ///
+    /// # Errors
+    /// [`CopyError`]. Components copied before it stay; they are proven again before they are used.
+    pub fn copy(
+        &self,
+        versions: &[ServedDocument],
+        partitions: &[PartitionId],
+        source_of: SourceOf<'_>,
+        revision: u64,
+        progress: Progress<'_>,
+        go_on: &mut dyn FnMut(u64) -> ControlFlow<()>,
+    ) -> Result<(), CopyError> {
+        let _one_at_a_time = self.lock_preparing();
+        let mut opened: BTreeMap<(&str, &str, u64), Component> = BTreeMap::new();
+        for store in versions {
+            for component in &store.components {
+                let (name, version) = (component.name.as_str(), component.version);
+                if opened.contains_key(&(&store.name, name, version)) {
+                    continue;
+                }
+                let source = source_of(&store.name, component)?;
+                let hash = Some(component.manifest_hash.clone()).filter(|hash| !hash.is_empty());
+                let options = FetchOptions { manifest_hash: hash, ..FetchOptions::default() };
+                let mut copied = 0;
+                let folder = self.folder_of_component(&store.name, component);
+                let fetched = fetch(&*source, &folder, partitions, &options, &mut |state| {
+                    progress(name, state.bytes_done, state.bytes);
+                    let fresh = state.bytes_copied - copied;
+                    copied = state.bytes_copied;
+                    go_on(fresh)
+                });
+                self.sources().clear();
+                let failed = |source| CopyError::Fetch { component: component.name.clone(), version, source };
+                fetched.map_err(failed)?;
+                let open = self.open(store, component, partitions)?;
+                opened.insert((&store.name, name, version), open);
+            }
+        }
+        for store in versions {
+            let components = store.components.iter().filter_map(|component| {
+                let open = opened.get(&(&*store.name, &*component.name, component.version))?;
+                Some(((component.name.clone(), component.version), open.clone()))
+            });
+            self.serve(store, revision, components.collect())?;
+        }
+        Ok(())
+    }
+
+    /// Frees partitions of store versions: from then on they are answered with *not owner*. Running queries keep what they
+    /// read from. Idempotent. Blocks.
+    ///
+    /// # Errors
+    /// [`ReleaseError`]; nothing that the table gives to this node is ever freed.
+    pub fn release(
+        &self,
+        versions: &[ServedDocument],
+        partitions: &[PartitionId],
+    ) -> Result<(), ReleaseError> {
+        let _one_at_a_time = self.lock_preparing();
+        let owned = self.owned();
+        if let Some(&partition) = partitions.iter().find(|partition| owned.contains(partition)) {
+            return Err(ReleaseError::Owned { partition });
+        }
+        let gone: BTreeSet<PartitionId> = partitions.iter().copied().collect();
+        let mut left: BTreeMap<(&str, &str, u64), (Component, Vec<PartitionId>)> = BTreeMap::new();
+        for (store, component) in
+            versions.iter().flat_map(|store| store.components.iter().map(move |it| (store, it)))
+        {
+            let folder = self.folder_of_component(&store.name, component);
+            let here = match HeldSource::open(&folder) {
+                Ok(source) => source.partitions(),
+                Err(OpenError::NoComponent { .. }) => continue,
+                Err(error) => return Err(cannot_open(component, error).into()),
+            };
+            let keep: Vec<PartitionId> =
+                here.into_iter().filter(|partition| !gone.contains(partition)).collect();
+            let open = VersionFolder::open_version(&folder, &component.manifest_hash).and_then(|folder| {
+                let keep = keep.iter().copied().collect();
+                Component::open(folder, &store.definition.holds, self.partition_count, keep)
+            });
+            let open = open.map_err(|error| cannot_open(component, error))?;
+            left.insert((&store.name, &component.name, component.version), (open, keep));
+        }
+        self.replace_readers(versions, &left)?;
+        for ((store, component, version), (_, keep)) in &left {
+            let folder = self.folder_of(store, component, *version);
+            let freed = release_partitions(&folder, keep);
+            freed.map_err(|source| ReleaseError::Files { component: (*component).to_owned(), source })?;
+        }
+        self.sources().clear();
+        Ok(())
+    }
+
+    /// Has the versions that are answered from read from these components.
+    fn replace_readers(
+        &self,
+        versions: &[ServedDocument],
+        components: &BTreeMap<(&str, &str, u64), (Component, Vec<PartitionId>)>,
+    ) -> Result<(), PrepareError> {
+        for store in versions.iter().filter(|store| self.get(&store.name, store.version).is_some()) {
+            let since = {
+                let stores = self.stores.read().unwrap_or_else(PoisonError::into_inner);
+                let held = stores.get(&store.name).and_then(|versions| versions.get(&store.version));
+                held.map_or(0, |held| held.since_revision)
+            };
+            let components = store.components.iter().filter_map(|component| {
+                let (open, _) = components.get(&(&*store.name, &*component.name, component.version))?;
+                Some(((component.name.clone(), component.version), open.clone()))
+            });
+            self.serve(store, since, components.collect())?;
+        }
+        Ok(())
+    }
+
+    /// Frees what no table has given to this node for a grace in which no rebalance ran: leftovers of one that ended
+    /// without this node. Blocks.
+    pub fn free_strangers(&self, versions: &[ServedDocument], now: Instant) {
+        let owned = self.owned.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let settled =
+            owned.settled.is_some_and(|since| VERSION_GRACE <= now.saturating_duration_since(since));
+        if !settled {
+            return;
+        }
+        let mut strangers: BTreeSet<PartitionId> = BTreeSet::new();
+        {
+            let stores = self.stores.read().unwrap_or_else(PoisonError::into_inner);
+            let components = stores
+                .values()
+                .flat_map(|versions| versions.values())
+                .flat_map(|held| held.components.values());
+            strangers.extend(components.flat_map(|component| component.partitions()));
+        }
+        strangers.retain(|partition| owned.partitions.binary_search(partition).is_err());
+        if strangers.is_empty() {
+            return;
+        }
+        let partitions: Vec<PartitionId> = strangers.into_iter().collect();
+        match self.release(versions, &partitions) {
+            Ok(()) => tracing::info!(partitions = partitions.len(), "freed partitions that no table names"),
+            Err(error) => tracing::warn!(%error, "partitions that no table names could not be freed"),
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! Which nodes are down, for rebalances.
+
+use super::Dead;
+use crate::metadata::{MetadataError, MetadataStore, keys};
+use kith_client::endpoint;
+use kith_types::NodeId;
+use kith_wire::{
+    documents::TopologyDocument,
+    v1::{self, node_client::NodeClient},
+};
+use std::{collections::BTreeSet, time::Duration};
+
+/// A node whose lease is gone has so long to answer before it counts as down.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Those of `nodes` whose leased key is gone and that do not answer: a busy machine misses leases.
+///
+/// # Errors
+/// If the metadata cannot be read: then nobody is known to be down.
+pub(super) async fn dead(
+    metadata: &dyn MetadataStore,
+    topology: &TopologyDocument,
+    nodes: &BTreeSet<NodeId>,
+) -> Result<Dead, MetadataError> {
+    let live = metadata.read(keys::LIVE).await?;
+    let suspects = nodes.iter().filter(|node| live.get(&keys::live_node(node.0)).is_none());
+    let asked = suspects.map(async |node| (*node, answers(topology, *node).await));
+    let asked = futures::future::join_all(asked).await;
+    Ok(asked.into_iter().filter(|(_, answers)| !answers).map(|(node, _)| node).collect())
+}
+
+async fn answers(topology: &TopologyDocument, node: NodeId) -> bool {
+    let Some(addr) = addr_of(topology, node) else { return false };
+    let asked = async {
+        let channel = endpoint(&addr).ok()?.connect().await.ok()?;
+        let reply = NodeClient::new(channel).ping(v1::PingRequest::default()).await.ok()?;
+        Some(reply.get_ref().node == node.0)
+    };
+    tokio::time::timeout(PATIENCE, asked).await.ok().flatten().unwrap_or(false)
+}
+
+/// Where a node listens.
+pub(super) fn addr_of(topology: &TopologyDocument, node: NodeId) -> Option<String> {
+    topology.nodes.iter().find(|known| known.node == node.0).map(|known| known.addr.clone())
+}

@@ -1,0 +1,266 @@
+//! Changes of the cluster's shape: planned by a router, printed, carried out, followed.
+
+use crate::{
+    connect::{self, TargetFlags},
+    failure::{Exit, Failure},
+    output::{self, Format},
+    table,
+    who::who,
+};
+use anyhow::Context;
+use clap::Args;
+use kith_client::{QueryError, RouterClient};
+use kith_wire::{
+    documents::RebalanceStatusDocument,
+    v1::{self, rebalance_request::Command as Ask},
+};
+use std::{
+    io::{self, IsTerminal},
+    time::{Duration, Instant},
+};
+
+/// How often a rebalance is looked at while it is followed.
+const LOOK_INTERVAL: Duration = Duration::from_millis(200);
+/// Without a terminal, a line so often.
+const LINE_INTERVAL: Duration = Duration::from_secs(5);
+/// The router may be gone for so long before following ends: another one drives on.
+const ROUTER_PATIENCE: Duration = Duration::from_secs(30);
+
+/// How a plan is carried out.
+#[derive(Args, Clone, Debug, Default)]
+pub struct ApplyFlags {
+    /// Print the plan, and change nothing
+    #[arg(long)]
+    plan: bool,
+    /// Return as soon as it has begun; `kith cluster rebalance --status` looks at it
+    #[arg(long)]
+    detach: bool,
+    /// Partitions per batch, which is what is copied again if it fails [default: 64]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    batch: Option<u32>,
+    /// Keep what was given up for so many seconds, for clients that still know the old owners [default: 60]
+    #[arg(long, value_name = "SECONDS")]
+    grace: Option<u64>,
+    /// What each node may copy per second, in MiB [default: as fast as it goes]
+    #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    throttle: Option<u64>,
+}
+
+/// Which nodes come.
+#[derive(Args, Debug)]
+pub struct AddFlags {
+    /// Addresses or ids of nodes
+    #[arg(required = true, value_name = "NODE")]
+    nodes: Vec<String>,
+    /// The group that they join [default: each the one with the fewest nodes]
+    #[arg(long, value_name = "N", conflicts_with = "replace")]
+    group: Option<u32>,
+    /// Take over all that this node owns; it leaves, and may be dead
+    #[arg(long, value_name = "NODE")]
+    replace: Option<String>,
+    #[command(flatten)]
+    apply: ApplyFlags,
+}
+
+impl AddFlags {
+    /// As asked of a router.
+    pub fn shape(self) -> (v1::ShapeRequest, ApplyFlags) {
+        let shape = match self.replace {
+            Some(replaces) => v1::ShapeRequest { replaces, ..of_nodes("replace-node", self.nodes) },
+            None => v1::ShapeRequest { group: self.group, ..of_nodes("add-node", self.nodes) },
+        };
+        (shape, self.apply)
+    }
+}
+
+/// What is to be done about rebalances.
+#[derive(Args, Debug)]
+pub struct RebalanceFlags {
+    /// Print how the nodes that are there would come to share evenly [default]
+    #[arg(long, group = "what")]
+    plan: bool,
+    /// Have them share evenly
+    #[arg(long, group = "what")]
+    apply: bool,
+    /// End the one under way: what is finished stays, the rest is undone
+    #[arg(long, group = "what")]
+    abort: bool,
+    /// Show the one under way, or the last one
+    #[arg(long, group = "what")]
+    status: bool,
+    /// Go on after it stopped: the reason is gone
+    #[arg(long = "continue", group = "what")]
+    resume: bool,
+    /// Return at once
+    #[arg(long)]
+    detach: bool,
+    /// Partitions per batch [default: 64]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    batch: Option<u32>,
+    /// Keep what was given up for so many seconds [default: 60]
+    #[arg(long, value_name = "SECONDS")]
+    grace: Option<u64>,
+    /// What each node may copy per second, in MiB [default: as fast as it goes]
+    #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    throttle: Option<u64>,
+}
+
+/// A shape that names nodes.
+pub fn of_nodes(shape: &str, nodes: Vec<String>) -> v1::ShapeRequest {
+    v1::ShapeRequest { shape: shape.to_owned(), nodes, ..Default::default() }
+}
+
+/// A shape that names a group.
+pub fn of_group(shape: &str, group: u32) -> v1::ShapeRequest {
+    v1::ShapeRequest { shape: shape.to_owned(), group: Some(group), ..Default::default() }
+}
+
+/// Looks at, ends or continues a rebalance, or evens the nodes out.
+///
+/// # Errors
+/// If there is none, it is refused, or no router answers.
+pub async fn rebalance(target: &TargetFlags, format: Format, flags: &RebalanceFlags) -> anyhow::Result<Exit> {
+    if flags.status || flags.abort || flags.resume {
+        let router = connect::router(target).await?;
+        let look = v1::RebalanceLook {};
+        let (command, is_abort) = match (flags.abort, flags.resume) {
+            (true, _) => (Ask::Abort(look), true),
+            (_, true) => (Ask::Resume(look), false),
+            _ => (Ask::Status(look), false),
+        };
+        let (status, _) = ask(&router, command).await?;
+        let status = if is_abort && !flags.detach { follow(target, router, &status).await? } else { status };
+        output::print(format, &status, table::reshape::status)?;
+        return Ok(Exit::Done);
+    }
+    let apply = ApplyFlags {
+        plan: !flags.apply,
+        detach: flags.detach,
+        batch: flags.batch,
+        grace: flags.grace,
+        throttle: flags.throttle,
+    };
+    run(target, format, of_nodes("even", Vec::new()), &apply).await
+}
+
+/// Prints the plan; unless only that is wanted, has it carried out and follows it.
+///
+/// # Errors
+/// If it is refused, or does not end as asked.
+pub async fn run(
+    target: &TargetFlags,
+    format: Format,
+    shape: v1::ShapeRequest,
+    apply: &ApplyFlags,
+) -> anyhow::Result<Exit> {
+    let router = connect::router(target).await?;
+    let shape = v1::ShapeRequest {
+        batch_size: apply.batch.unwrap_or_default(),
+        grace_ms: apply.grace.map(|seconds| seconds.saturating_mul(1_000)),
+        bytes_per_second: apply.throttle.unwrap_or_default() << 20,
+        ..shape
+    };
+    if apply.plan {
+        let (status, text) = ask(&router, Ask::Plan(shape)).await?;
+        output::print(format, &status, |_| format!("{text}\n"))?;
+        return Ok(Exit::Done);
+    }
+    let (begun, text) = ask(&router, Ask::Apply(shape)).await?;
+    eprintln!("{text}");
+    if apply.detach {
+        output::print(format, &begun, table::reshape::status)?;
+        return Ok(Exit::Done);
+    }
+    let ended = follow(target, router, &begun).await?;
+    if ended.state == "stopped" {
+        let reason = ended.reason.unwrap_or_default();
+        let help = "`kith cluster rebalance --continue` goes on, --abort ends it";
+        return Err(Failure::new("rebalance_stopped", reason, help).into());
+    }
+    output::print(format, &ended, table::reshape::status)?;
+    Ok(if ended.state == "finished" { Exit::Done } else { Exit::Failed })
+}
+
+async fn ask(router: &RouterClient, command: Ask) -> anyhow::Result<(RebalanceStatusDocument, String)> {
+    let request = v1::RebalanceRequest { who: who(), command: Some(command) };
+    let reply = router.rebalance(request).await?;
+    let status = serde_json::from_slice(&reply.status).context("read the router's answer")?;
+    Ok((status, reply.text))
+}
+
+/// Follows until it stops or no owner changes any more; given-up files may wait for their grace then. The router that
+/// drives may die meanwhile: another goes on.
+async fn follow(
+    target: &TargetFlags,
+    router: RouterClient,
+    begun: &RebalanceStatusDocument,
+) -> anyhow::Result<RebalanceStatusDocument> {
+    let mut meter = Meter::new();
+    let (mut router, mut heard) = (Some(router), Instant::now());
+    loop {
+        if router.is_none() {
+            router = connect::router(target).await.ok();
+        }
+        let answer = match &router {
+            Some(router) => ask(router, Ask::Status(v1::RebalanceLook {})).await,
+            None => {
+                Err(Failure::new("unreachable", "no router answers", "look at `kith cluster status`").into())
+            }
+        };
+        match answer {
+            Ok((status, _)) if status.id != begun.id => {
+                let message = "the rebalance ended, and another has begun since";
+                return Err(
+                    Failure::new("rebalance_lost", message, "see `kith cluster rebalance --status`").into()
+                );
+            }
+            Ok((status, _)) => {
+                heard = Instant::now();
+                meter.tell(&status);
+                if !matches!(status.state.as_str(), "working" | "aborting") {
+                    return Ok(status);
+                }
+            }
+            Err(error) if ROUTER_PATIENCE < heard.elapsed() || !is_passing(&error) => return Err(error),
+            Err(_) => router = None,
+        }
+        tokio::time::sleep(LOOK_INTERVAL).await;
+    }
+}
+
+/// Whether a router, or the metadata, may be back soon.
+fn is_passing(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<QueryError>().is_none_or(|error| {
+        !matches!(error, QueryError::Remote { code, .. } if code != "metadata_unavailable" && code != "unavailable")
+    })
+}
+
+/// Tells how far it is, on a terminal in one line that is written over.
+struct Meter {
+    is_terminal: bool,
+    line_due: Instant,
+    last: String,
+}
+
+impl Meter {
+    fn new() -> Self {
+        Self { is_terminal: io::stderr().is_terminal(), line_due: Instant::now(), last: String::new() }
+    }
+
+    fn tell(&mut self, status: &RebalanceStatusDocument) {
+        let line = table::reshape::progress(status);
+        if line == self.last || (!self.is_terminal && Instant::now() < self.line_due) {
+            return;
+        }
+        if self.is_terminal {
+            eprint!("\r\x1b[K{line}");
+            if status.state != "working" {
+                eprintln!();
+            }
+        } else {
+            eprintln!("{line}");
+        }
+        self.line_due = Instant::now() + LINE_INTERVAL;
+        self.last = line;
+    }
+}
