@@ -76,7 +76,7 @@ impl AddFlags {
 /// What is to be done about rebalances.
 #[derive(Args, Debug)]
 pub struct RebalanceFlags {
-    /// Print how the nodes that are there would come to share evenly [default]
+    /// Print how the nodes that are there would come to share evenly; this is done unless another flag is given
     #[arg(long, group = "what")]
     plan: bool,
     /// Have them share evenly
