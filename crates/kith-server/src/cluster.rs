@@ -5,6 +5,7 @@ use crate::{
     metadata::{Committed, Condition, MetadataStore, Write, keys},
 };
 use kith_client::topology::cluster_document;
+use kith_objects::Location;
 use kith_routing::{GroupEntry, GroupRole, NodeEntry, Strategy, TableParts};
 use kith_types::{Epoch, GroupId, NodeId, PartitionCount};
 use kith_wire::documents::{ClusterDocument, DOCUMENT_FORMAT, Document};
@@ -47,19 +48,18 @@ pub struct Created {
 pub async fn create_cluster(
     store: &dyn MetadataStore,
     shape: &Shape,
-    object_store: &Path,
+    object_store: &str,
 ) -> Result<Created, StartError> {
     let snapshot = store.read(keys::CLUSTER).await?;
     let Some(entry) = snapshot.get(keys::CLUSTER) else {
-        return Ok(Created { cluster: make(store, shape, object_store).await?, is_new: true });
+        return Ok(Created { cluster: make(store, shape, object_store.to_owned()).await?, is_new: true });
     };
     let cluster = decode(&entry.value)?;
     check(shape, &cluster, "the metadata store")?;
-    if Path::new(&cluster.object_store) != object_store {
+    if cluster.object_store != object_store {
         let detail = format!(
             "the metadata store holds a cluster with the object store {}, not {}",
-            cluster.object_store,
-            object_store.display()
+            cluster.object_store, object_store
         );
         return Err(StartError::Topology { detail });
     }
@@ -70,24 +70,38 @@ pub async fn create_cluster(
 pub(crate) async fn create_or_check(
     store: &dyn MetadataStore,
     shape: &Shape,
-    object_store: &Path,
+    folder: &Path,
+    objects: Option<&str>,
 ) -> Result<ClusterDocument, StartError> {
     let snapshot = store.read(keys::CLUSTER).await?;
     if let Some(entry) = snapshot.get(keys::CLUSTER) {
         let mut cluster = decode(&entry.value)?;
         check(shape, &cluster, "the data directory")?;
-        // The directory may have been moved.
-        cluster.object_store = object_store.display().to_string();
+        let is_url = Location::is_url(&cluster.object_store);
+        match objects {
+            // The directory may have been moved.
+            None if !is_url => cluster.object_store = folder.display().to_string(),
+            Some(objects) if is_url && cluster.object_store != objects => {
+                let detail = format!("the cluster's object store is {}, not {objects}", cluster.object_store);
+                return Err(StartError::Topology { detail });
+            }
+            Some(objects) if !is_url => {
+                let detail =
+                    format!("the cluster's object store is a folder of the data directory, not {objects}");
+                return Err(StartError::Topology { detail });
+            }
+            _ => {}
+        }
         store.commit(Vec::new(), vec![Write::put(keys::CLUSTER, cluster.encode())]).await?;
         return Ok(cluster);
     }
-    make(store, shape, object_store).await
+    make(store, shape, objects.map_or_else(|| folder.display().to_string(), str::to_owned)).await
 }
 
 async fn make(
     store: &dyn MetadataStore,
     shape: &Shape,
-    object_store: &Path,
+    object_store: String,
 ) -> Result<ClusterDocument, StartError> {
     let cluster = create(shape, object_store)?;
     let only_if_new = Condition { key: keys::CLUSTER.to_owned(), revision: 0 };
@@ -123,7 +137,7 @@ fn check(shape: &Shape, cluster: &ClusterDocument, place: &str) -> Result<(), St
     Ok(())
 }
 
-fn create(shape: &Shape, object_store: &Path) -> Result<ClusterDocument, StartError> {
+fn create(shape: &Shape, object_store: String) -> Result<ClusterDocument, StartError> {
     let groups = shape.groups.unwrap_or(GROUPS_DEFAULT);
     let nodes = shape.nodes.unwrap_or(NODES_DEFAULT);
     let partitions = shape.partitions.unwrap_or(PARTITIONS_DEFAULT);
@@ -158,7 +172,7 @@ fn create(shape: &Shape, object_store: &Path) -> Result<ClusterDocument, StartEr
     let bare = ClusterDocument {
         format: DOCUMENT_FORMAT,
         cluster_id: format!("{:016x}", rand::random::<u64>()),
-        object_store: object_store.display().to_string(),
+        object_store,
         epoch: 1,
         partitions,
         groups: Vec::new(),

@@ -36,6 +36,15 @@ pub enum StartError {
         /// What is wrong.
         detail: String,
     },
+    /// The cluster's object store cannot be used.
+    #[error("object store {location:?} cannot be used")]
+    ObjectStore {
+        /// Its folder or URL.
+        location: String,
+        /// Why.
+        #[source]
+        source: Box<crate::place::PlaceError>,
+    },
     /// An address cannot be listened on.
     #[error("listen on {addr}")]
     Listen {
@@ -90,6 +99,7 @@ impl StartError {
             StartError::TopologyUnknown(_) => "topology_unknown",
             StartError::Topology { .. } => "topology_mismatch",
             StartError::Settings { .. } | StartError::MetadataTarget(_) => "bad_settings",
+            StartError::ObjectStore { .. } => "object_store_unreachable",
             StartError::ReadyFileInUse { .. } => "ready_file_in_use",
             StartError::Listen { source, .. } if source.kind() == io::ErrorKind::AddrInUse => "port_in_use",
             StartError::Listen { .. } => "cannot_listen",
@@ -117,6 +127,9 @@ impl StartError {
             StartError::Topology { .. } => "leave out what differs, or name another data directory",
             StartError::Settings { .. } => "mend the settings file",
             StartError::MetadataTarget(_) => "mend the flag, or the key of the same name in the file",
+            StartError::ObjectStore { .. } => {
+                "name a folder or an s3://, gs:// or az:// URL; docs/operating.md lists the settings"
+            }
             StartError::ReadyFileInUse { .. } => {
                 "end that cluster first, or name another file with --ready-file"
             }

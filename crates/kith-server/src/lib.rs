@@ -12,6 +12,7 @@ mod load;
 pub mod metadata;
 pub mod node;
 mod peer;
+pub mod place;
 mod rebalance;
 pub mod router;
 mod serve;
@@ -39,5 +40,6 @@ pub fn component_document(manifest: &Manifest, loaded_at: u64) -> ComponentDocum
         bytes: manifest.files.iter().map(|file| file.bytes).sum(),
         loaded_at,
         schema: None,
+        url: None,
     }
 }

@@ -227,6 +227,9 @@ pub struct ComponentDocument {
     /// Of records: the hash of their schema, which lies in the manifest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schema: Option<String>,
+    /// The folder or URL of its files; `None`: its place in the cluster's object store.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
 }
 
 /// Everything a client needs to route: what `GetTopology` answers.

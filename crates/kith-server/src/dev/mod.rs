@@ -36,6 +36,8 @@ pub struct DevOptions {
     pub processes: bool,
     /// The data directory; `None` is a temporary one, removed at the end.
     pub data: Option<PathBuf>,
+    /// URL of the object store; `None`: a folder of the data directory.
+    pub objects: Option<String>,
     /// Where to say what listens where, once queries are answered.
     pub ready_file: PathBuf,
     /// Port of the first router; 0 takes the one it had before, or a free one.
@@ -98,7 +100,13 @@ impl Dev {
         };
         let metadata = Arc::new(EmbeddedMetadata::open(&folder.join("metadata.json"))?);
         let store: Arc<dyn MetadataStore> = metadata;
-        let made = cluster::create_or_check(&*store, &options.shape, &folder.join("objects")).await?;
+        let made = cluster::create_or_check(
+            &*store,
+            &options.shape,
+            &folder.join("objects"),
+            options.objects.as_deref(),
+        )
+        .await?;
         data.claim(&Identity { cluster_id: made.cluster_id.clone(), owner: "supervisor".to_owned() })?;
         held.data = Some(data);
         cluster::remove_stale(&*store, options.routers).await?;

@@ -18,7 +18,7 @@ use std::{
 /// Told how far a fetch is.
 type OnFetch<'a> = dyn FnMut(&FetchProgress) -> ControlFlow<()> + 'a;
 
-/// Pulls what is missing of a component. What is in its place and cannot be it gives way.
+/// Pulls what is missing of a component, with so many requests at a time. What is in its place and cannot be it gives way.
 ///
 /// # Errors
 /// [`FetchError`]; what can be served was not touched then.
@@ -27,6 +27,7 @@ pub(super) fn fetch_anew(
     source: &dyn Source,
     component: &ComponentDocument,
     partitions: &[PartitionId],
+    threads: usize,
     progress: &mut OnFetch<'_>,
 ) -> Result<(), FetchError> {
     let is_foreign = match VersionFolder::open_version(target, &component.manifest_hash) {
@@ -36,8 +37,8 @@ pub(super) fn fetch_anew(
     if is_foreign {
         return replace(target, source, component, partitions, progress);
     }
-    let options =
-        FetchOptions { manifest_hash: Some(component.manifest_hash.clone()), ..FetchOptions::default() };
+    let manifest_hash = Some(component.manifest_hash.clone());
+    let options = FetchOptions { threads, manifest_hash, ..FetchOptions::default() };
     fetch(source, target, partitions, &options, progress).map(|_| ())
 }
 

@@ -151,7 +151,10 @@ fn held_stores(options: &NodeOptions, topology: &TopologyDocument) -> Result<Hel
         .ok_or(StartError::Topology { detail: format!("{} partitions", cluster.partitions) })?;
     let partitions = cluster.partitions_of(options.node).into_iter().map(PartitionId).collect();
     let components = options.data.join("components");
-    Ok(HeldStores::new(components, PathBuf::from(&cluster.object_store), partition_count, partitions))
+    let object_store = crate::place::objects(&cluster.object_store).map_err(|source| {
+        StartError::ObjectStore { location: cluster.object_store.clone(), source: Box::new(source) }
+    })?;
+    Ok(HeldStores::new(components, object_store, partition_count, partitions))
 }
 
 fn answer(

@@ -1,15 +1,12 @@
 //! What moves with a partition: bytes of all kept versions of every store, from their manifests.
 
 use super::{Dead, Rebalancer, nodes::addr_of};
-use crate::peer::PeerSource;
-use kith_engine::{FileKind, FolderSource, Manifest, Source, read_manifest};
+use crate::{peer::PeerSource, place};
+use kith_engine::{FileKind, Manifest, Source, read_manifest};
 use kith_routing::rebalance::StoreSizes;
 use kith_types::NodeId;
 use kith_wire::documents::{ComponentDocument, ServedDocument, TopologyDocument};
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    path::Path,
-};
+use std::collections::{BTreeMap, BTreeSet};
 use tonic::{Code, Status};
 
 impl Rebalancer {
@@ -48,9 +45,13 @@ impl Rebalancer {
         component: &ComponentDocument,
     ) -> Result<Manifest, Status> {
         let (name, version) = (&component.name, component.version);
-        let folder =
-            Path::new(&topology.cluster.object_store).join(&store.name).join(name).join(version.to_string());
-        let mut sources: Vec<Box<dyn Source>> = vec![Box::new(FolderSource::new(&folder))];
+        // Without the object store, nodes that hold it tell.
+        let objects = place::objects(&topology.cluster.object_store);
+        let built = objects.and_then(|objects| place::of(&objects, &store.name, component));
+        let mut sources: Vec<Box<dyn Source>> = Vec::new();
+        if let Ok(built) = built {
+            sources.push(Box::new(built));
+        }
         let owners: BTreeSet<u32> = topology
             .cluster
             .groups

@@ -1,47 +1,51 @@
 //! Built components that no version names any more go from the object store: every node has what it serves.
 
+use kith_objects::{Objects, ObjectsError};
 use kith_wire::documents::StoreDocument;
-use std::{
-    collections::BTreeMap,
-    fs,
-    path::{Path, PathBuf},
-};
+use std::collections::BTreeMap;
 
 /// Removes what no version of the store needs. What was built after the newest version is left: it may be about to be
 /// pushed. Done again whenever a version is made or dropped, so that nothing is lost if it fails. Blocks.
-pub(super) fn remove_unnamed(object_store: &Path, store: &StoreDocument) {
+pub(super) fn remove_unnamed(object_store: &Objects, store: &StoreDocument) {
     let mut named: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
-    for component in store.versions.iter().flat_map(|version| &version.components) {
+    let components = store.versions.iter().flat_map(|version| &version.components);
+    // What lies elsewhere is somebody else's.
+    for component in components.filter(|component| component.url.is_none()) {
         named.entry(&component.name).or_default().push(component.version);
     }
     for (component, versions) in named {
         let newest = versions.iter().max().copied().unwrap_or_default();
-        for (version, path) in built(&object_store.join(&store.name).join(component)) {
-            if version < newest
-                && !versions.contains(&version)
-                && let Err(error) = fs::remove_dir_all(&path)
-            {
-                tracing::warn!(%error, path = %path.display(), "a component that nobody needs could not be removed");
+        let folder = object_store.join(&format!("{}/{component}", store.name));
+        for version in built(&folder) {
+            if version < newest && !versions.contains(&version) {
+                remove(&folder.join(&version.to_string()));
             }
         }
     }
 }
 
 /// Removes all of a dropped store. Blocks.
-pub(super) fn remove_all(object_store: &Path, store: &str) {
-    let folder = object_store.join(store);
-    match fs::remove_dir_all(&folder) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            tracing::warn!(%error, path = %folder.display(), "a dropped store's files could not be removed");
-        }
-        _ => {}
+pub(super) fn remove_all(object_store: &Objects, store: &str) {
+    remove(&object_store.join(store));
+}
+
+fn remove(place: &Objects) {
+    if let Err(error) = place.remove_all() {
+        tell(place, &error);
     }
 }
 
-fn built(folder: &Path) -> Vec<(u64, PathBuf)> {
-    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
-    let paths = entries.flatten().map(|entry| entry.path());
-    paths.filter_map(|path| Some((path.file_name()?.to_str()?.parse().ok()?, path))).collect()
+fn tell(place: &Objects, error: &ObjectsError) {
+    let (place, cause) = (place.location(), std::error::Error::source(error).map(ToString::to_string));
+    tracing::warn!(%error, cause, %place, "built files that nobody needs could not be removed");
+}
+
+fn built(folder: &Objects) -> Vec<u64> {
+    let children = folder.children().unwrap_or_else(|error| {
+        tell(folder, &error);
+        Default::default()
+    });
+    children.iter().filter_map(|name| name.parse().ok()).collect()
 }
 
 #[cfg(test)]
@@ -54,9 +58,10 @@ mod tests {
     #[test]
     fn what_a_version_names_or_may_come_to_name_stays() {
         let folder = tempfile::tempdir().unwrap();
+        let objects = crate::place::objects(folder.path().to_str().unwrap()).unwrap();
         let built = |version: u64| folder.path().join(format!("village/connection/{version}"));
         for version in [3, 4, 5, 6] {
-            fs::create_dir_all(built(version)).unwrap();
+            std::fs::create_dir_all(built(version)).unwrap();
         }
         let version = |version: u64, state: &str, component: u64| VersionDocument {
             version,
@@ -72,6 +77,7 @@ mod tests {
                 bytes: 0,
                 loaded_at: 0,
                 schema: None,
+                url: None,
             }],
             records: 0,
             bytes: 0,
@@ -88,9 +94,9 @@ mod tests {
             running: None,
             history: vec![],
         };
-        remove_unnamed(folder.path(), &store);
+        remove_unnamed(&objects, &store);
         assert_eq!([3, 4, 5, 6].map(|version| built(version).exists()), [true, false, true, true]);
-        remove_all(folder.path(), "village");
+        remove_all(&objects, "village");
         assert!(!folder.path().join("village").exists());
     }
 }

@@ -15,7 +15,6 @@ use kith_wire::{
     },
     v1::{self, store_request::Command as Asked},
 };
-use std::path::PathBuf;
 use tonic::{Code, Status};
 
 /// The longest name: it is a folder name, a metadata key and a metrics label.
@@ -135,13 +134,8 @@ impl Stores {
         match self.metadata.commit(vec![condition], writes).await? {
             Committed::At(revision) => {
                 self.wait_until_visible(revision).await;
-                let object_store = PathBuf::from(&self.topology.borrow().cluster.object_store);
                 let name = store.to_owned();
-                let removed =
-                    tokio::task::spawn_blocking(move || clean::remove_all(&object_store, &name)).await;
-                if let Err(error) = removed {
-                    tracing::error!(%error, "a clean-up ended unexpectedly");
-                }
+                self.with_objects(move |objects| clean::remove_all(objects, &name)).await;
                 Ok(revision)
             }
             Committed::Conflict => Err(conflict(store).into()),

@@ -7,7 +7,8 @@ use super::{
     commands::check_name,
     refused::{ChangeError, conflict},
 };
-use crate::metadata::keys;
+use crate::{metadata::keys, place};
+use kith_objects::Objects;
 use kith_types::StoreVersion;
 use kith_versions::{Command, PushId, Refusal};
 use kith_wire::{
@@ -17,10 +18,7 @@ use kith_wire::{
     },
     v1,
 };
-use std::{
-    path::PathBuf,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 use tonic::{Code, Status};
 
@@ -194,9 +192,18 @@ impl Stores {
 
     /// Removes built files that no version needs.
     pub(super) async fn clean(&self, store: StoreDocument) {
-        let object_store = PathBuf::from(&self.topology.borrow().cluster.object_store);
-        let cleaned = tokio::task::spawn_blocking(move || clean::remove_unnamed(&object_store, &store)).await;
-        if let Err(error) = cleaned {
+        self.with_objects(move |objects| clean::remove_unnamed(objects, &store)).await;
+    }
+
+    /// Does something to the cluster's object store, on a thread that may wait. What fails is told in the log, and done
+    /// again by whoever comes next.
+    pub(super) async fn with_objects(&self, work: impl FnOnce(&Objects) + Send + 'static) {
+        let location = self.topology.borrow().cluster.object_store.clone();
+        let done = tokio::task::spawn_blocking(move || match place::objects(&location) {
+            Ok(objects) => work(&objects),
+            Err(error) => tracing::warn!(%error, location, "the object store cannot be cleaned up"),
+        });
+        if let Err(error) = done.await {
             tracing::error!(%error, "a clean-up ended unexpectedly");
         }
     }
@@ -287,6 +294,7 @@ mod tests {
             bytes: 0,
             loaded_at: 0,
             schema: None,
+            url: None,
         }
     }
 

@@ -27,6 +27,7 @@ pub fn options(folder: &Path, groups: u32, nodes: u32) -> DevOptions {
     DevOptions {
         shape: Shape { groups: Some(groups), nodes: Some(nodes), partitions: Some(24), ..Shape::default() },
         routers: 1,
+        objects: None,
         processes: false,
         data: Some(folder.join("data")),
         ready_file: folder.join("ready.json"),

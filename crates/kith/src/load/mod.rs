@@ -15,7 +15,7 @@ pub use summary::{LoadedComponent, ReadFile};
 
 use crate::{
     connect::{self, TargetFlags},
-    failure::Exit,
+    failure::{Exit, Failure},
     output::{self, Format},
     publish::{LockedStore, Meter, ObjectStore, Unpublished, Work, partition_count},
     store, table,
@@ -74,6 +74,10 @@ async fn load(target: &TargetFlags, flags: &GraphLoadFlags) -> anyhow::Result<(L
         store.mark_finished();
     }
     let report = built?;
+    tokio::task::block_in_place(|| upload(&store, &report)).inspect_err(|_| {
+        // What cannot be removed is no version: it has no manifest.
+        let _ = store.clear_unfinished(graph.as_ref());
+    })?;
     match publish(&router, &flags.graph, &report).await {
         Ok(committed) => {
             store.mark_finished();
@@ -106,6 +110,17 @@ fn build(options: &LoadOptions) -> anyhow::Result<LoadReport> {
         }
     }
     Ok(report?)
+}
+
+fn upload(store: &LockedStore, report: &LoadReport) -> Result<(), Failure> {
+    let mut meter = Meter::new();
+    let sent = report.components.iter().try_for_each(|(manifest, _)| {
+        let (name, version) = (&manifest.component, manifest.version.0);
+        let folder = store.component(name).join(version.to_string());
+        store.upload(name, version, &folder, &mut meter)
+    });
+    meter.clear();
+    sent
 }
 
 async fn publish(router: &RouterClient, graph: &str, report: &LoadReport) -> Result<u64, Unpublished> {

@@ -44,5 +44,6 @@ fn document(manifest: &Manifest, summary: &BuildSummary, loaded_at: u64) -> Comp
         bytes: summary.bytes,
         loaded_at,
         schema: None,
+        url: None,
     }
 }

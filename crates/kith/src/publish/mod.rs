@@ -2,9 +2,11 @@
 
 mod meter;
 mod object_store;
+mod place;
 
 pub use meter::Meter;
-pub use object_store::{LockedStore, ObjectStore, Work, component_versions, remove_folder, unusable};
+pub use object_store::{LockedStore, ObjectStore, Work, remove_folder, unusable};
+pub use place::{component_place, location, manifest_at, place, refused, versions_at};
 
 use crate::failure::Failure;
 use kith_client::QueryError;

@@ -1,12 +1,21 @@
 //! A store's folder in the cluster's object store: one load or push at a time, and nothing left of those that were
 //! killed.
 //!
+//! If the object store is a bucket, what is built gathers in a temporary folder of the same shape and goes up when it is whole. A
+//! bucket has no locks: there a version's number belongs to whose manifest comes first, and the cluster admits one push.
+//!
 //! While one is under way `<store>/.unfinished` names the version that it builds. Whoever finds the file knows that the
 //! one before was killed: what that one built and the cluster does not name is removed.
 
-use crate::failure::Failure;
+use super::{
+    Meter,
+    place::{place, refused},
+};
+use crate::{failure::Failure, store::build::fault};
+use kith_engine::{VerifyDepth, verify_version};
+use kith_objects::Objects;
 use kith_types::StoreVersion;
-use kith_wire::documents::{ClusterDocument, StoreDocument};
+use kith_wire::documents::{ClusterDocument, ComponentDocument, StoreDocument};
 use std::{
     borrow::Cow,
     fs::{self, File, TryLockError},
@@ -19,11 +28,13 @@ const LOCK_FILE: &str = ".lock";
 const UNFINISHED_FILE: &str = ".unfinished";
 /// Where the engine builds a component before it gets its name.
 const STAGING_FOLDER: &str = ".staging";
+/// Where a version is downloaded to that another one is made of.
+const BASE_FOLDER: &str = ".base";
 
 /// The folder of a cluster's built components.
 #[derive(Debug)]
 pub struct ObjectStore {
-    folder: PathBuf,
+    objects: Objects,
 }
 
 /// What a store's folder is locked for.
@@ -38,12 +49,21 @@ pub enum Work<'a> {
 /// A store's folder in it, for one load or push; unlocked when dropped.
 #[derive(Debug)]
 pub struct LockedStore {
-    /// The object store.
+    /// Where versions are built: the object store, or the temporary folder.
     objects: PathBuf,
     /// The store's folder in it.
     folder: PathBuf,
-    /// Held for its lock; holds the id of the push that holds it.
-    lock: File,
+    /// Held for its lock; holds the id of the push that holds it. `None` in a bucket.
+    lock: Option<File>,
+    /// The store's place in a bucket.
+    bucket: Option<Bucket>,
+}
+
+/// A store's place in a bucket, and the folder where its versions are built, removed at the end.
+#[derive(Debug)]
+struct Bucket {
+    objects: Objects,
+    _built: tempfile::TempDir,
 }
 
 impl ObjectStore {
@@ -52,8 +72,9 @@ impl ObjectStore {
     /// # Errors
     /// `object_store_unreachable` if it is not on this machine.
     pub fn open(cluster: &ClusterDocument) -> Result<Self, Failure> {
-        let folder = PathBuf::from(&cluster.object_store);
-        match fs::create_dir(&folder) {
+        let objects = place(&cluster.object_store)?;
+        let Some(folder) = objects.folder() else { return Ok(Self { objects }) };
+        match fs::create_dir(folder) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
                 let message =
                     format!("the cluster's object store {} cannot be used: {error}", folder.display());
@@ -63,7 +84,7 @@ impl ObjectStore {
                     "run this on a machine that has this folder, with the rights to write to it",
                 ))
             }
-            _ => Ok(Self { folder }),
+            _ => Ok(Self { objects }),
         }
     }
 
@@ -72,7 +93,8 @@ impl ObjectStore {
     /// # Errors
     /// `load_running` or `push_running` if one is under way.
     pub fn lock(self, store: &str, work: Work<'_>) -> Result<LockedStore, Failure> {
-        let folder = self.folder.join(store);
+        let Some(objects) = self.objects.folder().map(Path::to_owned) else { return self.in_bucket(store) };
+        let folder = objects.join(store);
         let path = folder.join(LOCK_FILE);
         let open = || File::options().create(true).truncate(false).write(true).open(&path);
         let mut lock = fs::create_dir_all(&folder).and_then(|()| open()).map_err(unusable(&path))?;
@@ -83,7 +105,17 @@ impl ObjectStore {
         }
         let id = if let Work::Push(id) = work { id } else { "" };
         lock.set_len(0).and_then(|()| lock.write_all(id.as_bytes())).map_err(unusable(&path))?;
-        Ok(LockedStore { objects: self.folder, folder, lock })
+        Ok(LockedStore { objects, folder, lock: Some(lock), bucket: None })
+    }
+
+    fn in_bucket(self, store: &str) -> Result<LockedStore, Failure> {
+        let built = tempfile::Builder::new().prefix("kith-build-").tempdir();
+        let built = built.map_err(unusable(&std::env::temp_dir()))?;
+        let folder = built.path().join(store);
+        fs::create_dir_all(&folder).map_err(unusable(&folder))?;
+        let bucket = Bucket { objects: self.objects.join(store), _built: built };
+        let objects = bucket._built.path().to_owned();
+        Ok(LockedStore { objects, folder, lock: None, bucket: Some(bucket) })
     }
 }
 
@@ -108,12 +140,15 @@ fn running(store: &str, work: Work<'_>, lock: &Path) -> Failure {
 impl Drop for LockedStore {
     fn drop(&mut self) {
         // The id is told only to whoever finds the lock taken; a stale one harms nobody.
-        let _ = self.lock.set_len(0);
+        if let Some(lock) = &self.lock {
+            let _ = lock.set_len(0);
+        }
+        let _ = fs::remove_dir_all(self.folder.join(BASE_FOLDER));
     }
 }
 
 impl LockedStore {
-    /// The object store.
+    /// Where versions are built, in the object store's layout.
     pub fn objects(&self) -> &Path {
         &self.objects
     }
@@ -136,6 +171,7 @@ impl LockedStore {
             remove_folder(&component.join(STAGING_FOLDER))?;
             if !is_named {
                 remove_folder(&component.join(version.to_string()))?;
+                self.remove_uploaded(&component, version)?;
             }
         }
         fs::remove_file(&marker).map_err(unusable(&marker))
@@ -153,6 +189,74 @@ impl LockedStore {
         let above = StoreVersion(newest.max(now.saturating_sub(1)));
         let next = kith_engine::load::next_version(&self.objects, &self.name(), above);
         Ok(next.map_err(unusable(&self.folder))?.0)
+    }
+
+    /// Brings what was built of a component to its place in the object store; in a folder it is there.
+    ///
+    /// # Errors
+    /// `version_taken`, `object_store_unreachable`; it is no version there then.
+    pub fn upload(
+        &self,
+        component: &str,
+        version: u64,
+        folder: &Path,
+        meter: &mut Meter,
+    ) -> Result<(), Failure> {
+        let Some(bucket) = &self.bucket else { return Ok(()) };
+        let place = bucket.objects.join(&format!("{component}/{version}"));
+        let stage = format!("uploading {component}");
+        let sent = place.upload_version(folder, &mut |done, total| meter.on_bytes(&stage, done, total));
+        sent.map(|_| ()).map_err(|error| refused(&error))
+    }
+
+    /// Whether the object store is a bucket.
+    pub fn is_bucket(&self) -> bool {
+        self.bucket.is_some()
+    }
+
+    /// What a failed load or push uploaded.
+    fn remove_uploaded(&self, component: &Path, version: u64) -> Result<(), Failure> {
+        let (Some(bucket), Some(name)) = (&self.bucket, component.file_name().and_then(|name| name.to_str()))
+        else {
+            return Ok(());
+        };
+        let place = bucket.objects.join(&format!("{name}/{version}"));
+        place.remove_all().map_err(|error| refused(&error))
+    }
+
+    /// A folder with a version of one of the store's components, as it was built; downloaded and proven if it is
+    /// not on this machine.
+    ///
+    /// # Errors
+    /// `version_damaged`, or what the object store says.
+    pub fn built(&self, component: &ComponentDocument) -> Result<PathBuf, Failure> {
+        let here = self.component(&component.name).join(component.version.to_string());
+        let place = match (&component.url, &self.bucket) {
+            (None, None) => return Ok(here),
+            (Some(url), _) => place(url)?,
+            (None, Some(bucket)) => bucket.objects.join(&format!("{}/{}", component.name, component.version)),
+        };
+        let folder = self.folder.join(BASE_FOLDER).join(component.version.to_string());
+        let manifest = super::manifest_at(&place)?;
+        let mut meter = Meter::new();
+        let copied = place.download_version(&manifest, &folder, &mut |done, total| {
+            meter.on_bytes("downloading", done, total);
+        });
+        meter.clear();
+        copied.map_err(|error| refused(&error))?;
+        let damaged = |what: &str| {
+            let message = format!("{} is no whole version: {what}", place.location());
+            Failure::new("version_damaged", message, "push all rows, without --delta")
+        };
+        let report = verify_version(&folder, None, VerifyDepth::Deep);
+        let report = report.map_err(|error| damaged(&fault::chain(&error)))?;
+        match report.damages.first() {
+            _ if manifest.hash() != component.manifest_hash => {
+                Err(damaged("it is not the one that is served"))
+            }
+            Some(damage) => Err(damaged(&damage.to_string())),
+            None => Ok(folder),
+        }
     }
 
     fn name(&self) -> Cow<'_, str> {
@@ -181,7 +285,7 @@ impl LockedStore {
 }
 
 /// The versions of the components of every version that the cluster knows: also those that can be rolled back to.
-pub fn component_versions(store: Option<&StoreDocument>) -> impl Iterator<Item = u64> {
+fn component_versions(store: Option<&StoreDocument>) -> impl Iterator<Item = u64> {
     let versions = store.into_iter().flat_map(|store| &store.versions);
     versions.flat_map(|version| &version.components).map(|component| component.version)
 }
@@ -218,7 +322,7 @@ mod tests {
     };
 
     fn store(folder: &Path) -> ObjectStore {
-        ObjectStore { folder: folder.to_owned() }
+        ObjectStore { objects: place(folder.to_str().unwrap()).unwrap() }
     }
 
     fn graph(version: u64) -> StoreDocument {
@@ -233,6 +337,7 @@ mod tests {
             bytes: 0,
             loaded_at: 0,
             schema: None,
+            url: None,
         };
         let version = VersionDocument {
             version,

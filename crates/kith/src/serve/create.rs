@@ -11,6 +11,7 @@ use crate::{
     table,
 };
 use clap::Args;
+use kith_objects::{Location, LocationError};
 use kith_server::cluster::{Shape, create_cluster};
 use serde::Serialize;
 use std::path::PathBuf;
@@ -33,8 +34,8 @@ pub struct CreateFlags {
     /// Zones that the nodes of each group are spread over, in turn
     #[arg(long, value_name = "A,B,…", value_delimiter = ',')]
     zones: Vec<String>,
-    /// The folder of built versions, under this path on every machine
-    #[arg(long, value_name = "DIR")]
+    /// Where built versions lie: a folder, under this path on every machine, or s3://BUCKET/PREFIX, gs://…, az://…
+    #[arg(long, value_name = "DIR|URL")]
     object_store: Option<PathBuf>,
     /// Where the metadata is.
     #[command(flatten)]
@@ -71,15 +72,20 @@ impl CreateFlags {
         check_count("nodes", nodes)?;
         let object_store = self.object_store.or(file.object_store.clone());
         let object_store = object_store.ok_or_else(|| missing("--object-store", "object-store"))?;
-        if !object_store.is_absolute() {
-            let message = format!("the object store {} is not a path from /", object_store.display());
+        let object_store = object_store.display().to_string();
+        // One spelling of each place, for whoever compares.
+        let location: Location = object_store.parse().map_err(|error: LocationError| {
+            Failure::usage(error.to_string(), "name a folder, or s3://BUCKET/PREFIX, gs://…, az://…")
+        })?;
+        if location.folder().is_some_and(|folder| !folder.is_absolute()) {
+            let message = format!("the object store {object_store} is not a path from /");
             return Err(Failure::usage(message, "every machine finds it under this path").into());
         }
         let target = self.metadata.or(file.metadata_flags()).target()?;
         let store = target.connect().map_err(|error| start_failure(error.into()))?;
         let zones = if self.zones.is_empty() { file.zones.clone() } else { self.zones };
         let shape = Shape { groups: Some(groups), nodes: Some(nodes), partitions: Some(partitions), zones };
-        let made = create_cluster(&*store, &shape, &object_store).await.map_err(start_failure)?;
+        let made = create_cluster(&*store, &shape, &location.to_string()).await.map_err(start_failure)?;
         let reply = CreateReply {
             cluster_id: made.cluster.cluster_id,
             created: made.is_new,

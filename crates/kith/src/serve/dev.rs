@@ -3,6 +3,7 @@
 use super::{ScrubRate, scrub_rate, settings, start_failure, start_log, stop_signal};
 use crate::{connect::WELL_KNOWN, failure::Exit};
 use clap::Args;
+use kith_objects::Location;
 use kith_server::dev::{Dev, DevOptions, Shape};
 use std::path::PathBuf;
 
@@ -30,6 +31,10 @@ pub struct DevArgs {
     /// Data directory, kept across restarts [default: a temporary one, removed at the end]
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
+    /// Object store for built versions: s3://BUCKET/PREFIX, gs://…, az://…; keys and endpoint from the environment
+    /// [default: a folder of the data directory]
+    #[arg(long, value_name = "URL", value_parser = bucket)]
+    objects: Option<Location>,
     /// Port of the first router; 0 takes a free one
     #[arg(long, value_name = "PORT", default_value_t = 0)]
     port: u16,
@@ -45,6 +50,17 @@ pub struct DevArgs {
     /// End when standard input ends
     #[arg(long)]
     end_with_stdin: bool,
+}
+
+/// A folder would have to be the same on all machines; the data directory has one.
+fn bucket(text: &str) -> Result<Location, String> {
+    match text.parse() {
+        Ok(location @ Location::Bucket(_)) => Ok(location),
+        Ok(Location::Folder(_)) => {
+            Err("it is no URL of an object store; without --objects, a folder is used".to_owned())
+        }
+        Err(error) => Err(error.to_string()),
+    }
 }
 
 impl DevArgs {
@@ -67,6 +83,7 @@ impl DevArgs {
             routers: self.router_count,
             processes: self.processes,
             data: self.data,
+            objects: self.objects.map(|location| location.to_string()),
             ready_file: ready_file.clone(),
             port: self.port,
             router,

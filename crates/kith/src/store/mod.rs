@@ -1,6 +1,6 @@
 //! `kith store …`: stores, their versions, and which of them is served. Graphs are stores too.
 
-mod build;
+pub mod build;
 mod create;
 mod look;
 mod push;

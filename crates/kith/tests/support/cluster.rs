@@ -18,6 +18,8 @@ const PATIENCE: Duration = Duration::from_secs(90);
 pub struct Cluster {
     child: Child,
     pub ready_file: PathBuf,
+    /// Set for its commands.
+    env: Vec<(String, String)>,
     _folder: tempfile::TempDir,
 }
 
@@ -31,11 +33,19 @@ pub fn kith(arguments: &[&str]) -> Command {
 impl Cluster {
     /// Starts a cluster and waits until it answers. Its data goes where the test's files are, unless they say where.
     pub fn start(arguments: &[&str]) -> Self {
-        Self::start_with(arguments, |command, folder| {
+        Self::start_in(arguments, &[])
+    }
+
+    /// As [`Cluster::start`]; it and its commands see these variables.
+    pub fn start_in(arguments: &[&str], env: &[(String, String)]) -> Self {
+        let mut cluster = Self::start_with(arguments, |command, folder| {
+            command.envs(env.iter().cloned());
             if !arguments.contains(&"--data") {
                 command.arg("--data").arg(folder.join("data"));
             }
-        })
+        });
+        cluster.env = env.to_vec();
+        cluster
     }
 
     /// As [`Cluster::start`]; its data goes to a temporary directory that it makes in `parent`.
@@ -54,7 +64,7 @@ impl Cluster {
         prepare(&mut command, folder.path());
         let child =
             command.args(arguments).stdin(Stdio::piped()).stderr(log).spawn().expect("kith dev starts");
-        let mut cluster = Self { child, ready_file, _folder: folder };
+        let mut cluster = Self { child, ready_file, env: Vec::new(), _folder: folder };
         cluster.wait_until("the cluster is ready", |cluster| {
             let log = fs::read_to_string(cluster._folder.path().join("dev.log")).unwrap_or_default();
             let ended = cluster.child.try_wait().expect("the child can be waited for");
@@ -83,7 +93,7 @@ impl Cluster {
     /// A command against this cluster.
     pub fn kith(&self, arguments: &[&str]) -> Command {
         let mut command = kith(arguments);
-        command.arg("--ready-file").arg(&self.ready_file);
+        command.arg("--ready-file").arg(&self.ready_file).envs(self.env.iter().cloned());
         command
     }
 

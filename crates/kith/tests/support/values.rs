@@ -79,6 +79,7 @@ fn build(
         bytes: summary.bytes,
         loaded_at: 0,
         schema: None,
+        url: None,
     };
     (component, summary.counts.records)
 }

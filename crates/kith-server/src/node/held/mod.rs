@@ -7,11 +7,15 @@ mod moves;
 pub use moves::{CopyError, ReleaseError};
 
 use super::heal;
-use crate::peer::PeerSource;
+use crate::{
+    peer::PeerSource,
+    place::{self, PlaceError},
+};
 use component::Component;
 use kith_engine::{
-    Damage, FetchError, FolderSource, GraphReader, HeldSource, OpenError, Source, ValuesReader, VersionFolder,
+    Damage, FetchError, GraphReader, HeldSource, OpenError, Source, ValuesReader, VersionFolder,
 };
+use kith_objects::Objects;
 use kith_types::{PartitionCount, PartitionId};
 use kith_wire::documents::{ComponentDocument, HoldsDocument, ServedDocument, TopologyDocument};
 use std::{
@@ -27,6 +31,8 @@ use thiserror::Error;
 /// How long a version stays after the cluster gave it up: longer than any query's deadline,
 /// so that a query that pinned it still finds it.
 const VERSION_GRACE: Duration = Duration::from_secs(60);
+/// Requests to an object store under way at a time, against the time that each takes to begin an answer. A folder has none.
+const REQUESTS_AT_A_TIME: usize = 4;
 
 /// A component version cannot be made ready.
 #[derive(Debug, Error)]
@@ -42,6 +48,17 @@ pub enum PrepareError {
         /// Why.
         #[source]
         source: FetchError,
+    },
+    /// Nobody knows where its files are.
+    #[error("find component {component:?} version {version}")]
+    Place {
+        /// The component.
+        component: String,
+        /// Its version.
+        version: u64,
+        /// Why.
+        #[source]
+        source: Box<PlaceError>,
     },
     /// Its files are here but cannot be opened.
     #[error("open component {component:?} version {version}")]
@@ -75,8 +92,8 @@ pub enum VersionReader {
 pub struct HeldStores {
     /// Where pulled components lie: `<store>/<component>/<version>/`.
     folder: PathBuf,
-    /// Where built components lie, in the same layout.
-    object_store: PathBuf,
+    /// Where built components lie, in the same layout, unless they say where.
+    object_store: Objects,
     partition_count: PartitionCount,
     /// What the table gives to this node; written when a table comes. What is open may be more: copies on their way to it,
     /// and partitions given up that clients of an older table still ask for.
@@ -113,7 +130,7 @@ impl HeldStores {
     /// Holds nothing yet.
     pub fn new(
         folder: PathBuf,
-        object_store: PathBuf,
+        object_store: Objects,
         partition_count: PartitionCount,
         partitions: Vec<PartitionId>,
     ) -> Self {
@@ -235,9 +252,12 @@ impl HeldStores {
     }
 
     /// Where a component is pulled from.
-    fn source_of(&self, store: &str, component: &ComponentDocument) -> FolderSource {
-        let folder = self.object_store.join(store).join(&component.name);
-        FolderSource::new(&folder.join(component.version.to_string()))
+    fn source_of(&self, store: &str, component: &ComponentDocument) -> Result<Objects, PrepareError> {
+        place::of(&self.object_store, store, component).map_err(|source| PrepareError::Place {
+            component: component.name.clone(),
+            version: component.version,
+            source: Box::new(source),
+        })
     }
 
     /// Whether a version is held with these partitions; if it was about to be forgotten, it stays.
@@ -295,8 +315,9 @@ impl HeldStores {
         let (name, version) = (&component.name, component.version);
         let failed = |source| PrepareError::Fetch { component: name.clone(), version, source };
         let target = self.folder_of_component(&store.name, component);
-        let source = self.source_of(&store.name, component);
-        let fetched = heal::fetch_anew(&target, &source, component, partitions, &mut |state| {
+        let source = self.source_of(&store.name, component)?;
+        let threads = if source.folder().is_some() { 1 } else { REQUESTS_AT_A_TIME };
+        let fetched = heal::fetch_anew(&target, &source, component, partitions, threads, &mut |state| {
             progress(name, state.bytes_done, state.bytes);
             ControlFlow::Continue(())
         });
@@ -358,7 +379,7 @@ impl HeldStores {
         let _one_at_a_time = self.lock_preparing();
         let Some(first) = versions.first() else { return Ok(()) };
         let target = self.folder_of_component(&first.name, component);
-        let source = self.source_of(&first.name, component);
+        let source = self.source_of(&first.name, component)?;
         let peers = peers.iter().map(|peer| peer as &dyn Source);
         let sources: Vec<&dyn Source> = std::iter::once(&source as &dyn Source).chain(peers).collect();
         let owned = self.owned();
@@ -500,6 +521,7 @@ mod tests {
             bytes: 0,
             loaded_at: 0,
             schema: None,
+            url: None,
         };
         ServedDocument {
             format: DOCUMENT_FORMAT,
@@ -512,7 +534,12 @@ mod tests {
     }
 
     fn held(folder: &Path) -> HeldStores {
-        HeldStores::new(folder.to_owned(), PathBuf::new(), PartitionCount::new(24).unwrap(), vec![])
+        HeldStores::new(
+            folder.to_owned(),
+            place::objects("nowhere").unwrap(),
+            PartitionCount::new(24).unwrap(),
+            vec![],
+        )
     }
 
     #[test]

@@ -1,9 +1,13 @@
 //! The flags of `kith store build`, and those about rows that `kith store push` shares with it.
 
 use super::delta::DeleteFlags;
-use crate::load::names::{delimiter, size, store_name};
+use crate::{
+    load::names::{delimiter, size, store_name},
+    publish::location,
+};
 use clap::{Args, ValueEnum};
 use kith_engine::load::{Duplicates, MEMORY_BYTES_DEFAULT};
+use kith_objects::Location;
 use kith_rows::{Format, FormatChoice, HeaderMode, KeyType, RowOptions, ValueType};
 use kith_types::PartitionCount;
 use std::path::PathBuf;
@@ -17,7 +21,7 @@ pub struct BuildFlags {
     /// The store
     #[arg(value_parser = store_name)]
     pub store: String,
-    /// Files, folders or patterns
+    /// Files, folders or patterns, also as s3://BUCKET/…
     #[arg(value_name = "INPUT", required_unless_present = "delete")]
     pub inputs: Vec<String>,
     /// The rows are changes of this version, the folder of an earlier build; needs no cluster
@@ -26,9 +30,9 @@ pub struct BuildFlags {
     /// What goes from the base.
     #[command(flatten)]
     pub delete: DeleteFlags,
-    /// The folder that versions are built into, each under its number
-    #[arg(long, value_name = "FOLDER", required_unless_present = "dry_run")]
-    pub out: Option<PathBuf>,
+    /// The folder that versions are built into, each under its number; or a URL, as s3://BUCKET/PREFIX
+    #[arg(long, value_name = "URL", required_unless_present = "dry_run", value_parser = location)]
+    pub out: Option<Location>,
     /// The version's number [default: the time]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub version: Option<u64>,

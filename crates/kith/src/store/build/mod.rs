@@ -4,6 +4,7 @@ mod delta;
 pub mod fault;
 mod flags;
 mod input;
+pub mod inputs;
 mod partition;
 mod reply;
 mod rows;
@@ -20,13 +21,14 @@ use crate::{
     connect::{self, TargetFlags},
     failure::Failure,
     output::{self, Format},
+    publish::{Meter, place, refused, unusable, versions_at},
     table,
 };
 use anyhow::Context;
 use kith_engine::{Manifest, load::version_dir};
+use kith_objects::Objects;
 use kith_types::StoreVersion;
 use std::{
-    fs,
     path::Path,
     time::{Instant, SystemTime},
 };
@@ -54,8 +56,19 @@ pub async fn run(target: &TargetFlags, format: Format, flags: &BuildFlags) -> an
         }
         match &flags.out {
             Some(out) if !flags.dry_run => {
-                let version = StoreVersion(flags.version.unwrap_or_else(|| next_version(out)));
-                let built = Target { store: &flags.store, version, out_dir: out.clone() };
+                let place = place(&out.to_string())?;
+                let version = StoreVersion(match flags.version {
+                    Some(version) => version,
+                    None => next_version(&place)?,
+                });
+                // A bucket takes what is whole: built here, then uploaded.
+                let scratch = match place.folder() {
+                    Some(_) => None,
+                    None => Some(tempfile::tempdir().map_err(unusable(&std::env::temp_dir()))?),
+                };
+                let here = scratch.as_ref().map(|scratch| scratch.path());
+                let out_dir = here.or(place.folder()).unwrap_or(Path::new("")).to_owned();
+                let built = Target { store: &flags.store, version, out_dir: out_dir.clone() };
                 let built = match &flags.base {
                     Some(folder) => {
                         let base = Base { folder, delete: flags.delete.delete.as_deref() };
@@ -63,7 +76,11 @@ pub async fn run(target: &TargetFlags, format: Format, flags: &BuildFlags) -> an
                     }
                     None => rows.build(&flags.rows, &shape, &built)?,
                 };
-                Ok(BuildReply::built(&flags.store, &built, &version_dir(out, version), started.elapsed()))
+                if scratch.is_some() {
+                    upload(&version_dir(&out_dir, version), &place.join(&version.0.to_string()))?;
+                }
+                let shown = out.join(&version.0.to_string()).to_string();
+                Ok(BuildReply::built(&flags.store, &built, shown, started.elapsed()))
             }
             _ => Ok::<_, Failure>(BuildReply::checked(&flags.store, &rows.check()?, started.elapsed())),
         }
@@ -89,20 +106,21 @@ async fn asked(target: &TargetFlags, store: &str) -> anyhow::Result<Shape> {
     Ok(Shape::of(&document, &topology)?)
 }
 
-/// The time in milliseconds since 1970, but above all versions in the folder.
-fn next_version(out: &Path) -> u64 {
-    let newest = versions_in(out).max().unwrap_or_default();
-    now().max(newest + 1)
+/// The time in milliseconds since 1970, but above all versions in the place.
+fn next_version(out: &Objects) -> Result<u64, Failure> {
+    let newest = versions_at(out)?.into_iter().max().unwrap_or_default();
+    Ok(now().max(newest + 1))
+}
+
+fn upload(folder: &Path, place: &Objects) -> Result<(), Failure> {
+    let mut meter = Meter::new();
+    let sent = place.upload_version(folder, &mut |done, total| meter.on_bytes("uploading", done, total));
+    meter.clear();
+    sent.map(|_| ()).map_err(|error| refused(&error))
 }
 
 /// Milliseconds since 1970.
 pub fn now() -> u64 {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
-}
-
-/// The numbers of the folders in `folder` that are named by numbers.
-pub fn versions_in(folder: &Path) -> impl Iterator<Item = u64> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }

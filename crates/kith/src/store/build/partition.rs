@@ -185,7 +185,7 @@ pub fn assemble_version(format: Format, flags: &AssembleFlags) -> anyhow::Result
     let manifest = assemble(&options, &folders).map_err(|error| fault::build(&error))?;
     let built = Built { manifest, duplicates: 0, report: RowReport::default(), changes: None };
     let folder = version_dir(&flags.out, StoreVersion(version.version));
-    let reply = BuildReply::built(&version.store, &built, &folder, started.elapsed());
+    let reply = BuildReply::built(&version.store, &built, folder.display().to_string(), started.elapsed());
     output::print(format, &reply, table::push::built)
 }
 

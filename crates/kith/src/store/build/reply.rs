@@ -5,7 +5,7 @@ use crate::load::Dropped;
 use kith_engine::load::DeltaSummary;
 use kith_rows::{RowErrors, RowReport};
 use serde::Serialize;
-use std::{collections::BTreeMap, path::Path, time::Duration};
+use std::{collections::BTreeMap, time::Duration};
 
 /// A version that was built, or rows that were checked.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -54,11 +54,11 @@ impl From<DeltaSummary> for ChangesReply {
 
 impl BuildReply {
     /// Of a version in `folder`.
-    pub fn built(store: &str, built: &Built, folder: &Path, took: Duration) -> Self {
+    pub fn built(store: &str, built: &Built, folder: String, took: Duration) -> Self {
         Self {
             store: store.to_owned(),
             version: Some(built.manifest.version.0),
-            folder: Some(folder.display().to_string()),
+            folder: Some(folder),
             records: built.records(),
             bytes: built.bytes(),
             duplicates: built.duplicates,

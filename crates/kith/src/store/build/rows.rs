@@ -9,9 +9,7 @@ use kith_engine::{
         ValuesBuilder, ValuesOptions, ZstdOptions,
     },
 };
-use kith_rows::{
-    FileSource, ReadError, RowErrors, RowOptions, RowReport, RowSource, RowsError, ValueShape, read_rows,
-};
+use kith_rows::{ReadError, RowErrors, RowOptions, RowReport, RowSource, RowsError, ValueShape, read_rows};
 use kith_types::{PartitionId, StoreVersion};
 use std::{
     fs::{self, File},
@@ -85,7 +83,7 @@ impl Rows {
         let read = Arc::new(AtomicU64::new(0));
         let mut bytes = 0;
         let mut sources: Vec<Box<dyn RowSource>> = Vec::new();
-        for file in super::shape::files(inputs)? {
+        for file in super::inputs::files(inputs)? {
             let size = file.size().unwrap_or_default();
             sources.push(Box::new(Counted { file, before: bytes, read: Arc::clone(&read) }));
             bytes += size;
@@ -296,7 +294,7 @@ fn show(errors: &RowErrors, options: &RowOptions) {
 
 /// A file whose bytes are counted while they are read.
 struct Counted {
-    file: FileSource,
+    file: Box<dyn RowSource>,
     /// Bytes of the files before it.
     before: u64,
     read: Arc<AtomicU64>,

@@ -1,12 +1,15 @@
 //! What the rows of a store become: its definition, and the schema of its records.
 
 use super::{RowFlags, fault};
-use crate::{failure::Failure, publish::partition_count};
+use crate::{
+    failure::Failure,
+    publish::{component_place, manifest_at, partition_count},
+};
 use kith_engine::Manifest;
-use kith_rows::{FileSource, KeyType, RowOptions, ValueShape, ValueType, infer_schema};
+use kith_rows::{KeyType, RowOptions, ValueShape, ValueType, infer_schema};
 use kith_schema::{Schema, compatible};
 use kith_types::PartitionCount;
-use kith_wire::documents::{HoldsDocument, StoreDocument, TopologyDocument};
+use kith_wire::documents::{ClusterDocument, HoldsDocument, StoreDocument, TopologyDocument};
 use std::{fs, path::Path};
 
 /// The component of a store of values: its folder in the object store.
@@ -63,7 +66,7 @@ impl Shape {
         };
         let value: ValueType = value.parse().map_err(|error| unknown(&error))?;
         let schema = match value {
-            ValueType::Record => current_schema(store, Path::new(&topology.cluster.object_store))?,
+            ValueType::Record => current_schema(store, &topology.cluster)?,
             ValueType::Text | ValueType::Bytes | ValueType::Json => None,
         };
         Ok(Self {
@@ -159,15 +162,15 @@ impl Shape {
 }
 
 /// The schema of the version that is served, from its manifest.
-fn current_schema(store: &StoreDocument, objects: &Path) -> Result<Option<Schema>, Failure> {
+fn current_schema(store: &StoreDocument, cluster: &ClusterDocument) -> Result<Option<Schema>, Failure> {
     let Some(current) = store.current() else { return Ok(None) };
     let Some(component) = current.components.iter().find(|it| it.name == VALUES_COMPONENT) else {
         return Ok(None);
     };
-    let folder = objects.join(&store.name).join(VALUES_COMPONENT).join(component.version.to_string());
-    let manifest = Manifest::read(&folder).map_err(|error| {
-        let message = format!("read the schema of version {}: {}", current.version, fault::chain(&error));
-        let help = "run this on a machine that has the cluster's object store";
+    let place = component_place(cluster, &store.name, component)?;
+    let manifest = manifest_at(&place).map_err(|failure| {
+        let message = format!("read the schema of version {}: {}", current.version, failure.message);
+        let help = "run this on a machine that can reach the cluster's object store";
         Failure::new("object_store_unreachable", message, help)
     })?;
     let text = manifest.values().and_then(|values| values.schema.as_deref());
@@ -190,16 +193,5 @@ fn parsed(text: &str, whose: &str) -> Result<Schema, Failure> {
     text.parse().map_err(|error| {
         let message = format!("the schema of {whose}: {}", fault::chain(&error));
         Failure::new("bad_schema", message, "see docs/formats/schema.md for the language")
-    })
-}
-
-/// The files of `inputs`, in order.
-///
-/// # Errors
-/// `bad_input`.
-pub fn files(inputs: &[String]) -> Result<Vec<FileSource>, Failure> {
-    kith_rows::find_files(inputs).map_err(|error| {
-        let help = "name files, folders or patterns that are there";
-        Failure::new("bad_input", fault::chain(&error), help)
     })
 }

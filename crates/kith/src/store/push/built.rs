@@ -1,39 +1,66 @@
-//! A version that was built elsewhere, taken into the object store: copied, then proven byte by byte.
+//! A version that was built elsewhere. From a folder it is taken into the object store: copied, then proven byte by byte.
+//! From a URL it is not: nodes pull it from there.
 
 use crate::{
     failure::Failure,
-    publish::{Meter, remove_folder, unusable},
-    store::build::{fault, versions_in},
+    publish::{LockedStore, Meter, place, refused, remove_folder, unusable, versions_at},
+    store::build::{fault, inputs, shape::VALUES_COMPONENT},
 };
 use kith_engine::{MANIFEST_NAME, Manifest, VerifyDepth, verify_version};
+use kith_objects::{Location, Objects};
 use std::{
     fs::{self, File},
     io,
-    path::{Path, PathBuf},
+    path::Path,
 };
 
 /// Where a version is copied to before it gets its name: where builds are written too.
 const STAGING_FOLDER: &str = ".staging";
 
-/// The folder of a built version that `inputs` name: itself, or the newest in it. `None`: they name rows.
-pub fn folder(inputs: &[String]) -> Option<PathBuf> {
-    let [input] = inputs else { return None };
-    let folder = PathBuf::from(input);
-    let is_version = |folder: &Path| folder.join(MANIFEST_NAME).is_file();
-    if is_version(&folder) {
-        return Some(folder);
+/// The built version that `inputs` name: itself, or the newest in a place. `None`: they name rows.
+///
+/// # Errors
+/// If a place cannot be looked at.
+pub fn find(inputs: &[String]) -> Result<Option<Objects>, Failure> {
+    let [input] = inputs else { return Ok(None) };
+    if input.contains(['*', '?', '[']) || (!Location::is_url(input) && !Path::new(input).is_dir()) {
+        return Ok(None);
     }
-    let newest =
-        versions_in(&folder).filter(|version| is_version(&folder.join(version.to_string()))).max()?;
-    Some(folder.join(newest.to_string()))
+    let place = place(input)?;
+    if inputs::object(&place)?.is_some() {
+        return Ok(None);
+    }
+    let is_version = |place: &Objects| match place.size(MANIFEST_NAME) {
+        Ok(bytes) => Ok(bytes.is_some()),
+        Err(error) => Err(refused(&error)),
+    };
+    if is_version(&place)? {
+        return Ok(Some(place));
+    }
+    let mut versions = versions_at(&place)?;
+    versions.sort_unstable();
+    for version in versions.iter().rev() {
+        let version = place.join(&version.to_string());
+        if is_version(&version)? {
+            return Ok(Some(version));
+        }
+    }
+    Ok(None)
 }
 
-/// Copies the version in `folder` to `values/<its version>`, whole or not at all.
+/// Takes the version in `folder` into the object store as `values/<its version>`, whole or not at all.
 ///
 /// # Errors
 /// `version_damaged` if what was copied is not what the manifest names; if files cannot be read or written.
-pub fn copy(folder: &Path, manifest: &Manifest, values: &Path) -> Result<(), Failure> {
+pub fn copy(folder: &Path, manifest: &Manifest, locked: &LockedStore) -> Result<(), Failure> {
     let mut meter = Meter::new();
+    if locked.is_bucket() {
+        let sent = prove(folder, folder, manifest)
+            .and_then(|()| locked.upload(VALUES_COMPONENT, manifest.version.0, folder, &mut meter));
+        meter.clear();
+        return sent;
+    }
+    let values = locked.component(VALUES_COMPONENT);
     let staging = values.join(STAGING_FOLDER);
     remove_folder(&staging)?;
     let copied = copy_to(folder, manifest, &staging, &mut meter).and_then(|()| {
@@ -61,6 +88,11 @@ fn copy_to(folder: &Path, manifest: &Manifest, staging: &Path, meter: &mut Meter
         meter.on_bytes("copying", done, total);
     }
     File::open(staging).and_then(|file| file.sync_all()).map_err(unusable(staging))?;
+    prove(staging, folder, manifest)
+}
+
+/// Proves what lies in `staging` against the manifest of `folder`.
+fn prove(staging: &Path, folder: &Path, manifest: &Manifest) -> Result<(), Failure> {
     let report = verify_version(staging, None, VerifyDepth::Deep);
     let report = report.map_err(|error| damaged(folder, &fault::chain(&error)))?;
     // What is proven is the copy: also that nobody wrote to the folder meanwhile.

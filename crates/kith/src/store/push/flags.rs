@@ -12,7 +12,7 @@ pub struct PushFlags {
     /// The store
     #[arg(value_parser = store_name)]
     pub store: String,
-    /// Files, folders or patterns of rows; or a folder that `kith store build` made
+    /// Files, folders or patterns of rows; or a folder or URL that `kith store build` made, which nodes then pull from
     #[arg(value_name = "INPUT", required_unless_present = "delete")]
     pub inputs: Vec<String>,
     /// The rows are changes of the current version: keys that are not named keep their values

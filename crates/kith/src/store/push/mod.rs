@@ -17,9 +17,7 @@ use crate::{
     connect::{self, TargetFlags},
     failure::Failure,
     output::{self, Format},
-    publish::{
-        LockedStore, Meter, ObjectStore, Unpublished, Work, component_versions, follow, remove_folder,
-    },
+    publish::{LockedStore, Meter, ObjectStore, Unpublished, Work, follow, manifest_at, remove_folder},
     store::described,
     table,
     who::who,
@@ -27,6 +25,7 @@ use crate::{
 use anyhow::Context;
 use kith_client::RouterClient;
 use kith_engine::Manifest;
+use kith_objects::Objects;
 use kith_rows::RowErrors;
 use kith_schema::Schema;
 use kith_types::StoreVersion;
@@ -34,10 +33,7 @@ use kith_wire::{
     documents::{ComponentDocument, StoreDocument},
     v1,
 };
-use std::{
-    path::{Path, PathBuf},
-    time::Instant,
-};
+use std::{path::PathBuf, time::Instant};
 
 /// What lies in the object store and is to be served.
 struct Offer {
@@ -49,6 +45,8 @@ struct Offer {
     errors: RowErrors,
     schema_changes: Vec<String>,
     changes: Option<ChangesReply>,
+    /// Where nodes find it; `None`: in the cluster's object store.
+    url: Option<String>,
 }
 
 /// Builds or takes a version, and has it served.
@@ -71,8 +69,8 @@ pub async fn run(target: &TargetFlags, format: Format, flags: &PushFlags) -> any
     let locked = ObjectStore::open(&topology.cluster)?.lock(&flags.store, Work::Push(&push))?;
     let document = described(&router, &flags.store).await?;
     locked.clear_unfinished(Some(&document))?;
-    let offer = tokio::task::block_in_place(|| match built::folder(&flags.inputs) {
-        Some(folder) if !flags.delta => take(&locked, &document, &shape, flags, &folder),
+    let offer = tokio::task::block_in_place(|| match built::find(&flags.inputs)? {
+        Some(place) if !flags.delta => take(&locked, &document, &shape, flags, &place),
         _ => build(&locked, &document, &shape, flags),
     });
     let offer = match offer {
@@ -148,7 +146,13 @@ fn build(
         }
         false => rows.build(&flags.rows, shape, &target)?,
     };
+    let mut meter = Meter::new();
+    let folder = target.out_dir.join(version.to_string());
+    let sent = locked.upload(VALUES_COMPONENT, version, &folder, &mut meter);
+    meter.clear();
+    sent?;
     Ok(Offer {
+        url: None,
         version,
         records: built.records(),
         duplicates: built.duplicates,
@@ -163,27 +167,27 @@ fn build(
 fn current_folder(locked: &LockedStore, document: &StoreDocument) -> Result<PathBuf, Failure> {
     let components = document.current().map(|current| current.components.as_slice()).unwrap_or_default();
     let values = components.iter().find(|component| component.name == VALUES_COMPONENT);
-    let values = values.map(|it| locked.component(VALUES_COMPONENT).join(it.version.to_string()));
-    values.ok_or_else(|| {
+    let Some(values) = values else {
         let message = format!("store {:?} serves no version yet: there is nothing to change", document.name);
-        Failure::new("no_version", message, "push all rows first, without --delta")
-    })
+        return Err(Failure::new("no_version", message, "push all rows first, without --delta"));
+    };
+    locked.built(values)
 }
 
-/// Takes a version that was built elsewhere into the object store.
+/// Takes a version that was built elsewhere.
 fn take(
     locked: &LockedStore,
     document: &StoreDocument,
     shape: &Shape,
     flags: &PushFlags,
-    folder: &Path,
+    place: &Objects,
 ) -> Result<Offer, Failure> {
     if flags.rows != RowFlags::default() {
         let message =
-            format!("{} is a built version: flags about rows change nothing of it", folder.display());
+            format!("{} is a built version: flags about rows change nothing of it", place.location());
         return Err(Failure::usage(message, "leave them out, or name the rows"));
     }
-    let manifest = super::build::version_at(folder)?;
+    let manifest = manifest_at(place)?;
     let schema_changes = shape.check(&flags.store, &manifest, flags.force)?;
     let number = manifest.version.0;
     let version = match flags.version {
@@ -191,22 +195,26 @@ fn take(
         None if document.version_last < number => number,
         None => locked.next_version(Some(document))?,
     };
-    let values = locked.component(VALUES_COMPONENT);
-    let target = values.join(number.to_string());
-    if component_versions(Some(document)).any(|named| named == number) {
-        // A version of the store lies there: served, or a rollback away.
-        if Manifest::read(&target).ok().as_ref() != Some(&manifest) {
+    let hash = manifest.hash();
+    let mut components = document.versions.iter().flat_map(|version| &version.components);
+    let url = match (components.find(|component| component.version == number), place.folder()) {
+        (Some(named), _) if named.manifest_hash != hash => {
+            // Served, or a rollback away.
             let message = format!("the store has another version that was built under the number {number}");
             return Err(Failure::new("version_taken", message, "build it again under another --version"));
         }
-    } else {
-        locked.mark_unfinished(number)?;
-        remove_folder(&target)?;
-        built::copy(folder, &manifest, &values)?;
-    }
+        (Some(named), _) => named.url.clone(),
+        (None, None) => Some(place.location().to_string()),
+        (None, Some(folder)) => {
+            locked.mark_unfinished(number)?;
+            remove_folder(&locked.component(VALUES_COMPONENT).join(number.to_string()))?;
+            built::copy(folder, &manifest, locked)?;
+            None
+        }
+    };
     let records = manifest.values().map_or(0, |values| values.counts.records);
     let (duplicates, errors) = (0, RowErrors::default());
-    Ok(Offer { manifest, version, records, duplicates, errors, schema_changes, changes: None })
+    Ok(Offer { manifest, version, records, duplicates, errors, schema_changes, changes: None, url })
 }
 
 /// Told before hours of building, not after.
@@ -238,6 +246,7 @@ async fn serve(
         bytes: bytes_of(manifest),
         loaded_at: super::build::now() / 1_000,
         schema,
+        url: offer.url.clone(),
     };
     let components = serde_json::to_vec(&[component]).expect("documents hold only strings and numbers");
     let request = v1::PushRequest {

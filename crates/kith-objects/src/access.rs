@@ -1,0 +1,60 @@
+//! How object stores are reached: keys, endpoints, patience.
+
+use std::fmt;
+use std::time::Duration;
+
+/// A request that fails for a reason that may pass is repeated for so long: a store that restarts is back by then.
+const RETRY_FOR: Duration = Duration::from_secs(60);
+
+/// Names another number of seconds; what is no number is passed over.
+const RETRY_VARIABLE: &str = "KITH_OBJECTS_RETRY_SECONDS";
+
+/// Environment variables that are settings of object stores.
+const PREFIXES: [&str; 3] = ["AWS_", "GOOGLE_", "AZURE_"];
+
+/// How object stores are reached.
+#[derive(Clone)]
+pub struct Access {
+    /// Settings of the `object_store` crate, as `aws_access_key_id`; those of other stores are passed over.
+    pub settings: Vec<(String, String)>,
+    /// How long requests that fail are repeated, with growing pauses.
+    pub retry_for: Duration,
+}
+
+impl Access {
+    /// What the environment says: `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_REGION`, `AWS_ENDPOINT_URL`,
+    /// `AWS_VIRTUAL_HOSTED_STYLE_REQUEST` and the like; `GOOGLE_…`; `AZURE_…`; `KITH_OBJECTS_RETRY_SECONDS`.
+    pub fn from_environment() -> Self {
+        let named = std::env::vars_os()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+        let ours = named.filter(|(name, _)| PREFIXES.iter().any(|prefix| name.starts_with(prefix)));
+        let settings = ours.map(|(name, value)| (name.to_ascii_lowercase(), value)).collect();
+        let retry_for = std::env::var(RETRY_VARIABLE).ok().and_then(|seconds| seconds.parse().ok());
+        Self { settings, retry_for: retry_for.map_or(RETRY_FOR, Duration::from_secs) }
+    }
+
+    /// Whether a service of one's own is named, and without encryption: what is named so is meant so.
+    pub(crate) fn is_plain_http(&self) -> bool {
+        self.settings.iter().any(|(name, value)| name.contains("endpoint") && value.starts_with("http://"))
+    }
+}
+
+impl fmt::Debug for Access {
+    /// Without values: some are secrets.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<&str> = self.settings.iter().map(|(name, _)| name.as_str()).collect();
+        f.debug_struct("Access").field("settings", &names).field("retry_for", &self.retry_for).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_are_not_shown() {
+        let settings = vec![("aws_secret_access_key".to_owned(), "hunter2".to_owned())];
+        let shown = format!("{:?}", Access { settings, retry_for: RETRY_FOR });
+        assert!(shown.contains("aws_secret_access_key") && !shown.contains("hunter2"), "{shown}");
+    }
+}

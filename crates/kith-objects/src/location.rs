@@ -1,0 +1,157 @@
+//! What users write to name a place.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use thiserror::Error;
+use url::Url;
+
+/// Schemes of object stores. Those of the same store under other names are left out: one name each.
+const SCHEMES: [&str; 3] = ["s3", "gs", "az"];
+
+/// A folder, or a bucket with a prefix: `s3://bucket/prefix`, `gs://…`, `az://…`, `file:///folder`, or a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Location {
+    /// A folder of this machine.
+    Folder(PathBuf),
+    /// Of an object store; the path has no `/` at its end.
+    Bucket(Url),
+}
+
+/// A place that cannot be one.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{text:?} names no place: {why}")]
+pub struct LocationError {
+    /// What was given.
+    pub text: String,
+    /// What is wrong with it.
+    pub why: String,
+}
+
+impl Location {
+    /// A place below this one. `name` may have several parts.
+    #[must_use]
+    pub fn join(&self, name: &str) -> Self {
+        match self {
+            Self::Folder(folder) => Self::Folder(folder.join(name)),
+            Self::Bucket(url) => {
+                let mut below = url.clone();
+                let path = format!("{}/{name}", url.path().trim_end_matches('/'));
+                below.set_path(path.trim_end_matches('/'));
+                Self::Bucket(below)
+            }
+        }
+    }
+
+    /// The place around this one and the last part of its name; `None` of a bucket.
+    pub fn parent(&self) -> Option<(Self, String)> {
+        match self {
+            Self::Folder(folder) => {
+                let name = folder.file_name()?.to_str()?.to_owned();
+                Some((Self::Folder(folder.parent()?.to_owned()), name))
+            }
+            Self::Bucket(url) => {
+                let (path, name) = url.path().trim_end_matches('/').rsplit_once('/')?;
+                let mut around = url.clone();
+                around.set_path(path);
+                Some((Self::Bucket(around), name.to_owned())).filter(|(_, name)| !name.is_empty())
+            }
+        }
+    }
+
+    /// The folder, if it is one of this machine.
+    pub fn folder(&self) -> Option<&Path> {
+        match self {
+            Self::Folder(folder) => Some(folder),
+            Self::Bucket(_) => None,
+        }
+    }
+
+    /// Whether a text is a URL, not a path: paths with `://` in them are nothing that anybody has.
+    pub fn is_url(text: &str) -> bool {
+        text.contains("://")
+    }
+}
+
+impl FromStr for Location {
+    type Err = LocationError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let wrong = |why: String| LocationError { text: text.to_owned(), why };
+        if !Self::is_url(text) {
+            return if text.is_empty() {
+                Err(wrong("it is empty".to_owned()))
+            } else {
+                Ok(Self::Folder(text.into()))
+            };
+        }
+        let mut url = Url::parse(text).map_err(|error| wrong(error.to_string()))?;
+        if url.scheme() == "file" {
+            let folder =
+                url.to_file_path().map_err(|()| wrong("file:// goes before an absolute path".to_owned()))?;
+            return Ok(Self::Folder(folder));
+        }
+        if !SCHEMES.contains(&url.scheme()) {
+            let why = format!("{}:// is not known; s3://, gs://, az://, file:// and paths are", url.scheme());
+            return Err(wrong(why));
+        }
+        if url.host_str().unwrap_or_default().is_empty() {
+            return Err(wrong(format!("the bucket is missing: {}://BUCKET/PREFIX", url.scheme())));
+        }
+        if url.query().is_some() || url.fragment().is_some() || !url.username().is_empty() {
+            return Err(wrong(
+                "only a bucket and a path are expected; keys come from the environment".to_owned(),
+            ));
+        }
+        let path = url.path().trim_end_matches('/').to_owned();
+        url.set_path(&path);
+        Ok(Self::Bucket(url))
+    }
+}
+
+impl fmt::Display for Location {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Folder(folder) => write!(f, "{}", folder.display()),
+            Self::Bucket(url) => write!(f, "{}", url.as_str().trim_end_matches('/')),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_folders_or_buckets() {
+        let parse = |text: &str| text.parse::<Location>();
+        for (text, shown, below) in [
+            ("s3://b", "s3://b", "s3://b/people/7"),
+            ("s3://b/", "s3://b", "s3://b/people/7"),
+            ("gs://b/a/c//", "gs://b/a/c", "gs://b/a/c/people/7"),
+            ("az://container/x", "az://container/x", "az://container/x/people/7"),
+            ("file:///var/x", "/var/x", "/var/x/people/7"),
+            ("x/y", "x/y", "x/y/people/7"),
+        ] {
+            let location = parse(text).unwrap();
+            assert_eq!(location.to_string(), shown);
+            assert_eq!(location.join("people/7").to_string(), below);
+            assert_eq!(parse(&location.to_string()), Ok(location));
+        }
+    }
+
+    #[test]
+    fn what_is_no_place_is_refused_with_the_reason() {
+        for (text, why) in [
+            ("", "empty"),
+            ("s3://", "bucket"),
+            ("ftp://b/x", "ftp:// is not known"),
+            ("s3://key:secret@b/x", "environment"),
+            ("s3://b/x?versionId=1", "only a bucket and a path"),
+            ("file://host/x", "absolute path"),
+        ] {
+            let error = text.parse::<Location>().unwrap_err().to_string();
+            assert!(error.contains(why), "{text}: {error}");
+        }
+    }
+}

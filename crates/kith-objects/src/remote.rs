@@ -1,0 +1,198 @@
+//! An object store, asked in a blocking way: the one place that knows the `object_store` crate's clients.
+
+use crate::objects::Listed;
+use crate::{Access, Location, ObjectsError};
+use futures::{StreamExt, TryStreamExt};
+use kith_engine::MANIFEST_NAME;
+use object_store::aws::AmazonS3Builder;
+use object_store::azure::MicrosoftAzureBuilder;
+use object_store::gcp::GoogleCloudStorageBuilder;
+use object_store::path::Path;
+use object_store::{
+    BackoffConfig, ClientOptions, GetOptions, GetRange, ObjectStore, ObjectStoreExt, RetryConfig,
+};
+use std::collections::BTreeSet;
+use std::future::Future;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+use tokio::runtime::{Builder, Runtime};
+use url::Url;
+
+/// A connection that says nothing for so long is given up, and the request repeated.
+const SILENCE_MAX: Duration = Duration::from_secs(30);
+/// A request takes no longer in all: 8 MiB at 28 KiB/s.
+const REQUEST_MAX: Duration = Duration::from_secs(300);
+const CONNECT_MAX: Duration = Duration::from_secs(5);
+/// The first pause before a request is repeated; each is up to twice the one before.
+const RETRY_PAUSE: Duration = Duration::from_millis(100);
+const RETRY_PAUSE_MAX: Duration = Duration::from_secs(5);
+/// More than [`Access::retry_for`] ever allows: time bounds the tries, not their number.
+const RETRIES_MAX: usize = 1_000;
+/// Objects being removed at a time.
+const REMOVALS: usize = 16;
+
+/// A prefix of a bucket.
+#[derive(Clone, Debug)]
+pub(crate) struct Remote {
+    pub(crate) store: Arc<dyn ObjectStore>,
+    pub(crate) prefix: Path,
+    location: Location,
+}
+
+impl Remote {
+    pub(crate) fn open(location: &Location, url: &Url, access: &Access) -> Result<Self, ObjectsError> {
+        let failed =
+            |source| ObjectsError::Settings { location: location.to_string(), source: Box::new(source) };
+        // The TLS library asks the process for its cryptography; whoever was first chose the same.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let store = build(url, access).map_err(failed)?;
+        let prefix = Path::from_url_path(url.path()).map_err(|error| failed(error.into()))?;
+        Ok(Self { store, prefix, location: location.clone() })
+    }
+
+    pub(crate) fn join(&self, name: &str) -> Self {
+        let prefix = self.at(name);
+        Self { store: Arc::clone(&self.store), prefix, location: self.location.join(name) }
+    }
+
+    /// The path of an object below the prefix.
+    pub(crate) fn at(&self, name: &str) -> Path {
+        name.split('/')
+            .filter(|part| !part.is_empty())
+            .fold(self.prefix.clone(), |path, part| path.join(part))
+    }
+
+    /// As messages call an object below the prefix.
+    pub(crate) fn named(&self, name: &str) -> String {
+        self.location.join(name).to_string()
+    }
+
+    /// See [`kith_engine::Source::read`].
+    pub(crate) fn read(&self, name: &str, offset: u64, into: &mut [u8]) -> Result<usize, ObjectsError> {
+        if into.is_empty() {
+            return Ok(0);
+        }
+        block_on(async {
+            match self.read_range(name, offset, into).await {
+                // A range that begins behind the end is an error to the store, and nothing to read to us.
+                Err(ObjectsError::Failed { .. })
+                    if self.size(name).await.is_ok_and(|size| size <= offset) =>
+                {
+                    Ok(0)
+                }
+                other => other,
+            }
+        })
+    }
+
+    async fn read_range(&self, name: &str, offset: u64, into: &mut [u8]) -> Result<usize, ObjectsError> {
+        let failed = |error| ObjectsError::of(self.named(name), error);
+        let range = GetRange::Bounded(offset..offset.saturating_add(into.len() as u64));
+        let options = GetOptions { range: Some(range), ..GetOptions::default() };
+        let answer = self.store.get_opts(&self.at(name), options).await.map_err(failed)?;
+        let expected =
+            into.len().min(usize::try_from(answer.meta.size.saturating_sub(offset)).unwrap_or(usize::MAX));
+        let mut stream = answer.into_stream();
+        let mut done = 0;
+        while let Some(piece) = stream.try_next().await.map_err(failed)? {
+            let Some(place) = into[..expected].get_mut(done..done + piece.len()) else {
+                return Err(self.odd(name, format!("more than {expected} bytes came from {offset}")));
+            };
+            place.copy_from_slice(&piece);
+            done += piece.len();
+        }
+        if done < expected {
+            return Err(self.odd(name, format!("{done} of {expected} bytes came from {offset}")));
+        }
+        Ok(done)
+    }
+
+    /// An answer that is not what was asked for.
+    fn odd(&self, name: &str, what: String) -> ObjectsError {
+        ObjectsError::Failed { object: self.named(name), source: what.into() }
+    }
+
+    pub(crate) async fn size(&self, name: &str) -> Result<u64, ObjectsError> {
+        let meta = self.store.head(&self.at(name)).await;
+        meta.map(|meta| meta.size).map_err(|error| ObjectsError::of(self.named(name), error))
+    }
+
+    pub(crate) fn list(&self) -> Result<Vec<Listed>, ObjectsError> {
+        let failed = |error| ObjectsError::of(self.location.to_string(), error);
+        block_on(async {
+            let listed = self.store.list(Some(&self.prefix)).map_err(failed);
+            let listed = listed.try_filter_map(async |meta| {
+                let name = self.relative(&meta.location);
+                Ok(name.map(|name| Listed { name, bytes: meta.size }))
+            });
+            listed.try_collect().await
+        })
+    }
+
+    pub(crate) fn children(&self) -> Result<BTreeSet<String>, ObjectsError> {
+        let failed = |error| ObjectsError::of(self.location.to_string(), error);
+        let listed = block_on(self.store.list_with_delimiter(Some(&self.prefix))).map_err(failed)?;
+        let objects = listed.objects.iter().map(|meta| &meta.location);
+        Ok(listed.common_prefixes.iter().chain(objects).filter_map(|path| self.relative(path)).collect())
+    }
+
+    fn relative(&self, path: &Path) -> Option<String> {
+        let parts: Vec<_> = path.prefix_match(&self.prefix)?.map(|part| part.as_ref().to_owned()).collect();
+        Some(parts.join("/")).filter(|name| !name.is_empty())
+    }
+
+    pub(crate) fn remove_all(&self) -> Result<(), ObjectsError> {
+        let listed = self.list()?;
+        let (manifests, others): (Vec<_>, Vec<_>) =
+            listed.into_iter().partition(|listed| listed.name.rsplit('/').next() == Some(MANIFEST_NAME));
+        for names in [manifests, others] {
+            let removals = futures::stream::iter(names).map(async |listed| {
+                match self.store.delete(&self.at(&listed.name)).await {
+                    Err(object_store::Error::NotFound { .. }) | Ok(()) => Ok(()),
+                    Err(error) => Err(ObjectsError::of(self.named(&listed.name), error)),
+                }
+            });
+            block_on(removals.buffer_unordered(REMOVALS).try_for_each(async |()| Ok(())))?;
+        }
+        Ok(())
+    }
+}
+
+fn build(url: &Url, access: &Access) -> object_store::Result<Arc<dyn ObjectStore>> {
+    let client = ClientOptions::new()
+        .with_timeout(REQUEST_MAX)
+        .with_read_timeout(SILENCE_MAX)
+        .with_connect_timeout(CONNECT_MAX)
+        .with_allow_http(access.is_plain_http());
+    let backoff = BackoffConfig { init_backoff: RETRY_PAUSE, max_backoff: RETRY_PAUSE_MAX, base: 2.0 };
+    let retry = RetryConfig { backoff, max_retries: RETRIES_MAX, retry_timeout: access.retry_for };
+    macro_rules! built {
+        ($builder:ty) => {{
+            let mut builder = <$builder>::new().with_client_options(client).with_retry(retry);
+            for (name, value) in &access.settings {
+                if let Ok(key) = name.parse() {
+                    builder = builder.with_config(key, value);
+                }
+            }
+            // Last: nothing in the environment names another bucket.
+            Arc::new(builder.with_url(url.as_str()).build()?) as Arc<dyn ObjectStore>
+        }};
+    }
+    Ok(match url.scheme() {
+        "gs" => built!(GoogleCloudStorageBuilder),
+        "az" => built!(MicrosoftAzureBuilder),
+        _ => built!(AmazonS3Builder),
+    })
+}
+
+/// Waits for a future on a small runtime of this crate's own: callers are threads that may wait, of fetches, builds and
+/// commands, with and without a runtime around them.
+pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
+    static RUNTIME: OnceLock<Runtime> = OnceLock::new();
+    let runtime = RUNTIME.get_or_init(|| {
+        let runtime =
+            Builder::new_multi_thread().worker_threads(2).thread_name("kith-objects").enable_all().build();
+        runtime.expect("two threads can be started")
+    });
+    runtime.block_on(future)
+}

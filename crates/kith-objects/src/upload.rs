@@ -1,0 +1,186 @@
+//! Versions on their way into a place and out of it. The manifest is written last, and never over another one: what has
+//! none is no version, whatever else is there.
+
+use crate::remote::{Remote, block_on};
+use crate::{Objects, ObjectsError};
+use bytes::Bytes;
+use futures::{StreamExt, TryStreamExt};
+use kith_engine::{MANIFEST_NAME, Manifest, PackEntry, Source};
+use object_store::{MultipartUpload, ObjectStoreExt, PutMode};
+use std::cell::RefCell;
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+/// A part of an upload. Stores take parts from 5 MiB on.
+const PART_BYTES: u64 = 8 << 20;
+/// Stores take up to 10,000 parts: larger files have larger ones.
+const PARTS_MAX: u64 = 9_000;
+/// Packs on their way at a time; of each, one part at a time is.
+const PACKS_AT_A_TIME: usize = 4;
+
+/// Told of each part: bytes done, bytes in all.
+pub type Upload<'a> = dyn FnMut(u64, u64) + 'a;
+/// As [`Upload`].
+pub type Download<'a> = dyn FnMut(u64, u64) + 'a;
+
+/// Progress that several uploads of one thread tell of.
+struct Told<'a, 'u> {
+    state: RefCell<(u64, &'a mut Upload<'u>)>,
+    total: u64,
+}
+
+impl Told<'_, '_> {
+    fn add(&self, bytes: u64) {
+        let (done, told) = &mut *self.state.borrow_mut();
+        *done += bytes;
+        told(*done, self.total);
+    }
+}
+
+impl Objects {
+    /// Uploads the built version in `folder` to this place, which becomes its folder: packs, then the manifest. A
+    /// request that fails is repeated. Repeating an upload is harmless. Not for folders of this machine: builds
+    /// write there themselves.
+    ///
+    /// # Errors
+    /// If `folder` is no built version, another version has the place, or the store fails; this is no version then.
+    pub fn upload_version(&self, folder: &Path, told: &mut Upload<'_>) -> Result<Manifest, ObjectsError> {
+        let path = || folder.to_owned();
+        let manifest =
+            Manifest::read(folder).map_err(|source| ObjectsError::NoVersion { path: path(), source })?;
+        let Some(remote) = &self.remote else {
+            let source = io::Error::new(io::ErrorKind::Unsupported, "it is a folder of this machine");
+            return Err(ObjectsError::Local { path: path(), source });
+        };
+        self.check_free(&manifest)?;
+        let packs = manifest.packs();
+        let told = Told { total: packs.iter().map(|pack| pack.bytes).sum(), state: RefCell::new((0, told)) };
+        block_on(async {
+            let uploads = futures::stream::iter(&packs).map(|pack| upload_pack(remote, folder, pack, &told));
+            uploads.buffer_unordered(PACKS_AT_A_TIME).try_for_each(async |()| Ok(())).await?;
+            // The bytes that were read first: what the packs beside it now hold is proven against them by whoever fetches.
+            let bytes = Bytes::from(manifest.encode());
+            match remote.store.put_opts(&remote.at(MANIFEST_NAME), bytes.into(), PutMode::Create.into()).await
+            {
+                Ok(_) => Ok(()),
+                Err(error) => Err(ObjectsError::of(remote.named(MANIFEST_NAME), error)),
+            }
+        })
+        .or_else(|error| match error {
+            // Somebody was faster, or our own first try got through without an answer.
+            ObjectsError::Taken { .. } => self.check_free(&manifest),
+            error => Err(error),
+        })?;
+        Ok(manifest)
+    }
+
+    /// The manifest of the version in this place.
+    ///
+    /// # Errors
+    /// As a fetch that begins: if there is none, it is damaged, or the place cannot be read.
+    pub fn manifest(&self) -> Result<Manifest, kith_engine::FetchError> {
+        kith_engine::read_manifest(self, None)
+    }
+
+    /// Whether the place is free for a version, or has it already.
+    fn check_free(&self, manifest: &Manifest) -> Result<(), ObjectsError> {
+        let object = || self.location().join(MANIFEST_NAME).to_string();
+        let mut found = vec![0; manifest.encode().len() + 1];
+        match self.read(MANIFEST_NAME, 0, &mut found) {
+            Ok(count) if found[..count] == manifest.encode() => Ok(()),
+            Ok(_) => Err(ObjectsError::Taken { object: object() }),
+            Err(kith_engine::ObjectError::Missing { .. }) => Ok(()),
+            Err(error) => Err(ObjectsError::Failed { object: object(), source: Box::new(error) }),
+        }
+    }
+
+    /// Copies the objects of the version in this place to `folder` as they are, unproven, the manifest last, and
+    /// waits until they are on the disk.
+    ///
+    /// # Errors
+    /// If they cannot be read or written.
+    pub fn download_version(
+        &self,
+        manifest: &Manifest,
+        folder: &Path,
+        told: &mut Download<'_>,
+    ) -> Result<(), ObjectsError> {
+        let local = |path: &Path, source| ObjectsError::Local { path: path.to_owned(), source };
+        let packs = manifest.packs();
+        let total = packs.iter().map(|pack| pack.bytes).sum();
+        let mut done = 0;
+        fs::create_dir_all(folder).map_err(|source| local(folder, source))?;
+        for pack in &packs {
+            let path = folder.join(&pack.name);
+            let mut counted = Counted { reader: self.reader(&pack.name), done: &mut done, total, told };
+            let copied = File::create(&path).and_then(|mut file| {
+                io::copy(&mut counted, &mut file)?;
+                file.sync_all()
+            });
+            copied.map_err(|source| local(&path, source))?;
+        }
+        let path = folder.join(MANIFEST_NAME);
+        let written = fs::write(&path, manifest.encode()).and_then(|()| File::open(&path)?.sync_all());
+        written.and_then(|()| File::open(folder)?.sync_all()).map_err(|source| local(&path, source))
+    }
+}
+
+struct Counted<'a, 'd> {
+    reader: crate::ObjectReader,
+    done: &'a mut u64,
+    total: u64,
+    told: &'a mut Download<'d>,
+}
+
+impl io::Read for Counted<'_, '_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let count = self.reader.read(into)?;
+        *self.done += count as u64;
+        (self.told)(*self.done, self.total);
+        Ok(count)
+    }
+}
+
+async fn upload_pack(
+    remote: &Remote,
+    folder: &Path,
+    pack: &PackEntry,
+    told: &Told<'_, '_>,
+) -> Result<(), ObjectsError> {
+    let path = folder.join(&pack.name);
+    let local = |source| ObjectsError::Local { path: path.clone(), source };
+    let failed = |error| ObjectsError::of(remote.named(&pack.name), error);
+    let file = File::open(&path).map_err(local)?;
+    if pack.bytes <= PART_BYTES {
+        let bytes = part(&file, 0, pack.bytes).map_err(local)?;
+        remote.store.put(&remote.at(&pack.name), bytes.into()).await.map_err(failed)?;
+        told.add(pack.bytes);
+        return Ok(());
+    }
+    let mut upload = remote.store.put_multipart(&remote.at(&pack.name)).await.map_err(failed)?;
+    let sent = async {
+        let part_bytes = PART_BYTES.max(pack.bytes.div_ceil(PARTS_MAX));
+        for start in (0..pack.bytes).step_by(part_bytes as usize) {
+            let bytes = part(&file, start, part_bytes.min(pack.bytes - start)).map_err(local)?;
+            let count = bytes.len() as u64;
+            upload.put_part(bytes.into()).await.map_err(failed)?;
+            told.add(count);
+        }
+        upload.complete().await.map_err(failed)
+    };
+    let sent = sent.await;
+    if sent.is_err() {
+        // Parts that stay cost space, nothing else; the error that ended the upload is the one to tell.
+        let _ = upload.abort().await;
+    }
+    sent.map(|_| ())
+}
+
+/// Read on the runtime's own thread: it has nothing else to do meanwhile that would not wait for the disk too.
+fn part(file: &File, start: u64, bytes: u64) -> io::Result<Bytes> {
+    let mut part = vec![0; bytes as usize];
+    file.read_exact_at(&mut part, start)?;
+    Ok(part.into())
+}

@@ -1,0 +1,179 @@
+//! A real S3 server, s3s-fs over HTTP on loopback, that can be killed, started again where it was, and made to break
+//! connections in the middle of an answer.
+
+#![allow(dead_code, reason = "each test binary uses a part of it")]
+
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::server::conn::auto::Builder;
+use s3s::auth::SimpleAuth;
+use s3s::service::{S3Service, S3ServiceBuilder};
+use s3s_fs::FileSystem;
+use std::io;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::Runtime;
+
+/// The key that the server knows.
+pub const ACCESS_KEY: &str = "kith-tests";
+pub const SECRET_KEY: &str = "kith-tests-secret";
+/// The bucket that is there.
+pub const BUCKET: &str = "bucket";
+
+/// A running server; killed when dropped. Objects are files below `<root>/bucket`.
+pub struct S3 {
+    root: tempfile::TempDir,
+    addr: SocketAddr,
+    runtime: Option<Runtime>,
+    sent: Arc<Sent>,
+}
+
+/// What all connections together have sent.
+#[derive(Default)]
+struct Sent {
+    bytes: AtomicU64,
+    /// Bytes until the next cut; negative: none is due.
+    cut_after: AtomicI64,
+}
+
+impl S3 {
+    /// Starts an empty server on a free port.
+    pub fn start() -> Self {
+        let root = tempfile::tempdir().expect("a temporary folder");
+        std::fs::create_dir(root.path().join(BUCKET)).expect("a bucket");
+        let sent = Arc::new(Sent { bytes: AtomicU64::new(0), cut_after: AtomicI64::new(-1) });
+        let addr = SocketAddr::from(([127, 0, 0, 1], 0));
+        let mut server = Self { root, addr, runtime: None, sent };
+        server.restart();
+        server
+    }
+
+    /// Kills it: connections break where they are.
+    pub fn kill(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            // On a thread of its own: callers may be inside another runtime, which refuses to wait.
+            let ended = std::thread::spawn(move || runtime.shutdown_timeout(Duration::from_secs(10))).join();
+            ended.expect("the server ends");
+        }
+    }
+
+    /// Starts it where it was before.
+    pub fn restart(&mut self) {
+        self.kill();
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+        let runtime = runtime.expect("a runtime");
+        let listener = runtime.block_on(TcpListener::bind(self.addr)).expect("the port is free");
+        self.addr = listener.local_addr().expect("an address");
+        let mut service = S3ServiceBuilder::new(FileSystem::new(self.root.path()).expect("a root"));
+        service.set_auth(SimpleAuth::from_single(ACCESS_KEY, SECRET_KEY));
+        runtime.spawn(accept(listener, service.build(), Arc::clone(&self.sent)));
+        self.runtime = Some(runtime);
+    }
+
+    /// Breaks one connection when so many more bytes have been sent.
+    pub fn cut_after(&self, bytes: i64) {
+        self.sent.cut_after.store(bytes, Ordering::Relaxed);
+    }
+
+    /// Whether the cut that was asked for has come.
+    pub fn has_cut(&self) -> bool {
+        self.sent.cut_after.load(Ordering::Relaxed) < 0
+    }
+
+    /// Bytes sent so far.
+    pub fn bytes_sent(&self) -> u64 {
+        self.sent.bytes.load(Ordering::Relaxed)
+    }
+
+    /// `http://…`
+    pub fn endpoint(&self) -> String {
+        format!("http://{}", self.addr)
+    }
+
+    /// The file behind an object.
+    pub fn file(&self, object: &str) -> PathBuf {
+        self.root.path().join(BUCKET).join(object)
+    }
+
+    /// The settings that let a client in.
+    pub fn settings(&self) -> Vec<(String, String)> {
+        let settings = [
+            ("AWS_ACCESS_KEY_ID", ACCESS_KEY.to_owned()),
+            ("AWS_SECRET_ACCESS_KEY", SECRET_KEY.to_owned()),
+            ("AWS_ENDPOINT_URL", self.endpoint()),
+            ("AWS_REGION", "us-east-1".to_owned()),
+        ];
+        settings.map(|(name, value)| (name.to_owned(), value)).to_vec()
+    }
+}
+
+impl Drop for S3 {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+async fn accept(listener: TcpListener, service: S3Service, sent: Arc<Sent>) {
+    while let Ok((stream, _)) = listener.accept().await {
+        let stream = Cut { stream, sent: Arc::clone(&sent) };
+        let service = service.clone();
+        tokio::spawn(async move {
+            let http = Builder::new(TokioExecutor::new());
+            // A client that goes away is its own business.
+            let _ = http.serve_connection(TokioIo::new(stream), service).await;
+        });
+    }
+}
+
+/// A connection that may break.
+struct Cut {
+    stream: TcpStream,
+    sent: Arc<Sent>,
+}
+
+impl AsyncRead for Cut {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(cx, into)
+    }
+}
+
+impl AsyncWrite for Cut {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let left = self.sent.cut_after.load(Ordering::Relaxed);
+        if left == 0 {
+            self.sent.cut_after.store(-1, Ordering::Relaxed);
+            return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
+        }
+        let most = usize::try_from(left).unwrap_or(usize::MAX).min(bytes.len());
+        let count = ready!(Pin::new(&mut self.stream).poll_write(cx, &bytes[..most]))?;
+        if 0 < left {
+            self.sent.cut_after.fetch_sub(count as i64, Ordering::Relaxed);
+        }
+        self.sent.bytes.fetch_add(count as u64, Ordering::Relaxed);
+        Poll::Ready(Ok(count))
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}
+
+/// Cuts a file short.
+pub fn truncate(path: &Path, bytes: u64) {
+    let file = std::fs::File::options().write(true).open(path).expect("the file is there");
+    file.set_len(bytes).expect("it can be cut");
+}

@@ -1,0 +1,82 @@
+//! Folders and object stores as commands use them: opened, asked, and their errors told.
+
+use crate::{failure::Failure, store::build::fault::chain};
+use kith_engine::{FetchError, Manifest};
+use kith_objects::{Location, Objects, ObjectsError};
+use kith_server::place::{self, PlaceError};
+use kith_wire::documents::{ClusterDocument, ComponentDocument};
+
+/// A place that a user named, or a document.
+///
+/// # Errors
+/// `bad_input` if the text names none; `object_store_unreachable`.
+pub fn place(location: &str) -> Result<Objects, Failure> {
+    place::objects(location).map_err(|error| match error {
+        PlaceError::Objects(error) => refused(&error),
+        error => {
+            Failure::new("bad_input", chain(&error), "name a folder, or s3://BUCKET/PREFIX, gs://…, az://…")
+        }
+    })
+}
+
+/// Where a component of a version lies.
+///
+/// # Errors
+/// As [`place()`].
+pub fn component_place(
+    cluster: &ClusterDocument,
+    store: &str,
+    component: &ComponentDocument,
+) -> Result<Objects, Failure> {
+    let location = component.url.as_ref().unwrap_or(&cluster.object_store);
+    let objects = place(location)?;
+    Ok(match component.url {
+        Some(_) => objects,
+        None => objects.join(&format!("{store}/{}/{}", component.name, component.version)),
+    })
+}
+
+/// The manifest of the version in a place.
+///
+/// # Errors
+/// `version_damaged`, or what the place says.
+pub fn manifest_at(place: &Objects) -> Result<Manifest, Failure> {
+    place.manifest().map_err(|error| match error {
+        FetchError::Source(error) => {
+            let help = "check that it can be reached, AWS_ENDPOINT_URL and the keys in the environment";
+            Failure::new("object_store_unreachable", format!("{}: {}", place.location(), chain(&error)), help)
+        }
+        error => {
+            let message = format!("{} is no whole version: {}", place.location(), chain(&error));
+            Failure::new("version_damaged", message, "build it again with `kith store build`")
+        }
+    })
+}
+
+/// The numbers of the folders in a place that are named by numbers.
+///
+/// # Errors
+/// What the place says.
+pub fn versions_at(place: &Objects) -> Result<Vec<u64>, Failure> {
+    let children = place.children().map_err(|error| refused(&error))?;
+    Ok(children.iter().filter_map(|name| name.parse().ok()).collect())
+}
+
+/// An object store that does not do what it is asked.
+pub fn refused(error: &ObjectsError) -> Failure {
+    let code = match error {
+        ObjectsError::Taken { .. } => "version_taken",
+        ObjectsError::Local { .. } => "object_store_unusable",
+        ObjectsError::NoVersion { .. } => "version_damaged",
+        _ => "object_store_unreachable",
+    };
+    Failure::new(code, chain(error), error.help())
+}
+
+/// An argument that names a place.
+///
+/// # Errors
+/// Why it names none.
+pub fn location(text: &str) -> Result<Location, String> {
+    text.parse::<Location>().map_err(|error| error.why)
+}

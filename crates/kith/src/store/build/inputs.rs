@@ -1,0 +1,119 @@
+//! What `INPUT…` names: files, folders, patterns, and the same in object stores.
+
+use super::fault;
+use crate::{
+    failure::Failure,
+    publish::{place, refused},
+};
+use kith_objects::{Location, Objects};
+use kith_rows::RowSource;
+use std::io::{self, Read};
+
+/// The files and objects of `inputs`, in order. A URL names an object, or all objects below it (names that begin with `.` or `_`
+/// are passed over, as in folders), or is a pattern.
+///
+/// # Errors
+/// `bad_input`, `object_store_unreachable`.
+pub fn files(inputs: &[String]) -> Result<Vec<Box<dyn RowSource>>, Failure> {
+    let mut found: Vec<Box<dyn RowSource>> = Vec::new();
+    for input in inputs {
+        if Location::is_url(input) && !input.starts_with("file://") {
+            objects(input, &mut found)?;
+            continue;
+        }
+        let path = place(input)?;
+        let path = path.folder().map_or_else(|| input.clone(), |path| path.display().to_string());
+        let files = kith_rows::find_files(&[path]).map_err(|error| {
+            let help = "name files, folders or patterns that are there";
+            Failure::new("bad_input", fault::chain(&error), help)
+        })?;
+        found.extend(files.into_iter().map(|file| Box::new(file) as Box<dyn RowSource>));
+    }
+    Ok(found)
+}
+
+fn objects(input: &str, found: &mut Vec<Box<dyn RowSource>>) -> Result<(), Failure> {
+    let nothing = || {
+        let help = "name an object, a prefix of objects or a pattern that is there";
+        Failure::new("bad_input", format!("{input:?} names no object"), help)
+    };
+    let before = found.len();
+    if let Some(at) = input.find(['*', '?', '[']) {
+        let pattern = glob::Pattern::new(input).map_err(|error| {
+            let message = format!("{input:?} is no valid pattern: {}", error.msg);
+            Failure::new("bad_input", message, "`*`, `?`, `[…]` and `**` are known")
+        })?;
+        let folder = input[..at].rsplit_once('/').map_or(input, |(folder, _)| folder);
+        let options = glob::MatchOptions { require_literal_separator: true, ..glob::MatchOptions::new() };
+        let below = place(folder)?;
+        take(&below, |name| pattern.matches_with(&below.location().join(name).to_string(), options), found)?;
+    } else {
+        let below = place(input)?;
+        match object(&below)? {
+            Some((objects, name, bytes)) => {
+                found.push(Box::new(ObjectRows { url: input.to_owned(), objects, object: name, bytes }));
+            }
+            None => take(&below, |_| true, found)?,
+        }
+    }
+    if before == found.len() { Err(nothing()) } else { Ok(()) }
+}
+
+/// What is named, if it is one object and nothing lies below it: the place around it, its name and its length.
+///
+/// # Errors
+/// What the object store says.
+pub fn object(named: &Objects) -> Result<Option<(Objects, String, u64)>, Failure> {
+    let Some((around, name)) = named.location().parent() else { return Ok(None) };
+    // Asked first: where objects are files of a disk, a folder asked for as an object is an error to some servers.
+    if named.folder().is_none() && !named.children().map_err(|error| refused(&error))?.is_empty() {
+        return Ok(None);
+    }
+    let around = place(&around.to_string())?;
+    let bytes = around.size(&name).map_err(|error| refused(&error))?;
+    Ok(bytes.map(|bytes| (around, name, bytes)))
+}
+
+fn take(
+    below: &Objects,
+    is_wanted: impl Fn(&str) -> bool,
+    found: &mut Vec<Box<dyn RowSource>>,
+) -> Result<(), Failure> {
+    for listed in below.list().map_err(|error| refused(&error))? {
+        let is_mark = listed.name.split('/').any(|part| part.starts_with(['.', '_']));
+        if !is_mark && is_wanted(&listed.name) {
+            let url = below.location().join(&listed.name).to_string();
+            found.push(Box::new(ObjectRows {
+                url,
+                objects: below.clone(),
+                object: listed.name,
+                bytes: listed.bytes,
+            }));
+        }
+    }
+    Ok(())
+}
+
+/// An object with rows.
+struct ObjectRows {
+    /// As messages call it.
+    url: String,
+    objects: Objects,
+    /// Its name there.
+    object: String,
+    bytes: u64,
+}
+
+impl RowSource for ObjectRows {
+    fn name(&self) -> &str {
+        &self.url
+    }
+
+    fn size(&self) -> Option<u64> {
+        Some(self.bytes)
+    }
+
+    fn open(&self) -> io::Result<Box<dyn Read + Send>> {
+        Ok(Box::new(self.objects.reader(&self.object)))
+    }
+}

@@ -1,0 +1,216 @@
+//! Clusters whose versions lie in an object store: a real S3 server.
+
+#[path = "../../kith-objects/tests/support/s3.rs"]
+mod s3;
+mod support;
+
+use s3::S3;
+use serde_json::{Value, json};
+use std::fs;
+use support::cluster::{Cluster, text};
+
+/// Enough for a pack that is more than a request.
+const ROWS: u64 = 2_000;
+
+/// A node gives a store that is away up after so long.
+const RETRY_SECONDS: &str = "2";
+
+fn env(server: &S3) -> Vec<(String, String)> {
+    let mut env = server.settings();
+    env.push(("KITH_OBJECTS_RETRY_SECONDS".to_owned(), RETRY_SECONDS.to_owned()));
+    env
+}
+
+fn start(server: &S3, more: &[&str]) -> Cluster {
+    let mut arguments = vec!["--groups", "1", "--nodes", "2", "--partitions", "8"];
+    arguments.extend(more);
+    Cluster::start_in(&arguments, &env(server))
+}
+
+/// Rows whose values name the version.
+fn rows(version: u64) -> String {
+    let lines = (0..ROWS).map(|id| format!("member:{id},value {id} of {version} {}\n", "x".repeat(400)));
+    format!("key,value\n{}", lines.collect::<String>())
+}
+
+fn put(server: &S3, object: &str, text: &str) {
+    let path = server.file(object);
+    fs::create_dir_all(path.parent().expect("a folder")).expect("it can be made");
+    fs::write(path, text).expect("it can be written");
+}
+
+/// The beginning of some values, through `kith run`; all must be found.
+fn served(cluster: &Cluster) -> String {
+    let keys: Vec<String> = (0..ROWS).step_by(37).map(|id| format!("member:{id}")).collect();
+    let (answers, code) = cluster.run(&[json!({"op": "mget", "store": "people", "keys": keys})], 1);
+    assert_eq!(code, 0, "{}", answers[0]);
+    assert_eq!(answers[0]["footer"]["found"], keys.len());
+    let results = answers[0]["results"].as_array().expect("results");
+    let versions: Vec<String> = results
+        .iter()
+        .zip(&keys)
+        .map(|(result, key)| {
+            let mut words = result["value"].as_str().expect("text").split(' ');
+            assert_eq!(format!("member:{}", words.nth(1).expect("a word")), *key);
+            words.nth(1).expect("a word").to_owned()
+        })
+        .collect();
+    assert!(versions.iter().all(|version| *version == versions[0]));
+    versions[0].clone()
+}
+
+fn json_of(text: &str) -> Value {
+    serde_json::from_str(text.lines().last().expect("a line")).expect("JSON")
+}
+
+/// A command that must fail with this code; its message.
+fn refused(cluster: &Cluster, arguments: &[&str], code: &str) -> String {
+    let output = cluster.kith(arguments).args(["-o", "json"]).output().expect("kith runs");
+    let all = text(&output);
+    assert!(!output.status.success() && all.contains(code), "{code} was expected: {all}");
+    all
+}
+
+#[test]
+fn rows_builds_and_graphs_go_through_an_object_store() {
+    let server = S3::start();
+    let cluster = start(&server, &["--objects", "s3://bucket/cluster"]);
+    cluster.must(&["store", "create", "people", "--key", "string", "--value", "text", "--retain", "1"]);
+    put(&server, "rows/a/people.csv", &rows(1));
+    put(&server, "rows/a/_SUCCESS", "");
+    let pushed = json_of(&cluster.must(&["store", "push", "people", "s3://bucket/rows/a/", "-o", "json"]));
+    assert_eq!((&pushed["records"], &pushed["swapped"]), (&json!(ROWS), &json!(true)));
+    assert_eq!(served(&cluster), "1");
+    let built = |version: &Value| server.file(&format!("cluster/people/values/{version}/manifest.json"));
+    assert!(built(&pushed["version"]).is_file());
+    // Changes of what lies there.
+    let folder = tempfile::tempdir().unwrap();
+    let changes = folder.path().join("changes.csv");
+    fs::write(&changes, "key,value\nnew,value\n").unwrap();
+    let delta = json_of(&cluster.must(&[
+        "store",
+        "push",
+        "people",
+        changes.to_str().unwrap(),
+        "--delta",
+        "-o",
+        "json",
+    ]));
+    assert_eq!(delta["records"], ROWS + 1);
+    assert_eq!(cluster.must(&["get", "people", "new"]).trim(), "value");
+    // Built elsewhere, into a bucket, from a pattern; nodes pull it from there.
+    put(&server, "rows/b/part-0.csv", &rows(3));
+    let out = json_of(&cluster.must(&[
+        "store",
+        "build",
+        "people",
+        "s3://bucket/rows/b/*.csv",
+        "--out",
+        "s3://bucket/built",
+        "-o",
+        "json",
+    ]));
+    let version = out["version"].to_string();
+    assert_eq!(out["folder"], format!("s3://bucket/built/{version}"));
+    let url = json_of(&cluster.must(&["store", "push", "people", "s3://bucket/built", "-o", "json"]));
+    assert_eq!(url["version"], out["version"]);
+    assert_eq!(served(&cluster), "3");
+    assert!(!built(&out["version"]).exists(), "nobody copied it");
+    // The first is beyond what is retained.
+    assert!(!built(&pushed["version"]).exists() && built(&delta["version"]).is_file());
+    cluster.must(&["store", "rollback", "people"]);
+    assert_eq!(served(&cluster), "1");
+    let edges = folder.path().join("edges.csv");
+    fs::write(&edges, "src,dst\n1,2\n2,3\n").unwrap();
+    cluster.must(&["load", "graph", edges.to_str().unwrap(), "--graph", "tiny"]);
+    let (answers, _) = cluster.run(&[json!({"op": "connections", "graph": "tiny", "id": 2})], 1);
+    assert_eq!(answers[0]["ids"], json!([1, 3]));
+    cluster.must(&["store", "drop", "people", "--yes"]);
+    assert!(!built(&delta["version"]).exists());
+    assert!(server.file(&format!("built/{version}/manifest.json")).is_file(), "what lies elsewhere stays");
+}
+
+#[test]
+fn whatever_the_object_store_does_the_old_version_serves() {
+    let mut server = S3::start();
+    let cluster = start(&server, &[]);
+    cluster.must(&["store", "create", "people", "--key", "string", "--value", "text"]);
+    let folder = tempfile::tempdir().unwrap();
+    let csv = folder.path().join("rows.csv");
+    for version in [1, 2] {
+        fs::write(&csv, rows(version)).unwrap();
+        let (out, number) = (format!("s3://bucket/v{version}"), version.to_string());
+        cluster.must(&[
+            "store",
+            "build",
+            "people",
+            csv.to_str().unwrap(),
+            "--out",
+            &out,
+            "--version",
+            &number,
+        ]);
+    }
+    cluster.must(&["store", "push", "people", "s3://bucket/v1"]);
+    let push = ["store", "push", "people", "s3://bucket/v2/2"];
+    let fails = |cluster: &Cluster, code: &str, word: &str| {
+        let said = refused(cluster, &push, code);
+        assert!(said.contains(word), "{word} was expected: {said}");
+        assert_eq!(served(cluster), "1");
+    };
+    let manifest = server.file("v2/2/manifest.json");
+    let pack = fs::read_dir(manifest.parent().unwrap()).unwrap().map(|entry| entry.unwrap().path());
+    let pack =
+        pack.filter(|path| *path != manifest).max_by_key(|path| fs::metadata(path).unwrap().len()).unwrap();
+    let whole = fs::read(&pack).unwrap();
+    s3::truncate(&pack, whole.len() as u64 / 2);
+    fails(&cluster, "prepare_failed", "bytes");
+    let mut flipped = whole.clone();
+    flipped[whole.len() / 2] ^= 1;
+    fs::write(&pack, flipped).unwrap();
+    fails(&cluster, "prepare_failed", "checksum");
+    fs::remove_file(&pack).unwrap();
+    fails(&cluster, "prepare_failed", "missing");
+    fs::write(&pack, &whole).unwrap();
+    let text = fs::read(&manifest).unwrap();
+    fs::write(&manifest, &text[..text.len() / 2]).unwrap();
+    fails(&cluster, "version_damaged", "v2/2");
+    fs::write(&manifest, text).unwrap();
+    server.kill();
+    fails(&cluster, "object_store_unreachable", "v2/2");
+    server.restart();
+    // A connection that breaks is no failure.
+    // Early: what the pushes that failed have brought is not asked for again.
+    server.cut_after(1_000);
+    cluster.must(&push);
+    assert!(server.has_cut());
+    assert_eq!(served(&cluster), "2");
+}
+
+#[test]
+fn nodes_that_are_not_let_in_say_so() {
+    let server = S3::start();
+    let mut wrong = env(&server);
+    wrong
+        .iter_mut()
+        .filter(|(name, _)| name == "AWS_SECRET_ACCESS_KEY")
+        .for_each(|(_, it)| *it = "wrong".to_owned());
+    let cluster = Cluster::start_in(&["--groups", "1", "--nodes", "1", "--partitions", "8"], &wrong);
+    cluster.must(&["store", "create", "people", "--key", "string", "--value", "text"]);
+    let folder = tempfile::tempdir().unwrap();
+    let csv = folder.path().join("rows.csv");
+    fs::write(&csv, rows(1)).unwrap();
+    let csv = csv.to_str().unwrap();
+    cluster.must(&["store", "push", "people", csv]);
+    let build = ["store", "build", "people", csv, "--out", "s3://bucket/v2"];
+    let said = refused(&cluster, &build, "object_store_unreachable");
+    assert!(said.contains("refused to us") && said.contains("AWS_SECRET_ACCESS_KEY"), "{said}");
+    let let_in = |arguments: &[&str]| cluster.kith(arguments).envs(env(&server)).output().unwrap();
+    let output = let_in(&build);
+    assert!(output.status.success(), "{}", text(&output));
+    let output = let_in(&["store", "push", "people", "s3://bucket/v2", "-o", "json"]);
+    let said = text(&output);
+    assert!(!output.status.success() && said.contains("prepare_failed"), "{said}");
+    assert!(said.contains("node 0") && said.contains("refused to us"), "{said}");
+    assert_eq!(served(&cluster), "1");
+}
