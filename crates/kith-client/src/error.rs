@@ -75,6 +75,14 @@ pub enum QueryError {
         /// What a node said.
         detail: String,
     },
+    /// Replicas gave different answers about keys of a store whose answers must agree.
+    #[error("replicas of store {store:?} disagree about {keys} of the keys asked for")]
+    Disagreement {
+        /// The store.
+        store: String,
+        /// How many keys.
+        keys: u64,
+    },
     /// Records cannot be decoded: nobody who answers has their schema.
     #[error("the schema of the records of store {store:?} at version {version} cannot be had: {reason}")]
     SchemaUnavailable {
@@ -179,6 +187,7 @@ impl QueryError {
             QueryError::BatchTooLarge { .. } => "out_of_range",
             QueryError::TooLarge { .. } => "too_large",
             QueryError::Damaged { .. } => "damaged",
+            QueryError::Disagreement { .. } => "replicas_disagree",
             QueryError::SchemaUnavailable { .. } => "schema_unavailable",
             QueryError::UnknownPolicy { .. } => "unknown_policy",
             QueryError::BadRequest { .. } => "bad_request",
@@ -217,6 +226,9 @@ impl QueryError {
             }
             QueryError::Damaged { .. } => {
                 "push the version again, or roll back; \"partial\":true answers the other keys".to_owned()
+            }
+            QueryError::Disagreement { .. } => {
+                "kith store verify --deep says which replica is wrong; \"partial\":true answers the other keys".to_owned()
             }
             QueryError::SchemaUnavailable { .. } => {
                 "read again: the version may have gone meanwhile; look at `kith cluster status`".to_owned()
@@ -288,7 +300,7 @@ impl QueryError {
             | QueryError::BadRequest { .. } => Code::InvalidArgument,
             QueryError::NotValues { .. } | QueryError::NoVersion { .. } => Code::FailedPrecondition,
             QueryError::TooLarge { .. } => Code::OutOfRange,
-            QueryError::Damaged { .. } => Code::DataLoss,
+            QueryError::Damaged { .. } | QueryError::Disagreement { .. } => Code::DataLoss,
             QueryError::DeadlineExceeded { .. } => Code::DeadlineExceeded,
             QueryError::PartitionsUnavailable { .. }
             | QueryError::VersionUnavailable { .. }

@@ -43,6 +43,16 @@ impl Trace {
         }
     }
 
+    /// A trace of the same query, for what runs beside this one.
+    pub fn beside(&self) -> Self {
+        Self::new(self.started, self.wanted)
+    }
+
+    /// Takes in the rounds of a trace that ran beside this one.
+    pub fn absorb(&mut self, other: Self) {
+        self.rounds.extend(other.rounds);
+    }
+
     /// The profile, if one is wanted.
     pub fn finish(self) -> Option<Profile> {
         self.wanted.then(|| self.profile(Instant::now()))

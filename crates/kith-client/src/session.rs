@@ -9,7 +9,10 @@ use crate::{
     settings::{SessionSettings, SettingsError},
     topology::{Graph, Pinned, Topology},
 };
-use futures::{FutureExt, future::BoxFuture};
+use futures::{
+    FutureExt,
+    future::{BoxFuture, try_join_all},
+};
 use kith_ops::{
     CommonAnswer, FanOut, GraphAnswer, GraphQuery, Input, Network, NetworkKey, Operation, Records, Step,
     Value,
@@ -321,6 +324,35 @@ impl Run<'_> {
         let RoundOutcome { value, missing } = run.await?;
         self.missing.extend(missing);
         Ok(value)
+    }
+
+    /// Asks `required` replicas of each key, none twice for one key, all at once; what they agree on.
+    pub(crate) async fn ask_agreeing(
+        &mut self,
+        fan_out: &FanOut,
+        required: u32,
+    ) -> Result<Value, QueryError> {
+        let executor = &self.session.inner.executor;
+        let shares = executor.shares(&self.topology, &self.pinned, fan_out, required);
+        let reads = shares.iter().map(|share| {
+            let mut trace = self.trace.beside();
+            let (topology, options, deadline) = (&self.topology, self.options, self.deadline);
+            async move {
+                let read = executor.run(topology, share, fan_out, options, deadline, &mut trace);
+                read.await.map(|outcome| (outcome, trace))
+            }
+        });
+        let reads = try_join_all(reads.collect::<Vec<_>>()).await?;
+        let mut answers = Vec::with_capacity(reads.len());
+        for (RoundOutcome { value, missing }, trace) in reads {
+            self.missing.extend(missing);
+            self.trace.absorb(trace);
+            match value {
+                Value::Records(records) => answers.push(records),
+                other => return Ok(other),
+            }
+        }
+        Ok(Value::Records(Records::agreed(answers)))
     }
 
     /// The topology that the query holds from start to end.

@@ -163,7 +163,16 @@ impl Session {
                 scope: keys.scope(),
                 plan: Operator::Lookup,
             };
-            match run.ask(&fan_out).await {
+            let several = 1 < known.required_reads;
+            let answer = match several {
+                true => run.ask_agreeing(&fan_out, known.required_reads).await,
+                false => run.ask(&fan_out).await,
+            };
+            match answer {
+                Ok(Value::Records(records)) if several && !options.partial && records.disagreements() > 0 => {
+                    let keys = records.disagreements();
+                    return Err(QueryError::Disagreement { store: store.to_owned(), keys });
+                }
                 Ok(Value::Records(records)) if ANSWER_BYTES_MAX as u64 >= records.value_bytes() => {
                     return Ok(run.finish_batch(records, known.schema));
                 }
@@ -175,6 +184,10 @@ impl Session {
                 Err(QueryError::VersionUnavailable { .. }) if restarts < RESTARTS_MAX => {
                     restarts += 1;
                     run.wait_for_newer().await;
+                }
+                // The only replica of a share went away meanwhile; another share may have had one to spare.
+                Err(QueryError::PartitionsUnavailable { .. }) if several && restarts < RESTARTS_MAX => {
+                    restarts += 1;
                 }
                 Err(error) => return Err(error),
             }

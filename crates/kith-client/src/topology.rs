@@ -67,6 +67,8 @@ pub struct ValueStore {
     pub value: ValueType,
     /// Of records: the schema of this version.
     pub schema: Option<SchemaId>,
+    /// How many answers to a key must agree; 1 at least.
+    pub required_reads: u32,
 }
 
 /// A topology document makes no sense.
@@ -181,6 +183,7 @@ fn value_store(store: &ServedDocument, table: &RoutingTable) -> Result<Option<Va
         pinned: pinned(store, "store", table),
         key: key.parse().map_err(kind)?,
         value: value.parse().map_err(kind)?,
+        required_reads: store.definition.required_reads.max(1),
     }))
 }
 

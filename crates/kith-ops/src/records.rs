@@ -23,6 +23,8 @@ pub enum RecordError {
     Damaged,
     /// It cannot be worked on as asked: of another type, of other dimensions.
     Unsuitable,
+    /// Replicas gave different answers, where several must agree.
+    Disagreeing,
 }
 
 impl RecordError {
@@ -31,6 +33,7 @@ impl RecordError {
         match self {
             RecordError::Damaged => "damaged",
             RecordError::Unsuitable => "unsuitable",
+            RecordError::Disagreeing => "replicas_disagree",
         }
     }
 }
@@ -128,6 +131,36 @@ impl Records {
     /// Marks the key at `index` as failed; what it held before is forgotten.
     pub fn fail(&mut self, index: usize, error: RecordError) {
         self.entries[index] = Entry::Error(error);
+    }
+
+    /// How many keys replicas disagree about.
+    pub fn disagreements(&self) -> u64 {
+        let is_one = |entry: &&Entry| **entry == Entry::Error(RecordError::Disagreeing);
+        self.entries.iter().filter(is_one).count() as u64
+    }
+
+    /// What several answers to the same keys agree on. A key that one of them lacks is unanswered; else one that failed in one
+    /// fails; else, if two differ, that is its error. Values are not copied.
+    ///
+    /// # Panics
+    /// If there is no answer, or they are of different numbers of keys; the caller has checked both.
+    pub fn agreed(answers: Vec<Records>) -> Self {
+        let mut answers = answers.into_iter();
+        let mut agreed = answers.next().expect("an answer at least");
+        for other in answers {
+            assert_eq!(agreed.len(), other.len(), "answers to the same keys");
+            for index in 0..agreed.len() {
+                let (ours, theirs) =
+                    (agreed.record(agreed.entries[index]), other.record(other.entries[index]));
+                agreed.entries[index] = match (ours, theirs) {
+                    (Record::Unanswered, _) | (_, Record::Unanswered) => Entry::Unanswered,
+                    (Record::Error(error), _) | (_, Record::Error(error)) => Entry::Error(error),
+                    (ours, theirs) if ours != theirs => Entry::Error(RecordError::Disagreeing),
+                    _ => continue,
+                };
+            }
+        }
+        agreed
     }
 
     /// Moves a part's records to the places of their keys: `positions[i]` is the place of the part's record `i`.
@@ -313,6 +346,28 @@ mod tests {
         assert_eq!(records.counts(), RecordCounts { found: 2, absent: 1, error: 1, unanswered: 1 });
         assert_eq!((records.value_bytes(), records.value(4)), (4, Some(Bytes::from_static(b"four"))));
         assert_eq!((records.value(1), records.get(5)), (None, None));
+    }
+
+    #[test]
+    fn several_answers_agree_key_by_key_or_it_is_an_error() {
+        let one = part(&[Some("a"), Some("b"), None, None, Some("e"), Some("f")]);
+        let mut two = part(&[Some("a"), Some("x"), None, Some("d"), Some("e"), Some("f")]);
+        two.fail(4, RecordError::Damaged);
+        let mut three = Records::unanswered(6);
+        three.place(&[0, 1, 2, 3, 4], part(&[Some("a"), Some("b"), None, None, Some("e")]));
+        let expected = [
+            Record::Found(b"a"),
+            Record::Error(RecordError::Disagreeing),
+            Record::Absent,
+            Record::Error(RecordError::Disagreeing),
+            Record::Error(RecordError::Damaged),
+            Record::Unanswered,
+        ];
+        for answers in [vec![one.clone(), two.clone(), three.clone()], vec![three.clone(), one.clone(), two]]
+        {
+            assert_eq!(Records::agreed(answers).iter().collect::<Vec<_>>(), expected);
+        }
+        assert_eq!(Records::agreed(vec![one.clone()]), one);
     }
 
     #[test]

@@ -141,6 +141,8 @@ impl Availability {
         let mut narrowed = self.clone();
         narrowed.closed |= reach.closed();
         reach.excluded().for_each(|node| narrowed.exclude(node));
+        narrowed.excluded_replicas.extend_from_slice(reach.without());
+        narrowed.excluded_replicas.sort_unstable();
         if narrowed.rescues {
             narrowed.rescue(table);
         }

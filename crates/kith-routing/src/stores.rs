@@ -5,8 +5,9 @@
 //! equally often over many stores, a new group takes over its share and moves nothing
 //! else, and every process finds the same answer without asking.
 
-use crate::{GroupIndex, GroupRole, NodeIndex, NodeSet, RoutingTable, Strategy};
-use kith_types::{GroupId, NodeId, fmix64, position_of_key};
+use crate::{Availability, GroupIndex, GroupRole, NodeIndex, NodeSet, RoutingTable, Strategy};
+use kith_types::{GroupId, NodeId, PartitionId, fmix64, position_of_key};
+use std::collections::BTreeSet;
 
 /// The groups that hold a store: the `copies` groups, one at least, that score highest
 /// for its name. Ascending; all of them if there are no more. O(groups × log groups).
@@ -60,6 +61,8 @@ pub(crate) fn groups_of_store(
 pub struct StoreReach {
     closed: u64,
     excluded: NodeSet,
+    /// Sorted; replicas that another share has.
+    without: Vec<(PartitionId, NodeIndex)>,
 }
 
 impl StoreReach {
@@ -71,12 +74,43 @@ impl StoreReach {
         let every = u64::MAX >> (u64::BITS as usize - table.groups().len());
         let mut set = NodeSet::empty(table.nodes().len());
         excluded.iter().filter_map(|node| table.node_index(*node)).for_each(|node| set.insert(node));
-        Self { closed: every & !held, excluded: set }
+        Self { closed: every & !held, excluded: set, without: Vec::new() }
     }
 
     /// Whether every group and every node holds it, so that a fleet's own availability serves as it is.
     pub fn is_everything(&self) -> bool {
-        self.closed == 0 && self.excluded.is_empty()
+        self.closed == 0 && self.excluded.is_empty() && self.without.is_empty()
+    }
+
+    /// Deals the replicas of each of `partitions` out into `count` shares: reads of two shares never ask one node for the
+    /// same key, which is what it takes where several answers must agree (Voldemort §4, required reads). Replicas that are up
+    /// come first and go to the shares in turn, beginning with share `turn`; a share may be left without any of a
+    /// partition. `availability` is that of the store. O(partitions × groups).
+    pub fn shares(
+        &self,
+        table: &RoutingTable,
+        availability: &Availability,
+        partitions: &[PartitionId],
+        count: usize,
+        turn: usize,
+    ) -> Vec<Self> {
+        let mut without = vec![Vec::new(); count.max(1)];
+        for partition in partitions.iter().copied().collect::<BTreeSet<_>>() {
+            let replicas = (0..).map(GroupIndex).zip(table.replicas(partition).iter().copied());
+            let held = replicas.filter(|(group, _)| availability.is_open(*group)).map(|(_, node)| node);
+            let (up, rest): (Vec<_>, Vec<_>) =
+                held.partition(|node| availability.may_serve(partition, *node));
+            for (place, node) in up.into_iter().chain(rest).enumerate() {
+                let theirs = turn.wrapping_add(place) % without.len();
+                let others = without.iter_mut().enumerate().filter(|(share, _)| *share != theirs);
+                others.for_each(|(_, without)| without.push((partition, node)));
+            }
+        }
+        let share = |mut without: Vec<(PartitionId, NodeIndex)>| {
+            without.sort_unstable();
+            Self { without, ..self.clone() }
+        };
+        without.into_iter().map(share).collect()
     }
 
     /// Whether a group holds the store.
@@ -86,6 +120,10 @@ impl StoreReach {
 
     pub(crate) fn closed(&self) -> u64 {
         self.closed
+    }
+
+    pub(crate) fn without(&self) -> &[(PartitionId, NodeIndex)] {
+        &self.without
     }
 
     pub(crate) fn excluded(&self) -> impl Iterator<Item = NodeIndex> + '_ {

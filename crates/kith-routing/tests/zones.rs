@@ -96,6 +96,29 @@ proptest! {
         prop_assert!(new.is_sorted());
     }
 
+    /// Shares have no replica in common, have all of them together, and each has one that is up while there are enough.
+    #[test]
+    fn shares_deal_out_what_is_up(seed: u64, copies in 1u32..5, lacks in 0u32..12, down in 0u32..12, count in 1usize..4, turn: usize) {
+        let table = labelled(Strategy::ReplicaGroups, 4, (0..12).map(|id| node(id, id / 3, "")).collect(), 24, seed);
+        let fleet = Availability::all_but(&table, &[NodeId(down)]);
+        let reach = StoreReach::new(&table, "people", Some(copies), &[NodeId(lacks)]);
+        let availability = fleet.for_store(&table, &reach);
+        let partitions: Vec<_> = table.partition_count().iter().collect();
+        let shares = reach.shares(&table, &availability, &partitions, count, turn);
+        prop_assert_eq!(shares.len(), count);
+        let narrowed: Vec<Availability> = shares.iter().map(|share| fleet.for_store(&table, share)).collect();
+        for partition in partitions {
+            let up: Vec<NodeIndex> = table.view(&availability).replicas(partition).collect();
+            let dealt: Vec<Vec<NodeIndex>> = narrowed.iter().map(|share| table.view(share).replicas(partition).collect()).collect();
+            let mut all = dealt.concat();
+            all.sort_unstable();
+            let mut expected = up.clone();
+            expected.sort_unstable();
+            prop_assert_eq!(&all, &expected);
+            prop_assert_eq!(dealt.iter().filter(|share| !share.is_empty()).count(), count.min(up.len()));
+        }
+    }
+
     /// A view of a store is that of a table whose other groups and lacking nodes are not there.
     #[test]
     fn a_view_of_a_store_shows_the_replicas_that_hold_it(seed: u64, copies in 1u32..5, lacks in 0u32..12, down in 0u32..12, rescue: bool) {

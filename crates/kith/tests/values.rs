@@ -296,3 +296,46 @@ fn records_that_are_damaged_everywhere_are_errors() {
     let sum = ["found", "absent", "error", "unanswered"].map(|name| footer[name].as_u64().expect("a count"));
     assert_eq!(sum.iter().sum::<u64>(), PEOPLE + 10);
 }
+
+#[test]
+fn where_answers_must_agree_each_key_is_asked_at_as_many_replicas() {
+    let mut cluster = Cluster::start(&["--processes", "--nodes", "1", "--groups", "3"]);
+    cluster.must(&["store", "create", "words", "--required-reads", "2"]);
+    push_words(&cluster, 1);
+    let keys = || (0..200).chain(PEOPLE..PEOPLE + 3);
+    let ask = |cluster: &Cluster, profile: bool| {
+        let mut request = mget(keys());
+        request["profile"] = json!(profile);
+        one(cluster, request)
+    };
+    for _ in 0..10 {
+        let answer = ask(&cluster, true);
+        assert_words(&answer, keys(), 1);
+        let rounds = answer["profile"]["rounds"].as_array().expect("rounds");
+        let groups = |round: &Value| -> Vec<u64> {
+            let requests = round["requests"].as_array().expect("requests").iter();
+            requests.map(|request| request["group"].as_u64().expect("a group")).collect()
+        };
+        let [one, two] = rounds.as_slice() else { panic!("{answer}") };
+        let asked: u64 = rounds.iter().map(|round| round["keys"].as_u64().expect("a count")).sum();
+        assert_eq!(asked, 2 * keys().count() as u64);
+        // A group has one node, which has every key: no group is in both.
+        assert!(groups(one).iter().all(|group| !groups(two).contains(group)), "{answer}");
+    }
+    // Two of three are enough, one is not: the store wants two.
+    signal(cluster.node_pids(1)[0], "STOP");
+    cluster.wait_until("reads agree without the group", |cluster| ask(cluster, false).get("error").is_none());
+    assert_words(&ask(&cluster, false), keys(), 1);
+    signal(cluster.node_pids(2)[0], "STOP");
+    let mut short = mget(keys());
+    short["deadline_ms"] = json!(2_000);
+    let refused = one(&cluster, short.clone());
+    assert!(refused["error"]["code"].is_string(), "{refused}");
+    short["partial"] = json!(true);
+    let partial = one(&cluster, short);
+    assert_eq!(partial["footer"]["unanswered"], keys().count(), "{partial}");
+    for group in [1, 2] {
+        signal(cluster.node_pids(group)[0], "CONT");
+    }
+    cluster.wait_until("reads agree again", |cluster| ask(cluster, false).get("error").is_none());
+}

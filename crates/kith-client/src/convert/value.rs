@@ -75,6 +75,7 @@ pub fn records_to_wire(records: &Records) -> Bytes {
         Record::Absent => RecordBody::Absent,
         Record::Error(RecordError::Damaged) => RecordBody::Damaged,
         Record::Error(RecordError::Unsuitable) => RecordBody::Unsuitable,
+        Record::Error(RecordError::Disagreeing) => RecordBody::Disagreeing,
         Record::Unanswered => RecordBody::Unanswered,
     };
     let entries: Vec<RecordBody> = records.iter().map(body).collect();
@@ -99,6 +100,7 @@ pub fn records_from_wire(body: &Bytes) -> Result<Records, BodyError> {
             RecordBody::Absent => records.absent(),
             RecordBody::Damaged => records.error(RecordError::Damaged),
             RecordBody::Unsuitable => records.error(RecordError::Unsuitable),
+            RecordBody::Disagreeing => records.error(RecordError::Disagreeing),
             RecordBody::Unanswered => records.unanswered(),
         }
     }

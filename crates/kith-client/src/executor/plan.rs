@@ -23,6 +23,24 @@ pub(crate) struct Planned {
 }
 
 impl Executor {
+    /// As many ways to pin the same version as answers must agree: no two of them ask one replica for the same key.
+    pub(crate) fn shares(
+        &self,
+        topology: &Topology,
+        pinned: &Pinned,
+        fan_out: &FanOut,
+        required: u32,
+    ) -> Vec<Pinned> {
+        let table = &topology.table;
+        let partitions = fan_out.scope.partitions(table.partition_count());
+        let availability = self.fleet.availability_within(table, &pinned.reach);
+        let turn = self.with_routing(|state| rand::RngExt::random::<u32>(&mut state.rng)) as usize;
+        let shares = pinned.reach.shares(table, &availability, &partitions, required as usize, turn);
+        let pin =
+            |reach| Pinned { name: pinned.name.clone(), version: pinned.version, what: pinned.what, reach };
+        shares.into_iter().map(pin).collect()
+    }
+
     /// Decides who is asked for what: controller, then policy.
     ///
     /// # Errors

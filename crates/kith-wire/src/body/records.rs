@@ -17,6 +17,8 @@ pub enum RecordBody {
     Unsuitable,
     /// Nobody answered for the key.
     Unanswered,
+    /// Replicas gave different answers.
+    Disagreeing,
 }
 
 const ABSENT: u8 = 0;
@@ -24,6 +26,7 @@ const FOUND: u8 = 1;
 const DAMAGED: u8 = 2;
 const UNSUITABLE: u8 = 3;
 const UNANSWERED: u8 = 4;
+const DISAGREEING: u8 = 5;
 
 /// Two states share a byte.
 const STATE_BITS: usize = 4;
@@ -76,6 +79,7 @@ pub fn decode_records(body: &Bytes) -> Result<(Vec<RecordBody>, Bytes), BodyErro
             DAMAGED => RecordBody::Damaged,
             UNSUITABLE => RecordBody::Unsuitable,
             UNANSWERED => RecordBody::Unanswered,
+            DISAGREEING => RecordBody::Disagreeing,
             other => return Err(BodyError::State(other)),
         });
     }
@@ -93,6 +97,7 @@ fn state(entry: RecordBody) -> u8 {
         RecordBody::Damaged => DAMAGED,
         RecordBody::Unsuitable => UNSUITABLE,
         RecordBody::Unanswered => UNANSWERED,
+        RecordBody::Disagreeing => DISAGREEING,
     }
 }
 
@@ -110,12 +115,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn records_round_trip(states in prop::collection::vec((0u8..5, prop::collection::vec(any::<u8>(), 0..40)), 0..40)) {
+        fn records_round_trip(states in prop::collection::vec((0u8..6, prop::collection::vec(any::<u8>(), 0..40)), 0..40)) {
             let records: Vec<(RecordBody, Vec<u8>)> = states.into_iter().map(|(state, value)| match state {
                 ABSENT => (RecordBody::Absent, vec![]),
                 FOUND => (RecordBody::Found(value.len()), value),
                 DAMAGED => (RecordBody::Damaged, vec![]),
                 UNSUITABLE => (RecordBody::Unsuitable, vec![]),
+                DISAGREEING => (RecordBody::Disagreeing, vec![]),
                 _ => (RecordBody::Unanswered, vec![]),
             }).collect();
             let (entries, values) = decode_records(&encode(&records)).unwrap();

@@ -173,6 +173,9 @@ fn why(store: &str, error: RecordError) -> Failure {
             let detail = "its checksum does not hold".to_owned();
             Failure::from(&QueryError::Damaged { store: store.to_owned(), detail })
         }
+        RecordError::Disagreeing => {
+            Failure::from(&QueryError::Disagreement { store: store.to_owned(), keys: 1 })
+        }
         RecordError::Unsuitable => {
             Failure::new("bad_request", "the value cannot be worked on as asked", "see docs/queries.md")
         }
