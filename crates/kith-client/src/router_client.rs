@@ -162,6 +162,19 @@ impl RouterClient {
         Ok(reply.map_err(|status| self.error(&status))?.into_inner())
     }
 
+    /// Looks at how fast nodes fetch, or changes it; each node answers for itself.
+    ///
+    /// # Errors
+    /// If there is no such node, or the router does not answer.
+    pub async fn fetch_rates(
+        &self,
+        request: v1::FetchRatesRequest,
+    ) -> Result<v1::FetchRatesReply, QueryError> {
+        let mut cluster = self.cluster.clone();
+        let reply = within(CALL_PATIENCE, cluster.fetch_rates(request)).await;
+        Ok(reply.map_err(|status| self.error(&status))?.into_inner())
+    }
+
     /// Makes a built version what a store serves: prepared on every node, then one conditional commit.
     ///
     /// # Errors

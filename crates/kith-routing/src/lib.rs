@@ -38,6 +38,7 @@ mod owners;
 pub mod placement;
 mod plan;
 pub mod policy;
+mod rate;
 pub mod rebalance;
 mod stores;
 mod table;
@@ -51,6 +52,7 @@ pub use load::{LoadMeter, LoadSnapshot, NodeLoad};
 pub use owners::{OwnerChoice, OwnerOutcome, OwnerVerdict, Owners, OwnersOptions};
 pub use plan::{Assignment, FanOutPlan, GroupLimit};
 pub use policy::{PlanError, PolicyState, ReplicaPolicy};
+pub use rate::{RateLimiter, Turn};
 pub use stores::{StoreReach, store_groups};
 pub use table::{
     GroupEntry, GroupIndex, GroupRole, NodeEntry, NodeIndex, RoutingTable, Strategy, TableError, TableParts,

@@ -158,6 +158,13 @@ impl v1::cluster_server::Cluster for ClusterReader {
         Err(only_routers("rebalancing"))
     }
 
+    async fn fetch_rates(
+        &self,
+        _: Request<v1::FetchRatesRequest>,
+    ) -> Result<Response<v1::FetchRatesReply>, Status> {
+        Err(only_routers("looking after all fetches"))
+    }
+
     async fn push_store(
         &self,
         _: Request<v1::PushRequest>,

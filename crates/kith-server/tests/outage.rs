@@ -37,6 +37,7 @@ async fn a_node_starts_and_serves_while_the_metadata_store_is_away() {
         http: any,
         data: data.join("node-000"),
         scrub_rate: None,
+        fetch_rate: None,
     };
     let node = Node::start(options, metadata, stop.clone()).await.expect("the node starts from its disk");
 
@@ -67,6 +68,7 @@ async fn a_node_that_never_saw_a_topology_says_so() {
         http: any,
         data: folder.path().join("node-000"),
         scrub_rate: None,
+        fetch_rate: None,
     };
     let error =
         Node::start(options, metadata, CancellationToken::new()).await.expect_err("it cannot know anything");

@@ -20,6 +20,7 @@ use crate::{
 use kith_wire::documents::TopologyDocument;
 use std::{
     net::{IpAddr, Ipv4Addr, SocketAddr},
+    num::NonZeroU64,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -46,6 +47,8 @@ pub struct DevOptions {
     pub router: RouterSettings,
     /// How fast each node scrubs, in bytes a second; `None`: only what reads find damaged.
     pub scrub_rate: Option<u64>,
+    /// How fast each node fetches, in bytes a second; `None`: no limit.
+    pub fetch_rate: Option<NonZeroU64>,
 }
 
 /// A running development cluster.
@@ -171,6 +174,7 @@ impl Plan {
                 http: remembered(known.map(|document| document.http.as_str()), 0),
                 data: folder.join(format!("node-{node:03}")),
                 scrub_rate: options.scrub_rate,
+                fetch_rate: options.fetch_rate,
             }
         });
         let routers = (0..options.routers).map(|router| {

@@ -97,6 +97,9 @@ fn node_role(options: &NodeOptions, metadata: SocketAddr) -> Role {
     arguments.extend(common_arguments(options.listen, options.http, &options.data));
     let scrub_rate = options.scrub_rate.map_or("off".to_owned(), |rate| rate.to_string());
     arguments.extend(["--scrub-rate".to_owned(), scrub_rate]);
+    if let Some(rate) = options.fetch_rate {
+        arguments.extend(["--fetch-rate".to_owned(), rate.to_string()]);
+    }
     let Labels { zone, rack, region } = &options.place;
     for (flag, label) in [("--zone", zone), ("--rack", rack), ("--region", region)] {
         if !label.is_empty() {

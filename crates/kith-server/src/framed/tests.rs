@@ -129,6 +129,13 @@ impl node_server::Node for OverGrpc {
     async fn release(&self, _: Request<v1::ReleaseRequest>) -> Result<Response<v1::ReleaseReply>, Status> {
         Err(unsupported("release"))
     }
+
+    async fn fetch_rate(
+        &self,
+        _: Request<v1::FetchRateRequest>,
+    ) -> Result<Response<v1::FetchRateReply>, Status> {
+        Err(unsupported("fetch rate"))
+    }
 }
 
 /// A running node with a runtime of its own, so that it can die as a process does.

@@ -6,9 +6,11 @@ mod inspect;
 mod moves;
 mod scrub;
 mod service;
+mod throttle;
 mod verify;
 
 pub use held::{CopyError, HeldStores, PrepareError, ReleaseError, VersionReader};
+pub use throttle::{Throttle, ThrottleState};
 
 use crate::{
     data_dir::{DataDir, Identity},
@@ -29,6 +31,7 @@ use kith_wire::{
 };
 use std::{
     net::SocketAddr,
+    num::NonZeroU64,
     path::PathBuf,
     sync::Arc,
     time::{Duration, Instant},
@@ -56,6 +59,8 @@ pub struct NodeOptions {
     pub data: PathBuf,
     /// Bytes a second of the rounds in which it reads all that it holds again; `None`: no rounds.
     pub scrub_rate: Option<u64>,
+    /// Bytes a second that all fetches, copies and repairs together pull, until it is changed; `None`: no limit.
+    pub fetch_rate: Option<NonZeroU64>,
 }
 
 impl NodeOptions {
@@ -103,7 +108,7 @@ impl Node {
             cluster_id: first.cluster.cluster_id.clone(),
             owner: format!("node {}", options.node),
         })?;
-        let held = Arc::new(held_stores(&options, &first)?);
+        let held = Arc::new(held_stores(&options, &first, &stop)?);
         prepare_all(&held, first.revision, served(&first).collect()).await;
         let grpc = serve::bind(options.listen).await?;
         let http = serve::bind(options.http).await?;
@@ -145,7 +150,11 @@ impl Node {
     }
 }
 
-fn held_stores(options: &NodeOptions, topology: &TopologyDocument) -> Result<HeldStores, StartError> {
+fn held_stores(
+    options: &NodeOptions,
+    topology: &TopologyDocument,
+    stop: &CancellationToken,
+) -> Result<HeldStores, StartError> {
     let cluster = &topology.cluster;
     let partition_count = PartitionCount::new(cluster.partitions)
         .ok_or(StartError::Topology { detail: format!("{} partitions", cluster.partitions) })?;
@@ -154,7 +163,8 @@ fn held_stores(options: &NodeOptions, topology: &TopologyDocument) -> Result<Hel
     let object_store = crate::place::objects(&cluster.object_store).map_err(|source| {
         StartError::ObjectStore { location: cluster.object_store.clone(), source: Box::new(source) }
     })?;
-    Ok(HeldStores::new(components, object_store, partition_count, partitions))
+    let fetches = Throttle::new(options.fetch_rate, stop.clone());
+    Ok(HeldStores::new(components, object_store, partition_count, partitions, fetches))
 }
 
 fn answer(

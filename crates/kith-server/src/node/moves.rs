@@ -10,6 +10,7 @@ use kith_wire::{
     v1,
 };
 use std::{
+    num::NonZeroU64,
     ops::ControlFlow,
     sync::Arc,
     time::{Duration, Instant},
@@ -73,10 +74,10 @@ fn copy(
         // A full queue drops a progress message, nothing else.
         let _ = sender.try_send(Ok(v1::PrepareProgress { component, bytes_done, bytes_total, ready: false }));
     };
-    let mut pace = Pace::new(request.bytes_per_second, Instant::now());
-    let mut go_on = |bytes: u64| {
-        std::thread::sleep(pace.wait(bytes, Instant::now()));
-        if sender.is_closed() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    let pace = held.fetches().beside(NonZeroU64::new(request.bytes_per_second));
+    let mut go_on = |bytes: u64| match sender.is_closed() {
+        true => ControlFlow::Break(()),
+        false => pace.pass(bytes),
     };
     let source_of = |store: &str, component: &kith_wire::documents::ComponentDocument| {
         let peer = PeerSource::new(&request.from, store, &component.name, component.version);
@@ -84,29 +85,6 @@ fn copy(
         Ok(Box::new(peer) as Box<dyn Source>)
     };
     held.copy(versions, partitions, &source_of, revision, &mut report, &mut go_on)
-}
-
-/// Holds a copy to a rate, without bursts: after each piece it waits for as long as the piece may take.
-struct Pace {
-    bytes_per_second: u64,
-    /// When the next piece may begin.
-    free_at: Instant,
-}
-
-impl Pace {
-    fn new(bytes_per_second: u64, now: Instant) -> Self {
-        Self { bytes_per_second, free_at: now }
-    }
-
-    /// How long to wait after `bytes` came.
-    fn wait(&mut self, bytes: u64, now: Instant) -> Duration {
-        if self.bytes_per_second == 0 {
-            return Duration::ZERO;
-        }
-        let takes = Duration::from_secs_f64(bytes as f64 / self.bytes_per_second as f64);
-        self.free_at = self.free_at.max(now) + takes;
-        self.free_at.saturating_duration_since(now)
-    }
 }
 
 /// The topology, once it is at least as new as what the caller has seen.
@@ -173,20 +151,4 @@ fn copy_status(node: u32, error: &CopyError) -> Status {
 fn release_status(node: u32, error: &ReleaseError) -> Status {
     let message = with_causes(node, error);
     kith_wire::status(Code::FailedPrecondition, "release_failed", message, "it is tried again")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_pace_neither_bursts_nor_makes_up_for_time_that_was_lost() {
-        let start = Instant::now();
-        let at = |millis: u64| start + Duration::from_millis(millis);
-        let mut pace = Pace::new(1_000, start);
-        assert_eq!(pace.wait(500, at(0)), Duration::from_millis(500));
-        assert_eq!(pace.wait(500, at(500)), Duration::from_millis(500));
-        assert_eq!(pace.wait(100, at(5_000)), Duration::from_millis(100), "a pause earns nothing");
-        assert_eq!(Pace::new(0, start).wait(u64::MAX, start), Duration::ZERO);
-    }
 }

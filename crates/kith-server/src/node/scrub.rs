@@ -5,6 +5,7 @@
 //! version while fetching it and never again, §5.4).
 
 use super::{
+    Throttle,
     held::HeldStores,
     verify::{Depth, Found, State, verify},
 };
@@ -12,10 +13,9 @@ use crate::{peer::PeerSource, topology::TopologyReceiver};
 use kith_wire::documents::{ComponentDocument, ServedDocument, TopologyDocument};
 use std::{
     collections::{BTreeMap, BTreeSet},
-    ops::ControlFlow,
+    num::NonZeroU64,
     sync::{Arc, Mutex, PoisonError},
-    thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
@@ -26,8 +26,6 @@ const ROUND_PAUSE: Duration = Duration::from_secs(15);
 const SUSPECT_BYTES_PER_SECOND: u64 = 256 << 20;
 /// A suspect is not looked at more often: damage that cannot be repaired is read again and again.
 const SUSPECT_PAUSE: Duration = Duration::from_secs(5);
-/// A throttled read notices so fast that the node ends.
-const NAP: Duration = Duration::from_millis(50);
 
 /// A component: store, name, version.
 type Key = (String, String, u64);
@@ -142,10 +140,10 @@ impl Scrubber {
             let topology = Arc::clone(&this.topology.borrow());
             let components = components(&topology);
             this.doctor.forget_all_but(&components.keys().cloned().collect());
-            let mut throttle = Throttle::new(rate, this.stop.clone());
+            let throttle = Throttle::new(NonZeroU64::new(rate.max(1)), this.stop.clone());
             for ((name, ..), (component, versions)) in &components {
                 if store.as_ref().is_none_or(|store| store == name) && !this.stop.is_cancelled() {
-                    this.examine(name, component, versions, &mut throttle);
+                    this.examine(name, component, versions, &throttle);
                 }
             }
         });
@@ -159,7 +157,7 @@ impl Scrubber {
         store: &str,
         component: &ComponentDocument,
         versions: &[&ServedDocument],
-        throttle: &mut Throttle,
+        throttle: &Throttle,
     ) {
         // What was never opened here is the preparation's business: it may be on its way.
         if !versions.iter().any(|version| self.held.get(store, version.version).is_some()) {
@@ -226,34 +224,6 @@ fn components(topology: &TopologyDocument) -> BTreeMap<Key, (&ComponentDocument,
     components
 }
 
-/// No more than so many bytes a second; what is not used is not saved up.
-struct Throttle {
-    bytes_per_second: u64,
-    free_at: Instant,
-    stop: CancellationToken,
-}
-
-impl Throttle {
-    fn new(bytes_per_second: u64, stop: CancellationToken) -> Self {
-        Self { bytes_per_second: bytes_per_second.max(1), free_at: Instant::now(), stop }
-    }
-
-    /// Lets bytes pass, after a wait; `Break` when the node ends. Blocks.
-    fn pass(&mut self, bytes: u64) -> ControlFlow<()> {
-        let cost = Duration::from_secs_f64(bytes as f64 / self.bytes_per_second as f64);
-        self.free_at = self.free_at.max(Instant::now()) + cost;
-        loop {
-            if self.stop.is_cancelled() {
-                return ControlFlow::Break(());
-            }
-            match self.free_at.saturating_duration_since(Instant::now()) {
-                Duration::ZERO => return ControlFlow::Continue(()),
-                left => thread::sleep(left.min(NAP)),
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -270,15 +240,5 @@ mod tests {
         assert_eq!(doctor.counts(), (3, 2));
         doctor.forget_all_but(&BTreeSet::new());
         assert_eq!(doctor.counts(), (0, 2));
-    }
-
-    #[test]
-    fn a_throttle_ends_with_the_node() {
-        let stop = CancellationToken::new();
-        let mut throttle = Throttle::new(u64::MAX, stop.clone());
-        assert!(throttle.pass(1 << 20).is_continue());
-        stop.cancel();
-        let mut slow = Throttle::new(1, stop);
-        assert!(slow.pass(1 << 40).is_break(), "it does not wait for what will not come");
     }
 }

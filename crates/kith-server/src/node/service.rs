@@ -33,6 +33,7 @@ use kith_wire::{
 };
 use std::{
     cell::RefCell,
+    num::NonZeroU64,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -279,6 +280,23 @@ impl v1::node_server::Node for NodeService {
     ) -> Result<Response<v1::ReleaseReply>, Status> {
         self.release_partitions(request.into_inner()).await?;
         Ok(Response::new(v1::ReleaseReply {}))
+    }
+
+    async fn fetch_rate(
+        &self,
+        request: Request<v1::FetchRateRequest>,
+    ) -> Result<Response<v1::FetchRateReply>, Status> {
+        let fetches = self.held.fetches();
+        if let Some(rate) = request.into_inner().bytes_per_second {
+            fetches.set(NonZeroU64::new(rate));
+            tracing::info!(node = self.node, bytes_per_second = rate, "fetches have a new rate");
+        }
+        let state = fetches.state();
+        Ok(Response::new(v1::FetchRateReply {
+            bytes_per_second: state.bytes_per_second.map_or(0, NonZeroU64::get),
+            bytes_fetched: state.bytes,
+            waiting: state.waiting,
+        }))
     }
 
     async fn read_object(

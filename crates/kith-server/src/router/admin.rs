@@ -1,5 +1,6 @@
 //! Administration: status, loads of graphs, and what `versions` does to stores.
 
+use super::fetch_rates;
 use crate::{
     rebalance::Rebalancer,
     serve::ClusterReader,
@@ -196,6 +197,14 @@ impl v1::cluster_server::Cluster for Admin {
         let who = asker(&request, &request.get_ref().who);
         let request = v1::RebalanceRequest { who, ..request.into_inner() };
         Ok(Response::new(self.rebalancer.command(request).await?))
+    }
+
+    async fn fetch_rates(
+        &self,
+        request: Request<v1::FetchRatesRequest>,
+    ) -> Result<Response<v1::FetchRatesReply>, Status> {
+        let topology = Arc::clone(&self.topology.borrow());
+        Ok(Response::new(fetch_rates::fetch_rates(&topology, request.into_inner()).await?))
     }
 
     async fn drop_graph(&self, request: Request<v1::DropRequest>) -> Result<Response<v1::DropReply>, Status> {

@@ -2,6 +2,7 @@
 //! nodes (Moolle's NCS), and does the cluster's administration.
 
 mod admin;
+mod fetch_rates;
 mod forward;
 mod lists;
 mod networks;

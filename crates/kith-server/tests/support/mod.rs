@@ -34,6 +34,7 @@ pub fn options(folder: &Path, groups: u32, nodes: u32) -> DevOptions {
         port: 0,
         router: Default::default(),
         scrub_rate: None,
+        fetch_rate: None,
     }
 }
 

@@ -1,5 +1,6 @@
 //! `kith cluster …`: what each node and router says of itself; making a cluster, and changes of its shape.
 
+mod fetch_rate;
 mod reshape;
 
 use crate::{
@@ -14,6 +15,8 @@ use clap::Subcommand;
 use kith_wire::v1;
 use serde::Serialize;
 
+use fetch_rate::FetchRateFlags;
+pub use fetch_rate::FetchRatesReply;
 use reshape::{AddFlags, ApplyFlags, RebalanceFlags};
 
 #[derive(Debug, Subcommand)]
@@ -69,6 +72,10 @@ pub enum ClusterCommand {
     },
     /// Look at a rebalance, end or continue it, or have the nodes share evenly
     Rebalance(RebalanceFlags),
+    /// Look at how fast nodes pull versions, copies and repairs, or change it while they do
+    ///
+    /// It holds until a node ends; one that starts has its own `--fetch-rate`.
+    FetchRate(FetchRateFlags),
 }
 
 /// The cluster.
@@ -165,6 +172,7 @@ pub async fn run(target: &TargetFlags, format: Format, command: ClusterCommand) 
             return Ok(Exit::Done);
         }
         ClusterCommand::Create(flags) => return flags.run(format).await,
+        ClusterCommand::FetchRate(flags) => return fetch_rate::run(target, format, &flags).await,
         ClusterCommand::Rebalance(flags) => return reshape::rebalance(target, format, &flags).await,
         ClusterCommand::AddNode(flags) => flags.shape(),
         ClusterCommand::Drain { nodes, apply } => (reshape::of_nodes("drain", nodes), apply),

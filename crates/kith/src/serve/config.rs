@@ -1,7 +1,7 @@
 //! The one file of a cluster's machines: every flag of `kith node`, `kith router` and `kith cluster create` is a key of
 //! the same name. Flags beat the file; keys that nobody knows are errors (docs/design/0007-etcd.md).
 
-use super::{ScrubRate, metadata::MetadataFlags};
+use super::{FetchRate, ScrubRate, metadata::MetadataFlags};
 use crate::failure::Failure;
 use kith_client::SessionSettings;
 use kith_server::{
@@ -36,6 +36,7 @@ pub struct ConfigFile {
 
     /// Of all nodes that do not say otherwise.
     scrub_rate: Option<ScrubRate>,
+    fetch_rate: Option<FetchRate>,
     /// What each node has of its own.
     node: Vec<NodeEntry>,
     /// What each router has of its own.
@@ -60,6 +61,7 @@ pub struct Own {
     pub record: Option<PathBuf>,
     /// Of a node.
     pub scrub_rate: Option<ScrubRate>,
+    pub fetch_rate: Option<FetchRate>,
     pub place: Labels,
 }
 
@@ -71,6 +73,7 @@ struct NodeEntry {
     http: Option<SocketAddr>,
     data: Option<PathBuf>,
     scrub_rate: Option<ScrubRate>,
+    fetch_rate: Option<FetchRate>,
     #[serde(default)]
     zone: String,
     #[serde(default)]
@@ -149,10 +152,12 @@ impl ConfigFile {
             end_with_stdin: entry.end_with_stdin,
             record: None,
             scrub_rate: entry.scrub_rate,
+            fetch_rate: entry.fetch_rate,
             place: Labels { zone: entry.zone, rack: entry.rack, region: entry.region },
         });
         let mut own = choose(owns.collect(), id, "--node", "[[node]]")?;
         own.scrub_rate = own.scrub_rate.or(self.scrub_rate);
+        own.fetch_rate = own.fetch_rate.or(self.fetch_rate);
         Ok(own)
     }
 
@@ -169,6 +174,7 @@ impl ConfigFile {
             end_with_stdin: entry.end_with_stdin,
             record: entry.record,
             scrub_rate: None,
+            fetch_rate: None,
             place: Labels::default(),
         });
         let owns: Vec<Own> = owns.collect();
@@ -228,6 +234,11 @@ mod tests {
         assert_eq!(alone.scrub_rate, Some(ScrubRate(None)));
         let rates = [1, 2].map(|id| slow.node(Some(id)).unwrap().scrub_rate);
         assert_eq!(rates, [Some(ScrubRate(None)), Some(ScrubRate(Some(1 << 20)))]);
+        let fetches =
+            file("fetch-rate = \"50MiB/s\"\n[[node]]\nnode = 1\n[[node]]\nnode = 2\nfetch-rate = \"off\"\n");
+        let fetches = fetches.unwrap();
+        let rates = [1, 2].map(|id| fetches.node(Some(id)).unwrap().fetch_rate.map(FetchRate::or_zero));
+        assert_eq!(rates, [Some(50 << 20), Some(0)]);
         assert!(file("scrub-rate = \"fast\"\n").unwrap_err().contains("10MiB/s"));
         let twice = file("[[node]]\nnode = 9\n[[node]]\nnode = 9\n").unwrap();
         assert_eq!(twice.node(Some(9)).unwrap_err().code, "bad_settings");

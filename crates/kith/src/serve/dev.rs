@@ -1,6 +1,6 @@
 //! `kith dev`: a whole cluster on this machine.
 
-use super::{ScrubRate, scrub_rate, settings, start_failure, start_log, stop_signal};
+use super::{FetchRate, ScrubRate, fetch_rate, scrub_rate, settings, start_failure, start_log, stop_signal};
 use crate::{connect::WELL_KNOWN, failure::Exit};
 use clap::Args;
 use kith_objects::Location;
@@ -47,6 +47,9 @@ pub struct DevArgs {
     /// How fast each node reads all that it holds again, to repair what is damaged; `off`: only what reads find
     #[arg(long, value_name = "RATE", value_parser = scrub_rate, default_value = "10MiB/s")]
     scrub_rate: ScrubRate,
+    /// How fast each node pulls versions, copies and repairs, all together; `off`: no limit
+    #[arg(long, value_name = "RATE", value_parser = fetch_rate, default_value = "off")]
+    fetch_rate: FetchRate,
     /// End when standard input ends
     #[arg(long)]
     end_with_stdin: bool,
@@ -88,6 +91,7 @@ impl DevArgs {
             port: self.port,
             router,
             scrub_rate: self.scrub_rate.0,
+            fetch_rate: self.fetch_rate.0,
         };
         let dev = Dev::start(options, stop_signal(self.end_with_stdin)).await.map_err(start_failure)?;
         let ready = dev.ready();

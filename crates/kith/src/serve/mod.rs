@@ -16,7 +16,7 @@ use kith_server::{
     node::NodeOptions,
     router::{RouterSettings, SettingsFileError},
 };
-use std::{io::IsTerminal, path::Path};
+use std::{io::IsTerminal, num::NonZeroU64, path::Path};
 use tokio_util::sync::CancellationToken;
 use tracing_subscriber::EnvFilter;
 
@@ -83,6 +83,31 @@ fn scrub_rate(text: &str) -> Result<ScrubRate, String> {
         "off" => Ok(ScrubRate(None)),
         text => rate(text).map(|rate| ScrubRate(Some(rate))).map_err(|error| format!("{error}, or `off`")),
     }
+}
+
+/// How fast a node fetches, in bytes a second; `None`: no limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(try_from = "String")]
+pub struct FetchRate(Option<NonZeroU64>);
+
+impl FetchRate {
+    /// Bytes a second; 0: no limit.
+    pub fn or_zero(self) -> u64 {
+        self.0.map_or(0, NonZeroU64::get)
+    }
+}
+
+impl TryFrom<String> for FetchRate {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        fetch_rate(&text)
+    }
+}
+
+/// `off`, or a rate.
+pub fn fetch_rate(text: &str) -> Result<FetchRate, String> {
+    scrub_rate(text).map(|ScrubRate(rate)| FetchRate(rate.and_then(NonZeroU64::new)))
 }
 
 fn settings(config: Option<&Path>) -> anyhow::Result<RouterSettings> {

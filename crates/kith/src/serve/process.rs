@@ -1,8 +1,9 @@
 //! `kith node` and `kith router`: one role, one process.
 
 use super::{
-    ScrubRate,
+    FetchRate, ScrubRate,
     config::{ConfigFile, Own},
+    fetch_rate,
     metadata::{MetadataFlags, missing},
     scrub_rate, start_failure, start_log, stop_signal,
 };
@@ -56,6 +57,10 @@ pub struct NodeArgs {
     /// [default: 10MiB/s]
     #[arg(long, value_name = "RATE", value_parser = scrub_rate)]
     scrub_rate: Option<ScrubRate>,
+    /// Pull versions, copies and repairs no faster than this, all together; `off`: no limit; `kith cluster fetch-rate` changes
+    /// it live [default: off]
+    #[arg(long, value_name = "RATE", value_parser = fetch_rate)]
+    fetch_rate: Option<FetchRate>,
     /// Failure domain: replicas are placed apart, and reads prefer their own
     #[arg(long, value_name = "NAME")]
     zone: Option<String>,
@@ -141,6 +146,7 @@ impl NodeArgs {
             http: process.http,
             data: process.data,
             scrub_rate: self.scrub_rate.or(own.scrub_rate).unwrap_or_default().0,
+            fetch_rate: self.fetch_rate.or(own.fetch_rate).unwrap_or_default().0,
         };
         let _node = Node::start(options, process.metadata, stop.clone()).await.map_err(start_failure)?;
         stop.cancelled().await;

@@ -1,7 +1,10 @@
 //! A cluster's state for people.
 
 use super::{Side, count, plural, table};
-use crate::{cluster::StatusReply, serve::CreateReply};
+use crate::{
+    cluster::{FetchRatesReply, StatusReply},
+    serve::CreateReply,
+};
 
 /// Nodes, then routers.
 pub fn status(status: &StatusReply) -> String {
@@ -44,6 +47,27 @@ pub fn status(status: &StatusReply) -> String {
         table(&columns, rows),
         table(&[("router", Side::Left), ("http", Side::Left)], routers),
     )
+}
+
+/// A line a node.
+pub fn fetch_rates(reply: &FetchRatesReply) -> String {
+    let columns = [
+        ("node", Side::Right),
+        ("bytes/s", Side::Right),
+        ("fetched", Side::Right),
+        ("waiting", Side::Right),
+        ("", Side::Left),
+    ];
+    let rows = reply.nodes.iter().map(|node| {
+        let rate = match node.bytes_per_second {
+            _ if !node.error.is_empty() => "?".to_owned(),
+            Some(rate) => count(rate),
+            None => "off".to_owned(),
+        };
+        let (fetched, waiting) = (count(node.bytes_fetched), count(node.waiting.into()));
+        vec![node.node.to_string(), rate, fetched, waiting, node.error.clone()]
+    });
+    table(&columns, rows)
 }
 
 /// What was made.

@@ -6,7 +6,10 @@ mod moves;
 
 pub use moves::{CopyError, ReleaseError};
 
-use super::heal;
+use super::{
+    heal,
+    throttle::{Throttle, Throttled},
+};
 use crate::{
     peer::PeerSource,
     place::{self, PlaceError},
@@ -104,6 +107,8 @@ pub struct HeldStores {
     preparing: Mutex<()>,
     /// Folder → what peers read of it. Forgotten whenever files come or go.
     sources: Mutex<BTreeMap<PathBuf, Arc<HeldSource>>>,
+    /// What is pulled, for whatever store and reason, passes through it.
+    fetches: Throttle,
 }
 
 #[derive(Clone)]
@@ -133,6 +138,7 @@ impl HeldStores {
         object_store: Objects,
         partition_count: PartitionCount,
         partitions: Vec<PartitionId>,
+        fetches: Throttle,
     ) -> Self {
         Self {
             folder,
@@ -142,7 +148,17 @@ impl HeldStores {
             stores: RwLock::default(),
             preparing: Mutex::new(()),
             sources: Mutex::default(),
+            fetches,
         }
+    }
+
+    /// What all fetches, copies and repairs wait for.
+    pub fn fetches(&self) -> &Throttle {
+        &self.fetches
+    }
+
+    fn throttled<'a>(&'a self, source: &'a dyn Source) -> Throttled<'a> {
+        Throttled { source, throttle: &self.fetches }
     }
 
     /// What a peer reads of one version of a component.
@@ -317,6 +333,7 @@ impl HeldStores {
         let target = self.folder_of_component(&store.name, component);
         let source = self.source_of(&store.name, component)?;
         let threads = if source.folder().is_some() { 1 } else { REQUESTS_AT_A_TIME };
+        let source = self.throttled(&source);
         let fetched = heal::fetch_anew(&target, &source, component, partitions, threads, &mut |state| {
             progress(name, state.bytes_done, state.bytes);
             ControlFlow::Continue(())
@@ -381,7 +398,9 @@ impl HeldStores {
         let target = self.folder_of_component(&first.name, component);
         let source = self.source_of(&first.name, component)?;
         let peers = peers.iter().map(|peer| peer as &dyn Source);
-        let sources: Vec<&dyn Source> = std::iter::once(&source as &dyn Source).chain(peers).collect();
+        let all = std::iter::once(&source as &dyn Source).chain(peers);
+        let throttled: Vec<Throttled<'_>> = all.map(|source| self.throttled(source)).collect();
+        let sources: Vec<&dyn Source> = throttled.iter().map(|source| source as &dyn Source).collect();
         let owned = self.owned();
         let healed = heal::heal(&target, &sources, component, &owned, Some(damages));
         self.sources().clear();
@@ -484,6 +503,7 @@ fn remove_unused(folder: &Path, used: &BTreeSet<PathBuf>, depth: u32) {
 mod tests {
     use super::*;
     use kith_wire::documents::{ClusterDocument, DOCUMENT_FORMAT, DefinitionDocument, KeptDocument};
+    use tokio_util::sync::CancellationToken;
 
     fn topology(revision: u64, stores: Vec<ServedDocument>, kept: Vec<ServedDocument>) -> TopologyDocument {
         let cluster = ClusterDocument {
@@ -539,6 +559,7 @@ mod tests {
             place::objects("nowhere").unwrap(),
             PartitionCount::new(24).unwrap(),
             vec![],
+            Throttle::new(None, CancellationToken::new()),
         )
     }
 

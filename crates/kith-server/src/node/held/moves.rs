@@ -96,7 +96,7 @@ impl HeldStores {
                 let options = FetchOptions { manifest_hash: hash, ..FetchOptions::default() };
                 let mut copied = 0;
                 let folder = self.folder_of_component(&store.name, component);
-                let fetched = fetch(&*source, &folder, partitions, &options, &mut |state| {
+                let fetched = fetch(&self.throttled(&*source), &folder, partitions, &options, &mut |state| {
                     progress(name, state.bytes_done, state.bytes);
                     let fresh = state.bytes_copied - copied;
                     copied = state.bytes_copied;

@@ -27,7 +27,6 @@ use std::{
     fs::{self, File},
     io::{self, BufWriter, Write},
     path::{Path, PathBuf},
-    time::Instant,
 };
 
 #[derive(Clone, Debug, Args)]
@@ -245,7 +244,7 @@ async fn drain(
                 let got = total.records;
                 return Ok(Err(cut(format!("it has {records} records, but {got} came"))));
             }
-            None => tokio::time::sleep(throttle.take(bytes, Instant::now())).await,
+            None => tokio::time::sleep(throttle.take(bytes)).await,
         }
     }
 }

@@ -1,0 +1,107 @@
+//! So many bytes a second, shared by whoever takes turns, without bursts: what was not used is not saved up.
+//!
+//! The one throttle of Kith: fetches, copies and repairs of a node share one, each round of a scrubber, each copy of a
+//! rebalance and each export has its own. It has no clock and no queue; shells wait.
+
+use kith_types::Timestamp;
+use std::{num::NonZeroU64, time::Duration};
+
+/// Billionths of a byte: a rate times nanoseconds, without rounding.
+const PER_BYTE: u128 = 1_000_000_000;
+
+/// A line of bytes that moves at a rate. Exact: integers only.
+#[derive(Clone, Debug)]
+pub struct RateLimiter {
+    /// `None`: no limit.
+    bytes_per_second: Option<NonZeroU64>,
+    /// The end of the line, in [`PER_BYTE`].
+    taken: u128,
+    /// What has passed of it until `as_of`, in the same unit. Invariant: at most `taken`.
+    passed: u128,
+    as_of: Timestamp,
+}
+
+/// A place in the line of one [`RateLimiter`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Turn(u128);
+
+impl RateLimiter {
+    /// An empty line; `None` is no limit.
+    pub fn new(bytes_per_second: Option<NonZeroU64>) -> Self {
+        Self { bytes_per_second, taken: 0, passed: 0, as_of: Timestamp::ZERO }
+    }
+
+    /// How fast it moves, in bytes a second; `None`: no limit.
+    pub fn bytes_per_second(&self) -> Option<NonZeroU64> {
+        self.bytes_per_second
+    }
+
+    /// From now on it moves so fast, for those who wait already too.
+    pub fn set(&mut self, bytes_per_second: Option<NonZeroU64>, now: Timestamp) {
+        self.settle(now);
+        self.bytes_per_second = bytes_per_second;
+    }
+
+    /// Joins the line with so many bytes: they have passed, at the rate, once [`RateLimiter::wait`] is zero. Whoever waits
+    /// before it uses them never exceeds the rate; whoever waits after is ahead by one turn.
+    pub fn take(&mut self, bytes: u64, now: Timestamp) -> Turn {
+        self.settle(now);
+        self.taken = self.taken.saturating_add(u128::from(bytes) * PER_BYTE);
+        Turn(self.taken)
+    }
+
+    /// How long it takes, at the rate of now, until a turn has passed; zero if it has. Time that goes backwards
+    /// counts as none.
+    pub fn wait(&self, turn: Turn, now: Timestamp) -> Duration {
+        let Some(rate) = self.bytes_per_second else { return Duration::ZERO };
+        let left = turn.0.saturating_sub(self.passed_at(now));
+        let nanos = left.div_ceil(u128::from(rate.get()));
+        Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+    }
+
+    fn settle(&mut self, now: Timestamp) {
+        self.passed = self.passed_at(now);
+        self.as_of = self.as_of.max(now);
+    }
+
+    fn passed_at(&self, now: Timestamp) -> u128 {
+        let Some(rate) = self.bytes_per_second else { return self.taken };
+        let moved = now.since(self.as_of).as_nanos().saturating_mul(u128::from(rate.get()));
+        self.passed.saturating_add(moved).min(self.taken)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(millis: u64) -> Timestamp {
+        Timestamp(Duration::from_millis(millis))
+    }
+
+    #[test]
+    fn a_pause_earns_nothing_and_turns_follow_each_other() {
+        let mut line = RateLimiter::new(NonZeroU64::new(1_000));
+        let first = line.take(500, at(0));
+        let second = line.take(500, at(0));
+        assert_eq!(line.wait(first, at(0)), Duration::from_millis(500));
+        assert_eq!(line.wait(second, at(0)), Duration::from_secs(1));
+        assert_eq!(line.wait(second, at(600)), Duration::from_millis(400));
+        let late = line.take(2_000, at(60_000));
+        assert_eq!(line.wait(late, at(60_000)), Duration::from_secs(2));
+        assert_eq!(line.wait(first, at(60_000)), Duration::ZERO);
+    }
+
+    #[test]
+    fn a_new_rate_holds_for_those_who_wait_already() {
+        let mut line = RateLimiter::new(NonZeroU64::new(1));
+        let turn = line.take(1_000, at(0));
+        assert_eq!(line.wait(turn, at(0)), Duration::from_secs(1_000));
+        line.set(NonZeroU64::new(100), at(500_000));
+        assert_eq!(line.wait(turn, at(500_000)), Duration::from_secs(5), "half of it has passed");
+        line.set(None, at(500_000));
+        assert_eq!(line.wait(turn, at(500_000)), Duration::ZERO);
+        line.set(NonZeroU64::new(1), at(500_000));
+        assert_eq!(line.wait(turn, at(500_000)), Duration::ZERO, "what has passed has passed");
+    }
+}

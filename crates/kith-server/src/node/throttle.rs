@@ -1,0 +1,186 @@
+//! Waiting for a [`RateLimiter`], and the one that all fetches, copies and repairs of a node share.
+
+use kith_engine::{MANIFEST_NAME, ObjectError, Source};
+use kith_routing::RateLimiter;
+use kith_types::Timestamp;
+use std::{
+    num::NonZeroU64,
+    ops::ControlFlow,
+    sync::{Condvar, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+use tokio_util::sync::CancellationToken;
+
+/// Whoever waits notices so fast that the node ends.
+const NAP: Duration = Duration::from_millis(50);
+
+/// No more than so many bytes a second, for all threads together; changeable while they wait.
+#[derive(Debug)]
+pub struct Throttle {
+    started: Instant,
+    state: Mutex<State>,
+    /// Told of each new rate.
+    changed: Condvar,
+    stop: CancellationToken,
+}
+
+#[derive(Debug)]
+struct State {
+    limiter: RateLimiter,
+    waiting: u32,
+    bytes: u64,
+}
+
+/// What a throttle does at the moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ThrottleState {
+    /// `None`: no limit.
+    pub bytes_per_second: Option<NonZeroU64>,
+    /// Bytes that it let pass since it was made.
+    pub bytes: u64,
+    /// Threads that wait for their turn.
+    pub waiting: u32,
+}
+
+impl Throttle {
+    /// `None`: as fast as it goes. Nobody waits any longer once `stop` is cancelled.
+    pub fn new(bytes_per_second: Option<NonZeroU64>, stop: CancellationToken) -> Self {
+        let state = State { limiter: RateLimiter::new(bytes_per_second), waiting: 0, bytes: 0 };
+        Self { started: Instant::now(), state: Mutex::new(state), changed: Condvar::new(), stop }
+    }
+
+    /// One of its own for a part of the work, which ends with the same node.
+    pub fn beside(&self, bytes_per_second: Option<NonZeroU64>) -> Self {
+        Self::new(bytes_per_second, self.stop.clone())
+    }
+
+    /// From now on so fast, for those who wait already too.
+    pub fn set(&self, bytes_per_second: Option<NonZeroU64>) {
+        self.lock().limiter.set(bytes_per_second, self.now());
+        self.changed.notify_all();
+    }
+
+    /// What it does.
+    pub fn state(&self) -> ThrottleState {
+        let state = self.lock();
+        let bytes_per_second = state.limiter.bytes_per_second();
+        ThrottleState { bytes_per_second, bytes: state.bytes, waiting: state.waiting }
+    }
+
+    /// Lets bytes pass, after a wait; `Break` when the node ends. Blocks.
+    pub fn pass(&self, bytes: u64) -> ControlFlow<()> {
+        let mut state = self.lock();
+        let turn = state.limiter.take(bytes, self.now());
+        state.waiting += 1;
+        let passed = loop {
+            if self.stop.is_cancelled() {
+                break ControlFlow::Break(());
+            }
+            match state.limiter.wait(turn, self.now()) {
+                Duration::ZERO => break ControlFlow::Continue(()),
+                left => {
+                    let woken = self.changed.wait_timeout(state, left.min(NAP));
+                    state = woken.unwrap_or_else(PoisonError::into_inner).0;
+                }
+            }
+        };
+        state.waiting -= 1;
+        if passed.is_continue() {
+            state.bytes += bytes;
+        }
+        passed
+    }
+
+    fn now(&self) -> Timestamp {
+        Timestamp(self.started.elapsed())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A source whose every request waits for its turn first.
+pub(super) struct Throttled<'a> {
+    pub source: &'a dyn Source,
+    pub throttle: &'a Throttle,
+}
+
+impl Throttled<'_> {
+    fn pass(&self, object: &str, bytes: usize) -> Result<(), ObjectError> {
+        match self.throttle.pass(bytes as u64) {
+            ControlFlow::Continue(()) => {
+                metrics::counter!("kith_node_fetched_bytes_total").increment(bytes as u64);
+                Ok(())
+            }
+            ControlFlow::Break(()) => {
+                let source = "the node ends".into();
+                Err(ObjectError::Failed { object: object.to_owned(), source })
+            }
+        }
+    }
+}
+
+impl Source for Throttled<'_> {
+    /// How long a manifest is, nobody knows before: it is asked for in far longer pieces, and pays for what came.
+    fn read(&self, object: &str, offset: u64, into: &mut [u8]) -> Result<usize, ObjectError> {
+        if object == MANIFEST_NAME {
+            let got = self.source.read(object, offset, into)?;
+            self.pass(object, got)?;
+            return Ok(got);
+        }
+        self.pass(object, into.len())?;
+        self.source.read(object, offset, into)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::thread;
+
+    struct Zeros;
+
+    impl Source for Zeros {
+        fn read(&self, _: &str, _: u64, into: &mut [u8]) -> Result<usize, ObjectError> {
+            into.fill(0);
+            Ok(into.len())
+        }
+    }
+
+    fn wait_until(mut holds: impl FnMut() -> bool) {
+        let started = Instant::now();
+        while !holds() {
+            assert!(started.elapsed() < Duration::from_secs(60), "waited too long");
+            thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn those_who_wait_hear_of_a_new_rate() {
+        let throttle = Throttle::new(NonZeroU64::new(1), CancellationToken::new());
+        let source = Throttled { source: &Zeros, throttle: &throttle };
+        let read = || source.read("pack-0", 0, &mut [1; 1 << 20]);
+        thread::scope(|scope| {
+            let readers = [scope.spawn(read), scope.spawn(read)];
+            wait_until(|| throttle.state().waiting == 2);
+            assert_eq!(throttle.state().bytes, 0, "nothing passes before its turn");
+            throttle.set(None);
+            for reader in readers {
+                assert_eq!(reader.join().expect("it does not panic").expect("it reads"), 1 << 20);
+            }
+        });
+        let state = ThrottleState { bytes_per_second: None, bytes: 2 << 20, waiting: 0 };
+        assert_eq!(throttle.state(), state);
+    }
+
+    #[test]
+    fn a_throttle_ends_with_the_node() {
+        let stop = CancellationToken::new();
+        let throttle = Throttle::new(NonZeroU64::new(u64::MAX), stop.clone());
+        assert!(throttle.pass(1 << 20).is_continue());
+        throttle.set(NonZeroU64::new(1));
+        stop.cancel();
+        assert!(throttle.pass(1 << 40).is_break(), "it does not wait for what will not come");
+    }
+}

@@ -1,0 +1,74 @@
+//! `kith cluster fetch-rate`: how fast nodes fetch, looked at and changed while they do.
+
+use crate::{
+    connect::{self, TargetFlags},
+    failure::Exit,
+    output::{self, Format},
+    serve::{FetchRate, fetch_rate},
+    table,
+};
+use anyhow::Context;
+use clap::Args;
+use kith_wire::v1;
+use serde::Serialize;
+
+/// Whose rate, and which.
+#[derive(Args, Debug)]
+pub struct FetchRateFlags {
+    /// Bytes a second of each node, as 50MiB/s, or `off` for no limit [default: show what it is]
+    #[arg(value_name = "RATE|off", value_parser = fetch_rate)]
+    rate: Option<FetchRate>,
+    /// One node alone
+    #[arg(long, value_name = "N")]
+    node: Option<u32>,
+}
+
+/// What each node fetches at.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FetchRatesReply {
+    pub nodes: Vec<FetchRateReply>,
+}
+
+/// One node.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FetchRateReply {
+    pub node: u32,
+    /// `None`: no limit, or it did not answer.
+    pub bytes_per_second: Option<u64>,
+    /// Asked of sources since the node started.
+    pub bytes_fetched: u64,
+    /// Requests that wait for their turn.
+    pub waiting: u32,
+    /// Why the node did not answer: its rate is what it was.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub error: String,
+}
+
+impl From<v1::NodeFetchRate> for FetchRateReply {
+    fn from(wire: v1::NodeFetchRate) -> Self {
+        let rate = wire.rate.unwrap_or_default();
+        Self {
+            node: wire.node,
+            bytes_per_second: Some(rate.bytes_per_second).filter(|rate| 0 < *rate),
+            bytes_fetched: rate.bytes_fetched,
+            waiting: rate.waiting,
+            error: wire.error,
+        }
+    }
+}
+
+/// Shows or changes it; fails in part where a node does not answer.
+///
+/// # Errors
+/// If there is no such node, or no router answers.
+pub async fn run(target: &TargetFlags, format: Format, flags: &FetchRateFlags) -> anyhow::Result<Exit> {
+    let router = connect::router(target).await?;
+    let bytes_per_second = flags.rate.map(FetchRate::or_zero);
+    let request =
+        v1::FetchRatesRequest { rate: Some(v1::FetchRateRequest { bytes_per_second }), node: flags.node };
+    let reply = router.fetch_rates(request).await.context("ask the nodes for their fetch rate")?;
+    let reply = FetchRatesReply { nodes: reply.nodes.into_iter().map(FetchRateReply::from).collect() };
+    output::print(format, &reply, table::cluster::fetch_rates)?;
+    let all = reply.nodes.iter().all(|node| node.error.is_empty());
+    Ok(if all { Exit::Done } else { Exit::Failed })
+}
