@@ -1,6 +1,6 @@
 //! What a push must pass before nodes fetch it: a wrong input is cheapest to stop here.
 
-use crate::{Refusal, VersionEntry, apply::Draft};
+use crate::{Refusal, StoreState, VersionEntry, apply::Draft};
 
 impl Draft<'_> {
     pub fn check_owner(&self) -> Result<(), Refusal> {
@@ -23,14 +23,26 @@ impl Draft<'_> {
             let (records_before, before) = (current.records, current.version);
             return Err(Refusal::RecordsDropped { records, records_before, before, drop_percent_max });
         }
-        let kept = self.state.versions.iter().filter(|entry| entry.state.is_kept());
-        let bytes_kept = kept.map(|entry| entry.bytes).fold(0, u64::saturating_add);
+        let bytes_kept = self.state.bytes_kept();
         match self.state.policy.quota_bytes {
             Some(quota_bytes) if quota_bytes < bytes_kept.saturating_add(bytes) => {
                 Err(Refusal::OverQuota { bytes, bytes_kept, quota_bytes })
             }
             _ => Ok(()),
         }
+    }
+}
+
+impl StoreState {
+    fn bytes_kept(&self) -> u64 {
+        let kept = self.versions.iter().filter(|entry| entry.state.is_kept());
+        kept.map(|entry| entry.bytes).fold(0, u64::saturating_add)
+    }
+
+    /// What the quota leaves beside the versions that are kept, in bytes; `None`: there is no quota. What a pusher tells of its
+    /// version's size passes the guards; whoever fetches it can hold the version itself against this.
+    pub fn quota_left_bytes(&self) -> Option<u64> {
+        Some(self.policy.quota_bytes?.saturating_sub(self.bytes_kept()))
     }
 }
 

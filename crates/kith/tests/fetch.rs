@@ -2,9 +2,10 @@
 
 mod support;
 
+use kith_engine::{KeyType, ValueType};
 use serde_json::{Value, json};
 use std::{fs, process::Stdio};
-use support::cluster::Cluster;
+use support::{cluster::Cluster, values};
 
 const ROWS: u64 = 2_000;
 const VALUE_BYTES: usize = 400;
@@ -62,6 +63,27 @@ fn a_change_of_the_rate_is_obeyed_by_fetches_that_wait_already() {
     let nodes = rates(&cluster, &[]);
     assert!(nodes.iter().all(|node| node["bytes_per_second"] == 1 << 20 && half * 9 / 10 < fetched(node)));
     assert!(cluster.must(&["get", "people", "7"]).starts_with("7 xxx"));
+}
+
+#[test]
+fn nothing_of_a_version_beyond_the_quota_is_pulled_whatever_its_pusher_says() {
+    let cluster = Cluster::start(&["--groups", "1", "--nodes", "1", "--partitions", "8"]);
+    let create = ["store", "create", "people", "--key", "id", "--value", "text", "--quota", "64KiB"];
+    cluster.must(&create);
+    let row = |id: u64| (id.to_le_bytes().to_vec(), format!("{id} {}", "x".repeat(VALUE_BYTES)).into_bytes());
+    let push = |version, rows| {
+        let rows = (0..rows).map(row);
+        values::try_push(&cluster, "people", (KeyType::Id, ValueType::Text), version, rows)
+    };
+    push(1, 20).expect("it is small enough");
+    let before = fetched(&rates(&cluster, &[])[0]);
+    let error = push(2, ROWS).expect_err("it is too large").to_string();
+    assert!(error.contains("quota"), "{error}");
+    let manifest_bytes = fetched(&rates(&cluster, &[])[0]) - before;
+    assert!(manifest_bytes < 64 << 10, "{manifest_bytes}");
+    assert!(cluster.must(&["get", "people", "7"]).starts_with("7 xxx"), "the one before serves on");
+    // What is served was brought into memory before it was.
+    assert!(cluster.metric("kith_node_warmed_bytes_total").is_some_and(|bytes| 20.0 * 400.0 < bytes));
 }
 
 #[test]

@@ -175,6 +175,7 @@ impl Plan {
                 data: folder.join(format!("node-{node:03}")),
                 scrub_rate: options.scrub_rate,
                 fetch_rate: options.fetch_rate,
+                warm_bytes: NodeOptions::WARM_BYTES_DEFAULT,
             }
         });
         let routers = (0..options.routers).map(|router| {

@@ -18,27 +18,25 @@ use std::{
 /// Told how far a fetch is.
 type OnFetch<'a> = dyn FnMut(&FetchProgress) -> ControlFlow<()> + 'a;
 
-/// Pulls what is missing of a component, with so many requests at a time. What is in its place and cannot be it gives way.
+/// Pulls what is missing of the version that `options` name by its hash. What is in its place and cannot be it gives way.
 ///
 /// # Errors
 /// [`FetchError`]; what can be served was not touched then.
 pub(super) fn fetch_anew(
     target: &Path,
     source: &dyn Source,
-    component: &ComponentDocument,
     partitions: &[PartitionId],
-    threads: usize,
+    options: FetchOptions,
     progress: &mut OnFetch<'_>,
 ) -> Result<(), FetchError> {
-    let is_foreign = match VersionFolder::open_version(target, &component.manifest_hash) {
+    let manifest_hash = options.manifest_hash.as_deref().unwrap_or_default();
+    let is_foreign = match VersionFolder::open_version(target, manifest_hash) {
         Ok(_) | Err(OpenError::NoComponent { .. } | OpenError::Io { .. }) => holds_packs_only(target),
         Err(_) => true,
     };
     if is_foreign {
-        return replace(target, source, component, partitions, progress);
+        return replace(target, source, partitions, options, progress);
     }
-    let manifest_hash = Some(component.manifest_hash.clone());
-    let options = FetchOptions { threads, manifest_hash, ..FetchOptions::default() };
     fetch(source, target, partitions, &options, progress).map(|_| ())
 }
 
@@ -74,7 +72,11 @@ pub(super) fn heal(
             each.fold(Ok(()), Result::and)
         }
         // A manifest, a layout, a pack of another length, or files that belong to nothing.
-        _ => first_of(sources, |source| replace(target, source, component, partitions, on_fetch)),
+        _ => first_of(sources, |source| {
+            let manifest_hash = Some(component.manifest_hash.clone());
+            let options = FetchOptions { manifest_hash, ..FetchOptions::default() };
+            replace(target, source, partitions, options, on_fetch)
+        }),
     }
 }
 
@@ -97,8 +99,8 @@ fn first_of(
 fn replace(
     target: &Path,
     source: &dyn Source,
-    component: &ComponentDocument,
     partitions: &[PartitionId],
+    options: FetchOptions,
     progress: &mut OnFetch<'_>,
 ) -> Result<(), FetchError> {
     let at = |path: &Path| {
@@ -112,11 +114,7 @@ fn replace(
         }
         fs::rename(target, &aside).map_err(at(target))?;
     }
-    let options = FetchOptions {
-        manifest_hash: Some(component.manifest_hash.clone()),
-        held: vec![aside.clone()],
-        ..FetchOptions::default()
-    };
+    let options = FetchOptions { held: vec![aside.clone()], ..options };
     let fetched = fetch(source, target, partitions, &options, progress);
     match fetched {
         Ok(_) => {

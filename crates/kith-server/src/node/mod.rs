@@ -8,8 +8,9 @@ mod scrub;
 mod service;
 mod throttle;
 mod verify;
+mod warm;
 
-pub use held::{CopyError, HeldStores, PrepareError, ReleaseError, VersionReader};
+pub use held::{CopyError, HeldStores, PrepareError, PrepareOptions, ReleaseError, VersionReader};
 pub use throttle::{Throttle, ThrottleState};
 
 use crate::{
@@ -61,11 +62,15 @@ pub struct NodeOptions {
     pub scrub_rate: Option<u64>,
     /// Bytes a second that all fetches, copies and repairs together pull, until it is changed; `None`: no limit.
     pub fetch_rate: Option<NonZeroU64>,
+    /// Bytes of a new version that are brought into memory before it serves, if there is room.
+    pub warm_bytes: u64,
 }
 
 impl NodeOptions {
     /// Slow enough to be in nobody's way, fast enough for a terabyte in a day.
     pub const SCRUB_RATE_DEFAULT: u64 = 10 << 20;
+    /// All indexes of most versions, and read in well under a second.
+    pub const WARM_BYTES_DEFAULT: u64 = 256 << 20;
 }
 
 /// Where a node is: failure domains, empty where unlabelled.
@@ -181,6 +186,7 @@ fn answer(
         load: Arc::new(LoadCounter::new(Instant::now())),
         topology: topology.clone(),
         doctor: Arc::clone(doctor),
+        warm_bytes: options.warm_bytes,
     });
     let node = NodeServer::from_arc(Arc::clone(&service))
         .max_decoding_message_size(MESSAGE_BYTES_MAX)
@@ -199,7 +205,7 @@ async fn prepare_all(held: &Arc<HeldStores>, revision: u64, stores: Vec<ServedDo
     let prepared = tokio::task::spawn_blocking(move || {
         let mut all = true;
         for store in &stores {
-            if let Err(error) = held.prepare(store, revision, &mut |_, _, _| {}) {
+            if let Err(error) = held.prepare(store, revision, PrepareOptions::default(), &mut |_, _, _| {}) {
                 let source = std::error::Error::source(&error).map(ToString::to_string);
                 let (store, version) = (&store.name, store.version);
                 tracing::error!(%error, source, store, version, "a version cannot be served yet");

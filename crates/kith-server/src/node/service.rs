@@ -1,6 +1,7 @@
 //! What a node answers, over gRPC and in frames.
 
 use super::{
+    PrepareOptions,
     held::{HeldStores, VersionReader},
     scrub::Doctor,
 };
@@ -59,6 +60,8 @@ pub(super) struct NodeService {
     pub load: Arc<LoadCounter>,
     pub topology: TopologyReceiver,
     pub doctor: Arc<Doctor>,
+    /// Of a version that a push has prepared.
+    pub warm_bytes: u64,
 }
 
 thread_local! {
@@ -332,6 +335,8 @@ impl v1::node_server::Node for NodeService {
         let revision = request.get_ref().revision;
         let (sender, receiver) = mpsc::channel(PROGRESS_QUEUE);
         let (held, node) = (Arc::clone(&self.held), self.node);
+        let options =
+            PrepareOptions { bytes_max: request.get_ref().quota_left_bytes, warm_bytes: self.warm_bytes };
         tokio::task::spawn_blocking(move || {
             let mut report = |component: &str, bytes_done, bytes_total| {
                 let progress = v1::PrepareProgress {
@@ -343,7 +348,7 @@ impl v1::node_server::Node for NodeService {
                 // A full queue drops a progress message, never the preparation.
                 let _ = sender.try_send(Ok(progress));
             };
-            let last = match held.prepare(&store, revision, &mut report) {
+            let last = match held.prepare(&store, revision, options, &mut report) {
                 Ok(()) => Ok(v1::PrepareProgress { ready: true, ..Default::default() }),
                 Err(error) => Err(prepare_status(node, &error)),
             };

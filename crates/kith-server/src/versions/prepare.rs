@@ -1,12 +1,18 @@
 //! Nodes fetch, verify and open a version; those that are away are waited for.
 
-use super::{Stores, document::state_of, now, push::Progress, refused::ChangeError};
+use super::{
+    Stores,
+    document::state_of,
+    now,
+    push::{Progress, Push},
+    refused::ChangeError,
+};
 use futures::{StreamExt, stream::FuturesUnordered};
 use kith_client::endpoint;
 use kith_types::NodeId;
-use kith_versions::{Command, Context, PushId};
+use kith_versions::{Command, Context};
 use kith_wire::{
-    documents::{Document, ServedDocument, StoreDocument},
+    documents::{Document, StoreDocument},
     v1::{self, node_client::NodeClient},
 };
 use std::time::{Duration, Instant};
@@ -25,22 +31,28 @@ impl Stores {
     pub(super) async fn prepare_everywhere(
         &self,
         store: &StoreDocument,
-        push: &PushId,
+        push: &Push,
         revision: u64,
         progress: &Progress,
     ) -> Result<Vec<Command>, ChangeError> {
         let mut state = state_of(store)?;
         let version = store.versions.iter().find(|entry| entry.state == "fetching");
         let version = store.at(version.ok_or(ChangeError::Unknown)?);
+        let request = v1::PrepareRequest {
+            graph: String::new(),
+            record: version.encode().into(),
+            revision,
+            quota_left_bytes: if push.force { None } else { state.quota_left_bytes() },
+        };
         let holders = self.holders();
         let prepared = holders
             .nodes()
             .into_iter()
-            .map(async |node| (node, self.prepare_on(node, &version, revision, progress).await));
+            .map(async |node| (node, self.prepare_on(node, &request, progress).await));
         let mut prepared: FuturesUnordered<_> = prepared.collect();
         let mut said = Vec::new();
         while let Some((node, result)) = prepared.next().await {
-            let push = push.clone();
+            let push = push.push.clone();
             let command = match &result {
                 Ok(()) => Command::Ready { push, node },
                 Err(status) => Command::NodeFailed { push, node, reason: status.message().to_owned() },
@@ -58,12 +70,10 @@ impl Stores {
     async fn prepare_on(
         &self,
         node: NodeId,
-        version: &ServedDocument,
-        revision: u64,
+        request: &v1::PrepareRequest,
         progress: &Progress,
     ) -> Result<(), Status> {
         let started = Instant::now();
-        let request = v1::PrepareRequest { graph: String::new(), record: version.encode().into(), revision };
         loop {
             match self.try_prepare(node, request.clone(), progress).await {
                 Err(status) if is_away(&status) && started.elapsed() < NODE_WAIT => {

@@ -88,7 +88,7 @@ impl Stores {
         check_name(&push.store)?;
         let _active = self.enter(push)?;
         let Changed { document, revision, .. } = self.begin(push, progress).await?;
-        let prepared = self.prepare_everywhere(&document, &push.push, revision, progress).await;
+        let prepared = self.prepare_everywhere(&document, push, revision, progress).await;
         match prepared {
             Ok(said) => self.flip(push, said).await,
             Err(error) => {

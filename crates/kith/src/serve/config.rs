@@ -1,7 +1,7 @@
 //! The one file of a cluster's machines: every flag of `kith node`, `kith router` and `kith cluster create` is a key of
 //! the same name. Flags beat the file; keys that nobody knows are errors (docs/design/0007-etcd.md).
 
-use super::{FetchRate, ScrubRate, metadata::MetadataFlags};
+use super::{FetchRate, ScrubRate, WarmBytes, metadata::MetadataFlags};
 use crate::failure::Failure;
 use kith_client::SessionSettings;
 use kith_server::{
@@ -37,6 +37,7 @@ pub struct ConfigFile {
     /// Of all nodes that do not say otherwise.
     scrub_rate: Option<ScrubRate>,
     fetch_rate: Option<FetchRate>,
+    warm_bytes: Option<WarmBytes>,
     /// What each node has of its own.
     node: Vec<NodeEntry>,
     /// What each router has of its own.
@@ -62,6 +63,7 @@ pub struct Own {
     /// Of a node.
     pub scrub_rate: Option<ScrubRate>,
     pub fetch_rate: Option<FetchRate>,
+    pub warm_bytes: Option<WarmBytes>,
     pub place: Labels,
 }
 
@@ -74,6 +76,7 @@ struct NodeEntry {
     data: Option<PathBuf>,
     scrub_rate: Option<ScrubRate>,
     fetch_rate: Option<FetchRate>,
+    warm_bytes: Option<WarmBytes>,
     #[serde(default)]
     zone: String,
     #[serde(default)]
@@ -153,11 +156,13 @@ impl ConfigFile {
             record: None,
             scrub_rate: entry.scrub_rate,
             fetch_rate: entry.fetch_rate,
+            warm_bytes: entry.warm_bytes,
             place: Labels { zone: entry.zone, rack: entry.rack, region: entry.region },
         });
         let mut own = choose(owns.collect(), id, "--node", "[[node]]")?;
         own.scrub_rate = own.scrub_rate.or(self.scrub_rate);
         own.fetch_rate = own.fetch_rate.or(self.fetch_rate);
+        own.warm_bytes = own.warm_bytes.or(self.warm_bytes);
         Ok(own)
     }
 
@@ -175,6 +180,7 @@ impl ConfigFile {
             record: entry.record,
             scrub_rate: None,
             fetch_rate: None,
+            warm_bytes: None,
             place: Labels::default(),
         });
         let owns: Vec<Own> = owns.collect();

@@ -10,7 +10,10 @@ pub use create::{CreateFlags, CreateReply};
 pub use dev::DevArgs;
 pub use process::{NodeArgs, RouterArgs};
 
-use crate::{failure::Failure, load::names::rate};
+use crate::{
+    failure::Failure,
+    load::names::{rate, size},
+};
 use kith_server::{
     StartError,
     node::NodeOptions,
@@ -108,6 +111,29 @@ impl TryFrom<String> for FetchRate {
 /// `off`, or a rate.
 pub fn fetch_rate(text: &str) -> Result<FetchRate, String> {
     scrub_rate(text).map(|ScrubRate(rate)| FetchRate(rate.and_then(NonZeroU64::new)))
+}
+
+/// How much of a new version a node brings into memory, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
+#[serde(try_from = "String")]
+pub struct WarmBytes(u64);
+
+impl Default for WarmBytes {
+    fn default() -> Self {
+        Self(NodeOptions::WARM_BYTES_DEFAULT)
+    }
+}
+
+impl TryFrom<String> for WarmBytes {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        warm_bytes(&text)
+    }
+}
+
+fn warm_bytes(text: &str) -> Result<WarmBytes, String> {
+    size(text).map(|bytes| WarmBytes(bytes as u64))
 }
 
 fn settings(config: Option<&Path>) -> anyhow::Result<RouterSettings> {

@@ -1,11 +1,11 @@
 //! `kith node` and `kith router`: one role, one process.
 
 use super::{
-    FetchRate, ScrubRate,
+    FetchRate, ScrubRate, WarmBytes,
     config::{ConfigFile, Own},
     fetch_rate,
     metadata::{MetadataFlags, missing},
-    scrub_rate, start_failure, start_log, stop_signal,
+    scrub_rate, start_failure, start_log, stop_signal, warm_bytes,
 };
 use crate::failure::{Exit, Failure};
 use clap::Args;
@@ -61,6 +61,10 @@ pub struct NodeArgs {
     /// it live [default: off]
     #[arg(long, value_name = "RATE", value_parser = fetch_rate)]
     fetch_rate: Option<FetchRate>,
+    /// Bring so much of a new version into memory before it serves, indexes first, as far as that leaves what is served there
+    /// [default: 256MiB]
+    #[arg(long, value_name = "SIZE", value_parser = warm_bytes)]
+    warm_bytes: Option<WarmBytes>,
     /// Failure domain: replicas are placed apart, and reads prefer their own
     #[arg(long, value_name = "NAME")]
     zone: Option<String>,
@@ -147,6 +151,7 @@ impl NodeArgs {
             data: process.data,
             scrub_rate: self.scrub_rate.or(own.scrub_rate).unwrap_or_default().0,
             fetch_rate: self.fetch_rate.or(own.fetch_rate).unwrap_or_default().0,
+            warm_bytes: self.warm_bytes.or(own.warm_bytes).unwrap_or_default().0,
         };
         let _node = Node::start(options, process.metadata, stop.clone()).await.map_err(start_failure)?;
         stop.cancelled().await;

@@ -23,6 +23,19 @@ pub fn push(
     version: u64,
     rows: impl IntoIterator<Item = (Vec<u8>, Vec<u8>)>,
 ) {
+    if let Err(error) = try_push(cluster, store, types, version, rows) {
+        panic!("{error}");
+    }
+}
+
+/// As [`push`], which may be refused. It tells of one byte, however large the version is.
+pub fn try_push(
+    cluster: &Cluster,
+    store: &str,
+    types: (KeyType, ValueType),
+    version: u64,
+    rows: impl IntoIterator<Item = (Vec<u8>, Vec<u8>)>,
+) -> Result<(), QueryError> {
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     runtime.block_on(async {
         let addr = cluster.ready()["router"].as_str().expect("an address").to_owned();
@@ -44,13 +57,13 @@ pub fn push(
         let mut steps = router.push_store(request).await.expect("the router takes the push");
         loop {
             match steps.message().await {
-                Ok(Some(step)) if step.committed_version != 0 => return,
+                Ok(Some(step)) if step.committed_version != 0 => return Ok(()),
                 Ok(Some(_)) => {}
                 Ok(None) => panic!("the push ended without a word"),
-                Err(status) => panic!("{}", QueryError::from_status(&status)),
+                Err(status) => return Err(QueryError::from_status(&status)),
             }
         }
-    });
+    })
 }
 
 fn build(

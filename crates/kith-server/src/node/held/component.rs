@@ -46,6 +46,14 @@ impl Component {
         &self.partitions
     }
 
+    /// Brings files into memory, indexes before values; the bytes brought in, at most the budget. Blocks on the disk.
+    pub fn warm(&self, budget_bytes: u64) -> u64 {
+        match &self.files {
+            Files::Graph(reader) => reader.warm(budget_bytes),
+            Files::Values(reader) => reader.warm(budget_bytes),
+        }
+    }
+
     pub fn graph(&self) -> Option<&Arc<ComponentReader>> {
         if let Files::Graph(reader) = &self.files { Some(reader) } else { None }
     }

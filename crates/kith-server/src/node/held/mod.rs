@@ -9,6 +9,7 @@ pub use moves::{CopyError, ReleaseError};
 use super::{
     heal,
     throttle::{Throttle, Throttled},
+    warm,
 };
 use crate::{
     peer::PeerSource,
@@ -16,7 +17,7 @@ use crate::{
 };
 use component::Component;
 use kith_engine::{
-    Damage, FetchError, GraphReader, HeldSource, OpenError, Source, ValuesReader, VersionFolder,
+    Damage, FetchError, FetchOptions, GraphReader, HeldSource, OpenError, Source, ValuesReader, VersionFolder,
 };
 use kith_objects::Objects;
 use kith_types::{PartitionCount, PartitionId};
@@ -128,6 +129,15 @@ struct Held {
     retired: Option<Instant>,
 }
 
+/// What a push asks of a preparation.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PrepareOptions {
+    /// Of a larger component, nothing is pulled.
+    pub bytes_max: Option<u64>,
+    /// So much of what was not open yet is brought into memory, indexes first, as far as there is room beside what is served.
+    pub warm_bytes: u64,
+}
+
 /// How far a preparation is: component name, bytes done, bytes in all.
 pub type Progress<'a> = &'a mut dyn FnMut(&str, u64, u64);
 
@@ -216,6 +226,7 @@ impl HeldStores {
         &self,
         store: &ServedDocument,
         revision: u64,
+        options: PrepareOptions,
         progress: Progress<'_>,
     ) -> Result<(), PrepareError> {
         let _one_at_a_time = self.lock_preparing();
@@ -224,6 +235,7 @@ impl HeldStores {
             return Ok(());
         }
         let mut components = BTreeMap::new();
+        let mut cold = options.warm_bytes;
         for component in &store.components {
             let key = (component.name.clone(), component.version);
             let open = self.open_already(&store.name, &key).filter(|open| open.covers(&owned));
@@ -233,7 +245,13 @@ impl HeldStores {
                 None if owned.is_empty() && !self.folder_of_component(&store.name, component).exists() => {
                     return Ok(());
                 }
-                None => self.pull(store, component, &owned, progress)?,
+                None => {
+                    let open = self.pull(store, component, &owned, options.bytes_max, progress)?;
+                    let warmed = open.warm(warm::budget(cold));
+                    metrics::counter!("kith_node_warmed_bytes_total").increment(warmed);
+                    cold = cold.saturating_sub(warmed);
+                    open
+                }
             };
             components.insert(key, open);
         }
@@ -322,6 +340,7 @@ impl HeldStores {
         store: &ServedDocument,
         component: &ComponentDocument,
         partitions: &[PartitionId],
+        bytes_max: Option<u64>,
         progress: Progress<'_>,
     ) -> Result<Component, PrepareError> {
         // What is whole here is served without its source, which may be away when a node starts.
@@ -334,7 +353,10 @@ impl HeldStores {
         let source = self.source_of(&store.name, component)?;
         let threads = if source.folder().is_some() { 1 } else { REQUESTS_AT_A_TIME };
         let source = self.throttled(&source);
-        let fetched = heal::fetch_anew(&target, &source, component, partitions, threads, &mut |state| {
+        let manifest_hash = Some(component.manifest_hash.clone());
+        let options =
+            FetchOptions { threads, manifest_hash, quota_bytes: bytes_max, ..FetchOptions::default() };
+        let fetched = heal::fetch_anew(&target, &source, partitions, options, &mut |state| {
             progress(name, state.bytes_done, state.bytes);
             ControlFlow::Continue(())
         });
@@ -582,7 +604,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (held, start) = (held(folder.path()), Instant::now());
         for version in [1, 2, 3] {
-            held.prepare(&village(version, &[]), 5, &mut |_, _, _| {}).unwrap();
+            held.prepare(&village(version, &[]), 5, PrepareOptions::default(), &mut |_, _, _| {}).unwrap();
         }
         let here = || [1, 2, 3].map(|version| held.get("village", version).is_some());
         let late = start + VERSION_GRACE;
@@ -599,7 +621,7 @@ mod tests {
     fn a_version_that_the_topology_cannot_know_yet_stays() {
         let folder = tempfile::tempdir().unwrap();
         let (held, start) = (held(folder.path()), Instant::now());
-        held.prepare(&village(4, &[]), 8, &mut |_, _, _| {}).unwrap();
+        held.prepare(&village(4, &[]), 8, PrepareOptions::default(), &mut |_, _, _| {}).unwrap();
         for now in [start, start + VERSION_GRACE * 2] {
             held.retire(&topology(7, vec![], vec![]), now);
             assert!(held.get("village", 4).is_some());
