@@ -87,7 +87,8 @@ fn named(name: &str) -> Result<&'static [Figure], Failure> {
     })
 }
 
-fn unwritten(error: figures::WriteError) -> Failure {
+/// A drawing that did not become files.
+pub fn unwritten(error: figures::WriteError) -> Failure {
     let cause = std::error::Error::source(&error).map_or(String::new(), |cause| format!(": {cause}"));
     Failure::new(
         "cannot_write",

@@ -18,7 +18,7 @@ pub use cache::{CacheRun, Population, TraceOptions, run as run_cache};
 pub use drawing::{Axis, Drawing, Panel, Series, Style, Table};
 pub use means::{MeanPlan, mean_plan};
 pub use tail::{LOADS, Load, compare};
-pub use write::{WriteError, write};
+pub use write::{WriteError, write, write_drawing};
 
 use std::fmt;
 

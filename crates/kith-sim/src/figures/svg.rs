@@ -1,6 +1,6 @@
 //! Drawings as SVG.
 
-use crate::figures::{Axis, Drawing, Figure, Panel, Series, Style};
+use crate::figures::{Axis, Drawing, Panel, Series, Style};
 use plotters::coord::Shift;
 use plotters::prelude::*;
 use std::error::Error;
@@ -37,18 +37,14 @@ struct Placed {
 }
 
 /// Draws all panels under one title.
-pub(super) fn svg(figure: &Figure, drawing: &Drawing) -> Result<String, Box<dyn Error>> {
+pub(super) fn svg(title: &str, drawing: &Drawing) -> Result<String, Box<dyn Error>> {
     let mut text = String::new();
     {
         let panels = drawing.panels.len();
         let root = SVGBackend::with_string(&mut text, (WIDTH, 40 + PANEL_HEIGHT * panels as u32));
         let root = root.into_drawing_area();
         root.fill(&WHITE)?;
-        let title = match figure.name.starts_with(|c: char| c.is_ascii_digit()) {
-            true => format!("Moolle, figure {}: {}", figure.name, figure.title),
-            false => figure.title.to_owned(),
-        };
-        let root = root.titled(&title, ("sans-serif", 20))?;
+        let root = root.titled(title, ("sans-serif", 20))?;
         for (panel, area) in drawing.panels.iter().zip(root.split_evenly((panels, 1))) {
             draw_panel(panel, &area)?;
         }

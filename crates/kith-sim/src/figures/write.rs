@@ -23,7 +23,7 @@ pub enum WriteError {
     #[error("cannot draw figure {name}: {reason}")]
     Draw {
         /// Which.
-        name: &'static str,
+        name: String,
         /// Why.
         reason: String,
     },
@@ -34,6 +34,23 @@ pub enum WriteError {
 /// # Errors
 /// If a file cannot be written.
 pub fn write(figure: &Figure, drawing: &Drawing, dir: &Path) -> Result<Vec<PathBuf>, WriteError> {
+    let title = match figure.name.starts_with(|c: char| c.is_ascii_digit()) {
+        true => format!("Moolle, figure {}: {}", figure.name, figure.title),
+        false => figure.title.to_owned(),
+    };
+    write_drawing(figure.name, &title, drawing, dir)
+}
+
+/// Writes the files of a drawing that is no figure, as of measurements, under a name and a title of its own.
+///
+/// # Errors
+/// As [`write()`].
+pub fn write_drawing(
+    name: &str,
+    title: &str,
+    drawing: &Drawing,
+    dir: &Path,
+) -> Result<Vec<PathBuf>, WriteError> {
     let mut written = Vec::new();
     let mut put = |name: String, text: &str| {
         let path = dir.join(name);
@@ -42,13 +59,13 @@ pub fn write(figure: &Figure, drawing: &Drawing, dir: &Path) -> Result<Vec<PathB
         written.push(path);
         Ok(())
     };
-    put(format!("{}.csv", figure.name), &points_csv(drawing))?;
+    put(format!("{name}.csv"), &points_csv(drawing))?;
     for table in &drawing.tables {
-        put(format!("{}-{}.csv", figure.name, table.name), &table_csv(table))?;
+        put(format!("{name}-{}.csv", table.name), &table_csv(table))?;
     }
-    let svg = svg(figure, drawing)
-        .map_err(|error| WriteError::Draw { name: figure.name, reason: error.to_string() })?;
-    put(format!("{}.svg", figure.name), &svg)?;
+    let svg = svg(title, drawing)
+        .map_err(|error| WriteError::Draw { name: name.to_owned(), reason: error.to_string() })?;
+    put(format!("{name}.svg"), &svg)?;
     Ok(written)
 }
 
