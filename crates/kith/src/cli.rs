@@ -90,7 +90,7 @@ pub enum Command {
 pub fn run(cli: Cli) -> anyhow::Result<Exit> {
     let GlobalFlags { output, target } = cli.global;
     if target.direct && !asks(&cli.command) {
-        let help = "leave it out; it goes with `kith graph` and `kith explain` questions, `kith get`, `kith mget`, `kith run` and `kith bench graph`";
+        let help = "leave it out; it goes with `kith graph` and `kith explain` questions, `kith get`, `kith mget`, `kith run`, `kith bench graph` and `kith bench kv`";
         return Err(Failure::usage("--direct has no meaning here: this command asks no queries", help).into());
     }
     if target.transport.is_some() && !asks(&cli.command) {
@@ -124,7 +124,9 @@ fn asks(command: &Command) -> bool {
         | Command::Get(_)
         | Command::Mget(_)
         | Command::Run(_) => true,
-        Command::Bench(command) => matches!(command, bench::BenchCommand::Graph(_)),
+        Command::Bench(command) => {
+            matches!(command, bench::BenchCommand::Graph(_) | bench::BenchCommand::Kv(_))
+        }
         Command::Graph(_)
         | Command::Load(_)
         | Command::Store(_)

@@ -73,6 +73,7 @@ struct ReadyFile {
 #[derive(Debug, Deserialize)]
 struct ReadyProcess {
     addr: String,
+    pid: Option<u32>,
 }
 
 /// Answers about graphs and stores.
@@ -100,7 +101,7 @@ pub async fn service(target: &TargetFlags) -> anyhow::Result<Arc<dyn Service>> {
 /// If no cluster is named or it cannot be reached, or the settings name what does not exist.
 pub async fn session(target: &TargetFlags, mut settings: SessionSettings) -> anyhow::Result<Session> {
     settings.transport = target.transport.map_or(settings.transport, TransportKind::from);
-    let Found { mut routers, nodes, named_by } = find(target, &surroundings())?;
+    let Found { mut routers, nodes, named_by, .. } = find(target, &surroundings())?;
     routers.extend(nodes);
     let session = Session::connect(routers, settings).await;
     session.with_context(|| unreachable_by(&named_by))
@@ -114,6 +115,14 @@ pub async fn router(target: &TargetFlags) -> anyhow::Result<RouterClient> {
     let found = find(target, &surroundings())?;
     let connected = RouterClient::connect(&found.routers).await;
     connected.with_context(|| unreachable_by(&found.named_by))
+}
+
+/// The processes of the cluster that run on this machine, as its ready file has them; none if a router was named.
+///
+/// # Errors
+/// If no cluster is named.
+pub fn processes(target: &TargetFlags) -> Result<Vec<u32>, Failure> {
+    Ok(find(target, &surroundings())?.pids)
 }
 
 fn surroundings() -> Surroundings {
@@ -134,12 +143,14 @@ struct Found {
     routers: Vec<String>,
     /// Known from ready files only; a fast client can start from them as well.
     nodes: Vec<String>,
+    /// Of routers and nodes, each once; known from ready files only.
+    pids: Vec<u32>,
     named_by: String,
 }
 
 impl Found {
     fn named(routers: Vec<String>, named_by: &str) -> Self {
-        Self { routers, nodes: Vec::new(), named_by: named_by.to_owned() }
+        Self { routers, nodes: Vec::new(), pids: Vec::new(), named_by: named_by.to_owned() }
     }
 }
 
@@ -183,10 +194,15 @@ fn read(file: &Path) -> Result<Found, Failure> {
     let ready: ReadyFile = serde_json::from_slice(&bytes).map_err(|error| {
         Failure::new("ready_file_unreadable", format!("{} is no ready file: {error}", file.display()), help)
     })?;
+    let mut pids: Vec<u32> =
+        ready.routers.iter().chain(&ready.nodes).filter_map(|process| process.pid).collect();
+    pids.sort_unstable();
+    pids.dedup();
     let others = ready.routers.into_iter().map(|router| router.addr).filter(|addr| *addr != ready.router);
     Ok(Found {
         routers: std::iter::once(ready.router.clone()).chain(others).collect(),
         nodes: ready.nodes.into_iter().map(|node| node.addr).collect(),
+        pids,
         named_by: format!("ready file {}", file.display()),
     })
 }
@@ -195,9 +211,10 @@ fn read(file: &Path) -> Result<Found, Failure> {
 mod tests {
     use super::*;
 
-    fn found(routers: &[&str], nodes: &[&str], named_by: &str) -> Found {
+    fn found(routers: &[&str], nodes: &[&str], pids: &[u32], named_by: &str) -> Found {
         let owned = |addrs: &[&str]| addrs.iter().map(ToString::to_string).collect();
-        Found { routers: owned(routers), nodes: owned(nodes), named_by: named_by.to_owned() }
+        let (routers, nodes) = (owned(routers), owned(nodes));
+        Found { routers, nodes, pids: pids.to_vec(), named_by: named_by.to_owned() }
     }
 
     fn leave_ready_file(folder: &Path, name: &str, router: &str) -> PathBuf {
@@ -220,12 +237,15 @@ mod tests {
             runtime_dir: None,
         };
         let mut target = TargetFlags { routers: vec!["flag:1".to_owned()], ..TargetFlags::default() };
-        assert_eq!(find(&target, &surroundings), Ok(found(&["flag:1"], &[], "--router")));
+        assert_eq!(find(&target, &surroundings), Ok(found(&["flag:1"], &[], &[], "--router")));
         target.routers.clear();
-        assert_eq!(find(&target, &surroundings), Ok(found(&["env:1", "env:2"], &[], "KITH_ROUTER")));
+        assert_eq!(find(&target, &surroundings), Ok(found(&["env:1", "env:2"], &[], &[], "KITH_ROUTER")));
         surroundings.router = None;
         let by = format!("ready file {}", file.display());
-        assert_eq!(find(&target, &surroundings), Ok(found(&["here:1", "other:1"], &["node:1"], &by)));
+        assert_eq!(
+            find(&target, &surroundings),
+            Ok(found(&["here:1", "other:1"], &["node:1"], &[1, 2, 3], &by))
+        );
     }
 
     #[test]
@@ -240,7 +260,7 @@ mod tests {
         let by = format!("ready file {}", file.display());
         assert_eq!(
             find(&TargetFlags::default(), &surroundings),
-            Ok(found(&["far:1", "other:1"], &["node:1"], &by))
+            Ok(found(&["far:1", "other:1"], &["node:1"], &[1, 2, 3], &by))
         );
     }
 

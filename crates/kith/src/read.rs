@@ -162,7 +162,7 @@ pub async fn get(target: &TargetFlags, format: Format, flags: GetFlags) -> anyho
 /// # Errors
 /// If the keys cannot be read, or the batch has no answer.
 pub async fn multi_get(target: &TargetFlags, format: Format, flags: MultiGetFlags) -> anyhow::Result<Exit> {
-    let keys = read_keys(&flags.keys_from)?;
+    let keys = read_keys(&flags.keys_from, BATCH_KEYS_MAX)?;
     let service = connect::service(target).await?;
     let asked = BatchFields { store: flags.store, keys, key_encoding: flags.key_encoding };
     let reply = Shapes::default().read(&*service, &Batch { asked, options: flags.options }).await?;
@@ -178,7 +178,11 @@ pub async fn multi_get(target: &TargetFlags, format: Format, flags: MultiGetFlag
     Ok(if reply.is_complete() { Exit::Done } else { Exit::Partial })
 }
 
-fn read_keys(path: &Path) -> anyhow::Result<Vec<Value>> {
+/// The keys of a file, one a line; `-` is standard input.
+///
+/// # Errors
+/// If it cannot be read, a line is longer than any key or no text, or there are more than `most`.
+pub fn read_keys(path: &Path, most: usize) -> anyhow::Result<Vec<Value>> {
     let unreadable = |error: io::Error| {
         let message = format!("read keys from {}: {error}", path.display());
         Failure::new(
@@ -188,13 +192,17 @@ fn read_keys(path: &Path) -> anyhow::Result<Vec<Value>> {
         )
     };
     if path.as_os_str() == "-" {
-        return keys_of(io::stdin().lock(), unreadable);
+        return keys_of(io::stdin().lock(), most, unreadable);
     }
-    keys_of(BufReader::new(File::open(path).map_err(unreadable)?), unreadable)
+    keys_of(BufReader::new(File::open(path).map_err(unreadable)?), most, unreadable)
 }
 
 /// The lines, without their ends; one more than a batch may have is refused at once.
-fn keys_of(mut input: impl BufRead, unreadable: impl Fn(io::Error) -> Failure) -> anyhow::Result<Vec<Value>> {
+fn keys_of(
+    mut input: impl BufRead,
+    most: usize,
+    unreadable: impl Fn(io::Error) -> Failure,
+) -> anyhow::Result<Vec<Value>> {
     let mut keys = Vec::new();
     loop {
         let mut line = Vec::new();
@@ -203,8 +211,8 @@ fn keys_of(mut input: impl BufRead, unreadable: impl Fn(io::Error) -> Failure) -
             return Ok(keys);
         }
         let number = keys.len() + 1;
-        if BATCH_KEYS_MAX < number {
-            let message = format!("there are more than {BATCH_KEYS_MAX} keys");
+        if most < number {
+            let message = format!("there are more than {most} keys");
             return Err(
                 Failure::new("out_of_range", message, "ask in several batches, or with `kith run`").into()
             );
@@ -228,7 +236,7 @@ mod tests {
 
     fn keys(input: &[u8]) -> Result<Vec<Value>, String> {
         let unreadable = |error: io::Error| Failure::usage(error.to_string(), "");
-        keys_of(input, unreadable).map_err(|error| format!("{error:#}"))
+        keys_of(input, BATCH_KEYS_MAX, unreadable).map_err(|error| format!("{error:#}"))
     }
 
     #[test]

@@ -1,10 +1,15 @@
-//! The JSON of `kith bench graph`: its field names are a contract, its numbers are not.
+//! The JSON of `kith bench graph` and `kith bench kv`: field names are a contract, numbers are not.
 
 mod support;
 
+use kith_engine::{KeyType, ValueType};
 use serde_json::{Value, json};
 use std::{fs, path::Path};
-use support::{cluster::Cluster, reference::Reference};
+use support::{
+    cluster::{Cluster, text},
+    reference::Reference,
+    values,
+};
 
 /// What a JSON value looks like: numbers masked, the elements of a list laid over each other.
 fn shape(value: &Value) -> Value {
@@ -50,11 +55,84 @@ fn the_json_of_a_benchmark_keeps_its_fields() {
     let output = cluster.must(&flags.split(' ').chain(["-o", "json"]).collect::<Vec<_>>());
     let report: Value = serde_json::from_str(&output).expect("JSON");
     assert!(report["answers"]["checked"].as_u64().is_some_and(|checked| 100 < checked), "{report}");
-    let now = format!("{:#}\n", shape(&report));
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/bench-graph.json");
+    matches_golden(&report, "bench-graph.json");
+}
+
+fn matches_golden(report: &Value, file: &str) {
+    let now = format!("{:#}\n", shape(report));
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata").join(file);
     if std::env::var_os("BLESS").is_some() {
         fs::write(&path, &now).expect("written");
     }
     let expected = fs::read_to_string(&path).expect("the golden file");
     assert!(now == expected, "BLESS=1 rewrites {}\n--- now:\n{now}", path.display());
+}
+
+fn kv(cluster: &Cluster, flags: &str) -> (Value, Option<i32>) {
+    let arguments: Vec<&str> = "bench kv".split(' ').chain(flags.split(' ')).chain(["-o", "json"]).collect();
+    let output = cluster.kith(&arguments).output().expect("kith runs");
+    let report = serde_json::from_slice(&output.stdout);
+    (report.unwrap_or_else(|error| panic!("{flags}: {error}\n{}", text(&output))), output.status.code())
+}
+
+#[test]
+fn reads_of_a_store_are_counted_timed_and_drawn() {
+    let cluster = Cluster::start(&["--groups", "2", "--nodes", "2"]);
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    values::create(&cluster, "people", KeyType::Id, ValueType::Text);
+    let rows = (0..500u64).map(|id| (id.to_le_bytes().to_vec(), format!("value of {id}").into_bytes()));
+    values::push(&cluster, "people", (KeyType::Id, ValueType::Text), 7, rows);
+
+    let out = folder.path().join("out");
+    let flags =
+        "people --distribution zipfian --exponent 0.9 --rate 80,40 --seconds 1.5 --keys 3 --check --out";
+    let (mut report, code) = kv(&cluster, &format!("{flags} {}", out.display()));
+    assert_eq!((code, &report["versions"], &report["keys"]), (Some(0), &json!([7]), &json!(500)), "{report}");
+    for rate in report["rates"].as_array().expect("a list") {
+        let requests = rate["requests"].as_u64().expect("a number");
+        assert!(20 < requests && rate["found"] == 3 * requests && rate["wrong"] == 0, "{rate}");
+        assert!(rate["server_cpu_us"].as_f64().is_some_and(|us| 0.0 < us), "{rate}");
+    }
+    let files = report.as_object_mut().and_then(|fields| fields.remove("files")).expect("files");
+    let files: Vec<&str> = files.as_array().expect("a list").iter().filter_map(Value::as_str).collect();
+    assert_eq!(files.len(), 3, "{files:?}");
+    let read = |end: &str| {
+        let file = files.iter().find(|file| file.ends_with(end)).expect(end);
+        fs::read_to_string(file).expect("it was written")
+    };
+    assert!(read("kv-people-zipfian.svg").contains("<svg"));
+    assert!(read("kv-people-zipfian.csv").starts_with("quantity,series,rate,value\nlatency_us,p50,40,"));
+    assert_eq!(read("kv-people-zipfian-rates.csv").lines().count(), 3);
+    matches_golden(&report, "bench-kv.json");
+}
+
+#[test]
+fn keys_that_are_not_there_are_wrong_only_if_told_and_equal_seeds_ask_the_same() {
+    let cluster = Cluster::start(&["--groups", "1", "--nodes", "1"]);
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    values::create(&cluster, "words", KeyType::String, ValueType::Text);
+    let rows = ["a", "b", "c"].map(|key| (key.as_bytes().to_vec(), b"here".to_vec()));
+    values::push(&cluster, "words", (KeyType::String, ValueType::Text), 1, rows);
+    let keys = folder.path().join("keys");
+    fs::write(&keys, "a\nb\nc\nnot there\n").expect("written");
+
+    let flags = format!("words --keys-from {} --rate 200 --seconds 0.5", keys.display());
+    let (report, code) = kv(&cluster, &flags);
+    let rate = &report["rates"][0];
+    let (found, absent) = (rate["found"].as_u64(), rate["absent"].as_u64());
+    assert!(Some(0) < found && Some(0) < absent && rate["wrong"].is_null(), "{report}");
+    assert_eq!(code, Some(0), "an absent key is an answer");
+
+    let (checked, code) = kv(&cluster, &format!("{flags} --check"));
+    let rate = &checked["rates"][0];
+    assert_eq!((rate["found"].as_u64(), rate["wrong"].as_u64(), code), (found, absent, Some(3)), "{checked}");
+
+    for (flags, error) in [
+        ("words --rate 10", "usage"),
+        ("nothing --rate 10", "unknown_store"),
+        ("words --exponent 1 --rate 10", "usage"),
+    ] {
+        let (report, code) = kv(&cluster, flags);
+        assert!(report["error"]["code"] == error && code != Some(0), "{flags}: {report}");
+    }
 }

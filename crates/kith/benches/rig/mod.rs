@@ -1,8 +1,9 @@
-//! What whole-system benchmarks share: a graph read from its file, CPU time by process, the rival.
+//! What whole-system benchmarks share: a graph read from its file, CPU time by process, the rivals.
 
 #![allow(dead_code, reason = "each benchmark uses a part of it")]
 
 pub mod cpu;
+
 pub mod postgres;
 
 use flate2::read::MultiGzDecoder;

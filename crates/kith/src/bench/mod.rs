@@ -5,7 +5,10 @@
 
 mod build;
 mod calibrate;
+mod cpu;
 mod graph;
+mod kv;
+mod latency;
 mod open_loop;
 mod population;
 mod process;
@@ -24,6 +27,10 @@ pub enum BenchCommand {
     ///
     /// Open loop: queries are sent when they are due, and latency counts from then. Every answer is checked.
     Graph(Box<graph::GraphBenchFlags>),
+    /// Read keys of a store at set rates
+    ///
+    /// Open loop: requests are sent when they are due, and latency counts from then.
+    Kv(Box<kv::KvBenchFlags>),
     /// Measure what controllers steer by, and write it as a router's settings
     Calibrate(calibrate::CalibrateFlags),
     /// Build a file of edges, and say what that took
@@ -37,6 +44,7 @@ pub enum BenchCommand {
 pub async fn run(target: &TargetFlags, format: Format, command: BenchCommand) -> anyhow::Result<Exit> {
     match command {
         BenchCommand::Graph(flags) => graph::run(target, format, &flags).await,
+        BenchCommand::Kv(flags) => kv::run(target, format, &flags).await,
         BenchCommand::Calibrate(flags) => calibrate::run(target, format, &flags).await,
         BenchCommand::Build(flags) => build::run(format, &flags),
     }

@@ -1,21 +1,17 @@
 //! What queries of one kind did under one setting.
 
-use super::workload::Kind;
-use hdrhistogram::Histogram;
+use super::{latency::Latencies, workload::Kind};
 use kith_wire::v1;
 use serde::Serialize;
 use std::{collections::BTreeMap, time::Duration};
 
-/// No latency is counted above this: queries have deadlines.
-const LATENCY_US_MAX: u64 = 120_000_000;
 /// Messages of failed queries that are kept.
 const ERRORS_KEPT: usize = 5;
 
 /// Counts of one kind under one setting.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Tally {
-    latency: Histogram<u64>,
-    lag: Histogram<u64>,
+    latencies: Latencies,
     requests: u64,
     /// Of rounds that went to several keys or partitions.
     fan_out_requests: u64,
@@ -28,25 +24,6 @@ pub struct Tally {
     terminable: u64,
     pub errors: BTreeMap<String, u64>,
     pub wrong: u64,
-}
-
-impl Default for Tally {
-    fn default() -> Self {
-        let histogram = || Histogram::new_with_max(LATENCY_US_MAX, 3).expect("the bounds are in range");
-        Self {
-            latency: histogram(),
-            lag: histogram(),
-            requests: 0,
-            fan_out_requests: 0,
-            fan_outs: 0,
-            groups_allowed: 0,
-            groups: 0,
-            ended_early: 0,
-            terminable: 0,
-            errors: BTreeMap::new(),
-            wrong: 0,
-        }
-    }
 }
 
 /// As printed; field names are a contract (`docs/benchmarks.md`).
@@ -78,8 +55,7 @@ pub struct KindReport {
 impl Tally {
     /// An answer came.
     pub fn on_answer(&mut self, latency: Duration, lag: Duration, profile: Option<&v1::Profile>) {
-        self.latency.saturating_record(micros(latency));
-        self.lag.saturating_record(micros(lag));
+        self.latencies.record(latency, lag);
         let Some(profile) = profile else { return };
         self.requests += u64::from(profile.requests);
         self.groups += u64::from(profile.groups);
@@ -96,17 +72,12 @@ impl Tally {
 
     /// None came.
     pub fn on_error(&mut self, error: String) {
-        if self.errors.contains_key(&error) || self.errors.len() < ERRORS_KEPT {
-            *self.errors.entry(error).or_default() += 1;
-        } else {
-            *self.errors.entry("others".to_owned()).or_default() += 1;
-        }
+        keep(&mut self.errors, error);
     }
 
     /// Takes in what another one counted.
     pub fn add(&mut self, other: &Self) {
-        self.latency.add(&other.latency).expect("all histograms have the same bounds");
-        self.lag.add(&other.lag).expect("all histograms have the same bounds");
+        self.latencies.add(&other.latencies);
         self.requests += other.requests;
         self.fan_out_requests += other.fan_out_requests;
         self.fan_outs += other.fan_outs;
@@ -122,27 +93,27 @@ impl Tally {
 
     /// Latency below which a share of the answers came.
     pub fn quantile_us(&self, share: f64) -> f64 {
-        self.latency.value_at_quantile(share) as f64
+        self.latencies.quantile_us(share) as f64
     }
 
     /// Requests per query.
     pub fn requests_per_query(&self) -> f64 {
-        per(self.requests, self.latency.len())
+        per(self.requests, self.latencies.count())
     }
 
     /// Everything, over `wall`.
     pub fn report(&self, kind: Option<Kind>, wall: Duration) -> KindReport {
         KindReport {
             kind: kind.map_or("all", Kind::name),
-            queries: self.latency.len(),
-            p50_us: self.latency.value_at_quantile(0.5),
-            p90_us: self.latency.value_at_quantile(0.9),
-            p99_us: self.latency.value_at_quantile(0.99),
-            max_us: self.latency.max(),
-            lag_p50_us: self.lag.value_at_quantile(0.5),
+            queries: self.latencies.count(),
+            p50_us: self.latencies.quantile_us(0.5),
+            p90_us: self.latencies.quantile_us(0.9),
+            p99_us: self.latencies.quantile_us(0.99),
+            max_us: self.latencies.max_us(),
+            lag_p50_us: self.latencies.lag_p50_us(),
             requests_per_query: self.requests_per_query(),
             requests_per_fan_out: per(self.fan_out_requests, self.fan_outs),
-            groups: per(self.groups, self.latency.len()),
+            groups: per(self.groups, self.latencies.count()),
             groups_allowed: per(self.groups_allowed, self.fan_outs),
             rps: self.requests as f64 / wall.as_secs_f64().max(1e-9),
             ended_early: (0 < self.terminable).then(|| per(self.ended_early, self.terminable)),
@@ -156,8 +127,13 @@ fn per(sum: u64, count: u64) -> f64 {
     if count == 0 { 0.0 } else { sum as f64 / count as f64 }
 }
 
-fn micros(duration: Duration) -> u64 {
-    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX).max(1)
+/// Counts a message; beyond the first few different ones, as one of the others.
+pub fn keep(errors: &mut BTreeMap<String, u64>, error: String) {
+    if errors.contains_key(&error) || errors.len() < ERRORS_KEPT {
+        *errors.entry(error).or_default() += 1;
+    } else {
+        *errors.entry("others".to_owned()).or_default() += 1;
+    }
 }
 
 #[cfg(test)]

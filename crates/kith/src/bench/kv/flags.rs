@@ -1,0 +1,70 @@
+//! The flags of `kith bench kv`.
+
+use super::draw::{EXPONENT_DEFAULT, Popularity};
+use crate::{failure::Failure, load::names::store_name, request::KeyEncoding};
+use clap::Args;
+use kith_client::BATCH_KEYS_MAX;
+use std::path::PathBuf;
+
+#[derive(Debug, Args)]
+pub struct KvBenchFlags {
+    /// The store to read
+    #[arg(value_parser = store_name)]
+    pub store: String,
+    /// How keys are drawn
+    #[arg(long, value_enum, default_value_t)]
+    pub distribution: Popularity,
+    /// Of zipfian: how steeply popularity falls with rank [default: 0.99]
+    #[arg(long, value_name = "S")]
+    exponent: Option<f64>,
+    /// Requests per second, one rate after another
+    #[arg(long, value_name = "RATES", value_delimiter = ',', default_value = "100,300,1000", value_parser = positive)]
+    pub rate: Vec<f64>,
+    /// Seconds at each rate
+    #[arg(long, value_name = "S", default_value_t = 10.0, value_parser = positive)]
+    pub seconds: f64,
+    /// Keys of each request
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=BATCH_KEYS_MAX as i64))]
+    pub keys: u32,
+    /// Draw from the keys of a file, one a line, rather than from the ids from 0 on, as many as there are records
+    #[arg(long, value_name = "FILE")]
+    pub keys_from: Option<PathBuf>,
+    /// How keys of strings or bytes are written [default: text for strings, base64 for bytes]
+    #[arg(long, value_enum, value_name = "ENCODING", requires = "keys_from")]
+    pub key_encoding: Option<KeyEncoding>,
+    /// Every key is known to be there: count one that is not found as wrong
+    #[arg(long)]
+    pub check: bool,
+    /// Equal seeds ask the same at the same moments
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// A folder for the numbers as CSV and a drawing of them as SVG
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+}
+
+impl KvBenchFlags {
+    /// How steeply popularity falls.
+    ///
+    /// # Errors
+    /// If it makes no sense.
+    pub fn exponent(&self) -> Result<f64, Failure> {
+        match self.exponent {
+            None => Ok(EXPONENT_DEFAULT),
+            Some(_) if self.distribution == Popularity::Uniform => {
+                let help = "add --distribution zipfian, or leave it out";
+                Err(Failure::usage("--exponent has no meaning here: all keys are equally likely", help))
+            }
+            Some(exponent) if exponent.is_finite() && 0.0 <= exponent => Ok(exponent),
+            Some(exponent) => {
+                let message = format!("--exponent {exponent} is not a number from 0 on");
+                Err(Failure::usage(message, "0.99 is what YCSB takes; 0 makes all keys equally likely"))
+            }
+        }
+    }
+}
+
+fn positive(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|number: &f64| number.is_finite() && 0.0 < *number);
+    number.ok_or_else(|| format!("{text:?} is not a number above 0"))
+}

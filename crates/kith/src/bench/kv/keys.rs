@@ -1,0 +1,104 @@
+//! The keys that requests are made of.
+
+use super::{KvBenchFlags, draw::Draw};
+use crate::{failure::Failure, read, request::BatchFields};
+use kith_client::{BatchKeys, StoreShape};
+use kith_schema::KeyType;
+use kith_wire::documents::TopologyDocument;
+use rand::{SeedableRng, rngs::StdRng};
+use std::sync::Arc;
+
+/// Keys of a file that are drawn from; their places fit into 32 bits.
+const LISTED_MAX: usize = 20_000_000;
+/// Keys that are drawn before a run; a longer one repeats them. Drawing in between would delay what is due.
+const DRAWN_MAX: usize = 4 << 20;
+
+/// What can be asked.
+#[derive(Debug)]
+pub enum Known {
+    /// The ids below a number.
+    Below(u64),
+    /// Those of a file.
+    Listed(BatchKeys),
+}
+
+impl Known {
+    /// The keys of a file, or the ids from 0 on, as many as the store has records.
+    ///
+    /// # Errors
+    /// If the file cannot be read or holds what are no keys of the store; if nothing can be drawn from.
+    pub fn of(flags: &KvBenchFlags, shape: StoreShape, topology: &TopologyDocument) -> anyhow::Result<Self> {
+        let known = match &flags.keys_from {
+            Some(file) => {
+                let (store, key_encoding) = (flags.store.clone(), flags.key_encoding);
+                let keys = read::read_keys(file, LISTED_MAX)?;
+                Known::Listed(BatchFields { store, keys, key_encoding }.keys(shape.key)?)
+            }
+            None if shape.key != KeyType::Id => {
+                let message = format!(
+                    "the keys of store {:?} are {}: which there are is not known",
+                    flags.store,
+                    shape.key.name()
+                );
+                return Err(Failure::usage(message, "name some with --keys-from FILE").into());
+            }
+            None => Known::Below(records(topology, &flags.store)),
+        };
+        if known.count() == 0 {
+            let help = "push some rows (`kith store push`), or name a file with keys (--keys-from)";
+            return Err(Failure::new("bad_request", "there are no keys to ask for", help).into());
+        }
+        Ok(known)
+    }
+
+    /// How many.
+    pub fn count(&self) -> u64 {
+        match self {
+            Known::Below(end) => *end,
+            Known::Listed(keys) => keys.len() as u64,
+        }
+    }
+
+    fn request(&self, indices: &[u64]) -> BatchKeys {
+        match self {
+            Known::Below(_) => BatchKeys::Ids(indices.to_vec()),
+            Known::Listed(BatchKeys::Ids(ids)) => {
+                BatchKeys::Ids(indices.iter().map(|index| ids[*index as usize]).collect())
+            }
+            Known::Listed(BatchKeys::Bytes(listed)) => {
+                let indices: Vec<u32> = indices.iter().map(|index| *index as u32).collect();
+                BatchKeys::Bytes(listed.select(&indices))
+            }
+        }
+    }
+}
+
+/// Records of the version that is served; 0 if none is.
+fn records(topology: &TopologyDocument, store: &str) -> u64 {
+    let served = topology.stores.iter().find(|served| served.name == store);
+    served.map_or(0, |served| served.components.iter().map(|component| component.members).sum())
+}
+
+/// The requests of a run, in order.
+#[derive(Debug)]
+pub struct Drawn {
+    known: Arc<Known>,
+    indices: Vec<u64>,
+    keys: usize,
+}
+
+impl Drawn {
+    /// So many requests of `keys` keys each, drawn; equal seeds give equal ones.
+    pub fn new(known: &Arc<Known>, draw: &Draw, requests: usize, keys: usize, seed: u64) -> Self {
+        let mut rng = StdRng::seed_from_u64(seed);
+        let distinct = requests.min(DRAWN_MAX / keys).max(1);
+        let indices = (0..distinct * keys).map(|_| draw.next(&mut rng)).collect();
+        Self { known: Arc::clone(known), indices, keys }
+    }
+
+    /// The keys of a request.
+    pub fn request(&self, index: usize) -> BatchKeys {
+        let place = index * self.keys % self.indices.len();
+        self.known.request(&self.indices[place..place + self.keys])
+    }
+}

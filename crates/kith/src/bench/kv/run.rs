@@ -1,0 +1,158 @@
+//! One rate after another, and what each did.
+
+use super::{
+    KvBenchFlags,
+    draw::Draw,
+    keys::{Drawn, Known},
+};
+use crate::{
+    bench::{
+        cpu,
+        latency::Latencies,
+        open_loop::{Driven, Schedule, drive},
+        tally::keep,
+    },
+    connect::Service,
+};
+use kith_client::{BatchAnswer, QueryError, QueryOptions};
+use kith_ops::RecordCounts;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    process,
+    sync::Arc,
+    time::Duration,
+};
+
+/// Before the first rate: connections open, files come into memory.
+const WARM_UP: Duration = Duration::from_millis(500);
+
+/// One benchmark under way.
+pub struct Run<'a> {
+    pub flags: &'a KvBenchFlags,
+    pub service: Arc<dyn Service>,
+    pub known: Arc<Known>,
+    pub draw: Draw,
+    /// Processes of the cluster; empty if they are not on this machine.
+    pub servers: Vec<u32>,
+}
+
+/// Everything that happened at one rate.
+#[derive(Clone, Debug, Default)]
+pub struct AtRate {
+    /// Requests per second that were due.
+    pub rate: f64,
+    /// From the start to the last answer.
+    pub wall: Duration,
+    /// Of requests that were answered, whatever became of their keys.
+    pub latencies: Latencies,
+    /// What became of their keys.
+    pub keys: RecordCounts,
+    /// Processor time of this process.
+    pub client: Duration,
+    /// Of the cluster's processes, if they are known.
+    pub servers: Option<Duration>,
+    /// Versions that answered.
+    pub versions: BTreeSet<u64>,
+    /// Of requests that were not answered.
+    pub errors: BTreeMap<String, u64>,
+}
+
+impl Run<'_> {
+    /// Every rate in its turn.
+    pub async fn every_rate(&self) -> Vec<AtRate> {
+        self.at(self.flags.rate[0], WARM_UP, u64::MAX).await;
+        let length = Duration::from_secs_f64(self.flags.seconds);
+        let mut all = Vec::new();
+        for (place, rate) in (0u64..).zip(&self.flags.rate) {
+            all.push(self.at(*rate, length, self.flags.seed ^ (place << 32)).await);
+        }
+        all
+    }
+
+    async fn at(&self, rate: f64, length: Duration, seed: u64) -> AtRate {
+        let schedule = Schedule::new(rate, length, seed);
+        let requests = schedule.due.len();
+        let drawn = Drawn::new(&self.known, &self.draw, requests, self.flags.keys as usize, seed);
+        let (service, store) = (Arc::clone(&self.service), Arc::<str>::from(self.flags.store.as_str()));
+        let ask = move |index: usize| {
+            let (service, store, keys) = (Arc::clone(&service), Arc::clone(&store), drawn.request(index));
+            // Each key is accounted for, whatever became of the others.
+            let options = QueryOptions { partial: true, ..QueryOptions::default() };
+            async move { service.multi_get(&store, &keys, &options).await.map(|answer| Seen::of(&answer)) }
+        };
+        let parts = vec![("client", vec![process::id()]), ("servers", self.servers.clone())];
+        let before = cpu::now(&parts);
+        let driven = drive(schedule, ask).await;
+        let after = cpu::now(&parts);
+        let used = |part: usize| after[part].saturating_sub(before[part]);
+        AtRate {
+            rate,
+            client: used(0),
+            servers: (!self.servers.is_empty()).then(|| used(1)),
+            ..count(driven)
+        }
+    }
+}
+
+/// What of an answer is kept.
+#[derive(Debug)]
+struct Seen {
+    keys: RecordCounts,
+    version: Option<u64>,
+}
+
+impl Seen {
+    fn of(answer: &BatchAnswer) -> Self {
+        Self { keys: answer.counts(), version: answer.served.first().map(|(_, version)| *version) }
+    }
+}
+
+fn count(driven: Driven<Result<Seen, QueryError>>) -> AtRate {
+    let mut at = AtRate { wall: driven.wall, ..AtRate::default() };
+    for observation in driven.observations {
+        match observation.outcome {
+            Some(Ok(Seen { keys, version })) => {
+                at.latencies.record(observation.latency, observation.lag);
+                at.keys.found += keys.found;
+                at.keys.absent += keys.absent;
+                at.keys.error += keys.error;
+                at.keys.unanswered += keys.unanswered;
+                at.versions.extend(version);
+            }
+            Some(Err(error)) => keep(&mut at.errors, format!("{}: {error}", error.code())),
+            None => keep(&mut at.errors, "not sent: too many requests in flight".to_owned()),
+        }
+    }
+    at
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::open_loop::Observation;
+
+    #[test]
+    fn only_answers_have_latencies_and_every_key_is_counted() {
+        let ms = Duration::from_millis;
+        let seen = |found, absent, version| Seen {
+            keys: RecordCounts { found, absent, ..RecordCounts::default() },
+            version: Some(version),
+        };
+        let outcomes = [
+            Some(Ok(seen(3, 0, 7))),
+            Some(Ok(seen(2, 1, 8))),
+            Some(Err(QueryError::BatchTooLarge { what: "the number of keys", got: 2, max: 1 })),
+            None,
+        ];
+        let observations = outcomes.into_iter().enumerate().map(|(index, outcome)| Observation {
+            index,
+            latency: ms(2),
+            lag: ms(1),
+            outcome,
+        });
+        let at = count(Driven { observations: observations.collect(), wall: ms(9) });
+        assert_eq!((at.latencies.count(), at.keys.found, at.keys.absent), (2, 5, 1));
+        assert_eq!(at.versions, BTreeSet::from([7, 8]));
+        assert_eq!(at.errors.values().sum::<u64>(), 2, "{:?}", at.errors);
+    }
+}
