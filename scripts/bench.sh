@@ -4,6 +4,8 @@
 #
 #   KITH_DATA             the test data; without it only the part on the bundled graph runs
 #   KITH_BENCH_QUERIES    members a line against PostgreSQL (600)
+#   KITH_BENCH_ROWS       rows of 1 KiB against MariaDB (1,000,000: some 6 GiB of temporary files)
+#   KITH_BENCH_ROUNDS     turns of each rate there (3)
 #   KITH_BENCH_SECONDS    seconds for each setting at each rate (18)
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -33,6 +35,9 @@ if [[ -d $data/social ]]; then
 else
   echo "skipped: $data/social is absent; set KITH_DATA to the test data"
 fi
+
+section "keys and values: Kith and MariaDB with MyISAM, built and read"
+"$cargo" bench -q -p kith --bench rival
 
 section "the 40/40/20 mix on kith-village, policies in turn"
 work=$(mktemp -d)

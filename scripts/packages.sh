@@ -4,7 +4,7 @@
 #   make, git:  the front door and the tidy test
 #   etcd-server, etcd-client: the metadata store of clusters of many machines, for its tests
 #   openssl:    the certificates of those tests
-#   postgresql: the rival of `make bench` (only with --bench)
+#   postgresql, mariadb-server-core: the rivals of `make bench` (only with --bench)
 set -euo pipefail
 
 missing=()
@@ -17,6 +17,9 @@ need etcdctl etcd-client
 need openssl openssl
 if [[ "${1:-}" == --bench ]] && ! compgen -G '/usr/lib/postgresql/*/bin/postgres' >/dev/null; then
   missing+=(postgresql)
+fi
+if [[ "${1:-}" == --bench && ! -x /usr/sbin/mariadbd ]]; then
+  missing+=(mariadb-server-core)
 fi
 if ((${#missing[@]} > 0)); then
   echo "installing ${missing[*]}"

@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each benchmark uses a part of it")]
 
 pub mod cpu;
+pub mod mariadb;
 
 pub mod postgres;
 
