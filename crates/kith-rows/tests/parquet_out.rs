@@ -7,16 +7,16 @@ type Rows = Vec<(Vec<u8>, Vec<u8>)>;
 
 fn there_and_back(options: &RowOptions, rows: &Rows) -> Rows {
     let mut file = Vec::new();
-    let mut writer = ParquetRows::new(&mut file, options).unwrap();
-    rows.iter().for_each(|(key, value)| writer.push(key, value).unwrap());
-    writer.finish().unwrap();
+    let mut writer = ParquetRows::new(&mut file, options).expect("a writer");
+    rows.iter().for_each(|(key, value)| writer.push(key, value).expect("a row"));
+    writer.finish().expect("written");
     let source: Box<dyn RowSource> = Box::new(MemorySource::new("rows.parquet", file));
     let mut back = Vec::new();
     let report = read_rows(&[source], options, |key, value| {
         back.push((key.to_vec(), value.to_vec()));
         Ok::<(), std::convert::Infallible>(())
     });
-    assert_eq!(report.unwrap().rows, rows.len() as u64);
+    assert_eq!(report.expect("read").rows, rows.len() as u64);
     back
 }
 
