@@ -4,6 +4,8 @@
 #
 #   KITH_DATA             the test data; without it only the part on the bundled graph runs
 #   KITH_BENCH_QUERIES    members a line against PostgreSQL (600)
+#   KITH_BENCH_PAIRS      pairs of each kind beside swaps, verification and a fetch (20)
+#   KITH_BENCH_MEMORY_MIB memory of a node whose data is ten times as large (160)
 #   KITH_BENCH_ROWS       rows of 1 KiB against MariaDB (1,000,000: some 6 GiB of temporary files)
 #   KITH_BENCH_ROUNDS     turns of each rate there (3)
 #   KITH_BENCH_SECONDS    seconds for each setting at each rate (18)
@@ -35,6 +37,12 @@ if [[ -d $data/social ]]; then
 else
   echo "skipped: $data/social is absent; set KITH_DATA to the test data"
 fi
+
+section "reads beside swaps, verification and a fetch"
+"$cargo" bench -q -p kith --bench calm
+
+section "a store ten times as large as memory"
+"$cargo" bench -q -p kith --bench memory
 
 section "keys and values: Kith and MariaDB with MyISAM, built and read"
 "$cargo" bench -q -p kith --bench rival

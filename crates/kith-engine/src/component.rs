@@ -7,6 +7,7 @@ use crate::manifest::{GraphContent, Manifest};
 use crate::members::MemberTableReader;
 use crate::pack::VersionFolder;
 use crate::postings::PostingsReader;
+use crate::residency::Mapped;
 use crate::sealed::SealedFile;
 use kith_types::{Direction, PartitionId};
 use std::collections::HashSet;
@@ -16,6 +17,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug)]
 pub struct ComponentReader {
     dir: PathBuf,
+    mapped: Mapped,
     manifest: Manifest,
     /// The manifest's.
     graph: GraphContent,
@@ -69,8 +71,8 @@ impl ComponentReader {
             };
             *slot = Some(Box::new(PartitionReader::open(&folder, &graph, partition)?));
         }
-        let dir = folder.dir().to_owned();
-        Ok(Self { dir, manifest: folder.into_manifest(), graph, partitions: readers })
+        let (dir, mapped) = (folder.dir().to_owned(), folder.mapped());
+        Ok(Self { dir, mapped, manifest: folder.into_manifest(), graph, partitions: readers })
     }
 
     /// What the component consists of.
@@ -86,6 +88,11 @@ impl ComponentReader {
     /// The folder it was opened from.
     pub fn dir(&self) -> &Path {
         &self.dir
+    }
+
+    /// What of it is mapped.
+    pub fn mapped(&self) -> &Mapped {
+        &self.mapped
     }
 
     /// The files of a partition; `None` if it was not opened.

@@ -37,6 +37,7 @@ mod map;
 mod members;
 mod pack;
 mod postings;
+mod residency;
 mod sealed;
 mod values;
 mod verify;
@@ -58,6 +59,7 @@ pub use manifest::{
 pub use members::{MemberTableReader, MemberTableWriter};
 pub use pack::{VersionFolder, seal_version};
 pub use postings::{PostingsKeys, PostingsReader, PostingsWriter};
+pub use residency::{Mapped, Residency};
 pub use sealed::FORMAT_VERSION;
 pub use values::{Place, ValueError, ValuesReader};
 pub use verify::{OnVerify, VerifyDepth, VerifyReport, verify_component, verify_slowly, verify_version};

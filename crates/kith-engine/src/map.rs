@@ -8,6 +8,9 @@
 //! Faults elsewhere go to the handler that was there before.
 //!
 //! A mapping is a whole pack; a [`Slice`] is one logical file in it, and only those that a lost page belongs to are lost.
+//!
+//! A mapping whose pages are not all in memory may be told so ([`Mapping::set_cold`]): then what readers load ahead are
+//! pages from the disk, many at a time, instead of cache lines.
 
 #![allow(unsafe_code)]
 
@@ -65,6 +68,8 @@ static PAGE_BYTES: AtomicUsize = AtomicUsize::new(4096);
 pub(crate) struct Mapping {
     map: Mmap,
     slot: usize,
+    /// Whether pages of it have to come from the disk.
+    is_cold: AtomicBool,
 }
 
 impl Mapping {
@@ -78,7 +83,38 @@ impl Mapping {
         // all the same, readers may see other bytes, which checksums refuse; a cut is what the handler is for.
         let map = unsafe { MmapOptions::new().len(bytes).map(file)? };
         let slot = register(map.as_ptr() as usize, bytes)?;
-        Ok(Self { map, slot })
+        Ok(Self { map, slot, is_cold: AtomicBool::new(false) })
+    }
+
+    /// Bytes of the file.
+    pub(crate) fn len(&self) -> usize {
+        self.map.len()
+    }
+
+    /// Whether some of it is not in memory, as far as known.
+    #[inline]
+    pub(crate) fn is_cold(&self) -> bool {
+        self.is_cold.load(Ordering::Relaxed)
+    }
+
+    /// Tells readers whether to load pages ahead, and the system whether to read what lies around a page that is missed:
+    /// where memory is short that would push out a hundred kibibytes for each record read.
+    pub(crate) fn set_cold(&self, is_cold: bool) {
+        if self.is_cold.swap(is_cold, Ordering::Relaxed) != is_cold {
+            let advice = if is_cold { memmap2::Advice::Random } else { memmap2::Advice::Normal };
+            // Only speed depends on it.
+            let _ = self.map.advise(advice);
+        }
+    }
+
+    /// Whether the page that a byte lies on is in memory; true where the system does not tell.
+    pub(crate) fn is_resident(&self, offset: usize) -> bool {
+        let page_bytes = PAGE_BYTES.load(Ordering::SeqCst);
+        let page = (self.map.as_ptr() as usize + offset) / page_bytes * page_bytes;
+        let mut resident = 1u8;
+        // SAFETY: the page is one of a live mapping of ours; one byte is written for it, which there is room for.
+        let told = unsafe { libc::mincore(page as *mut libc::c_void, 1, (&raw mut resident).cast()) };
+        told != 0 || resident & 1 == 1
     }
 
     /// The whole file.
@@ -151,6 +187,23 @@ impl Slice {
         }
         #[cfg(not(target_arch = "x86_64"))]
         let _ = offset;
+    }
+
+    /// Whether loading ahead is a matter of pages, not of cache lines.
+    #[inline]
+    pub(crate) fn is_cold(&self) -> bool {
+        self.map.is_cold()
+    }
+
+    /// Has the system begin to read the pages of some bytes of the file, all at once, and does not wait for them.
+    #[cold]
+    pub(crate) fn fetch_ahead(&self, offset: usize, bytes: usize) {
+        if offset < self.bytes {
+            let start = self.start as usize - self.map.map.as_ptr() as usize + offset;
+            let bytes = bytes.min(self.bytes - offset);
+            // Only speed depends on it.
+            let _ = self.map.map.advise_range(memmap2::Advice::WillNeed, start, bytes);
+        }
     }
 
     /// Brings the first `bytes` of the file into memory and the page table, as far as the system is able to.

@@ -7,12 +7,6 @@
 #[path = "../src/bench/kv/draw.rs"]
 #[allow(dead_code, reason = "names are for the command")]
 mod draw;
-#[path = "../src/bench/latency.rs"]
-#[allow(dead_code, unused_imports, reason = "the command tells more")]
-mod latency;
-#[path = "../src/bench/open_loop.rs"]
-#[allow(dead_code, unused_imports, reason = "the command tells more")]
-mod open_loop;
 #[path = "rig/mod.rs"]
 mod rig;
 #[path = "../src/bench/stats.rs"]
@@ -24,12 +18,12 @@ mod support;
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
 use draw::{Draw, EXPONENT_DEFAULT, Popularity};
 use kith_client::{BatchKeys, QueryOptions, RouterClient, Session, SessionSettings, StoreService};
-use latency::Latencies;
-use open_loop::{Schedule, drive};
 use rand::{Rng, SeedableRng, rngs::StdRng};
 use rig::{
     cpu::{self, Parts},
+    latency::Latencies,
     mariadb::{Index, MariaDb, Reader},
+    open_loop::{Schedule, drive},
 };
 use serde_json::Value;
 use stats::median_interval;

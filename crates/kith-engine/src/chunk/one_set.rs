@@ -114,8 +114,7 @@ impl OneSet {
     pub(super) fn read_lines(&self, place: &mut Place) {
         place.candidate = self.first_candidate(place);
         if let Some(offset) = place.candidate {
-            self.data.prefetch(offset as usize);
-            self.data.prefetch(offset as usize + 64);
+            self.data.prefetch_record(offset as usize);
         }
     }
 
@@ -164,8 +163,10 @@ impl OneSet {
 
     /// The record at an offset of the data file, unproven.
     pub(super) fn record(&self, offset: u64) -> Result<Record<'_>, Damage> {
-        Record::at(self.data.body(), offset, self.data.header_crc())
-            .ok_or_else(|| self.data.impossible("record", offset as usize))
+        let record = Record::at(self.data.body(), offset, self.data.header_crc())
+            .ok_or_else(|| self.data.impossible("record", offset as usize))?;
+        self.data.prefetch_rest(offset as usize, record.bytes() as usize);
+        Ok(record)
     }
 
     /// Proves a record after its bytes were used.

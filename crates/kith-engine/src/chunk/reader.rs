@@ -111,8 +111,9 @@ impl ChunkSetReader {
         mut each: impl FnMut(&Found<'a>, &'a [u8]) -> Result<ControlFlow<()>, E>,
     ) -> Result<(), E> {
         for set in &self.sets {
-            let mut offset = HEADER_BYTES as u64;
+            let (mut offset, mut asked) = (HEADER_BYTES as u64, 0);
             for _ in 0..set.records() {
+                set.data().prefetch_window(offset as usize, &mut asked);
                 let record = set.record(offset).map_err(ReadError::from)?;
                 if each(&Found::new(set, record), record.key)?.is_break() {
                     return Ok(());

@@ -5,6 +5,7 @@ use crate::errors::{Damage, Fault, OpenError};
 use crate::files::FileId;
 use crate::manifest::{Manifest, PackEntry};
 use crate::map::{Mapping, Slice};
+use crate::residency::Mapped;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
@@ -54,6 +55,12 @@ impl VersionFolder {
     /// What the version consists of.
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
+    }
+
+    /// What of it is mapped by now.
+    pub(crate) fn mapped(&self) -> Mapped {
+        let maps = self.maps.lock().unwrap_or_else(PoisonError::into_inner);
+        Mapped::new(maps.values().map(Arc::clone).collect())
     }
 
     pub(crate) fn into_manifest(self) -> Manifest {

@@ -9,6 +9,11 @@ use crate::pack::VersionFolder;
 use std::collections::HashSet;
 use std::ops::Range;
 
+/// What is loaded ahead of a record whose length is not known yet, where its pages may be on the disk: more than most take.
+const RECORD_BYTES_AHEAD: usize = 4 << 10;
+/// Of a file that is read from front to back.
+const WINDOW_BYTES: usize = 1 << 20;
+
 /// A mapped file whose identity is proven and whose content is not yet.
 pub(crate) struct SealedFile {
     id: FileId,
@@ -132,10 +137,43 @@ impl SealedFile {
         if self.map.is_lost() { Err(self.damage(Fault::Lost)) } else { Ok(()) }
     }
 
-    /// Asks for a cache line ahead of its use.
+    /// Asks for a cache line ahead of its use, or for its page where that may be on the disk.
     #[inline]
     pub(crate) fn prefetch(&self, offset: usize) {
-        self.map.prefetch(offset);
+        if self.map.is_cold() {
+            self.map.fetch_ahead(offset, 1);
+        } else {
+            self.map.prefetch(offset);
+        }
+    }
+
+    /// As [`SealedFile::prefetch`], of the first two cache lines of a record, or of as many pages as small ones lie on.
+    #[inline]
+    pub(crate) fn prefetch_record(&self, offset: usize) {
+        if self.map.is_cold() {
+            self.map.fetch_ahead(offset, RECORD_BYTES_AHEAD);
+        } else {
+            self.map.prefetch(offset);
+            self.map.prefetch(offset + 64);
+        }
+    }
+
+    /// Asks for the rest of a record now that its length is known, where its pages would come one by one.
+    #[inline]
+    pub(crate) fn prefetch_rest(&self, offset: usize, bytes: usize) {
+        if RECORD_BYTES_AHEAD < bytes && self.map.is_cold() {
+            self.map.fetch_ahead(offset, bytes);
+        }
+    }
+
+    /// For reading from front to back: asks for a window of pages once `offset` comes to where the last one ended, which
+    /// `asked` keeps.
+    #[inline]
+    pub(crate) fn prefetch_window(&self, offset: usize, asked: &mut usize) {
+        if *asked <= offset && self.map.is_cold() {
+            self.map.fetch_ahead(offset, 2 * WINDOW_BYTES);
+            *asked = offset + WINDOW_BYTES;
+        }
     }
 
     /// Brings the file into memory, or as much of its beginning as `budget_bytes` allow; gives the bytes of the pages

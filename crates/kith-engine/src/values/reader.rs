@@ -7,6 +7,7 @@ use crate::errors::{Damage, Fault, OpenError, ReadError};
 use crate::files::{FileId, FileKind};
 use crate::manifest::{KeyType, Manifest};
 use crate::pack::VersionFolder;
+use crate::residency::Mapped;
 use kith_types::{PartitionCount, PartitionId};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -16,6 +17,7 @@ use zstd::bulk;
 /// A version of a store, open for reading: some of its partitions, mapped.
 pub struct ValuesReader {
     folder: VersionFolder,
+    mapped: Mapped,
     key: KeyType,
     partition_count: PartitionCount,
     /// At the index of each partition held, its chunk sets.
@@ -100,7 +102,8 @@ impl ValuesReader {
             Some(_) => Some(Decompressor::new(&read_dictionary(&folder)?)),
             None => None,
         };
-        Ok(Self { folder, key, partition_count, partitions: readers, decompressor })
+        let mapped = folder.mapped();
+        Ok(Self { folder, mapped, key, partition_count, partitions: readers, decompressor })
     }
 
     /// What the version consists of.
@@ -242,6 +245,11 @@ impl ValuesReader {
         let held = || self.partitions.iter().flatten();
         let indexes = held().flat_map(|reader| reader.index_files());
         populate_within(indexes.chain(held().flat_map(|reader| reader.data_files())), budget_bytes)
+    }
+
+    /// What of it is mapped.
+    pub fn mapped(&self) -> &Mapped {
+        &self.mapped
     }
 
     /// Fails if a page of a file was missing at some read so far.

@@ -4,6 +4,7 @@ mod heal;
 mod held;
 mod inspect;
 mod moves;
+mod residency;
 mod scrub;
 mod service;
 mod throttle;
@@ -148,6 +149,7 @@ impl Node {
             stop.clone(),
         );
         let repairs = versions::Repairs { node: options.node, metadata: Arc::clone(&metadata) };
+        tokio::spawn(residency::follow(Arc::clone(&held), stop.clone()));
         tokio::spawn(follow_versions(options.node, held, topology, repairs, stop));
         readiness.set(true);
         tracing::info!(node = options.node, addr = %node.addr, "node serves");

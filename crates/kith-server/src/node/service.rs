@@ -108,10 +108,10 @@ impl Job {
         }
     }
 
-    fn is_small(&self) -> bool {
-        [self.keys.len(), self.byte_keys.len(), self.partitions.len()]
-            .iter()
-            .all(|count| *count <= KEYS_INLINE_MAX)
+    /// Whether it is over sooner than another thread could take it up: few keys, and no page to wait for.
+    fn is_quick(&self) -> bool {
+        let counts = [self.keys.len(), self.byte_keys.len(), self.partitions.len()];
+        counts.iter().all(|count| *count <= KEYS_INLINE_MAX) && !self.reader.is_cold()
     }
 
     /// Refuses what the store cannot answer.
@@ -196,7 +196,7 @@ impl NodeService {
         let served = vec![v1::Served { name: request.graph.clone(), version: request.graph_version }];
         let job = self.job(request, started)?;
         let _guard = AbandonOnDrop(Arc::clone(&job.abandoned));
-        let value = if job.is_small() {
+        let value = if job.is_quick() {
             job.run()
         } else {
             let joined = tokio::task::spawn_blocking(move || job.run()).await;

@@ -2,12 +2,21 @@
 //!
 //! Linux counts the cached pages of mapped files as available: they can be dropped. They are what is served, so what is
 //! mapped is taken off, that of all processes: several nodes may share a machine. The same holds in each memory-limited
-//! control group (v2) around this process.
+//! control group around this process, of either version of them.
 
 use std::{fs, path::Path};
 
-/// Where control groups are.
-const GROUPS: &str = "/sys/fs/cgroup";
+/// Where control groups are: all of them, and of the first version those for memory.
+const GROUPS: [&str; 2] = ["/sys/fs/cgroup", "/sys/fs/cgroup/memory"];
+/// What the two versions call limit, use, file pages and mapped pages.
+const NAMES: [[&str; 4]; 2] = [
+    ["memory.max", "memory.current", "file", "file_mapped"],
+    ["memory.limit_in_bytes", "memory.usage_in_bytes", "total_cache", "total_mapped_file"],
+];
+/// How a line of `/proc/self/cgroup` names the group, for either version: `0::/path` and `4:memory:/path`.
+const CONTROLLERS: [&str; 2] = ["", "memory"];
+/// A group of the first version that has no limit states one of about this size.
+const UNLIMITED: u64 = 1 << 62;
 
 /// Of one machine or control group, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,10 +31,15 @@ struct Memory {
 pub(super) fn budget(wanted: u64) -> u64 {
     let machine = fs::read_to_string("/proc/meminfo").ok().and_then(|text| of_machine(&text));
     let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
-    let own = own.lines().find_map(|line| line.strip_prefix("0::/")).unwrap_or_default();
-    let groups = Path::new(own).ancestors().filter_map(|group| {
-        let read = |name: &str| fs::read_to_string(Path::new(GROUPS).join(group).join(name)).ok();
-        of_group(&read("memory.max")?, &read("memory.current")?, &read("memory.stat")?)
+    let groups = GROUPS.iter().zip(NAMES).zip(CONTROLLERS).flat_map(|((root, names), controller)| {
+        let group = group_of(&own, controller).unwrap_or_default();
+        let around =
+            Path::new(group).ancestors().map(|group| Path::new(root).join(group)).collect::<Vec<_>>();
+        around.into_iter().filter_map(move |group| {
+            let read = |name: &str| fs::read_to_string(group.join(name)).ok();
+            let [max, current, file, mapped] = names;
+            of_group(&read(max)?, &read(current)?, &read("memory.stat")?, [file, mapped])
+        })
     });
     machine.map_or(0, |machine| within(wanted, std::iter::once(machine).chain(groups)))
 }
@@ -44,16 +58,23 @@ fn of_machine(text: &str) -> Option<Memory> {
     Some(Memory { available: of("MemAvailable")?, mapped: of("Mapped")? })
 }
 
-/// Of a control group; `None` if it has no limit.
-fn of_group(max: &str, current: &str, stat: &str) -> Option<Memory> {
-    let max: u64 = max.trim().parse().ok()?;
+/// The path of the process's group, relative to its root.
+fn group_of<'a>(groups: &'a str, controller: &str) -> Option<&'a str> {
+    let mut named = groups.lines().filter_map(|line| line.split_once(':')?.1.split_once(":/"));
+    named.find(|(controllers, _)| controllers.split(',').any(|it| it == controller)).map(|(_, path)| path)
+}
+
+/// Of a control group; `None` if it has no limit. `names` are those of cached and of mapped pages.
+fn of_group(max: &str, current: &str, stat: &str, names: [&str; 2]) -> Option<Memory> {
+    let max: u64 = max.trim().parse().ok().filter(|max| *max < UNLIMITED)?;
     let current: u64 = current.trim().parse().ok()?;
     let of = |name: &str| {
         let line = stat.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))?;
         line.trim().parse::<u64>().ok()
     };
     let free = max.saturating_sub(current);
-    Some(Memory { available: free.saturating_add(of("file")?), mapped: of("file_mapped")? })
+    let [file, mapped] = names;
+    Some(Memory { available: free.saturating_add(of(file)?), mapped: of(mapped)? })
 }
 
 #[cfg(test)]
@@ -69,11 +90,21 @@ mod tests {
         assert_eq!(within(u64::MAX, [machine].into_iter()), 7 << 10);
         assert_eq!(within(100, [machine].into_iter()), 100);
         // Of ten thousand, one is free, six are files, four of them mapped.
-        let group = of_group("10000\n", "9000\n", "anon 3000\nfile 6000\nfile_mapped 4000\n").unwrap();
+        let [_, _, file, mapped] = NAMES[0];
+        let stat = "anon 3000\nfile 6000\nfile_mapped 4000\n";
+        let group = of_group("10000\n", "9000\n", stat, [file, mapped]).unwrap();
         assert_eq!(within(u64::MAX, [machine, group].into_iter()), 3_000);
-        let full = of_group("100\n", "100\n", "file 50\nfile_mapped 60\n").unwrap();
+        let full = of_group("100\n", "100\n", "file 50\nfile_mapped 60\n", [file, mapped]).unwrap();
         assert_eq!(within(u64::MAX, [full].into_iter()), 0);
-        assert_eq!(of_group("max\n", "9000\n", "file 1\nfile_mapped 1\n"), None);
+        assert_eq!(of_group("max\n", "9000\n", "file 1\nfile_mapped 1\n", [file, mapped]), None);
+        let [_, _, file, mapped] = NAMES[1];
+        let stat = "cache 1\nmapped_file 1\ntotal_cache 600\ntotal_mapped_file 400\n";
+        let older = of_group("1000\n", "900\n", stat, [file, mapped]).unwrap();
+        assert_eq!(older, Memory { available: 700, mapped: 400 });
+        assert_eq!(of_group("9223372036854771712\n", "900\n", stat, [file, mapped]), None);
+        let groups = "9:name=systemd:/\n4:cpu,memory:/a/b\n0::/c\n";
+        assert_eq!([group_of(groups, "memory"), group_of(groups, "")], [Some("a/b"), Some("c")]);
+        assert_eq!(group_of("4:cpu:/a\n", "memory"), None);
         assert_eq!(of_machine("MemTotal: 1 kB\n"), None);
     }
 

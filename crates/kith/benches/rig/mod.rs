@@ -1,11 +1,15 @@
 //! What whole-system benchmarks share: a graph read from its file, CPU time by process, the rivals.
 
-#![allow(dead_code, reason = "each benchmark uses a part of it")]
+#![allow(dead_code, unused_imports, reason = "each benchmark uses a part of it")]
 
 pub mod cpu;
+#[path = "../../src/bench/latency.rs"]
+pub mod latency;
 pub mod mariadb;
-
+#[path = "../../src/bench/open_loop.rs"]
+pub mod open_loop;
 pub mod postgres;
+pub mod reads;
 
 use flate2::read::MultiGzDecoder;
 use rand::{RngExt, SeedableRng, rngs::StdRng};

@@ -130,17 +130,9 @@ impl Cluster {
         }
     }
 
-    /// The value of a metric without labels, as `/metrics` of the ready file's `http` has it.
+    /// The value of a metric, as `/metrics` of the ready file's `http` has it.
     pub fn metric(&self, name: &str) -> Option<f64> {
-        let ready = self.ready();
-        let addr = ready["http"].as_str().expect("an address");
-        let mut stream = TcpStream::connect(addr).expect("the endpoint is up");
-        write!(stream, "GET /metrics HTTP/1.1\r\nHost: {addr}\r\nConnection: close\r\n\r\n")
-            .expect("it listens");
-        let mut text = String::new();
-        stream.read_to_string(&mut text).expect("it answers with text");
-        let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))?;
-        Some(value.trim().parse().expect("a number"))
+        metric_at(self.ready()["http"].as_str().expect("an address"), name)
     }
 
     /// Process ids of the nodes of one group.
@@ -166,6 +158,16 @@ impl Drop for Cluster {
         }
         let _ = self.child.kill();
     }
+}
+
+/// The value of a metric, labels and all, of the process whose HTTP endpoint this is.
+pub fn metric_at(addr: &str, name: &str) -> Option<f64> {
+    let mut stream = TcpStream::connect(addr).expect("the endpoint is up");
+    write!(stream, "GET /metrics HTTP/1.1\r\nHost: {addr}\r\nConnection: close\r\n\r\n").expect("it listens");
+    let mut text = String::new();
+    stream.read_to_string(&mut text).expect("it answers with text");
+    let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))?;
+    Some(value.trim().parse().expect("a number"))
 }
 
 /// Feeds requests to a `kith run --input -` and reads its answers, one a line; does something when `at` have come.

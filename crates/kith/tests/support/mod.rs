@@ -4,6 +4,7 @@
 
 pub mod cluster;
 pub mod disk;
+pub mod limits;
 pub mod reference;
 pub mod stream;
 pub mod values;

@@ -7,7 +7,7 @@ mod moves;
 pub use moves::{CopyError, ReleaseError};
 
 use super::{
-    heal,
+    heal, residency,
     throttle::{Throttle, Throttled},
     warm,
 };
@@ -196,6 +196,15 @@ impl HeldStores {
         stores.get(store)?.get(&version).map(|held| held.reader.clone())
     }
 
+    /// The readers of all versions held, with store and version.
+    pub fn readers(&self) -> Vec<((String, u64), VersionReader)> {
+        let stores = self.stores.read().unwrap_or_else(PoisonError::into_inner);
+        let each = stores.iter().flat_map(|(store, versions)| {
+            versions.iter().map(|(version, held)| ((store.clone(), *version), held.reader.clone()))
+        });
+        each.collect()
+    }
+
     /// Of the versions that the topology serves, those that are here.
     pub fn served(&self, topology: &TopologyDocument) -> Vec<(String, u64)> {
         let served = topology.stores.iter().filter(|store| self.get(&store.name, store.version).is_some());
@@ -266,6 +275,7 @@ impl HeldStores {
         components: BTreeMap<(String, u64), Component>,
     ) -> Result<(), PrepareError> {
         let reader = self.reader(store, &components)?;
+        residency::begin(&reader);
         let held = Held { reader, components, since_revision: revision, retired: None };
         let mut stores = self.stores.write().unwrap_or_else(PoisonError::into_inner);
         stores.entry(store.name.clone()).or_default().insert(store.version, held);

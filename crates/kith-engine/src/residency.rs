@@ -1,0 +1,125 @@
+//! How much of an open version is in memory, and what readers do where it is not all of it.
+//!
+//! Data may be larger than memory. The system then keeps what is read most; whatever else a reader touches, its thread
+//! waits for the disk. So whoever serves asks now and then ([`Mapped::residency`]), tells the files
+//! ([`Mapped::set_cold`]), and answers from cold ones on threads that may wait.
+
+use crate::map::Mapping;
+use kith_types::fmix64;
+use std::ops::Add;
+use std::sync::Arc;
+
+/// Pages of mapped files that were looked at, and how many of them were in memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Residency {
+    /// Pages looked at.
+    pub pages: u32,
+    /// Pages among them that were in memory.
+    pub resident: u32,
+}
+
+impl Residency {
+    /// Whether every page looked at was in memory.
+    pub fn is_whole(self) -> bool {
+        self.resident == self.pages
+    }
+
+    /// The share that was in memory, 0 to 1; 1 of nothing.
+    pub fn ratio(self) -> f64 {
+        if self.pages == 0 { 1.0 } else { f64::from(self.resident) / f64::from(self.pages) }
+    }
+}
+
+impl Add for Residency {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self { pages: self.pages + other.pages, resident: self.resident + other.resident }
+    }
+}
+
+/// The mapped packs of an open version. Cheap to clone; they stay mapped as long as it lives.
+#[derive(Clone, Debug)]
+pub struct Mapped {
+    packs: Arc<[Arc<Mapping>]>,
+}
+
+impl Mapped {
+    pub(crate) fn new(packs: Vec<Arc<Mapping>>) -> Self {
+        Self { packs: packs.into() }
+    }
+
+    /// Looks at `pages` pages, drawn evenly from all bytes; with one that is not among every thousand it meets one in all
+    /// but five of a hundred thousand draws of ten thousand pages. One system call a page, which reads nothing. A system
+    /// that does not tell has all in memory.
+    pub fn residency(&self, pages: u32, seed: u64) -> Residency {
+        let bytes: u64 = self.packs.iter().map(|pack| pack.len() as u64).sum();
+        if bytes == 0 {
+            return Residency::default();
+        }
+        let drawn = (0..u64::from(pages)).map(|draw| fmix64(seed ^ fmix64(draw)) % bytes);
+        let resident = drawn.filter(|&at| self.is_resident(at)).count() as u32;
+        Residency { pages, resident }
+    }
+
+    fn is_resident(&self, mut at: u64) -> bool {
+        for pack in self.packs.iter() {
+            match at.checked_sub(pack.len() as u64) {
+                Some(rest) => at = rest,
+                None => return pack.is_resident(at as usize),
+            }
+        }
+        true
+    }
+
+    /// Whether readers take it that pages have to come from the disk.
+    pub fn is_cold(&self) -> bool {
+        self.packs.iter().any(|pack| pack.is_cold())
+    }
+
+    /// Has readers load ahead pages instead of cache lines, those of a batch at once, and the system read nothing beside
+    /// them: at most two reads of the disk for a key whose record is on few pages, one of its index and one of its data.
+    pub fn set_cold(&self, is_cold: bool) {
+        self.packs.iter().for_each(|pack| pack.set_cold(is_cold));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::load::{ValuesBuilder, ValuesOptions};
+    use crate::{KeyType, ValuesReader};
+    use kith_types::{PartitionCount, PartitionId, StoreVersion};
+
+    #[test]
+    fn cold_files_answer_like_warm_ones() {
+        let dir = tempfile::tempdir().unwrap();
+        let partitions = PartitionCount::new(2).unwrap();
+        let options = ValuesOptions::new("cold", StoreVersion(1), partitions, dir.path().join("cold"));
+        let mut builder = ValuesBuilder::new(ValuesOptions { key: KeyType::Id, ..options }).unwrap();
+        // On one page, across two, and on many.
+        let value = |id: u64| vec![id as u8; [10, 3_000, 300_000][id as usize % 3]];
+        (0..300u64).for_each(|id| builder.row(&id.to_le_bytes(), &value(id)).unwrap());
+        builder.finish(&mut |_| {}).unwrap();
+        let all: Vec<PartitionId> = partitions.iter().collect();
+        let reader = ValuesReader::open(&dir.path().join("cold/1"), &all).unwrap();
+        let mapped = reader.mapped();
+        assert!(mapped.residency(100, 1).is_whole(), "what was just written is in memory");
+        for is_cold in [true, false] {
+            mapped.set_cold(is_cold);
+            assert_eq!(mapped.is_cold(), is_cold);
+            for id in 0..400u64 {
+                assert_eq!(reader.get(&id.to_le_bytes()).unwrap(), (id < 300).then(|| value(id)), "{id}");
+            }
+            let mut seen = 0;
+            for partition in &all {
+                let each = |key: &[u8], found: &[u8]| {
+                    seen += 1;
+                    assert_eq!(found, value(u64::from_le_bytes(key.try_into().unwrap())));
+                    std::ops::ControlFlow::Continue(())
+                };
+                reader.for_each(*partition, each).unwrap();
+            }
+            assert_eq!(seen, 300);
+        }
+    }
+}

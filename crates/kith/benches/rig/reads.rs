@@ -1,0 +1,82 @@
+//! Reads of a store of values at a set rate, every answer checked.
+
+use super::{
+    latency::Latencies,
+    open_loop::{Schedule, drive},
+};
+use kith_client::{BatchKeys, QueryOptions, RouterClient, Session, SessionSettings, StoreService};
+use kith_types::fmix64;
+use serde_json::Value;
+use std::{sync::Arc, time::Duration};
+
+/// What lies under a key: random bytes, a kibibyte of them.
+pub fn value(id: u64) -> Vec<u8> {
+    (0..128).flat_map(|word| fmix64(id << 7 | word).to_le_bytes()).collect()
+}
+
+/// Rows from 0 on.
+pub fn rows(count: u64) -> impl Iterator<Item = (Vec<u8>, Vec<u8>)> {
+    (0..count).map(|id| (id.to_le_bytes().to_vec(), value(id)))
+}
+
+/// One store, asked through one service.
+#[derive(Clone)]
+pub struct Store {
+    pub name: &'static str,
+    pub service: Arc<dyn StoreService>,
+}
+
+/// Straight to the nodes.
+pub async fn direct(ready: &Value) -> Arc<dyn StoreService> {
+    let session = Session::connect(vec![router(ready)], SessionSettings::default()).await;
+    Arc::new(session.expect("the cluster is up"))
+}
+
+/// Through the router.
+pub async fn routed(ready: &Value) -> Arc<dyn StoreService> {
+    Arc::new(RouterClient::connect(&[router(ready)]).await.expect("the router is up"))
+}
+
+fn router(ready: &Value) -> String {
+    ready["router"].as_str().expect("an address").to_owned()
+}
+
+impl Store {
+    /// Asks for each group of keys when it is due.
+    ///
+    /// # Panics
+    /// If an answer is wrong, a request failed, or one could not be sent.
+    pub async fn read(&self, schedule: Schedule, keys: Vec<Vec<u64>>) -> Latencies {
+        let keys = Arc::new(keys);
+        let (store, asked) = (self.clone(), Arc::clone(&keys));
+        let ask = move |index: usize| {
+            let (store, keys) = (store.clone(), asked[index].clone());
+            async move {
+                store.service.multi_get(store.name, &BatchKeys::Ids(keys), &QueryOptions::default()).await
+            }
+        };
+        let mut latencies = Latencies::default();
+        for seen in drive(schedule, ask).await.observations {
+            let answer = seen.outcome.expect("the cluster keeps up with the rate").expect("an answer");
+            for (place, id) in keys[seen.index].iter().enumerate() {
+                let got = answer.records.value(place).unwrap_or_else(|| panic!("key {id} has no value"));
+                assert!(got == value(*id), "{} answered key {id} wrongly", self.name);
+            }
+            latencies.record(seen.latency, seen.lag);
+        }
+        latencies
+    }
+
+    /// Single keys at `rate` for `length`, drawn by `draw`.
+    pub async fn read_singles(
+        &self,
+        rate: f64,
+        length: Duration,
+        seed: u64,
+        mut draw: impl FnMut() -> u64,
+    ) -> Latencies {
+        let schedule = Schedule::new(rate, length, seed);
+        let keys = schedule.due.iter().map(|_| vec![draw()]).collect();
+        self.read(schedule, keys).await
+    }
+}
