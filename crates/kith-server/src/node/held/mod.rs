@@ -2,8 +2,10 @@
 //! kept after that until their readers have left (architecture D7).
 
 mod component;
+mod error;
 mod moves;
 
+pub use error::PrepareError;
 pub use moves::{CopyError, ReleaseError};
 
 use super::{
@@ -11,13 +13,10 @@ use super::{
     throttle::{Throttle, Throttled},
     warm,
 };
-use crate::{
-    peer::PeerSource,
-    place::{self, PlaceError},
-};
+use crate::{peer::PeerSource, place};
 use component::Component;
 use kith_engine::{
-    Damage, FetchError, FetchOptions, GraphReader, HeldSource, OpenError, Source, ValuesReader, VersionFolder,
+    Damage, FetchOptions, GraphReader, HeldSource, OpenError, Source, ValuesReader, VersionFolder,
 };
 use kith_objects::Objects;
 use kith_types::{PartitionCount, PartitionId};
@@ -30,58 +29,12 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
     time::{Duration, Instant},
 };
-use thiserror::Error;
 
 /// How long a version stays after the cluster gave it up: longer than any query's deadline,
 /// so that a query that pinned it still finds it.
 const VERSION_GRACE: Duration = Duration::from_secs(60);
 /// Requests to an object store under way at a time, against the time that each takes to begin an answer. A folder has none.
 const REQUESTS_AT_A_TIME: usize = 4;
-
-/// A component version cannot be made ready.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum PrepareError {
-    /// Its files cannot be pulled or do not pass their checks.
-    #[error("fetch component {component:?} version {version}")]
-    Fetch {
-        /// The component.
-        component: String,
-        /// Its version.
-        version: u64,
-        /// Why.
-        #[source]
-        source: FetchError,
-    },
-    /// Nobody knows where its files are.
-    #[error("find component {component:?} version {version}")]
-    Place {
-        /// The component.
-        component: String,
-        /// Its version.
-        version: u64,
-        /// Why.
-        #[source]
-        source: Box<PlaceError>,
-    },
-    /// Its files are here but cannot be opened.
-    #[error("open component {component:?} version {version}")]
-    Open {
-        /// The component.
-        component: String,
-        /// Its version.
-        version: u64,
-        /// Why.
-        #[source]
-        source: OpenError,
-    },
-    /// This release cannot serve what the store holds.
-    #[error("store {store:?} holds what this release cannot serve")]
-    Unsupported {
-        /// The store.
-        store: String,
-    },
-}
 
 /// What reads one version of a store.
 #[derive(Clone)]
