@@ -27,6 +27,7 @@
 //! assert_eq!(view.to_json().expect("undamaged"), r#"{"title":"Kith","score":null,"embed":[1.0,0.5,-2.0]}"#);
 //! ```
 
+pub mod compute;
 mod evolution;
 mod half;
 mod hint;

@@ -130,7 +130,8 @@ impl<'a> ProjectedView<'a> {
         Ok(view.expect("a default was coded by the schema"))
     }
 
-    fn piece(&self, index: usize) -> Result<Option<Piece<'a>>, RecordError> {
+    /// The coded bytes of the field at `index` of the reader's schema; `None` if null.
+    pub(crate) fn piece(&self, index: usize) -> Result<Option<Piece<'a>>, RecordError> {
         let (writer, reader) = (&self.projection.writer, &self.projection.reader);
         let field = &reader.fields()[index];
         if let Source::Field(from) = self.projection.sources[index] {

@@ -93,6 +93,11 @@ impl<'a> ListView<'a> {
         self.items.scalar
     }
 
+    /// The bytes of all items, end to end.
+    pub(crate) fn body(&self) -> &'a [u8] {
+        self.items.body
+    }
+
     /// How many items it has.
     pub fn len(&self) -> usize {
         self.items.count

@@ -7,6 +7,15 @@ use std::io::Write;
 
 const NOT_FINITE: &str = "it is not a finite number";
 
+/// What becomes of numbers that JSON has not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum NonFinite {
+    /// Damage: no writer of records makes one.
+    Refused,
+    /// `"NaN"`, `"Infinity"`, `"-Infinity"`: read compute makes them of what it is given.
+    Spelled,
+}
+
 impl RecordView<'_> {
     /// The record as one line of JSON.
     ///
@@ -18,11 +27,25 @@ impl RecordView<'_> {
         Ok(String::from_utf8(out).expect("JSON of text is text"))
     }
 
+    /// The record as one line of JSON, if it is one that read compute made: numbers that are not finite are `"NaN"`, `"Infinity"` and `"-Infinity"`.
+    ///
+    /// # Errors
+    /// [`RecordError::DamagedField`].
+    pub fn to_result_json(&self) -> Result<String, RecordError> {
+        let mut out = Vec::with_capacity(2 * self.bytes().len() + 16);
+        self.write_fields(NonFinite::Spelled, &mut out)?;
+        Ok(String::from_utf8(out).expect("JSON of text is text"))
+    }
+
     /// Appends the record as JSON (UTF-8).
     ///
     /// # Errors
     /// As [`RecordView::to_json`]; `out` then holds the part written so far.
     pub fn write_json(&self, out: &mut Vec<u8>) -> Result<(), RecordError> {
+        self.write_fields(NonFinite::Refused, out)
+    }
+
+    fn write_fields(&self, non_finite: NonFinite, out: &mut Vec<u8>) -> Result<(), RecordError> {
         out.push(b'{');
         for (index, field) in self.schema().fields().iter().enumerate() {
             if 0 < index {
@@ -31,7 +54,7 @@ impl RecordView<'_> {
             put_text(field.name(), out);
             out.push(b':');
             match self.at(index)? {
-                Some(value) => write_field_json(&value, out).map_err(|why| self.damaged(index, why))?,
+                Some(value) => put_field(&value, non_finite, out).map_err(|why| self.damaged(index, why))?,
                 None => out.extend_from_slice(b"null"),
             }
         }
@@ -42,6 +65,17 @@ impl RecordView<'_> {
 
 /// Appends one value as JSON; says what does not hold if it is damaged.
 pub(crate) fn write_field_json(value: &FieldView<'_>, out: &mut Vec<u8>) -> Result<(), &'static str> {
+    put_field(value, NonFinite::Refused, out)
+}
+
+fn put_field(value: &FieldView<'_>, non_finite: NonFinite, out: &mut Vec<u8>) -> Result<(), &'static str> {
+    let put_scalar = |scalar: Scalar<'_>, out: &mut Vec<u8>| match (non_finite, spelled(scalar)) {
+        (NonFinite::Spelled, Some(text)) => {
+            put_text(text, out);
+            Ok(())
+        }
+        _ => put_scalar(scalar, out),
+    };
     match value {
         FieldView::Scalar(scalar) => put_scalar(*scalar, out),
         FieldView::Vector(vector) if vector.element() == crate::ElementType::I8 => {
@@ -65,6 +99,21 @@ pub(crate) fn write_field_json(value: &FieldView<'_>, out: &mut Vec<u8>) -> Resu
             out.push(b'}');
             Ok(())
         }
+    }
+}
+
+/// The text of a number that is not finite.
+fn spelled(value: Scalar<'_>) -> Option<&'static str> {
+    let number = match value {
+        Scalar::F32(value) => value.into(),
+        Scalar::F64(value) => value,
+        _ => return None,
+    };
+    match number {
+        f64::INFINITY => Some("Infinity"),
+        f64::NEG_INFINITY => Some("-Infinity"),
+        _ if number.is_nan() => Some("NaN"),
+        _ => None,
     }
 }
 

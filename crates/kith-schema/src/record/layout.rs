@@ -37,8 +37,10 @@ enum Place {
 pub(crate) enum Piece<'a> {
     /// As it lies in another record or buffer.
     Slice(&'a [u8]),
-    /// Widened to eight bytes.
+    /// Widened to eight bytes, or worked out.
     Wide([u8; 8]),
+    /// Worked out.
+    Owned(Vec<u8>),
 }
 
 impl Piece<'_> {
@@ -46,6 +48,7 @@ impl Piece<'_> {
         match self {
             Piece::Slice(bytes) => bytes,
             Piece::Wide(bytes) => bytes,
+            Piece::Owned(bytes) => bytes,
         }
     }
 }

@@ -1,0 +1,111 @@
+//! Why a plan is refused, and why it cannot be carried out on one record. Codes are a contract: `docs/errors.md`.
+
+use crate::language::did_you_mean;
+use crate::{FieldType, SchemaError};
+use thiserror::Error;
+
+/// Why a plan is refused, before any record is read.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ComputeError {
+    /// A field that the records do not have.
+    #[error("the records have no field {field:?}{}", did_you_mean(near))]
+    UnknownField {
+        /// The name.
+        field: String,
+        /// The field that was probably meant.
+        near: Option<String>,
+    },
+    /// An operator does not work on a field of this type.
+    #[error("{operator} cannot work on field {field:?}, which is {got}: it needs {needs}")]
+    WrongType {
+        /// The operator.
+        operator: &'static str,
+        /// The field.
+        field: String,
+        /// Its type.
+        got: FieldType,
+        /// What it should be, in words.
+        needs: &'static str,
+    },
+    /// A query vector is not as long as the vectors of its field.
+    #[error("{operator} over field {field:?} needs a query of {want} numbers, got {got}")]
+    Dimensions {
+        /// The operator.
+        operator: &'static str,
+        /// The field.
+        field: String,
+        /// What the schema says.
+        want: u32,
+        /// What was given.
+        got: u64,
+    },
+    /// The best are wanted by something that is neither worked out nor a field.
+    #[error(
+        "top_k is by {by:?}, which is neither worked out nor a field of the records{}",
+        did_you_mean(near)
+    )]
+    UnknownScore {
+        /// The name.
+        by: String,
+        /// What was probably meant.
+        near: Option<String>,
+    },
+    /// The best are wanted by something that has no order of numbers.
+    #[error("top_k is by {by:?}, which is {got}: it needs a number")]
+    NoScore {
+        /// The name.
+        by: String,
+        /// Its type.
+        got: FieldType,
+    },
+    /// A number is out of its range.
+    #[error("{what} is {got}, but must be {range}")]
+    OutOfRange {
+        /// What.
+        what: &'static str,
+        /// Its value.
+        got: u64,
+        /// The range, for people.
+        range: &'static str,
+    },
+    /// Two buckets of one name.
+    #[error("bucket {name:?} is there twice")]
+    RepeatedBucket {
+        /// The name.
+        name: String,
+    },
+    /// Nothing is asked for.
+    #[error("nothing is asked for: project a field, or work one out")]
+    Nothing,
+    /// The result would be no record: a name twice, or one that no field can have.
+    #[error("the result has no valid fields")]
+    Result(#[from] SchemaError),
+}
+
+/// Why an operator cannot be carried out on one record: what every replica would say.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[error("the list has {got} numbers, the query {want}")]
+pub struct ComputeFault {
+    /// The operator's place in the plan.
+    pub operator: u32,
+    /// Numbers of the query.
+    pub want: u32,
+    /// Numbers of the record's list.
+    pub got: u32,
+}
+
+impl ComputeError {
+    /// The code that users see.
+    pub fn code(&self) -> &'static str {
+        match self {
+            ComputeError::UnknownField { .. } | ComputeError::UnknownScore { .. } => "unknown_field",
+            ComputeError::WrongType { .. } | ComputeError::NoScore { .. } => "wrong_field_type",
+            ComputeError::Dimensions { .. } => "dimension_mismatch",
+            ComputeError::OutOfRange { .. } => "out_of_range",
+            ComputeError::RepeatedBucket { .. } | ComputeError::Nothing | ComputeError::Result(_) => {
+                "bad_request"
+            }
+        }
+    }
+}
