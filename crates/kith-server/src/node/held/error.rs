@@ -1,0 +1,50 @@
+//! Why a version cannot be made ready.
+
+use crate::place::PlaceError;
+use kith_engine::{FetchError, OpenError};
+use thiserror::Error;
+
+/// A component version cannot be made ready.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum PrepareError {
+    /// Its files cannot be pulled or do not pass their checks.
+    #[error("fetch component {component:?} version {version}")]
+    Fetch {
+        /// The component.
+        component: String,
+        /// Its version.
+        version: u64,
+        /// Why.
+        #[source]
+        source: FetchError,
+    },
+    /// Nobody knows where its files are.
+    #[error("find component {component:?} version {version}")]
+    Place {
+        /// The component.
+        component: String,
+        /// Its version.
+        version: u64,
+        /// Why.
+        #[source]
+        source: Box<PlaceError>,
+    },
+    /// Its files are here but cannot be opened.
+    #[error("open component {component:?} version {version}")]
+    Open {
+        /// The component.
+        component: String,
+        /// Its version.
+        version: u64,
+        /// Why.
+        #[source]
+        source: OpenError,
+    },
+    /// This release cannot serve what the store holds.
+    #[error("store {store:?} holds what this release cannot serve")]
+    Unsupported {
+        /// The store.
+        store: String,
+    },
+}
