@@ -1,7 +1,7 @@
 //! Why a query has no answer: a stable code, what happened and why, what to do.
 
 use kith_ops::OperationError;
-use kith_schema::KeyType;
+use kith_schema::{KeyType, ValueType, compute::ComputeError};
 use kith_wire::v1::ErrorDetail;
 use thiserror::Error;
 use tonic::{Code, Status};
@@ -92,6 +92,23 @@ pub enum QueryError {
         version: u64,
         /// The last reason given.
         reason: String,
+    },
+    /// A plan does not fit the store's records.
+    #[error(transparent)]
+    Compute(#[from] ComputeError),
+    /// The store's values are no records: they have no fields to work on.
+    #[error("the values of store {store:?} are {value}, not records: they have no fields")]
+    NotRecords {
+        /// The store.
+        store: String,
+        /// What they are.
+        value: ValueType,
+    },
+    /// Nodes or routers are of a release without the operation.
+    #[error("the cluster does not support the operation: {detail}")]
+    Unsupported {
+        /// What one said.
+        detail: String,
     },
     /// There is no such replica policy.
     #[error("there is no policy {name:?}")]
@@ -189,6 +206,9 @@ impl QueryError {
             QueryError::Damaged { .. } => "damaged",
             QueryError::Disagreement { .. } => "replicas_disagree",
             QueryError::SchemaUnavailable { .. } => "schema_unavailable",
+            QueryError::Compute(error) => error.code(),
+            QueryError::NotRecords { .. } => "not_records",
+            QueryError::Unsupported { .. } => "unsupported_operation",
             QueryError::UnknownPolicy { .. } => "unknown_policy",
             QueryError::BadRequest { .. } => "bad_request",
             QueryError::DeadlineExceeded { .. } => "deadline_exceeded",
@@ -232,6 +252,13 @@ impl QueryError {
             }
             QueryError::SchemaUnavailable { .. } => {
                 "read again: the version may have gone meanwhile; look at `kith cluster status`".to_owned()
+            }
+            QueryError::Compute(error) => compute_help(error),
+            QueryError::NotRecords { .. } => {
+                "only stores of records can be worked on: kith store create NAME --value record".to_owned()
+            }
+            QueryError::Unsupported { .. } => {
+                "update the cluster; `\"at\":\"client\"` works it out here".to_owned()
             }
             QueryError::UnknownPolicy { .. } => {
                 let names: Vec<&str> = kith_routing::policy::ALL.iter().map(|policy| policy.name()).collect();
@@ -294,11 +321,15 @@ impl QueryError {
             | QueryError::UnknownGraph { .. }
             | QueryError::UnknownStore { .. } => Code::NotFound,
             QueryError::Operation(_)
+            | QueryError::Compute(_)
             | QueryError::UnknownPolicy { .. }
             | QueryError::WrongKeys { .. }
             | QueryError::BatchTooLarge { .. }
             | QueryError::BadRequest { .. } => Code::InvalidArgument,
-            QueryError::NotValues { .. } | QueryError::NoVersion { .. } => Code::FailedPrecondition,
+            QueryError::NotValues { .. } | QueryError::NotRecords { .. } | QueryError::NoVersion { .. } => {
+                Code::FailedPrecondition
+            }
+            QueryError::Unsupported { .. } => Code::Unimplemented,
             QueryError::TooLarge { .. } => Code::OutOfRange,
             QueryError::Damaged { .. } | QueryError::Disagreement { .. } => Code::DataLoss,
             QueryError::DeadlineExceeded { .. } => Code::DeadlineExceeded,
@@ -324,6 +355,16 @@ fn operation_code(error: &OperationError) -> &'static str {
         OperationError::DirectionNotKept { .. } => "direction_not_kept",
         OperationError::OutOfRange { .. } => "out_of_range",
         _ => "internal",
+    }
+}
+
+fn compute_help(error: &ComputeError) -> String {
+    match error {
+        ComputeError::UnknownField { .. } | ComputeError::UnknownScore { .. } => {
+            "`kith get STORE KEY -o json` shows the fields of a record".to_owned()
+        }
+        ComputeError::Dimensions { want, .. } => format!("give a query of {want} numbers"),
+        _ => "see docs/queries.md for what works on which fields".to_owned(),
     }
 }
 

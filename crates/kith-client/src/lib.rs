@@ -3,6 +3,7 @@
 
 mod api;
 mod at_hand;
+mod compute;
 pub mod convert;
 mod error;
 mod executor;
@@ -23,6 +24,9 @@ mod transport;
 
 pub use api::{Answered, GraphService};
 pub use at_hand::ListStore;
+pub use compute::{
+    AggregateAnswer, AggregateBuilder, AggregateQuery, ComputeAnswer, ComputeAt, ComputeBuilder, ComputeQuery,
+};
 pub use error::QueryError;
 pub use executor::Executor;
 pub use fleet::Fleet;

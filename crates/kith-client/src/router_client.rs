@@ -1,8 +1,13 @@
 //! A client that speaks to routers: the simple way in, one hop more than [`crate::Session`].
 
 use crate::{
-    Answered, BatchAnswer, BatchKeys, GraphService, QueryError, QueryOptions, StoreService, StoreShape,
-    convert::{answer_from_wire, batch_answer_from_wire, batch_to_wire, query_to_wire},
+    AggregateAnswer, AggregateQuery, Answered, BatchAnswer, BatchKeys, ComputeAnswer, ComputeAt,
+    ComputeQuery, GraphService, QueryError, QueryOptions, StoreService, StoreShape,
+    compute::{aggregate_here, compute_here},
+    convert::{
+        aggregate_answer_from_wire, aggregate_to_wire, answer_from_wire, batch_answer_from_wire,
+        batch_to_wire, compute_answer_from_wire, compute_to_wire, query_to_wire,
+    },
     framed::{CallError, Frames, decoded},
     schemas::Schemas,
     topology::Topology,
@@ -12,7 +17,7 @@ use futures::{FutureExt, future::BoxFuture};
 use kith_ops::{GraphQuery, Operand, Want};
 use kith_schema::{Schema, SchemaId};
 use kith_wire::{
-    MESSAGE_BYTES_MAX,
+    MESSAGE_BYTES_MAX, Message,
     documents::{Document, TopologyDocument},
     frame::Op,
     v1::{
@@ -250,17 +255,31 @@ impl RouterClient {
         joined(pieces)
     }
 
-    async fn read(&self, request: v1::MultiGetRequest) -> Result<v1::MultiGetReply, Status> {
-        if let Some(frames) = &self.frames {
-            let deadline = frame_deadline(request.options.as_ref());
-            match frames.ask(&self.addr, Op::MultiGet, deadline, &request).await {
-                Ok(reply) => return Ok(reply),
-                // A release before frames.
-                Err(CallError::Foreign) => {}
-                Err(CallError::Status(status)) => return Err(*status),
+    /// Asks something about keys of a store, which has one message for an answer: in frames, or as `grpc` asks it.
+    async fn batch<Request: Message, Reply: Message + Default, Called>(
+        &self,
+        op: Op,
+        options: &QueryOptions,
+        request: Request,
+        grpc: impl FnOnce(Request) -> Called,
+    ) -> Result<Reply, Status>
+    where
+        Called: Future<Output = Result<Response<Reply>, Status>>,
+    {
+        let patience = options.deadline.unwrap_or(QUERY_PATIENCE) + DEADLINE_GRACE;
+        let asked = async {
+            if let Some(frames) = &self.frames {
+                let deadline = options.deadline.map(|deadline| deadline + DEADLINE_GRACE);
+                match frames.ask(&self.addr, op, deadline, &request).await {
+                    Ok(reply) => return Ok(reply),
+                    // A release before frames.
+                    Err(CallError::Foreign) => {}
+                    Err(CallError::Status(status)) => return Err(*status),
+                }
             }
-        }
-        Ok(self.store.clone().multi_get(request).await?.into_inner())
+            Ok(grpc(request).await?.into_inner())
+        };
+        tokio::time::timeout(patience, asked).await.unwrap_or_else(|_| Err(silent(patience)))
     }
 
     fn error(&self, status: &Status) -> QueryError {
@@ -318,13 +337,62 @@ impl StoreService for RouterClient {
     ) -> BoxFuture<'a, Result<BatchAnswer, QueryError>> {
         async move {
             keys.check()?;
-            let patience = options.deadline.unwrap_or(QUERY_PATIENCE) + DEADLINE_GRACE;
-            let read = self.read(batch_to_wire(store, keys, options));
-            let reply = match tokio::time::timeout(patience, read).await {
-                Ok(reply) => reply.map_err(|status| self.error(&status))?,
-                Err(_) => return Err(self.error(&silent(patience))),
-            };
-            batch_answer_from_wire(reply, keys.len())
+            let request = batch_to_wire(store, keys, options);
+            let grpc =
+                |request: v1::MultiGetRequest| async move { self.store.clone().multi_get(request).await };
+            let reply = self.batch(Op::MultiGet, options, request, grpc).await;
+            batch_answer_from_wire(reply.map_err(|status| self.error(&status))?, keys.len())
+        }
+        .boxed()
+    }
+
+    fn read_compute<'a>(
+        &'a self,
+        store: &'a str,
+        keys: &'a BatchKeys,
+        query: &'a ComputeQuery,
+        options: &'a QueryOptions,
+    ) -> BoxFuture<'a, Result<ComputeAnswer, QueryError>> {
+        async move {
+            keys.check()?;
+            if query.at == ComputeAt::Nodes {
+                let request = compute_to_wire(store, keys, &query.plan, options);
+                let grpc =
+                    |request: v1::ComputeRequest| async move { self.store.clone().compute(request).await };
+                match self.batch(Op::Compute, options, request, grpc).await {
+                    Ok(reply) => return compute_answer_from_wire(reply, keys.len(), &query.plan),
+                    // A release before read compute.
+                    Err(status) if status.code() == Code::Unimplemented => {}
+                    Err(status) => return Err(self.error(&status)),
+                }
+            }
+            compute_here(self, store, keys, &query.plan, options).await
+        }
+        .boxed()
+    }
+
+    fn read_aggregate<'a>(
+        &'a self,
+        store: &'a str,
+        keys: &'a BatchKeys,
+        query: &'a AggregateQuery,
+        options: &'a QueryOptions,
+    ) -> BoxFuture<'a, Result<AggregateAnswer, QueryError>> {
+        async move {
+            keys.check()?;
+            if query.at == ComputeAt::Nodes {
+                let request = aggregate_to_wire(store, keys, &query.plan, options);
+                let grpc = |request: v1::AggregateRequest| async move {
+                    self.store.clone().aggregate(request).await
+                };
+                match self.batch(Op::Aggregate, options, request, grpc).await {
+                    Ok(reply) => return aggregate_answer_from_wire(reply, keys.len(), &query.plan),
+                    // A release before read compute.
+                    Err(status) if status.code() == Code::Unimplemented => {}
+                    Err(status) => return Err(self.error(&status)),
+                }
+            }
+            aggregate_here(self, store, keys, &query.plan, options).await
         }
         .boxed()
     }

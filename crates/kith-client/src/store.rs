@@ -1,10 +1,12 @@
-//! Batch reads of a store of values: one fan-out of [`Operator::Lookup`], every key accounted for (architecture D8).
+//! Batch reads of a store of values: one fan-out, every key accounted for (architecture D8).
 
-use crate::{QueryError, QueryOptions, Session, session::RESTARTS_MAX};
+use crate::{
+    AggregateAnswer, AggregateQuery, ComputeAnswer, ComputeQuery, QueryError, QueryOptions, Session,
+};
 use futures::{FutureExt, future::BoxFuture};
-use kith_ops::{FanOut, Operator, RecordCounts, Records, Scope, Value};
+use kith_ops::{RecordCounts, Records, Scope};
 use kith_schema::{KEY_BYTES_MAX, KeyType, Schema, SchemaId, ValueType};
-use kith_types::{ByteKeys, FanOutKind};
+use kith_types::ByteKeys;
 use kith_wire::v1;
 
 /// The most keys of one batch: a request of at most a few megabytes for ids, and a bound on what one query costs.
@@ -25,6 +27,30 @@ pub trait StoreService: Send + Sync + 'static {
         keys: &'a BatchKeys,
         options: &'a QueryOptions,
     ) -> BoxFuture<'a, Result<BatchAnswer, QueryError>>;
+
+    /// What a plan makes of the records of `keys`, all of one version. A plan that does not fit the records is refused before any node is asked.
+    ///
+    /// # Errors
+    /// As [`StoreService::multi_get`]; [`QueryError::Compute`], [`QueryError::NotRecords`].
+    fn read_compute<'a>(
+        &'a self,
+        store: &'a str,
+        keys: &'a BatchKeys,
+        query: &'a ComputeQuery,
+        options: &'a QueryOptions,
+    ) -> BoxFuture<'a, Result<ComputeAnswer, QueryError>>;
+
+    /// Counts the values of a field over the records of `keys`, all of one version.
+    ///
+    /// # Errors
+    /// As [`StoreService::read_compute`].
+    fn read_aggregate<'a>(
+        &'a self,
+        store: &'a str,
+        keys: &'a BatchKeys,
+        query: &'a AggregateQuery,
+        options: &'a QueryOptions,
+    ) -> BoxFuture<'a, Result<AggregateAnswer, QueryError>>;
 
     /// What the store's keys and values are.
     ///
@@ -93,7 +119,7 @@ impl BatchKeys {
         bounded("the length of a key in bytes", longest, KEY_BYTES_MAX)
     }
 
-    fn check_type(&self, store: &str, expected: KeyType) -> Result<(), QueryError> {
+    pub(crate) fn check_type(&self, store: &str, expected: KeyType) -> Result<(), QueryError> {
         let got = match (self, expected) {
             _ if self.is_empty() => return Ok(()),
             (BatchKeys::Ids(_), KeyType::Id) => return Ok(()),
@@ -104,7 +130,7 @@ impl BatchKeys {
         Err(QueryError::WrongKeys { store: store.to_owned(), expected, got })
     }
 
-    fn scope(&self) -> Scope {
+    pub(crate) fn scope(&self) -> Scope {
         match self {
             BatchKeys::Ids(ids) => Scope::Keys(ids.clone()),
             BatchKeys::Bytes(keys) => Scope::ByteKeys(keys.clone()),
@@ -140,61 +166,6 @@ impl BatchAnswer {
     }
 }
 
-impl Session {
-    async fn read(
-        &self,
-        store: &str,
-        keys: &BatchKeys,
-        options: &QueryOptions,
-    ) -> Result<BatchAnswer, QueryError> {
-        keys.check()?;
-        let mut restarts = 0;
-        loop {
-            let topology = self.topology();
-            let known = std::sync::Arc::clone(topology.store(store)?);
-            keys.check_type(store, known.key)?;
-            let mut run = self.begin_at(topology, &known.pinned, options)?;
-            if keys.is_empty() {
-                return Ok(run.finish_batch(Records::default(), known.schema));
-            }
-            let fan_out = FanOut {
-                purpose: "values",
-                kind: FanOutKind::NonUnion,
-                scope: keys.scope(),
-                plan: Operator::Lookup,
-            };
-            let several = 1 < known.required_reads;
-            let answer = match several {
-                true => run.ask_agreeing(&fan_out, known.required_reads).await,
-                false => run.ask(&fan_out).await,
-            };
-            match answer {
-                Ok(Value::Records(records)) if several && !options.partial && records.disagreements() > 0 => {
-                    let keys = records.disagreements();
-                    return Err(QueryError::Disagreement { store: store.to_owned(), keys });
-                }
-                Ok(Value::Records(records)) if ANSWER_BYTES_MAX as u64 >= records.value_bytes() => {
-                    return Ok(run.finish_batch(records, known.schema));
-                }
-                Ok(Value::Records(_)) => return Err(QueryError::too_large()),
-                Ok(other) => {
-                    let detail = format!("a batch read was answered by {other:.60?}");
-                    return Err(QueryError::Internal { detail });
-                }
-                Err(QueryError::VersionUnavailable { .. }) if restarts < RESTARTS_MAX => {
-                    restarts += 1;
-                    run.wait_for_newer().await;
-                }
-                // The only replica of a share went away meanwhile; another share may have had one to spare.
-                Err(QueryError::PartitionsUnavailable { .. }) if several && restarts < RESTARTS_MAX => {
-                    restarts += 1;
-                }
-                Err(error) => return Err(error),
-            }
-        }
-    }
-}
-
 impl StoreService for Session {
     fn multi_get<'a>(
         &'a self,
@@ -203,6 +174,26 @@ impl StoreService for Session {
         options: &'a QueryOptions,
     ) -> BoxFuture<'a, Result<BatchAnswer, QueryError>> {
         self.read(store, keys, options).boxed()
+    }
+
+    fn read_compute<'a>(
+        &'a self,
+        store: &'a str,
+        keys: &'a BatchKeys,
+        query: &'a ComputeQuery,
+        options: &'a QueryOptions,
+    ) -> BoxFuture<'a, Result<ComputeAnswer, QueryError>> {
+        self.computed(store, keys, query, options).boxed()
+    }
+
+    fn read_aggregate<'a>(
+        &'a self,
+        store: &'a str,
+        keys: &'a BatchKeys,
+        query: &'a AggregateQuery,
+        options: &'a QueryOptions,
+    ) -> BoxFuture<'a, Result<AggregateAnswer, QueryError>> {
+        self.aggregated(store, keys, query, options).boxed()
     }
 
     fn shape<'a>(&'a self, store: &'a str) -> BoxFuture<'a, Result<StoreShape, QueryError>> {

@@ -1,6 +1,7 @@
 //! Why a question cannot be answered. Codes are a contract: see `docs/errors.md`.
 
 use crate::SourceError;
+use kith_schema::{Incompatible, compute::ComputeError};
 use thiserror::Error;
 
 /// The question does not fit the graph.
@@ -91,6 +92,15 @@ pub enum EvaluateError {
         /// The bound, in bytes.
         max: usize,
     },
+    /// The plan of a computation or aggregation does not fit the records.
+    #[error("the plan does not fit the records: {0}")]
+    Plan(#[from] ComputeError),
+    /// The store's values are no records.
+    #[error("the values of the store are no records: nothing can be worked out of their fields")]
+    NotRecords,
+    /// A field of the records cannot be read as the plan's schema has it.
+    #[error("the plan's schema does not fit the records: {0}")]
+    Schema(#[from] Incompatible),
     /// The caller's deadline passed, or it went away.
     #[error("evaluation was cancelled")]
     Cancelled,

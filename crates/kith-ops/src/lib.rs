@@ -9,6 +9,7 @@ mod answer;
 mod error;
 mod evaluate;
 mod graph;
+mod groups;
 mod merge;
 mod network;
 mod operation;
@@ -24,8 +25,12 @@ mod value;
 
 pub use answer::{CommonAnswer, GraphAnswer, NetworkAnswer, PathAnswer};
 pub use error::{EvaluateError, MergeError, OperationError};
-pub use evaluate::{LookupKeys, Share, evaluate, lookup};
+pub use evaluate::{
+    LookupKeys, Share, aggregate, aggregate_fetched, best, compute, compute_fetched, evaluate,
+    evaluate_values, lookup,
+};
 pub use graph::{COMMON_FETCH_MAX, DISTANCE_TARGETS_MAX, PATH_LENGTH_MAX, SUGGESTIONS_MAX};
+pub use groups::Groups;
 pub use merge::Missing;
 pub use network::{Network, NetworkKey, NetworkSizes};
 pub use operation::{FanOut, Input, Operation, Outline, Scope, Step};

@@ -1,7 +1,9 @@
 //! How the nodes' parts of a fan-out become one value (Moolle §II-C: the client merges the results).
 
+use crate::groups::Tally;
 use crate::sets::{self, Scratch};
-use crate::{ListEntry, MergeError, Operator, Part, Records, Value, ValueKind};
+use crate::{Groups, ListEntry, MergeError, Operator, Part, Records, Value, ValueKind};
+use kith_schema::compute::GroupBy;
 
 /// What a key without an answer means.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -48,6 +50,7 @@ impl Value {
             ValueKind::Count => Value::Count(parts.iter().map(|part| count_of(&part.value)).sum()),
             ValueKind::Exists => Value::Exists(proven),
             ValueKind::Records => Value::Records(place_records(key_count, parts)?),
+            ValueKind::Groups => Value::Groups(merge_groups(plan, key_count, parts)?),
         })
     }
 }
@@ -112,6 +115,26 @@ fn place_records(key_count: usize, parts: Vec<Part>) -> Result<Records, MergeErr
         records.place(&positions, part);
     }
     Ok(records)
+}
+
+/// Adds up exact counts; what is wanted of them is cut out of the sum, never before.
+fn merge_groups(plan: &Operator, key_count: usize, parts: Vec<Part>) -> Result<Groups, MergeError> {
+    let wrong = || MergeError::WrongValue { expected: "the plan's groups", got: "other groups" };
+    let Operator::Aggregate(plan) = plan else { return Err(wrong()) };
+    let buckets = match &plan.by {
+        GroupBy::Bucket(buckets) => Some(buckets.len()),
+        GroupBy::Value { .. } => None,
+    };
+    let (mut tally, mut states) = (Tally::new(buckets), Vec::with_capacity(parts.len()));
+    for Part { positions, value } in parts {
+        let Value::Groups(groups) = value else { continue };
+        if !groups.fits(&plan.by) {
+            return Err(wrong());
+        }
+        tally.add(&groups);
+        states.push(Part { positions, value: Value::Records(groups.records) });
+    }
+    Ok(tally.finish(place_records(key_count, states)?))
 }
 
 fn merge_sets(parts: &mut [Part], scratch: &mut Scratch) -> Vec<u64> {

@@ -9,7 +9,7 @@ use kith_types::{
 use std::sync::Arc;
 
 /// One round of requests to nodes.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct FanOut {
     /// What it is for, for profiles and people: `first degree`, `second-degree union` …
     pub purpose: &'static str,

@@ -1,7 +1,9 @@
 //! The operator plan: a small tree that a node evaluates over its partitions and
 //! a caller over the nodes' answers (Moolle §II-A pushes query processing to both).
 
+use kith_schema::compute::{AggregatePlan, ComputePlan};
 use kith_types::Direction;
+use std::sync::Arc;
 
 /// Which edges to follow.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -29,7 +31,7 @@ pub struct ColumnRange {
 ///
 /// A tree is well-typed when each operator's input has the [`crate::Value`] its
 /// documentation names; evaluation refuses others with `EvaluateError::Mistyped`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Operator {
     /// The keys that the request carries for this node: a set, in request order.
     Keys,
@@ -81,4 +83,16 @@ pub enum Operator {
     Exists(Box<Operator>),
     /// The values of the request's keys in a store, in request order: `Records`. Not an input of other operators.
     Lookup,
+    /// What a plan makes of the records of the request's keys in a store, in request order: `Records`, of the plan's result. Not an
+    /// input of other operators.
+    Compute(Arc<ComputePlan>),
+    /// Counts over the records of the request's keys in a store: `Groups`. Not an input of other operators.
+    Aggregate(Arc<AggregatePlan>),
+}
+
+impl Operator {
+    /// Whether it is asked of stores of values, by key; graphs answer all others.
+    pub fn reads_values(&self) -> bool {
+        matches!(self, Operator::Lookup | Operator::Compute(_) | Operator::Aggregate(_))
+    }
 }

@@ -1,6 +1,7 @@
 //! The values of a batch read: one entry per key, and bytes that are never copied once a node has sent them.
 
 use bytes::{Bytes, BytesMut};
+use kith_schema::compute::ComputeFault;
 use std::fmt;
 
 /// The value of one key, or why there is none (architecture D8: every key is accounted for).
@@ -14,6 +15,8 @@ pub enum Record<'a> {
     Error(RecordError),
     /// No replica answered for the key.
     Unanswered,
+    /// The store has the key; its value was worked on, and is not wanted: it is not among the best, or was counted.
+    Unsent,
 }
 
 /// Why a key's value cannot be had.
@@ -25,6 +28,8 @@ pub enum RecordError {
     Unsuitable,
     /// Replicas gave different answers, where several must agree.
     Disagreeing,
+    /// A list that is not as long as the query of an operator.
+    Dimensions(ComputeFault),
 }
 
 impl RecordError {
@@ -34,6 +39,7 @@ impl RecordError {
             RecordError::Damaged => "damaged",
             RecordError::Unsuitable => "unsuitable",
             RecordError::Disagreeing => "replicas_disagree",
+            RecordError::Dimensions(_) => "dimension_mismatch",
         }
     }
 }
@@ -41,7 +47,7 @@ impl RecordError {
 /// How many keys ended how; the four sum to the number of keys.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RecordCounts {
-    /// Keys with a value.
+    /// Keys with a value, sent or not.
     pub found: u64,
     /// Keys that the store does not have.
     pub absent: u64,
@@ -52,7 +58,7 @@ pub struct RecordCounts {
 }
 
 /// One entry per key. Values lie in one buffer per node that answered.
-#[derive(Clone, Default, PartialEq, Eq)]
+#[derive(Clone, Default)]
 pub struct Records {
     entries: Vec<Entry>,
     segments: Vec<Bytes>,
@@ -64,6 +70,7 @@ enum Entry {
     Absent,
     Error(RecordError),
     Unanswered,
+    Unsent,
 }
 
 impl Records {
@@ -110,7 +117,7 @@ impl Records {
         let mut counts = RecordCounts::default();
         for entry in &self.entries {
             match entry {
-                Entry::Found { .. } => counts.found += 1,
+                Entry::Found { .. } | Entry::Unsent => counts.found += 1,
                 Entry::Absent => counts.absent += 1,
                 Entry::Error(_) => counts.error += 1,
                 Entry::Unanswered => counts.unanswered += 1,
@@ -131,6 +138,23 @@ impl Records {
     /// Marks the key at `index` as failed; what it held before is forgotten.
     pub fn fail(&mut self, index: usize, error: RecordError) {
         self.entries[index] = Entry::Error(error);
+    }
+
+    /// Forgets the values of all keys but those at `kept`, which stay as they are; the others go on being found.
+    pub fn keep(&mut self, kept: &[u32]) {
+        let mut keeps = vec![false; self.entries.len()];
+        kept.iter().for_each(|&index| keeps[index as usize] = true);
+        for (entry, keep) in self.entries.iter_mut().zip(keeps) {
+            if !keep && matches!(entry, Entry::Found { .. }) {
+                *entry = Entry::Unsent;
+            }
+        }
+    }
+
+    /// How many keys have damaged records.
+    pub fn damaged(&self) -> u64 {
+        let is_one = |entry: &&Entry| **entry == Entry::Error(RecordError::Damaged);
+        self.entries.iter().filter(is_one).count() as u64
     }
 
     /// How many keys replicas disagree about.
@@ -208,9 +232,19 @@ impl Records {
             Entry::Absent => Record::Absent,
             Entry::Error(error) => Record::Error(error),
             Entry::Unanswered => Record::Unanswered,
+            Entry::Unsent => Record::Unsent,
         }
     }
 }
+
+/// Equal are those that say the same of each key, wherever the values lie.
+impl PartialEq for Records {
+    fn eq(&self, other: &Self) -> bool {
+        self.iter().eq(other.iter())
+    }
+}
+
+impl Eq for Records {}
 
 impl fmt::Debug for Records {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -251,6 +285,16 @@ impl RecordsBuilder {
     /// Adds a key that failed.
     pub fn error(&mut self, error: RecordError) {
         self.entries.push(Entry::Error(error));
+    }
+
+    /// Adds a key that nobody answered for.
+    pub fn unanswered(&mut self) {
+        self.entries.push(Entry::Unanswered);
+    }
+
+    /// Adds a key whose value is not wanted.
+    pub fn unsent(&mut self) {
+        self.entries.push(Entry::Unsent);
     }
 
     /// Bytes of the values so far.
@@ -305,6 +349,11 @@ impl RecordsOver {
     /// Adds a key that nobody answered for.
     pub fn unanswered(&mut self) {
         self.entries.push(Entry::Unanswered);
+    }
+
+    /// Adds a key whose value is not wanted.
+    pub fn unsent(&mut self) {
+        self.entries.push(Entry::Unsent);
     }
 
     /// The records; `None` if bytes are left over.

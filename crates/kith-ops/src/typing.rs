@@ -24,6 +24,8 @@ impl Operator {
             Operator::Count(_) => "count",
             Operator::Exists(_) => "exists",
             Operator::Lookup => "lookup",
+            Operator::Compute(_) => "compute",
+            Operator::Aggregate(_) => "aggregate",
         }
     }
 
@@ -43,7 +45,8 @@ impl Operator {
         let mistyped = |got: ValueKind| EvaluateError::Mistyped { operator: self.name(), got: got.name() };
         match self {
             Operator::Keys | Operator::Postings { .. } | Operator::Members => Ok(Set),
-            Operator::Lookup => Ok(Records),
+            Operator::Lookup | Operator::Compute(_) => Ok(Records),
+            Operator::Aggregate(_) => Ok(ValueKind::Groups),
             Operator::Ids(ids) => self.ascending(ids).map(|()| Set),
             Operator::Expand { input, .. } => match input.check_within(depth)? {
                 Set => Ok(Lists),

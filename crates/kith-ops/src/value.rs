@@ -1,6 +1,6 @@
 //! What evaluation gives, and the parts of it that nodes send back.
 
-use crate::Records;
+use crate::{Groups, Records};
 
 /// What evaluation gives.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,6 +22,8 @@ pub enum Value {
     Exists(bool),
     /// One entry per key, in the order of the keys.
     Records(Records),
+    /// Counts over the records of the keys.
+    Groups(Groups),
 }
 
 /// The list of one key.
@@ -53,6 +55,8 @@ pub enum ValueKind {
     Exists,
     /// [`Value::Records`].
     Records,
+    /// [`Value::Groups`].
+    Groups,
 }
 
 impl ValueKind {
@@ -65,6 +69,7 @@ impl ValueKind {
             ValueKind::Count => "a count",
             ValueKind::Exists => "an existence",
             ValueKind::Records => "records",
+            ValueKind::Groups => "groups",
         }
     }
 }
@@ -79,6 +84,23 @@ impl Value {
             Value::Count(_) => ValueKind::Count,
             Value::Exists(_) => ValueKind::Exists,
             Value::Records(_) => ValueKind::Records,
+            Value::Groups(_) => ValueKind::Groups,
+        }
+    }
+
+    /// What became of each key, of values that account for theirs.
+    pub fn records(&self) -> Option<&Records> {
+        match self {
+            Value::Records(records) | Value::Groups(Groups { records, .. }) => Some(records),
+            _ => None,
+        }
+    }
+
+    /// As [`Value::records`], to change.
+    pub fn records_mut(&mut self) -> Option<&mut Records> {
+        match self {
+            Value::Records(records) | Value::Groups(Groups { records, .. }) => Some(records),
+            _ => None,
         }
     }
 }

@@ -64,7 +64,7 @@ fn every(query: &[f32]) -> ComputePlan {
 
 /// One after the other, as the words of the definition have it: lane by lane, then the tree.
 fn twin_sum(x: &[f64], y: &[f64]) -> f64 {
-    let mut lanes = vec![0.0; LANES];
+    let mut lanes = [0.0; LANES];
     for (index, (x, y)) in x.iter().zip(y).enumerate() {
         lanes[index % LANES] += x * y;
     }

@@ -2,6 +2,7 @@
 
 use crate::{
     bench, cluster,
+    compute::{self, AggregateFlags, ComputeFlags},
     connect::TargetFlags,
     explain,
     failure::{Exit, Failure},
@@ -55,6 +56,10 @@ pub enum Command {
     Get(GetFlags),
     /// Read many keys of a store at once
     Mget(MultiGetFlags),
+    /// Work out scores, projections and counts of records where they lie, and the best of them
+    Compute(Box<ComputeFlags>),
+    /// Count records by the values of a field
+    Aggregate(Box<AggregateFlags>),
     /// Answer a file of requests, one JSON object a line
     Run(run::RunFlags),
     /// Load data into the cluster
@@ -90,7 +95,7 @@ pub enum Command {
 pub fn run(cli: Cli) -> anyhow::Result<Exit> {
     let GlobalFlags { output, target } = cli.global;
     if target.direct && !asks(&cli.command) {
-        let help = "leave it out; it goes with `kith graph` and `kith explain` questions, `kith get`, `kith mget`, `kith run`, `kith bench graph` and `kith bench kv`";
+        let help = "leave it out; it goes with `kith graph` and `kith explain` questions, `kith get`, `kith mget`, `kith compute`, `kith aggregate`, `kith run`, `kith bench graph` and `kith bench kv`";
         return Err(Failure::usage("--direct has no meaning here: this command asks no queries", help).into());
     }
     if target.transport.is_some() && !asks(&cli.command) {
@@ -103,6 +108,8 @@ pub fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Explain(question) => block_on(explain::explain(&target, output, &question)),
         Command::Get(flags) => block_on(read::get(&target, output, flags)),
         Command::Mget(flags) => block_on(read::multi_get(&target, output, flags)),
+        Command::Compute(flags) => block_on(compute::compute(&target, output, *flags)),
+        Command::Aggregate(flags) => block_on(compute::aggregate(&target, output, *flags)),
         Command::Run(flags) => block_on(run::run(&target, flags)),
         Command::Load(command) => block_on(load::run(&target, output, command)),
         Command::Store(command) => block_on(store::run(&target, output, *command)),
@@ -123,6 +130,8 @@ fn asks(command: &Command) -> bool {
         | Command::Explain(_)
         | Command::Get(_)
         | Command::Mget(_)
+        | Command::Compute(_)
+        | Command::Aggregate(_)
         | Command::Run(_) => true,
         Command::Bench(command) => {
             matches!(command, bench::BenchCommand::Graph(_) | bench::BenchCommand::Kv(_))

@@ -5,8 +5,8 @@
 
 use futures::{FutureExt, future::BoxFuture};
 use kith_client::{
-    Answered, BatchAnswer, BatchKeys, GraphService, QueryError, QueryOptions, RouterClient, StoreService,
-    StoreShape, TransportKind,
+    AggregateAnswer, AggregateQuery, Answered, BatchAnswer, BatchKeys, ComputeAnswer, ComputeQuery,
+    GraphService, QueryError, QueryOptions, RouterClient, StoreService, StoreShape, TransportKind,
 };
 use kith_ops::GraphQuery;
 use kith_schema::{Schema, SchemaId};
@@ -103,6 +103,32 @@ impl StoreService for Failover {
     ) -> BoxFuture<'a, Result<BatchAnswer, QueryError>> {
         let call = move |client: RouterClient, options: QueryOptions| {
             async move { client.multi_get(store, keys, &options).await }.boxed()
+        };
+        self.ask(options, call).boxed()
+    }
+
+    fn read_compute<'a>(
+        &'a self,
+        store: &'a str,
+        keys: &'a BatchKeys,
+        query: &'a ComputeQuery,
+        options: &'a QueryOptions,
+    ) -> BoxFuture<'a, Result<ComputeAnswer, QueryError>> {
+        let call = move |client: RouterClient, options: QueryOptions| {
+            async move { client.read_compute(store, keys, query, &options).await }.boxed()
+        };
+        self.ask(options, call).boxed()
+    }
+
+    fn read_aggregate<'a>(
+        &'a self,
+        store: &'a str,
+        keys: &'a BatchKeys,
+        query: &'a AggregateQuery,
+        options: &'a QueryOptions,
+    ) -> BoxFuture<'a, Result<AggregateAnswer, QueryError>> {
+        let call = move |client: RouterClient, options: QueryOptions| {
+            async move { client.read_aggregate(store, keys, query, &options).await }.boxed()
         };
         self.ask(options, call).boxed()
     }

@@ -5,6 +5,7 @@ mod ask;
 mod bench;
 mod cli;
 mod cluster;
+mod compute;
 mod connect;
 mod explain;
 mod failover;

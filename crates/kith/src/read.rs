@@ -75,22 +75,37 @@ impl Shapes {
 
     async fn try_read(&self, service: &dyn Service, batch: &Batch) -> anyhow::Result<BatchReply> {
         let asked = &batch.asked;
-        let known = self.lock().get(&asked.store).copied();
-        let shape = match known {
-            Some(shape) => shape,
-            None => service.shape(&asked.store).await?,
-        };
+        let shape = self.shape(service, &asked.store).await?;
         let keys = asked.keys(shape.key)?;
         let answer = service.multi_get(&asked.store, &keys, &batch.options.query_options()).await?;
-        if known.is_none() {
-            self.lock().insert(asked.store.clone(), shape);
-        }
+        self.remember(&asked.store, shape);
         let schema = schema_of(service, &asked.store, shape, &answer).await?;
         let values = Values { store: &asked.store, value: shape.value, schema: schema.as_ref() };
         Ok(BatchReply::new(&values, &asked.keys, &keys, &answer))
     }
 
-    fn forget(&self, store: &str) -> bool {
+    /// What a store holds, as known or as asked now.
+    ///
+    /// # Errors
+    /// If there is no such store of values.
+    pub async fn shape(&self, service: &dyn Service, store: &str) -> Result<StoreShape, QueryError> {
+        let known = self.lock().get(store).copied();
+        match known {
+            Some(shape) => Ok(shape),
+            None => service.shape(store).await,
+        }
+    }
+
+    /// Keeps what proved right.
+    pub fn remember(&self, store: &str, shape: StoreShape) {
+        let mut known = self.lock();
+        if !known.contains_key(store) {
+            known.insert(store.to_owned(), shape);
+        }
+    }
+
+    /// Whether it was known.
+    pub fn forget(&self, store: &str) -> bool {
         self.lock().remove(store).is_some()
     }
 
@@ -114,7 +129,8 @@ async fn schema_of(
     service.schema(store, *version, id).await.map(Some)
 }
 
-fn is_wrong_keys(error: &anyhow::Error) -> bool {
+/// Whether keys were read as of another type than the store's.
+pub fn is_wrong_keys(error: &anyhow::Error) -> bool {
     let code = error.downcast_ref::<QueryError>().map(QueryError::code);
     code == Some("wrong_key_type")
         || error.downcast_ref::<Failure>().is_some_and(|failure| failure.code == "wrong_key_type")

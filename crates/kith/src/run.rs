@@ -146,6 +146,14 @@ async fn try_line(service: &dyn Service, shapes: &Shapes, line: Line) -> anyhow:
             let reply = shapes.read(service, &batch).await?;
             Ok(Answered { whole: reply.is_complete(), line: output::json_line(&reply) })
         }
+        Request::Compute(asked) => {
+            let reply = shapes.compute(service, &asked).await?;
+            Ok(Answered { whole: reply.is_complete(), line: output::json_line(&reply) })
+        }
+        Request::Aggregate(asked) => {
+            let reply = shapes.aggregate(service, &asked).await?;
+            Ok(Answered { whole: reply.is_complete(), line: output::json_line(&reply) })
+        }
     }
 }
 

@@ -5,6 +5,7 @@ use super::{
     records_from_wire, records_to_wire,
 };
 use crate::{BatchAnswer, BatchKeys, QueryError, QueryOptions};
+use bytes::Bytes;
 use kith_schema::{SchemaId, SchemaIdError};
 use kith_types::ByteKeys;
 use kith_wire::{
@@ -14,16 +15,34 @@ use kith_wire::{
 
 /// A batch read as the wire has it.
 pub fn batch_to_wire(store: &str, keys: &BatchKeys, options: &QueryOptions) -> v1::MultiGetRequest {
-    let mut request = v1::MultiGetRequest {
-        store: store.to_owned(),
-        options: Some(options_to_wire(options)),
-        ..Default::default()
-    };
+    let (ids, byte_keys) = keys_to_wire(keys);
+    v1::MultiGetRequest { store: store.to_owned(), options: Some(options_to_wire(options)), ids, byte_keys }
+}
+
+/// Keys as requests have them: ids, or else packed bytes.
+pub(super) fn keys_to_wire(keys: &BatchKeys) -> (Vec<u64>, Bytes) {
     match keys {
-        BatchKeys::Ids(ids) => request.ids = ids.clone(),
-        BatchKeys::Bytes(keys) => request.byte_keys = encode_keys(keys),
+        BatchKeys::Ids(ids) => (ids.clone(), Bytes::new()),
+        BatchKeys::Bytes(keys) => (Vec::new(), encode_keys(keys)),
     }
-    request
+}
+
+/// Keys from a request, within their bounds.
+///
+/// # Errors
+/// [`QueryError::BadRequest`], [`QueryError::BatchTooLarge`].
+pub(super) fn keys_from_wire(ids: Vec<u64>, byte_keys: &[u8]) -> Result<BatchKeys, QueryError> {
+    let bad = |detail: &str| QueryError::BadRequest { detail: detail.to_owned() };
+    let keys = match (ids.is_empty(), byte_keys.is_empty()) {
+        (false, false) => return Err(bad("it has ids and byte keys: a store has keys of one type")),
+        (false, true) => BatchKeys::Ids(ids),
+        (true, true) => BatchKeys::Bytes(ByteKeys::default()),
+        (true, false) => BatchKeys::Bytes(
+            decode_keys(byte_keys).map_err(|error| bad(&format!("field byte_keys: {error}")))?,
+        ),
+    };
+    keys.check()?;
+    Ok(keys)
 }
 
 /// A batch read from the wire; its keys are within their bounds.
@@ -31,16 +50,7 @@ pub fn batch_to_wire(store: &str, keys: &BatchKeys, options: &QueryOptions) -> v
 /// # Errors
 /// [`QueryError::BadRequest`] if a field makes no sense, [`QueryError::BatchTooLarge`].
 pub fn batch_from_wire(wire: v1::MultiGetRequest) -> Result<(String, BatchKeys, QueryOptions), QueryError> {
-    let bad = |detail: &str| QueryError::BadRequest { detail: detail.to_owned() };
-    let keys = match (wire.ids.is_empty(), wire.byte_keys.is_empty()) {
-        (false, false) => return Err(bad("it has ids and byte keys: a store has keys of one type")),
-        (false, true) => BatchKeys::Ids(wire.ids),
-        (true, true) => BatchKeys::Bytes(ByteKeys::default()),
-        (true, false) => BatchKeys::Bytes(
-            decode_keys(&wire.byte_keys).map_err(|error| bad(&format!("field byte_keys: {error}")))?,
-        ),
-    };
-    keys.check()?;
+    let keys = keys_from_wire(wire.ids, &wire.byte_keys)?;
     Ok((wire.store, keys, options_from_wire(wire.options.unwrap_or_default())?))
 }
 

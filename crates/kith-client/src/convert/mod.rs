@@ -1,6 +1,7 @@
 //! Between inner types and wire messages: the only place that knows both.
 
 mod batch;
+mod compute;
 mod operator;
 mod query;
 mod value;
@@ -8,9 +9,15 @@ mod value;
 pub use batch::{
     batch_answer_from_wire, batch_answer_to_wire, batch_from_wire, batch_to_wire, schema_from_wire,
 };
+pub use compute::{
+    aggregate_answer_from_wire, aggregate_answer_to_wire, aggregate_from_wire, aggregate_to_wire,
+    compute_answer_from_wire, compute_answer_to_wire, compute_from_wire, compute_to_wire,
+};
 pub use operator::{operator_from_wire, operator_to_wire};
 pub use query::{answer_from_wire, answer_to_wire, query_from_wire, query_to_wire};
-pub use value::{records_from_wire, records_to_wire, value_from_wire, value_to_wire};
+pub use value::{
+    groups_from_wire, groups_to_wire, records_from_wire, records_to_wire, value_from_wire, value_to_wire,
+};
 
 use kith_types::{Direction, Workflow};
 use kith_wire::{body::BodyError, v1};
@@ -39,6 +46,14 @@ pub enum ConvertError {
         /// Where.
         #[source]
         source: BodyError,
+    },
+    /// A schema that is none.
+    #[error("field {field} is no schema: {why}")]
+    Schema {
+        /// The field.
+        field: &'static str,
+        /// What is wrong with it.
+        why: String,
     },
     /// An operator tree deeper than any that this release makes.
     #[error("the operator plan is deeper than {0}")]

@@ -1,12 +1,19 @@
 //! Operator trees on the wire.
 
-use super::{ConvertError, direction_from_wire, direction_to_wire};
+use super::{
+    ConvertError,
+    compute::{
+        aggregate_plan_from_wire, aggregate_plan_to_wire, compute_plan_from_wire, compute_plan_to_wire,
+    },
+    direction_from_wire, direction_to_wire,
+};
 use kith_ops::{ColumnRange, EdgeSelector, Operator};
 use kith_types::Direction;
 use kith_wire::{
     body::{decode_set, encode_set},
     v1::{self, operator::Op},
 };
+use std::sync::Arc;
 
 /// An operator tree as the wire has it.
 pub fn operator_to_wire(operator: &Operator) -> v1::Operator {
@@ -36,6 +43,8 @@ pub fn operator_to_wire(operator: &Operator) -> v1::Operator {
         Operator::Count(inner) => Op::Count(boxed(inner)),
         Operator::Exists(inner) => Op::Exists(boxed(inner)),
         Operator::Lookup => Op::Lookup(v1::LookupOperator {}),
+        Operator::Compute(plan) => Op::Compute(compute_plan_to_wire(plan)),
+        Operator::Aggregate(plan) => Op::Aggregate(aggregate_plan_to_wire(plan)),
         Operator::Members => Op::Members(v1::MembersOperator {}),
     };
     v1::Operator { op: Some(op) }
@@ -80,6 +89,8 @@ fn tree(wire: &v1::Operator, depth: usize) -> Result<Operator, ConvertError> {
         Op::Count(inner) => Operator::Count(boxed(inner)?),
         Op::Exists(inner) => Operator::Exists(boxed(inner)?),
         Op::Lookup(_) => Operator::Lookup,
+        Op::Compute(plan) => Operator::Compute(Arc::new(compute_plan_from_wire(plan)?)),
+        Op::Aggregate(plan) => Operator::Aggregate(Arc::new(aggregate_plan_from_wire(plan)?)),
         Op::Members(_) => Operator::Members,
     })
 }

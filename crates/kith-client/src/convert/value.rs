@@ -2,11 +2,12 @@
 
 use super::ConvertError;
 use bytes::Bytes;
-use kith_ops::{ListEntry, Record, RecordError, Records, RecordsOver, Value};
+use kith_ops::{Groups, ListEntry, Record, RecordError, Records, RecordsOver, Value};
+use kith_schema::compute::ComputeFault;
 use kith_wire::{
     body::{
-        BodyError, ListBody, ListsWriter, RecordBody, decode_lists, decode_records, decode_set,
-        encode_records, encode_set,
+        BodyError, ListBody, ListsWriter, RecordBody, decode_keys, decode_lists, decode_records, decode_set,
+        encode_keys, encode_records, encode_set,
     },
     v1::{self, value::Value as Wire},
 };
@@ -36,6 +37,7 @@ pub fn value_to_wire(value: &Value) -> v1::Value {
         Value::Count(count) => Wire::Count(*count),
         Value::Exists(exists) => Wire::Exists(*exists),
         Value::Records(records) => Wire::Records(records_to_wire(records)),
+        Value::Groups(groups) => Wire::Groups(groups_to_wire(groups)),
     };
     v1::Value { value: Some(value) }
 }
@@ -60,6 +62,7 @@ pub fn value_from_wire(wire: v1::Value) -> Result<Value, ConvertError> {
         }
         Wire::Count(count) => Value::Count(count),
         Wire::Exists(exists) => Value::Exists(exists),
+        Wire::Groups(groups) => Value::Groups(groups_from_wire(groups)?),
         Wire::Records(body) => Value::Records(records_from_wire(&body).map_err(body_error("value.records"))?),
     })
 }
@@ -76,7 +79,11 @@ pub fn records_to_wire(records: &Records) -> Bytes {
         Record::Error(RecordError::Damaged) => RecordBody::Damaged,
         Record::Error(RecordError::Unsuitable) => RecordBody::Unsuitable,
         Record::Error(RecordError::Disagreeing) => RecordBody::Disagreeing,
+        Record::Error(RecordError::Dimensions(ComputeFault { operator, want, got })) => {
+            RecordBody::Dimensions { operator, want, got }
+        }
         Record::Unanswered => RecordBody::Unanswered,
+        Record::Unsent => RecordBody::Unsent,
     };
     let entries: Vec<RecordBody> = records.iter().map(body).collect();
     let values = records.iter().filter_map(|record| match record {
@@ -101,10 +108,37 @@ pub fn records_from_wire(body: &Bytes) -> Result<Records, BodyError> {
             RecordBody::Damaged => records.error(RecordError::Damaged),
             RecordBody::Unsuitable => records.error(RecordError::Unsuitable),
             RecordBody::Disagreeing => records.error(RecordError::Disagreeing),
+            RecordBody::Dimensions { operator, want, got } => {
+                records.error(RecordError::Dimensions(ComputeFault { operator, want, got }));
+            }
             RecordBody::Unanswered => records.unanswered(),
+            RecordBody::Unsent => records.unsent(),
         }
     }
     records.finish().ok_or(BodyError::Trailing(1))
+}
+
+/// Groups as the wire has them.
+pub fn groups_to_wire(groups: &Groups) -> v1::Groups {
+    v1::Groups {
+        records: records_to_wire(&groups.records),
+        values: encode_keys(&groups.values),
+        counts: groups.counts.clone(),
+        truncated: groups.truncated,
+    }
+}
+
+/// Groups from the wire. Whether they are a plan's is seen when they are merged.
+///
+/// # Errors
+/// If a body is malformed.
+pub fn groups_from_wire(wire: v1::Groups) -> Result<Groups, ConvertError> {
+    Ok(Groups {
+        records: records_from_wire(&wire.records).map_err(body_error("value.groups.records"))?,
+        values: decode_keys(&wire.values).map_err(body_error("value.groups.values"))?,
+        counts: wire.counts,
+        truncated: wire.truncated,
+    })
 }
 
 fn entry(body: ListBody) -> ListEntry {
@@ -134,6 +168,12 @@ mod tests {
             Value::Count(3),
             Value::Exists(true),
             Value::Records(records()),
+            Value::Groups(Groups {
+                records: records(),
+                values: ["", "a"].iter().collect(),
+                counts: vec![u64::MAX, 1],
+                truncated: true,
+            }),
         ];
         for value in values {
             assert_eq!(value_from_wire(value_to_wire(&value)), Ok(value));
@@ -146,6 +186,8 @@ mod tests {
         records.absent();
         records.error(RecordError::Unsuitable);
         records.unanswered();
+        records.unsent();
+        records.error(RecordError::Dimensions(ComputeFault { operator: 2, want: 64, got: 0 }));
         records.finish().expect("all bytes are taken")
     }
 

@@ -19,6 +19,9 @@ pub(super) fn class_of(status: &Status, version: u64) -> FailureClass {
         "damaged" => FailureClass::Damaged,
         "deadline_exceeded" => FailureClass::DeadlineExceeded,
         "cancelled" => FailureClass::Connection,
+        "unknown_field" | "wrong_field_type" | "dimension_mismatch" | "out_of_range" | "not_records" => {
+            FailureClass::BadRequest
+        }
         "bad_request" | TOO_LARGE => FailureClass::BadRequest,
         "unsupported_operation" => FailureClass::Unsupported,
         _ if is_transport(status) => FailureClass::Connection,
@@ -72,6 +75,7 @@ pub(super) fn query_error(
     let detail = said.last().cloned().unwrap_or_else(|| first.reason.to_string());
     match first.reason {
         MissingReason::Failed(FailureClass::Overloaded) => QueryError::Overloaded { detail },
+        MissingReason::Failed(FailureClass::Unsupported) => QueryError::Unsupported { detail },
         MissingReason::Failed(FailureClass::BadRequest) => QueryError::BadRequest { detail },
         MissingReason::Failed(FailureClass::Damaged) if pinned.what == "store" => {
             QueryError::Damaged { store: pinned.name.clone(), detail }

@@ -249,9 +249,9 @@ impl<'a> Round<'a> {
             }
         };
         let settled = value == Value::Exists(true);
-        let event = match &mut value {
-            Value::Records(records) => self.reply_of(request, node, records.split_damaged(&mut positions)),
-            _ => Event::Reply { request },
+        let event = match value.records_mut() {
+            Some(records) => self.reply_of(request, node, records.split_damaged(&mut positions)),
+            None => Event::Reply { request },
         };
         if self.execution.on(event, now) == Disposition::Accepted {
             self.parts.push(Part { positions, value });
@@ -318,7 +318,7 @@ impl<'a> Round<'a> {
             .with_borrow_mut(|scratch| Value::merge(&self.fan_out.plan, key_count, parts, allowed, scratch));
         let mut value = merged
             .map_err(|error| QueryError::Internal { detail: format!("{}: {error}", self.fan_out.purpose) })?;
-        if let Value::Records(records) = &mut value {
+        if let Some(records) = value.records_mut() {
             for key in self.damaged.iter().map(|&key| key as usize) {
                 if records.get(key) == Some(Record::Unanswered) {
                     records.fail(key, RecordError::Damaged);
@@ -340,13 +340,11 @@ fn ids_in(value: &Value) -> u64 {
         }
         Value::Exists(exists) => u64::from(*exists),
         Value::Records(records) => records.counts().found,
+        Value::Groups(groups) => groups.counts.len() as u64,
     }
 }
 
 /// A node answers each of its keys, be it with an error.
 fn answers_all(value: &Value, keys: usize) -> bool {
-    match value {
-        Value::Records(records) => records.len() == keys && records.counts().unanswered == 0,
-        _ => true,
-    }
+    value.records().is_none_or(|records| records.len() == keys && records.counts().unanswered == 0)
 }

@@ -8,9 +8,11 @@ use crate::files::{FileId, FileKind};
 use crate::manifest::{KeyType, Manifest};
 use crate::pack::VersionFolder;
 use crate::residency::Mapped;
+use kith_schema::Schema;
 use kith_types::{PartitionCount, PartitionId};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use thiserror::Error;
 use zstd::bulk;
 
@@ -23,6 +25,8 @@ pub struct ValuesReader {
     /// At the index of each partition held, its chunk sets.
     partitions: Vec<Option<Box<ChunkSetReader>>>,
     decompressor: Option<Decompressor>,
+    /// What the values are records of, parsed when it is first needed; `None` if they are none, or of a newer release's schema.
+    schema: OnceLock<Option<Schema>>,
 }
 
 /// A value cannot be read. It may be there: this is never "not found".
@@ -103,7 +107,8 @@ impl ValuesReader {
             None => None,
         };
         let mapped = folder.mapped();
-        Ok(Self { folder, mapped, key, partition_count, partitions: readers, decompressor })
+        let schema = OnceLock::new();
+        Ok(Self { folder, mapped, key, partition_count, partitions: readers, decompressor, schema })
     }
 
     /// What the version consists of.
@@ -114,6 +119,12 @@ impl ValuesReader {
     /// What its keys are.
     pub fn key_type(&self) -> KeyType {
         self.key
+    }
+
+    /// The schema that its values are records of; `None` if they are none, or this release cannot read it.
+    pub fn schema(&self) -> Option<&Schema> {
+        let text = || self.manifest().values()?.schema.as_deref();
+        self.schema.get_or_init(|| text()?.parse().ok()).as_ref()
     }
 
     /// Whether a partition is open.

@@ -15,7 +15,25 @@ pub enum LookupKeys<'a> {
     Bytes(&'a ByteKeys),
 }
 
-impl LookupKeys<'_> {
+/// A key, in the order of keys: ids as numbers, bytes as bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum KeyRef<'a> {
+    Id(u64),
+    Bytes(&'a [u8]),
+}
+
+impl<'a> LookupKeys<'a> {
+    /// The key at an index.
+    ///
+    /// # Panics
+    /// Beyond the last.
+    pub(super) fn key(&self, index: usize) -> KeyRef<'a> {
+        match self {
+            LookupKeys::Ids(ids) => KeyRef::Id(ids[index]),
+            LookupKeys::Bytes(keys) => KeyRef::Bytes(keys.get(index)),
+        }
+    }
+
     /// How many keys.
     pub fn len(&self) -> usize {
         match self {
@@ -41,28 +59,48 @@ pub fn lookup(
     bytes_max: usize,
     cancelled: &dyn Fn() -> bool,
 ) -> Result<Records, EvaluateError> {
+    let mut records = RecordsBuilder::with_capacity(keys.len());
+    read(keys, source, cancelled, &mut |_, value| {
+        match value {
+            Read::Found(value) if bytes_max - records.value_bytes() < value.len() => {
+                return Err(EvaluateError::TooLarge { max: bytes_max });
+            }
+            Read::Found(value) if records.found(value) => {}
+            Read::Found(_) => return Err(EvaluateError::TooLarge { max: bytes_max }),
+            Read::Absent => records.absent(),
+            Read::Damaged => records.error(RecordError::Damaged),
+        }
+        Ok(())
+    })?;
+    Ok(records.finish())
+}
+
+/// What a source has of a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Read<'a> {
+    Found(&'a [u8]),
+    Absent,
+    Damaged,
+}
+
+/// Calls `each(index, value)` once per key, in order, until it or the source fails or nobody waits any more.
+pub(super) fn read(
+    keys: LookupKeys<'_>,
+    source: &dyn ValueSource,
+    cancelled: &dyn Fn() -> bool,
+    each: &mut dyn FnMut(usize, Read<'_>) -> Result<(), EvaluateError>,
+) -> Result<(), EvaluateError> {
     let mut watch = Watch::new(cancelled);
     watch.look()?;
-    let mut records = RecordsBuilder::with_capacity(keys.len());
     let mut stopped = None;
-    source.values(keys, &mut |_, value| {
-        let taken = match value {
-            Ok(Some(value)) if bytes_max - records.value_bytes() < value.len() => {
-                Err(EvaluateError::TooLarge { max: bytes_max })
-            }
-            Ok(Some(value)) if !records.found(value) => Err(EvaluateError::TooLarge { max: bytes_max }),
-            Ok(Some(value)) => watch.list(value.len() / VALUE_BYTES_PER_ID),
-            Ok(None) => {
-                records.absent();
-                watch.list(1)
-            }
-            Err(SourceError::Damaged { .. }) => {
-                records.error(RecordError::Damaged);
-                Ok(())
-            }
-            Err(error) => Err(error.into()),
+    source.values(keys, &mut |index, value| {
+        let (value, cost) = match value {
+            Ok(Some(value)) => (Ok(Read::Found(value)), value.len() / VALUE_BYTES_PER_ID),
+            Ok(None) => (Ok(Read::Absent), 1),
+            Err(SourceError::Damaged { .. }) => (Ok(Read::Damaged), 0),
+            Err(error) => (Err(error.into()), 0),
         };
-        match taken {
+        match value.and_then(|value| each(index, value)).and_then(|()| watch.list(cost)) {
             Ok(()) => ControlFlow::Continue(()),
             Err(error) => {
                 stopped = Some(error);
@@ -70,10 +108,7 @@ pub fn lookup(
             }
         }
     })?;
-    match stopped {
-        Some(error) => Err(error),
-        None => Ok(records.finish()),
-    }
+    stopped.map_or(Ok(()), Err)
 }
 
 /// Copying so many bytes costs about what an id of a list costs: how often cancellation is looked at.

@@ -5,13 +5,19 @@
 //! partition by partition, so that an existence stops at the first partition
 //! that proves it (Moolle, Algorithm 3).
 
+mod aggregate;
+mod compute;
 mod lists;
 mod lookup;
 mod partitions;
 mod set;
+mod values;
 mod watch;
 
+pub use aggregate::{aggregate, aggregate_fetched};
+pub use compute::{best, compute, compute_fetched};
 pub use lookup::{LookupKeys, lookup};
+pub use values::evaluate_values;
 
 use crate::sets::Scratch;
 use crate::{EvaluateError, NeighbourSource, Operator, Value, ValueKind};
@@ -51,7 +57,9 @@ pub fn evaluate(
         ValueKind::Tallies => evaluator.tallies(plan).map(|(ids, counts)| Value::Tallies { ids, counts }),
         ValueKind::Count => evaluator.count(plan).map(Value::Count),
         ValueKind::Exists => evaluator.exists(plan).map(Value::Exists),
-        ValueKind::Records => Err(EvaluateError::Mistyped { operator: plan.name(), got: "a graph" }),
+        ValueKind::Records | ValueKind::Groups => {
+            Err(EvaluateError::Mistyped { operator: plan.name(), got: "a graph" })
+        }
     }
 }
 

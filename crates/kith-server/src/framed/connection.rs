@@ -162,16 +162,16 @@ impl Connection {
             }
             Some(Op::Alive) => self.outbox.acknowledge(&header),
             Some(Op::Credit) | None => self.outbox.error(&header, &unsupported_frame(&frame)),
-            Some(Op::Evaluate | Op::Ping | Op::Query | Op::MultiGet) if header.id == 0 => {
+            Some(_) if header.id == 0 => {
                 self.malformed("a request with id 0");
             }
-            Some(Op::Evaluate | Op::Ping | Op::Query | Op::MultiGet) if self.running.has(header.id) => {
+            Some(_) if self.running.has(header.id) => {
                 self.malformed("a request with the id of one that is under way");
             }
-            Some(Op::Evaluate | Op::Ping | Op::Query | Op::MultiGet) if !header.flags.has(Flags::LAST) => {
+            Some(_) if !header.flags.has(Flags::LAST) => {
                 self.malformed("a request in pieces");
             }
-            Some(op @ (Op::Evaluate | Op::Ping | Op::Query | Op::MultiGet)) => {
+            Some(op @ (Op::Evaluate | Op::Ping | Op::Query | Op::MultiGet | Op::Compute | Op::Aggregate)) => {
                 let call = Arc::clone(&self.service).call(op, frame.body);
                 if let Some(answer) = self.running.start(header, call, cx) {
                     self.outbox.answer(&header, answer);

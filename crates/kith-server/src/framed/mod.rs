@@ -39,6 +39,10 @@ pub(crate) enum Reply {
     Query(vec::IntoIter<v1::QueryReply>),
     /// To [`Op::MultiGet`].
     MultiGet(v1::MultiGetReply),
+    /// To [`Op::Compute`].
+    Compute(v1::ComputeReply),
+    /// To [`Op::Aggregate`].
+    Aggregate(v1::AggregateReply),
 }
 
 /// A body as the message that it should be.
@@ -55,7 +59,7 @@ pub(crate) fn request<M: Message + Default>(body: Bytes) -> Result<M, Status> {
 /// The answer to an operation that is not served here.
 pub(crate) fn unsupported(op: &str) -> Status {
     let message = format!("this process does not serve the framed operation {op}");
-    let help = "routers serve `query` and `multi_get`, nodes `evaluate` and `ping`; a newer operation needs a newer release";
+    let help = "routers serve `query`, `multi_get`, `compute` and `aggregate`, nodes `evaluate` and `ping`; a newer operation needs a newer release";
     kith_wire::status(Code::Unimplemented, "unsupported_operation", message, help)
 }
 

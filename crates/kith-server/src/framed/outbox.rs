@@ -86,6 +86,8 @@ impl Outbox {
             Ok(Reply::Ping(reply)) => self.put(&request.reply(Flags::LAST), &reply),
             Ok(Reply::Query(pieces)) => self.pieces(request, pieces),
             Ok(Reply::MultiGet(reply)) => self.message(request, &reply),
+            Ok(Reply::Compute(reply)) => self.message(request, &reply),
+            Ok(Reply::Aggregate(reply)) => self.message(request, &reply),
             Err(status) => self.error(request, &status),
         }
     }

@@ -23,7 +23,7 @@ use kith_client::{
 };
 use kith_engine::KeyType;
 use kith_ops::{
-    EvaluateError, LookupKeys, Operator, Share, SourceError, Value, evaluate, lookup, sets::Scratch,
+    EvaluateError, LookupKeys, Operator, Share, SourceError, Value, evaluate, evaluate_values, sets::Scratch,
 };
 use kith_types::{ByteKeys, PartitionId};
 use kith_wire::{
@@ -103,7 +103,7 @@ impl Job {
                     KeyType::Id => LookupKeys::Ids(&self.keys),
                     KeyType::String | KeyType::Bytes => LookupKeys::Bytes(&self.byte_keys),
                 };
-                lookup(keys, &**reader, ANSWER_BYTES_MAX, &cancelled).map(Value::Records)
+                evaluate_values(&self.plan, keys, &**reader, reader.schema(), ANSWER_BYTES_MAX, &cancelled)
             }
         }
     }
@@ -116,14 +116,14 @@ impl Job {
 
     /// Refuses what the store cannot answer.
     fn check(&self) -> Result<(), &'static str> {
-        let is_lookup = self.plan == Operator::Lookup;
+        let reads_values = self.plan.reads_values();
         match &self.reader {
-            VersionReader::Graph(_) if is_lookup => {
+            VersionReader::Graph(_) if reads_values => {
                 Err("the store holds a graph: there are no values to look up")
             }
             VersionReader::Graph(_) => Ok(()),
-            VersionReader::Values(_) if !is_lookup => {
-                Err("the store holds values: keys can be looked up, and nothing else")
+            VersionReader::Values(_) if !reads_values => {
+                Err("the store holds values: they can be looked up and worked on by key, and nothing else")
             }
             VersionReader::Values(reader) => {
                 let is_id = reader.key_type() == KeyType::Id;
@@ -221,8 +221,8 @@ impl NodeService {
 
     /// Damaged records are answers, for their keys alone: nothing else tells of them.
     fn note_damage(&self, value: &Value, served: &[v1::Served]) {
-        let Value::Records(records) = value else { return };
-        let damaged = records.counts().error;
+        let Some(records) = value.records() else { return };
+        let damaged = records.damaged();
         if 0 < damaged {
             tracing::error!(node = self.node, ?served, damaged, "damaged records");
             metrics::counter!("kith_node_damaged_reads_total").increment(damaged);
@@ -260,7 +260,7 @@ impl FrameService for NodeService {
                 let asked = framed::request::<v1::PingRequest>(body);
                 future::ready(asked.map(|_| Reply::Ping(self.ping()))).boxed()
             }
-            Op::Query | Op::MultiGet | Op::Cancel | Op::Credit | Op::Alive => {
+            Op::Query | Op::MultiGet | Op::Compute | Op::Aggregate | Op::Cancel | Op::Credit | Op::Alive => {
                 future::ready(Err(framed::unsupported(op.name()))).boxed()
             }
         }
@@ -388,6 +388,10 @@ fn status_of(node: u32, epoch: u64, error: &EvaluateError) -> Status {
             (Code::DataLoss, "damaged", "ask another replica; load the graph again to repair this one")
         }
         EvaluateError::TooLarge { .. } => (Code::OutOfRange, "too_large", "ask in several batches"),
+        EvaluateError::Plan(error) => (Code::InvalidArgument, error.code(), "see docs/queries.md"),
+        EvaluateError::NotRecords => {
+            (Code::FailedPrecondition, "not_records", "`kith store describe` shows what the store holds")
+        }
         _ => (Code::InvalidArgument, "bad_request", "use a client of this release"),
     };
     kith_wire::status(code, kith_code, message, help)

@@ -3,8 +3,11 @@
 use super::service::GraphServer;
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
 use kith_client::{
-    BatchKeys, QueryError, QueryOptions, StoreService,
-    convert::{batch_answer_to_wire, batch_from_wire, schema_from_wire},
+    AggregateQuery, BatchKeys, ComputeAt, ComputeQuery, QueryError, QueryOptions, StoreService,
+    convert::{
+        aggregate_answer_to_wire, aggregate_from_wire, batch_answer_to_wire, batch_from_wire,
+        compute_answer_to_wire, compute_from_wire, schema_from_wire,
+    },
 };
 use kith_types::ByteKeys;
 use kith_wire::v1;
@@ -31,6 +34,38 @@ impl GraphServer {
     }
 }
 
+impl GraphServer {
+    /// Answers a computation over records.
+    pub async fn compute(&self, request: v1::ComputeRequest) -> Result<v1::ComputeReply, Status> {
+        let started = Instant::now();
+        let asked = self.slot().and_then(|slot| Ok((slot, compute_from_wire(request)?)));
+        let (_slot, (store, keys, plan, options)) = asked.map_err(|error| error.to_status())?;
+        let query = ComputeQuery { plan, at: ComputeAt::Nodes };
+        let answered = self.session.read_compute(&store, &keys, &query, &options).await;
+        let ended = answered.as_ref().map(|answer| answer.answer.profile.as_ref()).map_err(QueryError::code);
+        let line = || json!({"op": "compute", "store": store, "keys": keys.len()});
+        self.note("compute", &line, started, ended);
+        let mut answer = answered.map_err(|error| error.to_status())?;
+        answer.answer.profile = answer.answer.profile.filter(|_| options.profile);
+        Ok(compute_answer_to_wire(answer))
+    }
+
+    /// Answers an aggregation over records.
+    pub async fn aggregate(&self, request: v1::AggregateRequest) -> Result<v1::AggregateReply, Status> {
+        let started = Instant::now();
+        let asked = self.slot().and_then(|slot| Ok((slot, aggregate_from_wire(request)?)));
+        let (_slot, (store, keys, plan, options)) = asked.map_err(|error| error.to_status())?;
+        let query = AggregateQuery { plan, at: ComputeAt::Nodes };
+        let answered = self.session.read_aggregate(&store, &keys, &query, &options).await;
+        let ended = answered.as_ref().map(|answer| answer.answer.profile.as_ref()).map_err(QueryError::code);
+        let line = || json!({"op": "aggregate", "store": store, "keys": keys.len()});
+        self.note("aggregate", &line, started, ended);
+        let mut answer = answered.map_err(|error| error.to_status())?;
+        answer.answer.profile = answer.answer.profile.filter(|_| options.profile);
+        Ok(aggregate_answer_to_wire(answer))
+    }
+}
+
 #[tonic::async_trait]
 impl v1::store_server::Store for GraphServer {
     async fn multi_get(
@@ -38,6 +73,20 @@ impl v1::store_server::Store for GraphServer {
         request: Request<v1::MultiGetRequest>,
     ) -> Result<Response<v1::MultiGetReply>, Status> {
         Ok(Response::new(GraphServer::multi_get(self, request.into_inner()).await?))
+    }
+
+    async fn compute(
+        &self,
+        request: Request<v1::ComputeRequest>,
+    ) -> Result<Response<v1::ComputeReply>, Status> {
+        Ok(Response::new(GraphServer::compute(self, request.into_inner()).await?))
+    }
+
+    async fn aggregate(
+        &self,
+        request: Request<v1::AggregateRequest>,
+    ) -> Result<Response<v1::AggregateReply>, Status> {
+        Ok(Response::new(GraphServer::aggregate(self, request.into_inner()).await?))
     }
 
     async fn schema(&self, request: Request<v1::SchemaRequest>) -> Result<Response<v1::SchemaReply>, Status> {

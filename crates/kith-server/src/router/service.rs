@@ -213,6 +213,12 @@ impl FrameService for GraphServer {
             Op::MultiGet => {
                 async move { Ok(Reply::MultiGet(self.multi_get(framed::request(body)?).await?)) }.boxed()
             }
+            Op::Compute => {
+                async move { Ok(Reply::Compute(self.compute(framed::request(body)?).await?)) }.boxed()
+            }
+            Op::Aggregate => {
+                async move { Ok(Reply::Aggregate(self.aggregate(framed::request(body)?).await?)) }.boxed()
+            }
             Op::Evaluate | Op::Ping | Op::Cancel | Op::Credit | Op::Alive => {
                 future::ready(Err(framed::unsupported(op.name()))).boxed()
             }

@@ -2,7 +2,7 @@
 
 use super::{BodyError, take_count};
 use bytes::Bytes;
-use kith_types::delta;
+use kith_types::delta::{self, DecodeError};
 
 /// One entry of a body of records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +19,17 @@ pub enum RecordBody {
     Unanswered,
     /// Replicas gave different answers.
     Disagreeing,
+    /// A list that is not as long as an operator's query.
+    Dimensions {
+        /// The operator's place in the plan.
+        operator: u32,
+        /// Numbers of the query.
+        want: u32,
+        /// Numbers of the list.
+        got: u32,
+    },
+    /// Found, its value is not wanted.
+    Unsent,
 }
 
 const ABSENT: u8 = 0;
@@ -27,6 +38,8 @@ const DAMAGED: u8 = 2;
 const UNSUITABLE: u8 = 3;
 const UNANSWERED: u8 = 4;
 const DISAGREEING: u8 = 5;
+const DIMENSIONS: u8 = 6;
+const UNSENT: u8 = 7;
 
 /// Two states share a byte.
 const STATE_BITS: usize = 4;
@@ -47,8 +60,12 @@ pub fn encode_records<'a>(
         out[states + index / 2] |= state(*entry) << (index % 2 * STATE_BITS);
     }
     for entry in entries {
-        if let RecordBody::Found(length) = entry {
-            delta::put_varint(&mut out, *length as u64);
+        match entry {
+            RecordBody::Found(length) => delta::put_varint(&mut out, *length as u64),
+            RecordBody::Dimensions { operator, want, got } => {
+                [operator, want, got].iter().for_each(|&&number| delta::put_varint(&mut out, number.into()));
+            }
+            _ => {}
         }
     }
     for value in values {
@@ -80,6 +97,12 @@ pub fn decode_records(body: &Bytes) -> Result<(Vec<RecordBody>, Bytes), BodyErro
             UNSUITABLE => RecordBody::Unsuitable,
             UNANSWERED => RecordBody::Unanswered,
             DISAGREEING => RecordBody::Disagreeing,
+            DIMENSIONS => RecordBody::Dimensions {
+                operator: take_u32(&mut rest)?,
+                want: take_u32(&mut rest)?,
+                got: take_u32(&mut rest)?,
+            },
+            UNSENT => RecordBody::Unsent,
             other => return Err(BodyError::State(other)),
         });
     }
@@ -98,7 +121,13 @@ fn state(entry: RecordBody) -> u8 {
         RecordBody::Unsuitable => UNSUITABLE,
         RecordBody::Unanswered => UNANSWERED,
         RecordBody::Disagreeing => DISAGREEING,
+        RecordBody::Dimensions { .. } => DIMENSIONS,
+        RecordBody::Unsent => UNSENT,
     }
+}
+
+fn take_u32(body: &mut &[u8]) -> Result<u32, BodyError> {
+    Ok(u32::try_from(delta::take_varint(body)?).map_err(|_| DecodeError::Overflow)?)
 }
 
 #[cfg(test)]
@@ -115,13 +144,15 @@ mod tests {
 
     proptest! {
         #[test]
-        fn records_round_trip(states in prop::collection::vec((0u8..6, prop::collection::vec(any::<u8>(), 0..40)), 0..40)) {
+        fn records_round_trip(states in prop::collection::vec((0u8..8, prop::collection::vec(any::<u8>(), 0..40)), 0..40)) {
             let records: Vec<(RecordBody, Vec<u8>)> = states.into_iter().map(|(state, value)| match state {
                 ABSENT => (RecordBody::Absent, vec![]),
                 FOUND => (RecordBody::Found(value.len()), value),
                 DAMAGED => (RecordBody::Damaged, vec![]),
                 UNSUITABLE => (RecordBody::Unsuitable, vec![]),
                 DISAGREEING => (RecordBody::Disagreeing, vec![]),
+                DIMENSIONS => (RecordBody::Dimensions { operator: 300, want: u32::MAX, got: value.len() as u32 }, vec![]),
+                UNSENT => (RecordBody::Unsent, vec![]),
                 _ => (RecordBody::Unanswered, vec![]),
             }).collect();
             let (entries, values) = decode_records(&encode(&records)).unwrap();
@@ -145,6 +176,12 @@ mod tests {
         ];
         let body = encode(&records);
         assert_eq!(body, [0x04, 0x01, 0x21, 0x02, 0x00, b'a', b'b'].as_slice());
+        let computed = [
+            (RecordBody::Unsent, vec![]),
+            (RecordBody::Dimensions { operator: 1, want: 64, got: 2 }, vec![]),
+            (RecordBody::Found(1), b"v".to_vec()),
+        ];
+        assert_eq!(encode(&computed), [0x03, 0x67, 0x01, 0x01, 0x40, 0x02, 0x01, b'v'].as_slice());
         assert_eq!(decode_records(&body.slice(..6)), Err(BodyError::Short));
         let longer: Bytes = [&body[..], b"!"].concat().into();
         assert_eq!(decode_records(&longer), Err(BodyError::Trailing(1)));

@@ -41,14 +41,28 @@ pub enum Op {
     Alive = 6,
     /// `MultiGetRequest`, answered by `MultiGetReply`: router.
     MultiGet = 7,
+    /// `ComputeRequest`, answered by `ComputeReply`: router.
+    Compute = 8,
+    /// `AggregateRequest`, answered by `AggregateReply`: router.
+    Aggregate = 9,
 }
 
 impl Op {
     /// The operation of that number.
     pub fn from_number(number: u8) -> Option<Self> {
-        [Op::Evaluate, Op::Ping, Op::Query, Op::Cancel, Op::Credit, Op::Alive, Op::MultiGet]
-            .into_iter()
-            .find(|op| *op as u8 == number)
+        [
+            Op::Evaluate,
+            Op::Ping,
+            Op::Query,
+            Op::Cancel,
+            Op::Credit,
+            Op::Alive,
+            Op::MultiGet,
+            Op::Compute,
+            Op::Aggregate,
+        ]
+        .into_iter()
+        .find(|op| *op as u8 == number)
     }
 
     /// As in metrics and messages.
@@ -61,6 +75,8 @@ impl Op {
             Op::Credit => "credit",
             Op::Alive => "alive",
             Op::MultiGet => "multi_get",
+            Op::Compute => "compute",
+            Op::Aggregate => "aggregate",
         }
     }
 }

@@ -138,7 +138,7 @@ impl Workload {
             let question = match request::parse(line) {
                 Ok(Request::Graph(question)) => question,
                 // A router records reads of stores beside its queries.
-                Ok(Request::Batch(_)) => return None,
+                Ok(Request::Batch(_) | Request::Compute(_) | Request::Aggregate(_)) => return None,
                 Err(failure) => {
                     let message = format!("{}:{}: {}", file.display(), number + 1, failure.message);
                     return Some(Err(Failure { message, ..failure }));

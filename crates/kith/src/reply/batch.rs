@@ -81,6 +81,28 @@ pub struct BatchReply {
     pub last: FooterLine,
 }
 
+impl FooterLine {
+    /// Whether every key is found or absent.
+    pub fn is_complete(&self) -> bool {
+        self.footer.error == 0 && self.footer.unanswered == 0
+    }
+}
+
+impl Json {
+    /// JSON text, as it is.
+    ///
+    /// # Panics
+    /// If it is none.
+    pub fn of(text: String) -> Self {
+        Json(RawValue::from_string(text).expect("a record is written as JSON"))
+    }
+
+    /// The text.
+    pub fn text(&self) -> &str {
+        self.0.get()
+    }
+}
+
 impl BatchReply {
     /// The answer to `given` keys, which are `keys`, of a store with these values.
     pub fn new(values: &Values<'_>, given: &[Value], keys: &BatchKeys, answer: &BatchAnswer) -> Self {
@@ -105,17 +127,17 @@ impl BatchReply {
 
     /// Whether every key is found or absent.
     pub fn is_complete(&self) -> bool {
-        self.last.footer.error == 0 && self.last.footer.unanswered == 0
+        self.last.is_complete()
     }
 }
 
 impl KeyReply {
     fn new(values: &Values<'_>, key: Value, record: Record<'_>) -> Self {
-        let (state, bytes, error) = match record {
-            Record::Found(bytes) => (FOUND, Some(bytes), None),
-            Record::Absent => (ABSENT, None, None),
-            Record::Error(error) => (ERROR, None, Some(why(values.store, error))),
-            Record::Unanswered => (UNANSWERED, None, None),
+        let state = state_of(record);
+        let (bytes, error) = match record {
+            Record::Found(bytes) => (Some(bytes), None),
+            Record::Error(error) => (None, Some(why(values.store, error))),
+            Record::Absent | Record::Unanswered | Record::Unsent => (None, None),
         };
         match ValueReply::new(bytes, values) {
             Ok(value) => Self { key, state, value, error: error.map(ErrorReport::from) },
@@ -143,7 +165,7 @@ impl ValueReply {
         let json = match (bytes, values.schema) {
             (Some(bytes), Some(schema)) => {
                 let json = RecordView::new(schema, bytes)?.to_json()?;
-                Some(Json(RawValue::from_string(json).expect("a record is written as JSON")))
+                Some(Json::of(json))
             }
             _ => None,
         };
@@ -167,7 +189,17 @@ impl ValueReply {
     }
 }
 
-fn why(store: &str, error: RecordError) -> Failure {
+/// The state's word.
+pub(super) fn state_of(record: Record<'_>) -> &'static str {
+    match record {
+        Record::Found(_) | Record::Unsent => FOUND,
+        Record::Absent => ABSENT,
+        Record::Error(_) => ERROR,
+        Record::Unanswered => UNANSWERED,
+    }
+}
+
+pub(super) fn why(store: &str, error: RecordError) -> Failure {
     match error {
         RecordError::Damaged => {
             let detail = "its checksum does not hold".to_owned();
@@ -176,7 +208,7 @@ fn why(store: &str, error: RecordError) -> Failure {
         RecordError::Disagreeing => {
             Failure::from(&QueryError::Disagreement { store: store.to_owned(), keys: 1 })
         }
-        RecordError::Unsuitable => {
+        RecordError::Unsuitable | RecordError::Dimensions(_) => {
             Failure::new("bad_request", "the value cannot be worked on as asked", "see docs/queries.md")
         }
     }

@@ -2,7 +2,8 @@
 
 use futures::{FutureExt, future::BoxFuture};
 use kith_client::{
-    Answered, BatchAnswer, BatchKeys, GraphService, QueryError, QueryOptions, StoreService, StoreShape,
+    AggregateAnswer, AggregateQuery, Answered, BatchAnswer, BatchKeys, ComputeAnswer, ComputeQuery,
+    GraphService, QueryError, QueryOptions, StoreService, StoreShape,
 };
 use kith_ops::{
     CommonAnswer, GraphAnswer, GraphQuery, Network, NetworkAnswer, Operand, OperationError, PathAnswer,
@@ -160,6 +161,26 @@ impl StoreService for Fake {
         let served = vec![(store.to_owned(), 1)];
         let answer = BatchAnswer { records, missing_partitions: vec![], served, profile: None, schema: None };
         async move { Ok(answer) }.boxed()
+    }
+
+    fn read_compute<'a>(
+        &'a self,
+        _store: &'a str,
+        _keys: &'a BatchKeys,
+        _query: &'a ComputeQuery,
+        _options: &'a QueryOptions,
+    ) -> BoxFuture<'a, Result<ComputeAnswer, QueryError>> {
+        unreachable!("texts are no records")
+    }
+
+    fn read_aggregate<'a>(
+        &'a self,
+        _store: &'a str,
+        _keys: &'a BatchKeys,
+        _query: &'a AggregateQuery,
+        _options: &'a QueryOptions,
+    ) -> BoxFuture<'a, Result<AggregateAnswer, QueryError>> {
+        unreachable!("texts are no records")
     }
 
     fn shape<'a>(&'a self, _store: &'a str) -> BoxFuture<'a, Result<StoreShape, QueryError>> {

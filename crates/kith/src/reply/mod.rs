@@ -2,6 +2,7 @@
 
 mod batch;
 mod checksum;
+mod compute;
 #[cfg(test)]
 pub mod fake;
 mod profile;
@@ -9,6 +10,7 @@ mod profile;
 mod tests;
 
 pub use batch::{BatchReply, Footer, KeyReply, Values};
+pub use compute::{AggregateReply, ComputeReply, CountReply};
 pub use profile::{ExplainReply, ProfileReply, RequestReply, RoundReply};
 
 use crate::{

@@ -14,6 +14,7 @@ fn outcome(line: &str) -> String {
     let question = match request::parse(line) {
         Ok(Request::Graph(question)) => question,
         Ok(Request::Batch(batch)) => return of_batch(&batch),
+        Ok(Request::Compute(_) | Request::Aggregate(_)) => panic!("the fake holds no records"),
         Err(failure) => return output::json_line(&ErrorReport::from(failure)),
     };
     let query = question.query();

@@ -98,34 +98,46 @@ impl BatchFields {
     /// # Errors
     /// `wrong_key_type` with the place of the key that is none.
     pub fn keys(&self, key: KeyType) -> Result<BatchKeys, Failure> {
-        let wrong = |place: usize, why: &str| {
-            let message = format!("key {} cannot be one of store {:?}: {why}", place + 1, self.store);
-            let help = "ids are numbers, strings are text, bytes are base64 (docs/queries.md)";
-            Failure::new("wrong_key_type", message, help)
+        batch_keys(&self.store, &self.keys, self.key_encoding, key)
+    }
+}
+
+/// The keys as `store`, whose keys are of type `key`, has them.
+///
+/// # Errors
+/// `wrong_key_type` with the place of the key that is none.
+pub fn batch_keys(
+    store: &str,
+    keys: &[Value],
+    encoding: Option<KeyEncoding>,
+    key: KeyType,
+) -> Result<BatchKeys, Failure> {
+    let wrong = |place: usize, why: &str| {
+        let message = format!("key {} cannot be one of store {store:?}: {why}", place + 1);
+        let help = "ids are numbers, strings are text, bytes are base64 (docs/queries.md)";
+        Failure::new("wrong_key_type", message, help)
+    };
+    let keys = keys.iter().enumerate();
+    if key == KeyType::Id {
+        let id = |(place, key): (usize, &Value)| {
+            let id = key.as_u64().or_else(|| key.as_str()?.parse().ok());
+            id.ok_or_else(|| wrong(place, "its keys are whole numbers from 0 to 18446744073709551615"))
         };
-        let keys = self.keys.iter().enumerate();
-        if key == KeyType::Id {
-            let id = |(place, key): (usize, &Value)| {
-                let id = key.as_u64().or_else(|| key.as_str()?.parse().ok());
-                id.ok_or_else(|| wrong(place, "its keys are whole numbers from 0 to 18446744073709551615"))
-            };
-            return Ok(BatchKeys::Ids(keys.map(id).collect::<Result<_, _>>()?));
-        }
-        let usual = if key == KeyType::Bytes { KeyEncoding::Base64 } else { KeyEncoding::Text };
-        let mut batch = ByteKeys::default();
-        for (place, key) in keys {
-            let text = key.as_str().ok_or_else(|| wrong(place, "its keys are text"))?;
-            match self.key_encoding.unwrap_or(usual) {
-                KeyEncoding::Text => batch.push(text.as_bytes()),
-                KeyEncoding::Base64 => {
-                    let bytes =
-                        BASE64.decode(text).map_err(|error| wrong(place, &format!("base64: {error}")))?;
-                    batch.push(&bytes);
-                }
+        return Ok(BatchKeys::Ids(keys.map(id).collect::<Result<_, _>>()?));
+    }
+    let usual = if key == KeyType::Bytes { KeyEncoding::Base64 } else { KeyEncoding::Text };
+    let mut batch = ByteKeys::default();
+    for (place, key) in keys {
+        let text = key.as_str().ok_or_else(|| wrong(place, "its keys are text"))?;
+        match encoding.unwrap_or(usual) {
+            KeyEncoding::Text => batch.push(text.as_bytes()),
+            KeyEncoding::Base64 => {
+                let bytes = BASE64.decode(text).map_err(|error| wrong(place, &format!("base64: {error}")))?;
+                batch.push(&bytes);
             }
         }
-        Ok(BatchKeys::Bytes(batch))
     }
+    Ok(BatchKeys::Bytes(batch))
 }
 
 #[cfg(test)]

@@ -1,8 +1,9 @@
 //! Reads one request line. Everything that is not a request of this release is refused by name.
 
 use super::{
-    Batch, BatchFields, Operation, Question, ReadOptions,
+    AggregateFields, Asked, Batch, BatchFields, ComputeFields, Operation, Question, ReadOptions,
     batch::MGET,
+    compute::{AGGREGATE, COMPUTE},
     names::{fields_of_variant, names_of},
     options::Options,
 };
@@ -17,6 +18,10 @@ pub enum Request {
     Graph(Question),
     /// Keys of a store.
     Batch(Batch),
+    /// What a plan makes of records.
+    Compute(Asked<ComputeFields>),
+    /// Counts over records.
+    Aggregate(Asked<AggregateFields>),
 }
 
 /// What a line of JSON asks for.
@@ -33,10 +38,11 @@ pub fn parse(line: &str) -> Result<Request, Failure> {
         Err(error) => return Err(Failure::bad_request(format!("the line is not JSON: {error}"))),
     };
     let op = operation_name(fields.remove("op"))?;
-    let is_batch = op == MGET;
-    let (own, shared) = match is_batch {
-        true => (names_of::<BatchFields>(), names_of::<ReadOptions>()),
-        false => (fields_of_variant::<Operation>(&op), names_of::<Options>()),
+    let (own, shared) = match op.as_str() {
+        MGET => (names_of::<BatchFields>(), names_of::<ReadOptions>()),
+        COMPUTE => (names_of::<ComputeFields>(), names_of::<ReadOptions>()),
+        AGGREGATE => (names_of::<AggregateFields>(), names_of::<ReadOptions>()),
+        _ => (fields_of_variant::<Operation>(&op), names_of::<Options>()),
     };
     let known: Vec<&str> = own.iter().chain(shared).copied().collect();
     if let Some(field) = fields.keys().find(|field| !known.contains(&field.as_str())) {
@@ -44,20 +50,26 @@ pub fn parse(line: &str) -> Result<Request, Failure> {
     }
     let (shared, own): (Map<_, _>, Map<_, _>) =
         fields.into_iter().partition(|(name, _)| shared.contains(&name.as_str()));
-    if is_batch {
-        let asked = read(Value::Object(own), "")?;
-        return Ok(Request::Batch(Batch { asked, options: read(Value::Object(shared), "")? }));
+    let (own, shared) = (Value::Object(own), Value::Object(shared));
+    match op.as_str() {
+        MGET => return Ok(Request::Batch(Batch { asked: read(own, "")?, options: read(shared, "")? })),
+        COMPUTE => return Ok(Request::Compute(Asked { fields: read(own, "")?, options: read(shared, "")? })),
+        AGGREGATE => {
+            return Ok(Request::Aggregate(Asked { fields: read(own, "")?, options: read(shared, "")? }));
+        }
+        _ => {}
     }
     let question = Question {
-        operation: read(Value::Object(Map::from_iter([(op.clone(), Value::Object(own))])), &op)?,
-        options: read(Value::Object(shared), "")?,
+        operation: read(Value::Object(Map::from_iter([(op.clone(), own)])), &op)?,
+        options: read(shared, "")?,
     };
     question.check()?;
     Ok(Request::Graph(question))
 }
 
 fn operation_name(op: Option<Value>) -> Result<String, Failure> {
-    let known: Vec<&str> = names_of::<Operation>().iter().chain(&[MGET]).copied().collect();
+    let known: Vec<&str> =
+        names_of::<Operation>().iter().chain(&[MGET, COMPUTE, AGGREGATE]).copied().collect();
     match op {
         Some(Value::String(op)) if known.contains(&op.as_str()) => Ok(op),
         Some(Value::String(op)) => {

@@ -4,6 +4,7 @@
 //! a struct of its fields; JSON, command line, completions and near-miss hints follow from it.
 
 mod batch;
+mod compute;
 mod line;
 mod names;
 mod operation;
@@ -11,6 +12,10 @@ mod options;
 mod question;
 
 pub use batch::{Batch, BatchFields, KeyEncoding, ReadOptions};
+pub use compute::{
+    AggregateFields, Asked, At, BucketFields, ByBucketFields, ByValueFields, ComputeFields, CountFields,
+    TopKFields, VectorFields, predicate_of, single_precision,
+};
 pub use line::{Request, parse};
 pub use operation::{Operation, Shape};
 pub use question::Question;
@@ -18,8 +23,9 @@ pub use question::Question;
 #[cfg(test)]
 mod tests {
     use super::{
-        BatchFields, Operation, ReadOptions,
+        AggregateFields, BatchFields, ByBucketFields, ComputeFields, Operation, ReadOptions, VectorFields,
         batch::MGET,
+        compute::{AGGREGATE, COMPUTE, PredicateFields},
         names::{fields_of_variant, names_of},
         options::Options,
     };
@@ -31,7 +37,10 @@ mod tests {
         let text = fs::read_to_string(path).unwrap();
         let operations = names_of::<Operation>();
         let fields = operations.iter().flat_map(|name| fields_of_variant::<Operation>(name));
-        let reads = [MGET].iter().chain(names_of::<BatchFields>()).chain(names_of::<ReadOptions>());
+        let reads = [MGET, COMPUTE, AGGREGATE].iter().chain(names_of::<BatchFields>());
+        let reads = reads.chain(names_of::<ComputeFields>()).chain(names_of::<AggregateFields>());
+        let reads = reads.chain(names_of::<VectorFields>()).chain(names_of::<ByBucketFields>());
+        let reads = reads.chain(names_of::<PredicateFields>()).chain(names_of::<ReadOptions>());
         let names = operations.iter().chain(fields).chain(names_of::<Options>()).chain(reads);
         let missing: Vec<&&str> = names.filter(|name| !text.contains(&format!("`{name}`"))).collect();
         assert!(missing.is_empty(), "docs/queries.md lacks {missing:?}");

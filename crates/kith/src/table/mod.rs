@@ -2,6 +2,7 @@
 
 pub mod answer;
 pub mod cluster;
+pub mod compute;
 pub mod graphs;
 pub mod load;
 pub mod look;

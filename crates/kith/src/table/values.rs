@@ -29,7 +29,7 @@ pub fn footer(footer: &Footer) -> String {
 }
 
 /// On one line, cut, without what a terminal would obey.
-fn shown(text: &str) -> String {
+pub(super) fn shown(text: &str) -> String {
     let mut shown: String = text.chars().take(VALUE_CHARACTERS_MAX).flat_map(visible).collect();
     if text.chars().nth(VALUE_CHARACTERS_MAX).is_some() {
         shown.push('…');

@@ -1,0 +1,210 @@
+//! Read compute and aggregation over a store's records: what is asked, what comes back, and who works it out
+//! (`docs/design/0009-read-compute.md`).
+
+mod builder;
+mod session;
+
+pub use builder::{AggregateBuilder, ComputeBuilder};
+
+use crate::{BatchAnswer, BatchKeys, QueryError, QueryOptions, StoreService};
+use kith_ops::{EvaluateError, Groups, LookupKeys, Records, aggregate_fetched, best, compute_fetched};
+use kith_schema::{
+    Scalar, Schema, ValueType,
+    compute::{AggregatePlan, Aggregation, Computation, ComputePlan},
+};
+use kith_types::ByteKeys;
+
+/// Where records are worked on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ComputeAt {
+    /// On nodes, where they lie; here if the cluster is of a release that cannot.
+    #[default]
+    Nodes,
+    /// Here: whole records travel. The answer is the same, bit for bit.
+    Client,
+}
+
+/// A computation to run over keys.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ComputeQuery {
+    /// What is wanted of each record.
+    pub plan: ComputePlan,
+    /// Where.
+    pub at: ComputeAt,
+}
+
+/// An aggregation to run over keys.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AggregateQuery {
+    /// What is counted.
+    pub plan: AggregatePlan,
+    /// Where.
+    pub at: ComputeAt,
+}
+
+/// What a computation made of the records of keys.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ComputeAnswer {
+    /// One per key, in the order of the keys; values are records of `result`. Of a plan with `top_k` only the best have values, the
+    /// other keys that are found are [`kith_ops::Record::Unsent`].
+    pub answer: BatchAnswer,
+    /// Of a plan with `top_k`: the places of the best among the keys, best first.
+    pub best: Option<Vec<u32>>,
+    /// The schema of what came out.
+    pub result: Schema,
+}
+
+/// What an aggregation counted.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AggregateAnswer {
+    /// What became of each key; no values.
+    pub answer: BatchAnswer,
+    /// The distinct values, coded, ascending by bytes; none where buckets were counted.
+    pub values: ByteKeys,
+    /// Of each value, or else of each bucket of the plan.
+    pub counts: Vec<u64>,
+    /// Whether there were more distinct values than are kept: counts are exact, but values are missing.
+    pub truncated: bool,
+    /// The schema of the records that were counted.
+    pub schema: Schema,
+}
+
+impl AggregateAnswer {
+    /// Calls `each` with the values of the highest counts, as many as the plan wants, and their counts; of equal counts the least values first.
+    ///
+    /// # Errors
+    /// [`QueryError`] if the plan is another one than was answered.
+    pub fn top(&self, plan: &AggregatePlan, mut each: impl FnMut(Scalar<'_>, u64)) -> Result<(), QueryError> {
+        let aggregation = Aggregation::new(plan, &self.schema)?;
+        let groups = Groups {
+            records: Records::default(),
+            values: self.values.clone(),
+            counts: self.counts.clone(),
+            truncated: self.truncated,
+        };
+        let top = groups.top(&aggregation).map_err(|why| internal(format!("a counted value: {why}")))?;
+        top.into_iter().for_each(|(value, count)| each(value, count));
+        Ok(())
+    }
+}
+
+impl BatchKeys {
+    pub(crate) fn lookup(&self) -> LookupKeys<'_> {
+        match self {
+            BatchKeys::Ids(ids) => LookupKeys::Ids(ids),
+            BatchKeys::Bytes(keys) => LookupKeys::Bytes(keys),
+        }
+    }
+}
+
+/// What `computation` makes of `fetched` records, written under `schema`, or of results that nodes made (`schema` is `None` then): the best are cut
+/// out here, where all keys are known.
+pub(crate) fn results(
+    keys: &BatchKeys,
+    records: Records,
+    computation: &Computation,
+    schema: Option<&Schema>,
+) -> Result<(Records, Option<Vec<u32>>), QueryError> {
+    let mut records = match schema {
+        None => records,
+        Some(schema) => {
+            let plan = computation.over(schema).map_err(|error| internal(error.to_string()))?;
+            let computed = compute_fetched(keys.lookup(), &records, &plan, crate::ANSWER_BYTES_MAX);
+            computed.map_err(|error| match error {
+                EvaluateError::TooLarge { .. } => QueryError::too_large(),
+                other => internal(other.to_string()),
+            })?
+        }
+    };
+    if computation.k().is_none() {
+        return Ok((records, None));
+    }
+    let best = best(keys.lookup(), &mut records, computation)
+        .map_err(|error| internal(format!("a result of another plan: {error}")))?;
+    Ok((records, Some(best)))
+}
+
+/// Reads whole records through `service` and works them out here: for those whose cluster cannot.
+///
+/// # Errors
+/// As [`StoreService::multi_get`]; what is wrong with the plan.
+pub(crate) async fn compute_here(
+    service: &(impl StoreService + ?Sized),
+    store: &str,
+    keys: &BatchKeys,
+    plan: &ComputePlan,
+    options: &QueryOptions,
+) -> Result<ComputeAnswer, QueryError> {
+    let (mut answer, schema) = fetch(service, store, keys, options).await?;
+    let computation = Computation::new(plan, &schema)?;
+    let fetched = std::mem::take(&mut answer.records);
+    let (records, best) = results(keys, fetched, &computation, Some(&schema))?;
+    let result = computation.result().clone();
+    let answer = BatchAnswer { records, schema: Some(result.id()), ..answer };
+    Ok(ComputeAnswer { answer: whole(store, answer, options)?, best, result })
+}
+
+/// As [`compute_here`], of an aggregation.
+///
+/// # Errors
+/// As [`compute_here`].
+pub(crate) async fn aggregate_here(
+    service: &(impl StoreService + ?Sized),
+    store: &str,
+    keys: &BatchKeys,
+    plan: &AggregatePlan,
+    options: &QueryOptions,
+) -> Result<AggregateAnswer, QueryError> {
+    let (answer, schema) = fetch(service, store, keys, options).await?;
+    let aggregation = Aggregation::new(plan, &schema)?;
+    let over = aggregation.over(&schema).map_err(|error| internal(error.to_string()))?;
+    let groups = aggregate_fetched(&answer.records, &over);
+    aggregated(store, answer, groups, schema, options)
+}
+
+async fn fetch(
+    service: &(impl StoreService + ?Sized),
+    store: &str,
+    keys: &BatchKeys,
+    options: &QueryOptions,
+) -> Result<(BatchAnswer, Schema), QueryError> {
+    let value = service.shape(store).await?.value;
+    if value != ValueType::Record {
+        return Err(QueryError::NotRecords { store: store.to_owned(), value });
+    }
+    let answer = service.multi_get(store, keys, options).await?;
+    let (Some(id), Some((_, version))) = (answer.schema, answer.served.first()) else {
+        return Err(internal("records came without the schema that they have".to_owned()));
+    };
+    let schema = service.schema(store, *version, id).await?;
+    Ok((answer, schema))
+}
+
+pub(crate) fn aggregated(
+    store: &str,
+    answer: BatchAnswer,
+    groups: Groups,
+    schema: Schema,
+    options: &QueryOptions,
+) -> Result<AggregateAnswer, QueryError> {
+    let Groups { records, values, counts, truncated } = groups;
+    let answer = BatchAnswer { records, schema: Some(schema.id()), ..answer };
+    Ok(AggregateAnswer { answer: whole(store, answer, options)?, values, counts, truncated, schema })
+}
+
+/// Records that do not decode fail a query that wants all or nothing, as damaged ones do.
+pub(crate) fn whole(
+    store: &str,
+    answer: BatchAnswer,
+    options: &QueryOptions,
+) -> Result<BatchAnswer, QueryError> {
+    if options.partial || answer.records.damaged() == 0 {
+        return Ok(answer);
+    }
+    let detail = "records do not decode by the schema of their version".to_owned();
+    Err(QueryError::Damaged { store: store.to_owned(), detail })
+}
+
+pub(crate) fn internal(detail: String) -> QueryError {
+    QueryError::Internal { detail }
+}

@@ -1,0 +1,211 @@
+//! Keys of a store, asked straight of the nodes: for their values, or for what a plan makes of them.
+
+use super::{
+    AggregateAnswer, AggregateQuery, ComputeAnswer, ComputeAt, ComputeQuery, aggregated, internal, results,
+    whole,
+};
+use crate::{
+    ANSWER_BYTES_MAX, BatchAnswer, BatchKeys, QueryError, QueryOptions, Run, Session, StoreService,
+    session::RESTARTS_MAX, topology::ValueStore,
+};
+use kith_ops::{FanOut, Operator, Records, Value, aggregate_fetched};
+use kith_schema::{
+    Schema,
+    compute::{Aggregation, Computation},
+};
+use kith_types::FanOutKind;
+use std::sync::Arc;
+
+/// What is wanted of the values of keys.
+#[derive(Clone, Copy)]
+pub(crate) enum Wanted<'q> {
+    Values,
+    Compute(&'q ComputeQuery),
+    Aggregate(&'q AggregateQuery),
+}
+
+/// It, checked against the schema of the version that is pinned.
+enum Checked {
+    Values,
+    Compute(Computation, Schema),
+    Aggregate(Aggregation, Schema),
+}
+
+/// What the nodes gave.
+struct Gathered<'s> {
+    run: Run<'s>,
+    known: Arc<ValueStore>,
+    checked: Checked,
+    value: Value,
+    /// Whether `value` are whole records that are to be worked on here.
+    is_raw: bool,
+}
+
+impl Session {
+    /// The values of keys.
+    pub(crate) async fn read(
+        &self,
+        store: &str,
+        keys: &BatchKeys,
+        options: &QueryOptions,
+    ) -> Result<BatchAnswer, QueryError> {
+        let Gathered { run, known, value, .. } = self.gather(store, keys, Wanted::Values, options).await?;
+        Ok(run.finish_batch(records_of(value)?, known.schema))
+    }
+
+    pub(crate) async fn computed(
+        &self,
+        store: &str,
+        keys: &BatchKeys,
+        query: &ComputeQuery,
+        options: &QueryOptions,
+    ) -> Result<ComputeAnswer, QueryError> {
+        let gathered = self.gather(store, keys, Wanted::Compute(query), options).await?;
+        let Gathered { run, checked: Checked::Compute(computation, schema), value, is_raw, .. } = gathered
+        else {
+            return Err(internal("a computation was taken for something else".to_owned()));
+        };
+        let (records, best) = results(keys, records_of(value)?, &computation, is_raw.then_some(&schema))?;
+        let result = computation.result().clone();
+        let answer = run.finish_batch(records, Some(result.id()));
+        Ok(ComputeAnswer { answer: whole(store, answer, options)?, best, result })
+    }
+
+    pub(crate) async fn aggregated(
+        &self,
+        store: &str,
+        keys: &BatchKeys,
+        query: &AggregateQuery,
+        options: &QueryOptions,
+    ) -> Result<AggregateAnswer, QueryError> {
+        let gathered = self.gather(store, keys, Wanted::Aggregate(query), options).await?;
+        let Gathered { run, checked: Checked::Aggregate(aggregation, schema), value, .. } = gathered else {
+            return Err(internal("an aggregation was taken for something else".to_owned()));
+        };
+        let groups = match value {
+            Value::Groups(groups) => groups,
+            other => {
+                let over = aggregation.over(&schema).map_err(|error| internal(error.to_string()))?;
+                aggregate_fetched(&records_of(other)?, &over)
+            }
+        };
+        let answer = run.finish_batch(Records::default(), None);
+        aggregated(store, answer, groups, schema, options)
+    }
+
+    /// One fan-out over the keys; again on a newer version if the nodes no longer have the one that it pinned, and for whole records
+    /// if they cannot work on them.
+    async fn gather<'s>(
+        &'s self,
+        store: &str,
+        keys: &BatchKeys,
+        wanted: Wanted<'_>,
+        options: &'s QueryOptions,
+    ) -> Result<Gathered<'s>, QueryError> {
+        keys.check()?;
+        let mut restarts = 0;
+        let mut is_raw = wanted.is_raw();
+        loop {
+            let topology = self.topology();
+            let known = Arc::clone(topology.store(store)?);
+            keys.check_type(store, known.key)?;
+            let checked = self.check(store, &known, wanted).await?;
+            let several = 1 < known.required_reads;
+            let plan = if is_raw { Operator::Lookup } else { checked.operator(wanted, several) };
+            let raw = plan == Operator::Lookup;
+            let mut run = self.begin_at(topology, &known.pinned, options)?;
+            if keys.is_empty() {
+                let value = Value::Records(Records::default());
+                return Ok(Gathered { run, known, checked, value, is_raw: true });
+            }
+            let (purpose, kind) = (wanted.purpose(), FanOutKind::NonUnion);
+            let fan_out = FanOut { purpose, kind, scope: keys.scope(), plan };
+            let answer = match several {
+                true => run.ask_agreeing(&fan_out, known.required_reads).await,
+                false => run.ask(&fan_out).await,
+            };
+            match answer {
+                Ok(Value::Records(records)) if several && !options.partial && records.disagreements() > 0 => {
+                    let keys = records.disagreements();
+                    return Err(QueryError::Disagreement { store: store.to_owned(), keys });
+                }
+                Ok(Value::Records(records)) if (ANSWER_BYTES_MAX as u64) < records.value_bytes() => {
+                    return Err(QueryError::too_large());
+                }
+                Ok(value) => return Ok(Gathered { run, known, checked, value, is_raw: raw }),
+                Err(QueryError::VersionUnavailable { .. }) if restarts < RESTARTS_MAX => {
+                    restarts += 1;
+                    run.wait_for_newer().await;
+                }
+                // The only replica of a share went away meanwhile; another share may have had one to spare.
+                Err(QueryError::PartitionsUnavailable { .. }) if several && restarts < RESTARTS_MAX => {
+                    restarts += 1;
+                }
+                // Nodes of an older release.
+                Err(QueryError::Unsupported { .. }) if !raw => is_raw = true,
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    async fn check(
+        &self,
+        store: &str,
+        known: &ValueStore,
+        wanted: Wanted<'_>,
+    ) -> Result<Checked, QueryError> {
+        if matches!(wanted, Wanted::Values) {
+            return Ok(Checked::Values);
+        }
+        let Some(id) = known.schema else {
+            return Err(QueryError::NotRecords { store: store.to_owned(), value: known.value });
+        };
+        let schema = self.schema(store, known.pinned.version, id).await?;
+        Ok(match wanted {
+            Wanted::Values => Checked::Values,
+            Wanted::Compute(query) => Checked::Compute(Computation::new(&query.plan, &schema)?, schema),
+            Wanted::Aggregate(query) => Checked::Aggregate(Aggregation::new(&query.plan, &schema)?, schema),
+        })
+    }
+}
+
+impl Wanted<'_> {
+    fn is_raw(self) -> bool {
+        match self {
+            Wanted::Values => true,
+            Wanted::Compute(query) => query.at == ComputeAt::Client,
+            Wanted::Aggregate(query) => query.at == ComputeAt::Client,
+        }
+    }
+
+    fn purpose(self) -> &'static str {
+        match self {
+            Wanted::Values => "values",
+            Wanted::Compute(_) => "computation",
+            Wanted::Aggregate(_) => "aggregation",
+        }
+    }
+}
+
+impl Checked {
+    /// What nodes are asked. Answers that must agree are compared key by key, so that nothing is cut or counted before.
+    fn operator(&self, wanted: Wanted<'_>, several: bool) -> Operator {
+        match (self, wanted) {
+            (Checked::Compute(computation, _), Wanted::Compute(query)) if several => {
+                Operator::Compute(Arc::new(computation.uncut(&query.plan)))
+            }
+            (Checked::Compute(..), Wanted::Compute(query)) => Operator::Compute(Arc::new(query.plan.clone())),
+            (Checked::Aggregate(..), Wanted::Aggregate(query)) if !several => {
+                Operator::Aggregate(Arc::new(query.plan.clone()))
+            }
+            _ => Operator::Lookup,
+        }
+    }
+}
+
+fn records_of(value: Value) -> Result<Records, QueryError> {
+    match value {
+        Value::Records(records) => Ok(records),
+        other => Err(internal(format!("a batch read was answered by {other:.60?}"))),
+    }
+}

@@ -1,0 +1,250 @@
+//! `kith compute`, `kith aggregate`: what is worked out of records where they lie.
+
+use crate::{
+    connect::{self, Service, TargetFlags},
+    failure::Exit,
+    output::{self, Format},
+    read::{Shapes, is_wrong_keys, read_keys},
+    reply::{AggregateReply, ComputeReply},
+    request::{
+        AggregateFields, Asked, At, BucketFields, ByBucketFields, ByValueFields, ComputeFields, CountFields,
+        KeyEncoding, ReadOptions, TopKFields, VectorFields, predicate_of, single_precision,
+    },
+    table::compute as tables,
+};
+use clap::Args;
+use kith_client::BATCH_KEYS_MAX;
+use kith_schema::compute::Bucket;
+use std::{fs, path::PathBuf};
+
+#[derive(Clone, Debug, Args)]
+pub struct ComputeFlags {
+    #[command(flatten)]
+    keys: KeyFlags,
+    /// Have a field as it is; may be given several times
+    #[arg(long, value_name = "FIELD")]
+    project: Vec<String>,
+    /// Multiply a vector field with a query and add up: `embed:[0.1,2]`, `score=embed:@query.json`
+    #[arg(long, value_name = "[NAME=]FIELD:VECTOR", value_parser = vector)]
+    dot: Vec<VectorFields>,
+    /// The cosine of a vector field and a query
+    #[arg(long, value_name = "[NAME=]FIELD:VECTOR", value_parser = vector)]
+    cosine: Vec<VectorFields>,
+    /// Multiply a vector field with a query, number by number
+    #[arg(long, value_name = "[NAME=]FIELD:VECTOR", value_parser = vector)]
+    hadamard: Vec<VectorFields>,
+    /// Count the items of a list, map or vector
+    #[arg(long, value_name = "[NAME=]FIELD", value_parser = count)]
+    count: Vec<CountFields>,
+    /// Only so many records, those with the greatest number under --by
+    #[arg(long, value_name = "K", requires = "by")]
+    top_k: Option<u32>,
+    /// What the best are the best by: a name that is worked out, or a field
+    #[arg(long, value_name = "NAME", requires = "top_k")]
+    by: Option<String>,
+    /// Where records are worked on
+    #[arg(long, value_enum, default_value_t, value_name = "WHERE")]
+    at: At,
+    #[command(flatten)]
+    options: ReadOptions,
+}
+
+#[derive(Clone, Debug, Args)]
+#[command(group = clap::ArgGroup::new("counted").required(true))]
+pub struct AggregateFlags {
+    #[command(flatten)]
+    keys: KeyFlags,
+    /// How many records have each value of a field; a list counts by item
+    #[arg(long, value_name = "FIELD", group = "counted")]
+    count_by_value: Option<String>,
+    /// How many values to tell of, the most frequent first
+    #[arg(long, value_name = "K", default_value_t = 10, conflicts_with = "count_by_bucket")]
+    top: u32,
+    /// How many values of a field are in each --bucket
+    #[arg(long, value_name = "FIELD", group = "counted", requires = "bucket")]
+    count_by_bucket: Option<String>,
+    /// A bucket: `young={"lt":18}`; may be given several times
+    #[arg(long, value_name = "NAME=PREDICATE", value_parser = bucket)]
+    bucket: Vec<BucketFields>,
+    /// Where records are counted
+    #[arg(long, value_enum, default_value_t, value_name = "WHERE")]
+    at: At,
+    #[command(flatten)]
+    options: ReadOptions,
+}
+
+#[derive(Clone, Debug, Args)]
+struct KeyFlags {
+    /// The store
+    store: String,
+    /// The keys, one a line; `-` reads standard input
+    #[arg(long, value_name = "FILE")]
+    keys_from: PathBuf,
+    /// How keys of strings or bytes are written [default: text for strings, base64 for bytes]
+    #[arg(long, value_enum, value_name = "ENCODING")]
+    key_encoding: Option<KeyEncoding>,
+}
+
+/// Prints what a plan makes of the records of keys, and how many ended how.
+///
+/// # Errors
+/// If the keys cannot be read, the plan does not fit the records, or there is no answer.
+pub async fn compute(target: &TargetFlags, format: Format, flags: ComputeFlags) -> anyhow::Result<Exit> {
+    let fields = ComputeFields {
+        keys: read_keys(&flags.keys.keys_from, BATCH_KEYS_MAX)?,
+        store: flags.keys.store,
+        key_encoding: flags.keys.key_encoding,
+        at: flags.at,
+        project: flags.project,
+        dot: flags.dot,
+        cosine: flags.cosine,
+        hadamard: flags.hadamard,
+        count: flags.count,
+        top_k: flags.top_k.zip(flags.by).map(|(k, by)| TopKFields { by, k }),
+    };
+    let service = connect::service(target).await?;
+    let reply = Shapes::default().compute(&*service, &Asked { fields, options: flags.options }).await?;
+    let text = match format {
+        Format::Json => {
+            let mut lines: String = reply.results.iter().map(output::json_line).collect();
+            lines.push_str(&output::json_line(&reply.last));
+            lines
+        }
+        Format::Table => tables::results(&reply),
+    };
+    output::print_bytes(text.as_bytes())?;
+    Ok(if reply.is_complete() { Exit::Done } else { Exit::Partial })
+}
+
+/// Prints counts over the records of keys.
+///
+/// # Errors
+/// As [`compute`].
+pub async fn aggregate(target: &TargetFlags, format: Format, flags: AggregateFlags) -> anyhow::Result<Exit> {
+    let (top, buckets) = (flags.top, flags.bucket);
+    let fields = AggregateFields {
+        keys: read_keys(&flags.keys.keys_from, BATCH_KEYS_MAX)?,
+        store: flags.keys.store,
+        key_encoding: flags.keys.key_encoding,
+        at: flags.at,
+        count_by_value: flags.count_by_value.map(|field| ByValueFields { field, top }),
+        count_by_bucket: flags.count_by_bucket.map(|field| ByBucketFields { field, buckets }),
+    };
+    let service = connect::service(target).await?;
+    let reply = Shapes::default().aggregate(&*service, &Asked { fields, options: flags.options }).await?;
+    output::print(format, &reply, tables::counts)?;
+    Ok(if reply.is_complete() { Exit::Done } else { Exit::Partial })
+}
+
+impl Shapes {
+    /// Works out a plan over the records of keys.
+    ///
+    /// # Errors
+    /// If there is no such store, a key cannot be one of it, the plan does not fit its records, or there is no answer.
+    pub async fn compute(
+        &self,
+        service: &dyn Service,
+        asked: &Asked<ComputeFields>,
+    ) -> anyhow::Result<ComputeReply> {
+        match self.try_compute(service, asked).await {
+            // A store of that name may have been dropped and made anew with other keys.
+            Err(error) if is_wrong_keys(&error) && self.forget(&asked.fields.store) => {
+                self.try_compute(service, asked).await
+            }
+            answered => answered,
+        }
+    }
+
+    async fn try_compute(
+        &self,
+        service: &dyn Service,
+        Asked { fields, options }: &Asked<ComputeFields>,
+    ) -> anyhow::Result<ComputeReply> {
+        let shape = self.shape(service, &fields.store).await?;
+        let (keys, query) = (fields.keys(shape.key)?, fields.query());
+        let answer = service.read_compute(&fields.store, &keys, &query, &options.query_options()).await?;
+        self.remember(&fields.store, shape);
+        Ok(ComputeReply::new(&fields.store, &query, &fields.keys, &keys, &answer)?)
+    }
+
+    /// Counts over the records of keys.
+    ///
+    /// # Errors
+    /// As [`Shapes::compute`].
+    pub async fn aggregate(
+        &self,
+        service: &dyn Service,
+        asked: &Asked<AggregateFields>,
+    ) -> anyhow::Result<AggregateReply> {
+        match self.try_aggregate(service, asked).await {
+            Err(error) if is_wrong_keys(&error) && self.forget(&asked.fields.store) => {
+                self.try_aggregate(service, asked).await
+            }
+            answered => answered,
+        }
+    }
+
+    async fn try_aggregate(
+        &self,
+        service: &dyn Service,
+        Asked { fields, options }: &Asked<AggregateFields>,
+    ) -> anyhow::Result<AggregateReply> {
+        let query = fields.query()?;
+        let shape = self.shape(service, &fields.store).await?;
+        let keys = fields.keys(shape.key)?;
+        let answer = service.read_aggregate(&fields.store, &keys, &query, &options.query_options()).await?;
+        self.remember(&fields.store, shape);
+        Ok(AggregateReply::new(&query, &answer)?)
+    }
+}
+
+/// `[NAME=]FIELD:VECTOR`. Names and fields of this flag have no `=` and `:`; those that have are asked in `kith run`.
+fn vector(text: &str) -> Result<VectorFields, String> {
+    let (named, numbers) = text.split_once(':').ok_or("a field, `:`, and a vector: [0.1,2] or @FILE")?;
+    let (name, field) = name_and_field(named);
+    let json = match numbers.strip_prefix('@') {
+        Some(path) => fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))?,
+        None => numbers.to_owned(),
+    };
+    let numbers: Vec<f64> =
+        serde_json::from_str(&json).map_err(|error| format!("the vector is no list of numbers: {error}"))?;
+    Ok(VectorFields { field, query: single_precision(&numbers)?, name })
+}
+
+fn count(text: &str) -> Result<CountFields, String> {
+    let (name, field) = name_and_field(text);
+    Ok(CountFields { field, name })
+}
+
+fn name_and_field(text: &str) -> (Option<String>, String) {
+    match text.split_once('=') {
+        Some((name, field)) => (Some(name.to_owned()), field.to_owned()),
+        None => (None, text.to_owned()),
+    }
+}
+
+fn bucket(text: &str) -> Result<BucketFields, String> {
+    let (name, json) = text.split_once('=').ok_or("a name, `=`, and a condition as {\"lt\":18}")?;
+    let json = serde_json::from_str(json).map_err(|error| format!("the condition is no JSON: {error}"))?;
+    Ok(BucketFields(Bucket { name: name.to_owned(), predicate: predicate_of(json)? }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn vectors_are_written_in_place_or_in_a_file() {
+        let plain = vector("embed:[1,-0.5]").unwrap();
+        assert_eq!((plain.field.as_str(), plain.query, plain.name), ("embed", vec![1.0, -0.5], None));
+        let file = tempfile::NamedTempFile::new().unwrap();
+        fs::write(file.path(), "[3]\n").unwrap();
+        let named = vector(&format!("score=embed:@{}", file.path().display())).unwrap();
+        assert_eq!((named.query, named.name.as_deref()), (vec![3.0], Some("score")));
+        for odd in ["embed", "embed:", "embed:[1,\"a\"]", "embed:[1e40]", "embed:@/nowhere/at/all"] {
+            assert!(vector(odd).is_err(), "{odd}");
+        }
+        assert_eq!(bucket("young={\"lt\":18}").unwrap().0.name, "young");
+        assert!(bucket("young").is_err() && bucket("young={}").is_err());
+    }
+}

@@ -1,0 +1,371 @@
+//! What is worked out of records: `kith compute`, `kith aggregate`, and the operations `compute` and `aggregate` of request lines.
+
+use super::{KeyEncoding, ReadOptions, batch::batch_keys};
+use crate::failure::Failure;
+use clap::ValueEnum;
+use kith_client::{AggregateQuery, BatchKeys, ComputeAt, ComputeQuery};
+use kith_schema::{
+    KeyType,
+    compute::{
+        AggregatePlan, Bucket, Comparison, ComputeFunction, ComputePlan, GroupBy, Operand, Predicate, TopK,
+    },
+};
+use serde::{Deserialize, Deserializer, de::Error};
+use serde_json::{Map, Value};
+
+/// The operations' names in request lines.
+pub const COMPUTE: &str = "compute";
+pub const AGGREGATE: &str = "aggregate";
+
+/// A question about records, with how they are read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Asked<F> {
+    /// The store, the keys, what of them.
+    pub fields: F,
+    /// How.
+    pub options: ReadOptions,
+}
+
+/// The fields of the operation. Their names are a contract: `docs/queries.md`.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ComputeFields {
+    /// The store to ask.
+    pub store: String,
+    /// Numbers or texts, as the store's keys are.
+    pub keys: Vec<Value>,
+    /// How keys of strings or bytes are written.
+    #[serde(default)]
+    pub key_encoding: Option<KeyEncoding>,
+    /// Where records are worked on.
+    #[serde(default)]
+    pub at: At,
+    /// Fields to have as they are.
+    #[serde(default)]
+    pub project: Vec<String>,
+    #[serde(default)]
+    pub dot: Vec<VectorFields>,
+    #[serde(default)]
+    pub cosine: Vec<VectorFields>,
+    #[serde(default)]
+    pub hadamard: Vec<VectorFields>,
+    #[serde(default)]
+    pub count: Vec<CountFields>,
+    /// Only the best.
+    #[serde(default)]
+    pub top_k: Option<TopKFields>,
+}
+
+/// A vector field and what it is multiplied by.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct VectorFields {
+    pub field: String,
+    #[serde(deserialize_with = "singles")]
+    pub query: Vec<f32>,
+    #[serde(default, rename = "as")]
+    pub name: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CountFields {
+    pub field: String,
+    #[serde(default, rename = "as")]
+    pub name: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TopKFields {
+    pub by: String,
+    pub k: u32,
+}
+
+/// The fields of the operation. Their names are a contract: `docs/queries.md`.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AggregateFields {
+    /// The store to ask.
+    pub store: String,
+    /// Numbers or texts, as the store's keys are.
+    pub keys: Vec<Value>,
+    /// How keys of strings or bytes are written.
+    #[serde(default)]
+    pub key_encoding: Option<KeyEncoding>,
+    /// Where records are counted.
+    #[serde(default)]
+    pub at: At,
+    #[serde(default)]
+    pub count_by_value: Option<ByValueFields>,
+    #[serde(default)]
+    pub count_by_bucket: Option<ByBucketFields>,
+}
+
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ByValueFields {
+    pub field: String,
+    pub top: u32,
+}
+
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ByBucketFields {
+    pub field: String,
+    pub buckets: Vec<BucketFields>,
+}
+
+/// A name, and a predicate's fields beside it.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(try_from = "Map<String, Value>")]
+pub struct BucketFields(pub Bucket);
+
+/// Conditions that all must hold.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PredicateFields {
+    eq: Option<Value>,
+    gt: Option<Value>,
+    ge: Option<Value>,
+    lt: Option<Value>,
+    le: Option<Value>,
+    any_of: Option<Vec<Value>>,
+    and: Option<Vec<PredicateFields>>,
+    or: Option<Vec<PredicateFields>>,
+}
+
+/// Where records are worked on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum At {
+    /// On nodes
+    #[default]
+    Nodes,
+    /// Here: whole records travel
+    Client,
+}
+
+impl At {
+    pub fn inner(self) -> ComputeAt {
+        match self {
+            At::Nodes => ComputeAt::Nodes,
+            At::Client => ComputeAt::Client,
+        }
+    }
+}
+
+impl ComputeFields {
+    /// As the client library has it.
+    pub fn query(&self) -> ComputeQuery {
+        type Make = fn(Vec<f32>) -> ComputeFunction;
+        let vectors: [(&[VectorFields], Make); 3] = [
+            (&self.dot, ComputeFunction::Dot),
+            (&self.cosine, ComputeFunction::Cosine),
+            (&self.hadamard, ComputeFunction::Hadamard),
+        ];
+        let mut plan = ComputePlan { project: self.project.clone(), ..ComputePlan::new() };
+        for (of, make) in vectors {
+            for vector in of {
+                plan = plan.operator(make(vector.query.clone()), vector.field.as_str(), vector.name.clone());
+            }
+        }
+        for count in &self.count {
+            plan = plan.operator(ComputeFunction::Count, count.field.as_str(), count.name.clone());
+        }
+        plan.top_k = self.top_k.as_ref().map(|top_k| TopK { by: top_k.by.clone(), k: top_k.k });
+        ComputeQuery { plan, at: self.at.inner() }
+    }
+
+    /// The keys as a store with keys of this type has them.
+    ///
+    /// # Errors
+    /// `wrong_key_type`.
+    pub fn keys(&self, key: KeyType) -> Result<BatchKeys, Failure> {
+        batch_keys(&self.store, &self.keys, self.key_encoding, key)
+    }
+}
+
+impl AggregateFields {
+    /// As the client library has it.
+    ///
+    /// # Errors
+    /// `bad_request` if there is not one thing to count by.
+    pub fn query(&self) -> Result<AggregateQuery, Failure> {
+        let (field, by) = match (&self.count_by_value, &self.count_by_bucket) {
+            (Some(ByValueFields { field, top }), None) => (field, GroupBy::Value { top: *top }),
+            (None, Some(ByBucketFields { field, buckets })) => {
+                (field, GroupBy::Bucket(buckets.iter().map(|bucket| bucket.0.clone()).collect()))
+            }
+            _ => {
+                return Err(Failure::bad_request("give either `count_by_value` or `count_by_bucket`"));
+            }
+        };
+        let plan = AggregatePlan { field: field.clone(), by, reader: None };
+        Ok(AggregateQuery { plan, at: self.at.inner() })
+    }
+
+    /// The keys as a store with keys of this type has them.
+    ///
+    /// # Errors
+    /// `wrong_key_type`.
+    pub fn keys(&self, key: KeyType) -> Result<BatchKeys, Failure> {
+        batch_keys(&self.store, &self.keys, self.key_encoding, key)
+    }
+}
+
+impl TryFrom<Map<String, Value>> for BucketFields {
+    type Error = String;
+
+    fn try_from(mut fields: Map<String, Value>) -> Result<Self, String> {
+        let name = match fields.remove("name") {
+            Some(Value::String(name)) => name,
+            Some(_) => return Err("the `name` of a bucket is text".to_owned()),
+            None => return Err("a bucket has a `name`".to_owned()),
+        };
+        let predicate = predicate_of(Value::Object(fields))?;
+        Ok(BucketFields(Bucket { name, predicate }))
+    }
+}
+
+/// The predicate of its JSON object.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn predicate_of(json: Value) -> Result<Predicate, String> {
+    let fields: PredicateFields = serde_json::from_value(json).map_err(|error| error.to_string())?;
+    fields.predicate()
+}
+
+impl PredicateFields {
+    fn predicate(&self) -> Result<Predicate, String> {
+        let compared = [&self.eq, &self.gt, &self.ge, &self.lt, &self.le];
+        let mut all = Vec::new();
+        for (operand, (comparison, _)) in compared.into_iter().zip(Comparison::ALL) {
+            if let Some(operand) = operand {
+                all.push(Predicate::Compare(comparison, operand_of(operand)?));
+            }
+        }
+        let several = |inner: &[PredicateFields]| {
+            inner.iter().map(PredicateFields::predicate).collect::<Result<Vec<_>, _>>()
+        };
+        if let Some(operands) = &self.any_of {
+            all.push(Predicate::AnyOf(operands.iter().map(operand_of).collect::<Result<_, _>>()?));
+        }
+        if let Some(inner) = &self.and {
+            all.push(Predicate::And(several(inner)?));
+        }
+        if let Some(inner) = &self.or {
+            all.push(Predicate::Or(several(inner)?));
+        }
+        match all.len() {
+            0 => Err("a condition is one of `eq`, `gt`, `ge`, `lt`, `le`, `any_of`, `and`, `or`".to_owned()),
+            1 => Ok(all.remove(0)),
+            _ => Ok(Predicate::And(all)),
+        }
+    }
+}
+
+fn operand_of(value: &Value) -> Result<Operand, String> {
+    match value {
+        Value::Bool(value) => Ok(Operand::Bool(*value)),
+        Value::String(text) => Ok(Operand::Text(text.clone())),
+        Value::Number(number) => match (number.as_i64(), number.as_u64(), number.as_f64()) {
+            (Some(whole), _, _) => Ok(Operand::Whole(whole.into())),
+            (_, Some(whole), _) => Ok(Operand::Whole(whole.into())),
+            (_, _, Some(float)) => Ok(Operand::Float(float)),
+            (None, None, None) => Err(format!("{number} is no number that records can hold")),
+        },
+        _ => Err("values are compared with a number, text or bool".to_owned()),
+    }
+}
+
+/// Numbers of a query, which single precision holds.
+fn singles<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<f32>, D::Error> {
+    let numbers = Vec::<f64>::deserialize(deserializer)?;
+    single_precision(&numbers).map_err(D::Error::custom)
+}
+
+/// The numbers in single precision.
+///
+/// # Errors
+/// If one is too large for it.
+pub fn single_precision(numbers: &[f64]) -> Result<Vec<f32>, String> {
+    let single = |&number: &f64| match number as f32 {
+        single if single.is_finite() => Ok(single),
+        _ => Err(format!("{number} is beyond single precision")),
+    };
+    numbers.iter().map(single).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn plans_are_read_as_the_contract_has_them() {
+        let fields: ComputeFields = serde_json::from_value(json!({
+            "store": "s", "keys": [1], "project": ["t"],
+            "count": [{"field": "tags", "as": "n"}],
+            "hadamard": [{"field": "v", "query": [1]}],
+            "dot": [{"field": "v", "query": [0.5, -1], "as": "score"}],
+            "cosine": [{"field": "v", "query": []}],
+            "top_k": {"by": "score", "k": 20},
+        }))
+        .unwrap();
+        let ComputeQuery { plan, at } = fields.query();
+        assert_eq!(at, ComputeAt::Nodes);
+        let names: Vec<&str> = plan.operators.iter().map(|operator| operator.name.as_str()).collect();
+        assert_eq!(names, ["score", "cosine_v", "hadamard_v", "n"]);
+        assert_eq!(plan.operators[0].function, ComputeFunction::Dot(vec![0.5, -1.0]));
+        assert_eq!(
+            (plan.project, plan.top_k),
+            (vec!["t".to_owned()], Some(TopK { by: "score".into(), k: 20 }))
+        );
+        let refused = |json: Value| serde_json::from_value::<ComputeFields>(json).unwrap_err().to_string();
+        let large = json!({"store": "s", "keys": [], "dot": [{"field": "v", "query": [1e39]}]});
+        assert!(refused(large).contains("single precision"));
+        let odd = json!({"store": "s", "keys": [], "dot": [{"field": "v", "query": [1], "name": "x"}]});
+        assert!(refused(odd).contains("unknown field `name`"));
+    }
+
+    #[test]
+    fn buckets_are_predicates_with_a_name() {
+        let of = |json: Value| serde_json::from_value::<BucketFields>(json).map(|bucket| bucket.0);
+        let both = of(json!({"name": "b", "ge": 18, "lt": 30.5})).unwrap();
+        let expected = Predicate::And(vec![
+            Predicate::Compare(Comparison::Ge, Operand::Whole(18)),
+            Predicate::Compare(Comparison::Lt, Operand::Float(30.5)),
+        ]);
+        assert_eq!(both, Bucket { name: "b".to_owned(), predicate: expected });
+        let nested = of(json!({"name": "b", "or": [{"any_of": ["a", true]}, {"eq": u64::MAX}]})).unwrap();
+        let expected = Predicate::Or(vec![
+            Predicate::AnyOf(vec![Operand::Text("a".to_owned()), Operand::Bool(true)]),
+            Predicate::Compare(Comparison::Eq, Operand::Whole(u64::MAX.into())),
+        ]);
+        assert_eq!(nested.predicate, expected);
+        for odd in [
+            json!({"name": "b"}),
+            json!({"ge": 1}),
+            json!({"name": "b", "more": 1}),
+            json!({"name": "b", "eq": []}),
+        ] {
+            assert!(of(odd.clone()).is_err(), "{odd}");
+        }
+    }
+
+    #[test]
+    fn one_thing_is_counted_by() {
+        let code = |json: Value| {
+            serde_json::from_value::<AggregateFields>(json).unwrap().query().map_err(|f| f.code)
+        };
+        let by_value = json!({"field": "f", "top": 3});
+        assert!(code(json!({"store": "s", "keys": [], "count_by_value": by_value})).is_ok());
+        assert_eq!(code(json!({"store": "s", "keys": []})).unwrap_err(), "bad_request");
+        let by_bucket = json!({"field": "f", "buckets": []});
+        let both =
+            json!({"store": "s", "keys": [], "count_by_value": by_value, "count_by_bucket": by_bucket});
+        assert_eq!(code(both).unwrap_err(), "bad_request");
+    }
+}
