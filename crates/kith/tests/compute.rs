@@ -169,7 +169,8 @@ fn a_list_of_another_length_fails_its_key_and_wrong_plans_fail_before_any_node_i
 
     let refused = |fields: Value| {
         let request = with(json!({"op": "compute", "store": "people", "keys": [1]}), fields);
-        let answers = [&[][..], &["--direct"]].map(|way| ask(&cluster, way, &[request.clone()]).remove(0));
+        let answers =
+            [&[][..], &["--direct"]].map(|way| ask(&cluster, way, std::slice::from_ref(&request)).remove(0));
         assert_eq!(answers[0]["error"]["code"], answers[1]["error"]["code"]);
         assert!(answers[0]["error"]["help"].as_str().is_some_and(|help| !help.is_empty()), "{}", answers[0]);
         answers[0]["error"]["code"].as_str().unwrap_or_else(|| panic!("{}", answers[0])).to_owned()

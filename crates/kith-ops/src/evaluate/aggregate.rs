@@ -10,7 +10,7 @@ use kith_schema::compute::{Aggregate, code};
 /// nothing. `O(keys + values)` time, memory for the distinct values, which are bounded.
 ///
 /// # Errors
-/// As [`super::lookup`].
+/// As [`super::lookup()`].
 pub fn aggregate(
     keys: LookupKeys<'_>,
     source: &dyn ValueSource,

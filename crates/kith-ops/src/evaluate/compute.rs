@@ -8,10 +8,10 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 /// What `plan` makes of the records of `keys`: of the best alone, where it asks for the best. A list of the wrong length is an
-/// error of its key, a damaged record too, as for [`super::lookup`]. `O(keys)` time; memory for what is sent alone.
+/// error of its key, a damaged record too, as for [`super::lookup()`]. `O(keys)` time; memory for what is sent alone.
 ///
 /// # Errors
-/// As [`super::lookup`]; `bytes_max` bounds what comes out.
+/// As [`super::lookup()`]; `bytes_max` bounds what comes out.
 pub fn compute(
     keys: LookupKeys<'_>,
     source: &dyn ValueSource,

@@ -8,7 +8,7 @@ use kith_schema::compute::{Aggregation, Computation};
 /// Evaluates `plan` over a node's share of the keys; `schema` is what the values are records of, if they are.
 ///
 /// # Errors
-/// As [`lookup`]; [`EvaluateError::NotRecords`], [`EvaluateError::Plan`] and [`EvaluateError::Schema`] before anything is read;
+/// As [`lookup()`]; [`EvaluateError::NotRecords`], [`EvaluateError::Plan`] and [`EvaluateError::Schema`] before anything is read;
 /// [`EvaluateError::Mistyped`] of a plan over a graph.
 pub fn evaluate_values(
     plan: &Operator,
