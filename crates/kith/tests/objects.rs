@@ -6,7 +6,7 @@ mod support;
 
 use s3::S3;
 use serde_json::{Value, json};
-use std::fs;
+use std::{fs, process::Stdio};
 use support::cluster::{Cluster, text};
 
 /// Enough for a pack that is more than a request.
@@ -185,6 +185,39 @@ fn whatever_the_object_store_does_the_old_version_serves() {
     cluster.must(&push);
     assert!(server.has_cut());
     assert_eq!(served(&cluster), "2");
+}
+
+#[test]
+fn a_source_that_is_slow_delays_no_other_stores_push() {
+    let server = S3::start();
+    let mut cluster =
+        Cluster::start_in(&["--groups", "1", "--nodes", "2", "--partitions", "8"], &server.settings());
+    let folder = tempfile::tempdir().unwrap();
+    let csv = folder.path().join("rows.csv");
+    fs::write(&csv, rows(1)).unwrap();
+    let csv = csv.to_str().unwrap();
+    for store in ["people", "others"] {
+        cluster.must(&["store", "create", store, "--key", "string", "--value", "text"]);
+    }
+    cluster.must(&["store", "build", "people", csv, "--out", "s3://bucket/built", "--version", "1"]);
+    // Enough for all manifests, and for no node's packs.
+    server.hold_after(200_000);
+    let push = ["store", "push", "people", "s3://bucket/built/1"];
+    let mut slow =
+        cluster.kith(&push).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("kith runs");
+    cluster.wait_until("an answer is held", |_| server.holds());
+
+    cluster.must(&["store", "push", "others", csv]);
+    assert!(cluster.must(&["get", "others", "member:7"]).starts_with("value 7"));
+    // Another version, beside one that is served.
+    cluster.must(&["store", "push", "others", csv]);
+    cluster.must(&["store", "rollback", "others"]);
+    assert!(server.holds() && slow.try_wait().expect("it can be waited for").is_none());
+    assert!(!cluster.kith(&["get", "people", "member:7"]).output().expect("kith runs").status.success());
+
+    server.go_on();
+    assert!(slow.wait().expect("it ends").success());
+    assert_eq!(served(&cluster), "1");
 }
 
 #[test]

@@ -14,6 +14,7 @@ mod pull;
 mod release;
 mod reuse;
 mod source;
+mod space;
 mod staging;
 
 use crate::errors::{Damage, Fault, OpenError};
@@ -143,8 +144,8 @@ fn gather(
     let mut left = plan.files(missing);
     staging.keep_whole(&mut left, &mut |file| pull.done(file.entry.bytes, 0))?;
     held.take(&staging, &plan, &mut left, &mut |file| pull.done(file.entry.bytes, file.entry.bytes))?;
-    staging.check_space(left.iter().map(|file| file.entry.bytes).sum())?;
-    pull.run(&staging, &left)?;
+    let space = staging.promise_space(left.iter().map(|file| file.entry.bytes).sum())?;
+    pull.run(&staging, &space, &left)?;
     staging.sync(&plan)?;
     match layout {
         None => staging.publish(manifest, &plan),

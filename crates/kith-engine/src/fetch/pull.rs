@@ -2,6 +2,7 @@
 
 use super::error::IoContext;
 use super::plan::{PIECE_BYTES, Wanted, Work, works};
+use super::space::Space;
 use super::staging::Staging;
 use super::{FetchError, FetchProgress, OnFetch, Source};
 use crate::errors::{Damage, Fault};
@@ -48,7 +49,12 @@ impl Pull<'_, '_> {
 
     /// Pulls all files, a thread per request under way. Progress is told from the caller's thread, and no thread gets
     /// further ahead of it than one piece: throttling it throttles all.
-    pub(super) fn run(&mut self, staging: &Staging<'_>, files: &[Wanted<'_>]) -> Result<(), FetchError> {
+    pub(super) fn run(
+        &mut self,
+        staging: &Staging<'_>,
+        space: &Space,
+        files: &[Wanted<'_>],
+    ) -> Result<(), FetchError> {
         let queue = Mutex::new(VecDeque::from(works(files)));
         let stop = AtomicBool::new(false);
         thread::scope(|scope| {
@@ -58,7 +64,7 @@ impl Pull<'_, '_> {
                     let steps = send.clone();
                     let (queue, stop, source) = (&queue, &stop, self.source);
                     scope.spawn(move || {
-                        let worker = Worker { source, staging, steps, stop };
+                        let worker = Worker { source, staging, space, steps, stop };
                         let outcome = worker.work_off(queue);
                         stop.fetch_or(outcome.is_err(), Ordering::Relaxed);
                         outcome
@@ -93,6 +99,7 @@ impl Pull<'_, '_> {
 struct Worker<'a> {
     source: &'a dyn Source,
     staging: &'a Staging<'a>,
+    space: &'a Space,
     steps: SyncSender<Step>,
     stop: &'a AtomicBool,
 }
@@ -133,6 +140,13 @@ impl Worker<'_> {
         Ok(())
     }
 
+    /// Writes a part of a file in its place.
+    fn write(&self, file: &Wanted<'_>, pack: &File, at: u64, bytes: &[u8]) -> Result<(), FetchError> {
+        pack.write_all_at(bytes, file.offset + at).at(&self.staging.path(&file.pack))?;
+        self.space.written(bytes.len() as u64);
+        Ok(())
+    }
+
     /// Neighbours in one request, each proven whole.
     fn span(&self, files: &[Wanted<'_>]) -> Result<(), FetchError> {
         let (Some(first), Some(last)) = (files.first(), files.last()) else { return Ok(()) };
@@ -152,7 +166,7 @@ impl Worker<'_> {
             proof.push(bytes);
             proof.finish()?;
             let pack = self.staging.open_pack(&file.pack)?;
-            pack.write_all_at(bytes, file.offset).at(&self.staging.path(&file.pack))?;
+            self.write(file, &pack, 0, bytes)?;
             self.tell(file.entry.bytes, file.entry.bytes, 1)?;
         }
         Ok(())
@@ -186,7 +200,7 @@ impl Worker<'_> {
         let mut tail = vec![0; (file.entry.bytes - body_bytes) as usize];
         self.read(file, body_bytes, &mut tail)?;
         let table = BlockTable::read(id, file.entry, tail).map_err(|fault| damage(file.entry, fault))?;
-        pack.write_all_at(table.tail(), file.offset + body_bytes).at(&self.staging.path(&file.pack))?;
+        self.write(file, pack, body_bytes, table.tail())?;
         Ok(table)
     }
 
@@ -238,7 +252,7 @@ impl Worker<'_> {
             let offset = at + wrong.start as u64;
             return Err(damage(file.entry, Fault::Checksum { what: "block", offset }));
         }
-        pack.write_all_at(into, file.offset + at).at(&self.staging.path(&file.pack))
+        self.write(file, pack, at, into)
     }
 }
 

@@ -3,6 +3,7 @@
 use super::FetchError;
 use super::error::IoContext;
 use super::plan::{Plan, Wanted};
+use super::space::Space;
 use crate::files::MANIFEST_NAME;
 use crate::manifest::Manifest;
 use crate::pack::{LAYOUT_NAME, Layout, Place, local_pack_number, sync};
@@ -91,20 +92,14 @@ impl<'a> Staging<'a> {
         open().at(&path)
     }
 
-    /// Refuses to begin what the disk cannot hold. Blocks that are staged already are not needed again.
-    pub(super) fn check_space(&self, needed: u64) -> Result<(), FetchError> {
+    /// Refuses to begin what the disk cannot hold beside other fetches. Blocks that are staged already are not needed again.
+    pub(super) fn promise_space(&self, needed: u64) -> Result<Space, FetchError> {
         let mut staged = 0;
         for entry in fs::read_dir(&self.dir).at(&self.dir)? {
             let metadata = entry.and_then(|entry| entry.metadata()).at(&self.dir)?;
             staged += if metadata.nlink() > 1 { 0 } else { metadata.blocks() * 512 };
         }
-        let needed = needed.saturating_sub(staged);
-        let disk = rustix::fs::statvfs(&self.dir).map_err(std::io::Error::from).at(&self.dir)?;
-        let available = disk.f_bavail.saturating_mul(disk.f_frsize);
-        if available < needed {
-            return Err(FetchError::NoSpace { path: self.dir.clone(), needed, available });
-        }
-        Ok(())
+        Space::promise(&self.dir, needed.saturating_sub(staged))
     }
 
     /// Waits until all packs are on the disk.

@@ -12,9 +12,9 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
-use std::task::{Context, Poll, ready};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
@@ -40,6 +40,21 @@ struct Sent {
     bytes: AtomicU64,
     /// Bytes until the next cut; negative: none is due.
     cut_after: AtomicI64,
+    held: Mutex<Held>,
+}
+
+/// Answers that do not go on until they may.
+#[derive(Default)]
+struct Held {
+    /// Bytes that are still sent; `None`: nothing is held.
+    left: Option<u64>,
+    waiting: Vec<Waker>,
+}
+
+impl Sent {
+    fn held(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl S3 {
@@ -47,7 +62,11 @@ impl S3 {
     pub fn start() -> Self {
         let root = tempfile::tempdir().expect("a temporary folder");
         std::fs::create_dir(root.path().join(BUCKET)).expect("a bucket");
-        let sent = Arc::new(Sent { bytes: AtomicU64::new(0), cut_after: AtomicI64::new(-1) });
+        let sent = Arc::new(Sent {
+            bytes: AtomicU64::new(0),
+            cut_after: AtomicI64::new(-1),
+            held: Mutex::default(),
+        });
         let addr = SocketAddr::from(([127, 0, 0, 1], 0));
         let mut server = Self { root, addr, runtime: None, sent };
         server.restart();
@@ -84,6 +103,22 @@ impl S3 {
     /// Whether the cut that was asked for has come.
     pub fn has_cut(&self) -> bool {
         self.sent.cut_after.load(Ordering::Relaxed) < 0
+    }
+
+    /// Sends so many more bytes, then nothing until [`S3::go_on`]: a store that is slow, and does not break.
+    pub fn hold_after(&self, bytes: u64) {
+        self.sent.held().left = Some(bytes);
+    }
+
+    /// Whether an answer is held.
+    pub fn holds(&self) -> bool {
+        !self.sent.held().waiting.is_empty()
+    }
+
+    /// Sends what is held.
+    pub fn go_on(&self) {
+        let held = std::mem::take(&mut *self.sent.held());
+        held.waiting.into_iter().for_each(Waker::wake);
     }
 
     /// Bytes sent so far.
@@ -155,9 +190,23 @@ impl AsyncWrite for Cut {
             return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
         }
         let most = usize::try_from(left).unwrap_or(usize::MAX).min(bytes.len());
+        let most = {
+            let mut held = self.sent.held();
+            match held.left {
+                Some(0) => {
+                    held.waiting.push(cx.waker().clone());
+                    return Poll::Pending;
+                }
+                Some(left) => usize::try_from(left).unwrap_or(usize::MAX).min(most),
+                None => most,
+            }
+        };
         let count = ready!(Pin::new(&mut self.stream).poll_write(cx, &bytes[..most]))?;
         if 0 < left {
             self.sent.cut_after.fetch_sub(count as i64, Ordering::Relaxed);
+        }
+        if let Some(left) = &mut self.sent.held().left {
+            *left = left.saturating_sub(count as u64);
         }
         self.sent.bytes.fetch_add(count as u64, Ordering::Relaxed);
         Poll::Ready(Ok(count))

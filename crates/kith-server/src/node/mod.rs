@@ -25,6 +25,7 @@ use crate::{
     topology::{self, TopologyReceiver},
     versions,
 };
+use futures::StreamExt;
 use kith_types::{PartitionCount, PartitionId};
 use kith_wire::{
     MESSAGE_BYTES_MAX,
@@ -32,6 +33,7 @@ use kith_wire::{
     v1::{cluster_server::ClusterServer, inspect_server::InspectServer, node_server::NodeServer},
 };
 use std::{
+    collections::BTreeMap,
     net::SocketAddr,
     num::NonZeroU64,
     path::PathBuf,
@@ -44,6 +46,10 @@ use tokio_util::sync::CancellationToken;
 const RETIRE_INTERVAL: Duration = Duration::from_secs(15);
 /// How long to wait before a failed preparation is tried again.
 const PREPARE_RETRY: Duration = Duration::from_secs(1);
+
+/// Stores that a node prepares by itself at a time: one whose source is slow keeps no other from being served. Pushes come
+/// beside these.
+const STORES_AT_A_TIME: usize = 4;
 
 /// How a node is run.
 #[derive(Clone, Debug)]
@@ -201,22 +207,31 @@ fn answer(
     serve::spawn(bound, routes, Some(service), stop);
 }
 
-/// Prepares versions; one that fails is tried again by [`follow_versions`], and refused until then.
-async fn prepare_all(held: &Arc<HeldStores>, revision: u64, stores: Vec<ServedDocument>) -> bool {
-    let held = Arc::clone(held);
-    let prepared = tokio::task::spawn_blocking(move || {
-        let mut all = true;
-        for store in &stores {
-            if let Err(error) = held.prepare(store, revision, PrepareOptions::default(), &mut |_, _, _| {}) {
-                let source = std::error::Error::source(&error).map(ToString::to_string);
-                let (store, version) = (&store.name, store.version);
-                tracing::error!(%error, source, store, version, "a version cannot be served yet");
-                all = false;
-            }
-        }
-        all
+/// Prepares versions, several stores at a time; one that fails is tried again by [`follow_versions`], and refused until then.
+async fn prepare_all(held: &Arc<HeldStores>, revision: u64, versions: Vec<ServedDocument>) -> bool {
+    let mut stores: BTreeMap<String, Vec<ServedDocument>> = BTreeMap::new();
+    for version in versions {
+        stores.entry(version.name.clone()).or_default().push(version);
+    }
+    let prepared = stores.into_values().map(|versions| {
+        let held = Arc::clone(held);
+        tokio::task::spawn_blocking(move || prepare_store(&held, revision, &versions))
     });
-    prepared.await.unwrap_or(false)
+    let prepared = futures::stream::iter(prepared).buffer_unordered(STORES_AT_A_TIME);
+    prepared.fold(true, async |all, prepared| all & prepared.unwrap_or(false)).await
+}
+
+fn prepare_store(held: &HeldStores, revision: u64, versions: &[ServedDocument]) -> bool {
+    let mut all = true;
+    for store in versions {
+        if let Err(error) = held.prepare(store, revision, PrepareOptions::default(), &mut |_, _, _| {}) {
+            let source = std::error::Error::source(&error).map(ToString::to_string);
+            let (store, version) = (&store.name, store.version);
+            tracing::error!(%error, source, store, version, "a version cannot be served yet");
+            all = false;
+        }
+    }
+    all
 }
 
 fn served(topology: &TopologyDocument) -> impl Iterator<Item = ServedDocument> {

@@ -4,6 +4,8 @@
 mod component;
 mod error;
 mod moves;
+mod retire;
+mod turns;
 
 pub use error::PrepareError;
 pub use moves::{CopyError, ReleaseError};
@@ -15,6 +17,7 @@ use super::{
 };
 use crate::{peer::PeerSource, place};
 use component::Component;
+use turns::Turns;
 use kith_engine::{
     Damage, FetchOptions, GraphReader, HeldSource, OpenError, Source, ValuesReader, VersionFolder,
 };
@@ -23,9 +26,8 @@ use kith_types::{PartitionCount, PartitionId};
 use kith_wire::documents::{ComponentDocument, HoldsDocument, ServedDocument, TopologyDocument};
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fs,
     ops::ControlFlow,
-    path::{Path, PathBuf},
+    path::PathBuf,
     sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
     time::{Duration, Instant},
 };
@@ -57,8 +59,10 @@ pub struct HeldStores {
     owned: RwLock<Owned>,
     /// Store → version → reader. Read by every request, written when a version is prepared or forgotten.
     stores: RwLock<BTreeMap<String, BTreeMap<u64, Held>>>,
-    /// One preparation at a time: two of the same component would pull it twice.
-    preparing: Mutex<()>,
+    /// One preparation of a store at a time: two of the same component would pull it twice.
+    turns: Turns,
+    /// One warm-up at a time: each counts what the one before brought in.
+    warming: Mutex<()>,
     /// Folder → what peers read of it. Forgotten whenever files come or go.
     sources: Mutex<BTreeMap<PathBuf, Arc<HeldSource>>>,
     /// What is pulled, for whatever store and reason, passes through it.
@@ -109,7 +113,8 @@ impl HeldStores {
             partition_count,
             owned: RwLock::new(Owned { partitions: partitions.into(), settled: None }),
             stores: RwLock::default(),
-            preparing: Mutex::new(()),
+            turns: Turns::default(),
+            warming: Mutex::default(),
             sources: Mutex::default(),
             fetches,
         }
@@ -191,7 +196,11 @@ impl HeldStores {
         options: PrepareOptions,
         progress: Progress<'_>,
     ) -> Result<(), PrepareError> {
-        let _one_at_a_time = self.lock_preparing();
+        // What is here need not wait for a fetch of another version of its store.
+        if self.is_here(store, revision, &self.owned()) {
+            return Ok(());
+        }
+        let _one_at_a_time = self.turns.take(&store.name);
         let owned = self.owned();
         if self.is_here(store, revision, &owned) {
             return Ok(());
@@ -209,15 +218,24 @@ impl HeldStores {
                 }
                 None => {
                     let open = self.pull(store, component, &owned, options.bytes_max, progress)?;
-                    let warmed = open.warm(warm::budget(cold));
-                    metrics::counter!("kith_node_warmed_bytes_total").increment(warmed);
-                    cold = cold.saturating_sub(warmed);
+                    cold = cold.saturating_sub(self.warm(&open, cold));
                     open
                 }
             };
             components.insert(key, open);
         }
         self.serve(store, revision, components)
+    }
+
+    /// Brings at most so much of a component into memory; gives the bytes.
+    fn warm(&self, component: &Component, bytes_max: u64) -> u64 {
+        if bytes_max == 0 {
+            return 0;
+        }
+        let _one_at_a_time = self.warming.lock().unwrap_or_else(PoisonError::into_inner);
+        let warmed = component.warm(warm::budget(bytes_max));
+        metrics::counter!("kith_node_warmed_bytes_total").increment(warmed);
+        warmed
     }
 
     /// Makes a version one that is answered from.
@@ -233,10 +251,6 @@ impl HeldStores {
         let mut stores = self.stores.write().unwrap_or_else(PoisonError::into_inner);
         stores.entry(store.name.clone()).or_default().insert(store.version, held);
         Ok(())
-    }
-
-    fn lock_preparing(&self) -> MutexGuard<'_, ()> {
-        self.preparing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Where a component's files lie on this node.
@@ -378,8 +392,8 @@ impl HeldStores {
         damages: &[Damage],
         peers: &[PeerSource],
     ) -> Result<(), PrepareError> {
-        let _one_at_a_time = self.lock_preparing();
         let Some(first) = versions.first() else { return Ok(()) };
+        let _one_at_a_time = self.turns.take(&first.name);
         let target = self.folder_of_component(&first.name, component);
         let source = self.source_of(&first.name, component)?;
         let peers = peers.iter().map(|peer| peer as &dyn Source);
@@ -422,72 +436,17 @@ impl HeldStores {
         }
         Ok(())
     }
-
-    /// Retires what the topology no longer names, and forgets what was retired long enough ago,
-    /// with its files. Running queries keep what they read from.
-    pub fn retire(&self, topology: &TopologyDocument, now: Instant) {
-        let named = || topology.stores.iter().chain(topology.kept.iter().map(|kept| &kept.at));
-        let versions: BTreeSet<(&str, u64)> =
-            named().map(|store| (store.name.as_str(), store.version)).collect();
-        let mut stores = self.stores.write().unwrap_or_else(PoisonError::into_inner);
-        for (name, held) in stores.iter_mut() {
-            held.retain(|version, held| {
-                if versions.contains(&(name.as_str(), *version)) || topology.revision < held.since_revision {
-                    held.retired = None;
-                    return true;
-                }
-                let retired = *held.retired.get_or_insert(now);
-                now.saturating_duration_since(retired) < VERSION_GRACE
-            });
-        }
-        stores.retain(|_, versions| !versions.is_empty());
-        let version_folder = |store: &str, name: &str, version: u64| {
-            self.folder.join(store).join(name).join(version.to_string())
-        };
-        let held = stores.iter().flat_map(|(store, versions)| {
-            let keys = versions.values().flat_map(|held| held.components.keys());
-            keys.map(|(name, version)| version_folder(store, name, *version))
-        });
-        // What the topology names is kept also where it could not be opened: it may be all there is.
-        let named = named().flat_map(|store| {
-            let components = store.components.iter();
-            components.map(|component| version_folder(&store.name, &component.name, component.version))
-        });
-        let used: BTreeSet<PathBuf> = held.chain(named).collect();
-        drop(stores);
-        if let Ok(_one_at_a_time) = self.preparing.try_lock() {
-            remove_unused(&self.folder, &used, 3);
-            self.sources().clear();
-        }
-    }
 }
 
 fn cannot_open(component: &ComponentDocument, source: OpenError) -> PrepareError {
     PrepareError::Open { component: component.name.clone(), version: component.version, source }
 }
 
-/// Removes folders at `depth` that nobody uses, and folders above them that are then empty.
-fn remove_unused(folder: &Path, used: &BTreeSet<PathBuf>, depth: u32) {
-    let Ok(entries) = fs::read_dir(folder) else { return };
-    for path in entries.flatten().map(|entry| entry.path()).filter(|path| path.is_dir()) {
-        if depth == 1 {
-            if !used.contains(&path)
-                && let Err(error) = fs::remove_dir_all(&path)
-            {
-                tracing::warn!(%error, path = %path.display(), "an unused component could not be removed");
-            }
-        } else {
-            remove_unused(&path, used, depth - 1);
-            // Fails while it holds something: that is the point.
-            let _ = fs::remove_dir(&path);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use kith_wire::documents::{ClusterDocument, DOCUMENT_FORMAT, DefinitionDocument, KeptDocument};
+    use std::{fs, path::Path};
     use tokio_util::sync::CancellationToken;
 
     fn topology(revision: u64, stores: Vec<ServedDocument>, kept: Vec<ServedDocument>) -> TopologyDocument {

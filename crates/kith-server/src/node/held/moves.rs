@@ -73,7 +73,8 @@ impl HeldStores {
     /// `go_on` is asked after each piece, may wait, and ends it by `Break`.
     ///
     /// # Errors
-    /// [`CopyError`]. Components copied before it stay; they are proven again before they are used.
+    /// [`CopyError`]. Stores copied before it are open; components copied before it stay, and are proven again before they
+    /// are used.
     pub fn copy(
         &self,
         versions: &[ServedDocument],
@@ -83,12 +84,29 @@ impl HeldStores {
         progress: Progress<'_>,
         go_on: &mut dyn FnMut(u64) -> ControlFlow<()>,
     ) -> Result<(), CopyError> {
-        let _one_at_a_time = self.lock_preparing();
-        let mut opened: BTreeMap<(&str, &str, u64), Component> = BTreeMap::new();
-        for store in versions {
+        for versions in by_store(versions).values() {
+            self.copy_store(versions, partitions, source_of, revision, progress, go_on)?;
+        }
+        Ok(())
+    }
+
+    /// As [`HeldStores::copy`], of versions of one store.
+    fn copy_store(
+        &self,
+        versions: &[&ServedDocument],
+        partitions: &[PartitionId],
+        source_of: SourceOf<'_>,
+        revision: u64,
+        progress: Progress<'_>,
+        go_on: &mut dyn FnMut(u64) -> ControlFlow<()>,
+    ) -> Result<(), CopyError> {
+        let Some(first) = versions.first() else { return Ok(()) };
+        let _one_at_a_time = self.turns.take(&first.name);
+        let mut opened: BTreeMap<(&str, u64), Component> = BTreeMap::new();
+        for &store in versions {
             for component in &store.components {
                 let (name, version) = (component.name.as_str(), component.version);
-                if opened.contains_key(&(&store.name, name, version)) {
+                if opened.contains_key(&(name, version)) {
                     continue;
                 }
                 let source = source_of(&store.name, component)?;
@@ -106,12 +124,12 @@ impl HeldStores {
                 let failed = |source| CopyError::Fetch { component: component.name.clone(), version, source };
                 fetched.map_err(failed)?;
                 let open = self.open(store, component, partitions)?;
-                opened.insert((&store.name, name, version), open);
+                opened.insert((name, version), open);
             }
         }
-        for store in versions {
+        for &store in versions {
             let components = store.components.iter().filter_map(|component| {
-                let open = opened.get(&(&*store.name, &*component.name, component.version))?;
+                let open = opened.get(&(&*component.name, component.version))?;
                 Some(((component.name.clone(), component.version), open.clone()))
             });
             self.serve(store, revision, components.collect())?;
@@ -129,13 +147,23 @@ impl HeldStores {
         versions: &[ServedDocument],
         partitions: &[PartitionId],
     ) -> Result<(), ReleaseError> {
-        let _one_at_a_time = self.lock_preparing();
         let owned = self.owned();
         if let Some(&partition) = partitions.iter().find(|partition| owned.contains(partition)) {
             return Err(ReleaseError::Owned { partition });
         }
         let gone: BTreeSet<PartitionId> = partitions.iter().copied().collect();
-        let mut left: BTreeMap<(&str, &str, u64), (Component, Vec<PartitionId>)> = BTreeMap::new();
+        by_store(versions).values().try_for_each(|versions| self.release_of(versions, &gone))
+    }
+
+    /// As [`HeldStores::release`], of versions of one store.
+    fn release_of(
+        &self,
+        versions: &[&ServedDocument],
+        gone: &BTreeSet<PartitionId>,
+    ) -> Result<(), ReleaseError> {
+        let Some(first) = versions.first() else { return Ok(()) };
+        let _one_at_a_time = self.turns.take(&first.name);
+        let mut left: BTreeMap<(&str, u64), (Component, Vec<PartitionId>)> = BTreeMap::new();
         for (store, component) in
             versions.iter().flat_map(|store| store.components.iter().map(move |it| (store, it)))
         {
@@ -152,11 +180,11 @@ impl HeldStores {
                 Component::open(folder, &store.definition.holds, self.partition_count, keep)
             });
             let open = open.map_err(|error| cannot_open(component, error))?;
-            left.insert((&store.name, &component.name, component.version), (open, keep));
+            left.insert((&component.name, component.version), (open, keep));
         }
         self.replace_readers(versions, &left)?;
-        for ((store, component, version), (_, keep)) in &left {
-            let folder = self.folder_of(store, component, *version);
+        for ((component, version), (_, keep)) in &left {
+            let folder = self.folder_of(&first.name, component, *version);
             let freed = release_partitions(&folder, keep);
             freed.map_err(|source| ReleaseError::Files { component: (*component).to_owned(), source })?;
         }
@@ -167,17 +195,17 @@ impl HeldStores {
     /// Has the versions that are answered from read from these components.
     fn replace_readers(
         &self,
-        versions: &[ServedDocument],
-        components: &BTreeMap<(&str, &str, u64), (Component, Vec<PartitionId>)>,
+        versions: &[&ServedDocument],
+        components: &BTreeMap<(&str, u64), (Component, Vec<PartitionId>)>,
     ) -> Result<(), PrepareError> {
-        for store in versions.iter().filter(|store| self.get(&store.name, store.version).is_some()) {
+        for &store in versions.iter().filter(|store| self.get(&store.name, store.version).is_some()) {
             let since = {
                 let stores = self.stores.read().unwrap_or_else(PoisonError::into_inner);
                 let held = stores.get(&store.name).and_then(|versions| versions.get(&store.version));
                 held.map_or(0, |held| held.since_revision)
             };
             let components = store.components.iter().filter_map(|component| {
-                let (open, _) = components.get(&(&*store.name, &*component.name, component.version))?;
+                let (open, _) = components.get(&(&*component.name, component.version))?;
                 Some(((component.name.clone(), component.version), open.clone()))
             });
             self.serve(store, since, components.collect())?;
@@ -213,4 +241,13 @@ impl HeldStores {
             Err(error) => tracing::warn!(%error, "partitions that no table names could not be freed"),
         }
     }
+}
+
+/// The versions of each store.
+fn by_store(versions: &[ServedDocument]) -> BTreeMap<&str, Vec<&ServedDocument>> {
+    let mut stores: BTreeMap<&str, Vec<&ServedDocument>> = BTreeMap::new();
+    for version in versions {
+        stores.entry(&version.name).or_default().push(version);
+    }
+    stores
 }

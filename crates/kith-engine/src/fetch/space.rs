@@ -1,0 +1,88 @@
+//! Free space, promised to fetches that run side by side: what one is still to write, another does not count as free.
+//!
+//! Promises are kept per disk and for the whole process: a disk is shared by whatever fetches onto it.
+
+use super::FetchError;
+use super::error::IoContext;
+use std::collections::BTreeMap;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Device → bytes that are promised and not written yet.
+static PROMISED: Mutex<BTreeMap<u64, u64>> = Mutex::new(BTreeMap::new());
+
+/// Space for one fetch, given back as it is written to and when dropped.
+#[derive(Debug)]
+pub(super) struct Space {
+    device: u64,
+    left: AtomicU64,
+}
+
+impl Space {
+    /// Promises `needed` bytes of the disk that `dir` lies on, if it has them free beside what is promised already.
+    pub(super) fn promise(dir: &Path, needed: u64) -> Result<Self, FetchError> {
+        let device = std::fs::metadata(dir).at(dir)?.dev();
+        // Locked before the disk is asked: what others write from then on is free or promised, never both missing.
+        let mut promised = promised();
+        let disk = rustix::fs::statvfs(dir).map_err(std::io::Error::from).at(dir)?;
+        let free = disk.f_bavail.saturating_mul(disk.f_frsize);
+        let taken = promised.entry(device).or_default();
+        let available = free.saturating_sub(*taken);
+        if available < needed {
+            return Err(FetchError::NoSpace { path: dir.to_owned(), needed, available });
+        }
+        *taken += needed;
+        Ok(Self { device, left: AtomicU64::new(needed) })
+    }
+
+    /// So much of it is written: the disk itself says so from now on.
+    pub(super) fn written(&self, bytes: u64) {
+        let mut promised = promised();
+        let left = self.left.load(Ordering::Relaxed);
+        // A block that was staged wrong is written again, in the same place.
+        let bytes = bytes.min(left);
+        self.left.store(left - bytes, Ordering::Relaxed);
+        if let Some(taken) = promised.get_mut(&self.device) {
+            *taken -= bytes;
+        }
+    }
+}
+
+impl Drop for Space {
+    fn drop(&mut self) {
+        self.written(u64::MAX);
+    }
+}
+
+fn promised() -> MutexGuard<'static, BTreeMap<u64, u64>> {
+    PROMISED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_promised_to_one_fetch_is_not_free_for_another() {
+        let dir = tempfile::tempdir().unwrap();
+        let disk = rustix::fs::statvfs(dir.path()).unwrap();
+        let free = disk.f_bavail * disk.f_frsize;
+        // Others write to this disk meanwhile: the halves leave a quarter of it to them.
+        let most = free / 4 * 3;
+        let first = Space::promise(dir.path(), most).unwrap();
+        let refused = Space::promise(dir.path(), most).unwrap_err();
+        assert!(
+            matches!(refused, FetchError::NoSpace { needed, available, .. } if needed == most && available < most)
+        );
+        // What is written is the disk's to count, and nothing is counted twice, however much is written.
+        first.written(most / 2);
+        first.written(most);
+        let second = Space::promise(dir.path(), most).unwrap();
+        drop(first);
+        assert!(Space::promise(dir.path(), most).is_err(), "the second still has it");
+        drop(second);
+        assert!(Space::promise(dir.path(), most).is_ok());
+    }
+}

@@ -1,0 +1,81 @@
+//! What the cluster gave up goes, after a grace, with its files.
+
+use super::{HeldStores, VERSION_GRACE};
+use kith_wire::documents::{ServedDocument, TopologyDocument};
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+    sync::PoisonError,
+    time::Instant,
+};
+
+impl HeldStores {
+    /// Retires what the topology no longer names, and forgets what was retired long enough ago,
+    /// with its files. Running queries keep what they read from.
+    pub fn retire(&self, topology: &TopologyDocument, now: Instant) {
+        let versions: BTreeSet<(&str, u64)> =
+            named(topology).map(|store| (store.name.as_str(), store.version)).collect();
+        let mut stores = self.stores.write().unwrap_or_else(PoisonError::into_inner);
+        for (name, held) in stores.iter_mut() {
+            held.retain(|version, held| {
+                if versions.contains(&(name.as_str(), *version)) || topology.revision < held.since_revision {
+                    held.retired = None;
+                    return true;
+                }
+                let retired = *held.retired.get_or_insert(now);
+                now.saturating_duration_since(retired) < VERSION_GRACE
+            });
+        }
+        stores.retain(|_, versions| !versions.is_empty());
+        drop(stores);
+        for folder in folders(&self.folder) {
+            let name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+            // A store that is being fetched is cleaned up another time.
+            if let Some(_one_at_a_time) = self.turns.try_take(&name) {
+                // Looked at inside the turn: what was prepared before it is held by now.
+                remove_unused(&folder, &self.used(&name, topology), 2);
+                // Fails while it holds something: that is the point.
+                let _ = fs::remove_dir(&folder);
+            }
+        }
+        self.sources().clear();
+    }
+
+    /// The folders of one store that are held or named.
+    fn used(&self, store: &str, topology: &TopologyDocument) -> BTreeSet<PathBuf> {
+        let stores = self.stores.read().unwrap_or_else(PoisonError::into_inner);
+        let held = stores.get(store).into_iter().flat_map(|versions| versions.values());
+        let held = held.flat_map(|held| held.components.keys());
+        let held = held.map(|(name, version)| self.folder_of(store, name, *version));
+        // What the topology names is kept also where it could not be opened: it may be all there is.
+        let named = named(topology).filter(|named| named.name == store).flat_map(|named| &named.components);
+        held.chain(named.map(|component| self.folder_of_component(store, component))).collect()
+    }
+}
+
+fn named(topology: &TopologyDocument) -> impl Iterator<Item = &ServedDocument> {
+    topology.stores.iter().chain(topology.kept.iter().map(|kept| &kept.at))
+}
+
+fn folders(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).filter(|path| path.is_dir()).collect()
+}
+
+/// Removes folders at `depth` that nobody uses, and folders above them that are then empty.
+fn remove_unused(folder: &Path, used: &BTreeSet<PathBuf>, depth: u32) {
+    for path in folders(folder) {
+        if depth == 1 {
+            if !used.contains(&path)
+                && let Err(error) = fs::remove_dir_all(&path)
+            {
+                tracing::warn!(%error, path = %path.display(), "an unused component could not be removed");
+            }
+        } else {
+            remove_unused(&path, used, depth - 1);
+            // Fails while it holds something: that is the point.
+            let _ = fs::remove_dir(&path);
+        }
+    }
+}

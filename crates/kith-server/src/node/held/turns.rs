@@ -1,0 +1,80 @@
+//! Work on a node's files, one at a time for each store: fetches, copies, repairs and clean-ups of different stores run side
+//! by side, so that a slow source of one is in no other's way.
+
+use std::{
+    collections::BTreeSet,
+    sync::{Condvar, Mutex, MutexGuard, PoisonError},
+};
+
+/// Which stores are worked on.
+#[derive(Debug, Default)]
+pub(super) struct Turns {
+    busy: Mutex<BTreeSet<String>>,
+    /// Told of each turn that ends.
+    ended: Condvar,
+}
+
+/// One store's files are its holder's until it is dropped.
+#[derive(Debug)]
+pub(super) struct Turn<'a> {
+    turns: &'a Turns,
+    store: String,
+}
+
+impl Turns {
+    /// Waits until nobody else works on the store. Whoever holds a turn asks for no other one.
+    pub fn take(&self, store: &str) -> Turn<'_> {
+        let busy = self.ended.wait_while(self.lock(), |busy| busy.contains(store));
+        busy.unwrap_or_else(PoisonError::into_inner).insert(store.to_owned());
+        Turn { turns: self, store: store.to_owned() }
+    }
+
+    /// `None` if somebody works on the store.
+    pub fn try_take(&self, store: &str) -> Option<Turn<'_>> {
+        let is_free = self.lock().insert(store.to_owned());
+        is_free.then(|| Turn { turns: self, store: store.to_owned() })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeSet<String>> {
+        self.busy.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.turns.lock().remove(&self.store);
+        self.turns.ended.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::{
+        sync::atomic::{AtomicBool, Ordering},
+        thread,
+    };
+
+    #[test]
+    fn stores_are_worked_on_side_by_side_and_each_by_one() {
+        let turns = Turns::default();
+        let slow = turns.take("a");
+        let other = turns.take("b");
+        assert!(turns.try_take("a").is_none() && turns.try_take("b").is_none());
+        drop(other);
+        assert!(turns.try_take("b").is_some());
+        let ends = AtomicBool::new(false);
+        let (turns, ended) = (&turns, &ends);
+        thread::scope(|scope| {
+            let waits = scope.spawn(move || {
+                let turn = turns.take("a");
+                assert!(ended.load(Ordering::SeqCst), "the turn before had ended");
+                drop(turn);
+            });
+            ends.store(true, Ordering::SeqCst);
+            drop(slow);
+            waits.join().expect("its turn came");
+        });
+        assert!(turns.try_take("a").is_some());
+    }
+}
