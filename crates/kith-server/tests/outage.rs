@@ -38,6 +38,7 @@ async fn a_node_starts_and_serves_while_the_metadata_store_is_away() {
         data: data.join("node-000"),
         scrub_rate: None,
         fetch_rate: None,
+        fetch_p99: None,
         warm_bytes: NodeOptions::WARM_BYTES_DEFAULT,
     };
     let node = Node::start(options, metadata, stop.clone()).await.expect("the node starts from its disk");
@@ -70,6 +71,7 @@ async fn a_node_that_never_saw_a_topology_says_so() {
         data: folder.path().join("node-000"),
         scrub_rate: None,
         fetch_rate: None,
+        fetch_p99: None,
         warm_bytes: NodeOptions::WARM_BYTES_DEFAULT,
     };
     let error =

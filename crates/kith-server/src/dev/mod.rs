@@ -49,6 +49,8 @@ pub struct DevOptions {
     pub scrub_rate: Option<u64>,
     /// How fast each node fetches, in bytes a second; `None`: no limit.
     pub fetch_rate: Option<NonZeroU64>,
+    /// How far fetches may raise the p99 of reads; `None`: as far as they do.
+    pub fetch_p99: Option<f64>,
 }
 
 /// A running development cluster.
@@ -175,6 +177,7 @@ impl Plan {
                 data: folder.join(format!("node-{node:03}")),
                 scrub_rate: options.scrub_rate,
                 fetch_rate: options.fetch_rate,
+                fetch_p99: options.fetch_p99,
                 warm_bytes: NodeOptions::WARM_BYTES_DEFAULT,
             }
         });

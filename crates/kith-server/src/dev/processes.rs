@@ -100,6 +100,8 @@ fn node_role(options: &NodeOptions, metadata: SocketAddr) -> Role {
     if let Some(rate) = options.fetch_rate {
         arguments.extend(["--fetch-rate".to_owned(), rate.to_string()]);
     }
+    let fetch_p99 = options.fetch_p99.map_or("off".to_owned(), |ratio| ratio.to_string());
+    arguments.extend(["--fetch-p99".to_owned(), fetch_p99]);
     let Labels { zone, rack, region } = &options.place;
     for (flag, label) in [("--zone", zone), ("--rack", rack), ("--region", region)] {
         if !label.is_empty() {

@@ -4,6 +4,7 @@ mod heal;
 mod held;
 mod inspect;
 mod moves;
+mod pace;
 mod residency;
 mod scrub;
 mod service;
@@ -69,6 +70,8 @@ pub struct NodeOptions {
     pub scrub_rate: Option<u64>,
     /// Bytes a second that all fetches, copies and repairs together pull, until it is changed; `None`: no limit.
     pub fetch_rate: Option<NonZeroU64>,
+    /// Fetches are held back while the p99 of reads is above so many times what it is without them; `None`: never.
+    pub fetch_p99: Option<f64>,
     /// Bytes of a new version that are brought into memory before it serves, if there is room.
     pub warm_bytes: u64,
 }
@@ -138,7 +141,10 @@ impl Node {
         let readiness = Readiness::default();
         http::serve(http.listener, readiness.clone(), stop.clone());
         let doctor = Arc::default();
-        answer(&options, grpc, &held, topology.clone(), &doctor, stop.clone());
+        let reads = Arc::default();
+        answer(&options, grpc, &held, topology.clone(), &doctor, &reads, stop.clone());
+        let pacer = pace::Pacer { node: options.node, reads, held: Arc::clone(&held) };
+        pacer.start(options.fetch_p99, stop.clone());
         let scrubber = scrub::Scrubber {
             node: options.node,
             doctor,
@@ -186,6 +192,7 @@ fn answer(
     held: &Arc<HeldStores>,
     topology: TopologyReceiver,
     doctor: &Arc<scrub::Doctor>,
+    reads: &Arc<pace::Reads>,
     stop: CancellationToken,
 ) {
     let service = Arc::new(service::NodeService {
@@ -194,6 +201,7 @@ fn answer(
         load: Arc::new(LoadCounter::new(Instant::now())),
         topology: topology.clone(),
         doctor: Arc::clone(doctor),
+        reads: Arc::clone(reads),
         warm_bytes: options.warm_bytes,
     });
     let node = NodeServer::from_arc(Arc::clone(&service))

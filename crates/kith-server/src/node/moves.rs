@@ -72,7 +72,12 @@ fn copy(
     let mut report = |component: &str, bytes_done, bytes_total| {
         let component = component.to_owned();
         // A full queue drops a progress message, nothing else.
-        let _ = sender.try_send(Ok(v1::PrepareProgress { component, bytes_done, bytes_total, ready: false }));
+        let _ = sender.try_send(Ok(v1::PrepareProgress {
+            component,
+            bytes_done,
+            bytes_total,
+            ..Default::default()
+        }));
     };
     let pace = held.fetches().beside(NonZeroU64::new(request.bytes_per_second));
     let mut go_on = |bytes: u64| match sender.is_closed() {

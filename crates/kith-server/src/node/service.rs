@@ -3,6 +3,7 @@
 use super::{
     PrepareOptions,
     held::{HeldStores, VersionReader},
+    pace::Reads,
     scrub::Doctor,
 };
 use crate::{
@@ -60,6 +61,8 @@ pub(super) struct NodeService {
     pub load: Arc<LoadCounter>,
     pub topology: TopologyReceiver,
     pub doctor: Arc<Doctor>,
+    /// What they take.
+    pub reads: Arc<Reads>,
     /// Of a version that a push has prepared.
     pub warm_bytes: u64,
 }
@@ -211,6 +214,7 @@ impl NodeService {
         self.note_damage(&value, &served);
         let service = started.elapsed();
         metrics::histogram!("kith_node_evaluate_seconds").record(service.as_secs_f64());
+        self.reads.record(service);
         Ok(v1::EvaluateReply {
             value: Some(value_to_wire(&value)),
             load: Some(self.load.load(Instant::now())),
@@ -246,6 +250,7 @@ impl NodeService {
             epoch: self.topology.borrow().cluster.epoch,
             files_damaged,
             files_repaired,
+            fetch_held_back: self.held.fetches().state().held_back.map_or(0, NonZeroU64::get),
         }
     }
 }
@@ -299,6 +304,7 @@ impl v1::node_server::Node for NodeService {
             bytes_per_second: state.bytes_per_second.map_or(0, NonZeroU64::get),
             bytes_fetched: state.bytes,
             waiting: state.waiting,
+            held_back: state.held_back.map_or(0, NonZeroU64::get),
         }))
     }
 
@@ -344,6 +350,7 @@ impl v1::node_server::Node for NodeService {
                     bytes_done,
                     bytes_total,
                     ready: false,
+                    held_back: held.fetches().state().held_back.map_or(0, NonZeroU64::get),
                 };
                 // A full queue drops a progress message, never the preparation.
                 let _ = sender.try_send(Ok(progress));

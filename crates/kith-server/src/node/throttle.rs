@@ -27,6 +27,11 @@ pub struct Throttle {
 #[derive(Debug)]
 struct State {
     limiter: RateLimiter,
+    /// What was asked for.
+    rate: Option<NonZeroU64>,
+    /// What reads bear.
+    held_back: Option<NonZeroU64>,
+    fetching: u32,
     waiting: u32,
     bytes: u64,
 }
@@ -34,8 +39,12 @@ struct State {
 /// What a throttle does at the moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ThrottleState {
-    /// `None`: no limit.
+    /// `None`: no limit was set.
     pub bytes_per_second: Option<NonZeroU64>,
+    /// What it is held back to for the sake of reads, below any limit that was set; `None`: it is not.
+    pub held_back: Option<NonZeroU64>,
+    /// Sources that are being pulled from.
+    pub fetching: u32,
     /// Bytes that it let pass since it was made.
     pub bytes: u64,
     /// Threads that wait for their turn.
@@ -45,7 +54,8 @@ pub struct ThrottleState {
 impl Throttle {
     /// `None`: as fast as it goes. Nobody waits any longer once `stop` is cancelled.
     pub fn new(bytes_per_second: Option<NonZeroU64>, stop: CancellationToken) -> Self {
-        let state = State { limiter: RateLimiter::new(bytes_per_second), waiting: 0, bytes: 0 };
+        let (limiter, rate) = (RateLimiter::new(bytes_per_second), bytes_per_second);
+        let state = State { limiter, rate, held_back: None, fetching: 0, waiting: 0, bytes: 0 };
         Self { started: Instant::now(), state: Mutex::new(state), changed: Condvar::new(), stop }
     }
 
@@ -56,15 +66,30 @@ impl Throttle {
 
     /// From now on so fast, for those who wait already too.
     pub fn set(&self, bytes_per_second: Option<NonZeroU64>) {
-        self.lock().limiter.set(bytes_per_second, self.now());
+        let mut state = self.lock();
+        state.rate = bytes_per_second;
+        self.apply(state);
+    }
+
+    /// From now on no faster than this either, for those who wait already too.
+    pub fn hold_back(&self, bytes_per_second: Option<NonZeroU64>) {
+        let mut state = self.lock();
+        state.held_back = bytes_per_second;
+        self.apply(state);
+    }
+
+    fn apply(&self, mut state: MutexGuard<'_, State>) {
+        let rate = [state.rate, state.held_back].into_iter().flatten().min();
+        state.limiter.set(rate, self.now());
         self.changed.notify_all();
     }
 
     /// What it does.
     pub fn state(&self) -> ThrottleState {
         let state = self.lock();
-        let bytes_per_second = state.limiter.bytes_per_second();
-        ThrottleState { bytes_per_second, bytes: state.bytes, waiting: state.waiting }
+        let held_back = state.held_back.filter(|held| state.rate.is_none_or(|rate| *held < rate));
+        let State { rate: bytes_per_second, fetching, waiting, bytes, .. } = *state;
+        ThrottleState { bytes_per_second, held_back, fetching, bytes, waiting }
     }
 
     /// Lets bytes pass, after a wait; `Break` when the node ends. Blocks.
@@ -100,13 +125,24 @@ impl Throttle {
     }
 }
 
-/// A source whose every request waits for its turn first.
+/// A source whose every request waits for its turn first. While there is one, something is fetched.
 pub(super) struct Throttled<'a> {
-    pub source: &'a dyn Source,
-    pub throttle: &'a Throttle,
+    source: &'a dyn Source,
+    throttle: &'a Throttle,
 }
 
-impl Throttled<'_> {
+impl Drop for Throttled<'_> {
+    fn drop(&mut self) {
+        self.throttle.lock().fetching -= 1;
+    }
+}
+
+impl<'a> Throttled<'a> {
+    pub(super) fn new(source: &'a dyn Source, throttle: &'a Throttle) -> Self {
+        throttle.lock().fetching += 1;
+        Self { source, throttle }
+    }
+
     fn pass(&self, object: &str, bytes: usize) -> Result<(), ObjectError> {
         match self.throttle.pass(bytes as u64) {
             ControlFlow::Continue(()) => {
@@ -159,19 +195,43 @@ mod tests {
     #[test]
     fn those_who_wait_hear_of_a_new_rate() {
         let throttle = Throttle::new(NonZeroU64::new(1), CancellationToken::new());
-        let source = Throttled { source: &Zeros, throttle: &throttle };
+        let source = Throttled::new(&Zeros, &throttle);
         let read = || source.read("pack-0", 0, &mut [1; 1 << 20]);
         thread::scope(|scope| {
             let readers = [scope.spawn(read), scope.spawn(read)];
             wait_until(|| throttle.state().waiting == 2);
-            assert_eq!(throttle.state().bytes, 0, "nothing passes before its turn");
+            let state = throttle.state();
+            assert_eq!((state.bytes, state.fetching), (0, 1), "nothing passes before its turn");
             throttle.set(None);
             for reader in readers {
                 assert_eq!(reader.join().expect("it does not panic").expect("it reads"), 1 << 20);
             }
         });
-        let state = ThrottleState { bytes_per_second: None, bytes: 2 << 20, waiting: 0 };
+        drop(source);
+        let bytes = 2 << 20;
+        let state = ThrottleState { bytes_per_second: None, held_back: None, fetching: 0, bytes, waiting: 0 };
         assert_eq!(throttle.state(), state);
+    }
+
+    #[test]
+    fn the_lower_of_what_is_set_and_what_reads_bear_holds() {
+        let rate = NonZeroU64::new;
+        let throttle = Throttle::new(rate(100), CancellationToken::new());
+        let holds = || {
+            (
+                throttle.state().bytes_per_second,
+                throttle.state().held_back,
+                throttle.lock().limiter.bytes_per_second(),
+            )
+        };
+        throttle.hold_back(rate(40));
+        assert_eq!(holds(), (rate(100), rate(40), rate(40)));
+        throttle.set(rate(30));
+        assert_eq!(holds(), (rate(30), None, rate(30)), "it limits nothing");
+        throttle.set(None);
+        assert_eq!(holds(), (None, rate(40), rate(40)));
+        throttle.hold_back(None);
+        assert_eq!(holds(), (None, None, None));
     }
 
     #[test]

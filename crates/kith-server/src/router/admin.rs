@@ -82,6 +82,7 @@ impl Admin {
                     status.served = reply.served;
                     status.files_damaged = reply.files_damaged;
                     status.files_repaired = reply.files_repaired;
+                    status.fetch_held_back = reply.fetch_held_back;
                 }
                 _ => status.state = "down".to_owned(),
             }

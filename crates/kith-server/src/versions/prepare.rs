@@ -119,6 +119,7 @@ impl Stores {
                 bytes_done: step.bytes_done,
                 bytes_total: step.bytes_total,
                 committed_version: 0,
+                held_back: step.held_back,
             };
             // A slow reader misses progress, nothing else.
             let _ = progress.try_send(Ok(report));

@@ -35,6 +35,7 @@ pub fn options(folder: &Path, groups: u32, nodes: u32) -> DevOptions {
         router: Default::default(),
         scrub_rate: None,
         fetch_rate: None,
+        fetch_p99: None,
     }
 }
 

@@ -37,6 +37,8 @@ pub struct FetchRateReply {
     pub bytes_per_second: Option<u64>,
     /// Asked of sources since the node started.
     pub bytes_fetched: u64,
+    /// What it is held back to, below its rate, because reads got slower; `None`: it is not.
+    pub held_back: Option<u64>,
     /// Requests that wait for their turn.
     pub waiting: u32,
     /// Why the node did not answer: its rate is what it was.
@@ -51,6 +53,7 @@ impl From<v1::NodeFetchRate> for FetchRateReply {
             node: wire.node,
             bytes_per_second: Some(rate.bytes_per_second).filter(|rate| 0 < *rate),
             bytes_fetched: rate.bytes_fetched,
+            held_back: Some(rate.held_back).filter(|rate| 0 < *rate),
             waiting: rate.waiting,
             error: wire.error,
         }

@@ -107,6 +107,9 @@ pub struct NodeReply {
     pub files_damaged: u64,
     /// Files repaired since the node started.
     pub files_repaired: u64,
+    /// Bytes a second that its fetches are held back to, because reads got slower.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fetch_held_back: Option<u64>,
 }
 
 /// A graph version that a node serves.
@@ -152,6 +155,7 @@ impl From<v1::NodeStatus> for NodeReply {
             in_flight: load.in_flight,
             files_damaged: wire.files_damaged,
             files_repaired: wire.files_repaired,
+            fetch_held_back: Some(wire.fetch_held_back).filter(|rate| 0 < *rate),
             graphs: served
                 .map(|served| ServedReply { graph: served.name, version: served.version })
                 .collect(),

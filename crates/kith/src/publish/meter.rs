@@ -29,6 +29,8 @@ pub struct Meter {
     stage: Stage,
     /// (node, component) → bytes done and to do.
     fetched: BTreeMap<(u32, String), (u64, u64)>,
+    /// Node → bytes a second that it holds its fetches back to, for the sake of reads.
+    held_back: BTreeMap<u32, u64>,
     /// Nodes that the router cannot reach, and when it last said so.
     away: BTreeMap<u32, Instant>,
     /// How often a node was away: so often it is tried again.
@@ -60,8 +62,8 @@ impl Meter {
         });
         let now = Instant::now();
         let stage = Stage { name: String::new(), started: now };
-        let (fetched, away, retries) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-        Self { bar, line_due: now + LINE_INTERVAL, stage, fetched, away, retries }
+        let (fetched, held_back, away, retries) = Default::default();
+        Self { bar, line_due: now + LINE_INTERVAL, stage, fetched, held_back, away, retries }
     }
 
     /// Files being read, components being written.
@@ -124,10 +126,15 @@ impl Meter {
             }
         } else {
             self.away.remove(&step.node);
+            match step.held_back {
+                0 => self.held_back.remove(&step.node),
+                rate => self.held_back.insert(step.node, rate),
+            };
             self.fetched.insert((step.node, step.component.clone()), (step.bytes_done, step.bytes_total));
         }
         let away: Vec<u32> = self.away.keys().copied().collect();
-        let standing = published(&self.fetched, &away, &self.retries, now - self.stage.started);
+        let mut standing = published(&self.fetched, &away, &self.retries, now - self.stage.started);
+        standing.detail += &held_back(&self.held_back);
         self.tell(standing, now);
     }
 
@@ -208,6 +215,17 @@ fn published(
     Standing { done, total, detail }
 }
 
+/// Which nodes fetch more slowly than they could.
+fn held_back(nodes: &BTreeMap<u32, u64>) -> String {
+    let shown = nodes.iter().take(NODES_SHOWN);
+    let shown: Vec<String> = shown.map(|(node, rate)| format!("{node} (to {}/s)", bytes(*rate))).collect();
+    match nodes.len().saturating_sub(shown.len()) {
+        _ if nodes.is_empty() => String::new(),
+        0 => format!(", held back for the sake of reads: node {}", shown.join(", ")),
+        more => format!(", held back for the sake of reads: node {} and {more} more", shown.join(", ")),
+    }
+}
+
 fn per_second(number: u64, elapsed: Duration) -> String {
     count(rate(number, elapsed))
 }
@@ -261,6 +279,17 @@ mod tests {
             "2.5 KiB of 4.0 KiB at 3 nodes, waiting for node 1 (512 B of 1.0 KiB, 512 B/s), \
              waiting for node 2, 3, which cannot be reached"
         );
+    }
+
+    #[test]
+    fn nodes_that_are_held_back_are_named() {
+        assert_eq!(held_back(&BTreeMap::new()), "");
+        let nodes = |count: u32| (0..count).map(|node| (node, 4 << 20)).collect();
+        assert_eq!(
+            held_back(&nodes(2)),
+            ", held back for the sake of reads: node 0 (to 4.0 MiB/s), 1 (to 4.0 MiB/s)"
+        );
+        assert!(held_back(&nodes(10)).ends_with("7 (to 4.0 MiB/s) and 2 more"));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The one file of a cluster's machines: every flag of `kith node`, `kith router` and `kith cluster create` is a key of
 //! the same name. Flags beat the file; keys that nobody knows are errors (docs/design/0007-etcd.md).
 
-use super::{FetchRate, ScrubRate, WarmBytes, metadata::MetadataFlags};
+use super::{FetchP99, FetchRate, ScrubRate, WarmBytes, metadata::MetadataFlags};
 use crate::failure::Failure;
 use kith_client::SessionSettings;
 use kith_server::{
@@ -37,6 +37,7 @@ pub struct ConfigFile {
     /// Of all nodes that do not say otherwise.
     scrub_rate: Option<ScrubRate>,
     fetch_rate: Option<FetchRate>,
+    fetch_p99: Option<FetchP99>,
     warm_bytes: Option<WarmBytes>,
     /// What each node has of its own.
     node: Vec<NodeEntry>,
@@ -63,6 +64,7 @@ pub struct Own {
     /// Of a node.
     pub scrub_rate: Option<ScrubRate>,
     pub fetch_rate: Option<FetchRate>,
+    pub fetch_p99: Option<FetchP99>,
     pub warm_bytes: Option<WarmBytes>,
     pub place: Labels,
 }
@@ -76,6 +78,7 @@ struct NodeEntry {
     data: Option<PathBuf>,
     scrub_rate: Option<ScrubRate>,
     fetch_rate: Option<FetchRate>,
+    fetch_p99: Option<FetchP99>,
     warm_bytes: Option<WarmBytes>,
     #[serde(default)]
     zone: String,
@@ -156,12 +159,14 @@ impl ConfigFile {
             record: None,
             scrub_rate: entry.scrub_rate,
             fetch_rate: entry.fetch_rate,
+            fetch_p99: entry.fetch_p99,
             warm_bytes: entry.warm_bytes,
             place: Labels { zone: entry.zone, rack: entry.rack, region: entry.region },
         });
         let mut own = choose(owns.collect(), id, "--node", "[[node]]")?;
         own.scrub_rate = own.scrub_rate.or(self.scrub_rate);
         own.fetch_rate = own.fetch_rate.or(self.fetch_rate);
+        own.fetch_p99 = own.fetch_p99.or(self.fetch_p99);
         own.warm_bytes = own.warm_bytes.or(self.warm_bytes);
         Ok(own)
     }
@@ -180,6 +185,7 @@ impl ConfigFile {
             record: entry.record,
             scrub_rate: None,
             fetch_rate: None,
+            fetch_p99: None,
             warm_bytes: None,
             place: Labels::default(),
         });
@@ -246,6 +252,12 @@ mod tests {
         let rates = [1, 2].map(|id| fetches.node(Some(id)).unwrap().fetch_rate.map(FetchRate::or_zero));
         assert_eq!(rates, [Some(50 << 20), Some(0)]);
         assert!(file("scrub-rate = \"fast\"\n").unwrap_err().contains("10MiB/s"));
+        let paced =
+            file("fetch-p99 = \"1.5\"\n[[node]]\nnode = 1\n[[node]]\nnode = 2\nfetch-p99 = \"off\"\n");
+        let ratios =
+            [1, 2].map(|id| paced.as_ref().unwrap().node(Some(id)).unwrap().fetch_p99.unwrap().ratio());
+        assert_eq!((ratios, FetchP99::default().ratio()), ([Some(1.5), None], Some(1.2)));
+        assert!(file("fetch-p99 = \"0.9\"\n").unwrap_err().contains("or `off`"));
         let twice = file("[[node]]\nnode = 9\n[[node]]\nnode = 9\n").unwrap();
         assert_eq!(twice.node(Some(9)).unwrap_err().code, "bad_settings");
     }

@@ -1,6 +1,9 @@
 //! `kith dev`: a whole cluster on this machine.
 
-use super::{FetchRate, ScrubRate, fetch_rate, scrub_rate, settings, start_failure, start_log, stop_signal};
+use super::{
+    FetchP99, FetchRate, ScrubRate, fetch_p99, fetch_rate, scrub_rate, settings, start_failure, start_log,
+    stop_signal,
+};
 use crate::{connect::WELL_KNOWN, failure::Exit};
 use clap::Args;
 use kith_objects::Location;
@@ -50,6 +53,9 @@ pub struct DevArgs {
     /// How fast each node pulls versions, copies and repairs, all together; `off`: no limit
     #[arg(long, value_name = "RATE", value_parser = fetch_rate, default_value = "off")]
     fetch_rate: FetchRate,
+    /// Fetches slow down while the p99 of a node's reads is above so many times what it is without them; `off`: never
+    #[arg(long, value_name = "RATIO", value_parser = fetch_p99, default_value = "1.2")]
+    fetch_p99: FetchP99,
     /// End when standard input ends
     #[arg(long)]
     end_with_stdin: bool,
@@ -92,6 +98,7 @@ impl DevArgs {
             router,
             scrub_rate: self.scrub_rate.0,
             fetch_rate: self.fetch_rate.0,
+            fetch_p99: self.fetch_p99.ratio(),
         };
         let dev = Dev::start(options, stop_signal(self.end_with_stdin)).await.map_err(start_failure)?;
         let ready = dev.ready();

@@ -14,6 +14,7 @@ use crate::{
     failure::Failure,
     load::names::{rate, size},
 };
+use kith_routing::PaceOptions;
 use kith_server::{
     StartError,
     node::NodeOptions,
@@ -111,6 +112,43 @@ impl TryFrom<String> for FetchRate {
 /// `off`, or a rate.
 pub fn fetch_rate(text: &str) -> Result<FetchRate, String> {
     scrub_rate(text).map(|ScrubRate(rate)| FetchRate(rate.and_then(NonZeroU64::new)))
+}
+
+/// How far the fetches of a node may raise the p99 of its reads, in hundredths; `None`: as far as they do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
+#[serde(try_from = "String")]
+pub struct FetchP99(Option<u32>);
+
+impl Default for FetchP99 {
+    fn default() -> Self {
+        Self(Some((PaceOptions::P99_RATIO_MAX * 100.0) as u32))
+    }
+}
+
+impl FetchP99 {
+    /// The ratio.
+    pub fn ratio(self) -> Option<f64> {
+        self.0.map(|hundredths| f64::from(hundredths) / 100.0)
+    }
+}
+
+impl TryFrom<String> for FetchP99 {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        fetch_p99(&text)
+    }
+}
+
+/// `off`, or a ratio.
+pub fn fetch_p99(text: &str) -> Result<FetchP99, String> {
+    if text == "off" {
+        return Ok(FetchP99(None));
+    }
+    match text.parse::<f64>() {
+        Ok(ratio) if (1.01..=100.0).contains(&ratio) => Ok(FetchP99(Some((ratio * 100.0).round() as u32))),
+        _ => Err("give a ratio from 1.01 to 100, as 1.2, or `off`".to_owned()),
+    }
 }
 
 /// How much of a new version a node brings into memory, in bytes.

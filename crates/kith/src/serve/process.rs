@@ -1,9 +1,9 @@
 //! `kith node` and `kith router`: one role, one process.
 
 use super::{
-    FetchRate, ScrubRate, WarmBytes,
+    FetchP99, FetchRate, ScrubRate, WarmBytes,
     config::{ConfigFile, Own},
-    fetch_rate,
+    fetch_p99, fetch_rate,
     metadata::{MetadataFlags, missing},
     scrub_rate, start_failure, start_log, stop_signal, warm_bytes,
 };
@@ -61,6 +61,9 @@ pub struct NodeArgs {
     /// it live [default: off]
     #[arg(long, value_name = "RATE", value_parser = fetch_rate)]
     fetch_rate: Option<FetchRate>,
+    /// Fetches slow down while the p99 of reads is above so many times what it is without them; `off`: never [default: 1.2]
+    #[arg(long, value_name = "RATIO", value_parser = fetch_p99)]
+    fetch_p99: Option<FetchP99>,
     /// Bring so much of a new version into memory before it serves, indexes first, as far as that leaves what is served there
     /// [default: 256MiB]
     #[arg(long, value_name = "SIZE", value_parser = warm_bytes)]
@@ -151,6 +154,7 @@ impl NodeArgs {
             data: process.data,
             scrub_rate: self.scrub_rate.or(own.scrub_rate).unwrap_or_default().0,
             fetch_rate: self.fetch_rate.or(own.fetch_rate).unwrap_or_default().0,
+            fetch_p99: self.fetch_p99.or(own.fetch_p99).unwrap_or_default().ratio(),
             warm_bytes: self.warm_bytes.or(own.warm_bytes).unwrap_or_default().0,
         };
         let _node = Node::start(options, process.metadata, stop.clone()).await.map_err(start_failure)?;

@@ -1,6 +1,6 @@
 //! A cluster's state for people.
 
-use super::{Side, count, plural, table};
+use super::{Side, bytes, count, plural, table};
 use crate::{
     cluster::{FetchRatesReply, StatusReply},
     serve::CreateReply,
@@ -38,9 +38,14 @@ pub fn status(status: &StatusReply) -> String {
             graphs.join(", "),
         ]
     });
+    let held_back = status.nodes.iter().filter_map(|node| {
+        let (node, rate) = (node.node, bytes(node.fetch_held_back?));
+        Some(format!("node {node} holds its fetches back to {rate}/s: reads got slower beside them\n"))
+    });
+    let held_back: String = held_back.collect();
     let routers = status.routers.iter().map(|router| vec![router.addr.clone(), router.http.clone()]);
     format!(
-        "{}, {}, epoch {}\n{}\n{}",
+        "{}, {}, epoch {}\n{}{held_back}\n{}",
         plural(status.nodes.len() as u64, "node"),
         plural(status.partitions.into(), "partition"),
         status.epoch,
@@ -54,6 +59,7 @@ pub fn fetch_rates(reply: &FetchRatesReply) -> String {
     let columns = [
         ("node", Side::Right),
         ("bytes/s", Side::Right),
+        ("held back to", Side::Right),
         ("fetched", Side::Right),
         ("waiting", Side::Right),
         ("", Side::Left),
@@ -65,7 +71,8 @@ pub fn fetch_rates(reply: &FetchRatesReply) -> String {
             None => "off".to_owned(),
         };
         let (fetched, waiting) = (count(node.bytes_fetched), count(node.waiting.into()));
-        vec![node.node.to_string(), rate, fetched, waiting, node.error.clone()]
+        let held_back = node.held_back.map_or_else(String::new, count);
+        vec![node.node.to_string(), rate, held_back, fetched, waiting, node.error.clone()]
     });
     table(&columns, rows)
 }

@@ -126,7 +126,7 @@ impl HeldStores {
     }
 
     fn throttled<'a>(&'a self, source: &'a dyn Source) -> Throttled<'a> {
-        Throttled { source, throttle: &self.fetches }
+        Throttled::new(source, &self.fetches)
     }
 
     /// What a peer reads of one version of a component.

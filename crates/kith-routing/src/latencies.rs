@@ -1,0 +1,117 @@
+//! Latencies of many reads in little memory, exact enough to compare: what the p99 of a minute is.
+
+use std::time::Duration;
+
+/// Buckets of each doubling: a bucket is 3 % wide, a sixth of the difference that anybody acts on.
+const STEPS: u64 = 32;
+const STEPS_LOG2: u32 = STEPS.trailing_zeros();
+/// Doublings from [`STEPS`] nanoseconds on; what takes longer than two minutes counts as two minutes.
+const DOUBLINGS: u64 = 32;
+const BUCKETS: usize = ((DOUBLINGS + 1) * STEPS) as usize;
+
+/// How many reads took how long. 8 KiB.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Latencies {
+    /// By length, in buckets of equal ratio.
+    buckets: Box<[u64]>,
+    count: u64,
+}
+
+impl Default for Latencies {
+    fn default() -> Self {
+        Self { buckets: vec![0; BUCKETS].into_boxed_slice(), count: 0 }
+    }
+}
+
+impl Latencies {
+    /// A read took so long.
+    pub fn record(&mut self, latency: Duration) {
+        self.buckets[bucket_of(latency)] += 1;
+        self.count += 1;
+    }
+
+    /// How many reads there were.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Takes in those of another. O(buckets).
+    pub fn add(&mut self, other: &Latencies) {
+        for (mine, theirs) in self.buckets.iter_mut().zip(&other.buckets) {
+            *mine += theirs;
+        }
+        self.count += other.count;
+    }
+
+    /// What so many reads in a thousand do not exceed, within 3 %, rounded up; `None` without reads. O(buckets).
+    ///
+    /// # Panics
+    /// Beyond 1,000 in a thousand.
+    pub fn per_mille(&self, share: u64) -> Option<Duration> {
+        assert!(share <= 1_000, "{share} in a thousand");
+        let rank = (self.count * share).div_ceil(1_000).max(1);
+        let mut below = 0;
+        let index = self.buckets.iter().position(|count| {
+            below += count;
+            rank <= below
+        });
+        index.map(|index| Duration::from_nanos(end_of(index as u64)))
+    }
+
+    /// How many reads took longer than this, those that differ by less than 3 % left out. O(buckets).
+    pub fn above(&self, latency: Duration) -> u64 {
+        self.buckets[bucket_of(latency) + 1..].iter().sum()
+    }
+}
+
+fn bucket_of(latency: Duration) -> usize {
+    let nanos = u64::try_from(latency.as_nanos()).unwrap_or(u64::MAX);
+    if nanos < STEPS {
+        return nanos as usize;
+    }
+    // The leading bit says which doubling, the next ones which step of it.
+    let doubling = nanos.ilog2() - STEPS_LOG2;
+    let step = (nanos >> doubling) - STEPS;
+    let index = (u64::from(doubling) + 1) * STEPS + step;
+    (index as usize).min(BUCKETS - 1)
+}
+
+/// The greatest number of nanoseconds of a bucket.
+fn end_of(index: u64) -> u64 {
+    let (doubling, step) = (index / STEPS, index % STEPS);
+    if doubling == 0 { step } else { ((STEPS + step + 1) << (doubling - 1)) - 1 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bucket_ends_where_the_next_begins() {
+        for nanos in (0..5_000).chain([1 << 20, (1 << 30) + 12_345, 100_000_000_000]) {
+            let index = bucket_of(Duration::from_nanos(nanos));
+            let end = end_of(index as u64);
+            assert!(nanos <= end && end <= nanos + nanos / STEPS, "{nanos} in {index}, which ends at {end}");
+            assert_eq!(bucket_of(Duration::from_nanos(end)), index);
+            assert_eq!(bucket_of(Duration::from_nanos(end + 1)), index + 1);
+        }
+        assert_eq!(bucket_of(Duration::MAX), BUCKETS - 1);
+    }
+
+    #[test]
+    fn shares_of_reads_are_found() {
+        let mut reads = Latencies::default();
+        assert_eq!(reads.per_mille(990), None);
+        (1..=1_000).for_each(|millis| reads.record(Duration::from_millis(millis)));
+        for (share, millis) in [(500, 500), (990, 990), (1_000, 1_000), (0, 1)] {
+            let found = reads.per_mille(share).unwrap();
+            let exact = Duration::from_millis(millis);
+            assert!(exact <= found && found <= exact * 33 / 32, "{share}: {found:?}");
+        }
+        assert!((100..=130).contains(&reads.above(Duration::from_millis(870))));
+        assert_eq!(reads.above(Duration::from_secs(2)), 0);
+        let mut twice = reads.clone();
+        twice.add(&reads);
+        assert_eq!((twice.count(), twice.per_mille(990)), (2_000, reads.per_mille(990)));
+    }
+}

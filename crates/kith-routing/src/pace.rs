@@ -1,0 +1,255 @@
+//! Fetches give way to reads: while the p99 of reads is above what it was without a fetch, fetches slow down.
+//!
+//! Voldemort throttles fetches by a fixed rate (§5.4), which somebody has to choose for the worst hour. Here the reads say it.
+//! Down by a factor while they suffer, up by a smaller one while they do not, never below a floor: a fetch always ends. No
+//! clock: shells feed it what they have counted since the last time.
+
+use crate::Latencies;
+use kith_types::Timestamp;
+use std::{num::NonZeroU64, time::Duration};
+
+/// Bound of a window's age: with so few reads in so long, there is hardly anybody to give way to.
+const WINDOW_MAX: Duration = Duration::from_secs(10);
+/// Shorter windows would judge a rate that has only begun to hold.
+const WINDOW_MIN: Duration = Duration::from_millis(500);
+/// Reads that a window needs for a p99; 1 % of them are enough to tell a rise from chance.
+const WINDOW_READS: u64 = 500;
+/// Of fewer reads, the median is compared, if there are so many.
+const FEW_READS: u64 = 5;
+/// Reads from which the steady p99 is taken: twice a window's, as everything is compared with it.
+const STEADY_READS: u64 = 2 * WINDOW_READS;
+/// After so long, with enough reads, the steady p99 is that of newer reads.
+const STEADY_AGE: Duration = Duration::from_secs(30);
+/// Files are synced and caches settle for a while after a fetch; a fetch that begins in it goes on as the one before.
+const SETTLE: Duration = Duration::from_secs(5);
+
+/// How fetches give way.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PaceOptions {
+    /// A fetch is too fast while the p99 of reads is above so many times its steady value.
+    pub p99_ratio_max: f64,
+    /// Never slower, in bytes a second.
+    pub floor: NonZeroU64,
+}
+
+impl PaceOptions {
+    /// What a rise of the p99 may be, by default.
+    pub const P99_RATIO_MAX: f64 = 1.2;
+    /// A piece a second.
+    pub const FLOOR: NonZeroU64 = NonZeroU64::new(4 << 20).expect("it is not 0");
+    /// What remains of a rate that is too fast.
+    const LOWER: f64 = 0.7;
+    /// What becomes of one that is not: slower up than down.
+    const RAISE: f64 = 1.1;
+}
+
+impl Default for PaceOptions {
+    fn default() -> Self {
+        Self { p99_ratio_max: Self::P99_RATIO_MAX, floor: Self::FLOOR }
+    }
+}
+
+/// What has happened since the last time.
+#[derive(Clone, Copy, Debug)]
+pub struct PaceSample<'a> {
+    /// Reads that ended.
+    pub reads: &'a Latencies,
+    /// Bytes fetched.
+    pub fetched: u64,
+    /// Whether anything is being fetched.
+    pub is_fetching: bool,
+}
+
+/// How fast fetches may be, as reads bear it.
+#[derive(Clone, Debug)]
+pub struct Pace {
+    options: PaceOptions,
+    steady: Steady,
+    /// While something is fetched, and until it has settled.
+    fetch: Option<Fetch>,
+}
+
+/// Reads while nothing is fetched, in two generations: the older one is forgotten when the newer one is old.
+#[derive(Clone, Debug, Default)]
+struct Steady {
+    older: Latencies,
+    newer: Latencies,
+    since: Timestamp,
+}
+
+#[derive(Clone, Debug)]
+struct Fetch {
+    /// What it must not raise; `None`: nobody read before it.
+    p99_steady: Option<Duration>,
+    window: Window,
+    /// Bytes a second; `None`: as fast as it goes.
+    limit: Option<f64>,
+    /// What it fetched at in the last window in which anything came: requests are large, and files are synced.
+    rate: f64,
+    /// What it fetched at when it was first too fast.
+    unlimited: f64,
+    /// Of the last window that had enough reads.
+    p99: Option<Duration>,
+    /// Since when nothing is fetched.
+    ended: Option<Timestamp>,
+}
+
+#[derive(Clone, Debug)]
+struct Window {
+    reads: Latencies,
+    fetched: u64,
+    since: Timestamp,
+}
+
+/// What a window says of the rate that it was fetched at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    TooFast,
+    Bearable,
+    /// Above the bound, but by no more than chance may do.
+    Unclear,
+}
+
+impl Steady {
+    fn on(&mut self, reads: &Latencies, now: Timestamp) {
+        self.newer.add(reads);
+        if STEADY_AGE <= now.since(self.since) && STEADY_READS <= self.newer.count() {
+            self.older = std::mem::take(&mut self.newer);
+            self.since = now;
+        }
+    }
+
+    fn p99(&self) -> Option<Duration> {
+        let mut all = self.older.clone();
+        all.add(&self.newer);
+        all.per_mille(990).filter(|_| STEADY_READS <= all.count())
+    }
+}
+
+impl Window {
+    fn new(since: Timestamp) -> Self {
+        Self { reads: Latencies::default(), fetched: 0, since }
+    }
+
+    fn is_full(&self, now: Timestamp) -> bool {
+        let age = now.since(self.since);
+        WINDOW_MAX <= age || (WINDOW_MIN <= age && WINDOW_READS <= self.reads.count())
+    }
+
+    /// Whether more reads than 1 in 100 took longer than `bound`, and surely so: by two standard deviations.
+    fn verdict(&self, bound: Duration) -> Verdict {
+        let (reads, above) = (self.reads.count(), self.reads.above(bound));
+        if reads < WINDOW_READS {
+            let most = FEW_READS <= reads && reads < 2 * above;
+            return if most { Verdict::TooFast } else { Verdict::Bearable };
+        }
+        let expected = reads as f64 / 100.0;
+        match above as f64 {
+            above if expected + 2.0 * expected.sqrt() < above => Verdict::TooFast,
+            above if expected < above => Verdict::Unclear,
+            _ => Verdict::Bearable,
+        }
+    }
+}
+
+impl Fetch {
+    fn on(&mut self, sample: &PaceSample<'_>, options: &PaceOptions, now: Timestamp) {
+        self.window.reads.add(sample.reads);
+        self.window.fetched += sample.fetched;
+        if !self.window.is_full(now) {
+            return;
+        }
+        let window = std::mem::replace(&mut self.window, Window::new(now));
+        if WINDOW_READS <= window.reads.count() {
+            self.p99 = window.reads.per_mille(990);
+        }
+        if 0 < window.fetched {
+            self.rate = window.fetched as f64 / now.since(window.since).as_secs_f64();
+        }
+        let Some(p99_steady) = self.p99_steady else { return };
+        match window.verdict(p99_steady.mul_f64(options.p99_ratio_max)) {
+            Verdict::TooFast => self.lower(options.floor),
+            Verdict::Bearable => self.raise(),
+            Verdict::Unclear => {}
+        }
+    }
+
+    fn lower(&mut self, floor: NonZeroU64) {
+        // What has not fetched anything yet slows nobody down.
+        if self.limit.is_none() && self.rate == 0.0 {
+            return;
+        }
+        let before = self.limit.unwrap_or(self.rate);
+        if self.limit.is_none() {
+            self.unlimited = self.rate;
+        }
+        self.limit = Some((before * PaceOptions::LOWER).max(floor.get() as f64));
+    }
+
+    /// Beyond twice what it once came to, a limit limits nothing.
+    fn raise(&mut self) {
+        let raised = self.limit.map(|limit| limit * PaceOptions::RAISE);
+        self.limit = raised.filter(|limit| *limit < 2.0 * self.unlimited);
+    }
+}
+
+impl Pace {
+    /// Knows nothing of reads yet: until it has seen enough of them without a fetch, it limits nothing.
+    pub fn new(options: PaceOptions) -> Self {
+        Self { options, steady: Steady::default(), fetch: None }
+    }
+
+    /// Takes in what has happened since the last time, some time ago: a fraction of a second to a few. O(1).
+    pub fn on(&mut self, sample: &PaceSample<'_>, now: Timestamp) {
+        match (&mut self.fetch, sample.is_fetching) {
+            (None, false) => self.steady.on(sample.reads, now),
+            (None, true) => {
+                // Nobody knows which of these reads came before it.
+                let p99_steady = self.steady.p99();
+                let window = Window { fetched: sample.fetched, ..Window::new(now) };
+                let fetch = Fetch {
+                    p99_steady,
+                    window,
+                    limit: None,
+                    rate: 0.0,
+                    unlimited: 0.0,
+                    p99: None,
+                    ended: None,
+                };
+                self.fetch = Some(fetch);
+            }
+            (Some(fetch), true) => {
+                if fetch.ended.take().is_some() {
+                    fetch.window = Window::new(now);
+                }
+                fetch.on(sample, &self.options, now);
+            }
+            (Some(fetch), false) => {
+                let ended = *fetch.ended.get_or_insert(now);
+                if SETTLE <= now.since(ended) {
+                    self.fetch = None;
+                }
+            }
+        }
+    }
+
+    /// The most that all fetches together may pull, in bytes a second; `None`: reads bear it as it is.
+    pub fn limit(&self) -> Option<NonZeroU64> {
+        let limit = self.fetch.as_ref()?.limit?;
+        // Beyond the greatest integer, the conversion gives that.
+        NonZeroU64::new(limit as u64)
+    }
+
+    /// The p99 of reads that fetches are held against; `None`: too few were seen.
+    pub fn p99_steady(&self) -> Option<Duration> {
+        match &self.fetch {
+            Some(fetch) => fetch.p99_steady,
+            None => self.steady.p99(),
+        }
+    }
+
+    /// The p99 of reads during a fetch, of the last window that had enough; `None`: nothing is fetched, or hardly read.
+    pub fn p99_fetching(&self) -> Option<Duration> {
+        self.fetch.as_ref()?.p99
+    }
+}

@@ -1,0 +1,203 @@
+//! Fetches that give way to reads: `testdata/pace.txt` played, and what holds whatever reads do.
+//!
+//! A block of the file is a command, `----`, and its outcome; `BLESS=1` rewrites the outcomes. The command
+//! `8s reads=1000 ms=1 slow=20x10 fetch=200` is eight seconds of a thousand reads a second that take a millisecond, twenty of
+//! them ten times as long, while up to 200 MiB a second are fetched. The outcome is the limit after each second, in MiB/s.
+
+use kith_routing::{Latencies, Pace, PaceOptions, PaceSample};
+use kith_types::Timestamp;
+use proptest::prelude::*;
+use std::{num::NonZeroU64, path::PathBuf, time::Duration};
+
+const MIB: f64 = (1 << 20) as f64;
+/// How often the shell asks.
+const TICK: Duration = Duration::from_millis(500);
+
+/// A node: what its reads take, what it would fetch.
+#[derive(Clone, Copy, Debug)]
+struct Load {
+    reads_per_second: u64,
+    latency: Duration,
+    /// So many of each thousand take so many times as long.
+    slow: (u64, u32),
+    /// Bytes a second, if nothing limits it.
+    fetch: Option<f64>,
+}
+
+impl Load {
+    /// Those of one tick.
+    fn reads(&self) -> Latencies {
+        let count = self.reads_per_second / 2;
+        let mut reads = Latencies::default();
+        for index in 0..count {
+            let slow = index * 1_000 / count < self.slow.0;
+            reads.record(self.latency * if slow { self.slow.1 } else { 1 });
+        }
+        reads
+    }
+}
+
+struct World {
+    pace: Pace,
+    now: Timestamp,
+}
+
+impl World {
+    fn new() -> Self {
+        Self { pace: Pace::new(PaceOptions::default()), now: Timestamp::ZERO }
+    }
+
+    /// Ticks of the same load; told of each.
+    fn ticks(&mut self, count: usize, load: Load, mut told: impl FnMut(&Self)) {
+        let reads = load.reads();
+        for _ in 0..count {
+            self.tick(load, &reads);
+            told(self);
+        }
+    }
+
+    fn tick(&mut self, load: Load, reads: &Latencies) {
+        self.now = self.now + TICK;
+        let limit = self.pace.limit().map_or(f64::MAX, |limit| limit.get() as f64);
+        let rate = load.fetch.unwrap_or(0.0).min(limit);
+        let fetched = (rate * TICK.as_secs_f64()) as u64;
+        let is_fetching = load.fetch.is_some();
+        self.pace.on(&PaceSample { reads, fetched, is_fetching }, self.now);
+    }
+
+    fn limit(&self) -> Option<f64> {
+        self.pace.limit().map(|limit| limit.get() as f64 / MIB)
+    }
+}
+
+#[test]
+fn limits_are_as_recorded() {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("testdata/pace.txt");
+    let recorded = std::fs::read_to_string(&path).expect("the file is there");
+    let mut world = World::new();
+    let blocks = recorded.trim_end().split("\n\n").map(|block| {
+        let command = block.split("\n----").next().expect("split yields one at least");
+        let line = command.lines().find(|line| !line.starts_with('#')).expect("a command");
+        if line == "new node" {
+            world = World::new();
+            return command.to_owned();
+        }
+        format!("{command}\n----\n{}", run(&mut world, line))
+    });
+    let played = blocks.collect::<Vec<_>>().join("\n\n") + "\n";
+    if std::env::var_os("BLESS").is_some() {
+        std::fs::write(&path, played).expect("it can be written");
+    } else {
+        assert_eq!(played, recorded, "{path:?} differs; BLESS=1 rewrites it");
+    }
+}
+
+fn run(world: &mut World, line: &str) -> String {
+    let mut words = line.split(' ');
+    let seconds: usize = words.next().and_then(|word| word.strip_suffix('s')?.parse().ok()).expect("seconds");
+    let mut load = Load { reads_per_second: 0, latency: Duration::from_millis(1), slow: (0, 1), fetch: None };
+    for word in words {
+        let (name, value) = word.split_once('=').expect("name=value");
+        match name {
+            "reads" => load.reads_per_second = value.parse().expect("a number"),
+            "ms" => load.latency = Duration::from_millis(value.parse().expect("a number")),
+            "slow" => {
+                let (count, times) = value.split_once('x').expect("slow=20x10");
+                load.slow = (count.parse().expect("a number"), times.parse().expect("a number"));
+            }
+            "fetch" => load.fetch = Some(value.parse::<f64>().expect("a number") * MIB),
+            other => panic!("{other}?"),
+        }
+    }
+    let mut limits: Vec<String> = Vec::new();
+    world.ticks(2 * seconds, load, |world| {
+        limits.push(world.limit().map_or("-".to_owned(), |limit| format!("{limit:.0}")));
+    });
+    let limits: Vec<&str> = limits.iter().skip(1).step_by(2).map(String::as_str).collect();
+    let p99 = |p99: Option<Duration>| {
+        p99.map_or("?".to_owned(), |p99| format!("{:.1} ms", p99.as_secs_f64() * 1e3))
+    };
+    let (steady, fetching) = (p99(world.pace.p99_steady()), p99(world.pace.p99_fetching()));
+    format!("{}\np99 steady {steady}, fetching {fetching}", limits.join(" "))
+}
+
+/// Reads whose p99 rises with the rate of the fetch: what the controller is in a loop with.
+fn loaded(rate: f64, capacity: f64) -> Load {
+    let latency = Duration::from_millis(1).mul_f64(1.0 + rate / capacity);
+    Load { reads_per_second: 1_000, latency, slow: (0, 1), fetch: Some(400.0 * MIB) }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(16))]
+
+    /// Whatever reads do: never below the floor, and nothing is limited before reads were seen without a fetch.
+    #[test]
+    fn a_fetch_always_ends(
+        steps in prop::collection::vec((0..2_000u64, 1..50u64, 0..100u64, any::<bool>(), 1..60usize), 1..12),
+        floor in 1..64u64,
+    ) {
+        let floor = NonZeroU64::new(floor << 20).expect("it is not 0");
+        let options = PaceOptions { floor, ..PaceOptions::default() };
+        let mut world = World { pace: Pace::new(options), now: Timestamp::ZERO };
+        let mut quiet_reads = 0;
+        for (reads_per_second, millis, slow, is_fetching, ticks) in steps {
+            let fetch = is_fetching.then_some(300.0 * MIB);
+            let latency = Duration::from_millis(millis);
+            let load = Load { reads_per_second, latency, slow: (slow, 20), fetch };
+            quiet_reads += if is_fetching { 0 } else { reads_per_second };
+            let mut limits = Vec::new();
+            world.ticks(ticks, load, |world| limits.push(world.pace.limit()));
+            for limit in limits {
+                prop_assert!(limit.is_none_or(|limit| floor <= limit));
+                prop_assert!(0 < quiet_reads || limit.is_none());
+            }
+        }
+    }
+
+    /// Equal input, no swinging: down to the floor and there, or up to no limit and there.
+    #[test]
+    fn equal_reads_move_it_one_way(slow_first in any::<bool>(), factor in 1..40u64, reads_per_second in 60..2_000u64) {
+        let mut world = World::new();
+        let of = |millis: u64, fetch| {
+            Load { reads_per_second, latency: Duration::from_millis(millis), slow: (0, 1), fetch }
+        };
+        world.ticks(200, of(10, None), |_| {});
+        // Somewhere in the middle.
+        if slow_first {
+            world.ticks(30, of(20, Some(200.0 * MIB)), |_| {});
+        }
+        let now = of(factor, Some(200.0 * MIB));
+        // The window at hand has other reads too.
+        world.ticks(20, now, |_| {});
+        let mut limits = Vec::new();
+        world.ticks(1_500, now, |world| limits.push(world.limit().unwrap_or(f64::MAX)));
+        let falls = limits.windows(2).any(|pair| pair[1] < pair[0]);
+        let rises = limits.windows(2).any(|pair| pair[0] < pair[1]);
+        prop_assert!(!(falls && rises), "{:?}", &limits[..100]);
+        let last = *limits.last().expect("there are some");
+        match factor {
+            0..=11 => prop_assert_eq!(last, f64::MAX),
+            13.. => prop_assert_eq!(last, 4.0),
+            _ => {}
+        }
+    }
+
+    /// In a loop with reads that suffer from it: it comes near the rate that they bear, and stays near it.
+    #[test]
+    fn it_settles_at_what_reads_bear(capacity in 50..2_000u64) {
+        let capacity = capacity as f64 * MIB;
+        let mut world = World::new();
+        world.ticks(120, Load { fetch: None, ..loaded(0.0, capacity) }, |_| {});
+        let mut rates = Vec::new();
+        for _ in 0..400 {
+            let rate = world.limit().map_or(400.0, |limit| limit.min(400.0)) * MIB;
+            world.ticks(1, loaded(rate, capacity), |_| {});
+            rates.push(rate);
+        }
+        // The p99 is 1.2 times the steady one at a fifth of the capacity; buckets are 3 % wide.
+        let bearable = (capacity * 0.2).clamp(4.0 * MIB, 400.0 * MIB);
+        for rate in &rates[150..] {
+            prop_assert!(bearable * 0.6 <= *rate && *rate <= (bearable * 1.1 + capacity * 0.08), "{} {}", rate / MIB, bearable / MIB);
+        }
+    }
+}
