@@ -78,7 +78,10 @@ impl Source for PeerSource {
         let mut tries = 1;
         loop {
             match self.runtime.block_on(self.try_read(object, offset, into)) {
-                Ok(count) => return Ok(count),
+                Ok(count) => {
+                    metrics::counter!("kith_node_fetched_from_peers_bytes_total").increment(count as u64);
+                    return Ok(count);
+                }
                 Err(status) if kith_wire::detail_of(&status).code == NOT_HELD => {
                     return Err(ObjectError::Missing { object: object.to_owned() });
                 }

@@ -43,6 +43,7 @@ mod refusal;
 mod retain;
 mod serve;
 mod store;
+mod supply;
 
 pub use command::{Command, Context, Effect, Transition};
 pub use holders::Holders;
@@ -51,3 +52,4 @@ pub use store::{
     Action, Guards, HISTORY_MAX, HistoryEntry, Outcome, Policy, PushId, Running, StoreState, UnixMillis,
     VersionEntry, VersionState,
 };
+pub use supply::{Pull, Supply};

@@ -7,7 +7,7 @@ mod support;
 use s3::S3;
 use serde_json::{Value, json};
 use std::{fs, process::Stdio};
-use support::cluster::{Cluster, text};
+use support::cluster::{Cluster, signal, text};
 
 /// Enough for a pack that is more than a request.
 const ROWS: u64 = 2_000;
@@ -218,6 +218,92 @@ fn a_source_that_is_slow_delays_no_other_stores_push() {
     server.go_on();
     assert!(slow.wait().expect("it ends").success());
     assert_eq!(served(&cluster), "1");
+}
+
+/// Builds versions 1 to `versions` to `s3://bucket/built`, with values of about so many bytes; bytes of the packs of one.
+fn built(cluster: &Cluster, server: &S3, versions: u64, value_bytes: usize) -> u64 {
+    cluster.must(&["store", "create", "people", "--key", "string", "--value", "text"]);
+    let folder = tempfile::tempdir().unwrap();
+    let csv = folder.path().join("rows.csv");
+    for version in 1..=versions {
+        let lines =
+            (0..ROWS).map(|id| format!("member:{id},value {id} of {version} {}\n", "x".repeat(value_bytes)));
+        fs::write(&csv, format!("key,value\n{}", lines.collect::<String>())).unwrap();
+        let (out, version) = ("s3://bucket/built", version.to_string());
+        cluster.must(&[
+            "store",
+            "build",
+            "people",
+            csv.to_str().unwrap(),
+            "--out",
+            out,
+            "--version",
+            &version,
+        ]);
+    }
+    let manifest = server.file("built/1/manifest.json");
+    let packs = fs::read_dir(manifest.parent().unwrap()).unwrap().map(|entry| entry.unwrap());
+    packs.filter(|entry| entry.path() != manifest).map(|entry| entry.metadata().unwrap().len()).sum()
+}
+
+#[test]
+fn with_from_peers_one_copy_comes_from_the_object_store() {
+    let server = S3::start();
+    let shape = ["--groups", "3", "--nodes", "2", "--partitions", "8"];
+    let cluster = Cluster::start_in(&shape, &server.settings());
+    let bytes = built(&cluster, &server, 2, 400) as f64;
+    let copies = |version: &str, flags: &[&str]| {
+        let (before, url) = (server.bytes_sent(), format!("s3://bucket/built/{version}"));
+        cluster.must(&[&["store", "push", "people", &url], flags].concat());
+        assert_eq!(served(&cluster), version);
+        (server.bytes_sent() - before) as f64 / bytes
+    };
+    let apart = copies("1", &[]);
+    assert!((3.0..3.6).contains(&apart), "{apart} copies, one per group");
+    let from_peers =
+        || cluster.metric("kith_node_fetched_from_peers_bytes_total").unwrap_or_default() / bytes;
+    assert_eq!(from_peers(), 0.0);
+    let once = copies("2", &["--from-peers"]);
+    assert!((1.0..1.4).contains(&once), "{once} copies for three groups");
+    assert!((2.0..2.4).contains(&from_peers()), "{} copies from peers", from_peers());
+    cluster.must(&["store", "verify", "people", "--deep"]);
+}
+
+#[test]
+fn a_peer_that_dies_under_a_copy_is_replaced_by_the_object_store() {
+    let server = S3::start();
+    let shape = ["--processes", "--groups", "2", "--nodes", "1", "--partitions", "8", "--fetch-p99", "off"];
+    let mut cluster = Cluster::start_in(&shape, &server.settings());
+    // Three requests or so for each node.
+    let bytes = built(&cluster, &server, 1, 10_000);
+    let rate = |rate: &str| {
+        let told = cluster.must(&["cluster", "fetch-rate", rate, "--node", "1", "-o", "json"]);
+        let told: Value = serde_json::from_str(&told).expect("JSON");
+        (told["nodes"][0]["bytes_fetched"].as_u64().expect("a number"), told["nodes"][0]["waiting"].clone())
+    };
+    rate("1MiB/s");
+    let push = ["store", "push", "people", "s3://bucket/built/1", "--from-peers"];
+    let mut push =
+        cluster.kith(&push).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("kith runs");
+    let peer = cluster.node_pids(0)[0];
+    let started = std::time::Instant::now();
+    // The second node has a part, and waits for its turn to ask for the next.
+    while rate("1MiB/s").0 < 2 << 20 {
+        assert!(started.elapsed().as_secs() < 90 && push.try_wait().expect("it can be waited for").is_none());
+    }
+    let sent = server.bytes_sent();
+    // Frozen first: killed at once, it might be back under the same address.
+    signal(peer, "STOP");
+    rate("off");
+    cluster.wait_until("the object store is asked instead", |_| sent + (1 << 20) < server.bytes_sent());
+    assert!(server.bytes_sent() - sent < bytes, "what came from the peer is kept");
+    signal(peer, "KILL");
+    assert!(push.wait().expect("it ends").success());
+    assert_eq!(served(&cluster), "1");
+    cluster.wait_until("the dead one is back", |cluster| {
+        let output = cluster.kith(&["store", "verify", "people", "--deep"]).output().unwrap();
+        output.status.success()
+    });
 }
 
 #[test]

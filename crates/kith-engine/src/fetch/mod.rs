@@ -15,6 +15,7 @@ mod release;
 mod reuse;
 mod source;
 mod space;
+mod spliced;
 mod staging;
 
 use crate::errors::{Damage, Fault, OpenError};
@@ -30,6 +31,7 @@ use pull::Pull;
 pub use release::{release_partitions, repair};
 use reuse::Held;
 pub use source::{FolderSource, ObjectError, Source};
+pub use spliced::SplicedSource;
 use staging::Staging;
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;

@@ -4,7 +4,7 @@ use crate::stores::{Stores, all, value};
 use kith_engine::load::{DeltaBuilder, DeltaOptions, ValuesBuilder, ValuesOptions};
 use kith_engine::{
     FetchError, FetchOptions, FetchProgress, FolderSource, HeldSource, Manifest, ObjectError, Source,
-    ValuesReader, fetch, release_partitions, verify_component,
+    SplicedSource, ValuesReader, fetch, release_partitions, verify_component,
 };
 use kith_types::{PartitionCount, PartitionId, StoreVersion, fmix64};
 use std::fs;
@@ -249,4 +249,75 @@ fn a_peer_gives_what_it_holds_as_if_it_were_the_built_version() {
     assert_eq!(before.partitions(), []);
     let fourth = second.with_file_name("fourth");
     assert!(matches!(pull(&before, &fourth, &rest, &FetchOptions::default()), Err(FetchError::Damaged(_))));
+}
+
+/// Two nodes that hold a part each, one of which dies after some reads; what the built version is asked for.
+#[test]
+fn a_version_is_put_together_from_peers_and_the_built_one_is_asked_for_the_rest() {
+    let stores = Stores::new(true);
+    let built = stores.built("people", 2);
+    let folder = built.parent().unwrap();
+    let parts: [Vec<PartitionId>; 2] = {
+        let (odd, even) = all().into_iter().partition(|partition| partition.0 % 2 == 1);
+        [odd, even]
+    };
+    let nodes: Vec<PathBuf> = ["odd", "even"].map(|name| folder.join(name)).to_vec();
+    for (node, part) in nodes.iter().zip(&parts) {
+        pull(&FolderSource::new(&built), node, part, &FetchOptions::default()).unwrap();
+    }
+    let wanted: Vec<PartitionId> = all().into_iter().filter(|partition| partition.0 != 4).collect();
+    let (mut whole_reads, mut broken) = (0, 0);
+    for dies_after in [u64::MAX, 2, 1, 0] {
+        let [odd, even] = [0, 1].map(|at: usize| HeldSource::open(&nodes[at]).unwrap());
+        let dying = Dying { inner: odd, reads: AtomicU64::new(0), dies_after };
+        let rest = Flaky::new(&built, u64::MAX);
+        let peers: Vec<(&dyn Source, _)> =
+            vec![(&dying, parts[0].iter().copied().collect()), (&even, parts[1].iter().copied().collect())];
+        let manifest = Manifest::read(&built).unwrap();
+        let source = SplicedSource::new(manifest, peers, &rest, wanted.iter().copied().collect());
+        let target = folder.join(format!("after-{dies_after}"));
+        let options = FetchOptions { threads: 3, ..FetchOptions::default() };
+        pull(&source, &target, &wanted, &options).unwrap();
+        assert!(verify_component(&target, Some(&wanted)).unwrap().damages.is_empty());
+        let reads = dying.reads.load(Ordering::SeqCst);
+        if reads <= dies_after {
+            assert_eq!((source.failed(), rest.reads()), (vec![], 0), "the built version is not asked");
+            whole_reads = reads;
+        } else {
+            assert!(dies_after < whole_reads && 0 < rest.reads());
+            assert_eq!(source.failed(), [0]);
+            broken += 1;
+        }
+    }
+    assert!(0 < broken);
+    // A peer that does not have what it was said to have, and a wanted partition that nobody has.
+    let even = HeldSource::open(&nodes[1]).unwrap();
+    let rest = Flaky::new(&built, u64::MAX);
+    let lying: Vec<(&dyn Source, _)> = vec![(&even, all().into_iter().collect())];
+    let manifest = || Manifest::read(&built).unwrap();
+    let source = SplicedSource::new(manifest(), lying, &rest, all().into_iter().collect());
+    let target = folder.join("lied-to");
+    let refused = pull(&source, &target, &all(), &FetchOptions::default());
+    assert!(matches!(refused, Err(FetchError::Damaged(_))), "{refused:?}");
+    assert!(!target.exists());
+    let honest: Vec<(&dyn Source, _)> = vec![(&even, parts[1].iter().copied().collect())];
+    let source = SplicedSource::new(manifest(), honest, &rest, all().into_iter().collect());
+    pull(&source, &target, &all(), &FetchOptions::default()).unwrap();
+    assert!(verify_component(&target, None).unwrap().damages.is_empty() && 0 < rest.reads());
+}
+
+/// A peer that goes away after some reads.
+struct Dying {
+    inner: HeldSource,
+    reads: AtomicU64,
+    dies_after: u64,
+}
+
+impl Source for Dying {
+    fn read(&self, object: &str, offset: u64, into: &mut [u8]) -> Result<usize, ObjectError> {
+        if self.reads.fetch_add(1, Ordering::SeqCst) >= self.dies_after {
+            return Err(ObjectError::Failed { object: object.to_owned(), source: "gone".into() });
+        }
+        self.inner.read(object, offset, into)
+    }
 }

@@ -12,7 +12,7 @@ mod throttle;
 mod verify;
 mod warm;
 
-pub use held::{CopyError, HeldStores, PrepareError, PrepareOptions, ReleaseError, VersionReader};
+pub use held::{CopyError, HeldStores, PrepareError, PrepareOptions, ReleaseError, Supplier, VersionReader};
 pub use throttle::{Throttle, ThrottleState};
 
 use crate::{
@@ -232,7 +232,7 @@ async fn prepare_all(held: &Arc<HeldStores>, revision: u64, versions: Vec<Served
 fn prepare_store(held: &HeldStores, revision: u64, versions: &[ServedDocument]) -> bool {
     let mut all = true;
     for store in versions {
-        if let Err(error) = held.prepare(store, revision, PrepareOptions::default(), &mut |_, _, _| {}) {
+        if let Err(error) = held.prepare(store, revision, &PrepareOptions::default(), &mut |_, _, _| {}) {
             let source = std::error::Error::source(&error).map(ToString::to_string);
             let (store, version) = (&store.name, store.version);
             tracing::error!(%error, source, store, version, "a version cannot be served yet");

@@ -1,7 +1,7 @@
 //! What a node answers, over gRPC and in frames.
 
 use super::{
-    PrepareOptions,
+    PrepareOptions, Supplier,
     held::{HeldStores, VersionReader},
     pace::Reads,
     scrub::Doctor,
@@ -239,6 +239,19 @@ impl NodeService {
         served.iter().for_each(|served| self.doctor.suspect(&served.name));
     }
 
+    fn prepare_options(&self, request: v1::PrepareRequest) -> PrepareOptions {
+        let suppliers = request.suppliers.into_iter().map(|supplier| Supplier {
+            addr: supplier.addr,
+            partitions: supplier.partitions.into_iter().map(PartitionId).collect(),
+        });
+        PrepareOptions {
+            bytes_max: request.quota_left_bytes,
+            warm_bytes: self.warm_bytes,
+            only: request.only.into_iter().map(PartitionId).collect(),
+            suppliers: suppliers.collect(),
+        }
+    }
+
     fn ping(&self) -> v1::PingReply {
         let served = self.held.served(&self.topology.borrow()).into_iter();
         let served = served.map(|(name, version)| v1::Served { name, version }).collect();
@@ -339,10 +352,9 @@ impl v1::node_server::Node for NodeService {
             )
         })?;
         let revision = request.get_ref().revision;
+        let options = self.prepare_options(request.into_inner());
         let (sender, receiver) = mpsc::channel(PROGRESS_QUEUE);
         let (held, node) = (Arc::clone(&self.held), self.node);
-        let options =
-            PrepareOptions { bytes_max: request.get_ref().quota_left_bytes, warm_bytes: self.warm_bytes };
         tokio::task::spawn_blocking(move || {
             let mut report = |component: &str, bytes_done, bytes_total| {
                 let progress = v1::PrepareProgress {
@@ -355,7 +367,7 @@ impl v1::node_server::Node for NodeService {
                 // A full queue drops a progress message, never the preparation.
                 let _ = sender.try_send(Ok(progress));
             };
-            let last = match held.prepare(&store, revision, options, &mut report) {
+            let last = match held.prepare(&store, revision, &options, &mut report) {
                 Ok(()) => Ok(v1::PrepareProgress { ready: true, ..Default::default() }),
                 Err(error) => Err(prepare_status(node, &error)),
             };

@@ -163,6 +163,7 @@ impl v1::cluster_server::Cluster for Admin {
             version: None,
             missing_max: 0,
             force: false,
+            from_peers: false,
             size: Size::OfGraph,
         })))
     }
@@ -181,6 +182,7 @@ impl v1::cluster_server::Cluster for Admin {
             version: (request.version != 0).then_some(StoreVersion(request.version)),
             missing_max: request.missing_max,
             force: request.force,
+            from_peers: request.from_peers,
             size: Size::Told { records: request.records, bytes: request.bytes },
         })))
     }

@@ -9,13 +9,16 @@ use super::{
 };
 use futures::{StreamExt, stream::FuturesUnordered};
 use kith_client::endpoint;
-use kith_types::NodeId;
-use kith_versions::{Command, Context};
+use kith_types::{NodeId, PartitionId};
+use kith_versions::{Command, Context, Pull, Supply};
 use kith_wire::{
     documents::{Document, StoreDocument},
     v1::{self, node_client::NodeClient},
 };
-use std::time::{Duration, Instant};
+use std::{
+    collections::BTreeSet,
+    time::{Duration, Instant},
+};
 use tonic::{Code, Status};
 
 /// A push waits so long for a node that is away before it does without it, or fails.
@@ -39,20 +42,30 @@ impl Stores {
         let version = store.versions.iter().find(|entry| entry.state == "fetching");
         let version = store.at(version.ok_or(ChangeError::Unknown)?);
         let request = v1::PrepareRequest {
-            graph: String::new(),
             record: version.encode().into(),
             revision,
             quota_left_bytes: if push.force { None } else { state.quota_left_bytes() },
+            ..Default::default()
         };
         let holders = self.holders();
-        let prepared = holders
-            .nodes()
-            .into_iter()
-            .map(async |node| (node, self.prepare_on(node, &request, progress).await));
-        let mut prepared: FuturesUnordered<_> = prepared.collect();
+        let mut supply = Supply::new(holders.clone(), push.from_peers);
+        let mut running = FuturesUnordered::new();
         let mut said = Vec::new();
-        while let Some((node, result)) = prepared.next().await {
-            let push = push.push.clone();
+        loop {
+            for pull in supply.start() {
+                let request = self.request_of(&request, &pull);
+                running.push(async move {
+                    let result = self.prepare_on(pull.node, &request, progress).await;
+                    (pull, result)
+                });
+            }
+            let Some((pull, result)) = running.next().await else { return Ok(said) };
+            match &result {
+                Ok(()) if !supply.done(&pull) => continue,
+                Ok(()) => {}
+                Err(_) => supply.failed(pull.node),
+            }
+            let (push, node) = (push.push.clone(), pull.node);
             let command = match &result {
                 Ok(()) => Command::Ready { push, node },
                 Err(status) => Command::NodeFailed { push, node, reason: status.message().to_owned() },
@@ -64,7 +77,18 @@ impl Stores {
             }
             said.push(command);
         }
-        Ok(said)
+    }
+
+    /// What a node is asked for. A peer without an address gives nothing: the object store does.
+    fn request_of(&self, request: &v1::PrepareRequest, pull: &Pull) -> v1::PrepareRequest {
+        let numbers = |partitions: &BTreeSet<PartitionId>| partitions.iter().map(|it| it.0).collect();
+        let topology = self.topology.borrow();
+        let suppliers = pull.peers.iter().filter_map(|(peer, partitions)| {
+            let document = topology.nodes.iter().find(|document| document.node == peer.0)?;
+            Some(v1::Supplier { addr: document.addr.clone(), partitions: numbers(partitions) })
+        });
+        let only = if pull.is_whole { Vec::new() } else { numbers(&pull.partitions) };
+        v1::PrepareRequest { only, suppliers: suppliers.collect(), ..request.clone() }
     }
 
     async fn prepare_on(

@@ -46,6 +46,8 @@ pub(crate) struct Push {
     pub missing_max: u32,
     /// Pass the guards whatever they say.
     pub force: bool,
+    /// Nodes copy the version from each other where they can: one copy comes from the object store.
+    pub from_peers: bool,
     pub size: Size,
 }
 

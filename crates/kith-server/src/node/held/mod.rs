@@ -4,6 +4,7 @@
 mod component;
 mod error;
 mod moves;
+mod pull;
 mod retire;
 mod turns;
 
@@ -17,26 +18,21 @@ use super::{
 };
 use crate::{peer::PeerSource, place};
 use component::Component;
-use turns::Turns;
-use kith_engine::{
-    Damage, FetchOptions, GraphReader, HeldSource, OpenError, Source, ValuesReader, VersionFolder,
-};
+use kith_engine::{Damage, GraphReader, HeldSource, OpenError, Source, ValuesReader};
 use kith_objects::Objects;
 use kith_types::{PartitionCount, PartitionId};
 use kith_wire::documents::{ComponentDocument, HoldsDocument, ServedDocument, TopologyDocument};
 use std::{
     collections::{BTreeMap, BTreeSet},
-    ops::ControlFlow,
     path::PathBuf,
     sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
     time::{Duration, Instant},
 };
+use turns::Turns;
 
 /// How long a version stays after the cluster gave it up: longer than any query's deadline,
 /// so that a query that pinned it still finds it.
 const VERSION_GRACE: Duration = Duration::from_secs(60);
-/// Requests to an object store under way at a time, against the time that each takes to begin an answer. A folder has none.
-const REQUESTS_AT_A_TIME: usize = 4;
 
 /// What reads one version of a store.
 #[derive(Clone)]
@@ -87,12 +83,26 @@ struct Held {
 }
 
 /// What a push asks of a preparation.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct PrepareOptions {
     /// Of a larger component, nothing is pulled.
     pub bytes_max: Option<u64>,
     /// So much of what was not open yet is brought into memory, indexes first, as far as there is room beside what is served.
     pub warm_bytes: u64,
+    /// Only these partitions, which are fetched and not opened: another preparation brings the rest. Empty: all that this
+    /// node owns.
+    pub only: Vec<PartitionId>,
+    /// Who has which partitions already. What they cannot give comes from the object store.
+    pub suppliers: Vec<Supplier>,
+}
+
+/// A node that has partitions of a version.
+#[derive(Clone, Debug)]
+pub struct Supplier {
+    /// Its address.
+    pub addr: String,
+    /// What it has.
+    pub partitions: BTreeSet<PartitionId>,
 }
 
 /// How far a preparation is: component name, bytes done, bytes in all.
@@ -193,7 +203,7 @@ impl HeldStores {
         &self,
         store: &ServedDocument,
         revision: u64,
-        options: PrepareOptions,
+        options: &PrepareOptions,
         progress: Progress<'_>,
     ) -> Result<(), PrepareError> {
         // What is here need not wait for a fetch of another version of its store.
@@ -204,6 +214,10 @@ impl HeldStores {
         let owned = self.owned();
         if self.is_here(store, revision, &owned) {
             return Ok(());
+        }
+        if !options.only.is_empty() {
+            let mut components = store.components.iter();
+            return components.try_for_each(|it| self.fetch(store, it, &options.only, options, progress));
         }
         let mut components = BTreeMap::new();
         let mut cold = options.warm_bytes;
@@ -217,7 +231,7 @@ impl HeldStores {
                     return Ok(());
                 }
                 None => {
-                    let open = self.pull(store, component, &owned, options.bytes_max, progress)?;
+                    let open = self.pull(store, component, &owned, options, progress)?;
                     cold = cold.saturating_sub(self.warm(&open, cold));
                     open
                 }
@@ -310,74 +324,6 @@ impl HeldStores {
     fn open_already(&self, store: &str, component: &(String, u64)) -> Option<Component> {
         let stores = self.stores.read().unwrap_or_else(PoisonError::into_inner);
         stores.get(store)?.values().find_map(|held| held.components.get(component).cloned())
-    }
-
-    fn pull(
-        &self,
-        store: &ServedDocument,
-        component: &ComponentDocument,
-        partitions: &[PartitionId],
-        bytes_max: Option<u64>,
-        progress: Progress<'_>,
-    ) -> Result<Component, PrepareError> {
-        // What is whole here is served without its source, which may be away when a node starts.
-        if let Ok(whole) = self.try_open(store, component, partitions) {
-            return Ok(whole);
-        }
-        let (name, version) = (&component.name, component.version);
-        let failed = |source| PrepareError::Fetch { component: name.clone(), version, source };
-        let target = self.folder_of_component(&store.name, component);
-        let source = self.source_of(&store.name, component)?;
-        let threads = if source.folder().is_some() { 1 } else { REQUESTS_AT_A_TIME };
-        let source = self.throttled(&source);
-        let manifest_hash = Some(component.manifest_hash.clone());
-        let options =
-            FetchOptions { threads, manifest_hash, quota_bytes: bytes_max, ..FetchOptions::default() };
-        let fetched = heal::fetch_anew(&target, &source, partitions, options, &mut |state| {
-            progress(name, state.bytes_done, state.bytes);
-            ControlFlow::Continue(())
-        });
-        self.sources().clear();
-        fetched.map_err(failed)?;
-        // What was here already was not read by the fetch: it may be damaged inside.
-        let opened = self.try_open(store, component, partitions);
-        opened.or_else(|error| match error {
-            OpenError::Damaged(_) => {
-                let healed = heal::heal(&target, &[&source], component, partitions, None);
-                self.sources().clear();
-                healed.map_err(failed)?;
-                self.open(store, component, partitions)
-            }
-            error => Err(cannot_open(component, error)),
-        })
-    }
-
-    /// Opens all that lies on the disk whole of this very version; should something of it be damaged, at least what is
-    /// `required`.
-    fn try_open(
-        &self,
-        store: &ServedDocument,
-        component: &ComponentDocument,
-        required: &[PartitionId],
-    ) -> Result<Component, OpenError> {
-        let folder = self.folder_of_component(&store.name, component);
-        let open = |partitions: BTreeSet<PartitionId>| {
-            let version = VersionFolder::open_version(&folder, &component.manifest_hash)?;
-            Component::open(version, &store.definition.holds, self.partition_count, partitions)
-        };
-        let required: BTreeSet<PartitionId> = required.iter().copied().collect();
-        let here = HeldSource::open(&folder).map(|source| source.partitions());
-        let all = here.map(|here| here.into_iter().chain(required.iter().copied()).collect());
-        all.and_then(open).or_else(|_| open(required))
-    }
-
-    fn open(
-        &self,
-        store: &ServedDocument,
-        component: &ComponentDocument,
-        required: &[PartitionId],
-    ) -> Result<Component, PrepareError> {
-        self.try_open(store, component, required).map_err(|error| cannot_open(component, error))
     }
 
     /// Pulls damaged files of a component anew, from the object store or else from `peers`, and has every version that is made
@@ -526,7 +472,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (held, start) = (held(folder.path()), Instant::now());
         for version in [1, 2, 3] {
-            held.prepare(&village(version, &[]), 5, PrepareOptions::default(), &mut |_, _, _| {}).unwrap();
+            held.prepare(&village(version, &[]), 5, &PrepareOptions::default(), &mut |_, _, _| {}).unwrap();
         }
         let here = || [1, 2, 3].map(|version| held.get("village", version).is_some());
         let late = start + VERSION_GRACE;
@@ -543,7 +489,7 @@ mod tests {
     fn a_version_that_the_topology_cannot_know_yet_stays() {
         let folder = tempfile::tempdir().unwrap();
         let (held, start) = (held(folder.path()), Instant::now());
-        held.prepare(&village(4, &[]), 8, PrepareOptions::default(), &mut |_, _, _| {}).unwrap();
+        held.prepare(&village(4, &[]), 8, &PrepareOptions::default(), &mut |_, _, _| {}).unwrap();
         for now in [start, start + VERSION_GRACE * 2] {
             held.retire(&topology(7, vec![], vec![]), now);
             assert!(held.get("village", 4).is_some());

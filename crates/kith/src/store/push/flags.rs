@@ -27,6 +27,9 @@ pub struct PushFlags {
     /// How many nodes may be left out if they fail; never all that hold a partition
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub allow_missing: u32,
+    /// Nodes copy the version from each other: each partition comes from where it was built once, as to another data centre
+    #[arg(long)]
+    pub from_peers: bool,
     /// Pass the store's guards, and the rule of schemas
     #[arg(long)]
     pub force: bool,

@@ -256,6 +256,7 @@ async fn serve(
         components: components.into(),
         version: offer.version,
         missing_max: flags.allow_missing,
+        from_peers: flags.from_peers,
         force: flags.force,
         records: offer.records,
         bytes: bytes_of(manifest),

@@ -1,0 +1,145 @@
+//! One version out of several sources: of some partitions peers have all, the rest comes from where the version was built.
+
+use super::{ObjectError, Source};
+use crate::files::{FileKind, MANIFEST_NAME};
+use crate::manifest::{FileEntry, Manifest};
+use crate::pack::pack_name;
+use kith_types::PartitionId;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// A [`Source`] that asks peers for the partitions that they have, and `rest` for the other wanted ones. A peer that cannot
+/// be read is not asked again: `rest` has what it has. What is not wanted reads as zeros, which nobody takes for it.
+pub struct SplicedSource<'a> {
+    manifest: Manifest,
+    encoded: Vec<u8>,
+    peers: Vec<Peer<'a>>,
+    rest: &'a dyn Source,
+    wanted: BTreeSet<PartitionId>,
+    /// Name of each pack → its number and size.
+    packs: BTreeMap<String, (u32, u64)>,
+}
+
+struct Peer<'a> {
+    source: &'a dyn Source,
+    partitions: BTreeSet<PartitionId>,
+    failed: AtomicBool,
+}
+
+/// Who is asked for a part of a pack.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum From {
+    Peer(usize),
+    Rest,
+    Nobody,
+}
+
+impl<'a> SplicedSource<'a> {
+    /// Of the version that `manifest` describes; nothing is asked yet.
+    pub fn new(
+        manifest: Manifest,
+        peers: Vec<(&'a dyn Source, BTreeSet<PartitionId>)>,
+        rest: &'a dyn Source,
+        wanted: BTreeSet<PartitionId>,
+    ) -> Self {
+        let packs = (0u32..).zip(manifest.packs());
+        let packs = packs.map(|(number, pack)| (pack_name(number), (number, pack.bytes))).collect();
+        let peers = peers.into_iter();
+        let peers =
+            peers.map(|(source, partitions)| Peer { source, partitions, failed: AtomicBool::new(false) });
+        Self { encoded: manifest.encode(), peers: peers.collect(), manifest, rest, wanted, packs }
+    }
+
+    /// Which of the peers, in the order given, could not be read.
+    pub fn failed(&self) -> Vec<usize> {
+        let peers = self.peers.iter().enumerate();
+        peers.filter(|(_, peer)| peer.failed.load(Ordering::Relaxed)).map(|(index, _)| index).collect()
+    }
+
+    /// The living peer that has a file, if it is wanted; dictionaries belong to all partitions.
+    fn has(&self, entry: &FileEntry) -> From {
+        let Some(id) = entry.id() else { return From::Rest };
+        let of = |partitions: &BTreeSet<PartitionId>| {
+            id.kind == FileKind::Dictionary || partitions.contains(&id.partition)
+        };
+        if !of(&self.wanted) {
+            return From::Nobody;
+        }
+        let has = |peer: &Peer<'_>| of(&peer.partitions) && !peer.failed.load(Ordering::Relaxed);
+        self.peers.iter().position(has).map_or(From::Rest, From::Peer)
+    }
+
+    /// Divides a range of a pack by who has it. What lies between two files goes with the one before.
+    fn parts(&self, number: u32, range: Range<u64>) -> Vec<(From, Range<u64>)> {
+        let files = &self.manifest.files;
+        // Files lie in the order of their names, end to end.
+        let first =
+            files.partition_point(|file| (file.pack, file.offset + file.bytes) <= (number, range.start));
+        let touched = files[first..].iter().take_while(|file| file.pack == number && file.offset < range.end);
+        let mut parts: Vec<(From, Range<u64>)> = Vec::new();
+        for entry in touched {
+            let (from, start) = (self.has(entry), entry.offset.max(range.start));
+            match parts.last_mut() {
+                Some((last, _)) if *last == from => {}
+                Some((_, before)) => {
+                    before.end = start;
+                    parts.push((from, start..range.end));
+                }
+                None => parts.push((from, range.clone())),
+            }
+        }
+        if parts.is_empty() {
+            parts.push((From::Nobody, range));
+        }
+        parts
+    }
+
+    fn read_part(
+        &self,
+        from: From,
+        object: &str,
+        offset: u64,
+        into: &mut [u8],
+    ) -> Result<usize, ObjectError> {
+        if from == From::Nobody {
+            into.fill(0);
+            return Ok(into.len());
+        }
+        if let From::Peer(index) = from {
+            let peer = &self.peers[index];
+            match peer.source.read(object, offset, into) {
+                Ok(count) if count == into.len() => return Ok(count),
+                // It ended where the object does not, or broke.
+                Ok(_) | Err(_) => peer.failed.store(true, Ordering::Relaxed),
+            }
+        }
+        self.rest.read(object, offset, into)
+    }
+}
+
+impl Source for SplicedSource<'_> {
+    fn read(&self, object: &str, offset: u64, into: &mut [u8]) -> Result<usize, ObjectError> {
+        if object == MANIFEST_NAME {
+            let start = self.encoded.len().min(usize::try_from(offset).unwrap_or(usize::MAX));
+            let bytes = &self.encoded[start..];
+            let count = bytes.len().min(into.len());
+            into[..count].copy_from_slice(&bytes[..count]);
+            return Ok(count);
+        }
+        let Some(&(number, bytes)) = self.packs.get(object) else {
+            return Err(ObjectError::Missing { object: object.to_owned() });
+        };
+        let count = (into.len() as u64).min(bytes.saturating_sub(offset));
+        let mut done = 0;
+        for (from, part) in self.parts(number, offset..offset + count) {
+            let wanted = (part.end - part.start) as usize;
+            let got = self.read_part(from, object, part.start, &mut into[done..done + wanted])?;
+            done += got;
+            if got < wanted {
+                break;
+            }
+        }
+        Ok(done)
+    }
+}

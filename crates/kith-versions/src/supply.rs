@@ -1,0 +1,183 @@
+//! Who pulls a new version's partitions from where, and when: of each partition one copy comes from the object store, which
+//! may be in another data centre, and the others from the node that has it (Voldemort pulls each replica's own, §5.4).
+//!
+//! The first holder of a partition pulls it from the object store: in replica groups the nodes of the first group, on a ring
+//! every node the partitions that it is first for. Whoever holds it besides waits and copies. When a first holder fails, the
+//! next one takes its place, so nobody waits for what does not come.
+
+use crate::Holders;
+use kith_types::{NodeId, PartitionId};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What one node is to pull now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pull {
+    /// The node.
+    pub node: NodeId,
+    /// Of these partitions; the node holds all that it is to hold once it has them, if `is_whole`.
+    pub partitions: BTreeSet<PartitionId>,
+    /// Whom it copies which of them from; the others come from the object store, as do those that a peer then cannot give.
+    pub peers: BTreeMap<NodeId, BTreeSet<PartitionId>>,
+    /// Whether nothing is missing after it.
+    pub is_whole: bool,
+}
+
+/// How far the nodes are.
+#[derive(Clone, Debug)]
+pub struct Supply {
+    holders: Holders,
+    from_peers: bool,
+    /// What each node is to hold.
+    owned: BTreeMap<NodeId, BTreeSet<PartitionId>>,
+    held: BTreeMap<NodeId, BTreeSet<PartitionId>>,
+    pulling: BTreeSet<NodeId>,
+    failed: BTreeSet<NodeId>,
+    /// Partitions that each node gave or gives: copies spread over those that have them.
+    given: BTreeMap<NodeId, usize>,
+}
+
+impl Supply {
+    /// Nobody holds anything of the version. Without `from_peers`, everybody pulls all from the object store.
+    pub fn new(holders: Holders, from_peers: bool) -> Self {
+        let mut owned: BTreeMap<NodeId, BTreeSet<PartitionId>> = BTreeMap::new();
+        for owners in &holders.groups {
+            for (partition, owner) in (0u32..).zip(owners) {
+                owned.entry(*owner).or_default().insert(PartitionId(partition));
+            }
+        }
+        let (held, pulling, failed, given) = Default::default();
+        Self { holders, from_peers, owned, held, pulling, failed, given }
+    }
+
+    /// What is to begin now; each is told of once, and ends with [`Supply::done`] or [`Supply::failed`]. Empty with none under
+    /// way: everybody has what it is to hold, or failed. O(nodes × partitions × groups).
+    pub fn start(&mut self) -> Vec<Pull> {
+        let idle = self.owned.keys().copied();
+        let idle: Vec<NodeId> =
+            idle.filter(|node| !self.pulling.contains(node) && !self.failed.contains(node)).collect();
+        let pulls: Vec<Pull> = idle.into_iter().filter_map(|node| self.pull_of(node)).collect();
+        self.pulling.extend(pulls.iter().map(|pull| pull.node));
+        pulls
+    }
+
+    /// A pull has ended well; whether its node now holds all that it is to hold.
+    pub fn done(&mut self, pull: &Pull) -> bool {
+        self.pulling.remove(&pull.node);
+        self.held.entry(pull.node).or_default().extend(&pull.partitions);
+        pull.is_whole
+    }
+
+    /// A node cannot have the version: others do without it.
+    pub fn failed(&mut self, node: NodeId) {
+        self.pulling.remove(&node);
+        self.failed.insert(node);
+    }
+
+    /// `None` if nothing is missing there, or what is missing is still on its way to others.
+    fn pull_of(&mut self, node: NodeId) -> Option<Pull> {
+        let held = self.held.get(&node).cloned().unwrap_or_default();
+        let missing: BTreeSet<PartitionId> = self.owned.get(&node)?.difference(&held).copied().collect();
+        let is_first = |partition: &PartitionId| !self.from_peers || self.first(*partition) == Some(node);
+        let own: BTreeSet<PartitionId> = missing.iter().copied().filter(is_first).collect();
+        if missing.is_empty() {
+            return None;
+        }
+        if !own.is_empty() {
+            let is_whole = own == missing;
+            return Some(Pull { node, partitions: own, peers: BTreeMap::new(), is_whole });
+        }
+        let mut given = self.given.clone();
+        let mut peers: BTreeMap<NodeId, BTreeSet<PartitionId>> = BTreeMap::new();
+        for partition in &missing {
+            let has = |peer: &NodeId| self.held.get(peer).is_some_and(|held| held.contains(partition));
+            let peer = self.living(*partition).filter(has).min_by_key(|peer| given.get(peer).copied())?;
+            *given.entry(peer).or_default() += 1;
+            peers.entry(peer).or_default().insert(*partition);
+        }
+        self.given = given;
+        Some(Pull { node, partitions: missing, peers, is_whole: true })
+    }
+
+    /// Who pulls a partition from the object store.
+    fn first(&self, partition: PartitionId) -> Option<NodeId> {
+        self.living(partition).next()
+    }
+
+    /// The holders of a partition that have not failed, in the order of groups.
+    fn living(&self, partition: PartitionId) -> impl Iterator<Item = NodeId> {
+        let owners = self.holders.groups.iter().filter_map(move |owners| owners.get(partition.0 as usize));
+        owners.copied().filter(|owner| !self.failed.contains(owner))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn holders(groups: &[&[u32]]) -> Holders {
+        Holders { groups: groups.iter().map(|owners| owners.iter().copied().map(NodeId).collect()).collect() }
+    }
+
+    fn told(pulls: &[Pull]) -> Vec<String> {
+        let of = |partitions: &BTreeSet<PartitionId>| {
+            partitions.iter().map(|it| it.0.to_string()).collect::<Vec<_>>().join(",")
+        };
+        let pulls = pulls.iter().map(|pull| {
+            let peers =
+                pull.peers.iter().map(|(peer, partitions)| format!(" n{}:{}", peer.0, of(partitions)));
+            let peers: String = peers.collect();
+            let whole = if pull.is_whole { "" } else { " and more" };
+            format!(
+                "n{} {}{whole}{}",
+                pull.node.0,
+                of(&pull.partitions),
+                if peers.is_empty() { " store".into() } else { peers }
+            )
+        });
+        pulls.collect()
+    }
+
+    #[test]
+    fn the_first_group_pulls_and_the_others_copy_from_it() {
+        let mut supply = Supply::new(holders(&[&[0, 1, 0, 1], &[2, 2, 3, 3]]), true);
+        let first = supply.start();
+        assert_eq!(told(&first), ["n0 0,2 store", "n1 1,3 store"]);
+        assert!(supply.done(&first[0]));
+        assert!(supply.start().is_empty(), "each of the others needs both");
+        assert!(supply.done(&first[1]));
+        let then = supply.start();
+        assert_eq!(told(&then), ["n2 0,1 n0:0 n1:1", "n3 2,3 n0:2 n1:3"]);
+        assert!(then.iter().all(|pull| supply.done(pull)) && supply.start().is_empty());
+    }
+
+    #[test]
+    fn the_next_holder_takes_the_place_of_one_that_fails() {
+        let mut supply = Supply::new(holders(&[&[0, 1], &[2, 2], &[3, 3]]), true);
+        let first = supply.start();
+        supply.failed(NodeId(0));
+        assert!(supply.done(&first[1]));
+        let then = supply.start();
+        // What it is first for, then what others have.
+        assert_eq!(told(&then), ["n2 0 and more store"]);
+        assert!(!supply.done(&then[0]));
+        let last = supply.start();
+        assert_eq!(told(&last), ["n2 1 n1:1", "n3 0,1 n1:1 n2:0"]);
+    }
+
+    #[test]
+    fn on_a_ring_every_node_pulls_what_it_is_first_for() {
+        let mut supply = Supply::new(holders(&[&[0, 1, 2], &[1, 2, 0]]), true);
+        let first = supply.start();
+        assert_eq!(told(&first), ["n0 0 and more store", "n1 1 and more store", "n2 2 and more store"]);
+        assert!(!supply.done(&first[0]));
+        assert_eq!(told(&supply.start()), [""; 0], "node 0 still lacks what node 2 has not got yet");
+        assert!(!supply.done(&first[2]));
+        assert_eq!(told(&supply.start()), ["n0 2 n2:2"]);
+    }
+
+    #[test]
+    fn without_peers_everybody_pulls_all_at_once() {
+        let mut supply = Supply::new(holders(&[&[0, 1], &[2, 2]]), false);
+        assert_eq!(told(&supply.start()), ["n0 0 store", "n1 1 store", "n2 0,1 store"]);
+    }
+}
