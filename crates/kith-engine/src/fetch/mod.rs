@@ -120,7 +120,7 @@ pub fn fetch(
     if let Some(allowed) = options.quota_bytes.filter(|&allowed| allowed < state.bytes) {
         return Err(FetchError::Quota { needed: state.bytes, allowed });
     }
-    let mut pull = Pull { source, progress, state, threads: options.threads };
+    let mut pull = Pull { source, progress, state, threads: options.threads, resumes: false };
     if layout.is_some() && missing.is_empty() {
         pull.report()?;
         return Ok(manifest);
@@ -141,7 +141,7 @@ fn gather(
     let staging = Staging::open(target)?;
     let first_pack = layout.as_ref().map_or(Ok(0), |_| local::next_pack_number(target))?;
     let plan = Plan::new(missing, first_pack);
-    staging.prepare(&plan, manifest)?;
+    pull.resumes = staging.prepare(&plan, manifest)?;
     let held = Held::open(held);
     let mut left = plan.files(missing);
     staging.keep_whole(&mut left, &mut |file| pull.done(file.entry.bytes, 0))?;

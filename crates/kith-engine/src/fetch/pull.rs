@@ -8,10 +8,9 @@ use super::{FetchError, FetchProgress, OnFetch, Source};
 use crate::errors::{Damage, Fault};
 use crate::manifest::FileEntry;
 use crate::sealed::BlockTable;
-use crate::verify::Proof;
+use crate::verify::{CHUNK_BYTES, Proof};
 use std::collections::VecDeque;
 use std::fs::File;
-use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
@@ -24,6 +23,8 @@ pub(super) struct Pull<'a, 'p> {
     pub(super) progress: &'a mut OnFetch<'p>,
     pub(super) state: FetchProgress,
     pub(super) threads: usize,
+    /// Whether an earlier attempt left anything.
+    pub(super) resumes: bool,
 }
 
 /// What a worker tells of: bytes in place, bytes of them from the source, files finished.
@@ -62,9 +63,10 @@ impl Pull<'_, '_> {
             let workers: Vec<_> = (0..self.threads.max(1))
                 .map(|_| {
                     let steps = send.clone();
-                    let (queue, stop, source) = (&queue, &stop, self.source);
+                    let (queue, stop, source, resumes) = (&queue, &stop, self.source, self.resumes);
                     scope.spawn(move || {
-                        let worker = Worker { source, staging, space, steps, stop };
+                        let buffer = Vec::new();
+                        let mut worker = Worker { source, staging, space, steps, stop, resumes, buffer };
                         let outcome = worker.work_off(queue);
                         stop.fetch_or(outcome.is_err(), Ordering::Relaxed);
                         outcome
@@ -96,24 +98,55 @@ impl Pull<'_, '_> {
     }
 }
 
+/// How the body of a large file is brought in.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Round {
+    /// Nothing of it is here.
+    First,
+    /// Blocks that an earlier attempt left are used if they hold.
+    Resumed,
+    /// All over again, though blocks are here that hold.
+    Anew,
+}
+
 struct Worker<'a> {
     source: &'a dyn Source,
     staging: &'a Staging<'a>,
     space: &'a Space,
     steps: SyncSender<Step>,
     stop: &'a AtomicBool,
+    resumes: bool,
+    /// Of whatever is read, so that its pages are made once.
+    buffer: Vec<u8>,
 }
 
 impl Worker<'_> {
-    fn work_off(&self, queue: &Mutex<VecDeque<Work<'_>>>) -> Result<(), FetchError> {
+    fn work_off(&mut self, queue: &Mutex<VecDeque<Work<'_>>>) -> Result<(), FetchError> {
         loop {
             let next = queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
             match next {
-                Some(Work::Large(file)) => self.large(&file)?,
-                Some(Work::Span(files)) => self.span(&files)?,
+                Some(Work::Large(file)) => {
+                    let mut buffer = self.room(PIECE_BYTES as usize);
+                    self.large(&file, &mut buffer)?;
+                    self.buffer = buffer;
+                }
+                Some(Work::Span(files)) => {
+                    let (Some(first), Some(last)) = (files.first(), files.last()) else { continue };
+                    let bytes = last.entry.offset + last.entry.bytes - first.entry.offset;
+                    let mut buffer = self.room(bytes as usize);
+                    self.span(&files, &mut buffer)?;
+                    self.buffer = buffer;
+                }
                 None => return Ok(()),
             }
         }
+    }
+
+    /// A buffer of this length; what is in it is whatever was there.
+    fn room(&mut self, bytes: usize) -> Vec<u8> {
+        let mut buffer = std::mem::take(&mut self.buffer);
+        buffer.resize(bytes, 0);
+        buffer
     }
 
     /// Ends the work if the fetch was cancelled or broke elsewhere.
@@ -148,11 +181,10 @@ impl Worker<'_> {
     }
 
     /// Neighbours in one request, each proven whole.
-    fn span(&self, files: &[Wanted<'_>]) -> Result<(), FetchError> {
-        let (Some(first), Some(last)) = (files.first(), files.last()) else { return Ok(()) };
+    fn span(&self, files: &[Wanted<'_>], buffer: &mut [u8]) -> Result<(), FetchError> {
+        let Some(first) = files.first() else { return Ok(()) };
         let start = first.entry.offset;
-        let mut buffer = vec![0; (last.entry.offset + last.entry.bytes - start) as usize];
-        let got = match self.source.read(&first.object(), start, &mut buffer) {
+        let got = match self.source.read(&first.object(), start, buffer) {
             Err(super::ObjectError::Missing { .. }) => return Err(damage(first.entry, Fault::Missing)),
             got => got?,
         };
@@ -174,13 +206,15 @@ impl Worker<'_> {
 
     /// A large file, tail first, then piece by piece. What is staged is used where its blocks hold; should the
     /// whole then not hold, which takes a collision of checksums, everything is pulled anew.
-    fn large(&self, file: &Wanted<'_>) -> Result<(), FetchError> {
+    fn large(&self, file: &Wanted<'_>, buffer: &mut [u8]) -> Result<(), FetchError> {
         let pack = self.staging.open_pack(&file.pack)?;
         let table = self.tail(file, &pack)?;
         let tail = file.entry.bytes - table.body_bytes();
-        for use_staged in [true, false] {
+        // Of a new pack nothing is staged: it would read as zeros, up to the tail that was just written.
+        let rounds: &[Round] = if self.resumes { &[Round::Resumed, Round::Anew] } else { &[Round::First] };
+        for &round in rounds {
             let mut hasher = blake3::Hasher::new();
-            let copied = self.body(file, &pack, &table, use_staged, &mut hasher)?;
+            let copied = self.body(file, &pack, &table, round, &mut hasher, buffer)?;
             hasher.update(table.tail());
             if hasher.finalize().to_hex().as_str() == file.entry.blake3 {
                 return self.tell(tail, tail, 1);
@@ -210,49 +244,54 @@ impl Worker<'_> {
         file: &Wanted<'_>,
         pack: &File,
         table: &BlockTable,
-        use_staged: bool,
+        round: Round,
         hasher: &mut blake3::Hasher,
+        buffer: &mut [u8],
     ) -> Result<u64, FetchError> {
-        let mut buffer = vec![0; PIECE_BYTES as usize];
         let mut copied = 0;
         for start in (0..table.body_bytes()).step_by(buffer.len()) {
-            let end = table.body_bytes().min(start + PIECE_BYTES);
+            let end = table.body_bytes().min(start + buffer.len() as u64);
             let piece = &mut buffer[..(end - start) as usize];
-            let staged = use_staged && pack.read_exact_at(piece, file.offset + start).is_ok();
+            let staged = round == Round::Resumed && pack.read_exact_at(piece, file.offset + start).is_ok();
             let wrong = if staged { table.wrong_blocks(start, piece) } else { Some(0..piece.len()) };
-            if let Some(wrong) = wrong {
-                self.blocks(file, pack, table, start, &mut piece[wrong.clone()], &wrong)?;
-                copied += wrong.len() as u64;
-                let bytes = wrong.len() as u64;
-                hasher.update(piece);
-                // Of a second round, only the source's bytes are told.
-                let staged = if use_staged { piece.len() as u64 - bytes } else { 0 };
-                self.tell(if use_staged { bytes + staged } else { 0 }, bytes, 0)?;
-            } else {
-                hasher.update(piece);
-                self.tell(piece.len() as u64, 0, 0)?;
-            }
+            let wrong = wrong.unwrap_or(0..0);
+            hasher.update(&piece[..wrong.start]);
+            let at = start + wrong.start as u64;
+            self.blocks(file, pack, table, at, hasher, &mut piece[wrong.clone()])?;
+            hasher.update(&piece[wrong.end..]);
+            copied += wrong.len() as u64;
+            // Of another round, only the source's bytes are told.
+            let placed = if round == Round::Anew { 0 } else { piece.len() };
+            self.tell(placed as u64, wrong.len() as u64, 0)?;
         }
         Ok(copied)
     }
 
-    /// Pulls some blocks of a piece that begins at `start`, proves them and writes them.
+    /// Pulls the blocks from `at` on, proves, writes and hashes them, each part while it is in the cache.
     fn blocks(
         &self,
         file: &Wanted<'_>,
         pack: &File,
         table: &BlockTable,
-        start: u64,
+        at: u64,
+        hasher: &mut blake3::Hasher,
         into: &mut [u8],
-        range: &Range<usize>,
     ) -> Result<(), FetchError> {
-        let at = start + range.start as u64;
-        self.read(file, at, into)?;
-        if let Some(wrong) = table.wrong_blocks(at, into) {
-            let offset = at + wrong.start as u64;
-            return Err(damage(file.entry, Fault::Checksum { what: "block", offset }));
+        if into.is_empty() {
+            return Ok(());
         }
-        self.write(file, pack, at, into)
+        self.read(file, at, into)?;
+        let part_bytes = CHUNK_BYTES.next_multiple_of(table.block_bytes());
+        for (index, part) in into.chunks(part_bytes).enumerate() {
+            let at = at + (index * part_bytes) as u64;
+            if let Some(wrong) = table.wrong_blocks(at, part) {
+                let offset = at + wrong.start as u64;
+                return Err(damage(file.entry, Fault::Checksum { what: "block", offset }));
+            }
+            self.write(file, pack, at, part)?;
+            hasher.update(part);
+        }
+        Ok(())
     }
 }
 

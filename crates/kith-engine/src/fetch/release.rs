@@ -40,7 +40,7 @@ pub fn repair(
     if wanted.is_empty() {
         return Ok(());
     }
-    let mut pull = Pull { source, progress, state, threads: 1 };
+    let mut pull = Pull { source, progress, state, threads: 1, resumes: false };
     gather(&manifest, dir, Some(layout), &wanted, &[], &mut pull)
 }
 

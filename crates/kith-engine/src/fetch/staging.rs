@@ -40,19 +40,23 @@ impl<'a> Staging<'a> {
         self.dir.join(pack)
     }
 
-    /// Keeps what an earlier attempt at the same plan left, and nothing else.
-    pub(super) fn prepare(&self, plan: &Plan, manifest: &Manifest) -> Result<(), FetchError> {
+    /// Keeps what an earlier attempt at the same plan left, and nothing else; whether there is any.
+    pub(super) fn prepare(&self, plan: &Plan, manifest: &Manifest) -> Result<bool, FetchError> {
         let id = format!("{} {:?}\n", manifest.hash(), plan.places);
         let marker = self.path(PLAN_NAME);
         let same = fs::read(&marker).is_ok_and(|found| found == id.as_bytes());
         let ours: BTreeSet<&str> = plan.packs.iter().map(|pack| pack.name.as_str()).collect();
+        let mut any = false;
         for entry in fs::read_dir(&self.dir).at(&self.dir)? {
             let entry = entry.at(&self.dir)?;
-            if !(same && entry.file_name().to_str().is_some_and(|name| ours.contains(name))) {
+            let keep = same && entry.file_name().to_str().is_some_and(|name| ours.contains(name));
+            any |= keep;
+            if !keep {
                 fs::remove_file(entry.path()).at(&entry.path())?;
             }
         }
-        fs::write(&marker, id).at(&marker)
+        fs::write(&marker, id).at(&marker)?;
+        Ok(any)
     }
 
     /// Drops from `left` the small files that are staged already, every byte of them proven. Of large files

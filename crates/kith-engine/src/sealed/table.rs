@@ -50,6 +50,11 @@ impl BlockTable {
         self.body_bytes
     }
 
+    /// Bytes of each block but the last.
+    pub(crate) fn block_bytes(&self) -> usize {
+        self.block_bytes
+    }
+
     /// Table and trailer.
     pub(crate) fn tail(&self) -> &[u8] {
         &self.tail
