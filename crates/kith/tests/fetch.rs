@@ -1,8 +1,11 @@
 //! Fetches at a rate: one for all of a node, changed while a push waits for it.
 
+#[path = "../../kith-objects/tests/support/s3.rs"]
+mod s3;
 mod support;
 
 use kith_engine::{KeyType, ValueType};
+use s3::S3;
 use serde_json::{Value, json};
 use std::{fs, process::Stdio};
 use support::{cluster::Cluster, values};
@@ -84,6 +87,76 @@ fn nothing_of_a_version_beyond_the_quota_is_pulled_whatever_its_pusher_says() {
     assert!(cluster.must(&["get", "people", "7"]).starts_with("7 xxx"), "the one before serves on");
     // What is served was brought into memory before it was.
     assert!(cluster.metric("kith_node_warmed_bytes_total").is_some_and(|bytes| 20.0 * 400.0 < bytes));
+}
+
+/// Reads of so many keys each, through `kith run`.
+fn read(cluster: &Cluster, reads: u64, keys: u64) {
+    let of = |read: u64| (0..keys).map(|key| json!((read + key) % ROWS)).collect::<Vec<Value>>();
+    let reads: Vec<Value> = (0..reads)
+        .map(|read| json!({"op": "mget", "store": "people", "keys": of(read), "deadline_ms": 60_000}))
+        .collect();
+    let (answers, code) = cluster.run(&reads, 1);
+    assert_eq!(code, 0, "{}", answers[0]);
+}
+
+fn held_back(cluster: &Cluster) -> Option<u64> {
+    let status = cluster.must(&["cluster", "status", "-o", "json"]);
+    serde_json::from_str::<Value>(&status).expect("JSON")["nodes"][0]["fetch_held_back"].as_u64()
+}
+
+#[test]
+fn fetches_give_way_to_reads() {
+    let server = S3::start();
+    let shape = ["--groups", "1", "--nodes", "1", "--partitions", "8"];
+    let mut cluster = Cluster::start_in(&shape, &server.settings());
+    values::create(&cluster, "people", KeyType::Id, ValueType::Text);
+    let row = |id: u64| (id.to_le_bytes().to_vec(), "x".repeat(4_000).into_bytes());
+    values::push(&cluster, "people", (KeyType::Id, ValueType::Text), 1, (0..ROWS).map(row));
+    cluster.must(&["store", "create", "others", "--key", "id", "--value", "text"]);
+    let folder = tempfile::tempdir().unwrap();
+    let csv = folder.path().join("rows.csv");
+    let lines = (0..ROWS).map(|id| format!("{id},{}\n", "x".repeat(VALUE_BYTES)));
+    fs::write(&csv, format!("key,value\n{}", lines.collect::<String>())).unwrap();
+    cluster.must(&[
+        "store",
+        "build",
+        "others",
+        csv.to_str().unwrap(),
+        "--out",
+        "s3://bucket/built",
+        "--version",
+        "1",
+    ]);
+
+    // What reads take without a fetch: one key each.
+    cluster.wait_until("it is known what reads take", |cluster| {
+        read(cluster, 600, 1);
+        cluster.metric("kith_node_read_p99_steady_seconds").is_some_and(|seconds| 0.0 < seconds)
+    });
+    assert_eq!(held_back(&cluster), None);
+    // A fetch that lasts as long as it has to, beside reads that are slow: of many keys each.
+    server.hold_after(100_000);
+    let push = ["store", "push", "others", "s3://bucket/built/1"];
+    let mut push =
+        cluster.kith(&push).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("kith runs");
+    cluster.wait_until("the fetch is held", |_| server.holds());
+    cluster.wait_until("fetches are held back", |cluster| {
+        read(cluster, 20, ROWS / 4);
+        held_back(cluster).is_some()
+    });
+    assert!(push.try_wait().expect("it can be waited for").is_none());
+    let rate = held_back(&cluster).expect("it is held back");
+    assert!(4 << 20 <= rate, "never below the floor: {rate}");
+    assert_eq!(rates(&cluster, &[])[0]["held_back"], rate);
+    assert!(cluster.must(&["cluster", "status"]).contains("node 0 holds its fetches back to"));
+    let counted = |name: &str| cluster.metric(name).is_some_and(|value| 0.0 < value);
+    assert!(counted("kith_node_reads_beside_fetch_total") && counted("kith_node_fetch_held_back_total"));
+    assert!(counted("kith_node_fetch_held_back_bytes_per_second"));
+
+    server.go_on();
+    assert!(push.wait().expect("it ends").success());
+    cluster.wait_until("it is over", |cluster| held_back(cluster).is_none());
+    assert!(cluster.must(&["get", "others", "7"]).starts_with("xxx"));
 }
 
 #[test]
