@@ -1,9 +1,9 @@
-//! The nodes as this process sees them: connections, health, who may be asked now.
+//! The nodes as this process sees them: connections, health, what they owe, who may be asked now.
 
 use crate::{topology::Topology, transport::Transport};
 use arc_swap::ArcSwap;
 use kith_routing::{
-    Availability, Health, HealthChange, HealthEvent, HealthOptions, RoutingTable, StoreReach,
+    Availability, Health, HealthChange, HealthEvent, HealthOptions, LoadMeter, RoutingTable, StoreReach,
 };
 use kith_types::{NodeId, Timestamp};
 use kith_wire::v1;
@@ -13,7 +13,8 @@ use std::{
 };
 use tokio::sync::{broadcast, watch};
 
-/// How often due probes are looked for: a fraction of the probe interval.
+/// How often due probes are looked for: a fraction of the probe interval. The load meter takes three
+/// missed ticks for a pause of this process.
 const PROBE_TICK: Duration = Duration::from_millis(50);
 /// Deaths that a slow execution may be behind; one that missed some looks everything up.
 const DOWN_QUEUE: usize = 256;
@@ -24,6 +25,10 @@ pub struct Fleet {
     /// Where this process's [`Timestamp`]s start.
     started: Instant,
     health: Mutex<Health>,
+    /// What was asked and how it went. Locked for microseconds, at the start of a fan-out and at each request's.
+    load: Mutex<LoadMeter>,
+    /// Nodes with too many requests pending to get more, for now. Written when that changes.
+    avoided: Mutex<Vec<NodeId>>,
     /// Who may be asked; swapped whole when a node's health or the table changes.
     reach: ArcSwap<Reach>,
     downs: broadcast::Sender<NodeId>,
@@ -42,11 +47,13 @@ impl Fleet {
         let table = Arc::clone(&topology.borrow().table);
         let mut health = Health::new(HealthOptions::default());
         health.follow(&table, Timestamp::ZERO);
-        let reach = Reach { availability: Arc::new(reachable(&health, &table)), table };
+        let reach = Reach { availability: Arc::new(reachable(&health, &[], &table)), table };
         let fleet = Arc::new(Self {
             transport,
             started: Instant::now(),
             health: Mutex::new(health),
+            load: Mutex::default(),
+            avoided: Mutex::default(),
             reach: ArcSwap::from_pointee(reach),
             downs: broadcast::channel(DOWN_QUEUE).0,
             client: rand::random(),
@@ -76,13 +83,38 @@ impl Fleet {
         Timestamp(instant.saturating_duration_since(self.started))
     }
 
+    /// A time, for timers.
+    pub fn instant(&self, at: Timestamp) -> Instant {
+        self.started + at.0
+    }
+
+    /// Tells or asks the load meter something. Nodes that came over, or back under, the limit of pending requests by it are
+    /// avoided, or asked again, from here on.
+    pub fn with_load<T>(&self, work: impl FnOnce(&mut LoadMeter, Timestamp) -> T) -> T {
+        let now = self.now();
+        let (result, changed) = {
+            let mut load = self.load.lock().unwrap_or_else(PoisonError::into_inner);
+            let result = work(&mut load, now);
+            (result, load.newly_avoided(self.reach.load().table.nodes().len()))
+        };
+        if let Some(avoided) = changed {
+            if !avoided.is_empty() {
+                tracing::warn!(?avoided, "nodes with too many requests pending are avoided for now");
+            }
+            *self.avoided.lock().unwrap_or_else(PoisonError::into_inner) = avoided;
+            let table = Arc::clone(&self.reach.load().table);
+            self.refresh(table);
+        }
+        result
+    }
+
     /// Which nodes of `table` may be asked now.
     pub fn availability(&self, table: &Arc<RoutingTable>) -> Arc<Availability> {
         let reach = self.reach.load();
         if Arc::ptr_eq(&reach.table, table) {
             return Arc::clone(&reach.availability);
         }
-        Arc::new(reachable(&self.lock(), table))
+        Arc::new(self.reachable(table))
     }
 
     /// Which nodes of `table` may be asked now for a version that only `reach` holds.
@@ -110,6 +142,9 @@ impl Fleet {
         let change = self.lock().on(node, event, now);
         let Some(change) = change else { return };
         metrics_of(node, change);
+        if change == HealthChange::Up {
+            self.with_load(|load, _| load.on_return(node));
+        }
         let table = Arc::clone(&self.reach.load().table);
         self.refresh(table);
         if change == HealthChange::Down {
@@ -119,8 +154,13 @@ impl Fleet {
     }
 
     fn refresh(&self, table: Arc<RoutingTable>) {
-        let availability = Arc::new(reachable(&self.lock(), &table));
+        let availability = Arc::new(self.reachable(&table));
         self.reach.store(Arc::new(Reach { table, availability }));
+    }
+
+    fn reachable(&self, table: &RoutingTable) -> Availability {
+        let avoided = self.avoided.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        reachable(&self.lock(), &avoided, table)
     }
 
     fn lock(&self) -> MutexGuard<'_, Health> {
@@ -149,8 +189,9 @@ fn metrics_of(node: NodeId, change: HealthChange) {
     }
 }
 
-fn reachable(health: &Health, table: &RoutingTable) -> Availability {
+fn reachable(health: &Health, avoided: &[NodeId], table: &RoutingTable) -> Availability {
     let mut availability = health.availability(table);
+    avoided.iter().filter_map(|node| table.node_index(*node)).for_each(|node| availability.mark_down(node));
     for (index, node) in table.nodes().iter().enumerate() {
         if node.address.is_empty() {
             availability.exclude(kith_routing::NodeIndex(index as u32));
@@ -166,6 +207,7 @@ async fn follow(fleet: Weak<Fleet>, mut topology: watch::Receiver<Arc<Topology>>
         let table = Arc::clone(&topology.borrow_and_update().table);
         let now = fleet.now();
         fleet.lock().follow(&table, now);
+        fleet.with_load(|load, _| load.follow(&table));
         fleet.refresh(table);
     }
 }
@@ -177,6 +219,7 @@ async fn probe(fleet: Weak<Fleet>) {
         tick.tick().await;
         let Some(fleet) = fleet.upgrade() else { return };
         let now = fleet.now();
+        fleet.with_load(|load, now| load.on_tick(now));
         let due = fleet.lock().probes_due(now);
         for node in due {
             tokio::spawn(Arc::clone(&fleet).probe_one(node));

@@ -30,8 +30,8 @@ pub use compute::{
 pub use error::QueryError;
 pub use executor::Executor;
 pub use fleet::Fleet;
-pub use kith_routing::FanOutLimit;
-pub use options::{CacheMode, Page, QueryOptions, fan_out_text, parse_fan_out};
+pub use kith_routing::{FanOutLimit, load::Hedging};
+pub use options::{CacheMode, Page, QueryOptions, fan_out_text, parse_fan_out, parse_hedging};
 pub use router_client::RouterClient;
 pub use session::{Caches, NetworkSource, Run, Session, Uncached};
 pub use settings::{SessionSettings, SettingsError, millis};

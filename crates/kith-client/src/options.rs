@@ -1,6 +1,6 @@
 //! What a caller may say about one query besides the question.
 
-use kith_routing::FanOutLimit;
+use kith_routing::{FanOutLimit, load::Hedging};
 use kith_types::Workflow;
 use std::time::Duration;
 
@@ -15,6 +15,8 @@ pub struct QueryOptions {
     pub cache: CacheMode,
     /// Time from arrival; `None` is the session's default. Bounded by the session's longest.
     pub deadline: Option<Duration>,
+    /// Whether late requests are sent to another node as well; `None` is the session's.
+    pub hedging: Option<Hedging>,
     /// Whether to return the plan and its timings.
     pub profile: bool,
     /// Whether an answer that lacks partitions is better than none.
@@ -72,6 +74,14 @@ pub fn fan_out_text(limit: FanOutLimit) -> String {
         FanOutLimit::Max => "max".to_owned(),
         FanOutLimit::Groups(groups) => format!("groups={groups}"),
     }
+}
+
+/// Whether to hedge, from `on`, `table` or `off`.
+///
+/// # Errors
+/// The text, if it is none of these.
+pub fn parse_hedging(text: &str) -> Result<Hedging, String> {
+    Hedging::by_name(text).ok_or_else(|| text.to_owned())
 }
 
 /// Whether to use the router's network cache.

@@ -1,6 +1,6 @@
 //! What a query did: which node got which keys, how long each took, what was merged.
 
-use kith_routing::FanOutPlan;
+use kith_routing::{FanOutPlan, execution::Cause};
 use kith_wire::v1::{Profile, RequestProfile, RoundProfile};
 use std::{collections::BTreeSet, time::Instant};
 
@@ -60,7 +60,8 @@ impl Trace {
 
     /// The profile so far.
     pub fn profile(&self, now: Instant) -> Profile {
-        let requests = || self.rounds.iter().flat_map(|round| &round.requests);
+        let all = || self.rounds.iter().flat_map(|round| &round.requests);
+        let requests = || all().filter(|request| request.cause != Cause::HEDGE);
         let groups: BTreeSet<u32> = requests().map(|request| request.group).collect();
         let nodes: BTreeSet<u32> = requests().map(|request| request.node).collect();
         Profile {
@@ -68,6 +69,7 @@ impl Trace {
             groups: groups.len() as u32,
             nodes: nodes.len() as u32,
             total_us: self.micros(now),
+            hedges: all().filter(|request| request.cause == Cause::HEDGE).count() as u32,
             cache: self.cache.to_owned(),
             rounds: self.rounds.clone(),
         }
@@ -84,6 +86,7 @@ pub fn planned_requests(
         group: group_of(assignment.node),
         keys: assignment.keys.len() as u64,
         attempt: 1,
+        cause: "plan".to_owned(),
         ..RequestProfile::default()
     });
     planned.collect()

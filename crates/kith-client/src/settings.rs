@@ -1,7 +1,7 @@
 //! What a session is configured with. The same document configures a router.
 
 use crate::{steering::Steering, transport::TransportKind};
-use kith_routing::{Controllers, ReplicaPolicy, fan_out::ControllerConfig, policy};
+use kith_routing::{Controllers, ReplicaPolicy, fan_out::ControllerConfig, load::Hedging, policy};
 use kith_types::FanOutKind;
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, time::Duration};
@@ -13,6 +13,10 @@ use thiserror::Error;
 pub struct SessionSettings {
     /// Replica policy of queries that name none.
     pub policy: String,
+    /// Replica policy of reads by key that name none, nor how many groups may take part.
+    pub policy_values: String,
+    /// Whether late requests are sent to another node as well, where a query does not say: `on`, `table` or `off`.
+    pub hedging: String,
     /// What requests to nodes travel in.
     pub transport: TransportKind,
     /// The zone of this process: equally healthy replicas in it are preferred. Empty: none is.
@@ -38,6 +42,8 @@ impl Default for SessionSettings {
     fn default() -> Self {
         Self {
             policy: "n-groups".to_owned(),
+            policy_values: "least-loaded".to_owned(),
+            hedging: Hedging::default().name().to_owned(),
             transport: TransportKind::default(),
             zone: String::new(),
             region: String::new(),
@@ -62,6 +68,12 @@ pub enum SettingsError {
         /// Those there are.
         known: String,
     },
+    /// There is no such way to hedge.
+    #[error("hedging {text:?} is none of on, table, off")]
+    Hedging {
+        /// As written.
+        text: String,
+    },
     /// There is no such controller, or its parameters make no sense.
     #[error("controller {text:?} of {kind}: {detail}")]
     Controller {
@@ -80,10 +92,23 @@ impl SessionSettings {
     /// # Errors
     /// [`SettingsError::Policy`].
     pub fn policy(&self) -> Result<&'static dyn ReplicaPolicy, SettingsError> {
-        policy::by_name(&self.policy).ok_or_else(|| {
-            let names: Vec<&str> = policy::ALL.iter().map(|policy| policy.name()).collect();
-            SettingsError::Policy { name: self.policy.clone(), known: names.join(", ") }
-        })
+        policy_named(&self.policy)
+    }
+
+    /// The policy of reads by key that name none.
+    ///
+    /// # Errors
+    /// [`SettingsError::Policy`].
+    pub fn policy_values(&self) -> Result<&'static dyn ReplicaPolicy, SettingsError> {
+        policy_named(&self.policy_values)
+    }
+
+    /// Whether late requests are hedged where a query does not say.
+    ///
+    /// # Errors
+    /// [`SettingsError::Hedging`].
+    pub fn hedging(&self) -> Result<Hedging, SettingsError> {
+        Hedging::by_name(&self.hedging).ok_or_else(|| SettingsError::Hedging { text: self.hedging.clone() })
     }
 
     /// The controllers, by kind.
@@ -110,6 +135,13 @@ impl SessionSettings {
         }
         Ok(controllers)
     }
+}
+
+fn policy_named(name: &str) -> Result<&'static dyn ReplicaPolicy, SettingsError> {
+    policy::by_name(name).ok_or_else(|| {
+        let names: Vec<&str> = policy::ALL.iter().map(|policy| policy.name()).collect();
+        SettingsError::Policy { name: name.to_owned(), known: names.join(", ") }
+    })
 }
 
 fn is_kind(name: &str) -> bool {
@@ -191,6 +223,10 @@ mod tests {
 
     #[test]
     fn what_does_not_exist_is_refused_with_what_there_is() {
+        let settings = SessionSettings { hedging: "always".to_owned(), ..Default::default() };
+        assert!(settings.hedging().unwrap_err().to_string().contains("table"));
+        let settings = SessionSettings { policy_values: "nearest".to_owned(), ..Default::default() };
+        assert!(settings.policy_values().is_err_and(|error| error.to_string().contains("least-loaded")));
         for (kind, text, told) in [
             ("sync-onion", "minimum", "sync-union"),
             ("sync-union", "minimal", "minimum"),

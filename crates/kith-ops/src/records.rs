@@ -223,6 +223,12 @@ impl Records {
         damaged
     }
 
+    /// Leaves the records at the places that `keep` names.
+    pub fn retain(&mut self, mut keep: impl FnMut(usize) -> bool) {
+        let mut place = 0..;
+        self.entries.retain(|_| place.next().is_some_and(&mut keep));
+    }
+
     fn record(&self, entry: Entry) -> Record<'_> {
         match entry {
             Entry::Found { segment, start, length } => {

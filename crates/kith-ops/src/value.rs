@@ -72,6 +72,16 @@ impl ValueKind {
             ValueKind::Groups => "groups",
         }
     }
+
+    /// Whether the part of a key that two nodes answered can be left out of one of them, or does no harm in both: of a
+    /// sum it can not.
+    pub fn is_by_key(self) -> bool {
+        match self {
+            ValueKind::Lists | ValueKind::Records => true,
+            ValueKind::Set | ValueKind::Exists => true,
+            ValueKind::Tallies | ValueKind::Count | ValueKind::Groups => false,
+        }
+    }
 }
 
 impl Value {
@@ -113,4 +123,56 @@ pub struct Part {
     pub positions: Vec<u32>,
     /// What the node evaluated.
     pub value: Value,
+}
+
+impl Part {
+    /// Leaves out these positions, ascending, which another part answers too. Only of kinds that are
+    /// [`ValueKind::is_by_key`]; a set keeps its ids, which that other part adds again.
+    pub fn leave_out(&mut self, late: &[u32]) {
+        let stays: Vec<bool> =
+            self.positions.iter().map(|position| late.binary_search(position).is_err()).collect();
+        let stays = |place: usize| stays.get(place).copied().unwrap_or(false);
+        match &mut self.value {
+            Value::Records(records) => records.retain(stays),
+            Value::Lists(lists) => retain(lists, stays),
+            Value::Set(_) | Value::Exists(_) => {}
+            Value::Tallies { .. } | Value::Count(_) | Value::Groups(_) => {
+                debug_assert!(late.is_empty(), "a sum cannot be taken apart");
+            }
+        }
+        retain(&mut self.positions, stays);
+    }
+}
+
+fn retain<T>(all: &mut Vec<T>, stays: impl Fn(usize) -> bool) {
+    let mut place = 0..;
+    all.retain(|_| place.next().is_some_and(&stays));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Record, RecordsBuilder};
+
+    #[test]
+    fn a_part_goes_without_the_keys_that_another_answered() {
+        let mut builder = RecordsBuilder::with_capacity(3);
+        assert!(builder.found(b"two") && builder.found(b"five"));
+        builder.absent();
+        let records = Value::Records(builder.finish());
+        let mut part = Part { positions: vec![2, 5, 9], value: records };
+        part.leave_out(&[2, 4]);
+        let Value::Records(records) = &part.value else { panic!("{part:?}") };
+        assert_eq!(part.positions, [5, 9]);
+        assert_eq!(records.iter().collect::<Vec<_>>(), [Record::Found(b"five"), Record::Absent]);
+
+        let lists = [1, 2].map(|id| ListEntry::Ids(vec![id])).to_vec();
+        let mut part = Part { positions: vec![0, 3], value: Value::Lists(lists) };
+        part.leave_out(&[3]);
+        assert_eq!(part, Part { positions: vec![0], value: Value::Lists(vec![ListEntry::Ids(vec![1])]) });
+
+        let mut part = Part { positions: vec![0, 3], value: Value::Set(vec![7, 8]) };
+        part.leave_out(&[0]);
+        assert_eq!(part, Part { positions: vec![3], value: Value::Set(vec![7, 8]) });
+    }
 }

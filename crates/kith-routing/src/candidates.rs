@@ -117,6 +117,11 @@ impl<'a> Candidates<'a> {
             .filter(move |group| availability.is_open(*group))
     }
 
+    /// The nodes that own a partition in a group, whatever their state.
+    pub fn nodes_of(&self, group: GroupIndex) -> impl Iterator<Item = NodeIndex> + use<'a> {
+        self.table.owning(group).iter()
+    }
+
     /// How many nodes the table has, whatever their state.
     pub fn node_count(&self) -> usize {
         self.table.nodes().len()

@@ -4,7 +4,8 @@
 mod support;
 
 use kith_routing::execution::{
-    Action, Disposition, Event, ExecutionOptions, FailureClass, MissingReason, Outcome, RequestId, Verdict,
+    Action, Budgets, Disposition, Event, ExecutionOptions, FailureClass, MissingReason, Outcome, RequestId,
+    Verdict,
 };
 use kith_routing::{Availability, Execution, GroupLimit, LoadSnapshot, PolicyState, RoutingTable, policy};
 use kith_types::{Epoch, NodeId, PartitionId, StoreVersion, Timestamp};
@@ -39,7 +40,7 @@ impl Model {
     fn take(&mut self, action: Action) {
         assert!(self.outcome.is_none(), "{action:?} after the end");
         match action {
-            Action::Send { request, node, keys } => {
+            Action::Send { request, node, keys, .. } => {
                 assert_eq!(request.0, self.sent, "requests are numbered as they are sent");
                 self.sent += 1;
                 assert!(!keys.is_empty() && keys.is_sorted());
@@ -53,7 +54,8 @@ impl Model {
                 }
                 self.open.insert(request, (node, keys.to_vec()));
             }
-            Action::Cancel { request } => {
+            Action::Use { request } => panic!("{request:?} is no hedge: nothing is held"),
+            Action::Cancel { request, .. } => {
                 let (_, keys) = self.open.remove(&request).expect("only open requests are cancelled");
                 keys.iter().for_each(|key| self.keys[*key as usize] = Key::Waiting);
             }
@@ -81,6 +83,7 @@ struct Run {
     availability: Availability,
     options: ExecutionOptions,
     execution: Execution,
+    budgets: Budgets,
     model: Model,
     now: Timestamp,
     cancelled: bool,
@@ -101,6 +104,7 @@ impl Run {
             stop_early: rng.random_bool(0.3),
             retries_max: rng.random_range(0..=3),
             seed,
+            ..ExecutionOptions::default()
         };
         let policy = policy::ALL[rng.random_range(0..policy::ALL.len())];
         let (mut state, load) = (PolicyState::new(seed), LoadSnapshot::default());
@@ -117,7 +121,9 @@ impl Run {
             sent: 0,
             outcome: None,
         };
-        Self { rng, table, availability, options, execution, model, now: Timestamp::ZERO, cancelled: false }
+        let budgets = Budgets::unlimited();
+        let now = Timestamp::ZERO;
+        Self { rng, table, availability, options, execution, budgets, model, now, cancelled: false }
     }
 
     fn go(mut self) -> Outcome {
@@ -136,7 +142,7 @@ impl Run {
     }
 
     fn next(&mut self) {
-        let actions = self.execution.next(&self.table.view(&self.availability));
+        let actions = self.execution.next(&self.table.view(&self.availability), &mut self.budgets);
         actions.into_iter().for_each(|action| self.model.take(action));
         assert_eq!(self.execution.outstanding(), self.model.open.len());
         assert_eq!(self.execution.is_finished(), self.model.outcome.is_some());
@@ -300,7 +306,7 @@ impl Run {
             assert_eq!(self.execution.on(Event::Reply { request }, self.now), Disposition::Ignored);
         }
         assert_eq!(self.execution.on(Event::Cancelled, self.now), Disposition::Ignored);
-        assert!(self.execution.next(&self.table.view(&self.availability)).is_empty());
+        assert!(self.execution.next(&self.table.view(&self.availability), &mut self.budgets).is_empty());
     }
 }
 

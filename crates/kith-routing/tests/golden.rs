@@ -5,22 +5,24 @@
 //!
 //! - `layout`, then one line per group: `g0: n0[0 3] n1[1 4]`: node and its partitions
 //! - `down n1 n4`, `exclude n1`, `lose p3@n0`, `rescue`, `all up`
+//! - `owes n0=10/2 n3=4/1`: keys and requests outstanding, `pace n0=2`: milliseconds per key; `calm`: neither
 //! - `plan keys-in=0,2,5 limit=1`: one key in each partition named; `limit` defaults to 1
 
 use kith_routing::{
     Availability, FanOutPlan, GroupEntry, GroupLimit, GroupRole, LoadSnapshot, NodeEntry, NodeIndex,
-    PolicyState, ReplicaPolicy, RoutingTable, Strategy, TableParts, policy,
+    NodeLoad, PolicyState, ReplicaPolicy, RoutingTable, Strategy, TableParts, policy,
 };
 use kith_types::{Epoch, GroupId, NodeId, PartitionCount, PartitionId};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
-use std::path::PathBuf;
+use std::{collections::BTreeMap, path::PathBuf};
 
 struct Player {
     policy: &'static dyn ReplicaPolicy,
     table: Option<RoutingTable>,
     availability: Option<Availability>,
     state: PolicyState,
+    load: BTreeMap<NodeId, NodeLoad>,
     rng: StdRng,
 }
 
@@ -42,7 +44,7 @@ fn plans_are_as_recorded() {
 
 fn play(policy: &'static dyn ReplicaPolicy, script: &str) -> String {
     let (state, rng) = (PolicyState::at_first_group(), StdRng::seed_from_u64(1));
-    let mut player = Player { policy, table: None, availability: None, state, rng };
+    let mut player = Player { policy, table: None, availability: None, state, load: BTreeMap::new(), rng };
     let blocks = script.trim_end().split("\n\n").map(|block| {
         let command = block.split("\n----").next().expect("split yields one at least");
         let lines: Vec<&str> = command.lines().filter(|line| !line.starts_with('#')).collect();
@@ -68,6 +70,7 @@ impl Player {
             |word: &str| -> NodeIndex { table.node_index(NodeId(number(word, 'n'))).expect("a node") };
         match command {
             "plan" => return self.plan(&words),
+            "owes" | "pace" | "calm" => return self.load(command, &words),
             "down" => words.iter().for_each(|word| availability.mark_down(index(word))),
             "exclude" => words.iter().for_each(|word| availability.exclude(index(word))),
             "lose" => words.iter().for_each(|word| {
@@ -79,6 +82,25 @@ impl Player {
             other => panic!("unknown command {other}"),
         }
         format!("{} of {} nodes may serve", availability.serving().len(), table.nodes().len())
+    }
+
+    fn load(&mut self, command: &str, words: &[&str]) -> String {
+        if command == "calm" {
+            self.load.clear();
+        }
+        for word in words {
+            let (node, value) = word.split_once('=').expect("n0=10/2 or n0=2");
+            let node = NodeId(number(node, 'n'));
+            let load = self.load.entry(node).or_insert(NodeLoad { node, ..NodeLoad::default() });
+            match value.split_once('/') {
+                Some((keys, requests)) => {
+                    load.outstanding_keys = number(keys, ' ').into();
+                    load.outstanding_requests = number(requests, ' ');
+                }
+                None => load.seconds_per_key = Some(f64::from(number(value, ' ')) / 1_000.0),
+            }
+        }
+        format!("{} nodes are heard of", self.load.len())
     }
 
     fn layout(&mut self, lines: &[&str]) -> String {
@@ -121,7 +143,7 @@ impl Player {
         let limit = GroupLimit(value("limit").map_or(1, |limit| number(limit, ' ')));
         let table = self.table.as_ref().expect("a layout comes first");
         let view = table.view(self.availability.as_ref().expect("a layout comes first"));
-        let load = LoadSnapshot::default();
+        let load = LoadSnapshot { nodes: self.load.values().copied().collect(), ..LoadSnapshot::default() };
         match self.policy.plan(&view, &keys, limit, &mut self.state, &load, &mut self.rng) {
             Ok(plan) => by_partition(plan, &keys).to_string(),
             Err(error) => format!("error: {error}"),

@@ -38,7 +38,7 @@ fn fan_outs(cluster: &Cluster, village: &Reference, options: &Value) -> Vec<Valu
         .step_by(step)
         .map(|id| {
             let mut request = json!({"op": "network", "graph": "kith-village", "id": id, "return": "size",
-                                     "cache": "bypass", "profile": true});
+                                     "cache": "bypass", "profile": true, "hedge": "off"});
             let fields = request.as_object_mut().expect("an object");
             fields.extend(options.as_object().cloned().unwrap_or_default());
             request

@@ -1,7 +1,7 @@
 //! Queries and answers on the wire.
 
 use super::{ConvertError, direction_from_wire, direction_to_wire, workflow_from_wire, workflow_to_wire};
-use crate::{CacheMode, Page, QueryError, QueryOptions, fan_out_text, parse_fan_out};
+use crate::{CacheMode, Page, QueryError, QueryOptions, fan_out_text, parse_fan_out, parse_hedging};
 use kith_ops::{
     CommonAnswer, CommonPlan, GraphAnswer, GraphQuery, Network, NetworkAnswer, NetworkSizes, Operand,
     PathAnswer, Want, sets,
@@ -31,6 +31,7 @@ pub(super) fn options_to_wire(options: &QueryOptions) -> v1::QueryOptions {
         fan_out: fan_out_text(options.fan_out),
         policy: options.policy.clone().unwrap_or_default(),
         cache: cache_to_wire(options.cache),
+        hedge: options.hedging.map_or_else(String::new, |hedging| hedging.name().to_owned()),
         deadline_ms: options
             .deadline
             .map_or(0, |deadline| u32::try_from(deadline.as_millis()).unwrap_or(u32::MAX)),
@@ -96,8 +97,12 @@ pub(super) fn options_from_wire(options: v1::QueryOptions) -> Result<QueryOption
     let convert = |error: ConvertError| QueryError::BadRequest { detail: error.to_string() };
     let fan_out = parse_fan_out(&options.fan_out)
         .map_err(|text| bad(format!("fan_out {text:?} is none of min, max, auto, groups=N")))?;
+    let hedging = Some(options.hedge.as_str()).filter(|text| !text.is_empty()).map(parse_hedging);
+    let hedging =
+        hedging.transpose().map_err(|text| bad(format!("hedge {text:?} is none of on, table, off")))?;
     Ok(QueryOptions {
         fan_out,
+        hedging,
         policy: (!options.policy.is_empty()).then_some(options.policy),
         cache: cache_from_wire(options.cache).map_err(convert)?,
         deadline: (options.deadline_ms != 0).then(|| Duration::from_millis(options.deadline_ms.into())),

@@ -3,6 +3,7 @@
 //! only does it.
 
 mod failure;
+mod hedge_metrics;
 mod plan;
 mod round;
 mod round_trace;
@@ -19,8 +20,10 @@ use crate::{
 };
 use kith_ops::{FanOut, Value};
 use kith_routing::{
-    Controllers, LoadMeter, LoadSnapshot, PolicyState, ReplicaPolicy, execution::Verdict,
+    Controllers, LoadSnapshot, PolicyState, ReplicaPolicy,
+    execution::{Budgets, Verdict},
     fan_out::ControllerStates,
+    load::Hedging,
 };
 use kith_types::FanOutKind;
 use rand::{SeedableRng, rngs::StdRng};
@@ -36,16 +39,19 @@ pub struct Executor {
     fleet: Arc<Fleet>,
     controllers: Controllers,
     policy: &'static dyn ReplicaPolicy,
+    /// Of reads by key.
+    policy_values: &'static dyn ReplicaPolicy,
+    hedging: Hedging,
     /// Region and zone of this process.
     place: (String, String),
-    /// Cursors, controller memory, load measurements and the random source. Locked for microseconds, once per fan-out and reply.
+    /// Cursors, controller memory, budgets and the random source. Locked for microseconds, once per fan-out and reply.
     routing: Mutex<RoutingState>,
 }
 
 struct RoutingState {
     policy: PolicyState,
     controllers: ControllerStates,
-    meter: LoadMeter,
+    budgets: Budgets,
     rng: StdRng,
 }
 
@@ -83,12 +89,14 @@ impl Executor {
         let state = RoutingState {
             policy: PolicyState::new(seed),
             controllers: ControllerStates::default(),
-            meter: LoadMeter::default(),
+            budgets: Budgets::default(),
             rng: StdRng::seed_from_u64(seed),
         };
         Ok(Self {
             controllers: settings.controllers()?,
             policy: settings.policy()?,
+            policy_values: settings.policy_values()?,
+            hedging: settings.hedging()?,
             place: (settings.region.clone(), settings.zone.clone()),
             fleet: Fleet::new(topology, transport),
             routing: Mutex::new(state),
@@ -102,7 +110,7 @@ impl Executor {
 
     /// The load as measured here.
     pub fn load(&self) -> LoadSnapshot {
-        self.with_routing(|state| state.meter.snapshot(self.fleet.now()))
+        self.fleet.with_load(|load, now| load.snapshot(now))
     }
 
     fn with_routing<T>(&self, work: impl FnOnce(&mut RoutingState) -> T) -> T {
@@ -125,8 +133,9 @@ impl Executor {
         let planned = self.plan(topology, pinned, fan_out, options)?;
         let mut round = Round::new(self, topology, pinned, fan_out, &planned, options, deadline, trace);
         let outcome = round.drive().await;
+        hedge_metrics::count(&outcome.hedges);
         if planned.kind == FanOutKind::EarlyTerminable && outcome.verdict == Verdict::Complete {
-            self.with_routing(|state| state.meter.on_terminable_end(outcome.stopped_early));
+            self.fleet.with_load(|load, _| load.on_terminable_end(outcome.stopped_early));
         }
         round.conclude(outcome)
     }

@@ -6,8 +6,13 @@ use crate::{
     profile::planned_requests,
     topology::{Pinned, Topology},
 };
-use kith_ops::FanOut;
-use kith_routing::{FanOutLimit, FanOutPlan, GroupLimit, PlanError, QueryShape, policy};
+use kith_ops::{FanOut, Operator, ValueKind};
+use kith_routing::{
+    FanOutLimit, FanOutPlan, GroupLimit, PlanError, QueryShape, ReplicaPolicy,
+    execution::HedgeRule,
+    load::{Asked, Work},
+    policy,
+};
 use kith_types::{FanOutKind, PartitionId, Workflow};
 use kith_wire::v1;
 
@@ -18,6 +23,9 @@ pub(crate) struct Planned {
     pub policy: &'static str,
     pub limit: GroupLimit,
     pub plan: FanOutPlan,
+    pub work: Work,
+    /// When its requests are late.
+    pub hedging: Option<HedgeRule>,
     /// The partition of each key.
     pub partitions: Vec<PartitionId>,
 }
@@ -52,12 +60,8 @@ impl Executor {
         fan_out: &FanOut,
         options: &QueryOptions,
     ) -> Result<Planned, QueryError> {
-        let policy = match &options.policy {
-            None => self.policy,
-            Some(name) => {
-                policy::by_name(name).ok_or_else(|| QueryError::UnknownPolicy { name: name.clone() })?
-            }
-        };
+        let asked = asked(fan_out);
+        let policy = self.policy_for(asked, options)?;
         let count = topology.table.partition_count();
         let partitions = fan_out.scope.partitions(count);
         let availability = self.fleet.availability_within(&topology.table, &pinned.reach);
@@ -73,9 +77,13 @@ impl Executor {
             nodes_per_group: view.nodes_per_group() as u32,
             now: self.fleet.now(),
         };
+        let work = Work { asked, kind };
+        let hedging = options.hedging.unwrap_or(self.hedging);
+        let (load, hedging) = self.fleet.with_load(|load, now| {
+            load.on_query(kind, now);
+            (load.snapshot(now), load.hedge_rule(hedging, work, partitions.len(), now))
+        });
         self.with_routing(|state| {
-            state.meter.on_query(kind, query.now);
-            let load = state.meter.snapshot(query.now);
             let limit = self.controllers.limit(options.fan_out, &query, &load, &mut state.controllers);
             let RoutingState { policy: memory, rng, .. } = state;
             let planned = if options.partial {
@@ -88,8 +96,35 @@ impl Executor {
                 FanOutLimit::Auto => self.controllers.controller(kind, options.workflow).name(),
                 FanOutLimit::Min | FanOutLimit::Max | FanOutLimit::Groups(_) => "the caller",
             };
-            Ok(Planned { kind, controller, policy: policy.name(), limit, plan, partitions })
+            Ok(Planned { kind, controller, policy: policy.name(), limit, plan, work, hedging, partitions })
         })
+    }
+
+    /// The policy that the caller names, else the session's. Reads by key have one of their own, which takes one group: a
+    /// caller that says how many may take part gets one that listens.
+    fn policy_for(
+        &self,
+        asked: Asked,
+        options: &QueryOptions,
+    ) -> Result<&'static dyn ReplicaPolicy, QueryError> {
+        match (&options.policy, asked) {
+            (Some(name), _) => {
+                policy::by_name(name).ok_or_else(|| QueryError::UnknownPolicy { name: name.clone() })
+            }
+            (None, Asked::Values | Asked::Computed) if options.fan_out == FanOutLimit::Auto => {
+                Ok(self.policy_values)
+            }
+            (None, _) => Ok(self.policy),
+        }
+    }
+}
+
+/// What a fan-out is for, as requests are compared.
+fn asked(fan_out: &FanOut) -> Asked {
+    match (&fan_out.plan, fan_out.plan.check()) {
+        (Operator::Lookup, _) => Asked::Values,
+        (_, Ok(ValueKind::Records | ValueKind::Groups)) => Asked::Computed,
+        _ => Asked::Graph,
     }
 }
 

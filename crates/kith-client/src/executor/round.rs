@@ -12,14 +12,17 @@ use crate::{
     topology::{Pinned, Topology},
     transport::Transport,
 };
-use futures::{StreamExt, future::BoxFuture, stream::FuturesUnordered};
+use futures::{FutureExt, StreamExt, future::BoxFuture, stream::FuturesUnordered};
 use kith_ops::{
     FanOut, ListEntry, Missing as MissingKeys, Part, Record, RecordError, Scope, Value, sets::Scratch,
 };
 use kith_routing::{
     Execution, HealthEvent, NodeIndex,
-    execution::{Action, Disposition, Event, ExecutionOptions, FailureClass, Outcome, RequestId, Verdict},
-    load::NodeReport,
+    execution::{
+        Action, Answers, Cause, Disposition, Event, ExecutionOptions, FailureClass, Outcome, RequestId,
+        Verdict,
+    },
+    load::{Charge, NodeReport, RequestEnd},
 };
 use kith_types::{FanOutKind, NodeId, PartitionId};
 use kith_wire::{body::encode_keys, v1};
@@ -53,6 +56,8 @@ pub(super) struct Round<'a> {
     calls: FuturesUnordered<BoxFuture<'a, Call>>,
     open: BTreeMap<RequestId, Open>,
     parts: Vec<Part>,
+    /// Answers that may come to count: `Disposition::Held`.
+    held: BTreeMap<RequestId, Part>,
     trace: RoundTrace<'a>,
     /// What nodes said, for messages.
     reasons: Vec<String>,
@@ -63,7 +68,7 @@ pub(super) struct Round<'a> {
 }
 
 struct Open {
-    node: NodeId,
+    charge: Charge,
     keys: Arc<[u32]>,
     /// Dropped to cancel it.
     _cancel: oneshot::Sender<()>,
@@ -93,6 +98,11 @@ impl<'a> Round<'a> {
             partial: options.partial,
             stop_early: planned.kind == FanOutKind::EarlyTerminable,
             seed: executor.with_routing(|state| rand::RngExt::random(&mut state.rng)),
+            hedging: planned.hedging,
+            answers: match fan_out.plan.check() {
+                Ok(kind) if kind.is_by_key() => Answers::ByKey,
+                _ => Answers::Together,
+            },
             ..ExecutionOptions::default()
         };
         Self {
@@ -102,6 +112,7 @@ impl<'a> Round<'a> {
             calls: FuturesUnordered::new(),
             open: BTreeMap::new(),
             parts: Vec::new(),
+            held: BTreeMap::new(),
             trace: RoundTrace::new(trace, fan_out.purpose, planned),
             reasons: Vec::new(),
             too_large: false,
@@ -118,15 +129,26 @@ impl<'a> Round<'a> {
 
     pub(super) async fn drive(&mut self) -> Outcome {
         let deadline = tokio::time::sleep_until(self.deadline.into());
-        tokio::pin!(deadline);
+        let hedge = tokio::time::sleep_until(self.deadline.into());
+        tokio::pin!(deadline, hedge);
+        let mut armed = None;
         loop {
             if let Some(outcome) = self.act() {
                 return outcome;
             }
+            let due = self.execution.next_hedge();
+            if let Some(due) = due.filter(|_| due != armed) {
+                hedge.as_mut().reset(self.executor.fleet.instant(due).into());
+            }
+            armed = due;
             tokio::select! {
                 biased;
                 Some(call) = self.calls.next() => self.on_call(call),
                 down = self.downs.recv() => self.on_down(down),
+                () = &mut hedge, if armed.is_some() => {
+                    armed = None;
+                    self.on_hedge_due().await;
+                }
                 () = &mut deadline => {
                     let now = self.executor.fleet.now();
                     let _ = self.execution.on(Event::Deadline, now);
@@ -140,10 +162,16 @@ impl<'a> Round<'a> {
         let availability = self.executor.fleet.availability_within(&self.topology.table, &self.pinned.reach);
         let view = self.topology.table.view(&availability);
         let mut outcome = None;
-        for action in self.execution.next(&view) {
+        let execution = &mut self.execution;
+        let actions = self.executor.with_routing(|state| execution.next(&view, &mut state.budgets));
+        for action in actions {
             match action {
-                Action::Send { request, node, keys } => self.send(request, node, keys),
-                Action::Cancel { request } => self.close(request, "cancelled"),
+                Action::Send { request, node, keys, cause } => self.send(request, node, keys, cause),
+                Action::Cancel { request, end } => self.close(request, end, name_of(end)),
+                Action::Use { request } => {
+                    self.trace.won(request);
+                    self.parts.extend(self.held.remove(&request));
+                }
                 Action::Refresh { epoch } => tracing::info!(%epoch, "a node knows a newer routing table"),
                 Action::Finish(ended) => outcome = Some(ended),
             }
@@ -151,7 +179,19 @@ impl<'a> Round<'a> {
         outcome
     }
 
-    fn send(&mut self, request: RequestId, node: NodeId, keys: Arc<[u32]>) {
+    /// A request is late. Replies that are here already are looked at first: the one that is late may be among them,
+    /// and if this process stood still, most are.
+    async fn on_hedge_due(&mut self) {
+        // The connections' tasks get to read their sockets.
+        tokio::task::yield_now().await;
+        while let Some(Some(call)) = self.calls.next().now_or_never() {
+            self.on_call(call);
+        }
+        let (stood_still, now) = self.executor.fleet.with_load(|load, now| (load.stood_still(now), now));
+        let _ = self.execution.on(Event::HedgeDue { stood_still }, now);
+    }
+
+    fn send(&mut self, request: RequestId, node: NodeId, keys: Arc<[u32]>, cause: Cause) {
         let fleet = &self.executor.fleet;
         let message = self.message(&keys);
         let (cancel, cancelled) = oneshot::channel();
@@ -163,10 +203,9 @@ impl<'a> Round<'a> {
             None => (String::new(), 0),
         };
         let transport: Arc<dyn Transport> = Arc::clone(fleet.transport());
-        self.executor
-            .with_routing(|state| state.meter.on_send(self.planned.kind, node, keys.len(), fleet.now()));
-        self.trace.sent(request, node, group, keys.len());
-        self.open.insert(request, Open { node, keys, _cancel: cancel });
+        let charge = fleet.with_load(|load, now| load.on_send(self.planned.work, node, keys.len(), now));
+        self.trace.sent(request, node, group, keys.len(), cause);
+        self.open.insert(request, Open { charge, keys, _cancel: cancel });
         self.calls.push(Box::pin(async move {
             let call = transport.evaluate(&addr, message);
             let answer = tokio::select! {
@@ -205,13 +244,13 @@ impl<'a> Round<'a> {
     fn on_call(&mut self, call: Call) {
         let Some(answer) = call.answer else { return };
         let Some(open) = self.open.get(&call.request) else { return };
-        let (node, keys) = (open.node, Arc::clone(&open.keys));
+        let (node, keys) = (open.charge.node(), Arc::clone(&open.keys));
         let fleet = &self.executor.fleet;
         match answer {
             Ok(reply) => {
                 fleet.on(node, HealthEvent::Success);
                 self.trace.replied(call.request, &reply);
-                self.close(call.request, "ok");
+                self.close(call.request, RequestEnd::Answered, "ok");
                 self.on_reply(call.request, node, keys, reply);
             }
             Err(status) => {
@@ -225,7 +264,9 @@ impl<'a> Round<'a> {
                 }
                 self.too_large |= kith_wire::detail_of(&status).code == TOO_LARGE;
                 self.reasons.push(format!("{node}: {}", status.message()));
-                self.close(call.request, class.name());
+                let is_late = matches!(class, FailureClass::DeadlineExceeded | FailureClass::Timeout);
+                let end = if is_late { RequestEnd::TimedOut } else { RequestEnd::Failed };
+                self.close(call.request, end, class.name());
                 let _ = self.execution.on(Event::Failed { request: call.request, class }, fleet.now());
             }
         }
@@ -236,7 +277,7 @@ impl<'a> Round<'a> {
         let now = fleet.now();
         if let Some(load) = &reply.load {
             let report = NodeReport { rps: load.requests_per_second, clients: load.clients };
-            self.executor.with_routing(|state| state.meter.on_report(node, report, now));
+            fleet.with_load(|load, now| load.on_report(node, report, now));
         }
         let wrong_version = reply.served.iter().any(|served| served.version != self.pinned.version);
         let mut positions = keys.to_vec();
@@ -253,11 +294,20 @@ impl<'a> Round<'a> {
             Some(records) => self.reply_of(request, node, records.split_damaged(&mut positions)),
             None => Event::Reply { request },
         };
-        if self.execution.on(event, now) == Disposition::Accepted {
-            self.parts.push(Part { positions, value });
-            if settled {
-                let _ = self.execution.on(Event::Satisfied, now);
+        let mut part = Part { positions, value };
+        match self.execution.on(event, now) {
+            Disposition::Ignored => return,
+            Disposition::Held => {
+                self.held.insert(request, part);
+                return;
             }
+            Disposition::Accepted => {}
+            Disposition::AcceptedInPart { late } => part.leave_out(&late),
+        }
+        self.trace.won(request);
+        self.parts.push(part);
+        if settled {
+            let _ = self.execution.on(Event::Satisfied, now);
         }
     }
 
@@ -277,7 +327,7 @@ impl<'a> Round<'a> {
         match down {
             Ok(node) => drop(self.execution.on(Event::NodeDown { node }, now)),
             Err(broadcast::error::RecvError::Lagged(_)) => {
-                let nodes: Vec<NodeId> = self.open.values().map(|open| open.node).collect();
+                let nodes: Vec<NodeId> = self.open.values().map(|open| open.charge.node()).collect();
                 for node in nodes.into_iter().filter(|node| !self.executor.fleet.is_up(*node)) {
                     let _ = self.execution.on(Event::NodeDown { node }, now);
                 }
@@ -287,16 +337,16 @@ impl<'a> Round<'a> {
     }
 
     /// A request is over, whatever became of it: released exactly once.
-    fn close(&mut self, request: RequestId, outcome: &str) {
+    fn close(&mut self, request: RequestId, end: RequestEnd, outcome: &str) {
         let Some(open) = self.open.remove(&request) else { return };
-        self.executor.with_routing(|state| state.meter.on_end(open.node, open.keys.len()));
+        self.executor.fleet.with_load(|load, now| load.on_end(open.charge, end, now));
         self.trace.closed(request, outcome);
     }
 
     /// Merges what the nodes sent, or says why there is nothing to merge.
     pub(super) fn conclude(mut self, outcome: Outcome) -> Result<RoundOutcome, QueryError> {
         for request in self.open.keys().copied().collect::<Vec<_>>() {
-            self.close(request, "cancelled");
+            self.close(request, RequestEnd::Cancelled, "cancelled");
         }
         if matches!(outcome.verdict, Verdict::Failed | Verdict::Cancelled) {
             self.trace.finish(0, outcome.stopped_early);
@@ -328,6 +378,15 @@ impl<'a> Round<'a> {
         self.trace.finish(ids_in(&value), outcome.stopped_early);
         let missing = outcome.missing.iter().map(|missing| missing.partition.0).collect();
         Ok(RoundOutcome { value, missing })
+    }
+}
+
+/// What a profile calls a request that was given up.
+fn name_of(end: RequestEnd) -> &'static str {
+    match end {
+        RequestEnd::Overtaken => "overtaken",
+        RequestEnd::TimedOut => "timed_out",
+        RequestEnd::Answered | RequestEnd::Failed | RequestEnd::Cancelled => "cancelled",
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::Planned;
 use crate::profile::Trace;
-use kith_routing::execution::RequestId;
+use kith_routing::execution::{Cause, RequestId};
 use kith_types::NodeId;
 use kith_wire::v1;
 use std::{collections::BTreeMap, time::Instant};
@@ -14,17 +14,16 @@ pub(super) struct RoundTrace<'a> {
     profile: Option<v1::RoundProfile>,
     /// Requests under way: place in the profile, and when they were sent.
     open: BTreeMap<RequestId, (usize, Instant)>,
-    failures: u32,
 }
 
 impl<'a> RoundTrace<'a> {
     pub fn new(trace: &'a mut Trace, purpose: &str, planned: &Planned) -> Self {
         let profile =
             trace.is_wanted().then(|| v1::RoundProfile { name: purpose.to_owned(), ..planned.profile() });
-        Self { trace, started: Instant::now(), profile, open: BTreeMap::new(), failures: 0 }
+        Self { trace, started: Instant::now(), profile, open: BTreeMap::new() }
     }
 
-    pub fn sent(&mut self, request: RequestId, node: NodeId, group: u32, keys: usize) {
+    pub fn sent(&mut self, request: RequestId, node: NodeId, group: u32, keys: usize, cause: Cause) {
         let Some(round) = &mut self.profile else { return };
         let sent = Instant::now();
         self.open.insert(request, (round.requests.len(), sent));
@@ -33,7 +32,8 @@ impl<'a> RoundTrace<'a> {
             group,
             keys: keys as u64,
             start_us: self.trace.micros(sent),
-            attempt: if 0 < self.failures { 2 } else { 1 },
+            attempt: if cause == Cause::Plan { 1 } else { 2 },
+            cause: cause.name().to_owned(),
             ..Default::default()
         });
     }
@@ -52,7 +52,14 @@ impl<'a> RoundTrace<'a> {
         let entry = &mut round.requests[place];
         entry.took_us = u64::try_from(sent.elapsed().as_micros()).unwrap_or(u64::MAX);
         entry.outcome = outcome.to_owned();
-        self.failures += u32::from(outcome != "ok");
+    }
+
+    /// Its answer counts, at least for one key. Requests are numbered as they stand in the profile.
+    pub fn won(&mut self, request: RequestId) {
+        let entry = self.profile.as_mut().and_then(|round| round.requests.get_mut(request.0 as usize));
+        if let Some(entry) = entry {
+            entry.won = true;
+        }
     }
 
     pub fn finish(&mut self, merged_ids: u64, ended_early: bool) {

@@ -1,7 +1,8 @@
 //! What goes into an execution and what comes out.
 
 use crate::execution::{FailureClass, Outcome};
-use kith_types::{Epoch, NodeId};
+use crate::load::RequestEnd;
+use kith_types::{Epoch, NodeId, Timestamp};
 use std::sync::Arc;
 
 /// One request of one execution; never reused within it.
@@ -35,6 +36,11 @@ pub enum Event {
         /// Which.
         node: NodeId,
     },
+    /// The time of `Execution::next_hedge` has come, and no reply that is here already is left to be told of.
+    HedgeDue {
+        /// The last moment at which this process is known to have stood still: `LoadMeter::stood_still`.
+        stood_still: Timestamp,
+    },
     /// The deadline has passed.
     Deadline,
     /// The answers so far settle the query; only for executions that may stop early.
@@ -43,14 +49,49 @@ pub enum Event {
     Cancelled,
 }
 
-/// Whether an event had an effect.
+/// Whether an event had an effect, and of a reply: what of its answer counts.
 #[must_use = "the answer of an ignored reply must not be merged: its keys are answered elsewhere"]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Disposition {
-    /// It did; the answer of a reply counts.
+    /// It did; the answer of a reply counts, but for keys that it failed.
     Accepted,
+    /// As that, but for these keys, ascending, which another request answered first. Only of answers that can be taken apart.
+    AcceptedInPart {
+        /// Indexes into the query's keys.
+        late: Vec<u32>,
+    },
+    /// Keep the answer: it counts if [`Action::Use`] names its request, else not.
+    Held,
     /// It came too late, or makes no sense: its answer must not be used.
     Ignored,
+}
+
+/// Why a request is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// The plan says so.
+    Plan,
+    /// Its keys failed elsewhere.
+    Retry,
+    /// A request is late.
+    Hedge {
+        /// Which.
+        of: RequestId,
+    },
+}
+
+impl Cause {
+    /// The name of every [`Cause::Hedge`].
+    pub const HEDGE: &'static str = "hedge";
+
+    /// The word for it in profiles.
+    pub fn name(self) -> &'static str {
+        match self {
+            Cause::Plan => "plan",
+            Cause::Retry => "retry",
+            Cause::Hedge { .. } => Self::HEDGE,
+        }
+    }
 }
 
 /// What the shell must do.
@@ -64,9 +105,18 @@ pub enum Action {
         node: NodeId,
         /// Indexes into the query's keys, ascending.
         keys: Arc<[u32]>,
+        /// Why.
+        cause: Cause,
     },
     /// Tell a node that an answer is no longer needed.
     Cancel {
+        /// Which request.
+        request: RequestId,
+        /// What the load meter is to be told.
+        end: RequestEnd,
+    },
+    /// The answer held for this request counts.
+    Use {
         /// Which request.
         request: RequestId,
     },

@@ -6,22 +6,32 @@
 //! answered exactly once or named as missing; the predecessor's retry lost all but
 //! one key per node (Norbert, defect 1 in our reading).
 //!
-//! A key is asked of one node at a time. Requests have ids of their own, so that a
-//! second request for a slow one's keys can be added beside it.
+//! A key is asked of one node at a time, and of a second one beside it while it is hedged
+//! ([`HedgeRule`], `docs/design/0008-hedged-reads.md`); never twice of one.
 
+mod budget;
 mod event;
 mod failure;
+mod hedge;
+mod ledger;
 mod outcome;
+mod retry;
+mod rule;
 #[cfg(test)]
 mod tests;
 
-pub use event::{Action, Disposition, Event, RequestId};
+pub use budget::{Budget, BudgetOptions, Budgets};
+pub use event::{Action, Cause, Disposition, Event, RequestId};
 pub use failure::FailureClass;
 pub use outcome::{Missing, MissingReason, Outcome, Verdict};
+pub use rule::{HedgeAbort, HedgeCounts, HedgeRule, HedgeTime};
 
-use crate::{Candidates, FanOutPlan, NodeIndex};
+use crate::load::{KeyClass, RequestEnd};
+use crate::{Candidates, FanOutPlan};
 use failure::Retry;
 use kith_types::{Epoch, GroupId, NodeId, PartitionId, Timestamp};
+use ledger::Ledger;
+use rule::HedgePlan;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -34,17 +44,39 @@ pub struct ExecutionOptions {
     pub partial: bool,
     /// Whether [`Event::Satisfied`] ends it.
     pub stop_early: bool,
-    /// How often a key is asked again, each time of a node not asked before. Two: one for
+    /// How often a key is asked again, each time of a node not asked before, hedges included. Two: one for
     /// the usual lost node, one more for the second of a pair that went together.
     pub retries_max: u32,
     /// Spreads retries over the groups; should differ between queries.
     pub seed: u64,
+    /// When requests are late; `None`: never.
+    pub hedging: Option<HedgeRule>,
+    /// What may be done with a reply some keys of which are answered already.
+    pub answers: Answers,
 }
 
 impl Default for ExecutionOptions {
     fn default() -> Self {
-        Self { deadline: None, partial: false, stop_early: false, retries_max: 2, seed: 0 }
+        Self {
+            deadline: None,
+            partial: false,
+            stop_early: false,
+            retries_max: 2,
+            seed: 0,
+            hedging: None,
+            answers: Answers::ByKey,
+        }
     }
+}
+
+/// What the answers of nodes are made of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Answers {
+    /// Something for each key, as records, or a set, which a key that is answered twice does not change.
+    #[default]
+    ByKey,
+    /// One thing for all keys, as a sum: it counts whole or not at all.
+    Together,
 }
 
 /// One fan-out under way.
@@ -57,16 +89,22 @@ pub struct Execution {
     requests: Vec<Request>,
     /// How many of them are open.
     open: usize,
+    ledger: Ledger,
     /// Keys without a request, and why, until the next call of `next`.
     homeless: Vec<(u32, MissingReason)>,
-    missing: Vec<(u32, MissingReason)>,
-    /// Nodes that failed a key. Only keys that failed are in here.
-    tried: BTreeMap<u32, Vec<NodeId>>,
+    /// Late requests to be looked at by the next call of `next`.
+    late: Vec<RequestId>,
+    /// Until when this process is known to have stood still.
+    stood_still: Timestamp,
+    /// Nodes whose requests were hedged.
+    hedged_nodes: Vec<NodeId>,
+    hedges: HedgeCounts,
     actions: Vec<Action>,
-    answered: u32,
     retries: u32,
     refresh_asked: Epoch,
     now: Timestamp,
+    /// Whether `next` was called.
+    begun: bool,
     finished: bool,
 }
 
@@ -74,10 +112,21 @@ pub struct Execution {
 struct Request {
     node: NodeId,
     keys: Arc<[u32]>,
-    /// Neither answered, failed nor cancelled.
-    open: bool,
+    cause: Cause,
+    state: RequestState,
     /// Its node seems to be down.
     doubted: bool,
+    sent: Timestamp,
+    /// Until it has been looked at.
+    hedge: Option<HedgePlan>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum RequestState {
+    Open,
+    /// Answered, and the answer is kept back.
+    Held,
+    Over,
 }
 
 impl Execution {
@@ -99,21 +148,24 @@ impl Execution {
             groups: plan.groups.clone(),
             requests: Vec::with_capacity(plan.assignments.len()),
             open: 0,
+            ledger: Ledger::new(partitions.len()),
             homeless: Vec::new(),
-            missing: Vec::new(),
-            tried: BTreeMap::new(),
+            late: Vec::new(),
+            stood_still: Timestamp::ZERO,
+            hedged_nodes: Vec::new(),
+            hedges: HedgeCounts::default(),
             actions: Vec::with_capacity(plan.assignments.len()),
-            answered: 0,
             retries: 0,
             refresh_asked: Epoch(0),
             now,
+            begun: false,
             finished: false,
         };
         for assignment in &plan.assignments {
             for key in &assignment.keys {
                 assert!(!std::mem::replace(&mut planned[*key as usize], true), "key {key} is planned twice");
             }
-            execution.send(assignment.node, assignment.keys.as_slice().into());
+            execution.send(assignment.node, assignment.keys.as_slice().into(), Cause::Plan);
         }
         let left_out = planned.iter().enumerate().filter(|(_, planned)| !**planned);
         execution.homeless = left_out.map(|(key, _)| (key as u32, MissingReason::NoReplica)).collect();
@@ -131,6 +183,7 @@ impl Execution {
             Event::ReplyInPart { request, failed } => self.reply(request, &failed),
             Event::Failed { request, class } => self.fail(request, class),
             Event::NodeDown { node } => self.doubt(node),
+            Event::HedgeDue { stood_still } => self.note_late(stood_still),
             Event::Deadline => self.expire(),
             Event::Satisfied if self.options.stop_early => self.finish(Verdict::Complete, true),
             Event::Satisfied => Disposition::Ignored,
@@ -138,12 +191,16 @@ impl Execution {
         }
     }
 
-    /// What to do now: keys that failed are sent to another replica that `view` says may
-    /// serve. Call it once at the start and after each event.
-    pub fn next(&mut self, view: &Candidates<'_>) -> Vec<Action> {
+    /// What to do now: keys that failed, and late ones, are sent to another replica that `view` says may
+    /// serve, as far as `budgets` go. Call it once at the start and after each event.
+    pub fn next(&mut self, view: &Candidates<'_>, budgets: &mut Budgets) -> Vec<Action> {
         if !self.finished {
+            if !std::mem::replace(&mut self.begun, true) {
+                budgets.on_asked(self.partitions.len(), self.now);
+            }
             self.move_doubted(view);
-            self.resend(view);
+            self.hedge_late(view, &mut budgets.hedges);
+            self.resend(view, &mut budgets.retries);
             self.conclude();
         }
         std::mem::take(&mut self.actions)
@@ -159,89 +216,79 @@ impl Execution {
         self.open
     }
 
-    fn send(&mut self, node: NodeId, keys: Arc<[u32]>) {
+    fn send(&mut self, node: NodeId, keys: Arc<[u32]>, cause: Cause) {
         let request = RequestId(self.requests.len() as u32);
+        let time = self.options.hedging.and_then(|rule| rule.times[KeyClass::of(keys.len()).index()]);
+        let hedge =
+            time.filter(|_| cause == Cause::Plan).map(|time| HedgePlan { due: self.now + time.after, time });
         self.open += 1;
-        self.requests.push(Request { node, keys: keys.clone(), open: true, doubted: false });
-        self.actions.push(Action::Send { request, node, keys });
+        self.ledger.ask(&keys);
+        self.requests.push(Request {
+            node,
+            keys: keys.clone(),
+            cause,
+            state: RequestState::Open,
+            doubted: false,
+            sent: self.now,
+            hedge,
+        });
+        self.actions.push(Action::Send { request, node, keys, cause });
     }
 
     /// Closes a request if it is open, and gives its node and keys.
     fn close(&mut self, request: RequestId) -> Option<(NodeId, Arc<[u32]>)> {
-        let request = self.requests.get_mut(request.0 as usize).filter(|request| request.open)?;
-        request.open = false;
+        let request = self.requests.get_mut(request.0 as usize);
+        let request = request.filter(|request| request.state == RequestState::Open)?;
+        request.state = RequestState::Over;
         self.open -= 1;
+        self.ledger.unask(&request.keys);
         Some((request.node, request.keys.clone()))
     }
 
-    fn cancel(&mut self, request: RequestId) -> Option<(NodeId, Arc<[u32]>)> {
+    fn cancel(&mut self, request: RequestId, end: RequestEnd) -> Option<(NodeId, Arc<[u32]>)> {
         let closed = self.close(request)?;
-        self.actions.push(Action::Cancel { request });
+        self.actions.push(Action::Cancel { request, end });
         Some(closed)
     }
 
     fn reply(&mut self, request: RequestId, failed: &[(u32, FailureClass)]) -> Disposition {
+        if self.is_withheld(request) {
+            return self.hold(request, failed);
+        }
         let Some((node, keys)) = self.close(request) else { return Disposition::Ignored };
+        let is_hedge = self.is_hedge(request);
+        if self.options.answers == Answers::Together {
+            self.drop_hedges(request);
+        }
         let mut lost: BTreeMap<u32, FailureClass> = failed.iter().copied().collect();
         // A node can only speak of keys it was asked for.
         lost.retain(|key, _| keys.binary_search(key).is_ok());
-        self.answered += (keys.len() - lost.len()) as u32;
-        lost.into_iter().for_each(|(key, class)| self.fail_key(key, node, class));
-        Disposition::Accepted
+        let mut late = Vec::new();
+        let mut first = 0;
+        for key in keys.iter().filter(|key| lost.is_empty() || !lost.contains_key(*key)) {
+            if self.ledger.answer(*key) {
+                first += 1;
+            } else {
+                late.push(*key);
+            }
+        }
+        self.note_won(is_hedge, first);
+        lost.into_iter().for_each(|(key, class)| self.fail_key(key, node, class, is_hedge));
+        self.call_off(request);
+        if late.is_empty() { Disposition::Accepted } else { Disposition::AcceptedInPart { late } }
     }
 
     fn fail(&mut self, request: RequestId, class: FailureClass) -> Disposition {
         let Some((node, keys)) = self.close(request) else { return Disposition::Ignored };
-        keys.iter().for_each(|key| self.fail_key(*key, node, class));
+        self.lose(request, node, &keys, class);
         Disposition::Accepted
     }
 
-    fn doubt(&mut self, node: NodeId) -> Disposition {
-        let mut owing = self.requests.iter_mut().filter(|request| request.open && request.node == node);
-        let mut disposition = Disposition::Ignored;
-        for request in &mut owing {
-            request.doubted = true;
-            disposition = Disposition::Accepted;
-        }
-        disposition
-    }
-
-    /// Asks elsewhere what doubted nodes owe, where another replica of all of it is up. Where none is, waiting
-    /// is better than failing: a node that only seems down, as when this machine is busy, still answers.
-    fn move_doubted(&mut self, view: &Candidates<'_>) {
-        let doubted: Vec<RequestId> =
-            self.open_requests().filter(|id| self.requests[id.0 as usize].doubted).collect();
-        for request in doubted {
-            let keys = Arc::clone(&self.requests[request.0 as usize].keys);
-            if keys.iter().all(|key| self.is_movable(view, *key))
-                && let Some((node, keys)) = self.cancel(request)
-            {
-                keys.iter().for_each(|key| self.fail_key(*key, node, FailureClass::NodeDown));
-            }
-        }
-    }
-
-    fn is_movable(&self, view: &Candidates<'_>, key: u32) -> bool {
-        let tried = self.tried.get(&key).map_or(0, Vec::len) as u32;
-        tried < self.options.retries_max
-            && self.another_replica(view, key).is_some_and(|replica| view.is_up(replica))
-    }
-
-    fn fail_key(&mut self, key: u32, node: NodeId, class: FailureClass) {
-        if let FailureClass::NotOwner { epoch } = class
-            && self.refresh_asked < epoch
-        {
-            self.refresh_asked = epoch;
-            self.actions.push(Action::Refresh { epoch });
-        }
-        let tried = self.tried.entry(key).or_default();
-        tried.push(node);
-        let may_retry = tried.len() as u32 <= self.options.retries_max;
-        let reason = MissingReason::Failed(class);
-        match class.retry() {
-            Retry::OtherReplica if may_retry => self.homeless.push((key, reason)),
-            Retry::OtherReplica | Retry::Never | Retry::FailQuery => self.missing.push((key, reason)),
-        }
+    /// A request will not be answered.
+    fn lose(&mut self, request: RequestId, node: NodeId, keys: &[u32], class: FailureClass) {
+        self.release_hedges(request);
+        let is_hedge = self.is_hedge(request);
+        keys.iter().for_each(|key| self.fail_key(*key, node, class, is_hedge));
     }
 
     fn expire(&mut self) -> Disposition {
@@ -249,56 +296,27 @@ impl Execution {
             return Disposition::Ignored;
         }
         for request in self.open_requests().collect::<Vec<_>>() {
-            if let Some((_, keys)) = self.cancel(request) {
-                self.missing.extend(keys.iter().map(|key| (*key, MissingReason::Deadline)));
+            let is_hedge = self.is_hedge(request);
+            let end = if is_hedge { RequestEnd::Cancelled } else { RequestEnd::TimedOut };
+            if let Some((_, keys)) = self.cancel(request, end) {
+                self.release_hedges(request);
+                let unasked = |key: &&u32| !self.ledger.is_asked(**key);
+                let keys: Vec<u32> = keys.iter().filter(unasked).copied().collect();
+                keys.into_iter().for_each(|key| self.ledger.miss(key, MissingReason::Deadline));
             }
         }
         Disposition::Accepted
     }
 
-    fn resend(&mut self, view: &Candidates<'_>) {
-        let late = self.is_late();
-        let mut keys_by_node: BTreeMap<NodeId, Vec<u32>> = BTreeMap::new();
-        for (key, reason) in std::mem::take(&mut self.homeless) {
-            match self.another_replica(view, key) {
-                Some(_) if late => self.missing.push((key, MissingReason::Deadline)),
-                Some(node) => keys_by_node.entry(view.node(node).id).or_default().push(key),
-                None => self.missing.push((key, reason)),
-            }
-        }
-        if !self.missing.is_empty() && !self.options.partial {
-            return;
-        }
-        for (node, mut keys) in keys_by_node {
-            keys.sort_unstable();
-            self.retries += 1;
-            self.send(node, keys.into());
-        }
-    }
-
-    /// A replica that may serve and has not failed this key: in a group of the plan
-    /// rather than outside it, and for all keys of a query in the same order of groups,
-    /// so that a lost node's keys stay together.
-    fn another_replica(&self, view: &Candidates<'_>, key: u32) -> Option<NodeIndex> {
-        let tried = self.tried.get(&key).map_or(&[][..], Vec::as_slice);
-        let groups = view.group_count() as u64;
-        let rank = |node: &NodeIndex| {
-            let group = view.group_of(*node);
-            let inside = self.groups.contains(&view.group(group).id);
-            (!inside, (u64::from(group.0) + self.options.seed % groups) % groups)
-        };
-        let fresh = |node: &NodeIndex| !tried.contains(&view.node(*node).id);
-        view.replicas(self.partitions[key as usize]).filter(fresh).min_by_key(rank)
-    }
-
     fn conclude(&mut self) {
         let fatal = |(_, reason): &(u32, MissingReason)| matches!(reason, MissingReason::Failed(class) if class.retry() == Retry::FailQuery);
-        let failed = !self.missing.is_empty() && (!self.options.partial || self.missing.iter().any(fatal));
+        let missing = self.ledger.missing();
+        let failed = !missing.is_empty() && (!self.options.partial || missing.iter().any(fatal));
         let disposition = if failed {
             self.finish(Verdict::Failed, false)
         } else if 0 < self.open {
             return;
-        } else if self.missing.is_empty() {
+        } else if missing.is_empty() {
             self.finish(Verdict::Complete, false)
         } else {
             self.finish(Verdict::Incomplete, false)
@@ -308,7 +326,7 @@ impl Execution {
 
     fn finish(&mut self, verdict: Verdict, stopped_early: bool) -> Disposition {
         for request in self.open_requests().collect::<Vec<_>>() {
-            self.cancel(request);
+            self.cancel(request, RequestEnd::Cancelled);
         }
         let missing = self.missing_by_partition();
         let keys = self.partitions.len() as u32;
@@ -316,11 +334,12 @@ impl Execution {
         self.actions.push(Action::Finish(Outcome {
             verdict,
             keys,
-            answered: self.answered,
+            answered: self.ledger.answered(),
             missing,
-            abandoned: keys - self.answered - missing_keys,
+            abandoned: keys - self.ledger.answered() - missing_keys,
             requests: self.requests.len() as u32,
             retries: self.retries,
+            hedges: self.hedges,
             stopped_early,
         }));
         self.finished = true;
@@ -329,9 +348,9 @@ impl Execution {
 
     fn missing_by_partition(&self) -> Vec<Missing> {
         let mut by_partition: BTreeMap<PartitionId, Missing> = BTreeMap::new();
-        for (key, reason) in &self.missing {
+        for (key, reason) in self.ledger.missing() {
             let partition = self.partitions[*key as usize];
-            let tried = || self.tried.get(key).cloned().unwrap_or_default();
+            let tried = || self.ledger.tried(*key).to_vec();
             let missing = by_partition.entry(partition);
             missing
                 .or_insert_with(|| Missing { partition, keys: 0, reason: *reason, tried: tried() })
@@ -341,7 +360,8 @@ impl Execution {
     }
 
     fn open_requests(&self) -> impl Iterator<Item = RequestId> {
-        let open = self.requests.iter().enumerate().filter(|(_, request)| request.open);
+        let is_open = |(_, request): &(usize, &Request)| request.state == RequestState::Open;
+        let open = self.requests.iter().enumerate().filter(is_open);
         open.map(|(index, _)| RequestId(index as u32))
     }
 

@@ -1,6 +1,6 @@
 //! How a fan-out ended: every key accounted for.
 
-use crate::execution::FailureClass;
+use crate::execution::{FailureClass, HedgeCounts};
 use kith_types::{NodeId, PartitionId};
 use std::fmt;
 
@@ -68,6 +68,8 @@ pub struct Outcome {
     pub requests: u32,
     /// Requests among them that repeat keys of a failed one.
     pub retries: u32,
+    /// What was asked twice because it was late.
+    pub hedges: HedgeCounts,
     /// Whether it ended because the answers settled the query.
     pub stopped_early: bool,
 }

@@ -36,6 +36,7 @@ struct Fixture {
     table: RoutingTable,
     availability: Availability,
     execution: Execution,
+    budgets: Budgets,
 }
 
 impl Fixture {
@@ -51,12 +52,13 @@ impl Fixture {
         let partitions: Vec<PartitionId> = (0..4).map(PartitionId).collect();
         let table = table();
         let availability = Availability::all(&table);
-        Self { availability, table, execution: Execution::new(&plan, &partitions, options, at(0)) }
+        let execution = Execution::new(&plan, &partitions, options, at(0));
+        Self { availability, table, execution, budgets: Budgets::unlimited() }
     }
 
     /// What is done now, in words.
     fn next(&mut self) -> Vec<String> {
-        let actions = self.execution.next(&self.table.view(&self.availability));
+        let actions = self.execution.next(&self.table.view(&self.availability), &mut self.budgets);
         actions.into_iter().map(|action| say(&action)).collect()
     }
 
@@ -76,8 +78,9 @@ impl Fixture {
 
 fn say(action: &Action) -> String {
     match action {
-        Action::Send { request, node, keys } => format!("r{}: {node}{keys:?}", request.0),
-        Action::Cancel { request } => format!("cancel r{}", request.0),
+        Action::Send { request, node, keys, .. } => format!("r{}: {node}{keys:?}", request.0),
+        Action::Cancel { request, .. } => format!("cancel r{}", request.0),
+        Action::Use { request } => format!("use r{}", request.0),
         Action::Refresh { epoch } => format!("refresh {epoch}"),
         Action::Finish(outcome) => {
             let missing = outcome.missing.iter().map(|missing| {
@@ -313,7 +316,7 @@ fn a_query_without_keys_is_over_at_once() {
     let mut execution = Execution::new(&plan, &[], ExecutionOptions::default(), at(0));
     let table = table();
     let availability = Availability::all(&table);
-    let actions = execution.next(&table.view(&availability));
+    let actions = execution.next(&table.view(&availability), &mut Budgets::unlimited());
     assert_eq!(actions.iter().map(say).collect::<Vec<_>>(), ["Complete 0+0+0"]);
 }
 

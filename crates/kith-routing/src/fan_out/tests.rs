@@ -85,7 +85,7 @@ fn what_other_queries_use_is_not_there_to_be_used() {
 
     let mut load = early_qps(10.0);
     load.clients = 50;
-    load.nodes = vec![NodeLoad { node: NodeId(0), rps: 9_800.0, outstanding_keys: 0 }];
+    load.nodes = vec![NodeLoad { node: NodeId(0), rps: 9_800.0, ..NodeLoad::default() }];
     assert_eq!(choose("global-rps", &shape, &load), 4, "200 of a node's 10,000 requests are left");
 }
 

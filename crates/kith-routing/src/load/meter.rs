@@ -1,8 +1,11 @@
 //! Turns events into a [`LoadSnapshot`]. No clock: the shell passes the time.
 
-use crate::load::{KindLoad, LoadSnapshot, NodeLoad, RateMeter};
+use crate::execution::HedgeRule;
+use crate::load::hedge_times::{HedgeTimes, Hedging};
+use crate::load::nodes::Account;
+use crate::load::{Charge, KindLoad, LoadSnapshot, NodeLoad, PendingLimit, RateMeter, RequestEnd, Work};
 use kith_types::{FanOutKind, NodeId, Timestamp};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// How a [`LoadMeter`] forgets.
@@ -15,7 +18,12 @@ pub struct LoadMeterOptions {
     pub report_age_max: Duration,
     /// The share that terminates early is over roughly this many fan-outs.
     pub termination_window: u32,
+    /// When a node is asked no more for a while.
+    pub pending: PendingLimit,
 }
+
+/// A process that has not ticked for this long stands still: three ticks of the shell's prober.
+const STILL: Duration = Duration::from_millis(150);
 
 impl Default for LoadMeterOptions {
     fn default() -> Self {
@@ -23,6 +31,7 @@ impl Default for LoadMeterOptions {
             window: Duration::from_secs(2),
             report_age_max: Duration::from_secs(10),
             termination_window: 50,
+            pending: PendingLimit::default(),
         }
     }
 }
@@ -43,16 +52,24 @@ pub struct LoadMeter {
     queries: [RateMeter; FanOutKind::ALL.len()],
     requests: [RateMeter; FanOutKind::ALL.len()],
     nodes: BTreeMap<NodeId, NodeState>,
+    /// Accounts opened so far: no two have the same number.
+    lives: u64,
+    times: HedgeTimes,
+    /// Whether the nodes to avoid may have changed since that was asked.
+    limits_changed: bool,
+    last_tick: Option<Timestamp>,
+    /// Until when this process is known to have stood still.
+    still_until: Timestamp,
     termination_share: f64,
     /// How many the share is over; at most the window.
     terminable_seen: u32,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug)]
 struct NodeState {
     report: NodeReport,
     reported: Option<Timestamp>,
-    outstanding_keys: u64,
+    account: Account,
 }
 
 impl LoadMeter {
@@ -64,6 +81,11 @@ impl LoadMeter {
             queries: meters,
             requests: meters,
             nodes: BTreeMap::new(),
+            lives: 0,
+            times: HedgeTimes::default(),
+            limits_changed: false,
+            last_tick: None,
+            still_until: Timestamp::ZERO,
             termination_share: 0.0,
             terminable_seen: 0,
         }
@@ -74,22 +96,93 @@ impl LoadMeter {
         self.queries[kind as usize].add(1.0, now);
     }
 
-    /// A request with `keys` keys is sent. Each is followed by exactly one [`LoadMeter::on_end`].
-    pub fn on_send(&mut self, kind: FanOutKind, node: NodeId, keys: usize, now: Timestamp) {
-        self.requests[kind as usize].add(1.0, now);
-        self.nodes.entry(node).or_default().outstanding_keys += keys as u64;
+    /// A request with `keys` keys is sent. The charge goes back to [`LoadMeter::on_end`] when it is over.
+    pub fn on_send(&mut self, work: Work, node: NodeId, keys: usize, now: Timestamp) -> Charge {
+        self.requests[work.kind as usize].add(1.0, now);
+        let keys = u32::try_from(keys).unwrap_or(u32::MAX);
+        let limit = self.options.pending;
+        let account = &mut self.state(node).account;
+        account.charge(keys);
+        let life = account.life;
+        let changed = account.limit(limit, now);
+        self.limits_changed |= changed;
+        Charge { node, keys, work, sent: now, life }
     }
 
-    /// That request is over: answered, failed or cancelled.
-    pub fn on_end(&mut self, node: NodeId, keys: usize) {
-        if let Some(state) = self.nodes.get_mut(&node) {
-            state.outstanding_keys = state.outstanding_keys.saturating_sub(keys as u64);
+    /// That request is over.
+    pub fn on_end(&mut self, charge: Charge, end: RequestEnd, now: Timestamp) {
+        let tells = self.stood_still(now) <= charge.sent;
+        let limit = self.options.pending;
+        let state = self.nodes.get_mut(&charge.node);
+        let Some(state) = state.filter(|state| state.account.life == charge.life) else { return };
+        state.account.release(&charge, end, tells, now);
+        self.limits_changed |= state.account.limit(limit, now);
+        if tells && matches!(end, RequestEnd::Answered | RequestEnd::Overtaken | RequestEnd::TimedOut) {
+            let took = now.since(charge.sent);
+            self.times.add(charge.node, charge.work, charge.keys as usize, took, now);
         }
+    }
+
+    fn state(&mut self, node: NodeId) -> &mut NodeState {
+        let Self { nodes, lives, .. } = self;
+        nodes.entry(node).or_insert_with(|| {
+            *lives += 1;
+            NodeState { report: NodeReport::default(), reported: None, account: Account::new(*lives) }
+        })
+    }
+
+    /// A node was down and is up again: what was known of it no longer holds, and it is asked at once.
+    pub fn on_return(&mut self, node: NodeId) {
+        if let Some(state) = self.nodes.get_mut(&node) {
+            state.account.forgive();
+        }
+    }
+
+    /// This process runs: called every 50 ms or so, by a shell that wants its own pauses noticed.
+    pub fn on_tick(&mut self, now: Timestamp) {
+        self.still_until = self.stood_still(now);
+        self.last_tick = Some(now);
+        let limit = self.options.pending;
+        for state in self.nodes.values_mut() {
+            self.limits_changed |= state.account.limit(limit, now);
+        }
+    }
+
+    /// The last moment at which this process is known to have stood still. How long a request
+    /// took that was under way then says nothing of its node.
+    pub fn stood_still(&self, now: Timestamp) -> Timestamp {
+        match self.last_tick {
+            Some(last) if STILL < now.since(last) => now,
+            _ => self.still_until,
+        }
+    }
+
+    /// When requests of a query with `keys` keys are late; `None`: never.
+    pub fn hedge_rule(
+        &mut self,
+        hedging: Hedging,
+        work: Work,
+        keys: usize,
+        now: Timestamp,
+    ) -> Option<HedgeRule> {
+        self.times.rule(hedging, work, keys, now)
+    }
+
+    /// The nodes that have too many requests to get more, if that changed since the last call. At most half of the
+    /// `nodes` there are, those that came over the limit first: where all are busy, avoiding some makes the others busier.
+    pub fn newly_avoided(&mut self, nodes: usize) -> Option<Vec<NodeId>> {
+        std::mem::take(&mut self.limits_changed).then(|| {
+            let out = |(node, state): (&NodeId, &NodeState)| Some((state.account.out_since?, *node));
+            let mut out: Vec<_> = self.nodes.iter().filter_map(out).collect();
+            out.sort_unstable();
+            out.into_iter().take(nodes / 2).map(|(_, node)| node).collect()
+        })
     }
 
     /// A reply carried what its node says about itself.
     pub fn on_report(&mut self, node: NodeId, report: NodeReport, now: Timestamp) {
-        let state = self.nodes.entry(node).or_default();
+        // A late reply does not bring back a node that left the table: while it owes nothing it has no account.
+        let Some(state) = self.nodes.get_mut(&node) else { return };
         state.report = report;
         state.reported = Some(now);
     }
@@ -102,9 +195,15 @@ impl LoadMeter {
         self.termination_share += (sample - self.termination_share) / f64::from(self.terminable_seen);
     }
 
-    /// A node left the table.
-    pub fn forget(&mut self, node: NodeId) {
-        self.nodes.remove(&node);
+    /// There is a new table: nodes that it lacks are forgotten, with all they owe.
+    pub fn follow(&mut self, table: &crate::RoutingTable) {
+        let here: BTreeSet<NodeId> = table.nodes().iter().map(|node| node.id).collect();
+        let gone: Vec<NodeId> = self.nodes.keys().copied().filter(|node| !here.contains(node)).collect();
+        for node in gone {
+            self.nodes.remove(&node);
+            self.times.forget(node);
+            self.limits_changed = true;
+        }
     }
 
     /// Load as of `now`. O(nodes).
@@ -120,7 +219,9 @@ impl LoadMeter {
         let load = |(node, state): (&NodeId, &NodeState)| NodeLoad {
             node: *node,
             rps: fresh(state).map_or(0.0, |report| report.rps),
-            outstanding_keys: state.outstanding_keys,
+            outstanding_keys: state.account.keys(now),
+            outstanding_requests: state.account.requests(now),
+            seconds_per_key: state.account.seconds_per_key(now),
         };
         LoadSnapshot {
             kinds: std::array::from_fn(kind),
@@ -138,58 +239,4 @@ impl Default for LoadMeter {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn at(millis: u64) -> Timestamp {
-        Timestamp(Duration::from_millis(millis))
-    }
-
-    #[test]
-    fn rates_are_kept_by_kind() {
-        let mut meter = LoadMeter::default();
-        for step in 0..400 {
-            meter.on_query(FanOutKind::EarlyTerminable, at(step * 10));
-            for node in 0..6 {
-                meter.on_send(FanOutKind::EarlyTerminable, NodeId(node), 4, at(step * 10));
-                meter.on_end(NodeId(node), 4);
-            }
-        }
-        let load = meter.snapshot(at(4_000));
-        assert!((load.kind(FanOutKind::EarlyTerminable).qps - 100.0).abs() < 5.0, "{load:?}");
-        assert!((load.client_rps() - 600.0).abs() < 30.0, "{load:?}");
-        assert_eq!(load.kind(FanOutKind::SyncUnion), KindLoad::default());
-    }
-
-    #[test]
-    fn outstanding_keys_return_to_zero() {
-        let mut meter = LoadMeter::default();
-        meter.on_send(FanOutKind::SingleKey, NodeId(3), 7, at(0));
-        assert_eq!(meter.snapshot(at(0)).node(NodeId(3)).unwrap().outstanding_keys, 7);
-        meter.on_end(NodeId(3), 7);
-        assert_eq!(meter.snapshot(at(0)).node(NodeId(3)).unwrap().outstanding_keys, 0);
-    }
-
-    #[test]
-    fn reports_age_out() {
-        let mut meter = LoadMeter::default();
-        meter.on_report(NodeId(0), NodeReport { rps: 900.0, clients: 4 }, at(0));
-        meter.on_report(NodeId(1), NodeReport { rps: 1_100.0, clients: 5 }, at(9_000));
-        let load = meter.snapshot(at(9_000));
-        assert_eq!((load.clients, load.node_rps_mean()), (5, 1_000.0));
-        let load = meter.snapshot(at(15_000));
-        assert_eq!((load.clients, load.node_rps_mean()), (5, 1_100.0));
-        assert_eq!(meter.snapshot(at(60_000)).clients, 0);
-    }
-
-    #[test]
-    fn the_termination_share_follows_what_happens() {
-        let mut meter = LoadMeter::default();
-        assert_eq!(meter.snapshot(at(0)).termination_share, None);
-        (0..500).for_each(|step| meter.on_terminable_end(step % 10 != 0));
-        let share = meter.snapshot(at(0)).termination_share.unwrap();
-        assert!((share - 0.9).abs() < 0.1, "nine of ten end early, share is {share}");
-        (0..500).for_each(|_| meter.on_terminable_end(false));
-        assert!(meter.snapshot(at(0)).termination_share.unwrap() < 0.01);
-    }
-}
+mod tests;

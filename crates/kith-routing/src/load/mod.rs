@@ -1,11 +1,18 @@
 //! What controllers and policies know about load: a [`LoadSnapshot`], which a
 //! [`LoadMeter`] makes from what the shell tells it.
 
+mod hedge_times;
+mod latency;
 mod meter;
+mod nodes;
 mod rate;
+mod work;
 
+pub use hedge_times::Hedging;
 pub use meter::{LoadMeter, LoadMeterOptions, NodeReport};
+pub use nodes::{COOL_OFF, Charge, PendingLimit, RequestEnd};
 pub use rate::RateMeter;
+pub use work::{Asked, KeyClass, Work};
 
 use kith_types::{FanOutKind, NodeId};
 
@@ -27,6 +34,10 @@ pub struct NodeLoad {
     pub rps: f64,
     /// Keys that this client has asked of it and not heard of yet.
     pub outstanding_keys: u64,
+    /// Requests, likewise.
+    pub outstanding_requests: u32,
+    /// Seconds that it takes per key, a request counting as 64 keys beside its own; `None` if nothing is known of that.
+    pub seconds_per_key: Option<f64>,
 }
 
 /// Load at one moment. The default is an idle system about which nothing is known.

@@ -10,6 +10,8 @@ mod cover;
 mod draft;
 mod groups;
 mod hybrid;
+mod least_loaded;
+mod least_pending;
 mod n_groups;
 mod one_group;
 mod round_robin;
@@ -35,6 +37,8 @@ pub static ALL: &[&dyn ReplicaPolicy] = &[
     &adjust::Adjust,
     &borrow::Borrow,
     &hybrid::Hybrid,
+    &least_loaded::LeastLoaded,
+    &least_pending::LeastPending,
 ];
 
 /// The policy a user named, if there is one.

@@ -49,6 +49,9 @@ pub(super) fn options_json(options: &QueryOptions) -> Map<String, Value> {
     if let Some(policy) = &options.policy {
         object.insert("policy".into(), json!(policy));
     }
+    if let Some(hedging) = options.hedging {
+        object.insert("hedge".into(), json!(hedging.name()));
+    }
     if let Some(deadline) = options.deadline {
         object.insert("deadline_ms".into(), json!(deadline.as_millis() as u64));
     }

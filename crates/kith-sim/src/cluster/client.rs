@@ -6,8 +6,9 @@
 use crate::cluster::{ClusterConfig, QueryRecord};
 use crate::station::Station;
 use crate::workload::QuerySpec;
-use kith_routing::execution::{ExecutionOptions, RequestId};
+use kith_routing::execution::{Budgets, ExecutionOptions, RequestId};
 use kith_routing::fan_out::ControllerStates;
+use kith_routing::load::{Charge, Hedging, RequestEnd, Work};
 use kith_routing::{
     Availability, Controllers, Execution, FanOutLimit, FanOutPlan, Health, HealthChange, HealthEvent,
     LoadMeter, PlanError, PolicyState, QueryShape, ReplicaPolicy, RoutingTable,
@@ -52,6 +53,8 @@ pub(super) struct Call {
     /// When its reply reached the client's queue.
     pub(super) back: Timestamp,
     pub(super) open: bool,
+    /// Until it is over.
+    pub(super) charge: Option<Charge>,
 }
 
 /// A query under way.
@@ -61,6 +64,8 @@ pub(super) struct Query {
     pub(super) partitions: Vec<PartitionId>,
     pub(super) hits: Vec<PartitionId>,
     pub(super) execution: Execution,
+    /// When it is told next that a request may be late.
+    pub(super) hedge_timer: Option<Timestamp>,
     pub(super) calls: Vec<Call>,
     /// How often each key was answered: once, when all is well.
     pub(super) answers: Vec<u8>,
@@ -73,6 +78,7 @@ pub(super) struct Client {
     policy_state: PolicyState,
     controller_states: ControllerStates,
     pub(super) meter: LoadMeter,
+    budgets: Budgets,
     pub(super) health: Health,
     availability: Availability,
     pub(super) station: Station<Task>,
@@ -82,6 +88,7 @@ pub(super) struct Client {
     pub(super) asked: StdRng,
     decided: StdRng,
     deadline: Option<Duration>,
+    hedging: Hedging,
 }
 
 impl Client {
@@ -95,6 +102,7 @@ impl Client {
             policy_state: PolicyState::new(stream(1)),
             controller_states: ControllerStates::default(),
             meter: LoadMeter::default(),
+            budgets: Budgets::default(),
             availability: Availability::all(table),
             health,
             station: Station::new(config.client.workers),
@@ -103,6 +111,7 @@ impl Client {
             asked: StdRng::seed_from_u64(stream(2)),
             decided: StdRng::seed_from_u64(stream(3)),
             deadline: config.deadline,
+            hedging: config.hedging,
         }
     }
 
@@ -143,11 +152,13 @@ impl Client {
             deadline: self.deadline.map(|deadline| now + deadline),
             stop_early: kind == FanOutKind::EarlyTerminable,
             seed: self.decided.random(),
+            hedging: self.meter.hedge_rule(self.hedging, Work::graph(kind), partitions.len(), now),
             ..ExecutionOptions::default()
         };
         let query = Query {
             kind,
             execution: Execution::new(&plan, &partitions, options, now),
+            hedge_timer: None,
             hits,
             calls: Vec::with_capacity(plan.requests()),
             answers: vec![0; partitions.len()],
@@ -168,17 +179,19 @@ impl Client {
     }
 
     /// A request is over, whatever became of it.
-    pub(super) fn close(&mut self, key: RequestKey) {
+    pub(super) fn close(&mut self, key: RequestKey, end: RequestEnd, now: Timestamp) {
         let Some((call, _)) = self.open_call(key) else { return };
         call.open = false;
-        let (node, keys) = (call.node, call.keys.len());
-        self.meter.on_end(node, keys);
+        if let Some(charge) = call.charge.take() {
+            self.meter.on_end(charge, end, now);
+        }
     }
 
     /// What the query's execution wants done.
     pub(super) fn next(&mut self, query: u64, table: &RoutingTable) -> Vec<kith_routing::execution::Action> {
         let view = table.view(&self.availability);
-        self.queries.get_mut(&query).map_or(Vec::new(), |query| query.execution.next(&view))
+        let budgets = &mut self.budgets;
+        self.queries.get_mut(&query).map_or(Vec::new(), |query| query.execution.next(&view, budgets))
     }
 
     /// Takes in what happened to a node; true if the node is down from now on.
@@ -192,6 +205,9 @@ impl Client {
         let Some(change) = self.health.on(node, event, now) else { return false };
         self.availability = self.health.availability(table);
         self.availability.rescue(table);
+        if change == HealthChange::Up {
+            self.meter.on_return(node);
+        }
         change == HealthChange::Down
     }
 }

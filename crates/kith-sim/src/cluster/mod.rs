@@ -55,6 +55,8 @@ enum Event {
     Fault { index: usize },
     /// A query's time is up.
     Deadline { client: u32, query: u64 },
+    /// A request of a query may be late.
+    HedgeDue { client: u32, query: u64 },
     /// A reply reaches its client's queue.
     Back { key: RequestKey, report: NodeReport },
 }

@@ -24,6 +24,8 @@ pub struct QueryRecord {
     pub requests: u32,
     /// Requests that repeat a failed one's keys.
     pub retries: u32,
+    /// Keys that were asked a second time because a request was late.
+    pub hedged_keys: u32,
     /// How it ended; `None` if no plan could be made.
     pub verdict: Option<Verdict>,
     /// Whether a positive answer ended it.
@@ -44,6 +46,7 @@ impl QueryRecord {
             slowest: Duration::ZERO,
             requests: 0,
             retries: 0,
+            hedged_keys: 0,
             verdict: None,
             stopped_early: false,
             wrong_keys: 0,

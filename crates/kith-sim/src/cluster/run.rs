@@ -6,7 +6,7 @@ use super::trouble::RESET;
 use super::{Client, ClusterConfig, Event, QueryRecord, RequestKey, Task, Trace, Work};
 use crate::agenda::Agenda;
 use kith_routing::execution::{Action, Disposition, Event as Happened, Outcome, Verdict};
-use kith_routing::load::NodeReport;
+use kith_routing::load::{self, COOL_OFF, NodeReport, RequestEnd};
 use kith_routing::{HealthEvent, RoutingTable, placement};
 use kith_types::{NodeId, PartitionCount, Timestamp};
 use rand::SeedableRng;
@@ -72,6 +72,7 @@ impl<'a> Run<'a> {
             Event::ProbeEnd { client, node, in_time } => self.on_probe_end(client, node, in_time),
             Event::Fault { index } => self.on_fault(index),
             Event::Deadline { client, query } => self.tell(client, query, Happened::Deadline),
+            Event::HedgeDue { client, query } => self.on_hedge_due(client, query),
         }
     }
 
@@ -112,16 +113,34 @@ impl<'a> Run<'a> {
     fn act(&mut self, client: u32, query: u64) {
         for action in self.clients[client as usize].next(query, &self.table) {
             match action {
-                Action::Send { request, node, keys } => {
+                Action::Send { request, node, keys, .. } => {
                     self.send(RequestKey { client, query, request }, node, keys);
                 }
-                Action::Cancel { request } => {
-                    self.clients[client as usize].close(RequestKey { client, query, request });
+                Action::Cancel { request, end } => {
+                    let now = self.now();
+                    self.clients[client as usize].close(RequestKey { client, query, request }, end, now);
                 }
+                Action::Use { .. } => unreachable!("simulated answers can be taken apart by key"),
                 Action::Refresh { .. } => unreachable!("the table of a simulated cluster does not change"),
                 Action::Finish(outcome) => self.finish(client, query, &outcome),
             }
         }
+        self.arm(client, query);
+    }
+
+    /// Sets the query's hedge timer anew if its execution wants another time.
+    fn arm(&mut self, client: u32, query: u64) {
+        let Some(under_way) = self.clients[client as usize].queries.get_mut(&query) else { return };
+        let due = under_way.execution.next_hedge();
+        if let Some(at) = due.filter(|_| due != under_way.hedge_timer) {
+            self.agenda.at(at, Event::HedgeDue { client, query });
+        }
+        under_way.hedge_timer = due;
+    }
+
+    fn on_hedge_due(&mut self, client: u32, query: u64) {
+        // Simulated clients never stand still.
+        self.tell(client, query, Happened::HedgeDue { stood_still: Timestamp::ZERO });
     }
 
     fn send(&mut self, key: RequestKey, node: NodeId, keys: Arc<[u32]>) {
@@ -129,9 +148,9 @@ impl<'a> Run<'a> {
         self.late_sends += u64::from(self.is_late_send(key, node, &keys));
         let client = &mut self.clients[key.client as usize];
         let query = client.queries.get_mut(&key.query).expect("a query that sends is under way");
-        client.meter.on_send(query.kind, node, keys.len(), now);
+        let charge = Some(client.meter.on_send(load::Work::graph(query.kind), node, keys.len(), now));
         assert_eq!(query.calls.len(), key.request.0 as usize, "requests are numbered in order");
-        query.calls.push(Call { node, keys, left: now, back: now, open: true });
+        query.calls.push(Call { node, keys, left: now, back: now, open: true, charge });
         self.start_task(Task::Send(key), self.config.client.send);
     }
 
@@ -228,11 +247,14 @@ impl<'a> Run<'a> {
         if client.open_call(key).is_none() {
             return;
         }
-        client.close(key);
+        client.close(key, RequestEnd::Answered, now);
         let query = client.queries.get_mut(&key.query).expect("its call was open");
-        if query.execution.on(Happened::Reply { request: key.request }, now) == Disposition::Accepted
-            && count_answers(query, key, &self.table)
-        {
+        let late = match query.execution.on(Happened::Reply { request: key.request }, now) {
+            Disposition::Accepted => Some(Vec::new()),
+            Disposition::AcceptedInPart { late } => Some(late),
+            Disposition::Held | Disposition::Ignored => None,
+        };
+        if late.is_some_and(|late| count_answers(query, key, &late, &self.table)) {
             let _ = query.execution.on(Happened::Satisfied, now);
         }
         self.act(key.client, key.query);
@@ -261,6 +283,7 @@ impl<'a> Run<'a> {
             took: now.since(ended.record.began),
             requests: outcome.requests,
             retries: outcome.retries,
+            hedged_keys: outcome.hedges.keys,
             verdict: Some(outcome.verdict),
             stopped_early: outcome.stopped_early,
             ..ended.record
@@ -294,7 +317,7 @@ impl<'a> Run<'a> {
         let worked = self.clients.iter().map(|client| client.station.worked()).sum();
         let served = self.nodes.iter().map(|node| node.station.worked()).sum();
         let outstanding = |client: &Client| {
-            client.meter.snapshot(now).nodes.iter().map(|node| node.outstanding_keys).sum::<u64>()
+            client.meter.snapshot(now + COOL_OFF).nodes.iter().map(|node| node.outstanding_keys).sum::<u64>()
         };
         let nodes = self.table.nodes().iter().zip(&self.nodes);
         let last_served = nodes.filter_map(|(entry, node)| Some((entry.id, node.last_served?)));
@@ -316,12 +339,12 @@ fn node_index(table: &RoutingTable, id: NodeId) -> usize {
 }
 
 /// Counts a reply's keys as answered, by a node that holds them; whether one of them settles the query.
-fn count_answers(query: &mut Query, key: RequestKey, table: &RoutingTable) -> bool {
+fn count_answers(query: &mut Query, key: RequestKey, late: &[u32], table: &RoutingTable) -> bool {
     let call = &query.calls[key.request.0 as usize];
     query.record.slowest = query.record.slowest.max(call.back.since(call.left));
     let node = table.node_index(call.node).expect("requests go to nodes of the table");
     let mut settled = false;
-    for &index in call.keys.iter() {
+    for &index in call.keys.iter().filter(|key| late.binary_search(key).is_err()) {
         let partition = query.partitions[index as usize];
         query.answers[index as usize] = query.answers[index as usize].saturating_add(1);
         query.record.wrong_keys += usize::from(!table.replicas(partition).contains(&node));

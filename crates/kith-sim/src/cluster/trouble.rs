@@ -5,6 +5,7 @@ use super::run::Run;
 use super::{Event, Fault, RequestKey};
 use kith_routing::HealthEvent;
 use kith_routing::execution::{Event as Happened, FailureClass, RequestId};
+use kith_routing::load::RequestEnd;
 use kith_types::{NodeId, PartitionId};
 use std::time::Duration;
 
@@ -58,7 +59,7 @@ impl Run<'_> {
         let was_open = client.open_call(key).is_some();
         let is_down = client.on_health(node, HealthEvent::ConnectionError, &self.table, now);
         if was_open {
-            client.close(key);
+            client.close(key, RequestEnd::Failed, now);
             let failed = Happened::Failed { request: key.request, class: FailureClass::Connection };
             self.tell(key.client, key.query, failed);
         }

@@ -61,7 +61,8 @@ impl Tally {
         self.groups += u64::from(profile.groups);
         for round in profile.rounds.iter().filter(|round| round.kind != "single-key") {
             self.fan_outs += 1;
-            self.fan_out_requests += round.requests.len() as u64;
+            let planned = round.requests.iter().filter(|request| request.cause != "hedge");
+            self.fan_out_requests += planned.count() as u64;
             self.groups_allowed += u64::from(round.groups_allowed);
             if round.kind == "early-terminable" {
                 self.terminable += 1;

@@ -80,6 +80,8 @@ pub fn profile() -> v1::Profile {
         reply_bytes: keys * 1_000,
         outcome: outcome.to_owned(),
         attempt: 1,
+        cause: "plan".to_owned(),
+        won: outcome == "ok",
     };
     let round = |name: &str, kind: &str, requests: Vec<v1::RequestProfile>| v1::RoundProfile {
         name: name.to_owned(),
@@ -95,12 +97,14 @@ pub fn profile() -> v1::Profile {
         requests,
         ended_early: false,
     };
-    let retried = v1::RequestProfile { attempt: 2, ..request(5, 1, 20, 1_000, 1_500, "ok") };
+    let retried =
+        v1::RequestProfile { attempt: 2, cause: "retry".to_owned(), ..request(5, 1, 20, 1_000, 1_500, "ok") };
     v1::Profile {
         requests: 4,
         groups: 2,
         nodes: 3,
         total_us: 2_500,
+        hedges: 0,
         cache: "miss".to_owned(),
         rounds: vec![
             round("first degree", "single-key", vec![request(1, 0, 1, 100, 300, "ok")]),

@@ -10,6 +10,8 @@ pub struct ProfileReply {
     pub groups: u32,
     pub nodes: u32,
     pub total_us: u64,
+    /// Requests sent because others were late; the counts above are without them.
+    pub hedges: u32,
     pub cache: String,
     pub rounds: Vec<RoundReply>,
 }
@@ -43,6 +45,10 @@ pub struct RequestReply {
     pub reply_bytes: u64,
     pub outcome: String,
     pub attempt: u32,
+    /// `plan`, `retry` or `hedge`.
+    pub cause: String,
+    /// Whether its answer counts, at least for one key.
+    pub won: bool,
 }
 
 /// A plan that was not run.
@@ -65,6 +71,7 @@ impl From<&v1::Profile> for ProfileReply {
             groups: wire.groups,
             nodes: wire.nodes,
             total_us: wire.total_us,
+            hedges: wire.hedges,
             cache: wire.cache.clone(),
             rounds: wire.rounds.iter().map(RoundReply::from).collect(),
         }
@@ -102,6 +109,8 @@ impl From<&v1::RequestProfile> for RequestReply {
             reply_bytes: wire.reply_bytes,
             outcome: wire.outcome.clone(),
             attempt: wire.attempt,
+            cause: wire.cause.clone(),
+            won: wire.won,
         }
     }
 }

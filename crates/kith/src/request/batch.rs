@@ -1,6 +1,6 @@
 //! A batch read of a store of values: `kith get`, `kith mget` and the operation `mget` of request lines.
 
-use super::options::{WorkflowName, fan_out, fan_out_field};
+use super::options::{HedgeName, WorkflowName, fan_out, fan_out_field};
 use crate::failure::Failure;
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
 use clap::{Args, ValueEnum};
@@ -63,6 +63,10 @@ pub struct ReadOptions {
     #[arg(long)]
     #[serde(default)]
     pub policy: Option<String>,
+    /// Whether a late request to a node is sent to another as well [default: the router's]
+    #[arg(long, value_enum)]
+    #[serde(default)]
+    pub hedge: Option<HedgeName>,
     /// Milliseconds that the answer may take [default: the router's]
     #[arg(long, value_name = "MS")]
     #[serde(default)]
@@ -83,6 +87,7 @@ impl ReadOptions {
         QueryOptions {
             fan_out: self.fan_out,
             policy: self.policy.clone(),
+            hedging: self.hedge.map(HedgeName::inner),
             deadline: self.deadline_ms.map(|ms| Duration::from_millis(ms.get().into())),
             profile: self.profile,
             partial: self.partial,

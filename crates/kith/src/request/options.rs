@@ -1,7 +1,7 @@
 //! What every operation may be told besides its own fields: flags of its subcommand, fields of its line.
 
 use clap::{Args, ValueEnum};
-use kith_client::{CacheMode, FanOutLimit, Page, QueryOptions, parse_fan_out};
+use kith_client::{CacheMode, FanOutLimit, Hedging, Page, QueryOptions, parse_fan_out};
 use kith_types::{Direction, Workflow};
 use serde::{Deserialize, Deserializer, de::Error};
 use std::{num::NonZeroU32, time::Duration};
@@ -34,6 +34,10 @@ pub struct Options {
     #[arg(long)]
     #[serde(default)]
     pub policy: Option<String>,
+    /// Whether a late request to a node is sent to another as well [default: the router's]
+    #[arg(long, value_enum)]
+    #[serde(default)]
+    pub hedge: Option<HedgeName>,
     /// Whether to use the router's network cache
     #[arg(long, value_enum, default_value_t)]
     #[serde(default)]
@@ -93,6 +97,28 @@ pub enum CacheName {
     Refresh,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, ValueEnum, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum HedgeName {
+    /// Once it takes longer than 99 in 100 such requests lately
+    On,
+    /// After a time that only the number of keys decides
+    Table,
+    /// Never
+    Off,
+}
+
+impl HedgeName {
+    /// As the client library has it.
+    pub fn inner(self) -> Hedging {
+        match self {
+            HedgeName::On => Hedging::Live,
+            HedgeName::Table => Hedging::Table,
+            HedgeName::Off => Hedging::Off,
+        }
+    }
+}
+
 pub(super) fn fan_out(text: &str) -> Result<FanOutLimit, String> {
     parse_fan_out(text).map_err(|text| format!("{text:?} is none of min, max, auto, groups=N"))
 }
@@ -131,6 +157,7 @@ impl Options {
         QueryOptions {
             fan_out: self.fan_out,
             policy: self.policy.clone(),
+            hedging: self.hedge.map(HedgeName::inner),
             cache: match self.cache {
                 CacheName::Use => CacheMode::Use,
                 CacheName::Bypass => CacheMode::Bypass,

@@ -101,9 +101,10 @@ fn planned(round: &RoundReply) -> String {
 }
 
 fn outcome(request: &RequestReply) -> String {
-    match request.attempt {
-        0 | 1 => request.outcome.clone(),
-        attempt => format!("{} (attempt {attempt})", request.outcome),
+    match (request.cause.as_str(), request.attempt) {
+        ("hedge", _) => format!("{} (hedge)", request.outcome),
+        (_, 0 | 1) => request.outcome.clone(),
+        (_, attempt) => format!("{} (attempt {attempt})", request.outcome),
     }
 }
 

@@ -1,0 +1,187 @@
+//! How much may be asked twice: a share of the keys asked lately, and a floor for clients that ask little (0008).
+
+use kith_types::Timestamp;
+use std::time::Duration;
+
+/// The share is of the keys of the last `SLOTS × SLOT`: ten seconds.
+const SLOTS: usize = 20;
+const SLOT: Duration = Duration::from_millis(500);
+
+/// What may be spent on second requests of one sort.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct BudgetOptions {
+    /// So many keys for each key asked in the last ten seconds. Infinite: no bound.
+    pub share: f64,
+    /// Or, beside that, so many requests a second; none of it is saved up for longer than a second.
+    pub requests_per_second: u32,
+}
+
+/// A budget in keys over ten sliding seconds. One per process: all its queries share it.
+#[derive(Clone, Debug)]
+pub struct Budget {
+    options: BudgetOptions,
+    slots: [Slot; SLOTS],
+    /// What is left of the floor, in requests, as of `floor_at`.
+    floor: f64,
+    floor_at: Timestamp,
+}
+
+/// Half a second.
+#[derive(Clone, Copy, Debug, Default)]
+struct Slot {
+    /// Which half second since the start.
+    number: u64,
+    asked: u64,
+    spent: u64,
+}
+
+impl Budget {
+    /// Nothing is asked or spent yet, and the floor is untouched.
+    pub fn new(options: BudgetOptions) -> Self {
+        let floor = f64::from(options.requests_per_second);
+        Self { options, slots: [Slot::default(); SLOTS], floor, floor_at: Timestamp::ZERO }
+    }
+
+    /// So many keys are asked for the first time.
+    pub fn on_asked(&mut self, keys: usize, now: Timestamp) {
+        self.slot(now).asked += keys as u64;
+    }
+
+    /// Spends `keys` on one request, if there is enough.
+    pub fn take(&mut self, keys: usize, now: Timestamp) -> bool {
+        let oldest = number_of(now).saturating_sub(SLOTS as u64 - 1);
+        let (asked, spent) = self
+            .slots
+            .iter()
+            .filter(|slot| oldest <= slot.number)
+            .fold((0, 0), |(asked, spent), slot| (asked + slot.asked, spent + slot.spent));
+        let within = (spent + keys as u64) as f64 <= self.options.share * asked as f64;
+        if !within && !self.take_floor(now) {
+            return false;
+        }
+        self.slot(now).spent += keys as u64;
+        true
+    }
+
+    fn take_floor(&mut self, now: Timestamp) -> bool {
+        let rate = f64::from(self.options.requests_per_second);
+        let gained = now.since(self.floor_at).as_secs_f64() * rate;
+        self.floor = (self.floor + gained).min(rate);
+        self.floor_at = self.floor_at.max(now);
+        let enough = 1.0 <= self.floor;
+        self.floor -= f64::from(u8::from(enough));
+        enough
+    }
+
+    fn slot(&mut self, now: Timestamp) -> &mut Slot {
+        let number = number_of(now);
+        let slot = &mut self.slots[number as usize % SLOTS];
+        if slot.number < number {
+            *slot = Slot { number, ..Slot::default() };
+        }
+        slot
+    }
+}
+
+fn number_of(now: Timestamp) -> u64 {
+    u64::try_from(now.0.as_millis() / SLOT.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// The budgets of one process.
+#[derive(Clone, Debug)]
+pub struct Budgets {
+    /// Of second requests for slow ones.
+    pub hedges: Budget,
+    /// Of requests for keys that failed.
+    pub retries: Budget,
+}
+
+impl Default for Budgets {
+    /// Hedges: a tenth of the keys, and one request a second (Venice). Retries: as much again as was asked, so
+    /// that a dead node costs nobody an answer while failures everywhere at most double the load.
+    fn default() -> Self {
+        Self {
+            hedges: Budget::new(BudgetOptions { share: 0.1, requests_per_second: 1 }),
+            retries: Budget::new(BudgetOptions { share: 1.0, requests_per_second: 100 }),
+        }
+    }
+}
+
+impl Budgets {
+    /// No bounds: for tests of everything else.
+    pub fn unlimited() -> Self {
+        let endless = Budget::new(BudgetOptions { share: f64::INFINITY, requests_per_second: u32::MAX });
+        Self { hedges: endless.clone(), retries: endless }
+    }
+
+    /// Nothing may be asked twice.
+    pub fn nothing() -> Self {
+        let none = Budget::new(BudgetOptions { share: 0.0, requests_per_second: 0 });
+        Self { hedges: none.clone(), retries: none }
+    }
+
+    /// So many keys are asked for the first time.
+    pub fn on_asked(&mut self, keys: usize, now: Timestamp) {
+        self.hedges.on_asked(keys, now);
+        self.retries.on_asked(keys, now);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(millis: u64) -> Timestamp {
+        Timestamp(Duration::from_millis(millis))
+    }
+
+    fn tenth() -> Budget {
+        Budget::new(BudgetOptions { share: 0.1, requests_per_second: 1 })
+    }
+
+    #[test]
+    fn a_tenth_of_the_keys_of_ten_seconds_may_be_asked_twice() {
+        let mut budget = tenth();
+        assert!(budget.take(1, at(0)), "the floor");
+        budget.on_asked(1_000, at(0));
+        assert!(budget.take(60, at(10)) && budget.take(39, at(20)));
+        assert!(!budget.take(1, at(30)), "spent, and so is the floor");
+        budget.on_asked(100, at(40));
+        assert!(budget.take(10, at(50)) && !budget.take(1, at(60)));
+    }
+
+    #[test]
+    fn what_is_older_than_ten_seconds_no_longer_counts() {
+        let mut budget = tenth();
+        budget.on_asked(1_000, at(400));
+        assert!(budget.take(100, at(9_900)), "its half second began 9.5 s ago");
+        budget.on_asked(200, at(10_600));
+        assert!(budget.take(1, at(10_700)) && !budget.take(1, at(10_701)), "the floor; 1,000 are forgotten");
+        assert!(budget.take(0, at(60_000)));
+    }
+
+    #[test]
+    fn the_floor_is_a_request_a_second_and_is_not_saved_up() {
+        let mut budget = tenth();
+        let taken = (0..10_000u64).filter(|now| budget.take(500, at(*now))).count();
+        assert_eq!(taken, 10);
+        assert!(budget.take(500, at(90_000)) && !budget.take(500, at(90_001)));
+    }
+
+    #[test]
+    fn a_long_silence_does_not_freeze_it() {
+        // Venice's stopped for good after a window without traffic.
+        let mut budget = tenth();
+        budget.on_asked(100, at(0));
+        budget.on_asked(100, at(3_600_000));
+        assert!(budget.take(10, at(3_600_000)));
+    }
+
+    #[test]
+    fn bounds_may_be_lifted_or_absolute() {
+        assert!(Budgets::unlimited().hedges.take(1_000_000, at(0)));
+        let mut nothing = Budgets::nothing();
+        nothing.on_asked(1_000_000, at(0));
+        assert!(!nothing.hedges.take(1, at(0)) && !nothing.retries.take(1, at(1_000)));
+    }
+}

@@ -1,0 +1,210 @@
+//! Second requests for slow ones: whether, to whom, and who wins (Venice's smart long-tail retry; 0008).
+
+use super::{Execution, Request, RequestState};
+use crate::execution::{Action, Answers, Budget, Cause, Disposition, FailureClass, HedgeAbort, RequestId};
+use crate::load::RequestEnd;
+use crate::{Candidates, NodeIndex};
+use kith_types::{NodeId, Timestamp};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+impl Execution {
+    /// When to tell [`crate::execution::Event::HedgeDue`] next; `None`: not unless something else happens. O(requests).
+    pub fn next_hedge(&self) -> Option<Timestamp> {
+        let planned = self.requests.iter().filter(|request| request.state == RequestState::Open);
+        planned.filter_map(|request| Some(request.hedge?.due)).min().filter(|_| !self.finished)
+    }
+
+    /// Takes down whose time has come.
+    pub(super) fn note_late(&mut self, stood_still: Timestamp) -> Disposition {
+        self.stood_still = self.stood_still.max(stood_still);
+        let now = self.now;
+        let is_due = |request: &Request| request.hedge.is_some_and(|hedge| hedge.due <= now);
+        let due = self.requests.iter().enumerate().filter(|(_, request)| is_due(request));
+        self.late = due.map(|(index, _)| RequestId(index as u32)).collect();
+        if self.late.is_empty() { Disposition::Ignored } else { Disposition::Accepted }
+    }
+
+    /// Looks at each late request once.
+    pub(super) fn hedge_late(&mut self, view: &Candidates<'_>, budget: &mut Budget) {
+        for request in std::mem::take(&mut self.late) {
+            let hedge = self.hedge(request, view, budget);
+            self.requests[request.0 as usize].hedge = None;
+            match hedge {
+                Ok(keys_by_node) => self.send_hedges(request, keys_by_node),
+                Err(abort) => self.hedges.aborted[abort as usize] += 1,
+            }
+        }
+    }
+
+    /// The six checks, in this order: whom to ask for what, or why nobody.
+    fn hedge(
+        &self,
+        id: RequestId,
+        view: &Candidates<'_>,
+        budget: &mut Budget,
+    ) -> Result<BTreeMap<NodeId, Vec<u32>>, HedgeAbort> {
+        let request = &self.requests[id.0 as usize];
+        let plan = request.hedge.filter(|_| request.state == RequestState::Open);
+        let plan = plan.ok_or(HedgeAbort::Answered)?;
+        if plan.time.slack() < self.now.since(plan.due) || request.sent < self.stood_still {
+            return Err(HedgeAbort::DelayConstraint);
+        }
+        let is_short = |deadline: Timestamp| deadline.since(self.now) <= plan.time.expected;
+        if self.options.deadline.is_some_and(is_short) {
+            return Err(HedgeAbort::NoTime);
+        }
+        let others = self.others(request, view).ok_or(HedgeAbort::SlowRoute)?;
+        let is_new = !self.hedged_nodes.contains(&request.node);
+        let nodes_max = self.options.hedging.map_or(0, |rule| rule.nodes_max);
+        if is_new && nodes_max <= self.hedged_nodes.len() {
+            return Err(HedgeAbort::MaxRoute);
+        }
+        if !budget.take(others.values().map(Vec::len).sum(), self.now) {
+            return Err(HedgeAbort::Budget);
+        }
+        Ok(others)
+    }
+
+    /// Who else may be asked for which keys of a late request: replicas that are up, have not failed the key and owe
+    /// this query nothing that was planned. `None` if there is nobody; of answers that cannot be taken apart, if any key has nobody.
+    fn others(&self, request: &Request, view: &Candidates<'_>) -> Option<BTreeMap<NodeId, Vec<u32>>> {
+        let open = self.requests.iter().filter(|request| request.state == RequestState::Open);
+        let owing: Vec<NodeId> =
+            open.filter(|request| !request.cause.is_hedge()).map(|request| request.node).collect();
+        let mut keys_by_node: BTreeMap<NodeId, Vec<u32>> = BTreeMap::new();
+        for key in request.keys.iter().copied().filter(|key| self.ledger.is_waiting(*key)) {
+            let tried = self.ledger.tried(key);
+            let may_be_asked = |node: &NodeIndex| {
+                let id = view.node(*node).id;
+                view.is_up(*node) && !owing.contains(&id) && !tried.contains(&id)
+            };
+            let replicas = view.replicas(self.partitions[key as usize]).filter(may_be_asked);
+            let has_turn = (tried.len() as u32) < self.options.retries_max;
+            match replicas.min_by_key(|node| self.rank(view, *node)).filter(|_| has_turn) {
+                Some(node) => keys_by_node.entry(view.node(node).id).or_default().push(key),
+                None if self.options.answers == Answers::Together => return None,
+                None => {}
+            }
+        }
+        Some(keys_by_node).filter(|keys_by_node| !keys_by_node.is_empty())
+    }
+
+    fn send_hedges(&mut self, of: RequestId, keys_by_node: BTreeMap<NodeId, Vec<u32>>) {
+        let slow = self.requests[of.0 as usize].node;
+        if !self.hedged_nodes.contains(&slow) {
+            self.hedged_nodes.push(slow);
+        }
+        for (node, keys) in keys_by_node {
+            self.hedges.sent += 1;
+            self.hedges.keys += keys.len() as u32;
+            self.send(node, keys.into(), Cause::Hedge { of });
+        }
+    }
+
+    pub(super) fn is_hedge(&self, request: RequestId) -> bool {
+        self.requests.get(request.0 as usize).is_some_and(|request| request.cause.is_hedge())
+    }
+
+    pub(super) fn note_won(&mut self, is_hedge: bool, keys: u32) {
+        if is_hedge && 0 < keys {
+            self.hedges.won += 1;
+            self.hedges.keys_won += keys;
+        }
+    }
+
+    /// Whether an answer of this request does not count by itself: a hedge of something that cannot be taken apart,
+    /// while the original may still answer.
+    pub(super) fn is_withheld(&self, request: RequestId) -> bool {
+        let Some(request) = self.requests.get(request.0 as usize) else { return false };
+        match request.cause {
+            Cause::Hedge { of } => {
+                self.options.answers == Answers::Together
+                    && request.state == RequestState::Open
+                    && self.requests[of.0 as usize].state == RequestState::Open
+            }
+            Cause::Plan | Cause::Retry => false,
+        }
+    }
+
+    /// Keeps an answer back until those beside it have come; together they win.
+    pub(super) fn hold(&mut self, request: RequestId, failed: &[(u32, FailureClass)]) -> Disposition {
+        let Some((node, keys)) = self.close(request) else { return Disposition::Ignored };
+        if let Some((_, class)) = failed.first() {
+            // A part of a sum is of no use.
+            keys.iter().for_each(|key| self.fail_key(*key, node, *class, true));
+            return Disposition::Ignored;
+        }
+        self.requests[request.0 as usize].state = RequestState::Held;
+        self.ledger.ask(&keys);
+        let Cause::Hedge { of } = self.requests[request.0 as usize].cause else {
+            unreachable!("only hedges are held")
+        };
+        let hedges = self.hedges_of(of);
+        let held = |id: &RequestId| self.requests[id.0 as usize].state == RequestState::Held;
+        if hedges.iter().all(held) {
+            self.cancel(of, RequestEnd::Overtaken);
+            self.release_hedges(of);
+        }
+        Disposition::Held
+    }
+
+    /// The original is out of the way: what its hedges have answered counts from now on.
+    pub(super) fn release_hedges(&mut self, of: RequestId) {
+        for id in self.hedges_of(of) {
+            let request = &mut self.requests[id.0 as usize];
+            if request.state != RequestState::Held {
+                continue;
+            }
+            request.state = RequestState::Over;
+            let keys = Arc::clone(&request.keys);
+            self.ledger.unask(&keys);
+            let first = keys.iter().filter(|key| self.ledger.answer(**key)).count() as u32;
+            debug_assert_eq!(first as usize, keys.len(), "nobody else could answer them");
+            self.note_won(true, first);
+            self.actions.push(Action::Use { request: id });
+        }
+    }
+
+    /// A request has answered for all its keys at once: what its hedges say can no longer count.
+    pub(super) fn drop_hedges(&mut self, of: RequestId) {
+        for id in self.hedges_of(of) {
+            let request = &mut self.requests[id.0 as usize];
+            if request.state == RequestState::Held {
+                request.state = RequestState::Over;
+                let keys = Arc::clone(&request.keys);
+                self.ledger.unask(&keys);
+            }
+            self.cancel(id, RequestEnd::Cancelled);
+        }
+    }
+
+    /// A request was answered: those beside it are cancelled once none of their keys is open.
+    pub(super) fn call_off(&mut self, answered: RequestId) {
+        let (beside, end) = match self.requests[answered.0 as usize].cause {
+            Cause::Hedge { of } => (vec![of], RequestEnd::Overtaken),
+            Cause::Plan | Cause::Retry => (self.hedges_of(answered), RequestEnd::Cancelled),
+        };
+        for id in beside {
+            let keys = &self.requests[id.0 as usize].keys;
+            if !keys.iter().any(|key| self.ledger.is_waiting(*key)) {
+                self.cancel(id, end);
+            }
+        }
+    }
+
+    fn hedges_of(&self, of: RequestId) -> Vec<RequestId> {
+        if self.hedges.sent == 0 {
+            return Vec::new();
+        }
+        let is_hedge = |(_, request): &(usize, &Request)| request.cause == Cause::Hedge { of };
+        let hedges = self.requests.iter().enumerate().filter(is_hedge);
+        hedges.map(|(index, _)| RequestId(index as u32)).collect()
+    }
+}
+
+impl Cause {
+    pub(super) fn is_hedge(self) -> bool {
+        matches!(self, Cause::Hedge { .. })
+    }
+}

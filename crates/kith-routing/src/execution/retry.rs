@@ -1,0 +1,106 @@
+//! Error retries: which keys are asked again, and of whom.
+
+use super::{Execution, Request, RequestState};
+use crate::execution::failure::Retry;
+use crate::execution::{Action, Budget, Cause, Disposition, FailureClass, MissingReason, RequestId};
+use crate::load::RequestEnd;
+use crate::{Candidates, NodeIndex};
+use kith_types::NodeId;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+impl Execution {
+    pub(super) fn doubt(&mut self, node: NodeId) -> Disposition {
+        let is_owing = |request: &&mut Request| request.state == RequestState::Open && request.node == node;
+        let mut disposition = Disposition::Ignored;
+        for request in self.requests.iter_mut().filter(is_owing) {
+            request.doubted = true;
+            disposition = Disposition::Accepted;
+        }
+        disposition
+    }
+
+    /// Asks elsewhere what doubted nodes owe, where another replica of all of it is up, or asked already. Where none is,
+    /// waiting is better than failing: a node that only seems down, as when this machine is busy, still answers.
+    pub(super) fn move_doubted(&mut self, view: &Candidates<'_>) {
+        let doubted: Vec<RequestId> =
+            self.open_requests().filter(|id| self.requests[id.0 as usize].doubted).collect();
+        for request in doubted {
+            let keys = Arc::clone(&self.requests[request.0 as usize].keys);
+            if keys.iter().all(|key| self.is_movable(view, *key))
+                && let Some((node, keys)) = self.cancel(request, RequestEnd::Failed)
+            {
+                self.lose(request, node, &keys, FailureClass::NodeDown);
+            }
+        }
+    }
+
+    pub(super) fn is_movable(&self, view: &Candidates<'_>, key: u32) -> bool {
+        if !self.ledger.is_waiting(key) || self.ledger.is_asked_twice(key) {
+            return true;
+        }
+        let tried = self.ledger.tried(key).len() as u32;
+        tried < self.options.retries_max
+            && self.another_replica(view, key).is_some_and(|replica| view.is_up(replica))
+    }
+
+    pub(super) fn fail_key(&mut self, key: u32, node: NodeId, class: FailureClass, is_hedge: bool) {
+        if let FailureClass::NotOwner { epoch } = class
+            && self.refresh_asked < epoch
+        {
+            self.refresh_asked = epoch;
+            self.actions.push(Action::Refresh { epoch });
+        }
+        let class = self.ledger.fail(key, node, class, is_hedge);
+        let reason = MissingReason::Failed(class);
+        let may_retry = self.ledger.tried(key).len() as u32 <= self.options.retries_max;
+        match class.retry() {
+            Retry::FailQuery => self.ledger.miss(key, reason),
+            // Whoever else was asked for it may still answer.
+            _ if self.ledger.is_asked(key) || !self.ledger.is_waiting(key) => {}
+            Retry::OtherReplica if may_retry => self.homeless.push((key, reason)),
+            Retry::OtherReplica | Retry::Never => self.ledger.miss(key, reason),
+        }
+    }
+
+    pub(super) fn resend(&mut self, view: &Candidates<'_>, budget: &mut Budget) {
+        let late = self.is_late();
+        let mut keys_by_node: BTreeMap<NodeId, Vec<(u32, MissingReason)>> = BTreeMap::new();
+        for (key, reason) in std::mem::take(&mut self.homeless) {
+            match self.another_replica(view, key) {
+                Some(_) if late => self.ledger.miss(key, MissingReason::Deadline),
+                Some(node) => keys_by_node.entry(view.node(node).id).or_default().push((key, reason)),
+                None => self.ledger.miss(key, reason),
+            }
+        }
+        if !self.ledger.missing().is_empty() && !self.options.partial {
+            return;
+        }
+        for (node, mut keys) in keys_by_node {
+            if !budget.take(keys.len(), self.now) {
+                keys.into_iter().for_each(|(key, reason)| self.ledger.miss(key, reason));
+                continue;
+            }
+            keys.sort_unstable_by_key(|(key, _)| *key);
+            self.retries += 1;
+            self.send(node, keys.into_iter().map(|(key, _)| key).collect(), Cause::Retry);
+        }
+    }
+
+    /// A replica that may serve and has not failed this key: see [`Execution::rank`].
+    pub(super) fn another_replica(&self, view: &Candidates<'_>, key: u32) -> Option<NodeIndex> {
+        let tried = self.ledger.tried(key);
+        let fresh = |node: &NodeIndex| !tried.contains(&view.node(*node).id);
+        let replicas = view.replicas(self.partitions[key as usize]).filter(fresh);
+        replicas.min_by_key(|node| self.rank(view, *node))
+    }
+
+    /// Which of two replicas is asked: one in a group of the plan rather than outside it, and for all keys of a
+    /// query in the same order of groups, so that a lost node's keys stay together.
+    pub(super) fn rank(&self, view: &Candidates<'_>, node: NodeIndex) -> (bool, u64) {
+        let groups = view.group_count() as u64;
+        let group = view.group_of(node);
+        let inside = self.groups.contains(&view.group(group).id);
+        (!inside, (u64::from(group.0) + self.options.seed % groups) % groups)
+    }
+}

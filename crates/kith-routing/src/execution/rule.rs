@@ -1,0 +1,123 @@
+//! When a request is late, and what became of those that were.
+
+use crate::load::KeyClass;
+use kith_types::Timestamp;
+use std::time::Duration;
+
+/// The least by which a timer may be late before that is our fault (Venice: 100 ms; a thread here wakes within two).
+const SLACK_MIN: Duration = Duration::from_millis(2);
+
+/// When requests of one class are late.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HedgeTime {
+    /// So long after it was sent.
+    pub after: Duration,
+    /// How long the second request will take, as far as is known.
+    pub expected: Duration,
+}
+
+impl HedgeTime {
+    /// A timer that fires later than this tells of our own slowness.
+    pub(super) fn slack(&self) -> Duration {
+        SLACK_MIN.max(self.after / 2)
+    }
+}
+
+/// When the requests of one query are late: `LoadMeter::hedge_rule`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HedgeRule {
+    /// By [`KeyClass`]; `None`: never.
+    pub times: [Option<HedgeTime>; KeyClass::COUNT],
+    /// The slow nodes of one query that may be hedged. More are not slow nodes but a slow cluster (Venice).
+    pub nodes_max: usize,
+}
+
+impl Default for HedgeRule {
+    /// Nothing is late.
+    fn default() -> Self {
+        Self { times: [None; KeyClass::COUNT], nodes_max: 2 }
+    }
+}
+
+impl HedgeRule {
+    /// Every request is late at one time.
+    pub fn fixed(after: Duration, expected: Duration) -> Self {
+        Self { times: [Some(HedgeTime { after, expected }); KeyClass::COUNT], ..Self::default() }
+    }
+}
+
+/// A planned request's hedge.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct HedgePlan {
+    /// When it is due.
+    pub due: Timestamp,
+    pub time: HedgeTime,
+}
+
+/// Why a late request was not hedged, in the order in which that is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum HedgeAbort {
+    /// It is answered, or over.
+    Answered,
+    /// We are late ourselves: its lateness is ours.
+    DelayConstraint,
+    /// A second request would not be back before the deadline.
+    NoTime,
+    /// Nobody is left to ask who does not owe this query an answer.
+    SlowRoute,
+    /// So many nodes of this query are late that it is not they who are slow.
+    MaxRoute,
+    /// Enough is asked twice already.
+    Budget,
+}
+
+impl HedgeAbort {
+    /// Every reason, in order.
+    pub const ALL: [HedgeAbort; 6] = [
+        HedgeAbort::Answered,
+        HedgeAbort::DelayConstraint,
+        HedgeAbort::NoTime,
+        HedgeAbort::SlowRoute,
+        HedgeAbort::MaxRoute,
+        HedgeAbort::Budget,
+    ];
+
+    /// The word for it in metrics.
+    pub fn name(self) -> &'static str {
+        match self {
+            HedgeAbort::Answered => "answered",
+            HedgeAbort::DelayConstraint => "delay_constraint",
+            HedgeAbort::NoTime => "no_time",
+            HedgeAbort::SlowRoute => "slow_route",
+            HedgeAbort::MaxRoute => "max_route",
+            HedgeAbort::Budget => "budget",
+        }
+    }
+}
+
+/// What hedging came to in one fan-out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HedgeCounts {
+    /// Requests sent to other replicas because one was late.
+    pub sent: u32,
+    /// Keys in them.
+    pub keys: u32,
+    /// Requests among them whose answer counted, at least for one key.
+    pub won: u32,
+    /// Keys for which they were first.
+    pub keys_won: u32,
+    /// Late requests that were not hedged, by [`HedgeAbort`].
+    pub aborted: [u32; HedgeAbort::ALL.len()],
+}
+
+impl HedgeCounts {
+    /// Keys that were asked a second time for nothing.
+    pub fn keys_wasted(&self) -> u32 {
+        self.keys - self.keys_won
+    }
+
+    /// How many late requests were not hedged for this reason.
+    pub fn aborted(&self, reason: HedgeAbort) -> u32 {
+        self.aborted[reason as usize]
+    }
+}

@@ -1,0 +1,192 @@
+//! What each node owes this process: outstanding keys and requests, each released exactly once.
+
+use crate::load::Work;
+use kith_types::{NodeId, Timestamp};
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// A timed-out request is counted for so long after it was given up (Venice): a node that hangs
+/// must not look idle to the next query.
+pub const COOL_OFF: Duration = Duration::from_secs(10);
+/// Cool-offs that end within this time end together, which bounds how many are kept.
+const COOL_OFF_STEP: Duration = Duration::from_millis(100);
+/// How much a new sample counts against the mean before it.
+const ALPHA: f64 = 0.1;
+/// What a request costs whatever its keys, in keys: without it, a node that was last asked for single keys would
+/// look many times slower than one that was asked for thousands.
+const REQUEST_KEYS: u32 = 64;
+/// A pace that nothing has confirmed for so long is unknown.
+const PACE_AGE_MAX: Duration = Duration::from_secs(10);
+
+/// A request on a node's account. Given out by [`crate::LoadMeter::on_send`], taken back by
+/// [`crate::LoadMeter::on_end`]: by value, so that nothing is released twice.
+#[must_use = "what is sent ends: give it back to the meter"]
+#[derive(Debug)]
+pub struct Charge {
+    pub(super) node: NodeId,
+    pub(super) keys: u32,
+    pub(super) work: Work,
+    pub(super) sent: Timestamp,
+    /// Of the account: a node that left the table and returned has another.
+    pub(super) life: u64,
+}
+
+impl Charge {
+    /// Who was asked.
+    pub fn node(&self) -> NodeId {
+        self.node
+    }
+
+    /// For how many keys.
+    pub fn keys(&self) -> u32 {
+        self.keys
+    }
+}
+
+/// How a request ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RequestEnd {
+    /// The node answered.
+    Answered,
+    /// It said that it could not, the connection broke, or it was found to be down.
+    Failed,
+    /// Nobody needs the answer any more.
+    Cancelled,
+    /// Another replica answered first, although this one was asked earlier.
+    Overtaken,
+    /// Time ran out.
+    TimedOut,
+}
+
+/// When a node has too many requests of this process to get more. Venice's production values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PendingLimit {
+    /// A node with more requests is avoided ...
+    pub out: u32,
+    /// ... until it has at most so many, ...
+    pub back: u32,
+    /// ... but for at least so long.
+    pub out_min: Duration,
+}
+
+impl Default for PendingLimit {
+    fn default() -> Self {
+        Self { out: 500, back: 15, out_min: Duration::ZERO }
+    }
+}
+
+/// One node's account.
+#[derive(Clone, Debug)]
+pub(super) struct Account {
+    pub life: u64,
+    keys: u64,
+    requests: u32,
+    /// Timed out and still counted: until when, and how many keys and requests. In order of time.
+    cooling: VecDeque<(Timestamp, u64, u32)>,
+    pace: Option<Pace>,
+    /// Since when it is over the limit.
+    pub out_since: Option<Timestamp>,
+}
+
+/// The mean time per key.
+#[derive(Clone, Copy, Debug)]
+struct Pace {
+    seconds: f64,
+    heard: Timestamp,
+}
+
+impl Account {
+    pub fn new(life: u64) -> Self {
+        Self { life, keys: 0, requests: 0, cooling: VecDeque::new(), pace: None, out_since: None }
+    }
+
+    pub fn charge(&mut self, keys: u32) {
+        self.keys += u64::from(keys);
+        self.requests += 1;
+    }
+
+    /// Ends one request; `tells` is false if how long it took says nothing of the node.
+    pub fn release(&mut self, charge: &Charge, end: RequestEnd, tells: bool, now: Timestamp) {
+        self.keys = self.keys.saturating_sub(u64::from(charge.keys));
+        self.requests = self.requests.saturating_sub(1);
+        let took = now.since(charge.sent);
+        match end {
+            RequestEnd::Answered if tells => self.sample(took, charge.keys, now),
+            RequestEnd::Overtaken if tells => self.sample_at_least(took, charge.keys, now),
+            RequestEnd::TimedOut => {
+                if tells {
+                    self.sample_at_least(took, charge.keys, now);
+                }
+                self.cool(charge.keys, now);
+            }
+            RequestEnd::Answered | RequestEnd::Overtaken | RequestEnd::Failed | RequestEnd::Cancelled => {}
+        }
+    }
+
+    /// The node is back from being down: what was known of it no longer holds.
+    pub fn forgive(&mut self) {
+        self.cooling.clear();
+        self.pace = None;
+    }
+
+    pub fn keys(&self, now: Timestamp) -> u64 {
+        self.keys + self.cooling_at(now).map(|(_, keys, _)| keys).sum::<u64>()
+    }
+
+    pub fn requests(&self, now: Timestamp) -> u32 {
+        self.requests + self.cooling_at(now).map(|(_, _, requests)| requests).sum::<u32>()
+    }
+
+    /// Seconds that it takes per key, if that is known.
+    pub fn seconds_per_key(&self, now: Timestamp) -> Option<f64> {
+        self.pace.filter(|pace| now.since(pace.heard) <= PACE_AGE_MAX).map(|pace| pace.seconds)
+    }
+
+    /// Holds the limit; whether that changed anything.
+    pub fn limit(&mut self, limit: PendingLimit, now: Timestamp) -> bool {
+        let requests = self.requests(now);
+        match self.out_since {
+            None if limit.out < requests => self.out_since = Some(now),
+            Some(since) if requests <= limit.back && limit.out_min <= now.since(since) => {
+                self.out_since = None;
+            }
+            None | Some(_) => return false,
+        }
+        true
+    }
+
+    fn cooling_at(&self, now: Timestamp) -> impl Iterator<Item = (Timestamp, u64, u32)> + '_ {
+        self.cooling.iter().copied().filter(move |(until, ..)| now < *until)
+    }
+
+    fn cool(&mut self, keys: u32, now: Timestamp) {
+        while self.cooling.front().is_some_and(|(until, ..)| *until <= now) {
+            self.cooling.pop_front();
+        }
+        let until = now + COOL_OFF;
+        match self.cooling.back_mut() {
+            Some((last, kept, requests)) if until.since(*last) < COOL_OFF_STEP => {
+                *kept += u64::from(keys);
+                *requests += 1;
+            }
+            _ => self.cooling.push_back((until, u64::from(keys), 1)),
+        }
+    }
+
+    fn sample(&mut self, took: Duration, keys: u32, now: Timestamp) {
+        let sample = per_key(took, keys);
+        let seconds = self.seconds_per_key(now).map_or(sample, |known| known + ALPHA * (sample - known));
+        self.pace = Some(Pace { seconds, heard: now });
+    }
+
+    /// It took at least so long: that can only make the node look slower.
+    fn sample_at_least(&mut self, waited: Duration, keys: u32, now: Timestamp) {
+        if self.seconds_per_key(now).is_none_or(|known| known < per_key(waited, keys)) {
+            self.sample(waited, keys, now);
+        }
+    }
+}
+
+fn per_key(took: Duration, keys: u32) -> f64 {
+    took.as_secs_f64().max(1e-9) / f64::from(keys.saturating_add(REQUEST_KEYS))
+}

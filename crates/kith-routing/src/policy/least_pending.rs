@@ -1,0 +1,46 @@
+//! Each partition's replica with the fewest pending requests: Venice's plain rule ("the least-loaded replica based on
+//! the pending request count"), without groups. For comparison: its fan-out grows with the cluster.
+
+use crate::policy::{PlanError, PolicyState, ReplicaPolicy};
+use crate::{Candidates, FanOutPlan, GroupLimit, LoadSnapshot, NodeIndex};
+use kith_types::PartitionId;
+use rand::Rng;
+
+pub(super) struct LeastPending;
+
+impl ReplicaPolicy for LeastPending {
+    fn name(&self) -> &'static str {
+        "least-pending"
+    }
+
+    fn summary(&self) -> &'static str {
+        "each partition at its replica with the fewest requests pending, whatever the group"
+    }
+
+    fn plan(
+        &self,
+        view: &Candidates<'_>,
+        keys: &[PartitionId],
+        _limit: GroupLimit,
+        state: &mut PolicyState,
+        load: &LoadSnapshot,
+        _rng: &mut dyn Rng,
+    ) -> Result<FanOutPlan, PlanError> {
+        let PolicyState { cursors, draft, .. } = state;
+        draft.begin(view, keys)?;
+        cursors.fit(view);
+        let pending =
+            |node: &NodeIndex| load.node(view.node(*node).id).map_or(0, |load| load.outstanding_requests);
+        for (key, partition) in keys.iter().enumerate() {
+            let replicas = view.replicas(*partition);
+            let Some(least) = replicas.map(|node| pending(&node)).min() else {
+                draft.lose(*partition);
+                continue;
+            };
+            let tied: Vec<NodeIndex> =
+                view.replicas(*partition).filter(|node| pending(node) == least).collect();
+            draft.assign(key, tied[cursors.turn(*partition, tied.len() as u32) as usize]);
+        }
+        draft.finish(self.name(), view)
+    }
+}
