@@ -223,18 +223,18 @@ fn a_source_that_is_slow_delays_no_other_stores_push() {
 /// Builds versions 1 to `versions` to `s3://bucket/built`, with values of about so many bytes; bytes of the packs of one.
 fn built(cluster: &Cluster, server: &S3, versions: u64, value_bytes: usize) -> u64 {
     cluster.must(&["store", "create", "people", "--key", "string", "--value", "text"]);
-    let folder = tempfile::tempdir().unwrap();
+    let folder = tempfile::tempdir().expect("a temporary folder");
     let csv = folder.path().join("rows.csv");
     for version in 1..=versions {
         let lines =
             (0..ROWS).map(|id| format!("member:{id},value {id} of {version} {}\n", "x".repeat(value_bytes)));
-        fs::write(&csv, format!("key,value\n{}", lines.collect::<String>())).unwrap();
+        fs::write(&csv, format!("key,value\n{}", lines.collect::<String>())).expect("written");
         let (out, version) = ("s3://bucket/built", version.to_string());
         cluster.must(&[
             "store",
             "build",
             "people",
-            csv.to_str().unwrap(),
+            csv.to_str().expect("UTF-8"),
             "--out",
             out,
             "--version",
@@ -242,8 +242,9 @@ fn built(cluster: &Cluster, server: &S3, versions: u64, value_bytes: usize) -> u
         ]);
     }
     let manifest = server.file("built/1/manifest.json");
-    let packs = fs::read_dir(manifest.parent().unwrap()).unwrap().map(|entry| entry.unwrap());
-    packs.filter(|entry| entry.path() != manifest).map(|entry| entry.metadata().unwrap().len()).sum()
+    let folder = fs::read_dir(manifest.parent().expect("a folder")).expect("readable");
+    let packs = folder.flatten().filter(|entry| entry.path() != manifest);
+    packs.map(|entry| entry.metadata().expect("it is there").len()).sum()
 }
 
 #[test]
