@@ -68,7 +68,7 @@ impl ObjectsError {
     /// What to do about it.
     pub fn help(&self) -> &'static str {
         match self {
-            Self::Settings { .. } => "see docs/operating.md for the settings of object stores",
+            Self::Settings { .. } => "see docs/operating/object-stores.md for the settings of object stores",
             Self::Refused { .. } => {
                 "check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (GOOGLE_…, AZURE_…), and what they may do"
             }

@@ -57,7 +57,7 @@ pub use pace::{Pace, PaceOptions, PaceSample};
 pub use plan::{Assignment, FanOutPlan, GroupLimit};
 pub use policy::{PlanError, PolicyState, ReplicaPolicy};
 pub use rate::{RateLimiter, Turn};
-pub use stores::{StoreReach, store_groups};
+pub use stores::{StoreReach, groups_of_store, store_groups};
 pub use table::{
     GroupEntry, GroupIndex, GroupRole, NodeEntry, NodeIndex, RoutingTable, Strategy, TableError, TableParts,
 };

@@ -36,8 +36,8 @@ impl RoutingTable {
     }
 }
 
-/// As [`RoutingTable::groups_of_store`], before there is a table.
-pub(crate) fn groups_of_store(
+/// As [`RoutingTable::groups_of_store`], of groups and their roles without a table. O(groups × log groups).
+pub fn groups_of_store(
     strategy: Strategy,
     groups: impl Iterator<Item = (GroupId, GroupRole)>,
     store: &str,

@@ -90,7 +90,7 @@ proptest! {
         let plan = match plan(&table, &shape, &stores, &options) {
             Ok(plan) => plan,
             // The only refusals such shapes can meet.
-            Err(PlanRefusal::StoreOnlyThere { .. } | PlanRefusal::NoDonor { .. } | PlanRefusal::Placement(_)) => return Ok(()),
+            Err(PlanRefusal::StoreOnlyThere { .. } | PlanRefusal::StoreBehind { .. } | PlanRefusal::NoDonor { .. } | PlanRefusal::Placement(_)) => return Ok(()),
             Err(other) => return Err(TestCaseError::fail(other.to_string())),
         };
         let mut has = holders(&table, &stores);
@@ -266,6 +266,35 @@ fn a_store_moves_only_where_it_lives() {
     }
     let refused = plan(&table, &TargetShape::DrainGroup(GroupId(home)), &[one], &PlanOptions::default());
     assert_eq!(refused, Err(PlanRefusal::StoreOnlyThere { store: "one".to_owned(), group: GroupId(home) }));
+}
+
+#[test]
+fn a_group_is_not_taken_out_while_a_store_cannot_be_read_without_it() {
+    let table = grid(3, 2, 12);
+    let drain = |group, store: &StoreSizes| {
+        let shape = TargetShape::DrainGroup(GroupId(group));
+        plan(&table, &shape, std::slice::from_ref(store), &PlanOptions::default())
+    };
+    let agreeing = |required_reads| StoreSizes { required_reads, ..bytes("people", 12, 7) };
+    assert!(drain(0, &agreeing(2)).is_ok());
+    let refused = drain(0, &agreeing(3)).unwrap_err().to_string();
+    assert_eq!(
+        refused,
+        "3 replicas of store people must agree, and without group g0 2 would answer: restore another group first"
+    );
+    // Two groups hold it. Of one of them a node has yet to fetch it, so the other one stays.
+    let two = StoreSizes { replication: Some(2), ..bytes("two", 12, 7) };
+    let held: Vec<u32> =
+        (0..3).filter(|group| table.groups_of_store("two", Some(2)) >> group & 1 == 1).collect();
+    let [first, second] = held[..] else { panic!("{held:?}") };
+    let behind = StoreSizes { excluded: vec![NodeId(2 * first)], ..two.clone() };
+    let partition = table.partitions_of(NodeId(2 * first))[0];
+    let expected = PlanRefusal::StoreBehind { store: "two".to_owned(), group: GroupId(second), partition };
+    assert_eq!(drain(second, &behind), Err(expected));
+    for group in [first, 3 - first - second] {
+        assert!(drain(group, &behind).is_ok(), "what is read is not there");
+    }
+    assert!(drain(second, &two).is_ok());
 }
 
 fn refusal(table: &RoutingTable, shape: &TargetShape) -> String {

@@ -454,6 +454,31 @@ fn another_replica_takes_the_place_of_a_dead_donor() {
 }
 
 #[test]
+fn a_copy_that_fails_again_and_again_comes_from_another_replica_before_a_person_is_asked() {
+    let mut state = announced();
+    state.next(Timestamp::ZERO);
+    let fail = |state: &mut RebalanceState, index| {
+        let mut said = Vec::new();
+        for _ in 0..5 {
+            assert_eq!(said, []);
+            said = state.on(RebalanceEvent::CopyFailed(index, CopyFault::Transient), Timestamp::ZERO);
+            state.next(Timestamp::ZERO);
+        }
+        said
+    };
+    let first = state.parts().transfers[0].copy.clone();
+    assert_eq!(fail(&mut state, 0), []);
+    let second = state.parts().transfers[2].copy.clone();
+    assert_eq!((second.partition, second.stealer), (first.partition, first.stealer));
+    assert!(first.donor.0 < 2 && 2 <= second.donor.0, "the other group gives");
+    let (partition, donor, stealer) = (first.partition, second.donor, first.stealer);
+    let reason = StopReason::CopyFailed { partition, donor, stealer };
+    assert_eq!(fail(&mut state, 2), [RebalanceAction::Stopped(reason)]);
+    state.on(RebalanceEvent::Continue, Timestamp::ZERO);
+    assert_eq!(state.next(Timestamp::ZERO), [RebalanceAction::Copy(2)]);
+}
+
+#[test]
 fn a_dead_stealer_stops_it_until_a_person_decides() {
     let mut state = announced();
     state.next(Timestamp::ZERO);

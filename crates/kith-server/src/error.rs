@@ -128,7 +128,7 @@ impl StartError {
             StartError::Settings { .. } => "mend the settings file",
             StartError::MetadataTarget(_) => "mend the flag, or the key of the same name in the file",
             StartError::ObjectStore { .. } => {
-                "name a folder or an s3://, gs:// or az:// URL; docs/operating.md lists the settings"
+                "name a folder or an s3://, gs:// or az:// URL; docs/operating/object-stores.md lists the settings"
             }
             StartError::ReadyFileInUse { .. } => {
                 "end that cluster first, or name another file with --ready-file"

@@ -5,7 +5,9 @@ pub mod cluster;
 mod data_dir;
 pub mod dev;
 mod error;
+mod fail_point;
 mod framed;
+mod holding;
 mod http;
 mod liveness;
 mod load;
@@ -21,6 +23,7 @@ mod versions;
 
 pub use data_dir::{DataDir, DataDirError, Identity};
 pub use error::StartError;
+pub use fail_point::{FailPoint, VARIABLE as FAIL_POINTS_VARIABLE};
 pub use peer::PeerSource;
 
 use kith_engine::Manifest;

@@ -6,17 +6,26 @@ use std::collections::BTreeSet;
 /// For each replica group that holds the store, the owner of each partition.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Holders {
-    /// All of one length: the partition count.
+    /// Groups that take reads. All of one length: the partition count.
     pub groups: Vec<Vec<NodeId>>,
+    /// Groups that are taken out: their nodes prepare versions while they are up. One that is not owes the version,
+    /// and no push waits or fails for it, because nobody reads there until its group is restored.
+    pub drained: Vec<Vec<NodeId>>,
 }
 
 impl Holders {
     /// Every node that holds something.
     pub fn nodes(&self) -> BTreeSet<NodeId> {
-        self.groups.iter().flatten().copied().collect()
+        self.groups.iter().chain(&self.drained).flatten().copied().collect()
     }
 
-    /// The first partition of which `without` leaves no replica.
+    /// Those of `nodes` that take reads: what a push may leave out only where it was told so.
+    pub fn missed(&self, nodes: &BTreeSet<NodeId>) -> usize {
+        let reading: BTreeSet<NodeId> = self.groups.iter().flatten().copied().collect();
+        nodes.intersection(&reading).count()
+    }
+
+    /// The first partition of which `without` leaves no replica that takes reads.
     pub fn uncovered(&self, without: &BTreeSet<NodeId>) -> Option<PartitionId> {
         let partitions = self.groups.first().map_or(0, Vec::len);
         let is_lost = |partition: &usize| {
@@ -34,11 +43,14 @@ mod tests {
     #[test]
     fn a_partition_is_covered_while_one_of_its_owners_is_left() {
         let ids = |ids: &[u32]| ids.iter().copied().map(NodeId).collect::<Vec<_>>();
-        let holders = Holders { groups: vec![ids(&[0, 1, 0]), ids(&[2, 2, 3])] };
+        let holders =
+            Holders { groups: vec![ids(&[0, 1, 0]), ids(&[2, 2, 3])], drained: vec![ids(&[4, 4, 4])] };
         let without = |nodes: &[u32]| holders.uncovered(&ids(nodes).into_iter().collect());
         assert_eq!(without(&[]), None);
         assert_eq!(without(&[0, 1]), None);
         assert_eq!(without(&[0, 3]), Some(PartitionId(2)));
-        assert_eq!(holders.nodes().len(), 4);
+        assert_eq!(without(&[0, 1, 2]), Some(PartitionId(0)), "a group that is taken out covers nothing");
+        assert_eq!(holders.nodes().len(), 5);
+        assert_eq!(holders.missed(&ids(&[1, 4]).into_iter().collect()), 1);
     }
 }

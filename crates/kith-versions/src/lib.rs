@@ -8,8 +8,8 @@
 //! What holds after every command, and after a crash between any two of them:
 //!
 //! - at most one version is served, and once one is, exactly one;
-//! - a version is served only if every node that holds a part of the store prepared it, save those that its
-//!   push was allowed to leave out, and these never hold all replicas of a partition;
+//! - a version is served only if every node that holds a part of the store prepared it, save those that its push was
+//!   allowed to leave out and those of groups that are taken out; these never hold all replicas of a partition that are read;
 //! - versions that can be rolled back to are prepared in the same sense, and at most `retain` of them are kept beside those that are held;
 //! - a version number is never used twice.
 //!
@@ -17,7 +17,7 @@
 //! use kith_types::{NodeId, StoreVersion};
 //! use kith_versions::{Command, Context, Holders, Policy, PushId, StoreState, UnixMillis};
 //!
-//! let holders = Holders { groups: vec![vec![NodeId(0), NodeId(1)]] };
+//! let holders = Holders { groups: vec![vec![NodeId(0), NodeId(1)]], drained: vec![] };
 //! let context = Context { now: UnixMillis(1_000), who: "ada", holders: &holders, rebalance: None };
 //! let push = PushId::from("p1");
 //! let mut state = StoreState::new(Policy::default(), StoreVersion(0));

@@ -89,14 +89,15 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// Leaves a node out if the push allows one more and every partition keeps a replica; else the push fails.
+    /// Leaves a node out if the push allows one more and every partition keeps a replica; else the push fails. Nodes of
+    /// groups that are taken out are not counted.
     pub fn node_failed(&mut self, push: &PushId, node: NodeId, reason: &str) -> Result<(), Refusal> {
         let (version, missing_max) = (self.running(push)?.version, self.running(push)?.missing_max);
         let holders = self.context.holders;
         let mut excluded =
             self.state.version(version).map(|entry| entry.excluded.clone()).unwrap_or_default();
         excluded.insert(node);
-        if excluded.len() <= missing_max as usize && holders.uncovered(&excluded).is_none() {
+        if holders.missed(&excluded) <= missing_max as usize && holders.uncovered(&excluded).is_none() {
             self.running_mut(push)?.ready.remove(&node);
             if let Some(entry) = self.state.version_mut(version) {
                 entry.excluded = excluded;

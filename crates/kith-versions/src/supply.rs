@@ -40,7 +40,7 @@ impl Supply {
     /// Nobody holds anything of the version. Without `from_peers`, everybody pulls all from the object store.
     pub fn new(holders: Holders, from_peers: bool) -> Self {
         let mut owned: BTreeMap<NodeId, BTreeSet<PartitionId>> = BTreeMap::new();
-        for owners in &holders.groups {
+        for owners in holders.groups.iter().chain(&holders.drained) {
             for (partition, owner) in (0u32..).zip(owners) {
                 owned.entry(*owner).or_default().insert(PartitionId(partition));
             }
@@ -105,7 +105,8 @@ impl Supply {
 
     /// The holders of a partition that have not failed, in the order of groups.
     fn living(&self, partition: PartitionId) -> impl Iterator<Item = NodeId> {
-        let owners = self.holders.groups.iter().filter_map(move |owners| owners.get(partition.0 as usize));
+        let Holders { groups, drained } = &self.holders;
+        let owners = groups.iter().chain(drained).filter_map(move |owners| owners.get(partition.0 as usize));
         owners.copied().filter(|owner| !self.failed.contains(owner))
     }
 }
@@ -115,7 +116,8 @@ mod tests {
     use super::*;
 
     fn holders(groups: &[&[u32]]) -> Holders {
-        Holders { groups: groups.iter().map(|owners| owners.iter().copied().map(NodeId).collect()).collect() }
+        let groups = groups.iter().map(|owners| owners.iter().copied().map(NodeId).collect()).collect();
+        Holders { groups, drained: vec![] }
     }
 
     fn told(pulls: &[Pull]) -> Vec<String> {

@@ -3,7 +3,9 @@
 //! A block is commands, `----`, and their outcome up to the next empty line; the store is the same from block to block.
 //! Run with `BLESS=1` to rewrite the outcomes, then read the difference. Commands:
 //!
-//! - `store retain=2 groups=0,1/2,3 records-min=1 drop=10 quota=100 owner=ada`: a new one; groups are owners by partition
+//! - `store retain=2 groups=0,1/2,3 drained=4,5 records-min=1 drop=10 quota=100 owner=ada`: a new one; groups are owners by
+//!   partition, `drained` those that take no reads
+//! - `drain 0,1/2,3 4,5`: the same groups, others of them taken out
 //! - `begin p1 [version=7] [missing=1]`, `offer p1 RECORDS BYTES [force]`, `ready p1 0 1`, `fails p1 3`, `flip p1`, `abort p1`
 //! - `crash`: the coordinator dies, and with it what it knew; `recover p1`
 //! - `swap 7 [force]`, `rollback [to=7] [force]`, `hold 7`, `release 7`, `block 7`, `unblock 7`, `repaired 7 3`
@@ -69,6 +71,10 @@ impl Player {
         let words: Vec<&str> = line.split_whitespace().collect();
         match words[0] {
             "store" => self.store(&words[1..]),
+            "drain" => {
+                let drained = words.get(2).map(|word| owners(word)).unwrap_or_default();
+                self.holders = Holders { groups: owners(words[1]), drained };
+            }
             "as" => self.who = words[1].to_owned(),
             "rebalance" => self.rebalance = (words[1] != "-").then(|| words[1].to_owned()),
             "crash" => {
@@ -94,12 +100,8 @@ impl Player {
                 "drop" => policy.guards.drop_percent_max = Some(value.parse().unwrap()),
                 "quota" => policy.quota_bytes = Some(value.parse().unwrap()),
                 "owner" => policy.guards.owner = Some(value.to_owned()),
-                "groups" => {
-                    let groups = value.split('/');
-                    let groups =
-                        groups.map(|group| group.split(',').map(|id| NodeId(number(id) as u32)).collect());
-                    self.holders = Holders { groups: groups.collect() };
-                }
+                "groups" => self.holders = Holders { groups: owners(value), drained: vec![] },
+                "drained" => self.holders.drained = owners(value),
                 other => panic!("{other}"),
             }
         }
@@ -162,6 +164,12 @@ impl Player {
         }
         text
     }
+}
+
+/// `0,1/2,3`: by group, by partition.
+fn owners(text: &str) -> Vec<Vec<NodeId>> {
+    let group = |group: &str| group.split(',').map(|id| NodeId(number(id) as u32)).collect();
+    text.split('/').map(group).collect()
 }
 
 fn ready(push: &str, node: &str) -> Command {

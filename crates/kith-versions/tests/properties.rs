@@ -11,7 +11,7 @@ const NODES: u32 = 4;
 
 /// Node 0 and 1 are one group, 2 and 3 the other: two partitions, two replicas.
 fn holders() -> Holders {
-    Holders { groups: vec![vec![NodeId(0), NodeId(1)], vec![NodeId(2), NodeId(3)]] }
+    Holders { groups: vec![vec![NodeId(0), NodeId(1)], vec![NodeId(2), NodeId(3)]], drained: vec![] }
 }
 
 #[derive(Clone, Debug)]

@@ -19,7 +19,7 @@ fn holders() -> impl Strategy<Value = Holders> {
                 });
                 owners.collect()
             });
-            Holders { groups: groups.collect() }
+            Holders { groups: groups.collect(), drained: vec![] }
         })
     })
 }

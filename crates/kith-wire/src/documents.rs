@@ -129,6 +129,11 @@ impl GroupDocument {
     pub fn is_filled(&self) -> bool {
         self.role != "joining"
     }
+
+    /// Whether queries may go to its nodes.
+    pub fn takes_reads(&self) -> bool {
+        self.role.is_empty()
+    }
 }
 
 impl ClusterDocument {

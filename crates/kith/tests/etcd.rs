@@ -13,14 +13,17 @@ use std::{
     net::TcpListener,
     path::PathBuf,
     process::{Child, Output, Stdio},
+    sync::atomic::{AtomicBool, Ordering},
     thread,
     time::{Duration, Instant},
 };
-use support::cluster::{kith, text};
+use support::cluster::{kith, signal, text};
 
 /// Bound on every wait; far above what any of them takes.
 const PATIENCE: Duration = Duration::from_secs(90);
 const NODES: u32 = 4;
+/// In the file, and in no group; not started unless a test does.
+const SPARES: u32 = 2;
 const ROUTERS: u32 = 2;
 /// Connections of a member of the village.
 const MEMBER: &str = "9043";
@@ -89,8 +92,8 @@ impl Machines {
             "metadata = \"{}\"\ncluster = \"village\"\ngroups = 2\nnodes = 2\npartitions = 24\nobject-store = \"{data}/objects\"\n",
             etcd.address()
         );
-        let addrs = free_addrs(NODES + ROUTERS);
-        let (node_addrs, router_addrs) = addrs.split_at(NODES as usize);
+        let addrs = free_addrs(NODES + SPARES + ROUTERS);
+        let (node_addrs, router_addrs) = addrs.split_at((NODES + SPARES) as usize);
         for (id, addr) in node_addrs.iter().enumerate() {
             file += &format!(
                 "[[node]]\nnode = {id}\nlisten = \"{addr}\"\ndata = \"{data}/node-{id}\"\nend-with-stdin = true\n"
@@ -114,7 +117,7 @@ impl Machines {
         let mut all = Self { etcd, folder, config, nodes, routers };
         all.create();
         let log = all.log_file();
-        for machine in all.nodes.iter_mut().chain(&mut all.routers) {
+        for machine in all.nodes.iter_mut().take(NODES as usize).chain(&mut all.routers) {
             machine.start(&log);
         }
         all.wait_until("all nodes are up at both routers", |all| {
@@ -270,6 +273,86 @@ fn a_cluster_of_machines_outlives_its_etcd() {
     machines.must_push(1, "fourth");
     machines.wait_until("the other router follows after a compaction", |all| reads(all, 0, "fourth"));
     machines.assert_answers("fourth");
+}
+
+/// Reads without a pause, of whichever router answers, until told to stop; what was wrong.
+fn read_on(routers: &str, stop: &AtomicBool) -> Vec<String> {
+    let mut wrong = Vec::new();
+    while !stop.load(Ordering::Relaxed) {
+        for arguments in
+            [&["get", "people", "a"][..], &["graph", "connections", MEMBER, "--graph", "village"]]
+        {
+            let output = kith(&[arguments, &["--router", routers]].concat()).output().expect("kith runs");
+            if !output.status.success() {
+                wrong.push(text(&output));
+            }
+        }
+    }
+    wrong
+}
+
+#[test]
+fn a_cluster_changes_its_shape_while_its_etcd_and_its_driver_die() {
+    let mut machines = Machines::start();
+    let edges = support::root().join("testdata/kith-village/edges.csv.gz");
+    machines.must(0, &["load", "graph", edges.to_str().expect("UTF-8"), "--graph", "village"]);
+    machines.must(0, &["store", "create", "people"]);
+    machines.must_push(0, "first");
+    let log = machines.log_file();
+    machines.nodes.iter_mut().skip(NODES as usize).for_each(|spare| spare.start(&log));
+    machines.wait_until("the spares are up", |all| {
+        (0..ROUTERS as usize).all(|router| all.nodes_up(router) == (NODES + SPARES) as usize)
+    });
+    let routers = format!("{},{}", machines.router(1), machines.router(0));
+    let stop = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let reader = scope.spawn(|| read_on(&routers, &stop));
+        let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| grow(&mut machines)));
+        stop.store(true, Ordering::Relaxed);
+        let wrong = reader.join().expect("the reader ends");
+        if let Err(panic) = ended {
+            std::panic::resume_unwind(panic);
+        }
+        assert!(wrong.is_empty(), "{} reads failed: {}", wrong.len(), wrong[0]);
+    });
+    machines.assert_answers("first");
+    machines.must_push(0, "second");
+    machines.wait_until("the other router follows", |all| {
+        String::from_utf8_lossy(&all.at(1, &["get", "people", "a"]).stdout).contains("second")
+    });
+    machines.assert_answers("second");
+}
+
+/// A node is added to each group; meanwhile etcd dies and comes back, and the router that drives dies for good.
+fn grow(machines: &mut Machines) {
+    let stealer = machines.nodes[NODES as usize].child.as_ref().expect("it runs").id();
+    signal(stealer, "STOP");
+    let add = ["cluster", "add-node", "4", "5", "--batch", "4", "--grace", "0", "--detach"];
+    let begun = machines.must(0, &add);
+    machines.etcd.kill();
+    machines.routers[0].kill();
+    machines.etcd.restart();
+    signal(stealer, "CONT");
+    let status = |all: &Machines| all.must(1, &["cluster", "rebalance", "--status"]);
+    machines.wait_until("the rebalance is over and has freed what was given up", |all| {
+        let status = status(all);
+        if status["state"] == "stopped" {
+            all.must(1, &["cluster", "rebalance", "--continue"]);
+        }
+        status["state"] == "finished" && status["progress"]["reclaims_left"] == 0
+    });
+    let ended = status(machines);
+    assert_eq!(ended["id"], begun["id"]);
+    assert_ne!(ended["driver"], begun["driver"], "another router drove on");
+    let told = machines.must(1, &["cluster", "status"]);
+    let nodes = told["nodes"].as_array().expect("a list");
+    assert!(nodes.len() == 6 && nodes.iter().all(|node| node["partitions"] == 8), "{told}");
+    let log = machines.log_file();
+    machines.routers[0].start(&log);
+    for command in ["drain-group", "restore-group"] {
+        assert_eq!(machines.must(1, &["cluster", command, "0"])["state"], "finished");
+    }
+    machines.wait_until("the router is back", |all| all.nodes_up(0) == (NODES + SPARES) as usize);
 }
 
 #[test]

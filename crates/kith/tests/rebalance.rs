@@ -8,7 +8,6 @@ use std::{
     collections::BTreeSet,
     fs,
     path::{Path, PathBuf},
-    process::{Child, Stdio},
     sync::{
         Mutex,
         atomic::{AtomicBool, AtomicUsize, Ordering},
@@ -16,8 +15,9 @@ use std::{
     thread,
 };
 use support::{
-    cluster::{Cluster, kith, run_lines, signal, text},
+    cluster::{Cluster, kith, run_lines, signal},
     reference::{Case, Reference, differences},
+    spare::{Spare, refused, told},
     values::{create, push},
 };
 
@@ -30,60 +30,6 @@ fn word(key: u64) -> String {
 
 fn value(key: u64, version: u64) -> String {
     format!("value {key} of version {version}, {}", "x".repeat(500))
-}
-
-/// A node that was started by hand; ended when dropped.
-struct Spare {
-    child: Child,
-    addr: String,
-}
-
-impl Spare {
-    /// Starts it and waits until the cluster lists it.
-    fn start(cluster: &mut Cluster, node: u32, folder: &Path) -> Self {
-        let metadata = fs::read_to_string(folder.join("data/metadata-address")).expect("it is there");
-        let metadata = metadata.trim();
-        let data = folder.join(format!("spare-{node}"));
-        let log = fs::File::create(folder.join(format!("spare-{node}.log"))).expect("a log file");
-        let id = node.to_string();
-        let mut command =
-            kith(&["node", "--node", &id, "--metadata", metadata, "--zone", "z", "--end-with-stdin"]);
-        command.arg("--data").arg(data).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(log);
-        let child = command.spawn().expect("kith node starts");
-        let mut addr = String::new();
-        cluster.wait_until("the spare node has registered", |cluster| {
-            let status = told(cluster, &["cluster", "status"]);
-            let nodes = status["nodes"].as_array().expect("a list").iter();
-            let mut found = nodes.filter(|it| it["node"] == node && it["state"] == "up");
-            found.next().map(|it| addr = it["addr"].as_str().expect("text").to_owned()).is_some()
-        });
-        Self { child, addr }
-    }
-}
-
-impl Drop for Spare {
-    fn drop(&mut self) {
-        // A process that does not move does not end either.
-        signal(self.child.id(), "CONT");
-        drop(self.child.stdin.take());
-        let _ = self.child.wait();
-    }
-}
-
-/// What a command that must succeed says.
-fn told(cluster: &Cluster, arguments: &[&str]) -> Value {
-    let arguments: Vec<&str> = arguments.iter().copied().chain(["-o", "json"]).collect();
-    serde_json::from_str(&cluster.must(&arguments)).expect("JSON")
-}
-
-/// The code and message that a command fails with.
-fn refused(cluster: &Cluster, arguments: &[&str]) -> (String, String) {
-    let arguments: Vec<&str> = arguments.iter().copied().chain(["-o", "json"]).collect();
-    let output = cluster.kith(&arguments).output().expect("kith runs");
-    assert!(!output.status.success(), "{}", text(&output));
-    let told: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    let field = |name: &str| told["error"][name].as_str().expect("text").to_owned();
-    (field("code"), field("message"))
 }
 
 fn status(cluster: &Cluster) -> Value {
@@ -246,7 +192,7 @@ fn grow(cluster: &mut Cluster, spares: &[Spare; 2], folder: &Path) {
         "a plan changes nothing"
     );
 
-    signal(spares[0].child.id(), "STOP");
+    signal(spares[0].pid(), "STOP");
     let begun = told(cluster, &add.iter().copied().chain(["--detach"]).collect::<Vec<_>>());
     let star = star(folder).display().to_string();
     let (code, message) = refused(cluster, &["load", "graph", &star, "--graph", "star"]);
@@ -254,7 +200,7 @@ fn grow(cluster: &mut Cluster, spares: &[Spare; 2], folder: &Path) {
     assert!(message.contains(begun["id"].as_str().expect("an id")), "{message}");
     assert_eq!(refused(cluster, &["cluster", "drain-group", "0"]).0, "rebalance_running");
     signal(driver_pid(cluster, &begun), "KILL");
-    signal(spares[0].child.id(), "CONT");
+    signal(spares[0].pid(), "CONT");
     let ended = settled(cluster);
     assert_eq!((&ended["state"], &ended["id"]), (&json!("finished"), &begun["id"]), "{ended}");
     assert_ne!(ended["driver"], begun["driver"], "another router, or the same one started again, drove on");

@@ -3,79 +3,24 @@
 
 mod support;
 
-use kith_engine::{KeyType, ValueType};
-use serde_json::{Value, json};
+use serde_json::Value;
 use support::{
     cluster::{Cluster, signal},
     is_full,
-    stream::{Judge, Stream},
-    values::{create, push},
+    stream::Stream,
+    values::create,
+    words::{WORDS, current, judge, mget, push_version, read_on},
 };
 
-const WORDS: (KeyType, ValueType) = (KeyType::Id, ValueType::Text);
 const PEOPLE: u64 = 5_000;
 /// Keys of a large read.
 const MANY: u64 = 1_000;
-
-fn value(store: &str, key: u64, version: u64) -> String {
-    format!("{store}: value {key} of version {version}, {}", "x".repeat(100))
-}
-
-fn push_version(cluster: &Cluster, store: &str, people: u64, version: u64) {
-    let row = |key: u64| (key.to_le_bytes().to_vec(), value(store, key, version).into_bytes());
-    push(cluster, store, WORDS, version, (0..people).map(row));
-}
-
-fn mget(store: &str, keys: impl Iterator<Item = u64>) -> Value {
-    json!({"op": "mget", "store": store, "keys": keys.collect::<Vec<_>>(), "deadline_ms": 60_000})
-}
-
-/// Every key is there, with the value of the one version that the footer names.
-fn judge(request: &Value, answer: &Value) -> Result<(), String> {
-    let wrong =
-        |what: &str| Err(format!("{what}: {}", answer.to_string().chars().take(600).collect::<String>()));
-    let store = request["store"].as_str().expect("a name");
-    let keys = request["keys"].as_array().expect("keys");
-    let (Some(results), Some(versions)) =
-        (answer["results"].as_array(), answer["footer"]["versions"].as_array())
-    else {
-        return wrong("not answered");
-    };
-    let [version] = versions.as_slice() else { return wrong("not one version") };
-    let version = version.as_u64().expect("a number");
-    if results.len() != keys.len() || answer["footer"]["found"] != keys.len() {
-        return wrong("not found");
-    }
-    let mut all = keys.iter().zip(results);
-    match all.find(|(key, result)| result["value"] != value(store, key.as_u64().expect("an id"), version)) {
-        Some((key, result)) => wrong(&format!("version {version}, key {key}: {result}")),
-        None => Ok(()),
-    }
-}
-
-const JUDGE: Judge = judge;
 
 /// Single keys and a thousand at a time.
 fn readers(cluster: &Cluster, store: &str) -> [Stream; 2] {
     let single = (0..500).map(|turn| mget(store, [turn * 7 % PEOPLE].into_iter())).collect();
     let many = (0..10).map(|turn| mget(store, (0..MANY).map(move |key| (key * 5 + turn) % PEOPLE))).collect();
-    [Stream::start(cluster, single, 4, JUDGE), Stream::start(cluster, many, 2, JUDGE)]
-}
-
-/// The version that serves.
-fn current(cluster: &Cluster, store: &str) -> u64 {
-    let told = cluster.must(&["store", "versions", store, "-o", "json"]);
-    let versions: Vec<Value> = serde_json::from_str(&told).expect("JSON");
-    let mut serves = versions.iter().filter(|version| version["state"] == "current");
-    serves.next().expect("one serves")["version"].as_u64().expect("a number")
-}
-
-/// Waits until both readers have read on: what was done is under a read, not between two.
-fn read_on(cluster: &mut Cluster, readers: &[Stream; 2]) {
-    let before = readers.each_ref().map(Stream::answers);
-    cluster.wait_until("readers read on", |_| {
-        readers.iter().zip(before).all(|(reader, before)| before + 4 < reader.answers())
-    });
+    [Stream::start(cluster, single, 4, judge), Stream::start(cluster, many, 2, judge)]
 }
 
 #[test]
@@ -137,8 +82,8 @@ fn many_small_stores_swap_while_they_are_read_and_cost_few_mappings() {
     let single = |name: &String| mget(name, [17, 4_711].into_iter());
     let many = |name: &String| mget(name, (0..MANY).map(|key| key * 3));
     let readers = [
-        Stream::start(&cluster, names.iter().map(single).collect(), 4, JUDGE),
-        Stream::start(&cluster, names.iter().map(many).collect(), 2, JUDGE),
+        Stream::start(&cluster, names.iter().map(single).collect(), 4, judge),
+        Stream::start(&cluster, names.iter().map(many).collect(), 2, judge),
     ];
     for name in names.iter().take(swaps) {
         push_version(&cluster, name, PEOPLE, 2);

@@ -7,7 +7,7 @@ use crate::{RoutingTable, TableParts};
 use kith_types::{Epoch, NodeId, PartitionId, Timestamp};
 use std::collections::BTreeMap;
 
-/// Failures of one copy, by nobody's known fault, before a person is asked.
+/// Failures of one copy, by nobody's known fault, before another donor takes over; before a person is asked, if there is none.
 const FAILURES_MAX: u32 = 5;
 
 /// Whose fault a failed copy is.
@@ -222,6 +222,13 @@ impl RebalanceState {
                 if transfer.failures < FAILURES_MAX {
                     return Vec::new();
                 }
+                transfer.failures = 0;
+                transfer.avoid.push(donor);
+                // Whoever is at fault: another replica may do better, as when a donor has died and nobody knows yet.
+                if self.replace_donor(index).is_ok() {
+                    return Vec::new();
+                }
+                self.parts.transfers[index].avoid.pop();
                 StopReason::CopyFailed { partition, donor, stealer }
             }
         };

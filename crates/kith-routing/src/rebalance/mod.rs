@@ -13,6 +13,7 @@ mod donors;
 mod execute;
 mod give_back;
 mod holdings;
+mod outlive;
 mod plan;
 mod print;
 mod reasons;

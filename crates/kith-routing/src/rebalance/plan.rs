@@ -2,8 +2,9 @@
 
 use crate::placement::{OwnerChange, place_beside};
 use crate::rebalance::batches::{changing, filling, touched};
+use crate::rebalance::outlive::check_stores_outlive;
 use crate::rebalance::{NodeTotals, PairTotals, PlanRefusal, TargetShape, totals};
-use crate::{GroupEntry, GroupRole, NodeEntry, RoutingTable, TableParts};
+use crate::{GroupEntry, NodeEntry, RoutingTable, TableParts};
 use kith_types::{Epoch, GroupId, NodeId, PartitionId};
 use std::collections::BTreeSet;
 
@@ -14,6 +15,8 @@ pub struct StoreSizes {
     pub name: String,
     /// How many groups hold it; `None`: all.
     pub replication: Option<u32>,
+    /// How many replicas must agree on an answer; 0 says the same as 1.
+    pub required_reads: u32,
     /// Bytes per partition, of all versions that are kept: they move together.
     pub bytes: Vec<u64>,
     /// Nodes that lack its current version and cannot give it.
@@ -196,28 +199,6 @@ fn check_input(parts: &TableParts, stores: &[StoreSizes], options: &PlanOptions)
         }
         None => Ok(()),
     }
-}
-
-fn check_stores_outlive(
-    table: &RoutingTable,
-    group: GroupId,
-    stores: &[StoreSizes],
-) -> Result<(), PlanRefusal> {
-    for store in stores {
-        let held = table.groups_of_store(&store.name, store.replication);
-        let serving = table.groups().iter().enumerate().filter(|(_, entry)| entry.role == GroupRole::Serving);
-        let mut serving = serving.filter(|(place, _)| held >> place & 1 == 1).peekable();
-        // A store that is not served anyway does not lose by it.
-        if serving.peek().is_some() && serving.all(|(_, entry)| entry.id == group) && 1 < serving_count(table)
-        {
-            return Err(PlanRefusal::StoreOnlyThere { store: store.name.clone(), group });
-        }
-    }
-    Ok(())
-}
-
-fn serving_count(table: &RoutingTable) -> usize {
-    table.groups().iter().filter(|group| group.role == GroupRole::Serving).count()
 }
 
 impl RebalancePlan {

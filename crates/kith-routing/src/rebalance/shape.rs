@@ -99,6 +99,32 @@ pub enum PlanRefusal {
         /// The group to be taken out.
         group: GroupId,
     },
+    /// A store's answers must agree, and too few groups would be left to give them.
+    #[error(
+        "{required} replicas of store {store} must agree, and without group {group} {left} would answer: restore another group first"
+    )]
+    AnswersMissing {
+        /// The store.
+        store: String,
+        /// The group to be taken out.
+        group: GroupId,
+        /// Groups that would be left.
+        left: usize,
+        /// Answers that must agree.
+        required: usize,
+    },
+    /// Nodes that lack a version would have to answer for it.
+    #[error(
+        "without group {group} nodes that do not have store {store} yet would have to answer for partition {partition}: they fetch it by themselves, try again"
+    )]
+    StoreBehind {
+        /// The store.
+        store: String,
+        /// The group to be taken out.
+        group: GroupId,
+        /// The first such partition.
+        partition: PartitionId,
+    },
     /// A ring has ranks, which come from its nodes; they are not added or taken out.
     #[error("a ring has no groups to add or take out: add or drain nodes")]
     RingHasNoGroups,

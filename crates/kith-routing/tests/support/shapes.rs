@@ -61,6 +61,7 @@ pub fn random_stores(table: &RoutingTable, rng: &mut StdRng) -> Vec<StoreSizes> 
         StoreSizes {
             name: format!("store-{place}-{}", rng.random_range(0..1000)),
             replication,
+            required_reads: 1,
             bytes: (0..partitions).map(|_| rng.random_range(0..10_000)).collect(),
             excluded: if lacks { vec![node] } else { Vec::new() },
         }

@@ -137,10 +137,10 @@ impl v1::inspect_server::Inspect for InspectService {
         let (sender, receiver) = mpsc::channel(PIECE_QUEUE);
         let held = Arc::clone(&self.held);
         tokio::task::spawn_blocking(move || {
-            let mut done = 0;
+            let (mut done, owned) = (0, held.owned(&store));
             for component in &store.components {
                 let folder = held.folder_of(&store.name, &component.name, component.version);
-                let found = verify(&folder, component, &held.owned(), depth, &mut |bytes| {
+                let found = verify(&folder, component, &owned, depth, &mut |bytes| {
                     done += bytes;
                     // A slow reader misses progress, never a finding.
                     let _ = sender.try_send(Ok(v1::VerifyProgress { bytes_done: done, finding: None }));

@@ -27,7 +27,7 @@ use crate::{
     versions,
 };
 use futures::StreamExt;
-use kith_types::{PartitionCount, PartitionId};
+use kith_types::PartitionCount;
 use kith_wire::{
     MESSAGE_BYTES_MAX,
     documents::{DOCUMENT_FORMAT, Document, NodeDocument, ServedDocument, TopologyDocument},
@@ -177,13 +177,13 @@ fn held_stores(
     let cluster = &topology.cluster;
     let partition_count = PartitionCount::new(cluster.partitions)
         .ok_or(StartError::Topology { detail: format!("{} partitions", cluster.partitions) })?;
-    let partitions = cluster.partitions_of(options.node).into_iter().map(PartitionId).collect();
+    let owned = held::Owned::of(cluster, options.node);
     let components = options.data.join("components");
     let object_store = crate::place::objects(&cluster.object_store).map_err(|source| {
         StartError::ObjectStore { location: cluster.object_store.clone(), source: Box::new(source) }
     })?;
     let fetches = Throttle::new(options.fetch_rate, stop.clone());
-    Ok(HeldStores::new(components, object_store, partition_count, partitions, fetches))
+    Ok(HeldStores::new(components, object_store, partition_count, owned, fetches))
 }
 
 fn answer(

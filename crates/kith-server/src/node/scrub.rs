@@ -159,13 +159,14 @@ impl Scrubber {
         versions: &[&ServedDocument],
         throttle: &Throttle,
     ) {
+        let Some(first) = versions.first() else { return };
         // What was never opened here is the preparation's business: it may be on its way.
         if !versions.iter().any(|version| self.held.get(store, version.version).is_some()) {
             return;
         }
         let folder = self.held.folder_of(store, &component.name, component.version);
-        let found =
-            verify(&folder, component, &self.held.owned(), Depth::Deep, &mut |bytes| throttle.pass(bytes));
+        let owned = self.held.owned(first);
+        let found = verify(&folder, component, &owned, Depth::Deep, &mut |bytes| throttle.pass(bytes));
         if found.is_cut {
             return;
         }

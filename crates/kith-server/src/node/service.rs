@@ -7,6 +7,7 @@ use super::{
     scrub::Doctor,
 };
 use crate::{
+    fail_point::FailPoint,
     framed::{self, FrameService, Reply},
     load::LoadCounter,
     peer,
@@ -368,7 +369,10 @@ impl v1::node_server::Node for NodeService {
                 let _ = sender.try_send(Ok(progress));
             };
             let last = match held.prepare(&store, revision, &options, &mut report) {
-                Ok(()) => Ok(v1::PrepareProgress { ready: true, ..Default::default() }),
+                Ok(()) => {
+                    FailPoint::NodeReady.reach();
+                    Ok(v1::PrepareProgress { ready: true, ..Default::default() })
+                }
                 Err(error) => Err(prepare_status(node, &error)),
             };
             let _ = sender.blocking_send(last);

@@ -80,6 +80,7 @@ pub(super) fn plan_document(plan: &RebalancePlan, cluster: &ClusterDocument) -> 
     let store = |store: &StoreSizes| SizedStoreDocument {
         name: store.name.clone(),
         replication: store.replication,
+        required_reads: store.required_reads,
         excluded: store.excluded.iter().map(|node| node.0).collect(),
     };
     PlanDocument {
@@ -102,6 +103,7 @@ fn plan_of(document: &PlanDocument) -> Result<RebalancePlan, BadRecord> {
     let store = |store: &SizedStoreDocument| StoreSizes {
         name: store.name.clone(),
         replication: store.replication,
+        required_reads: store.required_reads,
         bytes: Vec::new(),
         excluded: store.excluded.iter().copied().map(NodeId).collect(),
     };

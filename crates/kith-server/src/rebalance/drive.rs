@@ -400,6 +400,7 @@ impl Driver {
             came.into_iter().for_each(|node| self.on(RebalanceEvent::NodeUp(node)));
             went.into_iter().for_each(|node| self.on(RebalanceEvent::NodeDown(node)));
             self.down = dead;
+            self.give_up_on_the_dead();
         }
         let awaited = |reclaim: &Reclaim| self.in_use < reclaim.gone_since;
         if self.state.parts().reclaims.iter().any(awaited)
@@ -411,6 +412,22 @@ impl Driver {
         match records.get(keys::REBALANCE_ASKED) {
             Some(asked) => self.hear(asked).await,
             None => Ok(()),
+        }
+    }
+
+    /// When all else is over, a node that is down is not waited for: it frees by itself what no table gives it, once it is
+    /// back. Else the node that died could not be replaced before it lived again.
+    fn give_up_on_the_dead(&mut self) {
+        if !matches!(self.state.phase(), Phase::Ended(_)) {
+            return;
+        }
+        let now = self.now();
+        let due = |reclaim: &&Reclaim| reclaim.ready_at <= now && self.down.contains(&reclaim.node);
+        let gone: BTreeSet<NodeId> =
+            self.state.parts().reclaims.iter().filter(due).map(|reclaim| reclaim.node).collect();
+        for node in gone {
+            tracing::warn!(rebalance = self.id(), %node, "it is down: it frees what it gave up when it is back");
+            self.on(RebalanceEvent::Emptied(node));
         }
     }
 

@@ -7,6 +7,7 @@ mod drive;
 mod nodes;
 mod plan;
 mod refused;
+mod restore;
 mod sizes;
 mod status;
 mod takeover;

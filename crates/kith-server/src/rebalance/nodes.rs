@@ -30,13 +30,18 @@ pub(super) async fn dead(
 }
 
 async fn answers(topology: &TopologyDocument, node: NodeId) -> bool {
-    let Some(addr) = addr_of(topology, node) else { return false };
+    ping(topology, node).await.is_some()
+}
+
+/// What a node says of itself; `None` if it does not answer in time, or another does at its address.
+pub(super) async fn ping(topology: &TopologyDocument, node: NodeId) -> Option<v1::PingReply> {
+    let addr = addr_of(topology, node)?;
     let asked = async {
         let channel = endpoint(&addr).ok()?.connect().await.ok()?;
         let reply = NodeClient::new(channel).ping(v1::PingRequest::default()).await.ok()?;
-        Some(reply.get_ref().node == node.0)
+        Some(reply.into_inner()).filter(|reply| reply.node == node.0)
     };
-    tokio::time::timeout(PATIENCE, asked).await.ok().flatten().unwrap_or(false)
+    tokio::time::timeout(PATIENCE, asked).await.ok().flatten()
 }
 
 /// Where a node listens.

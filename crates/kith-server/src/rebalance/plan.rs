@@ -4,6 +4,7 @@ use super::{
     Dead, Rebalancer,
     document::settled,
     refused::{bad_shape, plan_status},
+    restore::check_is_current,
     unavailable,
 };
 use crate::{metadata::keys, versions};
@@ -45,6 +46,11 @@ impl Rebalancer {
             options.batch_size = asked.batch_size as usize;
         }
         let plan = plan(&table, &shape, &stores, &options).map_err(|refusal| plan_status(&refusal))?;
+        if let TargetShape::RestoreGroup(id) = shape
+            && let Some(group) = cluster.groups.iter().find(|group| group.group == id.0)
+        {
+            check_is_current(group, &topology).await?;
+        }
         Ok(Planned { plan, cluster, cluster_revision: entry.revision, dead })
     }
 

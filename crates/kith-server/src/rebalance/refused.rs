@@ -20,6 +20,12 @@ pub(super) fn bad_shape(message: String, help: &str) -> Status {
     kith_wire::status(Code::InvalidArgument, "bad_shape", message, help)
 }
 
+/// A group that is to take reads again is not as far as the others.
+pub(super) fn behind(group: u32, lack: String, help: &str) -> Status {
+    let message = format!("group {group} cannot take reads yet: {lack}");
+    kith_wire::status(Code::FailedPrecondition, "group_behind", message, help)
+}
+
 pub(super) fn begin_status(refusal: &BeginRefusal, settle: Status) -> Status {
     match refusal {
         BeginRefusal::NotSettled { .. } => settle,

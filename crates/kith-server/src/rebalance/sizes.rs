@@ -24,7 +24,9 @@ impl Rebalancer {
             let Some(name) = served.map(|store| store.name.as_str()) else { continue };
             let sizes = stores.entry(name).or_insert_with(|| {
                 let bytes = vec![0; topology.cluster.partitions as usize];
-                StoreSizes { name: name.to_owned(), bytes, ..StoreSizes::default() }
+                let (name, definition) = (name.to_owned(), &version.definition);
+                let (replication, required_reads) = (definition.replication, definition.required_reads);
+                StoreSizes { name, replication, required_reads, bytes, excluded: Vec::new() }
             });
             sizes.excluded.extend(version.excluded.iter().copied().map(NodeId));
             for component in &version.components {

@@ -5,7 +5,10 @@ use super::{
     change::{Asker, change},
     refused::ChangeError,
 };
-use crate::metadata::{MetadataError, MetadataStore, keys};
+use crate::{
+    fail_point::FailPoint,
+    metadata::{MetadataError, MetadataStore, keys},
+};
 use futures::StreamExt;
 use kith_versions::{Command, PushId};
 use kith_wire::documents::{Document, RunningDocument, StoreDocument};
@@ -60,11 +63,13 @@ impl Stores {
         if self.is_run(running).await? {
             return Ok(false);
         }
-        let holders = self.holders();
-        let asker = Asker { who: self.coordinator.name(), holders: &holders };
+        let cluster = self.cluster();
+        let asker = Asker { who: self.coordinator.name(), cluster: &cluster };
         let recover = Command::Recover { push: PushId(running.push.clone()) };
+        FailPoint::RecoveryBegun.reach();
         match change(&*self.metadata, &store.name, asker, &[recover]).await {
             Ok(changed) => {
+                FailPoint::RecoveryWritten.reach();
                 let (store, push) = (&changed.document.name, &running.push);
                 tracing::warn!(
                     store,

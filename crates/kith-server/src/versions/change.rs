@@ -2,12 +2,12 @@
 
 use super::{
     document::{document_of, state_of},
-    now,
+    holders_of, now,
     refused::{ChangeError, conflict},
 };
 use crate::metadata::{Committed, Condition, MetadataStore, Write, keys};
-use kith_versions::{Command, Context, Effect, Holders};
-use kith_wire::documents::{ComponentDocument, Document, RebalanceDocument, StoreDocument};
+use kith_versions::{Command, Context, Effect};
+use kith_wire::documents::{ClusterDocument, ComponentDocument, Document, RebalanceDocument, StoreDocument};
 
 /// Others may change a store at the same moment; so often is looked again.
 const COMMIT_TRIES: u32 = 20;
@@ -31,7 +31,7 @@ pub(super) struct Changed {
 #[derive(Clone, Copy)]
 pub(super) struct Asker<'a> {
     pub who: &'a str,
-    pub holders: &'a Holders,
+    pub cluster: &'a ClusterDocument,
 }
 
 pub(super) async fn read(metadata: &dyn MetadataStore, store: &str) -> Result<Option<Known>, ChangeError> {
@@ -74,9 +74,10 @@ pub(super) async fn change_known(
     let mut conditions = vec![Condition { key: key.clone(), revision: known.revision }];
     let rebalance = rebalance(metadata, commands, &mut conditions).await?;
     let (now, mut effects) = (now(), Vec::new());
+    let StoreDocument { name, definition, .. } = &known.document;
+    let holders = holders_of(asker.cluster, name, definition.replication);
     for command in commands {
-        let Asker { who, holders } = asker;
-        let context = Context { now, who, holders, rebalance: rebalance.as_deref() };
+        let context = Context { now, who: asker.who, holders: &holders, rebalance: rebalance.as_deref() };
         let transition = state.apply(command, &context)?;
         state = transition.state;
         effects.extend(transition.effects);

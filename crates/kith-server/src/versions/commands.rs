@@ -6,7 +6,10 @@ use super::{
     clean,
     refused::{ChangeError, conflict, other_release},
 };
-use crate::metadata::{Committed, Condition, Write, keys};
+use crate::{
+    fail_point::FailPoint,
+    metadata::{Committed, Condition, Write, keys},
+};
 use kith_types::StoreVersion;
 use kith_versions::{Command, Effect, Refusal};
 use kith_wire::{
@@ -64,9 +67,11 @@ impl Stores {
                 if block.unblock { Command::Unblock { version } } else { Command::Block { version } }
             }
         };
-        let holders = self.holders();
-        let asker = Asker { who, holders: &holders };
+        let cluster = self.cluster();
+        let asker = Asker { who, cluster: &cluster };
+        FailPoint::ChangeAsked.reach();
         let changed = change(&*self.metadata, store, asker, &[command]).await?;
+        FailPoint::ChangeWritten.reach();
         self.wait_until_visible(changed.revision).await;
         let Changed { before, document, effects, .. } = changed;
         let reply = reply(&document, before.current().map_or(0, |current| current.version));

@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn a_record_comes_back_as_it_was() {
-        let holders = Holders { groups: vec![vec![NodeId(0)], vec![NodeId(1)]] };
+        let holders = Holders { groups: vec![vec![NodeId(0)], vec![NodeId(1)]], drained: vec![] };
         let context = Context { now: UnixMillis(7), who: "ada", holders: &holders, rebalance: None };
         let mut document = StoreDocument {
             format: DOCUMENT_FORMAT,

@@ -17,7 +17,8 @@ pub(crate) use push::{Push, Size};
 pub(crate) use refused::{ChangeError, other_release};
 pub(crate) use repairs::Repairs;
 
-use crate::{metadata::MetadataStore, topology::TopologyReceiver};
+use crate::{holding, metadata::MetadataStore, topology::TopologyReceiver};
+use kith_types::NodeId;
 use kith_versions::{Holders, PushId, UnixMillis};
 use kith_wire::documents::ClusterDocument;
 use std::{
@@ -68,8 +69,9 @@ impl Stores {
         self.active.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn holders(&self) -> Holders {
-        holders_of(&self.topology.borrow().cluster)
+    /// The cluster as this router sees it.
+    fn cluster(&self) -> ClusterDocument {
+        self.topology.borrow().cluster.clone()
     }
 
     /// So that whoever changed something finds it at this router at once.
@@ -82,9 +84,16 @@ impl Stores {
     }
 }
 
-fn holders_of(cluster: &ClusterDocument) -> Holders {
-    let owners = cluster.groups.iter().map(|group| group.owners.iter().copied());
-    Holders { groups: owners.map(|owners| owners.map(kith_types::NodeId).collect()).collect() }
+/// Who holds a store of `copies` copies (`None`: one per group). Groups that are joining have nothing yet: neither a push nor a
+/// swap rests on them.
+fn holders_of(cluster: &ClusterDocument, store: &str, copies: Option<u32>) -> Holders {
+    let mut holders = Holders::default();
+    for group in holding::groups_of(cluster, store, copies) {
+        let owners = group.owners.iter().copied().map(NodeId).collect();
+        let groups = if group.takes_reads() { &mut holders.groups } else { &mut holders.drained };
+        groups.push(owners);
+    }
+    holders
 }
 
 pub(crate) fn now() -> UnixMillis {

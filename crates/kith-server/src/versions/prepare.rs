@@ -3,10 +3,11 @@
 use super::{
     Stores,
     document::state_of,
-    now,
+    holders_of, now,
     push::{Progress, Push},
     refused::ChangeError,
 };
+use crate::fail_point::FailPoint;
 use futures::{StreamExt, stream::FuturesUnordered};
 use kith_client::endpoint;
 use kith_types::{NodeId, PartitionId};
@@ -27,7 +28,8 @@ const NODE_WAIT: Duration = Duration::from_secs(60);
 const NODE_RETRY: Duration = Duration::from_millis(500);
 
 impl Stores {
-    /// Has every holder prepare the version of a push that has begun. What they said, for the flip.
+    /// Has every holder prepare the version of a push that has begun. What they said, for the flip. Nodes of groups that are
+    /// taken out are asked once: those that are down owe it, and fetch it when they are back.
     ///
     /// # Errors
     /// What the node said that is one too many.
@@ -47,15 +49,17 @@ impl Stores {
             quota_left_bytes: if push.force { None } else { state.quota_left_bytes() },
             ..Default::default()
         };
-        let holders = self.holders();
+        let holders = holders_of(&self.cluster(), &store.name, store.definition.replication);
+        let reading: BTreeSet<NodeId> = holders.groups.iter().flatten().copied().collect();
         let mut supply = Supply::new(holders.clone(), push.from_peers);
         let mut running = FuturesUnordered::new();
         let mut said = Vec::new();
         loop {
             for pull in supply.start() {
                 let request = self.request_of(&request, &pull);
+                let patience = if reading.contains(&pull.node) { NODE_WAIT } else { Duration::ZERO };
                 running.push(async move {
-                    let result = self.prepare_on(pull.node, &request, progress).await;
+                    let result = self.prepare_on(pull.node, &request, patience, progress).await;
                     (pull, result)
                 });
             }
@@ -68,7 +72,16 @@ impl Stores {
             let (push, node) = (push.push.clone(), pull.node);
             let command = match &result {
                 Ok(()) => Command::Ready { push, node },
-                Err(status) => Command::NodeFailed { push, node, reason: status.message().to_owned() },
+                Err(status) => {
+                    let error = status.message();
+                    tracing::warn!(
+                        store = store.name,
+                        node = node.0,
+                        error,
+                        "a node does not have the version"
+                    );
+                    Command::NodeFailed { push, node, reason: error.to_owned() }
+                }
             };
             let context = Context { now: now(), who: "", holders: &holders, rebalance: None };
             state = state.apply(&command, &context)?.state;
@@ -76,6 +89,7 @@ impl Stores {
                 return Err(status.into());
             }
             said.push(command);
+            FailPoint::PushPreparing.reach();
         }
     }
 
@@ -95,12 +109,13 @@ impl Stores {
         &self,
         node: NodeId,
         request: &v1::PrepareRequest,
+        patience: Duration,
         progress: &Progress,
     ) -> Result<(), Status> {
         let started = Instant::now();
         loop {
             match self.try_prepare(node, request.clone(), progress).await {
-                Err(status) if is_away(&status) && started.elapsed() < NODE_WAIT => {
+                Err(status) if is_away(&status) && started.elapsed() < patience => {
                     // No component and no bytes: this node is waited for.
                     let waiting = v1::PublishProgress { node: node.0, ..Default::default() };
                     let _ = progress.try_send(Ok(waiting));

@@ -7,7 +7,7 @@ use super::{
     commands::check_name,
     refused::{ChangeError, conflict},
 };
-use crate::{metadata::keys, place};
+use crate::{fail_point::FailPoint, metadata::keys, place};
 use kith_objects::Objects;
 use kith_types::StoreVersion;
 use kith_versions::{Command, PushId, Refusal};
@@ -90,9 +90,13 @@ impl Stores {
         check_name(&push.store)?;
         let _active = self.enter(push)?;
         let Changed { document, revision, .. } = self.begin(push, progress).await?;
+        FailPoint::PushBegun.reach();
         let prepared = self.prepare_everywhere(&document, push, revision, progress).await;
         match prepared {
-            Ok(said) => self.flip(push, said).await,
+            Ok(said) => {
+                FailPoint::PushPrepared.reach();
+                self.flip(push, said).await
+            }
             Err(error) => {
                 self.give_up(push, &error).await;
                 Err(error)
@@ -111,7 +115,7 @@ impl Stores {
     async fn begin(&self, push: &Push, progress: &Progress) -> Result<Changed, ChangeError> {
         self.wait_until_live().await?;
         let (started, mut tries) = (Instant::now(), 0);
-        let holders = self.holders();
+        let cluster = self.cluster();
         while tries < BEGIN_TRIES {
             let known = match (read(&*self.metadata, &push.store).await?, push.size) {
                 (Some(known), _) => known,
@@ -120,7 +124,7 @@ impl Stores {
             };
             let components = components_of(&known.document, push)?;
             let commands = beginning(push, &components, self.coordinator.name());
-            let asker = Asker { who: &push.who, holders: &holders };
+            let asker = Asker { who: &push.who, cluster: &cluster };
             match change_known(&*self.metadata, &known, asker, &commands, &components).await {
                 Ok(Some(changed)) => return Ok(changed),
                 Ok(None) => tries += 1,
@@ -169,8 +173,8 @@ impl Stores {
     async fn flip(&self, push: &Push, said: Vec<Command>) -> Result<StoreVersion, ChangeError> {
         let commands: Vec<Command> =
             said.into_iter().chain([Command::Flip { push: push.push.clone() }]).collect();
-        let holders = self.holders();
-        let asker = Asker { who: &push.who, holders: &holders };
+        let cluster = self.cluster();
+        let asker = Asker { who: &push.who, cluster: &cluster };
         let started = Instant::now();
         let changed = match change(&*self.metadata, &push.store, asker, &commands).await {
             Ok(changed) => changed,
@@ -182,6 +186,7 @@ impl Stores {
                 return Err(error);
             }
         };
+        FailPoint::PushFlipped.reach();
         let flip = started.elapsed();
         metrics::histogram!("kith_router_flip_seconds").record(flip.as_secs_f64());
         self.wait_until_visible(changed.revision).await;
@@ -189,6 +194,7 @@ impl Stores {
         let flip_us = u64::try_from(flip.as_micros()).unwrap_or(u64::MAX);
         tracing::info!(store = push.store, version = version.0, flip_us, "a version serves");
         self.clean(changed.document).await;
+        FailPoint::PushCleaned.reach();
         Ok(version)
     }
 
@@ -211,12 +217,13 @@ impl Stores {
     }
 
     async fn give_up(&self, push: &Push, error: &ChangeError) {
+        FailPoint::PushFailed.reach();
         let reason = error.to_status(&push.store).message().to_owned();
-        let holders = self.holders();
-        let asker = Asker { who: &push.who, holders: &holders };
+        let cluster = self.cluster();
+        let asker = Asker { who: &push.who, cluster: &cluster };
         let abort = Command::Abort { push: push.push.clone(), reason };
         match change(&*self.metadata, &push.store, asker, &[abort]).await {
-            Ok(_) | Err(ChangeError::Refused(_)) => {}
+            Ok(_) | Err(ChangeError::Refused(_)) => FailPoint::PushGivenUp.reach(),
             // The care-taker does it once it can.
             Err(error) => {
                 let error = error.to_status(&push.store);

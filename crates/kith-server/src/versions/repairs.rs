@@ -2,13 +2,12 @@
 
 use super::{
     change::{Asker, change},
-    holders_of,
     refused::ChangeError,
 };
 use crate::{metadata::MetadataStore, node::HeldStores};
 use kith_types::{NodeId, StoreVersion};
 use kith_versions::Command;
-use kith_wire::documents::TopologyDocument;
+use kith_wire::documents::{ServedDocument, TopologyDocument};
 use std::sync::Arc;
 
 /// Tells of the repairs of one node.
@@ -22,15 +21,18 @@ impl Repairs {
     pub async fn tell(&self, held: &HeldStores, topology: &TopologyDocument) -> bool {
         let named = topology.stores.iter().chain(topology.kept.iter().map(|kept| &kept.at));
         let mut told = true;
-        for store in named.filter(|store| store.excluded.contains(&self.node)) {
+        // What has become another group's to hold is not owed any more.
+        let owes =
+            |store: &&ServedDocument| store.excluded.contains(&self.node) && !held.owned(store).is_empty();
+        for store in named.filter(owes) {
             if held.get(&store.name, store.version).is_none() {
                 told = false;
                 continue;
             }
             let version = StoreVersion(store.version);
             let command = Command::Repaired { version, node: NodeId(self.node) };
-            let (who, holders) = (format!("node {}", self.node), holders_of(&topology.cluster));
-            let asker = Asker { who: &who, holders: &holders };
+            let who = format!("node {}", self.node);
+            let asker = Asker { who: &who, cluster: &topology.cluster };
             match change(&*self.metadata, &store.name, asker, &[command]).await {
                 Ok(_) => tracing::info!(store = store.name, version = version.0, "repaired"),
                 // Dropped meanwhile, or not there yet: the topology will say.

@@ -167,6 +167,9 @@ pub struct SizedStoreDocument {
     /// How many groups hold it; `None`: all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replication: Option<u32>,
+    /// How many replicas must agree on an answer; 0 says the same as 1.
+    #[serde(default)]
+    pub required_reads: u32,
     /// Nodes that cannot give it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub excluded: Vec<u32>,

@@ -14,6 +14,7 @@ use anyhow::Context;
 use clap::Subcommand;
 use kith_wire::v1;
 use serde::Serialize;
+use std::time::Duration;
 
 use fetch_rate::FetchRateFlags;
 pub use fetch_rate::FetchRatesReply;
@@ -63,10 +64,13 @@ pub enum ClusterCommand {
         #[command(flatten)]
         apply: ApplyFlags,
     },
-    /// Have a group serve again
+    /// Have a group serve again, once its nodes have what was pushed meanwhile
     RestoreGroup {
         /// Its id
         group: u32,
+        /// Wait so long for nodes that do not answer or do not have a version yet
+        #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+        wait: u64,
         #[command(flatten)]
         apply: ApplyFlags,
     },
@@ -185,7 +189,9 @@ pub async fn run(target: &TargetFlags, format: Format, command: ClusterCommand) 
             (v1::ShapeRequest { group, ..reshape::of_nodes("add-group", nodes) }, apply)
         }
         ClusterCommand::DrainGroup { group, apply } => (reshape::of_group("drain-group", group), apply),
-        ClusterCommand::RestoreGroup { group, apply } => (reshape::of_group("restore-group", group), apply),
+        ClusterCommand::RestoreGroup { group, wait, apply } => {
+            (reshape::of_group("restore-group", group), apply.with_wait(Duration::from_secs(wait)))
+        }
     };
     reshape::run(target, format, shape, &apply).await
 }

@@ -44,6 +44,16 @@ pub struct ApplyFlags {
     /// What each node may copy per second, in MiB [default: as fast as it goes]
     #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     throttle: Option<u64>,
+    /// For a group whose nodes are not as far as the others.
+    #[arg(skip)]
+    wait: Duration,
+}
+
+impl ApplyFlags {
+    /// The same; a group that is behind is waited for so long.
+    pub fn with_wait(self, wait: Duration) -> Self {
+        Self { wait, ..self }
+    }
 }
 
 /// Which nodes come.
@@ -139,6 +149,7 @@ pub async fn rebalance(target: &TargetFlags, format: Format, flags: &RebalanceFl
         batch: flags.batch,
         grace: flags.grace,
         throttle: flags.throttle,
+        wait: Duration::ZERO,
     };
     run(target, format, of_nodes("even", Vec::new()), &apply).await
 }
@@ -165,7 +176,7 @@ pub async fn run(
         output::print(format, &status, |_| format!("{text}\n"))?;
         return Ok(Exit::Done);
     }
-    let (begun, text) = ask(&router, Ask::Apply(shape)).await?;
+    let (begun, text) = begin(&router, shape, apply.wait).await?;
     eprintln!("{text}");
     if apply.detach {
         output::print(format, &begun, table::reshape::status)?;
@@ -179,6 +190,32 @@ pub async fn run(
     }
     output::print(format, &ended, table::reshape::status)?;
     Ok(if ended.state == "finished" { Exit::Done } else { Exit::Failed })
+}
+
+/// Begins; a group that is behind is given time to come up with the others.
+async fn begin(
+    router: &RouterClient,
+    shape: v1::ShapeRequest,
+    wait: Duration,
+) -> anyhow::Result<(RebalanceStatusDocument, String)> {
+    let (started, mut told) = (Instant::now(), String::new());
+    loop {
+        match ask(router, Ask::Apply(shape.clone())).await {
+            Err(error) if is_behind(&error) && started.elapsed() < wait => {
+                let why = error.to_string();
+                if why != told {
+                    eprintln!("waiting: {why}");
+                    told = why;
+                }
+                tokio::time::sleep(LOOK_INTERVAL).await;
+            }
+            answer => return answer,
+        }
+    }
+}
+
+fn is_behind(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(QueryError::Remote { code, .. }) if code == "group_behind")
 }
 
 async fn ask(router: &RouterClient, command: Ask) -> anyhow::Result<(RebalanceStatusDocument, String)> {

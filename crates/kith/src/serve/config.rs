@@ -113,7 +113,7 @@ impl ConfigFile {
             Failure::new(
                 "bad_settings",
                 format!("settings file {}: {detail}", path.display()),
-                "see docs/operating.md for the keys",
+                "see docs/operating/machines.md for the keys",
             )
         };
         let text = fs::read_to_string(path).map_err(|error| bad(error.to_string()))?;

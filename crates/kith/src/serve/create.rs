@@ -19,7 +19,7 @@ use std::path::PathBuf;
 /// A new cluster. Each flag is a key of the file of `--config` too.
 #[derive(Args, Clone, Debug)]
 pub struct CreateFlags {
-    /// The file of the cluster's machines (TOML); docs/operating.md lists its keys
+    /// The file of the cluster's machines (TOML); docs/operating/machines.md lists its keys
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Replica groups: how many copies there are of everything
@@ -104,5 +104,5 @@ fn check_count(name: &str, count: u32) -> Result<(), Failure> {
     if (1..=1024).contains(&count) {
         return Ok(());
     }
-    Err(Failure::usage(format!("{name} = {count}: it is 1 to 1024"), "see docs/operating.md"))
+    Err(Failure::usage(format!("{name} = {count}: it is 1 to 1024"), "see docs/operating/machines.md"))
 }

@@ -41,7 +41,7 @@ pub struct DevArgs {
     /// Port of the first router; 0 takes a free one
     #[arg(long, value_name = "PORT", default_value_t = 0)]
     port: u16,
-    /// Settings of the routers (TOML); docs/operating.md lists the keys
+    /// Settings of the routers (TOML); docs/operating/settings.md lists the keys
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Append every query to a file that `kith run` and `kith bench graph` can replay

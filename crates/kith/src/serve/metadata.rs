@@ -67,6 +67,6 @@ impl MetadataFlags {
 pub fn missing(flag: &str, key: &str) -> Failure {
     Failure::usage(
         format!("{flag} is missing, and so is `{key}` in the file of --config"),
-        "see docs/operating.md",
+        "see docs/operating/machines.md",
     )
 }

@@ -181,7 +181,7 @@ fn settings(config: Option<&Path>) -> anyhow::Result<RouterSettings> {
             SettingsFileError::Io { source, .. } => format!("{error}: {source}"),
             _ => error.to_string(),
         };
-        Failure::new("bad_settings", message, "see docs/operating.md for the keys").into()
+        Failure::new("bad_settings", message, "see docs/operating/settings.md for the keys").into()
     })
 }
 

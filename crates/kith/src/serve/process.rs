@@ -26,7 +26,7 @@ const LISTEN_DEFAULT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr
 /// What every serving process needs. Each flag but `--config` is a key of its file too.
 #[derive(Args, Debug)]
 struct ProcessArgs {
-    /// The file of the cluster's machines (TOML); docs/operating.md lists its keys. Flags beat it
+    /// The file of the cluster's machines (TOML); docs/operating/machines.md lists its keys. Flags beat it
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Where the metadata is.

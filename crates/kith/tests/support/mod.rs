@@ -6,8 +6,10 @@ pub mod cluster;
 pub mod disk;
 pub mod limits;
 pub mod reference;
+pub mod spare;
 pub mod stream;
 pub mod values;
+pub mod words;
 
 use std::path::{Path, PathBuf};
 

@@ -27,7 +27,19 @@ pub struct Stream {
 impl Stream {
     /// Asks `requests` again and again, several at a time, and judges every answer.
     pub fn start(cluster: &Cluster, requests: Vec<Value>, concurrency: u32, judge: Judge) -> Self {
+        Self::start_as(cluster, &[], requests, concurrency, judge)
+    }
+
+    /// As [`Stream::start`], with further arguments of `kith run`.
+    pub fn start_as(
+        cluster: &Cluster,
+        arguments: &[&str],
+        requests: Vec<Value>,
+        concurrency: u32,
+        judge: Judge,
+    ) -> Self {
         let mut command = cluster.kith(&["run", "--input", "-", "--concurrency", &concurrency.to_string()]);
+        command.args(arguments);
         let command = command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().expect("kith run starts");
         let mut input = child.stdin.take().expect("its input is piped");

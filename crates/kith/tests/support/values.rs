@@ -36,25 +36,51 @@ pub fn try_push(
     version: u64,
     rows: impl IntoIterator<Item = (Vec<u8>, Vec<u8>)>,
 ) -> Result<(), QueryError> {
+    push_built(cluster, store, &built(cluster, store, types, version, rows))
+}
+
+/// A version in the cluster's object store, as its push names it.
+pub struct Built {
+    component: ComponentDocument,
+    records: u64,
+}
+
+/// Builds rows into the cluster's object store.
+pub fn built(
+    cluster: &Cluster,
+    store: &str,
+    types: (KeyType, ValueType),
+    version: u64,
+    rows: impl IntoIterator<Item = (Vec<u8>, Vec<u8>)>,
+) -> Built {
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let topology = runtime.block_on(async {
+        let router = connect(cluster).await.expect("the router answers");
+        router.topology().await.expect("the router knows its topology").cluster
+    });
+    let out = PathBuf::from(&topology.object_store).join(store).join("values");
+    let partitions = PartitionCount::new(topology.partitions).expect("a valid count");
+    let (component, records) = build(out, store, types, version, partitions, rows);
+    Built { component, records }
+}
+
+/// Has a built version served. Asked again it is the same push.
+pub fn push_built(cluster: &Cluster, store: &str, built: &Built) -> Result<(), QueryError> {
+    let version = built.component.version;
+    let request = v1::PushRequest {
+        store: store.to_owned(),
+        push: format!("{store}-{version}"),
+        who: "tests".to_owned(),
+        components: serde_json::to_vec(&[&built.component]).expect("documents are JSON").into(),
+        version,
+        records: built.records,
+        bytes: 1,
+        ..Default::default()
+    };
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     runtime.block_on(async {
-        let addr = cluster.ready()["router"].as_str().expect("an address").to_owned();
-        let router = RouterClient::connect(&[addr]).await.expect("the router answers");
-        let topology = router.topology().await.expect("the router knows its topology").cluster;
-        let out = PathBuf::from(&topology.object_store).join(store).join("values");
-        let partitions = PartitionCount::new(topology.partitions).expect("a valid count");
-        let (component, records) = build(out, store, types, version, partitions, rows);
-        let request = v1::PushRequest {
-            store: store.to_owned(),
-            push: format!("{store}-{version}"),
-            who: "tests".to_owned(),
-            components: serde_json::to_vec(&[component]).expect("documents are JSON").into(),
-            version,
-            records,
-            bytes: 1,
-            ..Default::default()
-        };
-        let mut steps = router.push_store(request).await.expect("the router takes the push");
+        let router = connect(cluster).await?;
+        let mut steps = router.push_store(request).await?;
         loop {
             match steps.message().await {
                 Ok(Some(step)) if step.committed_version != 0 => return Ok(()),
@@ -64,6 +90,11 @@ pub fn try_push(
             }
         }
     })
+}
+
+async fn connect(cluster: &Cluster) -> Result<RouterClient, QueryError> {
+    let addr = cluster.ready()["router"].as_str().expect("an address").to_owned();
+    RouterClient::connect(&[addr]).await
 }
 
 fn build(

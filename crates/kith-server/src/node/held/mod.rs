@@ -4,19 +4,21 @@
 mod component;
 mod error;
 mod moves;
+mod owned;
 mod pull;
 mod retire;
 mod turns;
 
 pub use error::PrepareError;
 pub use moves::{CopyError, ReleaseError};
+pub use owned::Owned;
 
 use super::{
     heal, residency,
     throttle::{Throttle, Throttled},
     warm,
 };
-use crate::{peer::PeerSource, place};
+use crate::{fail_point::FailPoint, peer::PeerSource, place};
 use component::Component;
 use kith_engine::{Damage, GraphReader, HeldSource, OpenError, Source, ValuesReader};
 use kith_objects::Objects;
@@ -65,14 +67,6 @@ pub struct HeldStores {
     fetches: Throttle,
 }
 
-#[derive(Clone)]
-struct Owned {
-    /// Ascending.
-    partitions: Arc<[PartitionId]>,
-    /// Since when nothing else is this node's business: no rebalance runs and the table has not changed.
-    settled: Option<Instant>,
-}
-
 struct Held {
     reader: VersionReader,
     components: BTreeMap<(String, u64), Component>,
@@ -114,14 +108,14 @@ impl HeldStores {
         folder: PathBuf,
         object_store: Objects,
         partition_count: PartitionCount,
-        partitions: Vec<PartitionId>,
+        owned: Owned,
         fetches: Throttle,
     ) -> Self {
         Self {
             folder,
             object_store,
             partition_count,
-            owned: RwLock::new(Owned { partitions: partitions.into(), settled: None }),
+            owned: RwLock::new(owned),
             stores: RwLock::default(),
             turns: Turns::default(),
             warming: Mutex::default(),
@@ -181,17 +175,14 @@ impl HeldStores {
 
     /// Takes on what a table gives to this node. What is missing comes with the next preparation.
     pub fn follow(&self, topology: &TopologyDocument, node: u32, now: Instant) {
-        let partitions =
-            topology.cluster.partitions_of(node).into_iter().map(PartitionId).collect::<Arc<[_]>>();
+        let next = Owned::of(&topology.cluster, node);
         let mut owned = self.owned.write().unwrap_or_else(PoisonError::into_inner);
-        let settled = topology.rebalance.is_none() && owned.partitions == partitions;
-        owned.settled = if settled { owned.settled.or(Some(now)) } else { None };
-        owned.partitions = partitions;
+        *owned = owned.followed_by(next, topology.rebalance.is_none(), now);
     }
 
-    /// What the table gives to this node, ascending.
-    pub(super) fn owned(&self) -> Arc<[PartitionId]> {
-        Arc::clone(&self.owned.read().unwrap_or_else(PoisonError::into_inner).partitions)
+    /// What the table gives to this node of a store, ascending.
+    pub(crate) fn owned(&self, store: &ServedDocument) -> Arc<[PartitionId]> {
+        self.owned.read().unwrap_or_else(PoisonError::into_inner).of_store(store)
     }
 
     /// Pulls, verifies and opens what a store needs at one version; nothing changes for running queries. `revision`
@@ -206,12 +197,13 @@ impl HeldStores {
         options: &PrepareOptions,
         progress: Progress<'_>,
     ) -> Result<(), PrepareError> {
+        let owned = self.owned(store);
         // What is here need not wait for a fetch of another version of its store.
-        if self.is_here(store, revision, &self.owned()) {
+        if self.is_here(store, revision, &owned) {
             return Ok(());
         }
         let _one_at_a_time = self.turns.take(&store.name);
-        let owned = self.owned();
+        let owned = self.owned(store);
         if self.is_here(store, revision, &owned) {
             return Ok(());
         }
@@ -226,7 +218,7 @@ impl HeldStores {
             let open = self.open_already(&store.name, &key).filter(|open| open.covers(&owned));
             let open = match open {
                 Some(open) => open,
-                // A node without partitions has no use for files, but goes on answering from those it has.
+                // A node without partitions of it has no use for files, but goes on answering from those it has.
                 None if owned.is_empty() && !self.folder_of_component(&store.name, component).exists() => {
                     return Ok(());
                 }
@@ -238,6 +230,7 @@ impl HeldStores {
             };
             components.insert(key, open);
         }
+        FailPoint::NodeOpened.reach();
         self.serve(store, revision, components)
     }
 
@@ -346,7 +339,7 @@ impl HeldStores {
         let all = std::iter::once(&source as &dyn Source).chain(peers);
         let throttled: Vec<Throttled<'_>> = all.map(|source| self.throttled(source)).collect();
         let sources: Vec<&dyn Source> = throttled.iter().map(|source| source as &dyn Source).collect();
-        let owned = self.owned();
+        let owned = self.owned(first);
         let healed = heal::heal(&target, &sources, component, &owned, Some(damages));
         self.sources().clear();
         healed.map_err(|source| PrepareError::Fetch {
@@ -448,7 +441,7 @@ mod tests {
             folder.to_owned(),
             place::objects("nowhere").unwrap(),
             PartitionCount::new(24).unwrap(),
-            vec![],
+            Owned::of(&topology(1, vec![], vec![]).cluster, 0),
             Throttle::new(None, CancellationToken::new()),
         )
     }

@@ -9,6 +9,7 @@ use kith_types::PartitionId;
 use kith_wire::documents::{ComponentDocument, ServedDocument};
 use std::{
     collections::{BTreeMap, BTreeSet},
+    fs,
     ops::ControlFlow,
     sync::PoisonError,
     time::Instant,
@@ -138,7 +139,7 @@ impl HeldStores {
     }
 
     /// Frees partitions of store versions: from then on they are answered with *not owner*. Running queries keep what they
-    /// read from. Idempotent. Blocks.
+    /// read from. A store of which nothing is left and nothing is this node's leaves no trace. Idempotent. Blocks.
     ///
     /// # Errors
     /// [`ReleaseError`]; nothing that the table gives to this node is ever freed.
@@ -147,9 +148,11 @@ impl HeldStores {
         versions: &[ServedDocument],
         partitions: &[PartitionId],
     ) -> Result<(), ReleaseError> {
-        let owned = self.owned();
-        if let Some(&partition) = partitions.iter().find(|partition| owned.contains(partition)) {
-            return Err(ReleaseError::Owned { partition });
+        for store in versions {
+            let owned = self.owned(store);
+            if let Some(&partition) = partitions.iter().find(|partition| owned.contains(partition)) {
+                return Err(ReleaseError::Owned { partition });
+            }
         }
         let gone: BTreeSet<PartitionId> = partitions.iter().copied().collect();
         by_store(versions).values().try_for_each(|versions| self.release_of(versions, &gone))
@@ -188,8 +191,34 @@ impl HeldStores {
             let freed = release_partitions(&folder, keep);
             freed.map_err(|source| ReleaseError::Files { component: (*component).to_owned(), source })?;
         }
+        for store in versions.iter().filter(|store| self.owned(store).is_empty()) {
+            let kept = store.components.iter().filter_map(|component| {
+                left.get(&(&*component.name, component.version)).map(|(_, keep)| keep)
+            });
+            if kept.into_iter().all(Vec::is_empty) {
+                self.forget(store);
+            }
+        }
         self.sources().clear();
         Ok(())
+    }
+
+    /// Is no node of a version any more: readers of old tables are told to ask another.
+    fn forget(&self, store: &ServedDocument) {
+        let mut stores = self.stores.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(versions) = stores.get_mut(&store.name) {
+            versions.remove(&store.version);
+        }
+        stores.retain(|_, versions| !versions.is_empty());
+        drop(stores);
+        for component in &store.components {
+            let folder = self.folder_of_component(&store.name, component);
+            if folder.exists()
+                && let Err(error) = fs::remove_dir_all(&folder)
+            {
+                tracing::warn!(%error, path = %folder.display(), "an empty component could not be removed");
+            }
+        }
     }
 
     /// Has the versions that are answered from read from these components.
@@ -214,32 +243,48 @@ impl HeldStores {
     }
 
     /// Frees what no table has given to this node for a grace in which no rebalance ran: leftovers of one that ended
-    /// without this node. Blocks.
+    /// without this node, and stores that are other groups' to hold. Blocks.
     pub fn free_strangers(&self, versions: &[ServedDocument], now: Instant) {
-        let owned = self.owned.read().unwrap_or_else(PoisonError::into_inner).clone();
-        let settled =
-            owned.settled.is_some_and(|since| VERSION_GRACE <= now.saturating_duration_since(since));
-        if !settled {
+        let settled = self.owned.read().unwrap_or_else(PoisonError::into_inner).settled();
+        if settled.is_none_or(|since| now.saturating_duration_since(since) < VERSION_GRACE) {
             return;
         }
-        let mut strangers: BTreeSet<PartitionId> = BTreeSet::new();
-        {
-            let stores = self.stores.read().unwrap_or_else(PoisonError::into_inner);
-            let components = stores
-                .values()
-                .flat_map(|versions| versions.values())
-                .flat_map(|held| held.components.values());
-            strangers.extend(components.flat_map(|component| component.partitions()));
+        let mut by_store: BTreeMap<&str, Vec<ServedDocument>> = BTreeMap::new();
+        for version in versions {
+            by_store.entry(&version.name).or_default().push(version.clone());
         }
-        strangers.retain(|partition| owned.partitions.binary_search(partition).is_err());
-        if strangers.is_empty() {
-            return;
+        for (store, versions) in by_store {
+            let strangers = self.strangers(&versions);
+            // Of a release that was cut off, an empty folder may be left.
+            let is_empty =
+                versions.iter().all(|it| self.owned(it).is_empty() && self.get(store, it.version).is_some());
+            if strangers.is_empty() && !is_empty {
+                continue;
+            }
+            match self.release(&versions, &strangers) {
+                Ok(()) => {
+                    tracing::info!(
+                        store,
+                        partitions = strangers.len(),
+                        "freed partitions that no table names"
+                    );
+                }
+                Err(error) => {
+                    tracing::warn!(%error, store, "partitions that no table names could not be freed");
+                }
+            }
         }
-        let partitions: Vec<PartitionId> = strangers.into_iter().collect();
-        match self.release(versions, &partitions) {
-            Ok(()) => tracing::info!(partitions = partitions.len(), "freed partitions that no table names"),
-            Err(error) => tracing::warn!(%error, "partitions that no table names could not be freed"),
-        }
+    }
+
+    /// What is open of versions of one store and is not this node's.
+    fn strangers(&self, versions: &[ServedDocument]) -> Vec<PartitionId> {
+        let Some(store) = versions.first() else { return Vec::new() };
+        let owned = self.owned(store);
+        let stores = self.stores.read().unwrap_or_else(PoisonError::into_inner);
+        let held = stores.get(&store.name).into_iter().flat_map(BTreeMap::values);
+        let open = held.flat_map(|held| held.components.values()).flat_map(Component::partitions);
+        let strangers = open.filter(|partition| owned.binary_search(partition).is_err());
+        strangers.copied().collect::<BTreeSet<_>>().into_iter().collect()
     }
 }
 

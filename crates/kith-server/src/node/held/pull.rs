@@ -2,6 +2,7 @@
 
 use super::{Component, HeldStores, PrepareError, PrepareOptions, Progress, Supplier, cannot_open};
 use crate::{
+    fail_point::FailPoint,
     node::{
         heal::{self, fetch_anew},
         throttle::Throttled,
@@ -75,6 +76,7 @@ impl HeldStores {
         };
         let mut on_fetch = |state: &FetchProgress| {
             progress(&component.name, state.bytes_done, state.bytes);
+            FailPoint::NodeFetching.reach();
             ControlFlow::Continue(())
         };
         let peers = peers(store, component, &options.suppliers);
@@ -86,7 +88,9 @@ impl HeldStores {
             None => fetch_anew(&target, &objects, partitions, fetch_options, &mut on_fetch),
         };
         self.sources().clear();
-        fetched.map_err(|source| cannot_fetch(component, source))
+        fetched.map_err(|source| cannot_fetch(component, source))?;
+        FailPoint::NodeFetched.reach();
+        Ok(())
     }
 
     /// Opens all that lies on the disk whole of this very version; should something of it be damaged, at least what is

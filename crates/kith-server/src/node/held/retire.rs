@@ -1,6 +1,7 @@
 //! What the cluster gave up goes, after a grace, with its files.
 
 use super::{HeldStores, VERSION_GRACE};
+use crate::fail_point::FailPoint;
 use kith_wire::documents::{ServedDocument, TopologyDocument};
 use std::{
     collections::BTreeSet,
@@ -67,9 +68,11 @@ fn folders(folder: &Path) -> Vec<PathBuf> {
 fn remove_unused(folder: &Path, used: &BTreeSet<PathBuf>, depth: u32) {
     for path in folders(folder) {
         if depth == 1 {
-            if !used.contains(&path)
-                && let Err(error) = fs::remove_dir_all(&path)
-            {
+            if used.contains(&path) {
+                continue;
+            }
+            FailPoint::NodeRetiring.reach();
+            if let Err(error) = fs::remove_dir_all(&path) {
                 tracing::warn!(%error, path = %path.display(), "an unused component could not be removed");
             }
         } else {

@@ -96,7 +96,7 @@ fn settings(out: &Path) -> Result<RouterSettings, Failure> {
 
 fn failure(error: &anyhow::Error, out: &Path) -> Failure {
     let message = format!("settings file {} cannot be used: {error:#}", out.display());
-    Failure::new("bad_settings", message, "see docs/operating.md for the keys")
+    Failure::new("bad_settings", message, "see docs/operating/settings.md for the keys")
 }
 
 fn render(calibration: &Calibration) -> String {

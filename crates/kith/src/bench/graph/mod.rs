@@ -82,7 +82,7 @@ async fn services(
     }
     let base = match &flags.config {
         Some(file) => RouterSettings::read(file).map_err(|error| {
-            Failure::new("bad_settings", error.to_string(), "see docs/operating.md for the keys")
+            Failure::new("bad_settings", error.to_string(), "see docs/operating/settings.md for the keys")
         })?,
         None => RouterSettings::default(),
     };

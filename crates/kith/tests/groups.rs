@@ -1,0 +1,202 @@
+//! Replica groups and nodes that come, go and die on a live cluster, under readers that do not pause: a group is filled
+//! from a live one; pushes pass over a group that is taken out and down; a dead node is replaced; donors die.
+
+mod support;
+
+use serde_json::{Value, json};
+use std::{fs, path::Path};
+use support::{
+    cluster::{Cluster, signal, text},
+    spare::{Spare, refused, told},
+    stream::Stream,
+    values::create,
+    words::{WORDS, assert_reads, current, judge, mget, push_version, read_on},
+};
+
+const PEOPLE: u64 = 3_000;
+const STORE: &str = "words";
+
+/// One group of `nodes` nodes that are started again when they die; its data lies in `folder`.
+fn start(folder: &Path, nodes: u32) -> Cluster {
+    let (data, nodes) = (folder.join("data").display().to_string(), nodes.to_string());
+    let cluster = Cluster::start(&["--processes", "--groups", "1", "--nodes", &nodes, "--data", &data]);
+    create(&cluster, STORE, WORDS.0, WORDS.1);
+    cluster
+}
+
+fn readers(cluster: &Cluster) -> [Stream; 2] {
+    let single = (0..500).map(|turn| mget(STORE, [turn * 7 % PEOPLE].into_iter())).collect();
+    let many = (0..10).map(|turn| mget(STORE, (0..500).map(move |key| (key * 5 + turn) % PEOPLE))).collect();
+    [Stream::start(cluster, single, 2, judge), Stream::start(cluster, many, 1, judge)]
+}
+
+/// Changes the cluster's shape; it must end as asked.
+fn reshape(cluster: &Cluster, arguments: &[&str]) {
+    let ended = told(cluster, &[&["cluster"], arguments].concat());
+    assert_eq!(ended["state"], "finished", "{arguments:?}: {ended}");
+}
+
+/// How many partitions each node of a group owns.
+fn owned(cluster: &Cluster, group: u64) -> Vec<(u64, u64)> {
+    let status = told(cluster, &["cluster", "status"]);
+    let nodes = status["nodes"].as_array().expect("a list").iter().filter(|it| it["group"] == group);
+    let number = |it: &Value, name: &str| it[name].as_u64().expect("a number");
+    nodes.map(|it| (number(it, "node"), number(it, "partitions"))).collect()
+}
+
+/// Node → what a look at its files says of a version.
+fn verified(cluster: &Cluster, version: u64) -> Vec<(u64, String)> {
+    let version = version.to_string();
+    let output =
+        cluster.kith(&["store", "verify", STORE, "--version", &version, "--deep", "-o", "json"]).output();
+    let output = output.expect("kith runs");
+    let told: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", text(&output)));
+    let nodes = told["nodes"].as_array().unwrap_or_else(|| panic!("{told}")).iter();
+    nodes
+        .map(|it| (it["node"].as_u64().expect("a number"), it["state"].as_str().expect("text").to_owned()))
+        .collect()
+}
+
+fn all_whole(cluster: &Cluster, version: u64) {
+    let found = verified(cluster, version);
+    assert!(found.iter().all(|(_, state)| state == "ok"), "version {version}: {found:?}");
+}
+
+#[test]
+fn pushes_pass_over_a_group_that_is_taken_out_and_down() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let mut cluster = start(folder.path(), 2);
+    for version in [1, 2] {
+        push_version(&cluster, STORE, PEOPLE, version);
+    }
+    let readers = readers(&cluster);
+    let mut spares = [100, 101].map(|node| Spare::start(&mut cluster, node, folder.path()));
+
+    // The new group copies from the live one: the built versions are out of reach.
+    let (built, away) = (folder.path().join("data/objects"), folder.path().join("away"));
+    fs::rename(&built, &away).expect("renamed");
+    reshape(&cluster, &["add-group", "100", "101"]);
+    fs::rename(&away, &built).expect("renamed");
+    assert_eq!(owned(&cluster, 1).iter().map(|(_, partitions)| partitions).sum::<u64>(), 24);
+    [1, 2].into_iter().for_each(|version| all_whole(&cluster, version));
+    read_on(&mut cluster, &readers);
+
+    // The new group answers alone, of both versions.
+    reshape(&cluster, &["drain-group", "0"]);
+    assert_reads(&cluster, STORE, PEOPLE, 2);
+    cluster.must(&["store", "rollback", STORE]);
+    assert_reads(&cluster, STORE, PEOPLE, 1);
+    cluster.must(&["store", "swap", STORE, "2", "--force"]);
+    reshape(&cluster, &["restore-group", "0"]);
+    read_on(&mut cluster, &readers);
+
+    // Taken out but up: it is pushed to as ever.
+    reshape(&cluster, &["drain-group", "1"]);
+    push_version(&cluster, STORE, PEOPLE, 3);
+    all_whole(&cluster, 3);
+
+    // Taken out and down: no push waits for it, and none fails.
+    spares.iter_mut().for_each(Spare::kill);
+    for version in [4, 5] {
+        push_version(&cluster, STORE, PEOPLE, version);
+        read_on(&mut cluster, &readers);
+        assert_eq!(current(&cluster, STORE), version);
+        assert_reads(&cluster, STORE, PEOPLE, version);
+    }
+    let restore = ["cluster", "restore-group", "1", "--wait", "0"];
+    let (code, message) = refused(&cluster, &restore);
+    assert_eq!(code, "group_behind", "{message}");
+    assert!(message.contains("node 100 does not answer"), "{message}");
+    assert_eq!(refused(&cluster, &[&restore[..], &["--plan"]].concat()).0, "group_behind");
+    spares[0].restart(&mut cluster);
+    let (code, message) = refused(&cluster, &restore);
+    assert!(code == "group_behind" && message.contains("node 101 does not answer"), "{code}: {message}");
+
+    // Back: it fetches what it owes, then takes reads again.
+    spares[1].restart(&mut cluster);
+    reshape(&cluster, &["restore-group", "1"]);
+    all_whole(&cluster, 5);
+    reshape(&cluster, &["drain-group", "0"]);
+    read_on(&mut cluster, &readers);
+    assert_reads(&cluster, STORE, PEOPLE, 5);
+    let place = told(&cluster, &["store", "where", STORE, "17"]);
+    assert!([json!(100), json!(101)].contains(&place["answers"]), "{place}");
+    // Also what is kept for a rollback comes by itself.
+    cluster.wait_until("the version before can be rolled back to", |cluster| {
+        cluster.kith(&["store", "rollback", STORE]).output().expect("kith runs").status.success()
+    });
+    assert_reads(&cluster, STORE, PEOPLE, 4);
+    let answers = readers.map(Stream::end);
+    eprintln!("{} single reads, {} of 500 keys", answers[0], answers[1]);
+}
+
+#[test]
+fn a_dead_node_is_replaced_and_dead_donors_are_stood_in_for() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let mut cluster = start(folder.path(), 1);
+    for version in [1, 2] {
+        push_version(&cluster, STORE, PEOPLE, version);
+    }
+    let [mut first, mut second, mut third] =
+        [100, 101, 102].map(|node| Spare::start(&mut cluster, node, folder.path()));
+    reshape(&cluster, &["add-group", "101"]);
+    reshape(&cluster, &["add-node", "100", "--group", "0", "--grace", "0"]);
+    follow(&mut cluster, is_settled);
+    assert_eq!(owned(&cluster, 0), [(0, 12), (100, 12)]);
+    let readers = readers(&cluster);
+
+    // Nobody of its group has what a dead node had: the other group gives.
+    first.kill();
+    read_on(&mut cluster, &readers);
+    reshape(&cluster, &["add-node", "102", "--replace", "100", "--grace", "0"]);
+    follow(&mut cluster, is_settled);
+    assert_eq!(owned(&cluster, 0), [(0, 12), (102, 12)]);
+    [1, 2].into_iter().for_each(|version| all_whole(&cluster, version));
+    read_on(&mut cluster, &readers);
+
+    // A donor dies before it gives: the other group's replica does.
+    let fourth = Spare::start(&mut cluster, 103, folder.path());
+    signal(fourth.pid(), "STOP");
+    let begun = told(&cluster, &["cluster", "add-node", "103", "--group", "0", "--grace", "0", "--detach"]);
+    assert_eq!(begun["progress"]["moves"], 8, "{begun}");
+    third.kill();
+    signal(fourth.pid(), "CONT");
+    follow(&mut cluster, is_settled);
+    assert_eq!(owned(&cluster, 0), [(0, 8), (102, 8), (103, 8)]);
+    read_on(&mut cluster, &readers);
+    let answers = readers.map(Stream::end);
+    eprintln!("{} single reads, {} of 500 keys", answers[0], answers[1]);
+
+    // No replica is left to give: it stops, says why, and goes on when one is back. Reads of what nobody has fail meanwhile.
+    let fifth = Spare::start(&mut cluster, 104, folder.path());
+    signal(fifth.pid(), "STOP");
+    told(&cluster, &["cluster", "add-node", "104", "--replace", "102", "--grace", "0", "--detach"]);
+    second.kill();
+    signal(fifth.pid(), "CONT");
+    follow(&mut cluster, |status| {
+        let reason = status["reason"].as_str().unwrap_or_default();
+        status["state"] == "stopped" && reason.contains("no live node can give partition")
+    });
+    assert_eq!(refused(&cluster, &["cluster", "drain", "0"]).0, "rebalance_running");
+    second.restart(&mut cluster);
+    follow(&mut cluster, is_settled);
+    assert_eq!(owned(&cluster, 0), [(0, 8), (103, 8), (104, 8)]);
+    [1, 2].into_iter().for_each(|version| all_whole(&cluster, version));
+    assert_reads(&cluster, STORE, PEOPLE, 2);
+}
+
+/// Waits until the rebalance under way is there; one that stopped for another reason goes on.
+fn follow(cluster: &mut Cluster, is_there: impl Fn(&Value) -> bool) {
+    cluster.wait_until("the rebalance gets there", |cluster| {
+        let status = told(cluster, &["cluster", "rebalance", "--status"]);
+        let is_there = is_there(&status);
+        if !is_there && status["state"] == "stopped" {
+            told(cluster, &["cluster", "rebalance", "--continue"]);
+        }
+        is_there
+    });
+}
+
+fn is_settled(status: &Value) -> bool {
+    status["state"] == "finished" && status["progress"]["reclaims_left"] == 0
+}

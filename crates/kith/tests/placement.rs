@@ -1,0 +1,166 @@
+//! Stores of fewer copies than there are groups: which nodes have files of them and map them, by a look at their
+//! directories; pushes, repairs and changes of shape that keep to it.
+
+mod support;
+
+use kith_routing::store_groups;
+use kith_types::GroupId;
+use serde_json::Value;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::PathBuf,
+};
+use support::{
+    cluster::{Cluster, signal},
+    spare::{Spare, refused, told},
+    stream::Stream,
+    words::{assert_reads, judge, mget, push_version, read_on},
+};
+
+const PEOPLE: u64 = 1_000;
+const GROUPS: u32 = 3;
+
+/// The groups that are to hold a store, of so many groups.
+fn home(store: &str, groups: u32, copies: u32) -> BTreeSet<u32> {
+    let groups: Vec<GroupId> = (0..groups).map(GroupId).collect();
+    store_groups(store, &groups, copies).into_iter().map(|group| group.0).collect()
+}
+
+/// The first name of a kind of which that holds: names decide where stores lie.
+fn named(kind: &str, holds: impl Fn(&str) -> bool) -> String {
+    (0..).map(|number| format!("{kind}-{number}")).find(|name| holds(name)).expect("there is one")
+}
+
+/// What nodes have: group → its node's process and components folder.
+struct Disks(BTreeMap<u32, Vec<(u32, PathBuf)>>);
+
+impl Disks {
+    fn of(cluster: &Cluster, root: &std::path::Path) -> Self {
+        let status = told(cluster, &["cluster", "status"]);
+        let mut disks: BTreeMap<u32, Vec<(u32, PathBuf)>> = BTreeMap::new();
+        for it in status["nodes"].as_array().expect("a list") {
+            let number = |name: &str| it[name].as_u64().expect("a number") as u32;
+            let node = number("node");
+            let own = if node < 100 { format!("data/node-{node:03}") } else { format!("spare-{node}") };
+            disks
+                .entry(number("group"))
+                .or_default()
+                .push((number("pid"), root.join(own).join("components")));
+        }
+        Self(disks)
+    }
+
+    /// The groups whose nodes all have a version's files and map them. No node of another group does either.
+    fn with(&self, store: &str, version: u64) -> BTreeSet<u32> {
+        let mut with = BTreeSet::new();
+        for (group, nodes) in &self.0 {
+            let has = nodes.iter().map(|(pid, folder)| {
+                let folder = folder.join(store);
+                let maps = fs::read_to_string(format!("/proc/{pid}/maps")).expect("a process of this test");
+                let is_mapped = maps.contains(&format!("{}/", folder.display()));
+                let is_there = folder.join("values").join(version.to_string()).join("manifest.json").exists();
+                assert!(is_there || !folder.exists(), "{folder:?} holds something else");
+                assert_eq!(is_there, is_mapped, "{folder:?}");
+                is_there
+            });
+            let has: BTreeSet<bool> = has.collect();
+            assert_eq!(has.len(), 1, "the nodes of group {group} differ about {store}");
+            if has.contains(&true) {
+                with.insert(*group);
+            }
+        }
+        with
+    }
+}
+
+/// Deep verification finds the store whole on these groups, and asks no other.
+fn assert_whole(cluster: &Cluster, store: &str, groups: &BTreeSet<u32>) {
+    let told = told(cluster, &["store", "verify", store, "--deep"]);
+    assert_eq!(told["ok"], true, "{told}");
+    let nodes = told["nodes"].as_array().expect("a list").iter();
+    let asked: BTreeSet<u32> = nodes.map(|it| it["group"].as_u64().expect("a number") as u32).collect();
+    assert_eq!(asked, *groups, "{store}");
+    let place = self::told(cluster, &["store", "where", store, "17"]);
+    let replicas: Vec<&Value> = place["replicas"].as_array().expect("a list").iter().collect();
+    assert_eq!(replicas.len(), groups.len(), "{place}");
+    assert!(replicas.iter().all(|replica| replica["state"] == "FOUND"), "{place}");
+}
+
+#[test]
+fn a_store_lies_in_as_many_groups_as_it_asks_for() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let root = folder.path().canonicalize().expect("it is there");
+    let data = root.join("data").display().to_string();
+    let mut cluster = Cluster::start(&["--processes", "--groups", "3", "--nodes", "1", "--data", &data]);
+    // One that a fourth group will take over, one that stays, one in two groups, one everywhere.
+    let leaving = named("leaving", |name| home(name, 4, 1) == BTreeSet::from([3]));
+    let staying = named("staying", |name| {
+        home(name, 4, 1) != BTreeSet::from([3]) && home(name, 3, 1) != home(&leaving, 3, 1)
+    });
+    let two = named("two", |name| home(name, 3, 2).is_superset(&home(&staying, 3, 1)));
+    let stores = [(&leaving, 1), (&staying, 1), (&two, 2), (&"every".to_owned(), GROUPS)];
+    for (store, copies) in stores {
+        let create = ["store", "create", store, "--key", "id", "--value", "text", "--replication"];
+        cluster.must(&[&create[..], &[&copies.to_string()]].concat());
+        push_version(&cluster, store, PEOPLE, 1);
+    }
+    let check = |cluster: &Cluster, groups: u32, version: &dyn Fn(&str) -> u64| {
+        let disks = Disks::of(cluster, &root);
+        for (store, copies) in stores {
+            let home = home(store, groups, copies);
+            assert_eq!(disks.with(store, version(store)), home, "{store}");
+            assert_whole(cluster, store, &home);
+            assert_reads(cluster, store, PEOPLE, version(store));
+        }
+    };
+    check(&cluster, GROUPS, &|_| 1);
+
+    // A node that does not hold it is not waited for.
+    let of_staying = home(&staying, GROUPS, 1);
+    let stranger = (0..GROUPS).find(|group| !of_staying.contains(group)).expect("two do not hold it");
+    let pid = cluster.node_pids(u64::from(stranger))[0];
+    signal(pid, "STOP");
+    push_version(&cluster, &staying, PEOPLE, 2);
+    signal(pid, "CONT");
+
+    // The only group of a store is not taken out; of two one may be, and which groups hold it does not change.
+    let only = of_staying.first().expect("one holds it").to_string();
+    let (code, message) = refused(&cluster, &["cluster", "drain-group", &only]);
+    assert_eq!(code, "shape_refused");
+    assert!(message.contains(&staying) && message.contains("replication"), "{message}");
+    let taken: BTreeSet<u32> =
+        [&leaving, &staying].into_iter().flat_map(|store| home(store, GROUPS, 1)).collect();
+    let free = (0..GROUPS).find(|group| !taken.contains(group)).expect("they lie in two groups").to_string();
+    cluster.must(&["cluster", "drain-group", &free]);
+    push_version(&cluster, &two, PEOPLE, 2);
+    let versions = |store: &str| if store == staying || store == two { 2 } else { 1 };
+    for (store, _) in stores {
+        assert_reads(&cluster, store, PEOPLE, versions(store));
+    }
+    cluster.must(&["cluster", "restore-group", &free]);
+
+    // A fourth group takes over what is to be its own, and nothing else moves.
+    let requests =
+        |store: &String| (0..20).map(|turn| mget(store, (0..50).map(move |key| key * 20 + turn))).collect();
+    let readers = [&leaving, &two].map(|store| Stream::start(&cluster, requests(store), 1, judge));
+    let _spares = [100, 101].map(|node| Spare::start(&mut cluster, node, &root));
+    read_on(&mut cluster, &readers);
+    cluster.must(&["cluster", "add-group", "100", "101", "--grace", "0"]);
+    cluster.wait_until("what was given up is freed", |cluster| {
+        told(cluster, &["cluster", "rebalance", "--status"])["progress"]["reclaims_left"] == 0
+    });
+    read_on(&mut cluster, &readers);
+    for (store, copies) in stores {
+        // All groups is what was asked for by number.
+        assert_eq!(home(store, 4, copies).len() as u32, copies);
+    }
+    let disks = Disks::of(&cluster, &root);
+    for (store, copies) in stores {
+        assert_eq!(disks.with(store, versions(store)), home(store, 4, copies), "{store}");
+    }
+    push_version(&cluster, &leaving, PEOPLE, 2);
+    check(&cluster, 4, &|store| if store == leaving { 2 } else { versions(store) });
+    let answers = readers.map(Stream::end);
+    eprintln!("answers of two stores: {answers:?}");
+}

@@ -1,0 +1,101 @@
+//! Nodes that are started by hand beside a `kith dev`, and what commands that change a cluster's shape say.
+
+use super::cluster::{Cluster, kith, signal, text};
+use serde_json::Value;
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Child, Stdio},
+};
+
+/// A node that was started by hand: nobody starts it again when it dies. Ended when dropped.
+pub struct Spare {
+    pub node: u32,
+    child: Child,
+    pub addr: String,
+    metadata: String,
+    /// What it keeps.
+    pub data: PathBuf,
+}
+
+impl Spare {
+    /// Starts it and waits until the cluster lists it; `folder` holds the cluster's `data`, and will hold the node's.
+    pub fn start(cluster: &mut Cluster, node: u32, folder: &Path) -> Self {
+        let metadata = fs::read_to_string(folder.join("data/metadata-address")).expect("it is there");
+        let metadata = metadata.trim().to_owned();
+        let data = folder.join(format!("spare-{node}"));
+        let child = spawn(node, &metadata, &data);
+        let mut spare = Self { node, child, addr: String::new(), metadata, data };
+        spare.wait_until_up(cluster);
+        spare
+    }
+
+    /// Its process.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Ends it at once; it stays down.
+    pub fn kill(&mut self) {
+        self.child.kill().expect("it can be killed");
+        self.child.wait().expect("it can be waited for");
+    }
+
+    /// Starts it again from what it keeps, on another port; returns when the cluster has seen it.
+    pub fn restart(&mut self, cluster: &mut Cluster) {
+        self.child = spawn(self.node, &self.metadata, &self.data);
+        self.wait_until_up(cluster);
+    }
+
+    fn wait_until_up(&mut self, cluster: &mut Cluster) {
+        let (node, pid) = (self.node, self.pid());
+        let addr = &mut self.addr;
+        cluster.wait_until("the node has registered", |cluster| {
+            let status = told(cluster, &["cluster", "status"]);
+            let mut nodes = status["nodes"].as_array().expect("a list").iter();
+            let found = nodes.find(|it| it["node"] == node && it["pid"] == pid && it["state"] == "up");
+            found.map(|it| *addr = it["addr"].as_str().expect("text").to_owned()).is_some()
+        });
+    }
+}
+
+fn spawn(node: u32, metadata: &str, data: &Path) -> Child {
+    let id = node.to_string();
+    let mut command =
+        kith(&["node", "--node", &id, "--metadata", metadata, "--zone", "z", "--end-with-stdin"]);
+    let log = fs::File::options().create(true).append(true).open(data.with_extension("log"));
+    command
+        .arg("--data")
+        .arg(data)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(log.expect("a log file"));
+    command.spawn().expect("kith node starts")
+}
+
+impl Drop for Spare {
+    fn drop(&mut self) {
+        if let Ok(None) = self.child.try_wait() {
+            // A process that does not move does not end either.
+            signal(self.child.id(), "CONT");
+        }
+        drop(self.child.stdin.take());
+        let _ = self.child.wait();
+    }
+}
+
+/// What a command that must succeed says.
+pub fn told(cluster: &Cluster, arguments: &[&str]) -> Value {
+    let arguments: Vec<&str> = arguments.iter().copied().chain(["-o", "json"]).collect();
+    serde_json::from_str(&cluster.must(&arguments)).expect("JSON")
+}
+
+/// The code and message that a command fails with.
+pub fn refused(cluster: &Cluster, arguments: &[&str]) -> (String, String) {
+    let arguments: Vec<&str> = arguments.iter().copied().chain(["-o", "json"]).collect();
+    let output = cluster.kith(&arguments).output().expect("kith runs");
+    assert!(!output.status.success(), "{}", text(&output));
+    let told: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let field = |name: &str| told["error"][name].as_str().expect("text").to_owned();
+    (field("code"), field("message"))
+}
