@@ -1,3 +1,5 @@
+//! Charges, the pending limit, pace and pauses, one behaviour each.
+
 use super::*;
 use crate::load::{COOL_OFF, KeyClass};
 use crate::placement::uniform_table;
