@@ -2,31 +2,31 @@
 
 use std::time::Duration;
 
-/// Buckets of each doubling: a bucket is 3 % wide, a sixth of the difference that anybody acts on.
-const STEPS: u64 = 32;
-const STEPS_LOG2: u32 = STEPS.trailing_zeros();
-/// Doublings from [`STEPS`] nanoseconds on; what takes longer than two minutes counts as two minutes.
-const DOUBLINGS: u64 = 32;
-const BUCKETS: usize = ((DOUBLINGS + 1) * STEPS) as usize;
+/// What takes longer than 2^37 nanoseconds, two minutes, counts as two minutes.
+const DOUBLINGS: u32 = 37;
 
-/// How many reads took how long. 8 KiB.
+/// How many reads took how long. `STEPS`, a power of two, is how many buckets each doubling has, hence how exact it is:
+/// with 32 a bucket is 3 % wide, a sixth of the difference that anybody acts on, in 8 KiB; with 4 a quarter, in 1 KiB.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Latencies {
+pub struct Latencies<const STEPS: u64 = 32> {
     /// By length, in buckets of equal ratio.
     buckets: Box<[u64]>,
     count: u64,
 }
 
-impl Default for Latencies {
+impl<const STEPS: u64> Default for Latencies<STEPS> {
     fn default() -> Self {
-        Self { buckets: vec![0; BUCKETS].into_boxed_slice(), count: 0 }
+        Self { buckets: vec![0; Self::BUCKETS].into_boxed_slice(), count: 0 }
     }
 }
 
-impl Latencies {
+impl<const STEPS: u64> Latencies<STEPS> {
+    const STEPS_LOG2: u32 = STEPS.trailing_zeros();
+    const BUCKETS: usize = (DOUBLINGS - Self::STEPS_LOG2 + 1) as usize * STEPS as usize;
+
     /// A read took so long.
     pub fn record(&mut self, latency: Duration) {
-        self.buckets[bucket_of(latency)] += 1;
+        self.buckets[Self::bucket_of(latency)] += 1;
         self.count += 1;
     }
 
@@ -36,58 +36,67 @@ impl Latencies {
     }
 
     /// Takes in those of another. O(buckets).
-    pub fn add(&mut self, other: &Latencies) {
+    pub fn add(&mut self, other: &Self) {
         for (mine, theirs) in self.buckets.iter_mut().zip(&other.buckets) {
             *mine += theirs;
         }
         self.count += other.count;
     }
 
-    /// What so many reads in a thousand do not exceed, within 3 %, rounded up; `None` without reads. O(buckets).
+    /// What so many reads in a thousand do not exceed, rounded up to the end of a bucket; `None` without reads. O(buckets).
     ///
     /// # Panics
     /// Beyond 1,000 in a thousand.
     pub fn per_mille(&self, share: u64) -> Option<Duration> {
+        Self::per_mille_of(&[self], share)
+    }
+
+    /// As [`Latencies::per_mille`], of several together.
+    ///
+    /// # Panics
+    /// Beyond 1,000 in a thousand.
+    pub fn per_mille_of(parts: &[&Self], share: u64) -> Option<Duration> {
         assert!(share <= 1_000, "{share} in a thousand");
-        let rank = (self.count * share).div_ceil(1_000).max(1);
+        let count: u64 = parts.iter().map(|part| part.count).sum();
+        let rank = (count * share).div_ceil(1_000).max(1);
         let mut below = 0;
-        let index = self.buckets.iter().position(|count| {
-            below += count;
+        let index = (0..Self::BUCKETS).find(|&bucket| {
+            below += parts.iter().map(|part| part.buckets[bucket]).sum::<u64>();
             rank <= below
         });
-        index.map(|index| Duration::from_nanos(end_of(index as u64)))
+        index.map(|index| Duration::from_nanos(Self::end_of(index as u64)))
     }
 
-    /// How many reads took longer than this, those that differ by less than 3 % left out. O(buckets).
+    /// How many reads took longer than this, those in the same bucket left out. O(buckets).
     pub fn above(&self, latency: Duration) -> u64 {
-        self.buckets[bucket_of(latency) + 1..].iter().sum()
+        self.buckets[Self::bucket_of(latency) + 1..].iter().sum()
     }
-}
 
-fn bucket_of(latency: Duration) -> usize {
-    let nanos = u64::try_from(latency.as_nanos()).unwrap_or(u64::MAX);
-    if nanos < STEPS {
-        return nanos as usize;
+    fn bucket_of(latency: Duration) -> usize {
+        let nanos = u64::try_from(latency.as_nanos()).unwrap_or(u64::MAX);
+        if nanos < STEPS {
+            return nanos as usize;
+        }
+        // The leading bit says which doubling, the next ones which step of it.
+        let doubling = nanos.ilog2() - Self::STEPS_LOG2;
+        let step = (nanos >> doubling) - STEPS;
+        let index = (u64::from(doubling) + 1) * STEPS + step;
+        (index as usize).min(Self::BUCKETS - 1)
     }
-    // The leading bit says which doubling, the next ones which step of it.
-    let doubling = nanos.ilog2() - STEPS_LOG2;
-    let step = (nanos >> doubling) - STEPS;
-    let index = (u64::from(doubling) + 1) * STEPS + step;
-    (index as usize).min(BUCKETS - 1)
-}
 
-/// The greatest number of nanoseconds of a bucket.
-fn end_of(index: u64) -> u64 {
-    let (doubling, step) = (index / STEPS, index % STEPS);
-    if doubling == 0 { step } else { ((STEPS + step + 1) << (doubling - 1)) - 1 }
+    /// The greatest number of nanoseconds of a bucket.
+    fn end_of(index: u64) -> u64 {
+        let (doubling, step) = (index / STEPS, index % STEPS);
+        if doubling == 0 { step } else { ((STEPS + step + 1) << (doubling - 1)) - 1 }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_bucket_ends_where_the_next_begins() {
+    fn buckets_meet<const STEPS: u64>() {
+        let (bucket_of, end_of) = (Latencies::<STEPS>::bucket_of, Latencies::<STEPS>::end_of);
         for nanos in (0..5_000).chain([1 << 20, (1 << 30) + 12_345, 100_000_000_000]) {
             let index = bucket_of(Duration::from_nanos(nanos));
             let end = end_of(index as u64);
@@ -95,12 +104,18 @@ mod tests {
             assert_eq!(bucket_of(Duration::from_nanos(end)), index);
             assert_eq!(bucket_of(Duration::from_nanos(end + 1)), index + 1);
         }
-        assert_eq!(bucket_of(Duration::MAX), BUCKETS - 1);
+        assert_eq!(bucket_of(Duration::MAX), Latencies::<STEPS>::BUCKETS - 1);
+    }
+
+    #[test]
+    fn a_bucket_ends_where_the_next_begins() {
+        buckets_meet::<4>();
+        buckets_meet::<32>();
     }
 
     #[test]
     fn shares_of_reads_are_found() {
-        let mut reads = Latencies::default();
+        let mut reads = Latencies::<32>::default();
         assert_eq!(reads.per_mille(990), None);
         (1..=1_000).for_each(|millis| reads.record(Duration::from_millis(millis)));
         for (share, millis) in [(500, 500), (990, 990), (1_000, 1_000), (0, 1)] {

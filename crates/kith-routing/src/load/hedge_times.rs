@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// A node's times count from so many on: below, its 99th percentile is its slowest request.
-const SAMPLES_MIN: u32 = 100;
+const SAMPLES_MIN: u64 = 100;
 /// Nothing is hedged earlier (Venice): below it a second request costs more than it can win.
 const AFTER_MIN: Duration = Duration::from_millis(1);
 /// How long what was computed from the samples is used.
@@ -96,13 +96,13 @@ impl HedgeTimes {
         }
         let known = self.durations.values().filter_map(|classes| classes.get(&class));
         let known: Vec<&Durations> = known.filter(|durations| SAMPLES_MIN <= durations.samples()).collect();
-        let median = |share: f64| {
-            let mut of_nodes: Vec<Duration> = known.iter().filter_map(|d| d.quantile(share)).collect();
+        let median = |per_mille: u64| {
+            let mut of_nodes: Vec<Duration> = known.iter().filter_map(|d| d.per_mille(per_mille)).collect();
             of_nodes.sort_unstable();
             of_nodes.get(of_nodes.len().saturating_sub(1) / 2).copied()
         };
-        let time = median(0.99)
-            .zip(median(0.5))
+        let time = median(990)
+            .zip(median(500))
             .map(|(p99, p50)| HedgeTime { after: p99.max(AFTER_MIN), expected: p50 });
         self.computed.insert(class, (now, time));
         time
