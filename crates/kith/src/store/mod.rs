@@ -137,77 +137,67 @@ struct DropReply {
 /// # Errors
 /// If the cluster does not answer, there is no such store or version, or the command is refused.
 pub async fn run(target: &TargetFlags, format: Format, command: StoreCommand) -> anyhow::Result<Exit> {
-    match &command {
-        StoreCommand::Build(flags) => {
-            return build::run(target, format, flags).await.map(|()| Exit::Done);
-        }
-        StoreCommand::BuildPartition(flags) => {
-            let built = tokio::task::block_in_place(|| build::build_partition(format, flags));
-            return built.map(|()| Exit::Done);
-        }
-        StoreCommand::Assemble(flags) => {
-            let assembled = tokio::task::block_in_place(|| build::assemble_version(format, flags));
-            return assembled.map(|()| Exit::Done);
-        }
-        _ => {}
-    }
-    let command = match command {
+    match command {
         StoreCommand::Where(flags) => return look::place::run(target, format, flags).await,
         StoreCommand::Verify(flags) => return look::verify::run(target, format, flags).await,
         StoreCommand::Export(flags) => return look::export::run(target, format, flags).await,
-        other => other,
-    };
-    let router = connect::router(target).await?;
-    match command {
-        StoreCommand::Build(_)
-        | StoreCommand::BuildPartition(_)
-        | StoreCommand::Assemble(_)
-        | StoreCommand::Where(_)
-        | StoreCommand::Verify(_)
-        | StoreCommand::Export(_) => unreachable!("these have run"),
+        StoreCommand::Build(flags) => build::run(target, format, &flags).await?,
+        StoreCommand::BuildPartition(flags) => {
+            tokio::task::block_in_place(|| build::build_partition(format, &flags))?;
+        }
+        StoreCommand::Assemble(flags) => {
+            tokio::task::block_in_place(|| build::assemble_version(format, &flags))?;
+        }
         StoreCommand::Push(flags) => push::run(target, format, &flags).await?,
-        StoreCommand::Create(flags) => {
-            let definition =
-                serde_json::to_vec(&flags.definition()).expect("definitions hold only strings and numbers");
-            let create = Ask::Create(v1::CreateStore { definition: definition.into() });
-            let (document, _) = one(&router, &flags.store, create).await?;
-            output::print(format, &StoreReply::from(document), stores::describe)?;
-        }
-        StoreCommand::List => {
-            let reply = ask(&router, "", Ask::List(v1::ListStores {})).await?;
-            let all = documents(&reply)?.into_iter().map(StoreReply::from).collect::<Vec<_>>();
-            output::print(format, &all, |all| stores::list(all))?;
-        }
+        StoreCommand::Create(flags) => create(&connect::router(target).await?, format, &flags).await?,
+        StoreCommand::List => list(&connect::router(target).await?, format).await?,
         StoreCommand::Describe { store } => {
-            output::print(format, &StoreReply::from(described(&router, &store).await?), stores::describe)?;
+            let store = described(&connect::router(target).await?, &store).await?;
+            output::print(format, &StoreReply::from(store), stores::describe)?;
         }
         StoreCommand::Versions { store } => {
-            let versions = reply::versions(&described(&router, &store).await?);
+            let versions = reply::versions(&described(&connect::router(target).await?, &store).await?);
             output::print(format, &versions, |versions| stores::versions(versions))?;
         }
         StoreCommand::History { store } => {
-            let history = reply::history(&described(&router, &store).await?);
+            let history = reply::history(&described(&connect::router(target).await?, &store).await?);
             output::print(format, &history, |history| stores::history(history))?;
         }
-        StoreCommand::Drop { store, yes } => drop_store(&router, format, store, yes).await?,
+        StoreCommand::Drop { store, yes } => {
+            drop_store(&connect::router(target).await?, format, store, yes).await?;
+        }
         StoreCommand::Swap { store, version, force } => {
             let swap = Ask::Swap(v1::SwapStore { to: version, force });
-            swapped(&router, format, &store, swap).await?;
+            swapped(&connect::router(target).await?, format, &store, swap).await?;
         }
         StoreCommand::Rollback { store, to, force } => {
             let rollback = Ask::Rollback(v1::RollbackStore { to, force });
-            swapped(&router, format, &store, rollback).await?;
+            swapped(&connect::router(target).await?, format, &store, rollback).await?;
         }
         StoreCommand::Hold { store, version, release } => {
             let hold = Ask::Hold(v1::HoldStore { version, release });
-            changed(&router, format, &store, hold).await?;
+            changed(&connect::router(target).await?, format, &store, hold).await?;
         }
         StoreCommand::Block { store, version, undo } => {
             let block = Ask::Block(v1::BlockStore { version, unblock: undo });
-            changed(&router, format, &store, block).await?;
+            changed(&connect::router(target).await?, format, &store, block).await?;
         }
     }
     Ok(Exit::Done)
+}
+
+async fn create(router: &RouterClient, format: Format, flags: &CreateFlags) -> anyhow::Result<()> {
+    let definition =
+        serde_json::to_vec(&flags.definition()).expect("definitions hold only strings and numbers");
+    let create = Ask::Create(v1::CreateStore { definition: definition.into() });
+    let (document, _) = one(router, &flags.store, create).await?;
+    output::print(format, &StoreReply::from(document), stores::describe)
+}
+
+async fn list(router: &RouterClient, format: Format) -> anyhow::Result<()> {
+    let reply = ask(router, "", Ask::List(v1::ListStores {})).await?;
+    let all = documents(&reply)?.into_iter().map(StoreReply::from).collect::<Vec<_>>();
+    output::print(format, &all, |all| stores::list(all))
 }
 
 /// Swaps, says what was done and how to undo it.
