@@ -112,7 +112,7 @@ impl Rig {
     fn swaps(&self) {
         let swap = |pair: u64| {
             let version = (1 + pair % 2).to_string();
-            self.cluster.must(&["store", "swap", "people", "--version", &version]);
+            self.cluster.must(&["store", "swap", "people", &version]);
         };
         self.compare("after a swap", swap, |()| ());
     }
