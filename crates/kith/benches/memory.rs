@@ -82,7 +82,7 @@ impl Rig {
         let draw = Draw::new(self.rows, popularity, EXPONENT_DEFAULT).expect("there are rows");
         let mut rng = StdRng::seed_from_u64(7);
         self.group.drop_caches();
-        self.cluster.must(&["store", "swap", "large", "--version", version]);
+        self.cluster.must(&["store", "swap", "large", version]);
         let seconds = rig::setting("KITH_BENCH_SECONDS", 30) as u64;
         let curve: Vec<Second> = (0..seconds)
             .map(|second| {
