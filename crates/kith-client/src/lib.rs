@@ -1,5 +1,5 @@
 //! Kith's client: runs operations against a cluster, directly ([`Session`], the fast
-//! client) or through a router ([`RouterClient`]). Both answer a [`GraphService`]'s queries and a [`StoreService`]'s reads.
+//! client) or through a router ([`RouterClient`]; [`Failover`] goes to the next router if one is gone). All answer a [`GraphService`]'s queries and a [`StoreService`]'s reads.
 
 mod api;
 mod at_hand;
@@ -8,6 +8,7 @@ pub mod convert;
 mod error;
 mod executor;
 mod explain;
+mod failover;
 mod fleet;
 mod framed;
 pub mod inspect;
@@ -29,6 +30,7 @@ pub use compute::{
 };
 pub use error::QueryError;
 pub use executor::Executor;
+pub use failover::Failover;
 pub use fleet::Fleet;
 pub use kith_routing::{FanOutLimit, load::Hedging};
 pub use options::{CacheMode, Page, QueryOptions, fan_out_text, parse_fan_out, parse_hedging};

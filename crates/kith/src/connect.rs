@@ -1,9 +1,11 @@
 //! Where the cluster is: `--router`, `--ready-file`, `KITH_ROUTER`, else the ready file that `kith dev` leaves.
 
-use crate::{failover::Failover, failure::Failure};
+use crate::failure::Failure;
 use anyhow::Context;
 use clap::{Args, ValueEnum};
-use kith_client::{GraphService, RouterClient, Session, SessionSettings, StoreService, TransportKind};
+use kith_client::{
+    Failover, GraphService, RouterClient, Session, SessionSettings, StoreService, TransportKind,
+};
 use serde::Deserialize;
 use std::{
     env, fs,

@@ -8,7 +8,6 @@ mod cluster;
 mod compute;
 mod connect;
 mod explain;
-mod failover;
 mod failure;
 #[cfg(test)]
 mod golden;

@@ -3,11 +3,11 @@
 //! This is about the hop to the router alone; what happens to requests of nodes is decided where plans are carried
 //! out (`kith_routing::execution`). Queries only read, so that asking one twice changes nothing.
 
-use futures::{FutureExt, future::BoxFuture};
-use kith_client::{
+use crate::{
     AggregateAnswer, AggregateQuery, Answered, BatchAnswer, BatchKeys, ComputeAnswer, ComputeQuery,
     GraphService, QueryError, QueryOptions, RouterClient, StoreService, StoreShape, TransportKind,
 };
+use futures::{FutureExt, future::BoxFuture};
 use kith_ops::GraphQuery;
 use kith_schema::{Schema, SchemaId};
 use kith_wire::v1;
