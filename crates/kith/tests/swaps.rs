@@ -54,11 +54,14 @@ fn no_read_sees_a_swap_a_rollback_or_a_node_that_dies() {
         read_on(&mut cluster, &readers);
     }
     for _ in 0..rollbacks {
-        let newest = kept.iter().max().expect("some are kept").to_string();
-        cluster.must(&["store", "swap", "words", &newest, "--force"]);
-        read_on(&mut cluster, &readers);
+        let newest = *kept.iter().max().expect("some are kept");
+        // The last swap may have been a push; a swap to what is served is refused.
+        if current(&cluster, "words") != newest {
+            cluster.must(&["store", "swap", "words", &newest.to_string(), "--force"]);
+            read_on(&mut cluster, &readers);
+        }
         cluster.must(&["store", "rollback", "words"]);
-        assert_ne!(current(&cluster, "words").to_string(), newest);
+        assert_ne!(current(&cluster, "words"), newest);
         read_on(&mut cluster, &readers);
     }
     let answers = readers.map(Stream::end);

@@ -1,0 +1,119 @@
+//! Five thousand keys of a kibibyte in one read, while one node of six is ten times as slow (Venice §5): all well, with late
+//! requests hedged, and without, in turn, under the policy that avoids loaded groups and under one that does not.
+//!
+//! `KITH_BENCH_ROUNDS` turns (12) of `KITH_BENCH_READS` reads each (40).
+
+#[path = "rig/mod.rs"]
+mod rig;
+#[path = "../src/bench/stats.rs"]
+#[allow(dead_code, reason = "quantiles are for calibration")]
+mod stats;
+#[path = "../tests/support/mod.rs"]
+mod support;
+
+use kith_client::{BatchKeys, Hedging, QueryOptions};
+use kith_engine::{KeyType, ValueType};
+use rand::{RngExt, SeedableRng, rngs::StdRng};
+use rig::{
+    latency::Latencies,
+    reads::{self, Store},
+    slow::Slow,
+};
+use stats::median_interval;
+use std::time::{Duration, Instant};
+use support::{cluster::Cluster, values};
+
+const ROWS: u64 = 60_000;
+const KEYS: usize = 5_000;
+const TYPES: (KeyType, ValueType) = (KeyType::Id, ValueType::Bytes);
+/// Of a slow node's time, nine tenths.
+const STOPPED: Duration = Duration::from_millis(27);
+const RUNNING: Duration = Duration::from_millis(3);
+/// Reads at the beginning of a turn that do not count: the meter forgets the turn before.
+const WARM_READS: usize = 10;
+/// Whether a node is slow, and whether late requests are hedged.
+const SETTINGS: [(bool, Hedging); 3] = [(false, Hedging::Live), (true, Hedging::Live), (true, Hedging::Off)];
+
+fn main() {
+    let cluster = Cluster::start(&["--processes", "--groups", "2", "--nodes", "3"]);
+    values::create(&cluster, "people", TYPES.0, TYPES.1);
+    values::push(&cluster, "people", TYPES, 1, reads::rows(ROWS));
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let service = runtime.block_on(reads::direct(&cluster.ready()));
+    let rig = Rig { store: Store { name: "people", service }, runtime, slow: cluster.node_pids(1)[0] };
+    println!(
+        "{KEYS} keys of a kibibyte, one read at a time; 2 groups of 3 nodes, one of them ten times as slow"
+    );
+    for policy in ["least-loaded", "n-groups"] {
+        rig.compare(policy);
+    }
+}
+
+struct Rig {
+    store: Store,
+    runtime: tokio::runtime::Runtime,
+    /// The process that is to be slow.
+    slow: u32,
+}
+
+impl Rig {
+    fn compare(&self, policy: &str) {
+        let (rounds, count) = (rig::setting("KITH_BENCH_ROUNDS", 12), rig::setting("KITH_BENCH_READS", 40));
+        let mut all: [Latencies; 3] = Default::default();
+        let mut ratios: [Vec<f64>; 2] = Default::default();
+        for round in 0..rounds {
+            let mut p99 = [0.0; 3];
+            for turn in 0..SETTINGS.len() {
+                let setting = (round + turn) % SETTINGS.len();
+                let seen = self.turn(policy, SETTINGS[setting], count, round as u64);
+                p99[setting] = seen.quantile_us(0.99) as f64;
+                all[setting].add(&seen);
+            }
+            ratios[0].push(p99[1] / p99[0]);
+            ratios[1].push(p99[2] / p99[1]);
+        }
+        println!("{policy}, {} reads each", rounds * count);
+        for (name, seen) in ["no fault", "slow, hedged", "slow, not hedged"].into_iter().zip(&all) {
+            let [p50, p90, p99] = [0.5, 0.9, 0.99].map(|share| seen.quantile_us(share) as f64 / 1e3);
+            println!("  {name}: p50 {p50:.1}, p90 {p90:.1}, p99 {p99:.1} ms");
+        }
+        let of_all = |a: usize, b: usize| all[a].quantile_us(0.99) as f64 / all[b].quantile_us(0.99) as f64;
+        let names = ["slow and hedged / no fault", "not hedged / hedged"];
+        for ((name, ratios), all) in names.into_iter().zip(&ratios).zip([of_all(1, 0), of_all(2, 1)]) {
+            let ratio = median_interval(ratios).expect("there are rounds");
+            println!(
+                "  p99, {name}: {all:.2}; in turn {:.2} ({:.2} to {:.2})",
+                ratio.median, ratio.low, ratio.high
+            );
+        }
+    }
+
+    /// Reads one after another, every answer checked.
+    fn turn(&self, policy: &str, (is_slow, hedging): (bool, Hedging), count: usize, seed: u64) -> Latencies {
+        let slow = is_slow.then(|| Slow::start(self.slow, STOPPED, RUNNING));
+        let options = QueryOptions {
+            policy: Some(policy.to_owned()),
+            hedging: Some(hedging),
+            ..QueryOptions::default()
+        };
+        let mut rng = StdRng::seed_from_u64(seed);
+        let mut seen = Latencies::default();
+        for read in 0..WARM_READS + count {
+            let keys: Vec<u64> = (0..KEYS).map(|_| rng.random_range(0..ROWS)).collect();
+            let asked = BatchKeys::Ids(keys.clone());
+            let start = Instant::now();
+            let answer =
+                self.runtime.block_on(self.store.service.multi_get(self.store.name, &asked, &options));
+            let took = start.elapsed();
+            let answer = answer.expect("no read fails");
+            for (place, &id) in keys.iter().enumerate() {
+                assert!(answer.records.value(place).is_some_and(|got| got == reads::value(id)), "key {id}");
+            }
+            if WARM_READS <= read {
+                seen.record(took, Duration::ZERO);
+            }
+        }
+        drop(slow);
+        seen
+    }
+}
