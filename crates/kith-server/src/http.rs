@@ -2,9 +2,12 @@
 
 use axum::{Router, http::StatusCode, routing::get};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
-use std::sync::{
-    Arc, OnceLock,
-    atomic::{AtomicBool, Ordering},
+use std::{
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
 };
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -25,6 +28,9 @@ impl Readiness {
     }
 }
 
+/// How often what histograms took in is counted into their buckets: until then each value takes memory.
+const UPKEEP: Duration = Duration::from_secs(5);
+
 /// The process's metrics; installed when first asked for, one for all roles in it.
 fn recorder() -> &'static PrometheusHandle {
     static HANDLE: OnceLock<PrometheusHandle> = OnceLock::new();
@@ -41,6 +47,7 @@ fn recorder() -> &'static PrometheusHandle {
 /// Serves on `listener` until `stop`.
 pub fn serve(listener: TcpListener, readiness: Readiness, stop: CancellationToken) {
     let handle = recorder();
+    tokio::spawn(keep_up(handle, stop.clone()));
     let app = Router::new()
         .route("/healthz", get(|| async { "ok\n" }))
         .route(
@@ -66,4 +73,12 @@ pub fn serve(listener: TcpListener, readiness: Readiness, stop: CancellationToke
             tracing::error!(%error, "HTTP service ended");
         }
     });
+}
+
+/// Nobody may ever ask for `/metrics`.
+async fn keep_up(handle: &'static PrometheusHandle, stop: CancellationToken) {
+    let mut turns = tokio::time::interval(UPKEEP);
+    while stop.run_until_cancelled(turns.tick()).await.is_some() {
+        handle.run_upkeep();
+    }
 }
