@@ -7,6 +7,7 @@ pub mod body;
 pub mod documents;
 mod error;
 pub mod frame;
+pub mod resp;
 
 /// Generated messages and services of package `kith.v1`; documented in `proto/kith.proto`.
 #[allow(missing_docs, clippy::all, rust_2018_idioms)]
