@@ -7,8 +7,9 @@
 #   KITH_BENCH_PAIRS      pairs of each kind beside swaps, verification and a fetch (20)
 #   KITH_BENCH_MEMORY_MIB memory of a node whose data is ten times as large (160)
 #   KITH_BENCH_ROWS       rows of 1 KiB against MariaDB (1,000,000: some 6 GiB of temporary files)
-#   KITH_BENCH_ROUNDS     turns of each rate there (3)
+#   KITH_BENCH_ROUNDS     turns of each rate there (3), and against Redis (5)
 #   KITH_BENCH_SECONDS    seconds for each setting at each rate (18)
+#   KITH_BENCH_RESP_ROWS, KITH_BENCH_RESP_REQUESTS  keys (100,000) and single reads (200,000) against Redis
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -46,6 +47,9 @@ section "a store ten times as large as memory"
 
 section "keys and values: Kith and MariaDB with MyISAM, built and read"
 "$cargo" bench -q -p kith --bench rival
+
+section "Redis clients: Kith and a Redis server"
+"$cargo" bench -q -p kith --bench resp
 
 section "the 40/40/20 mix on kith-village, policies in turn"
 work=$(mktemp -d)

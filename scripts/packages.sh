@@ -4,7 +4,8 @@
 #   make, git:  the front door and the tidy test
 #   etcd-server, etcd-client: the metadata store of clusters of many machines, for its tests
 #   openssl:    the certificates of those tests
-#   postgresql, mariadb-server-core: the rivals of `make bench` (only with --bench)
+#   redis-tools, python3-redis: redis-cli, redis-benchmark and redis-py, for the tests of the RESP endpoint
+#   postgresql, mariadb-server-core, redis-server: the rivals of `make bench` (only with --bench)
 set -euo pipefail
 
 missing=()
@@ -15,11 +16,18 @@ need git git
 need etcd etcd-server
 need etcdctl etcd-client
 need openssl openssl
+need redis-cli redis-tools
+if ! /usr/bin/python3 -c 'import redis' 2>/dev/null; then
+  missing+=(python3-redis)
+fi
 if [[ "${1:-}" == --bench ]] && ! compgen -G '/usr/lib/postgresql/*/bin/postgres' >/dev/null; then
   missing+=(postgresql)
 fi
 if [[ "${1:-}" == --bench && ! -x /usr/sbin/mariadbd ]]; then
   missing+=(mariadb-server-core)
+fi
+if [[ "${1:-}" == --bench && ! -x /usr/bin/redis-server ]]; then
+  missing+=(redis-server)
 fi
 if ((${#missing[@]} > 0)); then
   echo "installing ${missing[*]}"

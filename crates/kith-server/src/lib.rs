@@ -16,6 +16,7 @@ pub mod node;
 mod peer;
 pub mod place;
 mod rebalance;
+mod resp;
 pub mod router;
 mod serve;
 mod topology;

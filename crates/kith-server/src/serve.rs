@@ -3,10 +3,10 @@
 use crate::{accept, error::StartError, framed::FrameService, topology::TopologyReceiver};
 use futures::{StreamExt, stream::BoxStream};
 use kith_wire::{documents::Document, v1};
-use std::{io, net::SocketAddr, sync::Arc};
+use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 use tokio::net::TcpListener;
 use tokio_stream::wrappers::{ReceiverStream, WatchStream};
-use tokio_util::sync::CancellationToken;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tonic::{
     Code, Request, Response, Status,
     service::{Routes, RoutesBuilder},
@@ -23,6 +23,9 @@ const FRAME_BYTES_MAX: u32 = 1 << 20;
 /// limit of 20 is reached by honest callers whose deadlines pass while the process is overloaded, and each closing makes
 /// hundreds of others fail. As many as a router has queries under way; each held here costs a few hundred bytes.
 const RESETS_MAX: usize = 8_192;
+
+/// How long a stopping process waits for connections whose requests are under way.
+const STOP_PATIENCE: Duration = Duration::from_secs(10);
 
 /// A listener and where it listens.
 #[derive(Debug)]
@@ -41,6 +44,20 @@ pub async fn bind(addr: SocketAddr) -> Result<Bound, StartError> {
     let listen = |source| StartError::Listen { addr, source };
     let listener = TcpListener::bind(addr).await.map_err(listen)?;
     Ok(Bound { addr: listener.local_addr().map_err(listen)?, listener })
+}
+
+/// No connections, and none to come.
+pub fn nobody() -> TaskTracker {
+    let tasks = TaskTracker::new();
+    tasks.close();
+    tasks
+}
+
+/// Waits until connections that were told to stop have ended; not for long.
+pub async fn ended(tasks: &TaskTracker) {
+    if tokio::time::timeout(STOP_PATIENCE, tasks.wait()).await.is_err() {
+        tracing::warn!(connections = tasks.len(), "connections that do not end are cut off");
+    }
 }
 
 /// The services that every server has: health and reflection.

@@ -178,6 +178,9 @@ pub struct NodeDocument {
     pub addr: String,
     /// `host:port` of `/healthz`, `/readyz` and `/metrics`.
     pub http: String,
+    /// `host:port` for Redis clients; empty: it does not serve them.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub resp: String,
     /// Its process.
     pub pid: u32,
     /// Failure domain inside the region, as the node was started with.
@@ -203,6 +206,9 @@ pub struct RouterDocument {
     pub addr: String,
     /// `host:port` of its HTTP service.
     pub http: String,
+    /// `host:port` for Redis clients; empty: it does not serve them.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub resp: String,
     /// Its process.
     pub pid: u32,
 }

@@ -17,6 +17,7 @@ use crate::{
     router::{Router, RouterOptions, RouterSettings},
     serve, topology,
 };
+use futures::{FutureExt, future::join_all};
 use kith_wire::documents::TopologyDocument;
 use std::{
     net::{IpAddr, Ipv4Addr, SocketAddr},
@@ -43,6 +44,8 @@ pub struct DevOptions {
     pub ready_file: PathBuf,
     /// Port of the first router; 0 takes the one it had before, or a free one.
     pub port: u16,
+    /// Its port for Redis clients; likewise.
+    pub resp_port: u16,
     /// How routers answer.
     pub router: RouterSettings,
     /// How fast each node scrubs, in bytes a second; `None`: only what reads find damaged.
@@ -146,6 +149,9 @@ impl Dev {
     pub async fn run(self) {
         self.stop.cancelled().await;
         self.tasks.wait().await;
+        let routers = self._held.routers.iter().map(|router| router.ended().boxed());
+        let nodes = self._held.nodes.iter().map(|node| node.ended().boxed());
+        join_all(routers.chain(nodes)).await;
         // Whoever reads it next must not find a cluster that is gone.
         self.ready.remove(&self.ready_file);
     }
@@ -174,6 +180,7 @@ impl Plan {
                 place: place.unwrap_or_default(),
                 listen: remembered(known.map(|document| document.addr.as_str()), 0),
                 http: remembered(known.map(|document| document.http.as_str()), 0),
+                resp: Some(remembered(known.map(|document| document.resp.as_str()), 0)),
                 data: folder.join(format!("node-{node:03}")),
                 scrub_rate: options.scrub_rate,
                 fetch_rate: options.fetch_rate,
@@ -183,11 +190,12 @@ impl Plan {
         });
         let routers = (0..options.routers).map(|router| {
             let known = topology.routers.iter().find(|document| document.router == router);
-            let port = if router == 0 { options.port } else { 0 };
+            let (port, resp_port) = if router == 0 { (options.port, options.resp_port) } else { (0, 0) };
             RouterOptions {
                 router,
                 listen: remembered(known.map(|document| document.addr.as_str()), port),
                 http: remembered(known.map(|document| document.http.as_str()), 0),
+                resp: Some(remembered(known.map(|document| document.resp.as_str()), resp_port)),
                 data: folder.join(format!("router-{router:03}")),
                 settings: options.router.clone(),
             }

@@ -52,16 +52,16 @@ enum RoleId {
 }
 
 impl RoleId {
-    /// Process and addresses under which it registered.
-    fn registered(self, topology: &TopologyDocument) -> Option<(u32, String, String)> {
+    /// Process and addresses under which it registered: those of `--listen`, `--http` and `--resp`.
+    fn registered(self, topology: &TopologyDocument) -> Option<(u32, [String; 3])> {
         match self {
             RoleId::Node(id) => {
                 let document = topology.nodes.iter().find(|document| document.node == id)?;
-                Some((document.pid, document.addr.clone(), document.http.clone()))
+                Some((document.pid, [document.addr.clone(), document.http.clone(), document.resp.clone()]))
             }
             RoleId::Router(id) => {
                 let document = topology.routers.iter().find(|document| document.router == id)?;
-                Some((document.pid, document.addr.clone(), document.http.clone()))
+                Some((document.pid, [document.addr.clone(), document.http.clone(), document.resp.clone()]))
             }
         }
     }
@@ -94,7 +94,7 @@ pub(super) async fn start(
 fn node_role(options: &NodeOptions, metadata: SocketAddr) -> Role {
     let arguments = ["node", "--node", &options.node.to_string(), "--metadata", &metadata.to_string()];
     let mut arguments: Vec<String> = arguments.map(str::to_owned).to_vec();
-    arguments.extend(common_arguments(options.listen, options.http, &options.data));
+    arguments.extend(common_arguments(options.listen, options.http, options.resp, &options.data));
     let scrub_rate = options.scrub_rate.map_or("off".to_owned(), |rate| rate.to_string());
     arguments.extend(["--scrub-rate".to_owned(), scrub_rate]);
     if let Some(rate) = options.fetch_rate {
@@ -121,7 +121,7 @@ fn router_role(options: &RouterOptions, metadata: SocketAddr) -> Result<Role, St
     options.settings.write(&config).map_err(|error| StartError::Settings { detail: error.to_string() })?;
     let arguments = ["router", "--id", &options.router.to_string(), "--metadata", &metadata.to_string()];
     let mut arguments: Vec<String> = arguments.map(str::to_owned).to_vec();
-    arguments.extend(common_arguments(options.listen, options.http, &options.data));
+    arguments.extend(common_arguments(options.listen, options.http, options.resp, &options.data));
     arguments.extend(["--config".to_owned(), config.display().to_string()]);
     Ok(Role {
         name: format!("router {}", options.router),
@@ -131,19 +131,28 @@ fn router_role(options: &RouterOptions, metadata: SocketAddr) -> Result<Role, St
     })
 }
 
-fn common_arguments(listen: SocketAddr, http: SocketAddr, data: &std::path::Path) -> Vec<String> {
+fn common_arguments(
+    listen: SocketAddr,
+    http: SocketAddr,
+    resp: Option<SocketAddr>,
+    data: &std::path::Path,
+) -> Vec<String> {
     let data = data.display().to_string();
     let arguments =
         ["--listen", &listen.to_string(), "--http", &http.to_string(), "--data", &data, "--end-with-stdin"];
-    arguments.map(str::to_owned).to_vec()
+    let mut arguments = arguments.map(str::to_owned).to_vec();
+    if let Some(resp) = resp {
+        arguments.extend(["--resp".to_owned(), resp.to_string()]);
+    }
+    arguments
 }
 
 /// Runs this same binary. `at` replaces the addresses, so that a child comes back where it was.
-fn spawn(role: &Role, at: Option<(String, String)>) -> Result<Running, StartError> {
+fn spawn(role: &Role, at: Option<[String; 3]>) -> Result<Running, StartError> {
     let failed = |source| StartError::Spawn { what: role.name.clone(), source };
     let mut arguments = role.arguments.clone();
-    if let Some((addr, http)) = at {
-        for (flag, value) in [("--listen", addr), ("--http", http)] {
+    if let Some(at) = at {
+        for (flag, value) in ["--listen", "--http", "--resp"].into_iter().zip(at) {
             if let Some(place) = arguments.iter().position(|argument| argument == flag) {
                 arguments[place + 1] = value;
             }
@@ -173,7 +182,7 @@ async fn registered(
     let mut starts = 1;
     loop {
         let pid = running.child.id();
-        if role.id.registered(&topology.borrow_and_update()).is_some_and(|(at, ..)| Some(at) == pid) {
+        if role.id.registered(&topology.borrow_and_update()).is_some_and(|(at, _)| Some(at) == pid) {
             return Ok(running);
         }
         tokio::select! {
@@ -201,7 +210,7 @@ async fn supervise(mut running: Running, role: Role, topology: TopologyReceiver,
                 tracing::warn!(child = role.name, status = text(ended), "a child ended: starting it again");
             }
         }
-        let at = role.id.registered(&topology.borrow()).map(|(_, addr, http)| (addr, http));
+        let at = role.id.registered(&topology.borrow()).map(|(_, at)| at);
         running = loop {
             tokio::select! {
                 () = stop.cancelled() => return,

@@ -27,6 +27,9 @@ pub struct ReadyDocument {
     pub router: String,
     /// The first router's HTTP address.
     pub http: String,
+    /// The first router's address for Redis clients.
+    #[serde(default)]
+    pub resp: String,
     /// Every node.
     pub nodes: Vec<ReadyNode>,
     /// Every router.
@@ -42,6 +45,9 @@ pub struct ReadyNode {
     pub node: u32,
     /// Its gRPC address.
     pub addr: String,
+    /// Its address for Redis clients.
+    #[serde(default)]
+    pub resp: String,
     /// Its process.
     pub pid: u32,
 }
@@ -51,6 +57,9 @@ pub struct ReadyNode {
 pub struct ReadyRouter {
     /// Its gRPC address.
     pub addr: String,
+    /// Its address for Redis clients.
+    #[serde(default)]
+    pub resp: String,
     /// Its process.
     pub pid: u32,
 }
@@ -69,6 +78,7 @@ impl ReadyDocument {
                 group: group_of(options.node)?,
                 node: options.node,
                 addr: document.addr.clone(),
+                resp: document.resp.clone(),
                 pid: document.pid,
             })
         });
@@ -81,10 +91,15 @@ impl ReadyDocument {
         Some(Self {
             router: routers.first()?.addr.clone(),
             http: routers.first()?.http.clone(),
+            resp: routers.first()?.resp.clone(),
             nodes: nodes.collect::<Option<_>>()?,
             routers: routers
                 .iter()
-                .map(|document| ReadyRouter { addr: document.addr.clone(), pid: document.pid })
+                .map(|document| ReadyRouter {
+                    addr: document.addr.clone(),
+                    resp: document.resp.clone(),
+                    pid: document.pid,
+                })
                 .collect(),
         })
     }

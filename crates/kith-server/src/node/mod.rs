@@ -6,6 +6,7 @@ mod inspect;
 mod moves;
 mod pace;
 mod residency;
+mod resp;
 mod scrub;
 mod service;
 mod throttle;
@@ -18,10 +19,12 @@ pub use throttle::{Throttle, ThrottleState};
 use crate::{
     data_dir::{DataDir, Identity},
     error::StartError,
+    framed::FrameService,
     http::{self, Readiness},
     liveness::{self, Live},
     load::LoadCounter,
     metadata::{MetadataStore, keys},
+    resp::{self as redis, Backend},
     serve::{self, ClusterReader},
     topology::{self, TopologyReceiver},
     versions,
@@ -41,7 +44,7 @@ use std::{
     sync::Arc,
     time::{Duration, Instant},
 };
-use tokio_util::sync::CancellationToken;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 /// How often a node looks for versions to forget when nothing changes.
 const RETIRE_INTERVAL: Duration = Duration::from_secs(15);
@@ -64,6 +67,8 @@ pub struct NodeOptions {
     pub listen: SocketAddr,
     /// Where it serves `/metrics` and friends.
     pub http: SocketAddr,
+    /// Where it listens for Redis clients; `None`: nowhere.
+    pub resp: Option<SocketAddr>,
     /// Its data directory.
     pub data: PathBuf,
     /// Bytes a second of the rounds in which it reads all that it holds again; `None`: no rounds.
@@ -101,6 +106,10 @@ pub struct Node {
     pub addr: SocketAddr,
     /// Its HTTP address.
     pub http: SocketAddr,
+    /// Its address for Redis clients.
+    pub resp: Option<SocketAddr>,
+    /// Their connections.
+    redis_clients: TaskTracker,
     /// Locked while it runs.
     _data: DataDir,
 }
@@ -127,22 +136,33 @@ impl Node {
         prepare_all(&held, first.revision, served(&first).collect()).await;
         let grpc = serve::bind(options.listen).await?;
         let http = serve::bind(options.http).await?;
+        let redis = match options.resp {
+            Some(addr) => Some(serve::bind(addr).await?),
+            None => None,
+        };
+        let redis_addr = redis.as_ref().map(|bound| bound.addr);
         let document = NodeDocument {
             format: DOCUMENT_FORMAT,
             node: options.node,
             addr: grpc.addr.to_string(),
             http: http.addr.to_string(),
+            resp: redis_addr.map_or_else(String::new, |addr| addr.to_string()),
             pid: std::process::id(),
             zone: options.place.zone.clone(),
             rack: options.place.rack.clone(),
             region: options.place.region.clone(),
         };
-        let node = Self { addr: grpc.addr, http: http.addr, _data: data };
+        let (addr, http_addr) = (grpc.addr, http.addr);
         let readiness = Readiness::default();
         http::serve(http.listener, readiness.clone(), stop.clone());
         let doctor = Arc::default();
         let reads = Arc::default();
-        answer(&options, grpc, &held, topology.clone(), &doctor, &reads, stop.clone());
+        let service = answer(&options, grpc, &held, topology.clone(), &doctor, &reads, stop.clone());
+        let redis_clients = redis.map_or_else(serve::nobody, |bound| {
+            let reads = resp::RespReads::new(service);
+            redis::spawn(bound, Arc::new(reads) as Arc<dyn Backend>, stop.clone())
+        });
+        let node = Self { addr, http: http_addr, resp: redis_addr, redis_clients, _data: data };
         let pacer = pace::Pacer { node: options.node, reads, held: Arc::clone(&held) };
         pacer.start(options.fetch_p99, stop.clone());
         let scrubber = scrub::Scrubber {
@@ -166,6 +186,11 @@ impl Node {
         readiness.set(true);
         tracing::info!(node = options.node, addr = %node.addr, "node serves");
         Ok(node)
+    }
+
+    /// Waits, once it is to stop, until Redis clients have their replies; not for long.
+    pub async fn ended(&self) {
+        serve::ended(&self.redis_clients).await;
     }
 }
 
@@ -194,7 +219,7 @@ fn answer(
     doctor: &Arc<scrub::Doctor>,
     reads: &Arc<pace::Reads>,
     stop: CancellationToken,
-) {
+) -> Arc<service::NodeService> {
     let service = Arc::new(service::NodeService {
         node: options.node,
         held: Arc::clone(held),
@@ -212,7 +237,8 @@ fn answer(
     let inspect = InspectServer::new(inspect).max_encoding_message_size(MESSAGE_BYTES_MAX);
     let mut routes = serve::routes();
     routes.add_service(node).add_service(inspect).add_service(cluster);
-    serve::spawn(bound, routes, Some(service), stop);
+    serve::spawn(bound, routes, Some(Arc::clone(&service) as Arc<dyn FrameService>), stop);
+    service
 }
 
 /// Prepares versions, several stores at a time; one that fails is tried again by [`follow_versions`], and refused until then.

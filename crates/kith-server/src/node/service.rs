@@ -51,7 +51,7 @@ use tonic::{Code, Request, Response, Status};
 const DEADLINE_DEFAULT: Duration = Duration::from_secs(10);
 /// Up to so many keys are evaluated on the connection's own task: handing over to another
 /// thread costs about what so many short lists cost.
-const KEYS_INLINE_MAX: usize = 64;
+pub(super) const KEYS_INLINE_MAX: usize = 64;
 /// Progress messages of a preparation that may wait for their reader.
 const PROGRESS_QUEUE: usize = 64;
 
@@ -226,8 +226,13 @@ impl NodeService {
 
     /// Damaged records are answers, for their keys alone: nothing else tells of them.
     fn note_damage(&self, value: &Value, served: &[v1::Served]) {
-        let Some(records) = value.records() else { return };
-        let damaged = records.damaged();
+        if let Some(records) = value.records() {
+            self.note_damaged(records.damaged(), served);
+        }
+    }
+
+    /// So many records of an answer are damaged.
+    pub(super) fn note_damaged(&self, damaged: u64, served: &[v1::Served]) {
         if 0 < damaged {
             tracing::error!(node = self.node, ?served, damaged, "damaged records");
             metrics::counter!("kith_node_damaged_reads_total").increment(damaged);

@@ -209,6 +209,7 @@ mod tests {
             node,
             addr: format!("10.0.0.{node}:7"),
             http: format!("10.0.0.{node}:8"),
+            resp: String::new(),
             pid: 1,
             zone: "a".into(),
             rack: String::new(),

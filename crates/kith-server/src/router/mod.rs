@@ -9,6 +9,7 @@ mod networks;
 mod query_json;
 mod reads;
 mod record;
+mod resp;
 mod service;
 mod settings;
 mod slow_log;
@@ -22,6 +23,7 @@ use crate::{
     liveness::{self, Live},
     metadata::{MetadataStore, keys},
     rebalance::{self, Rebalancer},
+    resp::{self as redis, Backend},
     serve,
     topology::{self, TopologyReceiver},
     versions::{self, Coordinator, Stores},
@@ -37,7 +39,7 @@ use kith_wire::{
 };
 use std::{net::SocketAddr, path::PathBuf, sync::Arc};
 use tokio::sync::watch;
-use tokio_util::sync::CancellationToken;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 /// How a router is run.
 #[derive(Clone, Debug)]
@@ -48,6 +50,8 @@ pub struct RouterOptions {
     pub listen: SocketAddr,
     /// Where it serves `/metrics` and friends.
     pub http: SocketAddr,
+    /// Where it listens for Redis clients; `None`: nowhere.
+    pub resp: Option<SocketAddr>,
     /// Where it keeps its copy of the topology.
     pub data: PathBuf,
     /// How it answers.
@@ -61,6 +65,10 @@ pub struct Router {
     pub addr: SocketAddr,
     /// Its HTTP address.
     pub http: SocketAddr,
+    /// Its address for Redis clients.
+    pub resp: Option<SocketAddr>,
+    /// Their connections.
+    redis_clients: TaskTracker,
 }
 
 impl Router {
@@ -88,16 +96,28 @@ impl Router {
         let admin = admin::Admin { stores, rebalancer, topology: documents, fleet };
         let grpc = serve::bind(options.listen).await?;
         let http = serve::bind(options.http).await?;
-        let router = Self { addr: grpc.addr, http: http.addr };
+        let redis = match options.resp {
+            Some(addr) => Some(serve::bind(addr).await?),
+            None => None,
+        };
+        let redis_addr = redis.as_ref().map(|bound| bound.addr);
         let document = RouterDocument {
             format: DOCUMENT_FORMAT,
             router: options.router,
             addr: grpc.addr.to_string(),
             http: http.addr.to_string(),
+            resp: redis_addr.map_or_else(String::new, |addr| addr.to_string()),
             pid: std::process::id(),
         };
         let readiness = Readiness::default();
+        let (addr, http_addr) = (grpc.addr, http.addr);
+        // First of all: what counts before that is not counted.
         http::serve(http.listener, readiness.clone(), stop.clone());
+        let redis_clients = redis.map_or_else(serve::nobody, |bound| {
+            let reads = resp::RespReads::new(Arc::clone(&graph));
+            redis::spawn(bound, Arc::new(reads) as Arc<dyn Backend>, stop.clone())
+        });
+        let router = Self { addr, http: http_addr, resp: redis_addr, redis_clients };
         let mut routes = serve::routes();
         routes
             .add_service(
@@ -117,6 +137,11 @@ impl Router {
         readiness.set(true);
         tracing::info!(router = options.router, addr = %router.addr, "router serves");
         Ok(router)
+    }
+
+    /// Waits, once it is to stop, until Redis clients have their replies; not for long.
+    pub async fn ended(&self) {
+        serve::ended(&self.redis_clients).await;
     }
 }
 

@@ -3,7 +3,7 @@
 use super::service::GraphServer;
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
 use kith_client::{
-    AggregateQuery, BatchKeys, ComputeAt, ComputeQuery, QueryError, QueryOptions, StoreService,
+    AggregateQuery, BatchAnswer, BatchKeys, ComputeAt, ComputeQuery, QueryError, QueryOptions, StoreService,
     convert::{
         aggregate_answer_to_wire, aggregate_from_wire, batch_answer_to_wire, batch_from_wire,
         compute_answer_to_wire, compute_from_wire, schema_from_wire,
@@ -13,24 +13,41 @@ use kith_types::ByteKeys;
 use kith_wire::v1;
 use serde_json::{Value, json};
 use std::time::Instant;
+use tokio::sync::OwnedSemaphorePermit;
 use tonic::{Request, Response, Status};
 
 impl GraphServer {
     /// Answers a batch read.
     pub async fn multi_get(&self, request: v1::MultiGetRequest) -> Result<v1::MultiGetReply, Status> {
-        let started = Instant::now();
         let asked = self.slot().and_then(|slot| Ok((slot, batch_from_wire(request)?)));
-        let (_slot, (store, keys, options)) = asked.map_err(|error| error.to_status())?;
-        if let Some(recorder) = &self.recorder {
-            recorder.note(&batch_json(&store, &keys, &options));
-        }
-        let answered = self.session.multi_get(&store, &keys, &options).await;
-        let ended = answered.as_ref().map(|answer| answer.profile.as_ref()).map_err(QueryError::code);
-        self.note("mget", &|| json!({"op": "mget", "store": store, "keys": keys.len()}), started, ended);
+        let (slot, (store, keys, options)) = asked.map_err(|error| error.to_status())?;
+        let answered = self.read_values("mget", slot, &store, &keys, &options).await;
         let mut answer = answered.map_err(|error| error.to_status())?;
         // Every query is traced for the slow log; only those that asked get to see it.
         answer.profile = answer.profile.filter(|_| options.profile);
         Ok(batch_answer_to_wire(answer))
+    }
+
+    /// Reads values for whoever asks, in whatever protocol: the record, metrics and the slow log. `op` says who that is.
+    ///
+    /// # Errors
+    /// Those of the session.
+    pub async fn read_values(
+        &self,
+        op: &'static str,
+        _slot: OwnedSemaphorePermit,
+        store: &str,
+        keys: &BatchKeys,
+        options: &QueryOptions,
+    ) -> Result<BatchAnswer, QueryError> {
+        let started = Instant::now();
+        if let Some(recorder) = &self.recorder {
+            recorder.note(&batch_json(store, keys, options));
+        }
+        let answered = self.session.multi_get(store, keys, options).await;
+        let ended = answered.as_ref().map(|answer| answer.profile.as_ref()).map_err(QueryError::code);
+        self.note(op, &|| json!({"op": "mget", "store": store, "keys": keys.len()}), started, ended);
+        answered
     }
 }
 

@@ -32,6 +32,7 @@ pub fn options(folder: &Path, groups: u32, nodes: u32) -> DevOptions {
         data: Some(folder.join("data")),
         ready_file: folder.join("ready.json"),
         port: 0,
+        resp_port: 0,
         router: Default::default(),
         scrub_rate: None,
         fetch_rate: None,

@@ -10,6 +10,7 @@ pub mod mariadb;
 pub mod open_loop;
 pub mod postgres;
 pub mod reads;
+pub mod redis;
 
 use flate2::read::MultiGzDecoder;
 use rand::{RngExt, SeedableRng, rngs::StdRng};

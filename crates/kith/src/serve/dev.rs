@@ -41,6 +41,9 @@ pub struct DevArgs {
     /// Port of the first router; 0 takes a free one
     #[arg(long, value_name = "PORT", default_value_t = 0)]
     port: u16,
+    /// Port of the first router for Redis clients; 0 takes a free one
+    #[arg(long, value_name = "PORT", default_value_t = 0)]
+    resp_port: u16,
     /// Settings of the routers (TOML); docs/operating/settings.md lists the keys
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
@@ -72,6 +75,10 @@ fn bucket(text: &str) -> Result<Location, String> {
     }
 }
 
+fn port(addr: &str) -> &str {
+    addr.rsplit_once(':').map_or(addr, |(_, port)| port)
+}
+
 impl DevArgs {
     /// Serves until told to end. Says what listens where in `ready_file`, else where clients look first.
     ///
@@ -95,6 +102,7 @@ impl DevArgs {
             objects: self.objects.map(|location| location.to_string()),
             ready_file: ready_file.clone(),
             port: self.port,
+            resp_port: self.resp_port,
             router,
             scrub_rate: self.scrub_rate.0,
             fetch_rate: self.fetch_rate.0,
@@ -108,6 +116,7 @@ impl DevArgs {
         eprintln!("kith dev: {nodes} and {routers} answer queries");
         eprintln!("  router  {}", ready.router);
         eprintln!("  http    {}  (/healthz /readyz /metrics)", ready.http);
+        eprintln!("  redis   {}  (redis-cli -p {} get STORE:KEY)", ready.resp, port(&ready.resp));
         eprintln!("  meta    {}  (for `kith node` that is to join)", dev.metadata());
         eprintln!("  ready   {}", ready_file.display());
         eprintln!("  next    kith load graph testdata/kith-village/edges.csv.gz --graph village");

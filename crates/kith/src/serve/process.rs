@@ -38,6 +38,9 @@ struct ProcessArgs {
     /// Address of /healthz, /readyz and /metrics; port 0 takes a free one [default: 127.0.0.1:0]
     #[arg(long, value_name = "HOST:PORT")]
     http: Option<SocketAddr>,
+    /// Address for Redis clients (RESP); port 0 takes a free one [default: none, they are not served]
+    #[arg(long, value_name = "HOST:PORT")]
+    resp: Option<SocketAddr>,
     /// Data directory of this process
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
@@ -98,6 +101,7 @@ pub struct RouterArgs {
 struct Process {
     listen: SocketAddr,
     http: SocketAddr,
+    resp: Option<SocketAddr>,
     data: PathBuf,
     metadata: Arc<dyn MetadataStore>,
     end_with_stdin: bool,
@@ -109,12 +113,15 @@ impl ProcessArgs {
         let http = self.http.or(own.http).unwrap_or(LISTEN_DEFAULT);
         check_address("listen", listen)?;
         check_address("http", http)?;
+        let resp = self.resp.or(own.resp);
+        resp.map_or(Ok(()), |addr| check_address("resp", addr))?;
         let data = self.data.or_else(|| own.data.clone()).ok_or_else(|| missing("--data", "data"))?;
         let target = self.metadata.or(file.metadata_flags()).target()?;
         let metadata = target.connect().map_err(|error| start_failure(error.into()))?;
         Ok(Process {
             listen,
             http,
+            resp,
             data,
             metadata,
             end_with_stdin: self.end_with_stdin || own.end_with_stdin,
@@ -151,14 +158,16 @@ impl NodeArgs {
             },
             listen: process.listen,
             http: process.http,
+            resp: process.resp,
             data: process.data,
             scrub_rate: self.scrub_rate.or(own.scrub_rate).unwrap_or_default().0,
             fetch_rate: self.fetch_rate.or(own.fetch_rate).unwrap_or_default().0,
             fetch_p99: self.fetch_p99.or(own.fetch_p99).unwrap_or_default().ratio(),
             warm_bytes: self.warm_bytes.or(own.warm_bytes).unwrap_or_default().0,
         };
-        let _node = Node::start(options, process.metadata, stop.clone()).await.map_err(start_failure)?;
+        let node = Node::start(options, process.metadata, stop.clone()).await.map_err(start_failure)?;
         stop.cancelled().await;
+        node.ended().await;
         Ok(Exit::Done)
     }
 }
@@ -180,11 +189,13 @@ impl RouterArgs {
             router: own.id,
             listen: process.listen,
             http: process.http,
+            resp: process.resp,
             data: process.data,
             settings,
         };
-        let _router = Router::start(options, process.metadata, stop.clone()).await.map_err(start_failure)?;
+        let router = Router::start(options, process.metadata, stop.clone()).await.map_err(start_failure)?;
         stop.cancelled().await;
+        router.ended().await;
         Ok(Exit::Done)
     }
 }

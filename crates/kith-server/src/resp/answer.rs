@@ -1,0 +1,82 @@
+//! What the keys of a store came to, and how errors are told.
+
+use kith_client::QueryError;
+use kith_ops::{Record, RecordError, Records};
+use kith_schema::{RecordView, Schema};
+use std::{borrow::Cow, sync::Arc};
+
+/// What one read came to; those that were read together share it.
+#[derive(Clone, Debug)]
+pub(crate) struct Answer {
+    values: Arc<Values>,
+    /// Where this read's keys begin.
+    from: usize,
+}
+
+/// The values of keys of one store, all of one version.
+#[derive(Debug)]
+pub(crate) struct Values {
+    pub store: String,
+    pub records: Records,
+    /// What values are records of, where they are.
+    pub schema: Option<Schema>,
+    /// The error of keys that nobody answered for.
+    pub unanswered: String,
+}
+
+impl Answer {
+    /// To the keys from the one at `from`.
+    pub fn new(values: Arc<Values>, from: usize) -> Self {
+        Self { values, from }
+    }
+
+    /// The value of a key; `None` proves that there is none.
+    ///
+    /// # Errors
+    /// The reply, if it cannot be had.
+    pub fn value(&self, key: usize) -> Result<Option<Cow<'_, [u8]>>, String> {
+        let values = &*self.values;
+        match values.records.get(self.from + key) {
+            Some(Record::Found(bytes)) => values.text(bytes).map(Some),
+            Some(Record::Absent) => Ok(None),
+            Some(Record::Error(error)) => Err(values.failed(error)),
+            Some(Record::Unanswered) => Err(values.unanswered.clone()),
+            Some(Record::Unsent) | None => {
+                let detail = format!("a key of store {:?} has no answer", values.store);
+                Err(refusal(&QueryError::Internal { detail }))
+            }
+        }
+    }
+}
+
+impl Values {
+    /// A record as JSON, anything else as it is.
+    fn text<'a>(&self, bytes: &'a [u8]) -> Result<Cow<'a, [u8]>, String> {
+        let Some(schema) = &self.schema else { return Ok(Cow::Borrowed(bytes)) };
+        let json = RecordView::new(schema, bytes).and_then(|record| record.to_json());
+        // Its checksum holds, so that it was built so: no replica has it better.
+        json.map(|json| Cow::Owned(json.into_bytes())).map_err(|fault| self.damaged(fault.to_string()))
+    }
+
+    fn failed(&self, error: RecordError) -> String {
+        match error {
+            RecordError::Disagreeing => {
+                refusal(&QueryError::Disagreement { store: self.store.clone(), keys: 1 })
+            }
+            RecordError::Damaged => self.damaged("its checksum does not hold".to_owned()),
+            RecordError::Unsuitable | RecordError::Dimensions(_) => {
+                let detail = format!("a read was answered with {:?}", error.code());
+                refusal(&QueryError::Internal { detail })
+            }
+        }
+    }
+
+    fn damaged(&self, detail: String) -> String {
+        refusal(&QueryError::Damaged { store: self.store.clone(), detail })
+    }
+}
+
+/// An error as a reply: code, message, what to do.
+pub(crate) fn refusal(error: &QueryError) -> String {
+    format!("ERR {}: {error} ({})", error.code(), error.help())
+}

@@ -1,0 +1,172 @@
+//! Who is connected.
+
+use std::{
+    collections::BTreeMap,
+    fmt::Write,
+    net::SocketAddr,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+/// Connections at once; further ones are told so.
+pub(super) const CLIENTS_MAX: usize = 10_000;
+
+/// The connections of one endpoint.
+#[derive(Debug)]
+pub(super) struct Clients {
+    started: Instant,
+    connections: AtomicU64,
+    connected: Mutex<BTreeMap<u64, Arc<Client>>>,
+}
+
+/// One connection, as the others see it.
+#[derive(Debug)]
+pub(crate) struct Client {
+    pub id: u64,
+    peer: SocketAddr,
+    local: SocketAddr,
+    since: Duration,
+    /// When it last asked, in milliseconds since the endpoint started.
+    asked: AtomicU64,
+    said: Mutex<Said>,
+}
+
+/// What a client says of itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Said {
+    pub name: String,
+    pub library: String,
+    pub library_version: String,
+    /// Of RESP.
+    pub protocol: i64,
+}
+
+/// A connection, as long as it is there.
+#[derive(Debug)]
+pub(super) struct Connected {
+    clients: Arc<Clients>,
+    pub client: Arc<Client>,
+}
+
+impl Clients {
+    /// Nobody yet.
+    pub fn new(now: Instant) -> Self {
+        Self { started: now, connections: AtomicU64::new(0), connected: Mutex::default() }
+    }
+
+    /// One more; `None` if there are too many.
+    pub fn connect(self: &Arc<Self>, peer: SocketAddr, local: SocketAddr) -> Option<Connected> {
+        let id = self.connections.fetch_add(1, Ordering::Relaxed) + 1;
+        let since = self.started.elapsed();
+        let asked = AtomicU64::new(since.as_millis() as u64);
+        let said = Mutex::new(Said { protocol: 2, ..Said::default() });
+        let client = Arc::new(Client { id, peer, local, since, asked, said });
+        let mut connected = self.lock();
+        if CLIENTS_MAX <= connected.len() {
+            return None;
+        }
+        connected.insert(id, Arc::clone(&client));
+        Some(Connected { clients: Arc::clone(self), client })
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.lock().len()
+    }
+
+    /// How many there have been.
+    pub fn connections(&self) -> u64 {
+        self.connections.load(Ordering::Relaxed)
+    }
+
+    /// Since the endpoint started.
+    pub fn uptime(&self) -> Duration {
+        self.started.elapsed()
+    }
+
+    /// A line for each, as Redis has them.
+    pub fn list(&self) -> String {
+        let now = self.uptime();
+        self.lock().values().map(|client| client.line(now) + "\n").collect()
+    }
+
+    /// The line of one.
+    pub fn line(&self, client: &Client) -> String {
+        client.line(self.uptime())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<Client>>> {
+        self.connected.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Connected {
+    /// It asks something.
+    pub fn asks(&self) {
+        let now = self.clients.uptime().as_millis() as u64;
+        self.client.asked.store(now, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Connected {
+    fn drop(&mut self) {
+        self.clients.lock().remove(&self.client.id);
+    }
+}
+
+impl Client {
+    /// What it says of itself, to be changed.
+    pub(super) fn said(&self) -> MutexGuard<'_, Said> {
+        self.said.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn line(&self, now: Duration) -> String {
+        let Said { name, library, library_version, protocol } = self.said().clone();
+        let asked = Duration::from_millis(self.asked.load(Ordering::Relaxed));
+        let (age, idle) = (now.saturating_sub(self.since), now.saturating_sub(asked));
+        let mut line = format!("id={} addr={} laddr={}", self.id, self.peer, self.local);
+        let (age, idle) = (age.as_secs(), idle.as_secs());
+        let rest = write!(
+            line,
+            " name={name} age={age} idle={idle} db=0 resp={protocol} lib-name={library} lib-ver={library_version}"
+        );
+        rest.expect("a string takes all that is written");
+        line
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clients_are_listed_while_they_are_connected() {
+        let clients = Arc::new(Clients::new(Instant::now()));
+        let peer = SocketAddr::from(([127, 0, 0, 1], 5));
+        let local = SocketAddr::from(([127, 0, 0, 1], 6));
+        let one = clients.connect(peer, local).unwrap();
+        one.client.said().name = "feeds".to_owned();
+        let two = clients.connect(peer, local).unwrap();
+        let list = clients.list();
+        assert!(list.starts_with("id=1 addr=127.0.0.1:5 laddr=127.0.0.1:6 name=feeds age=0 "), "{list}");
+        assert_eq!((list.lines().count(), clients.count()), (2, 2));
+        drop(one);
+        assert!(clients.list().starts_with("id=2 "));
+        drop(two);
+        assert_eq!((clients.count(), clients.connections()), (0, 2));
+    }
+
+    #[test]
+    fn more_than_so_many_are_turned_away() {
+        let clients = Arc::new(Clients::new(Instant::now()));
+        let addr = SocketAddr::from(([127, 0, 0, 1], 5));
+        let connect = || clients.connect(addr, addr);
+        let mut all: Vec<_> = (0..CLIENTS_MAX).map(|_| connect().unwrap()).collect();
+        assert!(connect().is_none());
+        all.pop();
+        assert!(connect().is_some());
+    }
+}

@@ -1,0 +1,188 @@
+//! One connection: reads, has commands interpreted, writes. One task, a round at a time.
+
+use super::{
+    clients::Connected,
+    dialogue::{Dialogue, Flow},
+    endpoint::Endpoint,
+    round::Round,
+};
+use bytes::{Buf, BytesMut};
+use kith_wire::resp::{Decoder, Limits, Malformed, Replies};
+use std::{io, sync::Arc, time::Duration};
+use tokio::{
+    io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
+    time::timeout,
+};
+use tokio_util::sync::CancellationToken;
+
+/// What one read takes at the least.
+const READ_BYTES: usize = 16 << 10;
+/// Emptied buffers above this size are given back.
+const KEPT_BYTES: usize = 1 << 20;
+/// Who takes no byte of its replies for so long is hung up on: its round is held in memory.
+const STALLED: Duration = Duration::from_secs(60);
+/// After an error that closes, what still comes is thrown away for so long, and no more of it than this: a socket that is closed with
+/// bytes unread takes back what it sent.
+const LINGER: Duration = Duration::from_secs(1);
+const LINGER_BYTES: usize = 8 << 20;
+
+/// Speaks RESP on `stream` until its peer closes it or breaks the protocol, or `stop`: the round under way is answered then.
+///
+/// # Errors
+/// The stream's.
+pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
+    stream: S,
+    connected: Connected,
+    endpoint: Arc<Endpoint>,
+    stop: CancellationToken,
+) -> io::Result<()> {
+    let dialogue = Dialogue::new(Arc::clone(&connected.client));
+    let connection = Connection {
+        stream,
+        connected,
+        endpoint,
+        dialogue,
+        decoder: Decoder::new(Limits::USUAL),
+        inbox: BytesMut::new(),
+        out: Replies::default(),
+    };
+    connection.run(stop).await
+}
+
+struct Connection<S> {
+    stream: S,
+    connected: Connected,
+    endpoint: Arc<Endpoint>,
+    dialogue: Dialogue,
+    decoder: Decoder,
+    inbox: BytesMut,
+    out: Replies,
+}
+
+/// What follows a round.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Next {
+    /// More has to come.
+    Read,
+    /// Another round, of what is here already.
+    Again,
+    Close,
+    Malformed(Malformed),
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
+    async fn run(mut self, stop: CancellationToken) -> io::Result<()> {
+        let stopped = stop.cancelled();
+        tokio::pin!(stopped);
+        loop {
+            let (round, next) = self.take_in();
+            self.answer(round).await?;
+            match next {
+                Next::Again => continue,
+                Next::Read => {}
+                Next::Close => return self.stream.shutdown().await,
+                Next::Malformed(malformed) => return self.hang_up(&malformed).await,
+            }
+            self.make_room();
+            let read = tokio::select! {
+                read = self.stream.read_buf(&mut self.inbox) => read?,
+                () = &mut stopped => return self.stream.shutdown().await,
+            };
+            if read == 0 {
+                return Ok(());
+            }
+            self.connected.asks();
+        }
+    }
+
+    /// The commands that are here, interpreted.
+    fn take_in(&mut self) -> (Round, Next) {
+        let mut round = Round::new(self.dialogue.version());
+        self.out.speak(self.dialogue.version());
+        let mut taken = 0;
+        let next = loop {
+            let command = match self.decoder.decode(&self.inbox[taken..]) {
+                Ok(Some(command)) => command,
+                Ok(None) => break Next::Read,
+                Err(malformed) => break Next::Malformed(malformed),
+            };
+            if !round.has_room_for(&command) {
+                break Next::Again;
+            }
+            let flow = self.dialogue.interpret(&command, &mut round, &*self.endpoint);
+            taken += self.decoder.take();
+            match flow {
+                Flow::Next => {}
+                Flow::Round => break Next::Again,
+                Flow::Close => break Next::Close,
+            }
+        };
+        self.inbox.advance(taken);
+        (round, next)
+    }
+
+    async fn answer(&mut self, mut round: Round) -> io::Result<()> {
+        if round.is_empty() {
+            return Ok(());
+        }
+        let answers = self.endpoint.read(round.take_groups()).await;
+        loop {
+            let is_all = round.encode(&answers, &mut self.out);
+            self.send().await?;
+            if is_all {
+                self.endpoint.note_errors(round.errors());
+                return Ok(());
+            }
+        }
+    }
+
+    async fn send(&mut self) -> io::Result<()> {
+        let mut left = self.out.bytes();
+        while !left.is_empty() {
+            let written = match timeout(STALLED, self.stream.write(left)).await {
+                Ok(written) => written?,
+                Err(_) => {
+                    self.endpoint.note_stalled();
+                    return Err(io::ErrorKind::TimedOut.into());
+                }
+            };
+            if written == 0 {
+                return Err(io::ErrorKind::WriteZero.into());
+            }
+            left = &left[written..];
+        }
+        self.out.clear(KEPT_BYTES);
+        Ok(())
+    }
+
+    /// Says what is wrong, and closes: nothing after it can be understood.
+    async fn hang_up(&mut self, malformed: &Malformed) -> io::Result<()> {
+        self.endpoint.note_malformed(malformed);
+        self.out.error(&format!("ERR {malformed}"));
+        self.send().await?;
+        self.stream.shutdown().await?;
+        let mut left = LINGER_BYTES;
+        let unread = async {
+            while 0 < left {
+                self.inbox.clear();
+                self.inbox.reserve(READ_BYTES);
+                match self.stream.read_buf(&mut self.inbox).await? {
+                    0 => break,
+                    read => left = left.saturating_sub(read),
+                }
+            }
+            Ok(())
+        };
+        timeout(LINGER, unread).await.unwrap_or(Ok(()))
+    }
+
+    /// Room for a read: more for a command that is long already, so that it is not read in thousands of pieces.
+    fn make_room(&mut self) {
+        if self.inbox.is_empty() && KEPT_BYTES < self.inbox.capacity() {
+            self.inbox = BytesMut::new();
+        }
+        if self.inbox.capacity() - self.inbox.len() < READ_BYTES / 2 {
+            self.inbox.reserve(READ_BYTES.max(self.inbox.len().min(KEPT_BYTES)));
+        }
+    }
+}
