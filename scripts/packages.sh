@@ -4,8 +4,9 @@
 #   make, git:  the front door and the tidy test
 #   etcd-server, etcd-client: the metadata store of clusters of many machines, for its tests
 #   openssl:    the certificates of those tests
-#   redis-tools, python3-redis: redis-cli, redis-benchmark and redis-py, for the tests of the RESP endpoint
-#   postgresql, mariadb-server-core, redis-server: the rivals of `make bench` (only with --bench)
+#   redis-tools, python3-redis: redis-cli, redis-benchmark and redis-py, for the tests of the RESP endpoint; the server that
+#               benchmarks compare with is in redis-tools too
+#   postgresql, mariadb-server-core: the rivals of `make bench` (only with --bench)
 set -euo pipefail
 
 missing=()
@@ -25,9 +26,6 @@ if [[ "${1:-}" == --bench ]] && ! compgen -G '/usr/lib/postgresql/*/bin/postgres
 fi
 if [[ "${1:-}" == --bench && ! -x /usr/sbin/mariadbd ]]; then
   missing+=(mariadb-server-core)
-fi
-if [[ "${1:-}" == --bench && ! -x /usr/bin/redis-server ]]; then
-  missing+=(redis-server)
 fi
 if ((${#missing[@]} > 0)); then
   echo "installing ${missing[*]}"

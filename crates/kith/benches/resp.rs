@@ -125,13 +125,16 @@ fn compare(workload: &Workload, targets: &[Target], rows: u64, rounds: usize) {
         run(target, workload.requests / 10);
     }
     let mut rps = vec![Vec::new(); targets.len()];
-    let mut used: Vec<Vec<(Vec<Duration>, Vec<Duration>)>> = vec![Vec::new(); targets.len()];
+    // Of all rounds together, by part.
+    let mut used: Vec<Vec<Duration>> =
+        targets.iter().map(|target| vec![Duration::ZERO; target.parts.len()]).collect();
     for round in 0..rounds {
         for turn in 0..targets.len() {
             let index = (round + turn) % targets.len();
             let (per_second, before, after) = run(&targets[index], workload.requests);
             rps[index].push(per_second);
-            used[index].push((before, after));
+            let each = after.iter().zip(&before).map(|(after, before)| after.saturating_sub(*before));
+            used[index].iter_mut().zip(each).for_each(|(used, more)| *used += more);
         }
     }
     for (index, target) in targets.iter().enumerate() {
@@ -139,15 +142,6 @@ fn compare(workload: &Workload, targets: &[Target], rows: u64, rounds: usize) {
         let ratio = median_interval(&ratios).expect("there are rounds");
         let mut sorted = rps[index].clone();
         sorted.sort_by(f64::total_cmp);
-        // Of all rounds together: sums of what was used in each.
-        let sum = |pick: fn(&(Vec<Duration>, Vec<Duration>)) -> &Vec<Duration>| {
-            let mut total = vec![Duration::ZERO; target.parts.len()];
-            for round in &used[index] {
-                total.iter_mut().zip(pick(round)).for_each(|(total, part)| *total += *part);
-            }
-            total
-        };
-        let (before, after) = (sum(|round| &round.0), sum(|round| &round.1));
         let each = workload.requests * rounds;
         println!(
             "  {}: {:.0} requests/s, {:.0} keys/s; to Redis {:.2} ({:.2} to {:.2}); CPU {}",
@@ -157,18 +151,14 @@ fn compare(workload: &Workload, targets: &[Target], rows: u64, rounds: usize) {
             ratio.median,
             ratio.low,
             ratio.high,
-            per_request(&target.parts, &before, &after, each),
+            per_request(&target.parts, &used[index], each),
         );
     }
 }
 
 /// `router 3.1 us, nodes 4.0 us: 7.1 us` of a request.
-fn per_request(parts: &Parts, before: &[Duration], after: &[Duration], requests: usize) -> String {
-    let each: Vec<f64> = after
-        .iter()
-        .zip(before)
-        .map(|(after, before)| after.saturating_sub(*before).as_secs_f64() * 1e6 / requests as f64)
-        .collect();
+fn per_request(parts: &Parts, used: &[Duration], requests: usize) -> String {
+    let each: Vec<f64> = used.iter().map(|used| used.as_secs_f64() * 1e6 / requests as f64).collect();
     let named: Vec<String> =
         parts.iter().zip(&each).map(|((name, _), us)| format!("{name} {us:.1} us")).collect();
     format!("{}: {:.1} us", named.join(", "), each.iter().sum::<f64>())
