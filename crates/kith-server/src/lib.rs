@@ -1,6 +1,7 @@
 //! Node and router processes, cluster metadata and the supervisor of `kith dev`.
 
 mod accept;
+mod background;
 pub mod cluster;
 mod data_dir;
 pub mod dev;

@@ -499,3 +499,26 @@ fn a_built_version_is_pushed_and_a_delta_follows_it() {
     assert_eq!((&forced["records"], &forced["before"]), (&json!(89), &json!(delta)), "{forced}");
     assert_eq!(code(&people.refused(&[&few, "--version", "6"])), "version_not_newer");
 }
+
+/// What the two versions have in common lies on the nodes' disks already.
+#[test]
+fn a_delta_moves_what_changed_and_nothing_else() {
+    let people = People::start(&[]);
+    let rows: String = (0..20_000).map(|key| format!("member:{key},{key:0100}\n")).collect();
+    let rows = people.write("rows.csv", format!("key,value\n{rows}"));
+    let fetched =
+        || people.cluster.metric("kith_node_fetched_bytes_total").expect("nodes count what they fetch");
+    let whole = people.pushed(&[&rows]);
+    let all = fetched();
+    let bytes = whole["bytes"].as_f64().expect("a size");
+    assert!(bytes <= all, "{all} bytes fetched of {bytes}");
+    let changes = people.write("changes.csv", "key,value\nmember:7,other\n");
+    let delta = people.pushed(&[&changes, "--delta"]);
+    assert_eq!((&delta["records"], &delta["changes"]["replaced"]), (&json!(20_000), &json!(1)), "{delta}");
+    // One partition of 24, and the manifest.
+    let moved = fetched() - all;
+    assert!(0.0 < moved && moved < all / 8.0, "{moved} bytes fetched, {all} for all of it");
+    for (key, value) in [("member:7", "other".to_owned()), ("member:19999", format!("{:0100}", 19_999))] {
+        assert_eq!(people.cluster.must(&["get", "people", key]).trim_end(), value);
+    }
+}

@@ -4,6 +4,7 @@ use super::{
     held::{HeldStores, VersionReader},
     verify::{Depth, verify},
 };
+use crate::background;
 use futures::{StreamExt, stream::BoxStream};
 use kith_engine::{ValueError, ValuesReader};
 use kith_types::PartitionId;
@@ -113,7 +114,7 @@ impl v1::inspect_server::Inspect for InspectService {
         let reader = self.values(&store, version)?;
         let (sender, receiver) = mpsc::channel(PIECE_QUEUE);
         let this = Self { node: self.node, held: Arc::clone(&self.held) };
-        tokio::task::spawn_blocking(move || {
+        background::spawn(move || {
             let mut pieces = Pieces { sender, piece: v1::RecordsPiece::default(), bytes: 0, seen: 0, skip };
             let read = reader.for_each(PartitionId(partition), |key, value| pieces.push(key, value));
             let last = read.map_err(|error| this.refused(&error));
@@ -136,7 +137,7 @@ impl v1::inspect_server::Inspect for InspectService {
         let depth = if request.deep { Depth::Deep } else { Depth::Quick };
         let (sender, receiver) = mpsc::channel(PIECE_QUEUE);
         let held = Arc::clone(&self.held);
-        tokio::task::spawn_blocking(move || {
+        background::spawn(move || {
             let (mut done, owned) = (0, held.owned(&store));
             for component in &store.components {
                 let folder = held.folder_of(&store.name, &component.name, component.version);

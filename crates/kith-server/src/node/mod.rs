@@ -17,6 +17,7 @@ pub use held::{CopyError, HeldStores, PrepareError, PrepareOptions, ReleaseError
 pub use throttle::{Throttle, ThrottleState};
 
 use crate::{
+    background,
     data_dir::{DataDir, Identity},
     error::StartError,
     framed::FrameService,
@@ -249,7 +250,7 @@ async fn prepare_all(held: &Arc<HeldStores>, revision: u64, versions: Vec<Served
     }
     let prepared = stores.into_values().map(|versions| {
         let held = Arc::clone(held);
-        tokio::task::spawn_blocking(move || prepare_store(&held, revision, &versions))
+        background::run(move || prepare_store(&held, revision, &versions))
     });
     let prepared = futures::stream::iter(prepared).buffer_unordered(STORES_AT_A_TIME);
     prepared.fold(true, async |all, prepared| all & prepared.unwrap_or(false)).await

@@ -1,7 +1,7 @@
 //! What a rebalance asks of a node: copy partitions from a peer, free what it gave up.
 
 use super::{CopyError, ReleaseError, held::HeldStores, service::NodeService, wanted};
-use crate::{peer::PeerSource, topology::TopologyReceiver};
+use crate::{background, peer::PeerSource, topology::TopologyReceiver};
 use futures::{StreamExt, stream::BoxStream};
 use kith_engine::{FetchError, Source};
 use kith_types::PartitionId;
@@ -35,7 +35,7 @@ impl NodeService {
         let partitions = partitions_of(&topology, &request.partitions)?;
         let (sender, receiver) = mpsc::channel(PROGRESS_QUEUE);
         let (held, node) = (Arc::clone(&self.held), self.node);
-        tokio::task::spawn_blocking(move || {
+        background::spawn(move || {
             let ended = copy(&held, &request, &versions, &partitions, topology.revision, &sender);
             let ended = ended.map_err(|error| copy_status(node, &error));
             let last = ended.map(|()| v1::PrepareProgress { ready: true, ..Default::default() });

@@ -9,7 +9,7 @@ use super::{
     held::HeldStores,
     verify::{Depth, Found, State, verify},
 };
-use crate::{peer::PeerSource, topology::TopologyReceiver};
+use crate::{background, peer::PeerSource, topology::TopologyReceiver};
 use kith_wire::documents::{ComponentDocument, ServedDocument, TopologyDocument};
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -136,7 +136,7 @@ impl Scrubber {
     /// Looks at the components of one store, or of all.
     async fn look(&self, store: Option<String>, rate: u64) {
         let this = self.clone();
-        let looked = tokio::task::spawn_blocking(move || {
+        let looked = background::run(move || {
             let topology = Arc::clone(&this.topology.borrow());
             let components = components(&topology);
             this.doctor.forget_all_but(&components.keys().cloned().collect());

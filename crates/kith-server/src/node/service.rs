@@ -7,6 +7,7 @@ use super::{
     scrub::Doctor,
 };
 use crate::{
+    background,
     fail_point::FailPoint,
     framed::{self, FrameService, Reply},
     load::LoadCounter,
@@ -361,7 +362,7 @@ impl v1::node_server::Node for NodeService {
         let options = self.prepare_options(request.into_inner());
         let (sender, receiver) = mpsc::channel(PROGRESS_QUEUE);
         let (held, node) = (Arc::clone(&self.held), self.node);
-        tokio::task::spawn_blocking(move || {
+        background::spawn(move || {
             let mut report = |component: &str, bytes_done, bytes_total| {
                 let progress = v1::PrepareProgress {
                     component: component.to_owned(),

@@ -15,7 +15,12 @@ use kith_engine::{
 };
 use kith_types::PartitionId;
 use kith_wire::documents::{ComponentDocument, ServedDocument};
-use std::{collections::BTreeSet, ops::ControlFlow, path::Path};
+use std::{
+    collections::BTreeSet,
+    fs,
+    ops::ControlFlow,
+    path::{Path, PathBuf},
+};
 
 /// Requests to an object store or peers under way at a time, against the time that each takes to begin an answer. A folder
 /// has none.
@@ -72,7 +77,7 @@ impl HeldStores {
             threads,
             manifest_hash,
             quota_bytes: options.bytes_max,
-            ..FetchOptions::default()
+            held: other_versions(&target),
         };
         let mut on_fetch = |state: &FetchProgress| {
             progress(&component.name, state.bytes_done, state.bytes);
@@ -120,6 +125,13 @@ impl HeldStores {
     ) -> Result<Component, PrepareError> {
         self.try_open(store, component, required).map_err(|error| cannot_open(component, error))
     }
+}
+
+/// Folders beside a version's: what it has in common with them need not travel (Voldemort §8: incremental load).
+fn other_versions(target: &Path) -> Vec<PathBuf> {
+    let beside = target.parent().and_then(|parent| fs::read_dir(parent).ok());
+    let folders = beside.into_iter().flatten().flatten().map(|entry| entry.path());
+    folders.filter(|folder| folder != target).collect()
 }
 
 /// Who has what of the component. One whose address is none gives nothing.
