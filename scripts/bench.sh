@@ -42,6 +42,9 @@ fi
 section "reads beside swaps, verification and a fetch"
 "$cargo" bench -q -p kith --bench calm
 
+section "large reads beside a slow node"
+"$cargo" bench -q -p kith --bench tail
+
 section "a store ten times as large as memory"
 "$cargo" bench -q -p kith --bench memory
 

@@ -9,17 +9,9 @@ mod rig;
 #[path = "../tests/support/mod.rs"]
 mod support;
 
-use std::{
-    io::Write,
-    process::Command,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    thread,
-    time::Duration,
-};
-use support::cluster::{Cluster, signal};
+use rig::slow::Slow;
+use std::{io::Write, process::Command, time::Duration};
+use support::cluster::Cluster;
 
 const GRAPH: &str = "github-devs";
 /// The slow node stands still for so long: the 99th percentile of the paper's requests is 21 ms (Moolle §V-A) …
@@ -58,7 +50,7 @@ fn wanted(name: &str) -> bool {
 /// Moolle's defaults against naive round robin over all groups, while one node of twelve stops again and again.
 fn one_slow_node(cluster: &Cluster) {
     println!("one slow node of twelve: it stands still {STOPPED:?} of every {:?}", STOPPED + RUNNING);
-    let slow = Slow::start(cluster.node_pids(1)[0]);
+    let slow = Slow::start(cluster.node_pids(1)[0], STOPPED, RUNNING);
     bench(
         cluster,
         &["--rates", "100,300", "--members", "degree", "--keys-min", "50"],
@@ -94,36 +86,4 @@ fn bench(cluster: &Cluster, arguments: &[&str], settings: &[&str]) {
     }
     let status = command.status().expect("kith bench runs");
     assert!(status.success(), "queries failed or answers were wrong: {status}");
-}
-
-/// A process that is stopped and let go on in turn, until dropped.
-struct Slow {
-    over: Arc<AtomicBool>,
-    thread: Option<thread::JoinHandle<()>>,
-}
-
-impl Slow {
-    fn start(pid: u32) -> Self {
-        let over = Arc::new(AtomicBool::new(false));
-        let told = Arc::clone(&over);
-        let thread = thread::spawn(move || {
-            while !told.load(Ordering::Relaxed) {
-                signal(pid, "STOP");
-                thread::sleep(STOPPED);
-                signal(pid, "CONT");
-                thread::sleep(RUNNING);
-            }
-        });
-        Self { over, thread: Some(thread) }
-    }
-}
-
-impl Drop for Slow {
-    fn drop(&mut self) {
-        self.over.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take() {
-            // It goes on before it ends, so the node runs again.
-            let _ = thread.join();
-        }
-    }
 }

@@ -11,6 +11,7 @@ pub mod open_loop;
 pub mod postgres;
 pub mod reads;
 pub mod redis;
+pub mod slow;
 
 use flate2::read::MultiGzDecoder;
 use rand::{RngExt, SeedableRng, rngs::StdRng};
