@@ -4,7 +4,7 @@ SHELL := bash
 .DEFAULT_GOAL := help
 CARGO ?= cargo
 
-.PHONY: help build demo test test-full test-spark check bench fmt bless packages clean
+.PHONY: help build demo test test-full test-spark test-python check bench fmt bless packages clean
 
 help: ## What there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -23,6 +23,9 @@ test-full: packages ## Every reference answer on every graph, in release; minute
 
 test-spark: packages ## Versions built by Spark against those of `kith store build`; installs PySpark, 450 MB
 	scripts/test-spark.sh
+
+test-python: packages ## The Python client: a wheel, installed into a fresh environment, its tests and its notebook
+	scripts/test-python.sh
 
 check: ## What CI runs
 	.ci/run

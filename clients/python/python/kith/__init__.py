@@ -1,0 +1,39 @@
+"""Reads from Kith: values by key, scores worked out where records lie, questions of graphs.
+
+    import kith
+
+    client = kith.connect("127.0.0.1:7000")
+    client.get("profiles", 7)
+    for entry in client.get_many("pages", range(5000), deadline=0.1, partial=True):
+        ...
+    best = client.compute("pages").dot("embed", query, as_="score").top_k("score", 20).execute(ids)
+
+Routing, hedging, retries and deadlines are those of the Rust client, which this is. ``kith.aio`` is the same for asyncio.
+"""
+
+from kith import aio
+from kith._kith import Batch, Entry, Record
+from kith.answers import Counts, Footer
+from kith.client import Client, Compute, Aggregate, Graph, connect
+from kith.errors import DeadlineExceeded, KithError, NotFound, Overloaded, Unreachable
+from kith.options import Options
+
+__all__ = [
+    "Aggregate",
+    "Batch",
+    "Client",
+    "Compute",
+    "Counts",
+    "DeadlineExceeded",
+    "Entry",
+    "Footer",
+    "Graph",
+    "KithError",
+    "NotFound",
+    "Options",
+    "Overloaded",
+    "Record",
+    "Unreachable",
+    "aio",
+    "connect",
+]

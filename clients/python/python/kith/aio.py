@@ -1,0 +1,168 @@
+"""The client for asyncio: the methods of ``kith.Client``, awaited. Cancelling a task cancels what nodes still do for it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal, Unpack
+
+from kith import _kith
+from kith.answers import Counts, value_of
+from kith.cluster import addresses
+from kith.options import Options
+from kith.plan import Building
+
+if TYPE_CHECKING:
+    from kith.plan import Conditions, Keys
+
+
+async def connect(
+    router: str | Sequence[str] | None = None,
+    *,
+    ready_file: str | os.PathLike[str] | None = None,
+    direct: bool = False,
+    transport: Literal["framed", "grpc"] = "framed",
+    **defaults: Unpack[Options],
+) -> Client:
+    """As ``kith.connect``."""
+    found = addresses(router, ready_file, direct)
+    return Client(await _kith.connect(found, direct, transport).begin(), defaults)
+
+
+class Client:
+    """Connections to one cluster, for any event loop."""
+
+    def __init__(self, core: _kith.Client, defaults: Options) -> None:
+        self._core = core
+        self._defaults = defaults
+
+    async def get(self, store: str, key: int | str | bytes, default: Any = None, **options: Unpack[Options]) -> Any:
+        """The value of one key; ``default`` if the store has no such key, which a replica has proven."""
+        return value_of(await self._core.get(store, key, {**self._defaults, **options}).begin(), default)
+
+    async def get_many(self, store: str, keys: Keys, **options: Unpack[Options]) -> _kith.Batch:
+        """What became of each key, in their order, repeats included, all of one version. At most 100,000 keys.
+
+        Raises if a key has no proven answer, unless ``partial=True``: then it is in the batch as ``ERROR`` or ``UNANSWERED``.
+        """
+        batch: _kith.Batch = await self._core.multi_get(store, keys, {**self._defaults, **options}).begin()
+        return batch
+
+    def compute(self, store: str) -> Compute:
+        """Scores, projections and counts of records, worked out on nodes."""
+        return Compute(self, store)
+
+    def aggregate(self, store: str) -> Aggregate:
+        """Counts over records, made on nodes."""
+        return Aggregate(self, store)
+
+    def graph(self, name: str, *, edge_type: str | None = None, direction: str | None = None) -> Graph:
+        """A graph, along one edge type (its first, if not told) in one direction: ``out``, ``in`` or ``both``."""
+        return Graph(self, name, {"edge_type": edge_type, "direction": direction})
+
+    async def shape(self, store: str) -> tuple[str, str]:
+        """What the keys and the values of a store are: ``("id", "record")``."""
+        shape: tuple[str, str] = await self._core.shape(store).begin()
+        return shape
+
+
+class Compute(Building):
+    """``await client.compute("pages").project("title").dot("embed", query, as_="score").top_k("score", 20).execute(keys)``"""
+
+    def __init__(self, client: Client, store: str) -> None:
+        super().__init__()
+        self._client = client
+        self._store = store
+
+    async def execute(self, keys: Keys, **options: Unpack[Options]) -> _kith.Batch:
+        """What it makes of the records of ``keys``: in their order, or the best first and only they."""
+        given = {**self._client._defaults, **options}
+        batch: _kith.Batch = await self._client._core.compute(self._store, self._plan, keys, given).begin()
+        return batch
+
+
+class Aggregate:
+    """Counts over records of a store. A field of a list counts by item; nulls are not counted."""
+
+    def __init__(self, client: Client, store: str) -> None:
+        self._client = client
+        self._store = store
+
+    async def count_by_value(self, field: str, keys: Keys, top: int = 20, **options: Unpack[Options]) -> Counts:
+        """How many records have each value of ``field``: the ``top`` most frequent, of equal counts the least first."""
+        given = {**self._client._defaults, **options}
+        core = self._client._core
+        return Counts(*await core.aggregate(self._store, field, keys, top=top, given=given).begin())
+
+    async def count_by_bucket(
+        self, field: str, keys: Keys, buckets: dict[str, Conditions], **options: Unpack[Options]
+    ) -> Counts:
+        """How many values of ``field`` are in each bucket: ``{"young": {"lt": 18}, "other": {"ge": 18}}``."""
+        given = {**self._client._defaults, **options}
+        core = self._client._core
+        return Counts(*await core.aggregate(self._store, field, keys, buckets=buckets, given=given).begin())
+
+
+class Graph:
+    """Questions of a graph; docs/queries.md says what each answers."""
+
+    def __init__(self, client: Client, name: str, along: dict[str, Any]) -> None:
+        self._client = client
+        self._name = name
+        self._along = along
+
+    async def _ask(self, op: str, fields: dict[str, Any], options: Options) -> Any:
+        # Answers of graphs are whole: a default that reads have says nothing about them.
+        given = {**self._client._defaults, "partial": None, **options}
+        return await self._client._core.graph(self._name, op, {**self._along, **fields}, given).begin()
+
+    async def connections(self, id: int, **options: Unpack[Options]) -> list[int]:
+        """The first degree of a member, ascending."""
+        ids: list[int] = await self._ask("connections", {"id": id}, options)
+        return ids
+
+    async def entities(self, id: int, kind: str, **options: Unpack[Options]) -> list[int]:
+        """The entities of one kind that a member has."""
+        ids: list[int] = await self._ask("entities", {"id": id, "kind": kind}, options)
+        return ids
+
+    async def members(self, kind: str, entity: int, **options: Unpack[Options]) -> list[int]:
+        """The members that an entity has."""
+        ids: list[int] = await self._ask("members", {"kind": kind, "entity": entity}, options)
+        return ids
+
+    async def network(self, id: int, **options: Unpack[Options]) -> dict[str, Any]:
+        """First and second degree: ``id``, ``degree``, ``n2``, ``net``, ``fof``, and the ids ``first`` and ``second``."""
+        network: dict[str, Any] = await self._ask("network", {"id": id, "return": "ids"}, options)
+        return network
+
+    async def network_size(self, id: int, **options: Unpack[Options]) -> int:
+        """How many members are one or two steps away."""
+        size: int = (await self._ask("network", {"id": id, "return": "size"}, options))["net"]
+        return size
+
+    async def distance(self, id: int, to: Sequence[int], **options: Unpack[Options]) -> list[int | None]:
+        """How far each target is: 0 to 3, ``None`` if farther."""
+        far: list[int | None] = await self._ask("distance", {"id": id, "to": to}, options)
+        return far
+
+    async def path(self, id: int, to: int, max: int = 6, **options: Unpack[Options]) -> list[int]:
+        """A shortest path with both ends; empty if there is none of at most ``max`` edges."""
+        path: list[int] = await self._ask("path", {"id": id, "to": to, "max": max}, options)
+        return path
+
+    async def common(self, id: int, to: int, kind: str | None = None, **options: Unpack[Options]) -> list[int]:
+        """What two members share: connections, or entities of a kind."""
+        ids: list[int] = await self._ask("common", {"id": id, "to": to, "kind": kind}, options)
+        return ids
+
+    async def has_common(self, id: int, to: int, kind: str | None = None, **options: Unpack[Options]) -> bool:
+        """Whether they share one."""
+        asked = {"id": id, "to": to, "kind": kind, "return": "exists"}
+        exists: bool = await self._ask("common", asked, options)
+        return exists
+
+    async def suggest(self, id: int, k: int = 20, **options: Unpack[Options]) -> list[tuple[int, int]]:
+        """People that a member may know, with the number of common connections, most first."""
+        suggestions: list[tuple[int, int]] = await self._ask("suggest", {"id": id, "k": k}, options)
+        return suggestions

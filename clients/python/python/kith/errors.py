@@ -1,0 +1,57 @@
+"""What is raised when a question has no answer: a stable code, what happened and why, what to do (docs/errors.md)."""
+
+from __future__ import annotations
+
+
+class KithError(Exception):
+    """``code`` is for programs, ``str(error)`` says what happened, ``help`` what to do."""
+
+    code: str
+    help: str
+
+    def __init__(self, code: str, message: str, help: str = "") -> None:
+        super().__init__(message)
+        self.code = code
+        self.help = help
+        if help:
+            self.add_note(f"help: {help}")
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(code={self.code!r}, message={str(self)!r})"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (error_of, (self.code, str(self), self.help))
+
+
+class DeadlineExceeded(KithError, TimeoutError):
+    """Time ran out."""
+
+
+class Overloaded(KithError):
+    """The cluster turns work away: wait before asking again."""
+
+
+class Unreachable(KithError, ConnectionError):
+    """Nobody who could answer can be reached."""
+
+
+class NotFound(KithError, LookupError):
+    """There is no such store, graph, member or entity."""
+
+
+_CLASSES: dict[str, type[KithError]] = {
+    "deadline_exceeded": DeadlineExceeded,
+    "overloaded": Overloaded,
+    "unreachable": Unreachable,
+    "partitions_unavailable": Unreachable,
+    "no_cluster": Unreachable,
+    "unknown_store": NotFound,
+    "unknown_graph": NotFound,
+    "member_not_found": NotFound,
+    "entity_not_found": NotFound,
+}
+
+
+def error_of(code: str, message: str, help: str) -> KithError:
+    """The exception of a code."""
+    return _CLASSES.get(code, KithError)(code, message, help)

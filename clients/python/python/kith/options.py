@@ -1,0 +1,27 @@
+"""What one may say about a question besides the question; names as in docs/queries.md."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Literal, TypedDict
+
+
+class Options(TypedDict, total=False):
+    """All may be left out; ``connect`` takes them as defaults of every question."""
+
+    deadline: float | timedelta | None
+    """Seconds that the answer may take."""
+    partial: bool | None
+    """Whether an answer that lacks keys is better than none."""
+    fan_out: str | None
+    """How many replica groups may take part: ``auto``, ``min``, ``max`` or ``groups=N``."""
+    policy: str | None
+    """The replica policy, as ``least-loaded``."""
+    hedge: Literal["on", "table", "off"] | None
+    """Whether late requests are sent to another group as well."""
+    cache: Literal["use", "bypass", "refresh"] | None
+    """The router's caches, of graphs."""
+    workflow: Literal["interactive", "background"] | None
+    """Who waits for the answer."""
+    trace_id: str | None
+    """Printed in logs beside the question."""

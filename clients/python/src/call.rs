@@ -1,0 +1,90 @@
+//! One question under way, and the two ways to wait for it.
+
+use crate::error::raised;
+use futures::{FutureExt, future::BoxFuture};
+use kith_client::QueryError;
+use pyo3::{exceptions::PyRuntimeError, prelude::*};
+use pyo3_async_runtimes::tokio::{future_into_py, get_runtime};
+use std::{
+    process,
+    sync::{Mutex, OnceLock, PoisonError},
+    time::Duration,
+};
+use tokio::{runtime::Builder, time};
+
+/// Threads that send, receive and merge: a client is one of many things that a process does.
+const WORKERS: usize = 2;
+/// How long Ctrl-C waits at most.
+const SIGNAL_TICK: Duration = Duration::from_millis(50);
+
+/// Makes the answer's Python objects, once there is an answer.
+pub type Reply = Box<dyn FnOnce(Python<'_>) -> PyResult<Py<PyAny>> + Send>;
+
+/// What a question ends with.
+pub type Ended = Result<Reply, QueryError>;
+
+/// A question that was not asked yet. It is asked once: by `wait` or by `begin`.
+#[pyclass(frozen, module = "kith._kith")]
+pub struct Call {
+    /// Taken by whoever asks it.
+    work: Mutex<Option<BoxFuture<'static, Ended>>>,
+}
+
+/// Says how many threads there will be; they start with the first question.
+pub fn init() {
+    let mut builder = Builder::new_multi_thread();
+    builder.worker_threads(WORKERS).thread_name("kith").enable_all();
+    pyo3_async_runtimes::tokio::init(builder);
+}
+
+impl Call {
+    /// A question.
+    pub fn new(work: impl Future<Output = Ended> + Send + 'static) -> Self {
+        Self { work: Mutex::new(Some(work.boxed())) }
+    }
+
+    fn take(&self) -> PyResult<BoxFuture<'static, Ended>> {
+        same_process()?;
+        let work = self.work.lock().unwrap_or_else(PoisonError::into_inner).take();
+        work.ok_or_else(|| PyRuntimeError::new_err("this question was asked already: ask it anew"))
+    }
+}
+
+#[pymethods]
+impl Call {
+    /// Asks, and waits for the answer with the interpreter released; Ctrl-C ends it.
+    fn wait(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        let work = self.take()?;
+        let reply = py.detach(|| get_runtime().block_on(interruptible(work)))?;
+        reply(py)
+    }
+
+    /// Asks, and gives what asyncio can await. Cancelling it cancels the question.
+    fn begin<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let work = self.take()?;
+        future_into_py(py, async move {
+            let reply = work.await.map_err(|error| raised(&error))?;
+            Python::attach(reply)
+        })
+    }
+}
+
+async fn interruptible(mut work: BoxFuture<'static, Ended>) -> PyResult<Reply> {
+    loop {
+        match time::timeout(SIGNAL_TICK, &mut work).await {
+            Ok(ended) => return ended.map_err(|error| raised(&error)),
+            Err(_) => Python::attach(|py| py.check_signals())?,
+        }
+    }
+}
+
+/// The threads that answer belong to the process that started them: a child that forked off has none of them.
+fn same_process() -> PyResult<()> {
+    static OWNER: OnceLock<u32> = OnceLock::new();
+    if *OWNER.get_or_init(process::id) == process::id() {
+        return Ok(());
+    }
+    let message = "kith was used before this process forked, and its threads are not in the child: \
+                   connect in the child only, or start it with the spawn method";
+    Err(PyRuntimeError::new_err(message))
+}

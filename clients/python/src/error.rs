@@ -1,0 +1,25 @@
+//! Errors on their way to Python: `kith.KithError` with the code and the help that every client of Kith shows.
+
+use kith_client::QueryError;
+use pyo3::prelude::*;
+
+/// Why a question has no answer, as an exception.
+pub fn raised(error: &QueryError) -> PyErr {
+    of(error.code(), &error.to_string(), &error.help())
+}
+
+/// The exception of a code.
+pub fn of(code: &str, message: &str, help: &str) -> PyErr {
+    Python::attach(|py| {
+        let made = py.import("kith.errors").and_then(|errors| errors.getattr("error_of"));
+        match made.and_then(|error_of| error_of.call1((code, message, help))) {
+            Ok(error) => PyErr::from_value(error),
+            Err(broken) => broken,
+        }
+    })
+}
+
+/// Bytes that do not decode: what was read, and what does not hold.
+pub fn damaged(store: &str, detail: impl ToString) -> PyErr {
+    raised(&QueryError::Damaged { store: store.to_owned(), detail: detail.to_string() })
+}

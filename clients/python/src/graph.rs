@@ -1,0 +1,105 @@
+//! Questions of a graph, and their answers as plain Python values.
+
+use crate::options::wrong;
+use kith_ops::{CommonAnswer, CommonPlan, GraphAnswer, GraphQuery, NetworkAnswer, Operand, Want};
+use kith_types::{Direction, Workflow};
+use pyo3::{
+    IntoPyObjectExt, conversion::FromPyObjectOwned, exceptions::PyTypeError, prelude::*, types::PyDict,
+};
+
+/// The question of an operation's name and fields, both as in `docs/queries.md`.
+///
+/// # Errors
+/// `TypeError` or `ValueError`, with what is wrong.
+pub fn question(op: &str, fields: &Bound<'_, PyDict>, workflow: Workflow) -> PyResult<GraphQuery> {
+    let fields = Fields(fields);
+    let want = || match fields.or("return", "ids".to_owned())?.as_str() {
+        "ids" => Ok(Want::Ids),
+        "size" => Ok(Want::Size),
+        "exists" => Ok(Want::Exists),
+        other => Err(wrong("return", other, "ids, size or exists")),
+    };
+    let operand = match op {
+        "connections" => Operand::Connections { id: fields.must("id")? },
+        "entities" => Operand::Entities { id: fields.must("id")?, kind: fields.must("kind")? },
+        "members" => Operand::Members { kind: fields.must("kind")?, entity: fields.must("entity")? },
+        "network" => Operand::Network { id: fields.must("id")?, want: want()? },
+        "distance" => Operand::Distance { from: fields.must("id")?, to: fields.must("to")? },
+        "path" => {
+            Operand::Path { from: fields.must("id")?, to: fields.must("to")?, max: fields.or("max", 6)? }
+        }
+        "common" => Operand::Common {
+            id: fields.must("id")?,
+            to: fields.must("to")?,
+            kind: fields.may("kind")?,
+            want: want()?,
+            plan: CommonPlan::Auto,
+        },
+        "suggest" => Operand::Suggest { id: fields.must("id")?, k: fields.or("k", 20)? },
+        _ => return Err(PyTypeError::new_err(format!("there is no operation {op:?}"))),
+    };
+    let direction = match fields.may::<String>("direction")?.as_deref() {
+        None => None,
+        Some("out") => Some(Direction::Out),
+        Some("in") => Some(Direction::In),
+        Some("both") => Some(Direction::Both),
+        Some(other) => return Err(wrong("direction", other, "out, in or both")),
+    };
+    Ok(GraphQuery { operand, edge_type: fields.may("edge_type")?, direction, workflow })
+}
+
+struct Fields<'a, 'py>(&'a Bound<'py, PyDict>);
+
+impl<'py> Fields<'_, 'py> {
+    fn may<T>(&self, name: &str) -> PyResult<Option<T>>
+    where
+        T: FromPyObjectOwned<'py>,
+    {
+        let given = self.0.get_item(name)?.filter(|value| !value.is_none());
+        let taken = given.map(|value| value.extract::<T>().map_err(Into::into));
+        taken.transpose().map_err(|why: PyErr| PyTypeError::new_err(format!("{name}: {why}")))
+    }
+
+    fn must<T>(&self, name: &str) -> PyResult<T>
+    where
+        T: FromPyObjectOwned<'py>,
+    {
+        self.may(name)?.ok_or_else(|| PyTypeError::new_err(format!("{name} is missing")))
+    }
+
+    fn or<T>(&self, name: &str, default: T) -> PyResult<T>
+    where
+        T: FromPyObjectOwned<'py>,
+    {
+        Ok(self.may(name)?.unwrap_or(default))
+    }
+}
+
+/// An answer as lists, numbers and, of networks, a dictionary.
+pub fn answer(py: Python<'_>, answer: GraphAnswer) -> PyResult<Py<PyAny>> {
+    match answer {
+        GraphAnswer::Ids(ids) | GraphAnswer::Common(CommonAnswer::Ids(ids)) => ids.into_py_any(py),
+        GraphAnswer::Common(CommonAnswer::Size(size)) => size.into_py_any(py),
+        GraphAnswer::Common(CommonAnswer::Exists(exists)) => exists.into_py_any(py),
+        GraphAnswer::Distances(distances) => {
+            distances.into_iter().map(|far| far.map(u32::from)).collect::<Vec<_>>().into_py_any(py)
+        }
+        GraphAnswer::Path(path) => path.members.into_py_any(py),
+        GraphAnswer::Suggestions(suggestions) => suggestions.into_py_any(py),
+        GraphAnswer::Network(answer) => network(py, &answer),
+    }
+}
+
+fn network(py: Python<'_>, answer: &NetworkAnswer) -> PyResult<Py<PyAny>> {
+    let dict = PyDict::new(py);
+    dict.set_item("id", answer.id)?;
+    dict.set_item("degree", answer.sizes.first)?;
+    dict.set_item("n2", answer.sizes.second)?;
+    dict.set_item("net", answer.sizes.network())?;
+    dict.set_item("fof", answer.sizes.union)?;
+    if let Some(network) = &answer.network {
+        dict.set_item("first", network.first())?;
+        dict.set_item("second", network.second().collect::<Vec<_>>())?;
+    }
+    dict.into_py_any(py)
+}

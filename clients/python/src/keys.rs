@@ -1,0 +1,146 @@
+//! Keys on their way in: a list of ids, of `str` or of `bytes`, or an array of ids without a Python object each.
+
+use crate::error::raised;
+use kith_client::{ANSWER_BYTES_MAX, BATCH_KEYS_MAX, BatchKeys, QueryError};
+use kith_types::ByteKeys;
+use pyo3::{
+    IntoPyObjectExt,
+    buffer::PyBuffer,
+    exceptions::PyTypeError,
+    prelude::*,
+    types::{PyBytes, PyString},
+};
+
+/// A batch of keys, and whether they were text.
+pub struct Keys {
+    pub batch: BatchKeys,
+    text: bool,
+}
+
+enum Key<'py> {
+    Id(u64),
+    Text(Bound<'py, PyString>),
+    Bytes(Bound<'py, PyBytes>),
+}
+
+impl Keys {
+    /// The keys of any iterable.
+    ///
+    /// # Errors
+    /// `TypeError` if they are of no type or of several; `kith.KithError` if they are more than a batch may have.
+    pub fn of(keys: &Bound<'_, PyAny>) -> PyResult<Self> {
+        if keys.is_instance_of::<PyString>() || keys.is_instance_of::<PyBytes>() {
+            return Err(PyTypeError::new_err("keys are a list of keys, not one: `get` reads one"));
+        }
+        if let Some(ids) = ids_of_array(keys)? {
+            return Ok(Self { batch: BatchKeys::Ids(ids), text: false });
+        }
+        let mut found = Self { batch: BatchKeys::Ids(Vec::new()), text: false };
+        for (index, key) in keys.try_iter()?.enumerate() {
+            let key = key?;
+            if BATCH_KEYS_MAX <= index {
+                return Err(too_large("the number of keys", index + 1, BATCH_KEYS_MAX));
+            }
+            let taken = Key::of(&key).and_then(|key| found.push(key));
+            if !taken? {
+                let kind = key.get_type().name()?;
+                let message = format!(
+                    "key {index} is of type {kind}: keys are whole numbers from 0 to 2**64 - 1, str or bytes, all of one type"
+                );
+                return Err(PyTypeError::new_err(message));
+            }
+        }
+        Ok(found)
+    }
+
+    /// One key alone.
+    ///
+    /// # Errors
+    /// `TypeError` if it is none.
+    pub fn one(key: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let mut found = Self { batch: BatchKeys::Ids(Vec::new()), text: false };
+        if Key::of(key).and_then(|key| found.push(key))? {
+            return Ok(found);
+        }
+        let kind = key.get_type().name()?;
+        let message = format!("a key is a whole number from 0 to 2**64 - 1, str or bytes, not {kind}");
+        Err(PyTypeError::new_err(message))
+    }
+
+    /// Adds a key; false if it is of another type than those before it, or no key.
+    fn push(&mut self, key: Option<Key<'_>>) -> PyResult<bool> {
+        if self.batch.is_empty() && !matches!(key, Some(Key::Id(_))) {
+            self.batch = BatchKeys::Bytes(ByteKeys::default());
+            self.text = matches!(key, Some(Key::Text(_)));
+        }
+        match (&mut self.batch, key) {
+            (BatchKeys::Ids(ids), Some(Key::Id(id))) => ids.push(id),
+            (BatchKeys::Bytes(keys), Some(Key::Text(text))) if self.text => {
+                push_bytes(keys, text.to_cow()?.as_bytes())?;
+            }
+            (BatchKeys::Bytes(keys), Some(Key::Bytes(bytes))) if !self.text => {
+                push_bytes(keys, bytes.as_bytes())?;
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// The key at `index`, which is below their number, as it was given.
+    pub fn at<'py>(&self, py: Python<'py>, index: usize) -> PyResult<Bound<'py, PyAny>> {
+        match &self.batch {
+            BatchKeys::Ids(ids) => ids[index].into_bound_py_any(py),
+            BatchKeys::Bytes(keys) if self.text => {
+                // They were text when they came in.
+                String::from_utf8_lossy(keys.get(index)).into_bound_py_any(py)
+            }
+            BatchKeys::Bytes(keys) => PyBytes::new(py, keys.get(index)).into_bound_py_any(py),
+        }
+    }
+}
+
+impl<'py> Key<'py> {
+    fn of(key: &Bound<'py, PyAny>) -> PyResult<Option<Self>> {
+        if let Ok(text) = key.cast::<PyString>() {
+            return Ok(Some(Key::Text(text.clone())));
+        }
+        if let Ok(bytes) = key.cast::<PyBytes>() {
+            return Ok(Some(Key::Bytes(bytes.clone())));
+        }
+        // A number out of range and what is no number are told alike, with their place.
+        Ok(key.extract::<u64>().ok().map(Key::Id))
+    }
+}
+
+fn push_bytes(keys: &mut ByteKeys, key: &[u8]) -> PyResult<()> {
+    let bytes = keys.byte_count() + key.len();
+    if ANSWER_BYTES_MAX < bytes {
+        return Err(too_large("the length of all keys in bytes", bytes, ANSWER_BYTES_MAX));
+    }
+    keys.push(key);
+    Ok(())
+}
+
+fn too_large(what: &'static str, got: usize, max: usize) -> PyErr {
+    raised(&QueryError::BatchTooLarge { what, got: got as u64, max: max as u64 })
+}
+
+/// The ids of an array of one dimension; `None` if it is no array of 64-bit integers.
+fn ids_of_array(keys: &Bound<'_, PyAny>) -> PyResult<Option<Vec<u64>>> {
+    let py = keys.py();
+    if let Ok(buffer) = PyBuffer::<u64>::get(keys) {
+        return one_dimension(buffer.dimensions()).and_then(|()| buffer.to_vec(py)).map(Some);
+    }
+    let Ok(buffer) = PyBuffer::<i64>::get(keys) else { return Ok(None) };
+    one_dimension(buffer.dimensions())?;
+    let ids = buffer.to_vec(py)?.into_iter().map(u64::try_from).collect::<Result<_, _>>();
+    ids.map(Some)
+        .map_err(|_| PyTypeError::new_err("keys are whole numbers from 0 to 2**64 - 1: one is below 0"))
+}
+
+fn one_dimension(dimensions: usize) -> PyResult<()> {
+    match dimensions {
+        1 => Ok(()),
+        _ => Err(PyTypeError::new_err(format!("keys are an array of one dimension, not {dimensions}"))),
+    }
+}

@@ -1,0 +1,36 @@
+//! The Rust half of Kith's Python client: `kith-client` behind the stable ABI of Python 3.11
+//! (`docs/design/0013-python-client.md`). Names, defaults and builders are in `python/kith`; what decides anything is in `kith-client`.
+
+#[cfg(target_endian = "big")]
+compile_error!("records are little-endian, and vectors are shown to Python as they lie");
+
+mod batch;
+mod call;
+mod client;
+mod error;
+mod graph;
+mod keys;
+mod options;
+mod plan;
+mod predicate;
+mod record;
+mod value;
+
+/// What `kith` is made of; import that.
+#[pyo3::pymodule]
+mod _kith {
+    #[pymodule_export]
+    use crate::{
+        batch::{Batch, Entry},
+        call::Call,
+        client::{Client, connect},
+        plan::Plan,
+        record::Record,
+    };
+
+    /// Sets up what answers, before anybody asks.
+    #[pymodule_init]
+    fn init() {
+        crate::call::init();
+    }
+}

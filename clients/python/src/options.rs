@@ -1,0 +1,82 @@
+//! What a caller may say about one question besides the question; names as in `docs/queries.md`.
+
+use kith_client::{CacheMode, FanOutLimit, QueryOptions, parse_fan_out, parse_hedging};
+use kith_types::Workflow;
+use pyo3::{
+    exceptions::{PyTypeError, PyValueError},
+    prelude::*,
+    types::PyDict,
+};
+use std::time::Duration;
+
+const KNOWN: &str = "deadline, partial, fan_out, policy, hedge, cache, workflow, trace_id";
+
+/// The options of a dictionary; those that are `None` are as if they were left out.
+///
+/// # Errors
+/// `TypeError` for a name that there is not, `ValueError` for a value that makes no sense.
+pub fn options(given: Option<&Bound<'_, PyDict>>) -> PyResult<QueryOptions> {
+    let mut options = QueryOptions::default();
+    for (name, value) in given.into_iter().flatten() {
+        if value.is_none() {
+            continue;
+        }
+        let name: String = name.extract()?;
+        match name.as_str() {
+            "deadline" => options.deadline = Some(duration(&value)?),
+            "partial" => options.partial = value.extract()?,
+            "fan_out" => options.fan_out = fan_out(&value.extract::<String>()?)?,
+            "policy" => options.policy = Some(value.extract()?),
+            "hedge" => {
+                let hedging = parse_hedging(&value.extract::<String>()?);
+                options.hedging = Some(hedging.map_err(|got| wrong("hedge", &got, "on, table or off"))?);
+            }
+            "cache" => options.cache = cache(&value.extract::<String>()?)?,
+            "workflow" => options.workflow = workflow(&value.extract::<String>()?)?,
+            "trace_id" => options.trace_id = value.extract()?,
+            _ => {
+                let message = format!("there is no option {name:?}; options: {KNOWN}");
+                return Err(PyTypeError::new_err(message));
+            }
+        }
+    }
+    Ok(options)
+}
+
+/// Seconds as a number, or a `datetime.timedelta`.
+fn duration(value: &Bound<'_, PyAny>) -> PyResult<Duration> {
+    let duration = match value.extract::<f64>() {
+        Ok(seconds) => Duration::try_from_secs_f64(seconds).ok(),
+        Err(_) => value.extract::<Duration>().ok(),
+    };
+    let positive = duration.filter(|duration| !duration.is_zero());
+    positive.ok_or_else(|| {
+        PyValueError::new_err("a deadline is a number of seconds above 0, or a datetime.timedelta")
+    })
+}
+
+fn fan_out(text: &str) -> PyResult<FanOutLimit> {
+    parse_fan_out(text).map_err(|got| wrong("fan_out", &got, "auto, min, max or groups=N"))
+}
+
+fn cache(text: &str) -> PyResult<CacheMode> {
+    match text {
+        "use" => Ok(CacheMode::Use),
+        "bypass" => Ok(CacheMode::Bypass),
+        "refresh" => Ok(CacheMode::Refresh),
+        _ => Err(wrong("cache", text, "use, bypass or refresh")),
+    }
+}
+
+fn workflow(text: &str) -> PyResult<Workflow> {
+    match text {
+        "interactive" => Ok(Workflow::Interactive),
+        "background" => Ok(Workflow::Background),
+        _ => Err(wrong("workflow", text, "interactive or background")),
+    }
+}
+
+/// An error about a word that is not among those there are.
+pub fn wrong(name: &str, got: &str, known: &str) -> PyErr {
+    PyValueError::new_err(format!("{name} is {known}, not {got:?}"))
+}

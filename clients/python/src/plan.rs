@@ -1,0 +1,103 @@
+//! Plans of read compute, built by `kith.Compute`, and of aggregation.
+
+use crate::{options::wrong, predicate, value};
+use kith_client::ComputeAt;
+use kith_schema::{
+    Schema,
+    compute::{AggregatePlan, ComputeFunction, ComputePlan, GroupBy},
+};
+use pyo3::{exceptions::PyValueError, prelude::*, types::PyDict};
+
+/// What is wanted of each record. Nothing in it was checked against a store yet.
+#[pyclass(module = "kith._kith")]
+#[derive(Default)]
+pub struct Plan {
+    pub plan: ComputePlan,
+    pub at: ComputeAt,
+}
+
+#[pymethods]
+impl Plan {
+    #[new]
+    fn new() -> Self {
+        Self::default()
+    }
+
+    /// And a field as it is.
+    fn project(&mut self, field: String) {
+        self.plan.project.push(field);
+    }
+
+    /// And what `function` (`dot`, `cosine`, `hadamard`, `count`) makes of a field.
+    #[pyo3(signature = (function, field, query=None, name=None))]
+    fn operator(
+        &mut self,
+        function: &str,
+        field: String,
+        query: Option<&Bound<'_, PyAny>>,
+        name: Option<String>,
+    ) -> PyResult<()> {
+        let query = query.map(value::vector).transpose()?;
+        let function = match (function, query) {
+            ("dot", Some(query)) => ComputeFunction::Dot(query),
+            ("cosine", Some(query)) => ComputeFunction::Cosine(query),
+            ("hadamard", Some(query)) => ComputeFunction::Hadamard(query),
+            ("count", None) => ComputeFunction::Count,
+            (other, _) => {
+                return Err(wrong("an operator", other, "dot, cosine or hadamard of a query, or count"));
+            }
+        };
+        self.plan = std::mem::take(&mut self.plan).operator(function, field, name);
+        Ok(())
+    }
+
+    /// Only the `k` records with the greatest `by`.
+    fn top_k(&mut self, by: String, k: u32) {
+        self.plan = std::mem::take(&mut self.plan).top_k(by, k);
+    }
+
+    /// Asks for fields by this schema (its text) instead of the version's own.
+    fn reader(&mut self, schema: &str) -> PyResult<()> {
+        self.plan.reader = Some(schema_of(schema)?);
+        Ok(())
+    }
+
+    /// Where records are worked on: `nodes` or `client`.
+    fn at(&mut self, place: &str) -> PyResult<()> {
+        self.at = at(place)?;
+        Ok(())
+    }
+}
+
+/// Where records are worked on.
+///
+/// # Errors
+/// `ValueError` for another word.
+pub fn at(place: &str) -> PyResult<ComputeAt> {
+    match place {
+        "nodes" => Ok(ComputeAt::Nodes),
+        "client" => Ok(ComputeAt::Client),
+        _ => Err(wrong("at", place, "nodes or client")),
+    }
+}
+
+/// What is counted: by value if `top` is given, else by `buckets`.
+///
+/// # Errors
+/// As [`predicate::buckets`].
+pub fn aggregate(
+    field: String,
+    top: Option<u32>,
+    buckets: Option<&Bound<'_, PyDict>>,
+) -> PyResult<AggregatePlan> {
+    let by = match (top, buckets) {
+        (Some(top), None) => GroupBy::Value { top },
+        (None, Some(buckets)) => GroupBy::Bucket(predicate::buckets(buckets)?),
+        _ => return Err(PyValueError::new_err("give either `top` or `buckets`")),
+    };
+    Ok(AggregatePlan { field, by, reader: None })
+}
+
+fn schema_of(text: &str) -> PyResult<Schema> {
+    text.parse().map_err(|error| PyValueError::new_err(format!("this is no schema: {error}")))
+}

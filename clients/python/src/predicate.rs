@@ -1,0 +1,75 @@
+//! Conditions on a value, as `docs/queries.md` spells them: `{"ge": 18, "lt": 30}`.
+
+use kith_schema::compute::{Bucket, Comparison, Operand, Predicate};
+use pyo3::{
+    exceptions::{PyTypeError, PyValueError},
+    prelude::*,
+    types::{PyBool, PyDict, PyString},
+};
+
+/// The buckets of a dictionary, name → conditions, in its order.
+///
+/// # Errors
+/// `TypeError` or `ValueError`, with what is wrong.
+pub fn buckets(given: &Bound<'_, PyDict>) -> PyResult<Vec<Bucket>> {
+    let bucket = |(name, conditions): (Bound<'_, PyAny>, Bound<'_, PyAny>)| {
+        Ok(Bucket { name: name.extract()?, predicate: predicate(&conditions, Predicate::DEPTH_MAX)? })
+    };
+    given.iter().map(bucket).collect()
+}
+
+fn predicate(given: &Bound<'_, PyAny>, depth: usize) -> PyResult<Predicate> {
+    let conditions = given
+        .cast::<PyDict>()
+        .map_err(|_| PyTypeError::new_err("a condition is a dict such as {\"ge\": 18, \"lt\": 30}"))?;
+    let depth =
+        depth.checked_sub(1).ok_or_else(|| PyValueError::new_err("conditions are nested too deep"))?;
+    let mut all = Vec::with_capacity(conditions.len());
+    for (word, value) in conditions {
+        let word: String = word.extract()?;
+        all.push(condition(&word, &value, depth)?);
+    }
+    match all.len() {
+        0 => Err(PyValueError::new_err("a condition is one of eq, gt, ge, lt, le, any_of, and, or")),
+        1 => Ok(all.remove(0)),
+        _ => Ok(Predicate::And(all)),
+    }
+}
+
+fn condition(word: &str, value: &Bound<'_, PyAny>, depth: usize) -> PyResult<Predicate> {
+    let inner = || value.try_iter()?.map(|one| predicate(&one?, depth)).collect::<PyResult<Vec<_>>>();
+    if let Some((comparison, _)) = Comparison::ALL.into_iter().find(|(_, name)| *name == word) {
+        return Ok(Predicate::Compare(comparison, operand(value)?));
+    }
+    match word {
+        "any_of" => {
+            let operands = value.try_iter()?.map(|one| operand(&one?)).collect::<PyResult<_>>();
+            Ok(Predicate::AnyOf(operands?))
+        }
+        "and" => Ok(Predicate::And(inner()?)),
+        "or" => Ok(Predicate::Or(inner()?)),
+        _ => {
+            let message = format!("conditions are eq, gt, ge, lt, le, any_of, and, or; not {word:?}");
+            Err(PyValueError::new_err(message))
+        }
+    }
+}
+
+fn operand(value: &Bound<'_, PyAny>) -> PyResult<Operand> {
+    if let Ok(value) = value.cast::<PyBool>() {
+        return Ok(Operand::Bool(value.is_true()));
+    }
+    if let Ok(text) = value.cast::<PyString>() {
+        return Ok(Operand::Text(text.extract()?));
+    }
+    if let Ok(whole) = value.extract::<i64>() {
+        return Ok(Operand::Whole(whole.into()));
+    }
+    if let Ok(whole) = value.extract::<u64>() {
+        return Ok(Operand::Whole(whole.into()));
+    }
+    let float = value.extract::<f64>();
+    float
+        .map(Operand::Float)
+        .map_err(|_| PyTypeError::new_err("values are compared with a number, str or bool"))
+}

@@ -1,0 +1,62 @@
+//! Single values on their way out, and vectors on their way in.
+
+use bytes::Bytes;
+use kith_schema::Scalar;
+use pyo3::{
+    IntoPyObjectExt,
+    buffer::PyBuffer,
+    exceptions::{PyTypeError, PyValueError},
+    prelude::*,
+    types::{PyBytes, PyMemoryView},
+};
+
+/// A value as Python has it. Timestamps are milliseconds since 1970: they reach beyond `datetime`.
+pub fn scalar<'py>(py: Python<'py>, value: Scalar<'_>) -> PyResult<Bound<'py, PyAny>> {
+    match value {
+        Scalar::Bool(value) => value.into_bound_py_any(py),
+        Scalar::I32(value) => value.into_bound_py_any(py),
+        Scalar::I64(value) | Scalar::Timestamp(value) => value.into_bound_py_any(py),
+        Scalar::U64(value) => value.into_bound_py_any(py),
+        Scalar::F32(value) => value.into_bound_py_any(py),
+        Scalar::F64(value) => value.into_bound_py_any(py),
+        Scalar::Text(value) => value.into_bound_py_any(py),
+        Scalar::Bytes(value) => PyBytes::new(py, value).into_bound_py_any(py),
+    }
+}
+
+/// A read-only view of `bytes`, whose owner it keeps alive, as numbers of a `struct` format.
+pub fn numbers<'py>(py: Python<'py>, bytes: Bytes, format: &str) -> PyResult<Bound<'py, PyAny>> {
+    let owner = Bound::new(py, pyo3_bytes::PyBytes::new(bytes))?;
+    PyMemoryView::from(owner.as_any())?.call_method1("cast", (format,))
+}
+
+/// The numbers of a query vector: an array of floats (of one dimension; single precision is taken as it is), or any sequence of numbers.
+///
+/// # Errors
+/// `TypeError` if it is neither, `ValueError` for a finite number beyond single precision.
+pub fn vector(given: &Bound<'_, PyAny>) -> PyResult<Vec<f32>> {
+    let py = given.py();
+    if let Ok(buffer) = PyBuffer::<f32>::get(given) {
+        return one_dimension(buffer.dimensions()).and_then(|()| buffer.to_vec(py));
+    }
+    let doubles = match PyBuffer::<f64>::get(given) {
+        Ok(buffer) => one_dimension(buffer.dimensions()).and_then(|()| buffer.to_vec(py))?,
+        Err(_) => given.extract::<Vec<f64>>().map_err(|_| {
+            PyTypeError::new_err("a query is an array of one dimension, or a sequence of numbers")
+        })?,
+    };
+    let single = |number: f64| match number as f32 {
+        single if single.is_infinite() && number.is_finite() => {
+            Err(PyValueError::new_err(format!("{number} is beyond single precision")))
+        }
+        single => Ok(single),
+    };
+    doubles.into_iter().map(single).collect()
+}
+
+fn one_dimension(dimensions: usize) -> PyResult<()> {
+    match dimensions {
+        1 => Ok(()),
+        _ => Err(PyTypeError::new_err(format!("a query is an array of one dimension, not {dimensions}"))),
+    }
+}

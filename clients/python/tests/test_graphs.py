@@ -1,0 +1,51 @@
+"""Questions of a graph: what the command line answers, as Python values."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import kith
+from cluster import Cluster
+
+
+def test_answers_are_those_of_the_command_line(client: kith.Client, cluster: Cluster, village: str) -> None:
+    graph = client.graph(village)
+
+    def told(*question: str) -> dict[str, object]:
+        return json.loads(cluster.kith("graph", *question, "--graph", village, "-o", "json"))
+
+    assert graph.connections(1005) == told("connections", "1005")["ids"]
+    assert graph.entities(1005, "school") == told("entities", "1005", "--kind", "school")["entities"]
+    assert graph.members("school", 16) == told("members", "16", "--kind", "school")["ids"]
+    assert graph.network_size(1005) == told("network-size", "1005")["net"]
+    network = graph.network(1005)
+    assert network == told("network", "1005") and len(network["first"]) == network["degree"]
+    assert graph.distance(1005, [1005, 1488, 1016]) == [0, 1, 3]
+    path = graph.path(1005, 18028)
+    assert (path[0], path[-1], len(path)) == (1005, 18028, 3)
+    assert graph.common(1005, 1488) == told("common", "1005", "1488")["ids"]
+    assert graph.has_common(1005, 1488, kind="school") is True
+    assert [list(pair) for pair in graph.suggest(1005, k=3)] == told("suggest", "1005", "-k", "3")["suggestions"]
+
+
+def test_what_is_not_there_has_its_own_error(client: kith.Client, village: str) -> None:
+    for ask, code in [
+        (lambda: client.graph("vilage").connections(1), "unknown_graph"),
+        (lambda: client.graph(village).connections(1), "member_not_found"),
+        (lambda: client.graph(village).members("scool", 1), "unknown_kind"),
+        (lambda: client.graph(village).path(1005, 18028, max=7), "out_of_range"),
+    ]:
+        with pytest.raises(kith.KithError) as error:
+            ask()
+        assert error.value.code == code
+    with pytest.raises(TypeError, match="partial"):
+        client.graph(village).connections(1005, partial=True)
+    with pytest.raises(ValueError):
+        client.graph(village, direction="up").connections(1005)
+
+
+def test_defaults_of_reads_do_not_disturb_graphs(cluster: Cluster, village: str) -> None:
+    client = kith.connect(cluster.router, partial=True, deadline=30)
+    assert client.graph(village).network_size(1005) == 951
