@@ -1,10 +1,14 @@
 //! Why a query has no answer: a stable code, what happened and why, what to do.
 
 use kith_ops::OperationError;
+use kith_routing::QuotaKind;
 use kith_schema::{KeyType, ValueType, compute::ComputeError};
 use kith_wire::v1::ErrorDetail;
 use thiserror::Error;
 use tonic::{Code, Status};
+
+/// When to ask an overloaded router or node again: a queue that turns work away is emptied in less.
+const OVERLOADED_RETRY_MS: u64 = 100;
 
 /// Why a query has no answer. Codes are a contract: `docs/errors.md`.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
@@ -152,6 +156,18 @@ pub enum QueryError {
         /// Who.
         detail: String,
     },
+    /// More of a store is read than its quota allows.
+    #[error("the read quota of store {store:?} is used up: {per_second} {} a second at this router", kind.name())]
+    QuotaExceeded {
+        /// The store.
+        store: String,
+        /// Of what there is no more.
+        kind: QuotaKind,
+        /// How much of it there is a second, at the router that refuses.
+        per_second: u64,
+        /// When the same query may be asked again, in milliseconds.
+        retry_after_ms: u64,
+    },
     /// The router cannot be reached.
     #[error("router {addr} cannot be reached: {reason}")]
     Unreachable {
@@ -159,6 +175,16 @@ pub enum QueryError {
         addr: String,
         /// Why.
         reason: String,
+    },
+    /// There is no TLS with a peer: it, or this process, is not who the other believes.
+    #[error("no TLS with {addr}: {reason}")]
+    Tls {
+        /// Where.
+        addr: String,
+        /// Why.
+        reason: String,
+        /// What to do.
+        help: &'static str,
     },
     /// A node that was asked by itself cannot be reached.
     #[error("node at {addr} cannot be reached: {reason}")]
@@ -187,7 +213,7 @@ pub enum QueryError {
 }
 
 impl QueryError {
-    /// An answer of more than [`crate::ANSWER_BYTES_MAX`].
+    /// A node's share of an answer of more than [`crate::ANSWER_BYTES_MAX`].
     pub(crate) fn too_large() -> Self {
         QueryError::TooLarge { max: crate::ANSWER_BYTES_MAX as u64 }
     }
@@ -215,7 +241,9 @@ impl QueryError {
             QueryError::PartitionsUnavailable { .. } => "partitions_unavailable",
             QueryError::VersionUnavailable { .. } => "version_unavailable",
             QueryError::Overloaded { .. } => "overloaded",
+            QueryError::QuotaExceeded { .. } => "quota_exceeded",
             QueryError::Unreachable { .. } => "unreachable",
+            QueryError::Tls { .. } => "tls_failed",
             QueryError::NodeUnreachable { .. } => "node_unreachable",
             QueryError::Remote { code, .. } => code,
             QueryError::Internal { .. } => "internal",
@@ -277,16 +305,30 @@ impl QueryError {
                 "nodes are still fetching it: try again, or look at `kith cluster status`".to_owned()
             }
             QueryError::Overloaded { .. } => "send less, or add a router or a replica group".to_owned(),
+            QueryError::QuotaExceeded { store, kind, retry_after_ms, .. } => format!(
+                "ask again in {retry_after_ms} ms; `kith store alter {store} --read-quota-{}` allows more",
+                kind.name()
+            ),
             QueryError::Unreachable { .. } => {
                 "is the cluster running (`kith dev`)? name another router with --router".to_owned()
             }
             QueryError::NodeUnreachable { .. } => {
                 "is it running, and can this machine reach it? look at `kith cluster status`".to_owned()
             }
+            QueryError::Tls { help, .. } => (*help).to_owned(),
             QueryError::Remote { help, .. } => help.clone(),
             QueryError::Internal { .. } => {
                 "this is a defect of Kith: please report it with the log".to_owned()
             }
+        }
+    }
+
+    /// After how many milliseconds asking again makes sense; 0: nobody knows.
+    pub fn retry_after_ms(&self) -> u64 {
+        match self {
+            QueryError::Overloaded { .. } => OVERLOADED_RETRY_MS,
+            QueryError::QuotaExceeded { retry_after_ms, .. } => *retry_after_ms,
+            _ => 0,
         }
     }
 
@@ -296,7 +338,13 @@ impl QueryError {
             QueryError::PartitionsUnavailable { partitions, .. } => partitions.clone(),
             _ => Vec::new(),
         };
-        let detail = ErrorDetail { code: self.code().to_owned(), help: self.help(), partitions, epoch: 0 };
+        let detail = ErrorDetail {
+            code: self.code().to_owned(),
+            help: self.help(),
+            partitions,
+            epoch: 0,
+            retry_after_ms: self.retry_after_ms(),
+        };
         kith_wire::with_detail(self.grpc_code(), self.to_string(), detail)
     }
 
@@ -337,8 +385,9 @@ impl QueryError {
             | QueryError::VersionUnavailable { .. }
             | QueryError::SchemaUnavailable { .. }
             | QueryError::NodeUnreachable { .. }
+            | QueryError::Tls { .. }
             | QueryError::Unreachable { .. } => Code::Unavailable,
-            QueryError::Overloaded { .. } => Code::ResourceExhausted,
+            QueryError::Overloaded { .. } | QueryError::QuotaExceeded { .. } => Code::ResourceExhausted,
             QueryError::Remote { .. } => Code::Unknown,
             QueryError::Internal { .. } => Code::Internal,
         }

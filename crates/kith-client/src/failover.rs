@@ -6,6 +6,7 @@
 use crate::{
     AggregateAnswer, AggregateQuery, Answered, BatchAnswer, BatchKeys, ComputeAnswer, ComputeQuery,
     GraphService, QueryError, QueryOptions, RouterClient, StoreService, StoreShape, TransportKind,
+    security::Dialer,
 };
 use futures::{FutureExt, future::BoxFuture};
 use kith_ops::GraphQuery;
@@ -20,19 +21,33 @@ pub struct Failover {
     addrs: Vec<String>,
     /// What queries travel in.
     transport: TransportKind,
+    dialer: Dialer,
     /// Whom queries go to. Held while a query that found it gone connects to the next: the others wait for that
     /// instead of connecting too.
     current: Mutex<RouterClient>,
 }
 
 impl Failover {
-    /// Connects to the first router that can be reached.
+    /// Connects in the clear to the first router that can be reached.
     ///
     /// # Errors
-    /// [`QueryError::Unreachable`] with the last reason if none can.
+    /// As [`Failover::connect_by`].
     pub async fn connect(addrs: Vec<String>, transport: TransportKind) -> Result<Self, QueryError> {
-        let current = RouterClient::connect(&addrs).await?.with_transport(transport);
-        Ok(Self { addrs, transport, current: Mutex::new(current) })
+        Self::connect_by(addrs, transport, Dialer::default()).await
+    }
+
+    /// Connects to the first router that can be reached and answers this process.
+    ///
+    /// # Errors
+    /// [`QueryError::Unreachable`] with the last reason if none can; [`QueryError::Tls`], and what the router says of who this
+    /// process is.
+    pub async fn connect_by(
+        addrs: Vec<String>,
+        transport: TransportKind,
+        dialer: Dialer,
+    ) -> Result<Self, QueryError> {
+        let current = RouterClient::connect_by(&addrs, &dialer).await?.with_transport(transport);
+        Ok(Self { addrs, transport, dialer, current: Mutex::new(current) })
     }
 
     async fn ask<'a, T>(
@@ -61,7 +76,7 @@ impl Failover {
     async fn instead_of(&self, gone: &str) -> Option<RouterClient> {
         let mut current = self.current.lock().await;
         if current.addr() == gone {
-            let next = RouterClient::connect(&after(&self.addrs, gone)).await.ok()?;
+            let next = RouterClient::connect_by(&after(&self.addrs, gone), &self.dialer).await.ok()?;
             *current = next.with_transport(self.transport);
         }
         Some(current.clone())

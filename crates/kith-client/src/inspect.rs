@@ -2,13 +2,16 @@
 //!
 //! Nothing here retries or chooses a node: whoever asks wants this node's own word.
 
-use crate::{QueryError, transport::endpoint};
+use crate::{
+    QueryError,
+    security::{Dialer, GrpcChannel},
+};
 use kith_wire::{
     MESSAGE_BYTES_MAX,
     v1::{self, inspect_client::InspectClient},
 };
 use std::time::Duration;
-use tonic::{Status, Streaming, transport::Channel};
+use tonic::{Status, Streaming};
 
 /// How long a question that reads at most a record may take.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -17,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 #[derive(Clone, Debug)]
 pub struct Inspector {
     addr: String,
-    client: InspectClient<Channel>,
+    client: InspectClient<GrpcChannel>,
 }
 
 impl Inspector {
@@ -25,9 +28,9 @@ impl Inspector {
     ///
     /// # Errors
     /// [`QueryError::Unreachable`] if that is no address.
-    pub fn new(addr: &str) -> Result<Self, QueryError> {
-        let endpoint = endpoint(addr).map_err(|status| unreachable(addr, status.message()))?;
-        let client = InspectClient::new(endpoint.connect_lazy()).max_decoding_message_size(MESSAGE_BYTES_MAX);
+    pub fn new(dialer: &Dialer, addr: &str) -> Result<Self, QueryError> {
+        let channel = dialer.channel(addr).map_err(|status| unreachable(addr, status.message()))?;
+        let client = InspectClient::new(channel).max_decoding_message_size(MESSAGE_BYTES_MAX);
         Ok(Self { addr: addr.to_owned(), client })
     }
 

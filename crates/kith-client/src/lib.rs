@@ -16,6 +16,7 @@ mod options;
 mod profile;
 mod router_client;
 mod schemas;
+pub mod security;
 mod session;
 mod settings;
 mod steering;

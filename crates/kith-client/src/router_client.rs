@@ -10,8 +10,9 @@ use crate::{
     },
     framed::{CallError, Frames, decoded},
     schemas::Schemas,
+    security::{Dialer, GrpcChannel, TlsFailure},
     topology::Topology,
-    transport::{TransportKind, endpoint},
+    transport::TransportKind,
 };
 use futures::{FutureExt, future::BoxFuture};
 use kith_ops::{GraphQuery, Operand, Want};
@@ -45,55 +46,77 @@ pub struct RouterClient {
     addr: String,
     /// `None` where gRPC was asked for.
     frames: Option<Arc<Frames>>,
-    graph: GraphClient<Channel>,
-    cluster: ClusterClient<Channel>,
-    store: StoreClient<Channel>,
+    graph: GraphClient<GrpcChannel>,
+    cluster: ClusterClient<GrpcChannel>,
+    store: StoreClient<GrpcChannel>,
     schemas: Schemas,
+    dialer: Dialer,
 }
 
 impl RouterClient {
-    /// Connects to the first router of `addrs` (`host:port`) that can be reached.
+    /// Connects in the clear to the first router of `addrs` (`host:port`) that can be reached.
     ///
     /// # Errors
-    /// [`QueryError::Unreachable`] with the last reason if none can.
+    /// As [`RouterClient::connect_by`].
     pub async fn connect(addrs: &[String]) -> Result<Self, QueryError> {
+        Self::connect_by(addrs, &Dialer::default()).await
+    }
+
+    /// Connects to the first router of `addrs` (`host:port`) that can be reached and answers this process.
+    ///
+    /// # Errors
+    /// [`QueryError::Unreachable`] with the last reason if none can; [`QueryError::Tls`], and what the router says of who this
+    /// process is.
+    pub async fn connect_by(addrs: &[String], dialer: &Dialer) -> Result<Self, QueryError> {
         let mut last =
             QueryError::Unreachable { addr: "(none)".to_owned(), reason: "no address given".to_owned() };
         for addr in addrs {
-            let connected = match endpoint(addr) {
-                Ok(endpoint) => endpoint.connect().await.map_err(|error| cause(&error)),
-                Err(status) => Err(status.message().to_owned()),
-            };
-            let answered = match connected {
-                Ok(channel) => Self::over(addr.clone(), channel).answering().await,
-                Err(reason) => Err(reason),
+            let answered = match dialer.connect(addr).await {
+                Ok(channel) => Self::through(addr.clone(), channel, dialer).answering().await,
+                Err(status) => Err(unreachable(dialer, addr, status.message())),
             };
             match answered {
                 Ok(client) => return Ok(client),
-                Err(reason) => last = QueryError::Unreachable { addr: addr.clone(), reason },
+                Err(error) => last = error,
             }
         }
         Err(last)
     }
 
     /// Itself, once it has shown that it answers: a frozen process still accepts connections.
-    async fn answering(self) -> Result<Self, String> {
+    async fn answering(self) -> Result<Self, QueryError> {
         let asked = self.cluster.clone();
         let call = async move { { asked }.get_topology(v1::TopologyRequest {}).await };
-        match within(CONNECT_PATIENCE, call).await {
-            Ok(_) => Ok(self),
-            Err(status) => Err(status.message().to_owned()),
+        let Err(status) = within(CONNECT_PATIENCE, call).await else { return Ok(self) };
+        match kith_wire::detail_of(&status).code.as_str() {
+            "unauthenticated" | "permission_denied" | "tls_required" => Err(QueryError::from_status(&status)),
+            _ => Err(unreachable(&self.dialer, &self.addr, status.message())),
         }
     }
 
-    /// Speaks gRPC over a channel that is there already; `addr` is for queries in frames and for messages.
+    /// Speaks gRPC over a channel that is there already; `addr` is for queries in frames, in the clear, and for messages.
     pub fn over(addr: String, channel: Channel) -> Self {
+        let dialer = Dialer::default();
+        Self::through(addr, dialer.bearing(channel), &dialer)
+    }
+
+    /// Connects when it is first used.
+    ///
+    /// # Errors
+    /// If `addr` is no address.
+    pub fn lazy(addr: String, dialer: &Dialer) -> Result<Self, Status> {
+        let channel = dialer.channel(&addr)?;
+        Ok(Self::through(addr, channel, dialer))
+    }
+
+    fn through(addr: String, channel: GrpcChannel, dialer: &Dialer) -> Self {
         let graph = GraphClient::new(channel.clone())
             .max_decoding_message_size(MESSAGE_BYTES_MAX)
             .max_encoding_message_size(MESSAGE_BYTES_MAX);
         Self {
             addr,
-            frames: Some(Arc::default()),
+            frames: Some(Arc::new(Frames::new(dialer.clone()))),
+            dialer: dialer.clone(),
             graph,
             store: StoreClient::new(channel.clone())
                 .max_decoding_message_size(MESSAGE_BYTES_MAX)
@@ -106,10 +129,17 @@ impl RouterClient {
     /// Itself, with what its queries shall travel in.
     pub fn with_transport(mut self, transport: TransportKind) -> Self {
         self.frames = match transport {
-            TransportKind::Framed => Some(self.frames.unwrap_or_default()),
+            TransportKind::Framed => {
+                Some(self.frames.unwrap_or_else(|| Arc::new(Frames::new(self.dialer.clone()))))
+            }
             TransportKind::Grpc => None,
         };
         self
+    }
+
+    /// How it connects: to go on to nodes in the same way.
+    pub fn dialer(&self) -> &Dialer {
+        &self.dialer
     }
 
     /// The router's address.
@@ -285,7 +315,7 @@ impl RouterClient {
     fn error(&self, status: &Status) -> QueryError {
         let lost = kith_wire::detail_of(status).code == "unavailable" && status.code() == Code::Unavailable;
         if lost {
-            QueryError::Unreachable { addr: self.addr.clone(), reason: status.message().to_owned() }
+            unreachable(&self.dialer, &self.addr, status.message())
         } else {
             QueryError::from_status(status)
         }
@@ -513,12 +543,11 @@ fn join(whole: &mut v1::QueryReply, piece: v1::QueryReply) {
     }
 }
 
-fn cause(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(inner) = source {
-        text = inner.to_string();
-        source = inner.source();
+/// A router that cannot be spoken to: over TLS, or at all.
+fn unreachable(dialer: &Dialer, addr: &str, reason: &str) -> QueryError {
+    let addr = addr.to_owned();
+    match dialer.failure_at(&addr) {
+        Some(TlsFailure { reason, help }) => QueryError::Tls { addr, reason, help },
+        None => QueryError::Unreachable { addr, reason: reason.to_owned() },
     }
-    text
 }

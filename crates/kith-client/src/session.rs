@@ -102,7 +102,7 @@ impl Session {
     /// # Errors
     /// If none of them answers.
     pub async fn connect(seeds: Vec<String>, settings: SessionSettings) -> Result<Self, QueryError> {
-        let topology = crate::topology::follow(seeds).await?;
+        let topology = crate::topology::follow(seeds, settings.dialer.clone()).await?;
         Self::new(topology, settings, Caches::default())
             .map_err(|error| QueryError::BadRequest { detail: error.to_string() })
     }
@@ -116,6 +116,7 @@ impl Session {
         settings: SessionSettings,
         caches: Caches,
     ) -> Result<Self, SettingsError> {
+        settings.check_bounds()?;
         let executor = Executor::new(topology.clone(), &settings)?;
         Ok(Self {
             inner: Arc::new(Inner { topology, executor, settings, caches, schemas: Schemas::default() }),
@@ -130,6 +131,11 @@ impl Session {
     /// What runs the fan-outs: for its health and load.
     pub fn executor(&self) -> &Executor {
         &self.inner.executor
+    }
+
+    /// How it routes and what it allows.
+    pub(crate) fn settings(&self) -> &SessionSettings {
+        &self.inner.settings
     }
 
     /// The schemas of records that it has fetched.

@@ -1,11 +1,20 @@
 //! What a session is configured with. The same document configures a router.
 
-use crate::{steering::Steering, transport::TransportKind};
+use crate::{
+    ANSWER_BYTES_MAX, BATCH_KEYS_MAX, security::Dialer, steering::Steering, transport::TransportKind,
+};
 use kith_routing::{Controllers, ReplicaPolicy, fan_out::ControllerConfig, load::Hedging, policy};
 use kith_types::FanOutKind;
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, time::Duration};
 use thiserror::Error;
+
+/// The most keys of one read, unless the settings say otherwise: twenty of the largest pages there are, and a bound on what one
+/// query costs everybody else.
+const KEYS_MAX_DEFAULT: usize = 100_000;
+/// The most that `answer-bytes-max` may be: with all that comes beside the values, an answer is one message
+/// (`kith_wire::MESSAGE_BYTES_MAX`).
+const ANSWER_BYTES_LIMIT: u64 = 192 << 20;
 
 /// How a session routes and how long it waits. Unknown keys are refused, with the ones there are.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -33,6 +42,13 @@ pub struct SessionSettings {
     /// No query may take longer.
     #[serde(with = "millis", rename = "deadline-max-ms")]
     pub deadline_max: Duration,
+    /// The most keys of one read.
+    pub keys_max: usize,
+    /// The most bytes of the values of one answer.
+    pub answer_bytes_max: u64,
+    /// How it connects to others. Set by whoever has the files.
+    #[serde(skip)]
+    pub dialer: Dialer,
     /// Profile every query: the slow log needs plans. Set by routers.
     #[serde(skip)]
     pub trace_all: bool,
@@ -51,6 +67,9 @@ impl Default for SessionSettings {
             steering: Steering::default(),
             deadline_default: Duration::from_secs(5),
             deadline_max: Duration::from_secs(60),
+            keys_max: KEYS_MAX_DEFAULT,
+            answer_bytes_max: ANSWER_BYTES_MAX as u64,
+            dialer: Dialer::default(),
             trace_all: false,
         }
     }
@@ -73,6 +92,16 @@ pub enum SettingsError {
     Hedging {
         /// As written.
         text: String,
+    },
+    /// A bound is none, or above what any may be.
+    #[error("{what} is {got}, but must be from 1 to {max}")]
+    Bound {
+        /// Its key.
+        what: &'static str,
+        /// As written.
+        got: u64,
+        /// The most it may be.
+        max: u64,
     },
     /// There is no such controller, or its parameters make no sense.
     #[error("controller {text:?} of {kind}: {detail}")]
@@ -109,6 +138,22 @@ impl SessionSettings {
     /// [`SettingsError::Hedging`].
     pub fn hedging(&self) -> Result<Hedging, SettingsError> {
         Hedging::by_name(&self.hedging).ok_or_else(|| SettingsError::Hedging { text: self.hedging.clone() })
+    }
+
+    /// Whether the bounds of queries are ones.
+    ///
+    /// # Errors
+    /// [`SettingsError::Bound`].
+    pub fn check_bounds(&self) -> Result<(), SettingsError> {
+        for (what, got, max) in [
+            ("keys-max", self.keys_max as u64, BATCH_KEYS_MAX as u64),
+            ("answer-bytes-max", self.answer_bytes_max, ANSWER_BYTES_LIMIT),
+        ] {
+            if got == 0 || max < got {
+                return Err(SettingsError::Bound { what, got, max });
+            }
+        }
+        Ok(())
     }
 
     /// The controllers, by kind.
@@ -219,6 +264,20 @@ mod tests {
         let asynchronous = settings.controllers().unwrap();
         let asynchronous = asynchronous.controller(FanOutKind::SyncUnion, Workflow::Background);
         assert!(format!("{asynchronous:?}").contains("server: 0.25"), "{asynchronous:?}");
+    }
+
+    #[test]
+    fn bounds_that_bound_nothing_are_refused() {
+        assert_eq!(SessionSettings::default().check_bounds(), Ok(()));
+        for (keys_max, answer_bytes_max, told) in [
+            (0, 1, "keys-max is 0"),
+            (BATCH_KEYS_MAX + 1, 1, "must be from 1 to"),
+            (1, 0, "answer-bytes-max is 0"),
+            (1, u64::MAX, "answer-bytes-max is 18446744073709551615"),
+        ] {
+            let settings = SessionSettings { keys_max, answer_bytes_max, ..Default::default() };
+            assert!(settings.check_bounds().unwrap_err().to_string().contains(told));
+        }
     }
 
     #[test]

@@ -9,9 +9,10 @@ use kith_schema::{KEY_BYTES_MAX, KeyType, Schema, SchemaId, ValueType};
 use kith_types::ByteKeys;
 use kith_wire::v1;
 
-/// The most keys of one batch: a request of at most a few megabytes for ids, and a bound on what one query costs.
-pub const BATCH_KEYS_MAX: usize = 100_000;
-/// The most bytes of the values of one answer; of all its keys together as well.
+/// The most keys that a batch can have, whatever a session's settings allow (`keys-max`): of ids, a request of ten megabytes.
+pub const BATCH_KEYS_MAX: usize = 1_000_000;
+/// The most bytes of the values of one node's share of an answer, and of all of it unless a session's settings say otherwise
+/// (`answer-bytes-max`); of all keys of a batch together as well.
 pub const ANSWER_BYTES_MAX: usize = 64 << 20;
 
 /// Reads values by key: [`crate::RouterClient`] through a router, [`Session`] directly from the nodes.
@@ -108,11 +109,7 @@ impl BatchKeys {
     /// # Errors
     /// [`QueryError::BatchTooLarge`].
     pub fn check(&self) -> Result<(), QueryError> {
-        let bounded = |what, got: usize, max: usize| match got <= max {
-            true => Ok(()),
-            false => Err(QueryError::BatchTooLarge { what, got: got as u64, max: max as u64 }),
-        };
-        bounded("the number of keys", self.len(), BATCH_KEYS_MAX)?;
+        bounded(KEY_COUNT, self.len(), BATCH_KEYS_MAX)?;
         let BatchKeys::Bytes(keys) = self else { return Ok(()) };
         bounded("the length of all keys in bytes", keys.byte_count(), ANSWER_BYTES_MAX)?;
         let longest = keys.iter().map(<[u8]>::len).max().unwrap_or(0);
@@ -135,6 +132,15 @@ impl BatchKeys {
             BatchKeys::Ids(ids) => Scope::Keys(ids.clone()),
             BatchKeys::Bytes(keys) => Scope::ByteKeys(keys.clone()),
         }
+    }
+}
+
+const KEY_COUNT: &str = "the number of keys";
+
+fn bounded(what: &'static str, got: usize, max: usize) -> Result<(), QueryError> {
+    match got <= max {
+        true => Ok(()),
+        false => Err(QueryError::BatchTooLarge { what, got: got as u64, max: max as u64 }),
     }
 }
 
@@ -214,6 +220,15 @@ impl StoreService for Session {
 }
 
 impl Session {
+    /// Refuses a batch that is larger than this session reads, before anything is asked.
+    ///
+    /// # Errors
+    /// [`QueryError::BatchTooLarge`].
+    pub fn check_batch(&self, keys: &BatchKeys) -> Result<(), QueryError> {
+        keys.check()?;
+        bounded(KEY_COUNT, keys.len(), self.settings().keys_max)
+    }
+
     /// Asks one node after the other: every replica of any partition has the whole manifest.
     async fn fetch_schema(&self, request: v1::SchemaRequest) -> Result<String, QueryError> {
         let table = std::sync::Arc::clone(&self.topology().table);
@@ -221,7 +236,10 @@ impl Session {
         let (up, down): (Vec<_>, Vec<_>) = nodes.partition(|node| self.executor().fleet().is_up(node.id));
         let mut last = "no node is known".to_owned();
         for node in up.into_iter().chain(down) {
-            match crate::inspect::Inspector::new(&node.address)?.schema(request.clone()).await {
+            match crate::inspect::Inspector::new(&self.settings().dialer, &node.address)?
+                .schema(request.clone())
+                .await
+            {
                 Ok(schema) => return Ok(schema),
                 Err(error) => last = format!("node {}: {error}", node.id),
             }

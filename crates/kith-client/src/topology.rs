@@ -4,9 +4,9 @@ mod table;
 
 pub use table::{cluster_document, listed_document, listed_entry, role_of_group, role_text, table_parts};
 
-use crate::{QueryError, RouterClient};
+use crate::{QueryError, RouterClient, security::Dialer};
 use kith_ops::{GraphSchema, KindRole, KindSchema};
-use kith_routing::{RoutingTable, StoreReach, TableError};
+use kith_routing::{QuotaRates, RoutingTable, StoreReach, TableError};
 use kith_schema::{KeyType, SchemaId, SchemaIdError, UnknownKind, ValueType};
 use kith_types::NodeId;
 use kith_wire::documents::{HoldsDocument, ServedDocument, TopologyDocument};
@@ -69,6 +69,8 @@ pub struct ValueStore {
     pub schema: Option<SchemaId>,
     /// How many answers to a key must agree; 1 at least.
     pub required_reads: u32,
+    /// How much of it may be read a second, over all routers.
+    pub read_quota: QuotaRates,
 }
 
 /// A topology document makes no sense.
@@ -184,6 +186,10 @@ fn value_store(store: &ServedDocument, table: &RoutingTable) -> Result<Option<Va
         key: key.parse().map_err(kind)?,
         value: value.parse().map_err(kind)?,
         required_reads: store.definition.required_reads.max(1),
+        read_quota: QuotaRates {
+            keys: store.definition.read_quota_keys,
+            bytes: store.definition.read_quota_bytes,
+        },
     }))
 }
 
@@ -227,8 +233,11 @@ fn schema_of(graph: &ServedDocument) -> Result<GraphSchema, BadTopology> {
 ///
 /// # Errors
 /// If none of the seeds answers now.
-pub async fn follow(seeds: Vec<String>) -> Result<watch::Receiver<Arc<Topology>>, QueryError> {
-    let client = RouterClient::connect(&seeds).await?;
+pub async fn follow(
+    seeds: Vec<String>,
+    dialer: Dialer,
+) -> Result<watch::Receiver<Arc<Topology>>, QueryError> {
+    let client = RouterClient::connect_by(&seeds, &dialer).await?;
     let first = client.topology().await?;
     let first = Topology::from_document(Arc::new(first)).map_err(internal)?;
     let (sender, receiver) = watch::channel(Arc::new(first));
@@ -239,7 +248,7 @@ pub async fn follow(seeds: Vec<String>) -> Result<watch::Receiver<Arc<Topology>>
             addrs.extend(known_addresses(&sender.borrow()));
             let connected = match client.take() {
                 Some(client) => Ok(client),
-                None => RouterClient::connect(&addrs).await,
+                None => RouterClient::connect_by(&addrs, &dialer).await,
             };
             if let Ok(connected) = connected {
                 pass_on(&connected, &sender).await;

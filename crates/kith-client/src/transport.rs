@@ -1,7 +1,10 @@
 //! How a request reaches a node: one trait, over frames or gRPC. The bodies are the same on
 //! both, so frames can only be faster, never able to do more.
 
-use crate::framed::{CONNECT_TIMEOUT, CallError, Frames};
+use crate::{
+    framed::{CONNECT_TIMEOUT, CallError, Frames},
+    security::{Dialer, GrpcChannel},
+};
 use futures::{FutureExt, future::BoxFuture};
 use kith_wire::{
     MESSAGE_BYTES_MAX,
@@ -59,10 +62,10 @@ pub enum TransportKind {
 
 impl TransportKind {
     /// A transport of this kind, without connections yet.
-    pub fn build(self) -> Arc<dyn Transport> {
+    pub fn build(self, dialer: &Dialer) -> Arc<dyn Transport> {
         match self {
-            TransportKind::Framed => Arc::new(FramedTransport::default()),
-            TransportKind::Grpc => Arc::new(GrpcTransport::default()),
+            TransportKind::Framed => Arc::new(FramedTransport::new(dialer)),
+            TransportKind::Grpc => Arc::new(GrpcTransport::new(dialer)),
         }
     }
 }
@@ -72,6 +75,13 @@ impl TransportKind {
 pub struct FramedTransport {
     frames: Frames,
     grpc: GrpcTransport,
+}
+
+impl FramedTransport {
+    /// Without connections yet.
+    pub fn new(dialer: &Dialer) -> Self {
+        Self { frames: Frames::new(dialer.clone()), grpc: GrpcTransport::new(dialer) }
+    }
 }
 
 impl Transport for FramedTransport {
@@ -111,11 +121,12 @@ impl Transport for FramedTransport {
 /// gRPC over one HTTP/2 connection per node.
 #[derive(Debug, Default)]
 pub struct GrpcTransport {
+    dialer: Dialer,
     /// By address; written when a node is first spoken to.
-    channels: Mutex<HashMap<String, Channel>>,
+    channels: Mutex<HashMap<String, GrpcChannel>>,
 }
 
-/// The connection settings that every gRPC client of Kith uses.
+/// The connection settings that every gRPC client of Kith uses. [`Dialer`] connects by them, in the clear or over TLS.
 ///
 /// # Errors
 /// If `addr` is not `host:port`.
@@ -132,12 +143,17 @@ pub fn endpoint(addr: &str) -> Result<Endpoint, Status> {
 }
 
 impl GrpcTransport {
-    fn client(&self, addr: &str) -> Result<NodeClient<Channel>, Status> {
+    /// Without connections yet.
+    pub fn new(dialer: &Dialer) -> Self {
+        Self { dialer: dialer.clone(), channels: Mutex::default() }
+    }
+
+    fn client(&self, addr: &str) -> Result<NodeClient<GrpcChannel>, Status> {
         let mut channels = self.channels.lock().unwrap_or_else(PoisonError::into_inner);
         let channel = match channels.get(addr) {
             Some(channel) => channel.clone(),
             None => {
-                let channel = endpoint(addr)?.connect_lazy();
+                let channel = self.dialer.channel(addr)?;
                 channels.insert(addr.to_owned(), channel.clone());
                 channel
             }

@@ -40,6 +40,7 @@ mod pace;
 pub mod placement;
 mod plan;
 pub mod policy;
+mod quota;
 mod rate;
 pub mod rebalance;
 mod stores;
@@ -56,6 +57,7 @@ pub use owners::{OwnerChoice, OwnerOutcome, OwnerVerdict, Owners, OwnersOptions}
 pub use pace::{Pace, PaceOptions, PaceSample};
 pub use plan::{Assignment, FanOutPlan, GroupLimit};
 pub use policy::{PlanError, PolicyState, ReplicaPolicy};
+pub use quota::{QuotaExceeded, QuotaKind, QuotaRates, ReadQuota};
 pub use rate::{RateLimiter, Turn};
 pub use stores::{StoreReach, groups_of_store, store_groups};
 pub use table::{

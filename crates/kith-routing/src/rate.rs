@@ -59,6 +59,11 @@ impl RateLimiter {
         Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
     }
 
+    /// How long, at the rate of now, until all that was taken has passed.
+    pub fn backlog(&self, now: Timestamp) -> Duration {
+        self.wait(Turn(self.taken), now)
+    }
+
     fn settle(&mut self, now: Timestamp) {
         self.passed = self.passed_at(now);
         self.as_of = self.as_of.max(now);

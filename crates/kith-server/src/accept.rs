@@ -1,13 +1,26 @@
-//! One port for two protocols: a connection's first byte says which it speaks.
+//! One port for two protocols, in the clear or over TLS: a connection's first byte says which it speaks.
 
-use crate::framed::{self, FrameService};
+use crate::{
+    framed::{self, FrameService},
+    security::{Caller, Gate, Identity},
+};
 use kith_wire::frame::Preface;
-use std::{io, sync::Arc, time::Duration};
+use std::{
+    io,
+    net::SocketAddr,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
 use tokio::{
+    io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf},
     net::{TcpListener, TcpStream},
     sync::mpsc,
 };
-use tokio_util::sync::CancellationToken;
+use tokio_rustls::server::TlsStream;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tonic::transport::server::Connected;
 
 /// A peer that says nothing for so long is hung up on.
 const FIRST_BYTE_PATIENCE: Duration = Duration::from_secs(10);
@@ -18,14 +31,28 @@ const HANDED_OVER_MAX: usize = 64;
 /// How HTTP/2 begins: `PRI * HTTP/2.0`. tonic reads the rest.
 const HTTP2_FIRST: u8 = b'P';
 
-/// Accepts on `listener` until `stop`. Framed connections are served here by `frames`; those that speak HTTP/2 come out.
+/// How TLS begins: a record of its handshake.
+const TLS_FIRST: u8 = 22;
+
+/// What a port serves.
+#[derive(Clone)]
+pub struct Served {
+    /// In frames; `None`: there are none.
+    pub frames: Option<Arc<dyn FrameService>>,
+    /// Takes TLS only; `None`: everything in the clear.
+    pub gate: Option<Arc<Gate>>,
+}
+
+/// Accepts on `listener` until `stop`. Framed connections are served here, as some of `tasks`; those that speak HTTP/2 come out.
 pub fn spawn(
     listener: TcpListener,
-    frames: Option<Arc<dyn FrameService>>,
+    served: Served,
+    tasks: &TaskTracker,
     stop: CancellationToken,
-) -> mpsc::Receiver<TcpStream> {
+) -> mpsc::Receiver<Accepted> {
     let (http2, handed_over) = mpsc::channel(HANDED_OVER_MAX);
-    tokio::spawn(async move {
+    let connections = tasks.clone();
+    tasks.spawn(async move {
         loop {
             let accepted = tokio::select! {
                 () = stop.cancelled() => return,
@@ -34,8 +61,8 @@ pub fn spawn(
             match accepted {
                 // A task of its own: a peer that is slow to begin holds up nobody.
                 Ok((stream, _)) => {
-                    let welcome = welcome(stream, frames.clone(), http2.clone(), stop.clone());
-                    tokio::spawn(async move {
+                    let welcome = welcome(stream, served.clone(), http2.clone(), stop.clone());
+                    connections.spawn(async move {
                         if let Err(error) = welcome.await {
                             tracing::debug!(%error, "a connection ended");
                         }
@@ -53,28 +80,65 @@ pub fn spawn(
 
 async fn welcome(
     stream: TcpStream,
-    frames: Option<Arc<dyn FrameService>>,
-    http2: mpsc::Sender<TcpStream>,
+    served: Served,
+    http2: mpsc::Sender<Accepted>,
     stop: CancellationToken,
 ) -> io::Result<()> {
     // Small replies must not wait for an acknowledgement of the one before.
     stream.set_nodelay(true)?;
+    let addr = stream.peer_addr().ok();
     let mut first = [0];
-    let peeked = tokio::time::timeout(FIRST_BYTE_PATIENCE, stream.peek(&mut first));
-    let peeked = tokio::select! {
-        () = stop.cancelled() => return Ok(()),
-        peeked = peeked => peeked.map_err(|_| io::ErrorKind::TimedOut)??,
+    if within(&stop, stream.peek(&mut first)).await? == 0 {
+        return Ok(());
+    }
+    let Some(gate) = &served.gate else {
+        let accepted = Accepted { stream: Stream::Plain(stream), peer: Peer { addr, caller: None } };
+        return begin(accepted, first[0], served.frames, http2, stop).await;
     };
-    match frames {
-        _ if peeked == 0 => Ok(()),
-        Some(frames) if Preface::may_begin(&first) => {
-            note("framed");
-            framed::serve(stream, frames, stop).await
+    if first[0] != TLS_FIRST {
+        // Answered in their own protocol: that they should have spoken TLS.
+        let caller = Caller::new(Identity::Plain);
+        let frames = served.frames.map(|frames| gate.guard(frames, caller.clone()));
+        let accepted = Accepted { stream: Stream::Plain(stream), peer: Peer { addr, caller: Some(caller) } };
+        return begin(accepted, first[0], frames, http2, stop).await;
+    }
+    let (mut stream, caller) = match within(&stop, gate.accept(stream)).await {
+        Ok(accepted) => accepted,
+        Err(error) => {
+            metrics::counter!("kith_server_tls_failures_total").increment(1);
+            tracing::warn!(%error, ?addr, "a caller was not let in over TLS");
+            return Err(error);
         }
-        _ if first[0] == HTTP2_FIRST => {
+    };
+    if within(&stop, stream.read(&mut first)).await? == 0 {
+        return Ok(());
+    }
+    let frames = served.frames.map(|frames| gate.guard(frames, caller.clone()));
+    let stream = Stream::Tls(Box::new(Opened { first: Some(first[0]), stream }));
+    let accepted = Accepted { stream, peer: Peer { addr, caller: Some(caller) } };
+    begin(accepted, first[0], frames, http2, stop).await
+}
+
+/// Serves a connection whose first byte is known.
+async fn begin(
+    accepted: Accepted,
+    first: u8,
+    frames: Option<Arc<dyn FrameService>>,
+    http2: mpsc::Sender<Accepted>,
+    stop: CancellationToken,
+) -> io::Result<()> {
+    match frames {
+        Some(frames) if Preface::may_begin(&[first]) => {
+            note("framed");
+            match accepted.stream {
+                Stream::Plain(stream) => framed::serve(stream, frames, stop).await,
+                Stream::Tls(stream) => framed::serve(stream, frames, stop).await,
+            }
+        }
+        _ if first == HTTP2_FIRST => {
             note("grpc");
             // Nobody takes it if the server has stopped meanwhile: it is closed then.
-            let _ = http2.send(stream).await;
+            let _ = http2.send(accepted).await;
             Ok(())
         }
         _ => {
@@ -84,6 +148,133 @@ async fn welcome(
     }
 }
 
+/// A step of a beginning, for which nobody waits for long.
+async fn within<T>(stop: &CancellationToken, step: impl Future<Output = io::Result<T>>) -> io::Result<T> {
+    tokio::select! {
+        () = stop.cancelled() => Err(io::ErrorKind::Interrupted.into()),
+        done = tokio::time::timeout(FIRST_BYTE_PATIENCE, step) => done.map_err(|_| io::ErrorKind::TimedOut)?,
+    }
+}
+
 fn note(protocol: &'static str) {
     metrics::counter!("kith_server_connections_total", "protocol" => protocol).increment(1);
+}
+
+/// Who is at the other end of a gRPC connection: in the extensions of each of its requests.
+#[derive(Clone, Debug)]
+pub struct Peer {
+    /// Where they are.
+    pub addr: Option<SocketAddr>,
+    /// Who they are; `None` where nobody asks.
+    pub caller: Option<Caller>,
+}
+
+/// A connection that speaks HTTP/2.
+pub struct Accepted {
+    stream: Stream,
+    peer: Peer,
+}
+
+enum Stream {
+    Plain(TcpStream),
+    Tls(Box<Opened>),
+}
+
+/// A connection over TLS, of which one byte was read already.
+pub struct Opened {
+    first: Option<u8>,
+    stream: TlsStream<TcpStream>,
+}
+
+impl Connected for Accepted {
+    type ConnectInfo = Peer;
+
+    fn connect_info(&self) -> Peer {
+        self.peer.clone()
+    }
+}
+
+impl AsyncRead for Opened {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        if let Some(first) = self.first
+            && 0 < buffer.remaining()
+        {
+            buffer.put_slice(&[first]);
+            self.first = None;
+            return Poll::Ready(Ok(()));
+        }
+        Pin::new(&mut self.stream).poll_read(cx, buffer)
+    }
+}
+
+impl AsyncWrite for Opened {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(cx, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}
+
+impl AsyncRead for Accepted {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        match &mut self.stream {
+            Stream::Plain(stream) => Pin::new(stream).poll_read(cx, buffer),
+            Stream::Tls(stream) => Pin::new(stream).poll_read(cx, buffer),
+        }
+    }
+}
+
+impl AsyncWrite for Accepted {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        match &mut self.stream {
+            Stream::Plain(stream) => Pin::new(stream).poll_write(cx, bytes),
+            Stream::Tls(stream) => Pin::new(stream).poll_write(cx, bytes),
+        }
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        match &mut self.stream {
+            Stream::Plain(stream) => Pin::new(stream).poll_write_vectored(cx, slices),
+            Stream::Tls(stream) => Pin::new(&mut stream.stream).poll_write_vectored(cx, slices),
+        }
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        match &self.stream {
+            Stream::Plain(stream) => stream.is_write_vectored(),
+            Stream::Tls(stream) => stream.stream.is_write_vectored(),
+        }
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match &mut self.stream {
+            Stream::Plain(stream) => Pin::new(stream).poll_flush(cx),
+            Stream::Tls(stream) => Pin::new(stream).poll_flush(cx),
+        }
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match &mut self.stream {
+            Stream::Plain(stream) => Pin::new(stream).poll_shutdown(cx),
+            Stream::Tls(stream) => Pin::new(stream).poll_shutdown(cx),
+        }
+    }
 }

@@ -5,6 +5,7 @@ use crate::{
     metadata::{MetadataError, TargetError},
     topology::TopologyError,
 };
+use kith_client::security::SecurityError;
 use std::{io, net::SocketAddr, path::PathBuf};
 use thiserror::Error;
 
@@ -54,6 +55,15 @@ pub enum StartError {
         #[source]
         source: io::Error,
     },
+    /// Others could listen in, and nobody has said that they may.
+    #[error("{addr} is not on loopback, and what is said there would not be encrypted")]
+    InsecureListener {
+        /// The address.
+        addr: SocketAddr,
+    },
+    /// Certificates, keys or rights cannot be used.
+    #[error(transparent)]
+    Security(#[from] SecurityError),
     /// Another cluster that still runs is named by the ready file.
     #[error("ready file {path} names a cluster that runs, with its router at {router}")]
     ReadyFileInUse {
@@ -101,6 +111,8 @@ impl StartError {
             StartError::Settings { .. } | StartError::MetadataTarget(_) => "bad_settings",
             StartError::ObjectStore { .. } => "object_store_unreachable",
             StartError::ReadyFileInUse { .. } => "ready_file_in_use",
+            StartError::InsecureListener { .. } => "insecure_listener",
+            StartError::Security(error) => error.code(),
             StartError::Listen { source, .. } if source.kind() == io::ErrorKind::AddrInUse => "port_in_use",
             StartError::Listen { .. } => "cannot_listen",
             StartError::Spawn { .. } | StartError::Child { .. } => "child_failed",
@@ -133,6 +145,10 @@ impl StartError {
             StartError::ReadyFileInUse { .. } => {
                 "end that cluster first, or name another file with --ready-file"
             }
+            StartError::InsecureListener { .. } => {
+                "give it a certificate (--tls-cert, --tls-key), or say that the network is trusted: --insecure-listen"
+            }
+            StartError::Security(error) => error.help(),
             StartError::Listen { .. } => "stop what uses the port, or choose another (0 takes a free one)",
             StartError::Spawn { .. } | StartError::Child { .. } => {
                 "its log is in the data directory, as node-NNN.log"

@@ -19,6 +19,7 @@ pub mod place;
 mod rebalance;
 mod resp;
 pub mod router;
+mod security;
 mod serve;
 mod topology;
 mod versions;
@@ -27,6 +28,7 @@ pub use data_dir::{DataDir, DataDirError, Identity};
 pub use error::StartError;
 pub use fail_point::{FailPoint, VARIABLE as FAIL_POINTS_VARIABLE};
 pub use peer::PeerSource;
+pub use security::{Security, ServerSecurity};
 
 use kith_engine::Manifest;
 use kith_wire::documents::ComponentDocument;

@@ -6,7 +6,7 @@ use std::{
     collections::HashMap,
     sync::{
         Mutex, PoisonError,
-        atomic::{AtomicU32, AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
     },
     time::{Duration, Instant},
 };
@@ -24,6 +24,8 @@ const IN_FLIGHT_MAX: u32 = 4_096;
 #[derive(Debug)]
 pub struct LoadCounter {
     in_flight: AtomicU32,
+    /// Set once, when the process was told to end.
+    leaving: AtomicBool,
     /// Requests since the window began.
     requests: AtomicU64,
     /// Written about once a second, and when a new client shows up.
@@ -52,7 +54,22 @@ impl LoadCounter {
     /// Nothing counted yet.
     pub fn new(now: Instant) -> Self {
         let window = Window { began: now, rate: 0.0, clients: HashMap::new() };
-        Self { in_flight: AtomicU32::new(0), requests: AtomicU64::new(0), window: Mutex::new(window) }
+        Self {
+            in_flight: AtomicU32::new(0),
+            leaving: AtomicBool::new(false),
+            requests: AtomicU64::new(0),
+            window: Mutex::new(window),
+        }
+    }
+
+    /// From now on the load says that the process is about to end.
+    pub fn leave(&self) {
+        self.leaving.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the process is about to end.
+    pub fn is_leaving(&self) -> bool {
+        self.leaving.load(Ordering::Relaxed)
     }
 
     /// Counts a request of `client` that starts now; `None` if too many are in flight.
@@ -78,6 +95,7 @@ impl LoadCounter {
             requests_per_second: window.rate,
             clients: u32::try_from(window.clients.len()).unwrap_or(u32::MAX),
             in_flight: self.in_flight.load(Ordering::Relaxed),
+            leaving: self.is_leaving(),
         }
     }
 }

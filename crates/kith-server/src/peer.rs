@@ -2,13 +2,13 @@
 
 use crate::node::HeldStores;
 use futures::{StreamExt, stream::BoxStream};
-use kith_client::endpoint;
+use kith_client::security::{Dialer, GrpcChannel};
 use kith_engine::{HeldSource, ObjectError, OpenError, Source};
 use kith_wire::v1::{self, node_client::NodeClient};
 use std::{path::Path, sync::Arc, time::Duration};
 use tokio::{runtime::Handle, sync::mpsc};
 use tokio_stream::wrappers::ReceiverStream;
-use tonic::{Code, Status, transport::Channel};
+use tonic::{Code, Status};
 
 /// Bytes of one message: large enough to cost nothing each, small enough that a slow reader holds little memory.
 const PIECE_BYTES: usize = 1 << 20;
@@ -25,7 +25,7 @@ const TRIES: u32 = 2;
 #[derive(Clone, Debug)]
 pub struct PeerSource {
     runtime: Handle,
-    client: NodeClient<Channel>,
+    client: NodeClient<GrpcChannel>,
     store: String,
     component: String,
     version: u64,
@@ -39,10 +39,16 @@ impl PeerSource {
     ///
     /// # Panics
     /// Outside a runtime.
-    pub fn new(addr: &str, store: &str, component: &str, version: u64) -> Result<Self, Status> {
+    pub fn new(
+        dialer: &Dialer,
+        addr: &str,
+        store: &str,
+        component: &str,
+        version: u64,
+    ) -> Result<Self, Status> {
         Ok(Self {
             runtime: Handle::current(),
-            client: NodeClient::new(endpoint(addr)?.connect_lazy()),
+            client: NodeClient::new(dialer.channel(addr)?),
             store: store.to_owned(),
             component: component.to_owned(),
             version,

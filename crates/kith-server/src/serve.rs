@@ -1,6 +1,12 @@
 //! What every server of Kith has: listening, gRPC with health and reflection, frames, topology, a graceful end.
 
-use crate::{accept, error::StartError, framed::FrameService, topology::TopologyReceiver};
+use crate::{
+    accept::{self, Served},
+    error::StartError,
+    framed::FrameService,
+    security::{Security, behind},
+    topology::TopologyReceiver,
+};
 use futures::{StreamExt, stream::BoxStream};
 use kith_wire::{documents::Document, v1};
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
@@ -24,8 +30,8 @@ const FRAME_BYTES_MAX: u32 = 1 << 20;
 /// hundreds of others fail. As many as a router has queries under way; each held here costs a few hundred bytes.
 const RESETS_MAX: usize = 8_192;
 
-/// How long a stopping process waits for connections whose requests are under way.
-const STOP_PATIENCE: Duration = Duration::from_secs(10);
+/// How long a stopping process waits for connections whose requests are under way: as long as a connection does, and a moment.
+const STOP_PATIENCE: Duration = Duration::from_secs(11);
 
 /// A listener and where it listens.
 #[derive(Debug)]
@@ -73,17 +79,24 @@ pub fn routes() -> RoutesBuilder {
     routes
 }
 
-/// Serves `routes` over gRPC and `frames`, if there are any, on the one port of `bound` until `stop`; requests in
-/// flight are let end.
+/// Serves `routes` over gRPC and `frames`, if there are any, on the one port of `bound` until `stop`, to whom `security` lets in;
+/// requests in flight are let end: what is returned is empty once they have.
 pub fn spawn(
     bound: Bound,
     routes: RoutesBuilder,
     frames: Option<Arc<dyn FrameService>>,
+    security: &Security,
     stop: CancellationToken,
-) {
-    let routes = routes.routes();
-    let incoming = ReceiverStream::new(accept::spawn(bound.listener, frames, stop.clone()));
-    tokio::spawn(async move {
+) -> TaskTracker {
+    let gate = security.gate.clone();
+    let routes = match &gate {
+        Some(gate) => behind(routes.routes(), Arc::clone(gate)),
+        None => routes.routes(),
+    };
+    let tasks = TaskTracker::new();
+    let accepted = accept::spawn(bound.listener, Served { frames, gate }, &tasks, stop.clone());
+    let incoming = ReceiverStream::new(accepted);
+    tasks.spawn(async move {
         let served = Server::builder()
             .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
             .initial_stream_window_size(STREAM_WINDOW_BYTES)
@@ -96,18 +109,22 @@ pub fn spawn(
             tracing::error!(%error, addr = %bound.addr, "gRPC service ended");
         }
     });
+    tasks.close();
+    tasks
 }
 
 /// The part of `Cluster` that nodes serve too: a client starts from any of them.
 #[derive(Clone, Debug)]
 pub struct ClusterReader {
     topology: TopologyReceiver,
+    /// Ends the streams of changes: they are the only answers that would not end by themselves.
+    stop: CancellationToken,
 }
 
 impl ClusterReader {
-    /// Answers from `topology`.
-    pub fn new(topology: TopologyReceiver) -> Self {
-        Self { topology }
+    /// Answers from `topology`, until `stop`.
+    pub fn new(topology: TopologyReceiver, stop: CancellationToken) -> Self {
+        Self { topology, stop }
     }
 
     /// The topology now.
@@ -123,6 +140,7 @@ impl ClusterReader {
                 let text = document.for_clients().encode();
                 Ok(v1::Topology { document: text.into(), revision: document.revision })
             })
+            .take_until(self.stop.clone().cancelled_owned())
             .boxed()
     }
 }

@@ -2,6 +2,7 @@
 
 mod support;
 
+use kith_client::security::Dialer;
 use kith_engine::{FetchError, FetchOptions, fetch, verify_component};
 use kith_server::PeerSource;
 use kith_types::PartitionId;
@@ -21,8 +22,12 @@ async fn a_node_gives_its_partitions_to_a_peer_and_no_others() {
         partitions.map(|(partition, _)| PartitionId(partition)).collect::<Vec<_>>()
     };
     let (own, foreign) = (of(true), of(false));
-    let source = PeerSource::new(&node.addr, "village", &component.name, component.version).unwrap();
-    let other = PeerSource::new(&node.addr, "village", &component.name, component.version + 1).unwrap();
+    let source =
+        PeerSource::new(&Dialer::default(), &node.addr, "village", &component.name, component.version)
+            .unwrap();
+    let other =
+        PeerSource::new(&Dialer::default(), &node.addr, "village", &component.name, component.version + 1)
+            .unwrap();
     let folder = tempfile::tempdir().unwrap();
     let target = folder.path().join("7");
     let options =

@@ -3,7 +3,7 @@
 use crate::{
     bench, cluster,
     compute::{self, AggregateFlags, ComputeFlags},
-    connect::TargetFlags,
+    connect::{SecurityFlags, TargetFlags},
     explain,
     failure::{Exit, Failure},
     graph::{self, GraphCommand},
@@ -103,6 +103,12 @@ pub fn run(cli: Cli) -> anyhow::Result<Exit> {
         let help = "leave it out; routers and nodes take theirs from `transport` in [session]";
         return Err(Failure::usage(message, help).into());
     }
+    let SecurityFlags { tls_cert, tls_key, .. } = &target.security;
+    if matches!(cli.command, Command::Dev(_)) && (tls_cert.is_some() || tls_key.is_some()) {
+        let message =
+            "--tls-cert and --tls-key have no meaning here: `kith dev` is for this machine only, and plain";
+        return Err(Failure::usage(message, "`kith node` and `kith router` take them").into());
+    }
     match cli.command {
         Command::Graph(command) => block_on(graph::run(&target, output, command)),
         Command::Explain(question) => block_on(explain::explain(&target, output, &question)),
@@ -117,8 +123,8 @@ pub fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Bench(command) => block_on(bench::run(&target, output, command)),
         Command::Sim(command) => sim::run(output, command),
         Command::Dev(args) => block_on(args.run(target.ready_file)),
-        Command::Node(args) => block_on(args.run()),
-        Command::Router(args) => block_on(args.run()),
+        Command::Node(args) => block_on(args.run(target.security)),
+        Command::Router(args) => block_on(args.run(target.security)),
         Command::Completions { shell } => completions(shell),
     }
 }

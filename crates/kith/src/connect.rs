@@ -5,6 +5,7 @@ use anyhow::Context;
 use clap::{Args, ValueEnum};
 use kith_client::{
     Failover, GraphService, RouterClient, Session, SessionSettings, StoreService, TransportKind,
+    security::{Dialer, SecurityError, SecurityOptions},
 };
 use serde::Deserialize;
 use std::{
@@ -32,6 +33,50 @@ pub struct TargetFlags {
     /// What queries travel in: frames are quicker, gRPC is what any other client speaks [default: framed]
     #[arg(long, global = true, value_enum, value_name = "KIND")]
     pub transport: Option<TransportFlag>,
+    /// Who this process is to others, and whom it believes.
+    #[command(flatten)]
+    pub security: SecurityFlags,
+}
+
+/// The files that say who this process is, and whom it believes (docs/operating/securing.md).
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Security")]
+pub struct SecurityFlags {
+    /// Authorities of the cluster's certificates (PEM): connections are TLS
+    #[arg(long, value_name = "FILE", global = true, env = "KITH_TLS_CA")]
+    pub tls_ca: Option<PathBuf>,
+    /// The certificate of this process (PEM)
+    #[arg(long, value_name = "FILE", global = true, env = "KITH_TLS_CERT")]
+    pub tls_cert: Option<PathBuf>,
+    /// Its private key (PEM)
+    #[arg(long, value_name = "FILE", global = true, env = "KITH_TLS_KEY")]
+    pub tls_key: Option<PathBuf>,
+    /// A file with the token that says who asks
+    #[arg(long, value_name = "FILE", global = true, env = "KITH_TOKEN_FILE")]
+    pub token_file: Option<PathBuf>,
+}
+
+impl SecurityFlags {
+    /// Connects as they say.
+    ///
+    /// # Errors
+    /// If a file cannot be used, or a flag lacks another.
+    pub fn dialer(&self) -> Result<Dialer, Failure> {
+        let Self { tls_ca, tls_cert, tls_key, token_file } = self.clone();
+        let options = SecurityOptions { ca: tls_ca, cert: tls_cert, key: tls_key, token: token_file };
+        Dialer::open(options).map_err(|error| security_failure(&error))
+    }
+}
+
+/// As a person is told it.
+pub fn security_failure(error: &SecurityError) -> Failure {
+    let mut message = error.to_string();
+    let mut source = std::error::Error::source(error);
+    while let Some(inner) = source {
+        message.push_str(&format!(": {inner}"));
+        source = inner.source();
+    }
+    Failure { code: error.code().into(), message, help: error.help().to_owned() }
 }
 
 /// A [`TransportKind`] on the command line.
@@ -91,7 +136,7 @@ pub async fn service(target: &TargetFlags) -> anyhow::Result<Arc<dyn Service>> {
     if !target.direct {
         let found = find(target, &surroundings())?;
         let transport = target.transport.map(TransportKind::from).unwrap_or_default();
-        let connected = Failover::connect(found.routers, transport).await;
+        let connected = Failover::connect_by(found.routers, transport, target.security.dialer()?).await;
         return Ok(Arc::new(connected.with_context(|| unreachable_by(&found.named_by))?));
     }
     Ok(Arc::new(session(target, SessionSettings::default()).await?))
@@ -102,6 +147,7 @@ pub async fn service(target: &TargetFlags) -> anyhow::Result<Arc<dyn Service>> {
 /// # Errors
 /// If no cluster is named or it cannot be reached, or the settings name what does not exist.
 pub async fn session(target: &TargetFlags, mut settings: SessionSettings) -> anyhow::Result<Session> {
+    settings.dialer = target.security.dialer()?;
     settings.transport = target.transport.map_or(settings.transport, TransportKind::from);
     let Found { mut routers, nodes, named_by, .. } = find(target, &surroundings())?;
     routers.extend(nodes);
@@ -115,7 +161,7 @@ pub async fn session(target: &TargetFlags, mut settings: SessionSettings) -> any
 /// If no cluster is named or no router can be reached.
 pub async fn router(target: &TargetFlags) -> anyhow::Result<RouterClient> {
     let found = find(target, &surroundings())?;
-    let connected = RouterClient::connect(&found.routers).await;
+    let connected = RouterClient::connect_by(&found.routers, &target.security.dialer()?).await;
     connected.with_context(|| unreachable_by(&found.named_by))
 }
 

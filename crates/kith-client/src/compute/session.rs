@@ -5,8 +5,8 @@ use super::{
     whole,
 };
 use crate::{
-    ANSWER_BYTES_MAX, BatchAnswer, BatchKeys, QueryError, QueryOptions, Run, Session, StoreService,
-    session::RESTARTS_MAX, topology::ValueStore,
+    BatchAnswer, BatchKeys, QueryError, QueryOptions, Run, Session, StoreService, session::RESTARTS_MAX,
+    topology::ValueStore,
 };
 use kith_ops::{FanOut, Operator, Records, Value, aggregate_fetched};
 use kith_schema::{
@@ -102,7 +102,8 @@ impl Session {
         wanted: Wanted<'_>,
         options: &'s QueryOptions,
     ) -> Result<Gathered<'s>, QueryError> {
-        keys.check()?;
+        self.check_batch(keys)?;
+        let answer_bytes_max = self.settings().answer_bytes_max;
         let mut restarts = 0;
         let mut is_raw = wanted.is_raw();
         loop {
@@ -129,8 +130,8 @@ impl Session {
                     let keys = records.disagreements();
                     return Err(QueryError::Disagreement { store: store.to_owned(), keys });
                 }
-                Ok(Value::Records(records)) if (ANSWER_BYTES_MAX as u64) < records.value_bytes() => {
-                    return Err(QueryError::too_large());
+                Ok(Value::Records(records)) if answer_bytes_max < records.value_bytes() => {
+                    return Err(QueryError::TooLarge { max: answer_bytes_max });
                 }
                 Ok(value) => return Ok(Gathered { run, known, checked, value, is_raw: raw }),
                 Err(QueryError::VersionUnavailable { .. }) if restarts < RESTARTS_MAX => {

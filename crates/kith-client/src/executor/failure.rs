@@ -8,6 +8,9 @@ use tonic::Status;
 /// The code of a node whose share of an answer is too large.
 pub(super) const TOO_LARGE: &str = "too_large";
 
+/// The codes of a node that does not let this process ask it.
+pub(super) const DENIED: [&str; 3] = ["unauthenticated", "permission_denied", "tls_required"];
+
 /// What a status means for retries: the node's own code where it gave one.
 pub(super) fn class_of(status: &Status, version: u64) -> FailureClass {
     let detail = kith_wire::detail_of(status);
@@ -23,6 +26,8 @@ pub(super) fn class_of(status: &Status, version: u64) -> FailureClass {
             FailureClass::BadRequest
         }
         "bad_request" | TOO_LARGE => FailureClass::BadRequest,
+        // Every node would say so.
+        code if DENIED.contains(&code) => FailureClass::BadRequest,
         "unsupported_operation" => FailureClass::Unsupported,
         _ if is_transport(status) => FailureClass::Connection,
         _ => FailureClass::Internal,

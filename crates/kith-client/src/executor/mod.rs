@@ -73,7 +73,7 @@ impl Executor {
         topology: watch::Receiver<Arc<Topology>>,
         settings: &SessionSettings,
     ) -> Result<Self, SettingsError> {
-        Self::over(topology, settings, settings.transport.build())
+        Self::over(topology, settings, settings.transport.build(&settings.dialer))
     }
 
     /// An executor over any transport.

@@ -2,7 +2,7 @@
 
 use super::{
     Executor, Planned, RoundOutcome,
-    failure::{TOO_LARGE, class_of, query_error},
+    failure::{DENIED, TOO_LARGE, class_of, query_error},
     round_trace::RoundTrace,
 };
 use crate::{
@@ -63,6 +63,8 @@ pub(super) struct Round<'a> {
     reasons: Vec<String>,
     /// Whether a node refused because its share of the answer is too large.
     too_large: bool,
+    /// A node does not let this process ask it.
+    denied: Option<QueryError>,
     /// Keys whose record was damaged somewhere, as indexes into the query's keys.
     damaged: BTreeSet<u32>,
 }
@@ -116,6 +118,7 @@ impl<'a> Round<'a> {
             trace: RoundTrace::new(trace, fan_out.purpose, planned),
             reasons: Vec::new(),
             too_large: false,
+            denied: None,
             damaged: BTreeSet::new(),
             executor,
             topology,
@@ -262,7 +265,11 @@ impl<'a> Round<'a> {
                     }
                     _ => fleet.on(node, HealthEvent::Success),
                 }
-                self.too_large |= kith_wire::detail_of(&status).code == TOO_LARGE;
+                let code = kith_wire::detail_of(&status).code;
+                self.too_large |= code == TOO_LARGE;
+                if DENIED.contains(&code.as_str()) {
+                    self.denied = Some(QueryError::from_status(&status));
+                }
                 self.reasons.push(format!("{node}: {}", status.message()));
                 let is_late = matches!(class, FailureClass::DeadlineExceeded | FailureClass::Timeout);
                 let end = if is_late { RequestEnd::TimedOut } else { RequestEnd::Failed };
@@ -278,6 +285,10 @@ impl<'a> Round<'a> {
         if let Some(load) = &reply.load {
             let report = NodeReport { rps: load.requests_per_second, clients: load.clients };
             fleet.with_load(|load, now| load.on_report(node, report, now));
+            if load.leaving {
+                // Its answers count still; what comes next goes to others.
+                fleet.on(node, HealthEvent::ProbeFailed);
+            }
         }
         let wrong_version = reply.served.iter().any(|served| served.version != self.pinned.version);
         let mut positions = keys.to_vec();
@@ -355,6 +366,9 @@ impl<'a> Round<'a> {
             let table = &self.topology.table;
             let is_up = |node: &NodeIndex| availability.serving().contains(*node);
             let is_lost = |partition: PartitionId| !table.replicas(partition).iter().any(is_up);
+            if let Some(denied) = &self.denied {
+                return Err(denied.clone());
+            }
             if self.too_large {
                 return Err(QueryError::too_large());
             }

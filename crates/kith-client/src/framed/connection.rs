@@ -2,12 +2,13 @@
 
 use super::{
     Lost,
+    cipher::Cipher,
     silence::{Look, Silence},
 };
 use bytes::{Buf, Bytes, BytesMut};
 use kith_wire::{
     MESSAGE_BYTES_MAX, Message,
-    frame::{self, Flags, Frame, Header, Op},
+    frame::{self, Flags, Frame, FrameError, Header, Op},
 };
 use std::{
     collections::HashMap,
@@ -50,8 +51,10 @@ struct State {
     last_id: u64,
     /// By request id.
     waiting: HashMap<u64, Waiting>,
-    /// What the socket did not take at once. Written by senders, emptied by whoever can.
+    /// What the socket did not take at once, encrypted where it shall be. Written by senders, emptied by whoever can.
     unsent: BytesMut,
+    /// Of a connection over TLS.
+    cipher: Option<Box<Cipher>>,
     /// The reading task: to be woken when bytes are left unsent, and when nobody needs the connection any more.
     reader: Option<Waker>,
     /// Why it is over.
@@ -67,15 +70,18 @@ struct Waiting {
 }
 
 impl Connection {
-    /// Starts the task that reads; it ends with the connection.
-    pub fn start(stream: tokio::net::TcpStream) -> Arc<Self> {
+    /// Starts the task that reads; it ends with the connection. With a cipher it is TLS that is spoken on the stream.
+    pub fn start(stream: tokio::net::TcpStream, cipher: Option<Cipher>) -> Arc<Self> {
         let (source, socket) = stream.into_split();
-        let connection = Arc::new(Self { socket, state: Mutex::default() });
+        let sealed = cipher.is_some().then(BytesMut::new);
+        let state = State { cipher: cipher.map(Box::new), ..State::default() };
+        let connection = Arc::new(Self { socket, state: Mutex::new(state) });
         let mut look = tokio::time::interval(LOOK_INTERVAL);
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);
         // Not an owner: a connection that nobody can use any more is closed.
         let owner = Arc::downgrade(&connection);
-        let mut reader = Reader { source, buffer: BytesMut::new(), look, silence: Silence::default() };
+        let mut reader =
+            Reader { source, sealed, buffer: BytesMut::new(), look, silence: Silence::default() };
         tokio::spawn(std::future::poll_fn(move |cx| {
             let Some(connection) = owner.upgrade() else { return Poll::Ready(()) };
             connection.wake_at_need(cx);
@@ -111,7 +117,7 @@ impl Connection {
         }
         let id = state.last_id + 1;
         let header = Header { deadline_us, ..Header::request(id, op) };
-        header.encode(body, &mut state.unsent).map_err(|error| {
+        state.put(|out| header.encode(body, out)).map_err(|error| {
             kith_wire::status(Code::InvalidArgument, "bad_request", error.to_string(), "ask for less at once")
         })?;
         state.last_id = id;
@@ -153,9 +159,18 @@ impl Connection {
         let mut state = self.lock();
         if state.waiting.remove(&id).is_some() && state.lost.is_none() {
             let header = Header::request(id, Op::Cancel);
-            if header.encode_bytes(&[], &mut state.unsent).is_ok() {
+            if state.put(|out| header.encode_bytes(&[], out)).is_ok() {
                 self.flush(&mut state);
             }
+        }
+    }
+
+    /// Decrypts what came, if it is encrypted.
+    fn open(&self, sealed: &mut BytesMut, plain: &mut BytesMut) -> Result<(), Lost> {
+        let state = &mut *self.lock();
+        match &mut state.cipher {
+            Some(cipher) => cipher.open(sealed, plain, &mut state.unsent),
+            None => Ok(()),
         }
     }
 
@@ -211,6 +226,20 @@ impl Connection {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// Takes what `encode` writes among the bytes to send.
+    fn put(
+        &mut self,
+        encode: impl FnOnce(&mut BytesMut) -> Result<(), FrameError>,
+    ) -> Result<(), FrameError> {
+        let Some(cipher) = &mut self.cipher else { return encode(&mut self.unsent) };
+        let mut plain = BytesMut::new();
+        encode(&mut plain)?;
+        cipher.seal(&plain, &mut self.unsent);
+        Ok(())
     }
 }
 
@@ -273,6 +302,8 @@ impl Drop for Call {
 /// What the connection's task owns.
 struct Reader {
     source: OwnedReadHalf,
+    /// What came of a connection over TLS and is not decrypted yet.
+    sealed: Option<BytesMut>,
     buffer: BytesMut,
     look: Interval,
     silence: Silence,
@@ -282,11 +313,12 @@ impl Reader {
     /// Ends with the reason why the connection is over.
     fn poll(&mut self, connection: &Connection, cx: &mut Context<'_>) -> Poll<Lost> {
         loop {
+            let into = self.sealed.as_mut().unwrap_or(&mut self.buffer);
             // A frame that has begun has its room already.
-            if self.buffer.capacity() - self.buffer.len() < READ_BYTES / 4 {
-                self.buffer.reserve(READ_BYTES);
+            if into.capacity() - into.len() < READ_BYTES / 4 {
+                into.reserve(READ_BYTES);
             }
-            match pin!(self.source.read_buf(&mut self.buffer)).poll(cx) {
+            match pin!(self.source.read_buf(into)).poll(cx) {
                 Poll::Ready(Ok(0)) => return Poll::Ready(Lost::new("the peer closed the connection")),
                 Poll::Ready(Ok(_)) => {}
                 Poll::Ready(Err(error)) => return Poll::Ready(Lost::new(error.to_string())),
@@ -307,8 +339,10 @@ impl Reader {
 
     /// Hands out whole replies.
     fn take_in(&mut self, connection: &Connection) -> Result<(), Lost> {
-        let unreadable =
-            |error: frame::FrameError| Lost::new(format!("the peer sent what is no frame: {error}"));
+        if let Some(sealed) = &mut self.sealed {
+            connection.open(sealed, &mut self.buffer)?;
+        }
+        let unreadable = |error: FrameError| Lost::new(format!("the peer sent what is no frame: {error}"));
         while let Some(frame) = frame::decode(&mut self.buffer).map_err(unreadable)? {
             if frame.header.id == 0 {
                 return Err(Lost::new(format!("the peer gave up: {}", frame.status().message())));
@@ -327,7 +361,8 @@ impl Reader {
                 let id = state.last_id + 1;
                 state.last_id = id;
                 let header = Header::request(id, Op::Alive);
-                header.encode_bytes(&[], &mut state.unsent).map_err(|error| Lost::new(error.to_string()))?;
+                let put = state.put(|out| header.encode_bytes(&[], out));
+                put.map_err(|error| Lost::new(error.to_string()))?;
                 connection.flush(&mut state);
             }
             Look::GiveUp => return Err(Lost::new("the peer owes an answer and is silent")),

@@ -1,14 +1,17 @@
 //! The framed protocol, client side: one connection per address, opened when it is first needed. How it behaves:
 //! `docs/design/0004-framed-path.md`.
 
+mod cipher;
 mod connection;
 mod silence;
 
-use bytes::Bytes;
+use crate::security::{Dialer, TlsFailure};
+use bytes::{Bytes, BytesMut};
+use cipher::Cipher;
 use connection::Connection;
 use kith_wire::{
     Message,
-    frame::{Op, PREFACE_BYTES, Preface},
+    frame::{self, Flags, Header, Op, PREFACE_BYTES, Preface},
 };
 use std::{
     collections::HashMap,
@@ -20,7 +23,7 @@ use std::{
     time::{Duration, Instant},
 };
 use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
+    io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
     net::TcpStream,
 };
 use tonic::Status;
@@ -33,6 +36,7 @@ const FOREIGN_FOR: Duration = Duration::from_secs(10);
 /// Framed connections, by address.
 #[derive(Debug, Default)]
 pub(crate) struct Frames {
+    dialer: Dialer,
     places: Mutex<HashMap<String, Arc<Place>>>,
 }
 
@@ -89,6 +93,8 @@ impl From<Status> for CallError {
 enum ConnectError {
     Foreign,
     Lost(Lost),
+    /// The peer does not take this process for anybody.
+    Refused(Box<Status>),
 }
 
 impl From<io::Error> for ConnectError {
@@ -98,6 +104,11 @@ impl From<io::Error> for ConnectError {
 }
 
 impl Frames {
+    /// No connection yet.
+    pub fn new(dialer: Dialer) -> Self {
+        Self { dialer, places: Mutex::default() }
+    }
+
     /// Asks the peer at `addr`; the pieces of its reply. Dropping the future cancels the request there.
     ///
     /// # Errors
@@ -137,7 +148,7 @@ impl Frames {
         match place.standing() {
             Standing::Connected(connection) => Ok(connection),
             Standing::Foreign(_) => Err(CallError::Foreign),
-            Standing::Unconnected => place.connect(addr).await,
+            Standing::Unconnected => place.connect(addr, &self.dialer).await,
         }
     }
 
@@ -167,7 +178,7 @@ impl Place {
     }
 
     /// One connects, the others wait for what becomes of it.
-    async fn connect(&self, addr: &str) -> Result<Arc<Connection>, CallError> {
+    async fn connect(&self, addr: &str, dialer: &Dialer) -> Result<Arc<Connection>, CallError> {
         let came = Instant::now();
         let mut attempt = self.attempt.lock().await;
         match self.standing() {
@@ -180,14 +191,14 @@ impl Place {
         {
             return Err(lost.to_status().into());
         }
-        let connected = tokio::time::timeout(CONNECT_TIMEOUT, greet(addr)).await;
+        let connected = tokio::time::timeout(CONNECT_TIMEOUT, greet(addr, dialer)).await;
         let connected = connected.unwrap_or_else(|_| {
             let reason = format!("{addr} did not answer within {} ms", CONNECT_TIMEOUT.as_millis());
             Err(ConnectError::Lost(Lost::new(reason)))
         });
         match connected {
-            Ok(stream) => {
-                let connection = Connection::start(stream);
+            Ok((stream, cipher)) => {
+                let connection = Connection::start(stream, cipher);
                 self.is_told.store(false, Ordering::Relaxed);
                 *self.lock() = Standing::Connected(Arc::clone(&connection));
                 Ok(connection)
@@ -199,6 +210,7 @@ impl Place {
                 *self.lock() = Standing::Foreign(Instant::now());
                 Err(CallError::Foreign)
             }
+            Err(ConnectError::Refused(status)) => Err(CallError::Status(status)),
             Err(ConnectError::Lost(lost)) => {
                 *attempt = Some((Instant::now(), lost.clone()));
                 Err(lost.to_status().into())
@@ -211,19 +223,70 @@ impl Place {
     }
 }
 
-/// Connects and exchanges prefaces.
-async fn greet(addr: &str) -> Result<TcpStream, ConnectError> {
-    let mut stream = TcpStream::connect(addr).await?;
-    stream.set_nodelay(true)?;
-    // An older release answers with HTTP/2 or closes: from here on that is not an outage. If it is one, gRPC will say so.
-    let mut answer = [0; PREFACE_BYTES];
-    let exchanged = async {
-        stream.write_all(&Preface::OWN.encode()).await?;
-        stream.read_exact(&mut answer).await
+/// Connects, over TLS where that is spoken, exchanges prefaces and shows the token.
+async fn greet(addr: &str, dialer: &Dialer) -> Result<(TcpStream, Option<Cipher>), ConnectError> {
+    let Some(secured) = dialer.secured() else {
+        let mut stream = TcpStream::connect(addr).await?;
+        stream.set_nodelay(true)?;
+        return match exchange(&mut stream).await {
+            Ok(true) => Ok((stream, None)),
+            Ok(false) | Err(_) => Err(ConnectError::Foreign),
+        };
     };
-    match exchanged.await.map(|_| Preface::decode(answer)) {
-        Ok(Ok(_)) => Ok(stream),
-        Ok(Err(_)) | Err(_) => Err(ConnectError::Foreign),
+    let told = |error: io::Error| match TlsFailure::of_handshake(&error) {
+        Some(failure) => ConnectError::Lost(Lost::new(failure.reason)),
+        None => error.into(),
+    };
+    let mut stream = secured.for_frames(addr).await.map_err(told)?;
+    match exchange(&mut stream).await {
+        Ok(true) => {}
+        Ok(false) => return Err(ConnectError::Foreign),
+        Err(error) => {
+            let Some(failure) = TlsFailure::of(&error) else { return Err(ConnectError::Foreign) };
+            secured.note(addr, failure.clone());
+            return Err(ConnectError::Lost(Lost::new(failure.reason)));
+        }
+    }
+    if let Some(token) = secured.token() {
+        identify(&mut stream, &token).await?;
+    }
+    secured.forget(addr);
+    let (stream, tls) = stream.into_inner();
+    Ok((stream, Some(Cipher::new(tls))))
+}
+
+/// Whether the peer speaks frames. An older release answers with HTTP/2 or closes: from here on that is not an outage. If it is one,
+/// gRPC will say so.
+async fn exchange(stream: &mut (impl AsyncRead + AsyncWrite + Unpin)) -> io::Result<bool> {
+    let mut answer = [0; PREFACE_BYTES];
+    stream.write_all(&Preface::OWN.encode()).await?;
+    stream.flush().await?;
+    stream.read_exact(&mut answer).await?;
+    Ok(Preface::decode(answer).is_ok())
+}
+
+/// Shows the token, and waits for what the peer says to it.
+async fn identify(
+    stream: &mut (impl AsyncRead + AsyncWrite + Unpin),
+    token: &str,
+) -> Result<(), ConnectError> {
+    let mut bytes = BytesMut::new();
+    let unreadable = |error: frame::FrameError| ConnectError::Lost(Lost::new(error.to_string()));
+    Header::request(1, Op::Identify).encode_bytes(token.as_bytes(), &mut bytes).map_err(unreadable)?;
+    stream.write_all(&bytes).await?;
+    stream.flush().await?;
+    bytes.clear();
+    loop {
+        match frame::decode(&mut bytes).map_err(unreadable)? {
+            Some(frame) if frame.header.flags.has(Flags::ERROR) => {
+                return Err(ConnectError::Refused(Box::new(frame.status())));
+            }
+            Some(_) => return Ok(()),
+            None if stream.read_buf(&mut bytes).await? == 0 => {
+                return Err(ConnectError::Lost(Lost::new("the peer closed the connection")));
+            }
+            None => {}
+        }
     }
 }
 

@@ -15,6 +15,7 @@ use crate::{
     metadata::{EmbeddedMetadata, MetadataService, MetadataStore},
     node::{Labels, Node, NodeOptions},
     router::{Router, RouterOptions, RouterSettings},
+    security::Security,
     serve, topology,
 };
 use futures::{FutureExt, future::join_all};
@@ -186,6 +187,7 @@ impl Plan {
                 fetch_rate: options.fetch_rate,
                 fetch_p99: options.fetch_p99,
                 warm_bytes: NodeOptions::WARM_BYTES_DEFAULT,
+                security: Security::default(),
             }
         });
         let routers = (0..options.routers).map(|router| {
@@ -198,6 +200,7 @@ impl Plan {
                 resp: Some(remembered(known.map(|document| document.resp.as_str()), resp_port)),
                 data: folder.join(format!("router-{router:03}")),
                 settings: options.router.clone(),
+                security: Security::default(),
             }
         });
         Self { nodes: nodes.collect(), routers: routers.collect() }
@@ -220,7 +223,7 @@ async fn serve_metadata(store: &Arc<dyn MetadataStore>) -> Result<SocketAddr, St
     let mut routes = serve::routes();
     routes.add_service(MetadataService::new(Arc::clone(store)));
     // Outlives its clients: it stops when this process does.
-    serve::spawn(bound, routes, None, CancellationToken::new());
+    serve::spawn(bound, routes, None, &Security::default(), CancellationToken::new());
     Ok(addr)
 }
 

@@ -12,8 +12,7 @@ use std::{
     time::Duration,
 };
 use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
-    net::TcpStream,
+    io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
     time::{Sleep, sleep},
 };
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
@@ -35,7 +34,7 @@ const STOP_PATIENCE: Duration = Duration::from_secs(10);
 /// # Errors
 /// The socket's.
 pub(crate) async fn serve(
-    mut stream: TcpStream,
+    mut stream: impl AsyncRead + AsyncWrite + Unpin,
     service: Arc<dyn FrameService>,
     stop: CancellationToken,
 ) -> io::Result<()> {
@@ -43,6 +42,7 @@ pub(crate) async fn serve(
     tokio::time::timeout(PREFACE_PATIENCE, stream.read_exact(&mut preface)).await??;
     Preface::decode(preface).map_err(io::Error::other)?;
     stream.write_all(&Preface::OWN.encode()).await?;
+    stream.flush().await?;
     let mut connection = Connection {
         stream,
         service,
@@ -55,8 +55,8 @@ pub(crate) async fn serve(
     std::future::poll_fn(|cx| connection.poll(cx)).await
 }
 
-struct Connection {
-    stream: TcpStream,
+struct Connection<S> {
+    stream: S,
     service: Arc<dyn FrameService>,
     inbox: BytesMut,
     outbox: Outbox,
@@ -75,7 +75,7 @@ enum End {
     Closing(Pin<Box<Sleep>>),
 }
 
-impl Connection {
+impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.poll_stop(cx);
         loop {
@@ -83,7 +83,7 @@ impl Connection {
             let answered = self.poll_running(cx);
             let was_full = self.outbox.is_full();
             let is_sent = self.outbox.poll_send(&mut self.stream, cx)?.is_ready();
-            if read == Read::Eof || self.is_over(cx) {
+            if read == Read::Eof || self.is_over(is_sent, cx) {
                 return Poll::Ready(Ok(()));
             }
             // Room again for what was left unread and unanswered, or for the next frame of a long reply.
@@ -102,13 +102,15 @@ impl Connection {
         }
     }
 
-    fn is_over(&mut self, cx: &mut Context<'_>) -> bool {
+    /// `is_sent` says whether the socket has all that was taken from the outbox.
+    fn is_over(&mut self, is_sent: bool, cx: &mut Context<'_>) -> bool {
+        let is_sent = is_sent && self.outbox.is_empty();
         match &mut self.end {
             End::Open(_) => false,
             End::Stopping(patience) => {
-                (self.running.len() == 0 && self.outbox.is_empty()) || patience.as_mut().poll(cx).is_ready()
+                (self.running.len() == 0 && is_sent) || patience.as_mut().poll(cx).is_ready()
             }
-            End::Closing(patience) => self.outbox.is_empty() || patience.as_mut().poll(cx).is_ready(),
+            End::Closing(patience) => is_sent || patience.as_mut().poll(cx).is_ready(),
         }
     }
 
@@ -161,6 +163,13 @@ impl Connection {
                 self.outbox.cancel(header.id);
             }
             Some(Op::Alive) => self.outbox.acknowledge(&header),
+            Some(Op::Identify) => match Arc::clone(&self.service).identify(&frame.body) {
+                Ok(service) => {
+                    self.service = service.unwrap_or_else(|| Arc::clone(&self.service));
+                    self.outbox.acknowledge(&header);
+                }
+                Err(status) => self.outbox.error(&header, &status),
+            },
             Some(Op::Credit) | None => self.outbox.error(&header, &unsupported_frame(&frame)),
             Some(_) if header.id == 0 => {
                 self.malformed("a request with id 0");

@@ -26,6 +26,15 @@ use tonic::{Code, Status};
 pub(crate) trait FrameService: Send + Sync + 'static {
     /// Answers one request.
     fn call(self: Arc<Self>, op: Op, body: Bytes) -> BoxFuture<'static, Result<Reply, Status>>;
+
+    /// Takes the caller's token; what they are answered by from now on, if that is another. Tokens are of no interest unless a service
+    /// says so.
+    ///
+    /// # Errors
+    /// `unauthenticated`: nobody knows the token.
+    fn identify(self: Arc<Self>, _token: &[u8]) -> Result<Option<Arc<dyn FrameService>>, Status> {
+        Ok(None)
+    }
 }
 
 /// What a request is answered with.

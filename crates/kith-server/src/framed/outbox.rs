@@ -14,7 +14,7 @@ use std::{
     task::{Context, Poll},
     vec,
 };
-use tokio::{io::AsyncWrite, net::TcpStream};
+use tokio::io::AsyncWrite;
 use tonic::{Code, Status};
 
 /// Above so many unsent bytes nothing more is read or answered: a peer that does not read its replies waits for itself.
@@ -157,14 +157,19 @@ impl Outbox {
     ///
     /// # Errors
     /// The socket's.
-    pub fn poll_send(&mut self, stream: &mut TcpStream, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+    pub fn poll_send(
+        &mut self,
+        stream: &mut (impl AsyncWrite + Unpin),
+        cx: &mut Context<'_>,
+    ) -> Poll<io::Result<()>> {
         self.fill();
         loop {
             if self.bytes.is_empty() {
                 if SPARE_BYTES < self.bytes.capacity() {
                     self.bytes = BytesMut::new();
                 }
-                return Poll::Ready(Ok(()));
+                // Over TLS, what is taken is not yet sent.
+                return Pin::new(&mut *stream).poll_flush(cx);
             }
             match std::task::ready!(Pin::new(&mut *stream).poll_write(cx, &self.bytes))? {
                 0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),

@@ -1,7 +1,10 @@
 //! Both transports against one scripted node on one port: the same suite, then what only frames can do wrong.
 
 use super::*;
-use crate::serve::{self, Bound};
+use crate::{
+    security::Security,
+    serve::{self, Bound},
+};
 use futures::stream::BoxStream;
 use kith_client::{
     FramedTransport, GraphService, GrpcTransport, QueryOptions, RouterClient, Transport, endpoint,
@@ -168,7 +171,7 @@ impl Server {
         let mut routes = serve::routes();
         routes.add_service(node_server::NodeServer::new(OverGrpc(Arc::clone(&node))));
         let service: Option<Arc<dyn FrameService>> = if frames { Some(Arc::clone(&node) as _) } else { None };
-        serve::spawn(Bound { addr, listener }, routes, service, stop.clone());
+        serve::spawn(Bound { addr, listener }, routes, service, &Security::default(), stop.clone());
         drop(inside);
         Self { addr: addr.to_string(), node, stop, runtime: Some(runtime) }
     }

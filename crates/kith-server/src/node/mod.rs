@@ -20,12 +20,12 @@ use crate::{
     background,
     data_dir::{DataDir, Identity},
     error::StartError,
-    framed::FrameService,
     http::{self, Readiness},
     liveness::{self, Live},
     load::LoadCounter,
     metadata::{MetadataStore, keys},
     resp::{self as redis, Backend},
+    security::Security,
     serve::{self, ClusterReader},
     topology::{self, TopologyReceiver},
     versions,
@@ -51,6 +51,10 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 const RETIRE_INTERVAL: Duration = Duration::from_secs(15);
 /// How long to wait before a failed preparation is tried again.
 const PREPARE_RETRY: Duration = Duration::from_secs(1);
+
+/// How long a node says that it is about to end before it does: five times the interval at which clients probe nodes that they
+/// did not ask anything.
+const LEAVING: Duration = Duration::from_secs(1);
 
 /// Stores that a node prepares by itself at a time: one whose source is slow keeps no other from being served. Pushes come
 /// beside these.
@@ -80,6 +84,8 @@ pub struct NodeOptions {
     pub fetch_p99: Option<f64>,
     /// Bytes of a new version that are brought into memory before it serves, if there is room.
     pub warm_bytes: u64,
+    /// Who may speak to it, and who it is to others.
+    pub security: Security,
 }
 
 impl NodeOptions {
@@ -113,6 +119,10 @@ pub struct Node {
     redis_clients: TaskTracker,
     /// Locked while it runs.
     _data: DataDir,
+    load: Arc<LoadCounter>,
+    readiness: Readiness,
+    serving: TaskTracker,
+    stop: CancellationToken,
 }
 
 impl Node {
@@ -125,6 +135,8 @@ impl Node {
         metadata: Arc<dyn MetadataStore>,
         stop: CancellationToken,
     ) -> Result<Self, StartError> {
+        options.security.check_listen(options.listen)?;
+        options.security.check_redis(options.resp)?;
         let data = DataDir::lock(&options.data)?;
         let cache = Some(options.data.join("topology.json"));
         let topology = topology::follow(Arc::clone(&metadata), cache, stop.clone()).await?;
@@ -156,14 +168,24 @@ impl Node {
         let (addr, http_addr) = (grpc.addr, http.addr);
         let readiness = Readiness::default();
         http::serve(http.listener, readiness.clone(), stop.clone());
-        let doctor = Arc::default();
-        let reads = Arc::default();
-        let service = answer(&options, grpc, &held, topology.clone(), &doctor, &reads, stop.clone());
+        let doctor: Arc<scrub::Doctor> = Arc::default();
+        let reads: Arc<pace::Reads> = Arc::default();
+        let load = Arc::new(LoadCounter::new(Instant::now()));
+        let service = Arc::new(service::NodeService {
+            node: options.node,
+            held: Arc::clone(&held),
+            load: Arc::clone(&load),
+            topology: topology.clone(),
+            doctor: Arc::clone(&doctor),
+            reads: Arc::clone(&reads),
+            warm_bytes: options.warm_bytes,
+        });
+        let serving = answer(grpc, Arc::clone(&service), &options.security, stop.clone());
+        options.security.follow(stop.clone());
         let redis_clients = redis.map_or_else(serve::nobody, |bound| {
             let reads = resp::RespReads::new(service);
             redis::spawn(bound, Arc::new(reads) as Arc<dyn Backend>, stop.clone())
         });
-        let node = Self { addr, http: http_addr, resp: redis_addr, redis_clients, _data: data };
         let pacer = pace::Pacer { node: options.node, reads, held: Arc::clone(&held) };
         pacer.start(options.fetch_p99, stop.clone());
         let scrubber = scrub::Scrubber {
@@ -183,10 +205,32 @@ impl Node {
         );
         let repairs = versions::Repairs { node: options.node, metadata: Arc::clone(&metadata) };
         tokio::spawn(residency::follow(Arc::clone(&held), stop.clone()));
-        tokio::spawn(follow_versions(options.node, held, topology, repairs, stop));
+        tokio::spawn(follow_versions(options.node, held, topology, repairs, stop.clone()));
         readiness.set(true);
-        tracing::info!(node = options.node, addr = %node.addr, "node serves");
-        Ok(node)
+        tracing::info!(node = options.node, %addr, "node serves");
+        Ok(Self {
+            addr,
+            http: http_addr,
+            resp: redis_addr,
+            redis_clients,
+            _data: data,
+            load,
+            readiness,
+            serving,
+            stop,
+        })
+    }
+
+    /// Leaves without a failed read: tells whoever asks that it is about to end, so that they ask others; then takes no more, and
+    /// ends what is under way. Cancels the `stop` that it was started with.
+    pub async fn leave(&self) {
+        tracing::info!(addr = %self.addr, "node leaves");
+        self.readiness.set(false);
+        self.load.leave();
+        tokio::time::sleep(LEAVING).await;
+        self.stop.cancel();
+        serve::ended(&self.serving).await;
+        self.ended().await;
     }
 
     /// Waits, once it is to stop, until Redis clients have their replies; not for long.
@@ -209,37 +253,25 @@ fn held_stores(
         StartError::ObjectStore { location: cluster.object_store.clone(), source: Box::new(source) }
     })?;
     let fetches = Throttle::new(options.fetch_rate, stop.clone());
-    Ok(HeldStores::new(components, object_store, partition_count, owned, fetches))
+    let dialer = options.security.dialer().clone();
+    Ok(HeldStores::new(components, object_store, partition_count, owned, fetches, dialer))
 }
 
 fn answer(
-    options: &NodeOptions,
     bound: serve::Bound,
-    held: &Arc<HeldStores>,
-    topology: TopologyReceiver,
-    doctor: &Arc<scrub::Doctor>,
-    reads: &Arc<pace::Reads>,
+    service: Arc<service::NodeService>,
+    security: &Security,
     stop: CancellationToken,
-) -> Arc<service::NodeService> {
-    let service = Arc::new(service::NodeService {
-        node: options.node,
-        held: Arc::clone(held),
-        load: Arc::new(LoadCounter::new(Instant::now())),
-        topology: topology.clone(),
-        doctor: Arc::clone(doctor),
-        reads: Arc::clone(reads),
-        warm_bytes: options.warm_bytes,
-    });
+) -> TaskTracker {
     let node = NodeServer::from_arc(Arc::clone(&service))
         .max_decoding_message_size(MESSAGE_BYTES_MAX)
         .max_encoding_message_size(MESSAGE_BYTES_MAX);
-    let cluster = ClusterServer::new(ClusterReader::new(topology));
-    let inspect = inspect::InspectService { node: options.node, held: Arc::clone(held) };
+    let cluster = ClusterServer::new(ClusterReader::new(service.topology.clone(), stop.clone()));
+    let inspect = inspect::InspectService { node: service.node, held: Arc::clone(&service.held) };
     let inspect = InspectServer::new(inspect).max_encoding_message_size(MESSAGE_BYTES_MAX);
     let mut routes = serve::routes();
     routes.add_service(node).add_service(inspect).add_service(cluster);
-    serve::spawn(bound, routes, Some(Arc::clone(&service) as Arc<dyn FrameService>), stop);
-    service
+    serve::spawn(bound, routes, Some(service), security, stop)
 }
 
 /// Prepares versions, several stores at a time; one that fails is tried again by [`follow_versions`], and refused until then.

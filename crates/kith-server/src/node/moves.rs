@@ -85,7 +85,8 @@ fn copy(
         false => pace.pass(bytes),
     };
     let source_of = |store: &str, component: &kith_wire::documents::ComponentDocument| {
-        let peer = PeerSource::new(&request.from, store, &component.name, component.version);
+        let version = component.version;
+        let peer = PeerSource::new(held.dialer(), &request.from, store, &component.name, version);
         let peer = peer.map_err(|status| CopyError::Donor { detail: status.message().to_owned() })?;
         Ok(Box::new(peer) as Box<dyn Source>)
     };

@@ -182,7 +182,8 @@ impl Scrubber {
     fn peers(&self, store: &str, component: &ComponentDocument) -> Vec<PeerSource> {
         let topology = self.topology.borrow();
         let others = topology.nodes.iter().filter(|node| node.node != self.node && !node.addr.is_empty());
-        let peers = others.map(|node| PeerSource::new(&node.addr, store, &component.name, component.version));
+        let (dialer, version) = (self.held.dialer(), component.version);
+        let peers = others.map(|node| PeerSource::new(dialer, &node.addr, store, &component.name, version));
         peers.filter_map(Result::ok).collect()
     }
 

@@ -97,6 +97,11 @@ impl Drop for AbandonOnDrop {
 impl Job {
     fn run(&self) -> Result<Value, EvaluateError> {
         let cancelled = || self.abandoned.load(Ordering::Relaxed) || self.deadline <= Instant::now();
+        // It may have waited for its thread for longer than anybody waits for it.
+        if cancelled() {
+            metrics::counter!("kith_node_expired_total").increment(1);
+            return Err(EvaluateError::Cancelled);
+        }
         match &self.reader {
             VersionReader::Graph(reader) => {
                 let share = Share { keys: &self.keys, partitions: &self.partitions };
@@ -259,11 +264,15 @@ impl NodeService {
         }
     }
 
-    fn ping(&self) -> v1::PingReply {
+    fn ping(&self) -> Result<v1::PingReply, Status> {
+        if self.load.is_leaving() {
+            let message = format!("node {} is about to end", self.node);
+            return Err(kith_wire::status(Code::Unavailable, "leaving", message, "ask another replica"));
+        }
         let served = self.held.served(&self.topology.borrow()).into_iter();
         let served = served.map(|(name, version)| v1::Served { name, version }).collect();
         let (files_damaged, files_repaired) = self.doctor.counts();
-        v1::PingReply {
+        Ok(v1::PingReply {
             node: self.node,
             load: Some(self.load.load(Instant::now())),
             served,
@@ -271,7 +280,7 @@ impl NodeService {
             files_damaged,
             files_repaired,
             fetch_held_back: self.held.fetches().state().held_back.map_or(0, NonZeroU64::get),
-        }
+        })
     }
 }
 
@@ -283,11 +292,16 @@ impl FrameService for NodeService {
             }
             Op::Ping => {
                 let asked = framed::request::<v1::PingRequest>(body);
-                future::ready(asked.map(|_| Reply::Ping(self.ping()))).boxed()
+                future::ready(asked.and_then(|_| Ok(Reply::Ping(self.ping()?)))).boxed()
             }
-            Op::Query | Op::MultiGet | Op::Compute | Op::Aggregate | Op::Cancel | Op::Credit | Op::Alive => {
-                future::ready(Err(framed::unsupported(op.name()))).boxed()
-            }
+            Op::Query
+            | Op::MultiGet
+            | Op::Compute
+            | Op::Aggregate
+            | Op::Cancel
+            | Op::Credit
+            | Op::Alive
+            | Op::Identify => future::ready(Err(framed::unsupported(op.name()))).boxed(),
         }
     }
 }
@@ -343,7 +357,7 @@ impl v1::node_server::Node for NodeService {
     }
 
     async fn ping(&self, _request: Request<v1::PingRequest>) -> Result<Response<v1::PingReply>, Status> {
-        Ok(Response::new(self.ping()))
+        Ok(Response::new(self.ping()?))
     }
 
     async fn prepare(
@@ -408,7 +422,8 @@ fn status_of(node: u32, epoch: u64, error: &EvaluateError) -> Status {
         EvaluateError::Cancelled => (Code::DeadlineExceeded, "deadline_exceeded", "give the query more time"),
         EvaluateError::Source(SourceError::NotOwner { partition }) => {
             let (code, help) = ("not_owner".to_owned(), "refresh the routing table".to_owned());
-            let detail = v1::ErrorDetail { code, help, epoch, partitions: vec![partition.0] };
+            let partitions = vec![partition.0];
+            let detail = v1::ErrorDetail { code, help, epoch, partitions, ..Default::default() };
             return kith_wire::with_detail(Code::FailedPrecondition, message, detail);
         }
         EvaluateError::Source(SourceError::Damaged { .. }) => {

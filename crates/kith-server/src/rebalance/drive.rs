@@ -7,7 +7,7 @@ use super::{
 };
 use crate::metadata::{Committed, Condition, Entry, MetadataError, Write, keys};
 use futures::{StreamExt, stream::FuturesUnordered};
-use kith_client::endpoint;
+use kith_client::security::{Dialer, GrpcChannel};
 use kith_routing::{
     RoutingTable, TableParts,
     rebalance::{CopyFault, Phase, RebalanceAction, RebalanceEvent, RebalanceState, Reclaim},
@@ -336,9 +336,10 @@ impl Driver {
         };
         let (sender, topology) = (self.sender.clone(), self.rebalancer.topology.clone());
         let (id, of_task) = (self.document.id.clone(), indexes.clone());
+        let dialer = self.rebalancer.dialer.clone();
         let task = self.work.spawn(async move {
             let topology = topology.borrow().clone();
-            let outcome = copy_to(&topology, donor, stealer, request).await.map_err(|status| {
+            let outcome = copy_to(&dialer, &topology, donor, stealer, request).await.map_err(|status| {
                 let error = status.message();
                 tracing::warn!(rebalance = id, %donor, %stealer, error, "a copy failed");
                 fault_of(&status)
@@ -361,12 +362,12 @@ impl Driver {
             revision: self.revision,
         };
         let (sender, topology) = (self.sender.clone(), self.rebalancer.topology.clone());
-        let id = self.document.id.clone();
+        let (id, dialer) = (self.document.id.clone(), self.rebalancer.dialer.clone());
         self.work.spawn(async move {
             loop {
                 let known = topology.borrow().clone();
                 let released = async {
-                    let channel = connect(&known, node).await?;
+                    let channel = connect(&dialer, &known, node).await?;
                     NodeClient::new(channel).release(request.clone()).await
                 };
                 let Err(status) = released.await else { break };
@@ -392,7 +393,7 @@ impl Driver {
         let topology = self.rebalancer.topology.borrow().clone();
         let plan = &self.state.parts().plan;
         let nodes = plan.announced.nodes.iter().chain(&plan.before.nodes).map(|node| node.id).collect();
-        if let Ok(dead) = dead(&*self.rebalancer.metadata, &topology, &nodes).await {
+        if let Ok(dead) = dead(&*self.rebalancer.metadata, &self.rebalancer.dialer, &topology, &nodes).await {
             let (came, went): (Vec<_>, Vec<_>) = (
                 self.down.difference(&dead).copied().collect(),
                 dead.difference(&self.down).copied().collect(),
@@ -465,7 +466,8 @@ impl Driver {
         let live = self.rebalancer.metadata.read(keys::LIVE).await.ok()?;
         let routers =
             topology.routers.iter().filter(|router| live.get(&keys::live_router(router.router)).is_some());
-        let mut asked: FuturesUnordered<_> = routers.map(|router| epoch_at(&router.addr)).collect();
+        let mut asked: FuturesUnordered<_> =
+            routers.map(|router| epoch_at(&self.rebalancer.dialer, &router.addr)).collect();
         let mut oldest = Epoch(topology.cluster.epoch);
         while let Some(epoch) = asked.next().await {
             oldest = oldest.min(epoch?);
@@ -474,9 +476,9 @@ impl Driver {
     }
 }
 
-async fn epoch_at(addr: &str) -> Option<Epoch> {
+async fn epoch_at(dialer: &Dialer, addr: &str) -> Option<Epoch> {
     let asked = async {
-        let channel = endpoint(addr).ok()?.connect().await.ok()?;
+        let channel = dialer.connect(addr).await.ok()?;
         let reply = ClusterClient::new(channel)
             .max_decoding_message_size(kith_wire::MESSAGE_BYTES_MAX)
             .get_topology(v1::TopologyRequest {})
@@ -488,12 +490,13 @@ async fn epoch_at(addr: &str) -> Option<Epoch> {
     tokio::time::timeout(ROUTER_PATIENCE, asked).await.ok().flatten()
 }
 
-async fn connect(topology: &TopologyDocument, node: NodeId) -> Result<tonic::transport::Channel, Status> {
+async fn connect(dialer: &Dialer, topology: &TopologyDocument, node: NodeId) -> Result<GrpcChannel, Status> {
     let addr = addr_of(topology, node).ok_or_else(|| Status::unavailable("it has not registered"))?;
-    endpoint(&addr)?.connect().await.map_err(|error| Status::unavailable(error.to_string()))
+    dialer.connect(&addr).await
 }
 
 async fn copy_to(
+    dialer: &Dialer,
     topology: &TopologyDocument,
     donor: NodeId,
     stealer: NodeId,
@@ -501,7 +504,8 @@ async fn copy_to(
 ) -> Result<(), Status> {
     request.from =
         addr_of(topology, donor).ok_or_else(|| Status::unavailable("the donor has not registered"))?;
-    let mut steps = NodeClient::new(connect(topology, stealer).await?).copy(request).await?.into_inner();
+    let mut steps =
+        NodeClient::new(connect(dialer, topology, stealer).await?).copy(request).await?.into_inner();
     while let Some(step) = steps.message().await? {
         if step.ready {
             return Ok(());

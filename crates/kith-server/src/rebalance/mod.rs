@@ -21,6 +21,7 @@ use crate::{
 };
 use document::parts_of;
 use drive::Driver;
+use kith_client::security::Dialer;
 use kith_routing::{
     RoutingTable,
     rebalance::{Conditions, RebalancePlan, RebalanceState},
@@ -56,6 +57,8 @@ pub(crate) struct Rebalancer {
     metadata: Arc<dyn MetadataStore>,
     topology: TopologyReceiver,
     coordinator: Coordinator,
+    /// Connects to nodes and routers.
+    dialer: Dialer,
     /// The rebalance that this router drives now; written when driving begins and ends.
     driving: Arc<Mutex<Option<String>>>,
 }
@@ -71,8 +74,9 @@ impl Rebalancer {
         metadata: Arc<dyn MetadataStore>,
         topology: TopologyReceiver,
         coordinator: Coordinator,
+        dialer: Dialer,
     ) -> Self {
-        Self { metadata, topology, coordinator, driving: Arc::default() }
+        Self { metadata, topology, coordinator, dialer, driving: Arc::default() }
     }
 
     fn driving(&self) -> MutexGuard<'_, Option<String>> {

@@ -2,7 +2,7 @@
 
 use super::Dead;
 use crate::metadata::{MetadataError, MetadataStore, keys};
-use kith_client::endpoint;
+use kith_client::security::Dialer;
 use kith_types::NodeId;
 use kith_wire::{
     documents::TopologyDocument,
@@ -19,25 +19,30 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// If the metadata cannot be read: then nobody is known to be down.
 pub(super) async fn dead(
     metadata: &dyn MetadataStore,
+    dialer: &Dialer,
     topology: &TopologyDocument,
     nodes: &BTreeSet<NodeId>,
 ) -> Result<Dead, MetadataError> {
     let live = metadata.read(keys::LIVE).await?;
     let suspects = nodes.iter().filter(|node| live.get(&keys::live_node(node.0)).is_none());
-    let asked = suspects.map(async |node| (*node, answers(topology, *node).await));
+    let asked = suspects.map(async |node| (*node, answers(dialer, topology, *node).await));
     let asked = futures::future::join_all(asked).await;
     Ok(asked.into_iter().filter(|(_, answers)| !answers).map(|(node, _)| node).collect())
 }
 
-async fn answers(topology: &TopologyDocument, node: NodeId) -> bool {
-    ping(topology, node).await.is_some()
+async fn answers(dialer: &Dialer, topology: &TopologyDocument, node: NodeId) -> bool {
+    ping(dialer, topology, node).await.is_some()
 }
 
 /// What a node says of itself; `None` if it does not answer in time, or another does at its address.
-pub(super) async fn ping(topology: &TopologyDocument, node: NodeId) -> Option<v1::PingReply> {
+pub(super) async fn ping(
+    dialer: &Dialer,
+    topology: &TopologyDocument,
+    node: NodeId,
+) -> Option<v1::PingReply> {
     let addr = addr_of(topology, node)?;
     let asked = async {
-        let channel = endpoint(&addr).ok()?.connect().await.ok()?;
+        let channel = dialer.connect(&addr).await.ok()?;
         let reply = NodeClient::new(channel).ping(v1::PingRequest::default()).await.ok()?;
         Some(reply.into_inner()).filter(|reply| reply.node == node.0)
     };

@@ -49,7 +49,7 @@ impl Rebalancer {
         if let TargetShape::RestoreGroup(id) = shape
             && let Some(group) = cluster.groups.iter().find(|group| group.group == id.0)
         {
-            check_is_current(group, &topology).await?;
+            check_is_current(&self.dialer, group, &topology).await?;
         }
         Ok(Planned { plan, cluster, cluster_revision: entry.revision, dead })
     }
@@ -67,7 +67,8 @@ impl Rebalancer {
             _ => &[],
         };
         let nodes = table.nodes().iter().chain(added).map(|node| node.id).collect();
-        let dead = super::nodes::dead(&*self.metadata, topology, &nodes).await.map_err(unavailable)?;
+        let dead =
+            super::nodes::dead(&*self.metadata, &self.dialer, topology, &nodes).await.map_err(unavailable)?;
         match added.iter().find(|node| dead.contains(&node.id)) {
             Some(node) => Err(bad_shape(
                 format!("node {} does not answer", node.id),

@@ -3,6 +3,7 @@
 use super::{nodes::ping, refused::behind};
 use crate::holding::groups_of;
 use futures::future::join_all;
+use kith_client::security::Dialer;
 use kith_types::NodeId;
 use kith_wire::{
     documents::{GroupDocument, ServedDocument, TopologyDocument},
@@ -16,11 +17,12 @@ use tonic::Status;
 /// # Errors
 /// `group_behind`, naming the first node that does not answer or lacks one.
 pub(super) async fn check_is_current(
+    dialer: &Dialer,
     group: &GroupDocument,
     topology: &TopologyDocument,
 ) -> Result<(), Status> {
     let nodes: BTreeSet<u32> = group.owners.iter().copied().collect();
-    let asked = nodes.into_iter().map(async |node| (node, ping(topology, NodeId(node)).await));
+    let asked = nodes.into_iter().map(async |node| (node, ping(dialer, topology, NodeId(node)).await));
     for (node, reply) in join_all(asked).await {
         let Some(reply) = reply else {
             let help = "start it, or have another take its place: `kith cluster add-node NEW --replace OLD`";

@@ -63,7 +63,7 @@ impl Rebalancer {
             .collect();
         for node in owners.into_iter().map(NodeId).filter(|node| !dead.contains(node)) {
             if let Some(addr) = addr_of(topology, node) {
-                sources.push(Box::new(PeerSource::new(&addr, &store.name, name, version)?));
+                sources.push(Box::new(PeerSource::new(&self.dialer, &addr, &store.name, name, version)?));
             }
         }
         let hash = Some(component.manifest_hash.clone()).filter(|hash| !hash.is_empty());

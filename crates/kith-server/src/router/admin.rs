@@ -2,13 +2,15 @@
 
 use super::fetch_rates;
 use crate::{
+    accept::Peer,
     rebalance::Rebalancer,
+    security::Asker,
     serve::ClusterReader,
     topology::TopologyReceiver,
     versions::{Push, Size, Stores},
 };
 use futures::{StreamExt, stream::BoxStream};
-use kith_client::Fleet;
+use kith_client::{Fleet, security::Dialer};
 use kith_types::{NodeId, StoreVersion};
 use kith_versions::PushId;
 use kith_wire::{
@@ -18,6 +20,7 @@ use kith_wire::{
 use std::{sync::Arc, time::Duration};
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
+use tokio_util::sync::CancellationToken;
 use tonic::{Code, Request, Response, Status};
 
 /// A node that does not answer within this time is shown as down.
@@ -32,6 +35,8 @@ pub(super) struct Admin {
     pub rebalancer: Rebalancer,
     pub topology: TopologyReceiver,
     pub fleet: Arc<Fleet>,
+    pub dialer: Dialer,
+    pub stop: CancellationToken,
 }
 
 type ProgressStream = BoxStream<'static, Result<v1::PublishProgress, Status>>;
@@ -98,9 +103,12 @@ fn components(json: &[u8]) -> Result<Vec<ComponentDocument>, Status> {
     })
 }
 
-/// Who asks, as they say, else where they ask from.
+/// Who asks: as the file of rights calls them, else as they say, else where they ask from.
 fn asker<T>(request: &Request<T>, who: &str) -> String {
-    match (who, request.remote_addr()) {
+    if let Some(Asker(name)) = request.extensions().get::<Asker>() {
+        return name.to_string();
+    }
+    match (who, request.extensions().get::<Peer>().and_then(|peer| peer.addr)) {
         ("", Some(addr)) => addr.to_string(),
         ("", None) => "somebody".to_owned(),
         _ => who.to_owned(),
@@ -114,14 +122,14 @@ impl v1::cluster_server::Cluster for Admin {
     type PushStoreStream = ProgressStream;
 
     async fn get_topology(&self, _: Request<v1::TopologyRequest>) -> Result<Response<v1::Topology>, Status> {
-        Ok(Response::new(ClusterReader::new(self.topology.clone()).now()))
+        Ok(Response::new(ClusterReader::new(self.topology.clone(), self.stop.clone()).now()))
     }
 
     async fn watch_topology(
         &self,
         _: Request<v1::TopologyRequest>,
     ) -> Result<Response<Self::WatchTopologyStream>, Status> {
-        Ok(Response::new(ClusterReader::new(self.topology.clone()).changes()))
+        Ok(Response::new(ClusterReader::new(self.topology.clone(), self.stop.clone()).changes()))
     }
 
     async fn status(&self, _: Request<v1::StatusRequest>) -> Result<Response<v1::ClusterStatus>, Status> {
@@ -207,7 +215,7 @@ impl v1::cluster_server::Cluster for Admin {
         request: Request<v1::FetchRatesRequest>,
     ) -> Result<Response<v1::FetchRatesReply>, Status> {
         let topology = Arc::clone(&self.topology.borrow());
-        Ok(Response::new(fetch_rates::fetch_rates(&topology, request.into_inner()).await?))
+        Ok(Response::new(fetch_rates::fetch_rates(&topology, &self.dialer, request.into_inner()).await?))
     }
 
     async fn drop_graph(&self, request: Request<v1::DropRequest>) -> Result<Response<v1::DropReply>, Status> {

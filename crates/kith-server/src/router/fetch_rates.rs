@@ -2,7 +2,7 @@
 //! rate of its own settings.
 
 use futures::future;
-use kith_client::endpoint;
+use kith_client::security::Dialer;
 use kith_wire::{
     documents::{NodeDocument, TopologyDocument},
     v1::{self, node_client::NodeClient},
@@ -19,6 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// If there is no such node.
 pub(super) async fn fetch_rates(
     topology: &TopologyDocument,
+    dialer: &Dialer,
     request: v1::FetchRatesRequest,
 ) -> Result<v1::FetchRatesReply, Status> {
     let meant = |node: &&NodeDocument| request.node.is_none_or(|id| id == node.node);
@@ -31,7 +32,7 @@ pub(super) async fn fetch_rates(
     nodes.sort_by_key(|node| node.node);
     let rate = request.rate.unwrap_or_default();
     let asked = nodes.into_iter().map(async |node| {
-        let (rate, error) = match ask(&node.addr, rate).await {
+        let (rate, error) = match ask(dialer, &node.addr, rate).await {
             Ok(rate) => (Some(rate), String::new()),
             Err(status) => (None, status.message().to_owned()),
         };
@@ -40,12 +41,9 @@ pub(super) async fn fetch_rates(
     Ok(v1::FetchRatesReply { nodes: future::join_all(asked).await })
 }
 
-async fn ask(addr: &str, rate: v1::FetchRateRequest) -> Result<v1::FetchRateReply, Status> {
-    let asked = async {
-        let channel = endpoint(addr)?.connect().await;
-        let channel = channel.map_err(|error| Status::unavailable(error.to_string()))?;
-        Ok(NodeClient::new(channel).fetch_rate(rate).await?.into_inner())
-    };
+async fn ask(dialer: &Dialer, addr: &str, rate: v1::FetchRateRequest) -> Result<v1::FetchRateReply, Status> {
+    let asked =
+        async { Ok(NodeClient::new(dialer.connect(addr).await?).fetch_rate(rate).await?.into_inner()) };
     let late = |_| Status::deadline_exceeded(format!("no answer within {} s", PATIENCE.as_secs()));
     tokio::time::timeout(PATIENCE, asked).await.map_err(late)?
 }

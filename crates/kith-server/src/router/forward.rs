@@ -3,7 +3,7 @@
 
 use crate::topology::TopologyReceiver;
 use kith_cache::owner_of;
-use kith_client::{CacheMode, QueryOptions, RouterClient, endpoint};
+use kith_client::{CacheMode, QueryOptions, RouterClient, security::Dialer};
 use kith_ops::{GraphQuery, Operand};
 use kith_routing::{OwnerChoice, OwnerOutcome, OwnerVerdict, Owners};
 use kith_types::Timestamp;
@@ -20,6 +20,7 @@ use tonic::{Code, Status};
 pub(super) struct Forwarder {
     topology: TopologyReceiver,
     own: u32,
+    dialer: Dialer,
     /// By address.
     clients: Mutex<HashMap<String, RouterClient>>,
     /// Which owners are worth asking; written by every forwarded query.
@@ -29,8 +30,9 @@ pub(super) struct Forwarder {
 }
 
 impl Forwarder {
-    pub fn new(topology: TopologyReceiver, own: u32) -> Self {
-        Self { topology, own, clients: Mutex::default(), owners: Mutex::default(), started: Instant::now() }
+    pub fn new(topology: TopologyReceiver, own: u32, dialer: Dialer) -> Self {
+        let (clients, owners) = (Mutex::default(), Mutex::default());
+        Self { topology, own, dialer, clients, owners, started: Instant::now() }
     }
 
     /// The owner's reply, if another router owns the member and can be reached.
@@ -80,8 +82,7 @@ impl Forwarder {
         if let Some(client) = clients.get(&owner.addr) {
             return Some(client.clone());
         }
-        let channel = endpoint(&owner.addr).ok()?.connect_lazy();
-        let client = RouterClient::over(owner.addr.clone(), channel);
+        let client = RouterClient::lazy(owner.addr.clone(), &self.dialer).ok()?;
         clients.insert(owner.addr.clone(), client.clone());
         Some(client)
     }

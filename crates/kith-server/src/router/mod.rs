@@ -2,6 +2,7 @@
 //! nodes (Moolle's NCS), and does the cluster's administration.
 
 mod admin;
+mod admission;
 mod fetch_rates;
 mod forward;
 mod lists;
@@ -15,7 +16,7 @@ mod settings;
 mod slow_log;
 
 pub use query_json::query_json;
-pub use settings::{CacheSettings, RouterSettings, SettingsFileError, SlowLogSettings};
+pub use settings::{AdmissionSettings, CacheSettings, RouterSettings, SettingsFileError, SlowLogSettings};
 
 use crate::{
     error::StartError,
@@ -24,6 +25,7 @@ use crate::{
     metadata::{MetadataStore, keys},
     rebalance::{self, Rebalancer},
     resp::{self as redis, Backend},
+    security::Security,
     serve,
     topology::{self, TopologyReceiver},
     versions::{self, Coordinator, Stores},
@@ -56,6 +58,8 @@ pub struct RouterOptions {
     pub data: PathBuf,
     /// How it answers.
     pub settings: RouterSettings,
+    /// Who may speak to it, and who it is to others.
+    pub security: Security,
 }
 
 /// A running router.
@@ -69,6 +73,9 @@ pub struct Router {
     pub resp: Option<SocketAddr>,
     /// Their connections.
     redis_clients: TaskTracker,
+    readiness: Readiness,
+    serving: TaskTracker,
+    stop: CancellationToken,
 }
 
 impl Router {
@@ -81,6 +88,9 @@ impl Router {
         metadata: Arc<dyn MetadataStore>,
         stop: CancellationToken,
     ) -> Result<Self, StartError> {
+        options.security.check_listen(options.listen)?;
+        options.security.check_redis(options.resp)?;
+        let dialer = options.security.dialer().clone();
         std::fs::create_dir_all(&options.data)
             .map_err(|source| StartError::Write { path: options.data.clone(), source })?;
         let cache = Some(options.data.join("topology.json"));
@@ -89,11 +99,13 @@ impl Router {
         let fleet = Arc::clone(graph.session.executor().fleet());
         let coordinator = Coordinator::new(options.router);
         let live = Live { key: keys::live_router(options.router), value: coordinator.name().to_owned() };
-        let rebalancer = Rebalancer::new(Arc::clone(&metadata), documents.clone(), coordinator.clone());
+        let rebalancer =
+            Rebalancer::new(Arc::clone(&metadata), documents.clone(), coordinator.clone(), dialer.clone());
         rebalance::take_over(rebalancer.clone(), stop.clone());
-        let stores = Stores::new(Arc::clone(&metadata), documents.clone(), coordinator);
+        let stores = Stores::new(Arc::clone(&metadata), documents.clone(), coordinator, dialer.clone());
         versions::take_care(stores.clone(), stop.clone());
-        let admin = admin::Admin { stores, rebalancer, topology: documents, fleet };
+        let admin =
+            admin::Admin { stores, rebalancer, topology: documents, fleet, dialer, stop: stop.clone() };
         let grpc = serve::bind(options.listen).await?;
         let http = serve::bind(options.http).await?;
         let redis = match options.resp {
@@ -117,7 +129,6 @@ impl Router {
             let reads = resp::RespReads::new(Arc::clone(&graph));
             redis::spawn(bound, Arc::new(reads) as Arc<dyn Backend>, stop.clone())
         });
-        let router = Self { addr, http: http_addr, resp: redis_addr, redis_clients };
         let mut routes = serve::routes();
         routes
             .add_service(
@@ -131,12 +142,22 @@ impl Router {
                     .max_encoding_message_size(MESSAGE_BYTES_MAX),
             )
             .add_service(ClusterServer::new(admin).max_decoding_message_size(MESSAGE_BYTES_MAX));
-        serve::spawn(grpc, routes, Some(graph), stop.clone());
+        let serving = serve::spawn(grpc, routes, Some(graph), &options.security, stop.clone());
+        options.security.follow(stop.clone());
         let key = keys::router(options.router);
-        liveness::register(metadata, key, document.encode(), live, stop);
+        liveness::register(metadata, key, document.encode(), live, stop.clone());
         readiness.set(true);
-        tracing::info!(router = options.router, addr = %router.addr, "router serves");
-        Ok(router)
+        tracing::info!(router = options.router, %addr, "router serves");
+        Ok(Self { addr, http: http_addr, resp: redis_addr, redis_clients, readiness, serving, stop })
+    }
+
+    /// Takes no more queries and ends those under way. Cancels the `stop` that it was started with.
+    pub async fn leave(&self) {
+        tracing::info!(addr = %self.addr, "router leaves");
+        self.readiness.set(false);
+        self.stop.cancel();
+        serve::ended(&self.serving).await;
+        self.ended().await;
     }
 
     /// Waits, once it is to stop, until Redis clients have their replies; not for long.
@@ -154,6 +175,7 @@ fn graph_server(
     let bad = |detail: String| StartError::Settings { detail };
     let mut session_settings = settings.session.clone();
     session_settings.trace_all = true;
+    session_settings.dialer = options.security.dialer().clone();
     let networks = Arc::new(networks::CachedNetworks::new(&settings.cache, documents.clone()));
     let lists = lists::CachedLists::start(&settings.cache, documents.clone());
     let caches = Caches { networks, lists: Some(Arc::clone(&lists) as Arc<dyn ListStore>) };
@@ -165,10 +187,14 @@ fn graph_server(
         .map_err(|source| StartError::Write { path: settings.record.clone().unwrap_or_default(), source })?;
     Ok(service::GraphServer {
         session,
-        forwarder: Arc::new(forward::Forwarder::new(documents.clone(), options.router)),
+        forwarder: Arc::new(forward::Forwarder::new(
+            documents.clone(),
+            options.router,
+            options.security.dialer().clone(),
+        )),
         slow_log: Arc::new(slow_log::SlowLog::new(settings.slow_log.clone())),
         recorder,
-        slots: service::GraphServer::slots(),
+        admission: admission::Admission::new(settings.admission.queries_max),
     })
 }
 

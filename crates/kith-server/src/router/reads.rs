@@ -1,6 +1,9 @@
 //! Batch reads of stores of values, over gRPC and in frames.
 
-use super::service::GraphServer;
+use super::{
+    admission::{Admitted, refused},
+    service::GraphServer,
+};
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
 use kith_client::{
     AggregateQuery, BatchAnswer, BatchKeys, ComputeAt, ComputeQuery, QueryError, QueryOptions, StoreService,
@@ -13,56 +16,59 @@ use kith_types::ByteKeys;
 use kith_wire::v1;
 use serde_json::{Value, json};
 use std::time::Instant;
-use tokio::sync::OwnedSemaphorePermit;
 use tonic::{Request, Response, Status};
 
 impl GraphServer {
     /// Answers a batch read.
     pub async fn multi_get(&self, request: v1::MultiGetRequest) -> Result<v1::MultiGetReply, Status> {
-        let asked = self.slot().and_then(|slot| Ok((slot, batch_from_wire(request)?)));
-        let (slot, (store, keys, options)) = asked.map_err(|error| error.to_status())?;
-        let answered = self.read_values("mget", slot, &store, &keys, &options).await;
+        let admitted = self.enter(&request.store).map_err(|error| error.to_status())?;
+        let (store, keys, options) = batch_from_wire(request).map_err(|error| error.to_status())?;
+        let answered = self.read_values("mget", admitted, &store, &keys, &options).await;
         let mut answer = answered.map_err(|error| error.to_status())?;
         // Every query is traced for the slow log; only those that asked get to see it.
         answer.profile = answer.profile.filter(|_| options.profile);
         Ok(batch_answer_to_wire(answer))
     }
 
-    /// Reads values for whoever asks, in whatever protocol: the record, metrics and the slow log. `op` says who that is.
+    /// Reads values for whoever asks, in whatever protocol: bounds and the store's quota, the record, metrics and the slow log. `op`
+    /// says who that is.
     ///
     /// # Errors
-    /// Those of the session.
+    /// [`QueryError::BatchTooLarge`], [`QueryError::QuotaExceeded`], those of the session.
     pub async fn read_values(
         &self,
         op: &'static str,
-        _slot: OwnedSemaphorePermit,
+        mut admitted: Admitted,
         store: &str,
         keys: &BatchKeys,
         options: &QueryOptions,
     ) -> Result<BatchAnswer, QueryError> {
         let started = Instant::now();
+        self.let_in(&mut admitted, store, keys)?;
         if let Some(recorder) = &self.recorder {
             recorder.note(&batch_json(store, keys, options));
         }
         let answered = self.session.multi_get(store, keys, options).await;
         let ended = answered.as_ref().map(|answer| answer.profile.as_ref()).map_err(QueryError::code);
         self.note(op, &|| json!({"op": "mget", "store": store, "keys": keys.len()}), started, ended);
-        answered
+        let answer = answered.map_err(|error| self.refused(store, error))?;
+        admitted.answered(store, answer.records.value_bytes());
+        Ok(answer)
     }
-}
 
-impl GraphServer {
     /// Answers a computation over records.
     pub async fn compute(&self, request: v1::ComputeRequest) -> Result<v1::ComputeReply, Status> {
         let started = Instant::now();
-        let asked = self.slot().and_then(|slot| Ok((slot, compute_from_wire(request)?)));
-        let (_slot, (store, keys, plan, options)) = asked.map_err(|error| error.to_status())?;
+        let mut admitted = self.enter(&request.store).map_err(|error| error.to_status())?;
+        let (store, keys, plan, options) = compute_from_wire(request).map_err(|error| error.to_status())?;
+        self.let_in(&mut admitted, &store, &keys).map_err(|error| error.to_status())?;
         let query = ComputeQuery { plan, at: ComputeAt::Nodes };
         let answered = self.session.read_compute(&store, &keys, &query, &options).await;
         let ended = answered.as_ref().map(|answer| answer.answer.profile.as_ref()).map_err(QueryError::code);
         let line = || json!({"op": "compute", "store": store, "keys": keys.len()});
         self.note("compute", &line, started, ended);
-        let mut answer = answered.map_err(|error| error.to_status())?;
+        let mut answer = answered.map_err(|error| self.refused(&store, error).to_status())?;
+        admitted.answered(&store, answer.answer.records.value_bytes());
         answer.answer.profile = answer.answer.profile.filter(|_| options.profile);
         Ok(compute_answer_to_wire(answer))
     }
@@ -70,16 +76,33 @@ impl GraphServer {
     /// Answers an aggregation over records.
     pub async fn aggregate(&self, request: v1::AggregateRequest) -> Result<v1::AggregateReply, Status> {
         let started = Instant::now();
-        let asked = self.slot().and_then(|slot| Ok((slot, aggregate_from_wire(request)?)));
-        let (_slot, (store, keys, plan, options)) = asked.map_err(|error| error.to_status())?;
+        let mut admitted = self.enter(&request.store).map_err(|error| error.to_status())?;
+        let (store, keys, plan, options) = aggregate_from_wire(request).map_err(|error| error.to_status())?;
+        self.let_in(&mut admitted, &store, &keys).map_err(|error| error.to_status())?;
         let query = AggregateQuery { plan, at: ComputeAt::Nodes };
         let answered = self.session.read_aggregate(&store, &keys, &query, &options).await;
         let ended = answered.as_ref().map(|answer| answer.answer.profile.as_ref()).map_err(QueryError::code);
         let line = || json!({"op": "aggregate", "store": store, "keys": keys.len()});
         self.note("aggregate", &line, started, ended);
-        let mut answer = answered.map_err(|error| error.to_status())?;
+        let mut answer = answered.map_err(|error| self.refused(&store, error).to_status())?;
         answer.answer.profile = answer.answer.profile.filter(|_| options.profile);
         Ok(aggregate_answer_to_wire(answer))
+    }
+
+    /// A place among the queries in flight.
+    pub fn enter(&self, store: &str) -> Result<Admitted, QueryError> {
+        self.admission.enter(&self.session.topology(), store)
+    }
+
+    /// Lets a read in: keys within the bounds, and a share of the store's quota for them.
+    fn let_in(&self, admitted: &mut Admitted, store: &str, keys: &BatchKeys) -> Result<(), QueryError> {
+        self.session.check_batch(keys).map_err(|error| self.refused(store, error))?;
+        admitted.read(&self.session.topology(), store, keys.len())
+    }
+
+    /// What a query that failed is answered; counted, if it was too much.
+    fn refused(&self, store: &str, error: QueryError) -> QueryError {
+        refused(&self.session.topology(), store, error)
     }
 }
 

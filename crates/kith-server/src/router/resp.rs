@@ -115,9 +115,9 @@ impl RespReads {
     /// One fan-out. Keys fail by themselves, so that those that were read with them do not.
     async fn values(&self, store: &str, keys: &BatchKeys) -> Result<Arc<Values>, QueryError> {
         let session = &self.server.session;
-        let slot = self.server.slot()?;
+        let admitted = self.server.enter(store)?;
         let options = QueryOptions { partial: true, ..QueryOptions::default() };
-        let answer = self.server.read_values("resp", slot, store, keys, &options).await?;
+        let answer = self.server.read_values("resp", admitted, store, keys, &options).await?;
         let version = answer.served.first().map_or(0, |(_, version)| *version);
         let schema = match (session.topology().store(store)?.value, answer.schema) {
             (ValueType::Record, Some(id)) => Some(session.schema(store, version, id).await?),

@@ -1,6 +1,12 @@
 //! What a router answers, over gRPC and in frames.
 
-use super::{forward::Forwarder, query_json::query_json, record::Recorder, slow_log::SlowLog};
+use super::{
+    admission::{Admission, Admitted},
+    forward::Forwarder,
+    query_json::query_json,
+    record::Recorder,
+    slow_log::SlowLog,
+};
 use crate::framed::{self, FrameService, Reply};
 use bytes::Bytes;
 use futures::{
@@ -19,11 +25,8 @@ use kith_wire::{
 };
 use serde_json::Value;
 use std::{sync::Arc, time::Instant};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tonic::{Request, Response, Status};
 
-/// Queries in flight at once; above it a router answers `overloaded` at once instead of queueing.
-const QUERIES_MAX: usize = 8_192;
 /// Ids in one message of a stream: half a mebibyte of varints at the most.
 const PIECE_IDS: usize = 65_536;
 
@@ -34,7 +37,7 @@ pub(super) struct GraphServer {
     pub forwarder: Arc<Forwarder>,
     pub slow_log: Arc<SlowLog>,
     pub recorder: Option<Recorder>,
-    pub slots: Arc<Semaphore>,
+    pub admission: Admission,
 }
 
 /// A query as it came in.
@@ -42,26 +45,14 @@ struct Incoming {
     graph: String,
     query: GraphQuery,
     options: QueryOptions,
-    _slot: OwnedSemaphorePermit,
+    _admitted: Admitted,
 }
 
 impl GraphServer {
-    pub fn slots() -> Arc<Semaphore> {
-        Arc::new(Semaphore::new(QUERIES_MAX))
-    }
-
-    /// A place among the queries in flight.
-    pub fn slot(&self) -> Result<OwnedSemaphorePermit, QueryError> {
-        let slot = Arc::clone(&self.slots).try_acquire_owned();
-        slot.map_err(|_| QueryError::Overloaded {
-            detail: "this router has too many queries in flight".to_owned(),
-        })
-    }
-
     fn admit(&self, request: v1::QueryRequest) -> Result<Incoming, QueryError> {
-        let slot = self.slot()?;
+        let admitted = self.admission.enter(&self.session.topology(), &request.graph)?;
         let (graph, query, options) = query_from_wire(request)?;
-        Ok(Incoming { graph, query, options, _slot: slot })
+        Ok(Incoming { graph, query, options, _admitted: admitted })
     }
 
     async fn answer(&self, request: v1::QueryRequest) -> Result<v1::QueryReply, Status> {
@@ -219,7 +210,7 @@ impl FrameService for GraphServer {
             Op::Aggregate => {
                 async move { Ok(Reply::Aggregate(self.aggregate(framed::request(body)?).await?)) }.boxed()
             }
-            Op::Evaluate | Op::Ping | Op::Cancel | Op::Credit | Op::Alive => {
+            Op::Evaluate | Op::Ping | Op::Cancel | Op::Credit | Op::Alive | Op::Identify => {
                 future::ready(Err(framed::unsupported(op.name()))).boxed()
             }
         }

@@ -16,12 +16,29 @@ use thiserror::Error;
 pub struct RouterSettings {
     /// Routing and deadlines.
     pub session: SessionSettings,
+    /// How much is let in at a time.
+    pub admission: AdmissionSettings,
     /// The network cache.
     pub cache: CacheSettings,
     /// The slow-query log.
     pub slow_log: SlowLogSettings,
     /// Where to record every query as a line that `kith run` can replay; `None` records nothing.
     pub record: Option<PathBuf>,
+}
+
+/// How much a router lets in at a time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct AdmissionSettings {
+    /// Queries in flight; above it a router answers `overloaded` at once instead of queueing. As many as one framed connection
+    /// may have under way.
+    pub queries_max: usize,
+}
+
+impl Default for AdmissionSettings {
+    fn default() -> Self {
+        Self { queries_max: 8_192 }
+    }
 }
 
 /// The bounds of the network cache, and of the lists beside it.
@@ -109,6 +126,10 @@ impl RouterSettings {
     pub fn check(&self) -> Result<(), String> {
         self.session.policy().map_err(|error| error.to_string())?;
         self.session.controllers().map_err(|error| error.to_string())?;
+        self.session.check_bounds().map_err(|error| error.to_string())?;
+        if self.admission.queries_max == 0 {
+            return Err("queries-max is 0: every query would be turned away".to_owned());
+        }
         Ok(())
     }
 

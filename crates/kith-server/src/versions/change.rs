@@ -1,13 +1,15 @@
 //! One change of one store: read, decide, write on the condition that nothing changed meanwhile.
 
 use super::{
-    document::{document_of, state_of},
+    document::{document_of, policy_of, state_of},
     holders_of, now,
     refused::{ChangeError, conflict},
 };
 use crate::metadata::{Committed, Condition, MetadataStore, Write, keys};
 use kith_versions::{Command, Context, Effect};
-use kith_wire::documents::{ClusterDocument, ComponentDocument, Document, RebalanceDocument, StoreDocument};
+use kith_wire::documents::{
+    ClusterDocument, ComponentDocument, DefinitionDocument, Document, RebalanceDocument, StoreDocument,
+};
 
 /// Others may change a store at the same moment; so often is looked again.
 const COMMIT_TRIES: u32 = 20;
@@ -55,6 +57,32 @@ pub(super) async fn change(
         let known = read(metadata, store).await?.ok_or(ChangeError::Unknown)?;
         if let Some(changed) = change_known(metadata, &known, asker, commands, &[]).await? {
             return Ok(changed);
+        }
+    }
+    Err(conflict(store).into())
+}
+
+/// Alters a store's definition, as one write, with a line in its history. What is the same as before is not written.
+///
+/// # Errors
+/// As [`change`].
+pub(super) async fn define(
+    metadata: &dyn MetadataStore,
+    store: &str,
+    asker: Asker<'_>,
+    alter: impl Fn(&mut DefinitionDocument),
+) -> Result<Changed, ChangeError> {
+    for _ in 0..COMMIT_TRIES {
+        let mut known = read(metadata, store).await?.ok_or(ChangeError::Unknown)?;
+        let before = known.document.clone();
+        alter(&mut known.document.definition);
+        if known.document == before {
+            let (document, revision) = (known.document, known.revision);
+            return Ok(Changed { before, document, revision, effects: Vec::new() });
+        }
+        let define = Command::Define { policy: policy_of(&known.document.definition) };
+        if let Some(changed) = change_known(metadata, &known, asker, &[define], &[]).await? {
+            return Ok(Changed { before, ..changed });
         }
     }
     Err(conflict(store).into())

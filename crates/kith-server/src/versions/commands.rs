@@ -2,7 +2,7 @@
 
 use super::{
     Stores,
-    change::{Asker, Changed, change, read},
+    change::{Asker, Changed, change, define, read},
     clean,
     refused::{ChangeError, conflict, other_release},
 };
@@ -18,6 +18,7 @@ use kith_wire::{
     },
     v1::{self, store_request::Command as Asked},
 };
+use std::num::NonZeroU64;
 use tonic::{Code, Status};
 
 /// The longest name: it is a folder name, a metadata key and a metrics label.
@@ -53,6 +54,21 @@ impl Stores {
             Asked::Drop(_) => {
                 self.drop_store(store, |_| true).await?;
                 return Ok(v1::StoreReply::default());
+            }
+            Asked::Alter(alter) => {
+                let cluster = self.cluster();
+                let asker = Asker { who, cluster: &cluster };
+                let altered = define(&*self.metadata, store, asker, |definition| {
+                    if let Some(keys) = alter.read_quota_keys {
+                        definition.read_quota_keys = NonZeroU64::new(keys);
+                    }
+                    if let Some(bytes) = alter.read_quota_bytes {
+                        definition.read_quota_bytes = NonZeroU64::new(bytes);
+                    }
+                });
+                let altered = altered.await?;
+                self.wait_until_visible(altered.revision).await;
+                return Ok(reply(&altered.document, 0));
             }
             Asked::Swap(swap) => Command::Swap { to: StoreVersion(swap.to), force: swap.force },
             Asked::Rollback(rollback) => {

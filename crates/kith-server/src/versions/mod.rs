@@ -18,6 +18,7 @@ pub(crate) use refused::{ChangeError, other_release};
 pub(crate) use repairs::Repairs;
 
 use crate::{holding, metadata::MetadataStore, topology::TopologyReceiver};
+use kith_client::security::Dialer;
 use kith_types::NodeId;
 use kith_versions::{Holders, PushId, UnixMillis};
 use kith_wire::documents::ClusterDocument;
@@ -52,6 +53,8 @@ pub(crate) struct Stores {
     metadata: Arc<dyn MetadataStore>,
     topology: TopologyReceiver,
     coordinator: Coordinator,
+    /// Connects to nodes.
+    dialer: Dialer,
     /// Pushes that this router runs now; written by each of them.
     active: Arc<Mutex<BTreeSet<PushId>>>,
 }
@@ -61,8 +64,9 @@ impl Stores {
         metadata: Arc<dyn MetadataStore>,
         topology: TopologyReceiver,
         coordinator: Coordinator,
+        dialer: Dialer,
     ) -> Self {
-        Self { metadata, topology, coordinator, active: Arc::default() }
+        Self { metadata, topology, coordinator, dialer, active: Arc::default() }
     }
 
     fn active(&self) -> MutexGuard<'_, BTreeSet<PushId>> {

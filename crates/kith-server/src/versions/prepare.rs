@@ -9,7 +9,6 @@ use super::{
 };
 use crate::fail_point::FailPoint;
 use futures::{StreamExt, stream::FuturesUnordered};
-use kith_client::endpoint;
 use kith_types::{NodeId, PartitionId};
 use kith_versions::{Command, Context, Pull, Supply};
 use kith_wire::{
@@ -145,8 +144,7 @@ impl Stores {
                 .map(|document| document.addr.clone())
                 .ok_or_else(|| Status::unavailable("it has not registered"))?
         };
-        let channel =
-            endpoint(&addr)?.connect().await.map_err(|error| Status::unavailable(error.to_string()))?;
+        let channel = self.dialer.connect(&addr).await?;
         let mut steps = NodeClient::new(channel).prepare(request).await?.into_inner();
         while let Some(step) = steps.message().await? {
             if step.ready {

@@ -2,6 +2,7 @@
 
 use super::{ComponentDocument, Document};
 use serde::{Deserialize, Serialize};
+use std::num::NonZeroU64;
 
 /// A store: key `stores/<name>`. Every change of it is one conditional write.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,6 +44,12 @@ pub struct DefinitionDocument {
     /// Bytes that the kept versions may take together at one replica; `None`: any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quota_bytes: Option<u64>,
+    /// Keys of it that may be read a second, over all routers; `None`: any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_quota_keys: Option<NonZeroU64>,
+    /// Bytes of its values that may be read a second, over all routers; `None`: any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_quota_bytes: Option<NonZeroU64>,
     /// Fewest records of a version.
     #[serde(default)]
     pub records_min: u64,
@@ -84,6 +91,8 @@ impl DefinitionDocument {
             replication: None,
             required_reads: 1,
             quota_bytes: None,
+            read_quota_keys: None,
+            read_quota_bytes: None,
             records_min: 0,
             drop_percent_max: None,
             owner: None,

@@ -45,6 +45,8 @@ pub enum Op {
     Compute = 8,
     /// `AggregateRequest`, answered by `AggregateReply`: router.
     Aggregate = 9,
+    /// The caller's bearer token, answered without a body: before its first request, of connections over TLS.
+    Identify = 32,
 }
 
 impl Op {
@@ -60,6 +62,7 @@ impl Op {
             Op::MultiGet,
             Op::Compute,
             Op::Aggregate,
+            Op::Identify,
         ]
         .into_iter()
         .find(|op| *op as u8 == number)
@@ -77,6 +80,7 @@ impl Op {
             Op::MultiGet => "multi_get",
             Op::Compute => "compute",
             Op::Aggregate => "aggregate",
+            Op::Identify => "identify",
         }
     }
 }

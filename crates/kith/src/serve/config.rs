@@ -5,8 +5,9 @@ use super::{FetchP99, FetchRate, ScrubRate, WarmBytes, metadata::MetadataFlags};
 use crate::failure::Failure;
 use kith_client::SessionSettings;
 use kith_server::{
+    ServerSecurity,
     node::Labels,
-    router::{CacheSettings, RouterSettings, SlowLogSettings},
+    router::{AdmissionSettings, CacheSettings, RouterSettings, SlowLogSettings},
 };
 use serde::Deserialize;
 use std::{
@@ -27,6 +28,14 @@ pub struct ConfigFile {
     etcd_user: Option<String>,
     etcd_password_file: Option<PathBuf>,
 
+    // Of every process that serves.
+    tls_ca: Option<PathBuf>,
+    tls_cert: Option<PathBuf>,
+    tls_key: Option<PathBuf>,
+    tls_client_ca: Option<PathBuf>,
+    access: Option<PathBuf>,
+    insecure_listen: bool,
+
     // Of `kith cluster create`.
     pub groups: Option<u32>,
     pub nodes: Option<u32>,
@@ -46,6 +55,7 @@ pub struct ConfigFile {
 
     // Of all routers.
     session: SessionSettings,
+    admission: AdmissionSettings,
     cache: CacheSettings,
     slow_log: SlowLogSettings,
     record: Option<PathBuf>,
@@ -138,10 +148,24 @@ impl ConfigFile {
         }
     }
 
+    /// Who a serving process is and who may speak to it; flags beat the file.
+    pub fn security(&self, flags: ServerSecurity) -> ServerSecurity {
+        let or = |flag: Option<PathBuf>, key: &Option<PathBuf>| flag.or_else(|| key.clone());
+        ServerSecurity {
+            cert: or(flags.cert, &self.tls_cert),
+            key: or(flags.key, &self.tls_key),
+            ca: or(flags.ca, &self.tls_ca),
+            client_ca: or(flags.client_ca, &self.tls_client_ca),
+            access: or(flags.access, &self.access),
+            insecure_listen: flags.insecure_listen || self.insecure_listen,
+        }
+    }
+
     /// How routers answer.
     pub fn router_settings(&self) -> RouterSettings {
         RouterSettings {
             session: self.session.clone(),
+            admission: self.admission.clone(),
             cache: self.cache.clone(),
             slow_log: self.slow_log.clone(),
             record: self.record.clone(),

@@ -40,6 +40,53 @@ pub fn start_log(default: &str) {
 /// Cancelled by Ctrl-C, by SIGTERM, and by the end of standard input where that is asked for.
 fn stop_signal(end_with_stdin: bool) -> CancellationToken {
     let stop = CancellationToken::new();
+    listen(end_with_stdin, stop.clone(), stop.clone());
+    stop
+}
+
+/// How a process of one role is told to end.
+struct Ending {
+    /// Cancelled by SIGTERM: what is under way ends first.
+    leave: CancellationToken,
+    /// Cancelled by Ctrl-C, and by the end of standard input where that is asked for: at once.
+    stop: CancellationToken,
+}
+
+impl Ending {
+    fn listen(end_with_stdin: bool) -> Self {
+        let (leave, stop) = (CancellationToken::new(), CancellationToken::new());
+        listen(end_with_stdin, leave.clone(), stop.clone());
+        Self { leave, stop }
+    }
+
+    /// For what the process serves; `leaving` cancels it once it comes to that.
+    fn serving(&self) -> CancellationToken {
+        self.stop.child_token()
+    }
+
+    /// What becomes of `starting`; `None` if the process is told to end before.
+    async fn unless<T>(&self, starting: impl Future<Output = T>) -> Option<T> {
+        tokio::select! {
+            () = self.stop.cancelled() => None,
+            () = self.leave.cancelled() => None,
+            started = starting => Some(started),
+        }
+    }
+
+    /// Waits until the process shall end, and has left if it may.
+    async fn wait(&self, leaving: impl Future<Output = ()>) {
+        let left = async {
+            self.leave.cancelled().await;
+            leaving.await;
+        };
+        tokio::select! {
+            () = self.stop.cancelled() => {}
+            () = left => {}
+        }
+    }
+}
+
+fn listen(end_with_stdin: bool, terminated: CancellationToken, stop: CancellationToken) {
     let cancel = stop.clone();
     tokio::spawn(async move {
         let mut terminate = match tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) {
@@ -47,20 +94,20 @@ fn stop_signal(end_with_stdin: bool) -> CancellationToken {
             Err(error) => return tracing::error!(%error, "signals cannot be listened to"),
         };
         tokio::select! {
-            _ = tokio::signal::ctrl_c() => {}
-            _ = terminate.recv() => {}
+            _ = tokio::signal::ctrl_c() => cancel.cancel(),
+            _ = terminate.recv() => terminated.cancel(),
         }
+        // Whoever is told to leave and then to stop stops.
+        let _ = tokio::signal::ctrl_c().await;
         cancel.cancel();
     });
     if end_with_stdin {
-        let cancel = stop.clone();
         // A thread of its own: a blocked read of standard input must not hold up the runtime's end.
         std::thread::spawn(move || {
             let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
-            cancel.cancel();
+            stop.cancel();
         });
     }
-    stop
 }
 
 /// How fast a node scrubs, in bytes a second; `None`: not at all.

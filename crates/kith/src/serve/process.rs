@@ -1,15 +1,19 @@
 //! `kith node` and `kith router`: one role, one process.
 
 use super::{
-    FetchP99, FetchRate, ScrubRate, WarmBytes,
+    Ending, FetchP99, FetchRate, ScrubRate, WarmBytes,
     config::{ConfigFile, Own},
     fetch_p99, fetch_rate,
     metadata::{MetadataFlags, missing},
-    scrub_rate, start_failure, start_log, stop_signal, warm_bytes,
+    scrub_rate, start_failure, start_log, warm_bytes,
 };
-use crate::failure::{Exit, Failure};
+use crate::{
+    connect::{SecurityFlags, security_failure},
+    failure::{Exit, Failure},
+};
 use clap::Args;
 use kith_server::{
+    Security, ServerSecurity,
     metadata::MetadataStore,
     node::{Labels, Node, NodeOptions},
     router::{Router, RouterOptions},
@@ -44,6 +48,15 @@ struct ProcessArgs {
     /// Data directory of this process
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
+    /// Authorities of callers' certificates (PEM): callers show one, or a token where --access has tokens
+    #[arg(long, value_name = "FILE")]
+    tls_client_ca: Option<PathBuf>,
+    /// Who may do what (TOML); docs/operating/securing.md shows one. Without it, whoever can connect may do everything
+    #[arg(long, value_name = "FILE")]
+    access: Option<PathBuf>,
+    /// Listen off loopback without TLS: the network is trusted
+    #[arg(long)]
+    insecure_listen: bool,
     /// End when standard input ends: how a supervisor's children end with it
     #[arg(long)]
     end_with_stdin: bool,
@@ -104,17 +117,31 @@ struct Process {
     resp: Option<SocketAddr>,
     data: PathBuf,
     metadata: Arc<dyn MetadataStore>,
+    security: Security,
     end_with_stdin: bool,
 }
 
 impl ProcessArgs {
-    fn over(self, file: &ConfigFile, own: &Own) -> anyhow::Result<Process> {
+    fn over(self, files: SecurityFlags, file: &ConfigFile, own: &Own) -> anyhow::Result<Process> {
         let listen = self.listen.or(own.listen).unwrap_or(LISTEN_DEFAULT);
         let http = self.http.or(own.http).unwrap_or(LISTEN_DEFAULT);
         check_address("listen", listen)?;
         check_address("http", http)?;
         let resp = self.resp.or(own.resp);
         resp.map_or(Ok(()), |addr| check_address("resp", addr))?;
+        if files.token_file.is_some() {
+            let message = "--token-file has no meaning here: processes of a cluster show certificates";
+            return Err(Failure::usage(message, "leave it out; --access says whose tokens are taken").into());
+        }
+        let security = ServerSecurity {
+            cert: files.tls_cert,
+            key: files.tls_key,
+            ca: files.tls_ca,
+            client_ca: self.tls_client_ca,
+            access: self.access,
+            insecure_listen: self.insecure_listen,
+        };
+        let security = Security::open(file.security(security)).map_err(|error| security_failure(&error))?;
         let data = self.data.or_else(|| own.data.clone()).ok_or_else(|| missing("--data", "data"))?;
         let target = self.metadata.or(file.metadata_flags()).target()?;
         let metadata = target.connect().map_err(|error| start_failure(error.into()))?;
@@ -124,6 +151,7 @@ impl ProcessArgs {
             resp,
             data,
             metadata,
+            security,
             end_with_stdin: self.end_with_stdin || own.end_with_stdin,
         })
     }
@@ -143,12 +171,12 @@ impl NodeArgs {
     ///
     /// # Errors
     /// If it cannot start.
-    pub async fn run(self) -> anyhow::Result<Exit> {
+    pub async fn run(self, security: SecurityFlags) -> anyhow::Result<Exit> {
         start_log("info");
         let file = ConfigFile::read(self.process.config.as_deref())?;
         let own = file.node(self.node)?;
-        let process = self.process.over(&file, &own)?;
-        let stop = stop_signal(process.end_with_stdin);
+        let process = self.process.over(security, &file, &own)?;
+        let ending = Ending::listen(process.end_with_stdin);
         let options = NodeOptions {
             node: own.id,
             place: Labels {
@@ -164,9 +192,12 @@ impl NodeArgs {
             fetch_rate: self.fetch_rate.or(own.fetch_rate).unwrap_or_default().0,
             fetch_p99: self.fetch_p99.or(own.fetch_p99).unwrap_or_default().ratio(),
             warm_bytes: self.warm_bytes.or(own.warm_bytes).unwrap_or_default().0,
+            security: process.security,
         };
-        let node = Node::start(options, process.metadata, stop.clone()).await.map_err(start_failure)?;
-        stop.cancelled().await;
+        let started = Node::start(options, process.metadata, ending.serving());
+        let Some(node) = ending.unless(started).await else { return Ok(Exit::Done) };
+        let node = node.map_err(start_failure)?;
+        ending.wait(node.leave()).await;
         node.ended().await;
         Ok(Exit::Done)
     }
@@ -177,12 +208,12 @@ impl RouterArgs {
     ///
     /// # Errors
     /// If it cannot start.
-    pub async fn run(self) -> anyhow::Result<Exit> {
+    pub async fn run(self, security: SecurityFlags) -> anyhow::Result<Exit> {
         start_log("info");
         let file = ConfigFile::read(self.process.config.as_deref())?;
         let own = file.router(self.id)?;
-        let process = self.process.over(&file, &own)?;
-        let stop = stop_signal(process.end_with_stdin);
+        let process = self.process.over(security, &file, &own)?;
+        let ending = Ending::listen(process.end_with_stdin);
         let mut settings = file.router_settings();
         settings.record = self.record.or(own.record).or(settings.record);
         let options = RouterOptions {
@@ -192,9 +223,12 @@ impl RouterArgs {
             resp: process.resp,
             data: process.data,
             settings,
+            security: process.security,
         };
-        let router = Router::start(options, process.metadata, stop.clone()).await.map_err(start_failure)?;
-        stop.cancelled().await;
+        let started = Router::start(options, process.metadata, ending.serving());
+        let Some(router) = ending.unless(started).await else { return Ok(Exit::Done) };
+        let router = router.map_err(start_failure)?;
+        ending.wait(router.leave()).await;
         router.ended().await;
         Ok(Exit::Done)
     }

@@ -1,9 +1,10 @@
 //! The flags of `kith store create`.
 
-use crate::load::names::{size, store_name};
+use crate::load::names::{rate, size, store_name};
 use clap::Args;
 use kith_schema::{KeyType, ValueType};
 use kith_wire::documents::{DefinitionDocument, HoldsDocument};
+use std::num::NonZeroU64;
 
 /// A store of keys and values.
 #[derive(Clone, Debug, Args)]
@@ -26,6 +27,12 @@ pub struct CreateFlags {
     /// Bytes that all kept versions may take together at one replica, as 10GiB
     #[arg(long, value_parser = size, value_name = "SIZE")]
     quota: Option<usize>,
+    /// Keys that may be read a second, over all routers [default: any]
+    #[arg(long, value_name = "N")]
+    read_quota_keys: Option<NonZeroU64>,
+    /// Bytes of values that may be read a second, over all routers, as 10MiB [default: any]
+    #[arg(long, value_parser = rate, value_name = "SIZE")]
+    read_quota_bytes: Option<u64>,
     /// How many groups hold it [default: all]
     #[arg(long, value_name = "N")]
     replication: Option<u32>,
@@ -56,6 +63,8 @@ impl CreateFlags {
             replication: self.replication,
             required_reads: self.required_reads,
             quota_bytes: self.quota.map(|bytes| bytes as u64),
+            read_quota_keys: self.read_quota_keys,
+            read_quota_bytes: self.read_quota_bytes.and_then(NonZeroU64::new),
             records_min: self.records_min,
             drop_percent_max: self.drop_max,
             owner: self.owner.clone(),

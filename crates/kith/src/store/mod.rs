@@ -1,5 +1,6 @@
 //! `kith store …`: stores, their versions, and which of them is served. Graphs are stores too.
 
+mod alter;
 pub mod build;
 mod create;
 mod look;
@@ -19,6 +20,7 @@ use crate::{
     table::stores,
     who::who,
 };
+use alter::AlterFlags;
 use anyhow::Context;
 use clap::Subcommand;
 use create::CreateFlags;
@@ -34,6 +36,8 @@ use std::io::{self, IsTerminal, Write};
 pub enum StoreCommand {
     /// Make a store of keys and values
     Create(CreateFlags),
+    /// Change a store's read quotas; it goes on serving
+    Alter(AlterFlags),
     /// Build a version of a store from rows, into a folder
     ///
     /// Rows are CSV or TSV, JSON lines, Parquet, Arrow IPC or raw vectors, plain, .gz or .zst.
@@ -150,6 +154,7 @@ pub async fn run(target: &TargetFlags, format: Format, command: StoreCommand) ->
         }
         StoreCommand::Push(flags) => push::run(target, format, &flags).await?,
         StoreCommand::Create(flags) => create(&connect::router(target).await?, format, &flags).await?,
+        StoreCommand::Alter(flags) => alter(&connect::router(target).await?, format, &flags).await?,
         StoreCommand::List => list(&connect::router(target).await?, format).await?,
         StoreCommand::Describe { store } => {
             let store = described(&connect::router(target).await?, &store).await?;
@@ -191,6 +196,11 @@ async fn create(router: &RouterClient, format: Format, flags: &CreateFlags) -> a
         serde_json::to_vec(&flags.definition()).expect("definitions hold only strings and numbers");
     let create = Ask::Create(v1::CreateStore { definition: definition.into() });
     let (document, _) = one(router, &flags.store, create).await?;
+    output::print(format, &StoreReply::from(document), stores::describe)
+}
+
+async fn alter(router: &RouterClient, format: Format, flags: &AlterFlags) -> anyhow::Result<()> {
+    let (document, _) = one(router, &flags.store, Ask::Alter(flags.request())).await?;
     output::print(format, &StoreReply::from(document), stores::describe)
 }
 

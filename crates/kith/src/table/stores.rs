@@ -50,6 +50,8 @@ pub fn describe(store: &StoreReply) -> String {
     let agree =
         (1 < definition.required_reads).then(|| format!("{} answers must agree", definition.required_reads));
     let quota = definition.quota_bytes.map(|quota| format!("quota {}", bytes(quota)));
+    let keys = definition.read_quota_keys.map(|keys| format!("{} keys read a second", count(keys.get())));
+    let read = definition.read_quota_bytes.map(|read| format!("{} read a second", bytes(read.get())));
     let least = (0 < definition.records_min).then(|| format!("at least {} records", definition.records_min));
     let drop = definition.drop_percent_max.map(|percent| format!("at most {percent} % fewer records a push"));
     let owner = definition.owner.as_ref().map(|owner| format!("pushed by {owner} only"));
@@ -59,7 +61,7 @@ pub fn describe(store: &StoreReply) -> String {
             running.push, running.version, running.who, running.by
         )
     });
-    lines.extend([copies, agree, quota, least, drop, owner, running].into_iter().flatten());
+    lines.extend([copies, agree, quota, keys, read, least, drop, owner, running].into_iter().flatten());
     lines.join("\n") + "\n"
 }
 

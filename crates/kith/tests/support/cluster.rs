@@ -80,6 +80,11 @@ impl Cluster {
         serde_json::from_str(&text).expect("the ready file is JSON")
     }
 
+    /// Its data directory, unless it was told another.
+    pub fn data(&self) -> PathBuf {
+        self._folder.path().join("data")
+    }
+
     /// The supervisor's process.
     pub fn pid(&self) -> u32 {
         self.child.id()

@@ -20,6 +20,7 @@ use super::{
 };
 use crate::{fail_point::FailPoint, peer::PeerSource, place};
 use component::Component;
+use kith_client::security::Dialer;
 use kith_engine::{Damage, GraphReader, HeldSource, OpenError, Source, ValuesReader};
 use kith_objects::Objects;
 use kith_types::{PartitionCount, PartitionId};
@@ -65,6 +66,8 @@ pub struct HeldStores {
     sources: Mutex<BTreeMap<PathBuf, Arc<HeldSource>>>,
     /// What is pulled, for whatever store and reason, passes through it.
     fetches: Throttle,
+    /// Connects to peers.
+    dialer: Dialer,
 }
 
 struct Held {
@@ -110,6 +113,7 @@ impl HeldStores {
         partition_count: PartitionCount,
         owned: Owned,
         fetches: Throttle,
+        dialer: Dialer,
     ) -> Self {
         Self {
             folder,
@@ -121,7 +125,13 @@ impl HeldStores {
             warming: Mutex::default(),
             sources: Mutex::default(),
             fetches,
+            dialer,
         }
+    }
+
+    /// Connects to peers.
+    pub(crate) fn dialer(&self) -> &Dialer {
+        &self.dialer
     }
 
     /// What all fetches, copies and repairs wait for.
@@ -443,6 +453,7 @@ mod tests {
             PartitionCount::new(24).unwrap(),
             Owned::of(&topology(1, vec![], vec![]).cluster, 0),
             Throttle::new(None, CancellationToken::new()),
+            Dialer::default(),
         )
     }
 

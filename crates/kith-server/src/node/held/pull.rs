@@ -9,6 +9,7 @@ use crate::{
     },
     peer::PeerSource,
 };
+use kith_client::security::Dialer;
 use kith_engine::{
     FetchError, FetchOptions, FetchProgress, HeldSource, OpenError, Source, SplicedSource, VersionFolder,
     read_manifest,
@@ -84,7 +85,7 @@ impl HeldStores {
             FailPoint::NodeFetching.reach();
             ControlFlow::Continue(())
         };
-        let peers = peers(store, component, &options.suppliers);
+        let peers = peers(&self.dialer, store, component, &options.suppliers);
         let peers: Vec<(Throttled<'_>, &BTreeSet<PartitionId>)> =
             peers.iter().map(|(peer, partitions)| (self.throttled(peer), *partitions)).collect();
         let copied = copy(&target, &peers, &objects, partitions, &fetch_options, &mut on_fetch);
@@ -136,12 +137,14 @@ fn other_versions(target: &Path) -> Vec<PathBuf> {
 
 /// Who has what of the component. One whose address is none gives nothing.
 fn peers<'a>(
+    dialer: &Dialer,
     store: &ServedDocument,
     component: &ComponentDocument,
     suppliers: &'a [Supplier],
 ) -> Vec<(PeerSource, &'a BTreeSet<PartitionId>)> {
     let peers = suppliers.iter().filter_map(|supplier| {
-        let peer = PeerSource::new(&supplier.addr, &store.name, &component.name, component.version).ok()?;
+        let (addr, version) = (&supplier.addr, component.version);
+        let peer = PeerSource::new(dialer, addr, &store.name, &component.name, version).ok()?;
         Some((peer, &supplier.partitions))
     });
     peers.collect()

@@ -17,7 +17,7 @@ use crate::{
 };
 use anyhow::Context;
 use clap::{Args, ValueEnum};
-use kith_client::{QueryError, StoreService, inspect::Inspector};
+use kith_client::{QueryError, StoreService};
 use kith_rows::{ParquetRows, RowOptions, ValueShape, WriteRowsError};
 use kith_schema::{KeyType, SchemaId, UnknownKind, ValueType};
 use kith_types::PartitionId;
@@ -191,7 +191,7 @@ async fn export(
             partition: partition.0,
             skip: total.records,
         };
-        match drain(replica, request, throttle, sink, &mut total).await? {
+        match drain(replicas, replica, request, throttle, sink, &mut total).await? {
             Ok(()) => return Ok(total),
             Err(error) => last = Some(error),
         }
@@ -207,13 +207,14 @@ async fn export(
 
 /// What one replica gives. The inner error is the replica's, another may do better; the outer one is final.
 async fn drain(
+    replicas: &Replicas,
     replica: &Replica,
     request: v1::RecordsRequest,
     throttle: &mut Throttle,
     sink: &mut Sink,
     total: &mut Total,
 ) -> anyhow::Result<Result<(), QueryError>> {
-    let node = match Inspector::new(&replica.addr) {
+    let node = match replicas.inspector(&replica.addr) {
         Ok(node) => node,
         Err(error) => return Ok(Err(error)),
     };

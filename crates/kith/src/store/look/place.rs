@@ -10,7 +10,7 @@ use crate::{
 };
 use clap::Args;
 use futures::future::join_all;
-use kith_client::{BatchKeys, QueryOptions, inspect::Inspector};
+use kith_client::{BatchKeys, QueryOptions};
 use kith_schema::KeyType;
 use kith_types::PartitionId;
 use kith_wire::v1;
@@ -86,7 +86,7 @@ pub async fn run(target: &TargetFlags, format: Format, flags: PlaceFlags) -> any
     let request =
         v1::PlaceRequest { store: asked.store.clone(), version: replicas.version.version, key: bytes.into() };
     let nodes = replicas.of_partition(partition);
-    let placed = join_all(nodes.into_iter().map(|node| place_on(node, request.clone()))).await;
+    let placed = join_all(nodes.into_iter().map(|node| place_on(&replicas, node, request.clone()))).await;
     let options = QueryOptions { profile: true, partial: true, ..QueryOptions::default() };
     let answered = service.multi_get(&asked.store, &keys, &options).await.ok();
     let reply = PlaceReply {
@@ -113,8 +113,8 @@ fn answered_by(profile: &v1::Profile) -> Option<u32> {
     requests.rfind(|request| request.outcome == "ok").map(|request| request.node)
 }
 
-async fn place_on(replica: Replica, request: v1::PlaceRequest) -> ReplicaReply {
-    let asked = match Inspector::new(&replica.addr) {
+async fn place_on(replicas: &Replicas, replica: Replica, request: v1::PlaceRequest) -> ReplicaReply {
+    let asked = match replicas.inspector(&replica.addr) {
         Ok(node) => node.place(request).await,
         Err(error) => Err(error),
     };

@@ -2,7 +2,7 @@
 
 use crate::{failure::Failure, store::described};
 use anyhow::Context;
-use kith_client::{RouterClient, topology::Topology};
+use kith_client::{QueryError, RouterClient, inspect::Inspector, security::Dialer, topology::Topology};
 use kith_routing::{GroupIndex, NodeIndex, StoreReach};
 use kith_types::{NodeId, PartitionId};
 use kith_wire::documents::{ServedDocument, StoreDocument};
@@ -13,6 +13,8 @@ pub struct Replicas {
     pub version: ServedDocument,
     topology: Topology,
     reach: StoreReach,
+    /// As the router was connected to.
+    dialer: Dialer,
     /// `up`, `down`, …, as the router sees it, by node.
     states: BTreeMap<u32, String>,
 }
@@ -43,7 +45,15 @@ impl Replicas {
         let copies = version.definition.replication;
         let reach = StoreReach::new(&topology.table, store, copies, &excluded);
         let states = status.nodes.into_iter().map(|node| (node.node, node.state)).collect();
-        Ok(Self { version, topology, reach, states })
+        Ok(Self { version, topology, reach, dialer: router.dialer().clone(), states })
+    }
+
+    /// A connection to a node.
+    ///
+    /// # Errors
+    /// If its address is none.
+    pub fn inspector(&self, addr: &str) -> Result<Inspector, QueryError> {
+        Inspector::new(&self.dialer, addr)
     }
 
     /// Every node that is to hold some of it, by group.

@@ -10,7 +10,7 @@ use crate::{
 };
 use clap::Args;
 use futures::future::join_all;
-use kith_client::{QueryError, inspect::Inspector};
+use kith_client::QueryError;
 use kith_wire::{documents::Document, v1};
 use serde::Serialize;
 
@@ -99,7 +99,7 @@ pub async fn run(target: &TargetFlags, format: Format, flags: VerifyFlags) -> an
 }
 
 async fn verify_on(replicas: &Replicas, replica: Replica, request: v1::VerifyRequest) -> NodeReply {
-    let found = findings(&replica.addr, request, replicas.version.components.len()).await;
+    let found = findings(replicas, &replica.addr, request).await;
     let (components, error): (Vec<ComponentReply>, _) = match found {
         Ok(found) => (found.into_iter().map(|found| component(replicas, found)).collect(), None),
         Err(error) => (Vec::new(), Some(ErrorReport::of(&error.into()))),
@@ -117,11 +117,12 @@ async fn verify_on(replicas: &Replicas, replica: Replica, request: v1::VerifyReq
 
 /// A finding for each component, or an error: silence about one is not "ok".
 async fn findings(
+    replicas: &Replicas,
     addr: &str,
     request: v1::VerifyRequest,
-    components: usize,
 ) -> Result<Vec<v1::ComponentFinding>, QueryError> {
-    let node = Inspector::new(addr)?;
+    let components = replicas.version.components.len();
+    let node = replicas.inspector(addr)?;
     let mut progress = node.verify(request).await?;
     let mut found = Vec::new();
     while let Some(step) = progress.message().await.map_err(|status| node.error(&status))? {

@@ -1,0 +1,92 @@
+//! Who this process is to others, and whom it believes: certificates, authorities and a token, from files
+//! (docs/design/0012-protection.md).
+
+mod dialer;
+mod failure;
+pub mod pem;
+
+pub use dialer::{Bearer, Dialer, GrpcChannel};
+pub use failure::TlsFailure;
+
+use std::{io, path::PathBuf};
+use thiserror::Error;
+
+/// The files that say who this process is, and whom it believes. `Default` is nobody and everybody: connections are plain.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SecurityOptions {
+    /// Authorities whose certificates are believed, as PEM. With it connections are TLS.
+    pub ca: Option<PathBuf>,
+    /// This process's certificate and what leads from it to an authority, as PEM.
+    pub cert: Option<PathBuf>,
+    /// Its private key, as PEM.
+    pub key: Option<PathBuf>,
+    /// A file with a bearer token, and nothing else but a line's end.
+    pub token: Option<PathBuf>,
+}
+
+/// A file that says who somebody is, or what they may, cannot be used.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum SecurityError {
+    /// It cannot be read.
+    #[error("{option}: read {path}")]
+    File {
+        /// Which option named it.
+        option: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        #[source]
+        source: io::Error,
+    },
+    /// It is not what it should be.
+    #[error("{option}: {path} {detail}")]
+    Content {
+        /// Which option named it.
+        option: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        detail: String,
+    },
+    /// Certificate and key, or certificates and authorities, do not go together.
+    #[error("{option}")]
+    Tls {
+        /// Which option.
+        option: &'static str,
+        /// Why.
+        #[source]
+        source: rustls::Error,
+    },
+    /// An option lacks another.
+    #[error("{option} {detail}")]
+    Option {
+        /// Its name.
+        option: &'static str,
+        /// What it lacks.
+        detail: &'static str,
+    },
+}
+
+impl SecurityError {
+    /// The stable code.
+    pub fn code(&self) -> &'static str {
+        match self {
+            SecurityError::File { .. } | SecurityError::Content { .. } | SecurityError::Tls { .. } => {
+                "bad_security_file"
+            }
+            SecurityError::Option { .. } => "usage",
+        }
+    }
+
+    /// What to do about it.
+    pub fn help(&self) -> &'static str {
+        match self {
+            SecurityError::File { .. } => "check the path and who may read it",
+            SecurityError::Content { .. } | SecurityError::Tls { .. } => {
+                "docs/operating/securing.md says what the file should hold"
+            }
+            SecurityError::Option { .. } => "see docs/operating/securing.md",
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! Certificates, keys and authorities from PEM files.
+
+use super::SecurityError;
+use rustls::{
+    RootCertStore,
+    pki_types::{
+        CertificateDer, PrivateKeyDer,
+        pem::{Error as PemError, PemObject},
+    },
+};
+use std::{io, path::Path};
+
+/// The certificates of a file, in its order: the first is its owner's.
+///
+/// # Errors
+/// [`SecurityError`] if it cannot be read or holds none.
+pub fn certificates(
+    option: &'static str,
+    path: &Path,
+) -> Result<Vec<CertificateDer<'static>>, SecurityError> {
+    let all: Result<Vec<_>, PemError> = CertificateDer::pem_file_iter(path).and_then(Iterator::collect);
+    match all {
+        Ok(all) if all.is_empty() => Err(content(option, path, "holds no certificate")),
+        Ok(all) => Ok(all),
+        Err(error) => Err(unreadable(option, path, error, "certificate")),
+    }
+}
+
+/// The private key of a file.
+///
+/// # Errors
+/// [`SecurityError`] if it cannot be read or holds none.
+pub fn private_key(option: &'static str, path: &Path) -> Result<PrivateKeyDer<'static>, SecurityError> {
+    PrivateKeyDer::from_pem_file(path).map_err(|error| unreadable(option, path, error, "private key"))
+}
+
+/// The authorities of a file.
+///
+/// # Errors
+/// [`SecurityError`] if it cannot be read, or holds none or what is none.
+pub fn authorities(option: &'static str, path: &Path) -> Result<RootCertStore, SecurityError> {
+    let mut roots = RootCertStore::empty();
+    for certificate in certificates(option, path)? {
+        let added = roots.add(certificate);
+        added.map_err(|error| content(option, path, &format!("holds what is no certificate: {error}")))?;
+    }
+    Ok(roots)
+}
+
+fn content(option: &'static str, path: &Path, detail: &str) -> SecurityError {
+    SecurityError::Content { option, path: path.to_owned(), detail: detail.to_owned() }
+}
+
+fn unreadable(option: &'static str, path: &Path, error: PemError, what: &str) -> SecurityError {
+    match error {
+        PemError::Io(source) if source.kind() != io::ErrorKind::InvalidData => {
+            SecurityError::File { option, path: path.to_owned(), source }
+        }
+        PemError::NoItemsFound => content(option, path, &format!("holds no {what}")),
+        error => content(option, path, &format!("is not PEM: {error}")),
+    }
+}

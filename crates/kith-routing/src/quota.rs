@@ -1,0 +1,206 @@
+//! How much of a store may be read a second: a token bucket over keys and one over bytes (Venice, read quota).
+//!
+//! A bucket that holds what one second brings is a line ([`RateLimiter`]) that may be one second long: what is in the line is what is
+//! missing from the bucket. Nobody waits in it; whoever would have to is refused and told when to come back.
+
+use crate::RateLimiter;
+use kith_types::Timestamp;
+use std::{num::NonZeroU64, time::Duration};
+
+/// What the buckets hold: bursts of a page's queries pass, a second of overuse does not.
+const BURST: Duration = Duration::from_secs(1);
+
+/// How much may be read a second; `None`: any.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct QuotaRates {
+    /// Keys.
+    pub keys: Option<NonZeroU64>,
+    /// Bytes of values.
+    pub bytes: Option<NonZeroU64>,
+}
+
+impl QuotaRates {
+    /// Whether there is any.
+    pub fn is_none(&self) -> bool {
+        self.keys.is_none() && self.bytes.is_none()
+    }
+
+    /// The share of one of `routers` that enforce it together, rounded up: a small quota is not lost between them.
+    pub fn share(&self, routers: usize) -> Self {
+        let routers = u64::try_from(routers.max(1)).unwrap_or(u64::MAX);
+        let part = |rate: NonZeroU64| NonZeroU64::new(rate.get().div_ceil(routers));
+        Self { keys: self.keys.and_then(part), bytes: self.bytes.and_then(part) }
+    }
+}
+
+/// Of what too much was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QuotaKind {
+    /// Keys.
+    Keys,
+    /// Bytes of values.
+    Bytes,
+}
+
+impl QuotaKind {
+    /// As in messages and metrics.
+    pub fn name(self) -> &'static str {
+        match self {
+            QuotaKind::Keys => "keys",
+            QuotaKind::Bytes => "bytes",
+        }
+    }
+}
+
+/// A query that may not be asked now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QuotaExceeded {
+    /// Of what there is no more.
+    pub kind: QuotaKind,
+    /// How much of it there is a second.
+    pub per_second: NonZeroU64,
+    /// When the same query may be asked, if nothing else is until then.
+    pub retry_after: Duration,
+}
+
+/// The quota of one store as one router enforces it. O(1), without a clock.
+#[derive(Clone, Debug)]
+pub struct ReadQuota {
+    keys: RateLimiter,
+    bytes: RateLimiter,
+}
+
+impl ReadQuota {
+    /// Nothing was read yet.
+    pub fn new(rates: QuotaRates) -> Self {
+        Self { keys: RateLimiter::new(rates.keys), bytes: RateLimiter::new(rates.bytes) }
+    }
+
+    /// From now on these rates hold, for what was read already too.
+    pub fn follow(&mut self, rates: QuotaRates, now: Timestamp) {
+        for (line, rate) in [(&mut self.keys, rates.keys), (&mut self.bytes, rates.bytes)] {
+            if line.bytes_per_second() != rate {
+                line.set(rate, now);
+            }
+        }
+    }
+
+    /// Lets a query of so many keys in, and takes them; or refuses it, and takes nothing.
+    ///
+    /// A query that is larger than the bucket passes when that is full, and whoever comes next waits for it: it is not
+    /// impossible, only slow to follow. A query without keys always passes.
+    ///
+    /// # Errors
+    /// [`QuotaExceeded`]; of keys and bytes the one that takes longer.
+    pub fn admit(&mut self, keys: u64, now: Timestamp) -> Result<(), QuotaExceeded> {
+        if keys == 0 {
+            return Ok(());
+        }
+        let refused = [self.refused(QuotaKind::Keys, keys, now), self.refused(QuotaKind::Bytes, 0, now)];
+        if let Some(longest) = refused.into_iter().flatten().max_by_key(|refused| refused.retry_after) {
+            return Err(longest);
+        }
+        self.keys.take(keys, now);
+        Ok(())
+    }
+
+    /// Takes the bytes of an answer, which are known when it is there.
+    pub fn charge_bytes(&mut self, bytes: u64, now: Timestamp) {
+        self.bytes.take(bytes, now);
+    }
+
+    fn refused(&self, kind: QuotaKind, units: u64, now: Timestamp) -> Option<QuotaExceeded> {
+        let line = match kind {
+            QuotaKind::Keys => &self.keys,
+            QuotaKind::Bytes => &self.bytes,
+        };
+        let per_second = line.bytes_per_second()?;
+        let nanos = u128::from(units) * BURST.as_nanos() / u128::from(per_second.get());
+        let takes = Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX));
+        // What may be in the line before this query: nothing, if it fills the bucket by itself.
+        let room = BURST.saturating_sub(takes);
+        let retry_after = line.backlog(now).saturating_sub(room);
+        (!retry_after.is_zero()).then_some(QuotaExceeded { kind, per_second, retry_after })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(millis: u64) -> Timestamp {
+        Timestamp(Duration::from_millis(millis))
+    }
+
+    fn rates(keys: u64, bytes: u64) -> QuotaRates {
+        QuotaRates { keys: NonZeroU64::new(keys), bytes: NonZeroU64::new(bytes) }
+    }
+
+    #[test]
+    fn a_second_of_keys_passes_at_once_and_the_next_key_is_told_when() {
+        let mut quota = ReadQuota::new(rates(1_000, 0));
+        for _ in 0..10 {
+            quota.admit(100, at(0)).unwrap();
+        }
+        let refused = quota.admit(100, at(0)).unwrap_err();
+        assert_eq!((refused.kind, refused.per_second.get()), (QuotaKind::Keys, 1_000));
+        assert_eq!(refused.retry_after, Duration::from_millis(100));
+        assert_eq!(quota.admit(100, at(50)).unwrap_err().retry_after, Duration::from_millis(50));
+        quota.admit(100, at(100)).unwrap();
+    }
+
+    #[test]
+    fn a_refused_query_takes_nothing() {
+        let mut quota = ReadQuota::new(rates(10, 0));
+        quota.admit(10, at(0)).unwrap();
+        for _ in 0..1_000 {
+            quota.admit(10, at(0)).unwrap_err();
+        }
+        quota.admit(10, at(1_000)).unwrap();
+    }
+
+    #[test]
+    fn a_query_larger_than_the_bucket_passes_when_that_is_full() {
+        let mut quota = ReadQuota::new(rates(100, 0));
+        quota.admit(500, at(0)).unwrap();
+        assert_eq!(quota.admit(1, at(0)).unwrap_err().retry_after, Duration::from_millis(4_010));
+        assert!(quota.admit(500, at(4_999)).is_err());
+        quota.admit(500, at(5_000)).unwrap();
+    }
+
+    #[test]
+    fn bytes_are_paid_for_after_they_were_read() {
+        let mut quota = ReadQuota::new(rates(0, 1_000));
+        quota.admit(1, at(0)).unwrap();
+        quota.charge_bytes(3_000, at(0));
+        let refused = quota.admit(1, at(0)).unwrap_err();
+        assert_eq!((refused.kind, refused.retry_after), (QuotaKind::Bytes, Duration::from_secs(2)));
+        quota.admit(1, at(2_000)).unwrap();
+    }
+
+    #[test]
+    fn an_empty_query_passes_whatever_was_read() {
+        let mut quota = ReadQuota::new(rates(1, 1));
+        quota.admit(100, at(0)).unwrap();
+        quota.charge_bytes(100, at(0));
+        quota.admit(0, at(0)).unwrap();
+    }
+
+    #[test]
+    fn another_rate_holds_at_once() {
+        let mut quota = ReadQuota::new(rates(10, 0));
+        quota.admit(10, at(0)).unwrap();
+        quota.admit(10, at(0)).unwrap_err();
+        quota.follow(rates(1_000, 0), at(0));
+        quota.admit(900, at(0)).unwrap();
+        quota.follow(QuotaRates::default(), at(0));
+        quota.admit(u64::MAX, at(0)).unwrap();
+    }
+
+    #[test]
+    fn routers_share_a_quota_and_lose_none_of_it() {
+        assert_eq!(rates(10, 7).share(3), rates(4, 3));
+        assert_eq!(rates(1, 1).share(8), rates(1, 1));
+        assert_eq!(rates(9, 0).share(0), rates(9, 0));
+    }
+}

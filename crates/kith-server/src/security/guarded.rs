@@ -1,0 +1,38 @@
+//! A framed service as one caller may use it.
+
+use super::{caller::Caller, gate::Gate, rights};
+use crate::framed::{FrameService, Reply};
+use bytes::Bytes;
+use futures::{
+    FutureExt,
+    future::{self, BoxFuture},
+};
+use kith_wire::frame::Op;
+use std::sync::Arc;
+use tonic::Status;
+
+/// Asks the gate before each request.
+pub(super) struct Guarded {
+    pub gate: Arc<Gate>,
+    pub service: Arc<dyn FrameService>,
+    pub caller: Caller,
+}
+
+impl FrameService for Guarded {
+    fn call(self: Arc<Self>, op: Op, body: Bytes) -> BoxFuture<'static, Result<Reply, Status>> {
+        let need = rights::need_of_op(op, &body);
+        match need.and_then(|need| self.gate.check(&self.caller, &need)) {
+            Ok(_) => Arc::clone(&self.service).call(op, body),
+            Err(status) => future::ready(Err(status)).boxed(),
+        }
+    }
+
+    fn identify(self: Arc<Self>, token: &[u8]) -> Result<Option<Arc<dyn FrameService>>, Status> {
+        if self.caller.identity == super::Identity::Plain {
+            return Err(super::access::tls_required());
+        }
+        let caller = self.gate.bearer(token);
+        self.gate.check(&caller, &super::access::Need::Known)?;
+        Ok(Some(self.gate.guard(Arc::clone(&self.service), caller)))
+    }
+}

@@ -1,0 +1,117 @@
+//! The gate before every gRPC method: it reads the request's one message, as far as the table of rights needs it, before anybody else
+//! does.
+
+use super::{
+    Caller, Gate, Identity,
+    access::Need,
+    rights::{self, Rule},
+};
+use crate::accept::Peer;
+use axum::{
+    body::{Body, to_bytes},
+    extract::{Request, State},
+    http::header::AUTHORIZATION,
+    middleware::Next,
+    response::Response,
+};
+use bytes::Bytes;
+use std::sync::Arc;
+use tonic::{Code, Status, service::Routes};
+
+/// Before a message on the wire: whether it is compressed, and its length.
+const PREFIX_BYTES: usize = 5;
+const BEARER: &str = "Bearer ";
+
+/// Who asks, as the file of rights calls them: in the extensions of a request.
+#[derive(Clone, Debug)]
+pub(crate) struct Asker(pub Arc<str>);
+
+/// The routes behind the gate.
+pub(crate) fn behind(routes: Routes, gate: Arc<Gate>) -> Routes {
+    let router = routes.into_axum_router();
+    Routes::from(router.layer(axum::middleware::from_fn_with_state(gate, check)))
+}
+
+async fn check(State(gate): State<Arc<Gate>>, request: Request, next: Next) -> Response {
+    match admit(&gate, request).await {
+        Ok(request) => next.run(request).await,
+        Err(status) => status.into_http(),
+    }
+}
+
+async fn admit(gate: &Gate, mut request: Request) -> Result<Request, Status> {
+    let caller = caller(gate, &request)?;
+    let asker = match rights::rule(request.uri().path()) {
+        Rule::Open if caller.identity != Identity::Plain => return Ok(request),
+        Rule::Open => gate.check(&caller, &Need::Known)?,
+        Rule::Always(need) => gate.check(&caller, &need)?,
+        Rule::OfMessage(need) => {
+            // Nobody unknown makes this process hold a message.
+            gate.check(&caller, &Need::Known)?;
+            let (head, body) = request.into_parts();
+            let body = whole(body).await?;
+            let asker = gate.check(&caller, &need(message(&body)?)?)?;
+            request = Request::from_parts(head, Body::from(body));
+            asker
+        }
+    };
+    if let Some(asker) = asker {
+        request.extensions_mut().insert(Asker(asker));
+    }
+    Ok(request)
+}
+
+/// Who asks: by the token of the request, else by the connection's certificate.
+fn caller(gate: &Gate, request: &Request) -> Result<Caller, Status> {
+    let connection = request.extensions().get::<Peer>().and_then(|peer| peer.caller.clone());
+    let connection = connection.unwrap_or(Caller::new(Identity::Plain));
+    let Some(header) = request.headers().get(AUTHORIZATION) else { return Ok(connection) };
+    if connection.identity == Identity::Plain {
+        return Ok(connection);
+    }
+    let token = header.to_str().ok().and_then(|text| text.strip_prefix(BEARER)).ok_or_else(|| {
+        let message = "the header `authorization` holds no bearer token";
+        kith_wire::status(Code::Unauthenticated, "unauthenticated", message, "write it as `Bearer TOKEN`")
+    })?;
+    Ok(gate.bearer(token.as_bytes()))
+}
+
+async fn whole(body: Body) -> Result<Bytes, Status> {
+    to_bytes(body, kith_wire::MESSAGE_BYTES_MAX + PREFIX_BYTES).await.map_err(|error| {
+        let message = format!("the request's message cannot be read: {error}");
+        kith_wire::status(Code::InvalidArgument, "bad_request", message, "ask for less at once")
+    })
+}
+
+/// The one message of a request.
+fn message(body: &[u8]) -> Result<&[u8], Status> {
+    let bad = |what: &str| {
+        let help = "use a client of this release";
+        kith_wire::status(Code::InvalidArgument, "bad_request", what, help)
+    };
+    let (prefix, rest) =
+        body.split_first_chunk::<PREFIX_BYTES>().ok_or_else(|| bad("a request without a message"))?;
+    let [compressed, length @ ..] = *prefix;
+    if compressed != 0 {
+        return Err(bad("a compressed message"));
+    }
+    // Exactly one: the method would read the first, whatever follows.
+    match usize::try_from(u32::from_be_bytes(length)) {
+        Ok(length) if length == rest.len() => Ok(rest),
+        _ => Err(bad("a request that is not one message")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_is_one_message_and_nothing_else() {
+        assert_eq!(message(&[0, 0, 0, 0, 2, 7, 8]).unwrap(), [7, 8]);
+        assert!(message(&[0, 0, 0, 0, 0]).unwrap().is_empty());
+        for bad in [&[][..], &[0, 0, 0], &[1, 0, 0, 0, 1, 7], &[0, 0, 0, 0, 2, 7], &[0, 0, 0, 0, 1, 7, 8]] {
+            assert!(message(bad).is_err(), "{bad:?}");
+        }
+    }
+}

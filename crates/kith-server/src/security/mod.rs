@@ -1,0 +1,179 @@
+//! Who may speak to this process, and who it is to others: TLS, certificates, tokens and rights (docs/design/0012-protection.md).
+
+mod access;
+mod caller;
+mod gate;
+mod guarded;
+mod layer;
+mod names;
+mod rights;
+
+pub(crate) use caller::{Caller, Identity};
+pub(crate) use gate::Gate;
+pub(crate) use layer::{Asker, behind};
+
+use crate::error::StartError;
+use kith_client::security::{Dialer, SecurityError, SecurityOptions};
+use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
+use tokio_util::sync::CancellationToken;
+
+/// How often files are looked at. Certificates are renewed days before they expire; a token that is taken back works no longer than this.
+const LOOK_INTERVAL: Duration = Duration::from_secs(5);
+
+/// The files that say who a serving process is, whom it believes and who may do what. `Default` is no security.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ServerSecurity {
+    /// This process's certificate, as PEM: with it the process takes TLS only.
+    pub cert: Option<PathBuf>,
+    /// Its private key, as PEM.
+    pub key: Option<PathBuf>,
+    /// Authorities of the other processes' certificates, as PEM; those of callers where none are given.
+    pub ca: Option<PathBuf>,
+    /// Authorities of callers' certificates, as PEM: with it callers show one, or a token where `access` has tokens.
+    pub client_ca: Option<PathBuf>,
+    /// Who may do what (TOML).
+    pub access: Option<PathBuf>,
+    /// Listens off loopback although nothing is encrypted.
+    pub insecure_listen: bool,
+}
+
+/// The security of one process. Cheap to clone; clones share their files. `Default` is none, for loopback only.
+#[derive(Clone, Debug, Default)]
+pub struct Security {
+    pub(crate) gate: Option<Arc<Gate>>,
+    pub(crate) dialer: Dialer,
+    insecure_listen: bool,
+}
+
+impl Security {
+    /// As the files say.
+    ///
+    /// # Errors
+    /// [`SecurityError`]: a file cannot be used, or an option lacks another.
+    pub fn open(options: ServerSecurity) -> Result<Self, SecurityError> {
+        let ServerSecurity { cert, key, ca, client_ca, access, insecure_listen } = options;
+        let lacks = |option, detail| Err(SecurityError::Option { option, detail });
+        let (Some(cert), Some(key)) = (&cert, &key) else {
+            let alone = [
+                ("tls-cert", cert.is_some(), "needs tls-key"),
+                ("tls-key", key.is_some(), "needs tls-cert"),
+                ("tls-client-ca", client_ca.is_some(), "needs tls-cert and tls-key"),
+                ("access", access.is_some(), "needs tls-cert and tls-key: tokens are not taken in the clear"),
+                (
+                    "tls-ca",
+                    ca.is_some(),
+                    "needs tls-cert and tls-key: a process speaks TLS both ways or none",
+                ),
+            ];
+            return match alone.into_iter().find(|(_, is_there, _)| *is_there) {
+                Some((option, _, detail)) => lacks(option, detail),
+                None => Ok(Self { insecure_listen, ..Self::default() }),
+            };
+        };
+        let Some(ca) = ca.or_else(|| client_ca.clone()) else {
+            return lacks(
+                "tls-cert",
+                "needs tls-ca or tls-client-ca: other processes of the cluster are believed by it",
+            );
+        };
+        let outgoing =
+            SecurityOptions { ca: Some(ca), cert: Some(cert.clone()), key: Some(key.clone()), token: None };
+        let gate = Gate::open(gate::Files { cert: cert.clone(), key: key.clone(), client_ca, access })?;
+        Ok(Self { gate: Some(Arc::new(gate)), dialer: Dialer::open(outgoing)?, insecure_listen })
+    }
+
+    /// Connects to other processes as this one.
+    pub fn dialer(&self) -> &Dialer {
+        &self.dialer
+    }
+
+    /// Refuses to listen where others can listen in.
+    ///
+    /// # Errors
+    /// [`StartError::InsecureListener`].
+    pub(crate) fn check_listen(&self, addr: SocketAddr) -> Result<(), StartError> {
+        match self.gate.is_some() || self.insecure_listen || addr.ip().is_loopback() {
+            true => Ok(()),
+            false => Err(StartError::InsecureListener { addr }),
+        }
+    }
+
+    /// Refuses to serve Redis clients where others can listen in, or where callers have to say who they are: what they speak is neither
+    /// encrypted nor asked for rights.
+    ///
+    /// # Errors
+    /// [`StartError::InsecureListener`], [`StartError::Security`].
+    pub(crate) fn check_redis(&self, addr: Option<SocketAddr>) -> Result<(), StartError> {
+        let Some(addr) = addr else { return Ok(()) };
+        if self.gate.is_some() {
+            let detail = "is in the clear, and cannot be served beside tls-cert: leave it out";
+            return Err(SecurityError::Option { option: "resp", detail }.into());
+        }
+        self.check_listen(addr)
+    }
+
+    /// Takes up files that change, until `stop`.
+    pub(crate) fn follow(&self, stop: CancellationToken) {
+        let Some(gate) = self.gate.clone() else { return };
+        let dialer = self.dialer.clone();
+        tokio::spawn(async move {
+            let mut seen = gate.state_of_files();
+            loop {
+                tokio::select! {
+                    () = stop.cancelled() => return,
+                    () = tokio::time::sleep(LOOK_INTERVAL) => {}
+                }
+                let now = gate.state_of_files();
+                if now == seen {
+                    continue;
+                }
+                match gate.reload().and_then(|()| dialer.reload()) {
+                    Ok(()) => {
+                        tracing::info!("certificates and rights were taken up anew");
+                        seen = now;
+                    }
+                    // Tried again at the next look: a file may be half written.
+                    Err(error) => tracing::error!(%error, "certificates and rights stay as they were"),
+                }
+            }
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_lacks_something_is_refused() {
+        let file = || Some(PathBuf::from("/nowhere/file"));
+        let none = ServerSecurity::default();
+        for (options, told) in [
+            (ServerSecurity { cert: file(), ..none.clone() }, "tls-key"),
+            (ServerSecurity { key: file(), ..none.clone() }, "tls-cert"),
+            (ServerSecurity { client_ca: file(), ..none.clone() }, "tls-cert and tls-key"),
+            (ServerSecurity { access: file(), ..none.clone() }, "in the clear"),
+            (ServerSecurity { ca: file(), ..none.clone() }, "both ways"),
+            (ServerSecurity { cert: file(), key: file(), ..none.clone() }, "tls-ca or tls-client-ca"),
+        ] {
+            let error = Security::open(options).unwrap_err();
+            assert!(error.to_string().contains(told) && error.code() == "usage", "{error}");
+        }
+        let missing = ServerSecurity { cert: file(), key: file(), ca: file(), ..none };
+        assert_eq!(Security::open(missing).unwrap_err().code(), "bad_security_file");
+    }
+
+    #[test]
+    fn only_loopback_is_listened_on_in_the_clear() {
+        let security = Security::open(ServerSecurity::default()).unwrap();
+        security.check_listen("127.0.0.1:0".parse().unwrap()).unwrap();
+        security.check_listen("[::1]:0".parse().unwrap()).unwrap();
+        let refused = security.check_listen("10.1.2.3:7100".parse().unwrap()).unwrap_err();
+        assert_eq!(refused.code(), "insecure_listener");
+        security.check_redis(None).unwrap();
+        security.check_redis(Some("127.0.0.1:6379".parse().unwrap())).unwrap();
+        assert!(security.check_redis(Some("10.1.2.3:6379".parse().unwrap())).is_err());
+        let trusted = Security::open(ServerSecurity { insecure_listen: true, ..Default::default() }).unwrap();
+        trusted.check_listen("10.1.2.3:7100".parse().unwrap()).unwrap();
+    }
+}

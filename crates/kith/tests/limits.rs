@@ -1,0 +1,190 @@
+//! What one caller may take from a cluster: bounds of a query, read quotas that are changed while they hold, overload, and nodes that
+//! leave while they are read.
+
+mod support;
+
+use serde_json::{Value, json};
+use std::fs;
+use support::{
+    cluster::{Cluster, is_alive, run_lines, signal, text},
+    values::create,
+    words::{WORDS, judge, mget, push_version},
+};
+
+const PEOPLE: u64 = 2_000;
+
+/// A cluster with a store of texts by id, `people`.
+fn started(arguments: &[&str]) -> Cluster {
+    let cluster = Cluster::start(arguments);
+    create(&cluster, "people", WORDS.0, WORDS.1);
+    push_version(&cluster, "people", PEOPLE, 1);
+    cluster
+}
+
+/// As [`started`], with a router of these settings.
+fn configured(settings: &str) -> (Cluster, tempfile::TempDir) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("router.toml");
+    fs::write(&file, settings).expect("written");
+    let cluster = started(&["--nodes", "2", "--config", file.to_str().expect("UTF-8")]);
+    (cluster, folder)
+}
+
+fn ids(count: u64) -> Value {
+    mget("people", 0..count)
+}
+
+fn code(answer: &Value) -> &str {
+    answer["error"]["code"].as_str().unwrap_or_else(|| panic!("an error was expected: {answer}"))
+}
+
+fn refused(cluster: &Cluster, reason: &str) -> f64 {
+    let name = format!("kith_router_refused_total{{store=\"people\",reason=\"{reason}\"}}");
+    cluster.metric(&name).unwrap_or_default()
+}
+
+#[test]
+fn a_read_is_bounded_in_keys_and_bytes_before_anything_is_asked() {
+    let (cluster, _folder) = configured("[session]\nkeys-max = 100\nanswer-bytes-max = 2000\n");
+    let (answers, _) = cluster.run(&[ids(101), ids(100), ids(10)], 1);
+    assert_eq!(code(&answers[0]), "out_of_range");
+    let told = &answers[0]["error"]["message"];
+    assert_eq!(told, "the number of keys is 101, but must be at most 100");
+    assert_eq!(code(&answers[1]), "too_large");
+    judge(&ids(10), &answers[2]).unwrap();
+    assert_eq!((refused(&cluster, "batch_too_large"), refused(&cluster, "answer_too_large")), (1.0, 1.0));
+    let read = cluster.metric("kith_router_read_keys_total{store=\"people\"}");
+    assert_eq!(read, Some(110.0), "nothing of the first was read");
+}
+
+#[test]
+fn bounds_that_bound_nothing_are_refused() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("router.toml");
+    for (settings, told) in [
+        ("[session]\nkeys-max = 0\n", "keys-max"),
+        ("[session]\nkeys-max = 1000001\n", "1000000"),
+        ("[admission]\nqueries-max = 0\n", "queries-max"),
+        ("[admission]\nqueries = 1\n", "queries-max"),
+    ] {
+        fs::write(&file, settings).expect("written");
+        let dev = support::cluster::kith(&["dev", "--config", file.to_str().expect("UTF-8")]).output();
+        let dev = dev.expect("kith runs");
+        assert!(!dev.status.success() && text(&dev).contains(told), "{settings}: {}", text(&dev));
+    }
+}
+
+#[test]
+fn no_keys_are_an_empty_answer_and_repeats_are_answered_each() {
+    let cluster = started(&["--nodes", "2"]);
+    let repeated = mget("people", [7, 7, PEOPLE, 7].into_iter());
+    let (answers, status) = cluster.run(&[ids(0), repeated], 1);
+    assert_eq!((answers[0]["results"].as_array().map(Vec::len), status), (Some(0), 0));
+    let results = answers[1]["results"].as_array().expect("a list");
+    let states: Vec<&str> = results.iter().map(|result| result["state"].as_str().expect("text")).collect();
+    assert_eq!(states, ["FOUND", "FOUND", "ABSENT", "FOUND"]);
+    assert_eq!(results[0], results[3]);
+    let read = cluster.metric("kith_router_read_keys_total{store=\"people\"}");
+    assert_eq!(read, Some(4.0), "each of them counts");
+}
+
+#[test]
+fn a_quota_refuses_at_once_says_when_and_is_changed_while_it_holds() {
+    let cluster = started(&["--nodes", "2"]);
+    let described = |arguments: &[&str]| -> Value {
+        let arguments: Vec<&str> = arguments.iter().copied().chain(["-o", "json"]).collect();
+        serde_json::from_str(&cluster.must(&arguments)).expect("JSON")
+    };
+    // One key a minute, or nearly: what is refused stays so, however slow this machine is.
+    let altered = described(&["store", "alter", "people", "--read-quota-keys", "1"]);
+    assert_eq!(altered["read_quota_keys"], 1);
+    let (answers, _) = cluster.run(&[ids(600), ids(1), ids(0)], 1);
+    judge(&ids(600), &answers[0]).expect("a read larger than the bucket passes when that is full");
+    assert_eq!(code(&answers[1]), "quota_exceeded");
+    let help = answers[1]["error"]["help"].as_str().expect("text");
+    assert!(help.starts_with("ask again in ") && help.contains("kith store alter people"), "{help}");
+    assert_eq!(answers[2]["results"], json!([]), "no keys cost nothing");
+    for op in [
+        json!({"op": "compute", "store": "people", "keys": [1], "project": ["x"]}),
+        json!({"op": "aggregate", "store": "people", "keys": [1], "count_by_value": {"field": "x", "top": 1}}),
+    ] {
+        let (answers, _) = cluster.run(&[op], 1);
+        assert_eq!(code(&answers[0]), "quota_exceeded", "one quota for all ways to read");
+    }
+    assert_eq!(refused(&cluster, "quota_keys"), 3.0);
+
+    described(&["store", "alter", "people", "--read-quota-keys", "off", "--read-quota-bytes", "1"]);
+    let (answers, _) = cluster.run(&[ids(10), ids(1)], 1);
+    judge(&ids(10), &answers[0]).expect("the new definition holds at once");
+    assert_eq!(code(&answers[1]), "quota_exceeded", "its bytes were more than one");
+    assert_eq!(refused(&cluster, "quota_bytes"), 1.0);
+
+    let altered = described(&["store", "alter", "people", "--read-quota-bytes", "off"]);
+    assert!(altered.get("read_quota_keys").is_none() && altered.get("read_quota_bytes").is_none());
+    let (answers, _) = cluster.run(&[ids(1)], 1);
+    judge(&ids(1), &answers[0]).unwrap();
+    let history = described(&["store", "history", "people"]);
+    let defined = history.as_array().expect("a list").iter().filter(|entry| entry["action"] == "define");
+    assert_eq!(defined.count(), 3, "{history}");
+}
+
+#[test]
+fn quotas_that_make_no_sense_are_refused() {
+    let cluster = started(&["--nodes", "1", "--groups", "1"]);
+    for arguments in [
+        &["store", "alter", "people"][..],
+        &["store", "alter", "people", "--read-quota-keys", "0"],
+        &["store", "alter", "people", "--read-quota-bytes", "some"],
+        &["store", "alter", "nowhere", "--read-quota-keys", "5"],
+    ] {
+        let output = cluster.kith(arguments).output().expect("kith runs");
+        assert!(!output.status.success(), "{arguments:?}");
+    }
+    let made = cluster.must(&["store", "create", "others", "--read-quota-bytes", "2MiB", "-o", "json"]);
+    let made: Value = serde_json::from_str(&made).expect("JSON");
+    assert_eq!(made["read_quota_bytes"], 2 << 20);
+}
+
+#[test]
+fn a_router_that_is_full_says_so_at_once() {
+    let (cluster, _folder) = configured("[admission]\nqueries-max = 1\n");
+    // Many large reads at a time: while one is under way, the others are turned away.
+    let reads = vec![ids(PEOPLE); 200];
+    let (answers, _) = cluster.run(&reads, 32);
+    let turned_away = answers.iter().filter(|answer| answer.get("error").is_some());
+    let turned_away: Vec<&str> = turned_away.map(code).collect();
+    assert!(turned_away.iter().all(|code| *code == "overloaded"), "{turned_away:?}");
+    assert!(!turned_away.is_empty() && turned_away.len() < reads.len());
+    assert_eq!(refused(&cluster, "overloaded"), turned_away.len() as f64);
+}
+
+#[test]
+fn a_node_that_is_told_to_end_leaves_without_a_failed_read() {
+    let mut cluster = started(&["--processes", "--nodes", "2", "--groups", "2"]);
+    let leaving = cluster.node_pids(0)[0];
+    let reads: Vec<Value> = (0..2_000).map(|at| mget("people", (0..50).map(|key| at % 40 + key))).collect();
+    let (answers, status) = cluster.run_and_then(&reads, 8, 200, || signal(leaving, "TERM"));
+    assert_eq!(status, 0);
+    for (read, answer) in reads.iter().zip(&answers) {
+        judge(read, answer).unwrap();
+    }
+    // It ended, and by itself: whoever looks after it starts it again under another id.
+    cluster.wait_until("the node has left", |_| !is_alive(leaving));
+    cluster.wait_until("it is back", |cluster| !cluster.node_pids(0).contains(&leaving));
+    let log = fs::read_to_string(cluster.data().join("node-000.log")).expect("its log");
+    assert!(log.contains("node leaves"), "{log}");
+}
+
+#[test]
+fn a_router_that_is_told_to_end_answers_what_it_has() {
+    let cluster = started(&["--processes", "--nodes", "2", "--routers", "2"]);
+    let ready = cluster.ready();
+    let pid = ready["routers"][0]["pid"].as_u64().expect("a pid") as u32;
+    let reads: Vec<Value> = (0..400).map(|_| ids(200)).collect();
+    let command = cluster.kith(&["run", "--input", "-", "--concurrency", "4"]);
+    let (answers, status) = run_lines(command, &reads, 40, || signal(pid, "TERM"));
+    assert_eq!(status, 0);
+    for (read, answer) in reads.iter().zip(&answers) {
+        judge(read, answer).unwrap();
+    }
+}

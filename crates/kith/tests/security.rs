@@ -1,0 +1,223 @@
+//! Clusters of processes over TLS: who shows a certificate or a token is served as far as their rights go, and whoever is not is told why.
+
+mod support;
+
+#[path = "support/secured.rs"]
+mod secured;
+
+use secured::{Authority, Papers, Secured, must, refused};
+use sha2::{Digest, Sha256};
+use std::{fs, path::Path, process::Command};
+
+/// The ways a read travels.
+const WAYS: [&[&str]; 4] =
+    [&[], &["--transport", "grpc"], &["--direct"], &["--direct", "--transport", "grpc"]];
+
+fn with(mut command: Command, papers: &Papers) -> Command {
+    command.args(papers.flags());
+    command
+}
+
+fn bearing(mut command: Command, token: &Path) -> Command {
+    command.arg("--token-file").arg(token);
+    command
+}
+
+/// Makes a store of texts by id and has `rows` rows of it served.
+fn fill(cluster: &Secured, store: &str, rows: u64, papers: &Papers) {
+    let file = cluster.folder.path().join(format!("{store}.csv"));
+    let lines: String = (0..rows).map(|row| format!("{row},value {row} of {store}\n")).collect();
+    fs::write(&file, format!("key,value\n{lines}")).expect("written");
+    must(with(cluster.kith(&["store", "create", store, "--key", "id", "--value", "text"]), papers));
+    must(with(cluster.kith(&["store", "push", store, file.to_str().expect("UTF-8")]), papers));
+}
+
+fn assert_reads(command: impl Fn(&[&str]) -> Command, store: &str) {
+    for way in WAYS {
+        let told = must(command(&[&["get", store, "7"], way].concat()));
+        assert!(told.contains(&format!("value 7 of {store}")), "{way:?}: {told}");
+    }
+}
+
+#[test]
+fn a_cluster_over_tls_answers_who_shows_a_certificate_and_tells_the_others_why_not() {
+    let mut cluster = Secured::start(|_| Vec::new());
+    let own = cluster.authority.papers("ada");
+    fill(&cluster, "pages", 3_000, &own);
+    assert_reads(|arguments| with(cluster.kith(arguments), &own), "pages");
+    // What goes from the command to nodes, from node to node and in long messages.
+    let exported = must(with(cluster.kith(&["store", "export", "pages"]), &own));
+    assert_eq!(exported.lines().count(), 3_000);
+    let verified = must(with(cluster.kith(&["store", "verify", "pages", "--deep", "-o", "json"]), &own));
+    assert!(verified.contains("\"ok\":true"), "{verified}");
+    must(with(cluster.kith(&["store", "where", "pages", "7"]), &own));
+    must(with(cluster.kith(&["cluster", "status"]), &own));
+
+    let read = ["get", "pages", "7"];
+    let (code, message, help) = refused(cluster.kith(&read));
+    assert_eq!(code, "tls_failed");
+    assert!(message.contains("asks for a certificate") && help.contains("--tls-cert"), "{message}; {help}");
+
+    let expired = cluster.authority.expired("eve");
+    let (code, message, _) = refused(with(cluster.kith(&read), &expired));
+    assert!(code == "tls_failed" && message.contains("has expired"), "{code}: {message}");
+
+    let stranger = Authority::new(cluster.folder.path(), "other");
+    let (code, message, _) = refused(with(cluster.kith(&read), &stranger.papers("mallory")));
+    assert!(code == "tls_failed" && message.contains("does not believe"), "{code}: {message}");
+
+    let mut wary = support::cluster::kith(&read);
+    wary.args(["--router", &cluster.router(0), "--tls-ca"]).arg(&stranger.pem);
+    let (code, message, help) = refused(with(wary, &own));
+    assert!(code == "tls_failed" && message.contains("not from an authority"), "{code}: {message}");
+    assert!(help.contains("--tls-ca"), "{help}");
+
+    for transport in ["framed", "grpc"] {
+        let mut plain = support::cluster::kith(&read);
+        plain.args(["--router", &cluster.router(0), "--transport", transport]);
+        let (code, message, help) = refused(plain);
+        assert!(
+            code == "tls_required" && message.contains("TLS only") && help.contains("--tls-ca"),
+            "{code}"
+        );
+    }
+
+    // A router whose certificate has expired, and then has another.
+    let late = cluster.authority.expired("late");
+    cluster.spawn(&["router", "--id", "1"], &late);
+    let addr = cluster.router(1);
+    let (code, message, _) = refused(with(cluster.kith_at(&addr, &read), &own));
+    assert!(code == "tls_failed" && message.contains("its certificate has expired"), "{code}: {message}");
+    cluster.authority.papers("late");
+    cluster.wait_until("the new certificate is taken up", || {
+        with(cluster.kith_at(&addr, &read), &own).output().expect("kith runs").status.success()
+    });
+}
+
+fn access(tokens: &[(&str, &str)]) -> String {
+    let mut file = "[[subject]]\nname = \"cluster\"\ncertificate = [\"CN=kith\"]\ncluster = true\n\
+                    [[subject]]\nname = \"ops\"\ncertificate = [\"CN=ops\"]\nadmin = [\"*\"]\n\
+                    [[subject]]\nname = \"writer\"\ncertificate = [\"CN=writer\"]\nread = [\"pages\"]\nwrite = [\"pages\"]\n"
+        .to_owned();
+    for (token, rights) in tokens {
+        let hash: String = Sha256::digest(token).iter().map(|byte| format!("{byte:02x}")).collect();
+        file += &format!("[[subject]]\nname = \"{token}\"\ntoken-sha256 = [\"{hash}\"]\n{rights}\n");
+    }
+    file
+}
+
+#[test]
+fn tokens_and_certificates_have_the_rights_that_the_file_gives_them() {
+    let cluster = Secured::start(|folder| {
+        let file = folder.join("access.toml");
+        fs::write(&file, access(&[("reader", "read = [\"pages*\"]")])).expect("written");
+        vec!["--access".to_owned(), file.to_str().expect("UTF-8").to_owned()]
+    });
+    let ops = cluster.authority.papers("ops");
+    fill(&cluster, "pages", 100, &ops);
+    fill(&cluster, "secrets", 100, &ops);
+    let file = |name: &str, token: &str| {
+        let path = cluster.folder.path().join(name);
+        fs::write(&path, format!("{token}\n")).expect("written");
+        path
+    };
+    let reader = file("reader.token", "reader");
+    assert_reads(|arguments| bearing(cluster.kith(arguments), &reader), "pages");
+    for way in WAYS {
+        let read = |store| [&["get", store, "7"], way].concat();
+        let (code, message, help) = refused(bearing(cluster.kith(&read("secrets")), &reader));
+        assert_eq!(code, "permission_denied", "{way:?}: {message}");
+        assert!(
+            message.contains("reader may not read store \"secrets\"") && help.contains("--access"),
+            "{message}"
+        );
+        let (code, ..) = refused(bearing(cluster.kith(&read("pages")), &file("wrong.token", "guess")));
+        assert_eq!(code, "unauthenticated", "{way:?}");
+        let (code, _, help) = refused(cluster.kith(&read("pages")));
+        assert!(code == "unauthenticated" && help.contains("--token-file"), "{way:?}: {code}");
+        let stranger = cluster.authority.papers("stranger");
+        let (code, message, _) = refused(with(cluster.kith(&read("pages")), &stranger));
+        assert!(code == "permission_denied" && message.contains("CN=stranger"), "{way:?}: {message}");
+    }
+    let rows = cluster.folder.path().join("pages.csv");
+    let push = ["store", "push", "pages", rows.to_str().expect("UTF-8")];
+    for (arguments, told) in [
+        (&push[..], "write store \"pages\""),
+        (&["store", "drop", "pages", "--yes"], "admin store \"pages\""),
+        (&["store", "alter", "pages", "--read-quota-keys", "1"], "admin store \"pages\""),
+        (&["cluster", "fetch-rate", "1MiB/s"], "administer the cluster"),
+        (&["cluster", "drain-group", "1"], "administer the cluster"),
+    ] {
+        let (code, message, _) = refused(bearing(cluster.kith(arguments), &reader));
+        assert!(code == "permission_denied" && message.contains(told), "{arguments:?}: {code}: {message}");
+    }
+    let writer = cluster.authority.papers("writer");
+    must(with(cluster.kith(&push), &writer));
+    let (code, ..) = refused(with(cluster.kith(&["store", "drop", "pages", "--yes"]), &writer));
+    assert_eq!(code, "permission_denied");
+    // The history has who it was, not who they said they were.
+    let mut history = with(cluster.kith(&["store", "history", "pages", "-o", "json"]), &writer);
+    history.env("KITH_WHO", "somebody else");
+    let history = must(history);
+    assert!(history.contains("\"who\":\"writer\""), "{history}");
+
+    // A token that is taken back works no longer, and another one does; over connections that are open, too.
+    let other = file("other.token", "other");
+    let taken_up = access(&[("other", "read = [\"pages\"]")]);
+    fs::write(cluster.folder.path().join("access.toml"), taken_up).expect("written");
+    let read = ["get", "pages", "7"];
+    cluster.wait_until("the new rights are taken up", || {
+        bearing(cluster.kith(&read), &other).output().expect("kith runs").status.success()
+    });
+    let (code, ..) = refused(bearing(cluster.kith(&read), &reader));
+    assert_eq!(code, "unauthenticated");
+}
+
+#[test]
+fn files_and_flags_that_make_no_sense_are_refused() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let authority = Authority::new(folder.path(), "own");
+    let papers = authority.papers("ada");
+    let path = |path: &Path| path.to_str().expect("UTF-8").to_owned();
+    let (ca, cert, key) = (path(&authority.pem), path(&papers.cert), path(&papers.key));
+    let router = |flags: &[&str]| {
+        let mut command = support::cluster::kith(&["router", "--metadata", "127.0.0.1:1", "--data"]);
+        command.arg(folder.path().join("data")).args(flags);
+        command.output().expect("kith runs")
+    };
+    let other = path(&authority.papers("bob").key);
+    for (flags, code) in [
+        (&["--listen", "10.255.0.1:7100"][..], "insecure_listener"),
+        (&["--tls-cert", &cert], "usage"),
+        (&["--tls-cert", &cert, "--tls-key", &key], "usage"),
+        (&["--tls-cert", &cert, "--tls-key", &other, "--tls-ca", &ca], "bad_security_file"),
+        (&["--tls-cert", &key, "--tls-key", &key, "--tls-ca", &ca], "bad_security_file"),
+        (&["--tls-cert", "/nowhere", "--tls-key", &key, "--tls-ca", &ca], "bad_security_file"),
+        (&["--tls-cert", &cert, "--tls-key", &key, "--tls-ca", &ca, "--access", &cert], "bad_security_file"),
+        (&["--access", &cert], "usage"),
+    ] {
+        let output = router(flags);
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!output.status.success() && told.contains(&format!("error[{code}]")), "{flags:?}: {told}");
+    }
+    let get = |flags: &[&str]| {
+        let mut command = support::cluster::kith(&["get", "pages", "7", "--router", "127.0.0.1:1"]);
+        command.args(flags);
+        refused(command).0
+    };
+    assert_eq!(get(&["--token-file", &key]), "usage");
+    assert_eq!(get(&["--tls-ca", &key]), "bad_security_file");
+    assert_eq!(get(&["--tls-ca", "/nowhere"]), "bad_security_file");
+}
+
+#[test]
+fn a_client_that_speaks_tls_to_a_plain_port_is_told_so() {
+    let cluster = support::cluster::Cluster::start(&["--nodes", "1", "--groups", "1"]);
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let authority = Authority::new(folder.path(), "own");
+    let mut command = cluster.kith(&["cluster", "status"]);
+    command.arg("--tls-ca").arg(&authority.pem);
+    let (code, message, help) = refused(command);
+    assert_eq!(code, "tls_failed", "{message}");
+    assert!(help.contains("does the port speak TLS?"), "{help}");
+}

@@ -1,0 +1,234 @@
+//! A cluster of separate processes over TLS, its certificates made for one test. Its metadata is served here, in the clear, as `kith
+//! dev` does for its children.
+
+use super::support::cluster::{kith, text};
+use kith_server::{
+    cluster::{Shape, create_cluster},
+    metadata::{EmbeddedMetadata, MetadataService, MetadataStore, keys},
+};
+use kith_wire::documents::{Document, NodeDocument, RouterDocument};
+use rcgen::{
+    BasicConstraints, CertificateParams, DistinguishedName, DnType, IsCa, Issuer, KeyPair, KeyUsagePurpose,
+    date_time_ymd,
+};
+use serde_json::Value;
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Child, Command, Output, Stdio},
+    sync::Arc,
+    thread,
+    time::{Duration, Instant},
+};
+use tokio::{net::TcpListener, runtime::Runtime};
+use tonic::transport::server::TcpIncoming;
+
+/// Bound on every wait; far above what any of them takes.
+const PATIENCE: Duration = Duration::from_secs(90);
+
+/// Signs certificates.
+pub struct Authority {
+    issuer: Issuer<'static, KeyPair>,
+    /// Its own, as PEM.
+    pub pem: PathBuf,
+    folder: PathBuf,
+}
+
+/// A certificate and its key, as PEM files.
+#[derive(Clone, Debug)]
+pub struct Papers {
+    pub cert: PathBuf,
+    pub key: PathBuf,
+}
+
+impl Authority {
+    /// A new one, whose files go to `folder`.
+    pub fn new(folder: &Path, name: &str) -> Self {
+        let key = KeyPair::generate().expect("a key");
+        let mut params = CertificateParams::new(Vec::new()).expect("no names");
+        params.distinguished_name = named(name);
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.key_usages = vec![KeyUsagePurpose::KeyCertSign];
+        let pem = folder.join(format!("{name}-ca.pem"));
+        fs::write(&pem, params.self_signed(&key).expect("signed").pem()).expect("written");
+        Self { issuer: Issuer::new(params, key), pem, folder: folder.to_owned() }
+    }
+
+    /// A certificate for this machine, and for whoever is called `name`.
+    pub fn papers(&self, name: &str) -> Papers {
+        self.write(name, false)
+    }
+
+    /// One that has expired.
+    pub fn expired(&self, name: &str) -> Papers {
+        self.write(name, true)
+    }
+
+    fn write(&self, name: &str, has_expired: bool) -> Papers {
+        let mut params = CertificateParams::new(vec!["127.0.0.1".to_owned()]).expect("an address");
+        params.distinguished_name = named(name);
+        if has_expired {
+            (params.not_before, params.not_after) = (date_time_ymd(2020, 1, 1), date_time_ymd(2021, 1, 1));
+        }
+        let key = KeyPair::generate().expect("a key");
+        let cert = params.signed_by(&key, &self.issuer).expect("signed");
+        let path = |end: &str| self.folder.join(format!("{name}.{end}"));
+        let papers = Papers { cert: path("pem"), key: path("key") };
+        fs::write(&papers.cert, cert.pem()).expect("written");
+        fs::write(&papers.key, key.serialize_pem()).expect("written");
+        papers
+    }
+}
+
+fn named(name: &str) -> DistinguishedName {
+    let mut names = DistinguishedName::new();
+    names.push(DnType::CommonName, name);
+    names
+}
+
+impl Papers {
+    /// As flags name them.
+    pub fn flags(&self) -> [String; 4] {
+        let path = |path: &Path| path.to_str().expect("UTF-8").to_owned();
+        ["--tls-cert".to_owned(), path(&self.cert), "--tls-key".to_owned(), path(&self.key)]
+    }
+}
+
+/// The cluster. Dropped, it ends.
+pub struct Secured {
+    pub folder: tempfile::TempDir,
+    pub authority: Authority,
+    /// Of all nodes and routers.
+    pub papers: Papers,
+    metadata: String,
+    store: Arc<EmbeddedMetadata>,
+    /// Flags of every process.
+    flags: Vec<String>,
+    children: Vec<Child>,
+    runtime: Runtime,
+}
+
+impl Secured {
+    /// Two groups of one node, and a router. `flags` are theirs besides the certificates.
+    pub fn start(flags: impl FnOnce(&Path) -> Vec<String>) -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let authority = Authority::new(folder.path(), "own");
+        let papers = authority.papers("kith");
+        let runtime = Runtime::new().expect("a runtime");
+        let store = Arc::new(EmbeddedMetadata::in_memory());
+        let shape = Shape { groups: Some(2), nodes: Some(1), partitions: Some(24), zones: Vec::new() };
+        let objects = folder.path().join("objects").display().to_string();
+        runtime.block_on(create_cluster(&*store, &shape, &objects)).expect("a cluster");
+        let metadata = serve(&runtime, Arc::clone(&store));
+        let ca = authority.pem.to_str().expect("UTF-8").to_owned();
+        let flags = ["--tls-client-ca".to_owned(), ca].into_iter().chain(flags(folder.path())).collect();
+        let mut cluster =
+            Self { folder, authority, papers, metadata, store, flags, children: Vec::new(), runtime };
+        let papers = cluster.papers.clone();
+        for node in ["0", "1"] {
+            cluster.spawn(&["node", "--node", node], &papers);
+        }
+        cluster.spawn(&["router", "--id", "0"], &papers);
+        cluster.node(0);
+        cluster.node(1);
+        cluster
+    }
+
+    /// Starts a process of the cluster with these papers.
+    pub fn spawn(&mut self, role: &[&str], papers: &Papers) {
+        let data = self.folder.path().join(role.concat());
+        let log = fs::File::options().create(true).append(true).open(data.with_extension("log"));
+        let mut command = kith(role);
+        command
+            .args(["--metadata", &self.metadata, "--end-with-stdin", "--data"])
+            .arg(&data)
+            .args(&self.flags)
+            .args(papers.flags())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(log.expect("a log file"));
+        self.children.push(command.spawn().expect("kith starts"));
+    }
+
+    /// The address of a router, once it has registered.
+    pub fn router(&self, id: u32) -> String {
+        self.registered(&keys::router(id), |value| RouterDocument::decode(value).map(|it| it.addr))
+    }
+
+    /// The address of a node, once it has registered.
+    pub fn node(&self, id: u32) -> String {
+        self.registered(&keys::node(id), |value| NodeDocument::decode(value).map(|it| it.addr))
+    }
+
+    fn registered<E: std::fmt::Debug>(&self, key: &str, addr: impl Fn(&[u8]) -> Result<String, E>) -> String {
+        let mut found = None;
+        self.wait_until("a process has registered", || {
+            let snapshot = self.runtime.block_on(self.store.read(key)).expect("the metadata is here");
+            found = snapshot.get(key).map(|entry| addr(&entry.value).expect("a document"));
+            found.is_some()
+        });
+        found.expect("it was waited for")
+    }
+
+    /// Waits, not for ever, until something holds.
+    pub fn wait_until(&self, what: &str, mut holds: impl FnMut() -> bool) {
+        let started = Instant::now();
+        while !holds() {
+            let logs: String = fs::read_dir(self.folder.path())
+                .expect("a folder")
+                .flatten()
+                .filter(|entry| entry.path().extension().is_some_and(|end| end == "log"))
+                .map(|entry| fs::read_to_string(entry.path()).unwrap_or_default())
+                .collect();
+            assert!(started.elapsed() < PATIENCE, "waited too long until {what}\n{logs}");
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// A command to the first router, that believes the cluster's authority.
+    pub fn kith(&self, arguments: &[&str]) -> Command {
+        self.kith_at(&self.router(0), arguments)
+    }
+
+    /// A command to this router.
+    pub fn kith_at(&self, router: &str, arguments: &[&str]) -> Command {
+        let mut command = kith(arguments);
+        command.args(["--router", router, "--tls-ca"]).arg(&self.authority.pem);
+        command
+    }
+}
+
+impl Drop for Secured {
+    fn drop(&mut self) {
+        self.children.iter_mut().for_each(|child| drop(child.stdin.take()));
+        for child in &mut self.children {
+            let _ = child.wait();
+        }
+    }
+}
+
+/// Serves the metadata; where.
+fn serve(runtime: &Runtime, store: Arc<EmbeddedMetadata>) -> String {
+    let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).expect("a port");
+    let addr = listener.local_addr().expect("an address").to_string();
+    let service = MetadataService::new(store);
+    let incoming = TcpIncoming::from(listener);
+    runtime.spawn(tonic::transport::Server::builder().add_service(service).serve_with_incoming(incoming));
+    addr
+}
+
+/// What a command that must succeed prints.
+pub fn must(mut command: Command) -> String {
+    let output = command.output().expect("kith runs");
+    assert!(output.status.success(), "{}", text(&output));
+    String::from_utf8(output.stdout).expect("UTF-8")
+}
+
+/// The code, message and help that a command fails with.
+pub fn refused(mut command: Command) -> (String, String, String) {
+    let output: Output = command.args(["-o", "json"]).output().expect("kith runs");
+    assert!(!output.status.success(), "{}", text(&output));
+    let told: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", text(&output)));
+    let field = |name: &str| told["error"][name].as_str().expect("text").to_owned();
+    (field("code"), field("message"), field("help"))
+}
