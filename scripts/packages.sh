@@ -4,12 +4,9 @@
 #   make, git:  the front door and the tidy test
 #   etcd-server, etcd-client: the metadata store of clusters of many machines, for its tests
 #   openssl:    the certificates of those tests
-<<<<<<< HEAD
 #   redis-tools, python3-redis: redis-cli, redis-benchmark and redis-py, for the tests of the RESP endpoint; the server that
 #               benchmarks compare with is in redis-tools too
-=======
 #   python3:    the Python client, its tests and its notebook
->>>>>>> 15b5c6b (python: add the client for Python, sync and asyncio)
 #   postgresql, mariadb-server-core: the rivals of `make bench` (only with --bench)
 set -euo pipefail
 
@@ -21,14 +18,11 @@ need git git
 need etcd etcd-server
 need etcdctl etcd-client
 need openssl openssl
-<<<<<<< HEAD
 need redis-cli redis-tools
 if ! /usr/bin/python3 -c 'import redis' 2>/dev/null; then
   missing+=(python3-redis)
 fi
-=======
 python3 -c 'import venv, ensurepip' 2>/dev/null || missing+=(python3 python3-venv)
->>>>>>> 15b5c6b (python: add the client for Python, sync and asyncio)
 if [[ "${1:-}" == --bench ]] && ! compgen -G '/usr/lib/postgresql/*/bin/postgres' >/dev/null; then
   missing+=(postgresql)
 fi
