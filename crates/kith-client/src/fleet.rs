@@ -175,7 +175,7 @@ impl Fleet {
             return self.on(node, HealthEvent::ProbeFailed);
         }
         let header = v1::RequestHeader { epoch: table.epoch().0, client: self.client, ..Default::default() };
-        let ping = self.transport.ping(&addr, v1::PingRequest { header: Some(header) });
+        let ping = self.transport.ping(&addr, v1::PingRequest { header: Some(header), counters: false });
         let answered = tokio::time::timeout(HealthOptions::default().probe_timeout, ping).await;
         let well = matches!(&answered, Ok(Ok(reply)) if reply.node == node.0);
         self.on(node, if well { HealthEvent::ProbeOk } else { HealthEvent::ProbeFailed });

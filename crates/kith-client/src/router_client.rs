@@ -171,8 +171,16 @@ impl RouterClient {
     /// # Errors
     /// If the router does not answer.
     pub async fn status(&self) -> Result<v1::ClusterStatus, QueryError> {
+        self.counted(v1::StatusRequest::default()).await
+    }
+
+    /// As [`RouterClient::status`], with counters; or only those of the router.
+    ///
+    /// # Errors
+    /// If the router does not answer.
+    pub async fn counted(&self, request: v1::StatusRequest) -> Result<v1::ClusterStatus, QueryError> {
         let mut cluster = self.cluster.clone();
-        let reply = within(CALL_PATIENCE, cluster.status(v1::StatusRequest {})).await;
+        let reply = within(CALL_PATIENCE, cluster.status(request)).await;
         Ok(reply.map_err(|status| self.error(&status))?.into_inner())
     }
 

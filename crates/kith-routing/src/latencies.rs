@@ -5,6 +5,9 @@ use std::time::Duration;
 /// What takes longer than 2^37 nanoseconds, two minutes, counts as two minutes.
 const DOUBLINGS: u32 = 37;
 
+/// As processes tell them to whoever looks: a bucket is an eighth of a doubling wide.
+pub type ReportedLatencies = Latencies<8>;
+
 /// How many reads took how long. `STEPS`, a power of two, is how many buckets each doubling has, hence how exact it is:
 /// with 32 a bucket is 3 % wide, a sixth of the difference that anybody acts on, in 8 KiB; with 4 a quarter, in 1 KiB.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,6 +75,33 @@ impl<const STEPS: u64> Latencies<STEPS> {
         self.buckets[Self::bucket_of(latency) + 1..].iter().sum()
     }
 
+    /// How many reads each bucket has, from short to long, without the empty ones at the end: what [`Latencies::of_counts`] takes.
+    pub fn counts(&self) -> &[u64] {
+        let filled = self.buckets.iter().rposition(|reads| 0 < *reads).map_or(0, |last| last + 1);
+        &self.buckets[..filled]
+    }
+
+    /// Those that [`Latencies::counts`] told of, with the same `STEPS`; what is beyond the last bucket is in it. O(buckets).
+    pub fn of_counts(counts: &[u64]) -> Self {
+        let mut latencies = Self::default();
+        for (index, reads) in counts.iter().enumerate() {
+            let bucket = &mut latencies.buckets[index.min(Self::BUCKETS - 1)];
+            *bucket = bucket.saturating_add(*reads);
+        }
+        latencies.count = latencies.buckets.iter().fold(0, |count, reads| count.saturating_add(*reads));
+        latencies
+    }
+
+    /// What has come since `earlier`, itself some time ago. O(buckets).
+    pub fn since(&self, earlier: &Self) -> Self {
+        let mut since = Self::default();
+        for (bucket, (now, then)) in since.buckets.iter_mut().zip(self.buckets.iter().zip(&earlier.buckets)) {
+            *bucket = now.saturating_sub(*then);
+            since.count = since.count.saturating_add(*bucket);
+        }
+        since
+    }
+
     fn bucket_of(latency: Duration) -> usize {
         let nanos = u64::try_from(latency.as_nanos()).unwrap_or(u64::MAX);
         if nanos < STEPS {
@@ -125,8 +155,18 @@ mod tests {
         }
         assert!((100..=130).contains(&reads.above(Duration::from_millis(870))));
         assert_eq!(reads.above(Duration::from_secs(2)), 0);
+        assert_eq!(Latencies::<32>::of_counts(reads.counts()), reads);
+        assert!(Latencies::<32>::default().counts().is_empty());
         let mut twice = reads.clone();
         twice.add(&reads);
         assert_eq!((twice.count(), twice.per_mille(990)), (2_000, reads.per_mille(990)));
+        assert_eq!((twice.since(&reads), reads.since(&twice).count()), (reads, 0));
+    }
+
+    #[test]
+    fn counts_from_elsewhere_do_no_harm() {
+        let many = Latencies::<4>::of_counts(&vec![u64::MAX; 10_000]);
+        assert_eq!(many.count(), u64::MAX);
+        assert!(many.counts().len() <= Latencies::<4>::BUCKETS);
     }
 }

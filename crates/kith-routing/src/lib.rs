@@ -51,7 +51,7 @@ pub use candidates::Candidates;
 pub use execution::Execution;
 pub use fan_out::{Controllers, FanOutController, FanOutLimit, QueryShape};
 pub use health::{Health, HealthChange, HealthEvent, HealthOptions};
-pub use latencies::Latencies;
+pub use latencies::{Latencies, ReportedLatencies};
 pub use load::{LoadMeter, LoadSnapshot, NodeLoad};
 pub use owners::{OwnerChoice, OwnerOutcome, OwnerVerdict, Owners, OwnersOptions};
 pub use pace::{Pace, PaceOptions, PaceSample};

@@ -485,6 +485,7 @@ fn ro_6_huge_counters_and_seeds_are_harmless() {
                 outstanding_requests: u32::MAX,
                 seconds_per_key: Some(f64::MAX),
                 rps: f64::MAX,
+                ..NodeLoad::default()
             });
             let load = LoadSnapshot { nodes: huge.collect(), ..LoadSnapshot::default() };
             let (mut state, mut rng) = (PolicyState::new(seed), StdRng::seed_from_u64(seed));

@@ -1,14 +1,15 @@
 //! What a node measures of its own load, for the replies that carry it (Moolle, equation 9:
 //! the number of clients `m` is counted where all clients meet).
 
-use kith_wire::v1::NodeLoad;
+use kith_routing::ReportedLatencies;
+use kith_wire::v1::{NodeCounters, NodeLoad};
 use std::{
     collections::HashMap,
     sync::{
         Mutex, PoisonError,
         atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
     },
-    time::{Duration, Instant},
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
 /// Requests per second are averaged over about this time.
@@ -30,6 +31,18 @@ pub struct LoadCounter {
     requests: AtomicU64,
     /// Written about once a second, and when a new client shows up.
     window: Mutex<Window>,
+    /// Written once a request.
+    tally: Mutex<Tally>,
+}
+
+/// What became of all requests since the start.
+#[derive(Debug)]
+struct Tally {
+    started_us: u64,
+    requests: u64,
+    keys: u64,
+    failed: u64,
+    latencies: ReportedLatencies,
 }
 
 #[derive(Debug)]
@@ -54,11 +67,42 @@ impl LoadCounter {
     /// Nothing counted yet.
     pub fn new(now: Instant) -> Self {
         let window = Window { began: now, rate: 0.0, clients: HashMap::new() };
+        let tally = Tally {
+            started_us: micros_since_1970(),
+            requests: 0,
+            keys: 0,
+            failed: 0,
+            latencies: ReportedLatencies::default(),
+        };
         Self {
             in_flight: AtomicU32::new(0),
             leaving: AtomicBool::new(false),
             requests: AtomicU64::new(0),
             window: Mutex::new(window),
+            tally: Mutex::new(tally),
+        }
+    }
+
+    /// A request for so many keys is over; `took`: how long its answer took, `None` if it is an error.
+    pub fn note(&self, keys: usize, took: Option<Duration>) {
+        let mut tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
+        tally.requests += 1;
+        tally.keys += keys as u64;
+        match took {
+            Some(took) => tally.latencies.record(took),
+            None => tally.failed += 1,
+        }
+    }
+
+    /// All that was noted.
+    pub fn counters(&self) -> NodeCounters {
+        let tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
+        NodeCounters {
+            started_us: tally.started_us,
+            requests: tally.requests,
+            keys: tally.keys,
+            failed: tally.failed,
+            latencies: tally.latencies.counts().to_vec(),
         }
     }
 
@@ -100,6 +144,12 @@ impl LoadCounter {
     }
 }
 
+/// Now, to tell one start of a process from another.
+pub fn micros_since_1970() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
+}
+
 impl Window {
     fn turn(&mut self, requests: &AtomicU64, now: Instant) {
         let age = now.saturating_duration_since(self.began);
@@ -128,6 +178,17 @@ mod tests {
         assert!((load.requests_per_second - 500.0).abs() < 1.0, "{load:?}");
         let later = counter.load(start + Duration::from_secs(20));
         assert_eq!((later.clients, later.requests_per_second), (0, 0.0));
+    }
+
+    #[test]
+    fn what_was_noted_only_grows() {
+        let counter = LoadCounter::new(Instant::now());
+        counter.note(7, Some(Duration::from_millis(3)));
+        counter.note(5, None);
+        let told = counter.counters();
+        assert_eq!((told.requests, told.keys, told.failed), (2, 12, 1));
+        assert_eq!(told.latencies.iter().sum::<u64>(), 1);
+        assert!(0 < told.started_us);
     }
 
     #[test]

@@ -4,7 +4,7 @@
 mod keys;
 mod records;
 
-pub use keys::{decode_keys, encode_keys};
+pub use keys::{decode_keys, encode_keys, key_count};
 pub use records::{RecordBody, decode_records, encode_records};
 
 use bytes::Bytes;

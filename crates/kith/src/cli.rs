@@ -13,7 +13,7 @@ use crate::{
     request::Question,
     run,
     serve::{DevArgs, NodeArgs, RouterArgs},
-    sim, store,
+    sim, store, top,
 };
 use anyhow::Context;
 use clap::{Args, CommandFactory, Parser, Subcommand};
@@ -71,6 +71,8 @@ pub enum Command {
     /// Look at the cluster
     #[command(subcommand)]
     Cluster(cluster::ClusterCommand),
+    /// Watch nodes, groups and routers: rates, times, what is pending, hedged, partial or failing
+    Top(top::TopFlags),
     /// Measure a cluster, and how a graph builds
     #[command(subcommand)]
     Bench(bench::BenchCommand),
@@ -120,6 +122,7 @@ pub fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Load(command) => block_on(load::run(&target, output, command)),
         Command::Store(command) => block_on(store::run(&target, output, *command)),
         Command::Cluster(command) => block_on(cluster::run(&target, output, command)),
+        Command::Top(flags) => block_on(top::run(&target, output, &flags)),
         Command::Bench(command) => block_on(bench::run(&target, output, command)),
         Command::Sim(command) => sim::run(output, command),
         Command::Dev(args) => block_on(args.run(target.ready_file)),
@@ -146,6 +149,7 @@ fn asks(command: &Command) -> bool {
         | Command::Load(_)
         | Command::Store(_)
         | Command::Cluster(_)
+        | Command::Top(_)
         | Command::Sim(_)
         | Command::Dev(_)
         | Command::Node(_)

@@ -23,6 +23,7 @@ mod serve;
 mod sim;
 mod store;
 mod table;
+mod top;
 mod who;
 
 use clap::Parser;

@@ -206,7 +206,13 @@ impl<'a> Round<'a> {
             None => (String::new(), 0),
         };
         let transport: Arc<dyn Transport> = Arc::clone(fleet.transport());
-        let charge = fleet.with_load(|load, now| load.on_send(self.planned.work, node, keys.len(), now));
+        let charge = fleet.with_load(|load, now| {
+            let charge = load.on_send(self.planned.work, node, keys.len(), now);
+            if let Cause::Hedge { .. } = cause {
+                load.on_hedge(&charge);
+            }
+            charge
+        });
         self.trace.sent(request, node, group, keys.len(), cause);
         self.open.insert(request, Open { charge, keys, _cancel: cancel });
         self.calls.push(Box::pin(async move {

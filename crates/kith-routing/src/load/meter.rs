@@ -109,6 +109,14 @@ impl LoadMeter {
         Charge { node, keys, work, sent: now, life }
     }
 
+    /// The request that was sent last, and has this charge, is a hedge.
+    pub fn on_hedge(&mut self, charge: &Charge) {
+        let state = self.nodes.get_mut(&charge.node);
+        if let Some(state) = state.filter(|state| state.account.life == charge.life) {
+            state.account.hedge(charge.keys);
+        }
+    }
+
     /// That request is over.
     pub fn on_end(&mut self, charge: Charge, end: RequestEnd, now: Timestamp) {
         let tells = self.stood_still(now) <= charge.sent;
@@ -221,6 +229,7 @@ impl LoadMeter {
             rps: fresh(state).map_or(0.0, |report| report.rps),
             outstanding_keys: state.account.keys(now),
             outstanding_requests: state.account.requests(now),
+            tally: state.account.tally,
             seconds_per_key: state.account.seconds_per_key(now),
         };
         LoadSnapshot {

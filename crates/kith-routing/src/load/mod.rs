@@ -10,7 +10,7 @@ mod work;
 
 pub use hedge_times::Hedging;
 pub use meter::{LoadMeter, LoadMeterOptions, NodeReport};
-pub use nodes::{COOL_OFF, Charge, PendingLimit, RequestEnd};
+pub use nodes::{COOL_OFF, Charge, NodeTally, PendingLimit, RequestEnd};
 pub use rate::RateMeter;
 pub use work::{Asked, KeyClass, Work};
 
@@ -36,6 +36,8 @@ pub struct NodeLoad {
     pub outstanding_keys: u64,
     /// Requests, likewise.
     pub outstanding_requests: u32,
+    /// All that it was asked since this client knows it.
+    pub tally: NodeTally,
     /// Seconds that it takes per key, a request counting as 64 keys beside its own; `None` if nothing is known of that.
     pub seconds_per_key: Option<f64>,
 }

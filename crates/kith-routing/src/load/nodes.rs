@@ -75,6 +75,23 @@ impl Default for PendingLimit {
     }
 }
 
+/// What became of all requests to one node since its account was opened; numbers that only grow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NodeTally {
+    /// Requests sent.
+    pub requests: u64,
+    /// Their keys.
+    pub keys: u64,
+    /// Of the requests, those that were hedges of one that another node was late with.
+    pub hedges: u64,
+    /// The hedges' keys.
+    pub keys_hedged: u64,
+    /// Requests that failed or timed out.
+    pub failed: u64,
+    /// Requests that a hedge overtook.
+    pub overtaken: u64,
+}
+
 /// One node's account.
 #[derive(Clone, Debug)]
 pub(super) struct Account {
@@ -86,6 +103,7 @@ pub(super) struct Account {
     pace: Option<Pace>,
     /// Since when it is over the limit.
     pub out_since: Option<Timestamp>,
+    pub tally: NodeTally,
 }
 
 /// The mean time per key.
@@ -97,12 +115,28 @@ struct Pace {
 
 impl Account {
     pub fn new(life: u64) -> Self {
-        Self { life, keys: 0, requests: 0, cooling: VecDeque::new(), pace: None, out_since: None }
+        Self {
+            life,
+            keys: 0,
+            requests: 0,
+            cooling: VecDeque::new(),
+            pace: None,
+            out_since: None,
+            tally: NodeTally::default(),
+        }
     }
 
     pub fn charge(&mut self, keys: u32) {
         self.keys += u64::from(keys);
         self.requests += 1;
+        self.tally.keys += u64::from(keys);
+        self.tally.requests += 1;
+    }
+
+    /// What was charged last is a hedge.
+    pub fn hedge(&mut self, keys: u32) {
+        self.tally.hedges += 1;
+        self.tally.keys_hedged += u64::from(keys);
     }
 
     /// Ends one request; `tells` is false if how long it took says nothing of the node.
@@ -110,6 +144,11 @@ impl Account {
         self.keys = self.keys.saturating_sub(u64::from(charge.keys));
         self.requests = self.requests.saturating_sub(1);
         let took = now.since(charge.sent);
+        match end {
+            RequestEnd::Failed | RequestEnd::TimedOut => self.tally.failed += 1,
+            RequestEnd::Overtaken => self.tally.overtaken += 1,
+            RequestEnd::Answered | RequestEnd::Cancelled => {}
+        }
         match end {
             RequestEnd::Answered if tells => self.sample(took, charge.keys, now),
             RequestEnd::Overtaken if tells => self.sample_at_least(took, charge.keys, now),

@@ -192,6 +192,17 @@ impl NodeService {
 
     async fn evaluate(&self, request: v1::EvaluateRequest) -> Result<v1::EvaluateReply, Status> {
         let started = Instant::now();
+        let keys = keys_of(&request);
+        let reply = self.evaluated(request, started).await;
+        self.load.note(keys, reply.as_ref().ok().map(|_| started.elapsed()));
+        reply
+    }
+
+    async fn evaluated(
+        &self,
+        request: v1::EvaluateRequest,
+        started: Instant,
+    ) -> Result<v1::EvaluateReply, Status> {
         let client = request.header.as_ref().map_or(0, |header| header.client);
         let Some(_in_flight) = self.load.start(client, started) else {
             metrics::counter!("kith_node_overloaded_total").increment(1);
@@ -264,7 +275,7 @@ impl NodeService {
         }
     }
 
-    fn ping(&self) -> Result<v1::PingReply, Status> {
+    fn ping(&self, request: &v1::PingRequest) -> Result<v1::PingReply, Status> {
         if self.load.is_leaving() {
             let message = format!("node {} is about to end", self.node);
             return Err(kith_wire::status(Code::Unavailable, "leaving", message, "ask another replica"));
@@ -280,8 +291,15 @@ impl NodeService {
             files_damaged,
             files_repaired,
             fetch_held_back: self.held.fetches().state().held_back.map_or(0, NonZeroU64::get),
+            counters: request.counters.then(|| self.load.counters()),
         })
     }
+}
+
+/// How much a request asks for; of byte keys, which are packed, the number that their body begins with.
+fn keys_of(request: &v1::EvaluateRequest) -> usize {
+    let packed = kith_wire::body::key_count(&request.byte_keys);
+    request.keys.len() + request.partitions.len() + packed
 }
 
 impl FrameService for NodeService {
@@ -292,7 +310,7 @@ impl FrameService for NodeService {
             }
             Op::Ping => {
                 let asked = framed::request::<v1::PingRequest>(body);
-                future::ready(asked.and_then(|_| Ok(Reply::Ping(self.ping()?)))).boxed()
+                future::ready(asked.and_then(|asked| Ok(Reply::Ping(self.ping(&asked)?)))).boxed()
             }
             Op::Query
             | Op::MultiGet
@@ -356,8 +374,8 @@ impl v1::node_server::Node for NodeService {
         Ok(Response::new(self.evaluate(request.into_inner()).await?))
     }
 
-    async fn ping(&self, _request: Request<v1::PingRequest>) -> Result<Response<v1::PingReply>, Status> {
-        Ok(Response::new(self.ping()?))
+    async fn ping(&self, request: Request<v1::PingRequest>) -> Result<Response<v1::PingReply>, Status> {
+        Ok(Response::new(self.ping(request.get_ref())?))
     }
 
     async fn prepare(

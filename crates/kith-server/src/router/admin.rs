@@ -1,6 +1,6 @@
 //! Administration: status, loads of graphs, and what `versions` does to stores.
 
-use super::fetch_rates;
+use super::{counters::RouterCounters, fetch_rates};
 use crate::{
     accept::Peer,
     rebalance::Rebalancer,
@@ -10,7 +10,7 @@ use crate::{
     versions::{Push, Size, Stores},
 };
 use futures::{StreamExt, stream::BoxStream};
-use kith_client::{Fleet, security::Dialer};
+use kith_client::{Fleet, Session, security::Dialer};
 use kith_types::{NodeId, StoreVersion};
 use kith_versions::PushId;
 use kith_wire::{
@@ -34,9 +34,11 @@ pub(super) struct Admin {
     pub stores: Stores,
     pub rebalancer: Rebalancer,
     pub topology: TopologyReceiver,
-    pub fleet: Arc<Fleet>,
     pub dialer: Dialer,
     pub stop: CancellationToken,
+    /// Whose nodes are asked, and what it knows of them.
+    pub session: Session,
+    pub counters: Arc<RouterCounters>,
 }
 
 type ProgressStream = BoxStream<'static, Result<v1::PublishProgress, Status>>;
@@ -55,11 +57,16 @@ impl Admin {
         ReceiverStream::new(receiver).boxed()
     }
 
+    fn fleet(&self) -> &Arc<Fleet> {
+        self.session.executor().fleet()
+    }
+
     async fn node_status(
         &self,
         topology: &TopologyDocument,
         group: Option<u32>,
         node: u32,
+        counters: bool,
     ) -> v1::NodeStatus {
         let document: Option<&NodeDocument> = topology.nodes.iter().find(|document| document.node == node);
         let partitions = topology.cluster.partitions_of(node).len() as u32;
@@ -78,16 +85,18 @@ impl Admin {
             ..Default::default()
         };
         if document.is_some() {
-            let ping = self.fleet.transport().ping(&status.addr, v1::PingRequest::default());
+            let request = v1::PingRequest { counters, ..Default::default() };
+            let ping = self.fleet().transport().ping(&status.addr, request);
             match tokio::time::timeout(NODE_PATIENCE, ping).await {
                 Ok(Ok(reply)) => {
-                    let up = self.fleet.is_up(NodeId(node));
+                    let up = self.fleet().is_up(NodeId(node));
                     status.state = if up { "up" } else { "coming back" }.to_owned();
                     status.load = reply.load;
                     status.served = reply.served;
                     status.files_damaged = reply.files_damaged;
                     status.files_repaired = reply.files_repaired;
                     status.fetch_held_back = reply.fetch_held_back;
+                    status.counters = reply.counters;
                 }
                 _ => status.state = "down".to_owned(),
             }
@@ -132,7 +141,15 @@ impl v1::cluster_server::Cluster for Admin {
         Ok(Response::new(ClusterReader::new(self.topology.clone(), self.stop.clone()).changes()))
     }
 
-    async fn status(&self, _: Request<v1::StatusRequest>) -> Result<Response<v1::ClusterStatus>, Status> {
+    async fn status(
+        &self,
+        request: Request<v1::StatusRequest>,
+    ) -> Result<Response<v1::ClusterStatus>, Status> {
+        let v1::StatusRequest { counters, own } = request.into_inner();
+        let told = counters.then(|| self.counters.told(self.session.executor()));
+        if own {
+            return Ok(Response::new(v1::ClusterStatus { counters: told, ..Default::default() }));
+        }
         let topology = Arc::clone(&self.topology.borrow());
         let groups = topology.cluster.groups.iter();
         let listed: Vec<(Option<u32>, u32)> =
@@ -140,7 +157,7 @@ impl v1::cluster_server::Cluster for Admin {
         let is_spare = |node: &u32| !listed.iter().any(|(_, known)| known == node);
         let spares = topology.nodes.iter().map(|known| known.node).filter(is_spare).map(|node| (None, node));
         let nodes = listed.iter().copied().chain(spares);
-        let nodes = nodes.map(|(group, node)| self.node_status(&topology, group, node));
+        let nodes = nodes.map(|(group, node)| self.node_status(&topology, group, node, counters));
         let mut nodes = futures::future::join_all(nodes).await;
         // A node that was removed and ended is nobody's business any more.
         nodes.retain(|node| !node.spare || node.state != "down");
@@ -154,6 +171,7 @@ impl v1::cluster_server::Cluster for Admin {
             epoch: topology.cluster.epoch,
             routers: routers.collect(),
             partitions: topology.cluster.partitions,
+            counters: told,
         }))
     }
 

@@ -3,6 +3,7 @@
 
 mod admin;
 mod admission;
+mod counters;
 mod fetch_rates;
 mod forward;
 mod lists;
@@ -96,7 +97,6 @@ impl Router {
         let cache = Some(options.data.join("topology.json"));
         let documents = topology::follow(Arc::clone(&metadata), cache, stop.clone()).await?;
         let graph = Arc::new(graph_server(&options, &documents, &stop)?);
-        let fleet = Arc::clone(graph.session.executor().fleet());
         let coordinator = Coordinator::new(options.router);
         let live = Live { key: keys::live_router(options.router), value: coordinator.name().to_owned() };
         let rebalancer =
@@ -104,8 +104,16 @@ impl Router {
         rebalance::take_over(rebalancer.clone(), stop.clone());
         let stores = Stores::new(Arc::clone(&metadata), documents.clone(), coordinator, dialer.clone());
         versions::take_care(stores.clone(), stop.clone());
-        let admin =
-            admin::Admin { stores, rebalancer, topology: documents, fleet, dialer, stop: stop.clone() };
+        let (session, counters) = (graph.session.clone(), Arc::clone(&graph.counters));
+        let admin = admin::Admin {
+            stores,
+            rebalancer,
+            topology: documents,
+            dialer,
+            stop: stop.clone(),
+            session,
+            counters,
+        };
         let grpc = serve::bind(options.listen).await?;
         let http = serve::bind(options.http).await?;
         let redis = match options.resp {
@@ -195,6 +203,7 @@ fn graph_server(
         slow_log: Arc::new(slow_log::SlowLog::new(settings.slow_log.clone())),
         recorder,
         admission: admission::Admission::new(settings.admission.queries_max),
+        counters: Arc::new(counters::RouterCounters::new()),
     })
 }
 

@@ -25,6 +25,7 @@ impl GraphServer {
         let (store, keys, options) = batch_from_wire(request).map_err(|error| error.to_status())?;
         let answered = self.read_values("mget", admitted, &store, &keys, &options).await;
         let mut answer = answered.map_err(|error| error.to_status())?;
+        self.counters.answer("mget", answer.is_complete());
         // Every query is traced for the slow log; only those that asked get to see it.
         answer.profile = answer.profile.filter(|_| options.profile);
         Ok(batch_answer_to_wire(answer))
@@ -69,6 +70,7 @@ impl GraphServer {
         self.note("compute", &line, started, ended);
         let mut answer = answered.map_err(|error| self.refused(&store, error).to_status())?;
         admitted.answered(&store, answer.answer.records.value_bytes());
+        self.counters.answer("compute", answer.answer.is_complete());
         answer.answer.profile = answer.answer.profile.filter(|_| options.profile);
         Ok(compute_answer_to_wire(answer))
     }
@@ -85,6 +87,7 @@ impl GraphServer {
         let line = || json!({"op": "aggregate", "store": store, "keys": keys.len()});
         self.note("aggregate", &line, started, ended);
         let mut answer = answered.map_err(|error| self.refused(&store, error).to_status())?;
+        self.counters.answer("aggregate", answer.answer.is_complete());
         answer.answer.profile = answer.answer.profile.filter(|_| options.profile);
         Ok(aggregate_answer_to_wire(answer))
     }

@@ -2,6 +2,7 @@
 
 use super::{
     admission::{Admission, Admitted},
+    counters::RouterCounters,
     forward::Forwarder,
     query_json::query_json,
     record::Recorder,
@@ -38,6 +39,7 @@ pub(super) struct GraphServer {
     pub slow_log: Arc<SlowLog>,
     pub recorder: Option<Recorder>,
     pub admission: Admission,
+    pub counters: Arc<RouterCounters>,
 }
 
 /// A query as it came in.
@@ -76,7 +78,10 @@ impl GraphServer {
         let query = || query_json(&incoming.graph, &incoming.query, &incoming.options);
         self.note(op, &query, started, ended);
         match answered {
-            Ok(answered) => Ok(reply_of(answered, &incoming)),
+            Ok(answered) => {
+                self.counters.answer(op, answered.complete);
+                Ok(reply_of(answered, &incoming))
+            }
             Err(error) => Err(error.to_status()),
         }
     }
@@ -90,6 +95,7 @@ impl GraphServer {
         ended: Result<Option<&v1::Profile>, &str>,
     ) {
         let took = started.elapsed();
+        self.counters.query(took, ended.is_err());
         metrics::histogram!("kith_router_query_seconds", "op" => op).record(took.as_secs_f64());
         let (outcome, profile) = match ended {
             Ok(profile) => ("ok", profile),

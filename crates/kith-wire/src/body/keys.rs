@@ -38,6 +38,12 @@ pub fn decode_keys(mut body: &[u8]) -> Result<ByteKeys, BodyError> {
     Ok(keys)
 }
 
+/// How many keys a body of [`encode_keys`] has, as far as its beginning says; of anything else at most its bytes.
+pub fn key_count(mut body: &[u8]) -> usize {
+    let bytes = body.len();
+    take_count(&mut body).unwrap_or(0).min(bytes)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -47,12 +53,14 @@ mod tests {
         #[test]
         fn keys_round_trip(keys in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..200), 0..50)) {
             let batch: ByteKeys = keys.iter().collect();
+            prop_assert_eq!(key_count(&encode_keys(&batch)), batch.len());
             prop_assert_eq!(decode_keys(&encode_keys(&batch)).unwrap(), batch);
         }
 
         #[test]
         fn hostile_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
             let _ = decode_keys(&bytes);
+            prop_assert!(key_count(&bytes) <= bytes.len());
         }
     }
 

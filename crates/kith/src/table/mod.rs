@@ -12,6 +12,7 @@ pub mod reshape;
 pub mod stores;
 #[cfg(test)]
 mod tests;
+pub mod top;
 mod units;
 pub mod values;
 

@@ -1,7 +1,7 @@
 //! Charges, the pending limit, pace and pauses, one behaviour each.
 
 use super::*;
-use crate::load::{COOL_OFF, KeyClass};
+use crate::load::{COOL_OFF, KeyClass, NodeTally};
 use crate::placement::uniform_table;
 use kith_types::PartitionCount;
 
@@ -42,6 +42,19 @@ fn rates_are_kept_by_kind() {
     assert!((load.kind(FanOutKind::EarlyTerminable).qps - 100.0).abs() < 5.0, "{load:?}");
     assert!((load.client_rps() - 600.0).abs() < 30.0, "{load:?}");
     assert_eq!(load.kind(FanOutKind::SyncUnion), KindLoad::default());
+}
+
+#[test]
+fn what_a_node_was_asked_is_added_up() {
+    let mut meter = LoadMeter::default();
+    request(&mut meter, 7, RequestEnd::Answered, 0, 5);
+    request(&mut meter, 3, RequestEnd::Failed, 5, 9);
+    request(&mut meter, 2, RequestEnd::TimedOut, 9, 10);
+    let hedge = meter.on_send(WORK, NODE, 4, at(10));
+    meter.on_hedge(&hedge);
+    meter.on_end(hedge, RequestEnd::Overtaken, at(11));
+    let expected = NodeTally { requests: 4, keys: 16, hedges: 1, keys_hedged: 4, failed: 2, overtaken: 1 };
+    assert_eq!(load(&meter, 12).tally, expected);
 }
 
 /// RO-4: counters return to zero after success, error, cancellation and lost completion.

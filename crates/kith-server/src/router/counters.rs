@@ -1,0 +1,124 @@
+//! What a router did since it started, for those who look (`docs/design/0014-live-view.md`).
+
+use crate::load::micros_since_1970;
+use kith_client::Executor;
+use kith_routing::{NodeLoad, ReportedLatencies};
+use kith_wire::v1;
+use std::{
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+/// Counts queries. Numbers only grow.
+#[derive(Debug)]
+pub(super) struct RouterCounters {
+    started_us: u64,
+    queries: AtomicU64,
+    failed: AtomicU64,
+    partial: AtomicU64,
+    /// Written once a query.
+    latencies: Mutex<ReportedLatencies>,
+}
+
+impl RouterCounters {
+    /// Of a router that starts now.
+    pub fn new() -> Self {
+        Self {
+            started_us: micros_since_1970(),
+            queries: AtomicU64::new(0),
+            failed: AtomicU64::new(0),
+            partial: AtomicU64::new(0),
+            latencies: Mutex::default(),
+        }
+    }
+
+    /// A query is over.
+    pub fn query(&self, took: Duration, failed: bool) {
+        self.queries.fetch_add(1, Ordering::Relaxed);
+        self.failed.fetch_add(failed.into(), Ordering::Relaxed);
+        self.latencies.lock().unwrap_or_else(PoisonError::into_inner).record(took);
+    }
+
+    /// What is sent in answer to an `op` lacks something, unless it is `complete`.
+    pub fn answer(&self, op: &'static str, complete: bool) {
+        if !complete {
+            self.partial.fetch_add(1, Ordering::Relaxed);
+            metrics::counter!("kith_router_partial_answers_total", "op" => op).increment(1);
+        }
+    }
+
+    /// All of it, with what the router asked of each node.
+    pub fn told(&self, executor: &Executor) -> v1::RouterCounters {
+        let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        v1::RouterCounters {
+            started_us: self.started_us,
+            queries: load(&self.queries),
+            failed: load(&self.failed),
+            partial: load(&self.partial),
+            latencies: self.latencies.lock().unwrap_or_else(PoisonError::into_inner).counts().to_vec(),
+            nodes: executor.load().nodes.iter().map(asked).collect(),
+        }
+    }
+}
+
+fn asked(node: &NodeLoad) -> v1::AskedCounters {
+    let NodeLoad { outstanding_keys, outstanding_requests, tally, .. } = *node;
+    v1::AskedCounters {
+        node: node.node.0,
+        keys_pending: outstanding_keys,
+        requests_pending: outstanding_requests,
+        requests: tally.requests,
+        keys: tally.keys,
+        hedges: tally.hedges,
+        keys_hedged: tally.keys_hedged,
+        failed: tally.failed,
+        overtaken: tally.overtaken,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kith_routing::load::NodeTally;
+    use kith_types::NodeId;
+
+    #[test]
+    fn each_query_is_counted_once_whatever_became_of_it() {
+        let counters = RouterCounters::new();
+        counters.query(Duration::from_millis(2), false);
+        counters.answer("mget", false);
+        counters.query(Duration::from_millis(4), true);
+        counters.query(Duration::from_millis(2), false);
+        counters.answer("mget", true);
+        let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        assert_eq!((load(&counters.queries), load(&counters.failed), load(&counters.partial)), (3, 1, 1));
+        assert_eq!(counters.latencies.lock().unwrap().count(), 3);
+    }
+
+    #[test]
+    fn what_nodes_were_asked_is_told_whole() {
+        let tally = NodeTally { requests: 1, keys: 2, hedges: 3, keys_hedged: 4, failed: 5, overtaken: 6 };
+        let node = NodeLoad {
+            node: NodeId(9),
+            outstanding_keys: 7,
+            outstanding_requests: 8,
+            tally,
+            ..NodeLoad::default()
+        };
+        let expected = v1::AskedCounters {
+            node: 9,
+            keys_pending: 7,
+            requests_pending: 8,
+            requests: 1,
+            keys: 2,
+            hedges: 3,
+            keys_hedged: 4,
+            failed: 5,
+            overtaken: 6,
+        };
+        assert_eq!(asked(&node), expected);
+    }
+}

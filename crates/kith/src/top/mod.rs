@@ -1,0 +1,94 @@
+//! `kith top`: who is asked how much, how long it takes, what is owed, hedged, partial or failing: now, and again every
+//! second (`docs/design/0014-live-view.md`).
+
+mod sample;
+mod screen;
+mod view;
+
+pub use view::{Rates, View};
+
+use crate::{
+    connect::TargetFlags,
+    failure::Exit,
+    output::{self, Format},
+    table,
+};
+use anyhow::Context;
+use clap::Args;
+use sample::Sampler;
+use screen::Screen;
+use std::{
+    io::{self, IsTerminal},
+    time::Duration,
+};
+use tokio::{
+    signal::unix::{SignalKind, signal},
+    time::{Instant, MissedTickBehavior, interval_at},
+};
+
+/// Counters of a shorter time are mostly chance.
+const INTERVAL_MIN: f64 = 0.1;
+/// Longer than anybody looks.
+const INTERVAL_MAX: f64 = 3_600.0;
+
+/// Flags of `kith top`.
+#[derive(Clone, Debug, Args)]
+pub struct TopFlags {
+    /// Print what happens during one interval, and end
+    #[arg(long)]
+    once: bool,
+    /// How long each look is; rates and percentiles are over it
+    #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = interval)]
+    interval: Duration,
+}
+
+fn interval(text: &str) -> Result<Duration, String> {
+    let seconds: f64 = text.parse().map_err(|_| "it is no number of seconds".to_owned())?;
+    if (INTERVAL_MIN..=INTERVAL_MAX).contains(&seconds) {
+        Ok(Duration::from_secs_f64(seconds))
+    } else {
+        Err(format!("it must be {INTERVAL_MIN} to {INTERVAL_MAX} seconds"))
+    }
+}
+
+/// Shows the cluster until told to end; without a terminal one table, or one line of JSON, per interval.
+///
+/// # Errors
+/// If no router answers at the start, or, with `--once`, at the end.
+pub async fn run(target: &TargetFlags, format: Format, flags: &TopFlags) -> anyhow::Result<Exit> {
+    let mut sampler = Sampler::connect(target).await?;
+    let mut before = sampler.sample().await?;
+    let live = !flags.once && format == Format::Table && io::stdout().is_terminal();
+    let mut screen = live.then(Screen::open).transpose()?;
+    let mut ended = signal(SignalKind::terminate()).context("wait for signals")?;
+    let mut tick = interval_at(Instant::now() + flags.interval, flags.interval);
+    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            _ = tick.tick() => {}
+            _ = ended.recv() => return Ok(Exit::Done),
+            pressed = tokio::signal::ctrl_c() => {
+                pressed.context("wait for signals")?;
+                return Ok(Exit::Done);
+            }
+        }
+        let after = match (sampler.sample().await, &mut screen) {
+            (Ok(after), _) => after,
+            // A router that is restarted is no reason to stop looking.
+            (Err(error), Some(screen)) => {
+                screen.show(&format!("{error:#}\n"))?;
+                continue;
+            }
+            (Err(error), None) => return Err(error),
+        };
+        let view = view::view(&before, &after);
+        match &mut screen {
+            Some(screen) => screen.show(&table::top::view(&view))?,
+            None => output::print(format, &view, table::top::view)?,
+        }
+        if flags.once {
+            return Ok(Exit::Done);
+        }
+        before = after;
+    }
+}
