@@ -153,7 +153,8 @@ impl Run {
         self.now = self.now + Duration::from_millis(self.rng.random_range(0..5));
         match self.rng.random_range(0..100) {
             0..45 => self.reply(),
-            45..55 => self.reply_in_part(),
+            45..50 => self.reply_in_part(),
+            50..55 => self.reply_so_far(),
             55..75 => self.fail(),
             75..82 => self.lose_node(),
             82..86 => self.stray(),
@@ -207,6 +208,22 @@ impl Run {
             keys.iter().filter(|_| self.rng.random_bool(0.4)).map(|key| (*key, class)).collect();
         self.accept(Event::ReplyInPart { request, failed: failed.clone() });
         self.model.close(request, &|key| failed.iter().any(|(failed, _)| *failed == key));
+    }
+
+    /// The first keys of those that a request still owes.
+    fn reply_so_far(&mut self) {
+        let request = self.some_open();
+        let class = self.class();
+        let (_, owed) = self.model.open.get_mut(&request).expect("it is open");
+        let count = self.rng.random_range(0..owed.len());
+        let keys: Vec<u32> = owed.drain(..count).collect();
+        let failed: Vec<(u32, FailureClass)> =
+            keys.iter().filter(|_| self.rng.random_bool(0.2)).map(|key| (*key, class)).collect();
+        self.accept(Event::ReplySoFar { request, keys: count as u32, failed: failed.clone() });
+        for key in keys {
+            let lost = failed.iter().any(|(failed, _)| *failed == key);
+            self.model.keys[key as usize] = if lost { Key::Waiting } else { Key::Answered };
+        }
     }
 
     fn fail(&mut self) {

@@ -1,5 +1,5 @@
-//! PT-1: for every order of {hedge timer, budget yes or no, original ok, partly ok, failed or silent, hedge likewise,
-//! node down, version gone, caller gone, deadline} a query ends exactly once by its deadline, every key is
+//! PT-1: for every order of {hedge timer, budget yes or no, original ok, partly ok, in parts, failed or silent, hedge
+//! likewise, node down, version gone, caller gone, deadline} a query ends exactly once by its deadline, every key is
 //! accounted for, load counters return to zero, and no node is asked for a key twice at a time.
 //!
 //! Simulated time, one seed per schedule; a failing seed is printed: make it a named test. 20,000 schedules in a plain
@@ -66,6 +66,7 @@ struct Call {
 }
 
 enum Happens {
+    SoFar(RequestId),
     End(RequestId, Fate),
     Down(NodeId),
     Up(NodeId),
@@ -96,6 +97,7 @@ struct Run<'a> {
     stood_still: Timestamp,
     deadline: Timestamp,
     outcome: Option<(Outcome, Timestamp)>,
+    in_parts: u32,
 }
 
 const WORK: Work = Work { asked: kith_routing::load::Asked::Values, kind: FanOutKind::NonUnion };
@@ -153,6 +155,7 @@ impl<'a> Run<'a> {
             stood_still: Timestamp::ZERO,
             deadline: options.deadline.expect("it has one"),
             outcome: None,
+            in_parts: 0,
         };
         run.arrange(options.stop_early);
         run
@@ -184,7 +187,8 @@ impl<'a> Run<'a> {
         self.agenda.insert((when, self.timers), what);
     }
 
-    fn go(mut self) -> Outcome {
+    /// How it ended, and in how many parts of replies.
+    fn go(mut self) -> (Outcome, u32) {
         self.next();
         while self.outcome.is_none() {
             let ((when, _), what) = self.agenda.pop_first().expect("it has not ended and nothing is to come");
@@ -198,6 +202,7 @@ impl<'a> Run<'a> {
     fn happen(&mut self, what: Happens) {
         let now = self.now;
         match what {
+            Happens::SoFar(request) => self.so_far(request),
             Happens::End(request, fate) => self.end(request, fate),
             Happens::Down(node) => {
                 self.down.push(node);
@@ -280,6 +285,12 @@ impl<'a> Run<'a> {
         let after =
             micros(if self.dice.once_in(4) { self.dice.below(40_000) } else { self.dice.below(3_000) });
         let when = self.now + after;
+        // Also of those that fall silent, or fail, in the middle of it.
+        let parts = if self.dice.once_in(3) { 1 + self.dice.below(3) } else { 0 };
+        for _ in 0..parts {
+            let earlier = self.now + micros(self.dice.below(after.as_micros() as u64 + 1));
+            self.at(earlier, Happens::SoFar(request));
+        }
         if !matches!(fate, Fate::Silent) {
             self.at(when, Happens::End(request, fate));
         }
@@ -311,6 +322,27 @@ impl<'a> Run<'a> {
         let call = self.calls.remove(&request).expect("only what is under way is cancelled");
         assert!(!call.held, "what is held is answered");
         self.meter.on_end(call.charge.expect("it is open"), end, self.now);
+    }
+
+    /// A part of a reply: the first keys of those that are owed.
+    fn so_far(&mut self, request: RequestId) {
+        let Some(call) = self.calls.get_mut(&request).filter(|call| !call.held && 1 < call.keys.len()) else {
+            return;
+        };
+        let count = self.dice.below(call.keys.len() as u64) as usize;
+        let lost = call.keys[..count].iter().filter(|_| self.dice.once_in(5));
+        let failed: Vec<_> = lost.map(|key| (*key, FailureClass::Damaged)).collect();
+        let event = Event::ReplySoFar { request, keys: count as u32, failed: failed.clone() };
+        let late = match self.execution.on(event, self.now) {
+            Disposition::Accepted => Vec::new(),
+            Disposition::AcceptedInPart { late } => late,
+            Disposition::Ignored if self.answers == Answers::Together => return,
+            other => panic!("a part of what is under way is {other:?}"),
+        };
+        let is_first = |key: &u32| !late.contains(key) && !failed.iter().any(|(lost, _)| lost == key);
+        let keys = call.keys.drain(..count).filter(is_first);
+        keys.for_each(|key| self.counted[key as usize] += 1);
+        self.in_parts += 1;
     }
 
     fn end(&mut self, request: RequestId, fate: Fate) {
@@ -360,7 +392,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn check(mut self) -> Outcome {
+    fn check(mut self) -> (Outcome, u32) {
         let (outcome, ended) = self.outcome.take().expect("it ended");
         assert!(ended <= self.deadline + LATE_MAX);
         let answered = self.counted.iter().filter(|times| **times == 1).count() as u32;
@@ -383,7 +415,7 @@ impl<'a> Run<'a> {
         for node in self.meter.snapshot(now + COOL_OFF).nodes {
             assert_eq!((node.outstanding_keys, node.outstanding_requests), (0, 0), "{node:?}");
         }
-        outcome
+        (outcome, self.in_parts)
     }
 }
 
@@ -402,7 +434,7 @@ fn pt_1_any_order_of_events_ends_a_query_once_and_in_time() {
     let mut reached: BTreeMap<String, u64> = BTreeMap::new();
     for seed in 0..schedules {
         let ended = std::panic::catch_unwind(AssertUnwindSafe(|| Run::new(seed, &tables).go()));
-        let outcome = ended.unwrap_or_else(|_| panic!("the schedule with seed {seed} failed"));
+        let (outcome, in_parts) = ended.unwrap_or_else(|_| panic!("the schedule with seed {seed} failed"));
         let mut note = |what: &str, times: u32| {
             *reached.entry(what.to_owned()).or_default() += u64::from(0 < times);
         };
@@ -411,11 +443,12 @@ fn pt_1_any_order_of_events_ends_a_query_once_and_in_time() {
         note("hedges that won", outcome.hedges.won);
         note("hedges that lost", outcome.hedges.keys_wasted());
         note("retries", outcome.retries);
+        note("parts", in_parts);
         for reason in HedgeAbort::ALL {
             note(reason.name(), outcome.hedges.aborted(reason));
         }
     }
     // The schedules reach everything, and not by a hair.
-    assert_eq!(reached.len(), 14, "{reached:?}");
+    assert_eq!(reached.len(), 15, "{reached:?}");
     assert!(reached.values().all(|times| schedules / 1_000 < *times), "{reached:?}");
 }

@@ -12,10 +12,19 @@ pub struct RequestId(pub u32);
 /// What happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// A request was answered in full.
+    /// A request was answered in full; of one that was answered in part before, the rest of it.
     Reply {
         /// Which.
         request: RequestId,
+    },
+    /// The next keys of a request are answered, more of it is to come; only of answers that can be taken apart.
+    ReplySoFar {
+        /// Which.
+        request: RequestId,
+        /// How many keys, in the order in which they were asked for, after those told of before: fewer than are left.
+        keys: u32,
+        /// Those of them without an answer, as indexes into the query's keys, and why.
+        failed: Vec<(u32, FailureClass)>,
     },
     /// A request was answered but for some keys, as when one partition's files are damaged.
     ReplyInPart {
@@ -53,7 +62,7 @@ pub enum Event {
 #[must_use = "the answer of an ignored reply must not be merged: its keys are answered elsewhere"]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Disposition {
-    /// It did; the answer of a reply counts, but for keys that it failed.
+    /// It did; the answer that it told of counts, but for keys that it failed.
     Accepted,
     /// As that, but for these keys, ascending, which another request answered first. Only of answers that can be taken apart.
     AcceptedInPart {

@@ -73,7 +73,7 @@ impl Execution {
         let owing: Vec<NodeId> =
             open.filter(|request| !request.cause.is_hedge()).map(|request| request.node).collect();
         let mut keys_by_node: BTreeMap<NodeId, Vec<u32>> = BTreeMap::new();
-        for key in request.keys.iter().copied().filter(|key| self.ledger.is_waiting(*key)) {
+        for key in request.rest().iter().copied().filter(|key| self.ledger.is_waiting(*key)) {
             let tried = self.ledger.tried(key);
             let may_be_asked = |node: &NodeIndex| {
                 let id = view.node(*node).id;
@@ -106,9 +106,10 @@ impl Execution {
         self.requests.get(request.0 as usize).is_some_and(|request| request.cause.is_hedge())
     }
 
-    pub(super) fn note_won(&mut self, is_hedge: bool, keys: u32) {
-        if is_hedge && 0 < keys {
-            self.hedges.won += 1;
+    pub(super) fn note_won(&mut self, request: RequestId, keys: u32) {
+        let request = &mut self.requests[request.0 as usize];
+        if request.cause.is_hedge() && 0 < keys {
+            self.hedges.won += u32::from(!std::mem::replace(&mut request.won, true));
             self.hedges.keys_won += keys;
         }
     }
@@ -161,7 +162,7 @@ impl Execution {
             self.ledger.unask(&keys);
             let first = keys.iter().filter(|key| self.ledger.answer(**key)).count() as u32;
             debug_assert_eq!(first as usize, keys.len(), "nobody else could answer them");
-            self.note_won(true, first);
+            self.note_won(id, first);
             self.actions.push(Action::Use { request: id });
         }
     }
@@ -179,15 +180,14 @@ impl Execution {
         }
     }
 
-    /// A request was answered: those beside it are cancelled once none of their keys is open.
+    /// A request was answered, or a part of it: those beside it are cancelled once nobody waits for what they owe.
     pub(super) fn call_off(&mut self, answered: RequestId) {
         let (beside, end) = match self.requests[answered.0 as usize].cause {
             Cause::Hedge { of } => (vec![of], RequestEnd::Overtaken),
             Cause::Plan | Cause::Retry => (self.hedges_of(answered), RequestEnd::Cancelled),
         };
         for id in beside {
-            let keys = &self.requests[id.0 as usize].keys;
-            if !keys.iter().any(|key| self.ledger.is_waiting(*key)) {
+            if !self.is_awaited(id) {
                 self.cancel(id, end);
             }
         }

@@ -6,6 +6,9 @@
 //! answered exactly once or named as missing; the predecessor's retry lost all but
 //! one key per node (Norbert, defect 1 in our reading).
 //!
+//! A request may be answered in parts, in the order of its keys (`docs/design/0010-streaming.md`): whatever becomes of it
+//! then is about the keys that it still owes.
+//!
 //! A key is asked of one node at a time, and of a second one beside it while it is hedged
 //! ([`HedgeRule`], `docs/design/0008-hedged-reads.md`); never twice of one.
 
@@ -23,7 +26,7 @@ mod tests;
 pub use budget::{Budget, BudgetOptions, Budgets};
 pub use event::{Action, Cause, Disposition, Event, RequestId};
 pub use failure::FailureClass;
-pub use outcome::{Missing, MissingReason, Outcome, Verdict};
+pub use outcome::{Failure, Missing, MissingReason, Outcome, Verdict};
 pub use rule::{HedgeAbort, HedgeCounts, HedgeRule, HedgeTime};
 
 use crate::load::{KeyClass, RequestEnd};
@@ -112,13 +115,24 @@ pub struct Execution {
 struct Request {
     node: NodeId,
     keys: Arc<[u32]>,
+    /// How many of them have been answered: it owes the others.
+    heard: usize,
     cause: Cause,
     state: RequestState,
+    /// Whether its answer counts for a key.
+    won: bool,
     /// Its node seems to be down.
     doubted: bool,
     sent: Timestamp,
     /// Until it has been looked at.
     hedge: Option<HedgePlan>,
+}
+
+impl Request {
+    /// The keys that it owes.
+    fn rest(&self) -> &[u32] {
+        &self.keys[self.heard..]
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -181,6 +195,7 @@ impl Execution {
         match event {
             Event::Reply { request } => self.reply(request, &[]),
             Event::ReplyInPart { request, failed } => self.reply(request, &failed),
+            Event::ReplySoFar { request, keys, failed } => self.reply_so_far(request, keys, &failed),
             Event::Failed { request, class } => self.fail(request, class),
             Event::NodeDown { node } => self.doubt(node),
             Event::HedgeDue { stood_still } => self.note_late(stood_still),
@@ -226,8 +241,10 @@ impl Execution {
         self.requests.push(Request {
             node,
             keys: keys.clone(),
+            heard: 0,
             cause,
             state: RequestState::Open,
+            won: false,
             doubted: false,
             sent: self.now,
             hedge,
@@ -235,14 +252,15 @@ impl Execution {
         self.actions.push(Action::Send { request, node, keys, cause });
     }
 
-    /// Closes a request if it is open, and gives its node and keys.
+    /// Closes a request if it is open, and gives its node and the keys that it owed.
     fn close(&mut self, request: RequestId) -> Option<(NodeId, Arc<[u32]>)> {
         let request = self.requests.get_mut(request.0 as usize);
         let request = request.filter(|request| request.state == RequestState::Open)?;
         request.state = RequestState::Over;
         self.open -= 1;
-        self.ledger.unask(&request.keys);
-        Some((request.node, request.keys.clone()))
+        self.ledger.unask(request.rest());
+        let rest = if request.heard == 0 { Arc::clone(&request.keys) } else { request.rest().into() };
+        Some((request.node, rest))
     }
 
     fn cancel(&mut self, request: RequestId, end: RequestEnd) -> Option<(NodeId, Arc<[u32]>)> {
@@ -256,10 +274,48 @@ impl Execution {
             return self.hold(request, failed);
         }
         let Some((node, keys)) = self.close(request) else { return Disposition::Ignored };
-        let is_hedge = self.is_hedge(request);
         if self.options.answers == Answers::Together {
             self.drop_hedges(request);
         }
+        self.settle(request, node, &keys, failed)
+    }
+
+    fn reply_so_far(&mut self, id: RequestId, count: u32, failed: &[(u32, FailureClass)]) -> Disposition {
+        let count = count as usize;
+        let request = self
+            .requests
+            .get_mut(id.0 as usize)
+            .filter(|request| request.state == RequestState::Open && count < request.rest().len());
+        let Some(request) = request.filter(|_| self.options.answers == Answers::ByKey) else {
+            return Disposition::Ignored;
+        };
+        let keys: Vec<u32> = request.rest()[..count].to_vec();
+        request.heard += count;
+        let node = request.node;
+        self.ledger.unask(&keys);
+        let disposition = self.settle(id, node, &keys, failed);
+        // Others may have answered the rest of it, each a part.
+        if !self.is_awaited(id) {
+            let end = if self.is_hedge(id) { RequestEnd::Cancelled } else { RequestEnd::Overtaken };
+            self.cancel(id, end);
+        }
+        disposition
+    }
+
+    /// Whether somebody waits for a key that a request owes.
+    fn is_awaited(&self, request: RequestId) -> bool {
+        self.requests[request.0 as usize].rest().iter().any(|key| self.ledger.is_waiting(*key))
+    }
+
+    /// Keys of a request are answered, but for those that it failed.
+    fn settle(
+        &mut self,
+        request: RequestId,
+        node: NodeId,
+        keys: &[u32],
+        failed: &[(u32, FailureClass)],
+    ) -> Disposition {
+        let is_hedge = self.is_hedge(request);
         let mut lost: BTreeMap<u32, FailureClass> = failed.iter().copied().collect();
         // A node can only speak of keys it was asked for.
         lost.retain(|key, _| keys.binary_search(key).is_ok());
@@ -272,7 +328,7 @@ impl Execution {
                 late.push(*key);
             }
         }
-        self.note_won(is_hedge, first);
+        self.note_won(request, first);
         lost.into_iter().for_each(|(key, class)| self.fail_key(key, node, class, is_hedge));
         self.call_off(request);
         if late.is_empty() { Disposition::Accepted } else { Disposition::AcceptedInPart { late } }
@@ -298,11 +354,15 @@ impl Execution {
         for request in self.open_requests().collect::<Vec<_>>() {
             let is_hedge = self.is_hedge(request);
             let end = if is_hedge { RequestEnd::Cancelled } else { RequestEnd::TimedOut };
-            if let Some((_, keys)) = self.cancel(request, end) {
+            if let Some((node, keys)) = self.cancel(request, end) {
                 self.release_hedges(request);
-                let unasked = |key: &&u32| !self.ledger.is_asked(**key);
-                let keys: Vec<u32> = keys.iter().filter(unasked).copied().collect();
-                keys.into_iter().for_each(|key| self.ledger.miss(key, MissingReason::Deadline));
+                for &key in keys.iter().filter(|key| self.ledger.is_waiting(**key)).collect::<Vec<_>>() {
+                    // Whoever has not answered by now has failed it.
+                    self.ledger.fail(key, node, FailureClass::DeadlineExceeded, is_hedge);
+                    if !self.ledger.is_asked(key) {
+                        self.ledger.miss(key, MissingReason::Deadline);
+                    }
+                }
             }
         }
         Disposition::Accepted

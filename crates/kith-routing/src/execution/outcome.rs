@@ -28,6 +28,26 @@ pub enum MissingReason {
     Failed(FailureClass),
 }
 
+impl MissingReason {
+    /// The word for it in the footer of a stream. A new class of failure must be placed by a person.
+    #[deny(clippy::wildcard_enum_match_arm)]
+    pub fn word(self) -> &'static str {
+        match self {
+            MissingReason::NoReplica => "no_replica",
+            MissingReason::Deadline => "timeout",
+            MissingReason::Failed(class) => match class {
+                FailureClass::Timeout | FailureClass::DeadlineExceeded => "timeout",
+                FailureClass::Connection | FailureClass::NodeDown | FailureClass::Cancelled => "unreachable",
+                FailureClass::NotOwner { .. } | FailureClass::VersionUnavailable { .. } => "version_gone",
+                FailureClass::Overloaded => "overloaded",
+                FailureClass::Damaged => "corrupt",
+                FailureClass::Unsupported => "unsupported",
+                FailureClass::Internal | FailureClass::BadRequest => "internal",
+            },
+        }
+    }
+}
+
 impl fmt::Display for MissingReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -48,6 +68,19 @@ pub struct Missing {
     /// Why the first of them has no answer.
     pub reason: MissingReason,
     /// The nodes that were asked for it and failed, in order.
+    pub tried: Vec<NodeId>,
+}
+
+/// Keys that failed alike.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// Their partitions, ascending, distinct.
+    pub partitions: Vec<PartitionId>,
+    /// How many.
+    pub keys: u32,
+    /// Why, in a word that footers use: [`MissingReason::word`].
+    pub class: &'static str,
+    /// The nodes that were asked, in order. More than one: it was tried again.
     pub tried: Vec<NodeId>,
 }
 
@@ -75,6 +108,27 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// What is missing, by what went wrong: one entry per reason and nodes asked. O(partitions × entries).
+    pub fn failures(&self) -> Vec<Failure> {
+        let mut failures: Vec<Failure> = Vec::new();
+        for missing in &self.missing {
+            let class = missing.reason.word();
+            let alike = |failure: &&mut Failure| failure.class == class && failure.tried == missing.tried;
+            if let Some(failure) = failures.iter_mut().find(alike) {
+                failure.partitions.push(missing.partition);
+                failure.keys += missing.keys;
+            } else {
+                failures.push(Failure {
+                    partitions: vec![missing.partition],
+                    keys: missing.keys,
+                    class,
+                    tried: missing.tried.clone(),
+                });
+            }
+        }
+        failures
+    }
+
     /// How many keys have no answer although one was needed.
     pub fn missing_keys(&self) -> u32 {
         self.missing.iter().map(|missing| missing.keys).sum()

@@ -7,7 +7,6 @@ use crate::load::RequestEnd;
 use crate::{Candidates, NodeIndex};
 use kith_types::NodeId;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 impl Execution {
     pub(super) fn doubt(&mut self, node: NodeId) -> Disposition {
@@ -26,7 +25,7 @@ impl Execution {
         let doubted: Vec<RequestId> =
             self.open_requests().filter(|id| self.requests[id.0 as usize].doubted).collect();
         for request in doubted {
-            let keys = Arc::clone(&self.requests[request.0 as usize].keys);
+            let keys = self.requests[request.0 as usize].rest().to_vec();
             if keys.iter().all(|key| self.is_movable(view, *key))
                 && let Some((node, keys)) = self.cancel(request, RequestEnd::Failed)
             {

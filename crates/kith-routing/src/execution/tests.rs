@@ -261,7 +261,7 @@ fn at_the_deadline_what_is_missing_is_named() {
         fixture.reply(1);
         assert_eq!(fixture.execution.on(Event::Deadline, at(49)), Disposition::Ignored, "not yet");
         assert_eq!(fixture.execution.on(Event::Deadline, at(50)), Disposition::Accepted);
-        let outcome = format!("{verdict} 2+2+0 p0×1 deadline [] p2×1 deadline []");
+        let outcome = format!("{verdict} 2+2+0 p0×1 deadline [n0] p2×1 deadline [n0]");
         assert_eq!(fixture.next(), ["cancel r0".to_owned(), outcome]);
     }
 }
@@ -318,6 +318,91 @@ fn a_query_without_keys_is_over_at_once() {
     let availability = Availability::all(&table);
     let actions = execution.next(&table.view(&availability), &mut Budgets::unlimited());
     assert_eq!(actions.iter().map(say).collect::<Vec<_>>(), ["Complete 0+0+0"]);
+}
+
+fn so_far(request: u32, keys: u32, failed: &[u32]) -> Event {
+    let failed = failed.iter().map(|key| (*key, FailureClass::Damaged)).collect();
+    Event::ReplySoFar { request: RequestId(request), keys, failed }
+}
+
+#[test]
+fn what_was_answered_before_a_failure_is_not_asked_again() {
+    let mut fixture = Fixture::new(ExecutionOptions::default());
+    fixture.next();
+    assert_eq!(fixture.on(so_far(0, 1, &[])), [""; 0]);
+    assert_eq!(fixture.fail(0, FailureClass::Connection), ["r2: n3[2]"]);
+    assert_eq!(fixture.reply(2), [""; 0]);
+    assert_eq!(fixture.on(so_far(1, 1, &[])), [""; 0]);
+    assert_eq!(fixture.reply(1), ["Complete 4+0+0"], "the last part is the rest of it");
+}
+
+#[test]
+fn a_key_that_a_part_lacks_is_asked_elsewhere_while_the_rest_comes() {
+    let mut fixture = Fixture::new(ExecutionOptions::default());
+    fixture.next();
+    assert_eq!(fixture.on(so_far(0, 1, &[0])), ["r2: n2[0]"]);
+    // A node speaks of keys that it is asked for and has not spoken of.
+    let late = Event::ReplyInPart { request: RequestId(0), failed: vec![(0, FailureClass::Damaged)] };
+    assert_eq!(fixture.on(late), [""; 0]);
+    assert_eq!(fixture.reply(1), [""; 0]);
+    assert_eq!(fixture.reply(2), ["Complete 4+0+0"]);
+}
+
+#[test]
+fn a_late_request_is_hedged_for_what_it_still_owes() {
+    let rule = HedgeRule::fixed(Duration::from_millis(10), Duration::ZERO);
+    let mut fixture = Fixture::new(ExecutionOptions { hedging: Some(rule), ..ExecutionOptions::default() });
+    fixture.next();
+    fixture.on(so_far(0, 1, &[]));
+    fixture.reply(1);
+    let due = Event::HedgeDue { stood_still: Timestamp::ZERO };
+    assert_eq!(fixture.execution.on(due, at(10)), Disposition::Accepted);
+    assert_eq!(fixture.next(), ["r2: n3[2]"]);
+    assert_eq!(fixture.reply(2), ["cancel r0", "Complete 4+0+0"]);
+}
+
+#[test]
+fn parts_that_make_no_sense_are_ignored() {
+    let mut fixture = Fixture::new(ExecutionOptions::default());
+    fixture.next();
+    for event in [so_far(0, 2, &[]), so_far(0, 3, &[]), so_far(9, 1, &[])] {
+        assert_eq!(fixture.execution.on(event, at(1)), Disposition::Ignored, "the last part is a reply");
+    }
+    let together = ExecutionOptions { answers: Answers::Together, ..ExecutionOptions::default() };
+    let mut sums = Fixture::new(together);
+    sums.next();
+    assert_eq!(sums.execution.on(so_far(0, 1, &[]), at(1)), Disposition::Ignored, "sums have no parts");
+}
+
+#[test]
+fn what_failed_alike_is_told_together() {
+    let missing = |partition, reason, tried: &[u32]| Missing {
+        partition: PartitionId(partition),
+        keys: 2,
+        reason,
+        tried: tried.iter().copied().map(NodeId).collect(),
+    };
+    let mut fixture = Fixture::new(ExecutionOptions::default());
+    fixture.next();
+    assert_eq!(fixture.execution.on(Event::Cancelled, at(1)), Disposition::Accepted);
+    let Some(Action::Finish(mut outcome)) =
+        fixture.execution.next(&fixture.table.view(&fixture.availability), &mut fixture.budgets).pop()
+    else {
+        panic!("it has ended")
+    };
+    let timeout = MissingReason::Failed(FailureClass::Timeout);
+    outcome.missing = vec![
+        missing(0, MissingReason::Deadline, &[3]),
+        missing(1, MissingReason::NoReplica, &[]),
+        missing(2, timeout, &[3]),
+        missing(3, timeout, &[3, 5]),
+    ];
+    let told: Vec<_> = outcome
+        .failures()
+        .into_iter()
+        .map(|failure| (failure.class, failure.partitions.len(), failure.keys, failure.tried.len()))
+        .collect();
+    assert_eq!(told, [("timeout", 2, 4, 1), ("no_replica", 1, 2, 0), ("timeout", 1, 2, 2)]);
 }
 
 #[test]
