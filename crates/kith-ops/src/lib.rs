@@ -6,6 +6,7 @@
 //! Neither knows about sockets, clocks or where a partition lives.
 
 mod answer;
+mod deliveries;
 mod error;
 mod evaluate;
 mod graph;
@@ -18,12 +19,14 @@ mod query;
 mod records;
 mod schema;
 pub mod sets;
+mod slices;
 mod source;
 pub mod testing;
 mod typing;
 mod value;
 
 pub use answer::{CommonAnswer, GraphAnswer, NetworkAnswer, PathAnswer};
+pub use deliveries::Deliveries;
 pub use error::{EvaluateError, MergeError, OperationError};
 pub use evaluate::{
     LookupKeys, Share, aggregate, aggregate_fetched, best, compute, compute_fetched, evaluate,
@@ -39,5 +42,6 @@ pub use query::{CommonPlan, GraphQuery, Operand, Want};
 pub use records::{Record, RecordCounts, RecordError, Records, RecordsBuilder, RecordsOver};
 pub use schema::{GraphSchema, KindRole, KindSchema};
 pub use sets::Scratch;
+pub use slices::{FIRST_KEYS, SliceSizes};
 pub use source::{NeighbourSource, SourceError, ValueSource};
 pub use value::{ListEntry, Part, Value, ValueKind};
