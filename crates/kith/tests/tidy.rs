@@ -208,18 +208,32 @@ fn deciding_crates_have_no_effects() {
     }
 }
 
+/// What git prints; `None` where there is no git.
+fn git(arguments: &[&str]) -> Option<String> {
+    let output = std::process::Command::new("git").args(arguments).current_dir(root()).output();
+    match output {
+        Ok(output) => Some(String::from_utf8_lossy(&output.stdout).into_owned()),
+        Err(_) => {
+            eprintln!("skipped: git is not installed");
+            None
+        }
+    }
+}
+
 #[test]
 fn every_test_file_is_tracked() {
-    let Ok(output) = std::process::Command::new("git")
-        .args(["ls-files", "--others", "--exclude-standard", "clients", "crates", "scripts", "docs"])
-        .current_dir(root())
-        .output()
-    else {
-        eprintln!("skipped: git is not installed");
-        return;
-    };
-    let untracked = String::from_utf8_lossy(&output.stdout).into_owned();
+    let folders = ["clients", "crates", "scripts", "docs"];
+    let asked = [&["ls-files", "--others", "--exclude-standard"][..], &folders].concat();
+    let Some(untracked) = git(&asked) else { return };
     if std::env::var_os("CI").is_some() {
         assert!(untracked.is_empty(), "untracked files:\n{untracked}");
     }
+}
+
+/// Scripts and documents too, which nothing compiles.
+#[test]
+fn no_file_holds_both_sides_of_a_merge() {
+    let sides = [concat!("^<<<<", "<<< "), concat!("^>>>>", ">>> ")];
+    let Some(found) = git(&["grep", "-nIE", "-e", sides[0], "-e", sides[1]]) else { return };
+    assert!(found.is_empty(), "\n{found}");
 }
