@@ -360,11 +360,15 @@ impl<'a> Round<'a> {
         self.trace.closed(request, outcome);
     }
 
-    /// Merges what the nodes sent, or says why there is nothing to merge.
-    pub(super) fn conclude(mut self, outcome: Outcome) -> Result<RoundOutcome, QueryError> {
+    fn close_all(&mut self) {
         for request in self.open.keys().copied().collect::<Vec<_>>() {
             self.close(request, RequestEnd::Cancelled, "cancelled");
         }
+    }
+
+    /// Merges what the nodes sent, or says why there is nothing to merge.
+    pub(super) fn conclude(mut self, outcome: Outcome) -> Result<RoundOutcome, QueryError> {
+        self.close_all();
         if matches!(outcome.verdict, Verdict::Failed | Verdict::Cancelled) {
             self.trace.finish(0, outcome.stopped_early);
             let availability =
@@ -398,6 +402,13 @@ impl<'a> Round<'a> {
         self.trace.finish(ids_in(&value), outcome.stopped_early);
         let missing = outcome.missing.iter().map(|missing| missing.partition.0).collect();
         Ok(RoundOutcome { value, missing })
+    }
+}
+
+/// A query that nobody waits for any more owes its nodes nothing.
+impl Drop for Round<'_> {
+    fn drop(&mut self) {
+        self.close_all();
     }
 }
 
