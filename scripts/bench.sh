@@ -45,6 +45,9 @@ section "reads beside swaps, verification and a fetch"
 section "large reads beside a slow node"
 "$cargo" bench -q -p kith --bench tail
 
+section "5,000 keys streamed, and waited for"
+"$cargo" bench -q -p kith --bench streams
+
 section "a store ten times as large as memory"
 "$cargo" bench -q -p kith --bench memory
 

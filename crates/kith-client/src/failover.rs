@@ -4,11 +4,11 @@
 //! out (`kith_routing::execution`). Queries only read, so that asking one twice changes nothing.
 
 use crate::{
-    AggregateAnswer, AggregateQuery, Answered, BatchAnswer, BatchKeys, ComputeAnswer, ComputeQuery,
-    GraphService, QueryError, QueryOptions, RouterClient, StoreService, StoreShape, TransportKind,
-    security::Dialer,
+    AggregateAnswer, AggregateQuery, Answered, BatchAnswer, BatchKeys, BatchStream, ComputeAnswer,
+    ComputeQuery, GraphService, Outlet, QueryError, QueryOptions, RouterClient, StoreService, StoreShape,
+    TransportKind, driven, security::Dialer,
 };
-use futures::{FutureExt, future::BoxFuture};
+use futures::{FutureExt, StreamExt, future::BoxFuture};
 use kith_ops::GraphQuery;
 use kith_schema::{Schema, SchemaId};
 use kith_wire::v1;
@@ -72,6 +72,32 @@ impl Failover {
         }
     }
 
+    /// A router that goes away before anything came is replaced; after that, what came cannot be taken back.
+    async fn stream_into(
+        &self,
+        store: &str,
+        keys: &BatchKeys,
+        options: &QueryOptions,
+        outlet: Outlet,
+    ) -> Result<(), QueryError> {
+        let started = Instant::now();
+        let client = self.current.lock().await.clone();
+        let lost = match forward(&client, store, keys, options, &outlet).await {
+            Forwarded::Done => return Ok(()),
+            Forwarded::Ended(error) => return Err(error),
+            Forwarded::Lost(error) => error,
+        };
+        let (Some(next), Some(options)) =
+            (self.instead_of(client.addr()).await, left(options, started.elapsed()))
+        else {
+            return Err(lost);
+        };
+        match forward(&next, store, keys, &options, &outlet).await {
+            Forwarded::Done => Ok(()),
+            Forwarded::Ended(error) | Forwarded::Lost(error) => Err(error),
+        }
+    }
+
     /// Another router than the one that is gone; `None` if none can be reached.
     async fn instead_of(&self, gone: &str) -> Option<RouterClient> {
         let mut current = self.current.lock().await;
@@ -122,6 +148,15 @@ impl StoreService for Failover {
         self.ask(options, call).boxed()
     }
 
+    fn multi_get_stream<'a>(
+        &'a self,
+        store: &'a str,
+        keys: &'a BatchKeys,
+        options: &'a QueryOptions,
+    ) -> BatchStream<'a> {
+        driven(|outlet| self.stream_into(store, keys, options, outlet))
+    }
+
     fn read_compute<'a>(
         &'a self,
         store: &'a str,
@@ -169,6 +204,34 @@ impl StoreService for Failover {
         }
         .boxed()
     }
+}
+
+/// How the stream of one router ended.
+enum Forwarded {
+    Done,
+    /// The router is gone, and nothing came from it.
+    Lost(QueryError),
+    Ended(QueryError),
+}
+
+async fn forward(
+    client: &RouterClient,
+    store: &str,
+    keys: &BatchKeys,
+    options: &QueryOptions,
+    outlet: &Outlet,
+) -> Forwarded {
+    let mut items = client.multi_get_stream(store, keys, options);
+    let mut is_first = true;
+    while let Some(item) = items.next().await {
+        match item.map_err(|error| named(error, client.addr())) {
+            Ok(item) => outlet.put(item).await,
+            Err(error @ QueryError::Unreachable { .. }) if is_first => return Forwarded::Lost(error),
+            Err(error) => return Forwarded::Ended(error),
+        }
+        is_first = false;
+    }
+    Forwarded::Done
 }
 
 /// The others, the one named after `gone` first.

@@ -21,6 +21,7 @@ mod session;
 mod settings;
 mod steering;
 mod store;
+mod stream;
 pub mod topology;
 mod transport;
 
@@ -40,4 +41,7 @@ pub use session::{Caches, NetworkSource, Run, Session, Uncached};
 pub use settings::{SessionSettings, SettingsError, millis};
 pub use steering::Steering;
 pub use store::{ANSWER_BYTES_MAX, BATCH_KEYS_MAX, BatchAnswer, BatchKeys, StoreService, StoreShape};
-pub use transport::{FramedTransport, GrpcTransport, Transport, TransportKind, endpoint};
+pub use stream::{
+    BatchPiece, BatchStream, Outlet, StreamFailure, StreamFooter, StreamItem, StreamStatus, driven,
+};
+pub use transport::{EvaluateParts, FramedTransport, GrpcTransport, Transport, TransportKind, endpoint};

@@ -1,7 +1,7 @@
 //! A client that speaks to routers: the simple way in, one hop more than [`crate::Session`].
 
 use crate::{
-    AggregateAnswer, AggregateQuery, Answered, BatchAnswer, BatchKeys, ComputeAnswer, ComputeAt,
+    AggregateAnswer, AggregateQuery, Answered, BatchAnswer, BatchKeys, BatchStream, ComputeAnswer, ComputeAt,
     ComputeQuery, GraphService, QueryError, QueryOptions, StoreService, StoreShape,
     compute::{aggregate_here, compute_here},
     convert::{
@@ -14,7 +14,7 @@ use crate::{
     topology::Topology,
     transport::TransportKind,
 };
-use futures::{FutureExt, future::BoxFuture};
+use futures::{FutureExt, StreamExt, future::BoxFuture, stream::BoxStream};
 use kith_ops::{GraphQuery, Operand, Want};
 use kith_schema::{Schema, SchemaId};
 use kith_wire::{
@@ -320,7 +320,25 @@ impl RouterClient {
         tokio::time::timeout(patience, asked).await.unwrap_or_else(|_| Err(silent(patience)))
     }
 
-    fn error(&self, status: &Status) -> QueryError {
+    /// The messages of a stream: in frames, or over gRPC. The deadline is the router's own and half a second.
+    pub(crate) async fn messages(
+        &self,
+        request: v1::MultiGetRequest,
+        options: &QueryOptions,
+    ) -> Result<BoxStream<'static, Result<v1::MultiGetPiece, Status>>, Status> {
+        if let Some(frames) = &self.frames {
+            let deadline = Some(patience(options));
+            match frames.call_in_parts(&self.addr, Op::MultiGetStream, deadline, &request).await {
+                Ok(parts) => return Ok(parts.map(|part| part.and_then(decoded)).boxed()),
+                // A release before frames.
+                Err(CallError::Foreign) => {}
+                Err(CallError::Status(status)) => return Err(*status),
+            }
+        }
+        Ok(self.store.clone().multi_get_stream(request).await?.into_inner().boxed())
+    }
+
+    pub(crate) fn error(&self, status: &Status) -> QueryError {
         let lost = kith_wire::detail_of(status).code == "unavailable" && status.code() == Code::Unavailable;
         if lost {
             unreachable(&self.dialer, &self.addr, status.message())
@@ -382,6 +400,15 @@ impl StoreService for RouterClient {
             batch_answer_from_wire(reply.map_err(|status| self.error(&status))?, keys.len())
         }
         .boxed()
+    }
+
+    fn multi_get_stream<'a>(
+        &'a self,
+        store: &'a str,
+        keys: &'a BatchKeys,
+        options: &'a QueryOptions,
+    ) -> BatchStream<'a> {
+        self.stream(store, keys, options)
     }
 
     fn read_compute<'a>(
@@ -469,7 +496,12 @@ async fn within<T>(
     tokio::time::timeout(patience, call).await.unwrap_or_else(|_| Err(silent(patience)))
 }
 
-fn silent(patience: Duration) -> Status {
+/// How long whoever asks a router waits for its answer: it tells by itself when a query's own deadline has passed.
+pub(crate) fn patience(options: &QueryOptions) -> Duration {
+    options.deadline.unwrap_or(QUERY_PATIENCE) + DEADLINE_GRACE
+}
+
+pub(crate) fn silent(patience: Duration) -> Status {
     let message = format!("no answer within {} ms", patience.as_millis());
     let help = "the router may be frozen or cut off: look at its process, or name another with --router";
     kith_wire::status(Code::DeadlineExceeded, "deadline_exceeded", message, help)

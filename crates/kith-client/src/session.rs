@@ -3,10 +3,11 @@
 
 use crate::{
     Answered, BatchAnswer, CacheMode, GraphService, ListStore, QueryError, QueryOptions, at_hand,
-    executor::{Executor, RoundOutcome},
+    executor::{Executor, Handed, RoundOutcome, Streamed},
     profile::Trace,
     schemas::Schemas,
     settings::{SessionSettings, SettingsError},
+    stream::Handing,
     topology::{Graph, Pinned, Topology},
 };
 use futures::{
@@ -17,6 +18,7 @@ use kith_ops::{
     CommonAnswer, FanOut, GraphAnswer, GraphQuery, Input, Network, NetworkKey, Operation, Records, Step,
     Value,
 };
+use kith_routing::execution::Failure;
 use kith_schema::SchemaId;
 use kith_types::Workflow;
 use kith_wire::v1;
@@ -94,6 +96,8 @@ pub struct Run<'a> {
     deadline: Instant,
     trace: Trace,
     missing: BTreeSet<u32>,
+    /// What went wrong with them.
+    failures: Vec<Failure>,
 }
 
 impl Session {
@@ -154,6 +158,12 @@ impl Session {
         work(&mut run).await
     }
 
+    /// How long a query with these options may take.
+    pub fn patience(&self, options: &QueryOptions) -> Duration {
+        let settings = &self.inner.settings;
+        options.deadline.unwrap_or(settings.deadline_default).min(settings.deadline_max)
+    }
+
     /// A run that has pinned a graph.
     pub(crate) fn begin<'a>(
         &'a self,
@@ -178,8 +188,7 @@ impl Session {
             // Told even where a cache makes the policy needless.
             return Err(QueryError::UnknownPolicy { name: name.clone() });
         }
-        let settings = &self.inner.settings;
-        let deadline = options.deadline.unwrap_or(settings.deadline_default).min(settings.deadline_max);
+        let deadline = self.patience(options);
         let started = Instant::now();
         Ok(Run {
             session: self,
@@ -187,8 +196,9 @@ impl Session {
             pinned: Arc::clone(pinned),
             options,
             deadline: started + deadline,
-            trace: Trace::new(started, options.profile || settings.trace_all),
+            trace: Trace::new(started, options.profile || self.inner.settings.trace_all),
             missing: BTreeSet::new(),
+            failures: Vec::new(),
         })
     }
 
@@ -327,9 +337,31 @@ impl Run<'_> {
         let executor = &self.session.inner.executor;
         let run =
             executor.run(&self.topology, &self.pinned, fan_out, self.options, self.deadline, &mut self.trace);
-        let RoundOutcome { value, missing } = run.await?;
+        let RoundOutcome { value, missing, failures } = run.await?;
         self.missing.extend(missing);
+        self.failures.extend(failures);
         Ok(value)
+    }
+
+    /// Asks the nodes, and hands on what they answer as they do.
+    pub(crate) async fn ask_in_parts(
+        &mut self,
+        fan_out: &FanOut,
+        handing: &mut Handing,
+    ) -> Result<Handed, QueryError> {
+        let Self { topology, pinned, options, deadline, trace, .. } = self;
+        let run = Streamed { topology, pinned, fan_out, options, deadline: *deadline };
+        self.session.inner.executor.run_in_parts(&run, trace, handing).await
+    }
+
+    /// Whether the caller takes an answer that lacks keys.
+    pub(crate) fn is_partial_wanted(&self) -> bool {
+        self.options.partial
+    }
+
+    /// What went wrong so far.
+    pub(crate) fn take_failures(&mut self) -> Vec<Failure> {
+        std::mem::take(&mut self.failures)
     }
 
     /// Asks `required` replicas of each key, none twice for one key, all at once; what they agree on.
@@ -350,8 +382,9 @@ impl Run<'_> {
         });
         let reads = try_join_all(reads.collect::<Vec<_>>()).await?;
         let mut answers = Vec::with_capacity(reads.len());
-        for (RoundOutcome { value, missing }, trace) in reads {
+        for (RoundOutcome { value, missing, failures }, trace) in reads {
             self.missing.extend(missing);
+            self.failures.extend(failures);
             self.trace.absorb(trace);
             match value {
                 Value::Records(records) => answers.push(records),

@@ -1,7 +1,8 @@
 //! Batch reads of a store of values: one fan-out, every key accounted for (architecture D8).
 
 use crate::{
-    AggregateAnswer, AggregateQuery, ComputeAnswer, ComputeQuery, QueryError, QueryOptions, Session,
+    AggregateAnswer, AggregateQuery, BatchStream, ComputeAnswer, ComputeQuery, QueryError, QueryOptions,
+    Session,
 };
 use futures::{FutureExt, future::BoxFuture};
 use kith_ops::{RecordCounts, Records, Scope};
@@ -28,6 +29,17 @@ pub trait StoreService: Send + Sync + 'static {
         keys: &'a BatchKeys,
         options: &'a QueryOptions,
     ) -> BoxFuture<'a, Result<BatchAnswer, QueryError>>;
+
+    /// Reads as [`StoreService::multi_get`] does, and hands records on as they arrive; then a footer that accounts for every key.
+    ///
+    /// # Errors
+    /// Those of [`StoreService::multi_get`], as the last item; with [`QueryOptions::partial`] only if nothing at all was answered.
+    fn multi_get_stream<'a>(
+        &'a self,
+        store: &'a str,
+        keys: &'a BatchKeys,
+        options: &'a QueryOptions,
+    ) -> BatchStream<'a>;
 
     /// What a plan makes of the records of `keys`, all of one version. A plan that does not fit the records is refused before any node is asked.
     ///
@@ -180,6 +192,15 @@ impl StoreService for Session {
         options: &'a QueryOptions,
     ) -> BoxFuture<'a, Result<BatchAnswer, QueryError>> {
         self.read(store, keys, options).boxed()
+    }
+
+    fn multi_get_stream<'a>(
+        &'a self,
+        store: &'a str,
+        keys: &'a BatchKeys,
+        options: &'a QueryOptions,
+    ) -> BatchStream<'a> {
+        self.stream(store, keys, options)
     }
 
     fn read_compute<'a>(

@@ -2,10 +2,14 @@
 //! both, so frames can only be faster, never able to do more.
 
 use crate::{
-    framed::{CONNECT_TIMEOUT, CallError, Frames},
+    framed::{CONNECT_TIMEOUT, CallError, Frames, decoded},
     security::{Dialer, GrpcChannel},
 };
-use futures::{FutureExt, future::BoxFuture};
+use futures::{
+    FutureExt, StreamExt,
+    future::BoxFuture,
+    stream::{self, BoxStream},
+};
 use kith_wire::{
     MESSAGE_BYTES_MAX,
     frame::Op,
@@ -18,7 +22,7 @@ use std::{
     time::Duration,
 };
 use tonic::{
-    Status,
+    Code, Status,
     transport::{Channel, Endpoint},
 };
 
@@ -41,6 +45,13 @@ pub trait Transport: Send + Sync + 'static {
         request: v1::EvaluateRequest,
     ) -> BoxFuture<'a, Result<v1::EvaluateReply, Status>>;
 
+    /// The same, for an answer that may come in parts, each for the next keys of the request, in order; the last of them is an
+    /// error or completes the keys. What is not taken is not sent for long: a receiver that stops bounds what lies here.
+    /// Dropping the stream cancels the request. A transport that cannot do it sends one part.
+    fn evaluate_in_parts(self: Arc<Self>, addr: String, request: v1::EvaluateRequest) -> EvaluateParts {
+        stream::once(async move { self.evaluate(&addr, request).await }).boxed()
+    }
+
     /// Asks the node at `addr` whether it is well.
     fn ping<'a>(
         &'a self,
@@ -48,6 +59,9 @@ pub trait Transport: Send + Sync + 'static {
         request: v1::PingRequest,
     ) -> BoxFuture<'a, Result<v1::PingReply, Status>>;
 }
+
+/// The parts of a node's answer.
+pub type EvaluateParts = BoxStream<'static, Result<v1::EvaluateReply, Status>>;
 
 /// What the data path speaks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -100,6 +114,19 @@ impl Transport for FramedTransport {
             }
         }
         .boxed()
+    }
+
+    fn evaluate_in_parts(self: Arc<Self>, addr: String, request: v1::EvaluateRequest) -> EvaluateParts {
+        let asked = async move {
+            let micros = request.header.as_ref().map_or(0, |header| header.deadline_us);
+            let deadline = (0 < micros).then(|| Duration::from_micros(micros));
+            match self.frames.call_in_parts(&addr, Op::Evaluate, deadline, &request).await {
+                Ok(parts) => parts.map(|part| part.and_then(decoded)).boxed(),
+                Err(CallError::Foreign) => self.grpc.in_parts(addr, request),
+                Err(CallError::Status(status)) => failed(*status),
+            }
+        };
+        asked.flatten_stream().boxed()
     }
 
     fn ping<'a>(
@@ -164,6 +191,32 @@ impl GrpcTransport {
     }
 }
 
+impl GrpcTransport {
+    fn in_parts(&self, addr: String, request: v1::EvaluateRequest) -> EvaluateParts {
+        let client = self.client(&addr);
+        let asked = async move {
+            let mut client = match client {
+                Ok(client) => client,
+                Err(status) => return failed(status),
+            };
+            match client.evaluate_stream(request.clone()).await {
+                Ok(parts) => parts.into_inner().boxed(),
+                // A release before it.
+                Err(status) if status.code() == Code::Unimplemented => {
+                    let whole = client.evaluate(request).await;
+                    stream::once(async { Ok(whole?.into_inner()) }).boxed()
+                }
+                Err(status) => failed(status),
+            }
+        };
+        asked.flatten_stream().boxed()
+    }
+}
+
+fn failed(status: Status) -> EvaluateParts {
+    stream::once(async { Err(status) }).boxed()
+}
+
 impl Transport for GrpcTransport {
     fn evaluate<'a>(
         &'a self,
@@ -171,6 +224,10 @@ impl Transport for GrpcTransport {
         request: v1::EvaluateRequest,
     ) -> BoxFuture<'a, Result<v1::EvaluateReply, Status>> {
         async move { Ok(self.client(addr)?.evaluate(request).await?.into_inner()) }.boxed()
+    }
+
+    fn evaluate_in_parts(self: Arc<Self>, addr: String, request: v1::EvaluateRequest) -> EvaluateParts {
+        self.in_parts(addr, request)
     }
 
     fn ping<'a>(

@@ -6,7 +6,7 @@ use kith_wire::v1::{NodeCounters, NodeLoad};
 use std::{
     collections::HashMap,
     sync::{
-        Mutex, PoisonError,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
     },
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
@@ -55,9 +55,9 @@ struct Window {
 
 /// A request in flight; counts until dropped.
 #[derive(Debug)]
-pub struct InFlight<'a>(&'a LoadCounter);
+pub struct InFlight(Arc<LoadCounter>);
 
-impl Drop for InFlight<'_> {
+impl Drop for InFlight {
     fn drop(&mut self) {
         self.0.in_flight.fetch_sub(1, Ordering::Relaxed);
     }
@@ -117,7 +117,7 @@ impl LoadCounter {
     }
 
     /// Counts a request of `client` that starts now; `None` if too many are in flight.
-    pub fn start(&self, client: u64, now: Instant) -> Option<InFlight<'_>> {
+    pub fn start(self: &Arc<Self>, client: u64, now: Instant) -> Option<InFlight> {
         if IN_FLIGHT_MAX <= self.in_flight.fetch_add(1, Ordering::Relaxed) {
             self.in_flight.fetch_sub(1, Ordering::Relaxed);
             return None;
@@ -128,7 +128,7 @@ impl LoadCounter {
             window.clients.insert(client, now);
         }
         window.turn(&self.requests, now);
-        Some(InFlight(self))
+        Some(InFlight(Arc::clone(self)))
     }
 
     /// The load now.
@@ -169,7 +169,7 @@ mod tests {
     #[test]
     fn rates_and_clients_follow_the_requests() {
         let start = Instant::now();
-        let counter = LoadCounter::new(start);
+        let counter = Arc::new(LoadCounter::new(start));
         for index in 0..500 {
             drop(counter.start(index % 3, start + Duration::from_millis(index * 2)));
         }
@@ -194,7 +194,7 @@ mod tests {
     #[test]
     fn too_many_in_flight_are_turned_away_at_once() {
         let now = Instant::now();
-        let counter = LoadCounter::new(now);
+        let counter = Arc::new(LoadCounter::new(now));
         let held: Vec<_> = (0..IN_FLIGHT_MAX).map(|_| counter.start(1, now).unwrap()).collect();
         assert!(counter.start(1, now).is_none());
         drop(held);

@@ -22,6 +22,7 @@ mod run;
 mod serve;
 mod sim;
 mod store;
+mod stream;
 mod table;
 mod top;
 mod who;

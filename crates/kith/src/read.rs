@@ -6,6 +6,7 @@ use crate::{
     output::{self, Format},
     reply::{BatchReply, KeyReply, Values},
     request::{Batch, BatchFields, KeyEncoding, ReadOptions},
+    stream,
     table::values,
 };
 use anyhow::Context;
@@ -48,6 +49,9 @@ pub struct MultiGetFlags {
     /// How keys of strings or bytes are written [default: text for strings, base64 for bytes]
     #[arg(long, value_enum, value_name = "ENCODING")]
     key_encoding: Option<KeyEncoding>,
+    /// Print each record when it arrives, in any order, then what became of all keys; with `-o json`
+    #[arg(long)]
+    stream: bool,
     #[command(flatten)]
     options: ReadOptions,
 }
@@ -178,10 +182,18 @@ pub async fn get(target: &TargetFlags, format: Format, flags: GetFlags) -> anyho
 /// # Errors
 /// If the keys cannot be read, or the batch has no answer.
 pub async fn multi_get(target: &TargetFlags, format: Format, flags: MultiGetFlags) -> anyhow::Result<Exit> {
+    if flags.stream && format != Format::Json {
+        let message = "--stream prints a line of JSON for each record when it arrives";
+        return Err(Failure::usage(message, "add `-o json`").into());
+    }
     let keys = read_keys(&flags.keys_from, BATCH_KEYS_MAX)?;
     let service = connect::service(target).await?;
     let asked = BatchFields { store: flags.store, keys, key_encoding: flags.key_encoding };
-    let reply = Shapes::default().read(&*service, &Batch { asked, options: flags.options }).await?;
+    let batch = Batch { asked, options: flags.options };
+    if flags.stream {
+        return stream::write(&*service, &batch, &mut io::stdout()).await;
+    }
+    let reply = Shapes::default().read(&*service, &batch).await?;
     let text = match format {
         Format::Json => {
             let mut lines: String = reply.results.iter().map(output::json_line).collect();

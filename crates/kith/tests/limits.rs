@@ -111,7 +111,17 @@ fn a_quota_refuses_at_once_says_when_and_is_changed_while_it_holds() {
         let (answers, _) = cluster.run(&[op], 1);
         assert_eq!(code(&answers[0]), "quota_exceeded", "one quota for all ways to read");
     }
-    assert_eq!(refused(&cluster, "quota_keys"), 3.0);
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let keys = folder.path().join("keys");
+    fs::write(&keys, "1\n").expect("written");
+    for way in [&[][..], &["--transport", "grpc"]] {
+        let keys = keys.to_str().expect("UTF-8");
+        let arguments = [&["mget", "people", "--keys-from", keys, "--stream", "-o", "json"], way].concat();
+        let output = cluster.kith(&arguments).output().expect("kith runs");
+        let told: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        assert_eq!((code(&told), output.status.code()), ("quota_exceeded", Some(1)), "{way:?}");
+    }
+    assert_eq!(refused(&cluster, "quota_keys"), 5.0);
 
     described(&["store", "alter", "people", "--read-quota-keys", "off", "--read-quota-bytes", "1"]);
     let (answers, _) = cluster.run(&[ids(10), ids(1)], 1);

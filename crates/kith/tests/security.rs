@@ -32,11 +32,25 @@ fn fill(cluster: &Secured, store: &str, rows: u64, papers: &Papers) {
     must(with(cluster.kith(&["store", "push", store, file.to_str().expect("UTF-8")]), papers));
 }
 
-fn assert_reads(command: impl Fn(&[&str]) -> Command, store: &str) {
+fn assert_reads(command: impl Fn(&[&str]) -> Command, store: &str, seven: &str) {
     for way in WAYS {
         let told = must(command(&[&["get", store, "7"], way].concat()));
         assert!(told.contains(&format!("value 7 of {store}")), "{way:?}: {told}");
+        let told = must(command(&[&streamed(store, seven)[..], &["-o", "json"], way].concat()));
+        assert!(told.contains(&format!("value 7 of {store}")) && told.contains("footer"), "{way:?}: {told}");
     }
+}
+
+/// Reads the keys of a file as a stream.
+fn streamed<'a>(store: &'a str, keys: &'a str) -> [&'a str; 5] {
+    ["mget", store, "--keys-from", keys, "--stream"]
+}
+
+/// A file with the key 7.
+fn seven(cluster: &Secured) -> String {
+    let path = cluster.folder.path().join("seven");
+    fs::write(&path, "7\n").expect("written");
+    path.to_str().expect("UTF-8").to_owned()
 }
 
 #[test]
@@ -44,7 +58,7 @@ fn a_cluster_over_tls_answers_who_shows_a_certificate_and_tells_the_others_why_n
     let mut cluster = Secured::start(|_| Vec::new());
     let own = cluster.authority.papers("ada");
     fill(&cluster, "pages", 3_000, &own);
-    assert_reads(|arguments| with(cluster.kith(arguments), &own), "pages");
+    assert_reads(|arguments| with(cluster.kith(arguments), &own), "pages", &seven(&cluster));
     // What goes from the command to nodes, from node to node and in long messages.
     let exported = must(with(cluster.kith(&["store", "export", "pages"]), &own));
     assert_eq!(exported.lines().count(), 3_000);
@@ -122,7 +136,8 @@ fn tokens_and_certificates_have_the_rights_that_the_file_gives_them() {
         path
     };
     let reader = file("reader.token", "reader");
-    assert_reads(|arguments| bearing(cluster.kith(arguments), &reader), "pages");
+    let seven = seven(&cluster);
+    assert_reads(|arguments| bearing(cluster.kith(arguments), &reader), "pages", &seven);
     for way in WAYS {
         let read = |store| [&["get", store, "7"], way].concat();
         let (code, message, help) = refused(bearing(cluster.kith(&read("secrets")), &reader));
@@ -131,6 +146,9 @@ fn tokens_and_certificates_have_the_rights_that_the_file_gives_them() {
             message.contains("reader may not read store \"secrets\"") && help.contains("--access"),
             "{message}"
         );
+        let (code, ..) =
+            refused(bearing(cluster.kith(&[&streamed("secrets", &seven)[..], way].concat()), &reader));
+        assert_eq!(code, "permission_denied", "{way:?}: as a stream");
         let (code, ..) = refused(bearing(cluster.kith(&read("pages")), &file("wrong.token", "guess")));
         assert_eq!(code, "unauthenticated", "{way:?}");
         let (code, _, help) = refused(cluster.kith(&read("pages")));

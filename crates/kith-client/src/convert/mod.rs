@@ -4,6 +4,7 @@ mod batch;
 mod compute;
 mod operator;
 mod query;
+mod stream;
 mod value;
 
 pub use batch::{
@@ -15,6 +16,7 @@ pub use compute::{
 };
 pub use operator::{operator_from_wire, operator_to_wire};
 pub use query::{answer_from_wire, answer_to_wire, query_from_wire, query_to_wire};
+pub use stream::{StreamReader, StreamWriter};
 pub use value::{
     groups_from_wire, groups_to_wire, records_from_wire, records_to_wire, value_from_wire, value_to_wire,
 };

@@ -2,6 +2,7 @@
 //! over, stopping early and merging. What to do is decided by `kith_routing`; this
 //! only does it.
 
+mod calls;
 mod failure;
 mod hedge_metrics;
 mod plan;
@@ -15,24 +16,38 @@ use crate::{
     fleet::Fleet,
     profile::Trace,
     settings::{SessionSettings, SettingsError},
+    stream::Handing,
     topology::{Pinned, Topology},
     transport::Transport,
 };
 use kith_ops::{FanOut, Value};
 use kith_routing::{
     Controllers, LoadSnapshot, PolicyState, ReplicaPolicy,
-    execution::{Budgets, Verdict},
+    execution::{Budgets, Failure, Outcome, Verdict},
     fan_out::ControllerStates,
     load::Hedging,
 };
 use kith_types::FanOutKind;
 use rand::{SeedableRng, rngs::StdRng};
+pub(crate) use round::Handed;
 use round::Round;
 use std::{
     sync::{Arc, Mutex, PoisonError},
-    time::Instant,
+    time::{Duration, Instant},
 };
 use tokio::sync::watch;
+
+/// Whoever takes so long to take an answer makes the others wait: how long they took then says nothing of their nodes.
+const HELD_UP: Duration = Duration::from_millis(1);
+
+/// A fan-out whose answers are handed on.
+pub(crate) struct Streamed<'a> {
+    pub topology: &'a Topology,
+    pub pinned: &'a Pinned,
+    pub fan_out: &'a FanOut,
+    pub options: &'a QueryOptions,
+    pub deadline: Instant,
+}
 
 /// Runs fan-outs. One per process and cluster.
 pub struct Executor {
@@ -62,6 +77,8 @@ pub struct RoundOutcome {
     pub value: Value,
     /// Partitions without an answer; empty unless the caller accepts partial answers.
     pub missing: Vec<u32>,
+    /// What went wrong with them.
+    pub failures: Vec<Failure>,
 }
 
 impl Executor {
@@ -131,12 +148,45 @@ impl Executor {
         trace: &mut Trace,
     ) -> Result<RoundOutcome, QueryError> {
         let planned = self.plan(topology, pinned, fan_out, options)?;
-        let mut round = Round::new(self, topology, pinned, fan_out, &planned, options, deadline, trace);
+        let mut round =
+            Round::new(self, topology, pinned, fan_out, &planned, options, deadline, trace, false);
         let outcome = round.drive().await;
         hedge_metrics::count(&outcome.hedges);
         if planned.kind == FanOutKind::EarlyTerminable && outcome.verdict == Verdict::Complete {
             self.fleet.with_load(|load, _| load.on_terminable_end(outcome.stopped_early));
         }
         round.conclude(outcome)
+    }
+
+    /// Runs one fan-out of a batch read and hands on each answer that counts when it comes; no key is in two of them. While
+    /// nobody takes what is handed on, nothing is asked of nodes, and what they may send is bounded
+    /// (`docs/design/0010-streaming.md`).
+    ///
+    /// # Errors
+    /// [`QueryError`], within the deadline and what those took who were handed answers; what is wrong with an answer.
+    pub(crate) async fn run_in_parts(
+        &self,
+        run: &Streamed<'_>,
+        trace: &mut Trace,
+        handing: &mut Handing,
+    ) -> Result<Handed, QueryError> {
+        let &Streamed { topology, pinned, fan_out, options, deadline } = run;
+        let planned = self.plan(topology, pinned, fan_out, options)?;
+        let mut round = Round::new(self, topology, pinned, fan_out, &planned, options, deadline, trace, true);
+        let outcome: Outcome = loop {
+            let (parts, outcome) = round.next_parts().await;
+            for part in parts {
+                let handed = Instant::now();
+                handing.part(part).await?;
+                if HELD_UP < handed.elapsed() {
+                    round.was_held_up();
+                }
+            }
+            if let Some(outcome) = outcome {
+                break outcome;
+            }
+        };
+        hedge_metrics::count(&outcome.hedges);
+        round.conclude_handed(outcome)
     }
 }

@@ -2,6 +2,7 @@
 
 use super::{
     Executor, Planned, RoundOutcome,
+    calls::{self, Call, Rest},
     failure::{DENIED, TOO_LARGE, class_of, query_error},
     round_trace::RoundTrace,
 };
@@ -10,21 +11,21 @@ use crate::{
     convert::{operator_to_wire, value_from_wire, workflow_to_wire},
     profile::Trace,
     topology::{Pinned, Topology},
-    transport::Transport,
 };
 use futures::{FutureExt, StreamExt, future::BoxFuture, stream::FuturesUnordered};
 use kith_ops::{
-    FanOut, ListEntry, Missing as MissingKeys, Part, Record, RecordError, Scope, Value, sets::Scratch,
+    FanOut, ListEntry, Missing as MissingKeys, Part, Record, RecordError, Records, Scope, Value,
+    sets::Scratch,
 };
 use kith_routing::{
     Execution, HealthEvent, NodeIndex,
     execution::{
-        Action, Answers, Cause, Disposition, Event, ExecutionOptions, FailureClass, Outcome, RequestId,
-        Verdict,
+        Action, Answers, Cause, Disposition, Event, ExecutionOptions, Failure, FailureClass, Outcome,
+        RequestId, Verdict,
     },
     load::{Charge, NodeReport, RequestEnd},
 };
-use kith_types::{FanOutKind, NodeId, PartitionId};
+use kith_types::{FanOutKind, NodeId, PartitionId, Timestamp};
 use kith_wire::{body::encode_keys, v1};
 use std::{
     cell::RefCell,
@@ -33,7 +34,6 @@ use std::{
     time::Instant,
 };
 use tokio::sync::{broadcast, oneshot};
-use tonic::Status;
 
 thread_local! {
     /// Its bitmap of half a mebibyte is cleared where it was used; a new one would be cleared whole for each merge.
@@ -50,6 +50,8 @@ pub(super) struct Round<'a> {
     options: &'a QueryOptions,
     deadline: Instant,
     plan: v1::Operator,
+    /// Whether nodes may answer in parts.
+    in_parts: bool,
     execution: Execution,
     downs: broadcast::Receiver<NodeId>,
     /// Requests under way. Dropping one cancels it.
@@ -67,19 +69,29 @@ pub(super) struct Round<'a> {
     denied: Option<QueryError>,
     /// Keys whose record was damaged somewhere, as indexes into the query's keys.
     damaged: BTreeSet<u32>,
+    /// Until when nobody took what was handed on: how long requests took till then says nothing of their nodes.
+    held_up: Timestamp,
+    /// The longest that a node worked on a request whose answer counts, in microseconds.
+    service_us: u64,
 }
 
 struct Open {
     charge: Charge,
     keys: Arc<[u32]>,
+    /// How many of them are answered.
+    heard: usize,
+    sent: Timestamp,
     /// Dropped to cancel it.
     _cancel: oneshot::Sender<()>,
 }
 
-struct Call {
-    request: RequestId,
-    /// `None` if it was cancelled.
-    answer: Option<Result<v1::EvaluateReply, Status>>,
+/// What is left to tell of a fan-out whose answers were handed on.
+#[derive(Debug, Default)]
+pub(crate) struct Handed {
+    pub failures: Vec<Failure>,
+    /// Keys that have no answer because their record is damaged.
+    pub damaged: BTreeSet<u32>,
+    pub service_us: u64,
 }
 
 impl<'a> Round<'a> {
@@ -93,6 +105,7 @@ impl<'a> Round<'a> {
         options: &'a QueryOptions,
         deadline: Instant,
         trace: &'a mut Trace,
+        in_parts: bool,
     ) -> Self {
         let fleet = &executor.fleet;
         let execution_options = ExecutionOptions {
@@ -110,6 +123,7 @@ impl<'a> Round<'a> {
         Self {
             execution: Execution::new(&planned.plan, &planned.partitions, execution_options, fleet.now()),
             plan: operator_to_wire(&fan_out.plan),
+            in_parts,
             downs: fleet.downs(),
             calls: FuturesUnordered::new(),
             open: BTreeMap::new(),
@@ -120,6 +134,8 @@ impl<'a> Round<'a> {
             too_large: false,
             denied: None,
             damaged: BTreeSet::new(),
+            held_up: Timestamp::ZERO,
+            service_us: 0,
             executor,
             topology,
             pinned,
@@ -130,14 +146,38 @@ impl<'a> Round<'a> {
         }
     }
 
+    /// Goes on to the end.
     pub(super) async fn drive(&mut self) -> Outcome {
+        loop {
+            if let Some(outcome) = self.advance(false).await {
+                return outcome;
+            }
+        }
+    }
+
+    /// Goes on to the next answers that count, and takes them out; with the last of them comes the outcome.
+    pub(super) async fn next_parts(&mut self) -> (Vec<Part>, Option<Outcome>) {
+        let outcome = self.advance(true).await;
+        (std::mem::take(&mut self.parts), outcome)
+    }
+
+    /// Whoever is handed the answers took them only now.
+    pub(super) fn was_held_up(&mut self) {
+        self.held_up = self.executor.fleet.now();
+    }
+
+    /// Goes on until it is over, or, if that is wanted, there are `parts`.
+    async fn advance(&mut self, parts: bool) -> Option<Outcome> {
         let deadline = tokio::time::sleep_until(self.deadline.into());
         let hedge = tokio::time::sleep_until(self.deadline.into());
         tokio::pin!(deadline, hedge);
         let mut armed = None;
         loop {
             if let Some(outcome) = self.act() {
-                return outcome;
+                return Some(outcome);
+            }
+            if parts && !self.parts.is_empty() {
+                return None;
             }
             let due = self.execution.next_hedge();
             if let Some(due) = due.filter(|_| due != armed) {
@@ -205,7 +245,7 @@ impl<'a> Round<'a> {
             }
             None => (String::new(), 0),
         };
-        let transport: Arc<dyn Transport> = Arc::clone(fleet.transport());
+        let transport = Arc::clone(fleet.transport());
         let charge = fleet.with_load(|load, now| {
             let charge = load.on_send(self.planned.work, node, keys.len(), now);
             if let Cause::Hedge { .. } = cause {
@@ -214,15 +254,12 @@ impl<'a> Round<'a> {
             charge
         });
         self.trace.sent(request, node, group, keys.len(), cause);
-        self.open.insert(request, Open { charge, keys, _cancel: cancel });
-        self.calls.push(Box::pin(async move {
-            let call = transport.evaluate(&addr, message);
-            let answer = tokio::select! {
-                answer = call => Some(answer),
-                _ = cancelled => None,
-            };
-            Call { request, answer }
-        }));
+        let sent = fleet.now();
+        self.open.insert(request, Open { charge, keys, heard: 0, sent, _cancel: cancel });
+        self.calls.push(match self.in_parts {
+            true => calls::in_parts(request, transport, addr, message, cancelled),
+            false => calls::whole(request, transport, addr, message, cancelled),
+        });
     }
 
     fn message(&self, keys: &[u32]) -> v1::EvaluateRequest {
@@ -253,14 +290,13 @@ impl<'a> Round<'a> {
     fn on_call(&mut self, call: Call) {
         let Some(answer) = call.answer else { return };
         let Some(open) = self.open.get(&call.request) else { return };
-        let (node, keys) = (open.charge.node(), Arc::clone(&open.keys));
+        let node = open.charge.node();
         let fleet = &self.executor.fleet;
         match answer {
             Ok(reply) => {
                 fleet.on(node, HealthEvent::Success);
                 self.trace.replied(call.request, &reply);
-                self.close(call.request, RequestEnd::Answered, "ok");
-                self.on_reply(call.request, node, keys, reply);
+                self.on_reply(call.request, node, reply, call.rest);
             }
             Err(status) => {
                 let class = class_of(&status, self.pinned.version);
@@ -285,7 +321,8 @@ impl<'a> Round<'a> {
         }
     }
 
-    fn on_reply(&mut self, request: RequestId, node: NodeId, keys: Arc<[u32]>, reply: v1::EvaluateReply) {
+    /// A reply, or the next part of one.
+    fn on_reply(&mut self, request: RequestId, node: NodeId, reply: v1::EvaluateReply, rest: Option<Rest>) {
         let fleet = &self.executor.fleet;
         let now = fleet.now();
         if let Some(load) = &reply.load {
@@ -297,19 +334,32 @@ impl<'a> Round<'a> {
             }
         }
         let wrong_version = reply.served.iter().any(|served| served.version != self.pinned.version);
-        let mut positions = keys.to_vec();
+        let Some(open) = self.open.get_mut(&request) else { return };
+        let owed = &open.keys[open.heard..];
         let mut value = match reply.value.map(value_from_wire) {
-            Some(Ok(value)) if !wrong_version && answers_all(&value, keys.len()) => value,
+            Some(Ok(value)) if !wrong_version && answers(&value, owed.len(), rest.is_some()) => value,
             _ => {
                 self.reasons.push(format!("{node}: sent a malformed answer"));
+                self.close(request, RequestEnd::Failed, FailureClass::Internal.name());
                 let _ = self.execution.on(Event::Failed { request, class: FailureClass::Internal }, now);
                 return;
             }
         };
+        let count = value.records().map_or(owed.len(), Records::len);
+        let mut positions = owed[..count].to_vec();
+        let is_last = count == owed.len();
+        open.heard += count;
+        match rest.filter(|_| !is_last) {
+            Some(rest) => self.calls.push(calls::next_part(request, rest)),
+            None => self.close(request, RequestEnd::Answered, "ok"),
+        }
         let settled = value == Value::Exists(true);
-        let event = match value.records_mut() {
-            Some(records) => self.reply_of(request, node, records.split_damaged(&mut positions)),
-            None => Event::Reply { request },
+        let damaged = value.records_mut().map(|records| records.split_damaged(&mut positions));
+        let failed = self.failed_of(node, damaged.unwrap_or_default());
+        let event = match (is_last, failed.is_empty()) {
+            (false, _) => Event::ReplySoFar { request, keys: count as u32, failed },
+            (true, false) => Event::ReplyInPart { request, failed },
+            (true, true) => Event::Reply { request },
         };
         let mut part = Part { positions, value };
         match self.execution.on(event, now) {
@@ -321,6 +371,7 @@ impl<'a> Round<'a> {
             Disposition::Accepted => {}
             Disposition::AcceptedInPart { late } => part.leave_out(&late),
         }
+        self.service_us = self.service_us.max(reply.service_us);
         self.trace.won(request);
         self.parts.push(part);
         if settled {
@@ -329,14 +380,12 @@ impl<'a> Round<'a> {
     }
 
     /// A reply with damaged records is one in part: another replica is asked for their keys, and for nothing else.
-    fn reply_of(&mut self, request: RequestId, node: NodeId, damaged: Vec<u32>) -> Event {
-        if damaged.is_empty() {
-            return Event::Reply { request };
+    fn failed_of(&mut self, node: NodeId, damaged: Vec<u32>) -> Vec<(u32, FailureClass)> {
+        if !damaged.is_empty() {
+            self.reasons.push(format!("{node}: {} damaged records", damaged.len()));
+            self.damaged.extend(&damaged);
         }
-        self.reasons.push(format!("{node}: {} damaged records", damaged.len()));
-        self.damaged.extend(&damaged);
-        let failed = damaged.into_iter().map(|key| (key, FailureClass::Damaged)).collect();
-        Event::ReplyInPart { request, failed }
+        damaged.into_iter().map(|key| (key, FailureClass::Damaged)).collect()
     }
 
     fn on_down(&mut self, down: Result<NodeId, broadcast::error::RecvError>) {
@@ -356,6 +405,8 @@ impl<'a> Round<'a> {
     /// A request is over, whatever became of it: released exactly once.
     fn close(&mut self, request: RequestId, end: RequestEnd, outcome: &str) {
         let Some(open) = self.open.remove(&request) else { return };
+        // It may have waited for us.
+        let end = if open.sent < self.held_up { RequestEnd::Cancelled } else { end };
         self.executor.fleet.with_load(|load, now| load.on_end(open.charge, end, now));
         self.trace.closed(request, outcome);
     }
@@ -366,24 +417,44 @@ impl<'a> Round<'a> {
         }
     }
 
+    /// Why there is no answer.
+    fn failure(&mut self, outcome: &Outcome) -> QueryError {
+        self.trace.finish(0, outcome.stopped_early);
+        if let Some(denied) = &self.denied {
+            return denied.clone();
+        }
+        if self.too_large {
+            return QueryError::too_large();
+        }
+        let availability = self.executor.fleet.availability_within(&self.topology.table, &self.pinned.reach);
+        let table = &self.topology.table;
+        let is_up = |node: &NodeIndex| availability.serving().contains(*node);
+        let is_lost = |partition: PartitionId| !table.replicas(partition).iter().any(is_up);
+        let deadline_ms = self.trace.allowed_ms(self.deadline);
+        query_error(outcome, self.pinned, deadline_ms, &self.reasons, &is_lost)
+    }
+
+    /// What is left to tell once the answers were handed on, or why there were none: also of those who take partial answers,
+    /// if nothing at all was answered.
+    pub(super) fn conclude_handed(mut self, outcome: Outcome) -> Result<Handed, QueryError> {
+        self.close_all();
+        let is_failed = matches!(outcome.verdict, Verdict::Failed | Verdict::Cancelled);
+        if is_failed || (outcome.answered == 0 && 0 < outcome.keys) {
+            return Err(self.failure(&outcome));
+        }
+        self.trace.finish(outcome.answered.into(), outcome.stopped_early);
+        Ok(Handed {
+            failures: outcome.failures(),
+            damaged: std::mem::take(&mut self.damaged),
+            service_us: self.service_us,
+        })
+    }
+
     /// Merges what the nodes sent, or says why there is nothing to merge.
     pub(super) fn conclude(mut self, outcome: Outcome) -> Result<RoundOutcome, QueryError> {
         self.close_all();
         if matches!(outcome.verdict, Verdict::Failed | Verdict::Cancelled) {
-            self.trace.finish(0, outcome.stopped_early);
-            let availability =
-                self.executor.fleet.availability_within(&self.topology.table, &self.pinned.reach);
-            let table = &self.topology.table;
-            let is_up = |node: &NodeIndex| availability.serving().contains(*node);
-            let is_lost = |partition: PartitionId| !table.replicas(partition).iter().any(is_up);
-            if let Some(denied) = &self.denied {
-                return Err(denied.clone());
-            }
-            if self.too_large {
-                return Err(QueryError::too_large());
-            }
-            let deadline_ms = self.trace.allowed_ms(self.deadline);
-            return Err(query_error(&outcome, self.pinned, deadline_ms, &self.reasons, &is_lost));
+            return Err(self.failure(&outcome));
         }
         let key_count = self.planned.partitions.len();
         let allowed = if self.options.partial { MissingKeys::Allow } else { MissingKeys::Refuse };
@@ -401,7 +472,7 @@ impl<'a> Round<'a> {
         }
         self.trace.finish(ids_in(&value), outcome.stopped_early);
         let missing = outcome.missing.iter().map(|missing| missing.partition.0).collect();
-        Ok(RoundOutcome { value, missing })
+        Ok(RoundOutcome { value, missing, failures: outcome.failures() })
     }
 }
 
@@ -434,7 +505,10 @@ fn ids_in(value: &Value) -> u64 {
     }
 }
 
-/// A node answers each of its keys, be it with an error.
-fn answers_all(value: &Value, keys: usize) -> bool {
-    value.records().is_none_or(|records| records.len() == keys && records.counts().unanswered == 0)
+/// A node answers each of the keys that it `owes`, be it with an error; if more may follow, the first of them at least.
+fn answers(value: &Value, owes: usize, more: bool) -> bool {
+    value.records().is_none_or(|records| {
+        let is_enough = records.len() == owes || (more && (1..owes).contains(&records.len()));
+        is_enough && records.counts().unanswered == 0
+    })
 }

@@ -40,8 +40,9 @@ impl<'a> RoundTrace<'a> {
 
     pub fn replied(&mut self, request: RequestId, reply: &v1::EvaluateReply) {
         if let (Some(round), Some((place, _))) = (&mut self.profile, self.open.get(&request)) {
-            round.requests[*place].service_us = reply.service_us;
-            round.requests[*place].reply_bytes = kith_wire::encoded_len(reply) as u64;
+            // A reply may come in parts.
+            round.requests[*place].service_us += reply.service_us;
+            round.requests[*place].reply_bytes += kith_wire::encoded_len(reply) as u64;
         }
     }
 

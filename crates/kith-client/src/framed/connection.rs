@@ -3,6 +3,7 @@
 use super::{
     Lost,
     cipher::Cipher,
+    parts::{Parts, Told},
     silence::{Look, Silence},
 };
 use bytes::{Buf, Bytes, BytesMut};
@@ -21,7 +22,7 @@ use std::{
 use tokio::{
     io::AsyncReadExt,
     net::tcp::{OwnedReadHalf, OwnedWriteHalf},
-    sync::oneshot,
+    sync::{mpsc, oneshot},
     time::{Interval, MissedTickBehavior},
 };
 use tonic::{Code, Status};
@@ -63,10 +64,18 @@ struct State {
 
 #[derive(Debug)]
 struct Waiting {
-    pieces: Pieces,
     /// What has come of a piece whose message goes on.
     part: BytesMut,
-    reply: oneshot::Sender<Result<Pieces, Status>>,
+    reply: Replying,
+}
+
+/// Who waits for a reply.
+#[derive(Debug)]
+enum Replying {
+    /// For all of it.
+    Whole { pieces: Pieces, told: oneshot::Sender<Result<Pieces, Status>> },
+    /// For each message of it. Bounded by the credit that was given.
+    Parts(mpsc::UnboundedSender<Told>),
 }
 
 impl Connection {
@@ -102,6 +111,30 @@ impl Connection {
     /// # Errors
     /// If the connection is over, too much is unsent or the message is too long.
     pub fn send(self: &Arc<Self>, op: Op, deadline_us: u32, body: &impl Message) -> Result<Call, Status> {
+        let (told, receiver) = oneshot::channel();
+        let header = Header { deadline_us, ..Header::request(0, op) };
+        let id = self.request(header, body, Replying::Whole { pieces: Pieces::new(), told })?;
+        Ok(Call { connection: Arc::clone(self), id, receiver, is_over: false })
+    }
+
+    /// The same for a reply that may come in parts, as they are taken.
+    ///
+    /// # Errors
+    /// As [`Connection::send`].
+    pub fn send_credited(
+        self: &Arc<Self>,
+        op: Op,
+        deadline_us: u32,
+        body: &impl Message,
+    ) -> Result<Parts, Status> {
+        let (told, receiver) = mpsc::unbounded_channel();
+        let header = Header { deadline_us, ..Header::request(0, op) }.credited();
+        let id = self.request(header, body, Replying::Parts(told))?;
+        Ok(Parts::new(Arc::clone(self), id, receiver))
+    }
+
+    /// Registers and writes a request; its id.
+    fn request(&self, header: Header, body: &impl Message, reply: Replying) -> Result<u64, Status> {
         let mut state = self.lock();
         if let Some(lost) = &state.lost {
             return Err(lost.to_status());
@@ -116,16 +149,28 @@ impl Connection {
             ));
         }
         let id = state.last_id + 1;
-        let header = Header { deadline_us, ..Header::request(id, op) };
+        let header = Header { id, ..header };
         state.put(|out| header.encode(body, out)).map_err(|error| {
             kith_wire::status(Code::InvalidArgument, "bad_request", error.to_string(), "ask for less at once")
         })?;
         state.last_id = id;
-        let (reply, receiver) = oneshot::channel();
-        state.waiting.insert(id, Waiting { pieces: Pieces::new(), part: BytesMut::new(), reply });
+        state.waiting.insert(id, Waiting { part: BytesMut::new(), reply });
         self.flush(&mut state);
-        drop(state);
-        Ok(Call { connection: Arc::clone(self), id, receiver, is_over: false })
+        Ok(id)
+    }
+
+    /// Lets so many bytes more of a reply come.
+    pub(super) fn credit(&self, id: u64, bytes: u32) {
+        let mut state = self.lock();
+        if state.waiting.contains_key(&id) && state.lost.is_none() {
+            let put = state.put(|out| {
+                Header::encode_credit(id, bytes, out);
+                Ok(())
+            });
+            if put.is_ok() {
+                self.flush(&mut state);
+            }
+        }
     }
 
     /// Writes what the socket takes now, and leaves the rest to the reading task.
@@ -155,7 +200,7 @@ impl Connection {
         }
     }
 
-    fn give_up(&self, id: u64) {
+    pub(super) fn give_up(&self, id: u64) {
         let mut state = self.lock();
         if state.waiting.remove(&id).is_some() && state.lost.is_none() {
             let header = Header::request(id, Op::Cancel);
@@ -184,11 +229,10 @@ impl Connection {
             waiting.take(frame)?;
         }
         if flags.has(Flags::LAST)
-            && let Some(Waiting { pieces, reply, .. }) = state.waiting.remove(&id)
+            && let Some(waiting) = state.waiting.remove(&id)
         {
             drop(state);
-            // Nobody listening is fine.
-            let _ = reply.send(error.map_or(Ok(pieces), Err));
+            waiting.reply.end(error.map_or(Ok(()), Err));
         }
         Ok(())
     }
@@ -219,8 +263,7 @@ impl Connection {
         let waiting = std::mem::take(&mut state.waiting);
         drop(state);
         for waiting in waiting.into_values() {
-            // Nobody listening is fine.
-            let _ = waiting.reply.send(Err(lost.to_status()));
+            waiting.reply.end(Err(lost.to_status()));
         }
     }
 
@@ -249,16 +292,37 @@ impl Waiting {
         if MESSAGE_BYTES_MAX < self.part.len() + frame.body.len() {
             return Err(Lost::new("the peer sent a message longer than any may be"));
         }
-        let goes_on = frame.header.flags.has(Flags::PART);
+        let flags = frame.header.flags;
+        let (goes_on, is_last) = (flags.has(Flags::PART), flags.has(Flags::LAST));
         if !goes_on && self.part.is_empty() {
-            self.pieces.push(frame.body);
+            self.reply.message(frame.body, is_last);
             return Ok(());
         }
         self.part.extend_from_slice(&frame.body);
         if !goes_on {
-            self.pieces.push(std::mem::take(&mut self.part).freeze());
+            self.reply.message(std::mem::take(&mut self.part).freeze(), is_last);
         }
         Ok(())
+    }
+}
+
+impl Replying {
+    fn message(&mut self, body: Bytes, is_last: bool) {
+        match self {
+            Replying::Whole { pieces, .. } => pieces.push(body),
+            // Nobody listening is fine, here as below.
+            Replying::Parts(told) => drop(told.send(Ok((body, is_last)))),
+        }
+    }
+
+    /// No more of it comes.
+    fn end(self, ended: Result<(), Status>) {
+        match (self, ended) {
+            (Replying::Whole { pieces, told }, ended) => drop(told.send(ended.map(|()| pieces))),
+            (Replying::Parts(told), Err(status)) => drop(told.send(Err(status))),
+            // The last message has told so.
+            (Replying::Parts(_), Ok(())) => {}
+        }
     }
 }
 

@@ -3,7 +3,10 @@
 
 mod cipher;
 mod connection;
+mod parts;
 mod silence;
+
+pub(crate) use parts::Parts;
 
 use crate::security::{Dialer, TlsFailure};
 use bytes::{Bytes, BytesMut};
@@ -121,8 +124,7 @@ impl Frames {
         body: &impl Message,
     ) -> Result<Vec<Bytes>, CallError> {
         let connection = self.connection(addr).await?;
-        let micros = deadline.map_or(0, |left| u32::try_from(left.as_micros()).unwrap_or(u32::MAX).max(1));
-        Ok(connection.send(op, micros, body)?.await?)
+        Ok(connection.send(op, micros_of(deadline), body)?.await?)
     }
 
     /// The same, for replies in one piece.
@@ -141,6 +143,21 @@ impl Frames {
             (Some(piece), true) => Ok(decoded(piece)?),
             _ => Err(Status::internal("a reply in pieces where one was expected").into()),
         }
+    }
+
+    /// Asks the peer at `addr` for a reply that may come in parts, as they are taken. Dropping them cancels the request there.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn call_in_parts(
+        &self,
+        addr: &str,
+        op: Op,
+        deadline: Option<Duration>,
+        body: &impl Message,
+    ) -> Result<Parts, CallError> {
+        let connection = self.connection(addr).await?;
+        Ok(connection.send_credited(op, micros_of(deadline), body)?)
     }
 
     async fn connection(&self, addr: &str) -> Result<Arc<Connection>, CallError> {
@@ -221,6 +238,11 @@ impl Place {
     fn lock(&self) -> MutexGuard<'_, Standing> {
         self.standing.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// A deadline as frames have it.
+fn micros_of(deadline: Option<Duration>) -> u32 {
+    deadline.map_or(0, |left| u32::try_from(left.as_micros()).unwrap_or(u32::MAX).max(1))
 }
 
 /// Connects, over TLS where that is spoken, exchanges prefaces and shows the token.

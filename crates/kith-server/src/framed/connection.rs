@@ -1,6 +1,6 @@
 //! One framed connection: a single task reads, runs, answers and writes. At one request in flight nothing else is woken.
 
-use super::{FrameService, outbox::Outbox, running::Running, unsupported_frame};
+use super::{FrameService, Reply, outbox::Outbox, running::Running, streams::Streams, unsupported_frame};
 use bytes::BytesMut;
 use kith_wire::frame::{self, Flags, Frame, Header, Op, PREFACE_BYTES, Preface};
 use metrics::Counter;
@@ -16,7 +16,7 @@ use tokio::{
     time::{Sleep, sleep},
 };
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
-use tonic::Code;
+use tonic::{Code, Status};
 
 /// Requests of one connection under way at once; above it the next ones stay unread. As many as a router takes in all,
 /// so that it is the process that says `overloaded`, not a connection that falls silent.
@@ -49,6 +49,7 @@ pub(crate) async fn serve(
         inbox: BytesMut::new(),
         outbox: Outbox::default(),
         running: Running::default(),
+        streams: Streams::default(),
         end: End::Open(Box::pin(stop.cancelled_owned())),
         frames: metrics::counter!("kith_server_frames_total"),
     };
@@ -61,6 +62,7 @@ struct Connection<S> {
     inbox: BytesMut,
     outbox: Outbox,
     running: Running,
+    streams: Streams,
     end: End,
     frames: Counter,
 }
@@ -80,7 +82,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         self.poll_stop(cx);
         loop {
             let read = self.poll_read(cx)?;
-            let answered = self.poll_running(cx);
+            let answered = self.poll_running(cx) | self.poll_streams(cx);
             let was_full = self.outbox.is_full();
             let is_sent = self.outbox.poll_send(&mut self.stream, cx)?.is_ready();
             if read == Read::Eof || self.is_over(is_sent, cx) {
@@ -105,11 +107,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     /// `is_sent` says whether the socket has all that was taken from the outbox.
     fn is_over(&mut self, is_sent: bool, cx: &mut Context<'_>) -> bool {
         let is_sent = is_sent && self.outbox.is_empty();
+        let is_idle = is_sent && self.under_way() == 0;
         match &mut self.end {
             End::Open(_) => false,
-            End::Stopping(patience) => {
-                (self.running.len() == 0 && is_sent) || patience.as_mut().poll(cx).is_ready()
-            }
+            End::Stopping(patience) => is_idle || patience.as_mut().poll(cx).is_ready(),
             End::Closing(patience) => is_sent || patience.as_mut().poll(cx).is_ready(),
         }
     }
@@ -139,7 +140,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     }
 
     fn may_take(&self) -> bool {
-        matches!(self.end, End::Open(_)) && !self.outbox.is_full() && self.running.len() < RUNNING_MAX
+        matches!(self.end, End::Open(_)) && !self.outbox.is_full() && self.under_way() < RUNNING_MAX
+    }
+
+    fn under_way(&self) -> usize {
+        self.running.len() + self.streams.len()
     }
 
     fn take_in(&mut self, cx: &mut Context<'_>) {
@@ -160,6 +165,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         match Op::from_number(header.op) {
             Some(Op::Cancel) => {
                 self.running.cancel(header.id);
+                self.streams.cancel(header.id);
                 self.outbox.cancel(header.id);
             }
             Some(Op::Alive) => self.outbox.acknowledge(&header),
@@ -170,22 +176,37 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 }
                 Err(status) => self.outbox.error(&header, &status),
             },
-            Some(Op::Credit) | None => self.outbox.error(&header, &unsupported_frame(&frame)),
+            Some(Op::Credit) => match frame.credit() {
+                Some(bytes) => self.streams.credit(header.id, bytes),
+                None => self.malformed("credit that is no number"),
+            },
+            None => self.outbox.error(&header, &unsupported_frame(&frame)),
             Some(_) if header.id == 0 => {
                 self.malformed("a request with id 0");
             }
-            Some(_) if self.running.has(header.id) => {
+            Some(_) if self.running.has(header.id) || self.streams.has(header.id) => {
                 self.malformed("a request with the id of one that is under way");
             }
             Some(_) if !header.flags.has(Flags::LAST) => {
                 self.malformed("a request in pieces");
             }
-            Some(op @ (Op::Evaluate | Op::Ping | Op::Query | Op::MultiGet | Op::Compute | Op::Aggregate)) => {
-                let call = Arc::clone(&self.service).call(op, frame.body);
+            Some(op) => {
+                let service = Arc::clone(&self.service);
+                let call = match header.flags.has(Flags::CREDITED) {
+                    true => service.call_credited(op, frame.body),
+                    false => service.call(op, frame.body),
+                };
                 if let Some(answer) = self.running.start(header, call, cx) {
-                    self.outbox.answer(&header, answer);
+                    self.answer(&header, answer);
                 }
             }
+        }
+    }
+
+    fn answer(&mut self, header: &Header, answer: Result<Reply, Status>) {
+        match answer {
+            Ok(Reply::Pieces(pieces)) => self.streams.start(*header, pieces),
+            answer => self.outbox.answer(header, answer),
         }
     }
 
@@ -197,6 +218,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         let status = kith_wire::status(Code::InvalidArgument, "bad_request", what, help);
         self.outbox.error(&Header::of_connection(), &status);
         self.running = Running::default();
+        self.streams = Streams::default();
         self.end = End::Closing(Box::pin(sleep(STOP_PATIENCE)));
     }
 
@@ -206,7 +228,19 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         while !self.outbox.is_full()
             && let Poll::Ready((header, answer)) = self.running.poll_next(cx)
         {
-            self.outbox.answer(&header, answer);
+            self.answer(&header, answer);
+            answered = true;
+        }
+        answered
+    }
+
+    /// Pieces of replies for which there is credit; stops likewise.
+    fn poll_streams(&mut self, cx: &mut Context<'_>) -> bool {
+        let mut answered = false;
+        while !self.outbox.is_full()
+            && let Poll::Ready((header, piece)) = self.streams.poll_next(cx)
+        {
+            self.outbox.piece(&header, piece);
             answered = true;
         }
         answered

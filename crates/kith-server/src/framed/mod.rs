@@ -4,10 +4,12 @@
 mod connection;
 mod outbox;
 mod running;
+mod streams;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use connection::serve;
+pub(crate) use streams::{Piece, Pieces, too_slow};
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
@@ -27,6 +29,11 @@ pub(crate) trait FrameService: Send + Sync + 'static {
     /// Answers one request.
     fn call(self: Arc<Self>, op: Op, body: Bytes) -> BoxFuture<'static, Result<Reply, Status>>;
 
+    /// Answers one whose reply may come in several messages; it need not.
+    fn call_credited(self: Arc<Self>, op: Op, body: Bytes) -> BoxFuture<'static, Result<Reply, Status>> {
+        self.call(op, body)
+    }
+
     /// Takes the caller's token; what they are answered by from now on, if that is another. Tokens are of no interest unless a service
     /// says so.
     ///
@@ -38,7 +45,6 @@ pub(crate) trait FrameService: Send + Sync + 'static {
 }
 
 /// What a request is answered with.
-#[derive(Debug)]
 pub(crate) enum Reply {
     /// To [`Op::Evaluate`].
     Evaluate(v1::EvaluateReply),
@@ -52,6 +58,8 @@ pub(crate) enum Reply {
     Compute(v1::ComputeReply),
     /// To [`Op::Aggregate`].
     Aggregate(v1::AggregateReply),
+    /// To any request that is credited.
+    Pieces(Pieces),
 }
 
 /// A body as the message that it should be.
@@ -68,7 +76,7 @@ pub(crate) fn request<M: Message + Default>(body: Bytes) -> Result<M, Status> {
 /// The answer to an operation that is not served here.
 pub(crate) fn unsupported(op: &str) -> Status {
     let message = format!("this process does not serve the framed operation {op}");
-    let help = "routers serve `query`, `multi_get`, `compute` and `aggregate`, nodes `evaluate` and `ping`; a newer operation needs a newer release";
+    let help = "routers serve `query`, `multi_get`, `multi_get_stream`, `compute` and `aggregate`, nodes `evaluate` and `ping`; a newer operation needs a newer release";
     kith_wire::status(Code::Unimplemented, "unsupported_operation", message, help)
 }
 

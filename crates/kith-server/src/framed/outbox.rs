@@ -1,6 +1,6 @@
 //! What a connection has still to send: encoded bytes, and replies in pieces that wait for room.
 
-use super::Reply;
+use super::{Piece, Reply};
 use bytes::{Buf, Bytes, BytesMut};
 use kith_wire::{
     MESSAGE_BYTES_MAX, Message,
@@ -41,8 +41,12 @@ struct Long {
     request: Header,
     /// Messages of a reply in pieces that are not encoded yet.
     pieces: vec::IntoIter<v1::QueryReply>,
+    /// Pieces that came while one before them was on its way.
+    behind: VecDeque<Piece>,
     /// What is left of the message that is on its way.
     message: Bytes,
+    /// Whether it is the last of its reply.
+    is_last: bool,
     /// Bytes that are left, encoded or not.
     bytes: usize,
 }
@@ -50,19 +54,28 @@ struct Long {
 impl Long {
     /// The next frame's flags and body; the last one is flagged so.
     fn next(&mut self) -> (Flags, Bytes) {
-        if self.message.is_empty()
-            && let Some(piece) = self.pieces.next()
-        {
-            self.message = piece.encode_to_vec().into();
+        if self.message.is_empty() {
+            if let Some(piece) = self.pieces.next() {
+                self.message = piece.encode_to_vec().into();
+                self.is_last = self.pieces.as_slice().is_empty();
+            } else if let Some(piece) = self.behind.pop_front() {
+                self.message = piece.body;
+                self.is_last = piece.is_last;
+            }
         }
         let body = self.message.split_to(self.message.len().min(PART_BYTES));
         self.bytes -= body.len();
-        let flags = match (self.message.is_empty(), self.pieces.as_slice().is_empty()) {
+        let flags = match (self.message.is_empty(), self.is_last) {
             (false, _) => Flags::PART,
             (true, false) => Flags::default(),
             (true, true) => Flags::LAST,
         };
         (flags, body)
+    }
+
+    /// Whether all of it that is here is on its way.
+    fn is_spent(&self) -> bool {
+        self.message.is_empty() && self.pieces.as_slice().is_empty() && self.behind.is_empty()
     }
 }
 
@@ -88,8 +101,39 @@ impl Outbox {
             Ok(Reply::MultiGet(reply)) => self.message(request, &reply),
             Ok(Reply::Compute(reply)) => self.message(request, &reply),
             Ok(Reply::Aggregate(reply)) => self.message(request, &reply),
+            Ok(Reply::Pieces(_)) => unreachable!("replies by credit come piece by piece"),
             Err(status) => self.error(request, &status),
         }
+    }
+
+    /// Takes the next piece of a reply, or the error that ends it.
+    pub fn piece(&mut self, request: &Header, piece: Result<Piece, Status>) {
+        let piece = match piece {
+            Ok(piece) => piece,
+            Err(status) => {
+                self.cancel(request.id);
+                return self.error(request, &status);
+            }
+        };
+        if let Some(before) = self.long.iter_mut().find(|long| long.request.id == request.id) {
+            before.bytes += piece.body.len();
+            return before.behind.push_back(piece);
+        }
+        let Piece { body, is_last } = piece;
+        if PART_BYTES <= body.len() {
+            let bytes = body.len();
+            return self.long.push_back(Long {
+                request: *request,
+                pieces: Vec::new().into_iter(),
+                behind: VecDeque::new(),
+                message: body,
+                is_last,
+                bytes,
+            });
+        }
+        let flags = if is_last { Flags::LAST } else { Flags::default() };
+        let header = request.reply(flags);
+        header.encode_bytes(&body, &mut self.bytes).expect("a part is shorter than a message may be");
     }
 
     /// Drops what is left of a long reply that nobody wants any more.
@@ -113,7 +157,9 @@ impl Outbox {
             bytes @ PART_BYTES..=MESSAGE_BYTES_MAX => self.long.push_back(Long {
                 request: *request,
                 pieces: Vec::new().into_iter(),
+                behind: VecDeque::new(),
                 message: message.encode_to_vec().into(),
+                is_last: true,
                 bytes,
             }),
             _ => self.put(&request.reply(Flags::LAST), message),
@@ -127,7 +173,15 @@ impl Outbox {
             return self.message(request, &only);
         }
         let bytes = pieces.as_slice().iter().map(Message::encoded_len).sum();
-        self.long.push_back(Long { request: *request, pieces, message: Bytes::new(), bytes });
+        let behind = VecDeque::new();
+        self.long.push_back(Long {
+            request: *request,
+            pieces,
+            behind,
+            message: Bytes::new(),
+            is_last: false,
+            bytes,
+        });
     }
 
     fn put(&mut self, header: &Header, body: &impl Message) {
@@ -147,7 +201,7 @@ impl Outbox {
         let (flags, body) = long.next();
         let header = long.request.reply(flags);
         header.encode_bytes(&body, &mut self.bytes).expect("a part is shorter than a message may be");
-        if !flags.has(Flags::LAST) {
+        if !long.is_spent() {
             self.long.push_back(long);
         }
     }

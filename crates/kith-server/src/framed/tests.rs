@@ -1,11 +1,13 @@
 //! Both transports against one scripted node on one port: the same suite, then what only frames can do wrong.
 
+mod streams;
+
 use super::*;
 use crate::{
     security::Security,
     serve::{self, Bound},
 };
-use futures::stream::BoxStream;
+use futures::{StreamExt, stream::BoxStream};
 use kith_client::{
     FramedTransport, GraphService, GrpcTransport, QueryOptions, RouterClient, Transport, endpoint,
 };
@@ -92,6 +94,16 @@ impl FrameService for Scripted {
             }
         })
     }
+
+    fn call_credited(self: Arc<Self>, _: Op, body: Bytes) -> BoxFuture<'static, Result<Reply, Status>> {
+        Box::pin(async move {
+            let parts = self.parts(&request(body)?);
+            let piece = |part: Result<(v1::EvaluateReply, bool), Status>| {
+                part.map(|(part, is_last)| Piece::of(&part, is_last))
+            };
+            Ok(Reply::Pieces(parts.map(piece).boxed()))
+        })
+    }
 }
 
 /// The same node over gRPC.
@@ -102,12 +114,21 @@ impl node_server::Node for OverGrpc {
     type PrepareStream = BoxStream<'static, Result<v1::PrepareProgress, Status>>;
     type ReadObjectStream = BoxStream<'static, Result<v1::ObjectPiece, Status>>;
     type CopyStream = BoxStream<'static, Result<v1::PrepareProgress, Status>>;
+    type EvaluateStreamStream = BoxStream<'static, Result<v1::EvaluateReply, Status>>;
 
     async fn evaluate(
         &self,
         request: Request<v1::EvaluateRequest>,
     ) -> Result<Response<v1::EvaluateReply>, Status> {
         Ok(Response::new(self.0.evaluate(request.into_inner()).await?))
+    }
+
+    async fn evaluate_stream(
+        &self,
+        request: Request<v1::EvaluateRequest>,
+    ) -> Result<Response<Self::EvaluateStreamStream>, Status> {
+        let parts = Arc::clone(&self.0).parts(request.get_ref());
+        Ok(Response::new(parts.map(|part| part.map(|(part, _)| part)).boxed()))
     }
 
     async fn ping(&self, _: Request<v1::PingRequest>) -> Result<Response<v1::PingReply>, Status> {
@@ -448,7 +469,7 @@ async fn what_is_not_served_is_refused_by_name_and_the_connection_goes_on() {
     let server = Server::start(true);
     let mut raw = Raw::connect(&server.addr).await;
     let newer = Header { op: 200, ..Header::request(1, Op::Ping) };
-    for header in [newer, Header::request(2, Op::Credit), Header::request(3, Op::Ping)] {
+    for header in [newer, Header::request(3, Op::Ping)] {
         raw.send(header, &()).await;
         let refused = raw.receive().await.unwrap();
         assert_eq!(refused.header.id, header.id);

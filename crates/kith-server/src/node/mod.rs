@@ -9,6 +9,7 @@ mod residency;
 mod resp;
 mod scrub;
 mod service;
+mod slices;
 mod throttle;
 mod verify;
 mod warm;

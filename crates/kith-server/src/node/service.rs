@@ -10,7 +10,7 @@ use crate::{
     background,
     fail_point::FailPoint,
     framed::{self, FrameService, Reply},
-    load::LoadCounter,
+    load::{InFlight, LoadCounter},
     peer,
     topology::TopologyReceiver,
 };
@@ -38,6 +38,7 @@ use kith_wire::{
 use std::{
     cell::RefCell,
     num::NonZeroU64,
+    ops::Range,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -56,7 +57,8 @@ pub(super) const KEYS_INLINE_MAX: usize = 64;
 /// Progress messages of a preparation that may wait for their reader.
 const PROGRESS_QUEUE: usize = 64;
 
-/// Answers `Node` requests.
+/// Answers `Node` requests. Cheap to clone.
+#[derive(Clone)]
 pub(super) struct NodeService {
     pub node: u32,
     pub held: Arc<HeldStores>,
@@ -74,19 +76,19 @@ thread_local! {
 }
 
 /// One evaluation, ready to run on any thread.
-struct Job {
+pub(super) struct Job {
     reader: VersionReader,
     keys: Vec<u64>,
     byte_keys: ByteKeys,
     partitions: Vec<PartitionId>,
-    plan: Operator,
+    pub plan: Operator,
     deadline: Instant,
     /// Set when the caller goes away.
     abandoned: Arc<AtomicBool>,
 }
 
 /// Tells a running job that its caller went away.
-struct AbandonOnDrop(Arc<AtomicBool>);
+pub(super) struct AbandonOnDrop(Arc<AtomicBool>);
 
 impl Drop for AbandonOnDrop {
     fn drop(&mut self) {
@@ -118,6 +120,42 @@ impl Job {
         }
     }
 
+    /// What it reads of the keys at these places, at most so many bytes; only of reads by key.
+    ///
+    /// # Errors
+    /// As `kith_ops::evaluate_values`.
+    pub fn run_slice(&self, places: Range<usize>, bytes_max: usize) -> Result<Value, EvaluateError> {
+        let cancelled = || self.abandoned.load(Ordering::Relaxed) || self.deadline <= Instant::now();
+        let VersionReader::Values(reader) = &self.reader else {
+            return Err(EvaluateError::Mistyped { operator: "lookup", got: "a graph" });
+        };
+        let some;
+        let keys = match reader.key_type() {
+            KeyType::Id => LookupKeys::Ids(&self.keys[places]),
+            KeyType::String | KeyType::Bytes => {
+                let places: Vec<u32> = places.map(|place| place as u32).collect();
+                some = self.byte_keys.select(&places);
+                LookupKeys::Bytes(&some)
+            }
+        };
+        evaluate_values(&self.plan, keys, &**reader, reader.schema(), bytes_max, &cancelled)
+    }
+
+    /// How many keys it is asked for.
+    pub fn key_count(&self) -> usize {
+        self.keys.len() + self.byte_keys.len()
+    }
+
+    /// Has it stop when this is dropped.
+    pub fn abandon_on_drop(&self) -> AbandonOnDrop {
+        AbandonOnDrop(Arc::clone(&self.abandoned))
+    }
+
+    /// As [`Job::is_quick`], of these keys alone.
+    pub fn is_quick_slice(&self, places: &Range<usize>) -> bool {
+        places.len() <= KEYS_INLINE_MAX && !self.reader.is_cold()
+    }
+
     /// Whether it is over sooner than another thread could take it up: few keys, and no page to wait for.
     fn is_quick(&self) -> bool {
         let counts = [self.keys.len(), self.byte_keys.len(), self.partitions.len()];
@@ -145,7 +183,7 @@ impl Job {
 }
 
 impl NodeService {
-    fn job(&self, request: v1::EvaluateRequest, now: Instant) -> Result<Job, Status> {
+    pub fn job(&self, request: v1::EvaluateRequest, now: Instant) -> Result<Job, Status> {
         let header = request.header.unwrap_or_default();
         let left = match header.deadline_us {
             0 => DEADLINE_DEFAULT,
@@ -190,6 +228,16 @@ impl NodeService {
         Ok(job)
     }
 
+    /// A place among the requests in flight.
+    pub fn admit(&self, request: &v1::EvaluateRequest, now: Instant) -> Result<InFlight, Status> {
+        let client = request.header.as_ref().map_or(0, |header| header.client);
+        self.load.start(client, now).ok_or_else(|| {
+            metrics::counter!("kith_node_overloaded_total").increment(1);
+            let message = format!("node {} has too many requests in flight", self.node);
+            kith_wire::status(Code::ResourceExhausted, "overloaded", message, "ask another replica")
+        })
+    }
+
     async fn evaluate(&self, request: v1::EvaluateRequest) -> Result<v1::EvaluateReply, Status> {
         let started = Instant::now();
         let keys = keys_of(&request);
@@ -203,20 +251,20 @@ impl NodeService {
         request: v1::EvaluateRequest,
         started: Instant,
     ) -> Result<v1::EvaluateReply, Status> {
-        let client = request.header.as_ref().map_or(0, |header| header.client);
-        let Some(_in_flight) = self.load.start(client, started) else {
-            metrics::counter!("kith_node_overloaded_total").increment(1);
-            let message = format!("node {} has too many requests in flight", self.node);
-            return Err(kith_wire::status(
-                Code::ResourceExhausted,
-                "overloaded",
-                message,
-                "ask another replica",
-            ));
-        };
+        let _in_flight = self.admit(&request, started)?;
         let served = vec![v1::Served { name: request.graph.clone(), version: request.graph_version }];
         let job = self.job(request, started)?;
-        let _guard = AbandonOnDrop(Arc::clone(&job.abandoned));
+        self.answer(job, served, started).await
+    }
+
+    /// Runs a job that was admitted.
+    pub async fn answer(
+        &self,
+        job: Job,
+        served: Vec<v1::Served>,
+        started: Instant,
+    ) -> Result<v1::EvaluateReply, Status> {
+        let _guard = job.abandon_on_drop();
         let value = if job.is_quick() {
             job.run()
         } else {
@@ -229,10 +277,9 @@ impl NodeService {
             }
             status_of(self.node, self.topology.borrow().cluster.epoch, &error)
         })?;
-        self.note_damage(&value, &served);
+        self.note_damaged(value.records().map_or(0, kith_ops::Records::damaged), &served);
         let service = started.elapsed();
-        metrics::histogram!("kith_node_evaluate_seconds").record(service.as_secs_f64());
-        self.reads.record(service);
+        self.note_worked(service);
         Ok(v1::EvaluateReply {
             value: Some(value_to_wire(&value)),
             load: Some(self.load.load(Instant::now())),
@@ -241,15 +288,8 @@ impl NodeService {
         })
     }
 
-    /// Damaged records are answers, for their keys alone: nothing else tells of them.
-    fn note_damage(&self, value: &Value, served: &[v1::Served]) {
-        if let Some(records) = value.records() {
-            self.note_damaged(records.damaged(), served);
-        }
-    }
-
-    /// So many records of an answer are damaged.
-    pub(super) fn note_damaged(&self, damaged: u64, served: &[v1::Served]) {
+    /// So many records of an answer are damaged. They are answers, for their keys alone: nothing else tells of them.
+    pub fn note_damaged(&self, damaged: u64, served: &[v1::Served]) {
         if 0 < damaged {
             tracing::error!(node = self.node, ?served, damaged, "damaged records");
             metrics::counter!("kith_node_damaged_reads_total").increment(damaged);
@@ -257,8 +297,14 @@ impl NodeService {
         }
     }
 
+    /// How long a request was worked on.
+    pub fn note_worked(&self, service: Duration) {
+        metrics::histogram!("kith_node_evaluate_seconds").record(service.as_secs_f64());
+        self.reads.record(service);
+    }
+
     /// Has what a damaged read read looked at, and repaired.
-    fn suspect(&self, served: &[v1::Served]) {
+    pub fn suspect(&self, served: &[v1::Served]) {
         served.iter().for_each(|served| self.doctor.suspect(&served.name));
     }
 
@@ -297,7 +343,7 @@ impl NodeService {
 }
 
 /// How much a request asks for; of byte keys, which are packed, the number that their body begins with.
-fn keys_of(request: &v1::EvaluateRequest) -> usize {
+pub fn keys_of(request: &v1::EvaluateRequest) -> usize {
     let packed = kith_wire::body::key_count(&request.byte_keys);
     request.keys.len() + request.partitions.len() + packed
 }
@@ -314,12 +360,22 @@ impl FrameService for NodeService {
             }
             Op::Query
             | Op::MultiGet
+            | Op::MultiGetStream
             | Op::Compute
             | Op::Aggregate
             | Op::Cancel
             | Op::Credit
             | Op::Alive
             | Op::Identify => future::ready(Err(framed::unsupported(op.name()))).boxed(),
+        }
+    }
+
+    fn call_credited(self: Arc<Self>, op: Op, body: Bytes) -> BoxFuture<'static, Result<Reply, Status>> {
+        match op {
+            Op::Evaluate => {
+                async move { Ok(self.evaluate_in_parts(framed::request(body)?).await?.into_reply()) }.boxed()
+            }
+            other => self.call(other, body),
         }
     }
 }
@@ -329,6 +385,7 @@ impl v1::node_server::Node for NodeService {
     type PrepareStream = BoxStream<'static, Result<v1::PrepareProgress, Status>>;
     type ReadObjectStream = BoxStream<'static, Result<v1::ObjectPiece, Status>>;
     type CopyStream = super::moves::CopyStream;
+    type EvaluateStreamStream = BoxStream<'static, Result<v1::EvaluateReply, Status>>;
 
     async fn copy(&self, request: Request<v1::CopyRequest>) -> Result<Response<Self::CopyStream>, Status> {
         Ok(Response::new(self.copy_from(request.into_inner()).await?))
@@ -372,6 +429,14 @@ impl v1::node_server::Node for NodeService {
         request: Request<v1::EvaluateRequest>,
     ) -> Result<Response<v1::EvaluateReply>, Status> {
         Ok(Response::new(self.evaluate(request.into_inner()).await?))
+    }
+
+    async fn evaluate_stream(
+        &self,
+        request: Request<v1::EvaluateRequest>,
+    ) -> Result<Response<Self::EvaluateStreamStream>, Status> {
+        let parts = Arc::new(self.clone()).evaluate_in_parts(request.into_inner()).await?;
+        Ok(Response::new(parts.into_stream()))
     }
 
     async fn ping(&self, request: Request<v1::PingRequest>) -> Result<Response<v1::PingReply>, Status> {
@@ -434,7 +499,8 @@ fn prepare_status(node: u32, error: &super::PrepareError) -> Status {
     )
 }
 
-fn status_of(node: u32, epoch: u64, error: &EvaluateError) -> Status {
+/// What an evaluation that failed is answered with.
+pub(super) fn status_of(node: u32, epoch: u64, error: &EvaluateError) -> Status {
     let message = format!("node {node}: {error}");
     let (code, kith_code, help) = match error {
         EvaluateError::Cancelled => (Code::DeadlineExceeded, "deadline_exceeded", "give the query more time"),

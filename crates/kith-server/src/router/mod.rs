@@ -15,6 +15,7 @@ mod resp;
 mod service;
 mod settings;
 mod slow_log;
+mod streams;
 
 pub use query_json::query_json;
 pub use settings::{AdmissionSettings, CacheSettings, RouterSettings, SettingsFileError, SlowLogSettings};

@@ -5,6 +5,7 @@ use super::{
     service::GraphServer,
 };
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
+use futures::stream::BoxStream;
 use kith_client::{
     AggregateQuery, BatchAnswer, BatchKeys, ComputeAt, ComputeQuery, QueryError, QueryOptions, StoreService,
     convert::{
@@ -98,19 +99,28 @@ impl GraphServer {
     }
 
     /// Lets a read in: keys within the bounds, and a share of the store's quota for them.
-    fn let_in(&self, admitted: &mut Admitted, store: &str, keys: &BatchKeys) -> Result<(), QueryError> {
+    pub fn let_in(&self, admitted: &mut Admitted, store: &str, keys: &BatchKeys) -> Result<(), QueryError> {
         self.session.check_batch(keys).map_err(|error| self.refused(store, error))?;
         admitted.read(&self.session.topology(), store, keys.len())
     }
 
     /// What a query that failed is answered; counted, if it was too much.
-    fn refused(&self, store: &str, error: QueryError) -> QueryError {
+    pub fn refused(&self, store: &str, error: QueryError) -> QueryError {
         refused(&self.session.topology(), store, error)
     }
 }
 
 #[tonic::async_trait]
 impl v1::store_server::Store for GraphServer {
+    type MultiGetStreamStream = BoxStream<'static, Result<v1::MultiGetPiece, Status>>;
+
+    async fn multi_get_stream(
+        &self,
+        request: Request<v1::MultiGetRequest>,
+    ) -> Result<Response<Self::MultiGetStreamStream>, Status> {
+        Ok(Response::new(GraphServer::multi_get_stream(self, request.into_inner())?))
+    }
+
     async fn multi_get(
         &self,
         request: Request<v1::MultiGetRequest>,
@@ -141,7 +151,7 @@ impl v1::store_server::Store for GraphServer {
 }
 
 /// The line's object that `kith run` reads. Options that are the default are left out.
-fn batch_json(store: &str, keys: &BatchKeys, options: &QueryOptions) -> Value {
+pub(super) fn batch_json(store: &str, keys: &BatchKeys, options: &QueryOptions) -> Value {
     let mut line = super::query_json::options_json(options);
     line.insert("op".into(), json!("mget"));
     line.insert("store".into(), json!(store));

@@ -216,9 +216,19 @@ impl FrameService for GraphServer {
             Op::Aggregate => {
                 async move { Ok(Reply::Aggregate(self.aggregate(framed::request(body)?).await?)) }.boxed()
             }
+            Op::MultiGetStream => future::ready(Err(super::streams::uncredited())).boxed(),
             Op::Evaluate | Op::Ping | Op::Cancel | Op::Credit | Op::Alive | Op::Identify => {
                 future::ready(Err(framed::unsupported(op.name()))).boxed()
             }
+        }
+    }
+
+    fn call_credited(self: Arc<Self>, op: Op, body: Bytes) -> BoxFuture<'static, Result<Reply, Status>> {
+        match op {
+            Op::MultiGetStream => {
+                async move { Ok(Reply::Pieces(self.multi_get_pieces(framed::request(body)?)?)) }.boxed()
+            }
+            other => self.call(other, body),
         }
     }
 }

@@ -18,13 +18,29 @@ pub(super) struct Guarded {
     pub caller: Caller,
 }
 
-impl FrameService for Guarded {
-    fn call(self: Arc<Self>, op: Op, body: Bytes) -> BoxFuture<'static, Result<Reply, Status>> {
+impl Guarded {
+    /// Answers by `call` whoever may ask this.
+    fn checked(
+        &self,
+        op: Op,
+        body: Bytes,
+        call: impl FnOnce(Arc<dyn FrameService>, Bytes) -> BoxFuture<'static, Result<Reply, Status>>,
+    ) -> BoxFuture<'static, Result<Reply, Status>> {
         let need = rights::need_of_op(op, &body);
         match need.and_then(|need| self.gate.check(&self.caller, &need)) {
-            Ok(_) => Arc::clone(&self.service).call(op, body),
+            Ok(_) => call(Arc::clone(&self.service), body),
             Err(status) => future::ready(Err(status)).boxed(),
         }
+    }
+}
+
+impl FrameService for Guarded {
+    fn call(self: Arc<Self>, op: Op, body: Bytes) -> BoxFuture<'static, Result<Reply, Status>> {
+        self.checked(op, body, |service, body| service.call(op, body))
+    }
+
+    fn call_credited(self: Arc<Self>, op: Op, body: Bytes) -> BoxFuture<'static, Result<Reply, Status>> {
+        self.checked(op, body, |service, body| service.call_credited(op, body))
     }
 
     fn identify(self: Arc<Self>, token: &[u8]) -> Result<Option<Arc<dyn FrameService>>, Status> {

@@ -33,13 +33,14 @@ pub(super) fn rule(path: &str) -> Rule {
         | "/kith.v1.Graph/QueryStream"
         | "/kith.v1.Graph/Explain"
         | "/kith.v1.Store/MultiGet"
+        | "/kith.v1.Store/MultiGetStream"
         | "/kith.v1.Store/Compute"
         | "/kith.v1.Store/Aggregate"
         | "/kith.v1.Store/Schema"
         | "/kith.v1.Inspect/Schema"
         | "/kith.v1.Inspect/Place"
         | "/kith.v1.Inspect/Records" => Rule::OfMessage(|message| named(Right::Read, message)),
-        "/kith.v1.Node/Evaluate" => Rule::OfMessage(evaluate),
+        "/kith.v1.Node/Evaluate" | "/kith.v1.Node/EvaluateStream" => Rule::OfMessage(evaluate),
         "/kith.v1.Inspect/Verify" => Rule::OfMessage(verify),
         "/kith.v1.Cluster/PublishGraph" | "/kith.v1.Cluster/PushStore" => {
             Rule::OfMessage(|message| named(Right::Write, message))
@@ -58,7 +59,9 @@ pub(super) fn rule(path: &str) -> Rule {
 /// `bad_request` if the body cannot be read.
 pub(super) fn need_of_op(op: Op, body: &[u8]) -> Result<Need, Status> {
     match op {
-        Op::Query | Op::MultiGet | Op::Compute | Op::Aggregate => named(Right::Read, body),
+        Op::Query | Op::MultiGet | Op::MultiGetStream | Op::Compute | Op::Aggregate => {
+            named(Right::Read, body)
+        }
         Op::Evaluate => evaluate(body),
         Op::Ping => Ok(Need::Known),
         _ => Ok(Need::Cluster),
@@ -177,13 +180,20 @@ mod tests {
             need_of_op(Op::MultiGet, &batch.encode_to_vec()).unwrap().to_string(),
             "read store \"pages\""
         );
+        assert_eq!(need("/kith.v1.Store/MultiGetStream", &batch), "read store \"pages\"");
+        assert_eq!(
+            need_of_op(Op::MultiGetStream, &batch.encode_to_vec()).unwrap().to_string(),
+            "read store \"pages\""
+        );
         let evaluate = v1::EvaluateRequest {
             header: Some(v1::RequestHeader { client: 7, ..Default::default() }),
             graph: "village".to_owned(),
             keys: vec![5; 100],
             ..Default::default()
         };
-        assert_eq!(need("/kith.v1.Node/Evaluate", &evaluate), "read store \"village\"");
+        for method in ["/kith.v1.Node/Evaluate", "/kith.v1.Node/EvaluateStream"] {
+            assert_eq!(need(method, &evaluate), "read store \"village\"");
+        }
         let ask = |command| v1::StoreRequest { store: "s".to_owned(), command, ..Default::default() };
         for (command, told) in [
             (Some(Ask::List(v1::ListStores {})), "ask this"),

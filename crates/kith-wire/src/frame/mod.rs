@@ -22,6 +22,9 @@ const LENGTH_BYTES: usize = 4;
 /// Id, operation, flags, tenant, deadline.
 const FIXED_BYTES: usize = 8 + 1 + 1 + 2 + 4;
 const TRACE_BYTES: usize = 16;
+/// What a credited request begins with: so many bytes of messages may come before more credit does. The next message is
+/// sent while any of it is left, whatever its size. What a link of 10 Gbit/s carries in a millisecond.
+pub const CREDIT_BYTES: u32 = 1 << 20;
 
 /// What a frame asks for. Its number on the wire is an `u8` that is never used again for another meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -35,7 +38,7 @@ pub enum Op {
     Query = 3,
     /// No body, no answer: the request of this id is not wanted any more.
     Cancel = 4,
-    /// Reserved: bytes of a stream that the receiver has room for.
+    /// A `u32`: so many more bytes of the reply of this id may come. No answer.
     Credit = 5,
     /// No body, answered by the connection itself, without a body: is somebody there?
     Alive = 6,
@@ -45,6 +48,8 @@ pub enum Op {
     Compute = 8,
     /// `AggregateRequest`, answered by `AggregateReply`: router.
     Aggregate = 9,
+    /// `MultiGetRequest`, answered by several `MultiGetPiece`; always credited: router.
+    MultiGetStream = 10,
     /// The caller's bearer token, answered without a body: before its first request, of connections over TLS.
     Identify = 32,
 }
@@ -62,6 +67,7 @@ impl Op {
             Op::MultiGet,
             Op::Compute,
             Op::Aggregate,
+            Op::MultiGetStream,
             Op::Identify,
         ]
         .into_iter()
@@ -80,6 +86,7 @@ impl Op {
             Op::MultiGet => "multi_get",
             Op::Compute => "compute",
             Op::Aggregate => "aggregate",
+            Op::MultiGetStream => "multi_get_stream",
             Op::Identify => "identify",
         }
     }
@@ -96,7 +103,7 @@ impl Flags {
     pub const ERROR: Flags = Flags(2);
     /// A trace id of 16 bytes stands between the header and the body.
     pub const TRACE: Flags = Flags(4);
-    /// Reserved: this reply is sent as its receiver gives credit.
+    /// Of a request: its reply may come in several messages, as credit is given for them ([`CREDIT_BYTES`]).
     pub const CREDITED: Flags = Flags(8);
     /// The message goes on in the next frame of this id: its body is theirs put together. Never with [`Flags::LAST`].
     pub const PART: Flags = Flags(16);
@@ -133,6 +140,17 @@ impl Header {
     /// A whole request, without a deadline or trace.
     pub fn request(id: u64, op: Op) -> Self {
         Self { id, op: op as u8, flags: Flags::LAST, tenant: 0, deadline_us: 0, trace: None }
+    }
+
+    /// The same request, its reply as credit is given for it.
+    pub fn credited(self) -> Self {
+        Self { flags: self.flags.with(Flags::CREDITED), ..self }
+    }
+
+    /// Appends the frame that gives the reply of `id` credit for so many bytes more.
+    pub fn encode_credit(id: u64, bytes: u32, out: &mut BytesMut) {
+        let header = Self::request(id, Op::Credit);
+        header.encode_bytes(&bytes.to_le_bytes(), out).expect("four bytes are no long message");
     }
 
     /// The header of a reply to this; `flags` say whether it is the last piece.
@@ -209,6 +227,11 @@ pub struct Frame {
 }
 
 impl Frame {
+    /// The bytes that a credit frame gives; `None` if its body is none.
+    pub fn credit(&self) -> Option<u32> {
+        Some(u32::from_le_bytes(self.body[..].try_into().ok()?))
+    }
+
     /// The error in the body of an error frame.
     pub fn status(&self) -> Status {
         crate::error::status_of_envelope(&self.body)

@@ -15,6 +15,9 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(" ")
 }
 
+/// Of positions 0 and 2, and of the records beside them in the drawing.
+const CRC32C_OF_FIRST: u32 = 0x45a7_76c8;
+
 /// Each kind of frame, as `docs/formats/framed-protocol.md` draws it.
 fn drawn() -> Vec<(&'static str, String)> {
     let with = |header: Header, body: &dyn Fn(Header, &mut BytesMut)| {
@@ -47,9 +50,13 @@ fn drawn() -> Vec<(&'static str, String)> {
         ..Default::default()
     };
     let status = crate::status(tonic::Code::ResourceExhausted, "overloaded", "busy", "wait");
-    vec![
+    let mut drawn = vec![
         ("preface", hex(&Preface::OWN.encode())),
         ("evaluate", with(request, &|header, out| header.encode(&evaluate, out).unwrap())),
+        (
+            "evaluate, credited",
+            with(request.credited(), &|header, out| header.encode(&evaluate, out).unwrap()),
+        ),
         (
             "evaluate, reply",
             with(request.reply(Flags::LAST), &|header, out| header.encode(&reply, out).unwrap()),
@@ -81,6 +88,52 @@ fn drawn() -> Vec<(&'static str, String)> {
             "error of the connection",
             with(Header::of_connection(), &|header, out| header.encode_error(&status, out)),
         ),
+    ];
+    drawn.extend(drawn_stream(&batch, records.records));
+    drawn
+}
+
+/// As [`drawn`], of a reply in several messages.
+fn drawn_stream(batch: &v1::MultiGetRequest, records: Bytes) -> Vec<(&'static str, String)> {
+    let message = |header: Header, body: &dyn Fn(Header, &mut BytesMut)| {
+        let mut out = BytesMut::new();
+        body(header, &mut out);
+        hex(&out)
+    };
+    let streamed = Header::request(6, Op::MultiGetStream).credited();
+    let first = v1::MultiGetPiece {
+        positions: crate::body::encode_set(&[0, 2]),
+        records,
+        served: Some(v1::Served { name: "s".to_owned(), version: 7 }),
+        ..Default::default()
+    };
+    let footer = v1::StreamFooter {
+        status: v1::StreamStatus::Partial.into(),
+        found: 1,
+        absent: 1,
+        unanswered: 1,
+        failures: vec![v1::StreamFailure {
+            partitions: crate::body::encode_set(&[9]),
+            class: "timeout".to_owned(),
+            nodes: vec![4],
+            keys: 1,
+        }],
+        crc32c: CRC32C_OF_FIRST,
+        total_us: 9,
+        ..Default::default()
+    };
+    let last = v1::MultiGetPiece { footer: Some(footer), ..Default::default() };
+    vec![
+        ("multi_get_stream", message(streamed, &|header, out| header.encode(batch, out).unwrap())),
+        (
+            "multi_get_stream, a piece of the reply",
+            message(streamed.reply(Flags(0)), &|header, out| header.encode(&first, out).unwrap()),
+        ),
+        (
+            "multi_get_stream, its footer",
+            message(streamed.reply(Flags::LAST), &|header, out| header.encode(&last, out).unwrap()),
+        ),
+        ("credit", message(streamed, &|header, out| Header::encode_credit(header.id, 524_288, out))),
     ]
 }
 
@@ -111,6 +164,18 @@ fn an_error_comes_back_with_its_code_message_and_details() {
     Header::of_connection().encode_error(&plain, &mut out);
     let back = decode(&mut out).unwrap().unwrap().status();
     assert_eq!((back.code(), back.message()), (tonic::Code::Internal, "no details"));
+}
+
+#[test]
+fn credit_is_four_bytes_and_nothing_else() {
+    let mut out = BytesMut::new();
+    Header::encode_credit(7, u32::MAX, &mut out);
+    let frame = decode(&mut out).unwrap().unwrap();
+    assert_eq!((frame.header.id, frame.header.op, frame.credit()), (7, Op::Credit as u8, Some(u32::MAX)));
+    for body in [&[][..], &[1, 2, 3], &[0; 5]] {
+        let mut odd = encoded(Header::request(7, Op::Credit), body);
+        assert_eq!(decode(&mut odd).unwrap().unwrap().credit(), None);
+    }
 }
 
 #[test]

@@ -106,10 +106,7 @@ impl Json {
 impl BatchReply {
     /// The answer to `given` keys, which are `keys`, of a store with these values.
     pub fn new(values: &Values<'_>, given: &[Value], keys: &BatchKeys, answer: &BatchAnswer) -> Self {
-        let name = |place: usize| match keys {
-            BatchKeys::Ids(ids) => Value::from(ids[place]),
-            BatchKeys::Bytes(_) => given[place].clone(),
-        };
+        let name = |place: usize| key_name(keys, given, place);
         let records = answer.records.iter().enumerate();
         let results: Vec<_> =
             records.map(|(place, record)| KeyReply::new(values, name(place), record)).collect();
@@ -131,8 +128,17 @@ impl BatchReply {
     }
 }
 
+/// A key as answers name it: an id as the number it is, others as they were `given`.
+pub fn key_name(keys: &BatchKeys, given: &[Value], place: usize) -> Value {
+    match keys {
+        BatchKeys::Ids(ids) => Value::from(ids[place]),
+        BatchKeys::Bytes(_) => given[place].clone(),
+    }
+}
+
 impl KeyReply {
-    fn new(values: &Values<'_>, key: Value, record: Record<'_>) -> Self {
+    /// What became of `key`.
+    pub fn new(values: &Values<'_>, key: Value, record: Record<'_>) -> Self {
         let state = state_of(record);
         let (bytes, error) = match record {
             Record::Found(bytes) => (Some(bytes), None),

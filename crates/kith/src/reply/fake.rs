@@ -2,8 +2,9 @@
 
 use futures::{FutureExt, future::BoxFuture};
 use kith_client::{
-    AggregateAnswer, AggregateQuery, Answered, BatchAnswer, BatchKeys, ComputeAnswer, ComputeQuery,
-    GraphService, QueryError, QueryOptions, StoreService, StoreShape,
+    AggregateAnswer, AggregateQuery, Answered, BatchAnswer, BatchKeys, BatchPiece, BatchStream,
+    ComputeAnswer, ComputeQuery, GraphService, Outlet, QueryError, QueryOptions, StoreService, StoreShape,
+    StreamFailure, StreamFooter, StreamItem, StreamStatus, driven,
 };
 use kith_ops::{
     CommonAnswer, GraphAnswer, GraphQuery, Network, NetworkAnswer, Operand, OperationError, PathAnswer,
@@ -11,7 +12,7 @@ use kith_ops::{
 };
 use kith_schema::{KeyType, Schema, SchemaId, ValueType};
 use kith_wire::v1;
-use std::{collections::BTreeSet, sync::Arc};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 /// Members from this one on are in no graph; to this one there is no path, and it has nothing in common.
 const STRANGER: u64 = 100_000;
@@ -165,6 +166,48 @@ impl StoreService for Fake {
         let served = vec![(store.to_owned(), 1)];
         let answer = BatchAnswer { records, missing_partitions: vec![], served, profile: None, schema: None };
         async move { Ok(answer) }.boxed()
+    }
+
+    /// The last key first. Of `lost` the footer tells, to those who take partial answers; others get an error in its place.
+    fn multi_get_stream<'a>(
+        &'a self,
+        store: &'a str,
+        keys: &'a BatchKeys,
+        options: &'a QueryOptions,
+    ) -> BatchStream<'a> {
+        driven(async move |outlet: Outlet| {
+            let answer = self.multi_get(store, keys, options).await?;
+            for place in (0..keys.len() as u32).rev() {
+                let mut records = answer.records.clone();
+                records.retain(|index| index == place as usize);
+                let is_lost = 0 < records.counts().unanswered;
+                if is_lost && !options.partial {
+                    return Err(QueryError::DeadlineExceeded { deadline_ms: 7 });
+                }
+                let piece = BatchPiece { positions: vec![place], records, version: 1, schema: None };
+                outlet.put(StreamItem::Piece(piece)).await;
+            }
+            let counts = answer.counts();
+            let failure = StreamFailure {
+                partitions: vec![3],
+                keys: counts.unanswered,
+                class: "timeout".to_owned(),
+                nodes: vec![1],
+            };
+            let footer = StreamFooter {
+                status: StreamStatus::of(&counts),
+                counts,
+                failures: if counts.unanswered == 0 { vec![] } else { vec![failure] },
+                version: 1,
+                schema: None,
+                crc32c: None,
+                total: Duration::ZERO,
+                service: Duration::ZERO,
+                profile: None,
+            };
+            outlet.put(StreamItem::Footer(Box::new(footer))).await;
+            Ok(())
+        })
     }
 
     fn read_compute<'a>(

@@ -6,12 +6,14 @@ mod compute;
 #[cfg(test)]
 pub mod fake;
 mod profile;
+mod stream;
 #[cfg(test)]
 mod tests;
 
-pub use batch::{BatchReply, Footer, KeyReply, Values};
+pub use batch::{BatchReply, Footer, KeyReply, Values, key_name};
 pub use compute::{AggregateReply, ComputeReply, CountReply};
 pub use profile::{ExplainReply, ProfileReply, RequestReply, RoundReply};
+pub use stream::StreamFooterLine;
 
 use crate::{
     failure::Failure,

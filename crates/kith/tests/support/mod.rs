@@ -9,6 +9,7 @@ pub mod redis;
 pub mod reference;
 pub mod spare;
 pub mod stream;
+pub mod streams;
 pub mod values;
 pub mod words;
 

@@ -1,0 +1,68 @@
+//! Requests under way: each a future that says what came of it, or of its next part.
+
+use crate::transport::{EvaluateParts, Transport};
+use futures::{FutureExt, StreamExt, future::BoxFuture};
+use kith_routing::execution::RequestId;
+use kith_wire::v1;
+use std::sync::Arc;
+use tokio::sync::oneshot;
+use tonic::Status;
+
+/// What came of a request.
+pub(super) struct Call {
+    pub request: RequestId,
+    /// `None` if it was cancelled.
+    pub answer: Option<Result<v1::EvaluateReply, Status>>,
+    /// Where its other parts come from, if they may.
+    pub rest: Option<Rest>,
+}
+
+/// The parts of a reply that are still to come. Dropping it cancels the request.
+pub(super) struct Rest {
+    parts: EvaluateParts,
+    cancelled: oneshot::Receiver<()>,
+}
+
+/// Asks for one answer. Ends without one when the other end of `cancelled` is dropped.
+pub(super) fn whole<'a>(
+    request: RequestId,
+    transport: Arc<dyn Transport>,
+    addr: String,
+    message: v1::EvaluateRequest,
+    cancelled: oneshot::Receiver<()>,
+) -> BoxFuture<'a, Call> {
+    async move {
+        let call = transport.evaluate(&addr, message);
+        let answer = tokio::select! {
+            answer = call => Some(answer),
+            _ = cancelled => None,
+        };
+        Call { request, answer, rest: None }
+    }
+    .boxed()
+}
+
+/// Asks for an answer that may come in parts: the first of them.
+pub(super) fn in_parts<'a>(
+    request: RequestId,
+    transport: Arc<dyn Transport>,
+    addr: String,
+    message: v1::EvaluateRequest,
+    cancelled: oneshot::Receiver<()>,
+) -> BoxFuture<'a, Call> {
+    next_part(request, Rest { parts: transport.evaluate_in_parts(addr, message), cancelled })
+}
+
+/// The next part of an answer.
+pub(super) fn next_part<'a>(request: RequestId, mut rest: Rest) -> BoxFuture<'a, Call> {
+    async move {
+        tokio::select! {
+            part = rest.parts.next() => {
+                let ended = || Err(Status::internal("a reply ended before its last part"));
+                Call { request, answer: Some(part.unwrap_or_else(ended)), rest: Some(rest) }
+            }
+            _ = &mut rest.cancelled => Call { request, answer: None, rest: None },
+        }
+    }
+    .boxed()
+}

@@ -1,0 +1,104 @@
+//! Streams through a router.
+
+use super::{BatchStream, Outlet, driven};
+use crate::{
+    BatchKeys, QueryError, QueryOptions, RouterClient,
+    convert::{StreamReader, batch_to_wire},
+    router_client::{patience, silent},
+};
+use futures::{Stream, StreamExt};
+use kith_wire::v1;
+use std::time::{Duration, Instant};
+use tonic::Status;
+
+impl RouterClient {
+    pub(crate) fn stream<'a>(
+        &'a self,
+        store: &'a str,
+        keys: &'a BatchKeys,
+        options: &'a QueryOptions,
+    ) -> BatchStream<'a> {
+        driven(|outlet| self.stream_into(store, keys, options, outlet))
+    }
+
+    async fn stream_into(
+        &self,
+        store: &str,
+        keys: &BatchKeys,
+        options: &QueryOptions,
+        outlet: Outlet,
+    ) -> Result<(), QueryError> {
+        keys.check()?;
+        let started = Instant::now();
+        let mut reader = StreamReader::new(keys.len());
+        let request = batch_to_wire(store, keys, options);
+        let error = match self.read_messages(request, options, started, &mut reader, &outlet).await {
+            Ok(()) => return Ok(()),
+            Err(Ended::Error(error)) => error,
+            Err(Ended::Status(status)) => self.error(&status),
+        };
+        let class = cut_class(&error).filter(|_| options.partial && !reader.is_empty());
+        let Some(class) = class else { return Err(error) };
+        for item in reader.cut(class, started.elapsed())? {
+            outlet.put(item).await;
+        }
+        Ok(())
+    }
+
+    /// Puts what comes until the footer into `outlet`.
+    async fn read_messages(
+        &self,
+        request: v1::MultiGetRequest,
+        options: &QueryOptions,
+        started: Instant,
+        reader: &mut StreamReader,
+        outlet: &Outlet,
+    ) -> Result<(), Ended> {
+        let patience = patience(options);
+        let asked = tokio::time::timeout(patience, self.messages(request, options)).await;
+        let mut messages = asked.unwrap_or_else(|_| Err(silent(patience)))?;
+        while !reader.is_over() {
+            let message = next(&mut messages, started, patience).await?;
+            for item in reader.items(message).map_err(Ended::Error)? {
+                outlet.put(item).await;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Why a stream ended before its footer.
+enum Ended {
+    Status(Status),
+    Error(QueryError),
+}
+
+impl From<Status> for Ended {
+    fn from(status: Status) -> Self {
+        Ended::Status(status)
+    }
+}
+
+/// The next message, if it comes before `patience` after `started` has passed.
+async fn next(
+    messages: &mut (impl Stream<Item = Result<v1::MultiGetPiece, Status>> + Unpin),
+    started: Instant,
+    patience: Duration,
+) -> Result<v1::MultiGetPiece, Ended> {
+    match tokio::time::timeout_at((started + patience).into(), messages.next()).await {
+        Ok(Some(message)) => Ok(message?),
+        Ok(None) => Err(Status::unavailable("the stream was cut before its footer").into()),
+        Err(_) => Err(silent(patience).into()),
+    }
+}
+
+/// The class of failure of a stream that ended so, if it was cut rather than refused: every error of Kith's own says what to do,
+/// one that does not was made up by the transport.
+fn cut_class(error: &QueryError) -> Option<&'static str> {
+    match error {
+        QueryError::Unreachable { .. } => Some("transport"),
+        QueryError::Remote { help, .. } if help.is_empty() => Some("transport"),
+        error if error.code() == "deadline_exceeded" => Some("timeout"),
+        _ => None,
+    }
+}

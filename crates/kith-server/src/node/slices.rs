@@ -1,0 +1,185 @@
+//! Batch reads whose replies come in parts: the keys are cut into slices, each evaluated when its part may be sent
+//! (`docs/design/0010-streaming.md`). Between two of them nothing is held but the request: no thread, no answer.
+
+use super::service::{AbandonOnDrop, Job, NodeService, keys_of, status_of};
+use crate::{
+    framed::{Piece, Reply},
+    load::InFlight,
+};
+use futures::{
+    StreamExt,
+    future::ready,
+    stream::{self, BoxStream},
+};
+use kith_client::{ANSWER_BYTES_MAX, convert::value_to_wire};
+use kith_ops::{EvaluateError, FIRST_KEYS, Operator, SliceSizes, SourceError};
+use kith_wire::v1;
+use std::{
+    ops::Range,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+use tonic::Status;
+
+/// A reply in parts: the first of them, and whatever makes the others.
+pub(super) struct Parts {
+    first: v1::EvaluateReply,
+    rest: Option<Slices>,
+}
+
+/// A read that is under way.
+struct Slices {
+    service: Arc<NodeService>,
+    job: Arc<Job>,
+    sizes: SliceSizes,
+    served: Vec<v1::Served>,
+    /// Bytes that the values of all slices may still have.
+    bytes_left: usize,
+    /// Time spent on slices.
+    worked: Duration,
+    _abandon: AbandonOnDrop,
+    _in_flight: InFlight,
+}
+
+/// What became of a slice.
+struct Sliced {
+    value: v1::Value,
+    value_bytes: usize,
+    damaged: u64,
+}
+
+impl NodeService {
+    /// As `evaluate`; a read of many values comes in parts, of which the first is made here.
+    ///
+    /// # Errors
+    /// As `evaluate`.
+    pub(super) async fn evaluate_in_parts(
+        self: Arc<Self>,
+        request: v1::EvaluateRequest,
+    ) -> Result<Parts, Status> {
+        let started = Instant::now();
+        let keys = keys_of(&request);
+        let load = Arc::clone(&self.load);
+        let parts = self.first_part(request, started).await;
+        match &parts {
+            // Counted with its last part.
+            Ok(Parts { rest: Some(_), .. }) => {}
+            whole => load.note(keys, whole.as_ref().ok().map(|_| started.elapsed())),
+        }
+        parts
+    }
+
+    async fn first_part(
+        self: Arc<Self>,
+        request: v1::EvaluateRequest,
+        started: Instant,
+    ) -> Result<Parts, Status> {
+        let in_flight = self.admit(&request, started)?;
+        let served = vec![v1::Served { name: request.graph.clone(), version: request.graph_version }];
+        let job = self.job(request, started)?;
+        if job.plan != Operator::Lookup || job.key_count() <= FIRST_KEYS {
+            let first = self.answer(job, served, started).await?;
+            return Ok(Parts { first, rest: None });
+        }
+        let mut slices = Slices {
+            sizes: SliceSizes::new(job.key_count()),
+            _abandon: job.abandon_on_drop(),
+            job: Arc::new(job),
+            service: self,
+            served,
+            bytes_left: ANSWER_BYTES_MAX,
+            worked: Duration::ZERO,
+            _in_flight: in_flight,
+        };
+        let first = slices.next().await.unwrap_or_else(|| Err(Status::internal("a read without keys")))?;
+        Ok(Parts { first, rest: Some(slices) })
+    }
+}
+
+impl Parts {
+    /// As it goes over gRPC.
+    pub fn into_stream(self) -> BoxStream<'static, Result<v1::EvaluateReply, Status>> {
+        let Self { first, rest } = self;
+        let rest = stream::unfold(rest, |slices: Option<Slices>| async move {
+            let mut slices = slices?;
+            let part = slices.next_counted().await?;
+            Some((part, Some(slices)))
+        });
+        stream::once(ready(Ok(first))).chain(rest).boxed()
+    }
+
+    /// As it goes in frames.
+    pub fn into_reply(self) -> Reply {
+        let Some(slices) = self.rest else { return Reply::Evaluate(self.first) };
+        let first = Piece::of(&self.first, false);
+        let rest = stream::unfold(slices, |mut slices: Slices| async move {
+            let part = slices.next_counted().await?;
+            let piece = part.map(|part| Piece::of(&part, slices.sizes.is_over()));
+            Some((piece, slices))
+        });
+        Reply::Pieces(stream::once(ready(Ok(first))).chain(rest).boxed())
+    }
+}
+
+impl Slices {
+    /// The answer to the next slice; `None` after the last.
+    async fn next(&mut self) -> Option<Result<v1::EvaluateReply, Status>> {
+        let slice = self.sizes.next_slice()?;
+        Some(self.evaluate(slice).await)
+    }
+
+    /// The same, after the first: the request is counted with its last part, or the error that ends it.
+    async fn next_counted(&mut self) -> Option<Result<v1::EvaluateReply, Status>> {
+        let part = self.next().await?;
+        if part.is_err() || self.sizes.is_over() {
+            let took = part.is_ok().then_some(self.worked);
+            self.service.load.note(self.job.key_count(), took);
+        }
+        Some(part)
+    }
+
+    async fn evaluate(&mut self, slice: Range<usize>) -> Result<v1::EvaluateReply, Status> {
+        let started = Instant::now();
+        let bytes_left = self.bytes_left;
+        let sliced = if self.job.is_quick_slice(&slice) {
+            sliced(&self.job, slice, bytes_left)
+        } else {
+            let job = Arc::clone(&self.job);
+            let joined = tokio::task::spawn_blocking(move || sliced(&job, slice, bytes_left)).await;
+            joined.map_err(|error| Status::internal(format!("evaluation ended unexpectedly: {error}")))?
+        };
+        let sliced = sliced.map_err(|error| {
+            if let EvaluateError::Source(SourceError::Damaged { .. }) = error {
+                self.service.suspect(&self.served);
+            }
+            let epoch = self.service.topology.borrow().cluster.epoch;
+            status_of(self.service.node, epoch, &error)
+        })?;
+        self.service.note_damaged(sliced.damaged, &self.served);
+        let took = started.elapsed();
+        self.worked += took;
+        self.bytes_left = self.bytes_left.saturating_sub(sliced.value_bytes);
+        self.sizes.weighed(sliced.value_bytes, took);
+        let is_last = self.sizes.is_over();
+        if is_last {
+            self.service.note_worked(self.worked);
+        }
+        Ok(v1::EvaluateReply {
+            value: Some(sliced.value),
+            load: is_last.then(|| self.service.load.load(Instant::now())),
+            served: self.served.clone(),
+            service_us: if is_last { u64::try_from(self.worked.as_micros()).unwrap_or(u64::MAX) } else { 0 },
+        })
+    }
+}
+
+/// Reads a slice and packs what is found.
+fn sliced(job: &Job, slice: Range<usize>, bytes_left: usize) -> Result<Sliced, EvaluateError> {
+    let value = job.run_slice(slice, bytes_left)?;
+    let records = value.records();
+    Ok(Sliced {
+        value_bytes: records.map_or(0, |records| records.value_bytes() as usize),
+        damaged: records.map_or(0, kith_ops::Records::damaged),
+        value: value_to_wire(&value),
+    })
+}

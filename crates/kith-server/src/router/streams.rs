@@ -1,0 +1,164 @@
+//! Streams of records, over gRPC and in frames. Each is a task of its own, one message ahead of its reader, and ends with
+//! its deadline whether it is read or not (`docs/design/0010-streaming.md`).
+
+use super::{admission::Admitted, reads::batch_json, service::GraphServer};
+use crate::framed::{Piece, Pieces, too_slow};
+use futures::{Stream, StreamExt, stream::BoxStream};
+use kith_client::{
+    BatchKeys, QueryError, QueryOptions, StoreService, StreamItem, StreamStatus,
+    convert::{StreamWriter, batch_from_wire},
+};
+use kith_wire::v1;
+use metrics::Gauge;
+use serde_json::json;
+use std::{
+    pin::Pin,
+    task::{Context, Poll},
+    time::{Duration, Instant},
+};
+use tokio::sync::mpsc;
+use tokio_util::task::AbortOnDropHandle;
+use tonic::Status;
+
+/// A reader that has not taken what came within the deadline has so much longer for it: less than the half second that its
+/// connection waits, so that the router knows why it ended.
+const READ_GRACE: Duration = Duration::from_millis(250);
+
+type Message = Result<v1::MultiGetPiece, Status>;
+
+/// A batch read whose records are sent as they come.
+struct Asked {
+    store: String,
+    keys: BatchKeys,
+    options: QueryOptions,
+    started: Instant,
+    admitted: Admitted,
+    _counted: Counted,
+}
+
+/// A stream that is under way, in the metrics.
+struct Counted(Gauge);
+
+impl Counted {
+    fn new() -> Self {
+        let streams = metrics::gauge!("kith_router_streams");
+        streams.increment(1.0);
+        Self(streams)
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.decrement(1.0);
+    }
+}
+
+impl GraphServer {
+    /// Begins a stream. It ends with a footer or an error.
+    ///
+    /// # Errors
+    /// If the request makes no sense, too many are under way, or the store's quota is used up.
+    fn begin_stream(&self, request: v1::MultiGetRequest) -> Result<Messages, Status> {
+        let started = Instant::now();
+        let mut admitted = self.enter(&request.store).map_err(|error| error.to_status())?;
+        let (store, keys, options) = batch_from_wire(request).map_err(|error| error.to_status())?;
+        self.let_in(&mut admitted, &store, &keys).map_err(|error| error.to_status())?;
+        if let Some(recorder) = &self.recorder {
+            recorder.note(&batch_json(&store, &keys, &options));
+        }
+        let asked = Asked { store, keys, options, started, admitted, _counted: Counted::new() };
+        let cut = started + self.session.patience(&asked.options) + READ_GRACE;
+        let (sender, messages) = mpsc::channel(1);
+        let server = self.clone();
+        let task = tokio::spawn(async move {
+            let work = server.stream_into(&asked, &sender);
+            if tokio::time::timeout_at(cut.into(), work).await.is_err() {
+                metrics::counter!("kith_router_streams_cut_total").increment(1);
+                server.note_stream(&asked, Err("deadline_exceeded"));
+            }
+        });
+        Ok(Messages { messages, is_over: false, _task: AbortOnDropHandle::new(task) })
+    }
+
+    async fn stream_into(&self, asked: &Asked, sender: &mpsc::Sender<Message>) {
+        let mut items = self.session.multi_get_stream(&asked.store, &asked.keys, &asked.options);
+        let mut writer = StreamWriter::new(asked.store.clone());
+        while let Some(item) = items.next().await {
+            let message = match item {
+                Ok(StreamItem::Footer(mut footer)) => {
+                    self.note_stream(asked, Ok(footer.profile.as_ref()));
+                    self.counters.answer("mget_stream", footer.status == StreamStatus::Ok);
+                    // Every query is traced for the slow log; only those that asked get to see it.
+                    footer.profile = footer.profile.filter(|_| asked.options.profile);
+                    Ok(writer.message(StreamItem::Footer(footer)))
+                }
+                Ok(StreamItem::Piece(piece)) => {
+                    asked.admitted.answered(&asked.store, piece.records.value_bytes());
+                    Ok(writer.message(StreamItem::Piece(piece)))
+                }
+                Err(error) => {
+                    self.note_stream(asked, Err(QueryError::code(&error)));
+                    Err(self.refused(&asked.store, error).to_status())
+                }
+            };
+            if sender.send(message).await.is_err() {
+                return;
+            }
+        }
+    }
+
+    fn note_stream(&self, asked: &Asked, ended: Result<Option<&v1::Profile>, &str>) {
+        let line = || json!({"op": "mget_stream", "store": asked.store, "keys": asked.keys.len()});
+        self.note("mget_stream", &line, asked.started, ended);
+    }
+
+    /// A stream as it goes over gRPC.
+    ///
+    /// # Errors
+    /// As [`GraphServer::begin_stream`].
+    pub fn multi_get_stream(
+        &self,
+        request: v1::MultiGetRequest,
+    ) -> Result<BoxStream<'static, Message>, Status> {
+        Ok(self.begin_stream(request)?.boxed())
+    }
+
+    /// A stream as it goes in frames.
+    ///
+    /// # Errors
+    /// As [`GraphServer::begin_stream`].
+    pub fn multi_get_pieces(&self, request: v1::MultiGetRequest) -> Result<Pieces, Status> {
+        let messages = self.begin_stream(request)?;
+        let piece = |message: Message| message.map(|message| Piece::of(&message, message.footer.is_some()));
+        Ok(messages.map(piece).boxed())
+    }
+}
+
+/// The messages of a stream; dropped, it ends.
+struct Messages {
+    messages: mpsc::Receiver<Message>,
+    /// Whether its footer or an error has come.
+    is_over: bool,
+    _task: AbortOnDropHandle<()>,
+}
+
+impl Stream for Messages {
+    type Item = Message;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Message>> {
+        if self.is_over {
+            return Poll::Ready(None);
+        }
+        // Whoever sends ends before its last message only if it was cut.
+        let message = std::task::ready!(self.messages.poll_recv(cx)).unwrap_or_else(|| Err(too_slow()));
+        self.is_over = message.as_ref().map_or(true, |message| message.footer.is_some());
+        Poll::Ready(Some(message))
+    }
+}
+
+/// What the answer to a request that must be credited is, if it is not.
+pub(super) fn uncredited() -> Status {
+    let message = "a stream is sent as its reader gives credit: the request must be flagged so";
+    let help = "use a client of this release";
+    kith_wire::status(tonic::Code::InvalidArgument, "bad_request", message, help)
+}

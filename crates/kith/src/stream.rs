@@ -1,0 +1,110 @@
+//! `kith mget --stream`: records as they arrive, then the footer that accounts for every key.
+
+use crate::{
+    connect::Service,
+    failure::{Exit, Failure},
+    output,
+    reply::{KeyReply, StreamFooterLine, Values, key_name},
+    request::Batch,
+};
+use anyhow::Context;
+use futures::StreamExt;
+use kith_client::{BatchKeys, BatchPiece, QueryError, StoreShape, StreamItem};
+use kith_schema::{Schema, ValueType};
+use std::io::Write;
+
+/// Writes a line for each key when it comes, in the order in which they come, and the footer.
+///
+/// # Errors
+/// If the batch has no answer, or its stream ends without a footer; what came before is written all the same.
+pub async fn write(service: &dyn Service, batch: &Batch, out: &mut impl Write) -> anyhow::Result<Exit> {
+    let asked = &batch.asked;
+    let shape = service.shape(&asked.store).await?;
+    let keys = asked.keys(shape.key)?;
+    let options = batch.options.query_options();
+    let mut items = service.multi_get_stream(&asked.store, &keys, &options);
+    let mut schema = None;
+    while let Some(item) = items.next().await {
+        match item? {
+            StreamItem::Piece(piece) => {
+                if schema.is_none() {
+                    schema = schema_of(service, &asked.store, shape, &piece).await?;
+                }
+                let values = Values { store: &asked.store, value: shape.value, schema: schema.as_ref() };
+                put(out, &lines(&values, batch, &keys, &piece))?;
+            }
+            StreamItem::Footer(footer) => {
+                let line = StreamFooterLine::from(*footer);
+                put(out, &output::json_line(&line))?;
+                return Ok(if line.is_complete() { Exit::Done } else { Exit::Partial });
+            }
+        }
+    }
+    Err(Failure::new("internal", "the stream ended without a footer", "please report it with the log").into())
+}
+
+fn lines(values: &Values<'_>, batch: &Batch, keys: &BatchKeys, piece: &BatchPiece) -> String {
+    let records = piece.positions.iter().zip(piece.records.iter());
+    let line = |(position, record): (&u32, _)| {
+        let key = key_name(keys, &batch.asked.keys, *position as usize);
+        output::json_line(&KeyReply::new(values, key, record))
+    };
+    records.map(line).collect()
+}
+
+fn put(out: &mut impl Write, text: &str) -> anyhow::Result<()> {
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).context("write standard output")
+}
+
+/// What the records of a stream are decoded by, as its first values come; `None` where there is nothing to decode.
+async fn schema_of(
+    service: &dyn Service,
+    store: &str,
+    shape: StoreShape,
+    piece: &BatchPiece,
+) -> Result<Option<Schema>, QueryError> {
+    match piece.schema {
+        Some(id) if shape.value == ValueType::Record && 0 < piece.records.counts().found => {
+            service.schema(store, piece.version, id).await.map(Some)
+        }
+        _ => Ok(None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        reply::fake::Fake,
+        request::{BatchFields, ReadOptions},
+    };
+    use serde_json::Value;
+
+    async fn written(keys: &[&str], partial: bool) -> (Vec<Value>, Option<Exit>) {
+        let keys = keys.iter().map(|key| Value::from(*key)).collect();
+        let asked = BatchFields { store: "people".to_owned(), keys, key_encoding: None };
+        let batch = Batch { asked, options: ReadOptions { partial, ..ReadOptions::default() } };
+        let mut out = Vec::new();
+        let exit = write(&Fake, &batch, &mut out).await.ok();
+        let text = String::from_utf8(out).unwrap();
+        (text.lines().map(|line| serde_json::from_str(line).unwrap()).collect(), exit)
+    }
+
+    #[tokio::test]
+    async fn lines_carry_their_keys_and_the_footer_comes_last() {
+        let (lines, exit) = written(&["a", "none", "b"], false).await;
+        let told: Vec<String> =
+            lines[..3].iter().map(|line| format!("{} {}", line["key"], line["state"])).collect();
+        assert_eq!(told, [r#""b" "FOUND""#, r#""none" "ABSENT""#, r#""a" "FOUND""#]);
+        assert_eq!((&lines[3]["footer"]["status"], exit), (&Value::from("OK"), Some(Exit::Done)));
+        let (lines, exit) = written(&["lost", "a"], true).await;
+        assert_eq!((&lines[2]["footer"]["status"], exit), (&Value::from("PARTIAL"), Some(Exit::Partial)));
+        assert_eq!(lines[2]["footer"]["failures"][0]["class"], "timeout");
+    }
+
+    #[tokio::test]
+    async fn what_came_before_an_error_is_written() {
+        let (lines, exit) = written(&["lost", "a", "b"], false).await;
+        assert_eq!((lines.len(), exit), (2, None));
+    }
+}
