@@ -52,6 +52,55 @@ pub async fn bind(addr: SocketAddr) -> Result<Bound, StartError> {
     Ok(Bound { addr: listener.local_addr().map_err(listen)?, listener })
 }
 
+/// The ports of a node or router.
+#[derive(Debug)]
+pub struct Ports {
+    /// For gRPC and frames.
+    pub grpc: Bound,
+    /// For `/metrics` and friends.
+    pub http: Bound,
+    /// For Redis clients.
+    pub resp: Option<Bound>,
+}
+
+/// Where they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Addresses {
+    /// For gRPC and frames.
+    pub grpc: SocketAddr,
+    /// For `/metrics` and friends.
+    pub http: SocketAddr,
+    /// For Redis clients.
+    pub resp: Option<SocketAddr>,
+}
+
+impl Ports {
+    /// Binds all of them.
+    ///
+    /// # Errors
+    /// [`StartError::Listen`].
+    pub async fn bind(asked: Addresses) -> Result<Self, StartError> {
+        let resp = match asked.resp {
+            Some(addr) => Some(bind(addr).await?),
+            None => None,
+        };
+        Ok(Self { grpc: bind(asked.grpc).await?, http: bind(asked.http).await?, resp })
+    }
+
+    /// Where they are, the ports chosen.
+    pub fn addresses(&self) -> Addresses {
+        let resp = self.resp.as_ref().map(|bound| bound.addr);
+        Addresses { grpc: self.grpc.addr, http: self.http.addr, resp }
+    }
+}
+
+impl Addresses {
+    /// The one for Redis clients, as documents have it: empty if there is none.
+    pub fn resp_text(&self) -> String {
+        self.resp.map_or_else(String::new, |addr| addr.to_string())
+    }
+}
+
 /// No connections, and none to come.
 pub fn nobody() -> TaskTracker {
     let tasks = TaskTracker::new();

@@ -150,6 +150,29 @@ fn a_key_lies_where_it_is_told_to_lie() {
     assert_eq!(absent["replicas"][0]["offset"], Value::Null, "{absent}");
 }
 
+/// Exports a store of `rows` as JSON lines and as Parquet, and pushes both again: the records are those that were given.
+fn assert_comes_back(world: &World, number: usize, kind: &[&str], rows: &str, options: &[&str]) {
+    let (first, again, third) = (format!("s{number}"), format!("t{number}"), format!("u{number}"));
+    for store in [&first, &again, &third] {
+        world.create(store, kind);
+    }
+    let input = world.write("in.jsonl", rows);
+    world.push(&first, &[&[input.as_str()], options].concat());
+    let out = world.folder.path().join("out.jsonl").to_str().expect("UTF-8").to_owned();
+    let told = world.json(&["store", "export", &first, "--out", &out, "--rate", "1GiB/s"]);
+    assert_eq!(told["records"], 300, "{told}");
+    world.push(&again, &[&[out.as_str()], options].concat());
+    let exported = world.export(&[&again]);
+    let mut given: Vec<&str> = rows.lines().collect();
+    given.sort_unstable();
+    assert_eq!(exported, given, "{kind:?}");
+    assert_eq!(exported, world.export(&[&first]));
+    let out = world.folder.path().join("out.parquet").to_str().expect("UTF-8").to_owned();
+    world.json(&["store", "export", &first, "--format", "parquet", "--out", &out]);
+    world.push(&third, &[&[out.as_str()], options].concat());
+    assert_eq!(exported, world.export(&[&third]), "{kind:?} as Parquet");
+}
+
 #[test]
 fn an_export_pushed_again_gives_the_same_records() {
     let mut world = World::start(&["--processes", "--nodes", "1", "--groups", "2", "--partitions", "8"]);
@@ -170,27 +193,8 @@ fn an_export_pushed_again_gives_the_same_records() {
         &["--key", "id", "--value", "record", "--key-field", "id"],
     ];
     for (index, (kind, rows)) in kinds.iter().zip(&rows).enumerate() {
-        let (first, again) = (format!("s{index}"), format!("t{index}"));
-        world.create(&first, kind);
-        world.create(&again, kind);
-        let with_schema: &[&str] = if index == 3 { &["--schema", &schema] } else { &[] };
-        let input = world.write("in.jsonl", rows);
-        world.push(&first, &[&[input.as_str()], with_schema].concat());
-        let out = world.folder.path().join("out.jsonl").to_str().expect("UTF-8").to_owned();
-        let told = world.json(&["store", "export", &first, "--out", &out, "--rate", "1GiB/s"]);
-        assert_eq!(told["records"], 300, "{told}");
-        world.push(&again, &[&[out.as_str()], with_schema].concat());
-        let exported = world.export(&[&again]);
-        let mut given: Vec<&str> = rows.lines().collect();
-        given.sort_unstable();
-        assert_eq!(exported, given, "{kind:?}");
-        assert_eq!(exported, world.export(&[&first]));
-        let out = world.folder.path().join("out.parquet").to_str().expect("UTF-8").to_owned();
-        world.json(&["store", "export", &first, "--format", "parquet", "--out", &out]);
-        let third = format!("u{index}");
-        world.create(&third, kind);
-        world.push(&third, &[&[out.as_str()], with_schema].concat());
-        assert_eq!(exported, world.export(&[&third]), "{kind:?} as Parquet");
+        let options: &[&str] = if index == 3 { &["--schema", &schema] } else { &[] };
+        assert_comes_back(&world, index, kind, rows, options);
     }
     // In parts, from a version that is kept only, with one replica of each partition gone.
     let whole = world.export(&["s0"]);

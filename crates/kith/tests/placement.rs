@@ -87,6 +87,16 @@ fn assert_whole(cluster: &Cluster, store: &str, groups: &BTreeSet<u32>) {
     assert!(replicas.iter().all(|replica| replica["state"] == "FOUND"), "{place}");
 }
 
+/// A node that does not hold a store is not waited for.
+fn push_without_a_stranger(cluster: &mut Cluster, store: &str) {
+    let home = home(store, GROUPS, 1);
+    let stranger = (0..GROUPS).find(|group| !home.contains(group)).expect("two do not hold it");
+    let pid = cluster.node_pids(u64::from(stranger))[0];
+    signal(pid, "STOP");
+    push_version(cluster, store, PEOPLE, 2);
+    signal(pid, "CONT");
+}
+
 #[test]
 fn a_store_lies_in_as_many_groups_as_it_asks_for() {
     let folder = tempfile::tempdir().expect("a temporary folder");
@@ -116,16 +126,10 @@ fn a_store_lies_in_as_many_groups_as_it_asks_for() {
     };
     check(&cluster, GROUPS, &|_| 1);
 
-    // A node that does not hold it is not waited for.
-    let of_staying = home(&staying, GROUPS, 1);
-    let stranger = (0..GROUPS).find(|group| !of_staying.contains(group)).expect("two do not hold it");
-    let pid = cluster.node_pids(u64::from(stranger))[0];
-    signal(pid, "STOP");
-    push_version(&cluster, &staying, PEOPLE, 2);
-    signal(pid, "CONT");
+    push_without_a_stranger(&mut cluster, &staying);
 
     // The only group of a store is not taken out; of two one may be, and which groups hold it does not change.
-    let only = of_staying.first().expect("one holds it").to_string();
+    let only = home(&staying, GROUPS, 1).first().expect("one holds it").to_string();
     let (code, message) = refused(&cluster, &["cluster", "drain-group", &only]);
     assert_eq!(code, "shape_refused");
     assert!(message.contains(&staying) && message.contains("replication"), "{message}");

@@ -27,7 +27,7 @@ use crate::{
     metadata::{MetadataStore, keys},
     resp::{self as redis, Backend},
     security::Security,
-    serve::{self, ClusterReader},
+    serve::{self, Addresses, ClusterReader, Ports},
     topology::{self, TopologyReceiver},
     versions,
 };
@@ -94,6 +94,24 @@ impl NodeOptions {
     pub const SCRUB_RATE_DEFAULT: u64 = 10 << 20;
     /// All indexes of most versions, and read in well under a second.
     pub const WARM_BYTES_DEFAULT: u64 = 256 << 20;
+
+    fn addresses(&self) -> Addresses {
+        Addresses { grpc: self.listen, http: self.http, resp: self.resp }
+    }
+
+    fn document(&self, at: &Addresses) -> NodeDocument {
+        NodeDocument {
+            format: DOCUMENT_FORMAT,
+            node: self.node,
+            addr: at.grpc.to_string(),
+            http: at.http.to_string(),
+            resp: at.resp_text(),
+            pid: std::process::id(),
+            zone: self.place.zone.clone(),
+            rack: self.place.rack.clone(),
+            region: self.place.region.clone(),
+        }
+    }
 }
 
 /// Where a node is: failure domains, empty where unlabelled.
@@ -110,13 +128,9 @@ pub struct Labels {
 /// A running node.
 #[derive(Debug)]
 pub struct Node {
-    /// Its gRPC address.
+    /// Where it listens for gRPC and frames.
     pub addr: SocketAddr,
-    /// Its HTTP address.
-    pub http: SocketAddr,
-    /// Its address for Redis clients.
-    pub resp: Option<SocketAddr>,
-    /// Their connections.
+    /// The connections of Redis clients.
     redis_clients: TaskTracker,
     /// Locked while it runs.
     _data: DataDir,
@@ -148,27 +162,11 @@ impl Node {
         })?;
         let held = Arc::new(held_stores(&options, &first, &stop)?);
         prepare_all(&held, first.revision, served(&first).collect()).await;
-        let grpc = serve::bind(options.listen).await?;
-        let http = serve::bind(options.http).await?;
-        let redis = match options.resp {
-            Some(addr) => Some(serve::bind(addr).await?),
-            None => None,
-        };
-        let redis_addr = redis.as_ref().map(|bound| bound.addr);
-        let document = NodeDocument {
-            format: DOCUMENT_FORMAT,
-            node: options.node,
-            addr: grpc.addr.to_string(),
-            http: http.addr.to_string(),
-            resp: redis_addr.map_or_else(String::new, |addr| addr.to_string()),
-            pid: std::process::id(),
-            zone: options.place.zone.clone(),
-            rack: options.place.rack.clone(),
-            region: options.place.region.clone(),
-        };
-        let (addr, http_addr) = (grpc.addr, http.addr);
+        let ports = Ports::bind(options.addresses()).await?;
+        let at = ports.addresses();
+        let document = options.document(&at);
         let readiness = Readiness::default();
-        http::serve(http.listener, readiness.clone(), stop.clone());
+        http::serve(ports.http.listener, readiness.clone(), stop.clone());
         let doctor: Arc<scrub::Doctor> = Arc::default();
         let reads: Arc<pace::Reads> = Arc::default();
         let load = Arc::new(LoadCounter::new(Instant::now()));
@@ -181,9 +179,9 @@ impl Node {
             reads: Arc::clone(&reads),
             warm_bytes: options.warm_bytes,
         });
-        let serving = answer(grpc, Arc::clone(&service), &options.security, stop.clone());
+        let serving = answer(ports.grpc, Arc::clone(&service), &options.security, stop.clone());
         options.security.follow(stop.clone());
-        let redis_clients = redis.map_or_else(serve::nobody, |bound| {
+        let redis_clients = ports.resp.map_or_else(serve::nobody, |bound| {
             let reads = resp::RespReads::new(service);
             redis::spawn(bound, Arc::new(reads) as Arc<dyn Backend>, stop.clone())
         });
@@ -197,29 +195,14 @@ impl Node {
             stop: stop.clone(),
         };
         scrubber.start(options.scrub_rate);
-        liveness::register(
-            Arc::clone(&metadata),
-            keys::node(options.node),
-            document.encode(),
-            Live::of(keys::live_node(options.node)),
-            stop.clone(),
-        );
-        let repairs = versions::Repairs { node: options.node, metadata: Arc::clone(&metadata) };
+        let (key, live) = (keys::node(options.node), Live::of(keys::live_node(options.node)));
+        liveness::register(Arc::clone(&metadata), key, document.encode(), live, stop.clone());
         tokio::spawn(residency::follow(Arc::clone(&held), stop.clone()));
+        let repairs = versions::Repairs { node: options.node, metadata };
         tokio::spawn(follow_versions(options.node, held, topology, repairs, stop.clone()));
         readiness.set(true);
-        tracing::info!(node = options.node, %addr, "node serves");
-        Ok(Self {
-            addr,
-            http: http_addr,
-            resp: redis_addr,
-            redis_clients,
-            _data: data,
-            load,
-            readiness,
-            serving,
-            stop,
-        })
+        tracing::info!(node = options.node, addr = %at.grpc, "node serves");
+        Ok(Self { addr: at.grpc, redis_clients, _data: data, load, readiness, serving, stop })
     }
 
     /// Leaves without a failed read: tells whoever asks that it is about to end, so that they ask others; then takes no more, and

@@ -361,11 +361,8 @@ mod tests {
     use kith_types::PartitionCount;
     use kith_wire::documents::{DOCUMENT_FORMAT, Document};
 
-    /// Every state that an execution passes through comes back from its record, and goes on from there.
-    #[test]
-    fn every_state_of_an_execution_comes_back_from_its_record() {
-        let table = uniform_table(2, 3, PartitionCount::new(24).unwrap(), 7).unwrap();
-        let bare = ClusterDocument {
+    fn bare() -> ClusterDocument {
+        ClusterDocument {
             format: DOCUMENT_FORMAT,
             cluster_id: "c".into(),
             epoch: 1,
@@ -375,7 +372,35 @@ mod tests {
             strategy: String::new(),
             listed: vec![],
             partition_epochs: vec![],
-        };
+        }
+    }
+
+    fn begun_document(state: &RebalanceState, table: &ClusterDocument) -> RebalanceDocument {
+        RebalanceDocument {
+            format: DOCUMENT_FORMAT,
+            id: "r".into(),
+            who: "ada".into(),
+            since: 1,
+            driver: "router 0".into(),
+            fence: 1,
+            grace_ms: 0,
+            bytes_per_second: 0,
+            plan: plan_document(&state.parts().plan, table),
+            steps_done: 0,
+            first_uncommitted: 0,
+            table: table.clone(),
+            phase: PhaseDocument::Working,
+            abort_asked: false,
+            transfers: vec![],
+            reclaims: vec![],
+        }
+    }
+
+    /// Every state that an execution passes through comes back from its record, and goes on from there.
+    #[test]
+    fn every_state_of_an_execution_comes_back_from_its_record() {
+        let table = uniform_table(2, 3, PartitionCount::new(24).unwrap(), 7).unwrap();
+        let bare = bare();
         let node =
             |id: u32, group: u32| NodeEntry { id: NodeId(id), group: GroupId(group), ..NodeEntry::default() };
         let sizes = StoreSizes { name: "people".into(), bytes: vec![10; 24], ..StoreSizes::default() };
@@ -390,24 +415,7 @@ mod tests {
             let plan = plan(&table, &shape, std::slice::from_ref(&sizes), &options).unwrap();
             let begun = RebalanceState::begin(plan, Duration::ZERO, &table, &Conditions::default());
             let (mut state, mut in_force) = (begun.unwrap(), table.clone());
-            let mut document = RebalanceDocument {
-                format: DOCUMENT_FORMAT,
-                id: "r".into(),
-                who: "ada".into(),
-                since: 1,
-                driver: "router 0".into(),
-                fence: 1,
-                grace_ms: 0,
-                bytes_per_second: 0,
-                plan: plan_document(&state.parts().plan, &bare),
-                steps_done: 0,
-                first_uncommitted: 0,
-                table: bare.clone(),
-                phase: PhaseDocument::Working,
-                abort_asked: false,
-                transfers: vec![],
-                reclaims: vec![],
-            };
+            let mut document = begun_document(&state, &bare);
             for _ in 0..1_000 {
                 let actions = state.next(Timestamp::ZERO);
                 record(&mut document, state.parts(), &bare);

@@ -28,7 +28,7 @@ use crate::{
     rebalance::{self, Rebalancer},
     resp::{self as redis, Backend},
     security::Security,
-    serve,
+    serve::{self, Addresses, Ports},
     topology::{self, TopologyReceiver},
     versions::{self, Coordinator, Stores},
 };
@@ -64,16 +64,29 @@ pub struct RouterOptions {
     pub security: Security,
 }
 
+impl RouterOptions {
+    fn addresses(&self) -> Addresses {
+        Addresses { grpc: self.listen, http: self.http, resp: self.resp }
+    }
+
+    fn document(&self, at: &Addresses) -> RouterDocument {
+        RouterDocument {
+            format: DOCUMENT_FORMAT,
+            router: self.router,
+            addr: at.grpc.to_string(),
+            http: at.http.to_string(),
+            resp: at.resp_text(),
+            pid: std::process::id(),
+        }
+    }
+}
+
 /// A running router.
 #[derive(Debug)]
 pub struct Router {
-    /// Its gRPC address.
+    /// Where it listens for gRPC and frames.
     pub addr: SocketAddr,
-    /// Its HTTP address.
-    pub http: SocketAddr,
-    /// Its address for Redis clients.
-    pub resp: Option<SocketAddr>,
-    /// Their connections.
+    /// The connections of Redis clients.
     redis_clients: TaskTracker,
     readiness: Readiness,
     serving: TaskTracker,
@@ -115,49 +128,23 @@ impl Router {
             session,
             counters,
         };
-        let grpc = serve::bind(options.listen).await?;
-        let http = serve::bind(options.http).await?;
-        let redis = match options.resp {
-            Some(addr) => Some(serve::bind(addr).await?),
-            None => None,
-        };
-        let redis_addr = redis.as_ref().map(|bound| bound.addr);
-        let document = RouterDocument {
-            format: DOCUMENT_FORMAT,
-            router: options.router,
-            addr: grpc.addr.to_string(),
-            http: http.addr.to_string(),
-            resp: redis_addr.map_or_else(String::new, |addr| addr.to_string()),
-            pid: std::process::id(),
-        };
+        let ports = Ports::bind(options.addresses()).await?;
+        let at = ports.addresses();
+        let document = options.document(&at);
         let readiness = Readiness::default();
-        let (addr, http_addr) = (grpc.addr, http.addr);
         // First of all: what counts before that is not counted.
-        http::serve(http.listener, readiness.clone(), stop.clone());
-        let redis_clients = redis.map_or_else(serve::nobody, |bound| {
+        http::serve(ports.http.listener, readiness.clone(), stop.clone());
+        let redis_clients = ports.resp.map_or_else(serve::nobody, |bound| {
             let reads = resp::RespReads::new(Arc::clone(&graph));
             redis::spawn(bound, Arc::new(reads) as Arc<dyn Backend>, stop.clone())
         });
-        let mut routes = serve::routes();
-        routes
-            .add_service(
-                GraphGrpc::from_arc(Arc::clone(&graph))
-                    .max_decoding_message_size(MESSAGE_BYTES_MAX)
-                    .max_encoding_message_size(MESSAGE_BYTES_MAX),
-            )
-            .add_service(
-                StoreGrpc::from_arc(Arc::clone(&graph))
-                    .max_decoding_message_size(MESSAGE_BYTES_MAX)
-                    .max_encoding_message_size(MESSAGE_BYTES_MAX),
-            )
-            .add_service(ClusterServer::new(admin).max_decoding_message_size(MESSAGE_BYTES_MAX));
-        let serving = serve::spawn(grpc, routes, Some(graph), &options.security, stop.clone());
+        let serving = answer(ports.grpc, graph, admin, &options.security, stop.clone());
         options.security.follow(stop.clone());
         let key = keys::router(options.router);
         liveness::register(metadata, key, document.encode(), live, stop.clone());
         readiness.set(true);
-        tracing::info!(router = options.router, %addr, "router serves");
-        Ok(Self { addr, http: http_addr, resp: redis_addr, redis_clients, readiness, serving, stop })
+        tracing::info!(router = options.router, addr = %at.grpc, "router serves");
+        Ok(Self { addr: at.grpc, redis_clients, readiness, serving, stop })
     }
 
     /// Takes no more queries and ends those under way. Cancels the `stop` that it was started with.
@@ -173,6 +160,25 @@ impl Router {
     pub async fn ended(&self) {
         serve::ended(&self.redis_clients).await;
     }
+}
+
+fn answer(
+    bound: serve::Bound,
+    graph: Arc<service::GraphServer>,
+    admin: admin::Admin,
+    security: &Security,
+    stop: CancellationToken,
+) -> TaskTracker {
+    let queries = GraphGrpc::from_arc(Arc::clone(&graph))
+        .max_decoding_message_size(MESSAGE_BYTES_MAX)
+        .max_encoding_message_size(MESSAGE_BYTES_MAX);
+    let reads = StoreGrpc::from_arc(Arc::clone(&graph))
+        .max_decoding_message_size(MESSAGE_BYTES_MAX)
+        .max_encoding_message_size(MESSAGE_BYTES_MAX);
+    let cluster = ClusterServer::new(admin).max_decoding_message_size(MESSAGE_BYTES_MAX);
+    let mut routes = serve::routes();
+    routes.add_service(queries).add_service(reads).add_service(cluster);
+    serve::spawn(bound, routes, Some(graph), security, stop)
 }
 
 fn graph_server(
