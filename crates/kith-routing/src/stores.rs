@@ -113,9 +113,14 @@ impl StoreReach {
         without.into_iter().map(share).collect()
     }
 
-    /// Whether a group holds the store.
-    pub fn is_held_by(&self, group: GroupIndex) -> bool {
-        self.closed >> group.0 & 1 == 0
+    /// The replicas of a partition that hold the store, also those that lack its version.
+    pub fn replicas<'a>(
+        &'a self,
+        table: &'a RoutingTable,
+        partition: PartitionId,
+    ) -> impl Iterator<Item = NodeIndex> + 'a {
+        let placed = (0..).map(GroupIndex).zip(table.replicas(partition).iter().copied());
+        placed.filter(|(group, _)| self.closed >> group.0 & 1 == 0).map(|(_, node)| node)
     }
 
     pub(crate) fn closed(&self) -> u64 {

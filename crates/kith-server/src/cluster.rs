@@ -4,7 +4,7 @@ use crate::{
     error::StartError,
     metadata::{Committed, Condition, MetadataStore, Write, keys},
 };
-use kith_client::topology::cluster_document;
+use kith_client::topology::{cluster_document, table_parts};
 use kith_objects::Location;
 use kith_routing::{GroupEntry, GroupRole, NodeEntry, Strategy, TableParts};
 use kith_types::{Epoch, GroupId, NodeId, PartitionCount};
@@ -21,9 +21,11 @@ const PARTITIONS_DEFAULT: u32 = 24;
 /// What a cluster should look like; what is `None` is left to the data directory or the defaults.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Shape {
-    /// Replica groups.
+    /// How replicas follow from ownership.
+    pub placement: Option<Strategy>,
+    /// Replica groups; on a ring, the replicas of each partition.
     pub groups: Option<u32>,
-    /// Nodes in each group.
+    /// Nodes in each group; on a ring, all of them.
     pub nodes: Option<u32>,
     /// Partitions.
     pub partitions: Option<u32>,
@@ -118,6 +120,16 @@ fn decode(value: &[u8]) -> Result<ClusterDocument, StartError> {
 }
 
 fn check(shape: &Shape, cluster: &ClusterDocument, place: &str) -> Result<(), StartError> {
+    let parts = table_parts(cluster).map_err(|error| StartError::Topology { detail: error.to_string() })?;
+    if shape.placement.is_some_and(|wanted| wanted != parts.strategy) {
+        let held = match parts.strategy {
+            Strategy::ReplicaGroups => "replica groups",
+            Strategy::Ring => "a ring",
+        };
+        let detail =
+            format!("{place} holds a cluster placed by {held}; leave that out, or begin anew elsewhere");
+        return Err(StartError::Topology { detail });
+    }
     let groups = cluster.groups.len() as u32;
     let nodes = cluster.groups.first().map_or(0, |group| group.nodes.len() as u32);
     let wanted = [
@@ -147,22 +159,29 @@ fn create(shape: &Shape, object_store: String) -> Result<ClusterDocument, StartE
     let groups: Vec<GroupEntry> =
         (0..groups).map(|id| GroupEntry { id: GroupId(id), role: GroupRole::Serving }).collect();
     let zone = |place: u32| shape.zones.get(place as usize % shape.zones.len().max(1)).cloned();
-    let entry = |group: &GroupEntry, place: u32| NodeEntry {
-        id: NodeId(group.id.0 * nodes + place),
-        group: group.id,
+    let entry = |group: GroupId, place: u32| NodeEntry {
+        id: NodeId(group.0 * nodes + place),
+        group,
         zone: zone(place).unwrap_or_default(),
         ..NodeEntry::default()
     };
-    let nodes: Vec<NodeEntry> = groups
-        .iter()
-        .flat_map(|group| (0..nodes).map(|place| entry(group, place)).collect::<Vec<_>>())
-        .collect();
+    let strategy = shape.placement.unwrap_or_default();
     let ids: Vec<GroupId> = groups.iter().map(|group| group.id).collect();
-    let placement = Strategy::ReplicaGroups.placement(&ids);
+    let homes = match strategy {
+        Strategy::ReplicaGroups => &ids[..],
+        // Its groups are ranks.
+        Strategy::Ring => &ids[..1.min(ids.len())],
+    };
+    let nodes: Vec<NodeEntry> = homes
+        .iter()
+        .flat_map(|&group| (0..nodes).map(move |place| (group, place)))
+        .map(|(group, place)| entry(group, place))
+        .collect();
+    let placement = strategy.placement(&ids);
     let owners = placement.place(count, &nodes, rand::random());
     let parts = TableParts {
         epoch: Epoch(1),
-        strategy: Strategy::ReplicaGroups,
+        strategy,
         partition_count: count,
         groups,
         nodes,

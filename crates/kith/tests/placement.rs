@@ -168,3 +168,68 @@ fn a_store_lies_in_as_many_groups_as_it_asks_for() {
     let answers = readers.map(Stream::end);
     eprintln!("answers of two stores: {answers:?}");
 }
+
+/// Reads a store's places: of each key as many distinct nodes as there are copies; all nodes that have some.
+fn nodes_with(cluster: &Cluster, store: &str, copies: usize) -> BTreeSet<u64> {
+    let mut all = BTreeSet::new();
+    for key in 0..40 {
+        let place = told(cluster, &["store", "where", store, &key.to_string()]);
+        let replicas = place["replicas"].as_array().expect("a list");
+        assert!(replicas.iter().all(|replica| replica["state"] == "FOUND"), "{place}");
+        let nodes: BTreeSet<u64> =
+            replicas.iter().map(|replica| replica["node"].as_u64().expect("a number")).collect();
+        assert_eq!((nodes.len(), replicas.len()), (copies, copies), "{place}");
+        all.extend(nodes);
+    }
+    all
+}
+
+#[test]
+fn around_a_ring_stores_are_read_while_nodes_die_and_join() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let root = folder.path().canonicalize().expect("it is there");
+    let data = root.join("data").display().to_string();
+    let ring = ["--placement", "ring", "--groups", "3", "--nodes", "5", "--partitions", "40"];
+    let mut cluster = Cluster::start(&[&ring[..], &["--processes", "--data", &data]].concat());
+    for (store, copies) in [("every", "3"), ("two", "2")] {
+        cluster.must(&["store", "create", store, "--key", "id", "--value", "text", "--replication", copies]);
+        push_version(&cluster, store, PEOPLE, 1);
+        assert_reads(&cluster, store, PEOPLE, 1);
+    }
+    let edges = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/kith-village/edges.csv.gz");
+    cluster.must(&["load", "graph", edges, "--graph", "village"]);
+    let network = |cluster: &Cluster| told(cluster, &["graph", "network-size", "9043", "-g", "village"]);
+    let before = network(&cluster);
+    assert_eq!(nodes_with(&cluster, "every", 3).len(), 5);
+    nodes_with(&cluster, "two", 2);
+
+    signal(cluster.node_pids(0)[1], "KILL");
+    for store in ["every", "two"] {
+        assert_reads(&cluster, store, PEOPLE, 1);
+    }
+    assert_eq!(network(&cluster), before);
+    cluster.wait_until("it is back", |cluster| {
+        let status = told(cluster, &["cluster", "status"]);
+        status["nodes"].as_array().expect("a list").iter().all(|node| node["state"] == "up")
+    });
+
+    // Ranks are no groups: none can be taken out.
+    let (code, message) = refused(&cluster, &["cluster", "drain-group", "1"]);
+    assert!(code == "shape_refused" && message.contains("ring"), "{code}: {message}");
+
+    // A sixth node takes over its part, and the two nodes clockwise of it theirs, under readers.
+    let requests =
+        |store: &str| (0..20).map(|turn| mget(store, (0..50).map(move |key| key * 20 + turn))).collect();
+    let readers = ["every", "two"].map(|store| Stream::start(&cluster, requests(store), 1, judge));
+    let _spare = Spare::start(&mut cluster, 100, &root);
+    read_on(&mut cluster, &readers);
+    cluster.must(&["cluster", "add-node", "100", "--group", "0", "--grace", "0"]);
+    read_on(&mut cluster, &readers);
+    readers.map(Stream::end);
+    assert!(nodes_with(&cluster, "every", 3).contains(&100));
+    push_version(&cluster, "two", PEOPLE, 2);
+    assert_reads(&cluster, "two", PEOPLE, 2);
+    cluster.must(&["store", "rollback", "two"]);
+    assert_reads(&cluster, "two", PEOPLE, 1);
+    assert_eq!(network(&cluster), before);
+}

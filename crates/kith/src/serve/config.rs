@@ -1,7 +1,7 @@
 //! The one file of a cluster's machines: every flag of `kith node`, `kith router` and `kith cluster create` is a key of
 //! the same name. Flags beat the file; keys that nobody knows are errors (docs/design/0007-etcd.md).
 
-use super::{FetchP99, FetchRate, ScrubRate, WarmBytes, metadata::MetadataFlags};
+use super::{FetchP99, FetchRate, PlacementFlag, ScrubRate, WarmBytes, metadata::MetadataFlags};
 use crate::failure::Failure;
 use kith_client::SessionSettings;
 use kith_server::{
@@ -37,6 +37,7 @@ pub struct ConfigFile {
     insecure_listen: bool,
 
     // Of `kith cluster create`.
+    pub placement: Option<PlacementFlag>,
     pub groups: Option<u32>,
     pub nodes: Option<u32>,
     pub partitions: Option<u32>,

@@ -1,6 +1,7 @@
 //! `kith cluster create`: makes a cluster's first document, once, in its metadata.
 
 use super::{
+    PlacementFlag,
     config::ConfigFile,
     metadata::{MetadataFlags, missing},
     start_failure,
@@ -22,10 +23,13 @@ pub struct CreateFlags {
     /// The file of the cluster's machines (TOML); docs/operating/machines.md lists its keys
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Replica groups: how many copies there are of everything
+    /// How replicas are placed: by groups that each hold everything, or around one ring [default: groups]
+    #[arg(long, value_enum)]
+    placement: Option<PlacementFlag>,
+    /// Replica groups: how many copies there are of everything; on a ring, the replicas of each partition
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
     groups: Option<u32>,
-    /// Nodes in each group; their ids count from 0, group by group
+    /// Nodes in each group, on a ring all of them; their ids count from 0, group by group
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     nodes: Option<u32>,
     /// Partitions, fixed for the life of the cluster: some tens for each node of a group
@@ -48,8 +52,10 @@ pub struct CreateReply {
     pub cluster_id: String,
     /// `false`: it was there, of this shape.
     pub created: bool,
+    pub placement: PlacementFlag,
+    /// Replica groups; on a ring, the replicas of each partition.
     pub groups: u32,
-    /// Nodes of each group.
+    /// Nodes of each group; on a ring, all of them.
     pub nodes: u32,
     pub partitions: u32,
     pub object_store: String,
@@ -65,6 +71,7 @@ impl CreateFlags {
         let needed = |flag: Option<u32>, key: Option<u32>, name: &str| {
             flag.or(key).ok_or_else(|| missing(&format!("--{name}"), name))
         };
+        let placement = self.placement.or(file.placement).unwrap_or_default();
         let groups = needed(self.groups, file.groups, "groups")?;
         let nodes = needed(self.nodes, file.nodes, "nodes")?;
         let partitions = needed(self.partitions, file.partitions, "partitions")?;
@@ -84,11 +91,18 @@ impl CreateFlags {
         let target = self.metadata.or(file.metadata_flags()).target()?;
         let store = target.connect().map_err(|error| start_failure(error.into()))?;
         let zones = if self.zones.is_empty() { file.zones.clone() } else { self.zones };
-        let shape = Shape { groups: Some(groups), nodes: Some(nodes), partitions: Some(partitions), zones };
+        let shape = Shape {
+            placement: Some(placement.strategy()),
+            groups: Some(groups),
+            nodes: Some(nodes),
+            partitions: Some(partitions),
+            zones,
+        };
         let made = create_cluster(&*store, &shape, &location.to_string()).await.map_err(start_failure)?;
         let reply = CreateReply {
             cluster_id: made.cluster.cluster_id,
             created: made.is_new,
+            placement,
             groups,
             nodes,
             partitions: made.cluster.partitions,

@@ -1,8 +1,8 @@
 //! `kith dev`: a whole cluster on this machine.
 
 use super::{
-    FetchP99, FetchRate, ScrubRate, fetch_p99, fetch_rate, scrub_rate, settings, start_failure, start_log,
-    stop_signal,
+    FetchP99, FetchRate, PlacementFlag, ScrubRate, fetch_p99, fetch_rate, scrub_rate, settings,
+    start_failure, start_log, stop_signal,
 };
 use crate::{connect::WELL_KNOWN, failure::Exit};
 use clap::Args;
@@ -13,10 +13,14 @@ use std::path::PathBuf;
 /// Run a whole cluster on this machine
 #[derive(Args, Debug)]
 pub struct DevArgs {
-    /// Replica groups [default: 2, or as the data directory has them]
+    /// How replicas are placed: by groups that each hold everything, or around one ring [default: groups, or as the data
+    /// directory has it]
+    #[arg(long, value_enum)]
+    placement: Option<PlacementFlag>,
+    /// Replica groups; on a ring, the replicas of each partition [default: 2, or as the data directory has them]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
     groups: Option<u32>,
-    /// Nodes per group [default: 3, or as the data directory has them]
+    /// Nodes per group; on a ring, all of them [default: 3, or as the data directory has them]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     nodes: Option<u32>,
     /// Partitions, fixed for the life of a cluster [default: 24, or as the data directory has them]
@@ -91,6 +95,7 @@ impl DevArgs {
         router.record = self.record.or(router.record);
         let options = DevOptions {
             shape: Shape {
+                placement: self.placement.map(PlacementFlag::strategy),
                 groups: self.groups,
                 nodes: self.nodes,
                 partitions: self.partitions,

@@ -14,7 +14,7 @@ use crate::{
     failure::Failure,
     load::names::{rate, size},
 };
-use kith_routing::PaceOptions;
+use kith_routing::{PaceOptions, Strategy};
 use kith_server::{
     StartError,
     node::NodeOptions,
@@ -107,6 +107,28 @@ fn listen(end_with_stdin: bool, terminated: CancellationToken, stop: Cancellatio
             let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
             stop.cancel();
         });
+    }
+}
+
+/// How replicas are placed.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum, serde::Deserialize, serde::Serialize,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum PlacementFlag {
+    /// Replica groups that each hold every partition once
+    #[default]
+    Groups,
+    /// One ring of all nodes: replicas lie with the next nodes clockwise
+    Ring,
+}
+
+impl PlacementFlag {
+    fn strategy(self) -> Strategy {
+        match self {
+            PlacementFlag::Groups => Strategy::ReplicaGroups,
+            PlacementFlag::Ring => Strategy::Ring,
+        }
     }
 }
 

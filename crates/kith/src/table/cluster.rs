@@ -3,7 +3,7 @@
 use super::{Side, bytes, count, plural, table};
 use crate::{
     cluster::{FetchRatesReply, StatusReply},
-    serve::CreateReply,
+    serve::{CreateReply, PlacementFlag},
 };
 
 /// Nodes, then routers.
@@ -80,11 +80,14 @@ pub fn fetch_rates(reply: &FetchRatesReply) -> String {
 /// What was made.
 pub fn created(reply: &CreateReply) -> String {
     let made = if reply.created { "made" } else { "is there:" };
+    let nodes = plural(reply.nodes.into(), "node");
+    let shape = match reply.placement {
+        PlacementFlag::Groups => format!("{} of {nodes}", plural(reply.groups.into(), "group")),
+        PlacementFlag::Ring => format!("a ring of {nodes}, {}", plural(reply.groups.into(), "replica")),
+    };
     format!(
-        "cluster {} {made} {} of {}, {}, built versions in {}\n",
+        "cluster {} {made} {shape}, {}, built versions in {}\n",
         reply.cluster_id,
-        plural(reply.groups.into(), "group"),
-        plural(reply.nodes.into(), "node"),
         plural(reply.partitions.into(), "partition"),
         reply.object_store
     )

@@ -116,7 +116,7 @@ impl Secured {
         let papers = authority.papers("kith");
         let runtime = Runtime::new().expect("a runtime");
         let store = Arc::new(EmbeddedMetadata::in_memory());
-        let shape = Shape { groups: Some(2), nodes: Some(1), partitions: Some(24), zones: Vec::new() };
+        let shape = Shape { groups: Some(2), nodes: Some(1), partitions: Some(24), ..Shape::default() };
         let objects = folder.path().join("objects").display().to_string();
         runtime.block_on(create_cluster(&*store, &shape, &objects)).expect("a cluster");
         let metadata = serve(&runtime, Arc::clone(&store));

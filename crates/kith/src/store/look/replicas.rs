@@ -3,10 +3,13 @@
 use crate::{failure::Failure, store::described};
 use anyhow::Context;
 use kith_client::{QueryError, RouterClient, inspect::Inspector, security::Dialer, topology::Topology};
-use kith_routing::{GroupIndex, NodeIndex, StoreReach};
+use kith_routing::{NodeIndex, StoreReach};
 use kith_types::{NodeId, PartitionId};
 use kith_wire::documents::{ServedDocument, StoreDocument};
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 /// A version of a store, with the nodes that are to hold it.
 pub struct Replicas {
@@ -58,18 +61,14 @@ impl Replicas {
 
     /// Every node that is to hold some of it, by group.
     pub fn nodes(&self) -> Vec<Replica> {
-        let count = self.topology.table.nodes().len() as u32;
-        let mut nodes: Vec<_> = (0..count).filter_map(|index| self.replica(NodeIndex(index))).collect();
-        nodes.sort_by_key(|replica| (replica.group, replica.node));
-        nodes
+        let table = &self.topology.table;
+        let partitions = table.partition_count().iter();
+        self.replicas(partitions.flat_map(|partition| self.reach.replicas(table, partition)).collect())
     }
 
     /// The nodes that are to hold a partition, by group.
     pub fn of_partition(&self, partition: PartitionId) -> Vec<Replica> {
-        let replicas = self.topology.table.replicas(partition).iter();
-        let mut nodes: Vec<_> = replicas.filter_map(|index| self.replica(*index)).collect();
-        nodes.sort_by_key(|replica| (replica.group, replica.node));
-        nodes
+        self.replicas(self.reach.replicas(&self.topology.table, partition).collect())
     }
 
     /// How many partitions there are.
@@ -77,17 +76,21 @@ impl Replicas {
         self.topology.table.partition_count()
     }
 
-    fn replica(&self, index: NodeIndex) -> Option<Replica> {
-        let table = &self.topology.table;
-        let group: GroupIndex = table.group_of(index);
-        let node = table.node_at(index);
-        self.reach.is_held_by(group).then(|| Replica {
-            group: table.groups()[group.index()].id.0,
+    fn replicas(&self, nodes: BTreeSet<NodeIndex>) -> Vec<Replica> {
+        let mut replicas: Vec<Replica> = nodes.into_iter().map(|index| self.replica(index)).collect();
+        replicas.sort_by_key(|replica| (replica.group, replica.node));
+        replicas
+    }
+
+    fn replica(&self, index: NodeIndex) -> Replica {
+        let node = self.topology.table.node_at(index);
+        Replica {
+            group: node.group.0,
             node: node.id.0,
             addr: node.address.clone(),
             state: self.states.get(&node.id.0).cloned().unwrap_or_else(|| "unknown".to_owned()),
             excluded: self.version.excluded.contains(&node.id.0),
-        })
+        }
     }
 }
 
