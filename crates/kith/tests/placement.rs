@@ -225,7 +225,8 @@ fn around_a_ring_stores_are_read_while_nodes_die_and_join() {
     read_on(&mut cluster, &readers);
     cluster.must(&["cluster", "add-node", "100", "--group", "0", "--grace", "0"]);
     read_on(&mut cluster, &readers);
-    readers.map(Stream::end);
+    let answers = readers.map(Stream::end);
+    eprintln!("answers of two stores: {answers:?}");
     assert!(nodes_with(&cluster, "every", 3).contains(&100));
     push_version(&cluster, "two", PEOPLE, 2);
     assert_reads(&cluster, "two", PEOPLE, 2);
