@@ -2,6 +2,7 @@
 
 use crate::{
     framed::{self, FrameService},
+    listen::{self, Opening},
     security::{Caller, Gate, Identity},
 };
 use kith_wire::frame::Preface;
@@ -11,7 +12,6 @@ use std::{
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
-    time::Duration,
 };
 use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf},
@@ -22,17 +22,10 @@ use tokio_rustls::server::TlsStream;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tonic::transport::server::Connected;
 
-/// A peer that says nothing for so long is hung up on.
-const FIRST_BYTE_PATIENCE: Duration = Duration::from_secs(10);
-/// Pause after a failure to accept, as when the process has no file descriptors left: those that end give theirs back.
-const ACCEPT_RETRY: Duration = Duration::from_millis(50);
 /// gRPC connections that may wait for tonic to take them over.
 const HANDED_OVER_MAX: usize = 64;
 /// How HTTP/2 begins: `PRI * HTTP/2.0`. tonic reads the rest.
 const HTTP2_FIRST: u8 = b'P';
-
-/// How TLS begins: a record of its handshake.
-const TLS_FIRST: u8 = 22;
 
 /// What a port serves.
 #[derive(Clone)]
@@ -53,27 +46,15 @@ pub fn spawn(
     let (http2, handed_over) = mpsc::channel(HANDED_OVER_MAX);
     let connections = tasks.clone();
     tasks.spawn(async move {
-        loop {
-            let accepted = tokio::select! {
-                () = stop.cancelled() => return,
-                accepted = listener.accept() => accepted,
-            };
-            match accepted {
-                // A task of its own: a peer that is slow to begin holds up nobody.
-                Ok((stream, _)) => {
-                    let welcome = welcome(stream, served.clone(), http2.clone(), stop.clone());
-                    connections.spawn(async move {
-                        if let Err(error) = welcome.await {
-                            tracing::debug!(%error, "a connection ended");
-                        }
-                    });
+        let welcome = |stream, _| {
+            let welcome = welcome(stream, served.clone(), http2.clone(), stop.clone());
+            connections.spawn(async move {
+                if let Err(error) = welcome.await {
+                    tracing::debug!(%error, "a connection ended");
                 }
-                Err(error) => {
-                    tracing::warn!(%error, "a connection cannot be accepted");
-                    tokio::time::sleep(ACCEPT_RETRY).await;
-                }
-            }
-        }
+            });
+        };
+        listen::each(listener, &stop, welcome).await;
     });
     handed_over
 }
@@ -87,36 +68,26 @@ async fn welcome(
     // Small replies must not wait for an acknowledgement of the one before.
     stream.set_nodelay(true)?;
     let addr = stream.peer_addr().ok();
-    let mut first = [0];
-    if within(&stop, stream.peek(&mut first)).await? == 0 {
-        return Ok(());
-    }
     let Some(gate) = &served.gate else {
+        let Some(first) = listen::first_byte(&stream, &stop).await? else { return Ok(()) };
         let accepted = Accepted { stream: Stream::Plain(stream), peer: Peer { addr, caller: None } };
-        return begin(accepted, first[0], served.frames, http2, stop).await;
+        return begin(accepted, first, served.frames, http2, stop).await;
     };
-    if first[0] != TLS_FIRST {
+    let (first, stream, caller) = match listen::open(gate, stream, addr, &stop).await? {
+        Opening::Closed => return Ok(()),
         // Answered in their own protocol: that they should have spoken TLS.
-        let caller = Caller::new(Identity::Plain);
-        let frames = served.frames.map(|frames| gate.guard(frames, caller.clone()));
-        let accepted = Accepted { stream: Stream::Plain(stream), peer: Peer { addr, caller: Some(caller) } };
-        return begin(accepted, first[0], frames, http2, stop).await;
-    }
-    let (mut stream, caller) = match within(&stop, gate.accept(stream)).await {
-        Ok(accepted) => accepted,
-        Err(error) => {
-            metrics::counter!("kith_server_tls_failures_total").increment(1);
-            tracing::warn!(%error, ?addr, "a caller was not let in over TLS");
-            return Err(error);
+        Opening::Clear(stream, first) => (first, Stream::Plain(stream), Caller::new(Identity::Plain)),
+        Opening::Tls(mut stream, caller) => {
+            let mut first = [0];
+            if listen::within(&stop, stream.read(&mut first)).await? == 0 {
+                return Ok(());
+            }
+            (first[0], Stream::Tls(Box::new(Opened { first: Some(first[0]), stream: *stream })), caller)
         }
     };
-    if within(&stop, stream.read(&mut first)).await? == 0 {
-        return Ok(());
-    }
     let frames = served.frames.map(|frames| gate.guard(frames, caller.clone()));
-    let stream = Stream::Tls(Box::new(Opened { first: Some(first[0]), stream }));
     let accepted = Accepted { stream, peer: Peer { addr, caller: Some(caller) } };
-    begin(accepted, first[0], frames, http2, stop).await
+    begin(accepted, first, frames, http2, stop).await
 }
 
 /// Serves a connection whose first byte is known.
@@ -145,14 +116,6 @@ async fn begin(
             note("other");
             Ok(())
         }
-    }
-}
-
-/// A step of a beginning, for which nobody waits for long.
-async fn within<T>(stop: &CancellationToken, step: impl Future<Output = io::Result<T>>) -> io::Result<T> {
-    tokio::select! {
-        () = stop.cancelled() => Err(io::ErrorKind::Interrupted.into()),
-        done = tokio::time::timeout(FIRST_BYTE_PATIENCE, step) => done.map_err(|_| io::ErrorKind::TimedOut)?,
     }
 }
 

@@ -10,6 +10,7 @@ mod fail_point;
 mod framed;
 mod holding;
 mod http;
+mod listen;
 mod liveness;
 mod load;
 pub mod metadata;

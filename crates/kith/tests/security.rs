@@ -5,31 +5,16 @@ mod support;
 #[path = "support/secured.rs"]
 mod secured;
 
-use secured::{Authority, Papers, Secured, must, refused};
-use sha2::{Digest, Sha256};
+use secured::{Authority, Secured, access, fill, must, refused, with};
 use std::{fs, path::Path, process::Command};
 
 /// The ways a read travels.
 const WAYS: [&[&str]; 4] =
     [&[], &["--transport", "grpc"], &["--direct"], &["--direct", "--transport", "grpc"]];
 
-fn with(mut command: Command, papers: &Papers) -> Command {
-    command.args(papers.flags());
-    command
-}
-
 fn bearing(mut command: Command, token: &Path) -> Command {
     command.arg("--token-file").arg(token);
     command
-}
-
-/// Makes a store of texts by id and has `rows` rows of it served.
-fn fill(cluster: &Secured, store: &str, rows: u64, papers: &Papers) {
-    let file = cluster.folder.path().join(format!("{store}.csv"));
-    let lines: String = (0..rows).map(|row| format!("{row},value {row} of {store}\n")).collect();
-    fs::write(&file, format!("key,value\n{lines}")).expect("written");
-    must(with(cluster.kith(&["store", "create", store, "--key", "id", "--value", "text"]), papers));
-    must(with(cluster.kith(&["store", "push", store, file.to_str().expect("UTF-8")]), papers));
 }
 
 fn assert_reads(command: impl Fn(&[&str]) -> Command, store: &str, seven: &str) {
@@ -108,23 +93,11 @@ fn a_cluster_over_tls_answers_who_shows_a_certificate_and_tells_the_others_why_n
     });
 }
 
-fn access(tokens: &[(&str, &str)]) -> String {
-    let mut file = "[[subject]]\nname = \"cluster\"\ncertificate = [\"CN=kith\"]\ncluster = true\n\
-                    [[subject]]\nname = \"ops\"\ncertificate = [\"CN=ops\"]\nadmin = [\"*\"]\n\
-                    [[subject]]\nname = \"writer\"\ncertificate = [\"CN=writer\"]\nread = [\"pages\"]\nwrite = [\"pages\"]\n"
-        .to_owned();
-    for (token, rights) in tokens {
-        let hash: String = Sha256::digest(token).iter().map(|byte| format!("{byte:02x}")).collect();
-        file += &format!("[[subject]]\nname = \"{token}\"\ntoken-sha256 = [\"{hash}\"]\n{rights}\n");
-    }
-    file
-}
-
 #[test]
 fn tokens_and_certificates_have_the_rights_that_the_file_gives_them() {
     let cluster = Secured::start(|folder| {
         let file = folder.join("access.toml");
-        fs::write(&file, access(&[("reader", "read = [\"pages*\"]")])).expect("written");
+        fs::write(&file, access(&[("reader", "reader", "read = [\"pages*\"]")])).expect("written");
         vec!["--access".to_owned(), file.to_str().expect("UTF-8").to_owned()]
     });
     let ops = cluster.authority.papers("ops");
@@ -181,7 +154,7 @@ fn tokens_and_certificates_have_the_rights_that_the_file_gives_them() {
 
     // A token that is taken back works no longer, and another one does; over connections that are open, too.
     let other = file("other.token", "other");
-    let taken_up = access(&[("other", "read = [\"pages\"]")]);
+    let taken_up = access(&[("other", "other", "read = [\"pages\"]")]);
     fs::write(cluster.folder.path().join("access.toml"), taken_up).expect("written");
     let read = ["get", "pages", "7"];
     cluster.wait_until("the new rights are taken up", || {
@@ -206,6 +179,7 @@ fn files_and_flags_that_make_no_sense_are_refused() {
     let other = path(&authority.papers("bob").key);
     for (flags, code) in [
         (&["--listen", "10.255.0.1:7100"][..], "insecure_listener"),
+        (&["--resp", "10.255.0.1:6379"], "insecure_listener"),
         (&["--tls-cert", &cert], "usage"),
         (&["--tls-cert", &cert, "--tls-key", &key], "usage"),
         (&["--tls-cert", &cert, "--tls-key", &other, "--tls-ca", &ca], "bad_security_file"),

@@ -151,7 +151,7 @@ impl Node {
         stop: CancellationToken,
     ) -> Result<Self, StartError> {
         options.security.check_listen(options.listen)?;
-        options.security.check_redis(options.resp)?;
+        options.resp.map_or(Ok(()), |addr| options.security.check_listen(addr))?;
         let data = DataDir::lock(&options.data)?;
         let cache = Some(options.data.join("topology.json"));
         let topology = topology::follow(Arc::clone(&metadata), cache, stop.clone()).await?;
@@ -183,7 +183,7 @@ impl Node {
         options.security.follow(stop.clone());
         let redis_clients = ports.resp.map_or_else(serve::nobody, |bound| {
             let reads = resp::RespReads::new(service);
-            redis::spawn(bound, Arc::new(reads) as Arc<dyn Backend>, stop.clone())
+            redis::spawn(bound, Arc::new(reads) as Arc<dyn Backend>, &options.security, stop.clone())
         });
         let pacer = pace::Pacer { node: options.node, reads, held: Arc::clone(&held) };
         pacer.start(options.fetch_p99, stop.clone());

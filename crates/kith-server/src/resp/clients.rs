@@ -118,6 +118,11 @@ impl Drop for Connected {
 }
 
 impl Client {
+    /// Where it is.
+    pub(super) fn peer(&self) -> SocketAddr {
+        self.peer
+    }
+
     /// What it says of itself, to be changed.
     pub(super) fn said(&self) -> MutexGuard<'_, Said> {
         self.said.lock().unwrap_or_else(PoisonError::into_inner)

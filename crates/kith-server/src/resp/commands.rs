@@ -38,7 +38,8 @@ pub(super) struct Spec {
 
 const READ: &[&str] = &["readonly", "fast"];
 const PLAIN: &[&str] = &["fast"];
-const GREETING: &[&str] = &["noscript", "loading", "stale", "fast", "no_auth"];
+const NO_AUTH: &str = "no_auth";
+const GREETING: &[&str] = &["noscript", "loading", "stale", "fast", NO_AUTH];
 const NONE: (i64, i64, i64) = (0, 0, 0);
 
 const fn spec(
@@ -53,9 +54,16 @@ const fn spec(
     Spec { verb, name, arity, flags, keys, group, summary }
 }
 
+impl Spec {
+    /// Whether it is answered before anybody has said who they are.
+    pub fn is_greeting(&self) -> bool {
+        self.flags.contains(&NO_AUTH)
+    }
+}
+
 /// All of them, by name.
 pub(super) const ALL: [Spec; 16] = [
-    spec(Verb::Auth, "auth", -2, GREETING, NONE, "connection", "Refused: no password is configured"),
+    spec(Verb::Auth, "auth", -2, GREETING, NONE, "connection", "Shows a token: who asks from then on"),
     spec(Verb::Client, "client", -2, PLAIN, NONE, "connection", "Names connections, and lists them"),
     spec(Verb::Cluster, "cluster", -2, PLAIN, NONE, "cluster", "Refused: any server answers for all keys"),
     spec(Verb::Command, "command", -1, PLAIN, NONE, "server", "Describes the commands there are"),
@@ -63,7 +71,7 @@ pub(super) const ALL: [Spec; 16] = [
     spec(Verb::Echo, "echo", 2, PLAIN, NONE, "connection", "Returns its argument"),
     spec(Verb::Exists, "exists", -2, READ, (1, -1, 1), "generic", "Counts the keys that are there"),
     spec(Verb::Get, "get", 2, READ, (1, 1, 1), "string", "The value of a key, as store:key"),
-    spec(Verb::Hello, "hello", -1, GREETING, NONE, "connection", "Chooses the protocol"),
+    spec(Verb::Hello, "hello", -1, GREETING, NONE, "connection", "Chooses the protocol, and shows a token"),
     spec(Verb::Info, "info", -1, PLAIN, NONE, "server", "Tells about the server"),
     spec(Verb::MultiGet, "mget", -2, READ, (1, -1, 1), "string", "The values of keys of any stores"),
     spec(Verb::Ping, "ping", -1, PLAIN, NONE, "connection", "Answers"),

@@ -5,6 +5,7 @@ use super::{
     dialogue::{Dialogue, Flow},
     endpoint::Endpoint,
     round::Round,
+    visitor::Visitor,
 };
 use bytes::{Buf, BytesMut};
 use kith_wire::resp::{Decoder, Limits, Malformed, Replies};
@@ -26,7 +27,7 @@ const STALLED: Duration = Duration::from_secs(60);
 const LINGER: Duration = Duration::from_secs(1);
 const LINGER_BYTES: usize = 8 << 20;
 
-/// Speaks RESP on `stream` until its peer closes it or breaks the protocol, or `stop`: the round under way is answered then.
+/// Speaks RESP with `visitor` on `stream` until its peer closes it or breaks the protocol, or `stop`: the round under way is answered then.
 ///
 /// # Errors
 /// The stream's.
@@ -34,19 +35,48 @@ pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
     stream: S,
     connected: Connected,
     endpoint: Arc<Endpoint>,
+    visitor: Visitor,
     stop: CancellationToken,
 ) -> io::Result<()> {
-    let dialogue = Dialogue::new(Arc::clone(&connected.client));
+    let dialogue = Dialogue::new(Arc::clone(&connected.client), visitor);
     let connection = Connection {
         stream,
         connected,
         endpoint,
         dialogue,
-        decoder: Decoder::new(Limits::USUAL),
+        decoder: Decoder::new(Limits::UNAUTHENTICATED),
         inbox: BytesMut::new(),
         out: Replies::default(),
     };
     connection.run(stop).await
+}
+
+/// Says why `stream` is not served, and closes it.
+///
+/// # Errors
+/// The stream's.
+pub(super) async fn refuse<S: AsyncRead + AsyncWrite + Unpin>(mut stream: S, told: &str) -> io::Result<()> {
+    let mut reply = Replies::default();
+    reply.error(told);
+    timeout(LINGER, stream.write_all(reply.bytes())).await??;
+    part(&mut stream).await
+}
+
+/// Closes a stream whose peer may still send: what comes is thrown away, not for long.
+async fn part<S: AsyncRead + AsyncWrite + Unpin>(stream: &mut S) -> io::Result<()> {
+    let unread = async {
+        stream.shutdown().await?;
+        let mut left = LINGER_BYTES;
+        let mut bytes = vec![0; READ_BYTES];
+        while 0 < left {
+            match stream.read(&mut bytes).await? {
+                0 => break,
+                read => left = left.saturating_sub(read),
+            }
+        }
+        Ok(())
+    };
+    timeout(LINGER, unread).await.unwrap_or(Ok(()))
 }
 
 struct Connection<S> {
@@ -80,13 +110,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             match next {
                 Next::Again => continue,
                 Next::Read => {}
-                Next::Close => return self.stream.shutdown().await,
+                Next::Close => return self.close().await,
                 Next::Malformed(malformed) => return self.hang_up(&malformed).await,
             }
             self.make_room();
             let read = tokio::select! {
                 read = self.stream.read_buf(&mut self.inbox) => read?,
-                () = &mut stopped => return self.stream.shutdown().await,
+                () = &mut stopped => return self.close().await,
             };
             if read == 0 {
                 return Ok(());
@@ -99,6 +129,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     fn take_in(&mut self) -> (Round, Next) {
         let mut round = Round::new(self.dialogue.version());
         self.out.speak(self.dialogue.version());
+        self.decoder.limit(self.dialogue.limits());
         let mut taken = 0;
         let next = loop {
             let command = match self.decoder.decode(&self.inbox[taken..]) {
@@ -139,18 +170,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     async fn send(&mut self) -> io::Result<()> {
         let mut left = self.out.bytes();
         while !left.is_empty() {
-            let written = match timeout(STALLED, self.stream.write(left)).await {
-                Ok(written) => written?,
-                Err(_) => {
-                    self.endpoint.note_stalled();
-                    return Err(io::ErrorKind::TimedOut.into());
-                }
-            };
+            let written = taken(&self.endpoint, self.stream.write(left)).await?;
             if written == 0 {
                 return Err(io::ErrorKind::WriteZero.into());
             }
             left = &left[written..];
         }
+        // TLS keeps what the socket did not take: a little.
+        taken(&self.endpoint, self.stream.flush()).await?;
         self.out.clear(KEPT_BYTES);
         Ok(())
     }
@@ -160,20 +187,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         self.endpoint.note_malformed(malformed);
         self.out.error(&format!("ERR {malformed}"));
         self.send().await?;
-        self.stream.shutdown().await?;
-        let mut left = LINGER_BYTES;
-        let unread = async {
-            while 0 < left {
-                self.inbox.clear();
-                self.inbox.reserve(READ_BYTES);
-                match self.stream.read_buf(&mut self.inbox).await? {
-                    0 => break,
-                    read => left = left.saturating_sub(read),
-                }
-            }
-            Ok(())
-        };
-        timeout(LINGER, unread).await.unwrap_or(Ok(()))
+        part(&mut self.stream).await
+    }
+
+    /// The end, in order: over TLS that is said, and nobody waits for somebody who does not hear it.
+    async fn close(mut self) -> io::Result<()> {
+        timeout(LINGER, self.stream.shutdown()).await.unwrap_or(Ok(()))
     }
 
     /// Room for a read: more for a command that is long already, so that it is not read in thousands of pieces.
@@ -185,4 +204,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             self.inbox.reserve(READ_BYTES.max(self.inbox.len().min(KEPT_BYTES)));
         }
     }
+}
+
+/// A step of writing, for which nobody waits for ever.
+async fn taken<T>(endpoint: &Endpoint, step: impl Future<Output = io::Result<T>>) -> io::Result<T> {
+    timeout(STALLED, step).await.unwrap_or_else(|_| {
+        endpoint.note_stalled();
+        Err(io::ErrorKind::TimedOut.into())
+    })
 }

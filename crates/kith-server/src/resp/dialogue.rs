@@ -1,14 +1,17 @@
 //! What commands mean, and what a connection remembers from one to the next.
 
 use super::{
+    answer::refusal,
     clients::{Client, Said},
     commands::{self, Spec, Verb},
     describe,
     round::{Many, Round, shown},
+    visitor::{AuthError, DEFAULT_USER, Visitor},
 };
+use crate::security::{Need, Right};
 use kith_client::QueryError;
 use kith_engine::KeyType;
-use kith_wire::resp::{Command, Replies, Version};
+use kith_wire::resp::{Command, Limits, Replies, Version};
 use std::sync::Arc;
 
 /// What commands are answered from, besides what is stored.
@@ -25,6 +28,8 @@ pub(super) trait Host {
     fn client(&self, client: &Client) -> String;
     /// A command came: its index in [`commands::ALL`], or nothing if it is unknown.
     fn note(&self, command: Option<usize>);
+    /// A client showed a token that makes nobody known; whether it is the first of that connection.
+    fn note_unproven(&self, client: &Client, is_first: bool);
 }
 
 /// What comes after a command.
@@ -32,7 +37,7 @@ pub(super) trait Host {
 pub(super) enum Flow {
     /// The next one.
     Next,
-    /// The next one, in another round: replies are written in another way.
+    /// The next one, in another round: replies are written in another way, or another asks.
     Round,
     /// The end of the connection.
     Close,
@@ -42,16 +47,27 @@ pub(super) enum Flow {
 #[derive(Debug)]
 pub(super) struct Dialogue {
     client: Arc<Client>,
+    visitor: Visitor,
     version: Version,
+    /// Whether a token was shown that makes nobody known.
+    has_failed: bool,
 }
 
 /// The reply to a command that failed.
 type Refused = String;
 
+/// What HELLO says to those whom nobody knows.
+const NOAUTH_HELLO: &str = "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO <proto> AUTH <user> <pass> option can be used to authenticate the client and select the RESP protocol version at the same time";
+
 impl Dialogue {
     /// The beginning of one.
-    pub fn new(client: Arc<Client>) -> Self {
-        Self { client, version: Version::Two }
+    pub fn new(client: Arc<Client>, visitor: Visitor) -> Self {
+        Self { client, visitor, version: Version::Two, has_failed: false }
+    }
+
+    /// What may come: little from those who have still to say who they are.
+    pub fn limits(&self) -> Limits {
+        if self.visitor.is_known() { Limits::USUAL } else { Limits::UNAUTHENTICATED }
     }
 
     /// How replies are written.
@@ -71,12 +87,17 @@ impl Dialogue {
         let spec = &commands::ALL[index];
         let done = match wrong_number(spec, command) {
             true => Err(wrong_number_of(spec.name)),
-            false => self.answer(spec.verb, command, round, host),
+            false => self.admit(spec).and_then(|()| self.answer(spec.verb, command, round, host)),
         };
         done.unwrap_or_else(|refused| {
             round.refuse(&refused);
             Flow::Next
         })
+    }
+
+    /// Lets them ask, whatever for: which stores they may read is looked at with the keys.
+    fn admit(&self, spec: &Spec) -> Result<(), Refused> {
+        if spec.is_greeting() { Ok(()) } else { self.visitor.check(&Need::Known) }
     }
 
     fn answer(
@@ -87,7 +108,12 @@ impl Dialogue {
         host: &dyn Host,
     ) -> Result<Flow, Refused> {
         let first = command.get(1).unwrap_or_default();
-        let place = |round: &mut Round, key: &[u8]| round.place(key, |store| host.keys_of(store));
+        // All commands of a round are of one caller and of one moment: each store is asked about once.
+        let keys_of = |store: &str| {
+            self.visitor.check(&Need::Store(Right::Read, store.to_owned()))?;
+            host.keys_of(store).map_err(|error| refusal(&error))
+        };
+        let place = |round: &mut Round, key: &[u8]| round.place(key, keys_of);
         match verb {
             Verb::Get => {
                 let place = place(round, first)?;
@@ -102,8 +128,8 @@ impl Dialogue {
             Verb::Ping if command.len() == 1 => round.reply(|replies| replies.simple("PONG")),
             Verb::Ping if 2 < command.len() => return Err(wrong_number_of("ping")),
             Verb::Ping | Verb::Echo => round.reply(|replies| replies.bulk(first)),
-            Verb::Hello => return self.hello(command, round),
-            Verb::Auth => return Err(auth()),
+            Verb::Hello => return self.hello(command, round, host),
+            Verb::Auth => return self.auth(command, round, host),
             Verb::Select => select(first, round)?,
             Verb::Client => self.client(command, round, host)?,
             Verb::Cluster => return Err("ERR This instance has cluster support disabled".to_owned()),
@@ -112,6 +138,7 @@ impl Dialogue {
             Verb::Info => describe::info(command, round, host),
             Verb::Reset => {
                 self.speak(Version::Two);
+                self.visitor.reset();
                 *self.client.said() = Said { protocol: 2, ..Said::default() };
                 round.reply(|replies| replies.simple("RESET"));
                 return Ok(Flow::Round);
@@ -129,8 +156,29 @@ impl Dialogue {
         self.client.said().protocol = version.number();
     }
 
+    /// `AUTH token`, `AUTH user token`.
+    fn auth(&mut self, command: &Command<'_>, round: &mut Round, host: &dyn Host) -> Result<Flow, Refused> {
+        let (user, token) = match (command.get(1), command.get(2), command.len()) {
+            (Some(token), None, _) => (DEFAULT_USER, token),
+            (Some(user), Some(token), 3) => (user, token),
+            _ => return Err("ERR syntax error".to_owned()),
+        };
+        self.authenticate(user, token, host)?;
+        round.reply(ok);
+        Ok(Flow::Round)
+    }
+
+    fn authenticate(&mut self, user: &[u8], token: &[u8], host: &dyn Host) -> Result<(), Refused> {
+        self.visitor.authenticate(user, token).map_err(|error| {
+            if error == AuthError::Wrong {
+                host.note_unproven(&self.client, !std::mem::replace(&mut self.has_failed, true));
+            }
+            error.reply()
+        })
+    }
+
     /// `HELLO [version [AUTH user password] [SETNAME name]]`.
-    fn hello(&mut self, command: &Command<'_>, round: &mut Round) -> Result<Flow, Refused> {
+    fn hello(&mut self, command: &Command<'_>, round: &mut Round, host: &dyn Host) -> Result<Flow, Refused> {
         let version = match command.get(1) {
             None => self.version,
             Some(b"2") => Version::Two,
@@ -140,16 +188,28 @@ impl Dialogue {
             }
             Some(_) => return Err("ERR Protocol version is not an integer or out of range".to_owned()),
         };
-        let mut name = None;
+        let (mut name, mut shown_token) = (None, None);
         let mut index = 2;
         while let Some(option) = command.get(index) {
             match (option.to_ascii_lowercase().as_slice(), command.get(index + 1), command.get(index + 2)) {
-                (b"auth", Some(_), Some(_)) => return Err(auth()),
+                (b"auth", Some(user), Some(token)) => {
+                    shown_token = Some((user, token));
+                    index += 3;
+                }
                 (b"setname", Some(given), _) => {
                     name = Some(printable("Client names", given)?);
                     index += 2;
                 }
                 _ => return Err(format!("ERR Syntax error in HELLO option '{}'", shown(option))),
+            }
+        }
+        match shown_token {
+            Some((user, token)) => self.authenticate(user, token, host)?,
+            None => {
+                self.visitor.check(&Need::Known).map_err(|refused| match refused.starts_with("NOAUTH") {
+                    true => NOAUTH_HELLO.to_owned(),
+                    false => refused,
+                })?
             }
         }
         self.speak(version);
@@ -206,12 +266,6 @@ impl Dialogue {
 
 fn ok(replies: &mut Replies) {
     replies.simple("OK");
-}
-
-/// AUTH, and HELLO's: nothing is configured that a password could be compared with.
-fn auth() -> Refused {
-    "ERR AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?"
-        .to_owned()
 }
 
 fn select(database: &[u8], round: &mut Round) -> Result<(), Refused> {

@@ -5,26 +5,32 @@ use super::{
     clients::{CLIENTS_MAX, Client, Clients, Connected},
     commands, connection,
     dialogue::Host,
+    visitor::Visitor,
 };
-use crate::serve::Bound;
+use crate::{
+    listen::{self, Opening},
+    security::{Gate, Security},
+    serve::Bound,
+};
 use futures::future::join_all;
 use kith_client::QueryError;
 use kith_engine::KeyType;
 use kith_wire::resp::{Limits, Malformed};
 use metrics::{Counter, Gauge, counter, gauge};
 use std::{
+    io,
     net::SocketAddr,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
-    time::{Duration, Instant},
+    time::Instant,
 };
 use tokio::{io::AsyncWriteExt, net::TcpStream};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-/// Pause after a failure to accept, as when the process has no file descriptors left: those that end give theirs back.
-const ACCEPT_RETRY: Duration = Duration::from_millis(50);
+/// What those are told who speak in the clear to a port that takes TLS only.
+const TLS_REQUIRED: &str = "ERR tls_required: this port takes TLS only (redis-cli --tls --cacert FILE; redis-py ssl=True, ssl_ca_certs=FILE)";
 
 /// What the connections of one listener share.
 pub(super) struct Endpoint {
@@ -38,6 +44,7 @@ pub(super) struct Endpoint {
 struct Metrics {
     /// By index in [`commands::ALL`]; the last is of those that are unknown.
     commands: Vec<Counter>,
+    auth_failures: Counter,
     connections: Counter,
     connected: Gauge,
     errors: Counter,
@@ -53,6 +60,7 @@ impl Metrics {
             commands: names
                 .map(|name| counter!("kith_resp_commands_total", "role" => role, "command" => name))
                 .collect(),
+            auth_failures: counter!("kith_resp_auth_failures_total", "role" => role),
             connections: counter!("kith_resp_connections_total", "role" => role),
             connected: gauge!("kith_resp_connections", "role" => role),
             errors: counter!("kith_resp_errors_total", "role" => role),
@@ -63,51 +71,76 @@ impl Metrics {
     }
 }
 
-/// Serves RESP on `bound` until `stop`. The tasks are those of its connections: they end soon after.
-pub(crate) fn spawn(bound: Bound, backend: Arc<dyn Backend>, stop: CancellationToken) -> TaskTracker {
+/// Serves RESP on `bound` until `stop`, to whom `security` lets in. The tasks are those of its connections: they end soon after.
+pub(crate) fn spawn(
+    bound: Bound,
+    backend: Arc<dyn Backend>,
+    security: &Security,
+    stop: CancellationToken,
+) -> TaskTracker {
     let tasks = TaskTracker::new();
     let endpoint = Endpoint::new(backend, bound.addr);
-    tasks.spawn(accept(bound, endpoint, tasks.clone(), stop));
+    let gate = security.gate.clone();
+    let connections = tasks.clone();
+    tasks.spawn(async move {
+        let welcome = |stream, peer| {
+            let served = welcome(stream, peer, gate.clone(), Arc::clone(&endpoint), stop.clone());
+            connections.spawn(served);
+        };
+        listen::each(bound.listener, &stop, welcome).await;
+        connections.close();
+    });
     tasks
 }
 
-async fn accept(bound: Bound, endpoint: Arc<Endpoint>, tasks: TaskTracker, stop: CancellationToken) {
-    loop {
-        let accepted = tokio::select! {
-            () = stop.cancelled() => break,
-            accepted = bound.listener.accept() => accepted,
-        };
-        match accepted {
-            Ok((stream, peer)) => {
-                tasks.spawn(welcome(stream, peer, Arc::clone(&endpoint), stop.clone()));
-            }
-            Err(error) => {
-                tracing::warn!(%error, "a connection of a Redis client cannot be accepted");
-                tokio::time::sleep(ACCEPT_RETRY).await;
-            }
-        }
-    }
-    tasks.close();
-}
-
-async fn welcome(mut stream: TcpStream, peer: SocketAddr, endpoint: Arc<Endpoint>, stop: CancellationToken) {
-    // Small replies must not wait for an acknowledgement of the one before.
-    let nodelay = stream.set_nodelay(true);
+async fn welcome(
+    mut stream: TcpStream,
+    peer: SocketAddr,
+    gate: Option<Arc<Gate>>,
+    endpoint: Arc<Endpoint>,
+    stop: CancellationToken,
+) {
     endpoint.metrics.connections.increment(1);
     let Some(connected) = endpoint.connect(peer) else {
         endpoint.metrics.refused.increment(1);
-        // Nobody waits for somebody who does not read: it is closed either way.
-        let _ = stream.write_all(b"-ERR max number of clients reached\r\n").await;
+        if gate.is_none() {
+            // Nobody waits for somebody who does not read: it is closed either way. Hands are not shaken to say so.
+            let _ = stream.write_all(b"-ERR max number of clients reached\r\n").await;
+        }
         return;
     };
     endpoint.metrics.connected.increment(1);
-    let served = match nodelay {
-        Ok(()) => connection::serve(stream, connected, Arc::clone(&endpoint), stop).await,
-        Err(error) => Err(error),
-    };
+    let served = begin(stream, connected, gate, Arc::clone(&endpoint), stop).await;
     endpoint.metrics.connected.decrement(1);
     if let Err(error) = served {
         tracing::debug!(%error, %peer, "a connection of a Redis client ended");
+    }
+}
+
+/// Serves a connection: over TLS where there is a gate.
+async fn begin(
+    stream: TcpStream,
+    connected: Connected,
+    gate: Option<Arc<Gate>>,
+    endpoint: Arc<Endpoint>,
+    stop: CancellationToken,
+) -> io::Result<()> {
+    // Small replies must not wait for an acknowledgement of the one before.
+    stream.set_nodelay(true)?;
+    let Some(gate) = gate else {
+        return connection::serve(stream, connected, endpoint, Visitor::anybody(), stop).await;
+    };
+    let peer = connected.client.peer();
+    match listen::open(&gate, stream, Some(peer), &stop).await? {
+        Opening::Tls(stream, caller) => {
+            connection::serve(stream, connected, endpoint, Visitor::new(gate, caller), stop).await
+        }
+        Opening::Clear(stream, _) => {
+            listen::count_failure();
+            tracing::warn!(%peer, "a Redis client speaks in the clear, and this port takes TLS only: closing its connection");
+            connection::refuse(stream, TLS_REQUIRED).await
+        }
+        Opening::Closed => Ok(()),
     }
 }
 
@@ -204,5 +237,12 @@ impl Host for Endpoint {
     fn note(&self, command: Option<usize>) {
         self.commands.fetch_add(1, Ordering::Relaxed);
         self.metrics.commands[command.unwrap_or(commands::ALL.len())].increment(1);
+    }
+    fn note_unproven(&self, client: &Client, is_first: bool) {
+        self.metrics.auth_failures.increment(1);
+        // Once a connection: whoever guesses does not fill the log as well.
+        if is_first {
+            tracing::warn!(peer = %client.peer(), "a Redis client shows a token that nobody has, or of another user");
+        }
     }
 }

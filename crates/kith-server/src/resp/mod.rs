@@ -11,6 +11,7 @@ mod endpoint;
 mod round;
 #[cfg(test)]
 mod tests;
+mod visitor;
 
 pub(crate) use answer::{Answer, Values};
 pub(crate) use endpoint::spawn;

@@ -147,14 +147,14 @@ impl Round {
         Ok(())
     }
 
-    /// Has a key read, `store:key`; `keys_of` knows what keys a store has.
+    /// Has a key read, `store:key`; `keys_of` knows what keys a store has that may be read. It is asked once per store.
     ///
     /// # Errors
     /// The reply, if there can be no such key.
     pub fn place(
         &mut self,
         key: &[u8],
-        keys_of: impl FnOnce(&str) -> Result<KeyType, QueryError>,
+        keys_of: impl FnOnce(&str) -> Result<KeyType, String>,
     ) -> Result<Place, String> {
         let (store, key) = split(key)?;
         let known = self.groups.iter().position(|group| group.store.as_bytes() == store);
@@ -162,7 +162,7 @@ impl Round {
             Some(group) => group,
             None => {
                 let store = String::from_utf8_lossy(store).into_owned();
-                let keys = match keys_of(&store).map_err(|error| refusal(&error))? {
+                let keys = match keys_of(&store)? {
                     KeyType::Id => BatchKeys::Ids(Vec::new()),
                     KeyType::String | KeyType::Bytes => BatchKeys::Bytes(ByteKeys::default()),
                 };

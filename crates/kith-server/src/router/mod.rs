@@ -104,7 +104,7 @@ impl Router {
         stop: CancellationToken,
     ) -> Result<Self, StartError> {
         options.security.check_listen(options.listen)?;
-        options.security.check_redis(options.resp)?;
+        options.resp.map_or(Ok(()), |addr| options.security.check_listen(addr))?;
         let dialer = options.security.dialer().clone();
         std::fs::create_dir_all(&options.data)
             .map_err(|source| StartError::Write { path: options.data.clone(), source })?;
@@ -136,7 +136,7 @@ impl Router {
         http::serve(ports.http.listener, readiness.clone(), stop.clone());
         let redis_clients = ports.resp.map_or_else(serve::nobody, |bound| {
             let reads = resp::RespReads::new(Arc::clone(&graph));
-            redis::spawn(bound, Arc::new(reads) as Arc<dyn Backend>, stop.clone())
+            redis::spawn(bound, Arc::new(reads) as Arc<dyn Backend>, &options.security, stop.clone())
         });
         let serving = answer(ports.grpc, graph, admin, &options.security, stop.clone());
         options.security.follow(stop.clone());

@@ -89,6 +89,11 @@ impl Gate {
         Ok((stream, Caller::new(identity)))
     }
 
+    /// Whether it is written down who may do what; else whoever gets in may do everything, and tokens mean nothing.
+    pub fn has_rights(&self) -> bool {
+        self.files.access.is_some()
+    }
+
     /// Whoever shows this token.
     pub fn bearer(&self, token: &[u8]) -> Caller {
         Caller::new(Identity::Token(Sha256::digest(token).into()))

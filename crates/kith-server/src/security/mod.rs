@@ -7,7 +7,10 @@ mod guarded;
 mod layer;
 mod names;
 mod rights;
+#[cfg(test)]
+pub(crate) mod testing;
 
+pub(crate) use access::{Need, Right};
 pub(crate) use caller::{Caller, Identity};
 pub(crate) use gate::Gate;
 pub(crate) use layer::{Asker, behind};
@@ -98,20 +101,6 @@ impl Security {
         }
     }
 
-    /// Refuses to serve Redis clients where others can listen in, or where callers have to say who they are: what they speak is neither
-    /// encrypted nor asked for rights.
-    ///
-    /// # Errors
-    /// [`StartError::InsecureListener`], [`StartError::Security`].
-    pub(crate) fn check_redis(&self, addr: Option<SocketAddr>) -> Result<(), StartError> {
-        let Some(addr) = addr else { return Ok(()) };
-        if self.gate.is_some() {
-            let detail = "is in the clear, and cannot be served beside tls-cert: leave it out";
-            return Err(SecurityError::Option { option: "resp", detail }.into());
-        }
-        self.check_listen(addr)
-    }
-
     /// Takes up files that change, until `stop`.
     pub(crate) fn follow(&self, stop: CancellationToken) {
         let Some(gate) = self.gate.clone() else { return };
@@ -170,9 +159,6 @@ mod tests {
         security.check_listen("[::1]:0".parse().unwrap()).unwrap();
         let refused = security.check_listen("10.1.2.3:7100".parse().unwrap()).unwrap_err();
         assert_eq!(refused.code(), "insecure_listener");
-        security.check_redis(None).unwrap();
-        security.check_redis(Some("127.0.0.1:6379".parse().unwrap())).unwrap();
-        assert!(security.check_redis(Some("10.1.2.3:6379".parse().unwrap())).is_err());
         let trusted = Security::open(ServerSecurity { insecure_listen: true, ..Default::default() }).unwrap();
         trusted.check_listen("10.1.2.3:7100".parse().unwrap()).unwrap();
     }

@@ -2,9 +2,10 @@
 
 use serde_json::Value;
 use std::{
-    io::{BufReader, Read, Write},
+    io::{BufRead, BufReader, Read, Write},
     net::{Shutdown, TcpStream},
-    process::{Command, Stdio},
+    path::PathBuf,
+    process::{Child, ChildStdin, ChildStdout, Command, Stdio},
     time::Duration,
 };
 
@@ -17,44 +18,104 @@ const PYTHON: &str = "/usr/bin/python3";
 #[derive(Clone, Debug)]
 pub struct Redis {
     pub addr: String,
+    /// `None`: in the clear.
+    pub tls: Option<Tls>,
+}
+
+/// How TLS is spoken.
+#[derive(Clone, Debug)]
+pub struct Tls {
+    /// The authority that is believed.
+    pub ca: PathBuf,
+    /// The certificate that is shown, and its key.
+    pub papers: Option<(PathBuf, PathBuf)>,
 }
 
 impl Redis {
     /// The first router's.
     pub fn of_router(ready: &Value) -> Self {
-        Self { addr: ready["resp"].as_str().expect("an address").to_owned() }
+        Self { addr: ready["resp"].as_str().expect("an address").to_owned(), tls: None }
     }
 
     /// A node's.
     pub fn of_node(ready: &Value, node: usize) -> Self {
-        Self { addr: ready["nodes"][node]["resp"].as_str().expect("an address").to_owned() }
+        Self { addr: ready["nodes"][node]["resp"].as_str().expect("an address").to_owned(), tls: None }
     }
 
     fn port(&self) -> &str {
         self.addr.rsplit_once(':').expect("host:port").1
     }
 
-    /// What redis-cli prints, errors among it.
+    /// A program of Redis that connects here.
+    fn command(&self, name: &str) -> Command {
+        let mut command = Command::new(name);
+        command.stdin(Stdio::null()).args(["-p", self.port()]);
+        if let Some(Tls { ca, papers }) = &self.tls {
+            command.args(["--tls", "--cacert"]).arg(ca);
+            if let Some((cert, key)) = papers {
+                command.arg("--cert").arg(cert).arg("--key").arg(key);
+            }
+        }
+        command
+    }
+
+    /// What redis-cli prints, errors that it is answered with among it.
     pub fn cli(&self, arguments: &[&str]) -> String {
-        let output = command("redis-cli").args(["-p", self.port()]).args(arguments).output();
+        let output = self.command("redis-cli").args(arguments).output();
         let output = output.expect("redis-cli runs: scripts/packages.sh installs it");
         String::from_utf8(output.stdout).expect("text")
     }
 
+    /// What it prints, errors of its own among it.
+    pub fn cli_all(&self, arguments: &[&str]) -> String {
+        let output = self.command("redis-cli").args(arguments).output();
+        let output = output.expect("redis-cli runs: scripts/packages.sh installs it");
+        String::from_utf8([output.stdout, output.stderr].concat()).expect("text")
+    }
+
+    /// What it prints when it is given commands, a line each, over one connection.
+    pub fn cli_lines(&self, arguments: &[&str], lines: &str) -> String {
+        let mut command = self.command("redis-cli");
+        let mut child = command
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("redis-cli runs: scripts/packages.sh installs it");
+        child.stdin.take().expect("its input is piped").write_all(lines.as_bytes()).expect("it reads");
+        let output = child.wait_with_output().expect("it ends");
+        String::from_utf8(output.stdout).expect("text")
+    }
+
+    /// A redis-cli that goes on asking over its one connection.
+    pub fn dialogue(&self, arguments: &[&str]) -> Dialogue {
+        let mut child = self
+            .command("redis-cli")
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("redis-cli runs: scripts/packages.sh installs it");
+        let reader = BufReader::new(child.stdout.take().expect("its output is piped"));
+        Dialogue { stdin: child.stdin.take(), reader, child }
+    }
+
     /// What redis-benchmark prints, which must go well.
     pub fn benchmark(&self, arguments: &[&str]) -> String {
-        let output = command("redis-benchmark").args(["-p", self.port()]).args(arguments).output();
+        let output = self.command("redis-benchmark").args(arguments).output();
         let output = output.expect("redis-benchmark runs: scripts/packages.sh installs it");
         let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
         assert!(output.status.success() && err.is_empty(), "{}: {out}\n{err}", output.status);
         out.into_owned()
     }
 
-    /// Runs a script with `client`, a connection of redis-py, and `keys`, what it was given: the JSON that it leaves in `result`.
+    /// Runs a script with `client`, redis-py's, `connect`, which makes others with further arguments, and `keys`, what it was given: the JSON
+    /// that it leaves in `result`.
     pub fn python(&self, script: &str, keys: &Value) -> Value {
         let program = format!(
-            "import json, redis, sys\nkeys = json.load(sys.stdin)\nclient = redis.Redis(port={}, socket_timeout=60)\n{script}\njson.dump(result, sys.stdout)\n",
-            self.port()
+            "import functools, json, redis, sys\nkeys = json.load(sys.stdin)\nconnect = functools.partial(redis.Redis, host='127.0.0.1', port={}, socket_timeout=60{})\nclient = connect()\n{script}\njson.dump(result, sys.stdout)\n",
+            self.port(),
+            self.python_tls()
         );
         let mut child = Command::new(PYTHON)
             .args(["-c", &program])
@@ -70,6 +131,15 @@ impl Redis {
         serde_json::from_slice(&output.stdout).expect("JSON")
     }
 
+    fn python_tls(&self) -> String {
+        let Some(Tls { ca, papers }) = &self.tls else { return String::new() };
+        let mut options = format!(", ssl=True, ssl_check_hostname=True, ssl_ca_certs={ca:?}");
+        if let Some((cert, key)) = papers {
+            options += &format!(", ssl_certfile={cert:?}, ssl_keyfile={key:?}");
+        }
+        options
+    }
+
     /// A connection of bytes.
     pub fn connect(&self) -> Raw {
         let stream = TcpStream::connect(&self.addr).expect("it listens");
@@ -79,10 +149,33 @@ impl Redis {
     }
 }
 
-fn command(name: &str) -> Command {
-    let mut command = Command::new(name);
-    command.stdin(Stdio::null());
-    command
+/// A redis-cli that waits for the next command. Dropped, it ends.
+pub struct Dialogue {
+    child: Child,
+    stdin: Option<ChildStdin>,
+    reader: BufReader<ChildStdout>,
+}
+
+impl Dialogue {
+    /// The first line of the reply to a command.
+    pub fn ask(&mut self, line: &str) -> String {
+        let stdin = self.stdin.as_mut().expect("it is open");
+        writeln!(stdin, "{line}").expect("it reads");
+        let mut reply = String::new();
+        // Errors end with an empty line.
+        while reply.trim().is_empty() {
+            reply.clear();
+            assert!(0 < self.reader.read_line(&mut reply).expect("text"), "redis-cli has ended");
+        }
+        reply.trim_end().to_owned()
+    }
+}
+
+impl Drop for Dialogue {
+    fn drop(&mut self) {
+        drop(self.stdin.take());
+        let _ = self.child.wait();
+    }
 }
 
 /// A connection of bytes.

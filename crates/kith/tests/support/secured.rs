@@ -1,7 +1,12 @@
 //! A cluster of separate processes over TLS, its certificates made for one test. Its metadata is served here, in the clear, as `kith
 //! dev` does for its children.
 
-use super::support::cluster::{kith, text};
+#![allow(dead_code, reason = "each test binary uses a part of it")]
+
+use super::support::{
+    cluster::{kith, metric_at, text},
+    redis::{Redis, Tls},
+};
 use kith_server::{
     cluster::{Shape, create_cluster},
     metadata::{EmbeddedMetadata, MetadataService, MetadataStore, keys},
@@ -12,6 +17,7 @@ use rcgen::{
     date_time_ymd,
 };
 use serde_json::Value;
+use sha2::{Digest, Sha256};
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -160,6 +166,43 @@ impl Secured {
         self.registered(&keys::node(id), |value| NodeDocument::decode(value).map(|it| it.addr))
     }
 
+    /// Where the first router serves Redis clients, who show these papers.
+    pub fn redis(&self, papers: Option<&Papers>) -> Redis {
+        self.redis_of(&keys::router(0), |value| RouterDocument::decode(value).map(|it| it.resp), papers)
+    }
+
+    /// Where a router does.
+    pub fn redis_of_router(&self, id: u32, papers: Option<&Papers>) -> Redis {
+        self.redis_of(&keys::router(id), |value| RouterDocument::decode(value).map(|it| it.resp), papers)
+    }
+
+    /// Where a node does.
+    pub fn redis_of_node(&self, id: u32, papers: Option<&Papers>) -> Redis {
+        self.redis_of(&keys::node(id), |value| NodeDocument::decode(value).map(|it| it.resp), papers)
+    }
+
+    fn redis_of<E: std::fmt::Debug>(
+        &self,
+        key: &str,
+        resp: impl Fn(&[u8]) -> Result<String, E>,
+        papers: Option<&Papers>,
+    ) -> Redis {
+        let papers = papers.map(|papers| (papers.cert.clone(), papers.key.clone()));
+        let tls = Tls { ca: self.authority.pem.clone(), papers };
+        Redis { addr: self.registered(key, resp), tls: Some(tls) }
+    }
+
+    /// The value of a metric of the first router.
+    pub fn metric(&self, name: &str) -> Option<f64> {
+        let http = self.registered(&keys::router(0), |value| RouterDocument::decode(value).map(|it| it.http));
+        metric_at(&http, name)
+    }
+
+    /// What the first router has logged.
+    pub fn router_log(&self) -> String {
+        fs::read_to_string(self.folder.path().join("router--id0.log")).expect("a log file")
+    }
+
     fn registered<E: std::fmt::Debug>(&self, key: &str, addr: impl Fn(&[u8]) -> Result<String, E>) -> String {
         let mut found = None;
         self.wait_until("a process has registered", || {
@@ -205,6 +248,34 @@ impl Drop for Secured {
             let _ = child.wait();
         }
     }
+}
+
+/// The command of whoever has these papers.
+pub fn with(mut command: Command, papers: &Papers) -> Command {
+    command.args(papers.flags());
+    command
+}
+
+/// Makes a store of texts by id and has `rows` rows of it served.
+pub fn fill(cluster: &Secured, store: &str, rows: u64, papers: &Papers) {
+    let file = cluster.folder.path().join(format!("{store}.csv"));
+    let lines: String = (0..rows).map(|row| format!("{row},value {row} of {store}\n")).collect();
+    fs::write(&file, format!("key,value\n{lines}")).expect("written");
+    must(with(cluster.kith(&["store", "create", store, "--key", "id", "--value", "text"]), papers));
+    must(with(cluster.kith(&["store", "push", store, file.to_str().expect("UTF-8")]), papers));
+}
+
+/// A file of rights: the cluster's own, those of some certificates, and of subjects by name, token and rights.
+pub fn access(subjects: &[(&str, &str, &str)]) -> String {
+    let mut file = "[[subject]]\nname = \"cluster\"\ncertificate = [\"CN=kith\"]\ncluster = true\n\
+                    [[subject]]\nname = \"ops\"\ncertificate = [\"CN=ops\"]\nadmin = [\"*\"]\n\
+                    [[subject]]\nname = \"writer\"\ncertificate = [\"CN=writer\"]\nread = [\"pages\"]\nwrite = [\"pages\"]\n"
+        .to_owned();
+    for (name, token, rights) in subjects {
+        let hash: String = Sha256::digest(token).iter().map(|byte| format!("{byte:02x}")).collect();
+        file += &format!("[[subject]]\nname = \"{name}\"\ntoken-sha256 = [\"{hash}\"]\n{rights}\n");
+    }
+    file
 }
 
 /// Serves the metadata; where.

@@ -1,0 +1,184 @@
+//! Who asks on a connection, and what they may: the decisions of the gate, in the words of Redis.
+
+use crate::security::{Caller, Gate, Identity, Need};
+use std::sync::Arc;
+use tonic::Status;
+
+/// The user that clients name who were told of none.
+pub(super) const DEFAULT_USER: &[u8] = b"default";
+
+/// Whoever is at the other end of a connection.
+#[derive(Debug)]
+pub(super) struct Visitor {
+    /// `None`: nobody asks who they are.
+    gate: Option<Arc<Gate>>,
+    /// Who they are by the connection itself.
+    own: Caller,
+    /// Who they are by the token that they showed last.
+    shown: Option<Caller>,
+}
+
+/// Why a token makes nobody known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum AuthError {
+    /// It is not written down who may do what: there is nothing to compare with.
+    NothingToProve,
+    /// Nobody has it, or somebody of another name.
+    Wrong,
+}
+
+impl AuthError {
+    /// The reply.
+    pub fn reply(self) -> String {
+        match self {
+            AuthError::NothingToProve => "ERR AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?",
+            AuthError::Wrong => "WRONGPASS invalid username-password pair or user is disabled.",
+        }
+        .to_owned()
+    }
+}
+
+impl Visitor {
+    /// One who may do everything, whoever they are.
+    pub fn anybody() -> Self {
+        Self { gate: None, own: Caller::new(Identity::Nobody), shown: None }
+    }
+
+    /// One whom `gate` has let in.
+    pub fn new(gate: Arc<Gate>, own: Caller) -> Self {
+        Self { gate: Some(gate), own, shown: None }
+    }
+
+    /// Lets them do something now; rights can change while they are connected.
+    ///
+    /// # Errors
+    /// The reply: `NOAUTH` if nobody knows them, `NOPERM` if they lack the right.
+    pub fn check(&self, need: &Need) -> Result<(), String> {
+        let Some(gate) = &self.gate else { return Ok(()) };
+        let caller = self.shown.as_ref().unwrap_or(&self.own);
+        gate.check(caller, need).map(drop).map_err(|status| reply(&status))
+    }
+
+    /// Whether they are somebody, as far as that matters.
+    pub fn is_known(&self) -> bool {
+        self.check(&Need::Known).is_ok()
+    }
+
+    /// Takes them for whoever has this token, who is called `user`.
+    ///
+    /// # Errors
+    /// [`AuthError`]: they stay who they were.
+    pub fn authenticate(&mut self, user: &[u8], token: &[u8]) -> Result<(), AuthError> {
+        let gate = self.gate.as_ref().filter(|gate| gate.has_rights()).ok_or(AuthError::NothingToProve)?;
+        let caller = gate.bearer(token);
+        let name = gate.check(&caller, &Need::Known).map_err(|_| AuthError::Wrong)?;
+        if user != DEFAULT_USER && name.is_none_or(|name| name.as_bytes() != user) {
+            return Err(AuthError::Wrong);
+        }
+        self.shown = Some(caller);
+        Ok(())
+    }
+
+    /// Takes them for whoever they came as.
+    pub fn reset(&mut self) {
+        self.shown = None;
+    }
+}
+
+/// What the gate says, as Redis does: the kind in front tells clients what to do.
+fn reply(status: &Status) -> String {
+    let detail = kith_wire::detail_of(status);
+    let help = detail.help;
+    match detail.code.as_str() {
+        "unauthenticated" => "NOAUTH Authentication required.".to_owned(),
+        "permission_denied" => format!("NOPERM {} ({help})", status.message()),
+        code => format!("ERR {code}: {} ({help})", status.message()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::security::{Right, testing::gate};
+    use sha2::{Digest, Sha256};
+
+    fn hash(token: &str) -> String {
+        Sha256::digest(token).iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    fn access() -> String {
+        format!(
+            "[[subject]]\nname = \"ads\"\ntoken-sha256 = [\"{}\"]\nread = [\"pages*\"]\n\
+             [[subject]]\nname = \"ops\"\ncertificate = [\"CN=ops\"]\nadmin = [\"*\"]\n",
+            hash("ads-token")
+        )
+    }
+
+    fn read(store: &str) -> Need {
+        Need::Store(Right::Read, store.to_owned())
+    }
+
+    #[test]
+    fn a_token_makes_one_known_by_its_name_or_by_default() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut visitor = Visitor::new(gate(folder.path(), Some(&access())), Caller::new(Identity::Nobody));
+        assert!(!visitor.is_known());
+        assert_eq!(visitor.check(&read("pages")).unwrap_err(), "NOAUTH Authentication required.");
+        for (user, token) in [("default", "guess"), ("ops", "ads-token"), ("", "ads-token"), ("ads", "")] {
+            let told = visitor.authenticate(user.as_bytes(), token.as_bytes());
+            assert_eq!(told, Err(AuthError::Wrong), "{user}");
+            assert!(!visitor.is_known());
+        }
+        for user in ["ads", "default"] {
+            visitor.authenticate(user.as_bytes(), b"ads-token").unwrap();
+            visitor.check(&read("pages-2")).unwrap();
+            let told = visitor.check(&read("secrets")).unwrap_err();
+            assert!(told.starts_with("NOPERM ads may not read store \"secrets\" (ask "), "{told}");
+            // One who is known stays so when they show what nobody knows.
+            assert_eq!(visitor.authenticate(b"default", b"guess"), Err(AuthError::Wrong));
+            assert!(visitor.is_known());
+            visitor.reset();
+            assert!(!visitor.is_known());
+        }
+    }
+
+    #[test]
+    fn a_certificate_needs_no_token_and_one_without_rights_is_told_so() {
+        let folder = tempfile::tempdir().unwrap();
+        let gate = gate(folder.path(), Some(&access()));
+        let certificate = |name: &str| Caller::new(Identity::Certificate([name.to_owned()].into()));
+        let mut ops = Visitor::new(Arc::clone(&gate), certificate("CN=ops"));
+        ops.check(&read("secrets")).unwrap();
+        // A token says who they are from then on, certificate or not.
+        ops.authenticate(b"ads", b"ads-token").unwrap();
+        assert!(ops.check(&read("secrets")).is_err());
+        ops.reset();
+        ops.check(&read("secrets")).unwrap();
+        let eve = Visitor::new(gate, certificate("CN=eve"));
+        let told = eve.check(&Need::Known).unwrap_err();
+        assert!(told.starts_with("NOPERM the certificate of CN=eve has no rights ("), "{told}");
+    }
+
+    #[test]
+    fn rights_that_are_taken_back_end_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let gate = gate(folder.path(), Some(&access()));
+        let mut visitor = Visitor::new(Arc::clone(&gate), Caller::new(Identity::Nobody));
+        visitor.authenticate(b"ads", b"ads-token").unwrap();
+        std::fs::write(folder.path().join("access.toml"), "").unwrap();
+        gate.reload().unwrap();
+        assert_eq!(visitor.check(&read("pages")).unwrap_err(), "NOAUTH Authentication required.");
+    }
+
+    #[test]
+    fn without_rights_there_is_nothing_to_prove() {
+        let folder = tempfile::tempdir().unwrap();
+        let open = Visitor::new(gate(folder.path(), None), Caller::new(Identity::Nobody));
+        for mut visitor in [Visitor::anybody(), open] {
+            visitor.check(&read("anything")).unwrap();
+            assert!(visitor.is_known());
+            let told = visitor.authenticate(b"default", b"x");
+            assert_eq!(told, Err(AuthError::NothingToProve));
+        }
+    }
+}
