@@ -17,6 +17,12 @@ use std::path::Path;
 /// Bytes read at a time: large enough for BLAKE3 to use wide vectors, small enough to stay in cache.
 pub(crate) const CHUNK_BYTES: usize = 256 * 1024;
 
+/// Lets threads that wait for this processor have it, between two chunks of long work. A low priority alone does not: who runs keeps
+/// the processor for its slice, some milliseconds, whoever wakes up meanwhile.
+pub(crate) fn give_way() {
+    std::thread::yield_now();
+}
+
 /// What a verification read, and what does not hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct VerifyReport {
@@ -243,6 +249,7 @@ impl<'a> Proof<'a> {
             for piece in bytes.chunks(CHUNK_BYTES) {
                 self.hasher.update(piece);
                 self.seal.push(piece);
+                give_way();
             }
         }
     }

@@ -8,7 +8,7 @@ use super::{FetchError, FetchProgress, OnFetch, Source};
 use crate::errors::{Damage, Fault};
 use crate::manifest::FileEntry;
 use crate::sealed::BlockTable;
-use crate::verify::{CHUNK_BYTES, Proof};
+use crate::verify::{CHUNK_BYTES, Proof, give_way};
 use std::collections::VecDeque;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -290,6 +290,7 @@ impl Worker<'_> {
             }
             self.write(file, pack, at, part)?;
             hasher.update(part);
+            give_way();
         }
         Ok(())
     }

@@ -1,5 +1,6 @@
 //! Where a version is fetched from: a folder, an object store, a peer.
 
+use crate::verify::{CHUNK_BYTES, give_way};
 use std::error::Error;
 use std::fs::File;
 use std::io;
@@ -60,9 +61,13 @@ impl Source for FolderSource {
         let file = File::open(self.dir.join(object)).map_err(failed)?;
         let mut done = 0;
         while done < into.len() {
-            match file.read_at(&mut into[done..], offset + done as u64) {
+            let end = into.len().min(done + CHUNK_BYTES);
+            match file.read_at(&mut into[done..end], offset + done as u64) {
                 Ok(0) => break,
-                Ok(count) => done += count,
+                Ok(count) => {
+                    done += count;
+                    give_way();
+                }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(failed(error)),
             }
