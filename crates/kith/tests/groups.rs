@@ -10,7 +10,7 @@ use support::{
     spare::{Spare, refused, told},
     stream::Stream,
     values::create,
-    words::{WORDS, assert_reads, current, judge, mget, push_version, read_on},
+    words::{WORDS, assert_reads, current, judge, mget, push_version, read_on, value},
 };
 
 const PEOPLE: u64 = 3_000;
@@ -103,6 +103,13 @@ fn pushes_pass_over_a_group_that_is_taken_out_and_down() {
         assert_eq!(current(&cluster, STORE), version);
         assert_reads(&cluster, STORE, PEOPLE, version);
     }
+    // The command names the nodes that it went past.
+    let lines = (0..PEOPLE).map(|key| json!({"key": key, "value": value(STORE, key, 6)}).to_string() + "\n");
+    let file = folder.path().join("six.jsonl");
+    fs::write(&file, lines.collect::<String>()).expect("written");
+    let push = ["store", "push", STORE, file.to_str().expect("UTF-8"), "--version", "6"];
+    assert_eq!(told(&cluster, &push)["excluded"], json!([100, 101]));
+    assert_reads(&cluster, STORE, PEOPLE, 6);
     let restore = ["cluster", "restore-group", "1", "--wait", "0"];
     let (code, message) = refused(&cluster, &restore);
     assert_eq!(code, "group_behind", "{message}");
@@ -119,17 +126,17 @@ fn pushes_pass_over_a_group_that_is_taken_out_and_down() {
     // Back: it fetches what it owes, then takes reads again.
     spares[1].restart(&mut cluster);
     reshape(&cluster, &["restore-group", "1"]);
-    all_whole(&cluster, 5);
+    all_whole(&cluster, 6);
     reshape(&cluster, &["drain-group", "0"]);
     read_on(&mut cluster, &readers);
-    assert_reads(&cluster, STORE, PEOPLE, 5);
+    assert_reads(&cluster, STORE, PEOPLE, 6);
     let place = told(&cluster, &["store", "where", STORE, "17"]);
     assert!([json!(100), json!(101)].contains(&place["answers"]), "{place}");
     // Also what is kept for a rollback comes by itself.
     cluster.wait_until("the version before can be rolled back to", |cluster| {
         cluster.kith(&["store", "rollback", STORE]).output().expect("kith runs").status.success()
     });
-    assert_reads(&cluster, STORE, PEOPLE, 4);
+    assert_reads(&cluster, STORE, PEOPLE, 5);
     let answers = readers.map(Stream::end);
     eprintln!("{} single reads, {} of 500 keys", answers[0], answers[1]);
 }

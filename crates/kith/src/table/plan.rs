@@ -12,6 +12,7 @@ pub fn render(profile: &ProfileReply) -> String {
     if !profile.cache.is_empty() {
         text += &format!(", cache {}", profile.cache);
     }
+    text += &wasted(profile);
     text += "\n";
     for (index, round) in profile.rounds.iter().enumerate() {
         text += &heading(index, round);
@@ -50,6 +51,22 @@ fn summary(profile: &ProfileReply) -> String {
     parts.join(", ")
 }
 
+/// What was asked for twice, and what came of it.
+fn wasted(profile: &ProfileReply) -> String {
+    let requests = || profile.rounds.iter().flat_map(|round| &round.requests);
+    let hedges = || requests().filter(|request| request.cause == "hedge");
+    let won = hedges().filter(|request| request.won).count();
+    let keys: u64 = requests().filter(|request| !request.won).map(|request| request.keys).sum();
+    let mut text = String::new();
+    if 0 < profile.hedges {
+        text += &format!(", {}, {won} won", plural(profile.hedges.into(), "hedge"));
+    }
+    if 0 < keys {
+        text += &format!(", {} asked in vain", plural(keys, "key"));
+    }
+    text
+}
+
 fn heading(index: usize, round: &RoundReply) -> String {
     let mut text =
         format!("\nround {}: {} ({}), {}", index + 1, round.name, round.kind, plural(round.keys, "key"));
@@ -85,7 +102,7 @@ fn requests(round: &RoundReply, total_us: u64) -> String {
             micros(request.service_us),
             bytes(request.reply_bytes),
             outcome(request),
-            bar(request.start_us, request.took_us, total_us),
+            bar(request, total_us),
         ]
     });
     if round.requests.is_empty() { String::new() } else { table(&columns, rows) }
@@ -108,25 +125,40 @@ fn outcome(request: &RequestReply) -> String {
     }
 }
 
-/// When a request was under way, from the query's start to its end.
-fn bar(start_us: u64, took_us: u64, total_us: u64) -> String {
+/// When a request was under way, from the query's start to its end: `#` where its answer counts, `-` where it was in vain.
+fn bar(request: &RequestReply, total_us: u64) -> String {
+    let RequestReply { start_us, took_us, won, .. } = *request;
     let total = total_us.max(start_us + took_us).max(1);
     let place = |us: u64| us * BAR_CHARS / total;
     let from = place(start_us).min(BAR_CHARS - 1);
     let to = place(start_us + took_us).clamp(from + 1, BAR_CHARS);
     let part = |c: &str, from: u64, to: u64| c.repeat(usize::try_from(to - from).unwrap_or_default());
-    format!("|{}{}{}|", part(".", 0, from), part("#", from, to), part(".", to, BAR_CHARS))
+    format!(
+        "|{}{}{}|",
+        part(".", 0, from),
+        part(if won { "#" } else { "-" }, from, to),
+        part(".", to, BAR_CHARS)
+    )
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use kith_wire::v1;
 
     #[test]
     fn a_bar_shows_when_a_request_was_under_way() {
-        assert_eq!(bar(0, 100, 100), format!("|{}|", "#".repeat(32)));
-        assert_eq!(bar(50, 25, 100), format!("|{}{}{}|", ".".repeat(16), "#".repeat(8), ".".repeat(8)));
-        assert_eq!(bar(100, 0, 100), format!("|{}#|", ".".repeat(31)));
-        assert_eq!(bar(0, 0, 0), format!("|#{}|", ".".repeat(31)));
+        let bar = |start_us, took_us, total_us, won| {
+            let request = v1::RequestProfile { start_us, took_us, won, ..Default::default() };
+            bar(&RequestReply::from(&request), total_us)
+        };
+        assert_eq!(bar(0, 100, 100, true), format!("|{}|", "#".repeat(32)));
+        assert_eq!(bar(50, 25, 100, true), format!("|{}{}{}|", ".".repeat(16), "#".repeat(8), ".".repeat(8)));
+        assert_eq!(
+            bar(50, 25, 100, false),
+            format!("|{}{}{}|", ".".repeat(16), "-".repeat(8), ".".repeat(8))
+        );
+        assert_eq!(bar(100, 0, 100, true), format!("|{}#|", ".".repeat(31)));
+        assert_eq!(bar(0, 0, 0, true), format!("|#{}|", ".".repeat(31)));
     }
 }

@@ -40,6 +40,11 @@ pub fn pushed(reply: &PushReply) -> String {
         twice(reply.duplicates),
         reply.seconds
     );
+    if let Some(nodes) = reply.excluded.as_ref().filter(|nodes| !nodes.is_empty()) {
+        let nodes: Vec<String> = nodes.iter().map(u32::to_string).collect();
+        text +=
+            &format!("not on nodes {} yet: they fetch it by themselves, others answer\n", nodes.join(", "));
+    }
     text + &reply.undo.as_ref().map(|undo| format!("undo: {undo}\n")).unwrap_or_default()
 }
 

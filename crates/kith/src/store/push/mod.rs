@@ -94,6 +94,11 @@ pub async fn run(target: &TargetFlags, format: Format, flags: &PushFlags) -> any
     };
     locked.mark_finished();
     let before = document.current().map(|current| current.version);
+    // It serves, whatever becomes of this question.
+    let excluded = described(&router, &flags.store).await.ok().and_then(|now| {
+        let served = now.versions.into_iter().find(|entry| entry.version == version);
+        served.map(|entry| entry.excluded)
+    });
     let reply = PushReply {
         store: flags.store.clone(),
         version,
@@ -102,6 +107,7 @@ pub async fn run(target: &TargetFlags, format: Format, flags: &PushFlags) -> any
         swapped: true,
         push,
         before,
+        excluded,
         undo: before.map(|_| format!("kith store rollback {}", flags.store)),
         duplicates: offer.duplicates,
         dropped: dropped(&offer.errors),

@@ -18,6 +18,8 @@ pub struct PushReply {
     pub before: Option<u64>,
     /// What takes it back; `null`: there is nothing to go back to.
     pub undo: Option<String>,
+    /// Nodes that do not have it yet and are not asked for it: they fetch it by themselves. `null`: the router could not be asked any more.
+    pub excluded: Option<Vec<u32>>,
     /// Rows dropped because another with their key was kept.
     pub duplicates: u64,
     /// Wrong rows that were dropped, by reason.
