@@ -6,7 +6,7 @@ use crate::{
     record::{Record, dtype},
     value,
 };
-use kith_client::BatchAnswer;
+use kith_client::{BatchAnswer, BatchPiece};
 use kith_ops::{Record as State, RecordError, Records};
 use kith_schema::{FieldType, RecordView, Schema, ValueType};
 use pyo3::{
@@ -68,6 +68,20 @@ impl Batch {
             order: best,
             versions: answer.served.into_iter().map(|(_, version)| version).collect(),
             missing: answer.missing_partitions,
+        }))
+    }
+
+    /// Some of the answer to `keys`.
+    pub fn piece(store: &str, keys: &Arc<Keys>, values: &Arc<Values>, piece: BatchPiece) -> Self {
+        Self(Arc::new(Inner {
+            store: store.to_owned(),
+            keys: Arc::clone(keys),
+            values: Arc::clone(values),
+            records: piece.records,
+            positions: Some(piece.positions),
+            order: None,
+            versions: vec![piece.version],
+            missing: Vec::new(),
         }))
     }
 

@@ -10,7 +10,7 @@ use std::{
     sync::{Mutex, OnceLock, PoisonError},
     time::Duration,
 };
-use tokio::{runtime::Builder, time};
+use tokio::{runtime::Builder, task::AbortHandle, time};
 
 /// Threads that send, receive and merge: a client is one of many things that a process does.
 const WORKERS: usize = 2;
@@ -62,10 +62,21 @@ impl Call {
     /// Asks, and gives what asyncio can await. Cancelling it cancels the question.
     fn begin<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let work = self.take()?;
-        future_into_py(py, async move {
-            let reply = work.await.map_err(|error| raised(&error))?;
-            Python::attach(reply)
-        })
+        future_into_py(py, async move { Ok(Answer(work.await)) })
+    }
+}
+
+/// Becomes a Python object where the interpreter may be waited for, which is none of the threads that answer.
+struct Answer(Ended);
+
+impl<'py> IntoPyObject<'py> for Answer {
+    type Target = PyAny;
+    type Output = Bound<'py, PyAny>;
+    type Error = PyErr;
+
+    fn into_pyobject(self, py: Python<'py>) -> PyResult<Self::Output> {
+        let reply = self.0.map_err(|error| raised(&error))?;
+        Ok(reply(py)?.into_bound(py))
     }
 }
 
@@ -76,6 +87,15 @@ async fn interruptible(mut work: BoxFuture<'static, Ended>) -> PyResult<Reply> {
             Err(_) => Python::attach(|py| py.check_signals())?,
         }
     }
+}
+
+/// Does `work` on the threads that answer.
+///
+/// # Errors
+/// `RuntimeError` in a process that forked.
+pub fn spawn(work: impl Future<Output = ()> + Send + 'static) -> PyResult<AbortHandle> {
+    same_process()?;
+    Ok(get_runtime().spawn(work).abort_handle())
 }
 
 /// The threads that answer belong to the process that started them: a child that forked off has none of them.

@@ -7,6 +7,8 @@ use crate::{
     keys::Keys,
     options::options,
     plan::{self, Plan},
+    security::{self, Files},
+    stream::Stream,
     value,
 };
 use kith_client::{
@@ -31,7 +33,8 @@ const SHAPE_AGE_MAX: Duration = Duration::from_secs(10);
 /// More stores than a program reads; beyond, all are asked about anew.
 const SHAPES_MAX: usize = 1_024;
 
-trait Service: GraphService + StoreService {}
+/// Answers about graphs and stores.
+pub trait Service: GraphService + StoreService {}
 impl<T: GraphService + StoreService> Service for T {}
 
 /// Connections to one cluster.
@@ -40,29 +43,40 @@ pub struct Client {
     shared: Arc<Shared>,
 }
 
-struct Shared {
+/// What all questions of a client go through, also those that outlive it.
+pub struct Shared {
     service: Box<dyn Service>,
     /// By store, and since when it is known.
     shapes: Mutex<HashMap<String, (Instant, StoreShape)>>,
 }
 
-/// Connects to the first of `addresses` that answers: to routers, or with `direct` to the nodes behind any of them.
+/// Connects to the first of `addresses` that answers: to routers, or with `direct` to the nodes behind any of them; over TLS if
+/// `files` (authorities, certificate, key, token) say so.
 #[pyo3::pyfunction]
-#[pyo3(signature = (addresses, direct, transport))]
-pub fn connect(addresses: Vec<String>, direct: bool, transport: &str) -> PyResult<Call> {
+#[pyo3(signature = (addresses, direct, transport, files))]
+pub fn connect(
+    py: Python<'_>,
+    addresses: Vec<String>,
+    direct: bool,
+    transport: &str,
+    files: Files,
+) -> PyResult<Call> {
     let transport = match transport {
         "framed" => TransportKind::Framed,
         "grpc" => TransportKind::Grpc,
         other => return Err(crate::options::wrong("transport", other, "framed or grpc")),
     };
+    let secured = py.detach(|| security::open(files))?;
     Ok(Call::new(async move {
+        let dialer = secured.dialer.clone();
         let service: Box<dyn Service> = if direct {
-            let settings = SessionSettings { transport, ..SessionSettings::default() };
+            let settings = SessionSettings { transport, dialer, ..SessionSettings::default() };
             Box::new(Session::connect(addresses, settings).await?)
         } else {
-            Box::new(Failover::connect(addresses, transport).await?)
+            Box::new(Failover::connect_by(addresses, transport, dialer).await?)
         };
         let shared = Arc::new(Shared { service, shapes: Mutex::default() });
+        secured.follow(Arc::downgrade(&shared));
         reply(move |py| Client { shared }.into_py_any(py))
     }))
 }
@@ -78,6 +92,17 @@ impl Client {
         given: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Call> {
         self.read(store, Keys::of(keys)?, options(given)?)
+    }
+
+    /// Begins to read keys of a store whose records are handed on as they arrive.
+    #[pyo3(signature = (store, keys, given=None))]
+    fn stream(
+        &self,
+        store: String,
+        keys: &Bound<'_, PyAny>,
+        given: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Stream> {
+        Stream::begin(Arc::clone(&self.shared), store, Keys::of(keys)?, options(given)?)
     }
 
     /// Reads one key: a `Batch` of one.
@@ -230,7 +255,16 @@ async fn counted(
 }
 
 impl Shared {
-    async fn shape(&self, store: &str) -> Result<StoreShape, QueryError> {
+    /// Whom to ask.
+    pub fn service(&self) -> &dyn Service {
+        self.service.as_ref()
+    }
+
+    /// What a store's keys and values are, as a router said lately.
+    ///
+    /// # Errors
+    /// If there is no such store, or nobody answers.
+    pub async fn shape(&self, store: &str) -> Result<StoreShape, QueryError> {
         let known = self.lock().get(store).copied();
         if let Some((_, shape)) = known.filter(|(since, _)| since.elapsed() < SHAPE_AGE_MAX) {
             return Ok(shape);
@@ -245,7 +279,7 @@ impl Shared {
     }
 
     /// Whatever failed, the store may be another one by now.
-    fn forget(&self, store: &str) {
+    pub fn forget(&self, store: &str) {
         self.lock().remove(store);
     }
 
@@ -254,7 +288,8 @@ impl Shared {
     }
 }
 
-fn reply(make: impl FnOnce(Python<'_>) -> PyResult<Py<PyAny>> + Send + 'static) -> Ended {
+/// What makes the answer's Python objects.
+pub fn reply(make: impl FnOnce(Python<'_>) -> PyResult<Py<PyAny>> + Send + 'static) -> Ended {
     let make: Reply = Box::new(make);
     Ok(make)
 }

@@ -1,11 +1,23 @@
 //! Errors on their way to Python: `kith.KithError` with the code and the help that every client of Kith shows.
 
-use kith_client::QueryError;
+use kith_client::{QueryError, security::SecurityError};
 use pyo3::prelude::*;
+use std::error::Error;
 
 /// Why a question has no answer, as an exception.
 pub fn raised(error: &QueryError) -> PyErr {
     of(error.code(), &error.to_string(), &error.help())
+}
+
+/// Why a file that says who this program is cannot be used, in the words of the command line.
+pub fn refused(error: &SecurityError) -> PyErr {
+    let mut message = error.to_string();
+    let mut source = error.source();
+    while let Some(inner) = source {
+        message.push_str(&format!(": {inner}"));
+        source = inner.source();
+    }
+    of(error.code(), &message, error.help())
 }
 
 /// The exception of a code.

@@ -14,6 +14,8 @@ mod options;
 mod plan;
 mod predicate;
 mod record;
+mod security;
+mod stream;
 mod value;
 
 /// What `kith` is made of; import that.
@@ -26,6 +28,7 @@ mod _kith {
         client::{Client, connect},
         plan::Plan,
         record::Record,
+        stream::Stream,
     };
 
     /// Sets up what answers, before anybody asks.

@@ -6,6 +6,8 @@ import json
 import os
 import subprocess
 import time
+import urllib.request
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,28 +16,25 @@ PATIENCE = 90.0
 """Seconds that any wait may take; far above what any of them takes."""
 
 
-class Cluster:
-    """It ends when its standard input does: with this process at the latest."""
+def wait_until(what: str, holds: Callable[[], bool], patience: float = PATIENCE) -> None:
+    """Waits, not for ever, until something holds."""
+    until = time.monotonic() + patience
+    while not holds():
+        assert time.monotonic() < until, f"waited too long until {what}"
+        time.sleep(0.02)
 
-    def __init__(self, folder: Path, *arguments: str) -> None:
-        self.folder = folder
-        self.ready_file = folder / "ready.json"
-        self._log = open(folder / "dev.log", "wb")
-        command = [KITH, "dev", "--end-with-stdin", "--ready-file", str(self.ready_file), *arguments]
-        environment = {**os.environ, "TMPDIR": str(folder)}
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stderr=self._log, env=environment)
-        until = time.monotonic() + PATIENCE
-        while not self.ready_file.exists():
-            if self._process.poll() is not None or until < time.monotonic():
-                self.close()
-                raise RuntimeError(f"kith dev did not start:\n{(folder / 'dev.log').read_text()}")
-            time.sleep(0.02)
-        self.ready: dict[str, Any] = json.loads(self.ready_file.read_text())
-        self.router: str = self.ready["router"]
+
+class Target:
+    """A cluster as commands find it."""
+
+    folder: Path
+    """Of files that commands read."""
+    flags: list[str]
+    """What every command is told besides."""
 
     def kith(self, *arguments: str) -> str:
         """What a command prints; it must succeed."""
-        command = [KITH, *arguments, "--ready-file", str(self.ready_file)]
+        command = [KITH, *arguments, *self.flags]
         done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
         assert done.returncode == 0, f"{command}: {done.stderr}"
         return done.stdout
@@ -52,6 +51,34 @@ class Cluster:
         whole = ["--key-field", "key"] if value in ("json", "record") else []
         self.kith("store", "create", name, "--key", key, "--value", value, *whole)
         self.kith("store", "push", name, str(file), *arguments)
+
+
+class Cluster(Target):
+    """A `kith dev`. It ends when its standard input does: with this process at the latest."""
+
+    def __init__(self, folder: Path, *arguments: str) -> None:
+        self.folder = folder
+        self.ready_file = folder / "ready.json"
+        self.flags = ["--ready-file", str(self.ready_file)]
+        self._log = open(folder / "dev.log", "wb")
+        command = [KITH, "dev", "--end-with-stdin", "--ready-file", str(self.ready_file), *arguments]
+        environment = {**os.environ, "TMPDIR": str(folder)}
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stderr=self._log, env=environment)
+        until = time.monotonic() + PATIENCE
+        while not self.ready_file.exists():
+            if self._process.poll() is not None or until < time.monotonic():
+                self.close()
+                raise RuntimeError(f"kith dev did not start:\n{(folder / 'dev.log').read_text()}")
+            time.sleep(0.02)
+        self.ready: dict[str, Any] = json.loads(self.ready_file.read_text())
+        self.router: str = self.ready["router"]
+
+    def streams(self) -> int:
+        """How many streams the router has under way."""
+        with urllib.request.urlopen(f"http://{self.ready['http']}/metrics", timeout=PATIENCE) as told:
+            lines = told.read().decode().splitlines()
+        found = [line.split(" ")[1] for line in lines if line.startswith("kith_router_streams ")]
+        return int(float(found[0])) if found else 0
 
     def close(self) -> None:
         """Ends it, and waits until it has ended."""

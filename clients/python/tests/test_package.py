@@ -47,7 +47,14 @@ async def use() -> None:
     client = kith.connect("h:1", deadline=0.1)
     assert_type(client.get_many("s", [1], partial=True), kith.Batch)
     assert_type(client.graph("g").network_size(1), int)
-    slow = await kith.aio.connect()
+    with client.stream("s", [1], partial=True) as stream:
+        for entry in stream:
+            assert_type(entry, kith.Entry)
+        assert_type([piece for piece in stream.pieces()], list[kith.Batch])
+        assert_type(stream.footer, kith.StreamFooter)
+    slow = await kith.aio.connect(tls_ca="ca.pem", token_file="token")
+    async for other in slow.stream("s", [1]):
+        assert_type(other, kith.Entry)
     assert_type(await slow.compute("s").dot("f", [1.0]).top_k("dot_f", 3).execute([1]), kith.Batch)
 """
 MISUSES = 'import kith\nkith.connect("h:1").get_many("s", [1], dealine=1)\n'

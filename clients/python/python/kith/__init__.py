@@ -6,6 +6,8 @@
     client.get("profiles", 7)
     for entry in client.get_many("pages", range(5000), deadline=0.1, partial=True):
         ...
+    for entry in client.stream("pages", range(5000)):
+        ...
     best = client.compute("pages").dot("embed", query, as_="score").top_k("score", 20).execute(ids)
 
 Routing, hedging, retries and deadlines are those of the Rust client, which this is. ``kith.aio`` is the same for asyncio.
@@ -13,10 +15,11 @@ Routing, hedging, retries and deadlines are those of the Rust client, which this
 
 from kith import aio
 from kith._kith import Batch, Entry, Record
-from kith.answers import Counts, Footer
+from kith.answers import Counts, Footer, StreamFailure, StreamFooter
 from kith.client import Client, Compute, Aggregate, Graph, connect
-from kith.errors import DeadlineExceeded, KithError, NotFound, Overloaded, Unreachable
+from kith.errors import DeadlineExceeded, Denied, KithError, NotFound, Overloaded, Unreachable
 from kith.options import Options
+from kith.stream import Stream
 
 __all__ = [
     "Aggregate",
@@ -25,6 +28,7 @@ __all__ = [
     "Compute",
     "Counts",
     "DeadlineExceeded",
+    "Denied",
     "Entry",
     "Footer",
     "Graph",
@@ -33,6 +37,9 @@ __all__ = [
     "Options",
     "Overloaded",
     "Record",
+    "Stream",
+    "StreamFailure",
+    "StreamFooter",
     "Unreachable",
     "aio",
     "connect",

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal, Unpack
+from collections.abc import AsyncIterator, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 
 from kith import _kith
 from kith.answers import Counts, value_of
 from kith.cluster import addresses
 from kith.options import Options
 from kith.plan import Building
+from kith.security import Path, files
+from kith.stream import Reading
 
 if TYPE_CHECKING:
     from kith.plan import Conditions, Keys
@@ -19,14 +20,19 @@ if TYPE_CHECKING:
 async def connect(
     router: str | Sequence[str] | None = None,
     *,
-    ready_file: str | os.PathLike[str] | None = None,
+    ready_file: Path | None = None,
     direct: bool = False,
     transport: Literal["framed", "grpc"] = "framed",
+    tls_ca: Path | None = None,
+    tls_cert: Path | None = None,
+    tls_key: Path | None = None,
+    token_file: Path | None = None,
     **defaults: Unpack[Options],
 ) -> Client:
     """As ``kith.connect``."""
     found = addresses(router, ready_file, direct)
-    return Client(await _kith.connect(found, direct, transport).begin(), defaults)
+    secured = files(tls_ca, tls_cert, tls_key, token_file)
+    return Client(await _kith.connect(found, direct, transport, secured).begin(), defaults)
 
 
 class Client:
@@ -48,6 +54,13 @@ class Client:
         batch: _kith.Batch = await self._core.multi_get(store, keys, {**self._defaults, **options}).begin()
         return batch
 
+    def stream(self, store: str, keys: Keys, **options: Unpack[Options]) -> Stream:
+        """Begins to read ``keys`` and hands their records on as they arrive, in any order, all of one version; then a footer.
+
+        The deadline is for all of it, and for what the loop over it does: a program that takes longer is cut.
+        """
+        return Stream(self._core.stream(store, keys, {**self._defaults, **options}))
+
     def compute(self, store: str) -> Compute:
         """Scores, projections and counts of records, worked out on nodes."""
         return Compute(self, store)
@@ -64,6 +77,65 @@ class Client:
         """What the keys and the values of a store are: ``("id", "record")``."""
         shape: tuple[str, str] = await self._core.shape(store).begin()
         return shape
+
+
+class Stream(Reading):
+    """``async for entry in client.stream("pages", ids): ...``, and then ``stream.footer``.
+
+    Raises where the read fails, after what came before; with ``partial=True`` only if nothing at all was answered. Cancelling a task
+    that waits for a record ends the read.
+    """
+
+    def __aiter__(self) -> AsyncIterator[_kith.Entry]:
+        return _Entries(self._core)
+
+    def pieces(self) -> AsyncIterator[_kith.Batch]:
+        """The records by the piece, as nodes sent them: a ``Batch`` each, some of the keys. Its ``numpy`` gathers a vector field."""
+        return _Pieces(self._core)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self.close()
+
+
+class _Pieces:
+    """No generator: one that a loop leaves is closed when its event loop gets to it, and this at once."""
+
+    def __init__(self, core: _kith.Stream) -> None:
+        self._core = core
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> _kith.Batch:
+        try:
+            piece: _kith.Batch | None = await self._core.next().begin()
+        except BaseException:
+            # A piece that came while the task was cancelled is lost: there must be none after it.
+            self._core.close()
+            raise
+        if piece is None:
+            raise StopAsyncIteration
+        return piece
+
+    def __del__(self) -> None:
+        self._core.close()
+
+
+class _Entries:
+    def __init__(self, core: _kith.Stream) -> None:
+        self._pieces = _Pieces(core)
+        self._piece: Iterator[_kith.Entry] = iter(())
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> _kith.Entry:
+        while (entry := next(self._piece, None)) is None:
+            self._piece = iter(await anext(self._pieces))
+        return entry
 
 
 class Compute(Building):

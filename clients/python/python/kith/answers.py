@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Iterator
+from datetime import timedelta
+from typing import Any, Iterator, Literal
 
 from kith._kith import Batch
 from kith.errors import error_of
@@ -26,6 +27,37 @@ class Footer:
     def complete(self) -> bool:
         """Whether every key is found or absent."""
         return self.error == 0 and self.unanswered == 0
+
+
+@dataclass(frozen=True, slots=True)
+class StreamFailure:
+    """Keys of a stream that failed alike."""
+
+    class_: str
+    """Why: ``timeout``, ``overloaded``, ``throttled``, ``unreachable``, ``corrupt``, ``no_replica``, ``version_gone``, ``unsupported``,
+    ``internal``; ``transport`` if the stream itself was cut."""
+    keys: int
+    """How many."""
+    partitions: list[int]
+    """Theirs, ascending."""
+    nodes: list[int]
+    """Those that were asked, in order."""
+
+
+@dataclass(frozen=True, slots=True)
+class StreamFooter(Footer):
+    """What became of every key of a stream."""
+
+    status: Literal["OK", "PARTIAL", "FAILED"]
+    """Every key is found or absent; some are not; none is."""
+    failures: list[StreamFailure]
+    """Only of partial answers."""
+    crc32c: int | None
+    """Of the pieces as they travelled, which held; ``None`` if they did not travel as a stream: with ``direct``."""
+    total: timedelta
+    """From the request's arrival to the footer, as whoever made it measured."""
+    service: timedelta
+    """The longest that a node worked on a request whose answer counts."""
 
 
 @dataclass(frozen=True, slots=True)

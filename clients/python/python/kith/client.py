@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
@@ -11,6 +10,8 @@ from kith.answers import Counts, value_of
 from kith.cluster import addresses
 from kith.options import Options
 from kith.plan import Building
+from kith.security import Path, files
+from kith.stream import Stream
 
 if TYPE_CHECKING:
     from kith.plan import Conditions, Keys
@@ -19,19 +20,28 @@ if TYPE_CHECKING:
 def connect(
     router: str | Sequence[str] | None = None,
     *,
-    ready_file: str | os.PathLike[str] | None = None,
+    ready_file: Path | None = None,
     direct: bool = False,
     transport: Literal["framed", "grpc"] = "framed",
+    tls_ca: Path | None = None,
+    tls_cert: Path | None = None,
+    tls_key: Path | None = None,
+    token_file: Path | None = None,
     **defaults: Unpack[Options],
 ) -> Client:
     """Connects to a cluster: to the first router of those named (``"host:port"``, several with commas or as a list) that answers,
     else to what ``KITH_ROUTER`` or the ready file of ``kith dev`` names.
 
-    With ``direct`` it asks the nodes itself, one hop less. The other options hold for every question that does not say otherwise.
-    Raises ``kith.KithError`` if nobody answers.
+    With ``direct`` it asks the nodes itself, one hop less. With ``tls_ca``, the authorities that sign the cluster's certificates,
+    connections are TLS; ``tls_cert`` and ``tls_key``, or ``token_file``, say who asks. What is not given is taken from
+    ``KITH_TLS_CA``, ``KITH_TLS_CERT``, ``KITH_TLS_KEY`` and ``KITH_TOKEN_FILE``; files (PEM, and a token alone) that change are read again.
+
+    The other options hold for every question that does not say otherwise. Raises ``kith.KithError`` if nobody answers, or if those
+    who do refuse.
     """
     found = addresses(router, ready_file, direct)
-    return Client(_kith.connect(found, direct, transport).wait(), defaults)
+    secured = files(tls_ca, tls_cert, tls_key, token_file)
+    return Client(_kith.connect(found, direct, transport, secured).wait(), defaults)
 
 
 class Client:
@@ -52,6 +62,13 @@ class Client:
         """
         batch: _kith.Batch = self._core.multi_get(store, keys, {**self._defaults, **options}).wait()
         return batch
+
+    def stream(self, store: str, keys: Keys, **options: Unpack[Options]) -> Stream:
+        """Begins to read ``keys`` and hands their records on as they arrive, in any order, all of one version; then a footer.
+
+        The deadline is for all of it, and for what the loop over it does: a program that takes longer is cut.
+        """
+        return Stream(self._core.stream(store, keys, {**self._defaults, **options}))
 
     def compute(self, store: str) -> Compute:
         """Scores, projections and counts of records, worked out on nodes."""

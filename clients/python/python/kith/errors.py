@@ -35,6 +35,10 @@ class Unreachable(KithError, ConnectionError):
     """Nobody who could answer can be reached."""
 
 
+class Denied(KithError, PermissionError):
+    """Nobody knows who asks, or they lack the right."""
+
+
 class NotFound(KithError, LookupError):
     """There is no such store, graph, member or entity."""
 
@@ -45,6 +49,10 @@ _CLASSES: dict[str, type[KithError]] = {
     "unreachable": Unreachable,
     "partitions_unavailable": Unreachable,
     "no_cluster": Unreachable,
+    "tls_failed": Unreachable,
+    "tls_required": Unreachable,
+    "unauthenticated": Denied,
+    "permission_denied": Denied,
     "unknown_store": NotFound,
     "unknown_graph": NotFound,
     "member_not_found": NotFound,

@@ -1,0 +1,168 @@
+//! Records as they arrive: pieces of a batch, then the footer that accounts for every key.
+
+use crate::{
+    batch::{Batch, Values},
+    call::{self, Call},
+    client::{Shared, reply},
+    keys::Keys,
+};
+use futures::StreamExt;
+use kith_client::{QueryError, QueryOptions, StreamFooter, StreamItem};
+use kith_schema::ValueType;
+use pyo3::{IntoPyObjectExt, exceptions::PyRuntimeError, prelude::*, types::PyList};
+use std::sync::{
+    Arc, OnceLock,
+    atomic::{AtomicBool, Ordering},
+};
+use tokio::{
+    sync::{Mutex, mpsc},
+    task::AbortHandle,
+};
+
+/// Pieces that lie ready for their reader. The layers below have one each; what is beyond stays with the nodes.
+const PIECES_AHEAD: usize = 1;
+
+/// A piece, or the end.
+enum Taken {
+    Piece(Batch),
+    Footer(Box<StreamFooter>),
+}
+
+type Item = Result<Taken, QueryError>;
+
+/// A read under way, in a task of its own. It ends when this is closed or nobody holds it any more.
+#[pyclass(frozen, module = "kith._kith")]
+pub struct Stream {
+    /// What the task has made; whoever waits for it holds the lock.
+    items: Arc<Mutex<mpsc::Receiver<Item>>>,
+    end: Arc<End>,
+    task: AbortHandle,
+}
+
+/// How a stream ended, if it has.
+#[derive(Default)]
+struct End {
+    /// Written once, with the last item.
+    footer: OnceLock<Box<StreamFooter>>,
+    is_closed: AtomicBool,
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Stream {
+    /// Begins to read `keys`.
+    ///
+    /// # Errors
+    /// `RuntimeError` in a process that forked.
+    pub fn begin(shared: Arc<Shared>, store: String, keys: Keys, options: QueryOptions) -> PyResult<Self> {
+        let (sender, items) = mpsc::channel(PIECES_AHEAD);
+        let task = call::spawn(async move {
+            if let Err(error) = read(&shared, &store, &Arc::new(keys), &options, &sender).await {
+                // The store may be another one by now. Whoever reads no more needs no error.
+                shared.forget(&store);
+                let _ = sender.send(Err(error)).await;
+            }
+        })?;
+        Ok(Self { items: Arc::new(Mutex::new(items)), end: Arc::default(), task })
+    }
+}
+
+#[pymethods]
+impl Stream {
+    /// What comes next: a `Batch` of some of the keys; `None` once the footer is here.
+    fn next(&self) -> Call {
+        let (items, end) = (Arc::clone(&self.items), Arc::clone(&self.end));
+        Call::new(async move {
+            let item = match end.is_closed.load(Ordering::Acquire) {
+                true => None,
+                false => items.lock().await.recv().await.transpose()?,
+            };
+            reply(move |py| match item {
+                Some(Taken::Piece(piece)) => piece.into_py_any(py),
+                Some(Taken::Footer(footer)) => {
+                    let _ = end.footer.set(footer);
+                    Ok(py.None())
+                }
+                None if end.footer.get().is_some() => Ok(py.None()),
+                None => Err(PyRuntimeError::new_err(
+                    "this stream has ended without its footer: it was closed, its loop was left, a wait for it was cancelled, or it \
+                     failed; what has not come by then has no answer: ask anew",
+                )),
+            })
+        })
+    }
+
+    /// Ends the read, if it has not ended.
+    fn close(&self) {
+        self.end.is_closed.store(true, Ordering::Release);
+        self.task.abort();
+    }
+
+    /// What became of every key: `kith.StreamFooter`; `None` before it is here.
+    #[getter]
+    fn footer<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        self.end.footer.get().map(|footer| told(py, footer)).transpose()
+    }
+}
+
+/// Hands pieces and the footer on, as there is room for them.
+async fn read(
+    shared: &Shared,
+    store: &str,
+    keys: &Arc<Keys>,
+    options: &QueryOptions,
+    sender: &mpsc::Sender<Item>,
+) -> Result<(), QueryError> {
+    let value = shared.shape(store).await?.value;
+    let mut items = shared.service().multi_get_stream(store, &keys.batch, options);
+    let mut values = Arc::new(Values::Plain(value));
+    while let Ok(room) = sender.reserve().await {
+        let taken = match items.next().await.transpose()? {
+            None => break,
+            Some(StreamItem::Footer(footer)) => Taken::Footer(footer),
+            Some(StreamItem::Piece(piece)) => {
+                if let (Values::Plain(ValueType::Record), Some(id)) = (values.as_ref(), piece.schema) {
+                    // One version answers: its schema holds for all pieces.
+                    let schema = shared.service().schema(store, piece.version, id).await?;
+                    values = Arc::new(Values::Records(schema));
+                }
+                Taken::Piece(Batch::piece(store, keys, &values, piece))
+            }
+        };
+        room.send(Ok(taken));
+    }
+    Ok(())
+}
+
+fn told<'py>(py: Python<'py>, footer: &StreamFooter) -> PyResult<Bound<'py, PyAny>> {
+    let answers = py.import("kith.answers")?;
+    let class = answers.getattr("StreamFailure")?;
+    let failures = PyList::empty(py);
+    let mut missing: Vec<u32> = Vec::new();
+    for failure in &footer.failures {
+        missing.extend(&failure.partitions);
+        let told = (&failure.class, failure.keys, &failure.partitions, &failure.nodes);
+        failures.append(class.call1(told)?)?;
+    }
+    missing.sort_unstable();
+    missing.dedup();
+    let counts = footer.counts;
+    let versions = if footer.version == 0 { vec![] } else { vec![footer.version] };
+    answers.getattr("StreamFooter")?.call1((
+        counts.found,
+        counts.absent,
+        counts.error,
+        counts.unanswered,
+        versions,
+        missing,
+        footer.status.name(),
+        failures,
+        footer.crc32c,
+        footer.total,
+        footer.service,
+    ))
+}
