@@ -17,6 +17,10 @@ if [[ -z "${KITH_BIN:-}" ]]; then
   ${CARGO:-cargo} build --bin kith
   KITH_BIN="$target/debug/kith"
 fi
+if [[ ! -x "$KITH_BIN" ]]; then
+  echo "error: there is no binary at KITH_BIN, $KITH_BIN; without KITH_BIN, one is built" >&2
+  exit 1
+fi
 KITH_BIN="$(realpath "$KITH_BIN")"
 if [[ ! -x "$place/tools/bin/pip" ]]; then
   "$python" -m venv "$place/tools"
