@@ -11,11 +11,14 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
     time::{Duration, Instant},
 };
-use tokio::sync::{broadcast, watch};
+use tokio::sync::{Notify, broadcast, watch};
 
 /// How often due probes are looked for: a fraction of the probe interval. The load meter takes three
 /// missed ticks for a pause of this process.
 const PROBE_TICK: Duration = Duration::from_millis(50);
+/// How long somebody who is about to take queries waits for the connections to its nodes: for those that are frozen no longer than for
+/// a probe.
+const WARM_PATIENCE: Duration = Duration::from_secs(1);
 /// Deaths that a slow execution may be behind; one that missed some looks everything up.
 const DOWN_QUEUE: usize = 256;
 
@@ -32,6 +35,8 @@ pub struct Fleet {
     /// Who may be asked; swapped whole when a node's health or the table changes.
     reach: ArcSwap<Reach>,
     downs: broadcast::Sender<NodeId>,
+    /// Told when a node turned out to be up or down, and when the table changed.
+    turned: Notify,
     /// Tells nodes one client from another.
     client: u64,
 }
@@ -56,6 +61,7 @@ impl Fleet {
             avoided: Mutex::default(),
             reach: ArcSwap::from_pointee(reach),
             downs: broadcast::channel(DOWN_QUEUE).0,
+            turned: Notify::new(),
             client: rand::random(),
         });
         tokio::spawn(follow(Arc::downgrade(&fleet), topology));
@@ -126,6 +132,25 @@ impl Fleet {
         Arc::new(availability.for_store(table, reach))
     }
 
+    /// Waits, not for long, until each node was asked whether it is well: over the connection that its requests will take. Those that
+    /// are down are not waited for.
+    pub async fn warm(&self) {
+        let settled = async {
+            loop {
+                let turned = self.turned.notified();
+                tokio::pin!(turned);
+                turned.as_mut().enable();
+                if self.lock().is_settled() {
+                    return;
+                }
+                turned.await;
+            }
+        };
+        if tokio::time::timeout(WARM_PATIENCE, settled).await.is_err() {
+            tracing::warn!("not every node has answered a probe, or failed to, in time: going on without");
+        }
+    }
+
     /// Nodes that go down from now on.
     pub fn downs(&self) -> broadcast::Receiver<NodeId> {
         self.downs.subscribe()
@@ -141,12 +166,13 @@ impl Fleet {
         let now = self.now();
         let change = self.lock().on(node, event, now);
         let Some(change) = change else { return };
-        metrics_of(node, change);
-        if change == HealthChange::Up {
+        tell(node, change);
+        if change != HealthChange::Down {
             self.with_load(|load, _| load.on_return(node));
         }
         let table = Arc::clone(&self.reach.load().table);
         self.refresh(table);
+        self.turned.notify_waiters();
         if change == HealthChange::Down {
             // Nobody listening is fine.
             let _ = self.downs.send(node);
@@ -167,6 +193,23 @@ impl Fleet {
         self.health.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Probes the nodes whose turn it is.
+    fn probe_due(self: &Arc<Self>) {
+        let now = self.now();
+        let cut = self.transport.take_cut();
+        let mut health = self.lock();
+        if !cut.is_empty() {
+            for node in self.reach.load().table.nodes().iter().filter(|node| cut.contains(&node.address)) {
+                health.on(node.id, HealthEvent::ConnectionIdleLost, now);
+            }
+        }
+        let due = health.probes_due(now);
+        drop(health);
+        for node in due {
+            tokio::spawn(Arc::clone(self).probe_one(node));
+        }
+    }
+
     async fn probe_one(self: Arc<Self>, node: NodeId) {
         let table = Arc::clone(&self.reach.load().table);
         let Some(index) = table.node_index(node) else { return };
@@ -177,15 +220,21 @@ impl Fleet {
         let header = v1::RequestHeader { epoch: table.epoch().0, client: self.client, ..Default::default() };
         let ping = self.transport.ping(&addr, v1::PingRequest { header: Some(header), counters: false });
         let answered = tokio::time::timeout(HealthOptions::default().probe_timeout, ping).await;
+        let table = Arc::clone(&self.reach.load().table);
+        if table.node(node).is_none_or(|node| node.address != addr) {
+            // It listens elsewhere meanwhile, and is probed there.
+            return;
+        }
         let well = matches!(&answered, Ok(Ok(reply)) if reply.node == node.0);
         self.on(node, if well { HealthEvent::ProbeOk } else { HealthEvent::ProbeFailed });
     }
 }
 
-fn metrics_of(node: NodeId, change: HealthChange) {
+fn tell(node: NodeId, change: HealthChange) {
     match change {
         HealthChange::Down => tracing::warn!(%node, "node is down: routing around it"),
         HealthChange::Up => tracing::info!(%node, "node is back"),
+        HealthChange::Joined => tracing::debug!(%node, "node answers"),
     }
 }
 
@@ -209,6 +258,8 @@ async fn follow(fleet: Weak<Fleet>, mut topology: watch::Receiver<Arc<Topology>>
         fleet.lock().follow(&table, now);
         fleet.with_load(|load, _| load.follow(&table));
         fleet.refresh(table);
+        fleet.turned.notify_waiters();
+        fleet.probe_due();
     }
 }
 
@@ -218,11 +269,7 @@ async fn probe(fleet: Weak<Fleet>) {
     loop {
         tick.tick().await;
         let Some(fleet) = fleet.upgrade() else { return };
-        let now = fleet.now();
         fleet.with_load(|load, now| load.on_tick(now));
-        let due = fleet.lock().probes_due(now);
-        for node in due {
-            tokio::spawn(Arc::clone(&fleet).probe_one(node));
-        }
+        fleet.probe_due();
     }
 }

@@ -101,14 +101,22 @@ pub struct Run<'a> {
 }
 
 impl Session {
-    /// Starts from any of `seeds`, routers or nodes (`host:port`).
+    /// Starts from any of `seeds`, routers or nodes (`host:port`). Returns once the connections to all nodes are open, of those that
+    /// are up; a second later at the latest.
     ///
     /// # Errors
     /// If none of them answers.
     pub async fn connect(seeds: Vec<String>, settings: SessionSettings) -> Result<Self, QueryError> {
         let topology = crate::topology::follow(seeds, settings.dialer.clone()).await?;
-        Self::new(topology, settings, Caches::default())
-            .map_err(|error| QueryError::BadRequest { detail: error.to_string() })
+        let session = Self::new(topology, settings, Caches::default())
+            .map_err(|error| QueryError::BadRequest { detail: error.to_string() })?;
+        session.warm().await;
+        Ok(session)
+    }
+
+    /// Waits, not for long, until the connections to its nodes are open. [`Session::connect`] has done so.
+    pub async fn warm(&self) {
+        self.inner.executor.fleet().warm().await;
     }
 
     /// Over a topology that someone else follows.

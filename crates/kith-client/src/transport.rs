@@ -52,12 +52,18 @@ pub trait Transport: Send + Sync + 'static {
         stream::once(async move { self.evaluate(&addr, request).await }).boxed()
     }
 
-    /// Asks the node at `addr` whether it is well.
+    /// Asks the node at `addr` whether it is well: over the connection that requests take, which is opened if there is none.
     fn ping<'a>(
         &'a self,
         addr: &'a str,
         request: v1::PingRequest,
     ) -> BoxFuture<'a, Result<v1::PingReply, Status>>;
+
+    /// The addresses whose connections were lost since this was asked last, and that nothing has opened again. A transport that opens
+    /// them by itself has none.
+    fn take_cut(&self) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// The parts of a node's answer.
@@ -142,6 +148,10 @@ impl Transport for FramedTransport {
             }
         }
         .boxed()
+    }
+
+    fn take_cut(&self) -> Vec<String> {
+        self.frames.take_cut()
     }
 }
 

@@ -3,8 +3,10 @@
 //! Down at once on a connection error or a failed probe; up again on the first
 //! good probe. Nodes that are down, or have been silent, are probed on a schedule;
 //! a timeout only brings the next probe forward, because a slow node is not a dead one.
+//! A node that is new, or listens elsewhere than before, is probed at once and not asked
+//! before it has answered: the probe opens the connection that requests will take.
 
-use crate::{Availability, RoutingTable};
+use crate::{Availability, NodeEntry, RoutingTable};
 use kith_types::{NodeId, Timestamp};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -34,6 +36,8 @@ pub enum HealthEvent {
     ConnectionError,
     /// A request was not answered in time.
     Timeout,
+    /// The connection to it was lost while nothing was asked over it: the next probe opens another.
+    ConnectionIdleLost,
     /// A probe was answered.
     ProbeOk,
     /// A probe failed, or was not answered in time.
@@ -47,11 +51,24 @@ pub enum HealthChange {
     Down,
     /// The node is up again.
     Up,
+    /// A new node has answered for the first time.
+    Joined,
 }
 
-#[derive(Clone, Copy, Debug)]
+/// What is known of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Standing {
+    /// It has not been asked yet.
+    New,
+    Up,
+    Down,
+}
+
+#[derive(Clone, Debug)]
 struct NodeHealth {
-    up: bool,
+    standing: Standing,
+    /// Where it listens; empty: nowhere yet.
+    address: String,
     /// When the next probe is due.
     probe_at: Timestamp,
     /// When the probe under way was sent.
@@ -71,13 +88,25 @@ impl Health {
         Self { options, nodes: BTreeMap::new() }
     }
 
-    /// Takes on the nodes of a new table: new ones count as up until proven down,
-    /// those that left are forgotten, the others keep their state.
+    /// Takes on the nodes of a new table: those that are new, or listen elsewhere, are probed at once; those that
+    /// left are forgotten; the others keep their state.
     pub fn follow(&mut self, table: &RoutingTable, now: Timestamp) {
-        let fresh = NodeHealth { up: true, probe_at: now + self.options.probe_interval, probing_since: None };
-        let keep =
-            |node: NodeId, known: &BTreeMap<NodeId, NodeHealth>| known.get(&node).copied().unwrap_or(fresh);
-        self.nodes = table.nodes().iter().map(|node| (node.id, keep(node.id, &self.nodes))).collect();
+        let mut known = std::mem::take(&mut self.nodes);
+        let mut keep = |node: &NodeEntry| match known.remove(&node.id) {
+            Some(state) if state.address == node.address => state,
+            _ => NodeHealth {
+                standing: Standing::New,
+                address: node.address.clone(),
+                probe_at: now,
+                probing_since: None,
+            },
+        };
+        self.nodes = table.nodes().iter().map(|node| (node.id, keep(node))).collect();
+    }
+
+    /// Whether every node was asked once at least, where it listens now.
+    pub fn is_settled(&self) -> bool {
+        self.nodes.values().all(|state| state.standing != Standing::New)
     }
 
     /// Takes in an event; `Some` if the node went down or came up by it.
@@ -87,16 +116,22 @@ impl Health {
         match event {
             // An answer that was on its way when the node died must not revive it:
             // while it is down, an answer only brings the next probe forward.
-            HealthEvent::Success if !state.up => state.probe_at = state.probe_at.min(now),
-            HealthEvent::Success => state.probe_at = now + interval,
-            HealthEvent::Timeout => state.probe_at = state.probe_at.min(now),
-            HealthEvent::ConnectionError => return state.turn(false, now + interval),
+            HealthEvent::Success if state.standing == Standing::Down => {
+                state.probe_at = state.probe_at.min(now);
+                None
+            }
+            HealthEvent::Success => state.turn(Standing::Up, now + interval),
+            HealthEvent::Timeout | HealthEvent::ConnectionIdleLost => {
+                state.probe_at = state.probe_at.min(now);
+                None
+            }
+            HealthEvent::ConnectionError => state.turn(Standing::Down, now + interval),
             HealthEvent::ProbeOk | HealthEvent::ProbeFailed => {
                 state.probing_since = None;
-                return state.turn(event == HealthEvent::ProbeOk, now + interval);
+                let is_well = event == HealthEvent::ProbeOk;
+                state.turn(if is_well { Standing::Up } else { Standing::Down }, now + interval)
             }
         }
-        None
     }
 
     /// The nodes to probe now, each at most once at a time; the caller reports each
@@ -121,27 +156,35 @@ impl Health {
         self.nodes.values().map(|state| state.probe_at).min()
     }
 
-    /// Whether a node is up. Unknown nodes are.
+    /// Whether nothing speaks against a node. Of unknown and new ones nothing does.
     pub fn is_up(&self, node: NodeId) -> bool {
-        self.nodes.get(&node).is_none_or(|state| state.up)
+        self.nodes.get(&node).is_none_or(|state| state.standing != Standing::Down)
     }
 
-    /// Which nodes of a table are up. The caller may exclude more; it then calls
+    /// Which nodes of a table are up; new ones are not yet. The caller may exclude more; it then calls
     /// [`Availability::rescue`], so that partitions without a live replica are tried
     /// rather than refused.
     pub fn availability(&self, table: &RoutingTable) -> Availability {
-        let down: Vec<NodeId> =
-            self.nodes.iter().filter(|(_, state)| !state.up).map(|(node, _)| *node).collect();
+        let down: Vec<NodeId> = self
+            .nodes
+            .iter()
+            .filter(|(_, state)| state.standing != Standing::Up)
+            .map(|(node, _)| *node)
+            .collect();
         Availability::all_but(table, &down)
     }
 }
 
 impl NodeHealth {
-    fn turn(&mut self, up: bool, probe_at: Timestamp) -> Option<HealthChange> {
+    fn turn(&mut self, standing: Standing, probe_at: Timestamp) -> Option<HealthChange> {
         self.probe_at = probe_at;
-        let changed = self.up != up;
-        self.up = up;
-        changed.then_some(if up { HealthChange::Up } else { HealthChange::Down })
+        let before = std::mem::replace(&mut self.standing, standing);
+        match (before, standing) {
+            (before, now) if before == now => None,
+            (_, Standing::Down) => Some(HealthChange::Down),
+            (Standing::New, _) => Some(HealthChange::Joined),
+            (Standing::Up | Standing::Down, _) => Some(HealthChange::Up),
+        }
     }
 }
 
@@ -164,7 +207,52 @@ mod tests {
     fn health() -> Health {
         let mut health = Health::default();
         health.follow(&table(), at(0));
+        health.probes_due(at(0)).into_iter().for_each(|node| {
+            assert_eq!(health.on(node, HealthEvent::ProbeOk, at(0)), Some(HealthChange::Joined));
+        });
+        assert!(health.is_settled());
         health
+    }
+
+    #[test]
+    fn a_new_node_is_probed_at_once_and_asked_once_it_has_answered() {
+        let (mut health, table) = (Health::default(), table());
+        health.follow(&table, at(0));
+        assert!(!health.is_settled() && health.is_up(NODE));
+        assert_eq!(health.probes_due(at(0)).len(), 6);
+        let nodes = || table.nodes().iter().map(|node| node.id);
+        for node in nodes().filter(|node| *node != NODE) {
+            assert_eq!(health.on(node, HealthEvent::ProbeOk, at(1)), Some(HealthChange::Joined));
+        }
+        let index = table.node_index(NODE).unwrap();
+        assert!(!health.availability(&table).serving().contains(index), "it has not answered yet");
+        assert!(!health.is_settled());
+        assert_eq!(health.on(NODE, HealthEvent::ProbeFailed, at(2)), Some(HealthChange::Down));
+        assert!(health.is_settled(), "it is down: nobody waits for it");
+        assert_eq!(health.on(NODE, HealthEvent::ProbeOk, at(202)), Some(HealthChange::Up));
+        assert!(health.availability(&table).serving().contains(index));
+    }
+
+    #[test]
+    fn a_node_that_listens_elsewhere_is_new() {
+        let mut health = health();
+        let mut parts = table().to_parts();
+        parts.nodes[2].address = "elsewhere:1".to_owned();
+        let moved = RoutingTable::new(parts).unwrap();
+        health.follow(&moved, at(50));
+        assert_eq!(health.probes_due(at(50)), [NODE], "at once, and nobody else");
+        assert!(!health.is_settled());
+        // Where no probe has ended yet and nobody else has what is asked for, it is asked all the same: an answer is as good.
+        assert_eq!(health.on(NODE, HealthEvent::Success, at(51)), Some(HealthChange::Joined));
+    }
+
+    #[test]
+    fn a_connection_that_is_lost_is_opened_again_at_once() {
+        let mut health = health();
+        health.on(NODE, HealthEvent::Success, at(10));
+        assert_eq!(health.on(NODE, HealthEvent::ConnectionIdleLost, at(20)), None);
+        assert!(health.is_up(NODE));
+        assert_eq!(health.probes_due(at(20)), [NODE]);
     }
 
     #[test]
@@ -197,7 +285,7 @@ mod tests {
                 match health.on(node, event, at(now + 1)) {
                     Some(HealthChange::Down) => down = Some(now),
                     Some(HealthChange::Up) => up = Some(now),
-                    None => {}
+                    Some(HealthChange::Joined) | None => {}
                 }
             }
         }
@@ -248,7 +336,7 @@ mod tests {
         health.on(NODE, HealthEvent::ConnectionError, at(10));
         health.follow(&uniform_table(2, 4, PartitionCount::new(24).unwrap(), 1).unwrap(), at(20));
         assert!(!health.is_up(NODE));
-        assert!(health.is_up(NodeId(7)), "new nodes count as up");
+        assert_eq!(health.probes_due(at(20)), [NodeId(6), NodeId(7)], "new nodes are looked at");
         health.follow(&uniform_table(1, 2, PartitionCount::new(24).unwrap(), 1).unwrap(), at(30));
         assert_eq!(health.on(NODE, HealthEvent::ProbeOk, at(40)), None, "it left");
     }

@@ -44,6 +44,11 @@ fn recorder() -> &'static PrometheusHandle {
     })
 }
 
+/// Counts from now on: what was counted before is lost.
+pub fn count() {
+    recorder();
+}
+
 /// Serves on `listener` until `stop`.
 pub fn serve(listener: TcpListener, readiness: Readiness, stop: CancellationToken) {
     let handle = recorder();

@@ -123,7 +123,7 @@ impl Frames {
         deadline: Option<Duration>,
         body: &impl Message,
     ) -> Result<Vec<Bytes>, CallError> {
-        let connection = self.connection(addr).await?;
+        let connection = self.connection(addr, op).await?;
         Ok(connection.send(op, micros_of(deadline), body)?.await?)
     }
 
@@ -156,16 +156,23 @@ impl Frames {
         deadline: Option<Duration>,
         body: &impl Message,
     ) -> Result<Parts, CallError> {
-        let connection = self.connection(addr).await?;
+        let connection = self.connection(addr, op).await?;
         Ok(connection.send_credited(op, micros_of(deadline), body)?)
     }
 
-    async fn connection(&self, addr: &str) -> Result<Arc<Connection>, CallError> {
+    /// The addresses whose connections were lost since this was asked last, and that nobody has opened again.
+    pub fn take_cut(&self) -> Vec<String> {
+        let places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+        let cut = places.iter().filter(|(_, place)| place.is_cut());
+        cut.map(|(addr, _)| addr.clone()).collect()
+    }
+
+    async fn connection(&self, addr: &str, op: Op) -> Result<Arc<Connection>, CallError> {
         let place = self.place(addr);
         match place.standing() {
             Standing::Connected(connection) => Ok(connection),
             Standing::Foreign(_) => Err(CallError::Foreign),
-            Standing::Unconnected => place.connect(addr, &self.dialer).await,
+            Standing::Unconnected => place.connect(addr, op, &self.dialer).await,
         }
     }
 
@@ -194,8 +201,14 @@ impl Place {
         standing.clone()
     }
 
-    /// One connects, the others wait for what becomes of it.
-    async fn connect(&self, addr: &str, dialer: &Dialer) -> Result<Arc<Connection>, CallError> {
+    /// Whether its connection was lost since this was asked last.
+    fn is_cut(&self) -> bool {
+        let was_connected = matches!(*self.lock(), Standing::Connected(_));
+        was_connected && matches!(self.standing(), Standing::Unconnected)
+    }
+
+    /// One connects, the others wait for what becomes of it. `op` is what it is needed for.
+    async fn connect(&self, addr: &str, op: Op, dialer: &Dialer) -> Result<Arc<Connection>, CallError> {
         let came = Instant::now();
         let mut attempt = self.attempt.lock().await;
         match self.standing() {
@@ -217,6 +230,7 @@ impl Place {
             Ok((stream, cipher)) => {
                 let connection = Connection::start(stream, cipher);
                 self.is_told.store(false, Ordering::Relaxed);
+                metrics::counter!("kith_client_connections_opened_total", "op" => op.name()).increment(1);
                 *self.lock() = Standing::Connected(Arc::clone(&connection));
                 Ok(connection)
             }

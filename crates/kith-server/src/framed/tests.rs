@@ -301,6 +301,22 @@ async fn a_lost_connection_and_a_refused_one_are_unavailable() {
     }
 }
 
+#[tokio::test]
+async fn a_connection_that_is_lost_while_nobody_asks_is_told_once() {
+    let mut server = Server::start(true);
+    let transport = FramedTransport::default();
+    transport.evaluate(&server.addr, asking(ECHO, 1)).await.expect("it answers");
+    assert!(transport.take_cut().is_empty());
+    server.die();
+    let mut cut = Vec::new();
+    while cut.is_empty() {
+        tokio::task::yield_now().await;
+        cut = transport.take_cut();
+    }
+    assert_eq!(cut, [server.addr.clone()]);
+    assert!(transport.take_cut().is_empty());
+}
+
 /// As the executor sees it (`kith_client::executor::failure`).
 fn is_connection(status: &Status) -> bool {
     let own = std::error::Error::source(status).is_some() && status.details().is_empty();

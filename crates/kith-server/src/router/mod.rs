@@ -103,6 +103,7 @@ impl Router {
         metadata: Arc<dyn MetadataStore>,
         stop: CancellationToken,
     ) -> Result<Self, StartError> {
+        http::count();
         options.security.check_listen(options.listen)?;
         options.resp.map_or(Ok(()), |addr| options.security.check_listen(addr))?;
         let dialer = options.security.dialer().clone();
@@ -132,8 +133,9 @@ impl Router {
         let at = ports.addresses();
         let document = options.document(&at);
         let readiness = Readiness::default();
-        // First of all: what counts before that is not counted.
         http::serve(ports.http.listener, readiness.clone(), stop.clone());
+        // The first queries shall not be the ones to connect.
+        graph.session.warm().await;
         let redis_clients = ports.resp.map_or_else(serve::nobody, |bound| {
             let reads = resp::RespReads::new(Arc::clone(&graph));
             redis::spawn(bound, Arc::new(reads) as Arc<dyn Backend>, &options.security, stop.clone())

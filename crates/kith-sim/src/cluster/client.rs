@@ -96,6 +96,10 @@ impl Client {
         let stream = |stream: u64| kith_types::fmix64(config.seed ^ (u64::from(number) << 8 | stream) << 32);
         let mut health = Health::new(config.health);
         health.follow(table, Timestamp::ZERO);
+        // As routers are before they take queries: each node was asked once.
+        for node in table.nodes() {
+            health.on(node.id, HealthEvent::ProbeOk, Timestamp::ZERO);
+        }
         Self {
             policy: config.strategy.policy,
             controllers: config.strategy.controllers.clone(),

@@ -1,0 +1,99 @@
+//! Connections are opened before queries need them: when a router starts, when a node joins, comes back or loses one.
+
+mod support;
+
+use kith_engine::{KeyType, ValueType};
+use std::{fs, path::Path};
+use support::{
+    cluster::{Cluster, signal},
+    spare::{Spare, told},
+    values::{create, push},
+};
+
+const KEYS: u64 = 400;
+const TYPES: (KeyType, ValueType) = (KeyType::Id, ValueType::Text);
+
+/// Connections of the router to nodes: opened by probes, and by queries.
+fn opened(cluster: &Cluster) -> [u32; 2] {
+    ["ping", "evaluate"].map(|op| {
+        let name = format!("kith_client_connections_opened_total{{op=\"{op}\"}}");
+        cluster.metric(&name).unwrap_or(0.0) as u32
+    })
+}
+
+/// Reads all keys through the router, half a dozen at a time: plans of every shape.
+fn read(cluster: &Cluster, folder: &Path) {
+    for first in (0..KEYS).step_by(80) {
+        let file = folder.join("keys");
+        fs::write(&file, (first..first + 80).map(|key| format!("{key}\n")).collect::<String>())
+            .expect("written");
+        let read =
+            cluster.must(&["mget", "texts", "--keys-from", file.to_str().expect("UTF-8"), "-o", "json"]);
+        assert_eq!(read.lines().filter(|line| line.contains("text of")).count(), 80, "{read}");
+    }
+}
+
+fn pid(cluster: &Cluster, what: &str, index: usize) -> u32 {
+    cluster.ready()[what][index]["pid"].as_u64().expect("a pid") as u32
+}
+
+fn kill_and_wait(cluster: &mut Cluster, what: &str, index: usize) {
+    let before = pid(cluster, what, index);
+    signal(before, "KILL");
+    cluster.wait_until("it is back", |cluster| pid(cluster, what, index) != before);
+}
+
+#[test]
+fn no_query_opens_a_connection_to_a_node() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let data = folder.path().join("data");
+    let data = data.to_str().expect("UTF-8");
+    let mut cluster = Cluster::start(&[
+        "--processes",
+        "--groups",
+        "2",
+        "--nodes",
+        "2",
+        "--partitions",
+        "24",
+        "--data",
+        data,
+    ]);
+    create(&cluster, "texts", TYPES.0, TYPES.1);
+    let rows = (0..KEYS).map(|key| (key.to_le_bytes().to_vec(), format!("text of {key}").into_bytes()));
+    push(&cluster, "texts", TYPES, 1, rows);
+    read(&cluster, folder.path());
+    assert_eq!(opened(&cluster)[1], 0);
+
+    // A router that starts: all connections are there when it is ready, before anybody has asked it anything.
+    kill_and_wait(&mut cluster, "routers", 0);
+    assert_eq!(opened(&cluster), [4, 0]);
+    read(&cluster, folder.path());
+    assert_eq!(opened(&cluster), [4, 0]);
+
+    // A node that comes back, whether its connection was in use or idle when it died.
+    for node in [0, 3] {
+        let before = opened(&cluster)[0];
+        kill_and_wait(&mut cluster, "nodes", node);
+        cluster.wait_until("it is connected to again", |cluster| {
+            read(cluster, folder.path());
+            before < opened(cluster)[0]
+        });
+        read(&cluster, folder.path());
+        assert_eq!(opened(&cluster), [before + 1, 0]);
+    }
+
+    // Nodes that join.
+    let before = opened(&cluster)[0];
+    let spares = [100, 101].map(|node| Spare::start(&mut cluster, node, folder.path()));
+    cluster.must(&["cluster", "add-node", &spares[0].addr, "101", "--batch", "4", "--grace", "1"]);
+    let mut state = String::new();
+    while state != "finished" {
+        read(&cluster, folder.path());
+        let status = told(&cluster, &["cluster", "rebalance", "--status"]);
+        state = status["state"].as_str().expect("text").to_owned();
+        assert!(["planned", "running", "finished"].contains(&state.as_str()), "{status}");
+    }
+    read(&cluster, folder.path());
+    assert_eq!(opened(&cluster), [before + 2, 0]);
+}
