@@ -6,8 +6,9 @@ use kith_client::QueryError;
 use pyo3::{exceptions::PyRuntimeError, prelude::*};
 use pyo3_async_runtimes::tokio::{future_into_py, get_runtime};
 use std::{
-    process,
+    future, process,
     sync::{Mutex, OnceLock, PoisonError},
+    thread::{self, ThreadId},
     time::Duration,
 };
 use tokio::{runtime::Builder, task::AbortHandle, time};
@@ -16,6 +17,9 @@ use tokio::{runtime::Builder, task::AbortHandle, time};
 const WORKERS: usize = 2;
 /// How long Ctrl-C waits at most.
 const SIGNAL_TICK: Duration = Duration::from_millis(50);
+
+/// Which thread ends the interpreter, once it does.
+static LEAVING: OnceLock<ThreadId> = OnceLock::new();
 
 /// Makes the answer's Python objects, once there is an answer.
 pub type Reply = Box<dyn FnOnce(Python<'_>) -> PyResult<Py<PyAny>> + Send>;
@@ -80,9 +84,20 @@ impl<'py> IntoPyObject<'py> for Answer {
     }
 }
 
+/// Says that the interpreter is about to end; on the thread that ends it.
+#[pyo3::pyfunction]
+pub fn leave() {
+    let _ = LEAVING.set(thread::current().id());
+}
+
 async fn interruptible(mut work: BoxFuture<'static, Ended>) -> PyResult<Reply> {
     loop {
-        match time::timeout(SIGNAL_TICK, &mut work).await {
+        let ended = time::timeout(SIGNAL_TICK, &mut work).await;
+        if LEAVING.get().is_some_and(|by| *by != thread::current().id()) {
+            // Nobody waits for this thread any more, and there may be no interpreter to come back to.
+            return future::pending().await;
+        }
+        match ended {
             Ok(ended) => return ended.map_err(|error| raised(&error)),
             Err(_) => Python::attach(|py| py.check_signals())?,
         }

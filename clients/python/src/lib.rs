@@ -24,7 +24,7 @@ mod _kith {
     #[pymodule_export]
     use crate::{
         batch::{Batch, Entry},
-        call::Call,
+        call::{Call, leave},
         client::{Client, connect},
         plan::Plan,
         record::Record,

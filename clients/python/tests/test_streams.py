@@ -250,12 +250,13 @@ def test_a_slow_reader_gets_all(cluster: Cluster, single: Cluster) -> None:
 
 def test_a_dead_node_costs_its_keys_or_is_an_error(single: Cluster) -> None:
     victim = single.ready["nodes"][0]
+    keys = [*range(WIDE, WIDE + 100), *range(0, WIDE, 8)]
     with frozen(victim["pid"]):
         client = kith.connect(single.router, deadline=1)
-        stream = client.stream("wide", KEYS, partial=True)
+        stream = client.stream("wide", keys, partial=True)
         entries = list(stream)
         footer = stream.footer
-        assert sorted(entry.key for entry in entries) == KEYS.tolist()
+        assert sorted(entry.key for entry in entries) == sorted(keys)
         assert {entry.state for entry in entries} == {"FOUND", "ABSENT", "UNANSWERED"}
         for state, count in [("FOUND", footer.found), ("ABSENT", footer.absent), ("UNANSWERED", footer.unanswered)]:
             assert sum(entry.state == state for entry in entries) == count
@@ -265,7 +266,7 @@ def test_a_dead_node_costs_its_keys_or_is_an_error(single: Cluster) -> None:
             assert failure.class_ in ("timeout", "unreachable") and failure.nodes == [victim["node"]], failure
             assert set(failure.partitions) <= set(footer.missing_partitions)
         with pytest.raises((kith.DeadlineExceeded, kith.Unreachable)) as error:
-            list(client.stream("wide", KEYS))
+            list(client.stream("wide", keys))
         assert error.value.code in ("deadline_exceeded", "partitions_unavailable")
         # Nothing at all has no footer.
         lost = [entry.key for entry in entries if entry.state == "UNANSWERED"]
@@ -292,7 +293,8 @@ def test_other_threads_run_while_one_waits(single: Cluster) -> None:
 
 BEGINS = """
 import sys, threading, kith
-stream = kith.connect(sys.argv[1]).stream("wide", range(16_000), deadline=40, partial=True)
+client = kith.connect(sys.argv[1], deadline=40)
+stream = client.stream("wide", range(16_000), partial=True)
 entries = iter(stream)
 next(entries)
 """
@@ -304,23 +306,34 @@ def child(single: Cluster, script: str) -> subprocess.Popen[str]:
 
 
 @pytest.mark.parametrize(
-    "script",
+    ("script", "code"),
     [
-        "",
-        "threading.Thread(target=lambda: [None for _ in entries], daemon=True).start()\nthreading.Event().wait(0.2)",
-        "import asyncio\nasync def ask():\n"
-        "    async for entry in (await kith.aio.connect(sys.argv[1])).stream('wide', range(16_000)): return\n"
-        "asyncio.run(ask())",
+        ("", 0),
+        (
+            # The process goes on for a second after the interpreter has ended, and so do its daemons.
+            "import ctypes, time\nlibc = ctypes.CDLL(None)\nlibc.on_exit(libc.sleep, None)\n"
+            "for _ in range(30):\n"
+            "    threading.Thread(target=lambda: list(client.stream('wide', range(100))), daemon=True).start()\n"
+            "    time.sleep(0.005)\n"
+            "sys.exit(1)",
+            1,
+        ),
+        (
+            "import asyncio\nasync def ask():\n"
+            "    async for entry in (await kith.aio.connect(sys.argv[1])).stream('wide', range(16_000)): return\n"
+            "asyncio.run(ask())",
+            0,
+        ),
     ],
     ids=["held", "daemon", "asyncio"],
 )
-def test_an_interpreter_ends_with_a_stream_under_way(single: Cluster, script: str) -> None:
+def test_an_interpreter_ends_with_a_stream_under_way(single: Cluster, script: str, code: int) -> None:
     # A node that does not answer: the stream is waited for.
     with frozen(single.ready["nodes"][0]["pid"]):
         ended = child(single, script)
         try:
-            out, told = ended.communicate(timeout=20)
-            assert (ended.returncode, out, told) == (0, "", "")
+            out, told = ended.communicate(timeout=AT_ONCE)
+            assert (ended.returncode, out, told) == (code, "", "")
         finally:
             ended.kill()
         wait_until("nothing is left of it", lambda: single.streams() == 0, AT_ONCE)
@@ -332,7 +345,7 @@ def test_ctrl_c_ends_a_wait(single: Cluster) -> None:
         try:
             assert asking.stdout is not None and asking.stdout.readline() == "asking\n"
             asking.send_signal(signal.SIGINT)
-            _, told = asking.communicate(timeout=20)
+            _, told = asking.communicate(timeout=AT_ONCE)
             assert "KeyboardInterrupt" in told and asking.returncode != 0
         finally:
             asking.kill()

@@ -13,7 +13,9 @@
 Routing, hedging, retries and deadlines are those of the Rust client, which this is. ``kith.aio`` is the same for asyncio.
 """
 
-from kith import aio
+import atexit
+
+from kith import _kith, aio
 from kith._kith import Batch, Entry, Record
 from kith.answers import Counts, Footer, StreamFailure, StreamFooter
 from kith.client import Client, Compute, Aggregate, Graph, connect
@@ -44,3 +46,6 @@ __all__ = [
     "aio",
     "connect",
 ]
+
+# Daemon threads that wait by then must not come back to an interpreter that is gone.
+atexit.register(_kith.leave)
