@@ -47,8 +47,9 @@ pub use chunk::{ChunkSetReader, ChunkSetSummary, ChunkSetWriter, KEY_BYTES_MAX, 
 pub use component::{ComponentReader, ListReader, PartitionReader};
 pub use errors::{Damage, Fault, OpenError, ReadError, WriteError};
 pub use fetch::{
-    FetchError, FetchOptions, FetchProgress, FolderSource, HeldSource, ObjectError, OnFetch, Source,
-    SplicedSource, fetch, fetch_component, read_manifest, release_partitions, repair,
+    FetchError, FetchOptions, FetchProgress, FolderSource, HeldSource, ObjectError, OnFetch,
+    REMOTE_PIECE_BYTES, Source, SplicedSource, fetch, fetch_component, read_manifest, release_partitions,
+    repair,
 };
 pub use files::{FileId, FileKind, MANIFEST_NAME, list_name, lists_of};
 pub use graph::GraphReader;

@@ -2,7 +2,7 @@
 
 use crate::remote::{Remote, block_on};
 use crate::{Access, Location, ObjectsError};
-use kith_engine::{FolderSource, ObjectError, Source};
+use kith_engine::{FolderSource, ObjectError, REMOTE_PIECE_BYTES, Source};
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;
@@ -131,6 +131,13 @@ impl Source for Objects {
         match (&self.remote, self.folder()) {
             (Some(remote), _) => remote.read(object, offset, into).map_err(|error| error.in_fetch(object)),
             (None, folder) => FolderSource::new(folder.unwrap_or(Path::new(""))).read(object, offset, into),
+        }
+    }
+
+    fn piece_bytes(&self) -> usize {
+        match (&self.remote, self.folder()) {
+            (None, Some(folder)) => FolderSource::new(folder).piece_bytes(),
+            _ => REMOTE_PIECE_BYTES,
         }
     }
 }

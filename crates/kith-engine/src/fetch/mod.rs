@@ -30,7 +30,7 @@ use plan::Plan;
 use pull::Pull;
 pub use release::{release_partitions, repair};
 use reuse::Held;
-pub use source::{FolderSource, ObjectError, Source};
+pub use source::{FolderSource, ObjectError, REMOTE_PIECE_BYTES, Source};
 pub use spliced::SplicedSource;
 use staging::Staging;
 use std::collections::BTreeSet;

@@ -3,8 +3,8 @@
 use crate::manifest::{FileEntry, PackEntry};
 use crate::pack::{Place, local_pack_name, pack_name, place};
 
-/// Files beyond this size are pulled in pieces of it; smaller ones whole, several at a time.
-pub(super) const PIECE_BYTES: u64 = 4 << 20;
+/// Files beyond this size are pulled in pieces; smaller ones whole, several at a time.
+pub(super) const WHOLE_BYTES_MAX: u64 = 4 << 20;
 
 /// Between two wanted files, so many unwanted bytes are read rather than a request made of its own: some stores
 /// take longer to begin an answer than to send so much.
@@ -73,7 +73,7 @@ pub(super) fn works<'a>(files: &[Wanted<'a>]) -> Vec<Work<'a>> {
     let (mut works, mut indexes) = (Vec::new(), Vec::new());
     let mut span: Vec<Wanted<'a>> = Vec::new();
     for file in files {
-        if file.entry.bytes > PIECE_BYTES {
+        if file.entry.bytes > WHOLE_BYTES_MAX {
             let is_index = file.entry.id().is_some_and(|id| id.kind.is_index());
             if is_index { &mut indexes } else { &mut works }.push(Work::Large(file.clone()));
             continue;
@@ -95,5 +95,5 @@ fn joins(first: &Wanted<'_>, last: &Wanted<'_>, next: &Wanted<'_>) -> bool {
     let (first, last, next) = (first.entry, last.entry, next.entry);
     let gap = next.offset.checked_sub(last.offset + last.bytes);
     let bytes = (next.offset + next.bytes).saturating_sub(first.offset);
-    first.pack == next.pack && gap.is_some_and(|gap| gap <= GAP_BYTES_MAX) && bytes <= 2 * PIECE_BYTES
+    first.pack == next.pack && gap.is_some_and(|gap| gap <= GAP_BYTES_MAX) && bytes <= 2 * WHOLE_BYTES_MAX
 }

@@ -1,7 +1,7 @@
 //! Pulls files from the source into the staged packs, proving every block as it arrives.
 
 use super::error::IoContext;
-use super::plan::{PIECE_BYTES, Wanted, Work, works};
+use super::plan::{Wanted, Work, works};
 use super::space::Space;
 use super::staging::Staging;
 use super::{FetchError, FetchProgress, OnFetch, Source};
@@ -126,27 +126,21 @@ impl Worker<'_> {
             let next = queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
             match next {
                 Some(Work::Large(file)) => {
-                    let mut buffer = self.room(PIECE_BYTES as usize);
+                    let mut buffer = std::mem::take(&mut self.buffer);
                     self.large(&file, &mut buffer)?;
                     self.buffer = buffer;
                 }
                 Some(Work::Span(files)) => {
                     let (Some(first), Some(last)) = (files.first(), files.last()) else { continue };
                     let bytes = last.entry.offset + last.entry.bytes - first.entry.offset;
-                    let mut buffer = self.room(bytes as usize);
+                    let mut buffer = std::mem::take(&mut self.buffer);
+                    buffer.resize(bytes as usize, 0);
                     self.span(&files, &mut buffer)?;
                     self.buffer = buffer;
                 }
                 None => return Ok(()),
             }
         }
-    }
-
-    /// A buffer of this length; what is in it is whatever was there.
-    fn room(&mut self, bytes: usize) -> Vec<u8> {
-        let mut buffer = std::mem::take(&mut self.buffer);
-        buffer.resize(bytes, 0);
-        buffer
     }
 
     /// Ends the work if the fetch was cancelled or broke elsewhere.
@@ -206,9 +200,10 @@ impl Worker<'_> {
 
     /// A large file, tail first, then piece by piece. What is staged is used where its blocks hold; should the
     /// whole then not hold, which takes a collision of checksums, everything is pulled anew.
-    fn large(&self, file: &Wanted<'_>, buffer: &mut [u8]) -> Result<(), FetchError> {
+    fn large(&self, file: &Wanted<'_>, buffer: &mut Vec<u8>) -> Result<(), FetchError> {
         let pack = self.staging.open_pack(&file.pack)?;
         let table = self.tail(file, &pack)?;
+        buffer.resize(self.source.piece_bytes().next_multiple_of(table.block_bytes()), 0);
         let tail = file.entry.bytes - table.body_bytes();
         // Of a new pack nothing is staged: it would read as zeros, up to the tail that was just written.
         let rounds: &[Round] = if self.resumes { &[Round::Resumed, Round::Anew] } else { &[Round::First] };

@@ -8,6 +8,9 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
+/// What is asked of another machine for at a time.
+pub const REMOTE_PIECE_BYTES: usize = 4 << 20;
+
 /// A place that holds built versions' objects: `manifest.json` and packs. Blocking; asked from several threads at a
 /// time. Nothing that it gives is trusted: retries are its own business, proof is the caller's.
 pub trait Source: Send + Sync {
@@ -17,6 +20,12 @@ pub trait Source: Send + Sync {
     /// # Errors
     /// If the object is missing or cannot be read.
     fn read(&self, object: &str, offset: u64, into: &mut [u8]) -> Result<usize, ObjectError>;
+
+    /// How much of a large file is best asked for at a time. Where each request takes its time, that is much; it should be little,
+    /// so that what is proven is in the processor's caches still, where none does.
+    fn piece_bytes(&self) -> usize {
+        REMOTE_PIECE_BYTES
+    }
 }
 
 /// An object cannot be read.
@@ -73,5 +82,9 @@ impl Source for FolderSource {
             }
         }
         Ok(done)
+    }
+
+    fn piece_bytes(&self) -> usize {
+        CHUNK_BYTES
     }
 }

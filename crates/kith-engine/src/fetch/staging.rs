@@ -68,7 +68,7 @@ impl<'a> Staging<'a> {
     ) -> Result<(), FetchError> {
         let mut outcome = Ok(());
         left.retain(|file| {
-            let is_large = file.entry.bytes > super::plan::PIECE_BYTES;
+            let is_large = file.entry.bytes > super::plan::WHOLE_BYTES_MAX;
             let path = self.path(&file.pack);
             let whole = outcome.is_ok()
                 && !is_large

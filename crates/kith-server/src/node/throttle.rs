@@ -168,6 +168,10 @@ impl Source for Throttled<'_> {
         self.pass(object, into.len())?;
         self.source.read(object, offset, into)
     }
+
+    fn piece_bytes(&self) -> usize {
+        self.source.piece_bytes()
+    }
 }
 
 #[cfg(test)]
