@@ -90,6 +90,15 @@ def test_what_is_wrong_is_what_the_command_line_says(secured: Secured) -> None:
         assert error["code"] == code and error["message"].endswith(str(raised.value)), (error, raised.value)
 
 
+def test_why_a_certificate_is_refused_is_always_heard(secured: Secured) -> None:
+    """A router refuses after the handshake and closes: what is written until then may fail before the reason was read."""
+    stranger = Authority(secured.folder, "heard").papers("eve")
+    for _ in range(50):
+        with pytest.raises(kith.Unreachable, match="does not believe the authority") as refused:
+            kith.connect(secured.router, tls_ca=secured.authority.pem, **shown(stranger))
+        assert refused.value.code == "tls_failed"
+
+
 def test_a_name_that_is_empty_is_not_a_connection_in_the_clear(secured: Secured) -> None:
     with pytest.raises(kith.KithError) as error:
         kith.connect(secured.router, tls_ca="")

@@ -312,7 +312,7 @@ impl Service<Uri> for Connector {
         async move {
             let config = Arc::clone(&secured.now.load().grpc);
             let stream = secured.shake_hands(&addr, name, config).await?;
-            Ok(TokioIo::new(Noted { stream, secured, addr, is_open: false }))
+            Ok(TokioIo::new(Noted { stream, secured, addr, is_open: false, broken: None }))
         }
         .boxed()
     }
@@ -326,6 +326,8 @@ struct Noted {
     addr: String,
     /// Whether a byte came: then both sides are content.
     is_open: bool,
+    /// What a write failed with, while it is heard why.
+    broken: Option<io::Error>,
 }
 
 impl AsyncRead for Noted {
@@ -354,16 +356,54 @@ impl AsyncRead for Noted {
 
 impl AsyncWrite for Noted {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(cx, bytes)
+        let written = match self.broken.take() {
+            Some(error) => Err(error),
+            None => ready!(Pin::new(&mut self.stream).poll_write(cx, bytes)),
+        };
+        self.hear_out(cx, written)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(cx)
+        let flushed = match self.broken.take() {
+            Some(error) => Err(error),
+            None => ready!(Pin::new(&mut self.stream).poll_flush(cx)),
+        };
+        self.hear_out(cx, flushed)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.stream).poll_shutdown(cx)
     }
+}
+
+impl Noted {
+    /// A peer that refuses says why and closes: a write may fail on that before the reason was read, and nobody reads after a write
+    /// that failed. So the failure is told when what came has been read, which a connection that is closed does not keep waiting for.
+    fn hear_out<T>(&mut self, cx: &mut Context<'_>, done: io::Result<T>) -> Poll<io::Result<T>> {
+        let error = match done {
+            Err(error) if !self.is_open && is_closed(&error) => error,
+            done => return Poll::Ready(done),
+        };
+        let mut byte = [0];
+        match Pin::new(&mut self.stream).poll_read(cx, &mut ReadBuf::new(&mut byte)) {
+            Poll::Pending => {
+                self.broken = Some(error);
+                return Poll::Pending;
+            }
+            Poll::Ready(Err(why)) => {
+                if let Some(failure) = TlsFailure::of(&why) {
+                    self.secured.note(&self.addr, failure);
+                }
+            }
+            Poll::Ready(Ok(())) => {}
+        }
+        Poll::Ready(Err(error))
+    }
+}
+
+fn is_closed(error: &io::Error) -> bool {
+    use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset};
+    matches!(error.kind(), BrokenPipe | ConnectionAborted | ConnectionReset)
 }
 
 #[cfg(test)]
