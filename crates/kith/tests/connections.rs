@@ -33,6 +33,14 @@ fn read(cluster: &Cluster, folder: &Path) {
     }
 }
 
+/// So many connections were opened by probes, and none by a query.
+fn assert_opened(cluster: &Cluster, by_probes: u32) {
+    let [probes, queries] = opened(cluster);
+    assert_eq!(queries, 0, "{probes} by probes");
+    // A node that is slow to answer may have been connected to anew.
+    assert!(by_probes <= probes, "{probes} of {by_probes} by probes");
+}
+
 fn pid(cluster: &Cluster, what: &str, index: usize) -> u32 {
     cluster.ready()[what][index]["pid"].as_u64().expect("a pid") as u32
 }
@@ -67,9 +75,9 @@ fn no_query_opens_a_connection_to_a_node() {
 
     // A router that starts: all connections are there when it is ready, before anybody has asked it anything.
     kill_and_wait(&mut cluster, "routers", 0);
-    assert_eq!(opened(&cluster), [4, 0]);
+    assert_opened(&cluster, 4);
     read(&cluster, folder.path());
-    assert_eq!(opened(&cluster), [4, 0]);
+    assert_opened(&cluster, 4);
 
     // A node that comes back, whether its connection was in use or idle when it died.
     for node in [0, 3] {
@@ -80,7 +88,7 @@ fn no_query_opens_a_connection_to_a_node() {
             before < opened(cluster)[0]
         });
         read(&cluster, folder.path());
-        assert_eq!(opened(&cluster), [before + 1, 0]);
+        assert_opened(&cluster, before + 1);
     }
 
     // Nodes that join.
@@ -95,5 +103,5 @@ fn no_query_opens_a_connection_to_a_node() {
         assert!(["planned", "running", "finished"].contains(&state.as_str()), "{status}");
     }
     read(&cluster, folder.path());
-    assert_eq!(opened(&cluster), [before + 2, 0]);
+    assert_opened(&cluster, before + 2);
 }
