@@ -284,6 +284,7 @@ impl Worker<'_> {
                 return Err(damage(file.entry, Fault::Checksum { what: "block", offset }));
             }
             self.write(file, pack, at, part)?;
+            give_way();
             hasher.update(part);
             give_way();
         }
