@@ -62,6 +62,15 @@ fn all_whole(cluster: &Cluster, version: u64) {
     assert!(found.iter().all(|(_, state)| state == "ok"), "version {version}: {found:?}");
 }
 
+/// What `kith store push` tells of a version of the store.
+fn pushed_by_command(cluster: &Cluster, folder: &Path, version: u64) -> Value {
+    let row = |key| json!({"key": key, "value": value(STORE, key, version)}).to_string() + "\n";
+    let file = folder.join("rows.jsonl");
+    fs::write(&file, (0..PEOPLE).map(row).collect::<String>()).expect("written");
+    let file = file.to_str().expect("UTF-8");
+    told(cluster, &["store", "push", STORE, file, "--version", &version.to_string()])
+}
+
 #[test]
 fn pushes_pass_over_a_group_that_is_taken_out_and_down() {
     let folder = tempfile::tempdir().expect("a temporary folder");
@@ -104,11 +113,7 @@ fn pushes_pass_over_a_group_that_is_taken_out_and_down() {
         assert_reads(&cluster, STORE, PEOPLE, version);
     }
     // The command names the nodes that it went past.
-    let lines = (0..PEOPLE).map(|key| json!({"key": key, "value": value(STORE, key, 6)}).to_string() + "\n");
-    let file = folder.path().join("six.jsonl");
-    fs::write(&file, lines.collect::<String>()).expect("written");
-    let push = ["store", "push", STORE, file.to_str().expect("UTF-8"), "--version", "6"];
-    assert_eq!(told(&cluster, &push)["excluded"], json!([100, 101]));
+    assert_eq!(pushed_by_command(&cluster, folder.path(), 6)["excluded"], json!([100, 101]));
     assert_reads(&cluster, STORE, PEOPLE, 6);
     let restore = ["cluster", "restore-group", "1", "--wait", "0"];
     let (code, message) = refused(&cluster, &restore);

@@ -18,6 +18,16 @@ fn hex(bytes: &[u8]) -> String {
 /// Of positions 0 and 2, and of the records beside them in the drawing.
 const CRC32C_OF_FIRST: u32 = 0x45a7_76c8;
 
+fn evaluate_drawn() -> v1::EvaluateRequest {
+    v1::EvaluateRequest {
+        header: Some(v1::RequestHeader { deadline_us: 5_000, ..Default::default() }),
+        graph: "g".to_owned(),
+        graph_version: 7,
+        keys: vec![5, 133],
+        ..Default::default()
+    }
+}
+
 /// Each kind of frame, as `docs/formats/framed-protocol.md` draws it.
 fn drawn() -> Vec<(&'static str, String)> {
     let with = |header: Header, body: &dyn Fn(Header, &mut BytesMut)| {
@@ -25,13 +35,7 @@ fn drawn() -> Vec<(&'static str, String)> {
         body(header, &mut out);
         hex(&out)
     };
-    let evaluate = v1::EvaluateRequest {
-        header: Some(v1::RequestHeader { deadline_us: 5_000, ..Default::default() }),
-        graph: "g".to_owned(),
-        graph_version: 7,
-        keys: vec![5, 133],
-        ..Default::default()
-    };
+    let evaluate = evaluate_drawn();
     let request = Header { deadline_us: 5_000, ..Header::request(1, Op::Evaluate) };
     let value = v1::Value { value: Some(v1::value::Value::Count(2)) };
     let reply = v1::EvaluateReply { value: Some(value), service_us: 9, ..Default::default() };
