@@ -240,15 +240,19 @@ fn of_a_cluster_that_does_not_answer_there_is_no_footer() {
     assert!(lines[0]["error"]["code"].is_string(), "{lines:?}");
 }
 
-#[test]
-fn damaged_records_come_from_a_replica_or_as_errors() {
+/// Two groups of a node each, whose nodes cannot repair themselves out of what was built.
+fn started_without_what_was_built() -> Cluster {
     let cluster = started(&["--nodes", "1", "--groups", "2", "--scrub-rate", "off"]);
-    // Nothing to repair from: neither the built version nor, later, another replica.
     let data = cluster.ready_file.parent().expect("a folder").join("data");
     fs::rename(data.join("objects/people"), data.join("objects/away")).expect("moved");
-    let runtime = runtime();
+    cluster
+}
+
+#[test]
+fn damaged_records_come_from_a_replica() {
+    let cluster = started_without_what_was_built();
     disk::flip(&disk::version_folder(&cluster, 0, "people", 1), "data");
-    runtime.block_on(async {
+    runtime().block_on(async {
         let router = connect(&cluster).await;
         for _ in 0..4 {
             let seen = read(&router, "people", ASKED, PEOPLE, &patient()).await;
@@ -256,8 +260,16 @@ fn damaged_records_come_from_a_replica_or_as_errors() {
             assert_eq!(seen.counts.found, PEOPLE);
         }
     });
-    disk::flip(&disk::version_folder(&cluster, 1, "people", 1), "data");
-    runtime.block_on(async {
+}
+
+#[test]
+fn records_that_are_damaged_everywhere_come_as_errors() {
+    let cluster = started_without_what_was_built();
+    // Before anything is read: a node that finds damage repairs itself from the other.
+    for node in 0..2 {
+        disk::flip(&disk::version_folder(&cluster, node, "people", 1), "data");
+    }
+    runtime().block_on(async {
         let router = connect(&cluster).await;
         let seen = read(&router, "people", ASKED, PEOPLE, &partial()).await;
         seen.assert_accounted();
