@@ -12,7 +12,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
@@ -31,6 +31,8 @@ pub struct S3 {
     root: tempfile::TempDir,
     addr: SocketAddr,
     runtime: Option<Runtime>,
+    /// Of the one that runs: whether it is killed.
+    is_dead: Arc<AtomicBool>,
     sent: Arc<Sent>,
 }
 
@@ -68,13 +70,16 @@ impl S3 {
             held: Mutex::default(),
         });
         let addr = SocketAddr::from(([127, 0, 0, 1], 0));
-        let mut server = Self { root, addr, runtime: None, sent };
+        let is_dead = Arc::default();
+        let mut server = Self { root, addr, runtime: None, is_dead, sent };
         server.restart();
         server
     }
 
     /// Kills it: connections break where they are.
     pub fn kill(&mut self) {
+        // Not a word from now on: a server that can no longer read its files says that they are not there.
+        self.is_dead.store(true, Ordering::SeqCst);
         if let Some(runtime) = self.runtime.take() {
             // On a thread of its own: callers may be inside another runtime, which refuses to wait.
             let ended = std::thread::spawn(move || runtime.shutdown_timeout(Duration::from_secs(10))).join();
@@ -91,7 +96,9 @@ impl S3 {
         self.addr = listener.local_addr().expect("an address");
         let mut service = S3ServiceBuilder::new(FileSystem::new(self.root.path()).expect("a root"));
         service.set_auth(SimpleAuth::from_single(ACCESS_KEY, SECRET_KEY));
-        runtime.spawn(accept(listener, service.build(), Arc::clone(&self.sent)));
+        self.is_dead = Arc::default();
+        let connections = (Arc::clone(&self.sent), Arc::clone(&self.is_dead));
+        runtime.spawn(accept(listener, service.build(), connections));
         self.runtime = Some(runtime);
     }
 
@@ -154,9 +161,9 @@ impl Drop for S3 {
     }
 }
 
-async fn accept(listener: TcpListener, service: S3Service, sent: Arc<Sent>) {
+async fn accept(listener: TcpListener, service: S3Service, (sent, is_dead): (Arc<Sent>, Arc<AtomicBool>)) {
     while let Ok((stream, _)) = listener.accept().await {
-        let stream = Cut { stream, sent: Arc::clone(&sent) };
+        let stream = Cut { stream, sent: Arc::clone(&sent), is_dead: Arc::clone(&is_dead) };
         let service = service.clone();
         tokio::spawn(async move {
             let http = Builder::new(TokioExecutor::new());
@@ -170,6 +177,7 @@ async fn accept(listener: TcpListener, service: S3Service, sent: Arc<Sent>) {
 struct Cut {
     stream: TcpStream,
     sent: Arc<Sent>,
+    is_dead: Arc<AtomicBool>,
 }
 
 impl AsyncRead for Cut {
@@ -184,6 +192,9 @@ impl AsyncRead for Cut {
 
 impl AsyncWrite for Cut {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        if self.is_dead.load(Ordering::SeqCst) {
+            return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
+        }
         let left = self.sent.cut_after.load(Ordering::Relaxed);
         if left == 0 {
             self.sent.cut_after.store(-1, Ordering::Relaxed);
