@@ -1,6 +1,6 @@
 //! Whether reads of a store feel what else goes on (Voldemort §6.2, Fig. 9 and 10): pairs of two stretches of single-key reads
-//! at a set rate, one alone and one beside a fetch of another store, a deep verification of it, or a swap of the store that
-//! is read, in turn.
+//! at a set rate, one alone and one beside a fetch of another store, a deep verification of it, a node that joins and copies
+//! its share, or a swap of the store that is read, in turn.
 //!
 //! `KITH_BENCH_RATE` requests a second, `KITH_BENCH_PAIRS` pairs of each kind, `KITH_BENCH_FETCH_MIB` how much
 //! each node fetches a second.
@@ -13,6 +13,7 @@ mod stats;
 #[path = "../tests/support/mod.rs"]
 mod support;
 
+use kith_client::{BatchKeys, QueryOptions};
 use kith_engine::{KeyType, ValueType};
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 use rig::{
@@ -23,9 +24,14 @@ use serde_json::Value;
 use stats::median_interval;
 use std::{
     process::{Child, Stdio},
-    time::Duration,
+    sync::atomic::{AtomicBool, Ordering},
+    time::{Duration, Instant},
 };
-use support::{cluster::Cluster, values};
+use support::{
+    cluster::Cluster,
+    spare::{Spare, told},
+    values,
+};
 
 const ROWS: u64 = 20_000;
 const OTHER_ROWS: u64 = 200_000;
@@ -43,7 +49,10 @@ struct Rig {
 }
 
 fn main() {
-    let cluster = Cluster::start(&["--processes", "--groups", "2", "--nodes", "2"]);
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let data = folder.path().join("data").display().to_string();
+    let mut cluster = Cluster::start(&["--processes", "--groups", "2", "--nodes", "2", "--data", &data]);
+    let spare = Spare::start(&mut cluster, 100, folder.path());
     for (store, rows, versions) in [("people", ROWS, 2), ("other", OTHER_ROWS, 1)] {
         values::create(&cluster, store, TYPES.0, TYPES.1);
         (1..=versions).for_each(|version| values::push(&cluster, store, TYPES, version, reads::rows(rows)));
@@ -59,6 +68,8 @@ fn main() {
     rig.swaps();
     rig.verification();
     rig.fetch();
+    rig.rebalance(&spare);
+    rig.rollbacks();
 }
 
 impl Rig {
@@ -124,15 +135,15 @@ impl Rig {
 
     /// One fetch, as long as all pairs take; its rate is as good as none while reads are to be alone.
     fn fetch(&self) {
-        let rate = rig::setting("KITH_BENCH_FETCH_MIB", 32) as u64;
-        let set = |rate: &str| drop(self.cluster.must(&["cluster", "fetch-rate", rate]));
+        let rate = fetch_rate();
+        let set = |rate: &str| self.set_fetch_rate(rate);
         let is_fetching = || {
             let versions = self.cluster.must(&["store", "versions", "other", "-o", "json"]);
             let versions: Value = serde_json::from_str(&versions).expect("JSON");
             versions.as_array().expect("a list").iter().any(|version| version["state"] == "fetching")
         };
-        // Either node of a group fetches half of it.
-        let rows = (self.pairs + 2) * SLICE.as_secs() * rate * 1_024 * 2;
+        // Either node of a group fetches half of it, and the one that joins a third.
+        let rows = (self.pairs + 2) * SLICE.as_secs() * rate * 1_024 * 3;
         set(NO_FETCH);
         std::thread::scope(|scope| {
             let push = scope.spawn(|| values::push(&self.cluster, "other", TYPES, 2, reads::rows(rows)));
@@ -146,6 +157,73 @@ impl Rig {
             set("off");
         });
     }
+
+    /// One node joins the first group, and copies a third of everything from the others, as long as all pairs take.
+    fn rebalance(&self, spare: &Spare) {
+        let rate = fetch_rate();
+        let state = || told(&self.cluster, &["cluster", "rebalance", "--status"])["state"].clone();
+        self.set_fetch_rate(NO_FETCH);
+        // All in one batch: owners change once, at the end.
+        told(&self.cluster, &["cluster", "add-node", &spare.addr, "--batch", "1000", "--detach"]);
+        let name = format!("a rebalance's copy at {rate} MiB/s");
+        self.compare(
+            &name,
+            |_| self.set_fetch_rate(&format!("{rate}MiB/s")),
+            |()| self.set_fetch_rate(NO_FETCH),
+        );
+        assert_ne!(state(), "finished", "it ended before the last pair");
+        self.set_fetch_rate("off");
+    }
+
+    /// From the command `kith store rollback` to the last answer of the version that was taken back, sent by a reader that does not pause.
+    fn rollbacks(&self) {
+        let mut last_ms = Vec::new();
+        // Refused where version 1 serves already.
+        let _ = self.cluster.kith(&["store", "swap", "people", "1"]).output();
+        for _ in 0..self.pairs {
+            self.cluster.must(&["store", "swap", "people", "2", "--force"]);
+            let is_over = AtomicBool::new(false);
+            let last = std::thread::scope(|scope| {
+                let reader = scope.spawn(|| self.last_answer_of(2, &is_over));
+                std::thread::sleep(Duration::from_millis(20));
+                let asked = Instant::now();
+                self.cluster.must(&["store", "rollback", "people", "--to", "1"]);
+                is_over.store(true, Ordering::SeqCst);
+                reader.join().expect("it reads").saturating_duration_since(asked)
+            });
+            last_ms.push(last.as_secs_f64() * 1e3);
+        }
+        let ratio = median_interval(&last_ms).expect("there are rollbacks");
+        let worst = last_ms.iter().copied().fold(0.0, f64::max);
+        println!(
+            "  rollback, from the command to the last answer of the old version: median {:.1} ms, worst {worst:.1} ms, of {}",
+            ratio.median, ratio.pairs
+        );
+    }
+
+    /// When an answer of `version` last came. Reads until `is_over`, and then on to the first answer of another version.
+    fn last_answer_of(&self, version: u64, is_over: &AtomicBool) -> Instant {
+        let (keys, options) = (BatchKeys::Ids(vec![7]), QueryOptions::default());
+        let mut last = Instant::now();
+        loop {
+            let asked = self.store.service.multi_get("people", &keys, &options);
+            let answer = self.runtime.block_on(asked).expect("an answer");
+            if answer.served.first().is_some_and(|(_, served)| *served == version) {
+                last = Instant::now();
+            } else if is_over.load(Ordering::SeqCst) {
+                return last;
+            }
+        }
+    }
+
+    fn set_fetch_rate(&self, rate: &str) {
+        self.cluster.must(&["cluster", "fetch-rate", rate]);
+    }
+}
+
+/// MiB that each node fetches a second.
+fn fetch_rate() -> u64 {
+    rig::setting("KITH_BENCH_FETCH_MIB", 32) as u64
 }
 
 fn finish(mut child: Child) {

@@ -53,7 +53,8 @@ const MEDIANS_US: [u64; 6] = [200, 500, 1_000, 2_000, 5_000, 10_000];
 fn main() {
     let rows = rig::setting("KITH_BENCH_ROWS", 1_000_000) as u64;
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    // One thread for either client: on two processors, waking a second one costs a client more than its own work.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let Some(mut mariadb) = runtime.block_on(MariaDb::start()) else { return };
     println!("{rows} rows of {VALUE_BYTES} bytes, Kith and MariaDB {}", mariadb.version);
     let file = folder.path().join("rows.csv");

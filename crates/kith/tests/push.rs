@@ -428,6 +428,7 @@ fn rows_of_every_format_are_pushed_listed_and_rolled_back() {
     let version = first["version"].as_u64().expect("a version");
     assert!(1_700_000_000_000 < version && first["bytes"].as_u64().is_some_and(|bytes| 0 < bytes), "{first}");
     let told = (&first["store"], &first["records"], &first["swapped"], &first["before"], &first["undo"]);
+    assert!(first["flip_us"].as_u64().is_some_and(|us| 0 < us), "{first}");
     assert_eq!(told, (&json!("people"), &json!(2), &json!(true), &Value::Null, &Value::Null), "{first}");
     // The schema that the first push inferred holds for the next one.
     let lines = people.write("people.jsonl", "{\"id\":1,\"name\":\"Eve\",\"age\":1}\n");

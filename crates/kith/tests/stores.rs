@@ -95,7 +95,10 @@ fn a_graph_is_rolled_back_and_swapped_forward_again() {
 
     let told = stars.cluster.must(&["store", "rollback", "star"]);
     let undo = format!("undo: kith store swap star {second} --force\n");
-    assert!(told.starts_with(&format!("store star serves version {first}; {second} is blocked\n")), "{told}");
+    assert!(
+        told.starts_with(&format!("store star serves version {first}; {second} is blocked; the flip took ")),
+        "{told}"
+    );
     assert!(told.ends_with(&undo), "{told}");
     assert_eq!(stars.rays(), 10);
     stars.assert_states(&[(first, "current"), (second, "blocked")]);
@@ -103,8 +106,10 @@ fn a_graph_is_rolled_back_and_swapped_forward_again() {
     let again = second.to_string();
     assert_eq!(stars.refused(&["store", "swap", "star", &again]), "version_blocked");
     assert_eq!(stars.rays(), 10, "a refusal changes nothing");
-    let swapped = stars.json(&["store", "swap", "star", &again, "--force"]);
+    let mut swapped = stars.json(&["store", "swap", "star", &again, "--force"]);
     let undo = format!("kith store swap star {first}");
+    let flip_us = swapped.as_object_mut().and_then(|it| it.remove("flip_us")).and_then(|us| us.as_u64());
+    assert!(flip_us.is_some_and(|us| 0 < us), "a write takes time");
     assert_eq!(
         swapped,
         json!({"store": "star", "version": second, "before": first, "before_state": "retained", "undo": undo})

@@ -50,8 +50,11 @@ impl Admin {
         let stores = self.stores.clone();
         tokio::spawn(async move {
             let last = stores.push(&push, &sender).await;
-            let last =
-                last.map(|version| v1::PublishProgress { committed_version: version, ..Default::default() });
+            let last = last.map(|served| v1::PublishProgress {
+                committed_version: served.version.0,
+                flip_us: served.flip_us,
+                ..Default::default()
+            });
             let _ = sender.send(last).await;
         });
         ReceiverStream::new(receiver).boxed()

@@ -4,6 +4,7 @@ use super::{
     Stores,
     change::{Asker, Changed, change, define, read},
     clean,
+    push::flipped,
     refused::{ChangeError, conflict, other_release},
 };
 use crate::{
@@ -18,7 +19,7 @@ use kith_wire::{
     },
     v1::{self, store_request::Command as Asked},
 };
-use std::num::NonZeroU64;
+use std::{num::NonZeroU64, time::Instant};
 use tonic::{Code, Status};
 
 /// The longest name: it is a folder name, a metadata key and a metrics label.
@@ -86,11 +87,17 @@ impl Stores {
         let cluster = self.cluster();
         let asker = Asker { who, cluster: &cluster };
         FailPoint::ChangeAsked.reach();
+        let started = Instant::now();
         let changed = change(&*self.metadata, store, asker, &[command]).await?;
         FailPoint::ChangeWritten.reach();
+        let took = started.elapsed();
         self.wait_until_visible(changed.revision).await;
         let Changed { before, document, effects, .. } = changed;
-        let reply = reply(&document, before.current().map_or(0, |current| current.version));
+        let (before, after) = (before.current(), document.current());
+        let mut reply = reply(&document, before.map_or(0, |current| current.version));
+        if before.map(|current| current.version) != after.map(|current| current.version) {
+            reply.flip_us = flipped(&document, took);
+        }
         if effects.iter().any(|effect| matches!(effect, Effect::Drop { .. })) {
             self.clean(document).await;
         }
@@ -105,7 +112,7 @@ impl Stores {
             document.history.clear();
             records.push(document.encode().into());
         }
-        Ok(v1::StoreReply { records, before: 0 })
+        Ok(v1::StoreReply { records, ..Default::default() })
     }
 
     async fn create(&self, store: &str, definition: &[u8]) -> Result<v1::StoreReply, ChangeError> {
@@ -180,7 +187,7 @@ impl Stores {
 }
 
 fn reply(document: &StoreDocument, before: u64) -> v1::StoreReply {
-    v1::StoreReply { records: vec![document.encode().into()], before }
+    v1::StoreReply { records: vec![document.encode().into()], before, ..Default::default() }
 }
 
 /// Refuses names that cannot be folders: `[a-z0-9][a-z0-9._-]{0,62}`.

@@ -156,6 +156,7 @@ impl Stores {
                 bytes_done: step.bytes_done,
                 bytes_total: step.bytes_total,
                 committed_version: 0,
+                flip_us: None,
                 held_back: step.held_back,
             };
             // A slow reader misses progress, nothing else.

@@ -72,21 +72,40 @@ impl Drop for Active<'_> {
     }
 }
 
+/// What a push made.
+#[derive(Clone, Copy, Debug)]
+pub struct Served {
+    /// What the store serves.
+    pub version: StoreVersion,
+    /// Microseconds of the one write that made it so; `None`: an earlier call made it.
+    pub flip_us: Option<u64>,
+}
+
+/// Counts the one write that changed what a store serves, and tells it in the log; its microseconds.
+pub(super) fn flipped(store: &StoreDocument, took: Duration) -> u64 {
+    metrics::histogram!("kith_router_flip_seconds").record(took.as_secs_f64());
+    let version = store.current().map_or(0, |current| current.version);
+    let flip_us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+    tracing::info!(store = store.name, version, flip_us, "a version serves");
+    flip_us
+}
+
 impl Stores {
-    /// Makes `push` what its store serves; the version. The same push asked for again after it ended is answered with
-    /// what it made.
+    /// Makes `push` what its store serves. The same push asked for again after it ended is answered with what it made.
     ///
     /// # Errors
     /// As the caller is to be told. Unless the metadata store went away, what served before serves on.
-    pub async fn push(&self, push: &Push, progress: &Progress) -> Result<u64, Status> {
+    pub async fn push(&self, push: &Push, progress: &Progress) -> Result<Served, Status> {
         match self.try_push(push, progress).await {
-            Ok(version) => Ok(version.0),
-            Err(ChangeError::Refused(Refusal::AlreadyPushed { version, .. })) => Ok(version.0),
+            Ok(served) => Ok(served),
+            Err(ChangeError::Refused(Refusal::AlreadyPushed { version, .. })) => {
+                Ok(Served { version, flip_us: None })
+            }
             Err(error) => Err(error.to_status(&push.store)),
         }
     }
 
-    async fn try_push(&self, push: &Push, progress: &Progress) -> Result<StoreVersion, ChangeError> {
+    async fn try_push(&self, push: &Push, progress: &Progress) -> Result<Served, ChangeError> {
         check_name(&push.store)?;
         let _active = self.enter(push)?;
         let Changed { document, revision, .. } = self.begin(push, progress).await?;
@@ -170,7 +189,7 @@ impl Stores {
         })
     }
 
-    async fn flip(&self, push: &Push, said: Vec<Command>) -> Result<StoreVersion, ChangeError> {
+    async fn flip(&self, push: &Push, said: Vec<Command>) -> Result<Served, ChangeError> {
         let commands: Vec<Command> =
             said.into_iter().chain([Command::Flip { push: push.push.clone() }]).collect();
         let cluster = self.cluster();
@@ -187,15 +206,12 @@ impl Stores {
             }
         };
         FailPoint::PushFlipped.reach();
-        let flip = started.elapsed();
-        metrics::histogram!("kith_router_flip_seconds").record(flip.as_secs_f64());
+        let flip_us = flipped(&changed.document, started.elapsed());
         self.wait_until_visible(changed.revision).await;
         let version = StoreVersion(changed.document.current().map_or(0, |current| current.version));
-        let flip_us = u64::try_from(flip.as_micros()).unwrap_or(u64::MAX);
-        tracing::info!(store = push.store, version = version.0, flip_us, "a version serves");
         self.clean(changed.document).await;
         FailPoint::PushCleaned.reach();
-        Ok(version)
+        Ok(Served { version, flip_us: Some(flip_us) })
     }
 
     /// Removes built files that no version needs.

@@ -28,7 +28,7 @@ pub async fn publish(
         report.components.iter().map(|(manifest, summary)| document(manifest, summary, now)).collect();
     let document = serde_json::to_vec(&components).expect("documents hold only strings, numbers and lists");
     let mut steps = router.publish(graph, document, &who()).await.map_err(Unpublished::perhaps)?;
-    follow(&mut steps, meter).await
+    Ok(follow(&mut steps, meter).await?.version)
 }
 
 fn document(manifest: &Manifest, summary: &BuildSummary, loaded_at: u64) -> ComponentDocument {

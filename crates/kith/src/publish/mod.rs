@@ -29,17 +29,28 @@ impl Unpublished {
     }
 }
 
-/// Follows the nodes while they fetch; the version that then serves.
+/// What came of a publication.
+#[derive(Clone, Copy, Debug)]
+pub struct Served {
+    /// What the store serves now.
+    pub version: u64,
+    /// Microseconds that the one write took that made it so; `None`: an earlier call made it.
+    pub flip_us: Option<u64>,
+}
+
+/// Follows the nodes while they fetch, until the version serves.
 ///
 /// # Errors
 /// If it was not published: the old version serves on. If the router went away meanwhile, it may still have been.
 pub async fn follow(
     steps: &mut Streaming<v1::PublishProgress>,
     meter: &mut Meter,
-) -> Result<u64, Unpublished> {
+) -> Result<Served, Unpublished> {
     loop {
         match steps.message().await {
-            Ok(Some(step)) if step.committed_version != 0 => return Ok(step.committed_version),
+            Ok(Some(step)) if step.committed_version != 0 => {
+                return Ok(Served { version: step.committed_version, flip_us: step.flip_us });
+            }
             Ok(Some(step)) => meter.on_publish(&step),
             Ok(None) => {
                 return Err(Unpublished::perhaps(Failure::new(

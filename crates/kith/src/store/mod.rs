@@ -213,8 +213,8 @@ async fn list(router: &RouterClient, format: Format) -> anyhow::Result<()> {
 /// Swaps, says what was done and how to undo it.
 async fn swapped(router: &RouterClient, format: Format, store: &str, command: Ask) -> anyhow::Result<()> {
     let is_rollback = matches!(command, Ask::Rollback(_));
-    let (document, before) = one(router, store, command).await?;
-    let reply = SwapReply::new(&document, before, is_rollback);
+    let (document, v1::StoreReply { before, flip_us, .. }) = one(router, store, command).await?;
+    let reply = SwapReply::new(&document, before, flip_us, is_rollback);
     output::print(format, &reply, stores::swapped)
 }
 
@@ -244,14 +244,18 @@ async fn ask(router: &RouterClient, store: &str, command: Ask) -> anyhow::Result
     Ok(router.store(request).await?)
 }
 
-/// A command about one store: its record after it, and the version served before.
-async fn one(router: &RouterClient, store: &str, command: Ask) -> anyhow::Result<(StoreDocument, u64)> {
+/// A command about one store: its record after it, and the reply it came with.
+async fn one(
+    router: &RouterClient,
+    store: &str,
+    command: Ask,
+) -> anyhow::Result<(StoreDocument, v1::StoreReply)> {
     let reply = ask(router, store, command).await?;
     let document = documents(&reply)?.pop();
     let document = document.ok_or_else(|| {
         Failure::new("internal", "the router answered without the store's record", "report this with its log")
     })?;
-    Ok((document, reply.before))
+    Ok((document, reply))
 }
 
 /// A store's record.

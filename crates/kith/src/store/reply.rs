@@ -69,6 +69,8 @@ pub struct SwapReply {
     pub before_state: Option<String>,
     /// What takes it back; `null`: nothing does.
     pub undo: Option<String>,
+    /// Microseconds of the one write that did it; 0: that version was served already.
+    pub flip_us: u64,
 }
 
 impl From<StoreDocument> for StoreReply {
@@ -125,7 +127,7 @@ pub fn history(document: &StoreDocument) -> Vec<HistoryReply> {
 
 impl SwapReply {
     /// From the record after it.
-    pub fn new(document: &StoreDocument, before: u64, is_rollback: bool) -> Self {
+    pub fn new(document: &StoreDocument, before: u64, flip_us: u64, is_rollback: bool) -> Self {
         let state = document.versions.iter().find(|version| version.version == before);
         let state = state.map(|version| version.state.clone());
         let force = if is_rollback { " --force" } else { "" };
@@ -136,6 +138,7 @@ impl SwapReply {
             before,
             undo: state.is_some().then(|| format!("kith store swap {name} {before}{force}")),
             before_state: state,
+            flip_us,
         }
     }
 }

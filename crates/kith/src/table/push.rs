@@ -32,13 +32,14 @@ pub fn pushed(reply: &PushReply) -> String {
         text += &format!("{change}\n");
     }
     text += &format!(
-        "store {} now serves version {}: {}, {}{}, {:.1} s\n",
+        "store {} now serves version {}: {}, {}{}, {:.1} s{}\n",
         reply.store,
         reply.version,
         plural(reply.records, "record"),
         bytes(reply.bytes),
         twice(reply.duplicates),
-        reply.seconds
+        reply.seconds,
+        reply.flip_us.map(|us| format!(", the flip {us} us")).unwrap_or_default()
     );
     if let Some(nodes) = reply.excluded.as_ref().filter(|nodes| !nodes.is_empty()) {
         let nodes: Vec<String> = nodes.iter().map(u32::to_string).collect();

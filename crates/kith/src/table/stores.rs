@@ -119,10 +119,10 @@ pub fn history(history: &[HistoryReply]) -> String {
 
 /// What a swap or rollback did.
 pub fn swapped(reply: &SwapReply) -> String {
-    let SwapReply { store, version, before, before_state, undo } = reply;
+    let SwapReply { store, version, before, before_state, undo, flip_us } = reply;
     let state = before_state.as_deref().unwrap_or("not kept");
     let undo = undo.as_ref().map(|command| format!("undo: {command}\n")).unwrap_or_default();
-    format!("store {store} serves version {version}; {before} is {state}\n{undo}")
+    format!("store {store} serves version {version}; {before} is {state}; the flip took {flip_us} us\n{undo}")
 }
 
 fn holds(holds: &HoldsDocument) -> String {

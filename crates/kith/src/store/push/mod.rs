@@ -17,7 +17,9 @@ use crate::{
     connect::{self, TargetFlags},
     failure::Failure,
     output::{self, Format},
-    publish::{LockedStore, Meter, ObjectStore, Unpublished, Work, follow, manifest_at, remove_folder},
+    publish::{
+        LockedStore, Meter, ObjectStore, Served, Unpublished, Work, follow, manifest_at, remove_folder,
+    },
     store::described,
     table,
     who::who,
@@ -82,8 +84,8 @@ pub async fn run(target: &TargetFlags, format: Format, flags: &PushFlags) -> any
         }
     };
     let schema = schema_hash(&offer.manifest)?;
-    let version = match serve(&router, &push, &offer, schema, flags).await {
-        Ok(version) => version,
+    let Served { version, flip_us } = match serve(&router, &push, &offer, schema, flags).await {
+        Ok(served) => served,
         Err(Unpublished { error, is_certain }) => {
             if is_certain && let Ok(document) = described(&router, &flags.store).await {
                 // What cannot be removed now, the next push removes: the marker stays.
@@ -113,6 +115,7 @@ pub async fn run(target: &TargetFlags, format: Format, flags: &PushFlags) -> any
         dropped: dropped(&offer.errors),
         schema_changes: offer.schema_changes,
         changes: offer.changes,
+        flip_us,
         seconds: seconds(started.elapsed()),
     };
     output::print(format, &reply, table::push::pushed)
@@ -239,7 +242,7 @@ async fn serve(
     offer: &Offer,
     schema: Option<String>,
     flags: &PushFlags,
-) -> Result<u64, Unpublished> {
+) -> Result<Served, Unpublished> {
     let manifest = &offer.manifest;
     let component = ComponentDocument {
         name: VALUES_COMPONENT.to_owned(),

@@ -28,5 +28,7 @@ pub struct PushReply {
     pub schema_changes: Vec<String>,
     /// `null` unless it was a delta.
     pub changes: Option<ChangesReply>,
+    /// Microseconds of the one write that made it current; `null`: an earlier call wrote it.
+    pub flip_us: Option<u64>,
     pub seconds: f64,
 }
