@@ -14,9 +14,15 @@ mod stats;
 mod support;
 
 use futures::{StreamExt, stream};
-use kith_client::{CacheMode, GraphService, QueryOptions, RouterClient, TransportKind, endpoint};
-use kith_ops::{GraphAnswer, GraphQuery, Operand, Want};
-use kith_types::Workflow;
+use kith_client::{
+    CacheMode, GraphService, QueryOptions, RouterClient, TransportKind,
+    convert::{operator_to_wire, value_from_wire},
+    endpoint,
+    security::Dialer,
+};
+use kith_ops::{EdgeSelector, GraphAnswer, GraphQuery, ListEntry, Operand, Operator, Value as Answer, Want};
+use kith_types::{Direction, PartitionCount, Workflow, partition_of_id};
+use kith_wire::v1;
 use rig::{
     Edges,
     cpu::{self, Parts},
@@ -286,6 +292,7 @@ async fn frames_against_grpc(framed: &Kith, grpc: &Kith, graph: &Edges) {
         print_cpu(framed, grpc, &used, queries);
     }
     many_in_flight(framed, grpc, graph, queries * 10).await;
+    sub_requests(framed, graph, queries * 10).await;
 }
 
 async fn ask_kind(kith: &Kith, kind: usize, id: u64, badge: &Badges) {
@@ -310,6 +317,51 @@ async fn many_in_flight(framed: &Kith, grpc: &Kith, graph: &Edges, queries: usiz
     }
     println!("  connections, {IN_FLIGHT} in flight, {queries} queries");
     print_cpu(framed, grpc, &used, queries);
+}
+
+/// What a router asks of a node, and nothing around it: one member's list, from one node that speaks both.
+async fn sub_requests(kith: &Kith, graph: &Edges, requests: usize) {
+    let topology = kith.client.topology().await.expect("the router is up");
+    let node = &topology.nodes[0];
+    let partitions = PartitionCount::new(topology.cluster.partitions).expect("a cluster has some");
+    let owners = &topology.cluster.groups[0].owners;
+    let is_here = |id: &u64| owners[partition_of_id(*id, partitions).index()] == node.node;
+    let members: Vec<u64> = graph.uniform(requests, 6).into_iter().filter(is_here).collect();
+    let edge = EdgeSelector { kind: "connection".to_owned(), direction: Direction::Both, filter: None };
+    let plan = Operator::Expand { input: Box::new(Operator::Keys), edge, longest: u64::MAX };
+    let base = v1::EvaluateRequest {
+        header: Some(v1::RequestHeader { epoch: topology.cluster.epoch, client: 1, ..Default::default() }),
+        graph: GRAPH.to_owned(),
+        graph_version: topology.graph(GRAPH).expect("it is loaded").version,
+        plan: Some(operator_to_wire(&plan)),
+        ..Default::default()
+    };
+    let transports = [TransportKind::Framed, TransportKind::Grpc].map(|kind| kind.build(&Dialer::default()));
+    let parts: Parts = vec![kith.parts[0].clone(), kith.parts[2].clone()];
+    let mut used = [Duration::ZERO; 2];
+    for block in std::iter::once(&members[..BLOCK]).chain(members.chunks(BLOCK * 10)) {
+        for (side, transport) in transports.iter().enumerate() {
+            let before = cpu::now(&parts);
+            let calls = block.iter().map(async |id| {
+                let request = v1::EvaluateRequest { keys: vec![*id], ..base.clone() };
+                let reply = transport.evaluate(&node.addr, request).await.expect("the node answers");
+                let Answer::Lists(lists) =
+                    value_from_wire(reply.value.expect("a value")).expect("it is whole")
+                else {
+                    panic!("a list was asked for");
+                };
+                assert!(matches!(&lists[0], ListEntry::Ids(ids) if ids.len() == graph.degree(*id)), "{id}");
+            });
+            stream::iter(calls).buffer_unordered(IN_FLIGHT).for_each(|()| std::future::ready(())).await;
+            // The first block opens the connection.
+            if BLOCK < block.len() {
+                let took = cpu::now(&parts).into_iter().zip(before).map(|(after, before)| after - before);
+                used[side] += took.sum::<Duration>();
+            }
+        }
+    }
+    let [frames, grpc] = used.map(|used| used.as_secs_f64());
+    println!("  sub-requests of one list, {IN_FLIGHT} in flight: CPU, gRPC / frames {:.2}", grpc / frames);
 }
 
 type Readings = Vec<(Vec<Duration>, Vec<Duration>)>;

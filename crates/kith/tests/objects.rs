@@ -116,6 +116,21 @@ fn rows_builds_and_graphs_go_through_an_object_store() {
     assert_eq!(url["version"], out["version"]);
     assert_eq!(served(&cluster), "3");
     assert!(!built(&out["version"]).exists(), "nobody copied it");
+    // Made of that one, both of what changes and of what goes in the bucket too.
+    put(&server, "rows/gone.txt", "member:0\nmember:1\n");
+    put(&server, "rows/more.csv", "key,value\nnew,value\n");
+    let base = format!("s3://bucket/built/{version}");
+    let changes = ["--delete", "s3://bucket/rows/gone.txt", "--out", "s3://bucket/changed", "-o", "json"];
+    let build =
+        [&["store", "build", "people", "s3://bucket/rows/more.csv", "--base", &base], &changes[..]].concat();
+    let changed = json_of(&cluster.must(&build));
+    assert_eq!(changed["records"], ROWS - 1, "{changed}");
+    assert_eq!((&changed["changes"]["added"], &changed["changes"]["deleted"]), (&json!(1), &json!(2)));
+    let elsewhere = folder.path().join("elsewhere").display().to_string();
+    let at = changed["folder"].as_str().expect("a URL");
+    let nothing = "s3://bucket/nothing";
+    let again = ["store", "build", "people", "--base", at, "--delete", nothing, "--out", &elsewhere];
+    assert!(refused(&cluster, &again, "bad_input").contains(nothing));
     // The first is beyond what is retained.
     assert!(!built(&pushed["version"]).exists() && built(&delta["version"]).is_file());
     cluster.must(&["store", "rollback", "people"]);

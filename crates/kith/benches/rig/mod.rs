@@ -71,6 +71,11 @@ impl Edges {
         (0..count).map(|_| end(&mut rng)).collect()
     }
 
+    /// How many connections a member has.
+    pub fn degree(&self, id: u64) -> usize {
+        self.neighbours[&id].len()
+    }
+
     /// Ids in the lists that a network is made of: the work of a query about it, whoever answers.
     pub fn ids_read(&self, id: u64) -> usize {
         let first = &self.neighbours[&id];

@@ -6,7 +6,7 @@ mod place;
 
 pub use meter::Meter;
 pub use object_store::{LockedStore, ObjectStore, Work, remove_folder, unusable};
-pub use place::{component_place, location, manifest_at, place, refused, versions_at};
+pub use place::{component_place, location, manifest_at, place, refused, version_here, versions_at};
 
 use crate::failure::Failure;
 use kith_client::QueryError;

@@ -9,10 +9,9 @@
 
 use super::{
     Meter,
-    place::{place, refused},
+    place::{place, refused, version_here},
 };
-use crate::{failure::Failure, store::build::fault};
-use kith_engine::{VerifyDepth, verify_version};
+use crate::failure::Failure;
 use kith_objects::Objects;
 use kith_types::StoreVersion;
 use kith_wire::documents::{ClusterDocument, ComponentDocument, StoreDocument};
@@ -237,26 +236,12 @@ impl LockedStore {
             (None, Some(bucket)) => bucket.objects.join(&format!("{}/{}", component.name, component.version)),
         };
         let folder = self.folder.join(BASE_FOLDER).join(component.version.to_string());
-        let manifest = super::manifest_at(&place)?;
-        let mut meter = Meter::new();
-        let copied = place.download_version(&manifest, &folder, &mut |done, total| {
-            meter.on_bytes("downloading", done, total);
-        });
-        meter.clear();
-        copied.map_err(|error| refused(&error))?;
-        let damaged = |what: &str| {
-            let message = format!("{} is no whole version: {what}", place.location());
-            Failure::new("version_damaged", message, "push all rows, without --delta")
-        };
-        let report = verify_version(&folder, None, VerifyDepth::Deep);
-        let report = report.map_err(|error| damaged(&fault::chain(&error)))?;
-        match report.damages.first() {
-            _ if manifest.hash() != component.manifest_hash => {
-                Err(damaged("it is not the one that is served"))
-            }
-            Some(damage) => Err(damaged(&damage.to_string())),
-            None => Ok(folder),
+        let (folder, manifest) = version_here(&place, &folder)?;
+        if manifest.hash() == component.manifest_hash {
+            return Ok(folder);
         }
+        let message = format!("{} is not the version that is served", place.location());
+        Err(Failure::new("version_damaged", message, "push all rows, without --delta"))
     }
 
     fn name(&self) -> Cow<'_, str> {

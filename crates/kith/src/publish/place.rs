@@ -1,10 +1,12 @@
 //! Folders and object stores as commands use them: opened, asked, and their errors told.
 
+use super::Meter;
 use crate::{failure::Failure, store::build::fault::chain};
-use kith_engine::{FetchError, Manifest};
+use kith_engine::{FetchError, Manifest, VerifyDepth, verify_version};
 use kith_objects::{Location, Objects, ObjectsError};
 use kith_server::place::{self, PlaceError};
 use kith_wire::documents::{ClusterDocument, ComponentDocument};
+use std::path::{Path, PathBuf};
 
 /// A place that a user named, or a document.
 ///
@@ -51,6 +53,33 @@ pub fn manifest_at(place: &Objects) -> Result<Manifest, Failure> {
             Failure::new("version_damaged", message, "build it again with `kith store build`")
         }
     })
+}
+
+/// The version in a place, in a folder of this machine: where it is, or downloaded to `folder` and proven byte by byte.
+///
+/// # Errors
+/// `version_damaged`, or what the place says.
+pub fn version_here(place: &Objects, folder: &Path) -> Result<(PathBuf, Manifest), Failure> {
+    let manifest = manifest_at(place)?;
+    if let Some(here) = place.folder() {
+        return Ok((here.to_owned(), manifest));
+    }
+    let mut meter = Meter::new();
+    let copied = place.download_version(&manifest, folder, &mut |done, total| {
+        meter.on_bytes("downloading", done, total);
+    });
+    meter.clear();
+    copied.map_err(|error| refused(&error))?;
+    let damaged = |what: &str| {
+        let message = format!("{} is no whole version: {what}", place.location());
+        Failure::new("version_damaged", message, "build it again with `kith store build`")
+    };
+    let report = verify_version(folder, None, VerifyDepth::Deep);
+    let report = report.map_err(|error| damaged(&chain(&error)))?;
+    match report.damages.first() {
+        Some(damage) => Err(damaged(&damage.to_string())),
+        None => Ok((folder.to_owned(), manifest)),
+    }
 }
 
 /// The numbers of the folders in a place that are named by numbers.

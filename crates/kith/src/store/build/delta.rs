@@ -1,16 +1,12 @@
 //! What changes from one version to the next: rows to put, keys to delete.
 
-use super::fault;
+use super::{fault, inputs};
 use crate::failure::Failure;
 use base64::{Engine, engine::general_purpose::STANDARD};
 use clap::Args;
 use kith_engine::load::{DeltaBuilder, ValuesBuildError};
-use kith_rows::KeyType;
-use std::{
-    fs::File,
-    io::{BufRead, BufReader},
-    path::{Path, PathBuf},
-};
+use kith_rows::{KeyType, RowSource};
+use std::io::{BufRead, BufReader};
 
 /// No key is longer, in base64 and with its line's end.
 const LINE_BYTES_MAX: u64 = 96 * 1024;
@@ -18,21 +14,26 @@ const LINE_BYTES_MAX: u64 = 96 * 1024;
 /// Keys that go.
 #[derive(Clone, Debug, Default, Args)]
 pub struct DeleteFlags {
-    /// A file of keys to delete, one a line, bytes in base64
+    /// A file or URL of keys to delete, one a line, bytes in base64
     #[arg(long, value_name = "FILE")]
-    pub delete: Option<PathBuf>,
+    pub delete: Option<String>,
 }
 
-/// Deletes the keys of a file; how many lines it has.
+/// Deletes the keys of a file or object; how many lines it has. A folder, a pattern or a prefix of objects is all that it holds.
 ///
 /// # Errors
-/// `bad_rows` with the line that is no key, `bad_input` if the file cannot be read; what the builder refuses.
-pub fn delete(path: &Path, key: KeyType, builder: &mut DeltaBuilder) -> Result<u64, Failure> {
+/// `bad_rows` with the line that is no key, `bad_input` if it cannot be read; what the builder refuses.
+pub fn delete(named: &str, key: KeyType, builder: &mut DeltaBuilder) -> Result<u64, Failure> {
+    let files = inputs::files(&[named.to_owned()])?;
+    files.iter().try_fold(0, |sum, file| Ok(sum + delete_all(&**file, key, builder)?))
+}
+
+fn delete_all(file: &dyn RowSource, key: KeyType, builder: &mut DeltaBuilder) -> Result<u64, Failure> {
     let unreadable = |error: std::io::Error| {
-        let message = format!("{} cannot be read: {error}", path.display());
+        let message = format!("{} cannot be read: {error}", file.name());
         Failure::new("bad_input", message, "check the path and its permissions")
     };
-    let mut lines = BufReader::new(File::open(path).map_err(unreadable)?);
+    let mut lines = BufReader::new(file.open().map_err(unreadable)?);
     let (mut number, mut line) = (0, Vec::new());
     loop {
         line.clear();
@@ -44,7 +45,7 @@ pub fn delete(path: &Path, key: KeyType, builder: &mut DeltaBuilder) -> Result<u
         let text = line.strip_suffix(b"\n").unwrap_or(&line);
         let text = text.strip_suffix(b"\r").unwrap_or(text);
         let bytes = key_bytes(key, text).map_err(|why| {
-            let message = format!("{} line {number}: {why}", path.display());
+            let message = format!("{} line {number}: {why}", file.name());
             Failure::new("bad_rows", message, "give one key a line, and nothing else")
         })?;
         builder.delete(&bytes).map_err(|error: ValuesBuildError| fault::build(&error))?;

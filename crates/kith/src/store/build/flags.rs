@@ -24,9 +24,9 @@ pub struct BuildFlags {
     /// Files, folders or patterns, also as s3://BUCKET/…
     #[arg(value_name = "INPUT", required_unless_present = "delete")]
     pub inputs: Vec<String>,
-    /// The rows are changes of this version, the folder of an earlier build; needs no cluster
-    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["partitions", "key", "value", "schema", "compress"])]
-    pub base: Option<PathBuf>,
+    /// The rows are changes of this version, the folder or URL of an earlier build; needs no cluster
+    #[arg(long, value_name = "URL", conflicts_with_all = ["partitions", "key", "value", "schema", "compress"])]
+    pub base: Option<String>,
     /// What goes from the base.
     #[command(flatten)]
     pub delete: DeleteFlags,

@@ -21,11 +21,11 @@ use crate::{
     connect::{self, TargetFlags},
     failure::Failure,
     output::{self, Format},
-    publish::{Meter, place, refused, unusable, versions_at},
+    publish::{Meter, place, refused, unusable, version_here, versions_at},
     table,
 };
 use anyhow::Context;
-use kith_engine::{Manifest, load::version_dir};
+use kith_engine::load::version_dir;
 use kith_objects::Objects;
 use kith_types::StoreVersion;
 use std::{
@@ -44,8 +44,16 @@ pub async fn run(target: &TargetFlags, format: Format, flags: &BuildFlags) -> an
             Failure::usage("--delete goes with --base: there is nothing to delete from", "name it").into()
         );
     }
-    let shape = match (&flags.base, flags.partitions) {
-        (Some(base), _) => Shape::of_version(&flags.store, &version_at(base)?)?,
+    // Holds what is here for this build only.
+    let scratch = tempfile::tempdir().map_err(unusable(&std::env::temp_dir()))?;
+    let base = match &flags.base {
+        Some(base) => {
+            Some(tokio::task::block_in_place(|| version_here(&place(base)?, &scratch.path().join("base")))?)
+        }
+        None => None,
+    };
+    let shape = match (&base, flags.partitions) {
+        (Some((_, manifest)), _) => Shape::of_version(&flags.store, manifest)?,
         (None, Some(partitions)) => Shape::told(flags.key, flags.value, partitions),
         (None, None) => asked(target, &flags.store).await?,
     };
@@ -62,21 +70,16 @@ pub async fn run(target: &TargetFlags, format: Format, flags: &BuildFlags) -> an
                     None => next_version(&place)?,
                 });
                 // A bucket takes what is whole: built here, then uploaded.
-                let scratch = match place.folder() {
-                    Some(_) => None,
-                    None => Some(tempfile::tempdir().map_err(unusable(&std::env::temp_dir()))?),
-                };
-                let here = scratch.as_ref().map(|scratch| scratch.path());
-                let out_dir = here.or(place.folder()).unwrap_or(Path::new("")).to_owned();
+                let out_dir = place.folder().map_or_else(|| scratch.path().join("built"), Path::to_owned);
                 let built = Target { store: &flags.store, version, out_dir: out_dir.clone() };
-                let built = match &flags.base {
-                    Some(folder) => {
+                let built = match &base {
+                    Some((folder, _)) => {
                         let base = Base { folder, delete: flags.delete.delete.as_deref() };
                         rows.build_on(base, &flags.rows, &shape, &built)?
                     }
                     None => rows.build(&flags.rows, &shape, &built)?,
                 };
-                if scratch.is_some() {
+                if place.folder().is_none() {
                     upload(&version_dir(&out_dir, version), &place.join(&version.0.to_string()))?;
                 }
                 let shown = out.join(&version.0.to_string()).to_string();
@@ -86,17 +89,6 @@ pub async fn run(target: &TargetFlags, format: Format, flags: &BuildFlags) -> an
         }
     })?;
     output::print(format, &reply, table::push::built)
-}
-
-/// The manifest of a built version.
-///
-/// # Errors
-/// `version_damaged`.
-pub fn version_at(folder: &Path) -> Result<Manifest, Failure> {
-    Manifest::read(folder).map_err(|error| {
-        let message = format!("{} is no whole version: {}", folder.display(), fault::chain(&error));
-        Failure::new("version_damaged", message, "build it again with `kith store build`")
-    })
 }
 
 async fn asked(target: &TargetFlags, store: &str) -> anyhow::Result<Shape> {

@@ -58,8 +58,8 @@ pub struct Built {
 pub struct Base<'a> {
     /// The folder of the version before.
     pub folder: &'a Path,
-    /// A file of keys to delete.
-    pub delete: Option<&'a Path>,
+    /// A file or URL of keys to delete.
+    pub delete: Option<&'a str>,
 }
 
 impl Built {
