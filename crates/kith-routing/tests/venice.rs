@@ -182,7 +182,7 @@ fn rt_3_hedges_and_retries_have_budgets_of_their_own() {
     fixture.budgets = Budgets { hedges: Budgets::nothing().hedges, retries: Budgets::unlimited().retries };
     assert_eq!(fixture.fail(0, BROKEN, 1), ["r2: retry n2[0]", "r3: retry n3[2]"]);
     assert_eq!(fixture.late(10), NONE, "r1 is late");
-    assert_eq!(fixture.execution.next_hedge(), None);
+    assert_eq!(fixture.execution.next_hedge(), Some(at(20)), "the budget may have it then");
 
     let mut fixture = Fixture::new(ExecutionOptions { partial: true, ..hedged() });
     fixture.budgets = Budgets { hedges: Budgets::unlimited().hedges, retries: Budgets::nothing().retries };
@@ -342,6 +342,32 @@ fn after_a_pause_of_our_own_nothing_is_hedged() {
         fixture.reply(1, 320);
         assert_eq!(fixture.hedges().aborted(HedgeAbort::DelayConstraint), 2);
     }
+}
+
+/// RF-3: what could not be hedged for the moment, as we were late or the budget used up, is looked at after as long again.
+#[test]
+fn rf_3_what_could_not_be_hedged_for_the_moment_is_looked_at_again() {
+    let fixture = || {
+        let mut fixture = Fixture::new(ExecutionOptions { deadline: None, ..hedged() });
+        fixture.reply(1, 1);
+        fixture
+    };
+    let hedges = ["r2: hedge n2[0]", "r3: hedge n3[2]"];
+    let mut late = fixture();
+    assert_eq!((late.late(20), late.execution.next_hedge()), (vec![], Some(at(40))), "5 is the slack of 10");
+    assert_eq!((late.late(51), late.execution.next_hedge()), (vec![], Some(at(102))), "10 that of 20");
+    assert_eq!(late.late(110), hedges);
+    let mut poor = fixture();
+    poor.budgets = Budgets::nothing();
+    assert_eq!((poor.late(10), poor.execution.next_hedge()), (vec![], Some(at(20))));
+    poor.budgets = Budgets::unlimited();
+    assert_eq!(poor.late(20), hedges);
+    let mut paused = fixture();
+    let stood_still = || Event::HedgeDue { stood_still: at(13) };
+    assert_eq!((paused.on(stood_still(), 14), paused.execution.next_hedge()), (vec![], Some(at(28))));
+    assert_eq!(paused.on(stood_still(), 28), hedges, "that was before");
+    assert_eq!((paused.reply(2, 29), paused.reply(3, 30)).1, ["cancel r0 Overtaken", "Complete"]);
+    assert_eq!(paused.hedges().aborted(HedgeAbort::DelayConstraint), 1);
 }
 
 fn plan_with(

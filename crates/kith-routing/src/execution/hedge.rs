@@ -25,14 +25,20 @@ impl Execution {
         if self.late.is_empty() { Disposition::Ignored } else { Disposition::Accepted }
     }
 
-    /// Looks at each late request once.
+    /// Looks at each late request once, or, where what speaks against a hedge passes, again later.
     pub(super) fn hedge_late(&mut self, view: &Candidates<'_>, budget: &mut Budget) {
-        for request in std::mem::take(&mut self.late) {
-            let hedge = self.hedge(request, view, budget);
-            self.requests[request.0 as usize].hedge = None;
+        for id in std::mem::take(&mut self.late) {
+            let hedge = self.hedge(id, view, budget);
+            let request = &mut self.requests[id.0 as usize];
+            let plan = request.hedge.take();
             match hedge {
-                Ok(keys_by_node) => self.send_hedges(request, keys_by_node),
-                Err(abort) => self.hedges.aborted[abort as usize] += 1,
+                Ok(keys_by_node) => self.send_hedges(id, keys_by_node),
+                Err(abort) => {
+                    if abort.is_passing() {
+                        request.hedge = plan.map(|plan| plan.put_off(request.sent, self.now));
+                    }
+                    self.hedges.aborted[abort as usize] += 1;
+                }
             }
         }
     }
@@ -47,7 +53,7 @@ impl Execution {
         let request = &self.requests[id.0 as usize];
         let plan = request.hedge.filter(|_| request.state == RequestState::Open);
         let plan = plan.ok_or(HedgeAbort::Answered)?;
-        if plan.time.slack() < self.now.since(plan.due) || request.sent < self.stood_still {
+        if plan.slack() < self.now.since(plan.due) || plan.since < self.stood_still {
             return Err(HedgeAbort::DelayConstraint);
         }
         let is_short = |deadline: Timestamp| deadline.since(self.now) <= plan.time.expected;

@@ -234,8 +234,7 @@ impl Execution {
     fn send(&mut self, node: NodeId, keys: Arc<[u32]>, cause: Cause) {
         let request = RequestId(self.requests.len() as u32);
         let time = self.options.hedging.and_then(|rule| rule.times[KeyClass::of(keys.len()).index()]);
-        let hedge =
-            time.filter(|_| cause == Cause::Plan).map(|time| HedgePlan { due: self.now + time.after, time });
+        let hedge = time.filter(|_| cause == Cause::Plan).map(|time| HedgePlan::new(self.now, time));
         self.open += 1;
         self.ledger.ask(&keys);
         self.requests.push(Request {

@@ -16,13 +16,6 @@ pub struct HedgeTime {
     pub expected: Duration,
 }
 
-impl HedgeTime {
-    /// A timer that fires later than this tells of our own slowness.
-    pub(super) fn slack(&self) -> Duration {
-        SLACK_MIN.max(self.after / 2)
-    }
-}
-
 /// When the requests of one query are late: `LoadMeter::hedge_rule`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HedgeRule {
@@ -49,9 +42,29 @@ impl HedgeRule {
 /// A planned request's hedge.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct HedgePlan {
+    /// Since when it is waited for: since it was sent, or looked at last.
+    pub since: Timestamp,
     /// When it is due.
     pub due: Timestamp,
     pub time: HedgeTime,
+}
+
+impl HedgePlan {
+    /// Of a request that is sent now.
+    pub fn new(now: Timestamp, time: HedgeTime) -> Self {
+        Self { since: now, due: now + time.after, time }
+    }
+
+    /// The same, to be looked at again once it has been under way for as long again.
+    pub fn put_off(self, sent: Timestamp, now: Timestamp) -> Self {
+        let waited = now.since(sent).max(self.time.after);
+        Self { since: now, due: now + waited, time: self.time }
+    }
+
+    /// A timer that fires later than this after it was due tells of our own slowness.
+    pub fn slack(&self) -> Duration {
+        SLACK_MIN.max(self.due.since(self.since) / 2)
+    }
 }
 
 /// Why a late request was not hedged, in the order in which that is looked at.
@@ -69,6 +82,14 @@ pub enum HedgeAbort {
     MaxRoute,
     /// Enough is asked twice already.
     Budget,
+}
+
+impl HedgeAbort {
+    /// Whether it is of the moment: such a request is looked at again. Nobody else would ever come to the help of a node that has lost
+    /// it.
+    pub(super) fn is_passing(self) -> bool {
+        matches!(self, HedgeAbort::DelayConstraint | HedgeAbort::Budget)
+    }
 }
 
 impl HedgeAbort {
