@@ -157,14 +157,16 @@ pub enum QueryError {
         detail: String,
     },
     /// More of a store is read than its quota allows.
-    #[error("the read quota of store {store:?} is used up: {per_second} {} a second at this router", kind.name())]
+    #[error("the read quota of store {store:?} is used up: {per_second} {} a second at {at}", kind.name())]
     QuotaExceeded {
         /// The store.
         store: String,
         /// Of what there is no more.
         kind: QuotaKind,
-        /// How much of it there is a second, at the router that refuses.
+        /// How much of it there is a second, where it is refused.
         per_second: u64,
+        /// Who refuses: `this router`, `node 3`.
+        at: String,
         /// When the same query may be asked again, in milliseconds.
         retry_after_ms: u64,
     },

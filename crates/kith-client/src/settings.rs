@@ -52,6 +52,9 @@ pub struct SessionSettings {
     /// Profile every query: the slow log needs plans. Set by routers.
     #[serde(skip)]
     pub trace_all: bool,
+    /// It reads only what was taken from read quotas already. Set by routers.
+    #[serde(skip)]
+    pub admits: bool,
 }
 
 impl Default for SessionSettings {
@@ -71,6 +74,7 @@ impl Default for SessionSettings {
             answer_bytes_max: ANSWER_BYTES_MAX as u64,
             dialer: Dialer::default(),
             trace_all: false,
+            admits: false,
         }
     }
 }

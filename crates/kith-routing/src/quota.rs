@@ -27,8 +27,17 @@ impl QuotaRates {
 
     /// The share of one of `routers` that enforce it together, rounded up: a small quota is not lost between them.
     pub fn share(&self, routers: usize) -> Self {
-        let routers = u64::try_from(routers.max(1)).unwrap_or(u64::MAX);
-        let part = |rate: NonZeroU64| NonZeroU64::new(rate.get().div_ceil(routers));
+        self.part(1, u64::try_from(routers).unwrap_or(u64::MAX))
+    }
+
+    /// The share of one that holds `held` of `all` copies of partitions, rounded up; of one that holds none, of one copy: whoever has
+    /// a quota never has none left of it.
+    pub fn part(&self, held: u64, all: u64) -> Self {
+        let (held, all) = (u128::from(held.max(1)), u128::from(all.max(1)));
+        let part = |rate: NonZeroU64| {
+            let share = (u128::from(rate.get()) * held.min(all)).div_ceil(all);
+            NonZeroU64::new(u64::try_from(share).unwrap_or(u64::MAX))
+        };
         Self { keys: self.keys.and_then(part), bytes: self.bytes.and_then(part) }
     }
 }
@@ -63,7 +72,7 @@ pub struct QuotaExceeded {
     pub retry_after: Duration,
 }
 
-/// The quota of one store as one router enforces it. O(1), without a clock.
+/// The quota of one store as one router, or one node, enforces it. O(1), without a clock.
 #[derive(Clone, Debug)]
 pub struct ReadQuota {
     keys: RateLimiter,
@@ -102,6 +111,11 @@ impl ReadQuota {
         }
         self.keys.take(keys, now);
         Ok(())
+    }
+
+    /// Takes the keys of a query that somebody else has let in.
+    pub fn charge_keys(&mut self, keys: u64, now: Timestamp) {
+        self.keys.take(keys, now);
     }
 
     /// Takes the bytes of an answer, which are known when it is there.
@@ -202,5 +216,21 @@ mod tests {
         assert_eq!(rates(10, 7).share(3), rates(4, 3));
         assert_eq!(rates(1, 1).share(8), rates(1, 1));
         assert_eq!(rates(9, 0).share(0), rates(9, 0));
+    }
+
+    #[test]
+    fn nodes_share_a_quota_by_what_they_hold() {
+        assert_eq!(rates(1_000, 70).part(12, 48), rates(250, 18));
+        assert_eq!(rates(u64::MAX, 1).part(24, 48), rates(u64::MAX / 2 + 1, 1));
+        assert_eq!(rates(10, 0).part(0, 48), rates(1, 0), "never nothing");
+        assert_eq!(rates(10, 0).part(9, 0), rates(10, 0), "never more than all of it");
+    }
+
+    #[test]
+    fn what_others_let_in_fills_the_line_for_those_who_ask() {
+        let mut quota = ReadQuota::new(rates(100, 0));
+        (0..5).for_each(|_| quota.charge_keys(100, at(0)));
+        assert_eq!(quota.admit(50, at(0)).unwrap_err().retry_after, Duration::from_millis(4_500));
+        quota.admit(50, at(4_500)).unwrap();
     }
 }

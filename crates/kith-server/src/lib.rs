@@ -17,6 +17,7 @@ pub mod metadata;
 pub mod node;
 mod peer;
 pub mod place;
+mod quotas;
 mod rebalance;
 mod resp;
 pub mod router;

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use std::fs;
 use support::{
     cluster::{Cluster, is_alive, run_lines, signal, text},
+    redis::Redis,
     values::create,
     words::{WORDS, judge, mget, push_version},
 };
@@ -136,6 +137,53 @@ fn a_quota_refuses_at_once_says_when_and_is_changed_while_it_holds() {
     let history = described(&["store", "history", "people"]);
     let defined = history.as_array().expect("a list").iter().filter(|entry| entry["action"] == "define");
     assert_eq!(defined.count(), 3, "{history}");
+}
+
+/// Reads straight from nodes, one after the other.
+fn direct(cluster: &Cluster, reads: &[Value]) -> Vec<Value> {
+    let command = cluster.kith(&["run", "--direct", "--input", "-", "--concurrency", "1"]);
+    run_lines(command, reads, usize::MAX, || ()).0
+}
+
+/// QU-1: nodes keep their share of a quota, so that no way in goes around it; what a router has let in, no node refuses.
+#[test]
+fn quotas_hold_for_whoever_asks_nodes_themselves() {
+    // Of one group, so that every read asks the same nodes.
+    let mut cluster = started(&["--nodes", "2", "--groups", "1"]);
+    let refused_at_nodes = |cluster: &Cluster, reason: &str| {
+        let name = format!("kith_node_refused_total{{store=\"people\",reason=\"{reason}\"}}");
+        cluster.metric(&name).unwrap_or_default()
+    };
+    for (quota, reason) in [("--read-quota-keys", "quota_keys"), ("--read-quota-bytes", "quota_bytes")] {
+        cluster.must(&["store", "alter", "people", quota, "4"]);
+        let mut told = Value::Null;
+        // Nodes hear of it a moment after the router.
+        cluster.wait_until("nodes refuse", |cluster| {
+            told = direct(cluster, &[ids(600)]).remove(0);
+            told.get("error").is_some()
+        });
+        assert_eq!(code(&told), "quota_exceeded");
+        let message = told["error"]["message"].as_str().expect("text");
+        assert!(message.contains("used up: 2 ") && message.contains("a second at node "), "{message}");
+        let help = told["error"]["help"].as_str().expect("text");
+        assert!(help.starts_with("ask again in ") && help.contains("kith store alter people"), "{help}");
+        let told = direct(&cluster, &[ids(0), ids(600)]);
+        assert_eq!((&told[0]["results"], code(&told[1])), (&json!([]), "quota_exceeded"));
+        let told = Redis::of_node(&cluster.ready(), 0).cli(&["mget", "people:1", "people:2"]);
+        assert!(
+            told.starts_with("ERR quota_exceeded: the read quota of store \"people\" is used up"),
+            "{told}"
+        );
+        assert!(3.0 <= refused_at_nodes(&cluster, reason), "{reason}");
+        // The router has its own share, of which nothing was read.
+        let (answers, _) = cluster.run(&[ids(600)], 1);
+        judge(&ids(600), &answers[0]).expect("what a router lets in, no node refuses");
+
+        cluster.must(&["store", "alter", "people", quota, "off"]);
+        cluster.wait_until("nodes let all in again", |cluster| {
+            judge(&ids(600), &direct(cluster, &[ids(600)])[0]).is_ok()
+        });
+    }
 }
 
 #[test]

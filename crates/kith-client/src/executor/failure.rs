@@ -19,6 +19,7 @@ pub(super) fn class_of(status: &Status, version: u64) -> FailureClass {
         "version_unavailable" => FailureClass::VersionUnavailable { version: StoreVersion(version) },
         "not_owner" => FailureClass::NotOwner { epoch: Epoch(detail.epoch) },
         "overloaded" => FailureClass::Overloaded,
+        "quota_exceeded" => FailureClass::Throttled,
         "damaged" => FailureClass::Damaged,
         "deadline_exceeded" => FailureClass::DeadlineExceeded,
         "cancelled" => FailureClass::Connection,

@@ -59,6 +59,8 @@ pub struct Executor {
     hedging: Hedging,
     /// Region and zone of this process.
     place: (String, String),
+    /// Whether nodes need not refuse what it reads: its keys were taken from read quotas already.
+    admits: bool,
     /// Cursors, controller memory, budgets and the random source. Locked for microseconds, once per fan-out and reply.
     routing: Mutex<RoutingState>,
 }
@@ -115,6 +117,7 @@ impl Executor {
             policy_values: settings.policy_values()?,
             hedging: settings.hedging()?,
             place: (settings.region.clone(), settings.zone.clone()),
+            admits: settings.admits,
             fleet: Fleet::new(topology, transport),
             routing: Mutex::new(state),
         })

@@ -270,6 +270,7 @@ impl<'a> Round<'a> {
             client: self.executor.fleet.client(),
             trace_id: self.options.trace_id.clone(),
             workflow: workflow_to_wire(self.options.workflow),
+            admitted: self.executor.admits,
             ..Default::default()
         };
         let mut request = v1::EvaluateRequest {
@@ -309,7 +310,7 @@ impl<'a> Round<'a> {
                 }
                 let code = kith_wire::detail_of(&status).code;
                 self.too_large |= code == TOO_LARGE;
-                if DENIED.contains(&code.as_str()) {
+                if DENIED.contains(&code.as_str()) || class == FailureClass::Throttled {
                     self.denied = Some(QueryError::from_status(&status));
                 }
                 self.reasons.push(format!("{node}: {}", status.message()));

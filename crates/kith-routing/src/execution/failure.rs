@@ -24,6 +24,8 @@ pub enum FailureClass {
     },
     /// The node has too much to do and said so at once.
     Overloaded,
+    /// More is read of the store than its quota allows: the node said so at once.
+    Throttled,
     /// The node found damaged or missing bytes.
     Damaged,
     /// The node does not know the operation: it is of another release.
@@ -58,7 +60,7 @@ impl FailureClass {
             FailureClass::NotOwner { .. } | FailureClass::VersionUnavailable { .. } => Retry::OtherReplica,
             FailureClass::Damaged | FailureClass::Unsupported | FailureClass::Internal => Retry::OtherReplica,
             // More requests are the last thing an overloaded cluster needs (Venice never retries 429).
-            FailureClass::Overloaded => Retry::Never,
+            FailureClass::Overloaded | FailureClass::Throttled => Retry::Never,
             FailureClass::DeadlineExceeded | FailureClass::Cancelled => Retry::Never,
             FailureClass::BadRequest => Retry::FailQuery,
         }
@@ -73,6 +75,7 @@ impl FailureClass {
             FailureClass::NotOwner { .. } => "not_owner",
             FailureClass::VersionUnavailable { .. } => "version_unavailable",
             FailureClass::Overloaded => "overloaded",
+            FailureClass::Throttled => "throttled",
             FailureClass::Damaged => "damaged",
             FailureClass::Unsupported => "unsupported",
             FailureClass::Internal => "internal",

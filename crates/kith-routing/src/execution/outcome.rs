@@ -40,6 +40,7 @@ impl MissingReason {
                 FailureClass::Connection | FailureClass::NodeDown | FailureClass::Cancelled => "unreachable",
                 FailureClass::NotOwner { .. } | FailureClass::VersionUnavailable { .. } => "version_gone",
                 FailureClass::Overloaded => "overloaded",
+                FailureClass::Throttled => "throttled",
                 FailureClass::Damaged => "corrupt",
                 FailureClass::Unsupported => "unsupported",
                 FailureClass::Internal | FailureClass::BadRequest => "internal",

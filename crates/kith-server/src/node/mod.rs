@@ -5,6 +5,7 @@ mod held;
 mod inspect;
 mod moves;
 mod pace;
+mod quota;
 mod residency;
 mod resp;
 mod scrub;
@@ -177,6 +178,7 @@ impl Node {
             topology: topology.clone(),
             doctor: Arc::clone(&doctor),
             reads: Arc::clone(&reads),
+            quotas: quota::NodeQuotas::start(options.node, topology.clone(), stop.clone()),
             warm_bytes: options.warm_bytes,
         });
         let serving = answer(ports.grpc, Arc::clone(&service), &options.security, stop.clone());

@@ -116,6 +116,7 @@ impl Local {
             let detail = format!("node {} has too many requests in flight", service.node);
             return Err(QueryError::Overloaded { detail });
         };
+        service.quotas.take(&store, keys.len(), false)?;
         let records = match (&keys, reader.key_type()) {
             (BatchKeys::Ids(ids), KeyType::Id) => {
                 let keys: Vec<[u8; 8]> = ids.iter().map(|id| id.to_le_bytes()).collect();
@@ -127,6 +128,7 @@ impl Local {
             (_, expected) => Err(QueryError::WrongKeys { store: store.clone(), expected, got: "another" }),
         }?;
         service.note_damaged(records.damaged(), &[v1::Served { name: store.clone(), version }]);
+        service.quotas.answered(&store, || records.value_bytes());
         let schema = reader.schema().filter(|_| value == ValueType::Record);
         if value == ValueType::Record && schema.is_none() {
             let reason = "this release cannot read it".to_owned();

@@ -4,6 +4,7 @@ use super::{
     PrepareOptions, Supplier,
     held::{HeldStores, VersionReader},
     pace::Reads,
+    quota::NodeQuotas,
     scrub::Doctor,
 };
 use crate::{
@@ -67,6 +68,8 @@ pub(super) struct NodeService {
     pub doctor: Arc<Doctor>,
     /// What they take.
     pub reads: Arc<Reads>,
+    /// How much of stores may be read.
+    pub quotas: Arc<NodeQuotas>,
     /// Of a version that a push has prepared.
     pub warm_bytes: u64,
 }
@@ -183,7 +186,7 @@ impl Job {
 }
 
 impl NodeService {
-    pub fn job(&self, request: v1::EvaluateRequest, now: Instant) -> Result<Job, Status> {
+    fn job(&self, request: v1::EvaluateRequest, now: Instant) -> Result<Job, Status> {
         let header = request.header.unwrap_or_default();
         let left = match header.deadline_us {
             0 => DEADLINE_DEFAULT,
@@ -253,8 +256,24 @@ impl NodeService {
     ) -> Result<v1::EvaluateReply, Status> {
         let _in_flight = self.admit(&request, started)?;
         let served = vec![v1::Served { name: request.graph.clone(), version: request.graph_version }];
-        let job = self.job(request, started)?;
+        let job = self.let_in(request, &served, started)?;
         self.answer(job, served, started).await
+    }
+
+    /// A request as a job, if so much may be read of what it names.
+    pub fn let_in(
+        &self,
+        request: v1::EvaluateRequest,
+        served: &[v1::Served],
+        now: Instant,
+    ) -> Result<Job, Status> {
+        let is_admitted = request.header.as_ref().is_some_and(|header| header.admitted);
+        let job = self.job(request, now)?;
+        for served in served.iter().filter(|_| job.plan.reads_values()) {
+            let taken = self.quotas.take(&served.name, job.key_count(), is_admitted);
+            taken.map_err(|error| error.to_status())?;
+        }
+        Ok(job)
     }
 
     /// Runs a job that was admitted.
@@ -278,6 +297,8 @@ impl NodeService {
             status_of(self.node, self.topology.borrow().cluster.epoch, &error)
         })?;
         self.note_damaged(value.records().map_or(0, kith_ops::Records::damaged), &served);
+        let bytes = || value.records().map_or(0, kith_ops::Records::value_bytes);
+        served.iter().for_each(|served| self.quotas.answered(&served.name, bytes));
         let service = started.elapsed();
         self.note_worked(service);
         Ok(v1::EvaluateReply {

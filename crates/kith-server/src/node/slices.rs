@@ -76,7 +76,7 @@ impl NodeService {
     ) -> Result<Parts, Status> {
         let in_flight = self.admit(&request, started)?;
         let served = vec![v1::Served { name: request.graph.clone(), version: request.graph_version }];
-        let job = self.job(request, started)?;
+        let job = self.let_in(request, &served, started)?;
         if job.plan != Operator::Lookup || job.key_count() <= FIRST_KEYS {
             let first = self.answer(job, served, started).await?;
             return Ok(Parts { first, rest: None });
@@ -156,6 +156,8 @@ impl Slices {
             status_of(self.service.node, epoch, &error)
         })?;
         self.service.note_damaged(sliced.damaged, &self.served);
+        let bytes = || sliced.value_bytes as u64;
+        self.served.iter().for_each(|served| self.service.quotas.answered(&served.name, bytes));
         let took = started.elapsed();
         self.worked += took;
         self.bytes_left = self.bytes_left.saturating_sub(sliced.value_bytes);

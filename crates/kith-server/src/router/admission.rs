@@ -1,14 +1,9 @@
 //! What a router lets in: so many queries at a time, and of each store so many keys and bytes a second. Whoever is not let in is told
 //! at once, and counted by store and reason (docs/design/0012-protection.md).
 
+use crate::quotas::{self, Quotas};
 use kith_client::{QueryError, topology::Topology};
-use kith_routing::{QuotaRates, ReadQuota};
-use kith_types::Timestamp;
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Instant,
-};
+use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Lets queries in. Cheap to clone; clones share what is counted.
@@ -16,13 +11,6 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 pub(crate) struct Admission {
     slots: Arc<Semaphore>,
     quotas: Arc<Quotas>,
-}
-
-/// What was read of the stores that have a quota, and since when it is counted.
-struct Quotas {
-    /// By store. Locked for less than a microsecond, twice a read.
-    lines: Mutex<HashMap<String, ReadQuota>>,
-    started: Instant,
 }
 
 /// A query that was let in; it holds its place until dropped.
@@ -36,7 +24,7 @@ pub(crate) struct Admitted {
 impl Admission {
     /// Lets in `queries_max` at a time.
     pub fn new(queries_max: usize) -> Self {
-        let quotas = Quotas { lines: Mutex::default(), started: Instant::now() };
+        let quotas = Quotas::new("this router".to_owned());
         let slots = Semaphore::new(queries_max.min(Semaphore::MAX_PERMITS));
         Self { slots: Arc::new(slots), quotas: Arc::new(quotas) }
     }
@@ -78,43 +66,8 @@ impl Admitted {
     pub fn answered(&self, store: &str, bytes: u64) {
         metrics::counter!("kith_router_read_bytes_total", "store" => store.to_owned()).increment(bytes);
         if let Some(store) = &self.store {
-            self.quotas.charge(store, bytes);
+            self.quotas.charge_bytes(store, bytes);
         }
-    }
-}
-
-impl Quotas {
-    fn take(&self, store: &str, rates: QuotaRates, keys: u64) -> Result<(), QueryError> {
-        let now = self.now();
-        let mut lines = self.lock();
-        let quota = match lines.get_mut(store) {
-            Some(quota) => quota,
-            None => lines.entry(store.to_owned()).or_insert(ReadQuota::new(rates)),
-        };
-        quota.follow(rates, now);
-        quota.admit(keys, now).map_err(|exceeded| QueryError::QuotaExceeded {
-            store: store.to_owned(),
-            kind: exceeded.kind,
-            per_second: exceeded.per_second.get(),
-            // Not a moment too early: whoever comes back then is let in.
-            retry_after_ms: u64::try_from(exceeded.retry_after.as_micros().div_ceil(1_000))
-                .unwrap_or(u64::MAX),
-        })
-    }
-
-    fn charge(&self, store: &str, bytes: u64) {
-        let now = self.now();
-        if let Some(quota) = self.lock().get_mut(store) {
-            quota.charge_bytes(bytes, now);
-        }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, ReadQuota>> {
-        self.lines.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn now(&self) -> Timestamp {
-        Timestamp(self.started.elapsed())
     }
 }
 
@@ -123,8 +76,7 @@ impl Quotas {
 pub(crate) fn refused(topology: &Topology, store: &str, error: QueryError) -> QueryError {
     let reason = match &error {
         QueryError::Overloaded { .. } => "overloaded",
-        QueryError::QuotaExceeded { kind: kith_routing::QuotaKind::Keys, .. } => "quota_keys",
-        QueryError::QuotaExceeded { kind: kith_routing::QuotaKind::Bytes, .. } => "quota_bytes",
+        QueryError::QuotaExceeded { kind, .. } => quotas::reason(*kind),
         QueryError::BatchTooLarge { .. } => "batch_too_large",
         QueryError::TooLarge { .. } => "answer_too_large",
         _ => return error,
@@ -134,4 +86,59 @@ pub(crate) fn refused(topology: &Topology, store: &str, error: QueryError) -> Qu
     metrics::counter!("kith_router_refused_total", "store" => store.to_owned(), "reason" => reason)
         .increment(1);
     error
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kith_wire::documents::TopologyDocument;
+    use serde_json::json;
+
+    /// A cluster with so many routers, and a store of which 10 keys may be read a second.
+    fn topology(routers: u32) -> Topology {
+        let routers: Vec<_> = (0..routers)
+            .map(|router| json!({"format": 2, "router": router, "addr": format!("r:{router}"), "http": "", "pid": 1}))
+            .collect();
+        let definition = json!({"holds": "values", "key": "id", "value": "text", "retain": 2, "required_reads": 1, "read_quota_keys": 10});
+        let document = json!({
+            "format": 2, "revision": 1, "nodes": [], "routers": routers,
+            "cluster": {
+                "format": 2, "cluster_id": "", "epoch": 1, "partitions": 1, "object_store": "",
+                "groups": [{"group": 0, "nodes": [0], "owners": [0]}],
+            },
+            "stores": [{"format": 2, "name": "pages", "definition": definition, "version": 1, "components": []}],
+        });
+        let document: TopologyDocument = serde_json::from_value(document).expect("a document");
+        Topology::from_document(Arc::new(document)).expect("it makes sense")
+    }
+
+    /// QU-1: the split follows the routers that are registered.
+    #[test]
+    fn qu_1_a_router_that_joins_halves_the_share_of_the_other_at_once() {
+        let admission = Admission::new(8);
+        let share = |routers: u32| {
+            let topology = topology(routers);
+            let mut admitted = admission.enter(&topology, "pages").unwrap();
+            // More than the bucket holds: it passes if nothing was read, and from then on all is refused.
+            let _ = admitted.read(&topology, "pages", 1_000);
+            match admitted.read(&topology, "pages", 1) {
+                Err(QueryError::QuotaExceeded { per_second, at, .. }) => {
+                    assert_eq!(at, "this router");
+                    per_second
+                }
+                other => panic!("{other:?}"),
+            }
+        };
+        assert_eq!([share(1), share(2), share(3), share(1)], [10, 5, 4, 10]);
+    }
+
+    #[test]
+    fn queries_beyond_the_slots_are_turned_away_and_a_slot_that_is_given_back_is_taken() {
+        let (admission, topology) = (Admission::new(1), topology(1));
+        let held = admission.enter(&topology, "pages").unwrap();
+        let refused = admission.enter(&topology, "pages").err().map(|error| error.code().to_owned());
+        assert_eq!(refused.as_deref(), Some("overloaded"));
+        drop(held);
+        assert!(admission.enter(&topology, "pages").is_ok());
+    }
 }

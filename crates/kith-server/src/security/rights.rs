@@ -82,8 +82,10 @@ fn named(right: Right, message: &[u8]) -> Result<Need, Status> {
 }
 
 fn evaluate(message: &[u8]) -> Result<Need, Status> {
-    let v1::GraphNamed { graph } = decoded(message)?;
-    Ok(Need::Store(Right::Read, graph))
+    let v1::GraphNamed { header, graph } = decoded(message)?;
+    // Who says that it has let a read in must be one who may: a router.
+    let is_admitted = header.is_some_and(|header| header.admitted);
+    Ok(if is_admitted { Need::Cluster } else { Need::Store(Right::Read, graph) })
 }
 
 fn verify(message: &[u8]) -> Result<Need, Status> {
@@ -193,6 +195,9 @@ mod tests {
         };
         for method in ["/kith.v1.Node/Evaluate", "/kith.v1.Node/EvaluateStream"] {
             assert_eq!(need(method, &evaluate), "read store \"village\"");
+            let header = v1::RequestHeader { admitted: true, ..Default::default() };
+            let admitted = v1::EvaluateRequest { header: Some(header), ..evaluate.clone() };
+            assert_eq!(need(method, &admitted), Need::Cluster.to_string(), "only routers let reads in");
         }
         let ask = |command| v1::StoreRequest { store: "s".to_owned(), command, ..Default::default() };
         for (command, told) in [
