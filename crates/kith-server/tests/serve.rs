@@ -2,10 +2,20 @@
 
 mod support;
 
-use kith_client::{Answered, GraphService, QueryOptions, Session, SessionSettings, TransportKind};
-use kith_ops::{CommonAnswer, CommonPlan, GraphAnswer, GraphQuery, Operand, Want};
-use kith_types::Workflow;
+use kith_client::{
+    Answered, GraphService, GrpcTransport, QueryOptions, Session, SessionSettings, Transport, TransportKind,
+    convert::operator_to_wire, security::Dialer,
+};
+use kith_ops::{CommonAnswer, CommonPlan, EdgeSelector, GraphAnswer, GraphQuery, Operand, Operator, Want};
+use kith_types::{Direction, Workflow};
+use kith_wire::v1;
+use std::sync::mpsc;
 use support::village;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+    runtime,
+};
 
 fn ask(operand: Operand) -> GraphQuery {
     GraphQuery { operand, edge_type: None, direction: None, workflow: Workflow::Interactive }
@@ -57,4 +67,97 @@ async fn a_loaded_graph_is_served_by_the_router_and_to_the_fast_client() {
         assert_eq!(error_code(service, "village", Operand::Connections { id: 1 }).await, "member_not_found");
         assert_eq!(error_code(service, "hamlet", Operand::Connections { id: 1 }).await, "unknown_graph");
     }
+}
+
+/// Threads on which a node evaluates what takes long.
+const THREADS: usize = 4;
+
+/// All of those threads, at work on something else until this is dropped.
+struct Occupied {
+    _until_dropped: Vec<mpsc::Sender<()>>,
+}
+
+impl Occupied {
+    async fn new() -> Self {
+        let mut held = Vec::new();
+        for _ in 0..THREADS {
+            let (sender, receiver) = mpsc::channel::<()>();
+            let (begins, begun) = tokio::sync::oneshot::channel();
+            tokio::task::spawn_blocking(move || {
+                let _ = begins.send(());
+                let _ = receiver.recv();
+            });
+            begun.await.expect("the thread runs");
+            held.push(sender);
+        }
+        Self { _until_dropped: held }
+    }
+}
+
+/// The lists of so many members that a node reads them on a thread of their own.
+fn long_request(version: u64, deadline_us: u64) -> v1::EvaluateRequest {
+    let edge = EdgeSelector { kind: "connection".to_owned(), direction: Direction::Both, filter: None };
+    let plan = Operator::Expand { input: Box::new(Operator::Keys), edge, longest: u64::MAX };
+    v1::EvaluateRequest {
+        header: Some(v1::RequestHeader { deadline_us, ..Default::default() }),
+        graph: "village".to_owned(),
+        graph_version: version,
+        keys: (0..200).collect(),
+        plan: Some(operator_to_wire(&plan)),
+        ..Default::default()
+    }
+}
+
+/// Requests that the nodes of this process dropped.
+async fn expired(cluster: &support::Cluster) -> u64 {
+    let mut stream = TcpStream::connect(&cluster.ready().http).await.expect("it listens");
+    let request = "GET /metrics HTTP/1.1\r\nhost: kith\r\nconnection: close\r\n\r\n";
+    stream.write_all(request.as_bytes()).await.expect("it takes a request");
+    let mut text = String::new();
+    stream.read_to_string(&mut text).await.expect("it answers");
+    let line = text.lines().find_map(|line| line.strip_prefix("kith_node_expired_total "));
+    line.map_or(0, |count| count.trim().parse().expect("a count"))
+}
+
+/// ET-1: what waited in a node's queue until its deadline had passed is dropped there, without a look at the data.
+#[test]
+fn et_1_a_request_whose_deadline_passed_in_the_queue_is_not_executed() {
+    let runtime = runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .max_blocking_threads(THREADS)
+        .enable_all()
+        .build()
+        .expect("a runtime");
+    runtime.block_on(async {
+        let cluster = support::start(1, 1).await;
+        let version = cluster.load("village", &village("edges.csv.gz"), None).await;
+        let addr = cluster.ready().nodes[0].addr.clone();
+        let beside = GrpcTransport::default();
+        for kind in [TransportKind::Framed, TransportKind::Grpc] {
+            let transport = kind.build(&Dialer::default());
+            let reply = transport.evaluate(&addr, long_request(version, 10_000_000)).await;
+            assert!(reply.expect("it has time").value.is_some());
+            let before = expired(&cluster).await;
+            let occupied = Occupied::new().await;
+            let asked = tokio::spawn({
+                let addr = addr.clone();
+                async move { transport.evaluate(&addr, long_request(version, 1)).await }
+            });
+            // In frames it is answered when its deadline passes, over gRPC when its turn comes.
+            loop {
+                let ping = beside.ping(&addr, v1::PingRequest::default()).await.expect("it is well");
+                if asked.is_finished() || ping.load.is_some_and(|load| load.in_flight == 1) {
+                    break;
+                }
+            }
+            assert_eq!(expired(&cluster).await, before, "it waits");
+            drop(occupied);
+            let error = asked.await.expect("no panic").expect_err("it was too late");
+            assert_eq!(kith_wire::detail_of(&error).code, "deadline_exceeded", "{kind:?}");
+            while expired(&cluster).await == before {
+                tokio::task::yield_now().await;
+            }
+            assert_eq!(expired(&cluster).await, before + 1, "{kind:?}");
+        }
+    });
 }

@@ -101,12 +101,8 @@ impl Drop for AbandonOnDrop {
 
 impl Job {
     fn run(&self) -> Result<Value, EvaluateError> {
-        let cancelled = || self.abandoned.load(Ordering::Relaxed) || self.deadline <= Instant::now();
-        // It may have waited for its thread for longer than anybody waits for it.
-        if cancelled() {
-            metrics::counter!("kith_node_expired_total").increment(1);
-            return Err(EvaluateError::Cancelled);
-        }
+        self.check_wanted()?;
+        let cancelled = || self.is_unwanted();
         match &self.reader {
             VersionReader::Graph(reader) => {
                 let share = Share { keys: &self.keys, partitions: &self.partitions };
@@ -128,7 +124,8 @@ impl Job {
     /// # Errors
     /// As `kith_ops::evaluate_values`.
     pub fn run_slice(&self, places: Range<usize>, bytes_max: usize) -> Result<Value, EvaluateError> {
-        let cancelled = || self.abandoned.load(Ordering::Relaxed) || self.deadline <= Instant::now();
+        self.check_wanted()?;
+        let cancelled = || self.is_unwanted();
         let VersionReader::Values(reader) = &self.reader else {
             return Err(EvaluateError::Mistyped { operator: "lookup", got: "a graph" });
         };
@@ -142,6 +139,19 @@ impl Job {
             }
         };
         evaluate_values(&self.plan, keys, &**reader, reader.schema(), bytes_max, &cancelled)
+    }
+
+    /// Refuses to begin what nobody waits for any more: it may have waited for its thread for longer than that.
+    fn check_wanted(&self) -> Result<(), EvaluateError> {
+        if !self.is_unwanted() {
+            return Ok(());
+        }
+        metrics::counter!("kith_node_expired_total").increment(1);
+        Err(EvaluateError::Cancelled)
+    }
+
+    fn is_unwanted(&self) -> bool {
+        self.abandoned.load(Ordering::Relaxed) || self.deadline <= Instant::now()
     }
 
     /// How many keys it is asked for.
