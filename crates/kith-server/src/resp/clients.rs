@@ -1,5 +1,6 @@
 //! Who is connected.
 
+use super::visitor::Visitor;
 use std::{
     collections::BTreeMap,
     fmt::Write,
@@ -32,6 +33,8 @@ pub(crate) struct Client {
     /// When it last asked, in milliseconds since the endpoint started.
     asked: AtomicU64,
     said: Mutex<Said>,
+    /// Who they are; written when they show it.
+    visitor: Mutex<Visitor>,
 }
 
 /// What a client says of itself.
@@ -63,7 +66,8 @@ impl Clients {
         let since = self.started.elapsed();
         let asked = AtomicU64::new(since.as_millis() as u64);
         let said = Mutex::new(Said { protocol: 2, ..Said::default() });
-        let client = Arc::new(Client { id, peer, local, since, asked, said });
+        let visitor = Mutex::new(Visitor::anybody());
+        let client = Arc::new(Client { id, peer, local, since, asked, said, visitor });
         let mut connected = self.lock();
         if CLIENTS_MAX <= connected.len() {
             return None;
@@ -128,15 +132,28 @@ impl Client {
         self.said.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// From now on they are this visitor.
+    pub(super) fn is(&self, visitor: Visitor) {
+        *self.visitor.lock().unwrap_or_else(PoisonError::into_inner) = visitor;
+    }
+
+    /// What they are called now; in one word, as lines are read by words.
+    fn user(&self) -> Option<String> {
+        let name = self.visitor.lock().unwrap_or_else(PoisonError::into_inner).name()?;
+        let word = |letter: char| if letter.is_whitespace() || letter.is_control() { '_' } else { letter };
+        Some(name.chars().map(word).collect())
+    }
+
     fn line(&self, now: Duration) -> String {
         let Said { name, library, library_version, protocol } = self.said().clone();
         let asked = Duration::from_millis(self.asked.load(Ordering::Relaxed));
         let (age, idle) = (now.saturating_sub(self.since), now.saturating_sub(asked));
         let mut line = format!("id={} addr={} laddr={}", self.id, self.peer, self.local);
         let (age, idle) = (age.as_secs(), idle.as_secs());
+        let user = self.user().map(|user| format!(" user={user}")).unwrap_or_default();
         let rest = write!(
             line,
-            " name={name} age={age} idle={idle} db=0 resp={protocol} lib-name={library} lib-ver={library_version}"
+            " name={name} age={age} idle={idle} db=0{user} resp={protocol} lib-name={library} lib-ver={library_version}"
         );
         rest.expect("a string takes all that is written");
         line

@@ -62,6 +62,7 @@ const NOAUTH_HELLO: &str = "NOAUTH HELLO must be called with the client already 
 impl Dialogue {
     /// The beginning of one.
     pub fn new(client: Arc<Client>, visitor: Visitor) -> Self {
+        client.is(visitor.clone());
         Self { client, visitor, version: Version::Two, has_failed: false }
     }
 
@@ -139,6 +140,7 @@ impl Dialogue {
             Verb::Reset => {
                 self.speak(Version::Two);
                 self.visitor.reset();
+                self.client.is(self.visitor.clone());
                 *self.client.said() = Said { protocol: 2, ..Said::default() };
                 round.reply(|replies| replies.simple("RESET"));
                 return Ok(Flow::Round);
@@ -174,7 +176,9 @@ impl Dialogue {
                 host.note_unproven(&self.client, !std::mem::replace(&mut self.has_failed, true));
             }
             error.reply()
-        })
+        })?;
+        self.client.is(self.visitor.clone());
+        Ok(())
     }
 
     /// `HELLO [version [AUTH user password] [SETNAME name]]`.

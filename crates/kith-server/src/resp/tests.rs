@@ -288,6 +288,15 @@ async fn a_token_opens_what_its_subject_may_read_until_it_is_put_away() {
 }
 
 #[tokio::test]
+async fn who_is_known_is_named_in_the_list_of_clients() {
+    let told =
+        said_to_nobody(b"AUTH ads-token\r\nCLIENT LIST\r\nCLIENT INFO\r\nRESET\r\nCLIENT LIST\r\n").await;
+    let named = "id=1 addr=127.0.0.1:7 laddr=127.0.0.1:7 name= age=0 idle=0 db=0 user=ads resp=2 lib-name= lib-ver=\n";
+    assert_eq!(told.matches(named).count(), 2, "{told}");
+    assert!(told.ends_with("+RESET\r\n-NOAUTH Authentication required.\r\n"), "{told}");
+}
+
+#[tokio::test]
 async fn who_is_known_to_nobody_may_send_little() {
     let told = said_to_nobody(b"*11\r\n").await;
     assert_eq!(told, "-ERR Protocol error: unauthenticated multibulk length\r\n");

@@ -7,8 +7,8 @@ use tonic::Status;
 /// The user that clients name who were told of none.
 pub(super) const DEFAULT_USER: &[u8] = b"default";
 
-/// Whoever is at the other end of a connection.
-#[derive(Debug)]
+/// Whoever is at the other end of a connection. Cheap to clone.
+#[derive(Clone, Debug)]
 pub(super) struct Visitor {
     /// `None`: nobody asks who they are.
     gate: Option<Arc<Gate>>,
@@ -55,8 +55,17 @@ impl Visitor {
     /// The reply: `NOAUTH` if nobody knows them, `NOPERM` if they lack the right.
     pub fn check(&self, need: &Need) -> Result<(), String> {
         let Some(gate) = &self.gate else { return Ok(()) };
-        let caller = self.shown.as_ref().unwrap_or(&self.own);
-        gate.check(caller, need).map(drop).map_err(|status| reply(&status))
+        gate.check(self.caller(), need).map(drop).map_err(|status| reply(&status))
+    }
+
+    /// What they are called, now, where that is written down and they are known.
+    pub fn name(&self) -> Option<Arc<str>> {
+        let gate = self.gate.as_ref()?;
+        gate.check(self.caller(), &Need::Known).ok().flatten()
+    }
+
+    fn caller(&self) -> &Caller {
+        self.shown.as_ref().unwrap_or(&self.own)
     }
 
     /// Whether they are somebody, as far as that matters.
@@ -131,6 +140,7 @@ mod tests {
         }
         for user in ["ads", "default"] {
             visitor.authenticate(user.as_bytes(), b"ads-token").unwrap();
+            assert_eq!(visitor.name().as_deref(), Some("ads"));
             visitor.check(&read("pages-2")).unwrap();
             let told = visitor.check(&read("secrets")).unwrap_err();
             assert!(told.starts_with("NOPERM ads may not read store \"secrets\" (ask "), "{told}");
@@ -138,7 +148,7 @@ mod tests {
             assert_eq!(visitor.authenticate(b"default", b"guess"), Err(AuthError::Wrong));
             assert!(visitor.is_known());
             visitor.reset();
-            assert!(!visitor.is_known());
+            assert!(!visitor.is_known() && visitor.name().is_none());
         }
     }
 
@@ -149,6 +159,7 @@ mod tests {
         let certificate = |name: &str| Caller::new(Identity::Certificate([name.to_owned()].into()));
         let mut ops = Visitor::new(Arc::clone(&gate), certificate("CN=ops"));
         ops.check(&read("secrets")).unwrap();
+        assert_eq!(ops.name().as_deref(), Some("ops"));
         // A token says who they are from then on, certificate or not.
         ops.authenticate(b"ads", b"ads-token").unwrap();
         assert!(ops.check(&read("secrets")).is_err());
@@ -168,6 +179,7 @@ mod tests {
         std::fs::write(folder.path().join("access.toml"), "").unwrap();
         gate.reload().unwrap();
         assert_eq!(visitor.check(&read("pages")).unwrap_err(), "NOAUTH Authentication required.");
+        assert_eq!(visitor.name(), None);
     }
 
     #[test]
