@@ -193,8 +193,19 @@ impl Fleet {
         self.health.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Has the transport let go of addresses that the table does not name any longer. More than it names are few, and seldom:
+    /// queries that began with the table before may still ask there.
+    fn forget_strangers(&self) {
+        let table = Arc::clone(&self.reach.load().table);
+        if table.nodes().len() < self.transport.addresses() {
+            let known = table.nodes().iter().map(|node| node.address.as_str()).collect();
+            self.transport.keep_only(&known);
+        }
+    }
+
     /// Probes the nodes whose turn it is.
     fn probe_due(self: &Arc<Self>) {
+        self.forget_strangers();
         let now = self.now();
         let cut = self.transport.take_cut();
         let mut health = self.lock();

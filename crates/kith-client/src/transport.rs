@@ -17,8 +17,8 @@ use kith_wire::{
 };
 use serde::{Deserialize, Serialize};
 use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
+    collections::{HashMap, HashSet},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 use tonic::{
@@ -64,6 +64,14 @@ pub trait Transport: Send + Sync + 'static {
     fn take_cut(&self) -> Vec<String> {
         Vec::new()
     }
+
+    /// How many addresses it keeps something of.
+    fn addresses(&self) -> usize {
+        0
+    }
+
+    /// Lets go of what it keeps of all other addresses. What is under way there goes on; who asks there again, connects again.
+    fn keep_only(&self, _known: &HashSet<&str>) {}
 }
 
 /// The parts of a node's answer.
@@ -153,13 +161,22 @@ impl Transport for FramedTransport {
     fn take_cut(&self) -> Vec<String> {
         self.frames.take_cut()
     }
+
+    fn addresses(&self) -> usize {
+        self.frames.addresses().max(self.grpc.addresses())
+    }
+
+    fn keep_only(&self, known: &HashSet<&str>) {
+        self.frames.keep_only(known);
+        self.grpc.keep_only(known);
+    }
 }
 
 /// gRPC over one HTTP/2 connection per node.
 #[derive(Debug, Default)]
 pub struct GrpcTransport {
     dialer: Dialer,
-    /// By address; written when a node is first spoken to.
+    /// By address; written when a node is first spoken to, and when it is gone.
     channels: Mutex<HashMap<String, GrpcChannel>>,
 }
 
@@ -185,8 +202,12 @@ impl GrpcTransport {
         Self { dialer: dialer.clone(), channels: Mutex::default() }
     }
 
+    fn channels(&self) -> MutexGuard<'_, HashMap<String, GrpcChannel>> {
+        self.channels.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn client(&self, addr: &str) -> Result<NodeClient<GrpcChannel>, Status> {
-        let mut channels = self.channels.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut channels = self.channels();
         let channel = match channels.get(addr) {
             Some(channel) => channel.clone(),
             None => {
@@ -246,5 +267,13 @@ impl Transport for GrpcTransport {
         request: v1::PingRequest,
     ) -> BoxFuture<'a, Result<v1::PingReply, Status>> {
         async move { Ok(self.client(addr)?.ping(request).await?.into_inner()) }.boxed()
+    }
+
+    fn addresses(&self) -> usize {
+        self.channels().len()
+    }
+
+    fn keep_only(&self, known: &HashSet<&str>) {
+        self.channels().retain(|addr, _| known.contains(addr.as_str()));
     }
 }

@@ -17,7 +17,7 @@ use kith_wire::{
     frame::{self, Flags, Header, Op, PREFACE_BYTES, Preface},
 };
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     io,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
@@ -162,9 +162,23 @@ impl Frames {
 
     /// The addresses whose connections were lost since this was asked last, and that nobody has opened again.
     pub fn take_cut(&self) -> Vec<String> {
-        let places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+        let places = self.places();
         let cut = places.iter().filter(|(_, place)| place.is_cut());
         cut.map(|(addr, _)| addr.clone()).collect()
+    }
+
+    /// How many addresses were asked, and not let go of.
+    pub fn addresses(&self) -> usize {
+        self.places().len()
+    }
+
+    /// Lets go of all other addresses: a connection there is closed when nothing is under way over it any more.
+    pub fn keep_only(&self, known: &HashSet<&str>) {
+        self.places().retain(|addr, _| known.contains(addr.as_str()));
+    }
+
+    fn places(&self) -> MutexGuard<'_, HashMap<String, Arc<Place>>> {
+        self.places.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn connection(&self, addr: &str, op: Op) -> Result<Arc<Connection>, CallError> {
@@ -177,7 +191,7 @@ impl Frames {
     }
 
     fn place(&self, addr: &str) -> Arc<Place> {
-        let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut places = self.places();
         if let Some(place) = places.get(addr) {
             return Arc::clone(place);
         }

@@ -1,5 +1,6 @@
 //! Both transports against one scripted node on one port: the same suite, then what only frames can do wrong.
 
+mod places;
 mod streams;
 
 use super::*;
