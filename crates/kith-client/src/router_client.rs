@@ -261,6 +261,14 @@ impl RouterClient {
         reply.map(|_| ()).map_err(|status| self.error(&status))
     }
 
+    /// Opens the connection that queries take, unless it is open; whether it is then.
+    pub async fn warm(&self) -> bool {
+        match &self.frames {
+            Some(frames) => frames.open(&self.addr).await,
+            None => false,
+        }
+    }
+
     /// Passes a query on as it came, marked as forwarded: from a router to the owner of a member's network.
     ///
     /// # Errors

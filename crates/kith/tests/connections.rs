@@ -15,10 +15,11 @@ const TYPES: (KeyType, ValueType) = (KeyType::Id, ValueType::Text);
 
 /// Connections of the router to nodes: opened by probes, and by queries.
 fn opened(cluster: &Cluster) -> [u32; 2] {
-    ["ping", "evaluate"].map(|op| {
-        let name = format!("kith_client_connections_opened_total{{op=\"{op}\"}}");
-        cluster.metric(&name).unwrap_or(0.0) as u32
-    })
+    ["ping", "evaluate"].map(|op| opened_by(cluster, op))
+}
+
+fn opened_by(cluster: &Cluster, op: &str) -> u32 {
+    cluster.metric(&format!("kith_client_connections_opened_total{{op=\"{op}\"}}")).unwrap_or(0.0) as u32
 }
 
 /// Reads all keys through the router, half a dozen at a time: plans of every shape.
@@ -104,4 +105,32 @@ fn no_query_opens_a_connection_to_a_node() {
     }
     read(&cluster, folder.path());
     assert_opened(&cluster, before + 2);
+}
+
+/// Asks the first router for networks, of which the second owns about a half; how many it has passed on so far.
+fn networks(cluster: &Cluster) -> u32 {
+    for member in 9_000..9_040 {
+        let arguments = ["graph", "network-size", &member.to_string(), "--graph", "village", "-o", "json"];
+        // Not everybody is a member: that is an answer too.
+        cluster.kith(&arguments).output().expect("kith runs");
+    }
+    cluster.metric("kith_router_forwarded_total").unwrap_or(0.0) as u32
+}
+
+#[test]
+fn no_query_opens_a_connection_to_another_router() {
+    let mut cluster = Cluster::start(&["--processes", "--groups", "1", "--nodes", "1", "--routers", "2"]);
+    let edges = support::root().join("testdata/kith-village/edges.csv.gz");
+    cluster.must(&["load", "graph", edges.to_str().expect("UTF-8"), "--graph", "village"]);
+    // The first router may have started before the second: it connects as soon as it knows of it.
+    cluster.wait_until("the routers are connected", |cluster| 1 <= opened_by(cluster, "alive"));
+    let forwarded = networks(&cluster);
+    assert!(0 < forwarded && opened_by(&cluster, "query") == 0, "{forwarded} were passed on");
+
+    // One that comes back, which nobody has asked anything meanwhile.
+    let before = opened_by(&cluster, "alive");
+    kill_and_wait(&mut cluster, "routers", 1);
+    cluster.wait_until("it is connected to again", |cluster| before < opened_by(cluster, "alive"));
+    assert!(forwarded < networks(&cluster));
+    assert_eq!(opened_by(&cluster, "query"), 0);
 }

@@ -177,6 +177,11 @@ impl Frames {
         self.places().retain(|addr, _| known.contains(addr.as_str()));
     }
 
+    /// Opens the connection to the peer at `addr`, unless there is one, or it does not speak frames; whether there is one now.
+    pub async fn open(&self, addr: &str) -> bool {
+        self.connection(addr, Op::Alive).await.is_ok()
+    }
+
     fn places(&self) -> MutexGuard<'_, HashMap<String, Arc<Place>>> {
         self.places.lock().unwrap_or_else(PoisonError::into_inner)
     }

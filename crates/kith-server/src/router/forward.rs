@@ -2,6 +2,7 @@
 //! cache, not copies. A query that needs a member's network goes to its owner, once.
 
 use crate::topology::TopologyReceiver;
+use futures::future::join_all;
 use kith_cache::owner_of;
 use kith_client::{CacheMode, QueryOptions, RouterClient, security::Dialer};
 use kith_ops::{GraphQuery, Operand};
@@ -10,10 +11,16 @@ use kith_types::Timestamp;
 use kith_wire::v1;
 use std::{
     collections::HashMap,
-    sync::{Mutex, MutexGuard, PoisonError},
-    time::Instant,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
 };
+use tokio_util::sync::CancellationToken;
 use tonic::{Code, Status};
+
+/// How often it is looked whether the connections to the other routers are open: as often as clients probe nodes that are down.
+const WARM_INTERVAL: Duration = Duration::from_millis(200);
+/// How long a router that starts waits for them: those that are frozen are not waited for any longer than nodes are.
+const WARM_PATIENCE: Duration = Duration::from_secs(1);
 
 /// Passes queries on to the routers that own their members.
 #[derive(Debug)]
@@ -21,7 +28,7 @@ pub(super) struct Forwarder {
     topology: TopologyReceiver,
     own: u32,
     dialer: Dialer,
-    /// By address.
+    /// By address: all routers but this one.
     clients: Mutex<HashMap<String, RouterClient>>,
     /// Which owners are worth asking; written by every forwarded query.
     owners: Mutex<Owners>,
@@ -33,6 +40,28 @@ impl Forwarder {
     pub fn new(topology: TopologyReceiver, own: u32, dialer: Dialer) -> Self {
         let (clients, owners) = (Mutex::default(), Mutex::default());
         Self { topology, own, dialer, clients, owners, started: Instant::now() }
+    }
+
+    /// Opens the connections to the other routers, not for long, and keeps them open until `stop`: no query shall be the one to connect.
+    pub async fn warm(self: &Arc<Self>, stop: CancellationToken) {
+        let _ = tokio::time::timeout(WARM_PATIENCE, self.open_all()).await;
+        let forwarder = Arc::clone(self);
+        let kept = async move {
+            loop {
+                tokio::time::sleep(WARM_INTERVAL).await;
+                forwarder.open_all().await;
+            }
+        };
+        tokio::spawn(async move { stop.run_until_cancelled(kept).await });
+    }
+
+    /// One look at all of them. Those that are gone are let go of.
+    async fn open_all(&self) {
+        let topology = Arc::clone(&self.topology.borrow());
+        let others = || topology.routers.iter().filter(|router| router.router != self.own);
+        self.clients().retain(|addr, _| others().any(|router| router.addr == *addr));
+        let clients = others().filter_map(|router| self.client(&router.addr));
+        join_all(clients.map(async |client| client.warm().await)).await;
     }
 
     /// The owner's reply, if another router owns the member and can be reached.
@@ -78,13 +107,22 @@ impl Forwarder {
         if owner.router == self.own {
             return None;
         }
-        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(client) = clients.get(&owner.addr) {
+        self.client(&owner.addr)
+    }
+
+    /// A client of the router at `addr`; `None` if that is no address.
+    fn client(&self, addr: &str) -> Option<RouterClient> {
+        let mut clients = self.clients();
+        if let Some(client) = clients.get(addr) {
             return Some(client.clone());
         }
-        let client = RouterClient::lazy(owner.addr.clone(), &self.dialer).ok()?;
-        clients.insert(owner.addr.clone(), client.clone());
+        let client = RouterClient::lazy(addr.to_owned(), &self.dialer).ok()?;
+        clients.insert(addr.to_owned(), client.clone());
         Some(client)
+    }
+
+    fn clients(&self) -> MutexGuard<'_, HashMap<String, RouterClient>> {
+        self.clients.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

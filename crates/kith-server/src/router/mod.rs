@@ -135,7 +135,7 @@ impl Router {
         let readiness = Readiness::default();
         http::serve(ports.http.listener, readiness.clone(), stop.clone());
         // The first queries shall not be the ones to connect.
-        graph.session.warm().await;
+        tokio::join!(graph.session.warm(), graph.forwarder.warm(stop.clone()));
         let redis_clients = ports.resp.map_or_else(serve::nobody, |bound| {
             let reads = resp::RespReads::new(Arc::clone(&graph));
             redis::spawn(bound, Arc::new(reads) as Arc<dyn Backend>, &options.security, stop.clone())
