@@ -178,6 +178,7 @@ impl Node {
             topology: topology.clone(),
             doctor: Arc::clone(&doctor),
             reads: Arc::clone(&reads),
+            evaluate_seconds: metrics::histogram!("kith_node_evaluate_seconds"),
             quotas: quota::NodeQuotas::start(options.node, topology.clone(), stop.clone()),
             warm_bytes: options.warm_bytes,
         });

@@ -127,7 +127,10 @@ impl Local {
             }
             (_, expected) => Err(QueryError::WrongKeys { store: store.clone(), expected, got: "another" }),
         }?;
-        service.note_damaged(records.damaged(), &[v1::Served { name: store.clone(), version }]);
+        match records.damaged() {
+            0 => {}
+            damaged => service.note_damaged(damaged, &[v1::Served { name: store.clone(), version }]),
+        }
         service.quotas.answered(&store, || records.value_bytes());
         let schema = reader.schema().filter(|_| value == ValueType::Record);
         if value == ValueType::Record && schema.is_none() {
@@ -138,9 +141,7 @@ impl Local {
             0 => String::new(),
             _ => service.not_owner(),
         };
-        let took = started.elapsed();
-        metrics::histogram!("kith_node_evaluate_seconds").record(took.as_secs_f64());
-        service.reads.record(took);
+        service.note_worked(started.elapsed());
         Ok(Answer::new(Arc::new(Values { schema: schema.cloned(), store, records, unanswered }), 0))
     }
 }

@@ -9,7 +9,7 @@ use super::{
 };
 use bytes::{Buf, BytesMut};
 use kith_wire::resp::{Decoder, Limits, Malformed, Replies};
-use std::{io, sync::Arc, time::Duration};
+use std::{io, pin::pin, sync::Arc, task::Poll, time::Duration};
 use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
     time::timeout,
@@ -206,8 +206,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     }
 }
 
-/// A step of writing, for which nobody waits for ever.
+/// A step of writing, for which nobody waits for ever. Nearly always it is done at once, and needs no timer.
 async fn taken<T>(endpoint: &Endpoint, step: impl Future<Output = io::Result<T>>) -> io::Result<T> {
+    let mut step = pin!(step);
+    if let Poll::Ready(done) = futures::poll!(step.as_mut()) {
+        return done;
+    }
     timeout(STALLED, step).await.unwrap_or_else(|_| {
         endpoint.note_stalled();
         Err(io::ErrorKind::TimedOut.into())

@@ -8,7 +8,7 @@ use super::{
     round::{Many, Round, shown},
     visitor::{AuthError, DEFAULT_USER, Visitor},
 };
-use crate::security::{Need, Right};
+use crate::security::Need;
 use kith_client::QueryError;
 use kith_engine::KeyType;
 use kith_wire::resp::{Command, Limits, Replies, Version};
@@ -111,7 +111,7 @@ impl Dialogue {
         let first = command.get(1).unwrap_or_default();
         // All commands of a round are of one caller and of one moment: each store is asked about once.
         let keys_of = |store: &str| {
-            self.visitor.check(&Need::Store(Right::Read, store.to_owned()))?;
+            self.visitor.check_read(store)?;
             host.keys_of(store).map_err(|error| refusal(&error))
         };
         let place = |round: &mut Round, key: &[u8]| round.place(key, keys_of);

@@ -1,6 +1,6 @@
 //! Who asks on a connection, and what they may: the decisions of the gate, in the words of Redis.
 
-use crate::security::{Caller, Gate, Identity, Need};
+use crate::security::{Caller, Gate, Identity, Need, Right};
 use std::sync::Arc;
 use tonic::Status;
 
@@ -58,6 +58,18 @@ impl Visitor {
         gate.check(self.caller(), need).map(drop).map_err(|status| reply(&status))
     }
 
+    /// Lets them read a store now.
+    ///
+    /// # Errors
+    /// As [`Visitor::check`].
+    pub fn check_read(&self, store: &str) -> Result<(), String> {
+        // Most have no gate: for them not even the name is copied.
+        if self.gate.is_none() {
+            return Ok(());
+        }
+        self.check(&Need::Store(Right::Read, store.to_owned()))
+    }
+
     /// What they are called, now, where that is written down and they are known.
     pub fn name(&self) -> Option<Arc<str>> {
         let gate = self.gate.as_ref()?;
@@ -108,7 +120,7 @@ fn reply(status: &Status) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::security::{Right, testing::gate};
+    use crate::security::testing::gate;
     use sha2::{Digest, Sha256};
 
     fn hash(token: &str) -> String {
