@@ -1,4 +1,5 @@
-//! The documents describe what there is: every error code that the sources can give is in `docs/errors.md`.
+//! The documents describe what there is: every error code that the sources can give is in `docs/errors.md`, every check that 0008 lists
+//! has the tests that it names.
 
 use std::{
     collections::BTreeSet,
@@ -68,4 +69,34 @@ fn every_error_code_is_explained() {
     let missing: Vec<&String> =
         found.iter().filter(|code| !documented.contains(&format!("`{code}`"))).collect();
     assert!(missing.is_empty(), "docs/errors.md does not explain {missing:?}");
+}
+
+/// What Venice's tests check, as 0008 lists it.
+const CHECKS: [&str; 33] = [
+    "RF-1", "RF-2", "RF-3", "RF-4", "RF-5", "RT-1", "RT-2", "RT-3", "RT-4", "RT-5", "PT-1", "RO-1", "RO-2",
+    "RO-3", "RO-4", "RO-5", "RO-6", "HH-1", "HH-2", "ST-1", "ST-2", "ST-3", "ST-4", "ST-5", "ST-6", "CW-1",
+    "QU-1", "QU-2", "OV-1", "MD-1", "RC-1", "ET-1", "CO-1",
+];
+
+#[test]
+fn every_check_has_the_tests_that_are_named() {
+    let document = fs::read_to_string(root().join("docs/design/0008-hedged-reads.md")).unwrap();
+    let rows: Vec<Vec<&str>> = document
+        .lines()
+        .filter(|line| line.starts_with("| "))
+        .map(|line| line.split(" | ").collect())
+        .collect();
+    for check in CHECKS {
+        let row = rows.iter().find(|row| row[0].trim_start_matches("| ") == check);
+        let tests = row.unwrap_or_else(|| panic!("{check} is not listed")).last().expect("a cell");
+        let mut count = 0;
+        for named in tests.split('`').filter(|cell| cell.contains("::")) {
+            let (file, test) = named.split_once("::").expect("as filtered");
+            let source = fs::read_to_string(root().join("crates").join(file));
+            let source = source.unwrap_or_else(|error| panic!("{check}: {file}: {error}"));
+            assert!(source.contains(&format!("fn {test}(")), "{check}: {file} has no {test}");
+            count += 1;
+        }
+        assert!(0 < count, "{check} has no test");
+    }
 }
