@@ -34,6 +34,7 @@ use crate::{Candidates, FanOutPlan};
 use failure::Retry;
 use kith_types::{Epoch, GroupId, NodeId, PartitionId, Timestamp};
 use ledger::Ledger;
+use retry::Homeless;
 use rule::HedgePlan;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -94,7 +95,7 @@ pub struct Execution {
     open: usize,
     ledger: Ledger,
     /// Keys without a request, and why, until the next call of `next`.
-    homeless: Vec<(u32, MissingReason)>,
+    homeless: Vec<Homeless>,
     /// Late requests to be looked at by the next call of `next`.
     late: Vec<RequestId>,
     /// Until when this process is known to have stood still.
@@ -182,7 +183,8 @@ impl Execution {
             execution.send(assignment.node, assignment.keys.as_slice().into(), Cause::Plan);
         }
         let left_out = planned.iter().enumerate().filter(|(_, planned)| !**planned);
-        execution.homeless = left_out.map(|(key, _)| (key as u32, MissingReason::NoReplica)).collect();
+        execution.homeless =
+            left_out.map(|(key, _)| Homeless::new(key as u32, MissingReason::NoReplica)).collect();
         execution
     }
 
@@ -213,7 +215,7 @@ impl Execution {
             if !std::mem::replace(&mut self.begun, true) {
                 budgets.on_asked(self.partitions.len(), self.now);
             }
-            self.move_doubted(view);
+            self.move_doubted(view, &mut budgets.retries);
             self.hedge_late(view, &mut budgets.hedges);
             self.resend(view, &mut budgets.retries);
             self.conclude();

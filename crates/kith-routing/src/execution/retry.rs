@@ -8,6 +8,22 @@ use crate::{Candidates, NodeIndex};
 use kith_types::NodeId;
 use std::collections::BTreeMap;
 
+/// A key that nobody is asked for at the moment.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Homeless {
+    key: u32,
+    /// Why, should nobody be asked any more.
+    reason: MissingReason,
+    /// The budget has been charged for asking again.
+    is_paid: bool,
+}
+
+impl Homeless {
+    pub(super) fn new(key: u32, reason: MissingReason) -> Self {
+        Self { key, reason, is_paid: false }
+    }
+}
+
 impl Execution {
     pub(super) fn doubt(&mut self, node: NodeId) -> Disposition {
         let is_owing = |request: &&mut Request| request.state == RequestState::Open && request.node == node;
@@ -19,17 +35,20 @@ impl Execution {
         disposition
     }
 
-    /// Asks elsewhere what doubted nodes owe, where another replica of all of it is up, or asked already. Where none is,
-    /// waiting is better than failing: a node that only seems down, as when this machine is busy, still answers.
-    pub(super) fn move_doubted(&mut self, view: &Candidates<'_>) {
+    /// Asks elsewhere what doubted nodes owe, where another replica of all of it is up, or asked already, and the budget allows
+    /// it. Else waiting is better than failing: a node that only seems down, as when this machine is busy, still answers.
+    pub(super) fn move_doubted(&mut self, view: &Candidates<'_>, budget: &mut Budget) {
         let doubted: Vec<RequestId> =
             self.open_requests().filter(|id| self.requests[id.0 as usize].doubted).collect();
         for request in doubted {
             let keys = self.requests[request.0 as usize].rest().to_vec();
             if keys.iter().all(|key| self.is_movable(view, *key))
+                && budget.take(keys.len(), self.now)
                 && let Some((node, keys)) = self.cancel(request, RequestEnd::Failed)
             {
+                let before = self.homeless.len();
                 self.lose(request, node, &keys, FailureClass::NodeDown);
+                self.homeless[before..].iter_mut().for_each(|homeless| homeless.is_paid = true);
             }
         }
     }
@@ -57,32 +76,36 @@ impl Execution {
             Retry::FailQuery => self.ledger.miss(key, reason),
             // Whoever else was asked for it may still answer.
             _ if self.ledger.is_asked(key) || !self.ledger.is_waiting(key) => {}
-            Retry::OtherReplica if may_retry => self.homeless.push((key, reason)),
+            Retry::OtherReplica if may_retry => self.homeless.push(Homeless::new(key, reason)),
             Retry::OtherReplica | Retry::Never => self.ledger.miss(key, reason),
         }
     }
 
     pub(super) fn resend(&mut self, view: &Candidates<'_>, budget: &mut Budget) {
         let late = self.is_late();
-        let mut keys_by_node: BTreeMap<NodeId, Vec<(u32, MissingReason)>> = BTreeMap::new();
-        for (key, reason) in std::mem::take(&mut self.homeless) {
-            match self.another_replica(view, key) {
-                Some(_) if late => self.ledger.miss(key, MissingReason::Deadline),
-                Some(node) => keys_by_node.entry(view.node(node).id).or_default().push((key, reason)),
-                None => self.ledger.miss(key, reason),
+        let mut keys_by_node: BTreeMap<NodeId, Vec<Homeless>> = BTreeMap::new();
+        for homeless in std::mem::take(&mut self.homeless) {
+            match self.another_replica(view, homeless.key) {
+                Some(_) if late => self.ledger.miss(homeless.key, MissingReason::Deadline),
+                Some(node) => keys_by_node.entry(view.node(node).id).or_default().push(homeless),
+                None => self.ledger.miss(homeless.key, homeless.reason),
             }
         }
         if !self.ledger.missing().is_empty() && !self.options.partial {
             return;
         }
         for (node, mut keys) in keys_by_node {
-            if !budget.take(keys.len(), self.now) {
-                keys.into_iter().for_each(|(key, reason)| self.ledger.miss(key, reason));
+            let unpaid = keys.iter().filter(|homeless| !homeless.is_paid).count();
+            if 0 < unpaid && !budget.take(unpaid, self.now) {
+                let refused = keys.extract_if(.., |homeless| !homeless.is_paid);
+                refused.for_each(|homeless| self.ledger.miss(homeless.key, homeless.reason));
+            }
+            if keys.is_empty() {
                 continue;
             }
-            keys.sort_unstable_by_key(|(key, _)| *key);
+            keys.sort_unstable_by_key(|homeless| homeless.key);
             self.retries += 1;
-            self.send(node, keys.into_iter().map(|(key, _)| key).collect(), Cause::Retry);
+            self.send(node, keys.into_iter().map(|homeless| homeless.key).collect(), Cause::Retry);
         }
     }
 

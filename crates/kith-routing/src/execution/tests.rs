@@ -167,6 +167,28 @@ fn a_node_that_seems_down_is_waited_for_while_no_other_replica_is_up() {
 }
 
 #[test]
+fn a_node_that_seems_down_is_waited_for_where_nothing_may_be_asked_twice() {
+    let mut fixture = Fixture::new(ExecutionOptions::default());
+    fixture.budgets = Budgets::nothing();
+    fixture.next();
+    assert_eq!(fixture.on(Event::NodeDown { node: NodeId(1) }), [""; 0]);
+    fixture.reply(0);
+    assert_eq!(fixture.reply(1), ["Complete 4+0+0"]);
+}
+
+#[test]
+fn what_a_doubted_node_owes_moves_at_one_price() {
+    // Enough for its two keys and not for more, of whoever is asked for them.
+    let exactly = Budget::new(BudgetOptions { share: 0.5, requests_per_second: 0 });
+    let mut fixture = Fixture::new(ExecutionOptions::default());
+    fixture.budgets = Budgets { retries: exactly, ..Budgets::nothing() };
+    fixture.next();
+    assert_eq!(fixture.on(Event::NodeDown { node: NodeId(1) }), ["cancel r1", "r2: n2[1]", "r3: n3[3]"]);
+    assert_eq!(fixture.on(Event::NodeDown { node: NodeId(0) }), [""; 0], "it is waited for");
+    assert_eq!(fixture.fail(0, FailureClass::Connection)[..2], ["cancel r2", "cancel r3"], "nothing is left");
+}
+
+#[test]
 fn nodes_known_to_be_down_are_not_asked() {
     let mut fixture = Fixture::new(ExecutionOptions::default());
     fixture.next();
