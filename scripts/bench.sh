@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# The standard benchmarks, paired, in under 15 minutes on two cores. Prints what it saw and passes no verdict, but
+# The standard benchmarks, paired, in about 15 minutes on two cores. Prints what it saw and passes no verdict, but
 # fails if a query fails or an answer is wrong. docs/benchmarks.md says how to read it and keeps the last results.
 #
 #   KITH_DATA             the test data; without it only the part on the bundled graph runs
 #   KITH_BENCH_QUERIES    members a line against PostgreSQL (600)
-#   KITH_BENCH_PAIRS      pairs of each kind beside swaps, verification and a fetch (20)
+#   KITH_BENCH_PAIRS      pairs of each kind: beside swaps, verification and a fetch (20), of large reads and computations (150)
+#   KITH_BENCH_BLOCKS     blocks of large reads and computations whose CPU time is read (15)
+#   KITH_BENCH_KEYS       rows of the engine against RocksDB (1,000,000)
 #   KITH_BENCH_MEMORY_MIB memory of a node whose data is ten times as large (160)
 #   KITH_BENCH_ROWS       rows of 1 KiB against MariaDB (1,000,000: some 6 GiB of temporary files)
 #   KITH_BENCH_ROUNDS     turns of each rate there (3), and against Redis (5)
@@ -48,6 +50,12 @@ section "large reads beside a slow node"
 section "5,000 keys streamed, and waited for"
 "$cargo" bench -q -p kith --bench streams
 
+section "5,000 keys of 1 KiB: Kith, a bare gather and send, memcached; CPU a key"
+"$cargo" bench -q -p kith --bench large_reads
+
+section "read compute: on nodes and at the client"
+"$cargo" bench -q -p kith --bench read_compute
+
 section "a store ten times as large as memory"
 "$cargo" bench -q -p kith --bench memory
 
@@ -56,6 +64,14 @@ section "keys and values: Kith and MariaDB with MyISAM, built and read"
 
 section "Redis clients: Kith and a Redis server"
 "$cargo" bench -q -p kith --bench resp
+
+rivals() { "$cargo" run -q --release --manifest-path benches/rivals/Cargo.toml --target-dir "$target" --bin "$1"; }
+
+section "the engine alone: Kith and RocksDB's PlainTable"
+rivals engine
+
+section "decoding of records: Kith and Avro"
+rivals records
 
 section "the 40/40/20 mix on kith-village, policies in turn"
 work=$(mktemp -d)

@@ -7,7 +7,8 @@
 #   redis-tools, python3-redis: redis-cli, redis-benchmark and redis-py, for the tests of the RESP endpoint; the server that
 #               benchmarks compare with is in redis-tools too
 #   python3:    the Python client, its tests and its notebook
-#   postgresql, mariadb-server-core: the rivals of `make bench` (only with --bench)
+#   postgresql, mariadb-server-core, memcached, librocksdb-dev: the rivals of `make bench` (only with --bench)
+#   g++, iproute2: the lines of C++ before RocksDB, and `ss`, which counts bytes received (only with --bench)
 set -euo pipefail
 
 missing=()
@@ -28,6 +29,12 @@ if [[ "${1:-}" == --bench ]] && ! compgen -G '/usr/lib/postgresql/*/bin/postgres
 fi
 if [[ "${1:-}" == --bench && ! -x /usr/sbin/mariadbd ]]; then
   missing+=(mariadb-server-core)
+fi
+if [[ "${1:-}" == --bench ]]; then
+  need memcached memcached
+  need g++ g++
+  need ss iproute2
+  [[ -f /usr/include/rocksdb/db.h ]] || missing+=(librocksdb-dev)
 fi
 if ((${#missing[@]} > 0)); then
   echo "installing ${missing[*]}"

@@ -3,13 +3,16 @@
 #![allow(dead_code, unused_imports, reason = "each benchmark uses a part of it")]
 
 pub mod cpu;
+pub mod gather;
 #[path = "../../src/bench/latency.rs"]
 pub mod latency;
 pub mod mariadb;
+pub mod memcached;
 #[path = "../../src/bench/open_loop.rs"]
 pub mod open_loop;
 pub mod postgres;
 pub mod reads;
+pub mod received;
 pub mod redis;
 pub mod slow;
 

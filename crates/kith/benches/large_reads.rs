@@ -1,0 +1,213 @@
+//! Five thousand keys of a kibibyte in one read: a fast client over three node processes against a bare gather-and-send of
+//! the same bytes by three processes, and against memcached, all over loopback, in turn on the same keys, every value
+//! checked. Then what a key costs the nodes in reads of 1, 100 and 1,000 keys, of three nodes and of one.
+//!
+//! `KITH_BENCH_PAIRS` reads of each side in turn, `KITH_BENCH_BLOCKS` blocks whose CPU time is read.
+
+#[path = "rig/mod.rs"]
+mod rig;
+#[path = "../src/bench/stats.rs"]
+#[allow(dead_code, reason = "quantiles are for calibration")]
+mod stats;
+#[path = "../tests/support/mod.rs"]
+mod support;
+#[path = "rig/turns.rs"]
+mod turns;
+
+use futures::{StreamExt, stream};
+use kith_client::{BatchKeys, QueryOptions, StoreService};
+use kith_engine::{KeyType, ValueType};
+use kith_types::fmix64;
+use rand::{RngExt, SeedableRng, rngs::StdRng};
+use rig::{
+    cpu::{self, Parts},
+    gather::Gather,
+    memcached::Memcached,
+    reads,
+};
+use stats::median_interval;
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+use support::{cluster::Cluster, values};
+use tokio::runtime::Runtime;
+use turns::{Amount, Check, Side, take_turns, told};
+
+/// As the client of the binary has it.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+const ROWS: u64 = 100_000;
+const KEYS: usize = 5_000;
+const NODES: usize = 3;
+const TYPES: (KeyType, ValueType) = (KeyType::Id, ValueType::Bytes);
+const STORE: &str = "pages";
+/// Different reads; they come again after so many.
+const QUESTIONS: usize = 64;
+/// Reads of one size in a block, by keys, and how many of these are under way at once.
+const SIZES: [(usize, usize); 3] = [(1, 4_000), (100, 400), (1_000, 60)];
+const IN_FLIGHT: [usize; 2] = [1, 16];
+
+type Service = Arc<dyn StoreService>;
+
+fn main() {
+    if rig::gather::serve_if_told() {
+        return;
+    }
+    let runtime = Runtime::new().expect("a runtime");
+    let blocks = rig::setting("KITH_BENCH_BLOCKS", 15);
+    let amount = Amount { pairs: rig::setting("KITH_BENCH_PAIRS", 150), blocks, block: 20 };
+    let cluster = started(NODES);
+    let service = runtime.block_on(reads::direct(&cluster.ready()));
+    println!("{KEYS} keys of 1 KiB among {ROWS}, one read at a time, {} reads of each in turn", amount.pairs);
+    against_others(&runtime, &service, &cluster, amount);
+    println!("CPU a key, medians of {blocks} blocks");
+    per_key(&runtime, &service, &cluster, NODES, blocks);
+    drop((service, cluster));
+    let alone = started(1);
+    let service = runtime.block_on(reads::direct(&alone.ready()));
+    per_key(&runtime, &service, &alone, 1, blocks);
+}
+
+fn started(nodes: usize) -> Cluster {
+    let cluster = Cluster::start(&["--processes", "--groups", "1", "--nodes", &nodes.to_string()]);
+    values::create(&cluster, STORE, TYPES.0, TYPES.1);
+    values::push(&cluster, STORE, TYPES, 1, reads::rows(ROWS));
+    cluster
+}
+
+fn questions(keys: usize) -> Vec<Vec<u64>> {
+    let mut rng = StdRng::seed_from_u64(keys as u64);
+    (0..QUESTIONS).map(|_| (0..keys).map(|_| rng.random_range(0..ROWS)).collect()).collect()
+}
+
+fn parts(servers: Vec<u32>) -> Parts {
+    vec![("client", vec![std::process::id()]), ("servers", servers)]
+}
+
+/// What each read must have come with.
+fn check<'v>(ids: &[u64], check: Check, value: impl Fn(usize) -> &'v [u8]) {
+    for (index, id) in ids.iter().enumerate() {
+        glance(value(index), *id);
+        assert!(check == Check::Glance || value(index) == reads::value(*id), "key {id}");
+    }
+}
+
+/// Length and first word.
+fn glance(value: &[u8], id: u64) {
+    let word = value.first_chunk::<8>().expect("a kibibyte");
+    assert!(value.len() == 1_024 && u64::from_le_bytes(*word) == fmix64(id << 7), "key {id}");
+}
+
+fn against_others(runtime: &Runtime, service: &Service, cluster: &Cluster, amount: Amount) {
+    let questions = questions(KEYS);
+    let asked = |question: usize| &questions[question % QUESTIONS];
+    let mut gather = Gather::start(NODES, ROWS);
+    let mut memcached = Memcached::start((0..ROWS).map(|id| (id, reads::value(id))));
+    let mut sides = vec![
+        Side {
+            name: "Kith, fast client, 3 nodes",
+            parts: parts(cluster.node_pids(0)),
+            ask: Box::new(|question, how| {
+                let keys = BatchKeys::Ids(asked(question).clone());
+                let options = QueryOptions::default();
+                let started = Instant::now();
+                let answer = runtime.block_on(service.multi_get(STORE, &keys, &options)).expect("an answer");
+                let took = started.elapsed();
+                check(asked(question), how, |index| match answer.records.get(index) {
+                    Some(kith_ops::Record::Found(value)) => value,
+                    other => panic!("key {}: {other:?}", asked(question)[index]),
+                });
+                took
+            }),
+        },
+        Side {
+            name: "gather and send, 3 processes",
+            parts: parts(gather.pids()),
+            ask: Box::new(|question, how| {
+                let started = Instant::now();
+                gather.read(asked(question));
+                let took = started.elapsed();
+                check(asked(question), how, |index| gather.value(index));
+                took
+            }),
+        },
+    ];
+    if let Some(memcached) = &mut memcached {
+        memcached.choose_way(asked(0));
+        println!("  memcached {}, quickest asked by {:?}", memcached.version, memcached.way);
+        sides.push(Side {
+            name: "memcached",
+            parts: parts(vec![memcached.pid()]),
+            ask: Box::new(|question, how| {
+                let started = Instant::now();
+                memcached.read(asked(question));
+                let took = started.elapsed();
+                check(asked(question), how, |index| memcached.value(index));
+                took
+            }),
+        });
+    }
+    let seen = take_turns(&mut sides, amount);
+    for side in &seen {
+        println!("  {}: {}", side.name, side.describe());
+    }
+    for other in &seen[1..] {
+        println!(
+            "  Kith / {}: CPU {}, of servers {}, time {}",
+            other.name,
+            told(seen[0].cpu_to(other)),
+            told(seen[0].server_cpu_to(other)),
+            told(seen[0].time_to(other))
+        );
+    }
+}
+
+/// CPU time a key of reads of each size, alone and many at once; sizes take turns.
+fn per_key(runtime: &Runtime, service: &Service, cluster: &Cluster, nodes: usize, blocks: usize) {
+    let parts = parts(cluster.node_pids(0));
+    let settings: Vec<(usize, usize, usize)> =
+        SIZES.iter().flat_map(|&(keys, reads)| IN_FLIGHT.map(|in_flight| (keys, reads, in_flight))).collect();
+    let asked = SIZES.map(|(keys, _)| (keys, questions(keys)));
+    let mut used = vec![[Vec::new(), Vec::new()]; settings.len()];
+    // The first block warms up.
+    for block in 0..=blocks {
+        for (&(keys, reads, in_flight), used) in settings.iter().zip(&mut used) {
+            let questions = &asked.iter().find(|(size, _)| *size == keys).expect("asked").1;
+            let before = cpu::now(&parts);
+            runtime.block_on(read_many(service, questions, reads, in_flight));
+            let after = cpu::now(&parts);
+            for ((used, after), before) in used.iter_mut().zip(after).zip(before).filter(|_| 0 < block) {
+                let spent: Duration = after.saturating_sub(before);
+                used.push(spent.as_secs_f64() * 1e6 / (reads * keys) as f64);
+            }
+        }
+    }
+    for ((keys, _, in_flight), [client, servers]) in settings.iter().zip(&used) {
+        let servers = median_interval(servers).expect("there are blocks");
+        let client = median_interval(client).expect("there are blocks");
+        println!(
+            "  {nodes} nodes, reads of {keys}, {in_flight} at once: nodes {} us, client {:.2} us",
+            told(servers),
+            client.median
+        );
+    }
+}
+
+async fn read_many(service: &Service, questions: &[Vec<u64>], reads: usize, in_flight: usize) {
+    let options = QueryOptions::default();
+    let calls = (0..reads).map(|read| {
+        let ids = &questions[read % QUESTIONS];
+        let options = &options;
+        async move {
+            let keys = BatchKeys::Ids(ids.clone());
+            let answer = service.multi_get(STORE, &keys, options).await.expect("an answer");
+            for (record, id) in answer.records.iter().zip(ids) {
+                let kith_ops::Record::Found(value) = record else { panic!("key {id}: {record:?}") };
+                glance(value, *id);
+            }
+        }
+    });
+    stream::iter(calls).buffer_unordered(in_flight).for_each(|()| std::future::ready(())).await;
+}

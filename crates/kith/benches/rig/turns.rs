@@ -1,0 +1,131 @@
+//! Sides that answer the same questions in turn: time question by question, CPU time in blocks of questions.
+
+use crate::{
+    rig::cpu::{self, Parts},
+    stats::{Interval, median_interval},
+};
+use std::time::Duration;
+
+/// How closely an answer is looked at.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Check {
+    /// Every byte.
+    Whole,
+    /// Length and beginning of each value, as whoever uses them would: while CPU time is counted.
+    Glance,
+}
+
+/// One way to get answers.
+pub struct Side<'a> {
+    pub name: &'static str,
+    /// Whose CPU time it takes, the client first.
+    pub parts: Parts,
+    /// Asks the question of this number, checks the answer, and tells how long that took to come.
+    pub ask: Box<dyn FnMut(usize, Check) -> Duration + 'a>,
+}
+
+/// How much is measured.
+#[derive(Clone, Copy)]
+pub struct Amount {
+    /// Questions that all sides answer in turn.
+    pub pairs: usize,
+    /// Blocks whose CPU time is read.
+    pub blocks: usize,
+    /// Questions in a block.
+    pub block: usize,
+}
+
+/// What one side took.
+pub struct Seen {
+    pub name: &'static str,
+    /// Microseconds of each question.
+    took: Vec<f64>,
+    parts: Vec<&'static str>,
+    /// Of each block, for each part, microseconds of CPU a question.
+    cpu: Vec<Vec<f64>>,
+}
+
+/// Questions asked of each side before anything counts: connections and caches fill.
+const WARM_QUESTIONS: usize = 5;
+
+/// Has all sides answer the same, in turn; who comes first changes.
+pub fn take_turns(sides: &mut [Side<'_>], amount: Amount) -> Vec<Seen> {
+    let mut seen: Vec<Seen> = sides
+        .iter()
+        .map(|side| Seen {
+            name: side.name,
+            took: Vec::new(),
+            parts: side.parts.iter().map(|(name, _)| *name).collect(),
+            cpu: Vec::new(),
+        })
+        .collect();
+    for question in 0..WARM_QUESTIONS + amount.pairs {
+        for turn in 0..sides.len() {
+            let index = (question + turn) % sides.len();
+            let took = (sides[index].ask)(question, Check::Whole);
+            if WARM_QUESTIONS <= question {
+                seen[index].took.push(took.as_secs_f64() * 1e6);
+            }
+        }
+    }
+    for block in 0..amount.blocks {
+        for turn in 0..sides.len() {
+            let index = (block + turn) % sides.len();
+            let side = &mut sides[index];
+            (side.ask)(block * amount.block, Check::Whole);
+            let before = cpu::now(&side.parts);
+            for question in block * amount.block..(block + 1) * amount.block {
+                (side.ask)(question, Check::Glance);
+            }
+            let after = cpu::now(&side.parts);
+            let used = after.iter().zip(&before).map(|(after, before)| after.saturating_sub(*before));
+            seen[index].cpu.push(used.map(|used| used.as_secs_f64() * 1e6 / amount.block as f64).collect());
+        }
+    }
+    seen
+}
+
+impl Seen {
+    /// `p50 4100 us; CPU client 1800 + servers 2000 = 3800 us`, medians each.
+    pub fn describe(&self) -> String {
+        let of = |part: usize| median(self.cpu.iter().map(|block| block[part]).collect());
+        let parts: Vec<String> =
+            self.parts.iter().enumerate().map(|(part, name)| format!("{name} {:.0}", of(part))).collect();
+        let all = median(self.totals());
+        format!("p50 {:.0} us; CPU {} = {all:.0} us", median(self.took.clone()), parts.join(" + "))
+    }
+
+    /// Time of this side to another's, question by question.
+    pub fn time_to(&self, other: &Self) -> Interval {
+        ratio(&self.took, &other.took)
+    }
+
+    /// All CPU time of this side to another's, block by block.
+    pub fn cpu_to(&self, other: &Self) -> Interval {
+        ratio(&self.totals(), &other.totals())
+    }
+
+    /// CPU time of all parts but the first, the client's.
+    pub fn server_cpu_to(&self, other: &Self) -> Interval {
+        let of = |seen: &Self| seen.cpu.iter().map(|block| block[1..].iter().sum()).collect::<Vec<f64>>();
+        ratio(&of(self), &of(other))
+    }
+
+    fn totals(&self) -> Vec<f64> {
+        self.cpu.iter().map(|block| block.iter().sum()).collect()
+    }
+}
+
+/// `1.25 (1.20 to 1.31)`.
+pub fn told(interval: Interval) -> String {
+    format!("{:.2} ({:.2} to {:.2})", interval.median, interval.low, interval.high)
+}
+
+fn ratio(ours: &[f64], theirs: &[f64]) -> Interval {
+    let ratios: Vec<f64> = ours.iter().zip(theirs).map(|(ours, theirs)| ours / theirs).collect();
+    median_interval(&ratios).expect("something was measured")
+}
+
+fn median(values: Vec<f64>) -> f64 {
+    median_interval(&values).expect("something was measured").median
+}
