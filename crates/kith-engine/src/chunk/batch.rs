@@ -10,6 +10,8 @@ use std::ops::ControlFlow;
 
 /// Keys in flight at a time. A core overlaps 10 to 16 misses; more keys only need more stack.
 const GROUP: usize = 32;
+/// How many records before a record is used all of it is asked for: two of a kibibyte are as many lines as a core awaits at once.
+const RECORDS_AHEAD: usize = 2;
 
 /// A record that was found by its key and is not proven yet.
 #[derive(Clone, Copy, Debug)]
@@ -85,6 +87,12 @@ struct Slot<'a> {
     place: Place,
 }
 
+impl Slot<'_> {
+    fn read_ahead(&self) {
+        self.set.read_ahead(&self.place);
+    }
+}
+
 /// As [`find_many`], but damage met at one key is that key's answer and the others go on. A key for which `item` has no
 /// reader is answered with `None`.
 pub(crate) fn find_each<'a, 'k>(
@@ -109,7 +117,11 @@ pub(crate) fn find_each<'a, 'k>(
         for slot in slots.iter_mut().flatten() {
             slot.set.read_lines(&mut slot.place);
         }
+        slots.iter().take(RECORDS_AHEAD).flatten().for_each(Slot::read_ahead);
         for ((slot, key), index) in slots.iter().zip(&keys).zip(start..) {
+            if let Some(Some(ahead)) = slots.get(index - start + RECORDS_AHEAD) {
+                ahead.read_ahead();
+            }
             let found = match slot {
                 Some(Slot { reader, set, place }) => {
                     reader.find_in(set, place, key).map(|record| record.map(|record| Found { set, record }))

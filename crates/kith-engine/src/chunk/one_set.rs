@@ -118,6 +118,16 @@ impl OneSet {
         }
     }
 
+    /// While records before it are used: the rest of the record that the fingerprint points to.
+    #[inline]
+    pub(super) fn read_ahead(&self, place: &Place) {
+        if let Some(offset) = place.candidate
+            && let Some(record) = Record::at(self.data.body(), offset, self.data.header_crc())
+        {
+            self.data.prefetch_lines(offset as usize, record.bytes() as usize);
+        }
+    }
+
     /// Last step: the record of `key`, unproven as yet, or the proof that there is none.
     #[inline]
     pub(super) fn find(
