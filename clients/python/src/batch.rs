@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 /// What the values of an answer are.
 pub enum Values {
-    /// Text, bytes or JSON; or records of which none was found, whose schema nobody needs.
+    /// Text, bytes or JSON; or records of which none was found, whose schema cannot be had.
     Plain(ValueType),
     /// Records, and the schema that they were written under.
     Records(Schema),
@@ -173,7 +173,14 @@ impl Batch {
     /// The second array says which rows are there.
     fn numpy<'py>(&self, py: Python<'py>, field: &str) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
         let Values::Records(schema) = self.0.values.as_ref() else {
-            return Err(PyTypeError::new_err("only records have fields"));
+            return Err(match self.0.values.as_ref() {
+                Values::Plain(ValueType::Record) => {
+                    let help = "read again: the version may have gone meanwhile";
+                    let told = "none of these records was found, nor the schema that says how long their vectors are";
+                    error::of("schema_unavailable", told, help)
+                }
+                _ => PyTypeError::new_err("only records have fields"),
+            });
         };
         let found = schema.index_of(field).map(|index| (index, schema.fields()[index].field_type()));
         let Some((index, FieldType::Vector { element, dimensions })) = found else {

@@ -209,8 +209,13 @@ async fn read(
     let value = shared.shape(store).await?.value;
     let answer = shared.service.multi_get(store, &keys.batch, options).await?;
     let values = match (value, answer.schema, answer.served.first()) {
-        (ValueType::Record, Some(id), Some((_, version))) if 0 < answer.counts().found => {
-            Values::Records(shared.service.schema(store, *version, id).await?)
+        (ValueType::Record, Some(id), Some((_, version))) => {
+            match shared.service.schema(store, *version, id).await {
+                Ok(schema) => Values::Records(schema),
+                // There is nothing to decode by it: what is not there is known all the same.
+                Err(_) if answer.counts().found == 0 => Values::Plain(value),
+                Err(error) => return Err(error),
+            }
         }
         _ => Values::Plain(value),
     };

@@ -74,6 +74,13 @@ def test_a_batch_has_its_vectors_as_one_array(client: kith.Client) -> None:
     rows, there = client.get_many("pages", [5, 100_000, 3]).numpy("embed")
     assert rows.shape == (3, DIMENSIONS) and there.tolist() == [True, False, True]
     assert numpy.array_equal(rows[[0, 2]], embeddings()[[5, 3]]) and not rows[1].any()
+    # Also where there is none of them, or nothing was asked for.
+    for keys in ([100_000, 100_001], []):
+        rows, there = client.get_many("pages", keys).numpy("embed")
+        assert rows.shape == (len(keys), DIMENSIONS) and rows.dtype == numpy.float32 and not rows.any()
+        assert there.dtype == bool and there.tolist() == [False] * len(keys)
+    with pytest.raises(TypeError):
+        client.get_many("pages", [100_000]).numpy("title")
     with pytest.raises(TypeError):
         client.get_many("pages", [5]).numpy("title")
     with pytest.raises(TypeError):
