@@ -151,6 +151,22 @@ impl Records {
         }
     }
 
+    /// The bytes of all values, where they lie end to end in the order of the keys and nothing else does, as a [`RecordsBuilder`] leaves
+    /// them. `O(keys)`; copies nothing.
+    pub fn end_to_end(&self) -> Option<Bytes> {
+        let [segment] = &self.segments[..] else { return None };
+        let mut end = 0;
+        for entry in &self.entries {
+            if let Entry::Found { start, length, .. } = *entry {
+                if start as usize != end {
+                    return None;
+                }
+                end += length as usize;
+            }
+        }
+        (end == segment.len()).then(|| segment.clone())
+    }
+
     /// How many keys have damaged records.
     pub fn damaged(&self) -> u64 {
         let is_one = |entry: &&Entry| **entry == Entry::Error(RecordError::Damaged);
@@ -258,6 +274,9 @@ impl fmt::Debug for Records {
     }
 }
 
+/// The most room that is made for values before they are there.
+const ROOM_BYTES_MAX: usize = 8 << 20;
+
 /// Records made one after the other, their values copied once into one buffer.
 #[derive(Debug, Default)]
 pub struct RecordsBuilder {
@@ -277,6 +296,11 @@ impl RecordsBuilder {
         let start = self.bytes.len();
         if Records::SEGMENT_BYTES_MAX - start < value.len() {
             return false;
+        }
+        if start == 0 {
+            // Values of a store are about as long as each other: room for all of them, rather than a larger one again and again.
+            let keys_left = self.entries.capacity() - self.entries.len();
+            self.bytes.reserve(keys_left.saturating_mul(value.len()).min(ROOM_BYTES_MAX));
         }
         self.bytes.extend_from_slice(value);
         self.entries.push(Entry::Found { segment: 0, start: start as u32, length: value.len() as u32 });
@@ -401,6 +425,36 @@ mod tests {
         assert_eq!(records.counts(), RecordCounts { found: 2, absent: 1, error: 1, unanswered: 1 });
         assert_eq!((records.value_bytes(), records.value(4)), (4, Some(Bytes::from_static(b"four"))));
         assert_eq!((records.value(1), records.get(5)), (None, None));
+    }
+
+    #[test]
+    fn values_lie_end_to_end_as_they_were_built_and_not_once_some_are_gone() {
+        let mut records = part(&[Some("a"), None, Some(""), Some("bc")]);
+        records.fail(1, RecordError::Damaged);
+        assert_eq!(records.end_to_end(), Some(Bytes::from_static(b"abc")));
+        assert_eq!(part(&[None]).end_to_end(), Some(Bytes::new()));
+        let mut fewer = records.clone();
+        fewer.fail(3, RecordError::Damaged);
+        assert_eq!(fewer.end_to_end(), None, "there are bytes that are nobody's");
+        records.fail(0, RecordError::Damaged);
+        assert_eq!(records.end_to_end(), None);
+        let mut placed = Records::unanswered(2);
+        placed.place(&[1], part(&[Some("b")]));
+        assert_eq!(placed.end_to_end(), Some(Bytes::from_static(b"b")));
+        placed.place(&[0], part(&[Some("a")]));
+        assert_eq!(placed.end_to_end(), None, "they lie in two places");
+    }
+
+    #[test]
+    fn room_is_made_once_for_values_of_one_length() {
+        let mut builder = RecordsBuilder::with_capacity(1_000);
+        assert!(builder.found(&[7; 100]));
+        let room = builder.bytes.capacity();
+        (1..1_000).for_each(|_| assert!(builder.found(&[7; 100])));
+        assert_eq!(builder.bytes.capacity(), room);
+        let mut long = RecordsBuilder::with_capacity(1_000_000);
+        assert!(long.found(&[7; 100_000]));
+        assert!(long.bytes.capacity() < 2 * ROOM_BYTES_MAX, "one long value promises nothing of the others");
     }
 
     #[test]

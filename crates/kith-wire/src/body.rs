@@ -5,7 +5,7 @@ mod keys;
 mod records;
 
 pub use keys::{decode_keys, encode_keys, key_count};
-pub use records::{RecordBody, decode_records, encode_records};
+pub use records::{RecordBody, decode_records, encode_records, encode_records_head};
 
 use bytes::Bytes;
 use kith_types::delta::{self, DecodeError};

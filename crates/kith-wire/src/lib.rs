@@ -3,6 +3,7 @@
 //! This crate is the only home of protocol compatibility. Inner types do not know
 //! it; `kith-client` and `kith-server` convert at their edges.
 
+mod around;
 pub mod body;
 pub mod documents;
 mod error;
@@ -21,6 +22,7 @@ pub mod etcd {
     tonic::include_proto!("etcdserverpb");
 }
 
+pub use around::around_records;
 pub use error::{detail_of, status, with_detail};
 pub use prost::Message;
 

@@ -7,7 +7,7 @@ use kith_schema::compute::ComputeFault;
 use kith_wire::{
     body::{
         BodyError, ListBody, ListsWriter, RecordBody, decode_keys, decode_lists, decode_records, decode_set,
-        encode_keys, encode_records, encode_set,
+        encode_keys, encode_records, encode_records_head, encode_set,
     },
     v1::{self, value::Value as Wire},
 };
@@ -73,6 +73,20 @@ fn body_error(field: &'static str) -> impl FnOnce(BodyError) -> ConvertError {
 
 /// Records as a packed body; values are copied once.
 pub fn records_to_wire(records: &Records) -> Bytes {
+    let values = records.iter().filter_map(|record| match record {
+        Record::Found(value) => Some(value),
+        _ => None,
+    });
+    encode_records(&bodies(records), values, records.value_bytes() as usize)
+}
+
+/// The same as what stands before the values, and the values where they lie; `None` if they do not lie end to end.
+pub fn records_in_place(records: &Records) -> Option<(Vec<u8>, Bytes)> {
+    let values = records.end_to_end()?;
+    Some((encode_records_head(&bodies(records), 0), values))
+}
+
+fn bodies(records: &Records) -> Vec<RecordBody> {
     let body = |record| match record {
         Record::Found(value) => RecordBody::Found(value.len()),
         Record::Absent => RecordBody::Absent,
@@ -85,12 +99,7 @@ pub fn records_to_wire(records: &Records) -> Bytes {
         Record::Unanswered => RecordBody::Unanswered,
         Record::Unsent => RecordBody::Unsent,
     };
-    let entries: Vec<RecordBody> = records.iter().map(body).collect();
-    let values = records.iter().filter_map(|record| match record {
-        Record::Found(value) => Some(value),
-        _ => None,
-    });
-    encode_records(&entries, values, records.value_bytes() as usize)
+    records.iter().map(body).collect()
 }
 
 /// Records over a packed body; values are not copied.

@@ -33,6 +33,8 @@ const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 const UNSENT_BYTES_MAX: usize = 64 << 20;
 /// What one read takes at the most, unless a longer frame has begun.
 const READ_BYTES: usize = 64 << 10;
+/// Room for so many parts is made when the first of a message comes: what a node's share of a large read takes, at the size of parts.
+const PARTS_EXPECTED: usize = 16;
 /// An emptied buffer above this size is given back.
 const SPARE_BYTES: usize = 1 << 20;
 
@@ -297,6 +299,9 @@ impl Waiting {
         if !goes_on && self.part.is_empty() {
             self.reply.message(frame.body, is_last);
             return Ok(());
+        }
+        if self.part.is_empty() {
+            self.part.reserve(PARTS_EXPECTED * frame.body.len());
         }
         self.part.extend_from_slice(&frame.body);
         if !goes_on {

@@ -48,6 +48,8 @@ pub(crate) trait FrameService: Send + Sync + 'static {
 pub(crate) enum Reply {
     /// To [`Op::Evaluate`].
     Evaluate(v1::EvaluateReply),
+    /// The same, encoded already, in slices that follow each other.
+    Encoded([Bytes; 3]),
     /// To [`Op::Ping`].
     Ping(v1::PingReply),
     /// To [`Op::Query`]: at least one piece. Each is encoded when the one before is nearly sent.

@@ -4,12 +4,12 @@ use super::{Piece, Reply};
 use bytes::{Buf, Bytes, BytesMut};
 use kith_wire::{
     MESSAGE_BYTES_MAX, Message,
-    frame::{Flags, Header},
+    frame::{Flags, FrameError, Header},
     v1,
 };
 use std::{
     collections::VecDeque,
-    io,
+    io::{self, IoSlice},
     pin::Pin,
     task::{Context, Poll},
     vec,
@@ -24,12 +24,17 @@ const LONG_BYTES_MAX: usize = 8 << 20;
 /// A longer message goes in parts of this size, which take turns with those of other replies. What a link of 10 Gbit/s
 /// carries in 0.1 ms; the cost of a frame's header and of a turn is nothing beside it.
 const PART_BYTES: usize = 128 << 10;
+/// Slices of one write: a header and what a part is made of, mostly.
+const SLICES_MAX: usize = 4;
 /// An emptied buffer above this size is given back.
 const SPARE_BYTES: usize = 1 << 20;
 
 /// Unsent replies of one connection.
 #[derive(Debug, Default)]
 pub(super) struct Outbox {
+    /// Frames that go first: parts of long replies lie where they were made, and are not copied.
+    first: VecDeque<Bytes>,
+    /// Encoded frames behind them.
     bytes: BytesMut,
     /// Replies in several frames; they take turns.
     long: VecDeque<Long>,
@@ -43,8 +48,8 @@ struct Long {
     pieces: vec::IntoIter<v1::QueryReply>,
     /// Pieces that came while one before them was on its way.
     behind: VecDeque<Piece>,
-    /// What is left of the message that is on its way.
-    message: Bytes,
+    /// What is left of the message that is on its way, in slices that follow each other.
+    message: VecDeque<Bytes>,
     /// Whether it is the last of its reply.
     is_last: bool,
     /// Bytes that are left, encoded or not.
@@ -52,25 +57,53 @@ struct Long {
 }
 
 impl Long {
+    /// A message that is in the way of no other.
+    fn of(request: &Header, message: impl Into<VecDeque<Bytes>>, is_last: bool) -> Self {
+        let message = message.into();
+        let bytes = message.iter().map(Bytes::len).sum();
+        let (pieces, behind) = (Vec::new().into_iter(), VecDeque::new());
+        Self { request: *request, pieces, behind, message, is_last, bytes }
+    }
+
     /// The next frame's flags and body; the last one is flagged so.
-    fn next(&mut self) -> (Flags, Bytes) {
+    fn next(&mut self) -> (Flags, Vec<Bytes>) {
         if self.message.is_empty() {
             if let Some(piece) = self.pieces.next() {
-                self.message = piece.encode_to_vec().into();
+                self.message = [piece.encode_to_vec().into()].into();
                 self.is_last = self.pieces.as_slice().is_empty();
             } else if let Some(piece) = self.behind.pop_front() {
-                self.message = piece.body;
+                self.message = [piece.body].into();
                 self.is_last = piece.is_last;
             }
         }
-        let body = self.message.split_to(self.message.len().min(PART_BYTES));
-        self.bytes -= body.len();
+        let body = self.part();
+        self.bytes -= body.iter().map(Bytes::len).sum::<usize>();
         let flags = match (self.message.is_empty(), self.is_last) {
             (false, _) => Flags::PART,
             (true, false) => Flags::default(),
             (true, true) => Flags::LAST,
         };
         (flags, body)
+    }
+
+    /// The next bytes of the message, a part's at the most.
+    fn part(&mut self) -> Vec<Bytes> {
+        let (mut body, mut room) = (Vec::new(), PART_BYTES);
+        while 0 < room
+            && let Some(slice) = self.message.front_mut()
+        {
+            let taken = slice.split_to(slice.len().min(room));
+            room -= taken.len();
+            body.push(taken);
+            if slice.is_empty() {
+                self.message.pop_front();
+            }
+        }
+        // An empty slice would be taken for bytes that are left.
+        while self.message.front().is_some_and(Bytes::is_empty) {
+            self.message.pop_front();
+        }
+        body
     }
 
     /// Whether all of it that is here is on its way.
@@ -84,18 +117,24 @@ impl Outbox {
     pub fn is_full(&self) -> bool {
         let long = || self.long.iter().map(|long| long.bytes);
         let longest = long().max().unwrap_or(0);
-        UNSENT_BYTES_MAX < self.bytes.len() || LONG_BYTES_MAX < long().sum::<usize>() - longest
+        UNSENT_BYTES_MAX < self.encoded() || LONG_BYTES_MAX < long().sum::<usize>() - longest
     }
 
     /// Whether all is sent.
     pub fn is_empty(&self) -> bool {
-        self.bytes.is_empty() && self.long.is_empty()
+        self.encoded() == 0 && self.long.is_empty()
+    }
+
+    /// Bytes of frames that are encoded and not sent.
+    fn encoded(&self) -> usize {
+        self.first.iter().map(Bytes::len).sum::<usize>() + self.bytes.len()
     }
 
     /// Takes what a request is answered with.
     pub fn answer(&mut self, request: &Header, answer: Result<Reply, Status>) {
         match answer {
             Ok(Reply::Evaluate(reply)) => self.message(request, &reply),
+            Ok(Reply::Encoded(slices)) => self.slices(request, slices),
             Ok(Reply::Ping(reply)) => self.put(&request.reply(Flags::LAST), &reply),
             Ok(Reply::Query(pieces)) => self.pieces(request, pieces),
             Ok(Reply::MultiGet(reply)) => self.message(request, &reply),
@@ -121,15 +160,7 @@ impl Outbox {
         }
         let Piece { body, is_last } = piece;
         if PART_BYTES <= body.len() {
-            let bytes = body.len();
-            return self.long.push_back(Long {
-                request: *request,
-                pieces: Vec::new().into_iter(),
-                behind: VecDeque::new(),
-                message: body,
-                is_last,
-                bytes,
-            });
+            return self.long.push_back(Long::of(request, [body], is_last));
         }
         let flags = if is_last { Flags::LAST } else { Flags::default() };
         let header = request.reply(flags);
@@ -154,15 +185,23 @@ impl Outbox {
     /// A reply of one message.
     fn message(&mut self, request: &Header, message: &impl Message) {
         match message.encoded_len() {
-            bytes @ PART_BYTES..=MESSAGE_BYTES_MAX => self.long.push_back(Long {
-                request: *request,
-                pieces: Vec::new().into_iter(),
-                behind: VecDeque::new(),
-                message: message.encode_to_vec().into(),
-                is_last: true,
-                bytes,
-            }),
+            PART_BYTES..=MESSAGE_BYTES_MAX => {
+                self.long.push_back(Long::of(request, [message.encode_to_vec().into()], true));
+            }
             _ => self.put(&request.reply(Flags::LAST), message),
+        }
+    }
+
+    /// A reply of one message that is encoded, but not in one place.
+    fn slices(&mut self, request: &Header, slices: [Bytes; 3]) {
+        match slices.iter().map(Bytes::len).sum() {
+            PART_BYTES..=MESSAGE_BYTES_MAX => self.long.push_back(Long::of(request, slices, true)),
+            _ => {
+                let header = request.reply(Flags::LAST);
+                if let Err(error) = header.encode_slices(&slices, &mut self.bytes) {
+                    self.too_long(&header, &error);
+                }
+            }
         }
     }
 
@@ -178,7 +217,7 @@ impl Outbox {
             request: *request,
             pieces,
             behind,
-            message: Bytes::new(),
+            message: VecDeque::new(),
             is_last: false,
             bytes,
         });
@@ -186,21 +225,27 @@ impl Outbox {
 
     fn put(&mut self, header: &Header, body: &impl Message) {
         if let Err(error) = header.encode(body, &mut self.bytes) {
-            let help = "ask for a page of it";
-            let status = kith_wire::status(Code::OutOfRange, "out_of_range", error.to_string(), help);
-            header.encode_error(&status, &mut self.bytes);
+            self.too_long(header, &error);
         }
+    }
+
+    fn too_long(&mut self, header: &Header, error: &FrameError) {
+        let help = "ask for a page of it";
+        let status = kith_wire::status(Code::OutOfRange, "out_of_range", error.to_string(), help);
+        header.encode_error(&status, &mut self.bytes);
     }
 
     /// Takes one frame of the long replies, whose turn it is, if little else waits: what is put behind it later waits for it.
     fn fill(&mut self) {
-        if PART_BYTES <= self.bytes.len() {
+        if PART_BYTES <= self.encoded() {
             return;
         }
         let Some(mut long) = self.long.pop_front() else { return };
         let (flags, body) = long.next();
-        let header = long.request.reply(flags);
-        header.encode_bytes(&body, &mut self.bytes).expect("a part is shorter than a message may be");
+        let (header, bytes) = (long.request.reply(flags), body.iter().map(Bytes::len).sum());
+        header.encode_head(bytes, &mut self.bytes).expect("a part is shorter than a message may be");
+        self.first.push_back(self.bytes.split().freeze());
+        self.first.extend(body);
         if !long.is_spent() {
             self.long.push_back(long);
         }
@@ -218,17 +263,89 @@ impl Outbox {
     ) -> Poll<io::Result<()>> {
         self.fill();
         loop {
-            if self.bytes.is_empty() {
+            if self.encoded() == 0 {
                 if SPARE_BYTES < self.bytes.capacity() {
                     self.bytes = BytesMut::new();
                 }
                 // Over TLS, what is taken is not yet sent.
                 return Pin::new(&mut *stream).poll_flush(cx);
             }
-            match std::task::ready!(Pin::new(&mut *stream).poll_write(cx, &self.bytes))? {
+            let written = match self.first.is_empty() {
+                true => Pin::new(&mut *stream).poll_write(cx, &self.bytes),
+                false => {
+                    let mut slices = [IoSlice::new(&[]); SLICES_MAX];
+                    slices
+                        .iter_mut()
+                        .zip(&self.first)
+                        .for_each(|(slice, bytes)| *slice = IoSlice::new(bytes));
+                    let count = self.first.len().min(SLICES_MAX);
+                    Pin::new(&mut *stream).poll_write_vectored(cx, &slices[..count])
+                }
+            };
+            match std::task::ready!(written)? {
                 0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
-                written => self.bytes.advance(written),
+                written => self.advance(written),
             }
+        }
+    }
+
+    /// So many bytes more are sent.
+    fn advance(&mut self, mut written: usize) {
+        while let Some(bytes) = self.first.front_mut() {
+            let sent = written.min(bytes.len());
+            bytes.advance(sent);
+            written -= sent;
+            if !bytes.is_empty() {
+                return;
+            }
+            self.first.pop_front();
+        }
+        self.bytes.advance(written);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kith_wire::frame::{self, Op};
+    use std::collections::BTreeMap;
+    use tokio::io::AsyncReadExt;
+
+    /// All that is sent, through a socket that takes little at a time.
+    async fn sent(mut outbox: Outbox) -> BytesMut {
+        let (mut ours, mut theirs) = tokio::io::duplex(5_000);
+        let send = async move {
+            while !outbox.is_empty() {
+                std::future::poll_fn(|cx| outbox.poll_send(&mut ours, cx)).await.unwrap();
+            }
+        };
+        let mut bytes = BytesMut::new();
+        let read = async { while theirs.read_buf(&mut bytes).await.unwrap() > 0 {} };
+        tokio::join!(send, read);
+        bytes
+    }
+
+    #[tokio::test]
+    async fn a_reply_in_slices_comes_as_if_it_lay_in_one_place() {
+        for bytes in [0, 10, PART_BYTES - 1, PART_BYTES, 2 * PART_BYTES, 1_000_000] {
+            let message: Bytes = (0..bytes).map(|at| (at * 7 / 3) as u8).collect();
+            let (head, tail) = (message.len().min(7), message.len().saturating_sub(3));
+            let slices =
+                [message.slice(..head), message.slice(head..tail.max(head)), message.slice(tail.max(head)..)];
+            let mut outbox = Outbox::default();
+            outbox.acknowledge(&Header::request(1, Op::Alive));
+            outbox.answer(&Header::request(2, Op::Evaluate), Ok(Reply::Encoded(slices)));
+            outbox.acknowledge(&Header::request(3, Op::Alive));
+            let mut sent = sent(outbox).await;
+            let mut replies: BTreeMap<u64, (Vec<u8>, Flags)> = BTreeMap::new();
+            while let Some(frame) = frame::decode(&mut sent).unwrap() {
+                let (body, flags) = replies.entry(frame.header.id).or_default();
+                assert!(frame.body.len() <= PART_BYTES && !flags.has(Flags::LAST));
+                body.extend_from_slice(&frame.body);
+                *flags = frame.header.flags;
+            }
+            assert!(sent.is_empty() && replies.values().all(|(_, flags)| *flags == Flags::LAST));
+            assert!(replies[&2].0 == message && replies.len() == 3, "{bytes}");
         }
     }
 }

@@ -23,7 +23,7 @@ use futures::{
 };
 use kith_client::{
     ANSWER_BYTES_MAX,
-    convert::{operator_from_wire, value_to_wire},
+    convert::{operator_from_wire, records_in_place, value_to_wire},
 };
 use kith_engine::KeyType;
 use kith_ops::{
@@ -98,6 +98,31 @@ pub(super) struct AbandonOnDrop(Arc<AtomicBool>);
 impl Drop for AbandonOnDrop {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// What a request is answered with.
+pub(super) struct Answered {
+    value: Value,
+    /// Everything else.
+    rest: v1::EvaluateReply,
+}
+
+impl Answered {
+    /// As one message.
+    pub fn into_message(self) -> v1::EvaluateReply {
+        v1::EvaluateReply { value: Some(value_to_wire(&self.value)), ..self.rest }
+    }
+
+    /// As it goes in frames: the values of a read from where they were gathered.
+    fn into_reply(self) -> Reply {
+        if let Value::Records(records) = &self.value
+            && let Some((head, values)) = records_in_place(records)
+        {
+            let (before, behind) = kith_wire::around_records(&self.rest, &head, values.len());
+            return Reply::Encoded([before, values, behind]);
+        }
+        Reply::Evaluate(self.into_message())
     }
 }
 
@@ -253,7 +278,7 @@ impl NodeService {
         })
     }
 
-    async fn evaluate(&self, request: v1::EvaluateRequest) -> Result<v1::EvaluateReply, Status> {
+    async fn evaluate(&self, request: v1::EvaluateRequest) -> Result<Answered, Status> {
         let started = Instant::now();
         let keys = keys_of(&request);
         let reply = self.evaluated(request, started).await;
@@ -261,11 +286,7 @@ impl NodeService {
         reply
     }
 
-    async fn evaluated(
-        &self,
-        request: v1::EvaluateRequest,
-        started: Instant,
-    ) -> Result<v1::EvaluateReply, Status> {
+    async fn evaluated(&self, request: v1::EvaluateRequest, started: Instant) -> Result<Answered, Status> {
         let _in_flight = self.admit(&request, started)?;
         let served = vec![v1::Served { name: request.graph.clone(), version: request.graph_version }];
         let job = self.let_in(request, &served, started)?;
@@ -294,7 +315,7 @@ impl NodeService {
         job: Job,
         served: Vec<v1::Served>,
         started: Instant,
-    ) -> Result<v1::EvaluateReply, Status> {
+    ) -> Result<Answered, Status> {
         let _guard = job.abandon_on_drop();
         let value = if job.is_quick() {
             job.run()
@@ -313,12 +334,13 @@ impl NodeService {
         served.iter().for_each(|served| self.quotas.answered(&served.name, bytes));
         let service = started.elapsed();
         self.note_worked(service);
-        Ok(v1::EvaluateReply {
-            value: Some(value_to_wire(&value)),
+        let rest = v1::EvaluateReply {
+            value: None,
             load: Some(self.load.load(Instant::now())),
             served,
             service_us: u64::try_from(service.as_micros()).unwrap_or(u64::MAX),
-        })
+        };
+        Ok(Answered { value, rest })
     }
 
     /// So many records of an answer are damaged. They are answers, for their keys alone: nothing else tells of them.
@@ -385,7 +407,7 @@ impl FrameService for NodeService {
     fn call(self: Arc<Self>, op: Op, body: Bytes) -> BoxFuture<'static, Result<Reply, Status>> {
         match op {
             Op::Evaluate => {
-                async move { Ok(Reply::Evaluate(self.evaluate(framed::request(body)?).await?)) }.boxed()
+                async move { Ok(self.evaluate(framed::request(body)?).await?.into_reply()) }.boxed()
             }
             Op::Ping => {
                 let asked = framed::request::<v1::PingRequest>(body);
@@ -461,7 +483,7 @@ impl v1::node_server::Node for NodeService {
         &self,
         request: Request<v1::EvaluateRequest>,
     ) -> Result<Response<v1::EvaluateReply>, Status> {
-        Ok(Response::new(self.evaluate(request.into_inner()).await?))
+        Ok(Response::new(self.evaluate(request.into_inner()).await?.into_message()))
     }
 
     async fn evaluate_stream(

@@ -78,7 +78,7 @@ impl NodeService {
         let served = vec![v1::Served { name: request.graph.clone(), version: request.graph_version }];
         let job = self.let_in(request, &served, started)?;
         if job.plan != Operator::Lookup || job.key_count() <= FIRST_KEYS {
-            let first = self.answer(job, served, started).await?;
+            let first = self.answer(job, served, started).await?.into_message();
             return Ok(Parts { first, rest: None });
         }
         let mut slices = Slices {

@@ -51,8 +51,17 @@ pub fn encode_records<'a>(
     values: impl Iterator<Item = &'a [u8]>,
     value_bytes: usize,
 ) -> Bytes {
+    let mut out = encode_records_head(entries, value_bytes);
+    for value in values {
+        out.extend_from_slice(value);
+    }
+    out.into()
+}
+
+/// What stands before the values in the body of [`encode_records`], with room for so many bytes more.
+pub fn encode_records_head(entries: &[RecordBody], room: usize) -> Vec<u8> {
     let count = entries.len();
-    let mut out = Vec::with_capacity(delta::VARINT_BYTES_MAX + count.div_ceil(2) + count * 2 + value_bytes);
+    let mut out = Vec::with_capacity(delta::VARINT_BYTES_MAX + count.div_ceil(2) + count * 2 + room);
     delta::put_varint(&mut out, count as u64);
     let states = out.len();
     out.resize(states + count.div_ceil(2), 0);
@@ -68,10 +77,7 @@ pub fn encode_records<'a>(
             _ => {}
         }
     }
-    for value in values {
-        out.extend_from_slice(value);
-    }
-    out.into()
+    out
 }
 
 /// The entries of [`encode_records`], and the bytes of their values, which are not copied.

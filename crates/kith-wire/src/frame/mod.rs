@@ -184,6 +184,16 @@ impl Header {
         Ok(())
     }
 
+    /// The same with a body that lies in slices.
+    ///
+    /// # Errors
+    /// [`FrameError::TooLong`]; `out` is as before then.
+    pub fn encode_slices(&self, body: &[Bytes], out: &mut BytesMut) -> Result<(), FrameError> {
+        self.start(body.iter().map(Bytes::len).sum(), out)?;
+        body.iter().for_each(|slice| out.put_slice(slice));
+        Ok(())
+    }
+
     /// Appends an error frame: `status` in the envelope that gRPC errors carry.
     pub fn encode_error(&self, status: &Status, out: &mut BytesMut) {
         let header = Self { flags: Flags::LAST.with(Flags::ERROR), ..*self };
@@ -195,14 +205,26 @@ impl Header {
         }
     }
 
+    /// Appends all of the frame but its body, which goes out behind it.
+    ///
+    /// # Errors
+    /// [`FrameError::TooLong`]; `out` is as before then.
+    pub fn encode_head(&self, body_bytes: usize, out: &mut BytesMut) -> Result<(), FrameError> {
+        self.put_head(body_bytes, 0, out)
+    }
+
     /// Reserves room for the whole frame, so that a large body is written once and never moved.
     fn start(&self, body_bytes: usize, out: &mut BytesMut) -> Result<(), FrameError> {
+        self.put_head(body_bytes, body_bytes, out)
+    }
+
+    fn put_head(&self, body_bytes: usize, room: usize, out: &mut BytesMut) -> Result<(), FrameError> {
         if MESSAGE_BYTES_MAX < body_bytes {
             return Err(FrameError::TooLong { bytes: body_bytes as u64 });
         }
         let trace_bytes = self.trace.map_or(0, |_| TRACE_BYTES);
         let length = FIXED_BYTES + trace_bytes + body_bytes;
-        out.reserve(LENGTH_BYTES + length);
+        out.reserve(HEADER_BYTES + trace_bytes + room);
         out.put_u32_le(u32::try_from(length).expect("the longest frame is far below 4 GiB"));
         out.put_u64_le(self.id);
         out.put_u8(self.op);

@@ -1,0 +1,56 @@
+//! A long reply without its longest part: what stands before and behind values that go from where they lie to the socket, and are not
+//! copied together with the rest first.
+
+use crate::v1;
+use bytes::Bytes;
+use prost::{
+    Message,
+    encoding::{WireType, encode_key, encode_varint, encoded_len_varint},
+};
+
+/// `value` of `EvaluateReply`, and `records` of `Value`, in `kith.proto`.
+const VALUE: u32 = 1;
+const RECORDS: u32 = 6;
+/// Two keys and two lengths.
+const PREFIX_BYTES_MAX: usize = 2 * (1 + 10);
+
+/// What stands before and behind `value_bytes` bytes of values in the `EvaluateReply` whose value is a body of records: `head`
+/// ([`crate::body::encode_records_head`]), then the values. `rest` is the reply without its value.
+pub fn around_records(rest: &v1::EvaluateReply, head: &[u8], value_bytes: usize) -> (Bytes, Bytes) {
+    debug_assert!(rest.value.is_none(), "the value goes between");
+    let body = (head.len() + value_bytes) as u64;
+    let mut before = Vec::with_capacity(PREFIX_BYTES_MAX + head.len());
+    encode_key(VALUE, WireType::LengthDelimited, &mut before);
+    // The key of `records` takes one byte.
+    encode_varint(1 + encoded_len_varint(body) as u64 + body, &mut before);
+    encode_key(RECORDS, WireType::LengthDelimited, &mut before);
+    encode_varint(body, &mut before);
+    before.extend_from_slice(head);
+    (before.into(), rest.encode_to_vec().into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::body::{RecordBody, encode_records, encode_records_head};
+
+    #[test]
+    fn the_parts_of_a_reply_are_the_reply() {
+        let rest = v1::EvaluateReply {
+            value: None,
+            load: Some(v1::NodeLoad { requests_per_second: 7.5, clients: 3, in_flight: 1, leaving: false }),
+            served: vec![v1::Served { name: "pages".to_owned(), version: 7 }],
+            service_us: 300,
+        };
+        for lengths in [vec![], vec![0], vec![5, 0, 100], vec![70_000; 40]] {
+            let entries: Vec<RecordBody> = lengths.iter().map(|&length| RecordBody::Found(length)).collect();
+            let values = vec![b'v'; lengths.iter().sum()];
+            let head = encode_records_head(&entries, 0);
+            let (before, behind) = around_records(&rest, &head, values.len());
+            let body = encode_records(&entries, std::iter::once(&values[..]), values.len());
+            let value = Some(v1::Value { value: Some(v1::value::Value::Records(body)) });
+            let whole = v1::EvaluateReply { value, ..rest.clone() };
+            assert!([&before[..], &values, &behind].concat() == whole.encode_to_vec(), "{lengths:?}");
+        }
+    }
+}
