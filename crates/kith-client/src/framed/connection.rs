@@ -33,7 +33,8 @@ const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 const UNSENT_BYTES_MAX: usize = 64 << 20;
 /// What one read takes at the most, unless a longer frame has begun.
 const READ_BYTES: usize = 64 << 10;
-/// Room for so many parts is made when the first of a message comes: what a node's share of a large read takes, at the size of parts.
+/// Room for so many parts is made when the first of a whole reply comes: what a node's share of a large read takes, at the size of parts.
+/// Not of a stream's: its messages are shorter, and many lie here where nobody reads them.
 const PARTS_EXPECTED: usize = 16;
 /// An emptied buffer above this size is given back.
 const SPARE_BYTES: usize = 1 << 20;
@@ -300,7 +301,7 @@ impl Waiting {
             self.reply.message(frame.body, is_last);
             return Ok(());
         }
-        if self.part.is_empty() {
+        if self.part.is_empty() && matches!(self.reply, Replying::Whole { .. }) {
             self.part.reserve(PARTS_EXPECTED * frame.body.len());
         }
         self.part.extend_from_slice(&frame.body);
