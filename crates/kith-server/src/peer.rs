@@ -1,6 +1,6 @@
 //! Fetching from another node instead of the object store: both ends of `Node.ReadObject`.
 
-use crate::node::HeldStores;
+use crate::{background, node::HeldStores};
 use futures::{StreamExt, stream::BoxStream};
 use kith_client::security::{Dialer, GrpcChannel};
 use kith_engine::{HeldSource, ObjectError, OpenError, Source};
@@ -135,7 +135,8 @@ pub(crate) async fn read_object(
     }
     let held = Arc::clone(held);
     let (sender, receiver) = mpsc::channel(PIECE_QUEUE);
-    tokio::task::spawn_blocking(move || {
+    // Whoever copies is in no hurry: requests of this node come first.
+    background::spawn(move || {
         if let Err(status) = send_range(&held, &request, &sender) {
             // Nobody listening is fine.
             let _ = sender.blocking_send(Err(status));
@@ -169,6 +170,8 @@ fn send_range(
         if 0 < count && sender.blocking_send(Ok(v1::ObjectPiece { bytes: piece.into() })).is_err() {
             return Ok(());
         }
+        // The kernel lets whoever runs run on for milliseconds, of whatever priority.
+        std::thread::yield_now();
         done += count as u64;
         if ends {
             break;
