@@ -116,21 +116,6 @@ fn rows_builds_and_graphs_go_through_an_object_store() {
     assert_eq!(url["version"], out["version"]);
     assert_eq!(served(&cluster), "3");
     assert!(!built(&out["version"]).exists(), "nobody copied it");
-    // Made of that one, both of what changes and of what goes in the bucket too.
-    put(&server, "rows/gone.txt", "member:0\nmember:1\n");
-    put(&server, "rows/more.csv", "key,value\nnew,value\n");
-    let base = format!("s3://bucket/built/{version}");
-    let changes = ["--delete", "s3://bucket/rows/gone.txt", "--out", "s3://bucket/changed", "-o", "json"];
-    let build =
-        [&["store", "build", "people", "s3://bucket/rows/more.csv", "--base", &base], &changes[..]].concat();
-    let changed = json_of(&cluster.must(&build));
-    assert_eq!(changed["records"], ROWS - 1, "{changed}");
-    assert_eq!((&changed["changes"]["added"], &changed["changes"]["deleted"]), (&json!(1), &json!(2)));
-    let elsewhere = folder.path().join("elsewhere").display().to_string();
-    let at = changed["folder"].as_str().expect("a URL");
-    let nothing = "s3://bucket/nothing";
-    let again = ["store", "build", "people", "--base", at, "--delete", nothing, "--out", &elsewhere];
-    assert!(refused(&cluster, &again, "bad_input").contains(nothing));
     // The first is beyond what is retained.
     assert!(!built(&pushed["version"]).exists() && built(&delta["version"]).is_file());
     cluster.must(&["store", "rollback", "people"]);
@@ -143,6 +128,41 @@ fn rows_builds_and_graphs_go_through_an_object_store() {
     cluster.must(&["store", "drop", "people", "--yes"]);
     assert!(!built(&delta["version"]).exists());
     assert!(server.file(&format!("built/{version}/manifest.json")).is_file(), "what lies elsewhere stays");
+}
+
+#[test]
+fn a_version_is_built_on_one_in_a_bucket_less_keys_that_are_named_there() {
+    let server = S3::start();
+    let cluster = start(&server, &[]);
+    cluster.must(&["store", "create", "people", "--key", "string", "--value", "text"]);
+    put(&server, "rows.csv", &rows(1));
+    put(&server, "changes.csv", "key,value\nnew,value\n");
+    put(&server, "gone.txt", "member:0\nmember:1\n");
+    let build = |arguments: &[&str]| {
+        json_of(&cluster.must(&[&["store", "build", "people", "-o", "json"], arguments].concat()))
+    };
+    let before = build(&["s3://bucket/rows.csv", "--out", "s3://bucket/built"]);
+    let base = before["folder"].as_str().expect("a URL");
+    let delete = ["--delete", "s3://bucket/gone.txt", "--out", "s3://bucket/changed"];
+    let changed = build(&[&["s3://bucket/changes.csv", "--base", base], &delete[..]].concat());
+    assert_eq!(changed["records"], ROWS - 1, "{changed}");
+    assert_eq!((&changed["changes"]["added"], &changed["changes"]["deleted"]), (&json!(1), &json!(2)));
+    let place = changed["folder"].as_str().expect("a URL");
+    cluster.must(&["store", "push", "people", place]);
+    assert_eq!(cluster.must(&["get", "people", "new"]).trim(), "value");
+    let (answers, _) =
+        cluster.run(&[json!({"op": "mget", "store": "people", "keys": ["member:1", "member:2"]})], 1);
+    let states = (&answers[0]["results"][0]["state"], &answers[0]["results"][1]["state"]);
+    assert_eq!(states, (&json!("ABSENT"), &json!("FOUND")));
+
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().display().to_string();
+    let nothing = "s3://bucket/nothing";
+    let from = |base, delete| ["store", "build", "people", "--base", base, "--delete", delete, "--out", &out];
+    assert!(refused(&cluster, &from(place, nothing), "bad_input").contains(nothing));
+    assert!(refused(&cluster, &from(nothing, "s3://bucket/gone.txt"), "version_damaged").contains(nothing));
+    let left: Vec<_> = fs::read_dir(&out).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left, [".lock"], "nothing was built");
 }
 
 #[test]
