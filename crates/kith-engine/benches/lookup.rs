@@ -1,8 +1,14 @@
 //! Lookup of keys in batches of 32: chunk set against the sorted table of 12-byte entries of Voldemort §5.1, by binary
-//! and by interpolation search (Voldemort §5.5).
+//! and by interpolation search (Voldemort §5.5), step by step:
 //!
-//! The three alternate over the same keys, all read the record and compare its key; only the chunk set also
-//! proves it by checksum. Answers are compared. `KITH_BENCH_KEYS` changes the number of keys.
+//! 1. the index alone, from key to the record's offset;
+//! 2. with the record read at that offset and its key compared;
+//! 3. with the record proven by its checksum, and each absence by those of the index: what production does. The sorted
+//!    table proves nothing.
+//!
+//! All alternate over the same keys; answers of a step are compared. Beside them the floor: as many independent reads of
+//! memory of the index's size. `KITH_BENCH_KEYS` changes the number of keys. With a name or a filter as argument, only the
+//! small benchmarks behind these run: `chunk_set_index`, `chunk_set_proven` under a profiler.
 
 use divan::Bencher;
 use kith_engine::{
@@ -16,7 +22,7 @@ use std::sync::LazyLock;
 
 /// Keys of one call, as a node looks them up.
 const BATCH: usize = 32;
-/// Batches of one timing: long against the 4 ms tick at which Linux accounts a running thread.
+/// Batches of one timing.
 const BATCHES: usize = 10_000;
 const ROUNDS: usize = 41;
 const VALUE_BYTES: usize = 32;
@@ -30,6 +36,10 @@ struct Both {
     _dir: tempfile::TempDir,
     chunk_set: ChunkSetReader,
     index_bytes_per_key: f64,
+    /// The data file's bytes, once more: what the second step reads.
+    data: Vec<u8>,
+    /// As many bytes as the index has, at random.
+    noise: Vec<u64>,
     entries: Vec<[u8; 12]>,
     records: Vec<u8>,
 }
@@ -51,8 +61,11 @@ static BOTH: LazyLock<Both> = LazyLock::new(|| {
         records.extend_from_slice(&value);
     }
     let files = writer.finish().expect("room for the files").files;
-    let index = files.iter().filter(|entry| entry.name.ends_with(FileKind::Index.extension()));
-    let index_bytes_per_key = index.map(|entry| entry.bytes).sum::<u64>() as f64 / keys() as f64;
+    let [data_file, index_file] = &files[..] else { panic!("one chunk set") };
+    assert!(index_file.name.ends_with(FileKind::Index.extension()));
+    let index_bytes_per_key = index_file.bytes as f64 / keys() as f64;
+    let noise = (0..index_file.bytes / 8).map(fmix64).collect();
+    let data = std::fs::read(dir.path().join(&data_file.name)).expect("it was just written");
     let (role, count) = (KindRole::MembersOnly, PartitionCount::new(1).expect("one is a count"));
     let content = Content::Graph(GraphContent { role, columns: Vec::new(), counts: Counts::default() });
     let manifest = Manifest::new("bench".to_owned(), StoreVersion(1), count, content, files);
@@ -61,7 +74,7 @@ static BOTH: LazyLock<Both> = LazyLock::new(|| {
     let chunk_set = ChunkSetReader::open(&folder, PartitionId(0), None).expect("whole files");
     // Both lie in memory; page faults are not what is compared.
     chunk_set.warm(u64::MAX);
-    Both { _dir: dir, chunk_set, index_bytes_per_key, entries, records }
+    Both { _dir: dir, chunk_set, index_bytes_per_key, data, noise, entries, records }
 });
 
 fn value_of(id: u64) -> [u8; VALUE_BYTES] {
@@ -77,21 +90,63 @@ fn batch(round: usize) -> Vec<[u8; 8]> {
     (0..BATCHES * BATCH).map(|index| random(index).to_le_bytes()).collect()
 }
 
-fn by_chunk_set(both: &Both, keys: &[[u8; 8]]) -> u64 {
+/// The third step: found or absent, proven.
+fn proven(both: &Both, keys: &[[u8; 8]]) -> u64 {
     let mut sum = 0u64;
-    let each = |_, value: Option<&[u8]>| {
-        sum = sum.wrapping_add(value.map_or(1, first_word));
-        ControlFlow::Continue(())
-    };
-    let mut each = each;
     for batch in keys.chunks(BATCH) {
-        both.chunk_set.get_many(batch, &mut each).expect("whole files");
+        let each = |_, value: Option<&[u8]>| {
+            sum = sum.wrapping_add(value.map_or(1, first_word));
+            ControlFlow::Continue(())
+        };
+        both.chunk_set.get_many(batch, each).expect("whole files");
     }
     sum
 }
 
-/// Interpolation search over the uniform positions; ends with a binary search when few are left.
-fn interpolation_search<'a>(both: &'a Both, key: &[u8; 8]) -> Option<&'a [u8]> {
+/// The second step: what a lookup would be if files could be trusted.
+fn compared(both: &Both, keys: &[[u8; 8]]) -> u64 {
+    let mut sum = 0u64;
+    let mut places = [None; BATCH];
+    for batch in keys.chunks(BATCH) {
+        both.chunk_set.candidates(batch, |index, place| places[index] = place.map(|(_, offset)| offset));
+        for (key, place) in batch.iter().zip(&places) {
+            let value = place.and_then(|offset| record_of(&both.data[offset as usize..], key));
+            sum = sum.wrapping_add(value.map_or(1, first_word));
+        }
+    }
+    sum
+}
+
+/// The value of a record of the data file if it is of this key.
+fn record_of<'a>(bytes: &'a [u8], key: &[u8; 8]) -> Option<&'a [u8]> {
+    // Checksum, one byte for the length of the key, one for that of the value.
+    let (head, rest) = bytes.split_at(6);
+    debug_assert_eq!(head[4..], [8, VALUE_BYTES as u8]);
+    (rest[..8] == key[..]).then_some(&rest[8..8 + VALUE_BYTES])
+}
+
+/// The first step. Absent keys have no fingerprint but for one in some hundred millions.
+fn index_alone(both: &Both, keys: &[[u8; 8]]) -> u64 {
+    let mut present = 0;
+    for batch in keys.chunks(BATCH) {
+        let mut offsets = 0u64;
+        both.chunk_set.candidates(batch, |_, place| {
+            present += u64::from(place.is_some());
+            offsets = offsets.wrapping_add(place.map_or(0, |(_, offset)| offset));
+        });
+        divan::black_box(offsets);
+    }
+    present
+}
+
+/// The first entry at or behind the key's position, by halving.
+fn binary_search(both: &Both, key: &[u8; 8]) -> usize {
+    let position = position_of_key(key).to_be_bytes();
+    both.entries.partition_point(|entry| entry[..8] < position[..])
+}
+
+/// The same by interpolation over the uniform positions; ends with single steps when few are left.
+fn interpolation_search(both: &Both, key: &[u8; 8]) -> usize {
     let wanted = position_of_key(key);
     let at = |index: usize| u64::from_be_bytes(*both.entries[index].first_chunk().expect("12 bytes"));
     let (mut low, mut high) = (0, both.entries.len());
@@ -109,25 +164,28 @@ fn interpolation_search<'a>(both: &'a Both, key: &[u8; 8]) -> Option<&'a [u8]> {
             break;
         }
     }
-    let mut start = low;
-    while start < both.entries.len() && at(start) < wanted {
-        start += 1;
+    while low < both.entries.len() && at(low) < wanted {
+        low += 1;
     }
-    record_at(both, key, start)
+    low
 }
 
-fn by_interpolation_search(both: &Both, keys: &[[u8; 8]]) -> u64 {
-    keys.iter().map(|key| interpolation_search(both, key).map_or(1, first_word)).fold(0, u64::wrapping_add)
+type Search = fn(&Both, &[u8; 8]) -> usize;
+
+/// The first step by a search of the sorted table.
+fn index_by(search: Search, both: &Both, keys: &[[u8; 8]]) -> u64 {
+    let present = keys.iter().map(|key| {
+        let entry = both.entries.get(search(both, key));
+        divan::black_box(entry.map(offset_of));
+        u64::from(entry.is_some_and(|entry| entry[..8] == position_of_key(key).to_be_bytes()))
+    });
+    present.sum()
 }
 
-fn by_binary_search(both: &Both, keys: &[[u8; 8]]) -> u64 {
-    keys.iter().map(|key| binary_search(both, key).map_or(1, first_word)).fold(0, u64::wrapping_add)
-}
-
-fn binary_search<'a>(both: &'a Both, key: &[u8; 8]) -> Option<&'a [u8]> {
-    let position = position_of_key(key).to_be_bytes();
-    let start = both.entries.partition_point(|entry| entry[..8] < position[..]);
-    record_at(both, key, start)
+/// The second step by a search of the sorted table.
+fn record_by(search: Search, both: &Both, keys: &[[u8; 8]]) -> u64 {
+    let values = keys.iter().map(|key| record_at(both, key, search(both, key)).map_or(1, first_word));
+    values.fold(0, u64::wrapping_add)
 }
 
 /// The record of a key among the entries from the first with its position on.
@@ -148,10 +206,45 @@ fn first_word(value: &[u8]) -> u64 {
     u64::from_le_bytes(*value.first_chunk().expect("values have 32 bytes"))
 }
 
+/// The floor: one read a key of memory of the index's size, those of a batch independent of each other, each batch behind
+/// the one before.
+fn floor(both: &Both, keys: &[[u8; 8]]) -> u64 {
+    let mut sum = 0u64;
+    for batch in keys.chunks(BATCH) {
+        let before = sum;
+        for key in batch {
+            let random = u128::from(fmix64(before ^ u64::from_le_bytes(*key)));
+            let at = (random * both.noise.len() as u128) >> 64;
+            sum = sum.wrapping_add(both.noise[at as usize]);
+        }
+    }
+    sum
+}
+
 #[divan::bench]
 fn chunk_set_single_get(bencher: Bencher<'_, '_>) {
     let both = &*BOTH;
     bencher.bench(|| both.chunk_set.get(&77u64.to_le_bytes()).expect("whole files").map(first_word));
+}
+
+#[divan::bench]
+fn chunk_set_index(bencher: Bencher<'_, '_>) {
+    all_keys(bencher, index_alone);
+}
+
+#[divan::bench]
+fn chunk_set_proven(bencher: Bencher<'_, '_>) {
+    all_keys(bencher, proven);
+}
+
+fn all_keys(bencher: Bencher<'_, '_>, search: fn(&Both, &[[u8; 8]]) -> u64) {
+    let (both, mut round) = (&*BOTH, 0);
+    let bencher = bencher.counter(divan::counter::ItemsCount::new(BATCH * BATCHES));
+    let input = move || {
+        round += 1;
+        batch(round)
+    };
+    bencher.with_inputs(input).bench_local_values(|keys| search(both, &keys));
 }
 
 #[divan::bench(args = [70, 700, 7_000])]
@@ -176,42 +269,65 @@ fn encoded_list(list: u64, count: u64) -> Vec<u8> {
     bytes
 }
 
-/// Times all in turn, checks that they agree, and prints ratios to the chunk set.
+/// A way to look up a batch of keys; what it gives must be what the others of its step give.
+type Side = (&'static str, fn(&Both, &[[u8; 8]]) -> u64);
+
+const STEPS: [&[Side]; 3] = [
+    &[("floor: a read a key", floor)],
+    &[
+        ("index alone: chunk set", index_alone),
+        ("index alone: binary search", |both, keys| index_by(binary_search, both, keys)),
+        ("index alone: interpolation search", |both, keys| index_by(interpolation_search, both, keys)),
+    ],
+    &[
+        ("with the record, proven: chunk set", proven),
+        ("with the record, compared: chunk set", compared),
+        ("with the record, compared: binary search", |both, keys| record_by(binary_search, both, keys)),
+        ("with the record, compared: interpolation search", |both, keys| {
+            record_by(interpolation_search, both, keys)
+        }),
+    ],
+];
+
+/// Times all in turn, checks that those of a step agree, and prints times and ratios to the first of each step.
 fn paired() {
     let both = &*BOTH;
-    let mut times: [Vec<f64>; 3] = Default::default();
+    let mut times = STEPS.map(|sides| vec![Vec::with_capacity(ROUNDS); sides.len()]);
     for round in 0..ROUNDS {
         let keys = batch(round);
-        let mut sums = Vec::new();
-        for (search, times) in
-            [by_chunk_set, by_binary_search, by_interpolation_search].into_iter().zip(&mut times)
-        {
-            let start = nanoseconds_on_processor();
-            sums.push(search(both, &keys));
-            times.push((nanoseconds_on_processor() - start) as f64 / keys.len() as f64);
+        for (sides, times) in STEPS.iter().zip(&mut times) {
+            let mut sums = Vec::new();
+            for ((_, search), times) in sides.iter().zip(times) {
+                let start = nanoseconds_on_processor();
+                sums.push(search(both, &keys));
+                times.push((nanoseconds_on_processor() - start) as f64 / keys.len() as f64);
+            }
+            assert!(sums.iter().all(|sum| *sum == sums[0]), "all find the same");
         }
-        assert!(sums.iter().all(|sum| *sum == sums[0]), "all find the same");
     }
-    let [ours, binary, interpolation] = &times;
     println!(
-        "batches of {BATCH}, {} keys: {:.1} ns of processor per key (fastest {:.1}), {:.2} index bytes per key (sorted table: 12.00)",
+        "{} keys in batches of {BATCH}, one in ten absent; {:.2} index bytes a key (sorted table: 12.00)",
         keys(),
-        median(ours.clone())[1],
-        ours.iter().copied().fold(f64::MAX, f64::min),
         both.index_bytes_per_key
     );
-    for (name, theirs) in [("binary", binary), ("interpolation", interpolation)] {
-        let ratios = theirs.iter().zip(ours).map(|(theirs, ours)| theirs / ours).collect();
-        let [low, middle, high] = median(ratios);
-        println!("{name} search / chunk set = {middle:.2} (95 %: {low:.2}-{high:.2})");
+    println!("nanoseconds of processor a key: median of {ROUNDS} rounds, fastest; ratio to the first (95 %)");
+    for (sides, times) in STEPS.iter().zip(&times) {
+        for ((name, _), theirs) in sides.iter().zip(times) {
+            let ratios = theirs.iter().zip(&times[0]).map(|(theirs, first)| theirs / first).collect();
+            let [low, middle, high] = median(ratios);
+            let fastest = theirs.iter().copied().fold(f64::MAX, f64::min);
+            println!(
+                "{name:48} {:7.1} {fastest:7.1}   {middle:.2} ({low:.2} to {high:.2})",
+                median(theirs.clone())[1]
+            );
+        }
     }
 }
 
-/// Time that this thread had a processor, so that neighbours on the machine do not count but for the caches they share:
-/// the first field of its `schedstat`, which moves in ticks of a few milliseconds.
+/// Time that this thread had a processor, so that neighbours on the machine do not count but for the caches they share.
 fn nanoseconds_on_processor() -> u64 {
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux keeps it");
-    text.split(' ').next().and_then(|field| field.parse().ok()).expect("the first field is a number")
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
 /// Median between the ends of its 95 % interval: ranks 14 and 28 of 41.
@@ -221,6 +337,8 @@ fn median(mut values: Vec<f64>) -> [f64; 3] {
 }
 
 fn main() {
-    paired();
+    if std::env::args().skip(1).all(|argument| argument.starts_with("--")) {
+        paired();
+    }
     divan::main();
 }

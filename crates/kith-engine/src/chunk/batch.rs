@@ -82,7 +82,6 @@ pub(crate) fn find_many<'a, 'k, E: From<ReadError>>(
 /// One key on its way.
 #[derive(Clone, Copy)]
 struct Slot<'a> {
-    reader: &'a ChunkSetReader,
     set: &'a OneSet,
     place: Place,
 }
@@ -104,27 +103,15 @@ pub(crate) fn find_each<'a, 'k>(
     let mut keys: [&[u8]; GROUP] = [&[]; GROUP];
     for start in (0..count).step_by(GROUP) {
         let slots = &mut slots[..GROUP.min(count - start)];
-        for ((slot, key), index) in slots.iter_mut().zip(&mut keys).zip(start..) {
-            *slot = item(index).and_then(|(reader, wanted)| {
-                *key = wanted;
-                let (set, position) = reader.route(wanted)?;
-                Some(Slot { reader, set, place: set.locate(position)? })
-            });
-        }
-        for slot in slots.iter_mut().flatten() {
-            slot.set.read_directory(&mut slot.place);
-        }
-        for slot in slots.iter_mut().flatten() {
-            slot.set.read_lines(&mut slot.place);
-        }
+        locate(slots, &mut keys, |at| item(start + at));
         slots.iter().take(RECORDS_AHEAD).flatten().for_each(Slot::read_ahead);
         for ((slot, key), index) in slots.iter().zip(&keys).zip(start..) {
             if let Some(Some(ahead)) = slots.get(index - start + RECORDS_AHEAD) {
                 ahead.read_ahead();
             }
             let found = match slot {
-                Some(Slot { reader, set, place }) => {
-                    reader.find_in(set, place, key).map(|record| record.map(|record| Found { set, record }))
+                Some(Slot { set, place }) => {
+                    set.find(place, key).map(|record| record.map(|record| Found { set, record }))
                 }
                 None => Ok(None),
             };
@@ -132,5 +119,45 @@ pub(crate) fn find_each<'a, 'k>(
                 return;
             }
         }
+    }
+}
+
+/// What the index alone says of `count` keys: calls `each` once per key, in order, with the place of the first record that may be the
+/// key's. Unproven, as the record is not read.
+pub(super) fn candidate_each<'a, 'k>(
+    count: usize,
+    item: impl Fn(usize) -> (&'a ChunkSetReader, &'k [u8]),
+    mut each: impl FnMut(usize, Option<(&'a OneSet, u64)>),
+) {
+    let mut slots: [Option<Slot<'a>>; GROUP] = [None; GROUP];
+    let mut keys: [&[u8]; GROUP] = [&[]; GROUP];
+    for start in (0..count).step_by(GROUP) {
+        let slots = &mut slots[..GROUP.min(count - start)];
+        locate(slots, &mut keys, |at| Some(item(start + at)));
+        for (slot, index) in slots.iter().zip(start..) {
+            each(index, slot.as_ref().and_then(|slot| Some((slot.set, slot.place.candidate()?))));
+        }
+    }
+}
+
+/// Takes a group of keys through the index: when it returns, each slot has its candidate, and the records are on their way.
+#[inline]
+fn locate<'a, 'k>(
+    slots: &mut [Option<Slot<'a>>],
+    keys: &mut [&'k [u8]; GROUP],
+    item: impl Fn(usize) -> Option<(&'a ChunkSetReader, &'k [u8])>,
+) {
+    for ((slot, key), at) in slots.iter_mut().zip(keys).zip(0..) {
+        *slot = item(at).and_then(|(reader, wanted)| {
+            *key = wanted;
+            let (set, position) = reader.route(wanted)?;
+            Some(Slot { set, place: set.locate(position)? })
+        });
+    }
+    for slot in slots.iter_mut().flatten() {
+        slot.set.read_directory(&mut slot.place);
+    }
+    for slot in slots.iter_mut().flatten() {
+        slot.set.read_lines(&mut slot.place);
     }
 }

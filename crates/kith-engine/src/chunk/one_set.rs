@@ -22,6 +22,7 @@ pub(super) struct OneSet {
     shape: DirectoryShape,
     records: u32,
     directory_at: usize,
+    position: Position,
 }
 
 /// What is known of a key on the way to its record.
@@ -38,9 +39,17 @@ pub(super) struct Place {
     candidate: Option<u64>,
 }
 
+impl Place {
+    /// Offset of the first record that may be the key's, once the lines are read.
+    #[inline]
+    pub(super) fn candidate(&self) -> Option<u64> {
+        self.candidate
+    }
+}
+
 impl OneSet {
     /// Opens data and index and checks that they belong together.
-    pub(super) fn open(folder: &VersionFolder, data_id: FileId) -> Result<Self, OpenError> {
+    pub(super) fn open(folder: &VersionFolder, data_id: FileId, position: Position) -> Result<Self, OpenError> {
         let entry = folder.manifest().entry(data_id)?;
         let data = SealedFile::open(folder, data_id)?;
         let index = SealedFile::open(folder, FileId { kind: FileKind::Index, ..data_id })?;
@@ -56,7 +65,8 @@ impl OneSet {
         if first != (records > 0).then_some(Ok(base)) {
             return Err(index.damage(Fault::Foreign { what: "first position" }).into());
         }
-        Ok(Self { data, index, shape: DirectoryShape { base, shift, prefixes }, records, directory_at })
+        let shape = DirectoryShape { base, shift, prefixes };
+        Ok(Self { data, index, shape, records, directory_at, position })
     }
 
     /// The position of the first record; records of other sets lie before or behind.
@@ -130,12 +140,7 @@ impl OneSet {
 
     /// Last step: the record of `key`, unproven as yet, or the proof that there is none.
     #[inline]
-    pub(super) fn find(
-        &self,
-        place: &Place,
-        key: &[u8],
-        position: Position,
-    ) -> Result<Option<Record<'_>>, Damage> {
+    pub(super) fn find(&self, place: &Place, key: &[u8]) -> Result<Option<Record<'_>>, Damage> {
         if !place.is_read {
             // It could not be a moment ago; should it be right now, somebody changes the file: an error all the same.
             self.bucket(place)?;
@@ -146,7 +151,7 @@ impl OneSet {
             if record.key == key {
                 return Ok(Some(record));
             }
-            return self.find_among_many(place, key, position);
+            return self.find_among_many(place, key);
         }
         self.prove_absence(place)?;
         Ok(None)
@@ -154,18 +159,13 @@ impl OneSet {
 
     /// As [`OneSet::find`], over every entry with the fingerprint: the first is of another key.
     #[cold]
-    fn find_among_many(
-        &self,
-        place: &Place,
-        key: &[u8],
-        position: Position,
-    ) -> Result<Option<Record<'_>>, Damage> {
+    fn find_among_many(&self, place: &Place, key: &[u8]) -> Result<Option<Record<'_>>, Damage> {
         for offset in self.candidates(place) {
             let record = self.record(offset)?;
             if record.key == key {
                 return Ok(Some(record));
             }
-            self.confirm(place, offset, &record, position)?;
+            self.confirm(place, offset, &record)?;
         }
         self.prove_absence(place)?;
         Ok(None)
@@ -231,15 +231,9 @@ impl OneSet {
     }
 
     /// Another key under the fingerprint: fine if its own position says that it belongs here, else damage.
-    fn confirm(
-        &self,
-        place: &Place,
-        offset: u64,
-        record: &Record<'_>,
-        position: Position,
-    ) -> Result<(), Damage> {
+    fn confirm(&self, place: &Place, offset: u64, record: &Record<'_>) -> Result<(), Damage> {
         self.prove(record)?;
-        let here = position(record.key);
+        let here = (self.position)(record.key);
         if fingerprint(here) != fingerprint(place.position)
             || self.shape.prefix_of(here) != Some(place.prefix)
         {

@@ -78,10 +78,33 @@ fn check(records: &Records, absent: &[Vec<u8>], position: Position, data_bytes_m
         })
         .unwrap();
     assert_eq!(answered, keys.len());
+    check_candidates(&reader, &keys, records);
     let mut walked = Records::new();
     reader.for_each(|key, value| assert!(walked.insert(key.to_vec(), value.to_vec()).is_none())).unwrap();
     assert_eq!(&walked, records);
     reader.check().unwrap();
+}
+
+/// Each key that is there has a candidate, and whatever is named as one is a record.
+fn check_candidates(reader: &ChunkSetReader, keys: &[&Vec<u8>], records: &Records) {
+    let mut starts = BTreeMap::new();
+    reader
+        .try_for_each(|found, key| {
+            starts.insert((found.file().set, found.offset()), key.to_vec());
+            Ok::<_, crate::ReadError>(ControlFlow::Continue(()))
+        })
+        .unwrap();
+    let mut told = 0;
+    reader.candidates(keys, |index, place| {
+        assert_eq!(index, told);
+        told += 1;
+        let candidate = place.map(|(file, offset)| &starts[&(file.set, offset)]);
+        assert!(candidate.is_some() || !records.contains_key(keys[index]));
+        if let Some(candidate) = candidate {
+            assert!(records.contains_key(candidate));
+        }
+    });
+    assert_eq!(told, keys.len());
 }
 
 proptest! {
