@@ -49,7 +49,11 @@ impl Place {
 
 impl OneSet {
     /// Opens data and index and checks that they belong together.
-    pub(super) fn open(folder: &VersionFolder, data_id: FileId, position: Position) -> Result<Self, OpenError> {
+    pub(super) fn open(
+        folder: &VersionFolder,
+        data_id: FileId,
+        position: Position,
+    ) -> Result<Self, OpenError> {
         let entry = folder.manifest().entry(data_id)?;
         let data = SealedFile::open(folder, data_id)?;
         let index = SealedFile::open(folder, FileId { kind: FileKind::Index, ..data_id })?;
@@ -101,7 +105,7 @@ impl OneSet {
             (place.low, place.high) = (low, high);
             place.is_read = true;
             self.index.prefetch(line_at(u64::from(low) / LINE_ENTRIES));
-            self.index.prefetch(line_at(u64::from(high) / LINE_ENTRIES));
+            self.index.prefetch(line_at(u64::from(high.saturating_sub(1)) / LINE_ENTRIES));
         }
     }
 
@@ -109,7 +113,8 @@ impl OneSet {
     #[inline]
     fn bucket(&self, place: &Place) -> Result<(u32, u32), Damage> {
         let at = self.directory_at + 4 * place.prefix as usize;
-        let (low, high) = (self.index.u32_at(at)?, self.index.u32_at(at + 4)?);
+        let both = self.index.u64_at(at)?;
+        let (low, high) = (both as u32, (both >> 32) as u32);
         if low > high || high > self.records {
             return Err(self.index.impossible("directory", at));
         }
@@ -188,23 +193,25 @@ impl OneSet {
         self.data.check()
     }
 
-    /// The first of [`OneSet::candidates`], which is nearly always the only one: one bounds check for all lines.
+    /// The first of [`OneSet::candidates`], which is nearly always the only one. Most buckets lie on one line or two, as chance has it:
+    /// first and last line are both compared, so that there is nothing to guess.
     #[inline]
     fn first_candidate(&self, place: &Place) -> Option<u64> {
         let (low, high) = (u64::from(place.low), u64::from(place.high));
+        let (first, last) = (low / LINE_ENTRIES, high.checked_sub(1)? / LINE_ENTRIES);
+        let (lines, _) = self.index.body().get(HEADER_BYTES..self.directory_at)?.as_chunks::<LINE_BYTES>();
+        let (head, tail) = (lines.get(first as usize)?, lines.get(last as usize)?);
         let wanted = fingerprint(place.position);
-        let mut first = low / LINE_ENTRIES * LINE_ENTRIES;
-        let lines = line_at(low / LINE_ENTRIES)..line_at(high.div_ceil(LINE_ENTRIES));
-        let (lines, _) = self.index.body().get(lines)?.as_chunks::<LINE_BYTES>();
-        for line in lines {
-            let slots = low.saturating_sub(first)..(high - first).min(LINE_ENTRIES);
-            let bits = index::matches(line, wanted, slots);
-            if bits != 0 {
-                return Some(index::offset(line, bits.trailing_zeros()));
-            }
-            first += LINE_ENTRIES;
+        let (before, in_tail) = (first * LINE_ENTRIES, high - last * LINE_ENTRIES);
+        let in_head = index::matches(head, wanted, low - before..(high - before).min(LINE_ENTRIES));
+        let in_tail = index::matches(tail, wanted, 0..if first < last { in_tail } else { 0 });
+        if first + 1 < last && in_head == 0 {
+            return self.candidates(place).next();
         }
-        None
+        let slot = (in_head | in_tail << LINE_ENTRIES).trailing_zeros();
+        let (line, slot) =
+            if slot < LINE_ENTRIES as u32 { (head, slot) } else { (tail, slot - LINE_ENTRIES as u32) };
+        (in_head | in_tail != 0).then(|| index::offset(line, slot))
     }
 
     /// Offsets of the entries in the bucket that have the fingerprint, over all its lines.

@@ -1,8 +1,8 @@
 //! Reads the chunk sets of one list of one partition.
 
+use super::Position;
 use super::batch::{Found, candidate_each, find_many};
 use super::one_set::OneSet;
-use super::Position;
 use crate::component::populate_within;
 use crate::errors::{Damage, Fault, OpenError, ReadError};
 use crate::files::{FileId, FileKind};
@@ -44,7 +44,8 @@ impl ChunkSetReader {
         let data = |set| FileId { partition, list, kind: FileKind::Data, set };
         // At least one: a list without records has an empty chunk set.
         let count = folder.manifest().chunk_sets(partition, list).max(1);
-        let sets: Vec<_> = (0..count).map(|set| OneSet::open(folder, data(set), position)).collect::<Result<_, _>>()?;
+        let sets: Vec<_> =
+            (0..count).map(|set| OneSet::open(folder, data(set), position)).collect::<Result<_, _>>()?;
         let ordered = sets.windows(2).all(|pair| pair[0].first_position() < pair[1].first_position());
         if !ordered || (count > 1 && sets.iter().any(|set| set.records() == 0)) {
             let fault = Fault::Foreign { what: "order of chunk sets" };
@@ -97,11 +98,7 @@ impl ChunkSetReader {
     /// the offset in it at which the key's record begins, if there is such a key; a place of another key's record, or none,
     /// if there is not. A hint, unproven: [`ChunkSetReader::get_many`] is what answers. It goes through the index in the same
     /// groups as that and leaves the records' first lines loaded. No allocation.
-    pub fn candidates<K: AsRef<[u8]>>(
-        &self,
-        keys: &[K],
-        mut each: impl FnMut(usize, Option<(FileId, u64)>),
-    ) {
+    pub fn candidates<K: AsRef<[u8]>>(&self, keys: &[K], mut each: impl FnMut(usize, Option<(FileId, u64)>)) {
         candidate_each(
             keys.len(),
             |index| (self, keys[index].as_ref()),

@@ -94,13 +94,6 @@ impl SealedFile {
         bytes.map(|bytes| u64::from_le_bytes(*bytes)).ok_or_else(|| self.impossible("offset", offset))
     }
 
-    /// A u32 of the body.
-    #[inline]
-    pub(crate) fn u32_at(&self, offset: usize) -> Result<u32, Damage> {
-        let bytes = self.body().get(offset..).and_then(|bytes| bytes.first_chunk());
-        bytes.map(|bytes| u32::from_le_bytes(*bytes)).ok_or_else(|| self.impossible("offset", offset))
-    }
-
     /// Proves every block that overlaps the range of the body, anew each time. Called *after* what
     /// lies there was used, so that damage in between cannot slip through.
     pub(crate) fn verify(&self, range: Range<usize>) -> Result<(), Damage> {
