@@ -90,7 +90,7 @@ mod tests {
     #[test]
     fn what_is_behind_the_fingerprints_is_none() {
         let mut line = Line::EMPTY;
-        (0..7).for_each(|slot| line.push(slot, 0x0a0b_0c));
+        (0..7).for_each(|slot| line.push(slot, 0x0a_0b0c));
         let eighth = u32::from_le_bytes([line.0[28], line.0[29], line.0[30], line.0[31]]);
         assert_eq!(eighth, 0x0a0b_0c07, "entries used and the first offset");
         assert_eq!(matches(&line.0, eighth, 0..7), 0);

@@ -7,7 +7,7 @@ use super::record::Record;
 use crate::errors::{Damage, Fault, OpenError};
 use crate::files::{FileId, FileKind};
 use crate::pack::VersionFolder;
-use crate::sealed::{HEADER_BYTES, SealedFile};
+use crate::sealed::{HEADER_BYTES, RECORD_BYTES_SHORT, SealedFile};
 use std::ops::Range;
 
 /// Entries of a bucket from which on the directory is proven before the bucket is walked:
@@ -22,6 +22,8 @@ pub(super) struct OneSet {
     shape: DirectoryShape,
     records: u32,
     directory_at: usize,
+    /// Bytes of a record, on average.
+    record_bytes: usize,
     position: Position,
 }
 
@@ -70,7 +72,8 @@ impl OneSet {
             return Err(index.damage(Fault::Foreign { what: "first position" }).into());
         }
         let shape = DirectoryShape { base, shift, prefixes };
-        Ok(Self { data, index, shape, records, directory_at, position })
+        let record_bytes = (data.body().len() - HEADER_BYTES) / (records as usize).max(1);
+        Ok(Self { data, index, shape, records, directory_at, record_bytes, position })
     }
 
     /// The position of the first record; records of other sets lie before or behind.
@@ -129,14 +132,15 @@ impl OneSet {
     pub(super) fn read_lines(&self, place: &mut Place) {
         place.candidate = self.first_candidate(place);
         if let Some(offset) = place.candidate {
-            self.data.prefetch_record(offset as usize);
+            self.data.prefetch_record(offset as usize, self.record_bytes);
         }
     }
 
-    /// While records before it are used: the rest of the record that the fingerprint points to.
+    /// While records before it are used: the rest of the record that the fingerprint points to, where records are long.
     #[inline]
     pub(super) fn read_ahead(&self, place: &Place) {
-        if let Some(offset) = place.candidate
+        if RECORD_BYTES_SHORT < self.record_bytes
+            && let Some(offset) = place.candidate
             && let Some(record) = Record::at(self.data.body(), offset, self.data.header_crc())
         {
             self.data.prefetch_lines(offset as usize, record.bytes() as usize);
@@ -153,7 +157,7 @@ impl OneSet {
         }
         if let Some(first) = place.candidate {
             let record = self.record(first)?;
-            if record.key == key {
+            if record.is_of(key) {
                 return Ok(Some(record));
             }
             return self.find_among_many(place, key);
@@ -167,7 +171,7 @@ impl OneSet {
     fn find_among_many(&self, place: &Place, key: &[u8]) -> Result<Option<Record<'_>>, Damage> {
         for offset in self.candidates(place) {
             let record = self.record(offset)?;
-            if record.key == key {
+            if record.is_of(key) {
                 return Ok(Some(record));
             }
             self.confirm(place, offset, &record)?;

@@ -69,6 +69,15 @@ impl<'a> Record<'a> {
         })
     }
 
+    /// Whether it is this key's. Most keys are ids, of which the compiler compares one word.
+    #[inline]
+    pub(super) fn is_of(&self, key: &[u8]) -> bool {
+        match (<&[u8; 8]>::try_from(self.key), <&[u8; 8]>::try_from(key)) {
+            (Ok(here), Ok(wanted)) => here == wanted,
+            _ => self.key == key,
+        }
+    }
+
     /// Whether every byte is as it was written.
     pub(super) fn is_whole(&self) -> bool {
         crc32c::crc32c_append(self.seed, self.covered) == self.crc

@@ -13,7 +13,7 @@ mod trailer;
 mod writer;
 
 pub(crate) use header::{HEADER_BYTES, Header};
-pub(crate) use reader::SealedFile;
+pub(crate) use reader::{RECORD_BYTES_SHORT, SealedFile};
 pub(crate) use seal::FileSeal;
 pub(crate) use table::BlockTable;
 pub(crate) use trailer::{TRAILER_BYTES, Trailer, body_bytes};

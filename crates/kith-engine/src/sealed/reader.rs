@@ -11,9 +11,13 @@ use std::ops::Range;
 
 /// What is loaded ahead of a record whose length is not known yet, where its pages may be on the disk: more than most take.
 const RECORD_BYTES_AHEAD: usize = 4 << 10;
+/// Records of so many bytes on average are loaded ahead as a whole, before their lengths are known.
+pub(crate) const RECORD_BYTES_SHORT: usize = 192;
 /// What is loaded ahead of a record in memory whose length is known, at the most.
 const LINES_BYTES_AHEAD: usize = 2 << 10;
 const CACHE_LINE_BYTES: usize = 64;
+/// What is loaded ahead of a long record in memory whose length is not known yet: all that lengths and key mostly take.
+const LONG_BYTES_AHEAD: usize = 2 * CACHE_LINE_BYTES;
 /// Of a file that is read from front to back.
 const WINDOW_BYTES: usize = 1 << 20;
 
@@ -143,26 +147,27 @@ impl SealedFile {
         }
     }
 
-    /// As [`SealedFile::prefetch`], of the first two cache lines of a record, or of as many pages as small ones lie on.
+    /// As [`SealedFile::prefetch`], of a record that is expected to have so many bytes: of its cache lines, of the first two if it is
+    /// long, or of as many pages as small ones lie on.
     #[inline]
-    pub(crate) fn prefetch_record(&self, offset: usize) {
+    pub(crate) fn prefetch_record(&self, offset: usize, expected_bytes: usize) {
         if self.map.is_cold() {
             self.map.fetch_ahead(offset, RECORD_BYTES_AHEAD);
         } else {
-            self.map.prefetch(offset);
-            self.map.prefetch(offset + CACHE_LINE_BYTES);
+            let is_long = RECORD_BYTES_SHORT < expected_bytes;
+            let last = offset + if is_long { LONG_BYTES_AHEAD } else { expected_bytes.max(1) } - 1;
+            (offset..last).step_by(CACHE_LINE_BYTES).for_each(|at| self.map.prefetch(at));
+            self.map.prefetch(last);
         }
     }
 
-    /// Asks for the cache lines of a record that [`SealedFile::prefetch_record`] has not asked for, now that its length is known:
-    /// for those of its beginning, where it is long, behind which the processor itself reads on.
+    /// Asks for the cache lines of a long record that [`SealedFile::prefetch_record`] has not asked for, now that its length is known:
+    /// for those of its beginning, behind which the processor itself reads on.
     #[inline]
     pub(crate) fn prefetch_lines(&self, offset: usize, bytes: usize) {
         if !self.map.is_cold() {
             let end = offset + bytes.min(LINES_BYTES_AHEAD);
-            (offset + 2 * CACHE_LINE_BYTES..end)
-                .step_by(CACHE_LINE_BYTES)
-                .for_each(|at| self.map.prefetch(at));
+            (offset + LONG_BYTES_AHEAD..end).step_by(CACHE_LINE_BYTES).for_each(|at| self.map.prefetch(at));
         }
     }
 
