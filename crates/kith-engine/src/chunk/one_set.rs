@@ -127,12 +127,16 @@ impl OneSet {
         Ok((low, high))
     }
 
-    /// Third step: the first record that the fingerprint points to.
+    /// Third step: the first record that the fingerprint points to. Where there is none, what the proof of that reads.
     #[inline]
     pub(super) fn read_lines(&self, place: &mut Place) {
         place.candidate = self.first_candidate(place);
-        if let Some(offset) = place.candidate {
-            self.data.prefetch_record(offset as usize, self.record_bytes);
+        match place.candidate {
+            Some(offset) => self.data.prefetch_record(offset as usize, self.record_bytes),
+            None if place.is_read => {
+                self.proof(place).into_iter().for_each(|range| self.index.prefetch_proof(range))
+            }
+            None => {}
         }
     }
 
@@ -255,13 +259,17 @@ impl OneSet {
 
     /// Proves the lines and the directory entries that an absence rests on, anew each time.
     fn prove_absence(&self, place: &Place) -> Result<(), Damage> {
-        self.index.verify(self.directory_range(place))?;
-        if place.low < place.high {
-            let first = line_at(u64::from(place.low) / LINE_ENTRIES);
-            let end = line_at(u64::from(place.high).div_ceil(LINE_ENTRIES));
-            self.index.verify(first..end)?;
-        }
+        self.proof(place).into_iter().try_for_each(|range| self.index.verify(range))?;
         self.data.check()
+    }
+
+    /// Where the directory entries and the lines of a bucket lie in the index.
+    fn proof(&self, place: &Place) -> [Range<usize>; 2] {
+        let first = line_at(u64::from(place.low) / LINE_ENTRIES);
+        let end = line_at(u64::from(place.high).div_ceil(LINE_ENTRIES));
+        // An empty bucket has no lines, wherever it begins.
+        let lines = if place.low < place.high { first..end } else { first..first };
+        [self.directory_range(place), lines]
     }
 
     fn directory_range(&self, place: &Place) -> Range<usize> {

@@ -147,6 +147,20 @@ impl SealedFile {
         }
     }
 
+    /// As [`SealedFile::prefetch`], of what [`SealedFile::verify`] reads.
+    pub(crate) fn prefetch_proof(&self, range: Range<usize>) {
+        let blocks = range.start / self.block_bytes..range.end.div_ceil(self.block_bytes);
+        let (start, bytes) = (blocks.start * self.block_bytes, blocks.len() * self.block_bytes);
+        let table = self.body_bytes + 4 * blocks.start;
+        if self.map.is_cold() {
+            self.map.fetch_ahead(start, bytes);
+            self.map.fetch_ahead(table, 4 * blocks.len());
+        } else {
+            (start..start + bytes).step_by(CACHE_LINE_BYTES).for_each(|at| self.map.prefetch(at));
+            self.map.prefetch(table);
+        }
+    }
+
     /// As [`SealedFile::prefetch`], of a record that is expected to have so many bytes: of its cache lines, of the first two if it is
     /// long, or of as many pages as small ones lie on.
     #[inline]
