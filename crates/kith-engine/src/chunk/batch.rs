@@ -86,9 +86,21 @@ struct Slot<'a> {
     place: Place,
 }
 
-impl Slot<'_> {
+impl<'a> Slot<'a> {
+    #[inline]
     fn read_ahead(&self) {
         self.set.read_ahead(&self.place);
+    }
+
+    #[inline]
+    fn find_first(&self, key: &[u8]) -> Option<Found<'a>> {
+        self.set.find_first(&self.place, key).map(|record| Found { set: self.set, record })
+    }
+
+    #[inline(never)]
+    fn find(&self, key: &[u8]) -> Result<Option<Found<'a>>, Damage> {
+        let found = self.set.find(&self.place, key);
+        found.map(|record| record.map(|record| Found { set: self.set, record }))
     }
 }
 
@@ -109,13 +121,13 @@ pub(crate) fn find_each<'a, 'k>(
             if let Some(Some(ahead)) = slots.get(index - start + RECORDS_AHEAD) {
                 ahead.read_ahead();
             }
-            let found = match slot {
-                Some(Slot { set, place }) => {
-                    set.find(place, key).map(|record| record.map(|record| Found { set, record }))
-                }
-                None => Ok(None),
+            // Two calls, so that what nearly every key takes stays in registers.
+            let first = slot.as_ref().and_then(|slot| slot.find_first(key));
+            let flow = match first {
+                Some(found) => each(index, Ok(Some(found))),
+                None => each(index, slot.as_ref().map_or(Ok(None), |slot| slot.find(key))),
             };
-            if each(index, found).is_break() {
+            if flow.is_break() {
                 return;
             }
         }

@@ -104,27 +104,32 @@ impl OneSet {
     /// Second step: the bucket, from the directory. One that cannot be stays unread, for the last step to tell.
     #[inline]
     pub(super) fn read_directory(&self, place: &mut Place) {
-        if let Ok((low, high)) = self.bucket(place) {
-            (place.low, place.high) = (low, high);
-            place.is_read = true;
-            self.index.prefetch(line_at(u64::from(low) / LINE_ENTRIES));
-            self.index.prefetch(line_at(u64::from(high.saturating_sub(1)) / LINE_ENTRIES));
+        let Some((low, high)) = self.bucket(place) else { return };
+        if high - low > BUCKET_ENTRIES_LARGE && self.index.verify(self.directory_range(place)).is_err() {
+            return;
         }
+        (place.low, place.high) = (low, high);
+        place.is_read = true;
+        self.index.prefetch(line_at(u64::from(low) / LINE_ENTRIES));
+        self.index.prefetch(line_at(u64::from(high.saturating_sub(1)) / LINE_ENTRIES));
     }
 
-    /// First entry of the bucket and the one behind its last.
+    /// First entry of the bucket and the one behind its last, if they can be.
     #[inline]
-    fn bucket(&self, place: &Place) -> Result<(u32, u32), Damage> {
-        let at = self.directory_at + 4 * place.prefix as usize;
-        let both = self.index.u64_at(at)?;
+    fn bucket(&self, place: &Place) -> Option<(u32, u32)> {
+        let at = self.directory_range(place).start;
+        let both = u64::from_le_bytes(*self.index.body().get(at..)?.first_chunk()?);
         let (low, high) = (both as u32, (both >> 32) as u32);
-        if low > high || high > self.records {
-            return Err(self.index.impossible("directory", at));
-        }
-        if high - low > BUCKET_ENTRIES_LARGE {
-            self.index.verify(self.directory_range(place))?;
-        }
-        Ok((low, high))
+        (low <= high && high <= self.records).then_some((low, high))
+    }
+
+    /// The damage of a bucket that stayed unread.
+    #[cold]
+    fn unread(&self, place: &Place) -> Damage {
+        // Should it be right by now, somebody changes the file: an error all the same.
+        let range = self.directory_range(place);
+        let proof = if self.bucket(place).is_some() { self.index.verify(range.clone()) } else { Ok(()) };
+        proof.err().unwrap_or_else(|| self.index.impossible("directory", range.start))
     }
 
     /// Third step: the first record that the fingerprint points to. Where there is none, what the proof of that reads.
@@ -151,34 +156,26 @@ impl OneSet {
         }
     }
 
-    /// Last step: the record of `key`, unproven as yet, or the proof that there is none.
+    /// Last step, for nearly every key that is there: the first candidate, unproven as yet, if it is a record of `key`.
     #[inline]
-    pub(super) fn find(&self, place: &Place, key: &[u8]) -> Result<Option<Record<'_>>, Damage> {
-        if !place.is_read {
-            // It could not be a moment ago; should it be right now, somebody changes the file: an error all the same.
-            self.bucket(place)?;
-            return Err(self.index.impossible("directory", self.directory_at + 4 * place.prefix as usize));
-        }
-        if let Some(first) = place.candidate {
-            let record = self.record(first)?;
-            if record.is_of(key) {
-                return Ok(Some(record));
-            }
-            return self.find_among_many(place, key);
-        }
-        self.prove_absence(place)?;
-        Ok(None)
+    pub(super) fn find_first(&self, place: &Place, key: &[u8]) -> Option<Record<'_>> {
+        let record = self.record_at(place.candidate?)?;
+        record.is_of(key).then_some(record)
     }
 
-    /// As [`OneSet::find`], over every entry with the fingerprint: the first is of another key.
-    #[cold]
-    fn find_among_many(&self, place: &Place, key: &[u8]) -> Result<Option<Record<'_>>, Damage> {
-        for offset in self.candidates(place) {
-            let record = self.record(offset)?;
-            if record.is_of(key) {
-                return Ok(Some(record));
+    /// Last step, for other keys: the record of `key`, unproven as yet, or the proof that there is none.
+    pub(super) fn find(&self, place: &Place, key: &[u8]) -> Result<Option<Record<'_>>, Damage> {
+        if !place.is_read {
+            return Err(self.unread(place));
+        }
+        if place.candidate.is_some() {
+            for offset in self.candidates(place) {
+                let record = self.record(offset)?;
+                if record.is_of(key) {
+                    return Ok(Some(record));
+                }
+                self.confirm(place, offset, &record)?;
             }
-            self.confirm(place, offset, &record)?;
         }
         self.prove_absence(place)?;
         Ok(None)
@@ -186,10 +183,15 @@ impl OneSet {
 
     /// The record at an offset of the data file, unproven.
     pub(super) fn record(&self, offset: u64) -> Result<Record<'_>, Damage> {
-        let record = Record::at(self.data.body(), offset, self.data.header_crc())
-            .ok_or_else(|| self.data.impossible("record", offset as usize))?;
+        self.record_at(offset).ok_or_else(|| self.data.impossible("record", offset as usize))
+    }
+
+    /// The same, if there can be one.
+    #[inline]
+    fn record_at(&self, offset: u64) -> Option<Record<'_>> {
+        let record = Record::at(self.data.body(), offset, self.data.header_crc())?;
         self.data.prefetch_rest(offset as usize, record.bytes() as usize);
-        Ok(record)
+        Some(record)
     }
 
     /// Proves a record after its bytes were used.

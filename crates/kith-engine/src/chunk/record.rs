@@ -26,6 +26,7 @@ pub(super) struct Record<'a> {
 }
 
 /// What the checksum of a record at `offset` begins with: different for any two places less than 4 GiB apart.
+#[inline]
 fn seed(header_crc: u32, offset: u64) -> u32 {
     header_crc ^ (offset as u32) ^ (offset >> 32) as u32
 }
@@ -79,11 +80,13 @@ impl<'a> Record<'a> {
     }
 
     /// Whether every byte is as it was written.
+    #[inline]
     pub(super) fn is_whole(&self) -> bool {
         crc32c::crc32c_append(self.seed, self.covered) == self.crc
     }
 
     /// Bytes that the record takes.
+    #[inline]
     pub(super) fn bytes(&self) -> u64 {
         (CRC_BYTES + self.covered.len()) as u64
     }
