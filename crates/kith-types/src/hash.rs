@@ -44,8 +44,28 @@ pub fn partition_of_key(key: &[u8], count: PartitionCount) -> PartitionId {
 
 /// Where a record sorts inside its file: xxh3-64 with seed 1 of the key's bytes
 /// (for an id: its eight bytes, little-endian).
+#[inline]
 pub fn position_of_key(key: &[u8]) -> u64 {
-    xxh3_64_with_seed(key, 1)
+    match key.try_into() {
+        Ok(id) => position_of_id(u64::from_le_bytes(id)),
+        Err(_) => xxh3_64_with_seed(key, POSITION_SEED),
+    }
+}
+
+const POSITION_SEED: u64 = 1;
+
+/// What xxh3-64 with seed 1 is of eight bytes, which is what most keys have: a dozen operations that the compiler can place
+/// among those of other keys. After `XXH3_len_4to8_64b` of the xxHash specification.
+#[inline]
+fn position_of_id(id: u64) -> u64 {
+    /// The words at bytes 8 and 16 of the default secret, one xor the other, less the seed spread over both halves.
+    const FLIP: u64 = (0x1cad_21f7_2c81_017c ^ 0xdb97_9083_e96d_d4de)
+        - (POSITION_SEED ^ ((POSITION_SEED as u32).swap_bytes() as u64) << 32);
+    const PRIME: u64 = 0x9fb2_1c65_1e98_df25;
+    let keyed = id.rotate_left(32) ^ FLIP;
+    let mixed = (keyed ^ keyed.rotate_left(49) ^ keyed.rotate_left(24)).wrapping_mul(PRIME);
+    let mixed = (mixed ^ ((mixed >> 35) + 8)).wrapping_mul(PRIME);
+    mixed ^ (mixed >> 28)
 }
 
 #[cfg(test)]
@@ -57,6 +77,19 @@ mod tests {
         for x in [0, 1, 1005, u64::MAX, 0x0123_4567_89ab_cdef] {
             assert_eq!(fmix64_inverse(fmix64(x)), x);
             assert_eq!(fmix64(fmix64_inverse(x)), x);
+        }
+    }
+
+    #[test]
+    fn the_position_of_eight_bytes_is_that_of_the_library() {
+        let ids = (0..64).map(|bit| 1 << bit).chain((0..10_000).map(fmix64)).chain([0, u64::MAX]);
+        for id in ids {
+            let key = id.to_le_bytes();
+            assert_eq!(position_of_key(&key), xxh3_64_with_seed(&key, 1), "{id}");
+        }
+        for bytes in (0..300).filter(|&bytes| bytes != 8) {
+            let key = vec![7; bytes];
+            assert_eq!(position_of_key(&key), xxh3_64_with_seed(&key, 1), "{bytes} bytes");
         }
     }
 

@@ -115,7 +115,7 @@ pub(crate) fn find_each<'a, 'k>(
     let mut keys: [&[u8]; GROUP] = [&[]; GROUP];
     for start in (0..count).step_by(GROUP) {
         let slots = &mut slots[..GROUP.min(count - start)];
-        locate(slots, &mut keys, |at| item(start + at));
+        locate(slots, &mut keys, |at| item(start + at), |slot| slot.set.load(&slot.place));
         slots.iter().take(RECORDS_AHEAD).flatten().for_each(Slot::read_ahead);
         for ((slot, key), index) in slots.iter().zip(&keys).zip(start..) {
             if let Some(Some(ahead)) = slots.get(index - start + RECORDS_AHEAD) {
@@ -145,19 +145,20 @@ pub(super) fn candidate_each<'a, 'k>(
     let mut keys: [&[u8]; GROUP] = [&[]; GROUP];
     for start in (0..count).step_by(GROUP) {
         let slots = &mut slots[..GROUP.min(count - start)];
-        locate(slots, &mut keys, |at| Some(item(start + at)));
+        locate(slots, &mut keys, |at| Some(item(start + at)), |_| ());
         for (slot, index) in slots.iter().zip(start..) {
             each(index, slot.as_ref().and_then(|slot| Some((slot.set, slot.place.candidate()?))));
         }
     }
 }
 
-/// Takes a group of keys through the index: when it returns, each slot has its candidate, and the records are on their way.
+/// Takes a group of keys through the index: when it returns, each slot has its candidate. `then` is called as soon as it has.
 #[inline]
 fn locate<'a, 'k>(
     slots: &mut [Option<Slot<'a>>],
     keys: &mut [&'k [u8]; GROUP],
     item: impl Fn(usize) -> Option<(&'a ChunkSetReader, &'k [u8])>,
+    then: impl Fn(&Slot<'a>),
 ) {
     for ((slot, key), at) in slots.iter_mut().zip(keys).zip(0..) {
         *slot = item(at).and_then(|(reader, wanted)| {
@@ -171,5 +172,6 @@ fn locate<'a, 'k>(
     }
     for slot in slots.iter_mut().flatten() {
         slot.set.read_lines(&mut slot.place);
+        then(slot);
     }
 }

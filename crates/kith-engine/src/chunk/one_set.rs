@@ -132,14 +132,19 @@ impl OneSet {
         proof.err().unwrap_or_else(|| self.index.impossible("directory", range.start))
     }
 
-    /// Third step: the first record that the fingerprint points to. Where there is none, what the proof of that reads.
+    /// Third step: the first record that the fingerprint points to.
     #[inline]
     pub(super) fn read_lines(&self, place: &mut Place) {
         place.candidate = self.first_candidate(place);
+    }
+
+    /// With it: loads the record, or what proves that there is none.
+    #[inline]
+    pub(super) fn load(&self, place: &Place) {
         match place.candidate {
             Some(offset) => self.data.prefetch_record(offset as usize, self.record_bytes),
             None if place.is_read => {
-                self.proof(place).into_iter().for_each(|range| self.index.prefetch_proof(range))
+                self.proof(place).into_iter().for_each(|range| self.index.prefetch_proof(range));
             }
             None => {}
         }

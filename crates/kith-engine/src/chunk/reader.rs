@@ -19,7 +19,8 @@ use std::ops::ControlFlow;
 pub struct ChunkSetReader {
     /// Ascending by first position.
     sets: Vec<OneSet>,
-    position: Position,
+    /// Where records sort, if not where `position_of_key` says.
+    position: Option<Position>,
 }
 
 impl ChunkSetReader {
@@ -32,20 +33,21 @@ impl ChunkSetReader {
         partition: PartitionId,
         list: Option<Direction>,
     ) -> Result<Self, OpenError> {
-        Self::open_with(folder, partition, list, position_of_key)
+        Self::open_with(folder, partition, list, None)
     }
 
     pub(super) fn open_with(
         folder: &VersionFolder,
         partition: PartitionId,
         list: Option<Direction>,
-        position: Position,
+        position: Option<Position>,
     ) -> Result<Self, OpenError> {
         let data = |set| FileId { partition, list, kind: FileKind::Data, set };
         // At least one: a list without records has an empty chunk set.
         let count = folder.manifest().chunk_sets(partition, list).max(1);
+        let position_of = position.unwrap_or(position_of_key);
         let sets: Vec<_> =
-            (0..count).map(|set| OneSet::open(folder, data(set), position)).collect::<Result<_, _>>()?;
+            (0..count).map(|set| OneSet::open(folder, data(set), position_of)).collect::<Result<_, _>>()?;
         let ordered = sets.windows(2).all(|pair| pair[0].first_position() < pair[1].first_position());
         if !ordered || (count > 1 && sets.iter().any(|set| set.records() == 0)) {
             let fault = Fault::Foreign { what: "order of chunk sets" };
@@ -97,7 +99,7 @@ impl ChunkSetReader {
     /// What the index alone says, without reading a record: calls `each(index, place)` once per key, in order, with the data file and
     /// the offset in it at which the key's record begins, if there is such a key; a place of another key's record, or none,
     /// if there is not. A hint, unproven: [`ChunkSetReader::get_many`] is what answers. It goes through the index in the same
-    /// groups as that and leaves the records' first lines loaded. No allocation.
+    /// groups as that. No allocation.
     pub fn candidates<K: AsRef<[u8]>>(&self, keys: &[K], mut each: impl FnMut(usize, Option<(FileId, u64)>)) {
         candidate_each(
             keys.len(),
@@ -166,7 +168,8 @@ impl ChunkSetReader {
     /// The chunk set that would hold a key, and where the key sorts; `None` proves absence.
     #[inline]
     pub(super) fn route(&self, key: &[u8]) -> Option<(&OneSet, u64)> {
-        let position = (self.position)(key);
+        // Not through a pointer: there is one of each key.
+        let position = self.position.map_or_else(|| position_of_key(key), |position| position(key));
         let set = match self.sets.as_slice() {
             [only] => only,
             sets => {

@@ -56,7 +56,7 @@ fn sealed(dir: &Path, files: Vec<crate::FileEntry>) -> Manifest {
 }
 
 fn open(dir: &Path, position: Position) -> Result<ChunkSetReader, crate::OpenError> {
-    ChunkSetReader::open_with(&VersionFolder::open(dir)?, PARTITION, None, position)
+    ChunkSetReader::open_with(&VersionFolder::open(dir)?, PARTITION, None, Some(position))
 }
 
 fn check(records: &Records, absent: &[Vec<u8>], position: Position, data_bytes_max: u64) {
