@@ -11,12 +11,13 @@
 //! small benchmarks behind these run: `chunk_set_index`, `chunk_set_proven` under a profiler.
 
 use divan::Bencher;
+use kith_engine::load::{ValuesBuilder, ValuesOptions};
 use kith_engine::{
-    ChunkSetReader, ChunkSetWriter, Content, Counts, FileKind, GraphContent, Manifest, VersionFolder,
-    seal_version,
+    ChunkSetReader, ChunkSetWriter, Content, Counts, FileKind, GraphContent, KeyType, Manifest, ValuesReader,
+    VersionFolder, seal_version,
 };
-use kith_ops::KindRole;
-use kith_types::{PartitionCount, PartitionId, StoreVersion, fmix64, position_of_key};
+use kith_ops::{KindRole, LookupKeys, ValueSource};
+use kith_types::{ByteKeys, PartitionCount, PartitionId, StoreVersion, fmix64, position_of_key};
 use std::ops::ControlFlow;
 use std::sync::LazyLock;
 
@@ -235,6 +236,35 @@ fn chunk_set_index(bencher: Bencher<'_, '_>) {
 #[divan::bench]
 fn chunk_set_proven(bencher: Bencher<'_, '_>) {
     all_keys(bencher, proven);
+}
+
+/// Values as a node's operators read them, of ids and of keys that are bytes: batches of 5,000 out of 24 partitions, a key.
+#[divan::bench(args = [KeyType::Id, KeyType::Bytes])]
+fn values_of_a_node(bencher: Bencher<'_, '_>, key: KeyType) {
+    const KEYS: u64 = 5_000;
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let partitions = PartitionCount::new(24).expect("a count");
+    let options = ValuesOptions::new("rows", StoreVersion(1), partitions, dir.path().join("rows"));
+    let mut builder = ValuesBuilder::new(ValuesOptions { key, ..options }).expect("a build");
+    (0..KEYS).for_each(|id| builder.row(&id.to_le_bytes(), &value_of(id)).expect("a row"));
+    builder.finish(&mut |_| {}).expect("built");
+    let all: Vec<PartitionId> = partitions.iter().collect();
+    let reader = ValuesReader::open(&dir.path().join("rows/1"), &all).expect("a whole version");
+    let ids: Vec<u64> = (0..KEYS).map(|index| fmix64(index) % KEYS).collect();
+    let bytes: ByteKeys = ids.iter().map(|id| id.to_le_bytes()).collect();
+    let keys = match key {
+        KeyType::Id => LookupKeys::Ids(&ids),
+        KeyType::String | KeyType::Bytes => LookupKeys::Bytes(&bytes),
+    };
+    bencher.counter(divan::counter::ItemsCount::new(ids.len())).bench_local(|| {
+        let mut sum = 0u64;
+        let each = &mut |_, value: Result<Option<&[u8]>, _>| {
+            sum = sum.wrapping_add(value.expect("undamaged").map_or(1, first_word));
+            ControlFlow::Continue(())
+        };
+        reader.values(keys, each).expect("all are held");
+        sum
+    });
 }
 
 fn all_keys(bencher: Bencher<'_, '_>, search: fn(&Both, &[[u8; 8]]) -> u64) {
