@@ -1,6 +1,7 @@
 //! Kith's client: runs operations against a cluster, directly ([`Session`], the fast
 //! client) or through a router ([`RouterClient`]; [`Failover`] goes to the next router if one is gone). All answer a [`GraphService`]'s queries and a [`StoreService`]'s reads.
 
+mod alarm;
 mod api;
 mod at_hand;
 mod compute;
@@ -11,6 +12,7 @@ mod explain;
 mod failover;
 mod fleet;
 mod framed;
+mod in_flight;
 pub mod inspect;
 mod options;
 mod profile;
@@ -34,6 +36,7 @@ pub use error::QueryError;
 pub use executor::Executor;
 pub use failover::Failover;
 pub use fleet::Fleet;
+pub use in_flight::InFlight;
 pub use kith_routing::{FanOutLimit, load::Hedging};
 pub use options::{CacheMode, Page, QueryOptions, fan_out_text, parse_fan_out, parse_hedging};
 pub use router_client::RouterClient;

@@ -1,7 +1,7 @@
 //! Requests under way: each a future that says what came of it, or of its next part.
 
 use crate::transport::{EvaluateParts, Transport};
-use futures::{FutureExt, StreamExt, future::BoxFuture};
+use futures::StreamExt;
 use kith_routing::execution::RequestId;
 use kith_wire::v1;
 use std::sync::Arc;
@@ -24,45 +24,39 @@ pub(super) struct Rest {
 }
 
 /// Asks for one answer. Ends without one when the other end of `cancelled` is dropped.
-pub(super) fn whole<'a>(
+pub(super) async fn whole(
     request: RequestId,
     transport: Arc<dyn Transport>,
     addr: String,
     message: v1::EvaluateRequest,
     cancelled: oneshot::Receiver<()>,
-) -> BoxFuture<'a, Call> {
-    async move {
-        let call = transport.evaluate(&addr, message);
-        let answer = tokio::select! {
-            answer = call => Some(answer),
-            _ = cancelled => None,
-        };
-        Call { request, answer, rest: None }
-    }
-    .boxed()
+) -> Call {
+    let call = transport.evaluate(&addr, message);
+    let answer = tokio::select! {
+        answer = call => Some(answer),
+        _ = cancelled => None,
+    };
+    Call { request, answer, rest: None }
 }
 
 /// Asks for an answer that may come in parts: the first of them.
-pub(super) fn in_parts<'a>(
+pub(super) async fn in_parts(
     request: RequestId,
     transport: Arc<dyn Transport>,
     addr: String,
     message: v1::EvaluateRequest,
     cancelled: oneshot::Receiver<()>,
-) -> BoxFuture<'a, Call> {
-    next_part(request, Rest { parts: transport.evaluate_in_parts(addr, message), cancelled })
+) -> Call {
+    next_part(request, Rest { parts: transport.evaluate_in_parts(addr, message), cancelled }).await
 }
 
 /// The next part of an answer.
-pub(super) fn next_part<'a>(request: RequestId, mut rest: Rest) -> BoxFuture<'a, Call> {
-    async move {
-        tokio::select! {
-            part = rest.parts.next() => {
-                let ended = || Err(Status::internal("a reply ended before its last part"));
-                Call { request, answer: Some(part.unwrap_or_else(ended)), rest: Some(rest) }
-            }
-            _ = &mut rest.cancelled => Call { request, answer: None, rest: None },
+pub(super) async fn next_part(request: RequestId, mut rest: Rest) -> Call {
+    tokio::select! {
+        part = rest.parts.next() => {
+            let ended = || Err(Status::internal("a reply ended before its last part"));
+            Call { request, answer: Some(part.unwrap_or_else(ended)), rest: Some(rest) }
         }
+        _ = &mut rest.cancelled => Call { request, answer: None, rest: None },
     }
-    .boxed()
 }

@@ -7,12 +7,13 @@ use super::{
     round_trace::RoundTrace,
 };
 use crate::{
-    QueryError, QueryOptions,
+    InFlight, QueryError, QueryOptions,
+    alarm::Alarm,
     convert::{operator_to_wire, value_from_wire, workflow_to_wire},
     profile::Trace,
     topology::{Pinned, Topology},
 };
-use futures::{FutureExt, StreamExt, future::BoxFuture, stream::FuturesUnordered};
+use futures::FutureExt;
 use kith_ops::{
     FanOut, ListEntry, Missing as MissingKeys, Part, Record, RecordError, Records, Scope, Value,
     sets::Scratch,
@@ -55,7 +56,9 @@ pub(super) struct Round<'a> {
     execution: Execution,
     downs: broadcast::Receiver<NodeId>,
     /// Requests under way. Dropping one cancels it.
-    calls: FuturesUnordered<BoxFuture<'a, Call>>,
+    calls: InFlight<Call>,
+    /// Rings when one of them is late.
+    late: Alarm,
     open: BTreeMap<RequestId, Open>,
     parts: Vec<Part>,
     /// Answers that may come to count: `Disposition::Held`.
@@ -125,7 +128,8 @@ impl<'a> Round<'a> {
             plan: operator_to_wire(&fan_out.plan),
             in_parts,
             downs: fleet.downs(),
-            calls: FuturesUnordered::new(),
+            calls: InFlight::default(),
+            late: Alarm::default(),
             open: BTreeMap::new(),
             parts: Vec::new(),
             held: BTreeMap::new(),
@@ -169,9 +173,7 @@ impl<'a> Round<'a> {
     /// Goes on until it is over, or, if that is wanted, there are `parts`.
     async fn advance(&mut self, parts: bool) -> Option<Outcome> {
         let deadline = tokio::time::sleep_until(self.deadline.into());
-        let hedge = tokio::time::sleep_until(self.deadline.into());
-        tokio::pin!(deadline, hedge);
-        let mut armed = None;
+        tokio::pin!(deadline);
         loop {
             if let Some(outcome) = self.act() {
                 return Some(outcome);
@@ -180,18 +182,12 @@ impl<'a> Round<'a> {
                 return None;
             }
             let due = self.execution.next_hedge();
-            if let Some(due) = due.filter(|_| due != armed) {
-                hedge.as_mut().reset(self.executor.fleet.instant(due).into());
-            }
-            armed = due;
+            self.late.set(due.map(|due| self.executor.fleet.instant(due)));
             tokio::select! {
                 biased;
-                Some(call) = self.calls.next() => self.on_call(call),
+                call = self.calls.next() => self.on_call(call),
                 down = self.downs.recv() => self.on_down(down),
-                () = &mut hedge, if armed.is_some() => {
-                    armed = None;
-                    self.on_hedge_due().await;
-                }
+                () = self.late.rings() => self.on_hedge_due().await,
                 () = &mut deadline => {
                     let now = self.executor.fleet.now();
                     let _ = self.execution.on(Event::Deadline, now);
@@ -227,7 +223,7 @@ impl<'a> Round<'a> {
     async fn on_hedge_due(&mut self) {
         // The connections' tasks get to read their sockets.
         tokio::task::yield_now().await;
-        while let Some(Some(call)) = self.calls.next().now_or_never() {
+        while let Some(call) = self.calls.next().now_or_never() {
             self.on_call(call);
         }
         let (stood_still, now) = self.executor.fleet.with_load(|load, now| (load.stood_still(now), now));
@@ -256,10 +252,10 @@ impl<'a> Round<'a> {
         self.trace.sent(request, node, group, keys.len(), cause);
         let sent = fleet.now();
         self.open.insert(request, Open { charge, keys, heard: 0, sent, _cancel: cancel });
-        self.calls.push(match self.in_parts {
-            true => calls::in_parts(request, transport, addr, message, cancelled),
-            false => calls::whole(request, transport, addr, message, cancelled),
-        });
+        match self.in_parts {
+            true => self.calls.push(calls::in_parts(request, transport, addr, message, cancelled)),
+            false => self.calls.push(calls::whole(request, transport, addr, message, cancelled)),
+        }
     }
 
     fn message(&self, keys: &[u32]) -> v1::EvaluateRequest {

@@ -2,10 +2,10 @@
 
 use super::Reply;
 use futures::{
-    FutureExt, StreamExt,
+    FutureExt,
     future::{AbortHandle, Abortable, BoxFuture},
-    stream::FuturesUnordered,
 };
+use kith_client::InFlight;
 use kith_wire::frame::Header;
 use std::{
     collections::HashMap,
@@ -21,7 +21,7 @@ type Answer = Result<Reply, Status>;
 #[derive(Default)]
 pub(super) struct Running {
     /// Ready with a request's header and answer; without one if it was cancelled.
-    futures: FuturesUnordered<BoxFuture<'static, (Header, Option<Answer>)>>,
+    futures: InFlight<(Header, Option<Answer>)>,
     cancels: HashMap<u64, AbortHandle>,
 }
 
@@ -55,7 +55,7 @@ impl Running {
         let (cancel, registration) = AbortHandle::new_pair();
         self.cancels.insert(header.id, cancel);
         let answer = Abortable::new(call, registration);
-        self.futures.push(answer.map(move |answer| (header, answer.ok())).boxed());
+        self.futures.push(answer.map(move |answer| (header, answer.ok())));
         None
     }
 
@@ -69,14 +69,10 @@ impl Running {
     /// The next answer; pending while there is none. Cancelled requests vanish here.
     pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<(Header, Answer)> {
         loop {
-            match self.futures.poll_next_unpin(cx) {
-                Poll::Ready(Some((header, answer))) => {
-                    self.cancels.remove(&header.id);
-                    if let Some(answer) = answer {
-                        return Poll::Ready((header, answer));
-                    }
-                }
-                Poll::Ready(None) | Poll::Pending => return Poll::Pending,
+            let (header, answer) = std::task::ready!(self.futures.poll_next(cx));
+            self.cancels.remove(&header.id);
+            if let Some(answer) = answer {
+                return Poll::Ready((header, answer));
             }
         }
     }

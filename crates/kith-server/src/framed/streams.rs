@@ -2,11 +2,8 @@
 //! place here, and what it gave credit for (`docs/design/0010-streaming.md`).
 
 use bytes::Bytes;
-use futures::{
-    FutureExt, StreamExt,
-    future::BoxFuture,
-    stream::{BoxStream, FuturesUnordered},
-};
+use futures::{StreamExt, stream::BoxStream};
+use kith_client::InFlight;
 use kith_wire::{
     Message,
     frame::{CREDIT_BYTES, Header},
@@ -47,7 +44,7 @@ pub(crate) type Pieces = BoxStream<'static, Result<Piece, Status>>;
 #[derive(Default)]
 pub(super) struct Streams {
     /// The next piece of each; those that wait for credit are not polled.
-    steps: FuturesUnordered<BoxFuture<'static, Step>>,
+    steps: InFlight<Step>,
     /// By request id.
     open: HashMap<u64, Open>,
 }
@@ -111,7 +108,7 @@ impl Streams {
         let deadline = (0 < header.deadline_us).then(|| Instant::now() + micros);
         let open = Open { credit: Arc::clone(&credit), cancel: cancel.clone() };
         self.open.insert(header.id, open);
-        self.steps.push(step(Sending { header, pieces, credit, cancel, deadline }).boxed());
+        self.steps.push(step(Sending { header, pieces, credit, cancel, deadline }));
     }
 
     /// Its receiver takes so many bytes more; without effect on one that is over.
@@ -131,16 +128,13 @@ impl Streams {
     /// The next piece of any of them, or the error that ends it; pending while there is none that may be sent.
     pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<(Header, Result<Piece, Status>)> {
         loop {
-            let (sending, piece) = match self.steps.poll_next_unpin(cx) {
-                Poll::Ready(Some(step)) => step,
-                Poll::Ready(None) | Poll::Pending => return Poll::Pending,
-            };
+            let (sending, piece) = std::task::ready!(self.steps.poll_next(cx));
             let header = sending.header;
             let Some(piece) = piece.filter(|_| self.open.contains_key(&header.id)) else { continue };
             match &piece {
                 Ok(piece) if !piece.is_last => {
                     sending.credit.add(-i64::try_from(piece.body.len()).unwrap_or(i64::MAX));
-                    self.steps.push(step(sending).boxed());
+                    self.steps.push(step(sending));
                 }
                 Ok(_) | Err(_) => drop(self.open.remove(&header.id)),
             }

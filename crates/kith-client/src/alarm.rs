@@ -1,0 +1,210 @@
+//! Alarms that hardly ever ring: when a request that is under way will be late.
+//!
+//! Nearly every alarm is taken back before its time. A timer of the runtime that is the next one due wakes the thread that waits for
+//! sockets, when it is set, so that it waits less long: a system call and a turn of that thread, once or twice for each query.
+//! Here a thread of its own waits, which looks at the clock every millisecond while alarms are being set, so that setting one
+//! is a lock and an entry in a map; what is due sooner it waits for exactly. (Netty's hashed wheel timer is the same idea; it
+//! carries the retries of the systems that Venice's readers are built on.)
+
+use std::{
+    collections::BTreeMap,
+    sync::{Condvar, LazyLock, Mutex, MutexGuard, PoisonError},
+    task::{Context, Poll, Waker},
+    thread,
+    time::{Duration, Instant},
+};
+
+/// How long the thread sleeps at the most while alarms are being set: one that is due later than that is never rung late for it.
+const TICK: Duration = Duration::from_millis(1);
+/// So long after the last alarm it sleeps until there is another.
+const LINGER: Duration = Duration::from_millis(20);
+
+/// The alarms of this process.
+static BOARD: LazyLock<Board> = LazyLock::new(|| {
+    let board = Board::default();
+    // It lives as long as the process.
+    let spawned = thread::Builder::new().name("kith-alarms".to_owned()).spawn(|| BOARD.keep());
+    spawned.expect("the process may have one thread more");
+    board
+});
+
+#[derive(Default)]
+struct Board {
+    state: Mutex<State>,
+    /// Told when an alarm is set while the thread sleeps for good.
+    set: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    /// By when they are due, then by number.
+    alarms: BTreeMap<(Instant, u64), Waker>,
+    last: u64,
+    /// Whether the thread sleeps until it is told.
+    is_idle: bool,
+}
+
+impl Board {
+    /// What the thread does.
+    fn keep(&self) {
+        let mut state = self.lock();
+        let mut busy = Instant::now();
+        loop {
+            let now = Instant::now();
+            if let Some(first) = state.alarms.first_entry()
+                && first.key().0 <= now
+            {
+                let waker = first.remove();
+                drop(state);
+                waker.wake();
+                state = self.lock();
+                continue;
+            }
+            let next = state.alarms.first_key_value().map(|((at, _), _)| at.saturating_duration_since(now));
+            if next.is_some() {
+                busy = now;
+            }
+            if next.is_none() && LINGER <= now.saturating_duration_since(busy) {
+                state.is_idle = true;
+                state = self.set.wait(state).unwrap_or_else(PoisonError::into_inner);
+                state.is_idle = false;
+                busy = Instant::now();
+                continue;
+            }
+            let nap = next.unwrap_or(TICK).min(TICK);
+            let woken = self.set.wait_timeout(state, nap);
+            state = woken.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// One alarm, which may be set again and again. Dropping it takes it back.
+#[derive(Debug, Default)]
+pub(crate) struct Alarm {
+    at: Option<Instant>,
+    /// On the board under this key.
+    key: Option<(Instant, u64)>,
+}
+
+impl Alarm {
+    /// Has it ring at an instant, or not at all, whatever was set before.
+    pub fn set(&mut self, at: Option<Instant>) {
+        if self.at != at {
+            self.take_back();
+            self.at = at;
+        }
+    }
+
+    /// Waits until it rings, once; for ever if it is not set.
+    pub async fn rings(&mut self) {
+        std::future::poll_fn(|cx| self.poll(cx)).await;
+    }
+
+    fn poll(&mut self, cx: &Context<'_>) -> Poll<()> {
+        let Some(at) = self.at else { return Poll::Pending };
+        if at <= Instant::now() {
+            self.set(None);
+            return Poll::Ready(());
+        }
+        let mut state = BOARD.lock();
+        let waker = self.key.and_then(|key| state.alarms.get_mut(&key));
+        match waker {
+            Some(waker) => waker.clone_from(cx.waker()),
+            None => {
+                state.last += 1;
+                let key = (at, state.last);
+                state.alarms.insert(key, cx.waker().clone());
+                self.key = Some(key);
+                if state.is_idle {
+                    BOARD.set.notify_one();
+                }
+            }
+        }
+        Poll::Pending
+    }
+
+    fn take_back(&mut self) {
+        if let Some(key) = self.key.take() {
+            BOARD.lock().alarms.remove(&key);
+        }
+    }
+}
+
+impl Drop for Alarm {
+    fn drop(&mut self) {
+        self.take_back();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SOON: Duration = Duration::from_millis(5);
+    const FAR: Duration = Duration::from_secs(3_600);
+
+    fn rung_of(alarm: &mut Alarm) {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+        runtime.block_on(alarm.rings());
+    }
+
+    #[test]
+    fn an_alarm_rings_and_not_before_its_time() {
+        for wait in [Duration::ZERO, Duration::from_micros(300), SOON, 8 * LINGER] {
+            let at = Instant::now() + wait;
+            let mut alarm = Alarm::default();
+            alarm.set(Some(at));
+            rung_of(&mut alarm);
+            assert!(at <= Instant::now(), "{wait:?}");
+        }
+    }
+
+    #[test]
+    fn one_that_is_set_anew_rings_at_the_new_time_alone() {
+        let mut alarm = Alarm::default();
+        alarm.set(Some(Instant::now() + FAR));
+        let waker = Waker::noop();
+        assert!(alarm.poll(&Context::from_waker(waker)).is_pending());
+        let at = Instant::now() + SOON;
+        alarm.set(Some(at));
+        rung_of(&mut alarm);
+        assert!(at <= Instant::now());
+        assert!(alarm.poll(&Context::from_waker(waker)).is_pending(), "it rings once");
+    }
+
+    #[test]
+    fn what_is_taken_back_leaves_nothing() {
+        let mut alarm = Alarm::default();
+        alarm.set(Some(Instant::now() + FAR));
+        assert!(alarm.poll(&Context::from_waker(Waker::noop())).is_pending());
+        let key = alarm.key.expect("it is on the board");
+        assert!(BOARD.lock().alarms.contains_key(&key));
+        drop(alarm);
+        assert!(!BOARD.lock().alarms.contains_key(&key));
+    }
+
+    #[test]
+    fn many_ring_each_in_its_time() {
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().expect("a runtime");
+        let started = Instant::now();
+        runtime.block_on(async {
+            let waits = (0..200u32).map(|index| Duration::from_micros(u64::from(index * 7_919 % 20_000)));
+            let ringing = waits.map(|wait| {
+                tokio::spawn(async move {
+                    let mut alarm = Alarm::default();
+                    alarm.set(Some(started + wait));
+                    alarm.rings().await;
+                    assert!(started + wait <= Instant::now());
+                })
+            });
+            for rung in ringing.collect::<Vec<_>>() {
+                rung.await.expect("it rings");
+            }
+        });
+    }
+}
