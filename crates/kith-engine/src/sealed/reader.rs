@@ -169,7 +169,9 @@ impl SealedFile {
             self.map.fetch_ahead(offset, RECORD_BYTES_AHEAD);
         } else {
             let is_long = RECORD_BYTES_SHORT < expected_bytes;
-            let last = offset + if is_long { LONG_BYTES_AHEAD } else { expected_bytes.max(1) } - 1;
+            // Of a long record as many lines, wherever it begins.
+            let bytes = if is_long { LONG_BYTES_AHEAD - CACHE_LINE_BYTES } else { expected_bytes.max(1) - 1 };
+            let last = offset + bytes;
             (offset..last).step_by(CACHE_LINE_BYTES).for_each(|at| self.map.prefetch(at));
             self.map.prefetch(last);
         }
