@@ -8,11 +8,13 @@
 
 use std::{
     collections::BTreeMap,
+    pin::Pin,
     sync::{Condvar, LazyLock, Mutex, MutexGuard, PoisonError},
     task::{Context, Poll, Waker},
     thread,
     time::{Duration, Instant},
 };
+use tokio::time::Sleep;
 
 /// How long the thread sleeps at the most while alarms are being set: one that is due later than that is never rung late for it.
 const TICK: Duration = Duration::from_millis(1);
@@ -20,22 +22,26 @@ const TICK: Duration = Duration::from_millis(1);
 const LINGER: Duration = Duration::from_millis(20);
 
 /// The alarms of this process.
-static BOARD: LazyLock<Board> = LazyLock::new(|| {
-    let board = Board::default();
-    // It lives as long as the process.
+static BOARD: Board = Board {
+    state: Mutex::new(State { alarms: BTreeMap::new(), last: 0, is_idle: false }),
+    set: Condvar::new(),
+};
+
+/// Whether the board has its thread, which lives as long as the process. Where the process may have no thread more, timers of the
+/// runtime do.
+static IS_KEPT: LazyLock<bool> = LazyLock::new(|| {
     let spawned = thread::Builder::new().name("kith-alarms".to_owned()).spawn(|| BOARD.keep());
-    spawned.expect("the process may have one thread more");
-    board
+    spawned
+        .inspect_err(|error| tracing::warn!(%error, "no thread for alarms: timers of the runtime do instead"))
+        .is_ok()
 });
 
-#[derive(Default)]
 struct Board {
     state: Mutex<State>,
     /// Told when an alarm is set while the thread sleeps for good.
     set: Condvar,
 }
 
-#[derive(Default)]
 struct State {
     /// By when they are due, then by number.
     alarms: BTreeMap<(Instant, u64), Waker>,
@@ -88,6 +94,8 @@ pub(crate) struct Alarm {
     at: Option<Instant>,
     /// On the board under this key.
     key: Option<(Instant, u64)>,
+    /// What rings where the board has no thread.
+    timer: Option<Pin<Box<Sleep>>>,
 }
 
 impl Alarm {
@@ -104,32 +112,49 @@ impl Alarm {
         std::future::poll_fn(|cx| self.poll(cx)).await;
     }
 
-    fn poll(&mut self, cx: &Context<'_>) -> Poll<()> {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let Some(at) = self.at else { return Poll::Pending };
         if at <= Instant::now() {
             self.set(None);
             return Poll::Ready(());
         }
+        if !*IS_KEPT {
+            return self.poll_timer(at, cx);
+        }
+        // Dropping a waker may end its task, which may take back alarms of its own: never under the lock.
+        let mut waker = cx.waker().clone();
         let mut state = BOARD.lock();
-        let waker = self.key.and_then(|key| state.alarms.get_mut(&key));
-        match waker {
-            Some(waker) => waker.clone_from(cx.waker()),
+        match self.key.and_then(|key| state.alarms.get_mut(&key)) {
+            Some(before) => std::mem::swap(before, &mut waker),
             None => {
                 state.last += 1;
                 let key = (at, state.last);
-                state.alarms.insert(key, cx.waker().clone());
+                state.alarms.insert(key, waker);
                 self.key = Some(key);
                 if state.is_idle {
                     BOARD.set.notify_one();
                 }
+                return Poll::Pending;
             }
         }
+        drop(state);
         Poll::Pending
     }
 
+    fn poll_timer(&mut self, at: Instant, cx: &mut Context<'_>) -> Poll<()> {
+        let timer = self.timer.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(at.into())));
+        let rung = timer.as_mut().poll(cx);
+        if rung.is_ready() {
+            self.set(None);
+        }
+        rung
+    }
+
     fn take_back(&mut self) {
+        self.timer = None;
         if let Some(key) = self.key.take() {
-            BOARD.lock().alarms.remove(&key);
+            let waker = BOARD.lock().alarms.remove(&key);
+            drop(waker);
         }
     }
 }
@@ -143,6 +168,7 @@ impl Drop for Alarm {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::{sync::Arc, task::Wake};
 
     const SOON: Duration = Duration::from_millis(5);
     const FAR: Duration = Duration::from_secs(3_600);
@@ -168,23 +194,52 @@ mod tests {
         let mut alarm = Alarm::default();
         alarm.set(Some(Instant::now() + FAR));
         let waker = Waker::noop();
-        assert!(alarm.poll(&Context::from_waker(waker)).is_pending());
+        assert!(alarm.poll(&mut Context::from_waker(waker)).is_pending());
         let at = Instant::now() + SOON;
         alarm.set(Some(at));
         rung_of(&mut alarm);
         assert!(at <= Instant::now());
-        assert!(alarm.poll(&Context::from_waker(waker)).is_pending(), "it rings once");
+        assert!(alarm.poll(&mut Context::from_waker(waker)).is_pending(), "it rings once");
     }
 
     #[test]
     fn what_is_taken_back_leaves_nothing() {
         let mut alarm = Alarm::default();
         alarm.set(Some(Instant::now() + FAR));
-        assert!(alarm.poll(&Context::from_waker(Waker::noop())).is_pending());
+        assert!(alarm.poll(&mut Context::from_waker(Waker::noop())).is_pending());
         let key = alarm.key.expect("it is on the board");
         assert!(BOARD.lock().alarms.contains_key(&key));
         drop(alarm);
         assert!(!BOARD.lock().alarms.contains_key(&key));
+    }
+
+    #[test]
+    fn without_the_thread_a_timer_of_the_runtime_rings() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
+        let at = Instant::now() + SOON;
+        let mut alarm = Alarm::default();
+        alarm.set(Some(at));
+        runtime.block_on(std::future::poll_fn(|cx| alarm.poll_timer(at, cx)));
+        assert!(at <= Instant::now());
+        assert!(alarm.at.is_none() && alarm.timer.is_none(), "it rings once");
+    }
+
+    #[test]
+    fn a_waker_that_takes_back_another_alarm_when_it_is_dropped_holds_up_nobody() {
+        struct Owner(#[expect(dead_code, reason = "it is dropped")] Mutex<Alarm>);
+        impl Wake for Owner {
+            fn wake(self: Arc<Self>) {}
+        }
+        let set = |waker: Waker| {
+            let mut alarm = Alarm::default();
+            alarm.set(Some(Instant::now() + FAR));
+            assert!(alarm.poll(&mut Context::from_waker(&waker)).is_pending());
+            alarm
+        };
+        let owner = || Waker::from(Arc::new(Owner(Mutex::new(set(Waker::noop().clone())))));
+        drop(set(owner()));
+        let mut alarm = set(owner());
+        assert!(alarm.poll(&mut Context::from_waker(Waker::noop())).is_pending());
     }
 
     #[test]
