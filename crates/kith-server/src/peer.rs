@@ -155,6 +155,7 @@ fn send_range(
         OpenError::NoComponent { .. } => not_held(request, "this node has none of it"),
         other => not_held(request, &other.to_string()),
     })?;
+    let moving = held.supplies().moving();
     let mut done = 0;
     while done < *bytes {
         let mut piece = vec![0; PIECE_BYTES.min((bytes - done) as usize)];
@@ -167,6 +168,15 @@ fn send_range(
         };
         let ends = count < piece.len();
         piece.truncate(count);
+        if moving.pass(count as u64).is_break() {
+            return Err(kith_wire::status(
+                Code::Unavailable,
+                "leaving",
+                "this node is about to end".to_owned(),
+                "ask another replica",
+            ));
+        }
+        metrics::counter!("kith_node_read_by_peers_bytes_total").increment(count as u64);
         if 0 < count && sender.blocking_send(Ok(v1::ObjectPiece { bytes: piece.into() })).is_err() {
             return Ok(());
         }

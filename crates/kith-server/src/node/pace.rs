@@ -1,7 +1,7 @@
-//! Has fetches give way to reads: tells [`Pace`] what reads took and what was fetched, and holds the one rate of all fetches
-//! to what it says.
+//! Has fetches give way to reads: tells [`Pace`] what reads took and what was moved, and holds the rate of all fetches to what it
+//! says, and that of all that peers read here: the node that a rebalance copies to has hardly any reads, its donors do.
 
-use super::HeldStores;
+use super::{HeldStores, Throttle};
 use kith_routing::{Latencies, Pace, PaceOptions, PaceSample};
 use kith_types::Timestamp;
 use std::{
@@ -46,30 +46,39 @@ impl Pacer {
 
     async fn run(self, mut pace: Pace, stop: CancellationToken) {
         let started = Instant::now();
-        let mut fetched = self.held.fetches().state().bytes;
+        let (mut moved, _) = self.moved();
         loop {
             tokio::select! {
                 () = stop.cancelled() => return,
                 () = tokio::time::sleep(LOOK_INTERVAL) => {}
             }
-            let state = self.held.fetches().state();
+            let (bytes, is_fetching) = self.moved();
             let reads = self.reads.take();
-            let is_fetching = 0 < state.fetching;
             if is_fetching {
                 metrics::counter!("kith_node_reads_beside_fetch_total").increment(reads.count());
             }
-            let sample = PaceSample { reads: &reads, fetched: state.bytes - fetched, is_fetching };
-            fetched = state.bytes;
+            let sample = PaceSample { reads: &reads, fetched: bytes - moved, is_fetching };
+            moved = bytes;
             let before = pace.limit();
             pace.on(&sample, Timestamp(started.elapsed()));
             self.hold(before, &pace);
         }
     }
 
+    /// Bytes fetched or read by peers so far, and whether anything is at the moment.
+    fn moved(&self) -> (u64, bool) {
+        let [fetches, supplies] = self.throttles().map(Throttle::state);
+        (fetches.bytes + supplies.bytes, 0 < fetches.moving + supplies.moving)
+    }
+
+    fn throttles(&self) -> [&Throttle; 2] {
+        [self.held.fetches(), self.held.supplies()]
+    }
+
     fn hold(&self, before: Option<NonZeroU64>, pace: &Pace) {
         let limit = pace.limit();
         if before != limit {
-            self.held.fetches().hold_back(limit);
+            self.throttles().into_iter().for_each(|throttle| throttle.hold_back(limit));
         }
         let (steady, fetching) = (pace.p99_steady(), pace.p99_fetching());
         match (before, limit) {

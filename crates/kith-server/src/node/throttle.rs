@@ -31,7 +31,7 @@ struct State {
     rate: Option<NonZeroU64>,
     /// What reads bear.
     held_back: Option<NonZeroU64>,
-    fetching: u32,
+    moving: u32,
     waiting: u32,
     bytes: u64,
 }
@@ -43,8 +43,8 @@ pub struct ThrottleState {
     pub bytes_per_second: Option<NonZeroU64>,
     /// What it is held back to for the sake of reads, below any limit that was set; `None`: it is not.
     pub held_back: Option<NonZeroU64>,
-    /// Sources that are being pulled from.
-    pub fetching: u32,
+    /// How many move something: sources that are being pulled from, or peers that read.
+    pub moving: u32,
     /// Bytes that it let pass since it was made.
     pub bytes: u64,
     /// Threads that wait for their turn.
@@ -55,7 +55,7 @@ impl Throttle {
     /// `None`: as fast as it goes. Nobody waits any longer once `stop` is cancelled.
     pub fn new(bytes_per_second: Option<NonZeroU64>, stop: CancellationToken) -> Self {
         let (limiter, rate) = (RateLimiter::new(bytes_per_second), bytes_per_second);
-        let state = State { limiter, rate, held_back: None, fetching: 0, waiting: 0, bytes: 0 };
+        let state = State { limiter, rate, held_back: None, moving: 0, waiting: 0, bytes: 0 };
         Self { started: Instant::now(), state: Mutex::new(state), changed: Condvar::new(), stop }
     }
 
@@ -88,8 +88,14 @@ impl Throttle {
     pub fn state(&self) -> ThrottleState {
         let state = self.lock();
         let held_back = state.held_back.filter(|held| state.rate.is_none_or(|rate| *held < rate));
-        let State { rate: bytes_per_second, fetching, waiting, bytes, .. } = *state;
-        ThrottleState { bytes_per_second, held_back, fetching, bytes, waiting }
+        let State { rate: bytes_per_second, moving, waiting, bytes, .. } = *state;
+        ThrottleState { bytes_per_second, held_back, moving, bytes, waiting }
+    }
+
+    /// Something is moved for as long as this is kept.
+    pub fn moving(&self) -> Moving<'_> {
+        self.lock().moving += 1;
+        Moving(self)
     }
 
     /// Lets bytes pass, after a wait; `Break` when the node ends. Blocks.
@@ -125,26 +131,36 @@ impl Throttle {
     }
 }
 
-/// A source whose every request waits for its turn first. While there is one, something is fetched.
-pub(super) struct Throttled<'a> {
-    source: &'a dyn Source,
-    throttle: &'a Throttle,
+/// Somebody who moves something through a throttle.
+#[derive(Debug)]
+pub struct Moving<'a>(&'a Throttle);
+
+impl Moving<'_> {
+    /// As [`Throttle::pass`].
+    pub fn pass(&self, bytes: u64) -> ControlFlow<()> {
+        self.0.pass(bytes)
+    }
 }
 
-impl Drop for Throttled<'_> {
+impl Drop for Moving<'_> {
     fn drop(&mut self) {
-        self.throttle.lock().fetching -= 1;
+        self.0.lock().moving -= 1;
     }
+}
+
+/// A source whose every request waits for its turn first.
+pub(super) struct Throttled<'a> {
+    source: &'a dyn Source,
+    moving: Moving<'a>,
 }
 
 impl<'a> Throttled<'a> {
     pub(super) fn new(source: &'a dyn Source, throttle: &'a Throttle) -> Self {
-        throttle.lock().fetching += 1;
-        Self { source, throttle }
+        Self { source, moving: throttle.moving() }
     }
 
     fn pass(&self, object: &str, bytes: usize) -> Result<(), ObjectError> {
-        match self.throttle.pass(bytes as u64) {
+        match self.moving.pass(bytes as u64) {
             ControlFlow::Continue(()) => {
                 metrics::counter!("kith_node_fetched_bytes_total").increment(bytes as u64);
                 Ok(())
@@ -205,7 +221,7 @@ mod tests {
             let readers = [scope.spawn(read), scope.spawn(read)];
             wait_until(|| throttle.state().waiting == 2);
             let state = throttle.state();
-            assert_eq!((state.bytes, state.fetching), (0, 1), "nothing passes before its turn");
+            assert_eq!((state.bytes, state.moving), (0, 1), "nothing passes before its turn");
             throttle.set(None);
             for reader in readers {
                 assert_eq!(reader.join().expect("it does not panic").expect("it reads"), 1 << 20);
@@ -213,7 +229,7 @@ mod tests {
         });
         drop(source);
         let bytes = 2 << 20;
-        let state = ThrottleState { bytes_per_second: None, held_back: None, fetching: 0, bytes, waiting: 0 };
+        let state = ThrottleState { bytes_per_second: None, held_back: None, moving: 0, bytes, waiting: 0 };
         assert_eq!(throttle.state(), state);
     }
 

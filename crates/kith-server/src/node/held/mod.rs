@@ -66,6 +66,8 @@ pub struct HeldStores {
     sources: Mutex<BTreeMap<PathBuf, Arc<HeldSource>>>,
     /// What is pulled, for whatever store and reason, passes through it.
     fetches: Throttle,
+    /// What peers read here passes through it: as fast as they ask, unless reads suffer.
+    supplies: Throttle,
     /// Connects to peers.
     dialer: Dialer,
 }
@@ -124,6 +126,7 @@ impl HeldStores {
             turns: Turns::default(),
             warming: Mutex::default(),
             sources: Mutex::default(),
+            supplies: fetches.beside(None),
             fetches,
             dialer,
         }
@@ -137,6 +140,11 @@ impl HeldStores {
     /// What all fetches, copies and repairs wait for.
     pub fn fetches(&self) -> &Throttle {
         &self.fetches
+    }
+
+    /// What peers who read here wait for.
+    pub fn supplies(&self) -> &Throttle {
+        &self.supplies
     }
 
     fn throttled<'a>(&'a self, source: &'a dyn Source) -> Throttled<'a> {
