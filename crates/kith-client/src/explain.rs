@@ -25,7 +25,7 @@ pub(crate) async fn explain(
                     "the network of member {} comes from the router's cache if it is there",
                     key.id
                 ));
-                operation = Operation::network(key, options.workflow);
+                operation = Operation::network(key, options.workflow, run.network_plan());
                 input = Input::Start;
             }
             Step::FanOut(fan_out) => {

@@ -15,10 +15,10 @@ use futures::{
     future::{BoxFuture, try_join_all},
 };
 use kith_ops::{
-    CommonAnswer, FanOut, GraphAnswer, GraphQuery, Input, Network, NetworkKey, Operation, Records, Step,
-    Value,
+    CommonAnswer, FanOut, GraphAnswer, GraphQuery, Input, Network, NetworkKey, NetworkPlan, Operation,
+    Records, Step, Value,
 };
-use kith_routing::execution::Failure;
+use kith_routing::{FanOutLimit, execution::Failure};
 use kith_schema::SchemaId;
 use kith_types::Workflow;
 use kith_wire::v1;
@@ -285,13 +285,31 @@ impl Run<'_> {
     /// # Errors
     /// [`QueryError`].
     pub async fn fetch_network(&mut self, key: NetworkKey) -> Result<Arc<Network>, QueryError> {
-        let operation = Operation::network(key, self.options.workflow);
-        match self.steps(operation, false).await? {
+        let (plan, workflow) = (self.network_plan(), self.options.workflow);
+        let fetch = |plan| Operation::network(key.clone(), workflow, plan);
+        let fetched = match self.steps(fetch(plan), false).await {
+            // A node of an older release.
+            Err(QueryError::Unsupported { .. }) if plan == NetworkPlan::AtOnce => {
+                self.steps(fetch(NetworkPlan::InTurn), false).await?
+            }
+            fetched => fetched?,
+        };
+        match fetched {
             GraphAnswer::Network(answer) => answer
                 .network
                 .ok_or_else(|| QueryError::Internal { detail: "a fetched network has no ids".to_owned() }),
             other => Err(QueryError::Internal { detail: format!("a network was answered by {other:?}") }),
         }
+    }
+
+    /// How a network is fetched: in turn whenever the caller says how many groups may take part, or takes what is left of one.
+    pub(crate) fn network_plan(&self) -> NetworkPlan {
+        if self.options.fan_out != FanOutLimit::Auto || self.options.partial {
+            return NetworkPlan::InTurn;
+        }
+        let table = &self.topology.table;
+        let nodes_max = self.session.inner.settings.networks_at_once as usize;
+        NetworkPlan::of(table.groups().len(), table.nodes().len(), table.partition_count(), nodes_max)
     }
 
     async fn drive(&mut self, query: &GraphQuery, graph: &Graph) -> Result<GraphAnswer, QueryError> {

@@ -12,6 +12,8 @@ use thiserror::Error;
 /// The most keys of one read, unless the settings say otherwise: twenty of the largest pages there are, and a bound on what one
 /// query costs everybody else.
 const KEYS_MAX_DEFAULT: usize = 100_000;
+/// Up to four nodes a union goes to nearly all of them from six connections on (Moolle, equation 3): the median of real graphs.
+const NETWORKS_AT_ONCE_DEFAULT: u32 = 4;
 /// The most that `answer-bytes-max` may be: with all that comes beside the values, an answer is one message
 /// (`kith_wire::MESSAGE_BYTES_MAX`).
 const ANSWER_BYTES_LIMIT: u64 = 192 << 20;
@@ -46,6 +48,8 @@ pub struct SessionSettings {
     pub keys_max: usize,
     /// The most bytes of the values of one answer.
     pub answer_bytes_max: u64,
+    /// Networks are asked of all nodes in one exchange where one group, of at most so many nodes, holds everything. 0: never.
+    pub networks_at_once: u32,
     /// How it connects to others. Set by whoever has the files.
     #[serde(skip)]
     pub dialer: Dialer,
@@ -72,6 +76,7 @@ impl Default for SessionSettings {
             deadline_max: Duration::from_secs(60),
             keys_max: KEYS_MAX_DEFAULT,
             answer_bytes_max: ANSWER_BYTES_MAX as u64,
+            networks_at_once: NETWORKS_AT_ONCE_DEFAULT,
             dialer: Dialer::default(),
             trace_all: false,
             admits: false,

@@ -38,7 +38,7 @@ pub use merge::Missing;
 pub use network::{Network, NetworkKey, NetworkSizes};
 pub use operation::{FanOut, Input, Operation, Outline, Scope, Step};
 pub use operator::{ColumnRange, EdgeSelector, Operator};
-pub use query::{CommonPlan, GraphQuery, Operand, Want};
+pub use query::{CommonPlan, GraphQuery, NetworkPlan, Operand, Want};
 pub use records::{Record, RecordCounts, RecordError, Records, RecordsBuilder, RecordsOver};
 pub use schema::{GraphSchema, KindRole, KindSchema};
 pub use sets::Scratch;

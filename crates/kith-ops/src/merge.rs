@@ -40,12 +40,16 @@ impl Value {
         Ok(match kind {
             ValueKind::Lists => Value::Lists(place_lists(key_count, parts)?),
             ValueKind::Set => {
-                let mut ids = merge_sets(&mut parts, scratch);
+                let mut ids = merge_sets(&mut parts, set_of, scratch);
                 if let Operator::Limit { count, .. } = plan {
                     ids.truncate(usize::try_from(*count).unwrap_or(usize::MAX));
                 }
                 Value::Set(ids)
             }
+            ValueKind::Neighbourhood => Value::Neighbourhood {
+                ids: merge_sets(&mut parts, ids_of, scratch),
+                union: merge_sets(&mut parts, union_of, scratch),
+            },
             ValueKind::Tallies => merge_tallies(&mut parts),
             ValueKind::Count => Value::Count(parts.iter().map(|part| count_of(&part.value)).sum()),
             ValueKind::Exists => Value::Exists(proven),
@@ -137,17 +141,29 @@ fn merge_groups(plan: &Operator, key_count: usize, parts: Vec<Part>) -> Result<G
     Ok(tally.finish(place_records(key_count, states)?))
 }
 
-fn merge_sets(parts: &mut [Part], scratch: &mut Scratch) -> Vec<u64> {
-    if let [Part { value: Value::Set(ids), .. }] = parts {
+fn set_of(value: &mut Value) -> Option<&mut Vec<u64>> {
+    if let Value::Set(ids) = value { Some(ids) } else { None }
+}
+
+fn ids_of(value: &mut Value) -> Option<&mut Vec<u64>> {
+    if let Value::Neighbourhood { ids, .. } = value { Some(ids) } else { None }
+}
+
+fn union_of(value: &mut Value) -> Option<&mut Vec<u64>> {
+    if let Value::Neighbourhood { union, .. } = value { Some(union) } else { None }
+}
+
+/// The union of the sets that `of` picks; a single one is taken as it is.
+fn merge_sets(
+    parts: &mut [Part],
+    of: fn(&mut Value) -> Option<&mut Vec<u64>>,
+    scratch: &mut Scratch,
+) -> Vec<u64> {
+    let mut sets: Vec<&mut Vec<u64>> = parts.iter_mut().filter_map(|part| of(&mut part.value)).collect();
+    if let [ids] = sets.as_mut_slice() {
         return std::mem::take(ids);
     }
-    let sets: Vec<&[u64]> = parts
-        .iter()
-        .filter_map(|part| match &part.value {
-            Value::Set(ids) => Some(ids.as_slice()),
-            _ => None,
-        })
-        .collect();
+    let sets: Vec<&[u64]> = sets.iter().map(|ids| ids.as_slice()).collect();
     let mut out = Vec::new();
     sets::merge(&sets, scratch, &mut out);
     out
@@ -233,6 +249,17 @@ mod tests {
         ];
         let expected = Value::Tallies { ids: vec![1, 3], counts: vec![2, 5] };
         assert_eq!(merge(&Operator::Tally(expand()), 2, tallies), Ok(expected));
+    }
+
+    #[test]
+    fn neighbourhoods_unite_on_either_side() {
+        let postings = Box::new(Operator::Postings { id: 1, edge: edge() });
+        let plan = Operator::Neighbourhood { input: postings, edge: edge() };
+        let of =
+            |ids: &[u64], union: &[u64]| Value::Neighbourhood { ids: ids.to_vec(), union: union.to_vec() };
+        let parts = vec![part(&[1], of(&[2, 9], &[1, 4])), part(&[0], of(&[5], &[1, 3]))];
+        assert_eq!(merge(&plan, 2, parts), Ok(of(&[2, 5, 9], &[1, 3, 4])));
+        assert_eq!(merge(&plan, 1, vec![part(&[0], of(&[5], &[1]))]), Ok(of(&[5], &[1])));
     }
 
     #[test]

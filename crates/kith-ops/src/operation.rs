@@ -2,7 +2,9 @@
 //! state machine that asks for fan-outs and networks and ends with an answer.
 
 use crate::graph::Machine;
-use crate::{GraphAnswer, GraphQuery, GraphSchema, Network, NetworkKey, OperationError, Operator, Value};
+use crate::{
+    GraphAnswer, GraphQuery, GraphSchema, Network, NetworkKey, NetworkPlan, OperationError, Operator, Value,
+};
 use kith_types::{
     ByteKeys, FanOutKind, PartitionCount, PartitionId, Workflow, partition_of_id, partition_of_key,
 };
@@ -121,8 +123,8 @@ impl Operation {
 
     /// Fetches a network from the nodes (Moolle, Algorithm 2): what answers a [`Step::Network`] that the
     /// cache cannot. `Workflow::Background` for a refresh that nobody waits for. Ends with [`GraphAnswer::Network`], ids included.
-    pub fn network(key: NetworkKey, workflow: Workflow) -> Self {
-        Self { machine: Machine::network(key, workflow) }
+    pub fn network(key: NetworkKey, workflow: Workflow, plan: NetworkPlan) -> Self {
+        Self { machine: Machine::network(key, workflow, plan) }
     }
 
     /// Takes the next step.

@@ -59,6 +59,13 @@ pub enum Operator {
     Members,
     /// `Lists` → `Set`: every id of any list.
     Union(Box<Operator>),
+    /// `Set` → `Neighbourhood`: the set, and every id of any of its ids' lists.
+    Neighbourhood {
+        /// Ids to expand.
+        input: Box<Operator>,
+        /// Edges to follow.
+        edge: EdgeSelector,
+    },
     /// `Lists` → `Tallies`: every id of any list with the number of lists that hold it.
     Tally(Box<Operator>),
     /// `Set`s → `Set`: ids in all inputs. At least one input.

@@ -1,6 +1,6 @@
 //! The questions one can ask of a graph.
 
-use kith_types::{Direction, Workflow};
+use kith_types::{Direction, PartitionCount, Workflow};
 
 /// One question, as the caller states it. Names are resolved against the
 /// graph's [`crate::GraphSchema`] by [`crate::Operation::new`].
@@ -95,6 +95,29 @@ pub enum Want {
     Exists,
 }
 
+/// How to fetch a network.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum NetworkPlan {
+    /// The first degree, then the union of its lists from the nodes that hold those (Moolle, Algorithm 2).
+    #[default]
+    InTurn,
+    /// Both from every partition in one exchange: the members that the inverted index finds, and the union of their lists. All
+    /// nodes of a group are asked, however few connections there are.
+    AtOnce,
+}
+
+/// A node looks so many partitions up for one exchange while another exchange costs more.
+const PARTITIONS_PER_NODE_MAX: usize = 16;
+
+impl NetworkPlan {
+    /// The plan for a cluster of such a shape. [`NetworkPlan::AtOnce`] where there is no fan-out to choose, as one group holds
+    /// everything, and its nodes, `nodes_max` at the most, have few partitions each.
+    pub fn of(groups: usize, nodes: usize, partitions: PartitionCount, nodes_max: usize) -> Self {
+        let is_few = partitions.get() as usize <= PARTITIONS_PER_NODE_MAX * nodes;
+        if groups == 1 && nodes <= nodes_max && is_few { Self::AtOnce } else { Self::InTurn }
+    }
+}
+
 /// How to intersect two members' lists (Moolle §II-C).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CommonPlan {
@@ -105,4 +128,22 @@ pub enum CommonPlan {
     Fetch,
     /// Ask every partition's inverted index.
     Push,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn networks_are_one_exchange_where_there_is_no_fan_out_to_choose() {
+        let plan = |groups, nodes, partitions| {
+            let partitions = PartitionCount::new(partitions).expect("a valid count");
+            NetworkPlan::of(groups, nodes, partitions, 4)
+        };
+        assert_eq!(plan(1, 3, 24), NetworkPlan::AtOnce);
+        assert_eq!(plan(1, 4, 64), NetworkPlan::AtOnce);
+        assert_eq!(plan(1, 5, 24), NetworkPlan::InTurn, "too many nodes");
+        assert_eq!(plan(1, 3, 240), NetworkPlan::InTurn, "too many partitions");
+        assert_eq!(plan(2, 6, 24), NetworkPlan::InTurn, "two groups");
+    }
 }

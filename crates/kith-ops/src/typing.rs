@@ -17,6 +17,7 @@ impl Operator {
             Operator::Postings { .. } => "postings",
             Operator::Members => "members",
             Operator::Union(_) => "union",
+            Operator::Neighbourhood { .. } => "neighbourhood",
             Operator::Tally(_) => "tally",
             Operator::Intersect(_) => "intersect",
             Operator::Except { .. } => "except",
@@ -54,6 +55,10 @@ impl Operator {
             },
             Operator::Union(input) => match input.check_within(depth)? {
                 Lists => Ok(Set),
+                other => Err(mistyped(other)),
+            },
+            Operator::Neighbourhood { input, .. } => match input.check_within(depth)? {
+                Set => Ok(ValueKind::Neighbourhood),
                 other => Err(mistyped(other)),
             },
             Operator::Tally(input) => match input.check_within(depth)? {
@@ -128,6 +133,9 @@ mod tests {
         assert_eq!(expand().check(), Ok(ValueKind::Lists));
         assert_eq!(Operator::Union(expand()).check(), Ok(ValueKind::Set));
         assert_eq!(Operator::Tally(expand()).check(), Ok(ValueKind::Tallies));
+        let edge = EdgeSelector { kind: "connection".into(), direction: Direction::Both, filter: None };
+        let neighbourhood = Operator::Neighbourhood { input: Box::new(Operator::Keys), edge };
+        assert_eq!(neighbourhood.check(), Ok(ValueKind::Neighbourhood));
         assert_eq!(Operator::Count(expand()).check(), Ok(ValueKind::Lists));
         assert_eq!(Operator::Count(Box::new(Operator::Keys)).check(), Ok(ValueKind::Count));
         assert_eq!(Operator::Exists(Box::new(Operator::Keys)).check(), Ok(ValueKind::Exists));

@@ -9,6 +9,13 @@ pub enum Value {
     Lists(Vec<ListEntry>),
     /// Sorted, distinct ids.
     Set(Vec<u64>),
+    /// A set and what is one step from it.
+    Neighbourhood {
+        /// The set: sorted, distinct.
+        ids: Vec<u64>,
+        /// Every id of any of their lists: sorted, distinct.
+        union: Vec<u64>,
+    },
     /// Sorted, distinct ids and, at the same index, how many lists held each.
     Tallies {
         /// Sorted, distinct.
@@ -47,6 +54,8 @@ pub enum ValueKind {
     Lists,
     /// [`Value::Set`].
     Set,
+    /// [`Value::Neighbourhood`].
+    Neighbourhood,
     /// [`Value::Tallies`].
     Tallies,
     /// [`Value::Count`].
@@ -65,6 +74,7 @@ impl ValueKind {
         match self {
             ValueKind::Lists => "lists",
             ValueKind::Set => "a set",
+            ValueKind::Neighbourhood => "a neighbourhood",
             ValueKind::Tallies => "tallies",
             ValueKind::Count => "a count",
             ValueKind::Exists => "an existence",
@@ -78,7 +88,7 @@ impl ValueKind {
     pub fn is_by_key(self) -> bool {
         match self {
             ValueKind::Lists | ValueKind::Records => true,
-            ValueKind::Set | ValueKind::Exists => true,
+            ValueKind::Set | ValueKind::Neighbourhood | ValueKind::Exists => true,
             ValueKind::Tallies | ValueKind::Count | ValueKind::Groups => false,
         }
     }
@@ -90,6 +100,7 @@ impl Value {
         match self {
             Value::Lists(_) => ValueKind::Lists,
             Value::Set(_) => ValueKind::Set,
+            Value::Neighbourhood { .. } => ValueKind::Neighbourhood,
             Value::Tallies { .. } => ValueKind::Tallies,
             Value::Count(_) => ValueKind::Count,
             Value::Exists(_) => ValueKind::Exists,
@@ -135,7 +146,7 @@ impl Part {
         match &mut self.value {
             Value::Records(records) => records.retain(stays),
             Value::Lists(lists) => retain(lists, stays),
-            Value::Set(_) | Value::Exists(_) => {}
+            Value::Set(_) | Value::Neighbourhood { .. } | Value::Exists(_) => {}
             Value::Tallies { .. } | Value::Count(_) | Value::Groups(_) => {
                 debug_assert!(late.is_empty(), "a sum cannot be taken apart");
             }

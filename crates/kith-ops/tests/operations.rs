@@ -5,7 +5,9 @@
 
 use kith_ops::testing::naive::Twin;
 use kith_ops::testing::{LocalCluster, MemoryGraph};
-use kith_ops::{CommonAnswer, CommonPlan, GraphAnswer, GraphQuery, KindRole, Operand, OperationError, Want};
+use kith_ops::{
+    CommonAnswer, CommonPlan, GraphAnswer, GraphQuery, KindRole, NetworkPlan, Operand, OperationError, Want,
+};
 use kith_types::{Direction, PartitionCount, Workflow};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -22,6 +24,7 @@ struct Case {
     lonely: Vec<u64>,
     owners: Vec<u32>,
     background: bool,
+    networks: NetworkPlan,
 }
 
 const UNKNOWN: u64 = 999_999;
@@ -46,11 +49,21 @@ fn cases() -> impl Strategy<Value = Case> {
     });
     let edges = prop_oneof![2 => vec(pair(), 0..40), 1 => chain];
     let placement = (1..9usize, 1..5u32).prop_flat_map(|(partitions, nodes)| vec(0..nodes, partitions));
-    (any::<bool>(), direction, edges, vec(pair(), 0..30), placement, any::<bool>()).prop_map(
-        |(directed, direction, edges, entities, owners, background)| {
+    let networks = prop_oneof![Just(NetworkPlan::InTurn), Just(NetworkPlan::AtOnce)];
+    (any::<bool>(), direction, edges, vec(pair(), 0..30), placement, any::<bool>(), networks).prop_map(
+        |(directed, direction, edges, entities, owners, background, networks)| {
             let direction =
                 if directed { direction } else { direction.filter(|&kept| kept == Direction::Both) };
-            Case { directed, direction, edges, entities, lonely: vec![id(20), id(21)], owners, background }
+            Case {
+                directed,
+                direction,
+                edges,
+                entities,
+                lonely: vec![id(20), id(21)],
+                owners,
+                background,
+                networks,
+            }
         },
     )
 }
@@ -63,7 +76,7 @@ impl Case {
         let role = if self.directed { KindRole::Directed } else { KindRole::Undirected };
         graph.add_kind("connection", role, &self.edges);
         graph.add_kind("school", KindRole::Entity, &self.entities);
-        LocalCluster::new(graph, self.owners.clone())
+        LocalCluster::new(graph, self.owners.clone()).with_networks(self.networks)
     }
 
     fn twin(&self) -> Twin {

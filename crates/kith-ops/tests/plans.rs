@@ -3,7 +3,8 @@
 use kith_ops::testing::{LocalCluster, MemoryGraph};
 use kith_ops::{
     COMMON_FETCH_MAX, CommonAnswer, CommonPlan, DISTANCE_TARGETS_MAX, FanOut, GraphAnswer, GraphQuery,
-    GraphSchema, KindRole, KindSchema, NetworkKey, Operand, Operation, OperationError, Scope, Want,
+    GraphSchema, KindRole, KindSchema, NetworkKey, NetworkPlan, Operand, Operation, OperationError, Scope,
+    Want,
 };
 use kith_types::{Direction, FanOutKind, PartitionCount, Workflow};
 
@@ -100,9 +101,21 @@ fn a_network_is_a_first_degree_and_a_union_that_somebody_waits_for_or_not() {
         let GraphAnswer::Network(answer) = answer else { panic!("{answer:?}") };
         assert_eq!((answer.sizes.network(), answer.network), (4, None), "sizes alone need no ids");
         let key = NetworkKey { id: 6, edge_type: "connection".into(), direction: Direction::Both };
-        let outline = Operation::network(key, workflow).outline();
+        let outline = Operation::network(key, workflow, NetworkPlan::InTurn).outline();
         assert_eq!(outline[1].kind, Some(union));
     }
+}
+
+#[test]
+fn a_network_may_be_one_exchange_with_every_partition() {
+    let cluster = cluster().with_networks(NetworkPlan::AtOnce);
+    let network = |id| cluster.trace(&query(Operand::Network { id, want: Want::Size }));
+    let (answer, fan_outs) = network(6).unwrap();
+    assert_eq!(steps(&fan_outs), [("both degrees", FanOutKind::SyncUnion)]);
+    assert_eq!(fan_outs[0].scope, Scope::Partitions);
+    let GraphAnswer::Network(answer) = answer else { panic!("{answer:?}") };
+    assert_eq!(answer.sizes.network(), 4);
+    assert_eq!(network(77).unwrap_err(), OperationError::MemberNotFound { id: 77 });
 }
 
 #[test]

@@ -104,6 +104,42 @@ fn a_plan_of_one_group_stays_within_its_nodes() {
 }
 
 #[test]
+fn a_network_is_one_exchange_where_one_small_group_holds_everything() {
+    let cluster = Cluster::start(&["--groups", "1", "--nodes", "3"]);
+    let village = Reference::open("kith-village").expect("it comes with the project");
+    cluster.must(&village.load_arguments().iter().map(String::as_str).collect::<Vec<_>>());
+    let members: BTreeSet<u64> = village.edges().iter().flat_map(|(a, b)| [*a, *b]).collect();
+    let some: Vec<u64> = members.into_iter().step_by(40).collect();
+    let requests = |options: &Value| -> Vec<Value> {
+        let request = |id: &u64| {
+            let mut request = json!({"op": "network", "graph": "kith-village", "id": id, "return": "sha",
+                                     "cache": "bypass", "profile": true, "hedge": "off"});
+            let fields = request.as_object_mut().expect("an object");
+            fields.extend(options.as_object().cloned().unwrap_or_default());
+            request
+        };
+        some.iter().map(request).collect()
+    };
+    let (mut at_once, exit) = cluster.run(&requests(&json!({})), 4);
+    assert_eq!(exit, 0, "every query is answered");
+    let (mut in_turn, _) = cluster.run(&requests(&json!({"fan_out": "groups=1"})), 4);
+    for (once, turn) in at_once.iter_mut().zip(&mut in_turn) {
+        let rounds = |answer: &mut Value| -> Vec<(Value, usize)> {
+            let profile = answer.as_object_mut().expect("an object").remove("profile").expect("a profile");
+            let rounds = profile["rounds"].as_array().expect("rounds");
+            rounds.iter().map(|round| (round["name"].clone(), requests_of(round).len())).collect()
+        };
+        assert_eq!(rounds(once), [(json!("both degrees"), 3)]);
+        let names: Vec<Value> = rounds(turn).into_iter().map(|(name, _)| name).collect();
+        assert_eq!(names, ["first degree", "second-degree union"]);
+        assert_eq!(once, turn);
+    }
+    let unknown = json!({"op": "network", "graph": "kith-village", "id": 77_777_777, "return": "size"});
+    let (answers, exit) = cluster.run(&[unknown], 1);
+    assert_eq!((exit, &answers[0]["error"]["code"]), (3, &json!("member_not_found")), "{answers:?}");
+}
+
+#[test]
 fn badges_of_people_whom_nobody_asked_about_need_no_node() {
     let (mut cluster, village) = cluster("24");
     let members: BTreeSet<u64> = village.edges().iter().flat_map(|(a, b)| [*a, *b]).collect();

@@ -30,6 +30,10 @@ pub fn operator_to_wire(operator: &Operator) -> v1::Operator {
             Op::Postings(v1::PostingsOperator { id: *id, edge: Some(edge_to_wire(edge)) })
         }
         Operator::Union(inner) => Op::Union(boxed(inner)),
+        Operator::Neighbourhood { input, edge } => {
+            let (input, edge) = (Some(boxed(input)), Some(edge_to_wire(edge)));
+            Op::Neighbourhood(Box::new(v1::NeighbourhoodOperator { input, edge }))
+        }
         Operator::Tally(inner) => Op::Tally(boxed(inner)),
         Operator::Intersect(inputs) => {
             Op::Intersect(v1::IntersectOperator { inputs: inputs.iter().map(operator_to_wire).collect() })
@@ -77,6 +81,9 @@ fn tree(wire: &v1::Operator, depth: usize) -> Result<Operator, ConvertError> {
             Operator::Postings { id: postings.id, edge: edge_from_wire(&postings.edge)? }
         }
         Op::Union(inner) => Operator::Union(boxed(inner)?),
+        Op::Neighbourhood(inner) => {
+            Operator::Neighbourhood { input: input(&inner.input)?, edge: edge_from_wire(&inner.edge)? }
+        }
         Op::Tally(inner) => Operator::Tally(boxed(inner)?),
         Op::Intersect(inner) => {
             let inputs = inner.inputs.iter().map(|input| tree(input, depth));
@@ -139,6 +146,7 @@ mod tests {
             Operator::Count(Box::new(Operator::Members)),
             Operator::Union(expand(u64::MAX)),
             Operator::Tally(expand(512)),
+            Operator::Neighbourhood { input: Box::new(postings.clone()), edge: edge.clone() },
             Operator::Count(expand(0)),
             Operator::Exists(Box::new(Operator::Intersect(vec![
                 postings.clone(),

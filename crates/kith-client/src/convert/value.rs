@@ -31,6 +31,9 @@ pub fn value_to_wire(value: &Value) -> v1::Value {
             Wire::Lists(writer.finish())
         }
         Value::Set(ids) => Wire::Set(encode_set(ids)),
+        Value::Neighbourhood { ids, union } => {
+            Wire::Neighbourhood(v1::Neighbourhood { ids: encode_set(ids), union: encode_set(union) })
+        }
         Value::Tallies { ids, counts } => {
             Wire::Tallies(v1::Tallies { ids: encode_set(ids), counts: counts.clone() })
         }
@@ -53,6 +56,10 @@ pub fn value_from_wire(wire: v1::Value) -> Result<Value, ConvertError> {
             Value::Lists(lists.into_iter().map(entry).collect())
         }
         Wire::Set(set) => Value::Set(decode_set(&set).map_err(body_error("value.set"))?),
+        Wire::Neighbourhood(wire) => Value::Neighbourhood {
+            ids: decode_set(&wire.ids).map_err(body_error("value.neighbourhood.ids"))?,
+            union: decode_set(&wire.union).map_err(body_error("value.neighbourhood.union"))?,
+        },
         Wire::Tallies(tallies) => {
             let ids = decode_set(&tallies.ids).map_err(body_error("value.tallies.ids"))?;
             if ids.len() != tallies.counts.len() {
@@ -173,6 +180,7 @@ mod tests {
         let values = [
             Value::Lists(lists),
             Value::Set(vec![0, u64::MAX]),
+            Value::Neighbourhood { ids: vec![3], union: vec![] },
             Value::Tallies { ids: vec![4, 5], counts: vec![2, 1] },
             Value::Count(3),
             Value::Exists(true),

@@ -492,6 +492,7 @@ fn name_of(end: RequestEnd) -> &'static str {
 fn ids_in(value: &Value) -> u64 {
     match value {
         Value::Set(ids) | Value::Tallies { ids, .. } => ids.len() as u64,
+        Value::Neighbourhood { ids, union } => (ids.len() + union.len()) as u64,
         Value::Count(count) => *count,
         Value::Lists(lists) => {
             lists.iter().map(|entry| if let ListEntry::Ids(ids) = entry { ids.len() as u64 } else { 0 }).sum()

@@ -70,10 +70,26 @@ impl<'a> Evaluator<'a> {
         self.scratch.tally = builder;
     }
 
+    /// A plan that gives a neighbourhood: the set, and the union of its lists.
+    pub(super) fn neighbourhood(&mut self, plan: &Operator) -> Result<(Vec<u64>, Vec<u64>), EvaluateError> {
+        let Operator::Neighbourhood { input, edge } = plan else { return Err(mistyped(plan)) };
+        let ids = self.set(input)?;
+        self.unite_lists(edge, &ids)?;
+        let mut union = Vec::new();
+        self.scratch.union.drain_into(&mut union);
+        Ok((ids, union))
+    }
+
     /// Streams the ids of an expansion into the union builder. Empty at the start, full at the end.
     pub(super) fn unite(&mut self, plan: &Operator) -> Result<(), EvaluateError> {
+        let Operator::Expand { input, edge, .. } = plan else { return Err(mistyped(plan)) };
+        let keys = self.keys_of(input)?;
+        self.unite_lists(edge, &keys)
+    }
+
+    fn unite_lists(&mut self, edge: &EdgeSelector, keys: &[u64]) -> Result<(), EvaluateError> {
         let mut builder = std::mem::take(&mut self.scratch.union);
-        let read = self.each_list(plan, |list| {
+        let read = self.read(edge, keys, &mut |list| {
             builder.add(list.unwrap_or_default());
             ControlFlow::Continue(())
         });

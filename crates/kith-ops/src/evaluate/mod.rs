@@ -54,6 +54,9 @@ pub fn evaluate(
     match kind {
         ValueKind::Lists => evaluator.lists(plan).map(Value::Lists),
         ValueKind::Set => evaluator.set(plan).map(Value::Set),
+        ValueKind::Neighbourhood => {
+            evaluator.neighbourhood(plan).map(|(ids, union)| Value::Neighbourhood { ids, union })
+        }
         ValueKind::Tallies => evaluator.tallies(plan).map(|(ids, counts)| Value::Tallies { ids, counts }),
         ValueKind::Count => evaluator.count(plan).map(Value::Count),
         ValueKind::Exists => evaluator.exists(plan).map(Value::Exists),

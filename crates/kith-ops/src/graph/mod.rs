@@ -15,7 +15,9 @@ mod trace;
 
 pub use limits::{COMMON_FETCH_MAX, DISTANCE_TARGETS_MAX, PATH_LENGTH_MAX, SUGGESTIONS_MAX};
 
-use crate::{GraphQuery, GraphSchema, Input, NetworkKey, Operand, OperationError, Outline, Step};
+use crate::{
+    GraphQuery, GraphSchema, Input, NetworkKey, NetworkPlan, Operand, OperationError, Outline, Step,
+};
 use common::Common;
 use distance::Distance;
 use first_degree::FirstDegree;
@@ -66,8 +68,8 @@ impl Machine {
         })
     }
 
-    pub(crate) fn network(key: NetworkKey, workflow: Workflow) -> Self {
-        Self::NetworkFetch(NetworkFetch::new(key, workflow))
+    pub(crate) fn network(key: NetworkKey, workflow: Workflow, plan: NetworkPlan) -> Self {
+        Self::NetworkFetch(NetworkFetch::new(key, workflow, plan))
     }
 
     pub(crate) fn step(&mut self, input: Input) -> Result<Step, OperationError> {

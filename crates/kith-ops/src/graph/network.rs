@@ -3,12 +3,14 @@
 
 use super::ask::{FIRST_DEGREE, ask, ask_list, list_of, set_of, union, union_kind};
 use crate::{
-    EdgeSelector, GraphAnswer, Input, Network, NetworkAnswer, NetworkKey, OperationError, Outline, Step, Want,
+    EdgeSelector, FanOut, GraphAnswer, Input, Network, NetworkAnswer, NetworkKey, NetworkPlan,
+    OperationError, Operator, Outline, Scope, Step, Value, Want,
 };
 use kith_types::{FanOutKind, Workflow};
 use std::sync::Arc;
 
 const UNION: &str = "second-degree union";
+const AT_ONCE: &str = "both degrees";
 
 /// The query: whoever drives it has the cache.
 #[derive(Clone, Debug)]
@@ -43,12 +45,15 @@ pub(crate) struct NetworkFetch {
     id: u64,
     edge: EdgeSelector,
     workflow: Workflow,
+    plan: NetworkPlan,
     state: State,
 }
 
 #[derive(Clone, Debug)]
 enum State {
     Start,
+    /// Waits for both degrees.
+    Both,
     /// Waits for the first degree.
     First,
     /// Waits for the union of its lists.
@@ -59,16 +64,24 @@ enum State {
 }
 
 impl NetworkFetch {
-    pub(super) fn new(key: NetworkKey, workflow: Workflow) -> Self {
+    pub(super) fn new(key: NetworkKey, workflow: Workflow, plan: NetworkPlan) -> Self {
         let edge = EdgeSelector { kind: key.edge_type, direction: key.direction, filter: None };
-        Self { id: key.id, edge, workflow, state: State::Start }
+        Self { id: key.id, edge, workflow, plan, state: State::Start }
     }
 
     pub(super) fn step(&mut self, input: Input) -> Result<Step, OperationError> {
         match std::mem::replace(&mut self.state, State::Over) {
-            State::Start => {
-                self.state = State::First;
-                Ok(ask_list(FIRST_DEGREE, self.id, &self.edge))
+            State::Start => match self.plan {
+                NetworkPlan::InTurn => Ok(self.ask_first()),
+                NetworkPlan::AtOnce => {
+                    self.state = State::Both;
+                    Ok(self.ask_both())
+                }
+            },
+            State::Both => {
+                let (first, union) = neighbourhood_of(input)?;
+                // Postings do not tell a member without connections from one that is not there.
+                if first.is_empty() { Ok(self.ask_first()) } else { Ok(self.done(first, &union)) }
             }
             State::First => {
                 let first = list_of(self.id, input)?;
@@ -84,21 +97,44 @@ impl NetworkFetch {
         }
     }
 
+    fn ask_first(&mut self) -> Step {
+        self.state = State::First;
+        ask_list(FIRST_DEGREE, self.id, &self.edge)
+    }
+
+    /// Each node knows the members of its partitions that the member is connected with: those whose reversed lists hold it.
+    fn ask_both(&self) -> Step {
+        let reversed = EdgeSelector { direction: self.edge.direction.reverse(), ..self.edge.clone() };
+        let first = Box::new(Operator::Postings { id: self.id, edge: reversed });
+        let plan = Operator::Neighbourhood { input: first, edge: self.edge.clone() };
+        let kind = union_kind(self.workflow);
+        Step::FanOut(FanOut { purpose: AT_ONCE, kind, scope: Scope::Partitions, plan })
+    }
+
     fn done(&self, first: Vec<u64>, union: &[u64]) -> Step {
         Step::Done(answer(Arc::new(Network::new(self.id, first, union)), Want::Ids))
     }
 
     pub(super) fn outline(&self) -> Vec<Outline> {
-        let single = Some(FanOutKind::SingleKey);
         let union = Some(union_kind(self.workflow));
-        vec![
-            Outline { purpose: FIRST_DEGREE, kind: single, reach: "the member", when: "" },
-            Outline {
-                purpose: UNION,
-                kind: union,
-                reach: "each of its connections",
-                when: "it has connections",
-            },
-        ]
+        let both = Outline { purpose: AT_ONCE, kind: union, reach: "every partition", when: "" };
+        let (reach, when) = ("each of its connections", "it has connections");
+        let second = Outline { purpose: UNION, kind: union, reach, when };
+        let first = |when| {
+            let single = Some(FanOutKind::SingleKey);
+            Outline { purpose: FIRST_DEGREE, kind: single, reach: "the member", when }
+        };
+        match self.plan {
+            NetworkPlan::InTurn => vec![first(""), second],
+            NetworkPlan::AtOnce => vec![both, first("no connection is found")],
+        }
+    }
+}
+
+/// A set, and the union of its lists.
+fn neighbourhood_of(input: Input) -> Result<(Vec<u64>, Vec<u64>), OperationError> {
+    match input {
+        Input::Value(Value::Neighbourhood { ids, union }) => Ok((ids, union)),
+        _ => Err(OperationError::WrongValue),
     }
 }

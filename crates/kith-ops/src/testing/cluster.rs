@@ -4,7 +4,7 @@
 use super::MemoryGraph;
 use crate::{
     EdgeSelector, FanOut, GraphAnswer, GraphQuery, Input, Missing, NeighbourSource, Network, NetworkKey,
-    Operation, OperationError, Part, Scope, Scratch, Share, SourceError, Step, Value, evaluate,
+    NetworkPlan, Operation, OperationError, Part, Scope, Scratch, Share, SourceError, Step, Value, evaluate,
 };
 use kith_types::{FanOutKind, PartitionId, Workflow, partition_of_id};
 use std::ops::ControlFlow;
@@ -18,6 +18,7 @@ pub struct LocalCluster {
     owners: Vec<u32>,
     /// A node whose answers get lost.
     lost: Option<u32>,
+    networks: NetworkPlan,
 }
 
 impl LocalCluster {
@@ -27,7 +28,7 @@ impl LocalCluster {
     /// If there is not one owner per partition.
     pub fn new(graph: MemoryGraph, owners: Vec<u32>) -> Self {
         assert_eq!(owners.len(), graph.partition_count().get() as usize, "one owner per partition");
-        Self { graph, owners, lost: None }
+        Self { graph, owners, lost: None, networks: NetworkPlan::default() }
     }
 
     /// Everything on one node.
@@ -39,6 +40,12 @@ impl LocalCluster {
     /// The graph that it serves.
     pub fn graph(&self) -> &MemoryGraph {
         &self.graph
+    }
+
+    /// Has networks fetched like this.
+    #[must_use]
+    pub fn with_networks(self, networks: NetworkPlan) -> Self {
+        Self { networks, ..self }
     }
 
     /// Loses a node: answers become partial.
@@ -91,7 +98,7 @@ impl LocalCluster {
         workflow: Workflow,
         fan_outs: &mut Vec<FanOut>,
     ) -> Result<Arc<Network>, OperationError> {
-        match self.drive(Operation::network(key, workflow), workflow, fan_outs)? {
+        match self.drive(Operation::network(key, workflow, self.networks), workflow, fan_outs)? {
             GraphAnswer::Network(answer) => answer.network.ok_or(OperationError::WrongValue),
             _ => Err(OperationError::WrongValue),
         }
