@@ -63,6 +63,7 @@ pub fn connect(
 ) -> PyResult<Call> {
     let transport = match transport {
         "framed" => TransportKind::Framed,
+        "framed-tcp" => TransportKind::FramedTcp,
         "grpc" => TransportKind::Grpc,
         other => return Err(crate::options::wrong("transport", other, "framed or grpc")),
     };

@@ -115,7 +115,7 @@ impl RouterClient {
             .max_encoding_message_size(MESSAGE_BYTES_MAX);
         Self {
             addr,
-            frames: Some(Arc::new(Frames::new(dialer.clone()))),
+            frames: Some(Arc::new(Frames::new(dialer.clone(), TransportKind::default().is_local()))),
             dialer: dialer.clone(),
             graph,
             store: StoreClient::new(channel.clone())
@@ -129,10 +129,8 @@ impl RouterClient {
     /// Itself, with what its queries shall travel in.
     pub fn with_transport(mut self, transport: TransportKind) -> Self {
         self.frames = match transport {
-            TransportKind::Framed => {
-                Some(self.frames.unwrap_or_else(|| Arc::new(Frames::new(self.dialer.clone()))))
-            }
             TransportKind::Grpc => None,
+            framed => Some(Arc::new(Frames::new(self.dialer.clone(), framed.is_local()))),
         };
         self
     }

@@ -81,9 +81,11 @@ pub type EvaluateParts = BoxStream<'static, Result<v1::EvaluateReply, Status>>;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TransportKind {
-    /// Frames, and gRPC to peers that do not speak them.
+    /// Frames, over Unix sockets to processes of this machine that have them; gRPC to peers that do not speak frames.
     #[default]
     Framed,
+    /// The same over TCP alone.
+    FramedTcp,
     /// gRPC alone.
     Grpc,
 }
@@ -92,23 +94,34 @@ impl TransportKind {
     /// A transport of this kind, without connections yet.
     pub fn build(self, dialer: &Dialer) -> Arc<dyn Transport> {
         match self {
-            TransportKind::Framed => Arc::new(FramedTransport::new(dialer)),
             TransportKind::Grpc => Arc::new(GrpcTransport::new(dialer)),
+            framed => Arc::new(FramedTransport::new(dialer, framed.is_local())),
         }
+    }
+
+    /// Whether peers on this machine are asked past TCP.
+    pub(crate) fn is_local(self) -> bool {
+        self == TransportKind::Framed
     }
 }
 
 /// Frames over one connection per node (`docs/formats/framed-protocol.md`); gRPC to nodes of a release without them.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct FramedTransport {
     frames: Frames,
     grpc: GrpcTransport,
 }
 
 impl FramedTransport {
-    /// Without connections yet.
-    pub fn new(dialer: &Dialer) -> Self {
-        Self { frames: Frames::new(dialer.clone()), grpc: GrpcTransport::new(dialer) }
+    fn new(dialer: &Dialer, locally: bool) -> Self {
+        Self { frames: Frames::new(dialer.clone(), locally), grpc: GrpcTransport::new(dialer) }
+    }
+}
+
+impl Default for FramedTransport {
+    /// In the clear, without connections yet.
+    fn default() -> Self {
+        Self::new(&Dialer::default(), TransportKind::Framed.is_local())
     }
 }
 

@@ -4,6 +4,7 @@ use crate::{
     framed::{self, FrameService},
     listen::{self, Opening},
     security::{Caller, Gate, Identity},
+    serve::Bound,
 };
 use kith_wire::frame::Preface;
 use std::{
@@ -15,7 +16,7 @@ use std::{
 };
 use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf},
-    net::{TcpListener, TcpStream},
+    net::{TcpStream, UnixListener, UnixStream},
     sync::mpsc,
 };
 use tokio_rustls::server::TlsStream;
@@ -36,17 +37,20 @@ pub struct Served {
     pub gate: Option<Arc<Gate>>,
 }
 
-/// Accepts on `listener` until `stop`. Framed connections are served here, as some of `tasks`; those that speak HTTP/2 come out.
+/// Accepts where `bound` listens until `stop`. Framed connections are served here, as some of `tasks`; those that speak HTTP/2 come out.
 pub fn spawn(
-    listener: TcpListener,
+    bound: Bound,
     served: Served,
     tasks: &TaskTracker,
     stop: CancellationToken,
 ) -> mpsc::Receiver<Accepted> {
     let (http2, handed_over) = mpsc::channel(HANDED_OVER_MAX);
     let connections = tasks.clone();
+    if let (Some(frames), Some(local)) = (&served.frames, bound.local) {
+        accept_locally(local, Arc::clone(frames), tasks, stop.clone());
+    }
     tasks.spawn(async move {
-        let welcome = |stream, _| {
+        let welcome = |(stream, _)| {
             let welcome = welcome(stream, served.clone(), http2.clone(), stop.clone());
             connections.spawn(async move {
                 if let Err(error) = welcome.await {
@@ -54,9 +58,32 @@ pub fn spawn(
                 }
             });
         };
-        listen::each(listener, &stop, welcome).await;
+        listen::each(bound.listener, &stop, welcome).await;
     });
     handed_over
+}
+
+/// Serves frames to processes of this machine past TCP.
+fn accept_locally(
+    listener: UnixListener,
+    frames: Arc<dyn FrameService>,
+    tasks: &TaskTracker,
+    stop: CancellationToken,
+) {
+    let connections = tasks.clone();
+    tasks.spawn(async move {
+        let welcome = |stream: UnixStream| {
+            note("framed-local");
+            kith_client::prepare_local(&stream);
+            let served = framed::serve(stream, Arc::clone(&frames), stop.clone());
+            connections.spawn(async move {
+                if let Err(error) = served.await {
+                    tracing::debug!(%error, "a connection ended");
+                }
+            });
+        };
+        listen::each(listener, &stop, welcome).await;
+    });
 }
 
 async fn welcome(

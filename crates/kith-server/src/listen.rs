@@ -2,7 +2,7 @@
 
 use crate::security::{Caller, Gate};
 use std::{io, net::SocketAddr, time::Duration};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio_rustls::server::TlsStream;
 use tokio_util::sync::CancellationToken;
 
@@ -13,19 +13,40 @@ const ACCEPT_RETRY: Duration = Duration::from_millis(50);
 /// How TLS begins: a record of its handshake.
 const TLS_FIRST: u8 = 22;
 
+/// What connections come from.
+pub(crate) trait Listener {
+    /// A connection, and from where.
+    type Accepted;
+
+    /// Waits for the next one.
+    fn next(&self) -> impl Future<Output = io::Result<Self::Accepted>> + Send;
+}
+
+impl Listener for TcpListener {
+    type Accepted = (TcpStream, SocketAddr);
+
+    fn next(&self) -> impl Future<Output = io::Result<Self::Accepted>> + Send {
+        self.accept()
+    }
+}
+
+impl Listener for UnixListener {
+    type Accepted = UnixStream;
+
+    async fn next(&self) -> io::Result<UnixStream> {
+        Ok(self.accept().await?.0)
+    }
+}
+
 /// Accepts on `listener` until `stop`. `welcome` gives each connection a task of its own: a peer that is slow to begin holds up nobody.
-pub(crate) async fn each(
-    listener: TcpListener,
-    stop: &CancellationToken,
-    welcome: impl Fn(TcpStream, SocketAddr),
-) {
+pub(crate) async fn each<L: Listener>(listener: L, stop: &CancellationToken, welcome: impl Fn(L::Accepted)) {
     loop {
         let accepted = tokio::select! {
             () = stop.cancelled() => return,
-            accepted = listener.accept() => accepted,
+            accepted = listener.next() => accepted,
         };
         match accepted {
-            Ok((stream, peer)) => welcome(stream, peer),
+            Ok(accepted) => welcome(accepted),
             Err(error) => {
                 tracing::warn!(%error, "a connection cannot be accepted");
                 tokio::time::sleep(ACCEPT_RETRY).await;

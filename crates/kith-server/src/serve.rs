@@ -10,7 +10,7 @@ use crate::{
 use futures::{StreamExt, stream::BoxStream};
 use kith_wire::{documents::Document, v1};
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, UnixListener};
 use tokio_stream::wrappers::{ReceiverStream, WatchStream};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tonic::{
@@ -40,6 +40,8 @@ pub struct Bound {
     pub addr: SocketAddr,
     /// The listener.
     pub listener: TcpListener,
+    /// Where processes of this machine come past TCP.
+    pub local: Option<UnixListener>,
 }
 
 /// Binds `addr`; port 0 takes a free one.
@@ -49,7 +51,7 @@ pub struct Bound {
 pub async fn bind(addr: SocketAddr) -> Result<Bound, StartError> {
     let listen = |source| StartError::Listen { addr, source };
     let listener = TcpListener::bind(addr).await.map_err(listen)?;
-    Ok(Bound { addr: listener.local_addr().map_err(listen)?, listener })
+    Ok(Bound { addr: listener.local_addr().map_err(listen)?, listener, local: None })
 }
 
 /// The ports of a node or router.
@@ -75,16 +77,21 @@ pub struct Addresses {
 }
 
 impl Ports {
-    /// Binds all of them.
+    /// Binds all of them. Where nobody is asked who they are, processes of this machine may come past TCP: from now on, so
+    /// that none that is quick comes over TCP and stays there.
     ///
     /// # Errors
     /// [`StartError::Listen`].
-    pub async fn bind(asked: Addresses) -> Result<Self, StartError> {
+    pub async fn bind(asked: Addresses, security: &Security) -> Result<Self, StartError> {
         let resp = match asked.resp {
             Some(addr) => Some(bind(addr).await?),
             None => None,
         };
-        Ok(Self { grpc: bind(asked.grpc).await?, http: bind(asked.http).await?, resp })
+        let mut grpc = bind(asked.grpc).await?;
+        if security.gate.is_none() {
+            grpc.local = kith_client::listen_locally(grpc.addr);
+        }
+        Ok(Self { grpc, http: bind(asked.http).await?, resp })
     }
 
     /// Where they are, the ports chosen.
@@ -142,8 +149,8 @@ pub fn spawn(
         Some(gate) => behind(routes.routes(), Arc::clone(gate)),
         None => routes.routes(),
     };
-    let tasks = TaskTracker::new();
-    let accepted = accept::spawn(bound.listener, Served { frames, gate }, &tasks, stop.clone());
+    let (tasks, addr) = (TaskTracker::new(), bound.addr);
+    let accepted = accept::spawn(bound, Served { frames, gate }, &tasks, stop.clone());
     let incoming = ReceiverStream::new(accepted);
     tasks.spawn(async move {
         let served = Server::builder()
@@ -155,7 +162,7 @@ pub fn spawn(
             .serve_with_incoming_shutdown(incoming.map(Ok::<_, io::Error>), stop.cancelled_owned())
             .await;
         if let Err(error) = served {
-            tracing::error!(%error, addr = %bound.addr, "gRPC service ended");
+            tracing::error!(%error, %addr, "gRPC service ended");
         }
     });
     tasks.close();

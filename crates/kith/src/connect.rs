@@ -82,8 +82,10 @@ pub fn security_failure(error: &SecurityError) -> Failure {
 /// A [`TransportKind`] on the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum TransportFlag {
-    /// Frames; gRPC to releases without them
+    /// Frames, over Unix sockets on one machine; gRPC to releases without frames
     Framed,
+    /// The same over TCP alone
+    FramedTcp,
     /// gRPC alone
     Grpc,
 }
@@ -92,6 +94,7 @@ impl From<TransportFlag> for TransportKind {
     fn from(flag: TransportFlag) -> Self {
         match flag {
             TransportFlag::Framed => TransportKind::Framed,
+            TransportFlag::FramedTcp => TransportKind::FramedTcp,
             TransportFlag::Grpc => TransportKind::Grpc,
         }
     }

@@ -22,7 +22,7 @@ def connect(
     *,
     ready_file: Path | None = None,
     direct: bool = False,
-    transport: Literal["framed", "grpc"] = "framed",
+    transport: Literal["framed", "framed-tcp", "grpc"] = "framed",
     tls_ca: Path | None = None,
     tls_cert: Path | None = None,
     tls_key: Path | None = None,

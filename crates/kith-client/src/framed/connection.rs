@@ -5,6 +5,7 @@ use super::{
     cipher::Cipher,
     parts::{Parts, Told},
     silence::{Look, Silence},
+    socket::{Sink, Socket, Source},
 };
 use bytes::{Buf, Bytes, BytesMut};
 use kith_wire::{
@@ -21,7 +22,6 @@ use std::{
 };
 use tokio::{
     io::AsyncReadExt,
-    net::tcp::{OwnedReadHalf, OwnedWriteHalf},
     sync::{mpsc, oneshot},
     time::{Interval, MissedTickBehavior},
 };
@@ -45,7 +45,7 @@ pub(super) type Pieces = Vec<Bytes>;
 /// An open connection. Ends when the peer closes it, falls silent while it owes an answer, or sends what is no frame.
 #[derive(Debug)]
 pub(super) struct Connection {
-    socket: OwnedWriteHalf,
+    socket: Sink,
     /// Locked to register a request and write it, and to hand out a reply.
     state: Mutex<State>,
 }
@@ -83,7 +83,7 @@ enum Replying {
 
 impl Connection {
     /// Starts the task that reads; it ends with the connection. With a cipher it is TLS that is spoken on the stream.
-    pub fn start(stream: tokio::net::TcpStream, cipher: Option<Cipher>) -> Arc<Self> {
+    pub fn start(stream: Socket, cipher: Option<Cipher>) -> Arc<Self> {
         let (source, socket) = stream.into_split();
         let sealed = cipher.is_some().then(BytesMut::new);
         let state = State { cipher: cipher.map(Box::new), ..State::default() };
@@ -246,7 +246,7 @@ impl Connection {
             if state.unsent.is_empty() {
                 return Poll::Pending;
             }
-            match self.socket.as_ref().poll_write_ready(cx) {
+            match self.socket.poll_write_ready(cx) {
                 Poll::Ready(Ok(())) => {}
                 Poll::Ready(Err(error)) => return Poll::Ready(Lost::new(error.to_string())),
                 Poll::Pending => return Poll::Pending,
@@ -371,7 +371,7 @@ impl Drop for Call {
 
 /// What the connection's task owns.
 struct Reader {
-    source: OwnedReadHalf,
+    source: Source,
     /// What came of a connection over TLS and is not decrypted yet.
     sealed: Option<BytesMut>,
     buffer: BytesMut,

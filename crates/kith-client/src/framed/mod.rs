@@ -3,9 +3,12 @@
 
 mod cipher;
 mod connection;
+mod local;
 mod parts;
 mod silence;
+mod socket;
 
+pub use local::{listen as listen_locally, prepare as prepare_local};
 pub(crate) use parts::Parts;
 
 use crate::security::{Dialer, TlsFailure};
@@ -16,6 +19,7 @@ use kith_wire::{
     Message,
     frame::{self, Flags, Header, Op, PREFACE_BYTES, Preface},
 };
+use socket::Socket;
 use std::{
     collections::{HashMap, HashSet},
     io,
@@ -25,10 +29,7 @@ use std::{
     },
     time::{Duration, Instant},
 };
-use tokio::{
-    io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
-    net::TcpStream,
-};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tonic::Status;
 
 /// Time to open a connection, its preface answered, before the peer counts as unreachable.
@@ -37,9 +38,11 @@ pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_millis(500);
 const FOREIGN_FOR: Duration = Duration::from_secs(10);
 
 /// Framed connections, by address.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Frames {
     dialer: Dialer,
+    /// Whether peers on this machine are asked past TCP, where both have it.
+    locally: bool,
     places: Mutex<HashMap<String, Arc<Place>>>,
 }
 
@@ -108,8 +111,8 @@ impl From<io::Error> for ConnectError {
 
 impl Frames {
     /// No connection yet.
-    pub fn new(dialer: Dialer) -> Self {
-        Self { dialer, places: Mutex::default() }
+    pub fn new(dialer: Dialer, locally: bool) -> Self {
+        Self { dialer, locally, places: Mutex::default() }
     }
 
     /// Asks the peer at `addr`; the pieces of its reply. Dropping the future cancels the request there.
@@ -191,7 +194,7 @@ impl Frames {
         match place.standing() {
             Standing::Connected(connection) => Ok(connection),
             Standing::Foreign(_) => Err(CallError::Foreign),
-            Standing::Unconnected => place.connect(addr, op, &self.dialer).await,
+            Standing::Unconnected => place.connect(addr, op, &self.dialer, self.locally).await,
         }
     }
 
@@ -227,7 +230,13 @@ impl Place {
     }
 
     /// One connects, the others wait for what becomes of it. `op` is what it is needed for.
-    async fn connect(&self, addr: &str, op: Op, dialer: &Dialer) -> Result<Arc<Connection>, CallError> {
+    async fn connect(
+        &self,
+        addr: &str,
+        op: Op,
+        dialer: &Dialer,
+        locally: bool,
+    ) -> Result<Arc<Connection>, CallError> {
         let came = Instant::now();
         let mut attempt = self.attempt.lock().await;
         match self.standing() {
@@ -240,7 +249,7 @@ impl Place {
         {
             return Err(lost.to_status().into());
         }
-        let connected = tokio::time::timeout(CONNECT_TIMEOUT, greet(addr, dialer)).await;
+        let connected = tokio::time::timeout(CONNECT_TIMEOUT, greet(addr, dialer, locally)).await;
         let connected = connected.unwrap_or_else(|_| {
             let reason = format!("{addr} did not answer within {} ms", CONNECT_TIMEOUT.as_millis());
             Err(ConnectError::Lost(Lost::new(reason)))
@@ -279,10 +288,9 @@ fn micros_of(deadline: Option<Duration>) -> u32 {
 }
 
 /// Connects, over TLS where that is spoken, exchanges prefaces and shows the token.
-async fn greet(addr: &str, dialer: &Dialer) -> Result<(TcpStream, Option<Cipher>), ConnectError> {
+async fn greet(addr: &str, dialer: &Dialer, locally: bool) -> Result<(Socket, Option<Cipher>), ConnectError> {
     let Some(secured) = dialer.secured() else {
-        let mut stream = TcpStream::connect(addr).await?;
-        stream.set_nodelay(true)?;
+        let mut stream = Socket::connect(addr, locally).await?;
         return match exchange(&mut stream).await {
             Ok(true) => Ok((stream, None)),
             Ok(false) | Err(_) => Err(ConnectError::Foreign),
@@ -307,7 +315,7 @@ async fn greet(addr: &str, dialer: &Dialer) -> Result<(TcpStream, Option<Cipher>
     }
     secured.forget(addr);
     let (stream, tls) = stream.into_inner();
-    Ok((stream, Some(Cipher::new(tls))))
+    Ok((Socket::Tcp(stream), Some(Cipher::new(tls))))
 }
 
 /// Whether the peer speaks frames. An older release answers with HTTP/2 or closes: from here on that is not an outage. If it is one,

@@ -10,7 +10,8 @@ use crate::{
 };
 use futures::{StreamExt, stream::BoxStream};
 use kith_client::{
-    FramedTransport, GraphService, GrpcTransport, QueryOptions, RouterClient, Transport, endpoint,
+    FramedTransport, GraphService, QueryOptions, RouterClient, Transport, TransportKind, endpoint,
+    security::Dialer,
 };
 use kith_ops::{GraphAnswer, GraphQuery, Operand};
 use kith_types::Workflow;
@@ -193,7 +194,10 @@ impl Server {
         let mut routes = serve::routes();
         routes.add_service(node_server::NodeServer::new(OverGrpc(Arc::clone(&node))));
         let service: Option<Arc<dyn FrameService>> = if frames { Some(Arc::clone(&node) as _) } else { None };
-        serve::spawn(Bound { addr, listener }, routes, service, &Security::default(), stop.clone());
+        // A release before frames listens nowhere else either.
+        let local = frames.then(|| kith_client::listen_locally(addr)).flatten();
+        let bound = Bound { addr, listener, local };
+        serve::spawn(bound, routes, service, &Security::default(), stop.clone());
         drop(inside);
         Self { addr: addr.to_string(), node, stop, runtime: Some(runtime) }
     }
@@ -232,8 +236,13 @@ fn count_of(reply: v1::EvaluateReply) -> u64 {
     }
 }
 
-fn transports() -> [(&'static str, Arc<dyn Transport>); 2] {
-    [("framed", Arc::new(FramedTransport::default())), ("grpc", Arc::new(GrpcTransport::default()))]
+fn transports() -> [(&'static str, Arc<dyn Transport>); 3] {
+    let of = |kind: TransportKind| kind.build(&Dialer::default());
+    [
+        ("framed", of(TransportKind::Framed)),
+        ("framed-tcp", of(TransportKind::FramedTcp)),
+        ("grpc", of(TransportKind::Grpc)),
+    ]
 }
 
 #[tokio::test]

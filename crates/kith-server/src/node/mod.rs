@@ -163,7 +163,7 @@ impl Node {
         })?;
         let held = Arc::new(held_stores(&options, &first, &stop)?);
         prepare_all(&held, first.revision, served(&first).collect()).await;
-        let ports = Ports::bind(options.addresses()).await?;
+        let ports = Ports::bind(options.addresses(), &options.security).await?;
         let at = ports.addresses();
         let document = options.document(&at);
         let readiness = Readiness::default();

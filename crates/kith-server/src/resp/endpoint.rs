@@ -83,7 +83,7 @@ pub(crate) fn spawn(
     let gate = security.gate.clone();
     let connections = tasks.clone();
     tasks.spawn(async move {
-        let welcome = |stream, peer| {
+        let welcome = |(stream, peer)| {
             let served = welcome(stream, peer, gate.clone(), Arc::clone(&endpoint), stop.clone());
             connections.spawn(served);
         };

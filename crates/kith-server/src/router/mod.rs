@@ -129,7 +129,7 @@ impl Router {
             session,
             counters,
         };
-        let ports = Ports::bind(options.addresses()).await?;
+        let ports = Ports::bind(options.addresses(), &options.security).await?;
         let at = ports.addresses();
         let document = options.document(&at);
         let readiness = Readiness::default();
