@@ -161,19 +161,22 @@ async fn against_postgres(kith: &Kith, graph: &Edges) {
     }
 }
 
+/// The same members block by block, each side with its own caches warm, and what CPU time that took.
 async fn cpu_by_part(kith: &Kith, postgres: &Postgres, members: &[u64]) {
     let mut parts = kith.parts.clone();
     parts.push(("backend", vec![postgres.backend]));
     let mut used = [vec![Duration::ZERO; parts.len()], vec![Duration::ZERO; parts.len()]];
-    for block in members.chunks(BLOCK) {
-        for (side, used) in used.iter_mut().enumerate() {
+    let mut took = [Vec::new(), Vec::new()];
+    for (turn, block) in members.chunks(BLOCK).enumerate() {
+        for side in [turn % 2, 1 - turn % 2] {
+            let (used, took) = (&mut used[side], &mut took[side]);
             let before = cpu::now(&parts);
             for id in block {
-                if side == 0 {
-                    kith.network(*id, CacheMode::Bypass).await
+                took.push(if side == 0 {
+                    timed(kith.network(*id, CacheMode::Bypass)).await.0
                 } else {
-                    postgres.network(*id).await
-                };
+                    timed(postgres.network(*id)).await.0
+                });
             }
             let after = cpu::now(&parts);
             for ((sum, after), before) in used.iter_mut().zip(after).zip(before) {
@@ -181,6 +184,14 @@ async fn cpu_by_part(kith: &Kith, postgres: &Postgres, members: &[u64]) {
             }
         }
     }
+    let [ours, theirs] = &took;
+    println!(
+        "    in turn by {BLOCK} queries: {}, p50 {} and {}; all together {:.3}",
+        ratios(ours, theirs),
+        median(ours),
+        median(theirs),
+        sum(ours) / sum(theirs)
+    );
     let zero = vec![Duration::ZERO; parts.len()];
     println!("    CPU a query, Kith: {}", cpu::describe(&parts, &zero, &used[0], members.len()));
     println!("    CPU a query, PostgreSQL: {}", cpu::describe(&parts, &zero, &used[1], members.len()));
