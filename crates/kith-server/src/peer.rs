@@ -10,8 +10,10 @@ use tokio::{runtime::Handle, sync::mpsc};
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Code, Status};
 
-/// Bytes of one message: large enough to cost nothing each, small enough that a slow reader holds little memory.
-const PIECE_BYTES: usize = 1 << 20;
+/// Bytes of one message: the threads that send and take it in are those that answer reads, and a read must not wait for long.
+const PIECE_BYTES: usize = 64 << 10;
+/// Bytes asked of a peer at a time, for the same reason: what is throttled comes in small gusts.
+const ASKED_BYTES: usize = 256 << 10;
 /// Pieces that may wait for their reader.
 const PIECE_QUEUE: usize = 4;
 /// The longest range of one request: a few times what a fetch asks for at once.
@@ -80,6 +82,10 @@ impl PeerSource {
 }
 
 impl Source for PeerSource {
+    fn piece_bytes(&self) -> usize {
+        ASKED_BYTES
+    }
+
     fn read(&self, object: &str, offset: u64, into: &mut [u8]) -> Result<usize, ObjectError> {
         let mut tries = 1;
         loop {
