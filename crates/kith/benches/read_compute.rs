@@ -15,7 +15,9 @@ mod support;
 #[allow(dead_code, reason = "servers by themselves are for reads")]
 mod turns;
 
-use kith_client::{BatchKeys, ComputeAnswer, ComputeAt, ComputeQuery, QueryOptions, StoreService};
+use kith_client::{
+    BatchKeys, ComputeAnswer, ComputeAt, ComputeQuery, QueryOptions, StoreService, TransportKind,
+};
 use kith_ops::Record;
 use kith_schema::{
     RecordView,
@@ -65,9 +67,11 @@ fn main() {
         block: 20,
     };
     println!("{KEYS} vectors of {DIMENSIONS} f32 among {ROWS}, 3 nodes, {} questions in turn", amount.pairs);
+    // The kernel counts what comes over TCP alone.
+    let tcp = TransportKind::FramedTcp;
     for (way, service, parts) in [
-        ("fast client", runtime.block_on(reads::direct(&ready)), own),
-        ("through a router", runtime.block_on(reads::routed(&ready)), routed),
+        ("fast client", runtime.block_on(reads::direct_over(&ready, tcp)), own),
+        ("through a router", runtime.block_on(reads::routed_over(&ready, tcp)), routed),
     ] {
         let all = ComputePlan::default().operator(ComputeFunction::Dot(query.clone()), "vector", None);
         let best = all.clone().top_k("dot_vector", BEST);

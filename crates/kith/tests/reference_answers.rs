@@ -122,6 +122,18 @@ fn every_answer_is_right_with_the_cache_cold_warm_and_refreshed() {
     }
 }
 
+/// Networks are one exchange with all nodes then.
+#[test]
+fn every_answer_is_right_where_one_small_group_holds_everything() {
+    let cluster = Cluster::start(&["--groups", "1", "--nodes", "3"]);
+    for reference in references() {
+        load(&cluster, &reference);
+        for extra in [json!({"cache": "bypass"}), json!({})] {
+            check(&cluster, &reference, 100, extra);
+        }
+    }
+}
+
 #[test]
 fn every_answer_is_right_while_entries_are_stale() {
     let folder = tempfile::tempdir().expect("a temporary folder");

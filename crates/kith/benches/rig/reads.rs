@@ -4,7 +4,9 @@ use super::{
     latency::Latencies,
     open_loop::{Schedule, drive},
 };
-use kith_client::{BatchKeys, QueryOptions, RouterClient, Session, SessionSettings, StoreService};
+use kith_client::{
+    BatchKeys, QueryOptions, RouterClient, Session, SessionSettings, StoreService, TransportKind,
+};
 use kith_types::fmix64;
 use serde_json::Value;
 use std::{sync::Arc, time::Duration};
@@ -28,13 +30,25 @@ pub struct Store {
 
 /// Straight to the nodes.
 pub async fn direct(ready: &Value) -> Arc<dyn StoreService> {
-    let session = Session::connect(vec![router(ready)], SessionSettings::default()).await;
+    direct_over(ready, TransportKind::Framed).await
+}
+
+/// From the nodes, over a transport.
+pub async fn direct_over(ready: &Value, transport: TransportKind) -> Arc<dyn StoreService> {
+    let settings = SessionSettings { transport, ..SessionSettings::default() };
+    let session = Session::connect(vec![router(ready)], settings).await;
     Arc::new(session.expect("the cluster is up"))
 }
 
 /// Through the router.
 pub async fn routed(ready: &Value) -> Arc<dyn StoreService> {
-    Arc::new(RouterClient::connect(&[router(ready)]).await.expect("the router is up"))
+    routed_over(ready, TransportKind::Framed).await
+}
+
+/// Through the router, which is asked over a transport.
+pub async fn routed_over(ready: &Value, transport: TransportKind) -> Arc<dyn StoreService> {
+    let client = RouterClient::connect(&[router(ready)]).await.expect("the router is up");
+    Arc::new(client.with_transport(transport))
 }
 
 fn router(ready: &Value) -> String {
