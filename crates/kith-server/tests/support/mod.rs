@@ -41,10 +41,15 @@ pub fn options(folder: &Path, groups: u32, nodes: u32) -> DevOptions {
 }
 
 pub async fn start(groups: u32, nodes: u32) -> Cluster {
+    start_with(groups, nodes, |_| ()).await
+}
+
+pub async fn start_with(groups: u32, nodes: u32, change: impl FnOnce(&mut DevOptions)) -> Cluster {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let stop = CancellationToken::new();
-    let dev =
-        Dev::start(options(folder.path(), groups, nodes), stop.clone()).await.expect("the cluster starts");
+    let mut options = options(folder.path(), groups, nodes);
+    change(&mut options);
+    let dev = Dev::start(options, stop.clone()).await.expect("the cluster starts");
     let router = RouterClient::connect(&[dev.ready().router.clone()]).await.expect("the router answers");
     Cluster { dev: Some(dev), router, folder: Some(folder), stop }
 }
