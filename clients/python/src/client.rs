@@ -65,7 +65,7 @@ pub fn connect(
         "framed" => TransportKind::Framed,
         "framed-tcp" => TransportKind::FramedTcp,
         "grpc" => TransportKind::Grpc,
-        other => return Err(crate::options::wrong("transport", other, "framed or grpc")),
+        other => return Err(crate::options::wrong("transport", other, "framed, framed-tcp or grpc")),
     };
     let secured = py.detach(|| security::open(files))?;
     Ok(Call::new(async move {

@@ -1,5 +1,5 @@
 //! Frames between processes of one machine: a process that listens on a loopback address listens on a Unix socket of that name as well.
-//! A message over it costs the kernel two thirds of what it costs over TCP (`docs/design/0004-framed-path.md`).
+//! A round trip over it takes three quarters of the time that it takes over TCP (`docs/design/0004-framed-path.md`).
 //!
 //! The name is in Linux's abstract namespace: it needs no folder, is gone with its process, and belongs to a network namespace as
 //! the address does, so that whoever finds the one has found the other.
