@@ -111,7 +111,13 @@ fn compared(both: &Both, keys: &[[u8; 8]]) -> u64 {
     for batch in keys.chunks(BATCH) {
         both.chunk_set.candidates(batch, |index, place| places[index] = place.map(|(_, offset)| offset));
         for (key, place) in batch.iter().zip(&places) {
-            let value = place.and_then(|offset| record_of(&both.data[offset as usize..], key));
+            let value = place.map(|offset| record_of(&both.data[offset as usize..], key));
+            // Another key with this one's fingerprint, one in some ten thousand: the place of the next is not told.
+            let value = if value == Some(None) {
+                both.chunk_set.get(key).expect("whole files")
+            } else {
+                value.flatten()
+            };
             sum = sum.wrapping_add(value.map_or(1, first_word));
         }
     }
@@ -126,7 +132,7 @@ fn record_of<'a>(bytes: &'a [u8], key: &[u8; 8]) -> Option<&'a [u8]> {
     (rest[..8] == key[..]).then_some(&rest[8..8 + VALUE_BYTES])
 }
 
-/// The first step. Absent keys have no fingerprint but for one in some hundred millions.
+/// The first step. Of absent keys one in some ten thousand has a fingerprint of its line.
 fn index_alone(both: &Both, keys: &[[u8; 8]]) -> u64 {
     let mut present = 0;
     for batch in keys.chunks(BATCH) {
@@ -299,40 +305,49 @@ fn encoded_list(list: u64, count: u64) -> Vec<u8> {
     bytes
 }
 
-/// A way to look up a batch of keys; what it gives must be what the others of its step give.
+/// A way to look up a batch of keys; what it gives must be what the others of its step give, up to the step's difference.
 type Side = (&'static str, fn(&Both, &[[u8; 8]]) -> u64);
 
-const STEPS: [&[Side]; 3] = [
-    &[("floor: a read a key", floor)],
-    &[
-        ("index alone: chunk set", index_alone),
-        ("index alone: binary search", |both, keys| index_by(binary_search, both, keys)),
-        ("index alone: interpolation search", |both, keys| index_by(interpolation_search, both, keys)),
-    ],
-    &[
-        ("with the record, proven: chunk set", proven),
-        ("with the record, compared: chunk set", compared),
-        ("with the record, compared: binary search", |both, keys| record_by(binary_search, both, keys)),
-        ("with the record, compared: interpolation search", |both, keys| {
-            record_by(interpolation_search, both, keys)
-        }),
-    ],
+/// The most keys of a timing of which fingerprints alone may say what is not so.
+const FALSE_KEYS_MAX: u64 = (BATCHES * BATCH / 10_000) as u64;
+
+const STEPS: [(u64, &[Side]); 3] = [
+    (0, &[("floor: a read a key", floor)]),
+    (
+        FALSE_KEYS_MAX,
+        &[
+            ("index alone: chunk set", index_alone),
+            ("index alone: binary search", |both, keys| index_by(binary_search, both, keys)),
+            ("index alone: interpolation search", |both, keys| index_by(interpolation_search, both, keys)),
+        ],
+    ),
+    (
+        0,
+        &[
+            ("with the record, proven: chunk set", proven),
+            ("with the record, compared: chunk set", compared),
+            ("with the record, compared: binary search", |both, keys| record_by(binary_search, both, keys)),
+            ("with the record, compared: interpolation search", |both, keys| {
+                record_by(interpolation_search, both, keys)
+            }),
+        ],
+    ),
 ];
 
 /// Times all in turn, checks that those of a step agree, and prints times and ratios to the first of each step.
 fn paired() {
     let both = &*BOTH;
-    let mut times = STEPS.map(|sides| vec![Vec::with_capacity(ROUNDS); sides.len()]);
+    let mut times = STEPS.map(|(_, sides)| vec![Vec::with_capacity(ROUNDS); sides.len()]);
     for round in 0..ROUNDS {
         let keys = batch(round);
-        for (sides, times) in STEPS.iter().zip(&mut times) {
+        for ((difference, sides), times) in STEPS.iter().zip(&mut times) {
             let mut sums = Vec::new();
             for ((_, search), times) in sides.iter().zip(times) {
                 let start = nanoseconds_on_processor();
                 sums.push(search(both, &keys));
                 times.push((nanoseconds_on_processor() - start) as f64 / keys.len() as f64);
             }
-            assert!(sums.iter().all(|sum| *sum == sums[0]), "all find the same");
+            assert!(sums.iter().all(|sum| sum.abs_diff(sums[0]) <= *difference), "all find the same");
         }
     }
     println!(
@@ -341,7 +356,7 @@ fn paired() {
         both.index_bytes_per_key
     );
     println!("nanoseconds of processor a key: median of {ROUNDS} rounds, fastest; ratio to the first (95 %)");
-    for (sides, times) in STEPS.iter().zip(&times) {
+    for ((_, sides), times) in STEPS.iter().zip(&times) {
         for ((name, _), theirs) in sides.iter().zip(times) {
             let ratios = theirs.iter().zip(&times[0]).map(|(theirs, first)| theirs / first).collect();
             let [low, middle, high] = median(ratios);

@@ -210,5 +210,5 @@ impl Manifest {
     }
 }
 
-/// The format version of manifests: 1 listed files that each lay on disk by themselves.
-pub(crate) const MANIFEST_FORMAT: u32 = 2;
+/// The format version of manifests and of the files that they list: in 1 each lay on disk by itself, in 2 indexes had a directory.
+pub(crate) const MANIFEST_FORMAT: u32 = 3;

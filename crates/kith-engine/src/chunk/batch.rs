@@ -9,7 +9,7 @@ use crate::files::FileId;
 use std::ops::ControlFlow;
 
 /// Keys in flight at a time. A core overlaps 10 to 16 misses; more keys only need more stack.
-const GROUP: usize = 32;
+const GROUP: usize = u32::BITS as usize;
 /// How many records before a record is used all of it is asked for: two of a kibibyte are as many lines as a core awaits at once.
 const RECORDS_AHEAD: usize = 2;
 
@@ -167,11 +167,22 @@ fn locate<'a, 'k>(
             Some(Slot { set, place: set.locate(position)? })
         });
     }
-    for slot in slots.iter_mut().flatten() {
-        slot.set.read_directory(&mut slot.place);
+    // One bit for each slot whose next line must be read too.
+    let mut open = 0u32;
+    for (at, slot) in slots.iter_mut().enumerate() {
+        if let Some(slot) = slot {
+            if slot.set.read_line(&mut slot.place) {
+                then(slot);
+            } else {
+                open |= 1 << at;
+            }
+        }
     }
-    for slot in slots.iter_mut().flatten() {
-        slot.set.read_lines(&mut slot.place);
-        then(slot);
+    while open != 0 {
+        if let Some(slot) = &mut slots[open.trailing_zeros() as usize] {
+            slot.set.read_lines_behind(&mut slot.place);
+            then(slot);
+        }
+        open &= open - 1;
     }
 }

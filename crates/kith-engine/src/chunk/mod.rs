@@ -1,12 +1,12 @@
 //! The chunk set: a data file of self-proving records and an index over it
-//! (Voldemort §5.1, with the index of 64-byte lines that `docs/formats/chunk-set.md`
+//! (Voldemort §5.1, with the index of directly addressed 64-byte lines that `docs/formats/chunk-set.md`
 //! draws in place of its sorted table).
 //!
 //! Keys and values are any bytes. FOUND is proven by the record itself, ABSENT by
 //! the checksums of the index blocks it rests on, each time anew.
 
 mod batch;
-mod directory;
+mod entries;
 mod index;
 mod one_set;
 mod reader;
@@ -27,7 +27,7 @@ pub const VALUE_BYTES_MAX: usize = 1 << 30;
 /// Chosen by size alone: Voldemort's users set its `num.chunks` wrong until it was removed.
 const DATA_BYTES_MAX: u64 = 1 << 30;
 
-/// The most records of one chunk set: entries of the index are numbered in 32 bits.
+/// The most records of one chunk set.
 const RECORDS_MAX: u64 = u32::MAX as u64;
 
 /// Where a record sorts; tests give another one to make keys collide.

@@ -1,27 +1,25 @@
 //! Finds keys in one data file through its index.
 
 use super::Position;
-use super::directory::DirectoryShape;
-use super::index::{self, LINE_BYTES, LINE_ENTRIES, fingerprint};
+use super::index::{self, LINE_BYTES, LINE_ENTRIES, Lines, fingerprint};
 use super::record::Record;
 use crate::errors::{Damage, Fault, OpenError};
 use crate::files::{FileId, FileKind};
 use crate::pack::VersionFolder;
-use crate::sealed::{HEADER_BYTES, RECORD_BYTES_SHORT, SealedFile};
+use crate::sealed::{HEADER_BYTES, RECORD_BYTES_SHORT, SealedFile, Trailer};
 use std::ops::Range;
 
-/// Entries of a bucket from which on the directory is proven before the bucket is walked:
-/// a damaged directory may not cost a walk over the whole index.
-const BUCKET_ENTRIES_LARGE: u32 = 64;
+/// Lines of a key that are read on the index's word; more, which only keys of one position take, are proven one by one before the next is
+/// read: a damaged index may not cost a walk over all of it.
+const LINES_UNPROVEN: u64 = 4;
 
 /// One open chunk set.
 #[derive(Debug)]
 pub(super) struct OneSet {
     data: SealedFile,
     index: SealedFile,
-    shape: DirectoryShape,
+    lines: Lines,
     records: u32,
-    directory_at: usize,
     /// Bytes of a record, on average.
     record_bytes: usize,
     position: Position,
@@ -31,21 +29,30 @@ pub(super) struct OneSet {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
     position: u64,
-    prefix: u64,
-    /// First entry of the bucket and the one behind its last.
-    low: u32,
-    high: u32,
-    /// Whether these two are known.
-    is_read: bool,
-    /// Offset of the first record whose entry has the fingerprint, if any.
-    candidate: Option<u64>,
+    /// The line that the position names.
+    line: u64,
+    found: Candidate,
+}
+
+/// What the index says of a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Candidate {
+    /// Not asked yet, or not known yet: the next line must be read too.
+    Behind,
+    /// Offset of the first record whose entry has the fingerprint.
+    At(u64),
+    /// No entry has it, or the index is damaged: the last step tells.
+    None,
 }
 
 impl Place {
     /// Offset of the first record that may be the key's, once the lines are read.
     #[inline]
     pub(super) fn candidate(&self) -> Option<u64> {
-        self.candidate
+        match self.found {
+            Candidate::At(offset) => Some(offset),
+            Candidate::Behind | Candidate::None => None,
+        }
     }
 }
 
@@ -60,25 +67,24 @@ impl OneSet {
         let data = SealedFile::open(folder, data_id)?;
         let index = SealedFile::open(folder, FileId { kind: FileKind::Index, ..data_id })?;
         let trailer = *index.trailer();
-        let [base, shift, prefixes, data_crc] = trailer.fields;
+        let [base, spread, count, data_crc] = trailer.fields;
         if data_crc != u64::from(entry.crc32c) || trailer.records != data.trailer().records {
             return Err(index.damage(Fault::Foreign { what: "data file" }).into());
         }
-        let layout = layout(trailer.records, shift, prefixes, index.body().len());
-        let (records, shift, directory_at) =
-            layout.ok_or_else(|| index.impossible("layout", index.body().len()))?;
+        let lines = Lines::from_words(base, spread, count);
+        let records = records_of(&trailer, index.body().len())
+            .ok_or_else(|| index.impossible("layout", index.body().len()))?;
         let first = entry.first_position.as_ref().map(|text| u64::from_str_radix(text, 16));
         if first != (records > 0).then_some(Ok(base)) {
             return Err(index.damage(Fault::Foreign { what: "first position" }).into());
         }
-        let shape = DirectoryShape { base, shift, prefixes };
         let record_bytes = (data.body().len() - HEADER_BYTES) / (records as usize).max(1);
-        Ok(Self { data, index, shape, records, directory_at, record_bytes, position })
+        Ok(Self { data, index, lines, records, record_bytes, position })
     }
 
     /// The position of the first record; records of other sets lie before or behind.
     pub(super) fn first_position(&self) -> u64 {
-        self.shape.base
+        self.lines.base
     }
 
     pub(super) fn records(&self) -> u32 {
@@ -93,60 +99,60 @@ impl OneSet {
         &self.index
     }
 
-    /// First step: the prefix. `None` proves absence: the shape was proven at open.
+    /// First step: the line. `None` proves absence: what names lines was proven at open.
     #[inline]
     pub(super) fn locate(&self, position: u64) -> Option<Place> {
-        let prefix = self.shape.prefix_of(position)?;
-        self.index.prefetch(self.directory_at + 4 * prefix as usize);
-        Some(Place { position, prefix, low: 0, high: 0, is_read: false, candidate: None })
+        let line = self.lines.line_of(position)?;
+        self.index.prefetch(line_at(line));
+        Some(Place { position, line, found: Candidate::Behind })
     }
 
-    /// Second step: the bucket, from the directory. One that cannot be stays unread, for the last step to tell.
+    /// Second step: the first record that the line's fingerprints point to. Gives whether that is settled; if not, as for six in a
+    /// hundred keys that are there, the next line was asked for, and [`OneSet::read_lines_behind`] settles it.
     #[inline]
-    pub(super) fn read_directory(&self, place: &mut Place) {
-        let Some((low, high)) = self.bucket(place) else { return };
-        if high - low > BUCKET_ENTRIES_LARGE && self.index.verify(self.directory_range(place)).is_err() {
-            return;
+    pub(super) fn read_line(&self, place: &mut Place) -> bool {
+        let Some(line) = self.line(place.line) else {
+            place.found = Candidate::None;
+            return true;
+        };
+        let bits = index::matches(line, fingerprint(place.position));
+        if bits == 0 && index::continues(line) {
+            self.index.prefetch(line_at(place.line + 1));
+            return false;
         }
-        (place.low, place.high) = (low, high);
-        place.is_read = true;
-        self.index.prefetch(line_at(u64::from(low) / LINE_ENTRIES));
-        self.index.prefetch(line_at(u64::from(high.saturating_sub(1)) / LINE_ENTRIES));
+        place.found = match bits {
+            0 => Candidate::None,
+            _ => Candidate::At(index::offset(line, bits.trailing_zeros())),
+        };
+        true
     }
 
-    /// First entry of the bucket and the one behind its last, if they can be.
+    /// Third step, for keys that the second left open.
     #[inline]
-    fn bucket(&self, place: &Place) -> Option<(u32, u32)> {
-        let at = self.directory_range(place).start;
-        let both = u64::from_le_bytes(*self.index.body().get(at..)?.first_chunk()?);
-        let (low, high) = (both as u32, (both >> 32) as u32);
-        (low <= high && high <= self.records).then_some((low, high))
-    }
-
-    /// The damage of a bucket that stayed unread.
-    #[cold]
-    fn unread(&self, place: &Place) -> Damage {
-        // Should it be right by now, somebody changes the file: an error all the same.
-        let range = self.directory_range(place);
-        let proof = if self.bucket(place).is_some() { self.index.verify(range.clone()) } else { Ok(()) };
-        proof.err().unwrap_or_else(|| self.index.impossible("directory", range.start))
-    }
-
-    /// Third step: the first record that the fingerprint points to.
-    #[inline]
-    pub(super) fn read_lines(&self, place: &mut Place) {
-        place.candidate = self.first_candidate(place);
+    pub(super) fn read_lines_behind(&self, place: &mut Place) {
+        if place.found == Candidate::Behind {
+            place.found = Candidate::None;
+            let mut number = place.line + 1;
+            while let Some(line) = self.line(number) {
+                let bits = index::matches(line, fingerprint(place.position));
+                if bits != 0 {
+                    place.found = Candidate::At(index::offset(line, bits.trailing_zeros()));
+                }
+                // A longer walk proves what it reads.
+                if bits != 0 || !index::continues(line) || LINES_UNPROVEN <= number - place.line {
+                    break;
+                }
+                number += 1;
+            }
+        }
     }
 
     /// With it: loads the record, or what proves that there is none.
     #[inline]
     pub(super) fn load(&self, place: &Place) {
-        match place.candidate {
+        match place.candidate() {
             Some(offset) => self.data.prefetch_record(offset as usize, self.record_bytes),
-            None if place.is_read => {
-                self.proof(place).into_iter().for_each(|range| self.index.prefetch_proof(range));
-            }
-            None => {}
+            None => self.index.prefetch_proof(range_of(place.line, place.line + 1)),
         }
     }
 
@@ -154,7 +160,7 @@ impl OneSet {
     #[inline]
     pub(super) fn read_ahead(&self, place: &Place) {
         if RECORD_BYTES_SHORT < self.record_bytes
-            && let Some(offset) = place.candidate
+            && let Some(offset) = place.candidate()
             && let Some(record) = Record::at(self.data.body(), offset, self.data.header_crc())
         {
             self.data.prefetch_lines(offset as usize, record.bytes() as usize);
@@ -164,26 +170,46 @@ impl OneSet {
     /// Last step, for nearly every key that is there: the first candidate, unproven as yet, if it is a record of `key`.
     #[inline]
     pub(super) fn find_first(&self, place: &Place, key: &[u8]) -> Option<Record<'_>> {
-        let record = self.record_at(place.candidate?)?;
+        let record = self.record_at(place.candidate()?)?;
         record.is_of(key).then_some(record)
     }
 
     /// Last step, for other keys: the record of `key`, unproven as yet, or the proof that there is none.
     pub(super) fn find(&self, place: &Place, key: &[u8]) -> Result<Option<Record<'_>>, Damage> {
-        if !place.is_read {
-            return Err(self.unread(place));
-        }
-        if place.candidate.is_some() {
-            for offset in self.candidates(place) {
+        let mut number = place.line;
+        loop {
+            let line = self.line(number).ok_or_else(|| self.unnamed(place, number))?;
+            let mut bits = index::matches(line, fingerprint(place.position));
+            while bits != 0 {
+                let offset = index::offset(line, bits.trailing_zeros());
                 let record = self.record(offset)?;
                 if record.is_of(key) {
                     return Ok(Some(record));
                 }
-                self.confirm(place, offset, &record)?;
+                self.confirm(place, number, &record)?;
+                bits &= bits - 1;
             }
+            if !index::continues(line) {
+                break;
+            }
+            if LINES_UNPROVEN <= number - place.line {
+                self.index.verify(range_of(number, number + 1))?;
+            }
+            number += 1;
         }
-        self.prove_absence(place)?;
+        // An absence rests on all lines read; they are proven anew each time.
+        self.index.verify(range_of(place.line, number + 1))?;
+        self.data.check()?;
         Ok(None)
+    }
+
+    /// The damage of lines that go on beyond the last.
+    #[cold]
+    fn unnamed(&self, place: &Place, number: u64) -> Damage {
+        let range = range_of(place.line, number.min(self.lines.count));
+        let proof = self.index.verify(range.clone());
+        // Should they be right by now, somebody changes the file: an error all the same.
+        proof.err().unwrap_or_else(|| self.index.impossible("line", range.end))
     }
 
     /// The record at an offset of the data file, unproven.
@@ -208,80 +234,23 @@ impl OneSet {
         self.data.check()
     }
 
-    /// The first of [`OneSet::candidates`], which is nearly always the only one. Most buckets lie on one line or two, as chance has it:
-    /// first and last line are both compared, so that there is nothing to guess.
-    #[inline]
-    fn first_candidate(&self, place: &Place) -> Option<u64> {
-        let (low, high) = (u64::from(place.low), u64::from(place.high));
-        let (first, last) = (low / LINE_ENTRIES, high.checked_sub(1)? / LINE_ENTRIES);
-        let (lines, _) = self.index.body().get(HEADER_BYTES..self.directory_at)?.as_chunks::<LINE_BYTES>();
-        let (head, tail) = (lines.get(first as usize)?, lines.get(last as usize)?);
-        let wanted = fingerprint(place.position);
-        let (before, in_tail) = (first * LINE_ENTRIES, high - last * LINE_ENTRIES);
-        let in_head = index::matches(head, wanted, low - before..(high - before).min(LINE_ENTRIES));
-        let in_tail = index::matches(tail, wanted, 0..if first < last { in_tail } else { 0 });
-        if first + 1 < last && in_head == 0 {
-            return self.candidates(place).next();
-        }
-        let slot = (in_head | in_tail << LINE_ENTRIES).trailing_zeros();
-        let (line, slot) =
-            if slot < LINE_ENTRIES as u32 { (head, slot) } else { (tail, slot - LINE_ENTRIES as u32) };
-        (in_head | in_tail != 0).then(|| index::offset(line, slot))
-    }
-
-    /// Offsets of the entries in the bucket that have the fingerprint, over all its lines.
-    #[inline]
-    fn candidates(&self, place: &Place) -> impl Iterator<Item = u64> {
-        let (low, high) = (u64::from(place.low), u64::from(place.high));
-        let wanted = fingerprint(place.position);
-        (low / LINE_ENTRIES..high.div_ceil(LINE_ENTRIES)).flat_map(move |number| {
-            let first = number * LINE_ENTRIES;
-            let slots = low.saturating_sub(first)..(high - first).min(LINE_ENTRIES);
-            let line = self.line(number);
-            let mut bits = line.map_or(0, |line| index::matches(line, wanted, slots));
-            std::iter::from_fn(move || {
-                let (line, slot) = (line?, bits.trailing_zeros());
-                bits &= bits.checked_sub(1)?;
-                Some(index::offset(line, slot))
-            })
-        })
-    }
-
     #[inline]
     fn line(&self, number: u64) -> Option<&[u8; LINE_BYTES]> {
         self.index.body().get(line_at(number)..)?.first_chunk()
     }
 
     /// Another key under the fingerprint: fine if its own position says that it belongs here, else damage.
-    fn confirm(&self, place: &Place, offset: u64, record: &Record<'_>) -> Result<(), Damage> {
+    fn confirm(&self, place: &Place, number: u64, record: &Record<'_>) -> Result<(), Damage> {
         self.prove(record)?;
         let here = (self.position)(record.key);
-        if fingerprint(here) != fingerprint(place.position)
-            || self.shape.prefix_of(here) != Some(place.prefix)
-        {
-            return Err(self.index.impossible("entry of another record", offset as usize));
+        // Its line is this one, or one before that goes on to here.
+        let belongs = self.lines.line_of(here).is_some_and(|own| {
+            own <= number && (own..number).rev().all(|at| self.line(at).is_some_and(index::continues))
+        });
+        if fingerprint(here) != fingerprint(place.position) || !belongs {
+            return Err(self.index.impossible("entry of another record", record.offset as usize));
         }
         Ok(())
-    }
-
-    /// Proves the lines and the directory entries that an absence rests on, anew each time.
-    fn prove_absence(&self, place: &Place) -> Result<(), Damage> {
-        self.proof(place).into_iter().try_for_each(|range| self.index.verify(range))?;
-        self.data.check()
-    }
-
-    /// Where the directory entries and the lines of a bucket lie in the index.
-    fn proof(&self, place: &Place) -> [Range<usize>; 2] {
-        let first = line_at(u64::from(place.low) / LINE_ENTRIES);
-        let end = line_at(u64::from(place.high).div_ceil(LINE_ENTRIES));
-        // An empty bucket has no lines, wherever it begins.
-        let lines = if place.low < place.high { first..end } else { first..first };
-        [self.directory_range(place), lines]
-    }
-
-    fn directory_range(&self, place: &Place) -> Range<usize> {
-        let at = self.directory_at + 4 * place.prefix as usize;
-        at..at + 8
     }
 }
 
@@ -289,12 +258,16 @@ fn line_at(number: u64) -> usize {
     HEADER_BYTES + LINE_BYTES * number as usize
 }
 
-/// Records, shift and place of the directory, if the parts fill the body exactly.
-fn layout(records: u64, shift: u64, prefixes: u64, body: usize) -> Option<(u32, u32, usize)> {
-    let records = u32::try_from(records).ok()?;
-    let shift = u32::try_from(shift).ok().filter(|&shift| shift < 64)?;
-    let directory_at = line_at(u64::from(records).div_ceil(LINE_ENTRIES));
-    let table = usize::try_from(prefixes.checked_add(1)?.checked_mul(4)?).ok()?;
-    let fits = directory_at.checked_add(table)? == body && (records == 0) == (prefixes == 0);
-    fits.then_some((records, shift, directory_at))
+/// Where lines lie in the index.
+fn range_of(first: u64, end: u64) -> Range<usize> {
+    line_at(first)..line_at(end)
+}
+
+/// The number of records, if as many fit the lines and these fill the body exactly.
+fn records_of(trailer: &Trailer, body: usize) -> Option<u32> {
+    let records = u32::try_from(trailer.records).ok()?;
+    let [_, _, lines, _] = trailer.fields;
+    let bytes = usize::try_from(lines).ok()?.checked_mul(LINE_BYTES)?.checked_add(HEADER_BYTES)?;
+    let fits = u64::from(records) <= lines.checked_mul(LINE_ENTRIES as u64)?;
+    (bytes == body && fits && (records == 0) == (lines == 0)).then_some(records)
 }

@@ -1,7 +1,7 @@
 //! Writes the chunk sets of one list of one partition in one forward pass.
 
-use super::directory::DirectoryBuilder;
-use super::index::{LINE_ENTRIES, Line, OFFSET_LIMIT, fingerprint};
+use super::entries::Entries;
+use super::index::{OFFSET_LIMIT, write_lines};
 use super::{DATA_BYTES_MAX, KEY_BYTES_MAX, Position, RECORDS_MAX, VALUE_BYTES_MAX, record};
 use crate::errors::WriteError;
 use crate::files::{FileId, FileKind};
@@ -10,7 +10,8 @@ use crate::sealed::SealedWriter;
 use kith_types::{Direction, PartitionId, position_of_key};
 use std::path::{Path, PathBuf};
 
-/// Chunk sets being written. Memory: two buffers, one byte per record of the current set, and checksums.
+/// Chunk sets being written. Memory: buffers and checksums, whatever the number of records.
+/// Where each record of the current set stands waits in a temporary file until the set ends: only then is known how many lines its index has.
 pub struct ChunkSetWriter {
     dir: PathBuf,
     partition: PartitionId,
@@ -127,10 +128,10 @@ struct OneSet {
     set: u32,
     data: SealedWriter,
     index: SealedWriter,
-    directory: DirectoryBuilder,
-    line: Line,
+    entries: Entries,
     records: u64,
-    first_position: Option<u64>,
+    /// Of the first record and of the last.
+    positions: Option<(u64, u64)>,
     head: Vec<u8>,
 }
 
@@ -146,10 +147,9 @@ impl OneSet {
             set,
             data: file(FileKind::Data)?,
             index: file(FileKind::Index)?,
-            directory: DirectoryBuilder::default(),
-            line: Line::EMPTY,
+            entries: Entries::new(dir),
             records: 0,
-            first_position: None,
+            positions: None,
             head: Vec::new(),
         })
     }
@@ -164,37 +164,23 @@ impl OneSet {
         if offset >= OFFSET_LIMIT || self.records >= RECORDS_MAX {
             return Err(WriteError::TooMany { file: self.data.name(), what: "records", max: self.records });
         }
-        self.first_position.get_or_insert(position);
+        self.positions.get_or_insert((position, position)).1 = position;
         record::encode_head(self.data.header_crc(), offset, key, value, &mut self.head);
         for part in [self.head.as_slice(), key, value] {
             self.data.put(part)?;
         }
-        self.line.push(fingerprint(position), offset);
-        if self.line.used() as u64 == LINE_ENTRIES {
-            self.flush_line()?;
-        }
-        self.directory.push(position);
+        self.entries.push(position, offset)?;
         self.records += 1;
         Ok(())
     }
 
-    fn flush_line(&mut self) -> Result<(), WriteError> {
-        self.index.put(&self.line.0)?;
-        self.line = Line::EMPTY;
-        Ok(())
-    }
-
     fn finish(mut self) -> Result<[FileEntry; 2], WriteError> {
-        if self.line.used() > 0 {
-            self.flush_line()?;
-        }
-        let (shape, table) = self.directory.finish();
-        for start in table {
-            self.index.put(&start.to_le_bytes())?;
-        }
+        let index = &mut self.index;
+        let ends = self.positions.unwrap_or_default();
+        let lines = write_lines(ends, self.records, self.entries.finish()?, |line| index.put(line))?;
         let mut data = self.data.finish(self.records, [0; 4])?;
-        data.first_position = self.first_position.map(|position| format!("{position:016x}"));
-        let fields = [shape.base, u64::from(shape.shift), shape.prefixes, u64::from(data.crc32c)];
+        data.first_position = self.positions.map(|(first, _)| format!("{first:016x}"));
+        let fields = [lines.base, lines.spread_word(), lines.count, u64::from(data.crc32c)];
         let index = self.index.finish(self.records, fields)?;
         Ok([data, index])
     }

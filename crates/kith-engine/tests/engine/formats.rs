@@ -1,4 +1,4 @@
-//! Golden bytes: one component of each role as manifest format 2 wrote it, opened by today's code.
+//! Golden bytes: one component of each role as manifest format 3 wrote it, opened by today's code.
 //! `BLESS=1` writes them anew, which is a change of format.
 
 use crate::example::{Example, read_lists};
@@ -22,7 +22,7 @@ fn examples() -> [Example; 4] {
 fn golden(example: &Example) -> PathBuf {
     static BLESSED: Once = Once::new();
     let folder = |example: &Example| {
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/formats/v2").join(example.name)
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/formats/v3").join(example.name)
     };
     BLESSED.call_once(|| {
         if std::env::var_os("BLESS").is_some() {
@@ -71,18 +71,19 @@ fn the_same_content_gives_the_same_bytes() {
     }
 }
 
-/// Format 1 had a file of its own for each logical file. No release wrote it.
+/// Format 1 had a file of its own for each logical file, format 2 another index. No release wrote them.
 #[test]
 fn an_older_manifest_is_refused_by_its_number() {
-    let dir = tempfile::tempdir().unwrap();
-    fs::write(
-        dir.path().join("manifest.json"),
-        b"{\n  \"kith_manifest\": 1,\n  \"component\": \"connection\"\n}\n",
-    )
-    .unwrap();
-    let error = verify_component(dir.path(), None).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "manifest.json has format version 1, but this release reads 2; build or load it again"
-    );
+    for older in [1, 2] {
+        let dir = tempfile::tempdir().unwrap();
+        let manifest = format!("{{\n  \"kith_manifest\": {older},\n  \"component\": \"connection\"\n}}\n");
+        fs::write(dir.path().join("manifest.json"), manifest).unwrap();
+        let error = verify_component(dir.path(), None).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            format!(
+                "manifest.json has format version {older}, but this release reads 3; build or load it again"
+            )
+        );
+    }
 }

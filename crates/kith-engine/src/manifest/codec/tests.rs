@@ -99,10 +99,10 @@ proptest! {
 
 #[test]
 fn other_formats_are_told_apart_from_damage() {
-    let newer = br#"{"kith_manifest": 3, "something": "else"}"#;
-    assert!(matches!(Manifest::decode(newer), Err(OpenError::FormatTooNew { got: 3, supported: 2, .. })));
-    let older = br#"{"kith_manifest": 1, "component": "connection"}"#;
-    assert!(matches!(Manifest::decode(older), Err(OpenError::FormatTooOld { got: 1, supported: 2, .. })));
+    let newer = br#"{"kith_manifest": 4, "something": "else"}"#;
+    assert!(matches!(Manifest::decode(newer), Err(OpenError::FormatTooNew { got: 4, supported: 3, .. })));
+    let older = br#"{"kith_manifest": 2, "component": "connection"}"#;
+    assert!(matches!(Manifest::decode(older), Err(OpenError::FormatTooOld { got: 2, supported: 3, .. })));
 }
 
 #[test]
