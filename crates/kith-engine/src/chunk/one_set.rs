@@ -130,21 +130,31 @@ impl OneSet {
     /// Third step, for keys that the second left open.
     #[inline]
     pub(super) fn read_lines_behind(&self, place: &mut Place) {
-        if place.found == Candidate::Behind {
-            place.found = Candidate::None;
-            let mut number = place.line + 1;
-            while let Some(line) = self.line(number) {
-                let bits = index::matches(line, fingerprint(place.position));
-                if bits != 0 {
-                    place.found = Candidate::At(index::offset(line, bits.trailing_zeros()));
-                }
-                // A longer walk proves what it reads.
-                if bits != 0 || !index::continues(line) || LINES_UNPROVEN <= number - place.line {
-                    break;
-                }
-                number += 1;
-            }
+        if place.found != Candidate::Behind {
+            return;
         }
+        place.found = Candidate::None;
+        let mut number = place.line + 1;
+        while let Some(line) = self.line(number) {
+            let bits = index::matches(line, fingerprint(place.position));
+            if bits != 0 {
+                place.found = Candidate::At(index::offset(line, bits.trailing_zeros()));
+                return;
+            }
+            if !index::continues(line) || self.check_walk(place, number).is_err() {
+                return;
+            }
+            number += 1;
+        }
+    }
+
+    /// Before the line behind a line that goes on is read.
+    #[inline]
+    fn check_walk(&self, place: &Place, number: u64) -> Result<(), Damage> {
+        if number - place.line < LINES_UNPROVEN {
+            return Ok(());
+        }
+        self.index.verify(range_of(number, number + 1))
     }
 
     /// With it: loads the record, or what proves that there is none.
@@ -192,9 +202,7 @@ impl OneSet {
             if !index::continues(line) {
                 break;
             }
-            if LINES_UNPROVEN <= number - place.line {
-                self.index.verify(range_of(number, number + 1))?;
-            }
+            self.check_walk(place, number)?;
             number += 1;
         }
         // An absence rests on all lines read; they are proven anew each time.
