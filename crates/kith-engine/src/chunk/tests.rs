@@ -165,6 +165,14 @@ fn keys_of_one_position_stay_in_one_set() {
     assert!(firsts.is_sorted());
 }
 
+/// Their line is full of others, and many lines behind it.
+#[test]
+fn keys_far_behind_their_line_are_found() {
+    let records: Records = (0..400u32).map(|id| (id.to_le_bytes().to_vec(), vec![1; 10])).collect();
+    let absent: Vec<_> = (400..500u32).map(|id| id.to_le_bytes().to_vec()).collect();
+    check(&records, &absent, crowded, 1 << 30);
+}
+
 #[test]
 fn the_writer_refuses_disorder_repeats_and_oversize() {
     let dir = tempfile::tempdir().unwrap();
