@@ -5,7 +5,7 @@ use super::{
     cipher::Cipher,
     parts::{Parts, Told},
     silence::{Look, Silence},
-    socket::{Sink, Socket, Source},
+    socket::{self, Sink, Socket, Source},
 };
 use bytes::{Buf, Bytes, BytesMut};
 use kith_wire::{
@@ -84,7 +84,7 @@ enum Replying {
 impl Connection {
     /// Starts the task that reads; it ends with the connection. With a cipher it is TLS that is spoken on the stream.
     pub fn start(stream: Socket, cipher: Option<Cipher>) -> Arc<Self> {
-        let (source, socket) = stream.into_split();
+        let (source, socket) = socket::split(stream);
         let sealed = cipher.is_some().then(BytesMut::new);
         let state = State { cipher: cipher.map(Box::new), ..State::default() };
         let connection = Arc::new(Self { socket, state: Mutex::new(state) });

@@ -290,7 +290,7 @@ fn micros_of(deadline: Option<Duration>) -> u32 {
 /// Connects, over TLS where that is spoken, exchanges prefaces and shows the token.
 async fn greet(addr: &str, dialer: &Dialer, locally: bool) -> Result<(Socket, Option<Cipher>), ConnectError> {
     let Some(secured) = dialer.secured() else {
-        let mut stream = Socket::connect(addr, locally).await?;
+        let mut stream = socket::connect(addr, locally).await?;
         return match exchange(&mut stream).await {
             Ok(true) => Ok((stream, None)),
             Ok(false) | Err(_) => Err(ConnectError::Foreign),
@@ -315,7 +315,7 @@ async fn greet(addr: &str, dialer: &Dialer, locally: bool) -> Result<(Socket, Op
     }
     secured.forget(addr);
     let (stream, tls) = stream.into_inner();
-    Ok((Socket::Tcp(stream), Some(Cipher::new(tls))))
+    Ok((Socket::Left(stream), Some(Cipher::new(tls))))
 }
 
 /// Whether the peer speaks frames. An older release answers with HTTP/2 or closes: from here on that is not an outage. If it is one,
