@@ -1,6 +1,9 @@
 //! Fetching from another node instead of the object store: both ends of `Node.ReadObject`.
 
-use crate::{background, node::HeldStores};
+use crate::{
+    background,
+    node::{HeldStores, Throttle},
+};
 use futures::{StreamExt, stream::BoxStream};
 use kith_client::security::{Dialer, GrpcChannel};
 use kith_engine::{HeldSource, ObjectError, OpenError, Source};
@@ -156,12 +159,23 @@ fn send_range(
     request: &v1::ReadObjectRequest,
     sender: &mpsc::Sender<Result<v1::ObjectPiece, Status>>,
 ) -> Result<(), Status> {
-    let v1::ReadObjectRequest { store, component, version, object, offset, bytes } = request;
+    let v1::ReadObjectRequest { store, component, version, .. } = request;
     let source: Arc<HeldSource> = held.source(store, component, *version).map_err(|error| match error {
         OpenError::NoComponent { .. } => not_held(request, "this node has none of it"),
         other => not_held(request, &other.to_string()),
     })?;
-    let moving = held.supplies().moving();
+    supply(&*source, request, held.supplies(), sender)
+}
+
+/// Sends a range of a source piece by piece, each in its turn.
+fn supply(
+    source: &dyn Source,
+    request: &v1::ReadObjectRequest,
+    throttle: &Throttle,
+    sender: &mpsc::Sender<Result<v1::ObjectPiece, Status>>,
+) -> Result<(), Status> {
+    let v1::ReadObjectRequest { object, offset, bytes, .. } = request;
+    let moving = throttle.moving();
     let mut done = 0;
     while done < *bytes {
         let mut piece = vec![0; PIECE_BYTES.min((bytes - done) as usize)];
@@ -207,6 +221,59 @@ fn is_plain(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::{num::NonZeroU64, thread};
+    use tokio_util::sync::CancellationToken;
+
+    struct Ones(usize);
+
+    impl Source for Ones {
+        fn read(&self, _: &str, offset: u64, into: &mut [u8]) -> Result<usize, ObjectError> {
+            let count = into.len().min(self.0 - offset as usize);
+            into[..count].fill(1);
+            Ok(count)
+        }
+    }
+
+    /// What came of all that `Ones` has, read through a throttle that lets one byte a second pass until `then`.
+    fn supplied(throttle: &Throttle, then: impl FnOnce()) -> Vec<Result<v1::ObjectPiece, Status>> {
+        let request = v1::ReadObjectRequest { bytes: u64::from(u32::MAX), ..Default::default() };
+        let (sender, mut receiver) = mpsc::channel(PIECE_QUEUE);
+        thread::scope(|scope| {
+            let supplier = scope.spawn(move || {
+                if let Err(status) = supply(&Ones(PIECE_BYTES + 7), &request, throttle, &sender) {
+                    sender.blocking_send(Err(status)).expect("somebody listens");
+                }
+            });
+            while throttle.state().waiting == 0 {
+                thread::yield_now();
+            }
+            let state = throttle.state();
+            assert_eq!((state.moving, state.bytes), (1, 0), "nothing passes before its turn");
+            then();
+            let pieces = std::iter::from_fn(|| receiver.blocking_recv()).collect();
+            supplier.join().expect("it does not panic");
+            pieces
+        })
+    }
+
+    #[test]
+    fn peers_wait_for_their_turn_and_hear_of_a_new_rate() {
+        let throttle = Throttle::new(None, CancellationToken::new());
+        throttle.hold_back(NonZeroU64::new(1));
+        let pieces = supplied(&throttle, || throttle.hold_back(None));
+        let lengths: Vec<_> = pieces.into_iter().map(|piece| piece.expect("no error").bytes.len()).collect();
+        assert_eq!(lengths, [PIECE_BYTES, 7]);
+        assert_eq!((throttle.state().moving, throttle.state().bytes), (0, PIECE_BYTES as u64 + 7));
+    }
+
+    #[test]
+    fn peers_do_not_keep_a_node_that_ends() {
+        let stop = CancellationToken::new();
+        let throttle = Throttle::new(NonZeroU64::new(1), stop.clone());
+        let pieces = supplied(&throttle, || stop.cancel());
+        let codes: Vec<_> = pieces.into_iter().map(|piece| piece.expect_err("it ends").code()).collect();
+        assert_eq!(codes, [Code::Unavailable]);
+    }
 
     #[test]
     fn names_that_lead_elsewhere_are_refused() {
