@@ -8,7 +8,7 @@ use super::{FetchError, FetchProgress, OnFetch, Source};
 use crate::errors::{Damage, Fault};
 use crate::manifest::FileEntry;
 use crate::sealed::BlockTable;
-use crate::verify::{CHUNK_BYTES, Proof, give_way};
+use crate::verify::{Proof, TURN_BYTES, give_way};
 use std::collections::VecDeque;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -276,7 +276,7 @@ impl Worker<'_> {
             return Ok(());
         }
         self.read(file, at, into)?;
-        let part_bytes = CHUNK_BYTES.next_multiple_of(table.block_bytes());
+        let part_bytes = TURN_BYTES.next_multiple_of(table.block_bytes());
         for (index, part) in into.chunks(part_bytes).enumerate() {
             let at = at + (index * part_bytes) as u64;
             if let Some(wrong) = table.wrong_blocks(at, part) {

@@ -1,6 +1,6 @@
 //! Where a version is fetched from: a folder, an object store, a peer.
 
-use crate::verify::{CHUNK_BYTES, give_way};
+use crate::verify::{CHUNK_BYTES, TURN_BYTES, give_way};
 use std::error::Error;
 use std::fs::File;
 use std::io;
@@ -70,7 +70,7 @@ impl Source for FolderSource {
         let file = File::open(self.dir.join(object)).map_err(failed)?;
         let mut done = 0;
         while done < into.len() {
-            let end = into.len().min(done + CHUNK_BYTES);
+            let end = into.len().min(done + TURN_BYTES);
             match file.read_at(&mut into[done..end], offset + done as u64) {
                 Ok(0) => break,
                 Ok(count) => {
