@@ -68,7 +68,7 @@ impl Lines {
     #[inline]
     pub(super) fn line_of(&self, position: u64) -> Option<u64> {
         let distance = position.checked_sub(self.base)?;
-        // The factor times any distance that was not in the set may be anything.
+        // A distance beyond the last position's may lose bits here: the comparison below finds that.
         let spread = distance << self.shift;
         let line = ((u128::from(spread) * u128::from(self.factor)) >> 64) as u64;
         (line < self.count && spread >> self.shift == distance).then_some(line)
