@@ -1,11 +1,14 @@
 //! Work that must not be in the way of reads: fetches, copies, verification, export.
 //!
 //! It runs on threads of its own with a low priority, so that a request that arrives takes the processor from it at
-//! once. How much of the disk and of the network it takes is for throttles to say.
+//! once; what it asks of others comes in on such a thread too. How much of the disk and of the network it takes is for
+//! throttles to say.
 
-use std::thread;
-use tokio::runtime::Handle;
-use tokio::sync::oneshot;
+use std::{io, sync::LazyLock, thread};
+use tokio::{
+    runtime::{Builder, Runtime},
+    sync::oneshot,
+};
 
 /// A tenth of the processor's time where reads want all of it: enough never to hold a lock for long.
 #[cfg(target_os = "linux")]
@@ -26,20 +29,32 @@ pub(crate) async fn run<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'st
     receiver.await.map_err(|_| Ended)
 }
 
-/// Begins work and lets it go. If it cannot begin, what it owns is dropped, which whoever listens to it is told by.
-///
-/// # Panics
-/// Outside a runtime, which the work may use.
+/// Begins work and lets it go, in a runtime that has a low priority too. If it cannot begin, what it owns is dropped, which
+/// whoever listens to it is told by.
 pub(crate) fn spawn(work: impl FnOnce() + Send + 'static) {
-    let runtime = Handle::current();
-    let thread = thread::Builder::new().name("kith-background".to_owned()).spawn(move || {
-        let _context = runtime.enter();
-        give_way();
-        work();
+    static RUNTIME: LazyLock<io::Result<Runtime>> = LazyLock::new(runtime);
+    let begun = RUNTIME.as_ref().map_err(ToString::to_string).and_then(|runtime| {
+        let named = thread::Builder::new().name("kith-background".to_owned());
+        let begun = named.spawn(|| {
+            let _context = runtime.enter();
+            give_way();
+            work();
+        });
+        begun.map_err(|error| error.to_string())
     });
-    if let Err(error) = thread {
-        tracing::error!(%error, "no thread for work in the background");
+    if let Err(error) = begun {
+        tracing::error!(error, "no thread for work in the background");
     }
+}
+
+/// One for all work of the process. The threads that answer reads would take in what a peer sends ahead of them.
+fn runtime() -> io::Result<Runtime> {
+    Builder::new_multi_thread()
+        .worker_threads(1)
+        .thread_name("kith-background-io")
+        .on_thread_start(give_way)
+        .enable_all()
+        .build()
 }
 
 /// Lowers the priority of this thread, and of those that it starts.
@@ -54,23 +69,19 @@ fn give_way() {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tokio::runtime::Handle;
 
     #[cfg(target_os = "linux")]
     #[tokio::test]
-    async fn work_has_a_low_priority_and_others_keep_theirs() {
+    async fn work_and_what_it_waits_for_have_a_low_priority() {
         let niceness = || rustix::process::getpriority_process(None).unwrap();
         let before = niceness();
-        let (its, of_its_thread) =
-            run(move || (niceness(), thread::spawn(niceness).join().unwrap())).await.unwrap();
+        let of_its_task =
+            move || Handle::current().block_on(tokio::task::spawn(async move { niceness() })).unwrap();
+        let all = move || (niceness(), thread::spawn(niceness).join().unwrap(), of_its_task());
         let expected = NICENESS.max(before);
-        assert_eq!((its, of_its_thread, niceness()), (expected, expected, before));
-    }
-
-    #[tokio::test]
-    async fn work_may_wait_for_what_runs_on_the_runtime() {
-        let told =
-            run(|| Handle::current().block_on(async { tokio::task::spawn(async { 7 }).await.unwrap() }));
-        assert_eq!(told.await.unwrap(), 7);
+        assert_eq!(run(all).await.unwrap(), (expected, expected, expected));
+        assert_eq!(niceness(), before, "others keep theirs");
     }
 
     #[tokio::test]

@@ -26,7 +26,8 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// A connection that broke is tried once more: a peer that was idle may have closed it.
 const TRIES: u32 = 2;
 
-/// One component version on another node. Blocking, so not for the threads of a runtime; made inside one.
+/// One component version on another node. Blocking, so not for the threads of a runtime; made inside one, whose threads take in
+/// what the peer sends.
 #[derive(Clone, Debug)]
 pub struct PeerSource {
     runtime: Handle,
