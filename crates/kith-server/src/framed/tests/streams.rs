@@ -1,7 +1,9 @@
 //! Replies in several messages: over both transports in order, and no further than their receiver reads.
 
-use super::*;
+use super::{by_hand::Raw, *};
 use futures::{StreamExt, stream};
+use kith_wire::frame::{CREDIT_BYTES, Header};
+use tokio::io::AsyncWriteExt;
 
 /// The first part at once, the others after the gate opens.
 pub(super) const GATED: &str = "gated";
@@ -80,7 +82,7 @@ async fn a_reader_that_stops_is_sent_its_credit_and_holds_up_nobody() {
     }
     // What the others asked for is counted as well; a part beyond the credit, and one that is made ahead.
     let made = server.node.started.load(Ordering::Relaxed) - 200;
-    let credit = u64::from(frame::CREDIT_BYTES) / PART_BYTES as u64;
+    let credit = u64::from(CREDIT_BYTES) / PART_BYTES as u64;
     assert!((1..=credit + 2).contains(&made), "{made} parts were made for a credit of {credit}");
     for number in 1..MANY {
         assert_eq!(number_of(parts.next().await), number);

@@ -1,0 +1,232 @@
+//! What only frames can do wrong, sent and taken in by hand.
+
+use super::*;
+use kith_wire::frame::{self, Flags, Header, PREFACE_BYTES, Preface};
+use std::{collections::HashMap, net::SocketAddr};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+/// A framed connection by hand.
+pub(super) struct Raw {
+    pub(super) stream: TcpStream,
+    buffer: bytes::BytesMut,
+    /// By request: what has come of a message that goes on.
+    parts: HashMap<u64, bytes::BytesMut>,
+}
+
+impl Raw {
+    pub(super) async fn connect(addr: &str) -> Self {
+        let mut stream = TcpStream::connect(addr.parse::<SocketAddr>().unwrap()).await.unwrap();
+        stream.write_all(&Preface::OWN.encode()).await.unwrap();
+        let mut preface = [0; PREFACE_BYTES];
+        stream.read_exact(&mut preface).await.unwrap();
+        assert_eq!(Preface::decode(preface), Ok(Preface::OWN));
+        Self { stream, buffer: bytes::BytesMut::new(), parts: HashMap::new() }
+    }
+
+    /// The other side of it.
+    async fn accept(listener: &TcpListener) -> Self {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let mut preface = [0; PREFACE_BYTES];
+        stream.read_exact(&mut preface).await.unwrap();
+        stream.write_all(&Preface::OWN.encode()).await.unwrap();
+        Self { stream, buffer: bytes::BytesMut::new(), parts: HashMap::new() }
+    }
+
+    pub(super) async fn send(&mut self, header: Header, body: &impl Message) {
+        let mut out = bytes::BytesMut::new();
+        header.encode(body, &mut out).unwrap();
+        self.stream.write_all(&out).await.unwrap();
+    }
+
+    /// A frame whose body is a whole message; `None` once the peer has closed.
+    pub(super) async fn receive(&mut self) -> Option<Frame> {
+        loop {
+            let mut frame = self.receive_frame().await?;
+            let part = self.parts.entry(frame.header.id).or_default();
+            part.extend_from_slice(&frame.body);
+            if !frame.header.flags.has(Flags::PART) {
+                frame.body = std::mem::take(part).freeze();
+                return Some(frame);
+            }
+        }
+    }
+
+    async fn receive_frame(&mut self) -> Option<Frame> {
+        loop {
+            if let Some(frame) = frame::decode(&mut self.buffer).unwrap() {
+                return Some(frame);
+            }
+            if self.stream.read_buf(&mut self.buffer).await.unwrap() == 0 {
+                return None;
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn malformed_frames_close_their_connection_and_no_other() {
+    let server = Server::start(true);
+    let mut other = Raw::connect(&server.addr).await;
+    let waiting = || Header::request(1, Op::Evaluate);
+    let long = (frame::HEADER_BYTES as u32 + kith_wire::MESSAGE_BYTES_MAX as u32 + 17).to_le_bytes();
+    for (what, bytes) in [("too short", 3_u32.to_le_bytes()), ("too long", long)] {
+        let mut raw = Raw::connect(&server.addr).await;
+        raw.stream.write_all(&bytes).await.unwrap();
+        let last = raw.receive().await.unwrap();
+        assert_eq!((last.header.id, last.status().code()), (0, Code::InvalidArgument), "{what}");
+        assert_eq!(raw.receive().await, None, "{what}");
+    }
+    for (what, header) in [
+        ("id 0", Header::request(0, Op::Evaluate)),
+        ("an id twice", waiting()),
+        ("in pieces", Header { flags: Flags::default(), ..Header::request(5, Op::Evaluate) }),
+    ] {
+        let mut raw = Raw::connect(&server.addr).await;
+        raw.send(waiting(), &asking(WAIT, 1)).await;
+        raw.send(header, &asking(ECHO, 1)).await;
+        assert_eq!(raw.receive().await.unwrap().header.id, 0, "{what}");
+        assert_eq!(raw.receive().await, None, "{what}");
+        server.until_waiting(0).await;
+    }
+    other.send(Header::request(8, Op::Evaluate), &asking(ECHO, 4)).await;
+    assert_eq!(other.receive().await.unwrap().header.id, 8);
+}
+
+#[tokio::test]
+async fn what_is_not_served_is_refused_by_name_and_the_connection_goes_on() {
+    let server = Server::start(true);
+    let mut raw = Raw::connect(&server.addr).await;
+    let newer = Header { op: 200, ..Header::request(1, Op::Ping) };
+    for header in [newer, Header::request(3, Op::Ping)] {
+        raw.send(header, &()).await;
+        let refused = raw.receive().await.unwrap();
+        assert_eq!(refused.header.id, header.id);
+        assert_eq!(kith_wire::detail_of(&refused.status()).code, "unsupported_operation");
+    }
+    // Not an `EvaluateRequest`: field 1 says that it is longer than it is.
+    let mut out = bytes::BytesMut::new();
+    Header::request(4, Op::Evaluate).encode_bytes(&[0x0a, 0x7f], &mut out).unwrap();
+    raw.stream.write_all(&out).await.unwrap();
+    assert_eq!(kith_wire::detail_of(&raw.receive().await.unwrap().status()).code, "bad_request");
+    raw.send(Header::request(5, Op::Alive), &()).await;
+    let alive = raw.receive().await.unwrap();
+    assert!(alive.body.is_empty() && alive.header.flags == Flags::LAST);
+}
+
+#[tokio::test]
+async fn one_who_does_not_read_is_not_worked_for_and_holds_up_nobody() {
+    const REQUESTS: u64 = 400;
+    let server = Server::start(true);
+    let mut slow = Raw::connect(&server.addr).await;
+    for id in 1..=REQUESTS {
+        slow.send(Header::request(id, Op::Evaluate), &asking(LONG, 1)).await;
+    }
+    let quick = FramedTransport::default();
+    for version in 0..50 {
+        let reply = quick.evaluate(&server.addr, asking(ECHO, version)).await.unwrap();
+        assert_eq!(count_of(reply), version);
+    }
+    // One mebibyte in the connection's own buffer and what the sockets hold, in replies of a quarter of one.
+    let started = server.node.started.load(Ordering::Relaxed) - 50;
+    assert!(started < REQUESTS / 2, "{started} of {REQUESTS} were answered to one who does not read");
+    let mut answered = 0;
+    while answered < REQUESTS {
+        assert_eq!(slow.receive().await.unwrap().body.len() / LONG_BYTES, 1);
+        answered += 1;
+    }
+    assert_eq!(server.node.started.load(Ordering::Relaxed), REQUESTS + 50);
+}
+
+#[tokio::test]
+async fn a_huge_reply_holds_up_no_small_ones_behind_it() {
+    const SMALL: u64 = 200;
+    let server = Server::start(true);
+    let mut raw = Raw::connect(&server.addr).await;
+    raw.send(Header::request(1, Op::Evaluate), &asking(HUGE, 0)).await;
+    // It is on its way, and cannot get far before it is read.
+    let first = raw.receive_frame().await.unwrap();
+    assert_eq!((first.header.id, first.header.flags), (1, Flags::PART));
+    for id in 2..2 + SMALL {
+        raw.send(Header::request(id, Op::Evaluate), &asking(ECHO, id)).await;
+    }
+    let (mut huge_bytes, mut small_count) = (first.body.len(), 0);
+    loop {
+        let frame = raw.receive_frame().await.unwrap();
+        if frame.header.id != 1 {
+            small_count += 1;
+            continue;
+        }
+        huge_bytes += frame.body.len();
+        if frame.header.flags.has(Flags::LAST) {
+            break;
+        }
+    }
+    assert_eq!(small_count, SMALL, "all that were asked for before it was read came before its end");
+    assert!(HUGE_BYTES < huge_bytes && huge_bytes < HUGE_BYTES + 64, "{huge_bytes}");
+}
+
+#[tokio::test]
+async fn long_replies_take_turns_and_what_is_left_of_a_cancelled_one_is_not_sent() {
+    let server = Server::start(true);
+    let mut raw = Raw::connect(&server.addr).await;
+    for id in [1, 2] {
+        raw.send(Header::request(id, Op::Evaluate), &asking(HUGE, 0)).await;
+    }
+    let mut got = HashMap::from([(1, 0), (2, 0)]);
+    // Both are on their way; then nobody wants the first one any more.
+    while got.values().any(|bytes| *bytes == 0) {
+        let frame = raw.receive_frame().await.unwrap();
+        *got.get_mut(&frame.header.id).unwrap() += frame.body.len();
+    }
+    raw.send(Header::request(1, Op::Cancel), &()).await;
+    loop {
+        let frame = raw.receive_frame().await.unwrap();
+        *got.get_mut(&frame.header.id).unwrap() += frame.body.len();
+        if frame.header.flags.has(Flags::LAST) {
+            assert_eq!(frame.header.id, 2);
+            break;
+        }
+    }
+    assert!(got[&1] < HUGE_BYTES && HUGE_BYTES < got[&2], "{got:?}");
+    raw.send(Header::request(3, Op::Evaluate), &asking(ECHO, 3)).await;
+    assert_eq!(raw.receive_frame().await.unwrap().header.id, 3);
+}
+
+#[tokio::test]
+async fn a_peer_that_freezes_is_asked_whether_it_is_there_and_given_up() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let addr = listener.local_addr().unwrap().to_string();
+    let transport = FramedTransport::default();
+    let call = async {
+        let lost = transport.evaluate(&addr, asking(ECHO, 1)).await.unwrap_err();
+        assert!(is_connection(&lost) && lost.message().contains("silent"), "{lost:?}");
+        // The next request goes over a new connection, whose peer is well.
+        count_of(transport.evaluate(&addr, asking(ECHO, 2)).await.unwrap())
+    };
+    let peer = async {
+        let mut frozen = Raw::accept(&listener).await;
+        let mut asked = Vec::new();
+        while let Some(frame) = frozen.receive().await {
+            asked.push(frame.header.op);
+        }
+        let mut well = Raw::accept(&listener).await;
+        let request = well.receive().await.unwrap().header;
+        let value = v1::Value { value: Some(value::Value::Count(2)) };
+        let reply = v1::EvaluateReply { value: Some(value), ..Default::default() };
+        well.send(request.reply(Flags::LAST), &reply).await;
+        asked
+    };
+    let (count, asked) = tokio::join!(call, peer);
+    assert_eq!((count, asked), (2, vec![Op::Evaluate as u8, Op::Alive as u8]));
+}
+
+#[tokio::test]
+async fn neither_http2_nor_frames_is_closed() {
+    let server = Server::start(true);
+    let mut stream = TcpStream::connect(&server.addr).await.unwrap();
+    stream.write_all(b"GET / HTTP/1.1\r\n\r\n").await.unwrap();
+    let mut answer = Vec::new();
+    // Closed with bytes unread: the end of the stream, or a reset.
+    let closed = tokio::time::timeout(Duration::from_secs(5), stream.read_to_end(&mut answer)).await;
+    assert!(closed.is_ok() && answer.is_empty(), "{closed:?} {answer:?}");
+}
