@@ -10,6 +10,11 @@ use kith_server::metadata::{
 };
 use std::{sync::Arc, time::Duration};
 
+/// An election takes less than two calls.
+const TRIES: u32 = 20;
+/// Longer than any election.
+const LEASE: Duration = Duration::from_secs(60);
+
 fn target(etcd: &Etcd, cluster: &str) -> MetadataTarget {
     MetadataTarget { address: etcd.address(), cluster: Some(cluster.to_owned()), ..Default::default() }
 }
@@ -87,6 +92,50 @@ async fn another_member_is_asked_when_one_is_away() {
     let store = connect(&MetadataTarget { address, ..Default::default() });
     commit(&*store, "1").await;
     assert_eq!(value(&store.read("").await.expect("it can be read")), "1");
+}
+
+/// What becomes of a put that is made again while a leader is being elected.
+async fn commit_in_the_end(store: &dyn MetadataStore, value: &str) -> u64 {
+    for _ in 0..TRIES {
+        match store.commit(Vec::new(), put(value)).await {
+            Ok(Committed::At(revision)) => return revision,
+            Ok(Committed::Conflict) => panic!("there is no condition"),
+            Err(error) => assert!(matches!(error, MetadataError::Unavailable { .. }), "{error}"),
+        }
+    }
+    panic!("{value} was refused {TRIES} times");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_members_of_three_are_enough_and_one_is_not() {
+    let mut members = Etcd::start_three();
+    let hosts = members.each_ref().map(Etcd::host).join(",");
+    let store = connect(&MetadataTarget { address: format!("etcd://{hosts}"), ..Default::default() });
+    let first = commit_in_the_end(&*store, "0").await;
+    let mut changes = store.watch("", first);
+    let lease = store.lease(LEASE).await.expect("a lease");
+    for (number, member) in members.iter_mut().enumerate() {
+        // One of the three is the leader, and one has the watch.
+        member.kill();
+        let written = format!("without {number}");
+        commit_in_the_end(&*store, &written).await;
+        while value(&changes.next().await.expect("a change")) != written {}
+        assert_eq!(value(&store.read("").await.expect("it can be read")), written);
+        store.keep_alive(lease).await.expect("it is kept");
+        member.restart();
+    }
+    // The one that is left has everything, but cannot know that it does.
+    members[0].kill();
+    members[1].kill();
+    for error in [
+        store.read("").await.map(|_| ()).expect_err("one of three"),
+        store.commit(Vec::new(), put("lost")).await.map(|_| ()).expect_err("one of three"),
+    ] {
+        assert_eq!(error.code(), "metadata_unavailable", "{error}");
+    }
+    members[1].restart();
+    commit_in_the_end(&*store, "back").await;
+    while value(&changes.next().await.expect("a change")) != "back" {}
 }
 
 #[tokio::test(flavor = "multi_thread")]

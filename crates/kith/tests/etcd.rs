@@ -31,7 +31,8 @@ const CONNECTIONS: usize = 666;
 
 /// The machines, and what they are run from.
 struct Machines {
-    etcd: Etcd,
+    /// Its members.
+    etcd: Vec<Etcd>,
     folder: tempfile::TempDir,
     config: PathBuf,
     nodes: Vec<Machine>,
@@ -83,14 +84,18 @@ fn free_addrs(count: u32) -> Vec<String> {
 }
 
 impl Machines {
-    /// Makes the cluster and starts all of it; returns once it answers.
+    /// With an etcd of one member.
     fn start() -> Self {
-        let etcd = Etcd::start();
+        Self::start_with(vec![Etcd::start()])
+    }
+
+    /// Makes the cluster and starts all of it; returns once it answers.
+    fn start_with(etcd: Vec<Etcd>) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let data = folder.path().display();
+        let hosts = etcd.iter().map(Etcd::host).collect::<Vec<_>>().join(",");
         let mut file = format!(
-            "metadata = \"{}\"\ncluster = \"village\"\ngroups = 2\nnodes = 2\npartitions = 24\nobject-store = \"{data}/objects\"\n",
-            etcd.address()
+            "metadata = \"etcd://{hosts}\"\ncluster = \"village\"\ngroups = 2\nnodes = 2\npartitions = 24\nobject-store = \"{data}/objects\"\n"
         );
         let addrs = free_addrs(NODES + SPARES + ROUTERS);
         let (node_addrs, router_addrs) = addrs.split_at((NODES + SPARES) as usize);
@@ -198,7 +203,7 @@ impl Machines {
 
     /// The leased keys in etcd.
     fn alive(&self) -> usize {
-        let keys = self.etcd.ctl(&["get", "--prefix", "--keys-only", "/kith/village/live/"]);
+        let keys = self.etcd[0].ctl(&["get", "--prefix", "--keys-only", "/kith/village/live/"]);
         keys.lines().filter(|line| !line.is_empty()).count()
     }
 
@@ -241,7 +246,7 @@ fn a_cluster_of_machines_outlives_its_etcd() {
     machines.wait_until("all are alive in etcd", |all| all.alive() == (NODES + ROUTERS) as usize);
 
     // Away: reads go on, changes say why they cannot.
-    machines.etcd.kill();
+    machines.etcd[0].kill();
     machines.assert_answers("first");
     assert_eq!(refusal(&machines.push(0, "lost")), "metadata_unavailable");
     assert_eq!(refusal(&machines.at(1, &["store", "rollback", "people"])), "metadata_unavailable");
@@ -260,19 +265,46 @@ fn a_cluster_of_machines_outlives_its_etcd() {
     machines.assert_answers("first");
 
     // Back, with its data: watches and leases go on.
-    machines.etcd.restart();
+    machines.etcd[0].restart();
     machines.wait_until("all are alive in etcd again", |all| all.alive() == (NODES + ROUTERS) as usize);
     machines.must_push(0, "second");
     machines.wait_until("the other router follows again", |all| reads(all, 1, "second"));
     machines.assert_answers("second");
 
     // Back without the history that the watches would go on from.
-    machines.etcd.restart();
+    machines.etcd[0].restart();
     machines.must_push(1, "third");
-    machines.etcd.compact();
+    machines.etcd[0].compact();
     machines.must_push(1, "fourth");
     machines.wait_until("the other router follows after a compaction", |all| reads(all, 0, "fourth"));
     machines.assert_answers("fourth");
+}
+
+#[test]
+fn two_members_of_three_are_enough_for_changes() {
+    let mut machines = Machines::start_with(Etcd::start_three().into());
+    machines.must(0, &["store", "create", "people"]);
+    for member in 0..machines.etcd.len() {
+        machines.etcd[member].kill();
+        let pushed = format!("without {member}");
+        // A push that meets an election fails, and has changed nothing.
+        machines.wait_until("a push succeeds", |all| {
+            let output = all.push(0, &pushed);
+            let is_done = output.status.success();
+            assert!(
+                is_done || refusal(&output) == "metadata_unavailable",
+                "{}\n{}",
+                text(&output),
+                all.log()
+            );
+            is_done
+        });
+        machines.wait_until("both routers answer by it", |all| {
+            (0..ROUTERS as usize).all(|router| all.must(router, &["get", "people", "a"])["value"] == pushed)
+        });
+        machines.etcd[member].restart();
+    }
+    machines.wait_until("all are alive in etcd", |all| all.alive() == (NODES + ROUTERS) as usize);
 }
 
 /// Reads without a pause, of whichever router answers, until told to stop; what was wrong.
@@ -329,9 +361,9 @@ fn grow(machines: &mut Machines) {
     signal(stealer, "STOP");
     let add = ["cluster", "add-node", "4", "5", "--batch", "4", "--grace", "0", "--detach"];
     let begun = machines.must(0, &add);
-    machines.etcd.kill();
+    machines.etcd[0].kill();
     machines.routers[0].kill();
-    machines.etcd.restart();
+    machines.etcd[0].restart();
     signal(stealer, "CONT");
     let status = |all: &Machines| all.must(1, &["cluster", "rebalance", "--status"]);
     machines.wait_until("the rebalance is over and has freed what was given up", |all| {

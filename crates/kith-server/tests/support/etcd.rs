@@ -16,13 +16,16 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Somebody else may take a port between its choice and its use.
 const STARTS_MAX: u32 = 5;
 
-/// A running etcd of one member; killed when dropped.
+/// A running member of an etcd, as a rule its only one; killed when dropped.
 pub struct Etcd {
     child: Option<Child>,
     folder: tempfile::TempDir,
+    name: &'static str,
     client_port: u16,
     peer_port: u16,
     scheme: &'static str,
+    /// All members, as `--initial-cluster` has them.
+    members: String,
     /// What `etcdctl` is to say of itself.
     user: Option<String>,
 }
@@ -38,19 +41,43 @@ impl Etcd {
         Self::start_as("https")
     }
 
+    /// Starts three members of one etcd; returns once each of them answers.
+    pub fn start_three() -> [Self; 3] {
+        for _ in 0..STARTS_MAX {
+            let mut three = ["a", "b", "c"].map(|name| Self::member(name, "http"));
+            let all = three.each_ref().map(|etcd| etcd.members.clone()).join(",");
+            for etcd in &mut three {
+                etcd.members.clone_from(&all);
+                etcd.spawn();
+            }
+            // None of them answers before two are there.
+            if three.each_mut().map(Self::is_up) == [true; 3] {
+                return three;
+            }
+        }
+        panic!("etcd did not start {STARTS_MAX} times");
+    }
+
     fn start_as(scheme: &'static str) -> Self {
         for _ in 0..STARTS_MAX {
-            let folder = tempfile::tempdir().expect("a temporary folder");
-            let (client_port, peer_port) = (free_port(), free_port());
-            let mut etcd = Self { child: None, folder, client_port, peer_port, scheme, user: None };
+            let mut etcd = Self::member("default", scheme);
             if scheme == "https" {
                 etcd.make_certificates();
             }
-            if etcd.run() {
+            etcd.spawn();
+            if etcd.is_up() {
                 return etcd;
             }
         }
         panic!("etcd did not start {STARTS_MAX} times");
+    }
+
+    /// The only member there is, so far; it does not run yet.
+    fn member(name: &'static str, scheme: &'static str) -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let (client_port, peer_port) = (free_port(), free_port());
+        let members = format!("{name}=http://127.0.0.1:{peer_port}");
+        Self { child: None, folder, name, client_port, peer_port, scheme, members, user: None }
     }
 
     /// `host:port`.
@@ -106,7 +133,8 @@ impl Etcd {
     /// Starts it again where it was, with its data; returns once it answers.
     pub fn restart(&mut self) {
         self.kill();
-        assert!(self.run(), "etcd starts again: {}", self.log());
+        self.spawn();
+        assert!(self.is_up(), "etcd starts again: {}", self.log());
     }
 
     /// Runs `etcdctl`, which must succeed; its output.
@@ -155,8 +183,7 @@ impl Etcd {
         command
     }
 
-    /// Whether it came up.
-    fn run(&mut self) -> bool {
+    fn spawn(&mut self) {
         let client = format!("{}://{}", self.scheme, self.host());
         let peer = format!("http://127.0.0.1:{}", self.peer_port);
         let log = fs::File::options().create(true).append(true).open(self.folder.path().join("etcd.log"));
@@ -165,7 +192,7 @@ impl Etcd {
             .arg(format!("--data-dir={}", self.folder.path().join("data").display()))
             .args([format!("--listen-client-urls={client}"), format!("--advertise-client-urls={client}")])
             .args([format!("--listen-peer-urls={peer}"), format!("--initial-advertise-peer-urls={peer}")])
-            .arg(format!("--initial-cluster=default={peer}"))
+            .args([format!("--name={}", self.name), format!("--initial-cluster={}", self.members)])
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(log.expect("a log file"));
@@ -176,6 +203,10 @@ impl Etcd {
             command.args([format!("--trusted-ca-file={}", self.ca().display()), "--client-cert-auth".into()]);
         }
         self.child = Some(command.spawn().expect("etcd starts: see scripts/packages.sh"));
+    }
+
+    /// Whether it came up.
+    fn is_up(&mut self) -> bool {
         let started = Instant::now();
         while started.elapsed() < PATIENCE {
             let child = self.child.as_mut().expect("it was started");
