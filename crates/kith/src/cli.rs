@@ -17,6 +17,7 @@ use crate::{
 };
 use anyhow::Context;
 use clap::{Args, CommandFactory, Parser, Subcommand};
+use std::num::NonZeroU16;
 
 /// Serves social graphs from replicated groups, with the fan-out of every query under control
 #[derive(Debug, Parser)]
@@ -125,9 +126,9 @@ pub fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Top(flags) => block_on(top::run(&target, output, &flags)),
         Command::Bench(command) => block_on(bench::run(&target, output, command)),
         Command::Sim(command) => sim::run(output, command),
-        Command::Dev(args) => block_on(args.run(target.ready_file)),
-        Command::Node(args) => block_on(args.run(target.security)),
-        Command::Router(args) => block_on(args.run(target.security)),
+        Command::Dev(args) => args.run(target.ready_file),
+        Command::Node(args) => args.run(target.security),
+        Command::Router(args) => args.run(target.security),
         Command::Completions { shell } => completions(shell),
     }
 }
@@ -163,7 +164,22 @@ fn asks(command: &Command) -> bool {
 /// # Errors
 /// The future's.
 pub fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
-    let runtime = tokio::runtime::Runtime::new().context("start the runtime")?;
+    block_on_threads(None, work)
+}
+
+/// Runs a future on so many threads; without a number, on all cores.
+///
+/// # Errors
+/// The future's.
+pub fn block_on_threads<T>(
+    threads: Option<NonZeroU16>,
+    work: impl Future<Output = anyhow::Result<T>>,
+) -> anyhow::Result<T> {
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    if let Some(threads) = threads {
+        builder.worker_threads(threads.get().into());
+    }
+    let runtime = builder.enable_all().build().context("start the runtime")?;
     let done = runtime.block_on(work);
     // A reader of a silent standard input must not keep the process alive.
     runtime.shutdown_background();

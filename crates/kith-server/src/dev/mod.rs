@@ -22,7 +22,7 @@ use futures::{FutureExt, future::join_all};
 use kith_wire::documents::TopologyDocument;
 use std::{
     net::{IpAddr, Ipv4Addr, SocketAddr},
-    num::NonZeroU64,
+    num::{NonZeroU16, NonZeroU64},
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -37,6 +37,9 @@ pub struct DevOptions {
     pub routers: u32,
     /// One operating-system process per node and router.
     pub processes: bool,
+    /// Threads on which each process answers; `None`: its share of the processors. Without processes of their own, the caller's
+    /// runtime has what it has.
+    pub threads: Option<NonZeroU16>,
     /// The data directory; `None` is a temporary one, removed at the end.
     pub data: Option<PathBuf>,
     /// URL of the object store; `None`: a folder of the data directory.
@@ -163,6 +166,7 @@ impl Dev {
 struct Plan {
     nodes: Vec<NodeOptions>,
     routers: Vec<RouterOptions>,
+    threads: Option<NonZeroU16>,
 }
 
 impl Plan {
@@ -203,7 +207,7 @@ impl Plan {
                 security: Security::default(),
             }
         });
-        Self { nodes: nodes.collect(), routers: routers.collect() }
+        Self { nodes: nodes.collect(), routers: routers.collect(), threads: options.threads }
     }
 }
 

@@ -13,6 +13,7 @@ use crate::{
 use kith_wire::documents::TopologyDocument;
 use std::{
     net::SocketAddr,
+    num::NonZeroU16,
     path::PathBuf,
     process::{ExitStatus, Stdio},
     time::Duration,
@@ -78,9 +79,11 @@ pub(super) async fn start(
     let nodes: Vec<Role> = plan.nodes.iter().map(|options| node_role(options, addr)).collect();
     let routers: Vec<Role> =
         plan.routers.iter().map(|options| router_role(options, addr)).collect::<Result<_, _>>()?;
+    let threads = plan.threads.unwrap_or_else(|| share_of_processors(nodes.len() + routers.len()));
     for roles in [nodes, routers] {
         let mut children = Vec::new();
-        for role in roles {
+        for mut role in roles {
+            role.arguments.extend(["--threads".to_owned(), threads.to_string()]);
             children.push((spawn(&role, None)?, role));
         }
         for (child, role) in children {
@@ -89,6 +92,14 @@ pub(super) async fn start(
         }
     }
     Ok(())
+}
+
+/// Threads of each of so many processes: more than processors in all would take turns with each other, which costs more than
+/// it brings (docs/benchmarks.md, "Threads").
+fn share_of_processors(processes: usize) -> NonZeroU16 {
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    let share = u16::try_from(processors / processes.max(1)).unwrap_or(u16::MAX);
+    NonZeroU16::new(share).unwrap_or(NonZeroU16::MIN)
 }
 
 fn node_role(options: &NodeOptions, metadata: SocketAddr) -> Role {

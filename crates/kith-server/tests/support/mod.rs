@@ -29,6 +29,7 @@ pub fn options(folder: &Path, groups: u32, nodes: u32) -> DevOptions {
         routers: 1,
         objects: None,
         processes: false,
+        threads: None,
         data: Some(folder.join("data")),
         ready_file: folder.join("ready.json"),
         port: 0,

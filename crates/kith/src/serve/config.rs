@@ -13,6 +13,7 @@ use serde::Deserialize;
 use std::{
     fs,
     net::SocketAddr,
+    num::NonZeroU16,
     path::{Path, PathBuf},
 };
 
@@ -35,6 +36,7 @@ pub struct ConfigFile {
     tls_client_ca: Option<PathBuf>,
     access: Option<PathBuf>,
     insecure_listen: bool,
+    threads: Option<NonZeroU16>,
 
     // Of `kith cluster create`.
     pub placement: Option<PlacementFlag>,
@@ -69,6 +71,7 @@ pub struct Own {
     pub listen: Option<SocketAddr>,
     pub http: Option<SocketAddr>,
     pub resp: Option<SocketAddr>,
+    pub threads: Option<NonZeroU16>,
     pub data: Option<PathBuf>,
     pub end_with_stdin: bool,
     /// Of a router.
@@ -88,6 +91,7 @@ struct NodeEntry {
     listen: Option<SocketAddr>,
     http: Option<SocketAddr>,
     resp: Option<SocketAddr>,
+    threads: Option<NonZeroU16>,
     data: Option<PathBuf>,
     scrub_rate: Option<ScrubRate>,
     fetch_rate: Option<FetchRate>,
@@ -110,6 +114,7 @@ struct RouterEntry {
     listen: Option<SocketAddr>,
     http: Option<SocketAddr>,
     resp: Option<SocketAddr>,
+    threads: Option<NonZeroU16>,
     data: Option<PathBuf>,
     record: Option<PathBuf>,
     #[serde(default)]
@@ -183,6 +188,7 @@ impl ConfigFile {
             listen: entry.listen,
             http: entry.http,
             resp: entry.resp,
+            threads: entry.threads.or(self.threads),
             data: entry.data,
             end_with_stdin: entry.end_with_stdin,
             record: None,
@@ -210,6 +216,7 @@ impl ConfigFile {
             listen: entry.listen,
             http: entry.http,
             resp: entry.resp,
+            threads: entry.threads.or(self.threads),
             data: entry.data,
             end_with_stdin: entry.end_with_stdin,
             record: entry.record,
@@ -288,6 +295,12 @@ mod tests {
             [1, 2].map(|id| paced.as_ref().unwrap().node(Some(id)).unwrap().fetch_p99.unwrap().ratio());
         assert_eq!((ratios, FetchP99::default().ratio()), ([Some(1.5), None], Some(1.2)));
         assert!(file("fetch-p99 = \"0.9\"\n").unwrap_err().contains("or `off`"));
+        let threads =
+            file("threads = 4\n[[node]]\nnode = 1\n[[node]]\nnode = 2\nthreads = 1\n[[router]]\nid = 1\n");
+        let threads = threads.unwrap();
+        let counts = [threads.node(Some(1)), threads.node(Some(2)), threads.router(None)];
+        assert_eq!(counts.map(|own| own.unwrap().threads.map(u16::from)), [Some(4), Some(1), Some(4)]);
+        assert!(file("threads = 0\n").unwrap_err().contains("nonzero"));
         let twice = file("[[node]]\nnode = 9\n[[node]]\nnode = 9\n").unwrap();
         assert_eq!(twice.node(Some(9)).unwrap_err().code, "bad_settings");
     }

@@ -4,11 +4,11 @@ use super::{
     FetchP99, FetchRate, PlacementFlag, ScrubRate, fetch_p99, fetch_rate, scrub_rate, settings,
     start_failure, start_log, stop_signal,
 };
-use crate::{connect::WELL_KNOWN, failure::Exit};
+use crate::{cli::block_on_threads, connect::WELL_KNOWN, failure::Exit};
 use clap::Args;
 use kith_objects::Location;
 use kith_server::dev::{Dev, DevOptions, Shape};
-use std::path::PathBuf;
+use std::{num::NonZeroU16, path::PathBuf};
 
 /// Run a whole cluster on this machine
 #[derive(Args, Debug)]
@@ -35,6 +35,9 @@ pub struct DevArgs {
     /// One operating-system process per node and router, supervised
     #[arg(long)]
     processes: bool,
+    /// Threads that answer requests [default: one a processor; with --processes, each its share of the processors]
+    #[arg(long, value_name = "N")]
+    threads: Option<NonZeroU16>,
     /// Data directory, kept across restarts [default: a temporary one, removed at the end]
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
@@ -88,7 +91,13 @@ impl DevArgs {
     ///
     /// # Errors
     /// If the cluster cannot start; nothing of it is left running then.
-    pub async fn run(self, ready_file: Option<PathBuf>) -> anyhow::Result<Exit> {
+    pub fn run(self, ready_file: Option<PathBuf>) -> anyhow::Result<Exit> {
+        // A supervisor answers nothing itself.
+        let threads = self.threads.filter(|_| !self.processes);
+        block_on_threads(threads, self.serve(ready_file))
+    }
+
+    async fn serve(self, ready_file: Option<PathBuf>) -> anyhow::Result<Exit> {
         let ready_file = ready_file.unwrap_or_else(|| PathBuf::from(WELL_KNOWN[0]));
         start_log("warn");
         let mut router = settings(self.config.as_deref())?;
@@ -103,6 +112,7 @@ impl DevArgs {
             },
             routers: self.router_count,
             processes: self.processes,
+            threads: self.threads,
             data: self.data,
             objects: self.objects.map(|location| location.to_string()),
             ready_file: ready_file.clone(),

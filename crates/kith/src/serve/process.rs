@@ -8,6 +8,7 @@ use super::{
     scrub_rate, start_failure, start_log, warm_bytes,
 };
 use crate::{
+    cli::block_on_threads,
     connect::{SecurityFlags, security_failure},
     failure::{Exit, Failure},
 };
@@ -20,6 +21,7 @@ use kith_server::{
 };
 use std::{
     net::{Ipv4Addr, SocketAddr},
+    num::NonZeroU16,
     path::PathBuf,
     sync::Arc,
 };
@@ -45,6 +47,9 @@ struct ProcessArgs {
     /// Address for Redis clients (RESP); port 0 takes a free one [default: none, they are not served]
     #[arg(long, value_name = "HOST:PORT")]
     resp: Option<SocketAddr>,
+    /// Threads that answer requests [default: one a processor]
+    #[arg(long, value_name = "N")]
+    threads: Option<NonZeroU16>,
     /// Data directory of this process
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
@@ -171,10 +176,14 @@ impl NodeArgs {
     ///
     /// # Errors
     /// If it cannot start.
-    pub async fn run(self, security: SecurityFlags) -> anyhow::Result<Exit> {
+    pub fn run(self, security: SecurityFlags) -> anyhow::Result<Exit> {
         start_log("info");
         let file = ConfigFile::read(self.process.config.as_deref())?;
         let own = file.node(self.node)?;
+        block_on_threads(self.process.threads.or(own.threads), self.serve(security, file, own))
+    }
+
+    async fn serve(self, security: SecurityFlags, file: ConfigFile, own: Own) -> anyhow::Result<Exit> {
         let process = self.process.over(security, &file, &own)?;
         let ending = Ending::listen(process.end_with_stdin);
         let options = NodeOptions {
@@ -208,10 +217,14 @@ impl RouterArgs {
     ///
     /// # Errors
     /// If it cannot start.
-    pub async fn run(self, security: SecurityFlags) -> anyhow::Result<Exit> {
+    pub fn run(self, security: SecurityFlags) -> anyhow::Result<Exit> {
         start_log("info");
         let file = ConfigFile::read(self.process.config.as_deref())?;
         let own = file.router(self.id)?;
+        block_on_threads(self.process.threads.or(own.threads), self.serve(security, file, own))
+    }
+
+    async fn serve(self, security: SecurityFlags, file: ConfigFile, own: Own) -> anyhow::Result<Exit> {
         let process = self.process.over(security, &file, &own)?;
         let ending = Ending::listen(process.end_with_stdin);
         let mut settings = file.router_settings();
