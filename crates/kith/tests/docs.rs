@@ -1,11 +1,16 @@
 //! The documents describe what there is: every error code that the sources can give is in `docs/errors.md`, every check that 0008 lists
-//! has the tests that it names.
+//! has the tests that it names, and the README's store of values is made as it says.
 
+mod support;
+
+use serde_json::Value;
 use std::{
     collections::BTreeSet,
     fs,
     path::{Path, PathBuf},
+    process::Command,
 };
+use support::cluster::{Cluster, text};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -99,4 +104,49 @@ fn every_check_has_the_tests_that_are_named() {
         }
         assert!(0 < count, "{check} has no test");
     }
+}
+
+/// The lines of the README's first block of commands under a heading, each without what it says of itself.
+fn commands_under(heading: &str) -> Vec<String> {
+    let readme = fs::read_to_string(root().join("README.md")).expect("there is a README");
+    let (_, section) = readme.split_once(heading).expect("the heading");
+    let (_, block) = section.split_once("```sh\n").expect("commands");
+    let (block, _) = block.split_once("```").expect("their end");
+    block.lines().map(|line| line.split(" #").next().unwrap_or(line).trim().to_owned()).collect()
+}
+
+#[test]
+fn a_parquet_file_is_served_replaced_and_rolled_back_by_the_five_commands_of_the_readme() {
+    let cluster = Cluster::start(&["--groups", "2", "--nodes", "1"]);
+    let ready = cluster.ready();
+    let commands = commands_under("## Derived data: a store of values");
+    assert_eq!(commands.len(), 5, "{commands:?}");
+    let run = |command: &str| {
+        let mut shell = Command::new("bash");
+        shell.args(["-euo", "pipefail", "-c", command]).current_dir(root());
+        shell
+            .env("kith", env!("CARGO_BIN_EXE_kith"))
+            .env("KITH_ROUTER", ready["router"].as_str().expect("one"));
+        let output = shell.output().expect("bash runs");
+        assert!(output.status.success(), "{command}: {}", text(&output));
+        String::from_utf8(output.stdout).expect("UTF-8")
+    };
+    let read = |command: &str| -> (Value, Value) {
+        let printed = run(command);
+        let lines: Vec<Value> =
+            printed.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+        (lines[0]["value"].clone(), lines.last().expect("a footer")["footer"].clone())
+    };
+    run(&commands[0]);
+    run(&commands[1]);
+    let (first, counts) = read(&commands[2]);
+    assert!(first["name"].is_string() && first["score"].is_number(), "{first}");
+    assert_eq!((&counts["found"], &counts["absent"]), (&1_000.into(), &1.into()));
+    run(&commands[3]);
+    let (tomorrow, counts) = read(&commands[2]);
+    assert_eq!(counts["found"], 1_001);
+    assert_eq!(tomorrow["name"], first["name"]);
+    assert_ne!(tomorrow["score"], first["score"]);
+    run(&commands[4]);
+    assert_eq!(read(&commands[2]).0, first);
 }
