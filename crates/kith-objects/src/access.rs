@@ -35,7 +35,8 @@ impl Access {
 
     /// Whether a service of one's own is named, and without encryption: what is named so is meant so.
     pub(crate) fn is_plain_http(&self) -> bool {
-        self.settings.iter().any(|(name, value)| name.contains("endpoint") && value.starts_with("http://"))
+        let names_a_service = |name: &str| name.contains("endpoint") || name.contains("base_url");
+        self.settings.iter().any(|(name, value)| names_a_service(name) && value.starts_with("http://"))
     }
 }
 
@@ -50,6 +51,16 @@ impl fmt::Debug for Access {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_service_that_is_named_without_encryption_is_meant_so() {
+        let is_plain = |name: &str, value: &str| {
+            let settings = vec![(name.to_owned(), value.to_owned())];
+            Access { settings, retry_for: RETRY_FOR }.is_plain_http()
+        };
+        assert!(is_plain("aws_endpoint_url", "http://here") && is_plain("google_base_url", "http://here"));
+        assert!(!is_plain("google_base_url", "https://there") && !is_plain("aws_region", "http://odd"));
+    }
 
     #[test]
     fn secrets_are_not_shown() {

@@ -72,10 +72,12 @@ impl ObjectsError {
             Self::Refused { .. } => {
                 "check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (GOOGLE_…, AZURE_…), and what they may do"
             }
-            Self::Missing { .. } => "check the bucket and the path, and the endpoint in AWS_ENDPOINT_URL",
+            Self::Missing { .. } => {
+                "check the bucket and the path, and the endpoint in AWS_ENDPOINT_URL (GOOGLE_BASE_URL, AZURE_STORAGE_ENDPOINT)"
+            }
             Self::Taken { .. } => "give the version another number",
             Self::Failed { .. } => {
-                "check that the store can be reached, and the endpoint in AWS_ENDPOINT_URL"
+                "check that the store can be reached, and the endpoint in AWS_ENDPOINT_URL (GOOGLE_BASE_URL, AZURE_STORAGE_ENDPOINT)"
             }
             Self::Local { .. } => "check the folder, its permissions and the space on its disk",
             Self::NoVersion { .. } => "build it again with `kith store build`",

@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 use std::future::Future;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::{Builder, Handle, Runtime, RuntimeFlavor};
 use url::Url;
 
 /// A connection that says nothing for so long is given up, and the request repeated.
@@ -186,7 +186,8 @@ fn build(url: &Url, access: &Access) -> object_store::Result<Arc<dyn ObjectStore
 }
 
 /// Waits for a future on a small runtime of this crate's own: callers are threads that may wait, of fetches, builds and
-/// commands, with and without a runtime around them.
+/// commands, with and without a runtime around them. What else such a runtime has to do goes on meanwhile; one of a single thread
+/// could not, and panics.
 pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
     static RUNTIME: OnceLock<Runtime> = OnceLock::new();
     let runtime = RUNTIME.get_or_init(|| {
@@ -194,5 +195,8 @@ pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
             Builder::new_multi_thread().worker_threads(2).thread_name("kith-objects").enable_all().build();
         runtime.expect("two threads can be started")
     });
-    runtime.block_on(future)
+    match Handle::try_current().map(|around| around.runtime_flavor()) {
+        Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(|| runtime.block_on(future)),
+        _ => runtime.block_on(future),
+    }
 }

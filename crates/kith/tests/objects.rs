@@ -166,6 +166,30 @@ fn a_version_is_built_on_one_in_a_bucket_less_keys_that_are_named_there() {
 }
 
 #[test]
+fn records_are_pushed_again_and_a_push_that_fails_under_way_leaves_nothing() {
+    let mut server = S3::start();
+    let cluster = start(&server, &["--objects", "s3://bucket/cluster"]);
+    cluster.must(&["store", "create", "people", "--key", "id", "--value", "record", "--key-field", "id"]);
+    let day =
+        |day: &str| support::root().join(format!("testdata/profiles/{day}.parquet")).display().to_string();
+    // It is built, and cannot be brought there.
+    server.kill();
+    let said = refused(&cluster, &["store", "push", "people", &day("today")], "object_store_unreachable");
+    assert!(!said.contains("panicked"), "{said}");
+    server.restart();
+    cluster.must(&["store", "push", "people", &day("today")]);
+    // Its schema is that of the version in the bucket.
+    cluster.must(&["store", "push", "people", &day("tomorrow")]);
+    assert!(cluster.must(&["get", "people", "1001"]).contains("Linus"));
+    let versions = server.file("cluster/people/values");
+    assert_eq!(
+        fs::read_dir(versions).expect("a folder").count(),
+        2,
+        "nothing is left of the one that failed"
+    );
+}
+
+#[test]
 fn whatever_the_object_store_does_the_old_version_serves() {
     let mut server = S3::start();
     let cluster = start(&server, &[]);

@@ -45,7 +45,7 @@ pub fn component_place(
 pub fn manifest_at(place: &Objects) -> Result<Manifest, Failure> {
     place.manifest().map_err(|error| match error {
         FetchError::Source(error) => {
-            let help = "check that it can be reached, AWS_ENDPOINT_URL and the keys in the environment";
+            let help = "check that it can be reached, and the endpoint and keys in the environment: docs/operating/object-stores.md";
             Failure::new("object_store_unreachable", format!("{}: {}", place.location(), chain(&error)), help)
         }
         error => {
