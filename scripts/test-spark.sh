@@ -14,7 +14,7 @@ fi
 if [[ ! -x "$venv/bin/python" ]]; then
   python3 -m venv "$venv"
 fi
-"$venv/bin/pip" install --quiet --requirement spark/requirements.txt
+"$venv/bin/python" -m pip install --quiet --requirement spark/requirements.txt
 
 ${CARGO:-cargo} build --bin kith
 KITH="$(realpath "$target/debug/kith")" PYTHONPATH=spark PYSPARK_PYTHON="$(realpath -s "$venv/bin/python")" \
