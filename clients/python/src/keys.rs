@@ -1,11 +1,10 @@
 //! Keys on their way in: a list of ids, of `str` or of `bytes`, or an array of ids without a Python object each.
 
-use crate::error::raised;
+use crate::{error::raised, value::native};
 use kith_client::{ANSWER_BYTES_MAX, BATCH_KEYS_MAX, BatchKeys, QueryError};
 use kith_types::ByteKeys;
 use pyo3::{
     IntoPyObjectExt,
-    buffer::PyBuffer,
     exceptions::PyTypeError,
     prelude::*,
     types::{PyBytes, PyString},
@@ -125,13 +124,13 @@ fn too_large(what: &'static str, got: usize, max: usize) -> PyErr {
     raised(&QueryError::BatchTooLarge { what, got: got as u64, max: max as u64 })
 }
 
-/// The ids of an array of one dimension; `None` if it is no array of 64-bit integers.
+/// The ids of an array of one dimension; `None` if it is no array of 64-bit integers in the byte order of this machine.
 fn ids_of_array(keys: &Bound<'_, PyAny>) -> PyResult<Option<Vec<u64>>> {
     let py = keys.py();
-    if let Ok(buffer) = PyBuffer::<u64>::get(keys) {
+    if let Some(buffer) = native::<u64>(keys) {
         return one_dimension(buffer.dimensions()).and_then(|()| buffer.to_vec(py)).map(Some);
     }
-    let Ok(buffer) = PyBuffer::<i64>::get(keys) else { return Ok(None) };
+    let Some(buffer) = native::<i64>(keys) else { return Ok(None) };
     one_dimension(buffer.dimensions())?;
     let ids = buffer.to_vec(py)?.into_iter().map(u64::try_from).collect::<Result<_, _>>();
     ids.map(Some)

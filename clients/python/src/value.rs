@@ -4,7 +4,7 @@ use bytes::Bytes;
 use kith_schema::Scalar;
 use pyo3::{
     IntoPyObjectExt,
-    buffer::PyBuffer,
+    buffer::{Element, PyBuffer},
     exceptions::{PyTypeError, PyValueError},
     prelude::*,
     types::{PyBytes, PyMemoryView},
@@ -30,18 +30,26 @@ pub fn numbers<'py>(py: Python<'py>, bytes: Bytes, format: &str) -> PyResult<Bou
     PyMemoryView::from(owner.as_any())?.call_method1("cast", (format,))
 }
 
+/// An array of such numbers in the byte order of this machine; of others `None`, and a caller reads them one by one.
+pub fn native<T: Element>(given: &Bound<'_, PyAny>) -> Option<PyBuffer<T>> {
+    let foreign = if cfg!(target_endian = "little") { &b">!"[..] } else { &b"<"[..] };
+    let buffer = PyBuffer::<T>::get(given).ok()?;
+    let is_foreign = buffer.format().to_bytes().first().is_some_and(|order| foreign.contains(order));
+    (!is_foreign).then_some(buffer)
+}
+
 /// The numbers of a query vector: an array of floats (of one dimension; single precision is taken as it is), or any sequence of numbers.
 ///
 /// # Errors
 /// `TypeError` if it is neither, `ValueError` for a finite number beyond single precision.
 pub fn vector(given: &Bound<'_, PyAny>) -> PyResult<Vec<f32>> {
     let py = given.py();
-    if let Ok(buffer) = PyBuffer::<f32>::get(given) {
+    if let Some(buffer) = native::<f32>(given) {
         return one_dimension(buffer.dimensions()).and_then(|()| buffer.to_vec(py));
     }
-    let doubles = match PyBuffer::<f64>::get(given) {
-        Ok(buffer) => one_dimension(buffer.dimensions()).and_then(|()| buffer.to_vec(py))?,
-        Err(_) => given.extract::<Vec<f64>>().map_err(|_| {
+    let doubles = match native::<f64>(given) {
+        Some(buffer) => one_dimension(buffer.dimensions()).and_then(|()| buffer.to_vec(py))?,
+        None => given.extract::<Vec<f64>>().map_err(|_| {
             PyTypeError::new_err("a query is an array of one dimension, or a sequence of numbers")
         })?,
     };

@@ -35,6 +35,13 @@ def test_each_operator_is_worked_out(client: kith.Client) -> None:
     assert numpy.array_equal(value.numpy("hadamard_embed"), row * QUERY)
 
 
+@pytest.mark.parametrize("kind", [">f4", ">f8", "<f4", "<f8", ">f2"])
+def test_queries_come_in_any_byte_order(client: kith.Client, kind: str) -> None:
+    query = numpy.arange(DIMENSIONS).astype(kind)
+    dot = client.compute("pages").dot("embed", query, as_="s").execute([7])[0].value["s"]
+    assert dot == pytest.approx(embeddings()[7].astype(float) @ numpy.arange(DIMENSIONS), rel=1e-9)
+
+
 def test_a_cosine_with_nothing_is_none(client: kith.Client) -> None:
     value = client.compute("pages").cosine("embed", numpy.zeros(DIMENSIONS)).execute([7])[0].value
     assert value["cosine_embed"] is None

@@ -51,8 +51,9 @@ def test_a_batch_has_one_entry_a_key_in_their_order(client: kith.Client) -> None
         {3: "a", 1: "b", 2**64 - 1: "c"}.keys(),
         numpy.array([3, 1, 2**64 - 1], dtype=numpy.uint64),
         numpy.array([9, 3, 9, 1, 9, 2**64 - 1], dtype=numpy.uint64)[1::2],
+        numpy.array([3, 1, 2**64 - 1], dtype=">u8"),
     ],
-    ids=["list", "view", "array", "strided"],
+    ids=["list", "view", "array", "strided", "of another byte order"],
 )
 def test_ids_come_as_any_iterable_or_array(client: kith.Client, keys: Iterable[int]) -> None:
     for given in (keys, iter(keys)):
