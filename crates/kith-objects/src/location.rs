@@ -48,7 +48,10 @@ impl Location {
         match self {
             Self::Folder(folder) => {
                 let name = folder.file_name()?.to_str()?.to_owned();
-                Some((Self::Folder(folder.parent()?.to_owned()), name))
+                // Of a bare name the folder around it is the current one.
+                let around = folder.parent()?;
+                let around = if around.as_os_str().is_empty() { Path::new(".") } else { around };
+                Some((Self::Folder(around.to_owned()), name))
             }
             Self::Bucket(url) => {
                 let (path, name) = url.path().trim_end_matches('/').rsplit_once('/')?;
@@ -121,6 +124,12 @@ impl fmt::Display for Location {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_bare_name_lies_in_the_current_folder() {
+        let place: Location = "rows".parse().unwrap();
+        assert_eq!(place.parent(), Some((Location::Folder(".".into()), "rows".to_owned())));
+    }
 
     #[test]
     fn places_are_folders_or_buckets() {

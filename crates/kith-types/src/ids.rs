@@ -42,6 +42,12 @@ newtype!(
     "v"
 );
 
+impl StoreVersion {
+    /// The greatest there may be, 2⁵³ − 1: every reader of JSON keeps it exactly, and as milliseconds since 1970 it is 285,000 years
+    /// away.
+    pub const MAX: Self = Self((1 << 53) - 1);
+}
+
 impl PartitionId {
     /// The partition as a 0-based index.
     pub fn index(self) -> usize {

@@ -60,9 +60,11 @@ impl Draft<'_> {
     fn number(&self, asked: Option<StoreVersion>) -> Result<StoreVersion, Refusal> {
         let last = self.state.version_last;
         match asked {
+            Some(version) if StoreVersion::MAX < version => Err(Refusal::VersionTooGreat { version }),
             Some(version) if version <= last => Err(Refusal::VersionNotNewer { version, last }),
             Some(version) => Ok(version),
-            None => Ok(StoreVersion(self.context.now.0.max(last.0.saturating_add(1)))),
+            None if StoreVersion::MAX <= last => Err(Refusal::VersionTooGreat { version: last }),
+            None => Ok(StoreVersion(self.context.now.0.max(last.0 + 1)).min(StoreVersion::MAX)),
         }
     }
 

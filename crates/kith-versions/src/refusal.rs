@@ -46,6 +46,12 @@ pub enum Refusal {
         /// The greatest that was ever used.
         last: StoreVersion,
     },
+    /// No number is left above it.
+    #[error("version {} is not below {}, the end of the numbers", version.0, StoreVersion::MAX.0)]
+    VersionTooGreat {
+        /// As asked, or the last one used.
+        version: StoreVersion,
+    },
     /// There is no such version.
     #[error("there is no version {}", version.0)]
     UnknownVersion {
@@ -164,6 +170,7 @@ impl Refusal {
             Refusal::PushEnded { .. } => "push_ended",
             Refusal::RebalanceRunning { .. } => "rebalance_running",
             Refusal::VersionNotNewer { .. } => "version_not_newer",
+            Refusal::VersionTooGreat { .. } => "version_too_great",
             Refusal::UnknownVersion { .. } => "unknown_version",
             Refusal::VersionNotKept { .. } => "version_not_kept",
             Refusal::VersionBlocked { .. } => "version_blocked",
@@ -190,6 +197,9 @@ impl Refusal {
             Refusal::RebalanceRunning { .. } => {
                 "wait until it ends, or end it with `kith cluster rebalance --abort`".to_owned()
             }
+            Refusal::VersionTooGreat { .. } => {
+                "build it under a smaller number; a store whose numbers are used up is dropped and made anew".to_owned()
+            }
             Refusal::VersionNotNewer { .. } => "give a greater number, or none".to_owned(),
             Refusal::UnknownVersion { known, .. } => {
                 let known: Vec<String> = known.iter().map(|version| version.0.to_string()).collect();
@@ -213,7 +223,7 @@ impl Refusal {
                 "look at the input; if it is right, push with --force".to_owned()
             }
             Refusal::OverQuota { .. } => {
-                "release held versions, raise the store's quota, or push with --force".to_owned()
+                "release held versions, push with --force, or make the store anew with a larger --quota".to_owned()
             }
             Refusal::NotOwner { owner, .. } => format!("ask {owner}, or change the store's owner"),
         }

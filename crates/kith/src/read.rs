@@ -7,9 +7,8 @@ use crate::{
     reply::{BatchReply, KeyReply, Values},
     request::{Batch, BatchFields, KeyEncoding, ReadOptions},
     stream,
-    table::values,
+    table::{plan, values},
 };
-use anyhow::Context;
 use clap::Args;
 use kith_client::{BATCH_KEYS_MAX, BatchAnswer, QueryError, StoreShape};
 use kith_ops::Record;
@@ -165,6 +164,10 @@ pub async fn get(target: &TargetFlags, format: Format, flags: GetFlags) -> anyho
     let schema = schema_of(&*service, &asked.store, shape, &answer).await?;
     let values = Values { store: &asked.store, value: shape.value, schema: schema.as_ref() };
     let reply = BatchReply::new(&values, &asked.keys, &keys, &answer);
+    if let Some(profile) = &reply.last.profile {
+        // Standard output is the value's alone.
+        eprint!("{}", plan::render(profile));
+    }
     match (format, value) {
         (Format::Table, Some(value)) => {
             let json = reply.results[0].value.json();
@@ -200,7 +203,7 @@ pub async fn multi_get(target: &TargetFlags, format: Format, flags: MultiGetFlag
             lines.push_str(&output::json_line(&reply.last));
             lines
         }
-        Format::Table => values::table(&reply.results) + &values::footer(&reply.last.footer),
+        Format::Table => values::table(&reply.results) + &values::footer(&reply.last),
     };
     output::print_bytes(text.as_bytes())?;
     Ok(if reply.is_complete() { Exit::Done } else { Exit::Partial })
@@ -252,8 +255,10 @@ fn keys_of(
         if line.pop_if(|byte| *byte == b'\n').is_some() {
             line.pop_if(|byte| *byte == b'\r');
         }
-        let key = String::from_utf8(line)
-            .with_context(|| Failure::bad_request(format!("line {number} is not UTF-8 text")))?;
+        let key = String::from_utf8(line).map_err(|_| {
+            let help = "give keys that are no text in base64: --key-encoding base64";
+            Failure::new("bad_request", format!("line {number} is not UTF-8 text"), help)
+        })?;
         keys.push(Value::from(key));
     }
 }

@@ -342,7 +342,7 @@ fn a_push_that_a_node_or_a_guard_refuses_leaves_what_was() {
     assert_eq!((people.built(), people.states()), (vec![], vec![]));
     // Files where the nodes want to put the version.
     let data = people.cluster.ready_file.parent().expect("a folder").join("data");
-    let ahead = u64::MAX / 4;
+    let ahead = (1 << 53) - 2;
     for node in ["node-000", "node-001"] {
         let folder = data.join(node).join("components/people/values");
         fs::create_dir_all(&folder).unwrap();
@@ -499,6 +499,39 @@ fn a_built_version_is_pushed_and_a_delta_follows_it() {
     let forced = people.pushed(&[&few, "--force"]);
     assert_eq!((&forced["records"], &forced["before"]), (&json!(89), &json!(delta)), "{forced}");
     assert_eq!(code(&people.refused(&[&few, "--version", "6"])), "version_not_newer");
+}
+
+#[test]
+fn version_numbers_end_and_the_last_one_serves_on() {
+    let people = People::start(&[]);
+    let (few, more) = (people.write("few.csv", csv(3)), people.write("more.csv", csv(5)));
+    let last: u64 = (1 << 53) - 1;
+    assert_eq!(people.pushed(&[&few, "--version", &last.to_string()])["version"], last);
+    assert_eq!(code(&people.refused(&[&more])), "version_too_great");
+    for beyond in [last + 1, u64::MAX] {
+        let output = people.push(&[&more, "--version", &beyond.to_string()]);
+        assert_eq!(output.status.code(), Some(2), "{}", text(&output));
+    }
+    people.assert_states(&[(last, "current")]);
+    assert_eq!(people.built(), [last], "a refused push leaves nothing");
+    assert_eq!(people.cluster.must(&["get", "people", "member:2"]).trim_end(), "value 2");
+}
+
+#[test]
+fn a_folder_is_named_as_it_is_from_where_one_is() {
+    let people = People::start(&[]);
+    people.write("rows.csv", csv(7));
+    let rows = people.folder.path().join("rows");
+    fs::create_dir(&rows).expect("a folder");
+    fs::rename(people.folder.path().join("rows.csv"), rows.join("a.csv")).expect("moved");
+    for (name, records) in [("rows", 7), ("rows/", 7), ("./rows", 7)] {
+        let mut push = people.cluster.kith(&["store", "push", "people", name, "-o", "json"]);
+        let output = push.current_dir(people.folder.path()).output().expect("kith runs");
+        assert!(output.status.success(), "{name}: {}", text(&output));
+        let printed = String::from_utf8(output.stdout).expect("UTF-8");
+        let reply: Value = serde_json::from_str(printed.lines().last().expect("a line")).expect("JSON");
+        assert_eq!(reply["records"], records, "{name}");
+    }
 }
 
 /// What the two versions have in common lies on the nodes' disks already.

@@ -192,6 +192,20 @@ fn files_and_flags_that_make_no_sense_are_refused() {
         let told = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(!output.status.success() && told.contains(&format!("error[{code}]")), "{flags:?}: {told}");
     }
+    for arguments in [
+        "req -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -subj /CN=v1 -keyout v1.key -out v1.csr",
+        "x509 -req -in v1.csr -signkey v1.key -out v1.pem",
+    ] {
+        let openssl = Command::new("openssl").args(arguments.split(' ')).current_dir(folder.path()).output();
+        assert!(openssl.expect("openssl runs: see scripts/packages.sh").status.success(), "{arguments}");
+    }
+    let old = |name: &str| path(&folder.path().join(name));
+    let output = router(&["--tls-cert", &old("v1.pem"), "--tls-key", &old("v1.key"), "--tls-ca", &ca]);
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(
+        told.contains("error[bad_security_file]") && told.contains("X.509 certificate of version 1"),
+        "{told}"
+    );
     let get = |flags: &[&str]| {
         let mut command = support::cluster::kith(&["get", "pages", "7", "--router", "127.0.0.1:1"]);
         command.args(flags);

@@ -224,7 +224,7 @@ impl Credentials {
                     pem::certificates("tls-cert", cert)?,
                     pem::private_key("tls-key", key)?,
                 )
-                .map_err(tls("tls-cert"))?,
+                .map_err(|source| pem::unusable("tls-cert", cert, source))?,
             _ => config.with_no_client_auth(),
         };
         let mut grpc = config.clone();

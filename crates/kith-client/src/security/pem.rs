@@ -47,6 +47,16 @@ pub fn authorities(option: &'static str, path: &Path) -> Result<RootCertStore, S
     Ok(roots)
 }
 
+/// Certificates and key, or certificates and authorities, that TLS does not take.
+pub fn unusable(option: &'static str, path: &Path, source: rustls::Error) -> SecurityError {
+    // The library tells this cause by its name only.
+    if source.to_string().contains("UnsupportedCertVersion") {
+        let detail = "is an X.509 certificate of version 1: make it with extensions (`openssl x509 -extfile`), which gives it version 3";
+        return content(option, path, detail);
+    }
+    SecurityError::Tls { option, source }
+}
+
 fn content(option: &'static str, path: &Path, detail: &str) -> SecurityError {
     SecurityError::Content { option, path: path.to_owned(), detail: detail.to_owned() }
 }

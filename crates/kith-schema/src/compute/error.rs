@@ -79,8 +79,14 @@ pub enum ComputeError {
     #[error("nothing is asked for: project a field, or work one out")]
     Nothing,
     /// The result would be no record: a name twice, or one that no field can have.
-    #[error("the result has no valid fields")]
-    Result(#[from] SchemaError),
+    #[error("the result has no valid fields: {0}")]
+    Result(SchemaError),
+}
+
+impl From<SchemaError> for ComputeError {
+    fn from(error: SchemaError) -> Self {
+        Self::Result(error)
+    }
 }
 
 /// Why an operator cannot be carried out on one record: what every replica would say.

@@ -102,7 +102,12 @@ impl Dev {
         ReadyDocument::check_free(&options.ready_file).await?;
         let mut held = Held::default();
         let (folder, data) = match &options.data {
-            Some(folder) => (folder.clone(), DataDir::lock(folder)?),
+            // Clients elsewhere on this machine are told where the object store is.
+            Some(folder) => {
+                let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.clone());
+                let lock = DataDir::lock(&folder)?;
+                (folder, lock)
+            }
             None => {
                 let parent = std::env::temp_dir();
                 temporary::remove_stale(&parent);

@@ -163,7 +163,8 @@ fn config(files: &Files, has_tokens: bool) -> Result<ServerConfig, SecurityError
     };
     let chain = pem::certificates("tls-cert", &files.cert)?;
     let key = pem::private_key("tls-key", &files.key)?;
-    let mut config = config.with_single_cert(chain, key).map_err(tls("tls-cert"))?;
+    let config = config.with_single_cert(chain, key);
+    let mut config = config.map_err(|source| pem::unusable("tls-cert", &files.cert, source))?;
     // gRPC tools ask for it; who asks for nothing is let in as well.
     config.alpn_protocols = vec![b"h2".to_vec()];
     Ok(config)

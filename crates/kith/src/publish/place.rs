@@ -5,6 +5,7 @@ use crate::{failure::Failure, store::build::fault::chain};
 use kith_engine::{FetchError, Manifest, VerifyDepth, verify_version};
 use kith_objects::{Location, Objects, ObjectsError};
 use kith_server::place::{self, PlaceError};
+use kith_types::StoreVersion;
 use kith_wire::documents::{ClusterDocument, ComponentDocument};
 use std::path::{Path, PathBuf};
 
@@ -88,7 +89,9 @@ pub fn version_here(place: &Objects, folder: &Path) -> Result<(PathBuf, Manifest
 /// What the place says.
 pub fn versions_at(place: &Objects) -> Result<Vec<u64>, Failure> {
     let children = place.children().map_err(|error| refused(&error))?;
-    Ok(children.iter().filter_map(|name| name.parse().ok()).collect())
+    // What has a greater number is no version.
+    let versions = children.iter().filter_map(|name| name.parse().ok());
+    Ok(versions.filter(|version| *version <= StoreVersion::MAX.0).collect())
 }
 
 /// An object store that does not do what it is asked.

@@ -107,6 +107,9 @@ impl BatchFields {
     }
 }
 
+/// Of a key in a message.
+const KEY_CHARACTERS_SHOWN: usize = 80;
+
 /// The keys as `store`, whose keys are of type `key`, has them.
 ///
 /// # Errors
@@ -118,7 +121,12 @@ pub fn batch_keys(
     key: KeyType,
 ) -> Result<BatchKeys, Failure> {
     let wrong = |place: usize, why: &str| {
-        let message = format!("key {} cannot be one of store {store:?}: {why}", place + 1);
+        let mut shown: String = keys[place].to_string();
+        if let Some((cut, _)) = shown.char_indices().nth(KEY_CHARACTERS_SHOWN) {
+            shown.truncate(cut);
+            shown.push('…');
+        }
+        let message = format!("key {shown} (number {}) cannot be one of store {store:?}: {why}", place + 1);
         let help = "ids are numbers, strings are text, bytes are base64 (docs/queries.md)";
         Failure::new("wrong_key_type", message, help)
     };
@@ -179,7 +187,7 @@ mod tests {
             (json!(["AP8=", "?"]), KeyType::Bytes),
         ] {
             let message = keys(given, key, None).unwrap_err();
-            assert!(message.starts_with("key 2 cannot be one of store \"s\": "), "{message}");
+            assert!(message.contains(" (number 2) cannot be one of store \"s\": "), "{message}");
         }
     }
 }

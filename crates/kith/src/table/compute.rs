@@ -17,7 +17,7 @@ pub fn results(reply: &ComputeReply) -> String {
             vec![text(&key.key), key.state.to_owned(), record]
         }),
     );
-    rows + &footer(&reply.last.footer)
+    rows + &footer(&reply.last)
 }
 
 /// A line a value or bucket, and how many keys ended how.
@@ -32,7 +32,7 @@ pub fn counts(reply: &AggregateReply) -> String {
     );
     let cut =
         if reply.truncated { "there are more values than are kept: some are not counted\n" } else { "" };
-    rows + cut + &footer(&reply.last.footer)
+    rows + cut + &footer(&reply.last)
 }
 
 fn text(value: &Value) -> String {

@@ -1,7 +1,7 @@
 //! Values by key, for people.
 
-use super::{Side, plural, table as rows};
-use crate::reply::{Footer, KeyReply};
+use super::{Side, plan, plural, table as rows};
+use crate::reply::{Footer, FooterLine, KeyReply};
 
 /// Longer values are cut: `kith get` prints one whole.
 const VALUE_CHARACTERS_MAX: usize = 80;
@@ -17,14 +17,16 @@ fn row(key: &KeyReply) -> Vec<String> {
     vec![name, key.state.to_owned(), key.value.text().map(shown).unwrap_or_default()]
 }
 
-/// How many keys ended how.
-pub fn footer(footer: &Footer) -> String {
-    let Footer { found, absent, error, unanswered, versions } = footer;
+/// How many keys ended how, then the profile.
+pub fn footer(last: &FooterLine) -> String {
+    let Footer { found, absent, error, unanswered, versions } = &last.footer;
     let versions: Vec<String> = versions.iter().map(u64::to_string).collect();
     let keys = plural(found + absent + error + unanswered, "key");
+    let profile = last.profile.as_ref().map(|profile| format!("\n{}", plan::render(profile)));
     format!(
-        "{keys}: {found} found, {absent} absent, {error} failed, {unanswered} unanswered; version {}\n",
-        versions.join(", ")
+        "{keys}: {found} found, {absent} absent, {error} failed, {unanswered} unanswered; version {}\n{}",
+        versions.join(", "),
+        profile.unwrap_or_default()
     )
 }
 

@@ -118,9 +118,11 @@ pub fn next_version(out_dir: &Path, graph: &str, committed: StoreVersion) -> io:
     for component in folders(&out_dir.join(graph))? {
         let versions = folders(&component)?;
         let names = versions.iter().filter_map(|path| path.file_name()?.to_str()?.parse().ok());
+        // What has a greater number is no version.
+        let names = names.filter(|version| *version <= StoreVersion::MAX.0);
         newest = names.fold(newest, u64::max);
     }
-    Ok(StoreVersion(newest + 1))
+    Ok(StoreVersion(newest.saturating_add(1)))
 }
 
 fn folders(dir: &Path) -> io::Result<Vec<PathBuf>> {

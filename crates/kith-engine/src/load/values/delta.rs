@@ -12,7 +12,7 @@ use crate::files::FileKind;
 use crate::load::builder::Staging;
 use crate::load::rows::{RowSorter, SortedRows};
 use crate::load::{BuildError, MEMORY_BYTES_DEFAULT};
-use crate::manifest::{Compression, FileEntry, Manifest, ValueCounts};
+use crate::manifest::{Compression, FileEntry, KeyType, Manifest, ValueCounts};
 use crate::pack::{Piece, VersionFolder, pack_name, write_packs};
 use crate::values::{frame_value_bytes, read_dictionary};
 use kith_types::{PartitionId, StoreVersion, position_of_key};
@@ -153,7 +153,7 @@ impl DeltaBuilder {
     ) -> Result<(Manifest, DeltaSummary), ValuesBuildError> {
         let Self { base, options, staging, changes, touched } = self;
         let (dir, total) = (staging.dir(), changes.rows());
-        let mut changes = Changes::new(changes.finish()?, options.duplicates)?;
+        let mut changes = Changes::new(changes.finish()?, options.key, options.duplicates)?;
         let mut summary = DeltaSummary { partitions: touched.len() as u32, ..DeltaSummary::default() };
         let mut writer = ValuesWriter::new(&dir, &options, touched.iter().copied())?;
         let mut removed = ValueCounts::default();
@@ -242,6 +242,7 @@ fn link_packs(base: &VersionFolder, new: &Manifest, dir: &Path) -> Result<BTreeS
 /// Sorted changes, one per key.
 struct Changes {
     rows: SortedRows,
+    kind: KeyType,
     duplicates: Duplicates,
     /// The next one: partition, position, key, change.
     head: Option<Change>,
@@ -258,8 +259,8 @@ struct Change {
 }
 
 impl Changes {
-    fn new(rows: SortedRows, duplicates: Duplicates) -> Result<Self, ValuesBuildError> {
-        let mut changes = Self { rows, duplicates, head: None, done: 0, ahead: None };
+    fn new(rows: SortedRows, kind: KeyType, duplicates: Duplicates) -> Result<Self, ValuesBuildError> {
+        let mut changes = Self { rows, kind, duplicates, head: None, done: 0, ahead: None };
         changes.ahead = changes.read()?;
         changes.advance()?;
         Ok(changes)
@@ -284,7 +285,9 @@ impl Changes {
             && head.key == ahead.key
         {
             match self.duplicates {
-                Duplicates::Refuse => return Err(ValuesBuildError::Duplicate { key: shown(&head.key) }),
+                Duplicates::Refuse => {
+                    return Err(ValuesBuildError::Duplicate { key: shown(self.kind, &head.key) });
+                }
                 Duplicates::First => {}
                 Duplicates::Last => self.head = self.ahead.take(),
             }

@@ -101,7 +101,7 @@ impl ValuesOptions {
     pub(super) fn check_row(&self, key: &[u8], value: &[u8]) -> Result<PartitionId, ValuesBuildError> {
         for (what, got, max) in [("key", key.len(), KEY_BYTES_MAX), ("value", value.len(), VALUE_BYTES_MAX)] {
             if got > max {
-                return Err(ValuesBuildError::TooLarge { key: shown(key), what, got, max });
+                return Err(ValuesBuildError::TooLarge { key: shown(self.key, key), what, got, max });
             }
         }
         self.key.partition(key, self.partitions).ok_or(ValuesBuildError::KeyLength { got: key.len() })
@@ -130,8 +130,11 @@ pub struct ValuesSummary {
     pub spilled_runs: usize,
 }
 
-/// A key as messages show it: text if it is short text, else hexadecimal, cut at 64 bytes.
-pub(super) fn shown(key: &[u8]) -> String {
+/// A key as messages show it: an id as its number, others as text if they are, else hexadecimal, cut at 64 bytes.
+pub(super) fn shown(kind: KeyType, key: &[u8]) -> String {
+    if let (KeyType::Id, Ok(id)) = (kind, key.try_into()) {
+        return u64::from_le_bytes(id).to_string();
+    }
     let cut = &key[..key.len().min(64)];
     let dots = if cut.len() < key.len() { "…" } else { "" };
     match std::str::from_utf8(cut) {

@@ -112,7 +112,11 @@ impl PartitionBuilder {
         let partition = self.options.check_row(key, value)?;
         if partition != self.partition {
             let (expected, got) = (self.partition.0, partition.0);
-            return Err(ValuesBuildError::OtherPartition { key: shown(key), expected, got });
+            return Err(ValuesBuildError::OtherPartition {
+                key: shown(self.options.key, key),
+                expected,
+                got,
+            });
         }
         Ok(self.rows.push(partition, key, value)?)
     }

@@ -3,7 +3,7 @@
 use super::options::{Duplicates, ValuesOptions, ValuesProgress, shown};
 use super::{ValuesBuildError, coding};
 use crate::load::rows::SortedRows;
-use crate::manifest::ValueCounts;
+use crate::manifest::{KeyType, ValueCounts};
 use crate::sealed::SealedWriter;
 use crate::values::Compressor;
 use crate::{ChunkSetWriter, FileEntry, FileId, WriteError};
@@ -36,6 +36,7 @@ pub(super) struct WrittenValues {
 /// Writes rows that come in the order of files into loose logical files.
 pub(super) struct ValuesWriter<'a, P> {
     dir: &'a Path,
+    key: KeyType,
     coding: Coding,
     /// Partitions not begun yet, ascending. Each gets a chunk set, with rows or without.
     partitions: P,
@@ -50,7 +51,14 @@ impl<'a, P: Iterator<Item = PartitionId>> ValuesWriter<'a, P> {
         partitions: P,
     ) -> Result<Self, ValuesBuildError> {
         let coding = coding(options)?;
-        Ok(Self { dir, coding, partitions, current: None, written: WrittenValues::default() })
+        Ok(Self {
+            dir,
+            key: options.key,
+            coding,
+            partitions,
+            current: None,
+            written: WrittenValues::default(),
+        })
     }
 
     /// Writes all rows, one per key.
@@ -69,7 +77,7 @@ impl<'a, P: Iterator<Item = PartitionId>> ValuesWriter<'a, P> {
             let repeats = partition == Some(row.partition) && key == row.key;
             match (repeats, duplicates) {
                 (true, Duplicates::Refuse) => {
-                    return Err(ValuesBuildError::Duplicate { key: shown(row.key) });
+                    return Err(ValuesBuildError::Duplicate { key: shown(self.key, row.key) });
                 }
                 (true, Duplicates::First) => continue,
                 (_, Duplicates::Refuse | Duplicates::First) => self.row(row.partition, row.key, row.value)?,
@@ -111,7 +119,7 @@ impl<'a, P: Iterator<Item = PartitionId>> ValuesWriter<'a, P> {
                 (chunks, frame.as_slice())
             }
         };
-        chunks.append(key, stored).map_err(|error| order(error, key))?;
+        chunks.append(key, stored).map_err(|error| order(error, self.key, key))?;
         self.count(key, value.len());
         Ok(())
     }
@@ -167,10 +175,10 @@ impl<'a, P: Iterator<Item = PartitionId>> ValuesWriter<'a, P> {
 }
 
 /// A row out of order is the caller's.
-fn order(error: WriteError, key: &[u8]) -> ValuesBuildError {
+fn order(error: WriteError, kind: KeyType, key: &[u8]) -> ValuesBuildError {
     match error {
-        WriteError::OutOfOrder { .. } => ValuesBuildError::NotSorted { key: shown(key) },
-        WriteError::Duplicate { .. } => ValuesBuildError::Duplicate { key: shown(key) },
+        WriteError::OutOfOrder { .. } => ValuesBuildError::NotSorted { key: shown(kind, key) },
+        WriteError::Duplicate { .. } => ValuesBuildError::Duplicate { key: shown(kind, key) },
         error => error.into(),
     }
 }

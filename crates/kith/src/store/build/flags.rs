@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 use kith_engine::load::{Duplicates, MEMORY_BYTES_DEFAULT};
 use kith_objects::Location;
 use kith_rows::{Format, FormatChoice, HeaderMode, KeyType, RowOptions, ValueType};
-use kith_types::PartitionCount;
+use kith_types::{PartitionCount, StoreVersion};
 use std::path::PathBuf;
 
 /// Less does not hold the buffers of a merge.
@@ -34,7 +34,7 @@ pub struct BuildFlags {
     #[arg(long, value_name = "URL", required_unless_present = "dry_run", value_parser = location)]
     pub out: Option<Location>,
     /// The version's number [default: the time]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=StoreVersion::MAX.0))]
     pub version: Option<u64>,
     /// Build without asking a cluster: how many partitions it has
     #[arg(long, value_name = "N", value_parser = partitions)]

@@ -101,7 +101,7 @@ async fn asked(target: &TargetFlags, store: &str) -> anyhow::Result<Shape> {
 /// The time in milliseconds since 1970, but above all versions in the place.
 fn next_version(out: &Objects) -> Result<u64, Failure> {
     let newest = versions_at(out)?.into_iter().max().unwrap_or_default();
-    Ok(now().max(newest + 1))
+    Ok(now().max(newest.saturating_add(1)))
 }
 
 fn upload(folder: &Path, place: &Objects) -> Result<(), Failure> {

@@ -224,6 +224,8 @@ async fn drain(
     };
     let cut = |why: String| QueryError::NodeUnreachable { addr: replica.addr.clone(), reason: why };
     loop {
+        // For what came before, of other partitions too.
+        tokio::time::sleep(throttle.backlog()).await;
         let piece = match pieces.message().await {
             Ok(Some(piece)) => piece,
             Ok(None) => return Ok(Err(cut("its answer ended in the middle".to_owned()))),
@@ -238,6 +240,7 @@ async fn drain(
             bytes += (key.len() + value.len()) as u64;
         }
         sink.write_through()?;
+        throttle.take(bytes);
         total.add(Total { records: piece.keys.len() as u64, bytes });
         match piece.records {
             Some(records) if records == total.records => return Ok(Ok(())),
@@ -245,7 +248,7 @@ async fn drain(
                 let got = total.records;
                 return Ok(Err(cut(format!("it has {records} records, but {got} came"))));
             }
-            None => tokio::time::sleep(throttle.take(bytes)).await,
+            None => {}
         }
     }
 }
@@ -346,7 +349,10 @@ impl Out {
         let Some(partial) = self.partial else { return Ok(()) };
         let synced = File::open(&partial).and_then(|file| file.sync_all());
         let named = synced.and_then(|()| fs::rename(&partial, &self.path));
-        named.map_err(|error| unwritable(&self.path, &error))
+        named.map_err(|error| {
+            let _ = fs::remove_file(&partial);
+            unwritable(&self.path, &error)
+        })
     }
 
     /// What is not whole is not left to be taken for an export.

@@ -20,10 +20,32 @@ impl Throttle {
         Self { limiter, started: Instant::now() }
     }
 
-    /// Takes so many bytes; how long to wait before the next.
-    pub fn take(&mut self, bytes: u64) -> Duration {
-        let now = Timestamp(self.started.elapsed());
-        let turn = self.limiter.take(bytes, now);
-        self.limiter.wait(turn, now)
+    /// Takes so many bytes.
+    pub fn take(&mut self, bytes: u64) {
+        self.limiter.take(bytes, self.now());
+    }
+
+    /// How long to wait before the next.
+    pub fn backlog(&self) -> Duration {
+        self.limiter.backlog(self.now())
+    }
+
+    fn now(&self) -> Timestamp {
+        Timestamp(self.started.elapsed())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_taken_is_waited_for_however_little_it_was() {
+        let mut throttle = Throttle::new(Some(1));
+        assert_eq!(throttle.backlog(), Duration::ZERO, "nothing went before");
+        for _ in 0..10 {
+            throttle.take(1_000);
+        }
+        assert!(Duration::from_secs(9_000) < throttle.backlog());
     }
 }

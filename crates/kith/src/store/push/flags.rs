@@ -5,6 +5,7 @@ use crate::{
     store::build::{DeleteFlags, RowFlags},
 };
 use clap::Args;
+use kith_types::StoreVersion;
 
 /// A new version of a store, served by the cluster.
 #[derive(Clone, Debug, Args)]
@@ -22,7 +23,7 @@ pub struct PushFlags {
     #[command(flatten)]
     pub delete: DeleteFlags,
     /// The version's number, above all before [default: the time]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=StoreVersion::MAX.0))]
     pub version: Option<u64>,
     /// How many nodes may be left out if they fail; never all that hold a partition
     #[arg(long, value_name = "N", default_value_t = 0)]
