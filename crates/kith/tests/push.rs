@@ -43,6 +43,10 @@ fn csv(count: u64) -> String {
     format!("key,value\n{rows}")
 }
 
+fn json_of(printed: &str) -> Value {
+    serde_json::from_str(printed.lines().last().expect("a last line")).expect("JSON")
+}
+
 impl People {
     fn start(create: &[&str]) -> Self {
         let cluster = Cluster::start(&["--nodes", "1"]);
@@ -499,6 +503,37 @@ fn a_built_version_is_pushed_and_a_delta_follows_it() {
     let forced = people.pushed(&[&few, "--force"]);
     assert_eq!((&forced["records"], &forced["before"]), (&json!(89), &json!(delta)), "{forced}");
     assert_eq!(code(&people.refused(&[&few, "--version", "6"])), "version_not_newer");
+}
+
+#[test]
+fn a_schema_that_a_store_is_made_with_holds_from_its_first_push_on() {
+    let people = People::start(&[]);
+    let cluster = &people.cluster;
+    let schema = people.write(
+        "schema.json",
+        r#"{"fields":[{"name":"age","type":"i64","default":1},{"name":"name","type":"text"}]}"#,
+    );
+    let create = ["store", "create", "typed", "--key", "id", "--value", "record", "--schema", &schema];
+    let told = json_of(&cluster.must(&[&create[..], &["-o", "json"]].concat()));
+    assert!(told["schema"].as_str().is_some_and(|text| text.contains("\"age\"")), "{told}");
+    let push = |rows: &str| {
+        let push = cluster.kith(&["store", "push", "typed", rows, "-o", "json"]).output();
+        push.expect("kith runs")
+    };
+    let odd = people.write("odd.csv", "key,name,age\n1,Ada,old\n");
+    assert_eq!(code(&refusal(&push(&odd))), "bad_rows");
+    let rows = people.write("rows.csv", "key,name\n1,Ada\n");
+    let pushed = push(&rows);
+    assert!(pushed.status.success(), "{}", text(&pushed));
+    assert_eq!(cluster.must(&["get", "typed", "1"]).trim(), r#"{"age":1,"name":"Ada"}"#);
+    for (arguments, expected) in [
+        (["a", "--value", "text", "--schema", &schema], "usage"),
+        (["b", "--value", "record", "--schema", "/nowhere"], "bad_schema"),
+        (["c", "--value", "record", "--schema", &rows], "bad_schema"),
+    ] {
+        let all = [&["store", "create", "-o", "json"], &arguments[..]].concat();
+        assert_eq!(code(&refusal(&cluster.kith(&all).output().expect("kith runs"))), expected);
+    }
 }
 
 #[test]

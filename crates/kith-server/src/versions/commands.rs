@@ -11,6 +11,7 @@ use crate::{
     fail_point::FailPoint,
     metadata::{Committed, Condition, Write, keys},
 };
+use kith_schema::Schema;
 use kith_types::StoreVersion;
 use kith_versions::{Command, Effect, Refusal};
 use kith_wire::{
@@ -218,6 +219,22 @@ fn check_definition(definition: &DefinitionDocument, groups: usize) -> Result<()
             }
         }
     }
+    if let Some(schema) = &definition.schema {
+        let is_of_records =
+            matches!(&definition.holds, HoldsDocument::Values { value, .. } if value == "record");
+        if !is_of_records {
+            return bad(
+                "a schema, and values that are no records".to_owned(),
+                "make a store of records, or leave it out",
+            );
+        }
+        if let Err(error) = schema.parse::<Schema>() {
+            return bad(
+                format!("its schema cannot be read: {error}"),
+                "see docs/formats/schema.md for the language",
+            );
+        }
+    }
     let copies = definition.replication.unwrap_or(groups as u32);
     if copies == 0 || (groups as u32) < copies {
         return bad(format!("{copies} copies, and the cluster has {groups} groups"), "ask for at most that");
@@ -254,10 +271,13 @@ mod tests {
         let values = HoldsDocument::Values { key: "id".into(), value: "text".into(), key_field: None };
         let good = DefinitionDocument::new(values);
         check_definition(&good, 2).unwrap();
+        const SCHEMA: &str = r#"{"fields":[{"name":"score","type":"f64"}]}"#;
         let holds = |key: &str, value: &str| {
             let holds = HoldsDocument::Values { key: key.into(), value: value.into(), key_field: None };
             DefinitionDocument { holds, ..good.clone() }
         };
+        let records = DefinitionDocument { schema: Some(SCHEMA.to_owned()), ..holds("id", "record") };
+        check_definition(&records, 2).unwrap();
         for bad in [
             holds("uuid", "text"),
             holds("id", "xml"),
@@ -267,6 +287,8 @@ mod tests {
             DefinitionDocument { replication: Some(1), required_reads: 2, ..good.clone() },
             DefinitionDocument { retain: 101, ..good.clone() },
             DefinitionDocument { drop_percent_max: Some(101), ..good.clone() },
+            DefinitionDocument { schema: Some(SCHEMA.to_owned()), ..good.clone() },
+            DefinitionDocument { schema: Some("{".to_owned()), ..holds("id", "record") },
         ] {
             assert!(check_definition(&bad, 2).is_err(), "{bad:?}");
         }

@@ -59,6 +59,9 @@ pub struct DefinitionDocument {
     /// Who alone may push.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
+    /// Of records: the schema of the first version, in its canonical form; `None`: what that version's rows agree on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schema: Option<String>,
 }
 
 /// What a store holds.
@@ -96,6 +99,7 @@ impl DefinitionDocument {
             records_min: 0,
             drop_percent_max: None,
             owner: None,
+            schema: None,
         }
     }
 }

@@ -1,10 +1,14 @@
 //! The flags of `kith store create`.
 
-use crate::load::names::{rate, size, store_name};
+use super::build::shape::read_schema;
+use crate::{
+    failure::Failure,
+    load::names::{rate, size, store_name},
+};
 use clap::Args;
 use kith_schema::{KeyType, ValueType};
 use kith_wire::documents::{DefinitionDocument, HoldsDocument};
-use std::num::NonZeroU64;
+use std::{num::NonZeroU64, path::PathBuf};
 
 /// A store of keys and values.
 #[derive(Clone, Debug, Args)]
@@ -21,6 +25,9 @@ pub struct CreateFlags {
     /// Which field of the input is the key [default: key]
     #[arg(long, value_name = "NAME")]
     key_field: Option<String>,
+    /// Of records: their schema (docs/formats/schema.md) [default: what the rows of the first push agree on]
+    #[arg(long, value_name = "FILE")]
+    schema: Option<PathBuf>,
     /// How many versions to keep beside the current one
     #[arg(long, default_value_t = DefinitionDocument::RETAIN_DEFAULT, value_name = "N")]
     retain: u32,
@@ -52,8 +59,16 @@ pub struct CreateFlags {
 
 impl CreateFlags {
     /// As records say it.
-    pub fn definition(&self) -> DefinitionDocument {
-        DefinitionDocument {
+    ///
+    /// # Errors
+    /// `bad_schema`; `usage` if there is one and values have none.
+    pub fn definition(&self) -> Result<DefinitionDocument, Failure> {
+        if let (Some(path), false) = (&self.schema, self.value == ValueType::Record) {
+            let message = format!("--schema {} is for records, values are {}", path.display(), self.value);
+            return Err(Failure::usage(message, "say --value record, or leave it out"));
+        }
+        let schema = self.schema.as_deref().map(read_schema).transpose()?;
+        Ok(DefinitionDocument {
             holds: HoldsDocument::Values {
                 key: self.key.name().to_owned(),
                 value: self.value.name().to_owned(),
@@ -68,6 +83,7 @@ impl CreateFlags {
             records_min: self.records_min,
             drop_percent_max: self.drop_max,
             owner: self.owner.clone(),
-        }
+            schema: schema.map(|schema| schema.canonical().to_owned()),
+        })
     }
 }

@@ -193,7 +193,7 @@ pub async fn run(target: &TargetFlags, format: Format, command: StoreCommand) ->
 
 async fn create(router: &RouterClient, format: Format, flags: &CreateFlags) -> anyhow::Result<()> {
     let definition =
-        serde_json::to_vec(&flags.definition()).expect("definitions hold only strings and numbers");
+        serde_json::to_vec(&flags.definition()?).expect("definitions hold only strings and numbers");
     let create = Ask::Create(v1::CreateStore { definition: definition.into() });
     let (document, _) = one(router, &flags.store, create).await?;
     output::print(format, &StoreReply::from(document), stores::describe)

@@ -55,13 +55,16 @@ pub fn describe(store: &StoreReply) -> String {
     let least = (0 < definition.records_min).then(|| format!("at least {} records", definition.records_min));
     let drop = definition.drop_percent_max.map(|percent| format!("at most {percent} % fewer records a push"));
     let owner = definition.owner.as_ref().map(|owner| format!("pushed by {owner} only"));
+    let schema = definition.schema.as_ref().map(|schema| format!("records of {schema}"));
     let running = store.running.as_ref().map(|running| {
         format!(
             "push {} of version {} runs, by {} at {}",
             running.push, running.version, running.who, running.by
         )
     });
-    lines.extend([copies, agree, quota, keys, read, least, drop, owner, running].into_iter().flatten());
+    lines.extend(
+        [copies, agree, quota, keys, read, least, drop, owner, schema, running].into_iter().flatten(),
+    );
     lines.join("\n") + "\n"
 }
 

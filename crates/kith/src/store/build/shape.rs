@@ -66,7 +66,13 @@ impl Shape {
         };
         let value: ValueType = value.parse().map_err(|error| unknown(&error))?;
         let schema = match value {
-            ValueType::Record => current_schema(store, &topology.cluster)?,
+            ValueType::Record => match current_schema(store, &topology.cluster)? {
+                None => {
+                    let text = store.definition.schema.as_deref();
+                    text.map(|text| parsed(text, "the store")).transpose()?
+                }
+                current => current,
+            },
             ValueType::Text | ValueType::Bytes | ValueType::Json => None,
         };
         Ok(Self {
