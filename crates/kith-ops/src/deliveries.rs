@@ -81,7 +81,7 @@ mod tests {
     use crate::{RecordError, RecordsBuilder};
 
     fn records(values: &[Option<&[u8]>]) -> Records {
-        let mut records = RecordsBuilder::default();
+        let mut records = RecordsBuilder::with_capacity(0);
         for value in values {
             match value {
                 Some(value) => assert!(records.found(value)),

@@ -29,7 +29,7 @@ pub use answer::{CommonAnswer, GraphAnswer, NetworkAnswer, PathAnswer};
 pub use deliveries::Deliveries;
 pub use error::{EvaluateError, MergeError, OperationError};
 pub use evaluate::{
-    LookupKeys, Share, aggregate, aggregate_fetched, best, compute, compute_fetched, evaluate,
+    LookupKeys, Room, Share, aggregate, aggregate_fetched, best, compute, compute_fetched, evaluate,
     evaluate_values, lookup,
 };
 pub use graph::{COMMON_FETCH_MAX, DISTANCE_TARGETS_MAX, PATH_LENGTH_MAX, SUGGESTIONS_MAX};
@@ -42,6 +42,6 @@ pub use query::{CommonPlan, GraphQuery, NetworkPlan, Operand, Want};
 pub use records::{Record, RecordCounts, RecordError, Records, RecordsBuilder, RecordsOver};
 pub use schema::{GraphSchema, KindRole, KindSchema};
 pub use sets::Scratch;
-pub use slices::{FIRST_KEYS, SliceSizes};
+pub use slices::SliceSizes;
 pub use source::{NeighbourSource, SourceError, ValueSource};
 pub use value::{ListEntry, Part, Value, ValueKind};

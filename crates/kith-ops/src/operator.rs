@@ -102,4 +102,13 @@ impl Operator {
     pub fn reads_values(&self) -> bool {
         matches!(self, Operator::Lookup | Operator::Compute(_) | Operator::Aggregate(_))
     }
+
+    /// Whether what it gives for some keys is part of what it gives for all: answers to it may come in parts.
+    pub fn is_key_by_key(&self) -> bool {
+        match self {
+            Operator::Lookup => true,
+            Operator::Compute(plan) => plan.top_k.is_none(),
+            _ => false,
+        }
+    }
 }

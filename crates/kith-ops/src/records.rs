@@ -278,16 +278,23 @@ impl fmt::Debug for Records {
 const ROOM_BYTES_MAX: usize = 8 << 20;
 
 /// Records made one after the other, their values copied once into one buffer.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct RecordsBuilder {
     entries: Vec<Entry>,
     bytes: BytesMut,
+    /// Values are not expected to have more bytes than this and the last of them.
+    enough: usize,
 }
 
 impl RecordsBuilder {
     /// Room for `count` keys.
     pub fn with_capacity(count: usize) -> Self {
-        Self { entries: Vec::with_capacity(count), bytes: BytesMut::new() }
+        Self::with_room(count, usize::MAX)
+    }
+
+    /// The same, where values end with the one that makes them `enough` bytes.
+    pub fn with_room(count: usize, enough: usize) -> Self {
+        Self { entries: Vec::with_capacity(count), bytes: BytesMut::new(), enough }
     }
 
     /// Adds a value. `false` if it does not fit any more ([`Records::SEGMENT_BYTES_MAX`] in all): nothing was added.
@@ -300,7 +307,8 @@ impl RecordsBuilder {
         if start == 0 {
             // Values of a store are about as long as each other: room for all of them, rather than a larger one again and again.
             let keys_left = self.entries.capacity() - self.entries.len();
-            self.bytes.reserve(keys_left.saturating_mul(value.len()).min(ROOM_BYTES_MAX));
+            let room = self.enough.saturating_add(value.len()).min(ROOM_BYTES_MAX);
+            self.bytes.reserve(keys_left.saturating_mul(value.len()).min(room));
         }
         self.bytes.extend_from_slice(value);
         self.entries.push(Entry::Found { segment: 0, start: start as u32, length: value.len() as u32 });
@@ -481,7 +489,7 @@ mod tests {
 
     #[test]
     fn damaged_records_are_taken_out_with_their_positions() {
-        let mut builder = RecordsBuilder::default();
+        let mut builder = RecordsBuilder::with_capacity(0);
         builder.error(RecordError::Damaged);
         assert!(builder.found(b"v"));
         builder.error(RecordError::Unsuitable);

@@ -4,10 +4,10 @@ use std::ops::Range;
 use std::time::Duration;
 
 /// Keys of the first slice: few enough to be read where the request arrived, before another thread could take up more.
-pub const FIRST_KEYS: usize = 64;
+const FIRST_KEYS: usize = 64;
 /// What a slice is meant to weigh: a frame's worth, which a link of 10 Gbit/s carries in 0.1 ms.
 const SLICE_BYTES: usize = 128 << 10;
-/// Fewer are not worth a message; values beyond 8 KiB make larger ones.
+/// Fewer are not worth a message; values beyond 8 KiB make larger ones, up to [`SliceSizes::ENOUGH`].
 const KEYS_MIN: usize = 16;
 /// More would let short values wait for many others.
 const KEYS_MAX: usize = 1_024;
@@ -22,33 +22,33 @@ pub struct SliceSizes {
     size: usize,
     /// Bytes of values so far.
     bytes: usize,
+    /// Whether a slice was read: a request without keys has one.
+    is_begun: bool,
 }
 
 impl SliceSizes {
+    /// Bytes of values that end a slice before its last key: how long values are is known when they are read.
+    pub const ENOUGH: usize = 2 * SLICE_BYTES;
+
     /// Of a request for so many keys.
     pub fn new(keys: usize) -> Self {
-        Self { keys, next: 0, size: FIRST_KEYS, bytes: 0 }
+        Self { keys, next: 0, size: FIRST_KEYS, bytes: 0, is_begun: false }
     }
 
-    /// The places of the next slice's keys; `None` after the last. A request without keys has one slice.
-    pub fn next_slice(&mut self) -> Option<Range<usize>> {
-        if self.keys <= self.next && 0 < self.next {
-            return None;
-        }
-        let start = self.next;
-        let end = self.keys.min(start + self.size);
-        // So that an empty request ends too.
-        self.next = end.max(1);
-        Some(start..end)
+    /// The places of the next slice's keys; `None` after the last.
+    pub fn next_slice(&self) -> Option<Range<usize>> {
+        (!self.is_over()).then(|| self.next..self.keys.min(self.next + self.size))
     }
 
-    /// Whether the last slice was the last.
+    /// Whether all keys are read.
     pub fn is_over(&self) -> bool {
-        self.keys <= self.next
+        self.is_begun && self.keys <= self.next
     }
 
-    /// The last slice had so many bytes of values, and took so long.
-    pub fn weighed(&mut self, bytes: usize, took: Duration) {
+    /// The first `keys` of the slice were read: all of it, unless they were enough. They have so many bytes of values, and took so long.
+    pub fn read(&mut self, keys: usize, bytes: usize, took: Duration) {
+        self.is_begun = true;
+        self.next += keys;
         self.bytes += bytes;
         let per_key = (self.bytes / self.next.max(1)).max(1);
         let by_weight = SLICE_BYTES / per_key;
@@ -66,8 +66,10 @@ mod tests {
         let mut slices = SliceSizes::new(keys);
         let mut sizes = Vec::new();
         while let Some(slice) = slices.next_slice() {
-            sizes.push(slice.len());
-            slices.weighed(slice.len() * bytes_per_key, took);
+            let enough = SliceSizes::ENOUGH.div_ceil(bytes_per_key.max(1));
+            let read = slice.len().min(enough);
+            sizes.push(read);
+            slices.read(read, read * bytes_per_key, took);
         }
         sizes
     }
@@ -77,7 +79,8 @@ mod tests {
         let quick = Duration::from_micros(100);
         assert_eq!(sizes(500, 1_024, quick), [64, 128, 128, 128, 52]);
         assert_eq!(sizes(5_000, 20, quick), [64, 256, 1_024, 1_024, 1_024, 1_024, 584], "small values");
-        assert_eq!(sizes(100, 1 << 20, quick), [64, 16, 16, 4], "large values");
+        assert_eq!(sizes(60, 20 << 10, quick), [13, 13, 13, 13, 8], "large values");
+        assert_eq!(sizes(3, 1 << 20, quick), [1, 1, 1], "values beyond any slice");
         assert_eq!(sizes(10, 0, quick), [10]);
         assert_eq!(sizes(0, 0, quick), [0], "a request without keys is answered too");
     }
@@ -96,9 +99,10 @@ mod tests {
                 let Some(slice) = slices.next_slice() else { break };
                 prop_assert!(slice.start == next && (slice.len() <= KEYS_MAX));
                 prop_assert!(!slice.is_empty() || keys == 0);
-                next = slice.end;
+                let read = slice.len().min(1 + bytes % 100);
+                next += read;
+                slices.read(read, bytes, Duration::from_micros(micros));
                 prop_assert_eq!(slices.is_over(), next == keys);
-                slices.weighed(bytes, Duration::from_micros(micros));
             }
             prop_assert_eq!(next, keys);
         }

@@ -119,7 +119,8 @@ impl StreamReader {
         self.books.is_empty()
     }
 
-    /// What is to be said of a stream that was cut: that the keys which did not come have no answer, for the reason `class`.
+    /// What is to be said of a stream that was cut: that the keys which did not come have no answer, for the reason `class`. Which partitions
+    /// they are in and who was asked is not known here.
     ///
     /// # Errors
     /// [`QueryError::Internal`]: a defect.
@@ -134,7 +135,8 @@ impl StreamReader {
         let footer = StreamFooter {
             status: StreamStatus::of(&counts),
             counts,
-            failures: vec![failure],
+            // Only the footer did not come in time, if they all did.
+            failures: if keys == 0 { vec![] } else { vec![failure] },
             version,
             schema,
             crc32c: None,
@@ -143,7 +145,8 @@ impl StreamReader {
             profile: None,
         };
         let piece = BatchPiece { positions, records, version, schema };
-        Ok(vec![StreamItem::Piece(piece), StreamItem::Footer(Box::new(footer))])
+        let pieces = (0 < keys).then_some(StreamItem::Piece(piece));
+        Ok(pieces.into_iter().chain([StreamItem::Footer(Box::new(footer))]).collect())
     }
 }
 
@@ -231,7 +234,7 @@ mod tests {
     use kith_ops::{RecordError, RecordsBuilder};
 
     fn piece(positions: &[u32], damaged: bool) -> StreamItem {
-        let mut records = RecordsBuilder::default();
+        let mut records = RecordsBuilder::with_capacity(0);
         for position in positions {
             match position % 3 {
                 0 => assert!(records.found(&[*position as u8; 9])),
@@ -324,5 +327,16 @@ mod tests {
         let expected = RecordCounts { found: 1, absent: 1, error: 0, unanswered: 3 };
         assert_eq!((footer.status, footer.counts, footer.version), (StreamStatus::Partial, expected, 7));
         assert_eq!((footer.failures[0].class.as_str(), footer.failures[0].keys), ("transport", 3));
+    }
+
+    #[test]
+    fn a_stream_that_lacks_its_footer_alone_lacks_no_key() {
+        let mut reader = StreamReader::new(3);
+        reader.items(written(&[piece(&[0, 1, 3], false)]).remove(0)).unwrap_err();
+        let mut reader = StreamReader::new(2);
+        reader.items(written(&[piece(&[0, 1], false)]).remove(0)).unwrap();
+        let items = reader.cut("timeout", Duration::ZERO).unwrap();
+        let [StreamItem::Footer(footer)] = &items[..] else { panic!("{items:?}") };
+        assert_eq!((footer.status, &footer.failures, footer.crc32c), (StreamStatus::Ok, &vec![], None));
     }
 }

@@ -5,6 +5,7 @@ use crate::groups::{Groups, Tally};
 use crate::records::RecordsBuilder;
 use crate::{EvaluateError, Record, RecordError, Records, ValueSource};
 use kith_schema::compute::{Aggregate, code};
+use std::ops::ControlFlow;
 
 /// Counts the values of the records of `keys`, each occurrence of a key once. A damaged record is an error of its key, and counts
 /// nothing. `O(keys + values)` time, memory for the distinct values, which are bounded.
@@ -24,7 +25,7 @@ pub fn aggregate(
             Read::Absent => counting.records.absent(),
             Read::Damaged => counting.records.error(RecordError::Damaged),
         }
-        Ok(())
+        Ok(ControlFlow::Continue(()))
     })?;
     Ok(counting.finish())
 }

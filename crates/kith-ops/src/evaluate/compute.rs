@@ -1,32 +1,33 @@
 //! Read compute over a node's share of the keys, and over records that were fetched: what a plan makes of each, cut to the best.
 
-use super::lookup::{KeyRef, LookupKeys, Read, read};
+use super::lookup::{KeyRef, LookupKeys, Read, Room, read};
 use crate::records::RecordsBuilder;
 use crate::{EvaluateError, Record, RecordError, Records, ValueSource};
 use kith_schema::compute::{Computation, Compute, Score, Stopped};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::ops::ControlFlow;
 
 /// What `plan` makes of the records of `keys`: of the best alone, where it asks for the best. A list of the wrong length is an
 /// error of its key, a damaged record too, as for [`super::lookup()`]. `O(keys)` time; memory for what is sent alone.
 ///
 /// # Errors
-/// As [`super::lookup()`]; `bytes_max` bounds what comes out.
+/// As [`super::lookup()`]; the `room` is for what comes out. The best are known when all keys are read, whatever is enough.
 pub fn compute(
     keys: LookupKeys<'_>,
     source: &dyn ValueSource,
     plan: &Compute<'_>,
-    bytes_max: usize,
+    room: Room,
     cancelled: &dyn Fn() -> bool,
 ) -> Result<Records, EvaluateError> {
-    let mut results = Results::new(keys, plan, bytes_max);
+    let mut results = Results::new(keys, plan, room);
     read(keys, source, cancelled, &mut |index, value| {
         match value {
             Read::Found(value) => results.found(index, value)?,
             Read::Absent => results.without(Without::Absent),
             Read::Damaged => results.without(Without::Error(RecordError::Damaged)),
         }
-        Ok(())
+        Ok(results.after())
     })?;
     results.finish()
 }
@@ -45,7 +46,7 @@ pub fn compute_fetched(
     bytes_max: usize,
 ) -> Result<Records, EvaluateError> {
     assert_eq!(keys.len(), fetched.len(), "a record per key");
-    let mut results = Results::new(keys, plan, bytes_max);
+    let mut results = Results::new(keys, plan, Room::for_all(bytes_max));
     for (index, record) in fetched.iter().enumerate() {
         match record {
             Record::Found(value) => results.found(index, value)?,
@@ -116,7 +117,7 @@ enum Without {
 struct Results<'k, 'p> {
     keys: LookupKeys<'k>,
     plan: &'p Compute<'p>,
-    bytes_max: usize,
+    room: Room,
     /// The result being made.
     result: Vec<u8>,
     kept: Kept<'k>,
@@ -141,9 +142,9 @@ struct Best<'k> {
 }
 
 impl<'k, 'p> Results<'k, 'p> {
-    fn new(keys: LookupKeys<'k>, plan: &'p Compute<'p>, bytes_max: usize) -> Self {
+    fn new(keys: LookupKeys<'k>, plan: &'p Compute<'p>, room: Room) -> Self {
         let kept = match plan.computation().k() {
-            None => Kept::All(RecordsBuilder::with_capacity(keys.len())),
+            None => Kept::All(RecordsBuilder::with_room(keys.len(), room.enough)),
             Some(k) => Kept::Best(Best {
                 k,
                 states: Vec::with_capacity(keys.len()),
@@ -151,7 +152,15 @@ impl<'k, 'p> Results<'k, 'p> {
                 slots: Vec::new(),
             }),
         };
-        Self { keys, plan, bytes_max, result: Vec::new(), kept }
+        Self { keys, plan, room, result: Vec::new(), kept }
+    }
+
+    /// Whether there is room for another result.
+    fn after(&self) -> ControlFlow<()> {
+        match &self.kept {
+            Kept::All(records) => self.room.after(records.value_bytes()),
+            Kept::Best(_) => ControlFlow::Continue(()),
+        }
     }
 
     /// The next key has no result.
@@ -166,7 +175,7 @@ impl<'k, 'p> Results<'k, 'p> {
     fn found(&mut self, index: usize, record: &[u8]) -> Result<(), EvaluateError> {
         match self.take(index, record) {
             Ok(true) => Ok(()),
-            Ok(false) => Err(EvaluateError::TooLarge { max: self.bytes_max }),
+            Ok(false) => Err(EvaluateError::TooLarge { max: self.room.bytes_max }),
             Err(stopped) => {
                 self.without(Without::Error(error_of(&stopped)));
                 Ok(())
@@ -180,7 +189,7 @@ impl<'k, 'p> Results<'k, 'p> {
         match &mut self.kept {
             Kept::All(records) => {
                 self.plan.write(record, &mut self.result)?;
-                let fits = self.result.len() <= self.bytes_max - records.value_bytes();
+                let fits = self.result.len() <= self.room.bytes_max - records.value_bytes();
                 Ok(fits && records.found(&self.result))
             }
             Kept::Best(best) => {
@@ -200,7 +209,7 @@ impl<'k, 'p> Results<'k, 'p> {
     fn finish(self) -> Result<Records, EvaluateError> {
         match self.kept {
             Kept::All(records) => Ok(records.finish()),
-            Kept::Best(best) => best.finish(self.bytes_max),
+            Kept::Best(best) => best.finish(self.room.bytes_max),
         }
     }
 }

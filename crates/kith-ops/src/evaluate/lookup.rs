@@ -48,29 +48,50 @@ impl<'a> LookupKeys<'a> {
     }
 }
 
+/// How much an answer may weigh, in bytes of values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Room {
+    /// More are an error.
+    pub bytes_max: usize,
+    /// So many are enough: no key after them is read, and the answer is to the first keys alone.
+    pub enough: usize,
+}
+
+impl Room {
+    /// For all keys, or an error.
+    pub fn for_all(bytes_max: usize) -> Self {
+        Self { bytes_max, enough: usize::MAX }
+    }
+
+    pub(super) fn after(&self, bytes: usize) -> ControlFlow<()> {
+        if bytes < self.enough { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    }
+}
+
 /// Reads the values of `keys`. A damaged record is an error of its key alone, so that another replica is asked for it
 /// and for nothing else. `cancelled` is asked every few thousand keys.
 ///
 /// # Errors
-/// [`EvaluateError::Cancelled`]; [`EvaluateError::TooLarge`] if the values are more than `bytes_max` in all; what the source fails with.
+/// [`EvaluateError::Cancelled`]; [`EvaluateError::TooLarge`] if there is no `room` for the values; what the source fails with.
 pub fn lookup(
     keys: LookupKeys<'_>,
     source: &dyn ValueSource,
-    bytes_max: usize,
+    room: Room,
     cancelled: &dyn Fn() -> bool,
 ) -> Result<Records, EvaluateError> {
-    let mut records = RecordsBuilder::with_capacity(keys.len());
+    let too_large = || EvaluateError::TooLarge { max: room.bytes_max };
+    let mut records = RecordsBuilder::with_room(keys.len(), room.enough);
     read(keys, source, cancelled, &mut |_, value| {
         match value {
-            Read::Found(value) if bytes_max - records.value_bytes() < value.len() => {
-                return Err(EvaluateError::TooLarge { max: bytes_max });
+            Read::Found(value) if room.bytes_max - records.value_bytes() < value.len() => {
+                return Err(too_large());
             }
             Read::Found(value) if records.found(value) => {}
-            Read::Found(_) => return Err(EvaluateError::TooLarge { max: bytes_max }),
+            Read::Found(_) => return Err(too_large()),
             Read::Absent => records.absent(),
             Read::Damaged => records.error(RecordError::Damaged),
         }
-        Ok(())
+        Ok(room.after(records.value_bytes()))
     })?;
     Ok(records.finish())
 }
@@ -83,12 +104,12 @@ pub(super) enum Read<'a> {
     Damaged,
 }
 
-/// Calls `each(index, value)` once per key, in order, until it or the source fails or nobody waits any more.
+/// Calls `each(index, value)` once per key, in order, until it breaks, it or the source fails or nobody waits any more.
 pub(super) fn read(
     keys: LookupKeys<'_>,
     source: &dyn ValueSource,
     cancelled: &dyn Fn() -> bool,
-    each: &mut dyn FnMut(usize, Read<'_>) -> Result<(), EvaluateError>,
+    each: &mut dyn FnMut(usize, Read<'_>) -> Result<ControlFlow<()>, EvaluateError>,
 ) -> Result<(), EvaluateError> {
     let mut watch = Watch::new(cancelled);
     watch.look()?;
@@ -100,8 +121,9 @@ pub(super) fn read(
             Err(SourceError::Damaged { .. }) => (Ok(Read::Damaged), 0),
             Err(error) => (Err(error.into()), 0),
         };
-        match value.and_then(|value| each(index, value)).and_then(|()| watch.list(cost)) {
-            Ok(()) => ControlFlow::Continue(()),
+        let next = value.and_then(|value| each(index, value));
+        match next.and_then(|next| watch.list(cost).map(|()| next)) {
+            Ok(next) => next,
             Err(error) => {
                 stopped = Some(error);
                 ControlFlow::Break(())
@@ -149,7 +171,7 @@ mod tests {
 
     #[test]
     fn each_key_has_its_own_state() {
-        let records = lookup(LookupKeys::Ids(&[2, 9, 13, 1]), &source(), 1_000, &|| false).unwrap();
+        let records = lookup(LookupKeys::Ids(&[2, 9, 13, 1]), &source(), Room::for_all(1_000), &|| false).unwrap();
         let expected =
             [Record::Found(b""), Record::Absent, Record::Error(RecordError::Damaged), Record::Found(b"one")];
         assert_eq!(records.iter().collect::<Vec<_>>(), expected);
@@ -157,14 +179,23 @@ mod tests {
 
     #[test]
     fn an_answer_that_is_too_large_is_an_error_not_a_part() {
-        let got = lookup(LookupKeys::Ids(&[3, 3]), &source(), 150, &|| false);
+        let got = lookup(LookupKeys::Ids(&[3, 3]), &source(), Room::for_all(150), &|| false);
         assert_eq!(got, Err(EvaluateError::TooLarge { max: 150 }));
-        assert!(lookup(LookupKeys::Ids(&[3]), &source(), 100, &|| false).is_ok());
+        assert!(lookup(LookupKeys::Ids(&[3]), &source(), Room::for_all(100), &|| false).is_ok());
+    }
+
+    #[test]
+    fn what_is_enough_ends_with_the_value_that_makes_it_so() {
+        let first = |enough| {
+            let room = Room { bytes_max: 1_000, enough };
+            lookup(LookupKeys::Ids(&[9, 1, 2, 3, 1]), &source(), room, &|| false).unwrap().len()
+        };
+        assert_eq!([0, 1, 3, 4, 103, 104, 106, 107].map(first), [1, 2, 2, 4, 4, 5, 5, 5]);
     }
 
     #[test]
     fn a_caller_that_went_away_stops_it() {
-        let got = lookup(LookupKeys::Ids(&[1]), &source(), 100, &|| true);
+        let got = lookup(LookupKeys::Ids(&[1]), &source(), Room::for_all(100), &|| true);
         assert_eq!(got, Err(EvaluateError::Cancelled));
     }
 }

@@ -16,7 +16,7 @@ mod watch;
 
 pub use aggregate::{aggregate, aggregate_fetched};
 pub use compute::{best, compute, compute_fetched};
-pub use lookup::{LookupKeys, lookup};
+pub use lookup::{LookupKeys, Room, lookup};
 pub use values::evaluate_values;
 
 use crate::sets::Scratch;

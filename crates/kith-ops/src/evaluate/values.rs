@@ -1,11 +1,11 @@
 //! What a node does with a plan over a store of values.
 
-use super::{LookupKeys, aggregate, compute, lookup};
+use super::{LookupKeys, Room, aggregate, compute, lookup};
 use crate::{EvaluateError, Operator, Value, ValueSource};
 use kith_schema::Schema;
 use kith_schema::compute::{Aggregation, Computation};
 
-/// Evaluates `plan` over a node's share of the keys; `schema` is what the values are records of, if they are.
+/// Evaluates `plan` over a node's share of the keys; `schema` is what the values are records of, if they are. Aggregates have no use for `room`.
 ///
 /// # Errors
 /// As [`lookup()`]; [`EvaluateError::NotRecords`], [`EvaluateError::Plan`] and [`EvaluateError::Schema`] before anything is read;
@@ -15,16 +15,16 @@ pub fn evaluate_values(
     keys: LookupKeys<'_>,
     source: &dyn ValueSource,
     schema: Option<&Schema>,
-    bytes_max: usize,
+    room: Room,
     cancelled: &dyn Fn() -> bool,
 ) -> Result<Value, EvaluateError> {
     match plan {
-        Operator::Lookup => lookup(keys, source, bytes_max, cancelled).map(Value::Records),
+        Operator::Lookup => lookup(keys, source, room, cancelled).map(Value::Records),
         Operator::Compute(plan) => {
             let schema = schema.ok_or(EvaluateError::NotRecords)?;
             let computation = Computation::new(plan, schema)?;
             let plan = computation.over(schema)?;
-            compute(keys, source, &plan, bytes_max, cancelled).map(Value::Records)
+            compute(keys, source, &plan, room, cancelled).map(Value::Records)
         }
         Operator::Aggregate(plan) => {
             let schema = schema.ok_or(EvaluateError::NotRecords)?;

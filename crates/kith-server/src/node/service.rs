@@ -27,7 +27,7 @@ use kith_client::{
 };
 use kith_engine::KeyType;
 use kith_ops::{
-    EvaluateError, LookupKeys, Operator, Share, SourceError, Value, evaluate, evaluate_values, sets::Scratch,
+    EvaluateError, LookupKeys, Operator, Room, Share, SourceError, Value, evaluate, evaluate_values, sets::Scratch,
 };
 use kith_types::{ByteKeys, PartitionId};
 use kith_wire::{
@@ -141,16 +141,17 @@ impl Job {
                     KeyType::Id => LookupKeys::Ids(&self.keys),
                     KeyType::String | KeyType::Bytes => LookupKeys::Bytes(&self.byte_keys),
                 };
-                evaluate_values(&self.plan, keys, &**reader, reader.schema(), ANSWER_BYTES_MAX, &cancelled)
+                let room = Room::for_all(ANSWER_BYTES_MAX);
+                evaluate_values(&self.plan, keys, &**reader, reader.schema(), room, &cancelled)
             }
         }
     }
 
-    /// What it reads of the keys at these places, at most so many bytes; only of reads by key.
+    /// What it makes of the first of the keys at these places, as many as there is room for; only of plans that go key by key.
     ///
     /// # Errors
     /// As `kith_ops::evaluate_values`.
-    pub fn run_slice(&self, places: Range<usize>, bytes_max: usize) -> Result<Value, EvaluateError> {
+    pub fn run_slice(&self, places: Range<usize>, room: Room) -> Result<Value, EvaluateError> {
         self.check_wanted()?;
         let cancelled = || self.is_unwanted();
         let VersionReader::Values(reader) = &self.reader else {
@@ -165,7 +166,7 @@ impl Job {
                 LookupKeys::Bytes(&some)
             }
         };
-        evaluate_values(&self.plan, keys, &**reader, reader.schema(), bytes_max, &cancelled)
+        evaluate_values(&self.plan, keys, &**reader, reader.schema(), room, &cancelled)
     }
 
     /// Refuses to begin what nobody waits for any more: it may have waited for its thread for longer than that.

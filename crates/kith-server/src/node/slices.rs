@@ -1,4 +1,4 @@
-//! Batch reads whose replies come in parts: the keys are cut into slices, each evaluated when its part may be sent
+//! Reads by key whose replies come in parts: the keys are cut into slices, each evaluated when its part may be sent
 //! (`docs/design/0010-streaming.md`). Between two of them nothing is held but the request: no thread, no answer.
 
 use super::service::{AbandonOnDrop, Job, NodeService, keys_of, status_of};
@@ -12,7 +12,7 @@ use futures::{
     stream::{self, BoxStream},
 };
 use kith_client::{ANSWER_BYTES_MAX, convert::value_to_wire};
-use kith_ops::{EvaluateError, FIRST_KEYS, Operator, SliceSizes, SourceError};
+use kith_ops::{EvaluateError, Records, Room, SliceSizes, SourceError};
 use kith_wire::v1;
 use std::{
     ops::Range,
@@ -44,6 +44,8 @@ struct Slices {
 /// What became of a slice.
 struct Sliced {
     value: v1::Value,
+    /// How many of its keys were read.
+    keys: usize,
     value_bytes: usize,
     damaged: u64,
 }
@@ -77,7 +79,7 @@ impl NodeService {
         let in_flight = self.admit(&request, started)?;
         let served = vec![v1::Served { name: request.graph.clone(), version: request.graph_version }];
         let job = self.let_in(request, &served, started)?;
-        if job.plan != Operator::Lookup || job.key_count() <= FIRST_KEYS {
+        if !job.plan.is_key_by_key() {
             let first = self.answer(job, served, started).await?.into_message();
             return Ok(Parts { first, rest: None });
         }
@@ -92,7 +94,8 @@ impl NodeService {
             _in_flight: in_flight,
         };
         let first = slices.next().await.unwrap_or_else(|| Err(Status::internal("a read without keys")))?;
-        Ok(Parts { first, rest: Some(slices) })
+        let rest = (!slices.sizes.is_over()).then_some(slices);
+        Ok(Parts { first, rest })
     }
 }
 
@@ -140,12 +143,12 @@ impl Slices {
 
     async fn evaluate(&mut self, slice: Range<usize>) -> Result<v1::EvaluateReply, Status> {
         let started = Instant::now();
-        let bytes_left = self.bytes_left;
+        let room = Room { bytes_max: self.bytes_left, enough: SliceSizes::ENOUGH };
         let sliced = if self.job.is_quick_slice(&slice) {
-            sliced(&self.job, slice, bytes_left)
+            sliced(&self.job, slice, room)
         } else {
             let job = Arc::clone(&self.job);
-            let joined = tokio::task::spawn_blocking(move || sliced(&job, slice, bytes_left)).await;
+            let joined = tokio::task::spawn_blocking(move || sliced(&job, slice, room)).await;
             joined.map_err(|error| Status::internal(format!("evaluation ended unexpectedly: {error}")))?
         };
         let sliced = sliced.map_err(|error| {
@@ -161,7 +164,7 @@ impl Slices {
         let took = started.elapsed();
         self.worked += took;
         self.bytes_left = self.bytes_left.saturating_sub(sliced.value_bytes);
-        self.sizes.weighed(sliced.value_bytes, took);
+        self.sizes.read(sliced.keys, sliced.value_bytes, took);
         let is_last = self.sizes.is_over();
         if is_last {
             self.service.note_worked(self.worked);
@@ -175,13 +178,14 @@ impl Slices {
     }
 }
 
-/// Reads a slice and packs what is found.
-fn sliced(job: &Job, slice: Range<usize>, bytes_left: usize) -> Result<Sliced, EvaluateError> {
-    let value = job.run_slice(slice, bytes_left)?;
+/// Reads a slice, or as much of it as is enough, and packs what is found.
+fn sliced(job: &Job, slice: Range<usize>, room: Room) -> Result<Sliced, EvaluateError> {
+    let value = job.run_slice(slice, room)?;
     let records = value.records();
     Ok(Sliced {
+        keys: records.map_or(0, Records::len),
         value_bytes: records.map_or(0, |records| records.value_bytes() as usize),
-        damaged: records.map_or(0, kith_ops::Records::damaged),
+        damaged: records.map_or(0, Records::damaged),
         value: value_to_wire(&value),
     })
 }

@@ -68,7 +68,7 @@ impl Backend for Stores {
             self.reads.fetch_add(1, Ordering::Relaxed);
             self.gate.acquire().await.expect("never closed").forget();
             let schema: Option<Schema> = (group.store == "people").then(|| SCHEMA.parse().unwrap());
-            let mut records = RecordsBuilder::default();
+            let mut records = RecordsBuilder::with_capacity(0);
             for place in 0..group.keys.len() {
                 let key = match &group.keys {
                     BatchKeys::Ids(ids) => ids[place],
