@@ -12,8 +12,8 @@ use crate::{
     value,
 };
 use kith_client::{
-    AggregateQuery, ComputeQuery, Failover, GraphService, QueryError, QueryOptions, Session, SessionSettings,
-    StoreService, StoreShape, TransportKind,
+    AggregateQuery, Failover, GraphService, QueryError, QueryOptions, Session, SessionSettings, StoreService,
+    StoreShape, TransportKind,
 };
 use kith_schema::{ValueType, compute::GroupBy};
 use pyo3::{
@@ -103,7 +103,25 @@ impl Client {
         keys: &Bound<'_, PyAny>,
         given: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Stream> {
-        Stream::begin(Arc::clone(&self.shared), store, Keys::of(keys)?, options(given)?)
+        Stream::begin(Arc::clone(&self.shared), store, Keys::of(keys)?, None, options(given)?)
+    }
+
+    /// Begins to work out a plan, without `top_k`, over the records of keys, and hands results on as they arrive.
+    #[pyo3(signature = (store, plan, keys, given=None))]
+    fn compute_stream(
+        &self,
+        store: String,
+        plan: &Plan,
+        keys: &Bound<'_, PyAny>,
+        given: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Stream> {
+        let query = plan.query();
+        if query.plan.top_k.is_some() {
+            return Err(PyTypeError::new_err(
+                "a plan with top_k has no stream: which records are the best is known when all are there; execute it",
+            ));
+        }
+        Stream::begin(Arc::clone(&self.shared), store, Keys::of(keys)?, Some(query), options(given)?)
     }
 
     /// Reads one key: a `Batch` of one.
@@ -127,7 +145,7 @@ impl Client {
         given: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Call> {
         let (shared, keys, options) = (Arc::clone(&self.shared), Keys::of(keys)?, options(given)?);
-        let query = ComputeQuery { plan: plan.plan.clone(), at: plan.at };
+        let query = plan.query();
         Ok(Call::new(async move {
             let computed = shared.service.read_compute(&store, &keys.batch, &query, &options).await?;
             let batch =

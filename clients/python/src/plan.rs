@@ -1,7 +1,7 @@
 //! Plans of read compute, built by `kith.Compute`, and of aggregation.
 
 use crate::{options::wrong, predicate, value};
-use kith_client::ComputeAt;
+use kith_client::{ComputeAt, ComputeQuery};
 use kith_schema::{
     Schema,
     compute::{AggregatePlan, ComputeFunction, ComputePlan, GroupBy},
@@ -14,6 +14,13 @@ use pyo3::{exceptions::PyValueError, prelude::*, types::PyDict};
 pub struct Plan {
     pub plan: ComputePlan,
     pub at: ComputeAt,
+}
+
+impl Plan {
+    /// As the client library has it.
+    pub fn query(&self) -> ComputeQuery {
+        ComputeQuery { plan: self.plan.clone(), at: self.at }
+    }
 }
 
 #[pymethods]

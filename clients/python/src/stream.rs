@@ -7,8 +7,8 @@ use crate::{
     keys::Keys,
 };
 use futures::StreamExt;
-use kith_client::{QueryError, QueryOptions, StreamFooter, StreamItem};
-use kith_schema::ValueType;
+use kith_client::{ComputeQuery, QueryError, QueryOptions, StreamFooter, StreamItem};
+use kith_schema::{Schema, ValueType};
 use pyo3::{IntoPyObjectExt, exceptions::PyRuntimeError, prelude::*, types::PyList};
 use std::sync::{
     Arc, OnceLock,
@@ -54,14 +54,21 @@ impl Drop for Stream {
 }
 
 impl Stream {
-    /// Begins to read `keys`.
+    /// Begins to read `keys`, or what a query makes of their records.
     ///
     /// # Errors
     /// `RuntimeError` in a process that forked.
-    pub fn begin(shared: Arc<Shared>, store: String, keys: Keys, options: QueryOptions) -> PyResult<Self> {
+    pub fn begin(
+        shared: Arc<Shared>,
+        store: String,
+        keys: Keys,
+        query: Option<ComputeQuery>,
+        options: QueryOptions,
+    ) -> PyResult<Self> {
         let (sender, items) = mpsc::channel(PIECES_AHEAD);
         let task = call::spawn(async move {
-            if let Err(error) = read(&shared, &store, &Arc::new(keys), &options, &sender).await {
+            let keys = Arc::new(keys);
+            if let Err(error) = read(&shared, &store, &keys, query.as_ref(), &options, &sender).await {
                 // The store may be another one by now. Whoever reads no more needs no error.
                 shared.forget(&store);
                 let _ = sender.send(Err(error)).await;
@@ -114,11 +121,15 @@ async fn read(
     shared: &Shared,
     store: &str,
     keys: &Arc<Keys>,
+    query: Option<&ComputeQuery>,
     options: &QueryOptions,
     sender: &mpsc::Sender<Item>,
 ) -> Result<(), QueryError> {
     let value = shared.shape(store).await?.value;
-    let mut items = shared.service().multi_get_stream(store, &keys.batch, options);
+    let mut items = match query {
+        None => shared.service().multi_get_stream(store, &keys.batch, options),
+        Some(query) => shared.service().read_compute_stream(store, &keys.batch, query, options),
+    };
     let mut values = Arc::new(Values::Plain(value));
     while let Ok(room) = sender.reserve().await {
         let taken = match items.next().await.transpose()? {
@@ -127,7 +138,10 @@ async fn read(
             Some(StreamItem::Piece(piece)) => {
                 if let (Values::Plain(ValueType::Record), Some(id)) = (values.as_ref(), piece.schema) {
                     // One version answers: its schema holds for all pieces.
-                    let schema = shared.service().schema(store, piece.version, id).await?;
+                    let schema = match &piece.result {
+                        Some(result) => Schema::clone(result),
+                        None => shared.service().schema(store, piece.version, id).await?,
+                    };
                     values = Arc::new(Values::Records(schema));
                 }
                 Taken::Piece(Batch::piece(store, keys, &values, piece))

@@ -22,6 +22,9 @@ def test_many_questions_share_one_loop(cluster: Cluster, village: str) -> None:
         assert batch.footer.found == 50
         best = await client.compute("pages").dot("embed", numpy.ones(DIMENSIONS), as_="s").top_k("s", 5).execute(range(50))
         assert len(best) == 5
+        stream = client.compute("pages").dot("embed", numpy.ones(DIMENSIONS), as_="s").stream(range(50))
+        scores = {entry.key: entry.value["s"] async for entry in stream}
+        assert stream.footer.found == 50 and all(scores[entry.key] == entry.value["s"] for entry in best)
         counts = await client.aggregate("pages").count_by_value("public", range(50))
         assert sorted(counts) == [(False, 25), (True, 25)]
         assert await client.graph(village).network_size(1005) == 951

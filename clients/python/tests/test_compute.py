@@ -24,6 +24,29 @@ def test_the_best_come_first_with_what_was_asked_for(client: kith.Client, place:
     assert (batch.footer.found, batch.footer.absent) == (PAGES, 5)
 
 
+@pytest.mark.parametrize("place", ["nodes", "client"])
+def test_results_come_as_they_are_worked_out(client: kith.Client, place: str) -> None:
+    plan = client.compute("pages").project("title").dot("embed", QUERY, as_="score").at(place)
+    keys = numpy.arange(PAGES + 5)
+    whole = {entry.key: (entry.state, entry.found and entry.value.to_dict()) for entry in plan.execute(keys)}
+    stream = plan.stream(keys, partial=True)
+    streamed = {entry.key: (entry.state, entry.found and entry.value.to_dict()) for entry in stream}
+    assert streamed == whole and len(whole) == PAGES + 5
+    assert (stream.footer.found, stream.footer.absent, stream.footer.status) == (PAGES, 5, "OK")
+    piece = next(client.compute("pages").hadamard("embed", QUERY).stream(keys).pieces())
+    rows, there = piece.numpy("hadamard_embed")
+    first = [entry.key for entry in piece]
+    assert there.all() and numpy.array_equal(rows, embeddings()[first] * QUERY)
+
+
+def test_the_best_have_no_stream(client: kith.Client) -> None:
+    with pytest.raises(TypeError, match="top_k"):
+        client.compute("pages").dot("embed", QUERY, as_="score").top_k("score", 3).stream([1, 2])
+    with pytest.raises(kith.KithError) as told:
+        list(client.compute("pages").project("nothing").stream([1]))
+    assert told.value.code == "unknown_field"
+
+
 def test_each_operator_is_worked_out(client: kith.Client) -> None:
     query = [float(number) for number in QUERY]
     plan = client.compute("pages").cosine("embed", query).hadamard("embed", memoryview(QUERY)).count("tags", as_="n")

@@ -75,14 +75,13 @@ impl Failover {
     /// A router that goes away before anything came is replaced; after that, what came cannot be taken back.
     async fn stream_into(
         &self,
-        store: &str,
-        keys: &BatchKeys,
+        asked: Streamed<'_>,
         options: &QueryOptions,
         outlet: Outlet,
     ) -> Result<(), QueryError> {
         let started = Instant::now();
         let client = self.current.lock().await.clone();
-        let lost = match forward(&client, store, keys, options, &outlet).await {
+        let lost = match asked.forward(&client, options, &outlet).await {
             Forwarded::Done => return Ok(()),
             Forwarded::Ended(error) => return Err(error),
             Forwarded::Lost(error) => error,
@@ -92,7 +91,7 @@ impl Failover {
         else {
             return Err(lost);
         };
-        match forward(&next, store, keys, &options, &outlet).await {
+        match asked.forward(&next, &options, &outlet).await {
             Forwarded::Done => Ok(()),
             Forwarded::Ended(error) | Forwarded::Lost(error) => Err(error),
         }
@@ -154,7 +153,7 @@ impl StoreService for Failover {
         keys: &'a BatchKeys,
         options: &'a QueryOptions,
     ) -> BatchStream<'a> {
-        driven(|outlet| self.stream_into(store, keys, options, outlet))
+        driven(move |outlet| self.stream_into(Streamed { store, keys, query: None }, options, outlet))
     }
 
     fn read_compute<'a>(
@@ -168,6 +167,16 @@ impl StoreService for Failover {
             async move { client.read_compute(store, keys, query, &options).await }.boxed()
         };
         self.ask(options, call).boxed()
+    }
+
+    fn read_compute_stream<'a>(
+        &'a self,
+        store: &'a str,
+        keys: &'a BatchKeys,
+        query: &'a ComputeQuery,
+        options: &'a QueryOptions,
+    ) -> BatchStream<'a> {
+        driven(move |outlet| self.stream_into(Streamed { store, keys, query: Some(query) }, options, outlet))
     }
 
     fn read_aggregate<'a>(
@@ -214,24 +223,32 @@ enum Forwarded {
     Ended(QueryError),
 }
 
-async fn forward(
-    client: &RouterClient,
-    store: &str,
-    keys: &BatchKeys,
-    options: &QueryOptions,
-    outlet: &Outlet,
-) -> Forwarded {
-    let mut items = client.multi_get_stream(store, keys, options);
-    let mut is_first = true;
-    while let Some(item) = items.next().await {
-        match item.map_err(|error| named(error, client.addr())) {
-            Ok(item) => outlet.put(item).await,
-            Err(error @ QueryError::Unreachable { .. }) if is_first => return Forwarded::Lost(error),
-            Err(error) => return Forwarded::Ended(error),
+/// What is answered by a stream: values, or what a computation makes of them.
+#[derive(Clone, Copy)]
+struct Streamed<'a> {
+    store: &'a str,
+    keys: &'a BatchKeys,
+    query: Option<&'a ComputeQuery>,
+}
+
+impl Streamed<'_> {
+    async fn forward(self, client: &RouterClient, options: &QueryOptions, outlet: &Outlet) -> Forwarded {
+        let Self { store, keys, query } = self;
+        let mut items = match query {
+            None => client.multi_get_stream(store, keys, options),
+            Some(query) => client.read_compute_stream(store, keys, query, options),
+        };
+        let mut is_first = true;
+        while let Some(item) = items.next().await {
+            match item.map_err(|error| named(error, client.addr())) {
+                Ok(item) => outlet.put(item).await,
+                Err(error @ QueryError::Unreachable { .. }) if is_first => return Forwarded::Lost(error),
+                Err(error) => return Forwarded::Ended(error),
+            }
+            is_first = false;
         }
-        is_first = false;
+        Forwarded::Done
     }
-    Forwarded::Done
 }
 
 /// The others, the one named after `gone` first.

@@ -53,6 +53,12 @@ pub struct RouterClient {
     dialer: Dialer,
 }
 
+/// What is answered by a stream.
+pub(crate) enum StreamRequest {
+    Values(v1::MultiGetRequest),
+    Compute(v1::ComputeRequest),
+}
+
 impl RouterClient {
     /// Connects in the clear to the first router of `addrs` (`host:port`) that can be reached.
     ///
@@ -215,19 +221,32 @@ impl RouterClient {
     /// The messages of a stream: in frames, or over gRPC. The deadline is the router's own and half a second.
     pub(crate) async fn messages(
         &self,
-        request: v1::MultiGetRequest,
+        request: StreamRequest,
         options: &QueryOptions,
     ) -> Result<BoxStream<'static, Result<v1::MultiGetPiece, Status>>, Status> {
         if let Some(frames) = &self.frames {
             let deadline = Some(patience(options));
-            match frames.call_in_parts(&self.addr, Op::MultiGetStream, deadline, &request).await {
+            let parts = match &request {
+                StreamRequest::Values(request) => {
+                    frames.call_in_parts(&self.addr, Op::MultiGetStream, deadline, request).await
+                }
+                StreamRequest::Compute(request) => {
+                    frames.call_in_parts(&self.addr, Op::ComputeStream, deadline, request).await
+                }
+            };
+            match parts {
                 Ok(parts) => return Ok(parts.map(|part| part.and_then(decoded)).boxed()),
                 // A release before frames.
                 Err(CallError::Foreign) => {}
                 Err(CallError::Status(status)) => return Err(*status),
             }
         }
-        Ok(self.store.clone().multi_get_stream(request).await?.into_inner().boxed())
+        let mut store = self.store.clone();
+        let messages = match request {
+            StreamRequest::Values(request) => store.multi_get_stream(request).await?,
+            StreamRequest::Compute(request) => store.compute_stream(request).await?,
+        };
+        Ok(messages.into_inner().boxed())
     }
 
     pub(crate) fn error(&self, status: &Status) -> QueryError {
@@ -326,6 +345,16 @@ impl StoreService for RouterClient {
             compute_here(self, store, keys, &query.plan, options).await
         }
         .boxed()
+    }
+
+    fn read_compute_stream<'a>(
+        &'a self,
+        store: &'a str,
+        keys: &'a BatchKeys,
+        query: &'a ComputeQuery,
+        options: &'a QueryOptions,
+    ) -> BatchStream<'a> {
+        self.computed_stream(store, keys, query, options)
     }
 
     fn read_aggregate<'a>(

@@ -53,6 +53,19 @@ pub trait StoreService: Send + Sync + 'static {
         options: &'a QueryOptions,
     ) -> BoxFuture<'a, Result<ComputeAnswer, QueryError>>;
 
+    /// What a plan without `top_k` makes of the records of `keys`, handed on as it arrives: as [`StoreService::multi_get_stream`]. Pieces name the
+    /// schema of the results.
+    ///
+    /// # Errors
+    /// Those of [`StoreService::read_compute`], as the last item; [`QueryError::BadRequest`] of a plan with `top_k`.
+    fn read_compute_stream<'a>(
+        &'a self,
+        store: &'a str,
+        keys: &'a BatchKeys,
+        query: &'a ComputeQuery,
+        options: &'a QueryOptions,
+    ) -> BatchStream<'a>;
+
     /// Counts the values of a field over the records of `keys`, all of one version.
     ///
     /// # Errors
@@ -114,6 +127,18 @@ impl BatchKeys {
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// Those at these places.
+    ///
+    /// # Panics
+    /// Beyond the last.
+    pub fn select(&self, places: impl IntoIterator<Item = usize>) -> BatchKeys {
+        let places = places.into_iter();
+        match self {
+            BatchKeys::Ids(ids) => BatchKeys::Ids(places.map(|place| ids[place]).collect()),
+            BatchKeys::Bytes(keys) => BatchKeys::Bytes(places.map(|place| keys.get(place)).collect()),
+        }
     }
 
     /// Refuses what no store answers.
@@ -211,6 +236,16 @@ impl StoreService for Session {
         options: &'a QueryOptions,
     ) -> BoxFuture<'a, Result<ComputeAnswer, QueryError>> {
         self.computed(store, keys, query, options).boxed()
+    }
+
+    fn read_compute_stream<'a>(
+        &'a self,
+        store: &'a str,
+        keys: &'a BatchKeys,
+        query: &'a ComputeQuery,
+        options: &'a QueryOptions,
+    ) -> BatchStream<'a> {
+        self.computed_stream(store, keys, query, options)
     }
 
     fn read_aggregate<'a>(

@@ -4,8 +4,8 @@
 
 use kith_ops::sets::Scratch;
 use kith_ops::{
-    Groups, LookupKeys, Missing, Operator, Part, Record, RecordError, Records, Room, SourceError,
-    Value, ValueSource, aggregate, aggregate_fetched, best, compute, compute_fetched, lookup,
+    Groups, LookupKeys, Missing, Operator, Part, Record, RecordError, Records, Room, SourceError, Value,
+    ValueSource, aggregate, aggregate_fetched, best, compute, compute_fetched, lookup,
 };
 use kith_schema::compute::{
     AggregatePlan, Aggregation, Bucket, Comparison, Computation, ComputeFault, ComputeFunction, ComputePlan,
@@ -123,7 +123,8 @@ fn over_nodes(ids: &[u64], shares: &[Vec<u32>], source: &Node, plan: &ComputePla
     let over = computation.over(&schema).unwrap();
     let parts = shares.iter().filter(|share| !share.is_empty()).map(|share| {
         let keys: Vec<u64> = share.iter().map(|&place| ids[place as usize]).collect();
-        let value = compute(LookupKeys::Ids(&keys), source, &over, Room::for_all(BYTES_MAX), &|| false).unwrap();
+        let value =
+            compute(LookupKeys::Ids(&keys), source, &over, Room::for_all(BYTES_MAX), &|| false).unwrap();
         if let Some(k) = computation.k() {
             assert!(value.iter().filter(|record| matches!(record, Record::Found(_))).count() <= k);
         }
@@ -206,9 +207,14 @@ fn ties_go_to_the_lesser_key_and_bytes_are_compared_as_bytes() {
     let keys: ByteKeys = names.iter().collect();
     let (schema, plan) = (schema(), plan(Some(3)));
     let computation = Computation::new(&plan, &schema).unwrap();
-    let mut records =
-        compute(LookupKeys::Bytes(&keys), &source, &computation.over(&schema).unwrap(), Room::for_all(BYTES_MAX), &|| false)
-            .unwrap();
+    let mut records = compute(
+        LookupKeys::Bytes(&keys),
+        &source,
+        &computation.over(&schema).unwrap(),
+        Room::for_all(BYTES_MAX),
+        &|| false,
+    )
+    .unwrap();
     assert_eq!(records.get(3), Some(Record::Unsent));
     assert_eq!(best(LookupKeys::Bytes(&keys), &mut records, &computation), Ok(vec![1, 2, 0]));
 }
@@ -222,7 +228,9 @@ fn damage_is_an_error_of_its_key_and_too_much_of_the_request() {
         let plan = plan(k);
         let computation = Computation::new(&plan, &schema).unwrap();
         let over = computation.over(&schema).unwrap();
-        let run = |bytes_max| compute(LookupKeys::Ids(&[0, 1, 1]), &source, &over, Room::for_all(bytes_max), &|| false);
+        let run = |bytes_max| {
+            compute(LookupKeys::Ids(&[0, 1, 1]), &source, &over, Room::for_all(bytes_max), &|| false)
+        };
         let records = run(BYTES_MAX).unwrap();
         assert_eq!(records.get(0), Some(Record::Error(RecordError::Damaged)));
         assert!(matches!(records.get(1), Some(Record::Found(_))));

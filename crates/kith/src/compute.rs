@@ -10,12 +10,13 @@ use crate::{
         AggregateFields, Asked, At, BucketFields, ByBucketFields, ByValueFields, ComputeFields, CountFields,
         KeyEncoding, ReadOptions, TopKFields, VectorFields, predicate_of, single_precision,
     },
+    stream,
     table::compute as tables,
 };
 use clap::Args;
 use kith_client::BATCH_KEYS_MAX;
 use kith_schema::compute::Bucket;
-use std::{fs, path::PathBuf};
+use std::{fs, io, path::PathBuf};
 
 #[derive(Clone, Debug, Args)]
 pub struct ComputeFlags {
@@ -42,6 +43,9 @@ pub struct ComputeFlags {
     /// What the best are the best by: a name that is worked out, or a field
     #[arg(long, value_name = "NAME", requires = "top_k")]
     by: Option<String>,
+    /// Print each result when it arrives, in any order, then what became of all keys; with `-o json`
+    #[arg(long, conflicts_with = "top_k")]
+    stream: bool,
     /// Where records are worked on
     #[arg(long, value_enum, default_value_t, value_name = "WHERE")]
     at: At,
@@ -90,6 +94,9 @@ struct KeyFlags {
 /// # Errors
 /// If the keys cannot be read, the plan does not fit the records, or there is no answer.
 pub async fn compute(target: &TargetFlags, format: Format, flags: ComputeFlags) -> anyhow::Result<Exit> {
+    if flags.stream {
+        stream::check_format(format)?;
+    }
     let fields = ComputeFields {
         keys: read_keys(&flags.keys.keys_from, BATCH_KEYS_MAX)?,
         store: flags.keys.store,
@@ -103,7 +110,11 @@ pub async fn compute(target: &TargetFlags, format: Format, flags: ComputeFlags) 
         top_k: flags.top_k.zip(flags.by).map(|(k, by)| TopKFields { by, k }),
     };
     let service = connect::service(target).await?;
-    let reply = Shapes::default().compute(&*service, &Asked { fields, options: flags.options }).await?;
+    let asked = Asked { fields, options: flags.options };
+    if flags.stream {
+        return stream::write_computed(&*service, &asked, &mut io::stdout()).await;
+    }
+    let reply = Shapes::default().compute(&*service, &asked).await?;
     let text = match format {
         Format::Json => {
             let mut lines: String = reply.results.iter().map(output::json_line).collect();

@@ -185,9 +185,8 @@ pub async fn get(target: &TargetFlags, format: Format, flags: GetFlags) -> anyho
 /// # Errors
 /// If the keys cannot be read, or the batch has no answer.
 pub async fn multi_get(target: &TargetFlags, format: Format, flags: MultiGetFlags) -> anyhow::Result<Exit> {
-    if flags.stream && format != Format::Json {
-        let message = "--stream prints a line of JSON for each record when it arrives";
-        return Err(Failure::usage(message, "add `-o json`").into());
+    if flags.stream {
+        stream::check_format(format)?;
     }
     let keys = read_keys(&flags.keys_from, BATCH_KEYS_MAX)?;
     let service = connect::service(target).await?;

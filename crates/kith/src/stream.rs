@@ -1,17 +1,31 @@
-//! `kith mget --stream`: records as they arrive, then the footer that accounts for every key.
+//! `kith mget --stream`, `kith compute --stream`: records as they arrive, then the footer that accounts for every key.
 
 use crate::{
     connect::Service,
     failure::{Exit, Failure},
-    output,
-    reply::{KeyReply, StreamFooterLine, Values, key_name},
-    request::Batch,
+    output::{self, Format},
+    reply::{Computed, ComputedReply, KeyReply, StreamFooterLine, Values, key_name},
+    request::{Asked, Batch, ComputeFields},
 };
 use anyhow::Context;
 use futures::StreamExt;
-use kith_client::{BatchKeys, BatchPiece, QueryError, StoreShape, StreamItem};
+use kith_client::{BatchKeys, BatchPiece, BatchStream, QueryError, StoreShape, StreamItem};
+use kith_ops::Record;
 use kith_schema::{Schema, ValueType};
+use serde_json::Value;
 use std::io::Write;
+
+/// Refuses what cannot be printed as it comes.
+///
+/// # Errors
+/// Of another format than JSON.
+pub fn check_format(format: Format) -> Result<(), Failure> {
+    if format == Format::Json {
+        return Ok(());
+    }
+    let message = "--stream prints a line of JSON for each record when it arrives";
+    Err(Failure::usage(message, "add `-o json`"))
+}
 
 /// Writes a line for each key when it comes, in the order in which they come, and the footer.
 ///
@@ -22,17 +36,48 @@ pub async fn write(service: &dyn Service, batch: &Batch, out: &mut impl Write) -
     let shape = service.shape(&asked.store).await?;
     let keys = asked.keys(shape.key)?;
     let options = batch.options.query_options();
-    let mut items = service.multi_get_stream(&asked.store, &keys, &options);
+    let items = service.multi_get_stream(&asked.store, &keys, &options);
     let mut schema = None;
+    write_all(items, out, async |piece| {
+        if schema.is_none() {
+            schema = schema_of(service, &asked.store, shape, &piece).await?;
+        }
+        let values = Values { store: &asked.store, value: shape.value, schema: schema.as_ref() };
+        let line = |key, record: Record<'_>| Ok(output::json_line(&KeyReply::new(&values, key, record)));
+        lines(&piece, &keys, &asked.keys, line)
+    })
+    .await
+}
+
+/// The same of what a plan makes of records.
+///
+/// # Errors
+/// As [`write`].
+pub async fn write_computed(
+    service: &dyn Service,
+    Asked { fields, options }: &Asked<ComputeFields>,
+    out: &mut impl Write,
+) -> anyhow::Result<Exit> {
+    let shape = service.shape(&fields.store).await?;
+    let (keys, query, options) = (fields.keys(shape.key)?, fields.query(), options.query_options());
+    let items = service.read_compute_stream(&fields.store, &keys, &query, &options);
+    write_all(items, out, async |piece| {
+        let computed = Computed { store: &fields.store, query: &query, result: piece.result.as_deref() };
+        let line =
+            |key, record: Record<'_>| Ok(output::json_line(&ComputedReply::new(&computed, key, record)?));
+        lines(&piece, &keys, &fields.keys, line)
+    })
+    .await
+}
+
+async fn write_all(
+    mut items: BatchStream<'_>,
+    out: &mut impl Write,
+    mut lines: impl AsyncFnMut(BatchPiece) -> anyhow::Result<String>,
+) -> anyhow::Result<Exit> {
     while let Some(item) = items.next().await {
         match item? {
-            StreamItem::Piece(piece) => {
-                if schema.is_none() {
-                    schema = schema_of(service, &asked.store, shape, &piece).await?;
-                }
-                let values = Values { store: &asked.store, value: shape.value, schema: schema.as_ref() };
-                put(out, &lines(&values, batch, &keys, &piece))?;
-            }
+            StreamItem::Piece(piece) => put(out, &lines(piece).await?)?,
             StreamItem::Footer(footer) => {
                 let line = StreamFooterLine::from(*footer);
                 put(out, &output::json_line(&line))?;
@@ -43,13 +88,14 @@ pub async fn write(service: &dyn Service, batch: &Batch, out: &mut impl Write) -
     Err(Failure::new("internal", "the stream ended without a footer", "please report it with the log").into())
 }
 
-fn lines(values: &Values<'_>, batch: &Batch, keys: &BatchKeys, piece: &BatchPiece) -> String {
+fn lines(
+    piece: &BatchPiece,
+    keys: &BatchKeys,
+    given: &[Value],
+    line: impl Fn(Value, Record<'_>) -> anyhow::Result<String>,
+) -> anyhow::Result<String> {
     let records = piece.positions.iter().zip(piece.records.iter());
-    let line = |(position, record): (&u32, _)| {
-        let key = key_name(keys, &batch.asked.keys, *position as usize);
-        output::json_line(&KeyReply::new(values, key, record))
-    };
-    records.map(line).collect()
+    records.map(|(position, record)| line(key_name(keys, given, *position as usize), record)).collect()
 }
 
 fn put(out: &mut impl Write, text: &str) -> anyhow::Result<()> {
@@ -78,7 +124,6 @@ mod tests {
         reply::fake::Fake,
         request::{BatchFields, ReadOptions},
     };
-    use serde_json::Value;
 
     async fn written(keys: &[&str], partial: bool) -> (Vec<Value>, Option<Exit>) {
         let keys = keys.iter().map(|key| Value::from(*key)).collect();

@@ -3,14 +3,19 @@
 
 mod support;
 
-use kith_client::{QueryOptions, Session, SessionSettings, StoreService, StreamStatus, TransportKind};
+use futures::{StreamExt, future::join_all};
+use kith_client::{
+    QueryOptions, Session, SessionSettings, StoreService, StreamItem, StreamStatus, TransportKind,
+};
+use kith_ops::{Record, RecordCounts};
+use kith_schema::RecordView;
 use serde_json::{Value, json};
 use std::{fs, io::Write, process::Stdio, time::Duration};
 use support::{
     cluster::{Cluster, signal},
     disk,
     streams::{Seen, connect, keys, push_version, read},
-    values::create,
+    values::{create, push},
 };
 
 /// Some 8 MB: more than is ever on its way of a stream in frames that nobody reads.
@@ -362,6 +367,64 @@ fn readers_that_stop_cost_their_router_little_and_others_nothing() {
     assert_eq!(exit, 0);
 }
 
+/// Far more than may lie between nodes and a reader: 60 MB in all, as much as an answer may have.
+#[test]
+fn large_records_that_nobody_reads_stay_where_they_are() {
+    const RECORDS: u64 = 30;
+    const RECORD_BYTES: usize = 2 << 20;
+    let cluster = Cluster::start(&["--processes", "--nodes", "2", "--groups", "1"]);
+    create(&cluster, "large", support::streams::TYPES.0, support::streams::TYPES.1);
+    let rows = (0..RECORDS).map(|key| (key.to_le_bytes().to_vec(), vec![key as u8; RECORD_BYTES]));
+    push(&cluster, "large", support::streams::TYPES, 1, rows);
+    let deadline = Duration::from_secs(8);
+    let options = QueryOptions { deadline: Some(deadline), partial: true, ..QueryOptions::default() };
+    runtime().block_on(async {
+        let mut services: Vec<Box<dyn StoreService>> = Vec::new();
+        for kind in [TransportKind::Framed, TransportKind::Grpc] {
+            let router = connect(&cluster).await.with_transport(kind);
+            let addrs = vec![router.addr().to_owned()];
+            let settings = SessionSettings { transport: kind, ..SessionSettings::default() };
+            services.push(Box::new(Session::connect(addrs, settings).await.expect("the cluster is up")));
+            services.push(Box::new(router));
+        }
+        let stopping = services.iter().map(|service| async {
+            let asked = keys(RECORDS);
+            let mut stream = service.multi_get_stream("large", &asked, &options);
+            let mut counts = RecordCounts::default();
+            while let Some(item) = stream.next().await {
+                match item.expect("records came before the deadline") {
+                    StreamItem::Piece(piece) if piece.records.counts().unanswered == 0 => {
+                        assert_eq!(piece.records.len(), 1, "a piece is as large as one record");
+                        if counts.found == 0 {
+                            // Longer than the deadline and what is granted beyond it.
+                            tokio::time::sleep(deadline + Duration::from_secs(1)).await;
+                        }
+                        counts.found += 1;
+                    }
+                    StreamItem::Piece(piece) => counts.unanswered += piece.records.counts().unanswered,
+                    StreamItem::Footer(footer) => return (counts, footer),
+                }
+            }
+            panic!("no footer");
+        });
+        for (place, (counts, footer)) in join_all(stopping).await.into_iter().enumerate() {
+            assert_eq!((footer.counts, footer.status), (counts, StreamStatus::Partial), "{place}");
+            assert_eq!(counts.found + counts.unanswered, RECORDS, "{place}");
+            assert!(footer.failures.iter().all(|failure| failure.class == "timeout"), "{footer:?}");
+            let lost: u64 = footer.failures.iter().map(|failure| failure.keys).sum();
+            assert_eq!(lost, counts.unanswered, "{place}");
+        }
+        // Whoever reads has them all, whatever they weigh.
+        for service in &services {
+            let asked = keys(RECORDS);
+            let options = patient();
+            let items: Vec<_> = service.multi_get_stream("large", &asked, &options).collect().await;
+            let Some(Ok(StreamItem::Footer(footer))) = items.last() else { panic!("no footer") };
+            assert_eq!((footer.status, footer.counts.found), (StreamStatus::Ok, RECORDS));
+        }
+    });
+}
+
 #[test]
 fn a_router_that_dies_in_the_middle_leaves_the_rest_unanswered() {
     let mut cluster = started(&["--processes", "--nodes", "1", "--groups", "1"]);
@@ -404,5 +467,40 @@ fn where_answers_must_agree_a_stream_is_one_piece() {
         let seen = read(&router, "people", 510, 500, &patient()).await;
         seen.assert_accounted();
         assert_eq!((seen.counts.found, seen.counts.absent), (500, 10));
+    });
+}
+
+/// Results of 5,000 records arrive before the last of them is worked out.
+#[test]
+fn results_of_many_records_come_in_pieces() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let cluster = Cluster::start(&["--nodes", "2"]);
+    let rows = folder.path().join("rows.f32le");
+    let numbers: Vec<u8> = (0..5_000 * 4_u32).flat_map(|number| (number as f32).to_le_bytes()).collect();
+    fs::write(&rows, numbers).expect("written");
+    cluster.must(&["store", "create", "pages", "--key", "id", "--value", "record"]);
+    let rows = rows.to_str().expect("UTF-8");
+    cluster.must(&["store", "push", "pages", rows, "--format", "f32le", "--dims", "4"]);
+    runtime().block_on(async {
+        let router = connect(&cluster).await;
+        let session = Session::connect(vec![router.addr().to_owned()], SessionSettings::default());
+        let (session, keys) = (session.await.expect("it answers"), keys(5_000));
+        for plan in [router.compute("pages"), session.compute("pages")] {
+            let items: Vec<_> = plan.dot("vector", [1.0, 0.0, 0.0, 0.0]).stream(&keys).collect().await;
+            let (mut pieces, mut seen) = (0, vec![None; 5_000]);
+            for item in items {
+                let Ok(StreamItem::Piece(piece)) = item else { continue };
+                let result = piece.result.expect("its schema");
+                pieces += 1;
+                for (position, record) in piece.positions.iter().zip(piece.records.iter()) {
+                    let Record::Found(bytes) = record else { panic!("{position} is there") };
+                    let view = RecordView::new(&result, bytes).expect("a record");
+                    let score = view.field("dot_vector").expect("decodes").and_then(|score| score.as_f64());
+                    assert!(seen[*position as usize].replace(score).is_none(), "{position} came twice");
+                }
+            }
+            assert!(2 < pieces, "{pieces} pieces of two nodes");
+            assert!(seen.iter().zip(0..).all(|(score, key)| *score == Some(Some(f64::from(key * 4)))));
+        }
     });
 }

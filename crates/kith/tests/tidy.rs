@@ -120,8 +120,13 @@ fn functions(text: &str) -> Vec<(String, usize)> {
         else {
             continue;
         };
-        let close = format!("{}}}", &line[..line.len() - trimmed.len()]);
-        if let Some(length) = lines[start..].iter().position(|line| *line == close) {
+        let indent = &line[..line.len() - trimmed.len()];
+        let close = format!("{indent}}}");
+        // A trait's function has a semicolon in that column, and no body.
+        let declared =
+            |line: &str| line.ends_with(';') && line.trim_start().len() + indent.len() == line.len();
+        let end = lines[start..].iter().position(|line| *line == close || declared(line));
+        if let Some(length) = end.filter(|end| !declared(lines[start + end])) {
             found.push((after.split(['(', '<']).next().unwrap_or("?").to_owned(), length + 1));
         }
     }

@@ -152,6 +152,11 @@ class Compute(Building):
         batch: _kith.Batch = await self._client._core.compute(self._store, self._plan, keys, given).begin()
         return batch
 
+    def stream(self, keys: Keys, **options: Unpack[Options]) -> Stream:
+        """Begins to work it out for the records of ``keys`` and hands results on as they arrive, in any order; then a footer. Without ``top_k``."""
+        given = {**self._client._defaults, **options}
+        return Stream(self._client._core.compute_stream(self._store, self._plan, keys, given))
+
 
 class Aggregate:
     """Counts over records of a store. A field of a list counts by item; nulls are not counted."""

@@ -1,7 +1,7 @@
 //! Plans, built step by step.
 
 use super::{AggregateAnswer, AggregateQuery, ComputeAnswer, ComputeAt, ComputeQuery};
-use crate::{BatchKeys, QueryError, QueryOptions, RouterClient, Session, StoreService};
+use crate::{BatchKeys, BatchStream, QueryError, QueryOptions, RouterClient, Session, StoreService};
 use kith_schema::{
     Schema,
     compute::{AggregatePlan, Bucket, ComputeFunction, GroupBy, Predicate},
@@ -96,6 +96,11 @@ impl<'a> ComputeBuilder<'a> {
     pub fn options(mut self, options: QueryOptions) -> Self {
         self.options = options;
         self
+    }
+
+    /// Asks it of the records of these keys, whose results are handed on as they arrive; without [`ComputeBuilder::top_k`].
+    pub fn stream<'s>(&'s self, keys: &'s BatchKeys) -> BatchStream<'s> {
+        self.service.read_compute_stream(&self.store, keys, &self.query, &self.options)
     }
 
     /// Asks it of the records of these keys.

@@ -5,6 +5,7 @@ mod builder;
 mod session;
 
 pub use builder::{AggregateBuilder, ComputeBuilder};
+pub(crate) use session::Wanted;
 
 use crate::{BatchAnswer, BatchKeys, QueryError, QueryOptions, StoreService};
 use kith_ops::{EvaluateError, Groups, LookupKeys, Records, aggregate_fetched, best, compute_fetched};
@@ -85,6 +86,22 @@ impl AggregateAnswer {
         let top = groups.top(&aggregation).map_err(|why| internal(format!("a counted value: {why}")))?;
         top.into_iter().for_each(|(value, count)| each(value, count));
         Ok(())
+    }
+}
+
+impl ComputeQuery {
+    /// Refuses what has no stream: which records are the best is known when all are.
+    ///
+    /// # Errors
+    /// [`QueryError::BadRequest`] of a plan with `top_k`.
+    pub fn check_stream(&self) -> Result<(), QueryError> {
+        match self.plan.top_k {
+            None => Ok(()),
+            Some(_) => {
+                let detail = "a computation with top_k has no stream: which records are the best is known when all are there; ask for it as a whole";
+                Err(QueryError::BadRequest { detail: detail.to_owned() })
+            }
+        }
     }
 }
 
@@ -192,14 +209,23 @@ pub(crate) fn aggregated(
     Ok(AggregateAnswer { answer: whole(store, answer, options)?, values, counts, truncated, schema })
 }
 
-/// Records that do not decode fail a query that wants all or nothing, as damaged ones do.
 pub(crate) fn whole(
     store: &str,
     answer: BatchAnswer,
     options: &QueryOptions,
 ) -> Result<BatchAnswer, QueryError> {
-    if options.partial || answer.records.damaged() == 0 {
-        return Ok(answer);
+    refuse_damaged(store, &answer.records, options)?;
+    Ok(answer)
+}
+
+/// Records that do not decode fail a query that wants all or nothing, as damaged ones do.
+pub(crate) fn refuse_damaged(
+    store: &str,
+    records: &Records,
+    options: &QueryOptions,
+) -> Result<(), QueryError> {
+    if options.partial || records.damaged() == 0 {
+        return Ok(());
     }
     let detail = "records do not decode by the schema of their version".to_owned();
     Err(QueryError::Damaged { store: store.to_owned(), detail })

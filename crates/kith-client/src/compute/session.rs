@@ -25,7 +25,7 @@ pub(crate) enum Wanted<'q> {
 }
 
 /// It, checked against the schema of the version that is pinned.
-enum Checked {
+pub(crate) enum Checked {
     Values,
     Compute(Computation, Schema),
     Aggregate(Aggregation, Schema),
@@ -149,7 +149,11 @@ impl Session {
         }
     }
 
-    async fn check(
+    /// What is wanted, over the records of the version that is pinned.
+    ///
+    /// # Errors
+    /// If the store has no records or they do not fit.
+    pub(crate) async fn check(
         &self,
         store: &str,
         known: &ValueStore,
@@ -171,7 +175,7 @@ impl Session {
 }
 
 impl Wanted<'_> {
-    fn is_raw(self) -> bool {
+    pub(crate) fn is_raw(self) -> bool {
         match self {
             Wanted::Values => true,
             Wanted::Compute(query) => query.at == ComputeAt::Client,
@@ -179,7 +183,7 @@ impl Wanted<'_> {
         }
     }
 
-    fn purpose(self) -> &'static str {
+    pub(crate) fn purpose(self) -> &'static str {
         match self {
             Wanted::Values => "values",
             Wanted::Compute(_) => "computation",
@@ -189,8 +193,16 @@ impl Wanted<'_> {
 }
 
 impl Checked {
+    /// The schema of what a computation makes.
+    pub(crate) fn result(&self) -> Option<&Schema> {
+        match self {
+            Checked::Compute(computation, _) => Some(computation.result()),
+            Checked::Values | Checked::Aggregate(..) => None,
+        }
+    }
+
     /// What nodes are asked. Answers that must agree are compared key by key, so that nothing is cut or counted before.
-    fn operator(&self, wanted: Wanted<'_>, several: bool) -> Operator {
+    pub(crate) fn operator(&self, wanted: Wanted<'_>, several: bool) -> Operator {
         match (self, wanted) {
             (Checked::Compute(computation, _), Wanted::Compute(query)) if several => {
                 Operator::Compute(Arc::new(computation.uncut(&query.plan)))

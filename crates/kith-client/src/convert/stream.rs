@@ -3,12 +3,12 @@
 use super::{records_from_wire, records_to_wire};
 use crate::{BatchPiece, QueryError, StreamFailure, StreamFooter, StreamItem, StreamStatus};
 use kith_ops::{Deliveries, RecordCounts, Records};
-use kith_schema::{SchemaId, SchemaIdError};
+use kith_schema::{Schema, SchemaId, SchemaIdError};
 use kith_wire::{
     body::{decode_set, encode_set},
     v1,
 };
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 /// Makes messages of what a stream is made of.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ impl StreamWriter {
     pub fn message(&mut self, item: StreamItem) -> v1::MultiGetPiece {
         match item {
             StreamItem::Piece(piece) => {
-                let mut message = self.named(piece.version, piece.schema);
+                let mut message = self.named(piece.version, piece.schema, piece.result.as_deref());
                 let positions: Vec<u64> = piece.positions.iter().map(|position| (*position).into()).collect();
                 message.positions = encode_set(&positions);
                 message.records = records_to_wire(&piece.records);
@@ -37,21 +37,49 @@ impl StreamWriter {
                 message
             }
             StreamItem::Footer(footer) => {
-                let message = self.named(footer.version, footer.schema);
+                let message = self.named(footer.version, footer.schema, None);
                 v1::MultiGetPiece { footer: Some(footer_to_wire(*footer, self.crc32c)), ..message }
             }
         }
     }
 
-    fn named(&mut self, version: u64, schema: Option<SchemaId>) -> v1::MultiGetPiece {
+    fn named(
+        &mut self,
+        version: u64,
+        schema: Option<SchemaId>,
+        result: Option<&Schema>,
+    ) -> v1::MultiGetPiece {
         if std::mem::replace(&mut self.is_named, true) {
             return v1::MultiGetPiece::default();
         }
         v1::MultiGetPiece {
             served: Some(v1::Served { name: self.store.clone(), version }),
             schema: schema.map(|id| id.to_string()).unwrap_or_default(),
+            result_schema: result.map(|schema| schema.canonical().to_owned()).unwrap_or_default(),
             ..Default::default()
         }
+    }
+}
+
+/// What the first message of a stream names.
+#[derive(Clone, Debug, Default)]
+struct Named {
+    version: u64,
+    schema: Option<SchemaId>,
+    result: Option<Arc<Schema>>,
+}
+
+impl Named {
+    fn of(message: &v1::MultiGetPiece, version: u64) -> Result<Self, QueryError> {
+        let text = &message.result_schema;
+        let result = (!text.is_empty()).then(|| text.parse::<Schema>()).transpose();
+        let result = result.map_err(malformed)?.map(Arc::new);
+        let schema = (!message.schema.is_empty()).then(|| message.schema.parse()).transpose();
+        let schema: Option<SchemaId> = schema.map_err(|error: SchemaIdError| malformed(error))?;
+        if result.as_ref().is_some_and(|result| schema != Some(result.id())) {
+            return Err(malformed("the schema of its results is another than it names"));
+        }
+        Ok(Self { version, schema, result })
     }
 }
 
@@ -59,8 +87,8 @@ impl StreamWriter {
 #[derive(Debug)]
 pub struct StreamReader {
     books: Deliveries,
-    /// The version that answers and its schema, once a message has named them.
-    named: Option<(u64, Option<SchemaId>)>,
+    /// Once a message has named it.
+    named: Option<Named>,
     crc32c: u32,
     is_over: bool,
 }
@@ -80,11 +108,11 @@ impl StreamReader {
             return Err(malformed("something follows its footer"));
         }
         if let Some(served) = &message.served {
-            let schema = (!message.schema.is_empty()).then(|| message.schema.parse()).transpose();
-            let schema = schema.map_err(|error: SchemaIdError| malformed(error))?;
-            self.named = Some((served.version, schema));
+            self.named = Some(Named::of(&message, served.version)?);
         }
-        let (version, schema) = self.named.ok_or_else(|| malformed("no version is named"))?;
+        let Some(Named { version, schema, result }) = self.named.clone() else {
+            return Err(malformed("no version is named"));
+        };
         let mut items = Vec::new();
         if !message.positions.is_empty() {
             self.crc32c = extended(self.crc32c, &message);
@@ -93,7 +121,7 @@ impl StreamReader {
             let positions = positions.map_err(malformed)?;
             let records = records_from_wire(&message.records).map_err(malformed)?;
             self.books.note(&positions, &records).map_err(malformed)?;
-            items.push(StreamItem::Piece(BatchPiece { positions, records, version, schema }));
+            items.push(StreamItem::Piece(BatchPiece { positions, records, version, schema, result }));
         }
         if let Some(footer) = message.footer {
             let footer = footer_from_wire(footer, version, schema)?;
@@ -125,7 +153,7 @@ impl StreamReader {
     /// # Errors
     /// [`QueryError::Internal`]: a defect.
     pub fn cut(mut self, class: &str, total: Duration) -> Result<Vec<StreamItem>, QueryError> {
-        let (version, schema) = self.named.unwrap_or_default();
+        let Named { version, schema, result } = self.named.unwrap_or_default();
         let positions = self.books.rest();
         let keys = positions.len() as u64;
         let records = Records::unanswered(positions.len());
@@ -144,7 +172,7 @@ impl StreamReader {
             service: Duration::ZERO,
             profile: None,
         };
-        let piece = BatchPiece { positions, records, version, schema };
+        let piece = BatchPiece { positions, records, version, schema, result };
         let pieces = (0 < keys).then_some(StreamItem::Piece(piece));
         Ok(pieces.into_iter().chain([StreamItem::Footer(Box::new(footer))]).collect())
     }
@@ -248,6 +276,7 @@ mod tests {
             records: records.finish(),
             version: 7,
             schema: Some(SchemaId([3; 32])),
+            result: None,
         })
     }
 
@@ -292,6 +321,21 @@ mod tests {
         let (StreamItem::Footer(back), StreamItem::Footer(sent)) = (&back[2], &items[2]) else { panic!() };
         assert!(back.crc32c.is_some());
         assert_eq!(StreamFooter { crc32c: None, ..(**back).clone() }, **sent);
+    }
+
+    #[test]
+    fn results_come_with_their_schema_and_with_no_other() {
+        let schema: Schema = r#"{"fields":[{"name":"score","type":"f64"}]}"#.parse().unwrap();
+        let StreamItem::Piece(piece) = piece(&[0, 1, 2, 3, 4], false) else { panic!() };
+        let result = Some(Arc::new(schema.clone()));
+        let sent = StreamItem::Piece(BatchPiece { schema: Some(schema.id()), result, ..piece });
+        let sent = [sent];
+        assert_eq!(read(written(&sent)).unwrap(), sent);
+        let mut other = written(&sent);
+        other[0].schema = SchemaId([3; 32]).to_string();
+        assert_eq!(read(other.clone()).unwrap_err().code(), "internal");
+        other[0].result_schema = "{".to_owned();
+        assert_eq!(read(other).unwrap_err().code(), "internal");
     }
 
     #[test]

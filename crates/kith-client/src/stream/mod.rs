@@ -1,19 +1,22 @@
-//! Batch reads whose records are handed on as they arrive, and the footer that accounts for every key
+//! Batch reads and computations whose records are handed on as they arrive, and the footer that accounts for every key
 //! (`docs/design/0010-streaming.md`).
 
+mod here;
 mod router;
 mod session;
 
+pub(crate) use here::compute_stream_here;
 pub(crate) use session::Handing;
 
 use crate::QueryError;
 use futures::{FutureExt, Stream, StreamExt, future::BoxFuture, stream::BoxStream};
 use kith_ops::{RecordCounts, Records};
 use kith_routing::execution::Failure;
-use kith_schema::SchemaId;
+use kith_schema::{Schema, SchemaId};
 use kith_wire::v1;
 use std::{
     pin::Pin,
+    sync::Arc,
     task::{Context, Poll},
     time::Duration,
 };
@@ -41,8 +44,10 @@ pub struct BatchPiece {
     pub records: Records,
     /// The version that answers: one for the whole stream.
     pub version: u64,
-    /// Of records: its schema, for [`crate::StoreService::schema`].
+    /// Of records: its schema, for [`crate::StoreService::schema`]; of a computation that of its results.
     pub schema: Option<SchemaId>,
+    /// Of a computation: the schema of its results.
+    pub result: Option<Arc<Schema>>,
 }
 
 /// What became of every key of a stream.
@@ -125,7 +130,7 @@ impl StreamFailure {
 }
 
 /// Where work puts what a stream is made of.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Outlet(mpsc::Sender<StreamItem>);
 
 impl Outlet {
@@ -133,6 +138,17 @@ impl Outlet {
     pub async fn put(&self, item: StreamItem) {
         // Whoever drops the stream drops the work with it.
         let _ = self.0.send(item).await;
+    }
+
+    /// Hands on all of a stream.
+    ///
+    /// # Errors
+    /// The stream's.
+    pub(crate) async fn put_all(&self, mut items: BatchStream<'_>) -> Result<(), QueryError> {
+        while let Some(item) = items.next().await {
+            self.put(item?).await;
+        }
+        Ok(())
     }
 }
 
@@ -182,6 +198,7 @@ mod tests {
             records: Records::default(),
             version,
             schema: None,
+            result: None,
         })
     }
 

@@ -1,15 +1,15 @@
 //! Streams through a router.
 
-use super::{BatchStream, Outlet, driven};
+use super::{BatchStream, Outlet, compute_stream_here, driven};
 use crate::{
-    BatchKeys, QueryError, QueryOptions, RouterClient,
-    convert::{StreamReader, batch_to_wire},
-    router_client::{patience, silent},
+    BatchKeys, ComputeAt, ComputeQuery, QueryError, QueryOptions, RouterClient,
+    convert::{StreamReader, batch_to_wire, compute_to_wire},
+    router_client::{StreamRequest, patience, silent},
 };
 use futures::{Stream, StreamExt};
 use kith_wire::v1;
 use std::time::{Duration, Instant};
-use tonic::Status;
+use tonic::{Code, Status};
 
 impl RouterClient {
     pub(crate) fn stream<'a>(
@@ -18,22 +18,49 @@ impl RouterClient {
         keys: &'a BatchKeys,
         options: &'a QueryOptions,
     ) -> BatchStream<'a> {
-        driven(|outlet| self.stream_into(store, keys, options, outlet))
+        driven(async move |outlet: Outlet| {
+            keys.check()?;
+            let request = StreamRequest::Values(batch_to_wire(store, keys, options));
+            self.stream_into(request, keys, options, &outlet).await
+        })
+    }
+
+    pub(crate) fn computed_stream<'a>(
+        &'a self,
+        store: &'a str,
+        keys: &'a BatchKeys,
+        query: &'a ComputeQuery,
+        options: &'a QueryOptions,
+    ) -> BatchStream<'a> {
+        driven(async move |outlet: Outlet| {
+            keys.check()?;
+            query.check_stream()?;
+            if query.at == ComputeAt::Nodes {
+                let request = StreamRequest::Compute(compute_to_wire(store, keys, &query.plan, options));
+                match self.stream_into(request, keys, options, &outlet).await {
+                    // A release before streams of results.
+                    Err(QueryError::Unsupported { .. }) => {}
+                    ended => return ended,
+                }
+            }
+            outlet.put_all(compute_stream_here(self, store, keys, &query.plan, options)).await
+        })
     }
 
     async fn stream_into(
         &self,
-        store: &str,
+        request: StreamRequest,
         keys: &BatchKeys,
         options: &QueryOptions,
-        outlet: Outlet,
+        outlet: &Outlet,
     ) -> Result<(), QueryError> {
-        keys.check()?;
         let started = Instant::now();
         let mut reader = StreamReader::new(keys.len());
-        let request = batch_to_wire(store, keys, options);
-        let error = match self.read_messages(request, options, started, &mut reader, &outlet).await {
+        let error = match self.read_messages(request, options, started, &mut reader, outlet).await {
             Ok(()) => return Ok(()),
+            Err(Ended::Status(status)) if status.code() == Code::Unimplemented && reader.is_empty() => {
+                return Err(QueryError::Unsupported { detail: status.message().to_owned() });
+            }
             Err(Ended::Error(error)) => error,
             Err(Ended::Status(status)) => self.error(&status),
         };
@@ -48,7 +75,7 @@ impl RouterClient {
     /// Puts what comes until the footer into `outlet`.
     async fn read_messages(
         &self,
-        request: v1::MultiGetRequest,
+        request: StreamRequest,
         options: &QueryOptions,
         started: Instant,
         reader: &mut StreamReader,

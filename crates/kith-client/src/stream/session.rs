@@ -1,11 +1,13 @@
 //! Streams straight from the nodes.
 
+use super::compute_stream_here;
 use super::{BatchPiece, BatchStream, Outlet, StreamFailure, StreamFooter, StreamItem, StreamStatus, driven};
 use crate::{
-    BatchKeys, QueryError, QueryOptions, Run, Session, executor::Handed, session::RESTARTS_MAX,
-    topology::ValueStore,
+    BatchKeys, ComputeAt, ComputeQuery, QueryError, QueryOptions, Run, Session, compute::Wanted,
+    executor::Handed, session::RESTARTS_MAX, topology::ValueStore,
 };
-use kith_ops::{Deliveries, FanOut, Operator, Part, RecordError, Records, Value};
+use kith_ops::{Deliveries, FanOut, Part, RecordError, Records, Value};
+use kith_schema::{Schema, SchemaId};
 use kith_types::FanOutKind;
 use std::{
     sync::Arc,
@@ -17,6 +19,8 @@ pub(crate) struct Handing {
     outlet: Outlet,
     books: Deliveries,
     known: Arc<ValueStore>,
+    /// Of a computation: what the records are.
+    result: Option<Arc<Schema>>,
     /// How many bytes all values may have.
     bytes_max: u64,
 }
@@ -37,9 +41,13 @@ impl Handing {
         if self.bytes_max < self.books.value_bytes() {
             return Err(QueryError::TooLarge { max: self.bytes_max });
         }
-        let (version, schema) = (self.known.pinned.version, self.known.schema);
-        self.outlet.put(StreamItem::Piece(BatchPiece { positions, records, version, schema })).await;
+        let (version, schema, result) = (self.known.pinned.version, self.schema(), self.result.clone());
+        self.outlet.put(StreamItem::Piece(BatchPiece { positions, records, version, schema, result })).await;
         Ok(())
+    }
+
+    fn schema(&self) -> Option<SchemaId> {
+        self.result.as_ref().map_or(self.known.schema, |result| Some(result.id()))
     }
 
     /// Hands on what has no answer, or an error for one.
@@ -63,7 +71,30 @@ impl Session {
         keys: &'a BatchKeys,
         options: &'a QueryOptions,
     ) -> BatchStream<'a> {
-        driven(|outlet| self.stream_into(store, keys, options, outlet))
+        driven(async move |outlet: Outlet| {
+            self.stream_into(store, keys, Wanted::Values, options, &outlet).await
+        })
+    }
+
+    /// What a plan makes of the records of keys, as nodes send it.
+    pub(crate) fn computed_stream<'a>(
+        &'a self,
+        store: &'a str,
+        keys: &'a BatchKeys,
+        query: &'a ComputeQuery,
+        options: &'a QueryOptions,
+    ) -> BatchStream<'a> {
+        driven(async move |outlet: Outlet| {
+            query.check_stream()?;
+            match query.at {
+                ComputeAt::Nodes => {
+                    self.stream_into(store, keys, Wanted::Compute(query), options, &outlet).await
+                }
+                ComputeAt::Client => {
+                    outlet.put_all(compute_stream_here(self, store, keys, &query.plan, options)).await
+                }
+            }
+        })
     }
 
     /// One fan-out over the keys; again on a newer version if the nodes no longer have the one that it pinned and nothing of it
@@ -72,8 +103,9 @@ impl Session {
         &self,
         store: &str,
         keys: &BatchKeys,
+        wanted: Wanted<'_>,
         options: &QueryOptions,
-        mut outlet: Outlet,
+        outlet: &Outlet,
     ) -> Result<(), QueryError> {
         let started = Instant::now();
         self.check_batch(keys)?;
@@ -82,11 +114,16 @@ impl Session {
             let topology = self.topology();
             let known = Arc::clone(topology.store(store)?);
             keys.check_type(store, known.key)?;
+            let checked = self.check(store, &known, wanted).await?;
             let mut run = self.begin_at(topology, &known.pinned, options)?;
             let books = Deliveries::new(keys.len());
             let bytes_max = self.settings().answer_bytes_max;
-            let mut handing = Handing { outlet, books, known, bytes_max };
-            let error = match run.hand_on(keys, store, &mut handing).await {
+            let plan = checked.operator(wanted, 1 < known.required_reads);
+            let result = checked.result().cloned().map(Arc::new);
+            let mut handing = Handing { outlet: outlet.clone(), books, known, result, bytes_max };
+            let (purpose, kind) = (wanted.purpose(), FanOutKind::NonUnion);
+            let fan_out = FanOut { purpose, kind, scope: keys.scope(), plan };
+            let error = match run.hand_on(fan_out, keys.len(), store, &mut handing).await {
                 Ok(handed) => {
                     handing.rest(&handed).await?;
                     let footer = footer(&handing, handed, run, started.elapsed());
@@ -106,10 +143,17 @@ impl Session {
                     if 1 < handing.known.required_reads
                         && restarts < RESTARTS_MAX
                         && handing.books.is_empty() => {}
+                // Nodes of an older release.
+                QueryError::Unsupported { .. }
+                    if let Wanted::Compute(query) = wanted
+                        && handing.books.is_empty() =>
+                {
+                    let here = compute_stream_here(self, store, keys, &query.plan, options);
+                    return outlet.put_all(here).await;
+                }
                 error => return Err(error),
             }
             restarts += 1;
-            outlet = handing.outlet;
         }
     }
 }
@@ -117,15 +161,14 @@ impl Session {
 impl Run<'_> {
     async fn hand_on(
         &mut self,
-        keys: &BatchKeys,
+        fan_out: FanOut,
+        keys: usize,
         store: &str,
         handing: &mut Handing,
     ) -> Result<Handed, QueryError> {
-        if keys.is_empty() {
+        if keys == 0 {
             return Ok(Handed::default());
         }
-        let (kind, plan) = (FanOutKind::NonUnion, Operator::Lookup);
-        let fan_out = FanOut { purpose: "values", kind, scope: keys.scope(), plan };
         let required = handing.known.required_reads;
         if required <= 1 {
             return self.ask_in_parts(&fan_out, handing).await;
@@ -136,7 +179,7 @@ impl Run<'_> {
         if 0 < disagreements && !self.is_partial_wanted() {
             return Err(QueryError::Disagreement { store: store.to_owned(), keys: disagreements });
         }
-        let positions = (0..keys.len() as u32).collect();
+        let positions = (0..keys as u32).collect();
         handing.part(Part { positions, value }).await?;
         Ok(Handed { failures: self.take_failures(), ..Handed::default() })
     }
@@ -149,7 +192,7 @@ fn footer(handing: &Handing, handed: Handed, run: Run<'_>, total: Duration) -> S
         counts,
         failures: handed.failures.into_iter().map(StreamFailure::of).collect(),
         version: handing.known.pinned.version,
-        schema: handing.known.schema,
+        schema: handing.schema(),
         crc32c: None,
         total,
         service: Duration::from_micros(handed.service_us),

@@ -104,12 +104,15 @@ pub(super) enum Read<'a> {
     Damaged,
 }
 
+/// What is done with a value.
+pub(super) type Each<'a> = dyn FnMut(usize, Read<'_>) -> Result<ControlFlow<()>, EvaluateError> + 'a;
+
 /// Calls `each(index, value)` once per key, in order, until it breaks, it or the source fails or nobody waits any more.
 pub(super) fn read(
     keys: LookupKeys<'_>,
     source: &dyn ValueSource,
     cancelled: &dyn Fn() -> bool,
-    each: &mut dyn FnMut(usize, Read<'_>) -> Result<ControlFlow<()>, EvaluateError>,
+    each: &mut Each<'_>,
 ) -> Result<(), EvaluateError> {
     let mut watch = Watch::new(cancelled);
     watch.look()?;
@@ -171,7 +174,8 @@ mod tests {
 
     #[test]
     fn each_key_has_its_own_state() {
-        let records = lookup(LookupKeys::Ids(&[2, 9, 13, 1]), &source(), Room::for_all(1_000), &|| false).unwrap();
+        let records =
+            lookup(LookupKeys::Ids(&[2, 9, 13, 1]), &source(), Room::for_all(1_000), &|| false).unwrap();
         let expected =
             [Record::Found(b""), Record::Absent, Record::Error(RecordError::Damaged), Record::Found(b"one")];
         assert_eq!(records.iter().collect::<Vec<_>>(), expected);

@@ -78,7 +78,7 @@ pub(crate) fn request<M: Message + Default>(body: Bytes) -> Result<M, Status> {
 /// The answer to an operation that is not served here.
 pub(crate) fn unsupported(op: &str) -> Status {
     let message = format!("this process does not serve the framed operation {op}");
-    let help = "routers serve `query`, `multi_get`, `multi_get_stream`, `compute` and `aggregate`, nodes `evaluate` and `ping`; a newer operation needs a newer release";
+    let help = "routers serve `query`, `multi_get`, `multi_get_stream`, `compute`, `compute_stream` and `aggregate`, nodes `evaluate` and `ping`; a newer operation needs a newer release";
     kith_wire::status(Code::Unimplemented, "unsupported_operation", message, help)
 }
 

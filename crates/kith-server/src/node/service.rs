@@ -27,7 +27,8 @@ use kith_client::{
 };
 use kith_engine::KeyType;
 use kith_ops::{
-    EvaluateError, LookupKeys, Operator, Room, Share, SourceError, Value, evaluate, evaluate_values, sets::Scratch,
+    EvaluateError, LookupKeys, Operator, Room, Share, SourceError, Value, evaluate, evaluate_values,
+    sets::Scratch,
 };
 use kith_types::{ByteKeys, PartitionId};
 use kith_wire::{
@@ -418,6 +419,7 @@ impl FrameService for NodeService {
             | Op::MultiGet
             | Op::MultiGetStream
             | Op::Compute
+            | Op::ComputeStream
             | Op::Aggregate
             | Op::Cancel
             | Op::Credit

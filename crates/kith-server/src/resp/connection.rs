@@ -1,6 +1,7 @@
 //! One connection: reads, has commands interpreted, writes. One task, a round at a time.
 
 use super::{
+    Answer,
     clients::Connected,
     dialogue::{Dialogue, Flow},
     endpoint::Endpoint,
@@ -8,6 +9,7 @@ use super::{
     visitor::Visitor,
 };
 use bytes::{Buf, BytesMut};
+use kith_client::QueryError;
 use kith_wire::resp::{Decoder, Limits, Malformed, Replies};
 use std::{io, pin::pin, sync::Arc, task::Poll, time::Duration};
 use tokio::{
@@ -156,9 +158,23 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         if round.is_empty() {
             return Ok(());
         }
-        let answers = self.endpoint.read(round.take_groups()).await;
+        let answers = self.endpoint.read(round.reads()).await;
+        if !round.is_too_large(&answers) {
+            return self.reply(round, &answers).await;
+        }
+        drop(answers);
+        self.endpoint.note_errors(round.errors());
+        // Which commands arrive together is not their sender's choice: each has all the room for itself.
+        for mut alone in round.one_by_one() {
+            let answers = self.endpoint.read(alone.reads()).await;
+            self.reply(alone, &answers).await?;
+        }
+        Ok(())
+    }
+
+    async fn reply(&mut self, mut round: Round, answers: &[Result<Answer, QueryError>]) -> io::Result<()> {
         loop {
-            let is_all = round.encode(&answers, &mut self.out);
+            let is_all = round.encode(answers, &mut self.out);
             self.send().await?;
             if is_all {
                 self.endpoint.note_errors(round.errors());

@@ -186,8 +186,71 @@ impl Round {
     }
 
     /// What is to be read, once all commands are there.
-    pub fn take_groups(&mut self) -> Vec<Group> {
-        std::mem::take(&mut self.groups)
+    pub fn reads(&mut self) -> Vec<Group> {
+        // Of several commands it is kept: they may have to be read one by one.
+        if 1 < self.entries.len() { self.groups.clone() } else { std::mem::take(&mut self.groups) }
+    }
+
+    /// Whether these answers are errors that the commands have only together.
+    pub fn is_too_large(&self, answers: &[Result<Answer, QueryError>]) -> bool {
+        let too_large = |answer: &Result<_, _>| matches!(answer, Err(QueryError::TooLarge { .. }));
+        1 < self.entries.len() && answers.iter().any(too_large)
+    }
+
+    /// The same commands, a round each.
+    pub fn one_by_one(self) -> impl Iterator<Item = Round> {
+        let mut written = 0;
+        (0..self.entries.len()).map(move |index| {
+            let mut alone = Round::new(self.ready.version());
+            match &self.entries[index] {
+                Entry::Ready { until } => {
+                    let bytes = &self.ready.bytes()[std::mem::replace(&mut written, *until)..*until];
+                    alone.reply(|replies| replies.append(bytes));
+                }
+                Entry::Get(place) => {
+                    let place = alone.place_of(&self, *place);
+                    alone.get(place);
+                }
+                Entry::Strlen(place) => {
+                    let place = alone.place_of(&self, *place);
+                    alone.strlen(place);
+                }
+                Entry::MultiGet(places) => {
+                    let places = alone.places_of(&self, places.clone());
+                    alone.entries.push(Entry::MultiGet(places));
+                }
+                Entry::Exists(places) => {
+                    let places = alone.places_of(&self, places.clone());
+                    alone.entries.push(Entry::Exists(places));
+                }
+            }
+            alone
+        })
+    }
+
+    fn places_of(&mut self, whole: &Round, places: Range<usize>) -> Range<usize> {
+        for place in &whole.places[places] {
+            let place = self.place_of(whole, *place);
+            self.places.push(place);
+        }
+        0..self.places.len()
+    }
+
+    /// Has a key of another round read in this one.
+    fn place_of(&mut self, whole: &Round, place: Place) -> Place {
+        let Group { store, keys } = &whole.groups[place.group as usize];
+        let known = self.groups.iter().position(|group| group.store == *store);
+        let group = known.unwrap_or_else(|| {
+            self.groups.push(Group { store: store.clone(), keys: keys.select([]) });
+            self.groups.len() - 1
+        });
+        let index = self.groups[group].keys.len();
+        match (&mut self.groups[group].keys, keys) {
+            (BatchKeys::Ids(into), BatchKeys::Ids(from)) => into.push(from[place.key as usize]),
+            (BatchKeys::Bytes(into), BatchKeys::Bytes(from)) => into.push(from.get(place.key as usize)),
+            _ => unreachable!("the keys of a store are of one type in a round"),
+        }
+        Place { group: group as u32, key: index as u32 }
     }
 
     /// Writes replies, as many as are sent together; whether those were all. `answers` are to the groups, in their order.

@@ -29,7 +29,8 @@ const DAMAGED: u64 = 13;
 const UNANSWERED: u64 = 14;
 const SCHEMA: &str = r#"{"fields":[{"name":"n","type":"u64"}]}"#;
 
-/// `ids` and `texts` have a value for every key that is no multiple of ten; `people` have records; `large` has long values.
+/// `ids` and `texts` have a value for every key that is no multiple of ten; `people` have records; `large` has long values; of `huge` there is room
+/// for two in an answer.
 struct Stores {
     reads: AtomicU64,
     /// One permit is needed for each read.
@@ -57,7 +58,7 @@ impl Backend for Stores {
 
     fn keys_of(&self, store: &str) -> Result<KeyType, QueryError> {
         match store {
-            "ids" | "people" | "large" => Ok(KeyType::Id),
+            "ids" | "people" | "large" | "huge" => Ok(KeyType::Id),
             "texts" => Ok(KeyType::String),
             name => Err(QueryError::UnknownStore { name: name.to_owned(), known: vec!["ids".to_owned()] }),
         }
@@ -67,6 +68,9 @@ impl Backend for Stores {
         async move {
             self.reads.fetch_add(1, Ordering::Relaxed);
             self.gate.acquire().await.expect("never closed").forget();
+            if group.store == "huge" && 2 < group.keys.len() {
+                return Err(QueryError::TooLarge { max: 2 });
+            }
             let schema: Option<Schema> = (group.store == "people").then(|| SCHEMA.parse().unwrap());
             let mut records = RecordsBuilder::with_capacity(0);
             for place in 0..group.keys.len() {
@@ -185,6 +189,20 @@ async fn one_command_reads_any_stores_and_fails_as_a_whole() {
         "-ERR partitions_unavailable: nobody\r\n*1\r\n$2\r\nv1\r\n\
          -ERR unknown_store: there is no store \"nowhere\" (stores of values: ids)\r\n"
     );
+}
+
+#[tokio::test]
+async fn commands_that_are_too_large_together_are_answered_one_by_one() {
+    let stores = Stores::open();
+    let lines = "PING\r\nGET huge:1\r\nMGET huge:2 ids:3 huge:20 texts:ab\r\nMGET huge:1 huge:2 huge:3\r\nFOO\r\nSTRLEN huge:12\r\nEXISTS huge:1 huge:2\r\nGET ids:7\r\n";
+    let told = Conversation::with(&stores, 1 << 20).say(lines).await;
+    let told: Vec<&str> = told.split("\r\n").collect();
+    assert_eq!(told[..11], ["+PONG", "$2", "v1", "*4", "$2", "v2", "$2", "v3", "$-1", "$2", "v2"]);
+    assert!(told[11].starts_with("-ERR too_large: "), "{}", told[11]);
+    assert!(told[12].starts_with("-ERR unknown command 'FOO'"), "{}", told[12]);
+    assert_eq!(told[13..], [":3", ":2", "$2", "v7", ""]);
+    // Together three groups, then each command alone.
+    assert_eq!(stores.reads.load(Ordering::Relaxed), 3 + 1 + 3 + 1 + 1 + 1 + 1);
 }
 
 #[tokio::test]

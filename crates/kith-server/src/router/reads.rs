@@ -112,6 +112,7 @@ impl GraphServer {
 
 #[tonic::async_trait]
 impl v1::store_server::Store for GraphServer {
+    type ComputeStreamStream = BoxStream<'static, Result<v1::MultiGetPiece, Status>>;
     type MultiGetStreamStream = BoxStream<'static, Result<v1::MultiGetPiece, Status>>;
 
     async fn multi_get_stream(
@@ -133,6 +134,13 @@ impl v1::store_server::Store for GraphServer {
         request: Request<v1::ComputeRequest>,
     ) -> Result<Response<v1::ComputeReply>, Status> {
         Ok(Response::new(GraphServer::compute(self, request.into_inner()).await?))
+    }
+
+    async fn compute_stream(
+        &self,
+        request: Request<v1::ComputeRequest>,
+    ) -> Result<Response<Self::ComputeStreamStream>, Status> {
+        Ok(Response::new(GraphServer::compute_stream(self, request.into_inner())?))
     }
 
     async fn aggregate(

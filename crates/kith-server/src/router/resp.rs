@@ -8,7 +8,6 @@ use futures::{
 };
 use kith_client::{BatchKeys, QueryError, QueryOptions, StoreService};
 use kith_engine::{KeyType, ValueType};
-use kith_types::ByteKeys;
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex, PoisonError},
@@ -94,7 +93,8 @@ impl RespReads {
             }
             // Too large together: each may be small enough.
             Err(QueryError::TooLarge { .. }) if 1 < asks.len() => {
-                let alone = asks.into_iter().map(|ask| (part(&keys, ask.from, ask.count), ask.answer));
+                let alone =
+                    asks.into_iter().map(|ask| (keys.select(ask.from..ask.from + ask.count), ask.answer));
                 let alone = alone.map(async |(keys, answer)| {
                     let _ = answer.send(self.alone(&store, &keys).await);
                 });
@@ -188,15 +188,6 @@ impl Together {
     }
 }
 
-fn part(keys: &BatchKeys, from: usize, count: usize) -> BatchKeys {
-    match keys {
-        BatchKeys::Ids(ids) => BatchKeys::Ids(ids[from..from + count].to_vec()),
-        BatchKeys::Bytes(keys) => {
-            BatchKeys::Bytes((from..from + count).map(|index| keys.get(index)).collect::<ByteKeys>())
-        }
-    }
-}
-
 /// The error of keys that nobody answered for.
 fn unanswered(partitions: &[u32]) -> String {
     let partitions: Vec<String> = partitions.iter().map(u32::to_string).collect();
@@ -234,6 +225,6 @@ mod tests {
         let keys = BatchKeys::Bytes(["a", "b"].iter().collect());
         assert!(together.add(keys.clone(), oneshot::channel().0).is_err());
         assert_eq!((together.keys.len(), together.asks.len()), (1, 1));
-        assert_eq!(part(&keys, 1, 1), BatchKeys::Bytes(["b"].iter().collect()));
+        assert_eq!(keys.select(1..2), BatchKeys::Bytes(["b"].iter().collect()));
     }
 }

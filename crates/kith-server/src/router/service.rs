@@ -216,7 +216,9 @@ impl FrameService for GraphServer {
             Op::Aggregate => {
                 async move { Ok(Reply::Aggregate(self.aggregate(framed::request(body)?).await?)) }.boxed()
             }
-            Op::MultiGetStream => future::ready(Err(super::streams::uncredited())).boxed(),
+            Op::MultiGetStream | Op::ComputeStream => {
+                future::ready(Err(super::streams::uncredited())).boxed()
+            }
             Op::Evaluate | Op::Ping | Op::Cancel | Op::Credit | Op::Alive | Op::Identify => {
                 future::ready(Err(framed::unsupported(op.name()))).boxed()
             }
@@ -227,6 +229,9 @@ impl FrameService for GraphServer {
         match op {
             Op::MultiGetStream => {
                 async move { Ok(Reply::Pieces(self.multi_get_pieces(framed::request(body)?)?)) }.boxed()
+            }
+            Op::ComputeStream => {
+                async move { Ok(Reply::Pieces(self.compute_pieces(framed::request(body)?)?)) }.boxed()
             }
             other => self.call(other, body),
         }

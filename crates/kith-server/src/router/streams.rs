@@ -5,8 +5,9 @@ use super::{admission::Admitted, reads::batch_json, service::GraphServer};
 use crate::framed::{Piece, Pieces, too_slow};
 use futures::{Stream, StreamExt, stream::BoxStream};
 use kith_client::{
-    BatchKeys, QueryError, QueryOptions, StoreService, StreamItem, StreamStatus,
-    convert::{StreamWriter, batch_from_wire},
+    BatchKeys, BatchStream, ComputeAt, ComputeQuery, QueryError, QueryOptions, Session, StoreService,
+    StreamItem, StreamStatus,
+    convert::{StreamWriter, batch_from_wire, compute_from_wire},
 };
 use kith_wire::v1;
 use metrics::Gauge;
@@ -30,6 +31,8 @@ type Message = Result<v1::MultiGetPiece, Status>;
 struct Asked {
     store: String,
     keys: BatchKeys,
+    /// What is wanted of the records, if they are not wanted as they are.
+    query: Option<ComputeQuery>,
     options: QueryOptions,
     started: Instant,
     admitted: Admitted,
@@ -53,21 +56,63 @@ impl Drop for Counted {
     }
 }
 
+impl Asked {
+    fn op(&self) -> &'static str {
+        if self.query.is_some() { "compute_stream" } else { "mget_stream" }
+    }
+
+    fn items<'a>(&'a self, session: &'a Session) -> BatchStream<'a> {
+        let Self { store, keys, query, options, .. } = self;
+        match query {
+            None => session.multi_get_stream(store, keys, options),
+            Some(query) => session.read_compute_stream(store, keys, query, options),
+        }
+    }
+}
+
 impl GraphServer {
-    /// Begins a stream. It ends with a footer or an error.
-    ///
-    /// # Errors
-    /// If the request makes no sense, too many are under way, or the store's quota is used up.
-    fn begin_stream(&self, request: v1::MultiGetRequest) -> Result<Messages, Status> {
+    /// Begins a stream of values.
+    fn begin_read(&self, request: v1::MultiGetRequest) -> Result<Messages, QueryError> {
         let started = Instant::now();
-        let mut admitted = self.enter(&request.store).map_err(|error| error.to_status())?;
-        let (store, keys, options) = batch_from_wire(request).map_err(|error| error.to_status())?;
-        self.let_in(&mut admitted, &store, &keys).map_err(|error| error.to_status())?;
+        let mut admitted = self.enter(&request.store)?;
+        let (store, keys, options) = batch_from_wire(request)?;
+        self.let_in(&mut admitted, &store, &keys)?;
         if let Some(recorder) = &self.recorder {
             recorder.note(&batch_json(&store, &keys, &options));
         }
-        let asked = Asked { store, keys, options, started, admitted, _counted: Counted::new() };
-        let cut = started + self.session.patience(&asked.options) + READ_GRACE;
+        Ok(self.begin(Asked {
+            store,
+            keys,
+            query: None,
+            options,
+            started,
+            admitted,
+            _counted: Counted::new(),
+        }))
+    }
+
+    /// Begins a stream of results.
+    fn begin_compute(&self, request: v1::ComputeRequest) -> Result<Messages, QueryError> {
+        let started = Instant::now();
+        let mut admitted = self.enter(&request.store)?;
+        let (store, keys, plan, options) = compute_from_wire(request)?;
+        let query = ComputeQuery { plan, at: ComputeAt::Nodes };
+        query.check_stream()?;
+        self.let_in(&mut admitted, &store, &keys)?;
+        Ok(self.begin(Asked {
+            store,
+            keys,
+            query: Some(query),
+            options,
+            started,
+            admitted,
+            _counted: Counted::new(),
+        }))
+    }
+
+    /// Begins what was let in. It ends with a footer or an error.
+    fn begin(&self, asked: Asked) -> Messages {
+        let cut = asked.started + self.session.patience(&asked.options) + READ_GRACE;
         let (sender, messages) = mpsc::channel(1);
         let server = self.clone();
         let task = tokio::spawn(async move {
@@ -77,17 +122,17 @@ impl GraphServer {
                 server.note_stream(&asked, Err("deadline_exceeded"));
             }
         });
-        Ok(Messages { messages, is_over: false, _task: AbortOnDropHandle::new(task) })
+        Messages { messages, is_over: false, _task: AbortOnDropHandle::new(task) }
     }
 
     async fn stream_into(&self, asked: &Asked, sender: &mpsc::Sender<Message>) {
-        let mut items = self.session.multi_get_stream(&asked.store, &asked.keys, &asked.options);
+        let mut items = asked.items(&self.session);
         let mut writer = StreamWriter::new(asked.store.clone());
         while let Some(item) = items.next().await {
             let message = match item {
                 Ok(StreamItem::Footer(mut footer)) => {
                     self.note_stream(asked, Ok(footer.profile.as_ref()));
-                    self.counters.answer("mget_stream", footer.status == StreamStatus::Ok);
+                    self.counters.answer(asked.op(), footer.status == StreamStatus::Ok);
                     // Every query is traced for the slow log; only those that asked get to see it.
                     footer.profile = footer.profile.filter(|_| asked.options.profile);
                     Ok(writer.message(StreamItem::Footer(footer)))
@@ -108,29 +153,43 @@ impl GraphServer {
     }
 
     fn note_stream(&self, asked: &Asked, ended: Result<Option<&v1::Profile>, &str>) {
-        let line = || json!({"op": "mget_stream", "store": asked.store, "keys": asked.keys.len()});
-        self.note("mget_stream", &line, asked.started, ended);
+        let line = || json!({"op": asked.op(), "store": asked.store, "keys": asked.keys.len()});
+        self.note(asked.op(), &line, asked.started, ended);
     }
 
-    /// A stream as it goes over gRPC.
+    /// Values as they go over gRPC.
     ///
     /// # Errors
-    /// As [`GraphServer::begin_stream`].
+    /// If the request makes no sense, too many are under way, or the store's quota is used up.
     pub fn multi_get_stream(
         &self,
         request: v1::MultiGetRequest,
     ) -> Result<BoxStream<'static, Message>, Status> {
-        Ok(self.begin_stream(request)?.boxed())
+        Ok(self.begin_read(request).map_err(|error| error.to_status())?.boxed())
     }
 
-    /// A stream as it goes in frames.
+    /// Results as they go over gRPC.
     ///
     /// # Errors
-    /// As [`GraphServer::begin_stream`].
+    /// As [`GraphServer::multi_get_stream`]; of a plan that has no stream.
+    pub fn compute_stream(&self, request: v1::ComputeRequest) -> Result<BoxStream<'static, Message>, Status> {
+        Ok(self.begin_compute(request).map_err(|error| error.to_status())?.boxed())
+    }
+
+    /// Values as they go in frames.
+    ///
+    /// # Errors
+    /// As [`GraphServer::multi_get_stream`].
     pub fn multi_get_pieces(&self, request: v1::MultiGetRequest) -> Result<Pieces, Status> {
-        let messages = self.begin_stream(request)?;
-        let piece = |message: Message| message.map(|message| Piece::of(&message, message.footer.is_some()));
-        Ok(messages.map(piece).boxed())
+        Ok(self.begin_read(request).map_err(|error| error.to_status())?.into_pieces())
+    }
+
+    /// Results as they go in frames.
+    ///
+    /// # Errors
+    /// As [`GraphServer::compute_stream`].
+    pub fn compute_pieces(&self, request: v1::ComputeRequest) -> Result<Pieces, Status> {
+        Ok(self.begin_compute(request).map_err(|error| error.to_status())?.into_pieces())
     }
 }
 
@@ -140,6 +199,13 @@ struct Messages {
     /// Whether its footer or an error has come.
     is_over: bool,
     _task: AbortOnDropHandle<()>,
+}
+
+impl Messages {
+    fn into_pieces(self) -> Pieces {
+        let piece = |message: Message| message.map(|message| Piece::of(&message, message.footer.is_some()));
+        self.map(piece).boxed()
+    }
 }
 
 impl Stream for Messages {

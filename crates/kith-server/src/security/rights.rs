@@ -35,6 +35,7 @@ pub(super) fn rule(path: &str) -> Rule {
         | "/kith.v1.Store/MultiGet"
         | "/kith.v1.Store/MultiGetStream"
         | "/kith.v1.Store/Compute"
+        | "/kith.v1.Store/ComputeStream"
         | "/kith.v1.Store/Aggregate"
         | "/kith.v1.Store/Schema"
         | "/kith.v1.Inspect/Schema"
@@ -59,7 +60,7 @@ pub(super) fn rule(path: &str) -> Rule {
 /// `bad_request` if the body cannot be read.
 pub(super) fn need_of_op(op: Op, body: &[u8]) -> Result<Need, Status> {
     match op {
-        Op::Query | Op::MultiGet | Op::MultiGetStream | Op::Compute | Op::Aggregate => {
+        Op::Query | Op::MultiGet | Op::MultiGetStream | Op::Compute | Op::ComputeStream | Op::Aggregate => {
             named(Right::Read, body)
         }
         Op::Evaluate => evaluate(body),

@@ -50,6 +50,8 @@ pub enum Op {
     Aggregate = 9,
     /// `MultiGetRequest`, answered by several `MultiGetPiece`; always credited: router.
     MultiGetStream = 10,
+    /// `ComputeRequest`, answered by several `MultiGetPiece`; always credited: router.
+    ComputeStream = 11,
     /// The caller's bearer token, answered without a body: before its first request, of connections over TLS.
     Identify = 32,
 }
@@ -68,6 +70,7 @@ impl Op {
             Op::Compute,
             Op::Aggregate,
             Op::MultiGetStream,
+            Op::ComputeStream,
             Op::Identify,
         ]
         .into_iter()
@@ -87,6 +90,7 @@ impl Op {
             Op::Compute => "compute",
             Op::Aggregate => "aggregate",
             Op::MultiGetStream => "multi_get_stream",
+            Op::ComputeStream => "compute_stream",
             Op::Identify => "identify",
         }
     }

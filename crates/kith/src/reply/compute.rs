@@ -1,7 +1,7 @@
 //! What was worked out of records, as JSON: a contract, as other answers (`docs/queries.md`).
 
 use super::{
-    batch::{Footer, FooterLine, Json, state_of},
+    batch::{Footer, FooterLine, Json, key_name, state_of},
     profile::ProfileReply,
 };
 use crate::failure::{ErrorReport, Failure};
@@ -10,7 +10,7 @@ use kith_client::{
     AggregateAnswer, AggregateQuery, BatchAnswer, BatchKeys, ComputeAnswer, ComputeQuery, QueryError,
 };
 use kith_ops::{Record, RecordError};
-use kith_schema::{RecordView, Scalar, compute::ComputeFault};
+use kith_schema::{RecordView, Scalar, Schema, compute::ComputeFault};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -31,6 +31,33 @@ pub struct ComputedReply {
     /// Why, of a key that failed.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub error: Option<ErrorReport>,
+}
+
+/// What results are of.
+#[derive(Clone, Copy, Debug)]
+pub struct Computed<'a> {
+    pub store: &'a str,
+    pub query: &'a ComputeQuery,
+    /// Their schema; `None` where there are none.
+    pub result: Option<&'a Schema>,
+}
+
+impl ComputedReply {
+    /// What became of `key`.
+    ///
+    /// # Errors
+    /// `internal` if what came out is no record of its own schema.
+    pub fn new(computed: &Computed<'_>, key: Value, record: Record<'_>) -> Result<Self, Failure> {
+        let shown = match record {
+            Record::Found(bytes) => Some(json_of(computed.result, bytes)?),
+            _ => None,
+        };
+        let error = match record {
+            Record::Error(error) => Some(why(computed.store, computed.query, error).into()),
+            _ => None,
+        };
+        Ok(Self { key, state: state_of(record), record: shown, error })
+    }
 }
 
 /// The answer to an aggregation.
@@ -66,18 +93,10 @@ impl ComputeReply {
         keys: &BatchKeys,
         answer: &ComputeAnswer,
     ) -> Result<Self, Failure> {
+        let computed = Computed { store, query, result: Some(&answer.result) };
         let result = |place: usize| -> Result<ComputedReply, Failure> {
-            let key = match keys {
-                BatchKeys::Ids(ids) => Value::from(ids[place]),
-                BatchKeys::Bytes(_) => given[place].clone(),
-            };
             let record = answer.answer.records.get(place).unwrap_or(Record::Unanswered);
-            let shown = if let Record::Found(bytes) = record { Some(json_of(answer, bytes)?) } else { None };
-            let error = match record {
-                Record::Error(error) => Some(why(store, query, error).into()),
-                _ => None,
-            };
-            Ok(ComputedReply { key, state: state_of(record), record: shown, error })
+            ComputedReply::new(&computed, key_name(keys, given, place), record)
         };
         let results = match &answer.best {
             Some(best) => best.iter().map(|&place| result(place as usize)).collect::<Result<_, _>>()?,
@@ -123,12 +142,14 @@ impl AggregateReply {
     }
 }
 
-fn json_of(answer: &ComputeAnswer, bytes: &[u8]) -> Result<Json, Failure> {
-    let json = RecordView::new(&answer.result, bytes).and_then(|view| view.to_result_json());
-    json.map(Json::of).map_err(|error| {
+fn json_of(result: Option<&Schema>, bytes: &[u8]) -> Result<Json, Failure> {
+    let defect = |why: String| {
         let help = "this is a defect of Kith: please report it with the question";
-        Failure::new("internal", format!("a result does not decode: {error}"), help)
-    })
+        Failure::new("internal", format!("a result does not decode: {why}"), help)
+    };
+    let schema = result.ok_or_else(|| defect("it came without its schema".to_owned()))?;
+    let json = RecordView::new(schema, bytes).and_then(|view| view.to_result_json());
+    json.map(Json::of).map_err(|error| defect(error.to_string()))
 }
 
 fn footer(answer: &BatchAnswer) -> FooterLine {
@@ -174,7 +195,7 @@ mod tests {
     use super::*;
     use kith_ops::RecordsOver;
     use kith_schema::{
-        RecordWriter, Schema,
+        RecordWriter,
         compute::{Computation, ComputeFunction, ComputePlan},
     };
     use serde_json::json;

@@ -184,7 +184,8 @@ impl StoreService for Fake {
                 if is_lost && !options.partial {
                     return Err(QueryError::DeadlineExceeded { deadline_ms: 7 });
                 }
-                let piece = BatchPiece { positions: vec![place], records, version: 1, schema: None };
+                let piece =
+                    BatchPiece { positions: vec![place], records, version: 1, schema: None, result: None };
                 outlet.put(StreamItem::Piece(piece)).await;
             }
             let counts = answer.counts();
@@ -217,6 +218,16 @@ impl StoreService for Fake {
         _query: &'a ComputeQuery,
         _options: &'a QueryOptions,
     ) -> BoxFuture<'a, Result<ComputeAnswer, QueryError>> {
+        unreachable!("texts are no records")
+    }
+
+    fn read_compute_stream<'a>(
+        &'a self,
+        _store: &'a str,
+        _keys: &'a BatchKeys,
+        _query: &'a ComputeQuery,
+        _options: &'a QueryOptions,
+    ) -> BatchStream<'a> {
         unreachable!("texts are no records")
     }
 

@@ -11,7 +11,7 @@ mod stream;
 mod tests;
 
 pub use batch::{BatchReply, Footer, FooterLine, KeyReply, Values, key_name};
-pub use compute::{AggregateReply, ComputeReply, CountReply};
+pub use compute::{AggregateReply, ComputeReply, Computed, ComputedReply, CountReply};
 pub use profile::{ExplainReply, ProfileReply, RequestReply, RoundReply};
 pub use stream::StreamFooterLine;
 
