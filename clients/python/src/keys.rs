@@ -7,7 +7,7 @@ use pyo3::{
     IntoPyObjectExt,
     exceptions::PyTypeError,
     prelude::*,
-    types::{PyBytes, PyString},
+    types::{PyBool, PyBytes, PyString},
 };
 
 /// A batch of keys, and whether they were text.
@@ -105,6 +105,10 @@ impl<'py> Key<'py> {
         }
         if let Ok(bytes) = key.cast::<PyBytes>() {
             return Ok(Some(Key::Bytes(bytes.clone())));
+        }
+        // A truth value is a number in Python; as a key it is a slip.
+        if key.is_instance_of::<PyBool>() {
+            return Ok(None);
         }
         // A number out of range and what is no number are told alike, with their place.
         Ok(key.extract::<u64>().ok().map(Key::Id))

@@ -6,7 +6,11 @@ use kith_schema::{
     Schema,
     compute::{AggregatePlan, ComputeFunction, ComputePlan, GroupBy},
 };
-use pyo3::{exceptions::PyValueError, prelude::*, types::PyDict};
+use pyo3::{
+    exceptions::{PyTypeError, PyValueError},
+    prelude::*,
+    types::{PyBool, PyDict, PyInt},
+};
 
 /// What is wanted of each record. Nothing in it was checked against a store yet.
 #[pyclass(module = "kith._kith")]
@@ -59,8 +63,22 @@ impl Plan {
     }
 
     /// Only the `k` records with the greatest `by`.
-    fn top_k(&mut self, by: String, k: u32) {
-        self.plan = std::mem::take(&mut self.plan).top_k(by, k);
+    ///
+    /// # Errors
+    /// `ValueError` if there cannot be so many.
+    fn top_k(&mut self, by: String, k: &Bound<'_, PyAny>) -> PyResult<()> {
+        let number = k.cast::<PyInt>().ok().filter(|_| !k.is_instance_of::<PyBool>());
+        let count = number.ok_or_else(|| PyTypeError::new_err(format!("k is a whole number, not {k}")))?;
+        let count = count
+            .extract()
+            .map_err(|_| PyValueError::new_err(format!("k is a whole number from 1 to {}", u32::MAX)))?;
+        self.plan = std::mem::take(&mut self.plan).top_k(by, count);
+        Ok(())
+    }
+
+    /// The same plan, which may go on in another way.
+    fn copy(&self) -> Self {
+        Self { plan: self.plan.clone(), at: self.at }
     }
 
     /// Asks for fields by this schema (its text) instead of the version's own.

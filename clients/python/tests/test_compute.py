@@ -39,6 +39,17 @@ def test_results_come_as_they_are_worked_out(client: kith.Client, place: str) ->
     assert there.all() and numpy.array_equal(rows, embeddings()[first] * QUERY)
 
 
+def test_plans_may_begin_alike(client: kith.Client) -> None:
+    base = client.compute("pages").project("title")
+    scored, counted = base.dot("embed", QUERY, as_="s"), base.count("tags", as_="n").top_k("n", 1)
+    assert base.execute([7])[0].value.keys() == ["title"]
+    assert scored.execute([7, 8])[1].value.keys() == ["title", "s"]
+    assert [entry.value.keys() for entry in counted.execute([7, 8])] == [["title", "n"]]
+    for odd, error in [(-1, ValueError), (2**32, ValueError), (True, TypeError), ("3", TypeError)]:
+        with pytest.raises(error, match="k is a whole number"):
+            base.top_k("n", odd)  # type: ignore[arg-type]
+
+
 def test_the_best_have_no_stream(client: kith.Client) -> None:
     with pytest.raises(TypeError, match="top_k"):
         client.compute("pages").dot("embed", QUERY, as_="score").top_k("score", 3).stream([1, 2])

@@ -82,6 +82,9 @@ impl Unpacked {
             _ => match head.iter().find(|byte| !byte.is_ascii_whitespace()) {
                 Some(b'{') => Ok(Format::Json),
                 Some(b'[') => Err(unknown("it is a JSON list; write one object a line")),
+                _ if !begins_as_text(head) => {
+                    Err(unknown("it is no text; raw vectors of f32 need --format f32le and --dims"))
+                }
                 _ => Ok(Format::Csv),
             },
         }
@@ -122,6 +125,12 @@ impl Unpacked {
     fn failed(&self, error: io::Error) -> RowsError {
         FileErrors { file: Arc::clone(&self.file), codec: self.codec }.of(error)
     }
+}
+
+/// Whether the first line is UTF-8, as far as it is there; a byte that is not, further on, is told with its row.
+fn begins_as_text(head: &[u8]) -> bool {
+    let line = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    std::str::from_utf8(line).map_or_else(|error| error.error_len().is_none(), |_| true)
 }
 
 /// UTF-8's byte order mark.

@@ -213,9 +213,13 @@ fn damaged_compression_is_never_the_end_of_the_rows() {
 
 #[test]
 fn other_formats_are_named() {
-    for (bytes, what) in
-        [(&b"PK\x03\x04"[..], "ZIP"), (b"Obj\x01", "Avro"), (b" [{}]", "JSON list"), (b"BZh9", "bzip2")]
-    {
+    for (bytes, what) in [
+        (&b"PK\x03\x04"[..], "ZIP"),
+        (b"Obj\x01", "Avro"),
+        (b" [{}]", "JSON list"),
+        (b"BZh9", "bzip2"),
+        (&[0, 0, 0x80, 0x3f], "--format f32le"),
+    ] {
         assert!(refusal(bytes, &ids()).contains(what), "{what}");
     }
 }

@@ -68,7 +68,7 @@ pub struct AggregateFlags {
     #[arg(long, value_name = "FIELD", group = "counted", requires = "bucket")]
     count_by_bucket: Option<String>,
     /// A bucket: `young={"lt":18}`; may be given several times
-    #[arg(long, value_name = "NAME=PREDICATE", value_parser = bucket)]
+    #[arg(long, value_name = "NAME=PREDICATE", value_parser = bucket, requires = "count_by_bucket", conflicts_with = "count_by_value")]
     bucket: Vec<BucketFields>,
     /// Where records are counted
     #[arg(long, value_enum, default_value_t, value_name = "WHERE")]
