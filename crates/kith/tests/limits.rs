@@ -187,6 +187,45 @@ fn quotas_hold_for_whoever_asks_nodes_themselves() {
 }
 
 #[test]
+fn what_a_store_keeps_and_takes_is_changed_while_it_serves() {
+    let cluster = started(&["--nodes", "1", "--groups", "1"]);
+    for version in 2..5 {
+        push_version(&cluster, "people", PEOPLE, version);
+    }
+    let asked = |arguments: &[&str]| -> Value {
+        let arguments = [&["store"], arguments, &["-o", "json"]].concat();
+        serde_json::from_str(&cluster.must(&arguments)).expect("JSON")
+    };
+    let refused = |arguments: &[&str], expected: &str| {
+        let output = cluster.kith(arguments).output().expect("kith runs");
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!output.status.success() && told.contains(expected), "{arguments:?}: {told}");
+    };
+    let kept = || asked(&["versions", "people"]).as_array().expect("a list").len();
+    assert_eq!(kept(), 3, "two beside the current one");
+    let guards = ["--records-min", "9999999", "--drop-max", "10", "--owner", "nobody-here"];
+    let altered = asked(&[&["alter", "people", "--retain", "1", "--quota", "1GiB"][..], &guards].concat());
+    assert_eq!((&altered["retain"], &altered["quota_bytes"]), (&json!(1), &json!(1_u64 << 30)), "{altered}");
+    assert_eq!((&altered["owner"], &altered["records_min"]), (&json!("nobody-here"), &json!(9_999_999)));
+    assert_eq!(kept(), 2);
+    judge(&ids(5), &cluster.run(&[ids(5)], 1).0[0]).expect("it goes on serving");
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let rows = folder.path().join("rows.jsonl");
+    fs::write(&rows, "{\"key\":1,\"value\":\"eA==\"}\n").expect("written");
+    let push = ["store", "push", "people", rows.to_str().expect("UTF-8")];
+    refused(&push, "store_owner");
+    asked(&["alter", "people", "--owner", "off"]);
+    refused(&push, "too_few_records");
+    asked(&["alter", "people", "--records-min", "0"]);
+    refused(&push, "records_dropped");
+    let altered = asked(&["alter", "people", "--drop-max", "off", "--quota", "off"]);
+    assert!(altered.get("quota_bytes").is_none_or(Value::is_null), "{altered}");
+    cluster.must(&push);
+    refused(&["store", "alter", "people", "--retain", "101"], "keep at most 100");
+    refused(&["store", "alter", "people"], "required");
+}
+
+#[test]
 fn quotas_that_make_no_sense_are_refused() {
     let cluster = started(&["--nodes", "1", "--groups", "1"]);
     for arguments in [

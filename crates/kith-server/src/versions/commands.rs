@@ -58,19 +58,17 @@ impl Stores {
                 return Ok(v1::StoreReply::default());
             }
             Asked::Alter(alter) => {
+                check_retain(alter.retain.unwrap_or_default())?;
                 let cluster = self.cluster();
                 let asker = Asker { who, cluster: &cluster };
                 let altered = define(&*self.metadata, store, asker, |definition| {
-                    if let Some(keys) = alter.read_quota_keys {
-                        definition.read_quota_keys = NonZeroU64::new(keys);
-                    }
-                    if let Some(bytes) = alter.read_quota_bytes {
-                        definition.read_quota_bytes = NonZeroU64::new(bytes);
-                    }
+                    alter_definition(definition, &alter);
                 });
-                let altered = altered.await?;
-                self.wait_until_visible(altered.revision).await;
-                return Ok(reply(&altered.document, 0));
+                let Changed { document, revision, effects, .. } = altered.await?;
+                self.wait_until_visible(revision).await;
+                let reply = reply(&document, 0);
+                self.clean_dropped(document, &effects).await;
+                return Ok(reply);
             }
             Asked::Swap(swap) => Command::Swap { to: StoreVersion(swap.to), force: swap.force },
             Asked::Rollback(rollback) => {
@@ -99,10 +97,14 @@ impl Stores {
         if before.map(|current| current.version) != after.map(|current| current.version) {
             reply.flip_us = flipped(&document, took);
         }
+        self.clean_dropped(document, &effects).await;
+        Ok(reply)
+    }
+
+    async fn clean_dropped(&self, document: StoreDocument, effects: &[Effect]) {
         if effects.iter().any(|effect| matches!(effect, Effect::Drop { .. })) {
             self.clean(document).await;
         }
-        Ok(reply)
     }
 
     async fn list(&self) -> Result<v1::StoreReply, ChangeError> {
@@ -187,6 +189,30 @@ impl Stores {
     }
 }
 
+fn alter_definition(definition: &mut DefinitionDocument, alter: &v1::AlterStore) {
+    if let Some(keys) = alter.read_quota_keys {
+        definition.read_quota_keys = NonZeroU64::new(keys);
+    }
+    if let Some(bytes) = alter.read_quota_bytes {
+        definition.read_quota_bytes = NonZeroU64::new(bytes);
+    }
+    if let Some(retain) = alter.retain {
+        definition.retain = retain;
+    }
+    if let Some(bytes) = alter.quota_bytes {
+        definition.quota_bytes = (0 < bytes).then_some(bytes);
+    }
+    if let Some(records) = alter.records_min {
+        definition.records_min = records;
+    }
+    if let Some(percent) = alter.drop_percent_max {
+        definition.drop_percent_max = u8::try_from(percent).ok().filter(|percent| *percent <= 100);
+    }
+    if let Some(owner) = &alter.owner {
+        definition.owner = (!owner.is_empty()).then(|| owner.clone());
+    }
+}
+
 fn reply(document: &StoreDocument, before: u64) -> v1::StoreReply {
     v1::StoreReply { records: vec![document.encode().into()], before, ..Default::default() }
 }
@@ -203,6 +229,14 @@ pub(super) fn check_name(name: &str) -> Result<(), Status> {
         "a name is 1 to {NAME_CHARS_MAX} lower-case letters, digits, '.', '_' or '-', the first a letter or digit"
     );
     Err(kith_wire::status(Code::InvalidArgument, "invalid_name", message, help))
+}
+
+fn check_retain(retain: u32) -> Result<(), Status> {
+    if retain <= RETAIN_MAX {
+        return Ok(());
+    }
+    let (message, help) = (format!("{retain} versions to keep"), "keep at most 100");
+    Err(kith_wire::status(Code::InvalidArgument, "bad_definition", message, help))
 }
 
 fn check_definition(definition: &DefinitionDocument, groups: usize) -> Result<(), Status> {
@@ -243,9 +277,7 @@ fn check_definition(definition: &DefinitionDocument, groups: usize) -> Result<()
         let message = format!("{} answers that must agree, of {copies} copies", definition.required_reads);
         return bad(message, "ask for 1 up to the number of copies");
     }
-    if RETAIN_MAX < definition.retain {
-        return bad(format!("{} versions to keep", definition.retain), "keep at most 100");
-    }
+    check_retain(definition.retain)?;
     if definition.drop_percent_max.is_some_and(|percent| 100 < percent) {
         return bad("a drop of more than 100 %".to_owned(), "give 0 to 100");
     }

@@ -1,25 +1,58 @@
 //! The flags of `kith store alter`: what of a store's definition can be changed while it serves.
 
 use crate::load::names::{rate, store_name};
-use clap::Args;
+use clap::{ArgGroup, Args};
 use kith_wire::v1;
 use std::num::NonZeroU64;
 
 /// A store that is there.
 #[derive(Clone, Debug, Args)]
+#[command(group = ArgGroup::new("altered").required(true).multiple(true).args([
+    "read_quota_keys", "read_quota_bytes", "retain", "quota", "records_min", "drop_max", "owner",
+]))]
 pub struct AlterFlags {
     /// The store
     #[arg(value_parser = store_name)]
     pub store: String,
     /// Keys that may be read a second, over all routers; `off`: any
-    #[arg(long, value_name = "N", value_parser = quota_keys, required_unless_present = "read_quota_bytes")]
+    #[arg(long, value_name = "N", value_parser = quota_keys)]
     read_quota_keys: Option<Quota>,
     /// Bytes of values that may be read a second, over all routers, as 10MiB; `off`: any
     #[arg(long, value_name = "SIZE", value_parser = quota_bytes)]
     read_quota_bytes: Option<Quota>,
+    /// How many versions to keep beside the current one; those that are more are gone at once
+    #[arg(long, value_name = "N")]
+    retain: Option<u32>,
+    /// Bytes that all kept versions may take together at one replica, as 10GiB; `off`: any
+    #[arg(long, value_name = "SIZE", value_parser = quota_bytes)]
+    quota: Option<Quota>,
+    /// Refuse versions with fewer records
+    #[arg(long, value_name = "N")]
+    records_min: Option<u64>,
+    /// Refuse versions with more than so many per cent fewer records than the current one; `off`: none
+    #[arg(long, value_name = "PERCENT", value_parser = drop_max)]
+    drop_max: Option<DropMax>,
+    /// Who alone may push; `off`: anybody
+    #[arg(long, value_name = "USER")]
+    owner: Option<String>,
 }
 
-/// So much a second; `None`: any.
+/// So many per cent; `None`: a version may have as few records as it likes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct DropMax(Option<u8>);
+
+fn drop_max(text: &str) -> Result<DropMax, String> {
+    match (text, text.parse()) {
+        ("off", _) => Ok(DropMax(None)),
+        (_, Ok(percent @ 0..=100)) => Ok(DropMax(Some(percent))),
+        _ => Err("give a number from 0 to 100, or `off`".to_owned()),
+    }
+}
+
+/// What the wire has for no limit.
+const NO_DROP_MAX: u32 = 101;
+
+/// So much a second, or in all; `None`: any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Quota(Option<NonZeroU64>);
 
@@ -45,7 +78,7 @@ fn quota_bytes(text: &str) -> Result<Quota, String> {
         "off" => Ok(Quota(None)),
         text => rate(text)
             .map(|bytes| Quota(NonZeroU64::new(bytes)))
-            .map_err(|_| "give bytes a second, as 10MiB, or `off`".to_owned()),
+            .map_err(|_| "give bytes, as 10MiB, or `off`".to_owned()),
     }
 }
 
@@ -55,6 +88,14 @@ impl AlterFlags {
         v1::AlterStore {
             read_quota_keys: self.read_quota_keys.map(Quota::or_zero),
             read_quota_bytes: self.read_quota_bytes.map(Quota::or_zero),
+            retain: self.retain,
+            quota_bytes: self.quota.map(Quota::or_zero),
+            records_min: self.records_min,
+            drop_percent_max: self.drop_max.map(|most| most.0.map_or(NO_DROP_MAX, u32::from)),
+            owner: self
+                .owner
+                .as_ref()
+                .map(|owner| if owner == "off" { String::new() } else { owner.clone() }),
         }
     }
 }
@@ -71,5 +112,7 @@ mod tests {
         for bad in ["0", "-1", "many", ""] {
             assert!(quota_keys(bad).is_err() && quota_bytes(bad).is_err(), "{bad}");
         }
+        assert_eq!((drop_max("0"), drop_max("off")), (Ok(DropMax(Some(0))), Ok(DropMax(None))));
+        assert!(drop_max("101").is_err() && drop_max("half").is_err());
     }
 }

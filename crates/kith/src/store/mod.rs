@@ -36,7 +36,7 @@ use std::io::{self, IsTerminal, Write};
 pub enum StoreCommand {
     /// Make a store of keys and values
     Create(CreateFlags),
-    /// Change a store's read quotas; it goes on serving
+    /// Change a store's quotas, guards, owner and how many versions it keeps; it goes on serving
     Alter(AlterFlags),
     /// Build a version of a store from rows, into a folder
     ///
