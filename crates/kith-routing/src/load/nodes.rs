@@ -12,6 +12,9 @@ pub const COOL_OFF: Duration = Duration::from_secs(10);
 const COOL_OFF_STEP: Duration = Duration::from_millis(100);
 /// How much a new sample counts against the mean before it.
 const ALPHA: f64 = 0.1;
+/// How much a request counts that was given up because it was late. Of a healthy node one in a hundred is, of a slow one nearly all: one tells
+/// more than many answers do.
+const ALPHA_LATE: f64 = 0.5;
 /// What a request costs whatever its keys, in keys: without it, a node that was last asked for single keys would
 /// look many times slower than one that was asked for thousands.
 const REQUEST_KEYS: u32 = 64;
@@ -151,10 +154,10 @@ impl Account {
         }
         match end {
             RequestEnd::Answered if tells => self.sample(took, charge.keys, now),
-            RequestEnd::Overtaken if tells => self.sample_at_least(took, charge.keys, now),
+            RequestEnd::Overtaken if tells => self.sample_late(took, charge.keys, now),
             RequestEnd::TimedOut => {
                 if tells {
-                    self.sample_at_least(took, charge.keys, now);
+                    self.sample_late(took, charge.keys, now);
                 }
                 self.cool(charge.keys, now);
             }
@@ -218,11 +221,12 @@ impl Account {
         self.pace = Some(Pace { seconds, heard: now });
     }
 
-    /// It took at least so long: that can only make the node look slower.
-    fn sample_at_least(&mut self, waited: Duration, keys: u32, now: Timestamp) {
-        if self.seconds_per_key(now).is_none_or(|known| known < per_key(waited, keys)) {
-            self.sample(waited, keys, now);
-        }
+    /// It was waited for so long, and was not there: as if it had then taken as long again as such a request takes, which is what a waiting
+    /// time without memory would have it do. So a node that is late again and again looks slower each time, however soon it is given up.
+    fn sample_late(&mut self, waited: Duration, keys: u32, now: Timestamp) {
+        let waited = per_key(waited, keys);
+        let seconds = self.seconds_per_key(now).map_or(waited, |known| known + ALPHA_LATE * waited);
+        self.pace = Some(Pace { seconds, heard: now });
     }
 }
 

@@ -95,13 +95,19 @@ fn pace_is_time_per_key_and_forgets() {
 }
 
 #[test]
-fn an_overtaken_request_can_only_make_its_node_look_slower() {
+fn an_overtaken_request_makes_its_node_look_slower_each_time() {
     let mut meter = LoadMeter::default();
     request(&mut meter, 36, RequestEnd::Answered, 0, 20);
     request(&mut meter, 36, RequestEnd::Overtaken, 20, 25);
-    assert!((load(&meter, 25).seconds_per_key.unwrap() - 200e-6).abs() < 1e-9);
-    request(&mut meter, 36, RequestEnd::Overtaken, 30, 530);
-    assert!((load(&meter, 530).seconds_per_key.unwrap() - 680e-6).abs() < 1e-9);
+    assert!(
+        (load(&meter, 25).seconds_per_key.unwrap() - 225e-6).abs() < 1e-9,
+        "half of the 5 ms beside the 20"
+    );
+    request(&mut meter, 36, RequestEnd::Overtaken, 30, 130);
+    request(&mut meter, 36, RequestEnd::Overtaken, 130, 230);
+    assert!((load(&meter, 230).seconds_per_key.unwrap() - 1_225e-6).abs() < 1e-9);
+    request(&mut meter, 36, RequestEnd::Answered, 230, 250);
+    assert!((load(&meter, 250).seconds_per_key.unwrap() - 1_122.5e-6).abs() < 1e-9, "answers bring it back");
 }
 
 /// HH-1: over the limit a node is out, and stays out until the low mark; the least time out is kept.
