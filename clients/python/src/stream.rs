@@ -84,16 +84,23 @@ impl Stream {
     fn next(&self) -> Call {
         let (items, end) = (Arc::clone(&self.items), Arc::clone(&self.end));
         Call::new(async move {
-            let item = match end.is_closed.load(Ordering::Acquire) {
+            let piece = match end.is_closed.load(Ordering::Acquire) {
                 true => None,
-                false => items.lock().await.recv().await.transpose()?,
-            };
-            reply(move |py| match item {
-                Some(Taken::Piece(piece)) => piece.into_py_any(py),
-                Some(Taken::Footer(footer)) => {
-                    let _ = end.footer.set(footer);
-                    Ok(py.None())
+                false => {
+                    let mut items = items.lock().await;
+                    match items.recv().await.transpose()? {
+                        Some(Taken::Piece(piece)) => Some(piece),
+                        Some(Taken::Footer(footer)) => {
+                            // Before others may look whether more comes: several threads may share a stream.
+                            let _ = end.footer.set(footer);
+                            None
+                        }
+                        None => None,
+                    }
                 }
+            };
+            reply(move |py| match piece {
+                Some(piece) => piece.into_py_any(py),
                 None if end.footer.get().is_some() => Ok(py.None()),
                 None => Err(PyRuntimeError::new_err(
                     "this stream has ended without its footer: it was closed, its loop was left, a wait for it was cancelled, or it \

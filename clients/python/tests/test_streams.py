@@ -434,6 +434,24 @@ def test_whoever_leaves_an_asyncio_stream_ends_the_read(single: Cluster) -> None
     asyncio.run(asyncio.wait_for(ask(), 2 * PATIENCE))
 
 
+def test_threads_may_share_a_stream(client: kith.Client) -> None:
+    for _ in range(10):
+        stream, came, errors = client.stream("pages", numpy.arange(PAGES)), [], []
+
+        def take() -> None:
+            try:
+                came.extend([entry.key for piece in stream.pieces() for entry in piece])
+            except BaseException as error:  # noqa: BLE001
+                errors.append(error)
+
+        threads = [threading.Thread(target=take) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert not errors and sorted(came) == list(range(PAGES)) and stream.footer.found == PAGES
+
+
 def test_a_fork_is_told_that_it_cannot_ask(cluster: Cluster) -> None:
     script = (
         "import os, sys, kith\n"

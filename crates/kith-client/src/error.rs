@@ -214,7 +214,15 @@ pub enum QueryError {
     },
 }
 
+/// What a process says that does not let the caller ask it.
+pub(crate) const DENIED: [&str; 3] = ["unauthenticated", "permission_denied", "tls_required"];
+
 impl QueryError {
+    /// Whether the caller may not ask this: whoever else is asked says so too.
+    pub fn is_denied(&self) -> bool {
+        DENIED.contains(&self.code())
+    }
+
     /// A node's share of an answer of more than [`crate::ANSWER_BYTES_MAX`].
     pub(crate) fn too_large() -> Self {
         QueryError::TooLarge { max: crate::ANSWER_BYTES_MAX as u64 }

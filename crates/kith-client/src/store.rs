@@ -297,6 +297,8 @@ impl Session {
                 .await
             {
                 Ok(schema) => return Ok(schema),
+                // Every node would say so.
+                Err(error) if error.is_denied() => return Err(error),
                 Err(error) => last = format!("node {}: {error}", node.id),
             }
         }

@@ -30,8 +30,9 @@ use tonic::{
 const KEEP_ALIVE: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(5));
 /// A stream window that a reply of a few megabytes does not wait on.
 const STREAM_WINDOW_BYTES: u32 = 8 << 20;
-/// A connection window for many such replies at once.
-const CONNECTION_WINDOW_BYTES: u32 = 32 << 20;
+/// The most that HTTP/2 has: what a connection holds is bounded by its streams' windows. A smaller one is filled by a few streams that nobody
+/// reads, and then every other reply on the connection waits for them.
+const CONNECTION_WINDOW_BYTES: u32 = (1 << 31) - 1;
 
 /// Carries requests to nodes. Dropping the future cancels the request.
 ///

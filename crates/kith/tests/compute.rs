@@ -356,6 +356,12 @@ fn a_stream_of_results_tells_what_the_whole_answer_tells_on_every_way_in() {
             error["error"]["code"].as_str().unwrap_or_default().to_owned()
         };
         assert_eq!(refused(&["--project", "nothing"]), "unknown_field", "{way:?} {at}");
+        // Of no keys too.
+        let none = folder.path().join("none");
+        fs::write(&none, "").expect("written");
+        let (_, error, code) =
+            computed(&cluster, &[way, &["--at", at, "--stream", "--project", "nothing"]].concat(), &none);
+        assert_eq!((error["error"]["code"].as_str(), code), (Some("unknown_field"), Some(1)), "{way:?} {at}");
         assert_eq!(refused(&["--dot", "embed:[1]"]), "dimension_mismatch", "{way:?} {at}");
     }
     for arguments in [&["--stream", "--top-k", "1", "--by", "age"][..], &["--stream", "-o", "table"]] {
@@ -363,6 +369,29 @@ fn a_stream_of_results_tells_what_the_whole_answer_tells_on_every_way_in() {
             cluster.kith(&[&["compute", "people", "--keys-from", "-"], arguments].concat()).output();
         assert_eq!(refused.expect("kith runs").status.code(), Some(2), "{arguments:?}");
     }
+}
+
+/// A plan may bring a schema of its own: one that the records cannot be read by is refused before any node is asked.
+#[test]
+fn a_schema_of_the_plan_that_does_not_fit_is_refused_on_every_way_in() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let cluster = people(folder.path());
+    let addr = cluster.ready()["router"].as_str().expect("an address").to_owned();
+    let reader: Schema = r#"{"fields":[{"name":"title","type":"i64"}]}"#.parse().expect("a schema");
+    tokio::runtime::Runtime::new().expect("a runtime").block_on(async {
+        let router = RouterClient::connect(&[addr]).await.expect("it answers");
+        for at in [ComputeAt::Nodes, ComputeAt::Client] {
+            for ids in [vec![], vec![1, 2]] {
+                let plan = || router.compute("people").project("title").with_schema(reader.clone()).at(at);
+                let told = plan().execute(ids.clone()).await.expect_err("it does not fit");
+                assert!(told.code() == "bad_request" && told.to_string().contains("does not fit"), "{told}");
+                assert!(!told.to_string().contains("node"), "{told}");
+                let (plan, keys) = (plan(), BatchKeys::Ids(ids));
+                let items: Vec<_> = plan.stream(&keys).collect().await;
+                assert!(matches!(&items[..], [Err(error)] if error.code() == "bad_request"), "{items:?}");
+            }
+        }
+    });
 }
 
 #[test]

@@ -130,6 +130,19 @@ fn tokens_and_certificates_have_the_rights_that_the_file_gives_them() {
         let (code, message, _) = refused(with(cluster.kith(&read("pages")), &stranger));
         assert!(code == "permission_denied" && message.contains("CN=stranger"), "{way:?}: {message}");
     }
+    // Whoever asks nodes asks them for the schema first.
+    let records = cluster.folder.path().join("records.jsonl");
+    fs::write(&records, "{\"key\":7,\"name\":\"seven\"}\n").expect("written");
+    let records = records.to_str().expect("UTF-8");
+    must(with(cluster.kith(&["store", "create", "hidden", "--key", "id", "--value", "record"]), &ops));
+    must(with(cluster.kith(&["store", "push", "hidden", records, "--key-field", "key"]), &ops));
+    let compute = ["compute", "hidden", "--keys-from", &seven, "--project", "name"];
+    for way in WAYS {
+        for arguments in [[&compute[..], way].concat(), [&compute[..], &["--stream"], way].concat()] {
+            let (code, message, _) = refused(bearing(cluster.kith(&arguments), &reader));
+            assert_eq!(code, "permission_denied", "{arguments:?}: {message}");
+        }
+    }
     let rows = cluster.folder.path().join("pages.csv");
     let push = ["store", "push", "pages", rows.to_str().expect("UTF-8")];
     for (arguments, told) in [

@@ -425,6 +425,41 @@ fn large_records_that_nobody_reads_stay_where_they_are() {
     });
 }
 
+/// HTTP/2 has a window for all that comes over a connection: streams that nobody reads must not fill it.
+#[test]
+fn streams_over_grpc_that_nobody_reads_stop_nobody() {
+    const STREAMS: usize = 12;
+    let folder = tempfile::tempdir().expect("a folder");
+    let settings = folder.path().join("router.toml");
+    fs::write(&settings, "[session]\ntransport = \"grpc\"\n").expect("written");
+    let settings = settings.to_str().expect("UTF-8");
+    let cluster = started_with(&["--processes", "--nodes", "1", "--groups", "1", "--config", settings], MANY);
+    runtime().block_on(async {
+        let router = connect(&cluster).await;
+        let grpc = SessionSettings { transport: TransportKind::Grpc, ..SessionSettings::default() };
+        let session =
+            Session::connect(vec![router.addr().to_owned()], grpc).await.expect("the cluster is up");
+        let over_grpc = connect(&cluster).await.with_transport(TransportKind::Grpc);
+        // The router asks its node over gRPC too, over one connection for all of them.
+        let services: [&dyn StoreService; 3] = [&router, &over_grpc, &session];
+        let (asked, one, options) = (keys(MANY), keys(1), patient());
+        for service in services {
+            let mut streams = Vec::new();
+            for _ in 0..STREAMS {
+                let mut stream = service.multi_get_stream("people", &asked, &options);
+                let mut seen = Seen::new(MANY);
+                assert!(seen.next(&mut stream, MANY).await && seen.footer.is_none());
+                streams.push(stream);
+            }
+            // As much as may come, has come.
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            let soon = QueryOptions { deadline: Some(PATIENCE / 5), ..QueryOptions::default() };
+            let answer = service.multi_get("people", &one, &soon).await.expect("nobody waits for readers");
+            assert_eq!(answer.counts().found, 1);
+        }
+    });
+}
+
 #[test]
 fn a_router_that_dies_in_the_middle_leaves_the_rest_unanswered() {
     let mut cluster = started(&["--processes", "--nodes", "1", "--groups", "1"]);

@@ -114,6 +114,30 @@ impl BatchKeys {
     }
 }
 
+/// A plan over records that were written under `schema`.
+///
+/// # Errors
+/// [`QueryError::Compute`], and [`QueryError::BadRequest`] of a plan with a schema of its own that those records do not fit.
+pub(crate) fn computation(plan: &ComputePlan, schema: &Schema) -> Result<Computation, QueryError> {
+    let computation = Computation::new(plan, schema)?;
+    computation.over(schema).map_err(misfit)?;
+    Ok(computation)
+}
+
+/// As [`computation`].
+///
+/// # Errors
+/// As [`computation`].
+pub(crate) fn aggregation(plan: &AggregatePlan, schema: &Schema) -> Result<Aggregation, QueryError> {
+    let aggregation = Aggregation::new(plan, schema)?;
+    aggregation.over(schema).map_err(misfit)?;
+    Ok(aggregation)
+}
+
+fn misfit(why: impl std::fmt::Display) -> QueryError {
+    QueryError::BadRequest { detail: format!("the plan's schema does not fit the records: {why}") }
+}
+
 /// What `computation` makes of `fetched` records, written under `schema`, or of results that nodes made (`schema` is `None` then): the best are cut
 /// out here, where all keys are known.
 pub(crate) fn results(
@@ -153,7 +177,7 @@ pub(crate) async fn compute_here(
     options: &QueryOptions,
 ) -> Result<ComputeAnswer, QueryError> {
     let (mut answer, schema) = fetch(service, store, keys, options).await?;
-    let computation = Computation::new(plan, &schema)?;
+    let computation = computation(plan, &schema)?;
     let fetched = std::mem::take(&mut answer.records);
     let (records, best) = results(keys, fetched, &computation, Some(&schema))?;
     let result = computation.result().clone();
@@ -173,7 +197,7 @@ pub(crate) async fn aggregate_here(
     options: &QueryOptions,
 ) -> Result<AggregateAnswer, QueryError> {
     let (answer, schema) = fetch(service, store, keys, options).await?;
-    let aggregation = Aggregation::new(plan, &schema)?;
+    let aggregation = aggregation(plan, &schema)?;
     let over = aggregation.over(&schema).map_err(|error| internal(error.to_string()))?;
     let groups = aggregate_fetched(&answer.records, &over);
     aggregated(store, answer, groups, schema, options)

@@ -1,8 +1,8 @@
 //! Keys of a store, asked straight of the nodes: for their values, or for what a plan makes of them.
 
 use super::{
-    AggregateAnswer, AggregateQuery, ComputeAnswer, ComputeAt, ComputeQuery, aggregated, internal, results,
-    whole,
+    AggregateAnswer, AggregateQuery, ComputeAnswer, ComputeAt, ComputeQuery, aggregated, aggregation,
+    computation, internal, results, whole,
 };
 use crate::{
     BatchAnswer, BatchKeys, QueryError, QueryOptions, Run, Session, StoreService, session::RESTARTS_MAX,
@@ -168,8 +168,8 @@ impl Session {
         let schema = self.schema(store, known.pinned.version, id).await?;
         Ok(match wanted {
             Wanted::Values => Checked::Values,
-            Wanted::Compute(query) => Checked::Compute(Computation::new(&query.plan, &schema)?, schema),
-            Wanted::Aggregate(query) => Checked::Aggregate(Aggregation::new(&query.plan, &schema)?, schema),
+            Wanted::Compute(query) => Checked::Compute(computation(&query.plan, &schema)?, schema),
+            Wanted::Aggregate(query) => Checked::Aggregate(aggregation(&query.plan, &schema)?, schema),
         })
     }
 }

@@ -34,7 +34,8 @@ pub(super) fn options_to_wire(options: &QueryOptions) -> v1::QueryOptions {
         hedge: options.hedging.map_or_else(String::new, |hedging| hedging.name().to_owned()),
         deadline_ms: options
             .deadline
-            .map_or(0, |deadline| u32::try_from(deadline.as_millis()).unwrap_or(u32::MAX)),
+            // None at all is 0.
+            .map_or(0, |deadline| u32::try_from(deadline.as_millis()).unwrap_or(u32::MAX).max(1)),
         profile: options.profile,
         partial: options.partial,
         page: page_to_wire(options.page),

@@ -1,15 +1,12 @@
 //! What a node's failure means for retries, and what a failed fan-out tells the caller.
 
-use crate::{QueryError, topology::Pinned};
+use crate::{QueryError, error::DENIED, topology::Pinned};
 use kith_routing::execution::{FailureClass, MissingReason, Outcome};
 use kith_types::{Epoch, PartitionId, StoreVersion};
 use tonic::Status;
 
 /// The code of a node whose share of an answer is too large.
 pub(super) const TOO_LARGE: &str = "too_large";
-
-/// The codes of a node that does not let this process ask it.
-pub(super) const DENIED: [&str; 3] = ["unauthenticated", "permission_denied", "tls_required"];
 
 /// What a status means for retries: the node's own code where it gave one.
 pub(super) fn class_of(status: &Status, version: u64) -> FailureClass {

@@ -3,13 +3,14 @@
 use super::{
     Executor, Planned, RoundOutcome,
     calls::{self, Call, Rest},
-    failure::{DENIED, TOO_LARGE, class_of, query_error},
+    failure::{TOO_LARGE, class_of, query_error},
     round_trace::RoundTrace,
 };
 use crate::{
     InFlight, QueryError, QueryOptions,
     alarm::Alarm,
     convert::{operator_to_wire, value_from_wire, workflow_to_wire},
+    error::DENIED,
     profile::Trace,
     topology::{Pinned, Topology},
 };

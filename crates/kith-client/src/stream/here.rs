@@ -3,12 +3,12 @@
 use super::{BatchPiece, BatchStream, Outlet, StreamItem, StreamStatus, driven};
 use crate::{
     BatchKeys, QueryError, QueryOptions, StoreService,
-    compute::{internal, refuse_damaged, results},
+    compute::{computation, internal, refuse_damaged, results},
 };
 use futures::StreamExt;
 use kith_ops::RecordCounts;
 use kith_schema::{
-    Schema, ValueType,
+    Schema, SchemaId, ValueType,
     compute::{Computation, ComputePlan},
 };
 use std::sync::Arc;
@@ -34,7 +34,8 @@ pub(crate) fn compute_stream_here<'a>(
                 StreamItem::Piece(piece) => {
                     let working = match &mut working {
                         Some(working) => working,
-                        none => none.insert(Working::new(service, store, plan, &piece).await?),
+                        none => none
+                            .insert(Working::new(service, store, plan, piece.version, piece.schema).await?),
                     };
                     let piece = working.out(keys, piece)?;
                     refuse_damaged(store, &piece.records, options)?;
@@ -42,6 +43,10 @@ pub(crate) fn compute_stream_here<'a>(
                     StreamItem::Piece(piece)
                 }
                 StreamItem::Footer(mut footer) => {
+                    if working.is_none() && footer.schema.is_some() {
+                        // Of no keys too, a plan that does not fit is refused.
+                        Working::new(service, store, plan, footer.version, footer.schema).await?;
+                    }
                     (footer.counts, footer.status) = (counts, StreamStatus::of(&counts));
                     StreamItem::Footer(footer)
                 }
@@ -64,11 +69,12 @@ impl Working {
         service: &(impl StoreService + ?Sized),
         store: &str,
         plan: &ComputePlan,
-        piece: &BatchPiece,
+        version: u64,
+        schema: Option<SchemaId>,
     ) -> Result<Self, QueryError> {
-        let id = piece.schema.ok_or_else(|| internal("records came without their schema".to_owned()))?;
-        let schema = service.schema(store, piece.version, id).await?;
-        let computation = Computation::new(plan, &schema)?;
+        let id = schema.ok_or_else(|| internal("records came without their schema".to_owned()))?;
+        let schema = service.schema(store, version, id).await?;
+        let computation = computation(plan, &schema)?;
         let result = Arc::new(computation.result().clone());
         Ok(Self { computation, schema, result })
     }

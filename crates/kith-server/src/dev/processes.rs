@@ -164,7 +164,10 @@ fn spawn(role: &Role, at: Option<[String; 3]>) -> Result<Running, StartError> {
     let mut arguments = role.arguments.clone();
     if let Some(at) = at {
         for (flag, value) in ["--listen", "--http", "--resp"].into_iter().zip(at) {
-            if let Some(place) = arguments.iter().position(|argument| argument == flag) {
+            // Nothing is known of one that somebody else registered as.
+            if let Some(place) = arguments.iter().position(|argument| argument == flag)
+                && !value.is_empty()
+            {
                 arguments[place + 1] = value;
             }
         }

@@ -30,6 +30,11 @@ impl Answer {
         Self { values, from }
     }
 
+    /// Bytes of what it keeps in memory. `O(keys)`.
+    pub fn bytes(&self) -> u64 {
+        self.values.records.value_bytes()
+    }
+
     /// The value of a key; `None` proves that there is none.
     ///
     /// # Errors

@@ -24,6 +24,8 @@ const READ_BYTES: usize = 16 << 10;
 const KEPT_BYTES: usize = 1 << 20;
 /// Who takes no byte of its replies for so long is hung up on: its round is held in memory.
 const STALLED: Duration = Duration::from_secs(60);
+/// The same while all of them together hold more than they should.
+const STALLED_PRESSED: Duration = Duration::from_secs(1);
 /// After an error that closes, what still comes is thrown away for so long, and no more of it than this: a socket that is closed with
 /// bytes unread takes back what it sent.
 const LINGER: Duration = Duration::from_secs(1);
@@ -175,7 +177,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     async fn reply(&mut self, mut round: Round, answers: &[Result<Answer, QueryError>]) -> io::Result<()> {
         loop {
             let is_all = round.encode(answers, &mut self.out);
-            self.send().await?;
+            self.send(answers).await?;
             if is_all {
                 self.endpoint.note_errors(round.errors());
                 return Ok(());
@@ -183,17 +185,19 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         }
     }
 
-    async fn send(&mut self) -> io::Result<()> {
+    /// Sends what is written; `answers` are held meanwhile.
+    async fn send(&mut self, answers: &[Result<Answer, QueryError>]) -> io::Result<()> {
+        let held = || answers.iter().flatten().map(Answer::bytes).sum();
         let mut left = self.out.bytes();
         while !left.is_empty() {
-            let written = taken(&self.endpoint, self.stream.write(left)).await?;
+            let written = taken(&self.endpoint, &held, self.stream.write(left)).await?;
             if written == 0 {
                 return Err(io::ErrorKind::WriteZero.into());
             }
             left = &left[written..];
         }
         // TLS keeps what the socket did not take: a little.
-        taken(&self.endpoint, self.stream.flush()).await?;
+        taken(&self.endpoint, &held, self.stream.flush()).await?;
         self.out.clear(KEPT_BYTES);
         Ok(())
     }
@@ -202,7 +206,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     async fn hang_up(&mut self, malformed: &Malformed) -> io::Result<()> {
         self.endpoint.note_malformed(malformed);
         self.out.error(&format!("ERR {malformed}"));
-        self.send().await?;
+        self.send(&[]).await?;
         part(&mut self.stream).await
     }
 
@@ -222,14 +226,25 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     }
 }
 
-/// A step of writing, for which nobody waits for ever. Nearly always it is done at once, and needs no timer.
-async fn taken<T>(endpoint: &Endpoint, step: impl Future<Output = io::Result<T>>) -> io::Result<T> {
+/// A step of writing, for which nobody waits for ever, and not for long where much is `held` for those who do not read. Nearly always
+/// it is done at once, and needs no timer.
+async fn taken<T>(
+    endpoint: &Endpoint,
+    held: &impl Fn() -> u64,
+    step: impl Future<Output = io::Result<T>>,
+) -> io::Result<T> {
     let mut step = pin!(step);
     if let Poll::Ready(done) = futures::poll!(step.as_mut()) {
         return done;
     }
-    timeout(STALLED, step).await.unwrap_or_else(|_| {
-        endpoint.note_stalled();
-        Err(io::ErrorKind::TimedOut.into())
-    })
+    let _unread = endpoint.unread(held());
+    let mut waited = Duration::ZERO;
+    while waited < STALLED && !(STALLED_PRESSED <= waited && endpoint.is_pressed()) {
+        if let Ok(done) = timeout(STALLED_PRESSED, step.as_mut()).await {
+            return done;
+        }
+        waited += STALLED_PRESSED;
+    }
+    endpoint.note_stalled();
+    Err(io::ErrorKind::TimedOut.into())
 }

@@ -205,6 +205,25 @@ async fn commands_that_are_too_large_together_are_answered_one_by_one() {
     assert_eq!(stores.reads.load(Ordering::Relaxed), 3 + 1 + 3 + 1 + 1 + 1 + 1);
 }
 
+/// Far sooner than the minute that it is given otherwise.
+#[tokio::test]
+async fn who_reads_nothing_is_hung_up_on_soon_where_much_waits() {
+    let (peer, stream) = duplex(1_000);
+    let addr = SocketAddr::from(([127, 0, 0, 1], 7));
+    let endpoint = Endpoint::new(Stores::open(), addr);
+    let connected = endpoint.connect(addr).expect("the first");
+    let others = endpoint.unread(1 << 30);
+    let (_reader, mut writer) = tokio::io::split(peer);
+    writer.write_all(b"GET large:1\r\n").await.expect("it reads");
+    let stop = CancellationToken::new();
+    let served = connection::serve(stream, connected, Arc::clone(&endpoint), Visitor::anybody(), stop);
+    let ended = tokio::time::timeout(Duration::from_secs(30), served).await.expect("it is hung up on");
+    assert_eq!(ended.map_err(|error| error.kind()), Err(std::io::ErrorKind::TimedOut));
+    assert!(endpoint.is_pressed());
+    drop(others);
+    assert!(!endpoint.is_pressed(), "what waited for it is given back");
+}
+
 #[tokio::test]
 async fn keys_that_cannot_be_are_refused_before_anything_is_read() {
     let stores = Stores::open();
