@@ -7,7 +7,7 @@ use pyo3::{
     IntoPyObjectExt,
     exceptions::PyTypeError,
     prelude::*,
-    types::{PyBool, PyBytes, PyString},
+    types::{PyBool, PyBytes, PyInt, PyString},
 };
 
 /// A batch of keys, and whether they were text.
@@ -42,9 +42,12 @@ impl Keys {
             }
             let taken = Key::of(&key).and_then(|key| found.push(key));
             if !taken? {
-                let kind = key.get_type().name()?;
+                let what = match is_out_of_range(&key) {
+                    true => "a number out of range".to_owned(),
+                    false => format!("of type {}", key.get_type().name()?),
+                };
                 let message = format!(
-                    "key {index} is of type {kind}: keys are whole numbers from 0 to 2**64 - 1, str or bytes, all of one type"
+                    "key {index} is {what}: keys are whole numbers from 0 to 2**64 - 1, str or bytes, all of one type"
                 );
                 return Err(PyTypeError::new_err(message));
             }
@@ -61,8 +64,11 @@ impl Keys {
         if Key::of(key).and_then(|key| found.push(key))? {
             return Ok(found);
         }
-        let kind = key.get_type().name()?;
-        let message = format!("a key is a whole number from 0 to 2**64 - 1, str or bytes, not {kind}");
+        let what = match is_out_of_range(key) {
+            true => "one out of range".to_owned(),
+            false => key.get_type().name()?.to_string(),
+        };
+        let message = format!("a key is a whole number from 0 to 2**64 - 1, str or bytes, not {what}");
         Err(PyTypeError::new_err(message))
     }
 
@@ -113,6 +119,10 @@ impl<'py> Key<'py> {
         // A number out of range and what is no number are told alike, with their place.
         Ok(key.extract::<u64>().ok().map(Key::Id))
     }
+}
+
+fn is_out_of_range(key: &Bound<'_, PyAny>) -> bool {
+    key.is_instance_of::<PyInt>() && !key.is_instance_of::<PyBool>() && key.extract::<u64>().is_err()
 }
 
 fn push_bytes(keys: &mut ByteKeys, key: &[u8]) -> PyResult<()> {

@@ -49,6 +49,12 @@ pub fn vector(given: &Bound<'_, PyAny>) -> PyResult<Vec<f32>> {
     }
     let doubles = match native::<f64>(given) {
         Some(buffer) => one_dimension(buffer.dimensions()).and_then(|()| buffer.to_vec(py))?,
+        // A sequence of numbers too, which is never meant.
+        None if given.is_instance_of::<PyBytes>() => {
+            return Err(PyTypeError::new_err(
+                "a query is numbers, not bytes: numpy.frombuffer makes an array of them",
+            ));
+        }
         None => given.extract::<Vec<f64>>().map_err(|_| {
             PyTypeError::new_err("a query is an array of one dimension, or a sequence of numbers")
         })?,
