@@ -277,11 +277,10 @@ fn commands_print_what_was_worked_out() {
         "--by",
         "score",
     ];
-    let file = keys.to_str().expect("UTF-8");
-    let best = [&["compute", "people", "-o", "json", "--keys-from", file][..], &best].concat();
+    let keys = keys.to_str().expect("UTF-8");
+    let best = [&["compute", "people", "-o", "json", "--keys-from", keys][..], &best].concat();
     let lines: Vec<Value> =
         cluster.must(&best).lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
-    let keys = file;
     assert_eq!(
         lines[0],
         json!({"key": 1, "state": "FOUND", "record": {"title": "one", "score": 4.0, "count_tags": 2}})
