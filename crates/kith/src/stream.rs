@@ -52,7 +52,7 @@ pub async fn write(service: &dyn Service, batch: &Batch, out: &mut impl Write) -
 /// The same of what a plan makes of records.
 ///
 /// # Errors
-/// As [`write`].
+/// As [`write()`].
 pub async fn write_computed(
     service: &dyn Service,
     Asked { fields, options }: &Asked<ComputeFields>,
