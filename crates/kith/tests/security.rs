@@ -5,7 +5,7 @@ mod support;
 #[path = "support/secured.rs"]
 mod secured;
 
-use secured::{Authority, Secured, access, fill, must, refused, with};
+use secured::{Authority, Papers, Secured, access, fill, must, refused, with};
 use std::{fs, path::Path, process::Command};
 
 /// The ways a read travels.
@@ -93,6 +93,22 @@ fn a_cluster_over_tls_answers_who_shows_a_certificate_and_tells_the_others_why_n
     });
 }
 
+/// A store of records that `reader` may not read: whoever asks nodes about it asks them for its schema first.
+fn assert_hides_records(cluster: &Secured, ops: &Papers, reader: &Path, seven: &str) {
+    let records = cluster.folder.path().join("records.jsonl");
+    fs::write(&records, "{\"key\":7,\"name\":\"seven\"}\n").expect("written");
+    let records = records.to_str().expect("UTF-8");
+    must(with(cluster.kith(&["store", "create", "hidden", "--key", "id", "--value", "record"]), ops));
+    must(with(cluster.kith(&["store", "push", "hidden", records, "--key-field", "key"]), ops));
+    let compute = ["compute", "hidden", "--keys-from", seven, "--project", "name"];
+    for way in WAYS {
+        for arguments in [[&compute[..], way].concat(), [&compute[..], &["--stream"], way].concat()] {
+            let (code, message, _) = refused(bearing(cluster.kith(&arguments), reader));
+            assert_eq!(code, "permission_denied", "{arguments:?}: {message}");
+        }
+    }
+}
+
 #[test]
 fn tokens_and_certificates_have_the_rights_that_the_file_gives_them() {
     let cluster = Secured::start(|folder| {
@@ -130,19 +146,7 @@ fn tokens_and_certificates_have_the_rights_that_the_file_gives_them() {
         let (code, message, _) = refused(with(cluster.kith(&read("pages")), &stranger));
         assert!(code == "permission_denied" && message.contains("CN=stranger"), "{way:?}: {message}");
     }
-    // Whoever asks nodes asks them for the schema first.
-    let records = cluster.folder.path().join("records.jsonl");
-    fs::write(&records, "{\"key\":7,\"name\":\"seven\"}\n").expect("written");
-    let records = records.to_str().expect("UTF-8");
-    must(with(cluster.kith(&["store", "create", "hidden", "--key", "id", "--value", "record"]), &ops));
-    must(with(cluster.kith(&["store", "push", "hidden", records, "--key-field", "key"]), &ops));
-    let compute = ["compute", "hidden", "--keys-from", &seven, "--project", "name"];
-    for way in WAYS {
-        for arguments in [[&compute[..], way].concat(), [&compute[..], &["--stream"], way].concat()] {
-            let (code, message, _) = refused(bearing(cluster.kith(&arguments), &reader));
-            assert_eq!(code, "permission_denied", "{arguments:?}: {message}");
-        }
-    }
+    assert_hides_records(&cluster, &ops, &reader, &seven);
     let rows = cluster.folder.path().join("pages.csv");
     let push = ["store", "push", "pages", rows.to_str().expect("UTF-8")];
     for (arguments, told) in [
