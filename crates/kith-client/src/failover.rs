@@ -75,7 +75,7 @@ impl Failover {
     /// A router that goes away before anything came is replaced; after that, what came cannot be taken back.
     async fn stream_into(
         &self,
-        asked: Streamed<'_>,
+        asked: Asked<'_>,
         options: &QueryOptions,
         outlet: Outlet,
     ) -> Result<(), QueryError> {
@@ -153,7 +153,7 @@ impl StoreService for Failover {
         keys: &'a BatchKeys,
         options: &'a QueryOptions,
     ) -> BatchStream<'a> {
-        driven(move |outlet| self.stream_into(Streamed { store, keys, query: None }, options, outlet))
+        driven(move |outlet| self.stream_into(Asked { store, keys, query: None }, options, outlet))
     }
 
     fn read_compute<'a>(
@@ -176,7 +176,7 @@ impl StoreService for Failover {
         query: &'a ComputeQuery,
         options: &'a QueryOptions,
     ) -> BatchStream<'a> {
-        driven(move |outlet| self.stream_into(Streamed { store, keys, query: Some(query) }, options, outlet))
+        driven(move |outlet| self.stream_into(Asked { store, keys, query: Some(query) }, options, outlet))
     }
 
     fn read_aggregate<'a>(
@@ -225,13 +225,13 @@ enum Forwarded {
 
 /// What is answered by a stream: values, or what a computation makes of them.
 #[derive(Clone, Copy)]
-struct Streamed<'a> {
+struct Asked<'a> {
     store: &'a str,
     keys: &'a BatchKeys,
     query: Option<&'a ComputeQuery>,
 }
 
-impl Streamed<'_> {
+impl Asked<'_> {
     async fn forward(self, client: &RouterClient, options: &QueryOptions, outlet: &Outlet) -> Forwarded {
         let Self { store, keys, query } = self;
         let mut items = match query {

@@ -46,6 +46,6 @@ pub use settings::{SessionSettings, SettingsError, millis};
 pub use steering::Steering;
 pub use store::{ANSWER_BYTES_MAX, BATCH_KEYS_MAX, BatchAnswer, BatchKeys, StoreService, StoreShape};
 pub use stream::{
-    BatchPiece, BatchStream, Outlet, StreamFailure, StreamFooter, StreamItem, StreamStatus, driven,
+    BatchPiece, BatchStream, Outlet, StreamFailure, StreamFooter, StreamItem, StreamStatus, driven, too_slow,
 };
 pub use transport::{EvaluateParts, FramedTransport, GrpcTransport, Transport, TransportKind, endpoint};

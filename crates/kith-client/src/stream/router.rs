@@ -1,6 +1,6 @@
 //! Streams through a router.
 
-use super::{BatchStream, Outlet, compute_stream_here, driven};
+use super::{BatchStream, Outlet, compute_stream_here, driven, too_slow};
 use crate::{
     BatchKeys, ComputeAt, ComputeQuery, QueryError, QueryOptions, RouterClient,
     convert::{StreamReader, batch_to_wire, compute_to_wire},
@@ -117,13 +117,6 @@ async fn next(
         Ok(None) => Err(Status::unavailable("the stream was cut before its footer").into()),
         Err(_) => Err(too_slow().into()),
     }
-}
-
-/// What ends a stream whose records came, but not all of them in time.
-fn too_slow() -> Status {
-    let message = "the deadline passed before all of the stream had come and was read";
-    let help = "read faster, ask for less, or give the query more time";
-    kith_wire::status(Code::DeadlineExceeded, "deadline_exceeded", message, help)
 }
 
 /// The class of failure of a stream that ended so, if it was cut rather than refused: every error of Kith's own says what to do,

@@ -9,7 +9,7 @@ mod streams;
 mod tests;
 
 pub(crate) use connection::serve;
-pub(crate) use streams::{Piece, Pieces, too_slow};
+pub(crate) use streams::{Piece, Pieces};
 
 use bytes::Bytes;
 use futures::future::BoxFuture;

@@ -3,7 +3,7 @@
 
 use bytes::Bytes;
 use futures::{StreamExt, stream::BoxStream};
-use kith_client::InFlight;
+use kith_client::{InFlight, too_slow};
 use kith_wire::{
     Message,
     frame::{CREDIT_BYTES, Header},
@@ -19,7 +19,7 @@ use std::{
 };
 use tokio::{sync::Notify, time::Instant};
 use tokio_util::sync::CancellationToken;
-use tonic::{Code, Status};
+use tonic::Status;
 
 /// One message of a reply in several.
 #[derive(Debug)]
@@ -159,11 +159,4 @@ async fn step(mut sending: Sending) -> Step {
     };
     let piece = cancel.run_until_cancelled(in_time).await;
     (sending, piece)
-}
-
-/// What a reader is told that has not taken all of a reply when its deadline passes.
-pub(crate) fn too_slow() -> Status {
-    let message = "the deadline passed before all of the reply was read";
-    let help = "read faster, ask for less, or give the query more time";
-    kith_wire::status(Code::DeadlineExceeded, "deadline_exceeded", message, help)
 }

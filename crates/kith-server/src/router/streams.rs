@@ -2,12 +2,13 @@
 //! its deadline whether it is read or not (`docs/design/0010-streaming.md`).
 
 use super::{admission::Admitted, reads::batch_json, service::GraphServer};
-use crate::framed::{Piece, Pieces, too_slow};
+use crate::framed::{Piece, Pieces};
 use futures::{Stream, StreamExt, stream::BoxStream};
 use kith_client::{
     BatchKeys, BatchStream, ComputeAt, ComputeQuery, QueryError, QueryOptions, Session, StoreService,
     StreamItem, StreamStatus,
     convert::{StreamWriter, batch_from_wire, compute_from_wire},
+    too_slow,
 };
 use kith_wire::v1;
 use metrics::Gauge;
