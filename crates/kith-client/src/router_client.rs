@@ -74,6 +74,14 @@ impl RouterClient {
     /// [`QueryError::Unreachable`] with the last reason if none can; [`QueryError::Tls`], and what the router says of who this
     /// process is.
     pub async fn connect_by(addrs: &[String], dialer: &Dialer) -> Result<Self, QueryError> {
+        Ok(Self::connect_and_look(addrs, dialer).await?.0)
+    }
+
+    /// The same, with what it said of the cluster: whoever asked again might find it gone.
+    pub(crate) async fn connect_and_look(
+        addrs: &[String],
+        dialer: &Dialer,
+    ) -> Result<(Self, v1::Topology), QueryError> {
         let mut last =
             QueryError::Unreachable { addr: "(none)".to_owned(), reason: "no address given".to_owned() };
         for addr in addrs {
@@ -82,7 +90,7 @@ impl RouterClient {
                 Err(status) => Err(unreachable(dialer, addr, status.message())),
             };
             match answered {
-                Ok(client) => return Ok(client),
+                Ok(answered) => return Ok(answered),
                 Err(error) => last = error,
             }
         }
@@ -90,10 +98,13 @@ impl RouterClient {
     }
 
     /// Itself, once it has shown that it answers: a frozen process still accepts connections.
-    async fn answering(self) -> Result<Self, QueryError> {
+    async fn answering(self) -> Result<(Self, v1::Topology), QueryError> {
         let asked = self.cluster.clone();
         let call = async move { { asked }.get_topology(v1::TopologyRequest {}).await };
-        let Err(status) = within(CONNECT_PATIENCE, call).await else { return Ok(self) };
+        let status = match within(CONNECT_PATIENCE, call).await {
+            Ok(topology) => return Ok((self, topology.into_inner())),
+            Err(status) => status,
+        };
         match kith_wire::detail_of(&status).code.as_str() {
             "unauthenticated" | "permission_denied" | "tls_required" => Err(QueryError::from_status(&status)),
             _ => Err(unreachable(&self.dialer, &self.addr, status.message())),

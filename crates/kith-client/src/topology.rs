@@ -4,7 +4,7 @@ mod table;
 
 pub use table::{cluster_document, listed_document, listed_entry, role_of_group, role_text, table_parts};
 
-use crate::{QueryError, RouterClient, security::Dialer};
+use crate::{QueryError, RouterClient, router_client::topology_of, security::Dialer};
 use kith_ops::{GraphSchema, KindRole, KindSchema};
 use kith_routing::{QuotaRates, RoutingTable, StoreReach, TableError};
 use kith_schema::{KeyType, SchemaId, SchemaIdError, UnknownKind, ValueType};
@@ -237,9 +237,8 @@ pub async fn follow(
     seeds: Vec<String>,
     dialer: Dialer,
 ) -> Result<watch::Receiver<Arc<Topology>>, QueryError> {
-    let client = RouterClient::connect_by(&seeds, &dialer).await?;
-    let first = client.topology().await?;
-    let first = Topology::from_document(Arc::new(first)).map_err(internal)?;
+    let (client, first) = RouterClient::connect_and_look(&seeds, &dialer).await?;
+    let first = Topology::from_document(Arc::new(topology_of(&first)?)).map_err(internal)?;
     let (sender, receiver) = watch::channel(Arc::new(first));
     tokio::spawn(async move {
         let mut client = Some(client);
@@ -272,7 +271,7 @@ async fn pass_on(client: &RouterClient, sender: &watch::Sender<Arc<Topology>>) {
             change = changes.message() => change,
         };
         let Ok(Some(change)) = change else { return };
-        match crate::router_client::topology_of(&change) {
+        match topology_of(&change) {
             // A seed that lags must not take back what another told.
             Ok(document) if sender.borrow().revision <= document.revision => {
                 match Topology::from_document(Arc::new(document)) {

@@ -27,14 +27,8 @@ pub(super) fn class_of(status: &Status, version: u64) -> FailureClass {
         // Every node would say so.
         code if DENIED.contains(&code) => FailureClass::BadRequest,
         "unsupported_operation" => FailureClass::Unsupported,
-        _ if is_transport(status) => FailureClass::Connection,
         _ => FailureClass::Internal,
     }
-}
-
-/// Whether the status was made on this side, by a connection that broke.
-fn is_transport(status: &Status) -> bool {
-    std::error::Error::source(status).is_some() && status.details().is_empty()
 }
 
 /// What a failed fan-out tells the caller. `said` is what nodes said, oldest first; `is_lost` tells whether no

@@ -1,6 +1,6 @@
 //! Connections to others: the one place that knows whether they are TLS, whom to believe and what to show.
 
-use super::{SecurityError, SecurityOptions, TlsFailure, pem};
+use super::{GrpcChannel, SecurityError, SecurityOptions, TlsFailure, pem};
 use crate::transport::endpoint;
 use arc_swap::ArcSwap;
 use futures::{FutureExt, future::BoxFuture};
@@ -19,20 +19,16 @@ use tokio::{
 };
 use tokio_rustls::{TlsConnector, client::TlsStream};
 use tonic::{
-    Request, Status,
-    codegen::{Service, http::Uri},
-    metadata::{Ascii, MetadataValue},
-    service::{Interceptor, interceptor::InterceptedService},
+    Status,
+    codegen::{
+        Service,
+        http::{HeaderValue, Uri},
+    },
     transport::Channel,
 };
 
 /// The protocol of gRPC, as TLS names it.
 const HTTP2: &[u8] = b"h2";
-/// The header of a token over gRPC.
-const AUTHORIZATION: &str = "authorization";
-
-/// A gRPC channel that shows this process's token, if it has one.
-pub type GrpcChannel = InterceptedService<Channel, Bearer>;
 
 /// Connects to others. Cheap to clone; clones share their certificates. `Default` connects in the clear.
 #[derive(Clone, Default)]
@@ -58,7 +54,7 @@ struct Credentials {
 #[derive(Clone)]
 struct Token {
     text: Arc<str>,
-    header: MetadataValue<Ascii>,
+    header: HeaderValue,
 }
 
 impl fmt::Debug for Dialer {
@@ -137,7 +133,12 @@ impl Dialer {
 
     /// A channel that is there already, with this process's token.
     pub fn bearing(&self, channel: Channel) -> GrpcChannel {
-        InterceptedService::new(channel, Bearer(self.clone()))
+        GrpcChannel::new(channel, self.clone())
+    }
+
+    /// What a call over gRPC shows, if anything.
+    pub(super) fn token_header(&self) -> Option<HeaderValue> {
+        Some(self.0.as_ref()?.now.load().token.as_ref()?.header.clone())
     }
 
     /// Why there is no TLS with a peer, as the last connection to it ended; `None` if there is, or need be none.
@@ -252,24 +253,9 @@ impl Token {
             return Err(bad("holds no token: one line of printable characters without spaces"));
         }
         let header = format!("Bearer {text}").parse();
-        let mut header: MetadataValue<Ascii> = header.map_err(|_| bad("holds what no header can"))?;
+        let mut header: HeaderValue = header.map_err(|_| bad("holds what no header can"))?;
         header.set_sensitive(true);
         Ok(Self { text: text.into(), header })
-    }
-}
-
-/// Shows the token with every call.
-#[derive(Clone, Debug)]
-pub struct Bearer(Dialer);
-
-impl Interceptor for Bearer {
-    fn call(&mut self, mut request: Request<()>) -> Result<Request<()>, Status> {
-        if let Some(secured) = &self.0.0
-            && let Some(token) = &secured.now.load().token
-        {
-            request.metadata_mut().insert(AUTHORIZATION, token.header.clone());
-        }
-        Ok(request)
     }
 }
 
@@ -282,7 +268,7 @@ fn server_name(addr: &str) -> io::Result<ServerName<'static>> {
 }
 
 /// The innermost reason.
-fn cause(error: &dyn std::error::Error) -> String {
+pub(super) fn cause(error: &dyn std::error::Error) -> String {
     let mut innermost = error;
     while let Some(source) = innermost.source() {
         innermost = source;

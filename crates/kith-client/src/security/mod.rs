@@ -1,11 +1,13 @@
 //! Who this process is to others, and whom it believes: certificates, authorities and a token, from files
 //! (docs/design/0012-protection.md).
 
+mod channel;
 mod dialer;
 mod failure;
 pub mod pem;
 
-pub use dialer::{Bearer, Dialer, GrpcChannel};
+pub use channel::GrpcChannel;
+pub use dialer::Dialer;
 pub use failure::TlsFailure;
 
 use std::{io, path::PathBuf};

@@ -324,8 +324,7 @@ async fn a_connection_that_is_lost_while_nobody_asks_is_told_once() {
 
 /// As the executor sees it (`kith_client::executor::failure`).
 fn is_connection(status: &Status) -> bool {
-    let own = std::error::Error::source(status).is_some() && status.details().is_empty();
-    own || ["unavailable", "cancelled"].contains(&kith_wire::detail_of(status).code.as_str())
+    ["unavailable", "cancelled"].contains(&kith_wire::detail_of(status).code.as_str())
 }
 
 #[tokio::test]
