@@ -46,6 +46,14 @@ pub enum StartError {
         #[source]
         source: Box<crate::place::PlaceError>,
     },
+    /// Another process has this one's id, and lives.
+    #[error("{name} runs already, at {addr}")]
+    IdTaken {
+        /// The id, as people call it: `node 3`.
+        name: String,
+        /// Where the other listens.
+        addr: String,
+    },
     /// An address cannot be listened on.
     #[error("listen on {addr}")]
     Listen {
@@ -113,6 +121,7 @@ impl StartError {
             StartError::ReadyFileInUse { .. } => "ready_file_in_use",
             StartError::InsecureListener { .. } => "insecure_listener",
             StartError::Security(error) => error.code(),
+            StartError::IdTaken { .. } => "id_taken",
             StartError::Listen { source, .. } if source.kind() == io::ErrorKind::AddrInUse => "port_in_use",
             StartError::Listen { .. } => "cannot_listen",
             StartError::Spawn { .. } | StartError::Child { .. } => "child_failed",
@@ -149,6 +158,7 @@ impl StartError {
                 "give it a certificate (--tls-cert, --tls-key), or say that the network is trusted: --insecure-listen"
             }
             StartError::Security(error) => error.help(),
+            StartError::IdTaken { .. } => "stop that one first, or give this one another id (--id, --node)",
             StartError::Listen { .. } => "stop what uses the port, or choose another (0 takes a free one)",
             StartError::Spawn { .. } | StartError::Child { .. } => {
                 "its log is in the data directory, as node-NNN.log"

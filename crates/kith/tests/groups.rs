@@ -4,10 +4,10 @@
 mod support;
 
 use serde_json::{Value, json};
-use std::{fs, path::Path};
+use std::{fs, path::Path, process::Stdio};
 use support::{
-    cluster::{Cluster, signal, text},
-    spare::{Spare, refused, told},
+    cluster::{Cluster, kith, signal, text},
+    spare::{Spare, metadata_address, refused, told},
     stream::Stream,
     values::create,
     words::{WORDS, assert_reads, current, judge, mget, push_version, read_on, value},
@@ -220,4 +220,43 @@ fn follow(cluster: &mut Cluster, is_there: impl Fn(&Value) -> bool) {
 
 fn is_settled(status: &Value) -> bool {
     status["state"] == "finished" && status["progress"]["reclaims_left"] == 0
+}
+
+/// Starts a process that must be refused; what it says.
+fn refused_to_start(arguments: &[&str]) -> String {
+    let output = kith(arguments).stdin(Stdio::null()).output().expect("kith runs");
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output));
+    text(&output)
+}
+
+#[test]
+fn an_id_belongs_to_the_process_that_has_it_and_lives() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let mut cluster = start(folder.path(), 1);
+    push_version(&cluster, STORE, PEOPLE, 1);
+    let mut first = Spare::start(&mut cluster, 100, folder.path());
+    let metadata = metadata_address(&folder.path().join("data"));
+    let other = folder.path().join("other").display().to_string();
+    let at = ["--metadata", &metadata, "--data", &other];
+
+    let said = refused_to_start(&[&["node", "--node", "100"], &at[..]].concat());
+    assert!(said.contains("error[id_taken]: node 100 runs already") && said.contains(&first.addr), "{said}");
+    let router = cluster.ready()["router"].as_str().expect("text").to_owned();
+    // Without --id it is router 0.
+    let said = refused_to_start(&[&["router"], &at[..]].concat());
+    assert!(said.contains("error[id_taken]: router 0 runs already") && said.contains(&router), "{said}");
+    assert_reads(&cluster, STORE, PEOPLE, 1);
+
+    // One that does not move for long can be replaced, and does not take its id back.
+    signal(first.pid(), "STOP");
+    let mut second = first.start_beside(&mut cluster);
+    signal(first.pid(), "CONT");
+    let log = first.data.with_extension("log");
+    cluster.wait_until("the first has noticed", |_| {
+        fs::read_to_string(&log).expect("a log").contains("another process is node 100")
+    });
+    second.wait_until_up(&mut cluster);
+    // It steps in when the other is gone.
+    second.kill();
+    first.wait_until_up(&mut cluster);
 }

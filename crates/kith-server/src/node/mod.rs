@@ -23,9 +23,9 @@ use crate::{
     data_dir::{DataDir, Identity},
     error::StartError,
     http::{self, Readiness},
-    liveness::{self, Live},
+    liveness::{self, ProcessId, Registration},
     load::LoadCounter,
-    metadata::{MetadataStore, keys},
+    metadata::MetadataStore,
     resp::{self as redis, Backend},
     security::Security,
     serve::{self, Addresses, ClusterReader, Ports},
@@ -157,6 +157,8 @@ impl Node {
         let cache = Some(options.data.join("topology.json"));
         let topology = topology::follow(Arc::clone(&metadata), cache, stop.clone()).await?;
         let first = Arc::clone(&topology.borrow());
+        let id = ProcessId::node(options.node);
+        id.wait_until_free(&*metadata, options.listen).await?;
         data.claim(&Identity {
             cluster_id: first.cluster.cluster_id.clone(),
             owner: format!("node {}", options.node),
@@ -198,8 +200,13 @@ impl Node {
             stop: stop.clone(),
         };
         scrubber.start(options.scrub_rate);
-        let (key, live) = (keys::node(options.node), Live::of(keys::live_node(options.node)));
-        liveness::register(Arc::clone(&metadata), key, document.encode(), live, stop.clone());
+        let registration = Registration {
+            id,
+            live_value: String::new(),
+            document: document.encode(),
+            addr: document.addr.clone(),
+        };
+        liveness::register(Arc::clone(&metadata), registration, stop.clone());
         tokio::spawn(residency::follow(Arc::clone(&held), stop.clone()));
         let repairs = versions::Repairs { node: options.node, metadata };
         tokio::spawn(follow_versions(options.node, held, topology, repairs, stop.clone()));

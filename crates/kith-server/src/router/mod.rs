@@ -23,8 +23,8 @@ pub use settings::{AdmissionSettings, CacheSettings, RouterSettings, SettingsFil
 use crate::{
     error::StartError,
     http::{self, Readiness},
-    liveness::{self, Live},
-    metadata::{MetadataStore, keys},
+    liveness::{self, ProcessId, Registration},
+    metadata::MetadataStore,
     rebalance::{self, Rebalancer},
     resp::{self as redis, Backend},
     security::Security,
@@ -111,9 +111,11 @@ impl Router {
             .map_err(|source| StartError::Write { path: options.data.clone(), source })?;
         let cache = Some(options.data.join("topology.json"));
         let documents = topology::follow(Arc::clone(&metadata), cache, stop.clone()).await?;
+        let id = ProcessId::router(options.router);
+        id.wait_until_free(&*metadata, options.listen).await?;
         let graph = Arc::new(graph_server(&options, &documents, &stop)?);
         let coordinator = Coordinator::new(options.router);
-        let live = Live { key: keys::live_router(options.router), value: coordinator.name().to_owned() };
+        let live_value = coordinator.name().to_owned();
         let rebalancer =
             Rebalancer::new(Arc::clone(&metadata), documents.clone(), coordinator.clone(), dialer.clone());
         rebalance::take_over(rebalancer.clone(), stop.clone());
@@ -142,8 +144,8 @@ impl Router {
         });
         let serving = answer(ports.grpc, graph, admin, &options.security, stop.clone());
         options.security.follow(stop.clone());
-        let key = keys::router(options.router);
-        liveness::register(metadata, key, document.encode(), live, stop.clone());
+        let (addr, document) = (document.addr.clone(), document.encode());
+        liveness::register(metadata, Registration { id, live_value, document, addr }, stop.clone());
         readiness.set(true);
         tracing::info!(router = options.router, addr = %at.grpc, "router serves");
         Ok(Self { addr: at.grpc, redis_clients, readiness, serving, stop })

@@ -21,9 +21,17 @@ pub struct Spare {
 impl Spare {
     /// Starts it and waits until the cluster lists it; `folder` holds the cluster's `data`, and will hold the node's.
     pub fn start(cluster: &mut Cluster, node: u32, folder: &Path) -> Self {
-        let metadata = fs::read_to_string(folder.join("data/metadata-address")).expect("it is there");
-        let metadata = metadata.trim().to_owned();
-        let data = folder.join(format!("spare-{node}"));
+        let metadata = metadata_address(&folder.join("data"));
+        Self::start_at(cluster, node, metadata, folder.join(format!("spare-{node}")))
+    }
+
+    /// Starts another process with the same id, with a directory of its own.
+    pub fn start_beside(&self, cluster: &mut Cluster) -> Self {
+        let data = self.data.with_extension("beside");
+        Self::start_at(cluster, self.node, self.metadata.clone(), data)
+    }
+
+    fn start_at(cluster: &mut Cluster, node: u32, metadata: String, data: PathBuf) -> Self {
         let child = spawn(node, &metadata, &data);
         let mut spare = Self { node, child, addr: String::new(), metadata, data };
         spare.wait_until_up(cluster);
@@ -47,7 +55,8 @@ impl Spare {
         self.wait_until_up(cluster);
     }
 
-    fn wait_until_up(&mut self, cluster: &mut Cluster) {
+    /// Returns when the cluster lists this very process as the node.
+    pub fn wait_until_up(&mut self, cluster: &mut Cluster) {
         let (node, pid) = (self.node, self.pid());
         let addr = &mut self.addr;
         cluster.wait_until("the node has registered", |cluster| {
@@ -57,6 +66,11 @@ impl Spare {
             found.map(|it| *addr = it["addr"].as_str().expect("text").to_owned()).is_some()
         });
     }
+}
+
+/// Where the metadata of a `kith dev` with this directory is.
+pub fn metadata_address(data: &Path) -> String {
+    fs::read_to_string(data.join("metadata-address")).expect("it is there").trim().to_owned()
 }
 
 fn spawn(node: u32, metadata: &str, data: &Path) -> Child {
