@@ -198,6 +198,14 @@ pub enum WriteError {
         /// The longest allowed.
         max: u64,
     },
+    /// A key that is no id, among ids.
+    #[error("{file}: a key of {bytes} bytes is no id")]
+    NoId {
+        /// File name.
+        file: String,
+        /// Its length.
+        bytes: usize,
+    },
     /// An ordinal at or beyond the end of the table that it points into.
     #[error("{file}: ordinal {got} points beyond the {count} keys of the table")]
     OrdinalOutOfRange {

@@ -198,7 +198,7 @@ fn frame_at(path: &Path, offset: u64, entry: &FileEntry) -> Result<u64, VerifyFa
         read.map(|()| buffer).map_err(|error| VerifyFault::of(error, entry))
     };
     let header = read(0, HEADER_BYTES as u64)?;
-    Header::check(&header, id).map_err(|error| match error {
+    Header::read(&header, id).map_err(|error| match error {
         OpenError::Damaged(damage) => VerifyFault::Damaged(damage),
         _ => damage(Fault::Foreign { what: "format version" }),
     })?;

@@ -2,7 +2,7 @@
 
 use super::Position;
 use super::index::{self, LINE_BYTES, LINE_ENTRIES, Lines, fingerprint};
-use super::record::Record;
+use super::record::{Frame, Record};
 use crate::errors::{Damage, Fault, OpenError};
 use crate::files::{FileId, FileKind};
 use crate::pack::VersionFolder;
@@ -17,6 +17,7 @@ const LINES_UNPROVEN: u64 = 4;
 #[derive(Debug)]
 pub(super) struct OneSet {
     data: SealedFile,
+    frame: Frame,
     index: SealedFile,
     lines: Lines,
     records: u32,
@@ -79,7 +80,8 @@ impl OneSet {
             return Err(index.damage(Fault::Foreign { what: "first position" }).into());
         }
         let record_bytes = (data.body().len() - HEADER_BYTES) / (records as usize).max(1);
-        Ok(Self { data, index, lines, records, record_bytes, position })
+        let frame = Frame::of(data.header());
+        Ok(Self { data, frame, index, lines, records, record_bytes, position })
     }
 
     /// The position of the first record; records of other sets lie before or behind.
@@ -171,7 +173,7 @@ impl OneSet {
     pub(super) fn read_ahead(&self, place: &Place) {
         if RECORD_BYTES_SHORT < self.record_bytes
             && let Some(offset) = place.candidate()
-            && let Some(record) = Record::at(self.data.body(), offset, self.data.header_crc())
+            && let Some(record) = Record::at(self.data.body(), offset, self.frame)
         {
             self.data.prefetch_lines(offset as usize, record.bytes() as usize);
         }
@@ -228,7 +230,7 @@ impl OneSet {
     /// The same, if there can be one.
     #[inline]
     fn record_at(&self, offset: u64) -> Option<Record<'_>> {
-        let record = Record::at(self.data.body(), offset, self.data.header_crc())?;
+        let record = Record::at(self.data.body(), offset, self.frame)?;
         self.data.prefetch_rest(offset as usize, record.bytes() as usize);
         Some(record)
     }

@@ -1,7 +1,7 @@
 //! Chunk sets against an ordered map, with positions forced to collide.
 
 use super::writer::Options;
-use super::{ChunkSetReader, ChunkSetWriter, KEY_BYTES_MAX, Position};
+use super::{ChunkSetReader, ChunkSetWriter, KEY_BYTES_MAX, Keys, Position};
 use crate::errors::WriteError;
 use crate::files::{FileId, FileKind};
 use crate::manifest::{Content, Counts, GraphContent, Manifest};
@@ -34,9 +34,13 @@ fn same_fingerprint(key: &[u8]) -> u64 {
 const POSITIONS: [Position; 4] = [position_of_key, constant, crowded, same_fingerprint];
 
 fn write(dir: &Path, records: &Records, position: Position, data_bytes_max: u64) -> Manifest {
-    let mut sorted: Vec<_> = records.iter().map(|(key, value)| (position(key), key, value)).collect();
+    write_as(dir, records, Options { keys: Keys::Any, position, data_bytes_max })
+}
+
+fn write_as(dir: &Path, records: &Records, options: Options) -> Manifest {
+    let mut sorted: Vec<_> =
+        records.iter().map(|(key, value)| ((options.position)(key), key, value)).collect();
     sorted.sort();
-    let options = Options { position, data_bytes_max };
     let mut writer = ChunkSetWriter::create_with(dir, PARTITION, None, options).unwrap();
     for (_, key, value) in sorted {
         writer.append(key, value).unwrap();
@@ -60,9 +64,16 @@ fn open(dir: &Path, position: Position) -> Result<ChunkSetReader, crate::OpenErr
 }
 
 fn check(records: &Records, absent: &[Vec<u8>], position: Position, data_bytes_max: u64) {
+    let are_ids = records.keys().all(|key| key.len() == 8);
+    for keys in [Keys::Any, Keys::Ids].into_iter().take(if are_ids { 2 } else { 1 }) {
+        check_as(records, absent, Options { keys, position, data_bytes_max });
+    }
+}
+
+fn check_as(records: &Records, absent: &[Vec<u8>], options: Options) {
     let dir = tempfile::tempdir().unwrap();
-    write(dir.path(), records, position, data_bytes_max);
-    let reader = open(dir.path(), position).unwrap();
+    write_as(dir.path(), records, options);
+    let reader = open(dir.path(), options.position).unwrap();
     assert_eq!(reader.records(), records.len() as u64);
     for (key, value) in records {
         assert_eq!(reader.get(key).unwrap(), Some(value.as_slice()));
@@ -121,6 +132,35 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    #[test]
+    fn ids_are_found_in_both_formats(
+        records in prop::collection::btree_map(any::<u64>().prop_map(|id| id.to_le_bytes().to_vec()), prop::collection::vec(any::<u8>(), 0..200), 0..400),
+        absent in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..12), 0..100),
+        position in prop::sample::select(POSITIONS.to_vec()),
+        data_bytes_max in prop::sample::select(vec![500u64, 4_000, 1 << 30]),
+    ) {
+        check(&records, &absent, position, data_bytes_max);
+    }
+}
+
+#[test]
+fn ids_say_no_length() {
+    let records: Records = (0..1_000u64).map(|id| (id.to_le_bytes().to_vec(), vec![7; 100])).collect();
+    let data = FileId { partition: PARTITION, list: None, kind: FileKind::Data, set: 0 };
+    let bytes = [Keys::Any, Keys::Ids].map(|keys| {
+        let dir = tempfile::tempdir().unwrap();
+        let manifest = write_as(dir.path(), &records, Options { keys, ..Options::default() });
+        manifest.entry(data).unwrap().bytes
+    });
+    assert_eq!(bytes[0] - bytes[1], 1_000);
+    let dir = tempfile::tempdir().unwrap();
+    let mut writer = ChunkSetWriter::create(dir.path(), PARTITION, None, Keys::Ids).unwrap();
+    assert!(matches!(writer.append(b"seven b", b""), Err(WriteError::NoId { bytes: 7, .. })));
+}
+
 #[test]
 fn no_record_and_one_record() {
     for position in POSITIONS {
@@ -176,7 +216,7 @@ fn keys_far_behind_their_line_are_found() {
 #[test]
 fn the_writer_refuses_disorder_repeats_and_oversize() {
     let dir = tempfile::tempdir().unwrap();
-    let mut writer = ChunkSetWriter::create(dir.path(), PARTITION, None).unwrap();
+    let mut writer = ChunkSetWriter::create(dir.path(), PARTITION, None, Keys::Any).unwrap();
     let (first, second) = (b"a".as_slice(), b"people".as_slice());
     assert!(position_of_key(second) < position_of_key(first));
     writer.append(second, b"").unwrap();
@@ -185,7 +225,10 @@ fn the_writer_refuses_disorder_repeats_and_oversize() {
     assert!(matches!(writer.append(second, b""), Err(WriteError::OutOfOrder { record: 2, .. })));
     let long = vec![0; KEY_BYTES_MAX + 1];
     assert!(matches!(writer.append(&long, b""), Err(WriteError::TooLarge { what: "key", .. })));
-    assert!(matches!(ChunkSetWriter::create(dir.path(), PARTITION, None), Err(WriteError::Io { .. })));
+    assert!(matches!(
+        ChunkSetWriter::create(dir.path(), PARTITION, None, Keys::Any),
+        Err(WriteError::Io { .. })
+    ));
 }
 
 #[test]

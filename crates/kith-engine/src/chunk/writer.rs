@@ -2,11 +2,12 @@
 
 use super::entries::Entries;
 use super::index::{OFFSET_LIMIT, write_lines};
-use super::{DATA_BYTES_MAX, KEY_BYTES_MAX, Position, RECORDS_MAX, VALUE_BYTES_MAX, record};
+use super::record::Frame;
+use super::{DATA_BYTES_MAX, KEY_BYTES_MAX, Position, RECORDS_MAX, VALUE_BYTES_MAX};
 use crate::errors::WriteError;
 use crate::files::{FileId, FileKind};
 use crate::manifest::FileEntry;
-use crate::sealed::SealedWriter;
+use crate::sealed::{Header, SealedWriter};
 use kith_types::{Direction, PartitionId, position_of_key};
 use std::path::{Path, PathBuf};
 
@@ -32,16 +33,27 @@ pub struct ChunkSetSummary {
     pub records: u64,
 }
 
-/// What tests vary.
+/// What the keys of a list are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Keys {
+    /// Any bytes.
+    #[default]
+    Any,
+    /// Ids, eight bytes each: records are a byte shorter, and releases before cannot read them.
+    Ids,
+}
+
+/// What tests vary, and the keys.
 #[derive(Clone, Copy)]
 pub(super) struct Options {
+    pub(super) keys: Keys,
     pub(super) position: Position,
     pub(super) data_bytes_max: u64,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { position: position_of_key, data_bytes_max: DATA_BYTES_MAX }
+        Self { keys: Keys::Any, position: position_of_key, data_bytes_max: DATA_BYTES_MAX }
     }
 }
 
@@ -50,8 +62,13 @@ impl ChunkSetWriter {
     ///
     /// # Errors
     /// If they cannot be created.
-    pub fn create(dir: &Path, partition: PartitionId, list: Option<Direction>) -> Result<Self, WriteError> {
-        Self::create_with(dir, partition, list, Options::default())
+    pub fn create(
+        dir: &Path,
+        partition: PartitionId,
+        list: Option<Direction>,
+        keys: Keys,
+    ) -> Result<Self, WriteError> {
+        Self::create_with(dir, partition, list, Options { keys, ..Options::default() })
     }
 
     pub(super) fn create_with(
@@ -60,7 +77,7 @@ impl ChunkSetWriter {
         list: Option<Direction>,
         options: Options,
     ) -> Result<Self, WriteError> {
-        let current = OneSet::create(dir, partition, list, 0)?;
+        let current = OneSet::create(dir, partition, list, 0, options.keys)?;
         let (dir, summary) = (dir.to_owned(), ChunkSetSummary::default());
         Ok(Self { dir, partition, list, options, current, summary, last: None })
     }
@@ -68,10 +85,13 @@ impl ChunkSetWriter {
     /// Appends a record. Records come ascending by (`position_of_key(key)`, key), each key once.
     ///
     /// # Errors
-    /// If they do not, if key or value is too long, or if the files cannot be written.
+    /// If they do not, if key or value is too long, if a key is not what keys are, or if the files cannot be written.
     pub fn append(&mut self, key: &[u8], value: &[u8]) -> Result<(), WriteError> {
         self.check_length("key", key.len(), KEY_BYTES_MAX)?;
         self.check_length("value", value.len(), VALUE_BYTES_MAX)?;
+        if !self.current.frame.fits(key) {
+            return Err(WriteError::NoId { file: self.current.data.name(), bytes: key.len() });
+        }
         let position = (self.options.position)(key);
         self.check_order(position, key)?;
         // Keys of one position stay in one set: a reader asks a single set.
@@ -99,7 +119,7 @@ impl ChunkSetWriter {
 
     fn rotate(&mut self) -> Result<(), WriteError> {
         let set = self.current.set + 1;
-        let next = OneSet::create(&self.dir, self.partition, self.list, set)?;
+        let next = OneSet::create(&self.dir, self.partition, self.list, set, self.options.keys)?;
         let full = std::mem::replace(&mut self.current, next);
         self.summary.files.extend(full.finish()?);
         Ok(())
@@ -127,6 +147,7 @@ impl ChunkSetWriter {
 struct OneSet {
     set: u32,
     data: SealedWriter,
+    frame: Frame,
     index: SealedWriter,
     entries: Entries,
     records: u64,
@@ -141,12 +162,18 @@ impl OneSet {
         partition: PartitionId,
         list: Option<Direction>,
         set: u32,
+        keys: Keys,
     ) -> Result<Self, WriteError> {
-        let file = |kind| SealedWriter::create(dir, FileId { partition, list, kind, set });
+        let id = |kind| FileId { partition, list, kind, set };
+        let header = match keys {
+            Keys::Any => Header::new(id(FileKind::Data)),
+            Keys::Ids => Header::of_ids(id(FileKind::Data)),
+        };
         Ok(Self {
             set,
-            data: file(FileKind::Data)?,
-            index: file(FileKind::Index)?,
+            data: SealedWriter::create_with(dir, header)?,
+            frame: Frame::of(header),
+            index: SealedWriter::create(dir, id(FileKind::Index))?,
             entries: Entries::new(dir),
             records: 0,
             positions: None,
@@ -165,7 +192,7 @@ impl OneSet {
             return Err(WriteError::TooMany { file: self.data.name(), what: "records", max: self.records });
         }
         self.positions.get_or_insert((position, position)).1 = position;
-        record::encode_head(self.data.header_crc(), offset, key, value, &mut self.head);
+        self.frame.encode_head(offset, key, value, &mut self.head);
         for part in [self.head.as_slice(), key, value] {
             self.data.put(part)?;
         }

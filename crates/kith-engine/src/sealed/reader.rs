@@ -28,7 +28,7 @@ pub(crate) struct SealedFile {
     trailer: Trailer,
     block_bytes: usize,
     body_bytes: usize,
-    header_crc: u32,
+    header: Header,
 }
 
 impl SealedFile {
@@ -36,13 +36,13 @@ impl SealedFile {
     pub(crate) fn open(folder: &VersionFolder, id: FileId) -> Result<Self, OpenError> {
         let entry = folder.manifest().entry(id)?;
         let damage = |fault| OpenError::from(Damage { file: id.to_string(), fault });
-        let header = Header { id };
-        let body = body_bytes(entry.bytes, header.block_bytes() as u64)
+        let block_bytes = Header::block_bytes(id.kind);
+        let body = body_bytes(entry.bytes, block_bytes as u64)
             .and_then(|bytes| usize::try_from(bytes).ok())
             .ok_or_else(|| damage(Fault::Content { what: "file size", offset: 0 }))?;
         let map = folder.slice(id, entry.bytes)?;
         let bytes = map.bytes();
-        Header::check(bytes, id)?;
+        let header = Header::read(bytes, id)?;
         let sealed: [u8; TRAILER_BYTES] =
             bytes[bytes.len() - TRAILER_BYTES..].try_into().expect("the size leaves room for a trailer");
         let offset = entry.bytes - TRAILER_BYTES as u64;
@@ -58,14 +58,7 @@ impl SealedFile {
                 return Err(damage(Fault::Foreign { what }));
             }
         }
-        let file = Self {
-            id,
-            map,
-            trailer,
-            block_bytes: header.block_bytes(),
-            body_bytes: body,
-            header_crc: header.crc(),
-        };
+        let file = Self { id, map, trailer, block_bytes, body_bytes: body, header };
         file.check()?;
         Ok(file)
     }
@@ -80,9 +73,9 @@ impl SealedFile {
         &self.trailer
     }
 
-    /// The checksum that stands for the header.
-    pub(crate) fn header_crc(&self) -> u32 {
-        self.header_crc
+    /// What it begins with.
+    pub(crate) fn header(&self) -> Header {
+        self.header
     }
 
     /// Header and body; offsets count from the start of the file.

@@ -25,7 +25,7 @@ pub(crate) struct FileSeal {
 impl FileSeal {
     /// `None` if no file can have this size.
     pub(crate) fn new(id: FileId, file_bytes: u64) -> Option<Self> {
-        let block_bytes = Header { id }.block_bytes();
+        let block_bytes = Header::block_bytes(id.kind);
         let body_bytes = body_bytes(file_bytes, block_bytes as u64)?;
         let (header, table, tail) = (Vec::new(), Vec::new(), Vec::new());
         Some(Self { id, block_bytes, body_bytes, header, table, crc: 0, position: 0, tail })
@@ -56,7 +56,7 @@ impl FileSeal {
         let (table, sealed) = self.tail.split_at(split);
         let trailer = sealed.try_into().ok().and_then(Trailer::decode);
         let trailer = trailer.ok_or(Fault::Checksum { what: "trailer", offset: entry.bytes })?;
-        Header::check(&self.header, self.id).map_err(|error| match error {
+        let header = Header::read(&self.header, self.id).map_err(|error| match error {
             OpenError::Damaged(damage) => damage.fault,
             _ => Fault::Foreign { what: "format version" },
         })?;
@@ -71,7 +71,7 @@ impl FileSeal {
         let expected = Trailer {
             body_bytes: self.body_bytes,
             records: entry.records,
-            header_crc: Header { id: self.id }.crc(),
+            header_crc: header.crc(),
             ..trailer
         };
         let sealed: &[u8; TRAILER_BYTES] = sealed.try_into().expect("a trailer was decoded from it");

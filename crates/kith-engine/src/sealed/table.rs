@@ -10,6 +10,7 @@ use std::ops::Range;
 /// Checksum table and trailer of a file, proven against the manifest.
 pub(crate) struct BlockTable {
     id: FileId,
+    header_crc: u32,
     block_bytes: usize,
     body_bytes: u64,
     /// Table, then trailer: the file's last bytes.
@@ -19,12 +20,12 @@ pub(crate) struct BlockTable {
 impl BlockTable {
     /// Bytes of header and body of a file of this kind and size; `None` if no file has it.
     pub(crate) fn body_bytes_of(id: FileId, file_bytes: u64) -> Option<u64> {
-        body_bytes(file_bytes, Header { id }.block_bytes() as u64)
+        body_bytes(file_bytes, Header::block_bytes(id.kind) as u64)
     }
 
     /// Takes everything behind the body and proves that it is what the manifest describes.
     pub(crate) fn read(id: FileId, entry: &FileEntry, tail: Vec<u8>) -> Result<Self, Fault> {
-        let block_bytes = Header { id }.block_bytes();
+        let block_bytes = Header::block_bytes(id.kind);
         let impossible = Fault::Content { what: "file size", offset: 0 };
         let body_bytes = Self::body_bytes_of(id, entry.bytes).ok_or(impossible.clone())?;
         let split = tail.len().checked_sub(TRAILER_BYTES).ok_or(impossible.clone())?;
@@ -32,9 +33,9 @@ impl BlockTable {
         let sealed: &[u8; TRAILER_BYTES] = sealed.try_into().expect("it was split off at its length");
         let offset = entry.bytes - TRAILER_BYTES as u64;
         let trailer = Trailer::decode(sealed).ok_or(Fault::Checksum { what: "trailer", offset })?;
-        let expected =
-            Trailer { body_bytes, records: entry.records, header_crc: Header { id }.crc(), ..trailer };
-        if trailer != expected || trailer_crc(sealed) != entry.crc32c {
+        let expected = Trailer { body_bytes, records: entry.records, ..trailer };
+        let is_of_it = Header::with_crc(id, trailer.header_crc).is_some();
+        if trailer != expected || !is_of_it || trailer_crc(sealed) != entry.crc32c {
             return Err(Fault::Foreign { what: "trailer" });
         }
         if table.len() as u64 != 4 * body_bytes.div_ceil(block_bytes as u64) {
@@ -43,7 +44,7 @@ impl BlockTable {
         if crc32c::crc32c(table) != trailer.table_crc {
             return Err(Fault::Checksum { what: "checksum table", offset: body_bytes });
         }
-        Ok(Self { id, block_bytes, body_bytes, tail })
+        Ok(Self { id, header_crc: trailer.header_crc, block_bytes, body_bytes, tail })
     }
 
     pub(crate) fn body_bytes(&self) -> u64 {
@@ -68,7 +69,8 @@ impl BlockTable {
         for (index, block) in bytes.chunks(self.block_bytes).enumerate() {
             let stated = self.tail.get(4 * (first + index)..).and_then(|rest| rest.first_chunk::<4>());
             let holds = stated.is_some_and(|stated| crc32c::crc32c(block) == u32::from_le_bytes(*stated))
-                && (first + index > 0 || Header::check(block, self.id).is_ok());
+                && (first + index > 0
+                    || Header::read(block, self.id).is_ok_and(|header| header.crc() == self.header_crc));
             if !holds {
                 let begin = index * self.block_bytes;
                 let end = begin + block.len();

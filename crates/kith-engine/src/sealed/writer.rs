@@ -21,26 +21,31 @@ pub(crate) struct SealedWriter {
     /// Bytes handed over so far, header included.
     position: u64,
     table: Vec<u8>,
-    header_crc: u32,
+    header: Header,
     hasher: blake3::Hasher,
 }
 
 impl SealedWriter {
     /// Creates the file, which must not exist, and writes its header.
     pub(crate) fn create(dir: &Path, id: FileId) -> Result<Self, WriteError> {
+        Self::create_with(dir, Header::new(id))
+    }
+
+    /// The same, with another header.
+    pub(crate) fn create_with(dir: &Path, header: Header) -> Result<Self, WriteError> {
+        let id = header.id();
         let path = dir.join(id.to_string());
         let file = File::create_new(&path).map_err(|source| WriteError::Io { path: path.clone(), source })?;
-        let header = Header { id };
         let bytes = header.encode();
         let mut writer = Self {
             id,
             path,
             file,
             buffer: Vec::with_capacity(BUFFER_BYTES),
-            block_bytes: header.block_bytes(),
+            block_bytes: Header::block_bytes(id.kind),
             position: 0,
             table: Vec::new(),
-            header_crc: header.crc(),
+            header,
             hasher: blake3::Hasher::new(),
         };
         writer.put(&bytes)?;
@@ -50,11 +55,6 @@ impl SealedWriter {
     /// Where the next byte goes.
     pub(crate) fn position(&self) -> u64 {
         self.position
-    }
-
-    /// The checksum that stands for the header; seeds those of records.
-    pub(crate) fn header_crc(&self) -> u32 {
-        self.header_crc
     }
 
     /// The file's name.
@@ -93,7 +93,7 @@ impl SealedWriter {
             records,
             fields,
             table_crc: crc32c::crc32c(&self.table),
-            header_crc: self.header_crc,
+            header_crc: self.header.crc(),
         }
         .encode();
         let table = std::mem::take(&mut self.table);
