@@ -94,7 +94,7 @@ struct Run<'a> {
     timers: u64,
     now: Timestamp,
     hedge_timer: Option<Timestamp>,
-    stood_still: Timestamp,
+    caught_up: Timestamp,
     deadline: Timestamp,
     outcome: Option<(Outcome, Timestamp)>,
     in_parts: u32,
@@ -152,7 +152,7 @@ impl<'a> Run<'a> {
             timers: 0,
             now: Timestamp::ZERO,
             hedge_timer: None,
-            stood_still: Timestamp::ZERO,
+            caught_up: Timestamp::ZERO,
             deadline: options.deadline.expect("it has one"),
             outcome: None,
             in_parts: 0,
@@ -220,9 +220,9 @@ impl<'a> Run<'a> {
             Happens::HedgeTimer => {
                 self.hedge_timer = None;
                 if self.dice.once_in(20) {
-                    self.stood_still = now;
+                    self.caught_up = now;
                 }
-                let _ = self.execution.on(Event::HedgeDue { stood_still: self.stood_still }, now);
+                let _ = self.execution.on(Event::HedgeDue { caught_up: self.caught_up }, now);
             }
             Happens::Deadline => assert_eq!(self.execution.on(Event::Deadline, now), Disposition::Accepted),
             Happens::Gone => assert_eq!(self.execution.on(Event::Cancelled, now), Disposition::Accepted),

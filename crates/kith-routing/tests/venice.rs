@@ -126,7 +126,7 @@ impl Fixture {
 
     /// The hedge timer fires.
     fn late(&mut self, now: u64) -> Vec<String> {
-        self.on(Event::HedgeDue { stood_still: Timestamp::ZERO }, now)
+        self.on(Event::HedgeDue { caught_up: Timestamp::ZERO }, now)
     }
 
     fn down(&mut self, nodes: &[u32]) {
@@ -336,9 +336,9 @@ fn there_must_be_time_for_a_hedge_and_few_slow_nodes() {
 /// 9.5, check 2: after this process stood still for 300 ms nothing is hedged, be its timers late or just in time.
 #[test]
 fn after_a_pause_of_our_own_nothing_is_hedged() {
-    for (due_seen_at, stood_still) in [(310, 0), (311, 309), (15, 13)] {
+    for (due_seen_at, caught_up) in [(310, 0), (311, 309), (15, 13)] {
         let mut fixture = Fixture::new(ExecutionOptions { deadline: None, ..hedged() });
-        let due = Event::HedgeDue { stood_still: at(stood_still) };
+        let due = Event::HedgeDue { caught_up: at(caught_up) };
         assert_eq!(fixture.on(due, due_seen_at), NONE);
         fixture.reply(0, 320);
         fixture.reply(1, 320);
@@ -365,9 +365,9 @@ fn rf_3_what_could_not_be_hedged_for_the_moment_is_looked_at_again() {
     poor.budgets = Budgets::unlimited();
     assert_eq!(poor.late(20), hedges);
     let mut paused = fixture();
-    let stood_still = || Event::HedgeDue { stood_still: at(13) };
-    assert_eq!((paused.on(stood_still(), 14), paused.execution.next_hedge()), (vec![], Some(at(28))));
-    assert_eq!(paused.on(stood_still(), 28), hedges, "that was before");
+    let caught_up = || Event::HedgeDue { caught_up: at(13) };
+    assert_eq!((paused.on(caught_up(), 14), paused.execution.next_hedge()), (vec![], Some(at(28))));
+    assert_eq!(paused.on(caught_up(), 28), hedges, "that was before");
     assert_eq!((paused.reply(2, 29), paused.reply(3, 30)).1, ["cancel r0 Overtaken", "Complete"]);
     assert_eq!(paused.hedges().aborted(HedgeAbort::DelayConstraint), 1);
 }

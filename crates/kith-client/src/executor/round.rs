@@ -227,8 +227,8 @@ impl<'a> Round<'a> {
         while let Some(call) = self.calls.next().now_or_never() {
             self.on_call(call);
         }
-        let (stood_still, now) = self.executor.fleet.with_load(|load, now| (load.stood_still(now), now));
-        let _ = self.execution.on(Event::HedgeDue { stood_still }, now);
+        let (caught_up, now) = self.executor.fleet.with_load(|load, now| (load.caught_up(now), now));
+        let _ = self.execution.on(Event::HedgeDue { caught_up }, now);
     }
 
     fn send(&mut self, request: RequestId, node: NodeId, keys: Arc<[u32]>, cause: Cause) {

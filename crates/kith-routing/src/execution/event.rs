@@ -47,8 +47,8 @@ pub enum Event {
     },
     /// The time of `Execution::next_hedge` has come, and no reply that is here already is left to be told of.
     HedgeDue {
-        /// The last moment at which this process is known to have stood still: `LoadMeter::stood_still`.
-        stood_still: Timestamp,
+        /// What was sent before is late because this process stood still: `LoadMeter::caught_up`.
+        caught_up: Timestamp,
     },
     /// The deadline has passed.
     Deadline,

@@ -16,8 +16,8 @@ impl Execution {
     }
 
     /// Takes down whose time has come.
-    pub(super) fn note_late(&mut self, stood_still: Timestamp) -> Disposition {
-        self.stood_still = self.stood_still.max(stood_still);
+    pub(super) fn note_late(&mut self, caught_up: Timestamp) -> Disposition {
+        self.caught_up = self.caught_up.max(caught_up);
         let now = self.now;
         let is_due = |request: &Request| request.hedge.is_some_and(|hedge| hedge.due <= now);
         let due = self.requests.iter().enumerate().filter(|(_, request)| is_due(request));
@@ -53,7 +53,7 @@ impl Execution {
         let request = &self.requests[id.0 as usize];
         let plan = request.hedge.filter(|_| request.state == RequestState::Open);
         let plan = plan.ok_or(HedgeAbort::Answered)?;
-        if plan.slack() < self.now.since(plan.due) || plan.since < self.stood_still {
+        if plan.slack() < self.now.since(plan.due) || plan.since < self.caught_up {
             return Err(HedgeAbort::DelayConstraint);
         }
         let is_short = |deadline: Timestamp| deadline.since(self.now) <= plan.time.expected;

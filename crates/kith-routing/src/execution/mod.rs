@@ -98,8 +98,8 @@ pub struct Execution {
     homeless: Vec<Homeless>,
     /// Late requests to be looked at by the next call of `next`.
     late: Vec<RequestId>,
-    /// Until when this process is known to have stood still.
-    stood_still: Timestamp,
+    /// Requests sent before are late because this process stood still.
+    caught_up: Timestamp,
     /// Nodes whose requests were hedged.
     hedged_nodes: Vec<NodeId>,
     hedges: HedgeCounts,
@@ -166,7 +166,7 @@ impl Execution {
             ledger: Ledger::new(partitions.len()),
             homeless: Vec::new(),
             late: Vec::new(),
-            stood_still: Timestamp::ZERO,
+            caught_up: Timestamp::ZERO,
             hedged_nodes: Vec::new(),
             hedges: HedgeCounts::default(),
             actions: Vec::with_capacity(plan.assignments.len()),
@@ -200,7 +200,7 @@ impl Execution {
             Event::ReplySoFar { request, keys, failed } => self.reply_so_far(request, keys, &failed),
             Event::Failed { request, class } => self.fail(request, class),
             Event::NodeDown { node } => self.doubt(node),
-            Event::HedgeDue { stood_still } => self.note_late(stood_still),
+            Event::HedgeDue { caught_up } => self.note_late(caught_up),
             Event::Deadline => self.expire(),
             Event::Satisfied if self.options.stop_early => self.finish(Verdict::Complete, true),
             Event::Satisfied => Disposition::Ignored,

@@ -377,7 +377,7 @@ fn a_late_request_is_hedged_for_what_it_still_owes() {
     fixture.next();
     fixture.on(so_far(0, 1, &[]));
     fixture.reply(1);
-    let due = Event::HedgeDue { stood_still: Timestamp::ZERO };
+    let due = Event::HedgeDue { caught_up: Timestamp::ZERO };
     assert_eq!(fixture.execution.on(due, at(10)), Disposition::Accepted);
     assert_eq!(fixture.next(), ["r2: n3[2]"]);
     assert_eq!(fixture.reply(2), ["cancel r0", "Complete 4+0+0"]);

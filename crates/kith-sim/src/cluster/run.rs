@@ -140,7 +140,7 @@ impl<'a> Run<'a> {
 
     fn on_hedge_due(&mut self, client: u32, query: u64) {
         // Simulated clients never stand still.
-        self.tell(client, query, Happened::HedgeDue { stood_still: Timestamp::ZERO });
+        self.tell(client, query, Happened::HedgeDue { caught_up: Timestamp::ZERO });
     }
 
     fn send(&mut self, key: RequestKey, node: NodeId, keys: Arc<[u32]>) {

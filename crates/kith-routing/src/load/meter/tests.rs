@@ -191,6 +191,20 @@ fn what_was_under_way_while_this_process_stood_still_tells_nothing() {
 }
 
 #[test]
+fn a_process_that_stood_still_catches_up_for_as_long_half_a_second_at_the_most() {
+    let mut meter = LoadMeter::default();
+    [0, 50, 100, 200].into_iter().for_each(|tick| meter.on_tick(at(tick)));
+    assert_eq!(meter.caught_up(at(350)), Timestamp::ZERO, "no pause");
+    // 300 ms without a tick: seen before the next tick, and after it.
+    assert_eq!(meter.caught_up(at(500)), at(800));
+    meter.on_tick(at(500));
+    (1..20u64).for_each(|tick| meter.on_tick(at(500 + tick * 50)));
+    assert_eq!((meter.caught_up(at(1_460)), meter.stood_still(at(1_460))), (at(800), at(500)));
+    meter.on_tick(at(9_450));
+    assert_eq!(meter.caught_up(at(9_460)), at(9_950));
+}
+
+#[test]
 fn requests_that_hedges_overtook_keep_the_percentile_where_it_is() {
     let mut meter = LoadMeter::default();
     for n in 0..2_000u64 {
