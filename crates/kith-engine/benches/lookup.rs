@@ -13,8 +13,8 @@
 use divan::Bencher;
 use kith_engine::load::{ValuesBuilder, ValuesOptions};
 use kith_engine::{
-    ChunkSetReader, ChunkSetWriter, Content, Counts, FileKind, GraphContent, KeyType, Keys, Manifest,
-    ValuesReader, VersionFolder, seal_version,
+    ChunkSetReader, ChunkSetWriter, Content, Counts, FileKind, GraphContent, KeyType, Manifest, ValuesReader,
+    VersionFolder, seal_version,
 };
 use kith_ops::{KindRole, LookupKeys, ValueSource};
 use kith_types::{ByteKeys, PartitionCount, PartitionId, StoreVersion, fmix64, position_of_key};
@@ -50,7 +50,7 @@ static BOTH: LazyLock<Both> = LazyLock::new(|| {
     ids.sort_unstable_by_key(|id| position_of_key(&id.to_le_bytes()));
     let dir = tempfile::tempdir().expect("a temporary folder");
     let mut writer =
-        ChunkSetWriter::create(dir.path(), PartitionId(0), None, Keys::Ids).expect("an empty folder");
+        ChunkSetWriter::create(dir.path(), PartitionId(0), None, KeyType::Id).expect("an empty folder");
     let (mut entries, mut records) = (Vec::new(), Vec::new());
     for id in ids {
         let (key, value) = (id.to_le_bytes(), value_of(id));

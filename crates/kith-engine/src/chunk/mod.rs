@@ -15,7 +15,7 @@ mod writer;
 
 pub(crate) use batch::{Found, find_each, find_many};
 pub use reader::ChunkSetReader;
-pub use writer::{ChunkSetSummary, ChunkSetWriter, Keys};
+pub use writer::{ChunkSetSummary, ChunkSetWriter};
 
 /// The longest key.
 pub const KEY_BYTES_MAX: usize = 64 * 1024;

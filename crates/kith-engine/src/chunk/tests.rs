@@ -1,10 +1,10 @@
 //! Chunk sets against an ordered map, with positions forced to collide.
 
 use super::writer::Options;
-use super::{ChunkSetReader, ChunkSetWriter, KEY_BYTES_MAX, Keys, Position};
+use super::{ChunkSetReader, ChunkSetWriter, KEY_BYTES_MAX, Position};
 use crate::errors::WriteError;
 use crate::files::{FileId, FileKind};
-use crate::manifest::{Content, Counts, GraphContent, Manifest};
+use crate::manifest::{Content, Counts, GraphContent, KeyType, Manifest};
 use crate::pack::{VersionFolder, seal_version};
 use kith_ops::KindRole;
 use kith_types::{PartitionCount, PartitionId, StoreVersion, position_of_key};
@@ -34,7 +34,7 @@ fn same_fingerprint(key: &[u8]) -> u64 {
 const POSITIONS: [Position; 4] = [position_of_key, constant, crowded, same_fingerprint];
 
 fn write(dir: &Path, records: &Records, position: Position, data_bytes_max: u64) -> Manifest {
-    write_as(dir, records, Options { keys: Keys::Any, position, data_bytes_max })
+    write_as(dir, records, Options { key: KeyType::Bytes, position, data_bytes_max })
 }
 
 fn write_as(dir: &Path, records: &Records, options: Options) -> Manifest {
@@ -65,8 +65,8 @@ fn open(dir: &Path, position: Position) -> Result<ChunkSetReader, crate::OpenErr
 
 fn check(records: &Records, absent: &[Vec<u8>], position: Position, data_bytes_max: u64) {
     let are_ids = records.keys().all(|key| key.len() == 8);
-    for keys in [Keys::Any, Keys::Ids].into_iter().take(if are_ids { 2 } else { 1 }) {
-        check_as(records, absent, Options { keys, position, data_bytes_max });
+    for key in [KeyType::Bytes, KeyType::Id].into_iter().take(if are_ids { 2 } else { 1 }) {
+        check_as(records, absent, Options { key, position, data_bytes_max });
     }
 }
 
@@ -150,14 +150,14 @@ proptest! {
 fn ids_say_no_length() {
     let records: Records = (0..1_000u64).map(|id| (id.to_le_bytes().to_vec(), vec![7; 100])).collect();
     let data = FileId { partition: PARTITION, list: None, kind: FileKind::Data, set: 0 };
-    let bytes = [Keys::Any, Keys::Ids].map(|keys| {
+    let bytes = [KeyType::Bytes, KeyType::Id].map(|key| {
         let dir = tempfile::tempdir().unwrap();
-        let manifest = write_as(dir.path(), &records, Options { keys, ..Options::default() });
+        let manifest = write_as(dir.path(), &records, Options { key, ..Options::default() });
         manifest.entry(data).unwrap().bytes
     });
     assert_eq!(bytes[0] - bytes[1], 1_000);
     let dir = tempfile::tempdir().unwrap();
-    let mut writer = ChunkSetWriter::create(dir.path(), PARTITION, None, Keys::Ids).unwrap();
+    let mut writer = ChunkSetWriter::create(dir.path(), PARTITION, None, KeyType::Id).unwrap();
     assert!(matches!(writer.append(b"seven b", b""), Err(WriteError::NoId { bytes: 7, .. })));
 }
 
@@ -216,7 +216,7 @@ fn keys_far_behind_their_line_are_found() {
 #[test]
 fn the_writer_refuses_disorder_repeats_and_oversize() {
     let dir = tempfile::tempdir().unwrap();
-    let mut writer = ChunkSetWriter::create(dir.path(), PARTITION, None, Keys::Any).unwrap();
+    let mut writer = ChunkSetWriter::create(dir.path(), PARTITION, None, KeyType::Bytes).unwrap();
     let (first, second) = (b"a".as_slice(), b"people".as_slice());
     assert!(position_of_key(second) < position_of_key(first));
     writer.append(second, b"").unwrap();
@@ -226,7 +226,7 @@ fn the_writer_refuses_disorder_repeats_and_oversize() {
     let long = vec![0; KEY_BYTES_MAX + 1];
     assert!(matches!(writer.append(&long, b""), Err(WriteError::TooLarge { what: "key", .. })));
     assert!(matches!(
-        ChunkSetWriter::create(dir.path(), PARTITION, None, Keys::Any),
+        ChunkSetWriter::create(dir.path(), PARTITION, None, KeyType::Bytes),
         Err(WriteError::Io { .. })
     ));
 }

@@ -6,7 +6,7 @@ use super::record::Frame;
 use super::{DATA_BYTES_MAX, KEY_BYTES_MAX, Position, RECORDS_MAX, VALUE_BYTES_MAX};
 use crate::errors::WriteError;
 use crate::files::{FileId, FileKind};
-use crate::manifest::FileEntry;
+use crate::manifest::{FileEntry, KeyType};
 use crate::sealed::{Header, SealedWriter};
 use kith_types::{Direction, PartitionId, position_of_key};
 use std::path::{Path, PathBuf};
@@ -33,32 +33,23 @@ pub struct ChunkSetSummary {
     pub records: u64,
 }
 
-/// What the keys of a list are.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Keys {
-    /// Any bytes.
-    #[default]
-    Any,
-    /// Ids, eight bytes each: records are a byte shorter, and releases before cannot read them.
-    Ids,
-}
-
-/// What tests vary, and the keys.
+/// What tests vary, and what keys are.
 #[derive(Clone, Copy)]
 pub(super) struct Options {
-    pub(super) keys: Keys,
+    pub(super) key: KeyType,
     pub(super) position: Position,
     pub(super) data_bytes_max: u64,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { keys: Keys::Any, position: position_of_key, data_bytes_max: DATA_BYTES_MAX }
+        Self { key: KeyType::Bytes, position: position_of_key, data_bytes_max: DATA_BYTES_MAX }
     }
 }
 
 impl ChunkSetWriter {
-    /// Creates the files of a partition's list (`None`: of plain key-value data), which must not exist.
+    /// Creates the files of a partition's list (`None`: of plain key-value data), which must not exist. Records of ids are a byte
+    /// shorter than others.
     ///
     /// # Errors
     /// If they cannot be created.
@@ -66,9 +57,9 @@ impl ChunkSetWriter {
         dir: &Path,
         partition: PartitionId,
         list: Option<Direction>,
-        keys: Keys,
+        key: KeyType,
     ) -> Result<Self, WriteError> {
-        Self::create_with(dir, partition, list, Options { keys, ..Options::default() })
+        Self::create_with(dir, partition, list, Options { key, ..Options::default() })
     }
 
     pub(super) fn create_with(
@@ -77,7 +68,7 @@ impl ChunkSetWriter {
         list: Option<Direction>,
         options: Options,
     ) -> Result<Self, WriteError> {
-        let current = OneSet::create(dir, partition, list, 0, options.keys)?;
+        let current = OneSet::create(dir, partition, list, 0, options.key)?;
         let (dir, summary) = (dir.to_owned(), ChunkSetSummary::default());
         Ok(Self { dir, partition, list, options, current, summary, last: None })
     }
@@ -119,7 +110,7 @@ impl ChunkSetWriter {
 
     fn rotate(&mut self) -> Result<(), WriteError> {
         let set = self.current.set + 1;
-        let next = OneSet::create(&self.dir, self.partition, self.list, set, self.options.keys)?;
+        let next = OneSet::create(&self.dir, self.partition, self.list, set, self.options.key)?;
         let full = std::mem::replace(&mut self.current, next);
         self.summary.files.extend(full.finish()?);
         Ok(())
@@ -162,12 +153,12 @@ impl OneSet {
         partition: PartitionId,
         list: Option<Direction>,
         set: u32,
-        keys: Keys,
+        key: KeyType,
     ) -> Result<Self, WriteError> {
         let id = |kind| FileId { partition, list, kind, set };
-        let header = match keys {
-            Keys::Any => Header::new(id(FileKind::Data)),
-            Keys::Ids => Header::of_ids(id(FileKind::Data)),
+        let header = match key {
+            KeyType::Id => Header::of_ids(id(FileKind::Data)),
+            KeyType::String | KeyType::Bytes => Header::new(id(FileKind::Data)),
         };
         Ok(Self {
             set,

@@ -1,7 +1,7 @@
 //! Small components, built the slow and obvious way, with the answers beside them.
 
 use kith_engine::{
-    ChunkSetWriter, ComponentReader, Content, Counts, GraphContent, GraphReader, Keys, Manifest,
+    ChunkSetWriter, ComponentReader, Content, Counts, GraphContent, GraphReader, KeyType, Manifest,
     MemberTableWriter, PostingsKeys, PostingsWriter, encode_list, lists_of, seal_version,
 };
 use kith_ops::{ColumnRange, EdgeSelector, KindRole, NeighbourSource, SourceError};
@@ -140,7 +140,7 @@ fn write_lists(
 ) -> Vec<kith_engine::FileEntry> {
     let mut keys: Vec<[u8; 8]> = lists.keys().map(|key| key.to_le_bytes()).collect();
     keys.sort_by_key(|key| (position_of_key(key), *key));
-    let mut writer = ChunkSetWriter::create(dir, partition, Some(list), Keys::Ids).unwrap();
+    let mut writer = ChunkSetWriter::create(dir, partition, Some(list), KeyType::Id).unwrap();
     for key in keys {
         let list = &lists[&u64::from_le_bytes(key)];
         let (ids, times): (Vec<u64>, Vec<u64>) = list.iter().map(|(&id, &time)| (id, time)).unzip();

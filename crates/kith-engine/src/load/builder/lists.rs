@@ -4,7 +4,7 @@ use super::postings::{ListTail, PartitionTail};
 use super::record::{EdgeRecord, ListTag, list_tag};
 use super::{BuildError, BuildOptions, BuildProgress, BuildSummary, PAIR_SHARE, sort_options};
 use crate::load::{ExternalSorter, SortError, Sorted};
-use crate::{ChunkSetWriter, FileEntry, Keys, encode_list, lists_of};
+use crate::{ChunkSetWriter, FileEntry, KeyType, encode_list, lists_of};
 use kith_ops::KindRole;
 use kith_types::{Direction, PartitionId};
 use std::ops::ControlFlow;
@@ -136,7 +136,7 @@ impl<const N: usize> Lists<'_, N> {
         // Two partitions are in work at a time, each with all its lists.
         sort.memory_bytes /= 2 * lists_of(self.options.role).len();
         let (mut keys, mut pairs) = (Vec::new(), ExternalSorter::new(sort));
-        let mut chunks = ChunkSetWriter::create(self.dir, partition, Some(list), Keys::Ids)?;
+        let mut chunks = ChunkSetWriter::create(self.dir, partition, Some(list), KeyType::Id)?;
         let tag = list_tag(partition.0, index);
         let mut value = Vec::new();
         while let Some(key) = self.read_list(tag)? {

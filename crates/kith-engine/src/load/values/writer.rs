@@ -6,7 +6,7 @@ use crate::load::rows::SortedRows;
 use crate::manifest::{KeyType, ValueCounts};
 use crate::sealed::SealedWriter;
 use crate::values::Compressor;
-use crate::{ChunkSetWriter, FileEntry, FileId, Keys, WriteError};
+use crate::{ChunkSetWriter, FileEntry, FileId, WriteError};
 use kith_types::PartitionId;
 use std::io;
 use std::path::Path;
@@ -150,7 +150,7 @@ impl<'a, P: Iterator<Item = PartitionId>> ValuesWriter<'a, P> {
         while self.current.as_ref().is_none_or(|(current, _)| *current < partition) {
             self.finish_current()?;
             let next = self.partitions.next().expect("rows come in the order of the partitions");
-            self.current = Some((next, ChunkSetWriter::create(self.dir, next, None, keys_of(self.key))?));
+            self.current = Some((next, ChunkSetWriter::create(self.dir, next, None, self.key)?));
         }
         let (_, chunks) = self.current.as_mut().expect("the loop above ends at one");
         Ok((chunks, &mut self.coding))
@@ -167,17 +167,10 @@ impl<'a, P: Iterator<Item = PartitionId>> ValuesWriter<'a, P> {
     pub(super) fn finish(mut self) -> Result<WrittenValues, ValuesBuildError> {
         self.finish_current()?;
         for partition in self.partitions {
-            let empty = ChunkSetWriter::create(self.dir, partition, None, keys_of(self.key))?.finish()?;
+            let empty = ChunkSetWriter::create(self.dir, partition, None, self.key)?.finish()?;
             self.written.files.extend(empty.files);
         }
         Ok(self.written)
-    }
-}
-
-fn keys_of(key: KeyType) -> Keys {
-    match key {
-        KeyType::Id => Keys::Ids,
-        KeyType::Bytes | KeyType::String => Keys::Any,
     }
 }
 
