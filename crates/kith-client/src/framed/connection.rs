@@ -4,38 +4,30 @@ use super::{
     Lost,
     cipher::Cipher,
     parts::{Parts, Told},
+    reader::Reader,
     silence::{Look, Silence},
-    socket::{self, Sink, Socket, Source},
+    socket::{self, Sink, Socket},
 };
 use bytes::{Buf, Bytes, BytesMut};
 use kith_wire::{
     MESSAGE_BYTES_MAX, Message,
-    frame::{self, Flags, Frame, FrameError, Header, Op},
+    frame::{Begun, Flags, Frame, FrameError, Header, Op},
 };
 use std::{
     collections::HashMap,
     io,
-    pin::{Pin, pin},
+    pin::Pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     task::{Context, Poll, Waker},
-    time::Duration,
 };
-use tokio::{
-    io::AsyncReadExt,
-    sync::{mpsc, oneshot},
-    time::{Interval, MissedTickBehavior},
-};
+use tokio::sync::{mpsc, oneshot};
 use tonic::{Code, Status};
 
-/// How often a connection that owes an answer is looked after.
-const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 /// Unsent bytes above which more requests are refused: the peer does not read.
 const UNSENT_BYTES_MAX: usize = 64 << 20;
-/// What one read takes at the most, unless a longer frame has begun.
-const READ_BYTES: usize = 64 << 10;
-/// Room for so many parts is made when the first of a whole reply comes: what a node's share of a large read takes, at the size of parts.
+/// So much room is made when the first part of a whole reply comes: what a node's share of a large read takes.
 /// Not of a stream's: its messages are shorter, and many lie here where nobody reads them.
-const PARTS_EXPECTED: usize = 16;
+const WHOLE_BYTES_EXPECTED: usize = 2 << 20;
 /// An emptied buffer above this size is given back.
 const SPARE_BYTES: usize = 1 << 20;
 
@@ -85,15 +77,11 @@ impl Connection {
     /// Starts the task that reads; it ends with the connection. With a cipher it is TLS that is spoken on the stream.
     pub fn start(stream: Socket, cipher: Option<Cipher>) -> Arc<Self> {
         let (source, socket) = socket::split(stream);
-        let sealed = cipher.is_some().then(BytesMut::new);
+        let mut reader = Reader::new(source, cipher.is_some());
         let state = State { cipher: cipher.map(Box::new), ..State::default() };
         let connection = Arc::new(Self { socket, state: Mutex::new(state) });
-        let mut look = tokio::time::interval(LOOK_INTERVAL);
-        look.set_missed_tick_behavior(MissedTickBehavior::Delay);
         // Not an owner: a connection that nobody can use any more is closed.
         let owner = Arc::downgrade(&connection);
-        let mut reader =
-            Reader { source, sealed, buffer: BytesMut::new(), look, silence: Silence::default() };
         tokio::spawn(std::future::poll_fn(move |cx| {
             let Some(connection) = owner.upgrade() else { return Poll::Ready(()) };
             connection.wake_at_need(cx);
@@ -214,7 +202,7 @@ impl Connection {
     }
 
     /// Decrypts what came, if it is encrypted.
-    fn open(&self, sealed: &mut BytesMut, plain: &mut BytesMut) -> Result<(), Lost> {
+    pub(super) fn open(&self, sealed: &mut BytesMut, plain: &mut BytesMut) -> Result<(), Lost> {
         let state = &mut *self.lock();
         match &mut state.cipher {
             Some(cipher) => cipher.open(sealed, plain, &mut state.unsent),
@@ -222,25 +210,61 @@ impl Connection {
         }
     }
 
-    fn hand_out(&self, frame: Frame) -> Result<(), Lost> {
-        let Header { id, flags, .. } = frame.header;
+    /// Gives a reply's frame to who waits for it.
+    pub(super) fn hand_out(&self, frame: Frame) -> Result<(), Lost> {
+        let header = frame.header;
         let mut state = self.lock();
         // A cancelled request may still be answered.
-        let Some(waiting) = state.waiting.get_mut(&id) else { return Ok(()) };
-        let error = flags.has(Flags::ERROR).then(|| frame.status());
+        let Some(waiting) = state.waiting.get_mut(&header.id) else { return Ok(()) };
+        let error = header.flags.has(Flags::ERROR).then(|| frame.status());
         if error.is_none() {
             waiting.take(frame)?;
         }
-        if flags.has(Flags::LAST)
-            && let Some(waiting) = state.waiting.remove(&id)
-        {
-            drop(state);
-            waiting.reply.end(error.map_or(Ok(()), Err));
+        end_if_last(state, &header, error.map_or(Ok(()), Err));
+        Ok(())
+    }
+
+    /// What has come of the message that a frame is a part of, with room for the frame's body: to be filled, and brought back by
+    /// [`Connection::take_back`] before another frame is handed out. `None` if the frame is no part of a longer message, or nobody waits for it.
+    pub(super) fn lend(&self, begun: &Begun) -> Result<Option<BytesMut>, Lost> {
+        let mut state = self.lock();
+        let waiting = state.waiting.get_mut(&begun.header.id);
+        let waiting = waiting.filter(|waiting| waiting.is_part(begun.header.flags));
+        let Some(waiting) = waiting else { return Ok(None) };
+        waiting.make_room(begun.body_bytes)?;
+        Ok(Some(std::mem::take(&mut waiting.part)))
+    }
+
+    /// The message that was lent, the frame's body at its end.
+    pub(super) fn take_back(&self, header: &Header, message: BytesMut) {
+        let mut state = self.lock();
+        // Given up meanwhile.
+        let Some(waiting) = state.waiting.get_mut(&header.id) else { return };
+        waiting.part = message;
+        waiting.grown(header.flags);
+        end_if_last(state, header, Ok(()));
+    }
+
+    /// Asks the peer whether it is there, or says that it is not, as `silence` finds.
+    pub(super) fn look_after(&self, silence: &mut Silence) -> Result<(), Lost> {
+        let mut state = self.lock();
+        match silence.look(!state.waiting.is_empty()) {
+            Look::Wait => {}
+            Look::Ask => {
+                let id = state.last_id + 1;
+                state.last_id = id;
+                let header = Header::request(id, Op::Alive);
+                let put = state.put(|out| header.encode_bytes(&[], out));
+                put.map_err(|error| Lost::new(error.to_string()))?;
+                self.flush(&mut state);
+            }
+            Look::GiveUp => return Err(Lost::new("the peer owes an answer and is silent")),
         }
         Ok(())
     }
 
-    fn poll_unsent(&self, cx: &mut Context<'_>) -> Poll<Lost> {
+    /// Writes what was left unsent, as the socket takes it; ready when it is over.
+    pub(super) fn poll_unsent(&self, cx: &mut Context<'_>) -> Poll<Lost> {
         let mut state = self.lock();
         loop {
             if state.unsent.is_empty() {
@@ -275,6 +299,16 @@ impl Connection {
     }
 }
 
+/// Tells who waits that it is over, after the last frame.
+fn end_if_last(mut state: MutexGuard<'_, State>, header: &Header, ended: Result<(), Status>) {
+    if header.flags.has(Flags::LAST)
+        && let Some(waiting) = state.waiting.remove(&header.id)
+    {
+        drop(state);
+        waiting.reply.end(ended);
+    }
+}
+
 impl State {
     /// Takes what `encode` writes among the bytes to send.
     fn put(
@@ -290,25 +324,39 @@ impl State {
 }
 
 impl Waiting {
-    /// Takes in a frame of the reply: a piece, or a part of one.
+    /// Takes in a frame of the reply: a message, or a part of one.
     fn take(&mut self, frame: Frame) -> Result<(), Lost> {
-        if MESSAGE_BYTES_MAX < self.part.len() + frame.body.len() {
-            return Err(Lost::new("the peer sent a message longer than any may be"));
-        }
         let flags = frame.header.flags;
-        let (goes_on, is_last) = (flags.has(Flags::PART), flags.has(Flags::LAST));
-        if !goes_on && self.part.is_empty() {
-            self.reply.message(frame.body, is_last);
+        if !self.is_part(flags) {
+            self.reply.message(frame.body, flags.has(Flags::LAST));
             return Ok(());
         }
-        if self.part.is_empty() && matches!(self.reply, Replying::Whole { .. }) {
-            self.part.reserve(PARTS_EXPECTED * frame.body.len());
-        }
+        self.make_room(frame.body.len())?;
         self.part.extend_from_slice(&frame.body);
-        if !goes_on {
-            self.reply.message(std::mem::take(&mut self.part).freeze(), is_last);
-        }
+        self.grown(flags);
         Ok(())
+    }
+
+    /// Whether a frame is a part of a longer message.
+    fn is_part(&self, flags: Flags) -> bool {
+        !flags.has(Flags::ERROR) && (flags.has(Flags::PART) || !self.part.is_empty())
+    }
+
+    /// For a part of so many bytes.
+    fn make_room(&mut self, bytes: usize) -> Result<(), Lost> {
+        if MESSAGE_BYTES_MAX < self.part.len() + bytes {
+            return Err(Lost::new("the peer sent a message longer than any may be"));
+        }
+        let is_first_of_whole = self.part.is_empty() && matches!(self.reply, Replying::Whole { .. });
+        self.part.reserve(if is_first_of_whole { bytes.max(WHOLE_BYTES_EXPECTED) } else { bytes });
+        Ok(())
+    }
+
+    /// After a part has come to the message, which may be whole now.
+    fn grown(&mut self, flags: Flags) {
+        if !flags.has(Flags::PART) {
+            self.reply.message(std::mem::take(&mut self.part).freeze(), flags.has(Flags::LAST));
+        }
     }
 }
 
@@ -366,77 +414,5 @@ impl Drop for Call {
         if !self.is_over {
             self.connection.give_up(self.id);
         }
-    }
-}
-
-/// What the connection's task owns.
-struct Reader {
-    source: Source,
-    /// What came of a connection over TLS and is not decrypted yet.
-    sealed: Option<BytesMut>,
-    buffer: BytesMut,
-    look: Interval,
-    silence: Silence,
-}
-
-impl Reader {
-    /// Ends with the reason why the connection is over.
-    fn poll(&mut self, connection: &Connection, cx: &mut Context<'_>) -> Poll<Lost> {
-        loop {
-            let into = self.sealed.as_mut().unwrap_or(&mut self.buffer);
-            // A frame that has begun has its room already.
-            if into.capacity() - into.len() < READ_BYTES / 4 {
-                into.reserve(READ_BYTES);
-            }
-            match pin!(self.source.read_buf(into)).poll(cx) {
-                Poll::Ready(Ok(0)) => return Poll::Ready(Lost::new("the peer closed the connection")),
-                Poll::Ready(Ok(_)) => {}
-                Poll::Ready(Err(error)) => return Poll::Ready(Lost::new(error.to_string())),
-                Poll::Pending => break,
-            }
-            self.silence.broken();
-            if let Err(lost) = self.take_in(connection) {
-                return Poll::Ready(lost);
-            }
-        }
-        while self.look.poll_tick(cx).is_ready() {
-            if let Err(lost) = self.look_after(connection) {
-                return Poll::Ready(lost);
-            }
-        }
-        connection.poll_unsent(cx)
-    }
-
-    /// Hands out whole replies.
-    fn take_in(&mut self, connection: &Connection) -> Result<(), Lost> {
-        if let Some(sealed) = &mut self.sealed {
-            connection.open(sealed, &mut self.buffer)?;
-        }
-        let unreadable = |error: FrameError| Lost::new(format!("the peer sent what is no frame: {error}"));
-        while let Some(frame) = frame::decode(&mut self.buffer).map_err(unreadable)? {
-            if frame.header.id == 0 {
-                return Err(Lost::new(format!("the peer gave up: {}", frame.status().message())));
-            }
-            connection.hand_out(frame)?;
-        }
-        Ok(())
-    }
-
-    /// Once a second: a peer that owes an answer and sends nothing is asked whether it is there, then given up.
-    fn look_after(&mut self, connection: &Connection) -> Result<(), Lost> {
-        let mut state = connection.lock();
-        match self.silence.look(!state.waiting.is_empty()) {
-            Look::Wait => {}
-            Look::Ask => {
-                let id = state.last_id + 1;
-                state.last_id = id;
-                let header = Header::request(id, Op::Alive);
-                let put = state.put(|out| header.encode_bytes(&[], out));
-                put.map_err(|error| Lost::new(error.to_string()))?;
-                connection.flush(&mut state);
-            }
-            Look::GiveUp => return Err(Lost::new("the peer owes an answer and is silent")),
-        }
-        Ok(())
     }
 }

@@ -5,8 +5,11 @@ mod cipher;
 mod connection;
 mod local;
 mod parts;
+mod reader;
 mod silence;
 mod socket;
+#[cfg(test)]
+mod tests;
 
 pub use local::{listen as listen_locally, prepare as prepare_local};
 pub(crate) use parts::Parts;

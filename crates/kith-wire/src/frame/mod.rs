@@ -217,6 +217,18 @@ impl Header {
         self.put_head(body_bytes, 0, out)
     }
 
+    /// Takes what has a fixed width, but for the length; its bytes are there.
+    fn take(bytes: &mut impl Buf) -> Self {
+        Self {
+            id: bytes.get_u64_le(),
+            op: bytes.get_u8(),
+            flags: Flags(bytes.get_u8()),
+            tenant: bytes.get_u16_le(),
+            deadline_us: bytes.get_u32_le(),
+            trace: None,
+        }
+    }
+
     /// Reserves room for the whole frame, so that a large body is written once and never moved.
     fn start(&self, body_bytes: usize, out: &mut BytesMut) -> Result<(), FrameError> {
         self.put_head(body_bytes, body_bytes, out)
@@ -282,6 +294,24 @@ pub enum FrameError {
     },
 }
 
+/// A frame that has begun: its header is there, its body not all.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Begun {
+    /// What it is.
+    pub header: Header,
+    /// Bytes of its body, of which those behind the first [`HEADER_BYTES`] have come.
+    pub body_bytes: usize,
+}
+
+/// The frame that `buffer` begins with, where it is not whole yet; `None` also if it has a trace id or [`decode`] refuses it. O(1).
+pub fn begun(buffer: &[u8]) -> Option<Begun> {
+    let (mut head, came) = buffer.split_at_checked(HEADER_BYTES)?;
+    let body_bytes = (head.get_u32_le() as usize).checked_sub(FIXED_BYTES)?;
+    let header = Header::take(&mut head);
+    let is_told = came.len() < body_bytes && body_bytes <= MESSAGE_BYTES_MAX;
+    (is_told && !header.flags.has(Flags::TRACE)).then_some(Begun { header, body_bytes })
+}
+
 /// Takes the first whole frame off `buffer`; `None` if more bytes are needed, for which room is made. O(1).
 ///
 /// # Errors
@@ -302,14 +332,7 @@ pub fn decode(buffer: &mut BytesMut) -> Result<Option<Frame>, FrameError> {
     }
     buffer.advance(LENGTH_BYTES);
     let mut frame = buffer.split_to(length);
-    let mut header = Header {
-        id: frame.get_u64_le(),
-        op: frame.get_u8(),
-        flags: Flags(frame.get_u8()),
-        tenant: frame.get_u16_le(),
-        deadline_us: frame.get_u32_le(),
-        trace: None,
-    };
+    let mut header = Header::take(&mut frame);
     if header.flags.has(Flags::TRACE) {
         let Some(trace) = frame.first_chunk::<TRACE_BYTES>().copied() else {
             return Err(FrameError::TooShort { bytes: length as u64 });

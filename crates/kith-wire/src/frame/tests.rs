@@ -223,7 +223,17 @@ proptest! {
         let (mut buffer, mut came) = (BytesMut::new(), Vec::new());
         for bytes in sent.chunks(step) {
             buffer.extend_from_slice(bytes);
-            while let Some(frame) = decode(&mut buffer).unwrap() {
+            loop {
+                let begun = begun(&buffer);
+                let Some(frame) = decode(&mut buffer).unwrap() else {
+                    // Told of what is coming as soon as its header is there.
+                    let (header, body) = frames.get(came.len()).cloned().unwrap_or((Header::of_connection(), vec![]));
+                    let is_told = HEADER_BYTES <= buffer.len() && header.trace.is_none();
+                    let told = is_told.then_some(Begun { header, body_bytes: body.len() });
+                    prop_assert_eq!(begun, told);
+                    break;
+                };
+                prop_assert_eq!(begun, None, "whole");
                 let traced = if frame.header.trace.is_some() { Flags::TRACE.0 } else { 0 };
                 let flags = Flags(frame.header.flags.0 & !traced);
                 came.push((Header { flags, ..frame.header }, frame.body.to_vec()));
@@ -237,6 +247,7 @@ proptest! {
     fn hostile_bytes_never_panic(bytes: Vec<u8>, length in 0..64_u32) {
         for start in [bytes.clone(), [&length.to_le_bytes()[..], &bytes].concat()] {
             let mut buffer = BytesMut::from(&start[..]);
+            let _ = begun(&buffer);
             while let Ok(Some(frame)) = decode(&mut buffer) {
                 let _ = frame.status();
                 let _ = v1::EvaluateRequest::decode(frame.body.clone());

@@ -1,0 +1,186 @@
+//! What a connection makes of what comes, however it comes.
+
+use super::{
+    connection::{Call, Connection},
+    parts::Parts,
+    socket::Socket,
+};
+use bytes::{Bytes, BytesMut};
+use futures::{FutureExt, StreamExt};
+use kith_wire::{
+    MESSAGE_BYTES_MAX,
+    frame::{Flags, HEADER_BYTES, Header, Op},
+    v1,
+};
+use rand::{RngExt, SeedableRng, rngs::StdRng};
+use std::sync::Arc;
+use tokio::{io::AsyncWriteExt, net::UnixStream};
+use tonic::{Code, Status};
+
+/// A reply as the peer sends it and as its reader shall have it.
+#[derive(Clone, Debug)]
+struct Planned {
+    messages: Vec<Bytes>,
+    error: Option<Status>,
+    frames: Vec<Bytes>,
+}
+
+impl Planned {
+    /// To the request of that id: a few messages, short and long, in parts or not, and perhaps an error behind them.
+    fn draw(id: u64, rng: &mut StdRng) -> Self {
+        let count = rng.random_range(1..4);
+        let fails = rng.random_range(0..4) == 0;
+        let (mut messages, mut frames) = (Vec::new(), Vec::new());
+        for index in 0..count {
+            let long = [40, 3_000, 70_000, 400_000][rng.random_range(0..4)];
+            let bytes = rng.random_range(0..long);
+            let mut message = vec![0; bytes];
+            rng.fill(&mut message[..]);
+            let message = Bytes::from(message);
+            let part = rng.random_range(1.max(bytes / 9)..=bytes.max(1));
+            let parts: Vec<&[u8]> = if bytes == 0 { vec![&[]] } else { message.chunks(part).collect() };
+            for (place, part) in parts.iter().enumerate() {
+                let flags = match (place + 1 < parts.len(), index + 1 < count || fails) {
+                    (true, _) => Flags::PART,
+                    (false, true) => Flags(0),
+                    (false, false) => Flags::LAST,
+                };
+                frames.push(framed(id, flags, part));
+            }
+            messages.push(message);
+        }
+        let error = fails.then(|| {
+            // A message that nobody will end.
+            frames.push(framed(id, Flags::PART, &[7; 40_000]));
+            let status = Status::new(Code::Aborted, "no more");
+            let mut frame = BytesMut::new();
+            Header::request(id, Op::Evaluate).encode_error(&status, &mut frame);
+            frames.push(frame.freeze());
+            status
+        });
+        Self { messages, error, frames }
+    }
+
+    fn check(&self, seen: Result<Vec<Bytes>, Status>) {
+        match (&self.error, seen) {
+            (None, Ok(messages)) => assert!(messages == self.messages),
+            (Some(error), Err(seen)) => {
+                assert_eq!((seen.code(), seen.message()), (error.code(), error.message()))
+            }
+            (error, seen) => panic!("{error:?}: {seen:?}"),
+        }
+    }
+}
+
+fn framed(id: u64, flags: Flags, body: &[u8]) -> Bytes {
+    let mut frame = BytesMut::new();
+    Header { flags, ..Header::request(id, Op::Evaluate) }.encode_bytes(body, &mut frame).unwrap();
+    frame.freeze()
+}
+
+/// A connection, and the peer's end of it.
+fn connected() -> (Arc<Connection>, UnixStream) {
+    let (near, far) = UnixStream::pair().unwrap();
+    (Connection::start(Socket::Right(near), None), far)
+}
+
+fn asked(connection: &Arc<Connection>) -> Call {
+    connection.send(Op::Evaluate, 0, &v1::PingRequest::default()).unwrap()
+}
+
+/// Who waits for a reply.
+enum Asked {
+    Whole(Call),
+    InParts(Parts),
+}
+
+/// The frames of all in one row, each reply's in their order.
+fn shuffled(plans: &[Planned], rng: &mut StdRng) -> Vec<u8> {
+    let mut rows: Vec<_> = plans.iter().map(|plan| plan.frames.iter()).collect();
+    let mut sent = Vec::new();
+    while !rows.is_empty() {
+        let row = rng.random_range(0..rows.len());
+        match rows[row].next() {
+            Some(frame) => sent.extend_from_slice(frame),
+            None => drop(rows.remove(row)),
+        }
+    }
+    sent
+}
+
+#[tokio::test]
+async fn replies_are_whole_however_their_bytes_come_and_whoever_gives_up() {
+    for seed in 0..100 {
+        let mut rng = StdRng::seed_from_u64(seed);
+        let (connection, mut far) = connected();
+        let count = rng.random_range(1..6);
+        let plans: Vec<Planned> = (1..=count).map(|id| Planned::draw(id, &mut rng)).collect();
+        let mut waiting: Vec<Option<Asked>> = plans
+            .iter()
+            .map(|_| match rng.random_range(0..3) {
+                0 => {
+                    let sent = connection.send_credited(Op::Evaluate, 0, &v1::PingRequest::default());
+                    Some(Asked::InParts(sent.unwrap()))
+                }
+                _ => Some(Asked::Whole(asked(&connection))),
+            })
+            .collect();
+        let sent = shuffled(&plans, &mut rng);
+        let given_up_after = rng.random_range(0..=sent.len());
+        let mut at = 0;
+        while at < sent.len() {
+            let most = [500, 5_000, 200_000][rng.random_range(0..3)];
+            let bytes = rng.random_range(1..=most).min(sent.len() - at);
+            far.write_all(&sent[at..at + bytes]).await.unwrap();
+            tokio::task::yield_now().await;
+            if (at..at + bytes).contains(&given_up_after) {
+                let one = rng.random_range(0..waiting.len());
+                waiting[one] = None;
+            }
+            at += bytes;
+        }
+        for (plan, asked) in plans.iter().zip(waiting) {
+            match asked {
+                None => {}
+                Some(Asked::Whole(call)) => plan.check(call.await),
+                Some(Asked::InParts(parts)) => {
+                    let seen: Vec<_> = parts.collect().await;
+                    let messages = seen.iter().take(plan.messages.len());
+                    assert!(messages.map(|seen| seen.as_ref().unwrap()).eq(&plan.messages), "seed {seed}");
+                    plan.check(seen.into_iter().collect());
+                }
+            }
+        }
+        assert!(connection.lost().is_none(), "seed {seed}");
+    }
+}
+
+#[tokio::test]
+async fn a_message_that_claims_too_much_ends_its_connection_before_it_comes() {
+    let (connection, mut far) = connected();
+    let call = asked(&connection);
+    far.write_all(&framed(1, Flags::PART, &[1; 100_000])).await.unwrap();
+    let mut head = BytesMut::new();
+    let flags = Flags::LAST;
+    Header { flags, ..Header::request(1, Op::Evaluate) }.encode_head(MESSAGE_BYTES_MAX, &mut head).unwrap();
+    assert_eq!(head.len(), HEADER_BYTES);
+    far.write_all(&head).await.unwrap();
+    let error = call.await.unwrap_err();
+    assert!(error.message().contains("longer than any may be"), "{error}");
+    assert!(connection.lost().is_some());
+}
+
+#[tokio::test]
+async fn a_connection_cut_in_the_middle_of_a_part_answers_nobody() {
+    let (connection, mut far) = connected();
+    let (mut first, second) = (asked(&connection), asked(&connection));
+    let frame = framed(1, Flags::PART, &[1; 100_000]);
+    far.write_all(&frame[..frame.len() - 1]).await.unwrap();
+    tokio::task::yield_now().await;
+    assert!((&mut first).now_or_never().is_none());
+    drop(far);
+    for call in [first, second] {
+        assert_eq!(call.await.unwrap_err().code(), Code::Unavailable);
+    }
+    assert!(connection.lost().is_some());
+}
