@@ -1,6 +1,7 @@
 //! What the comparisons share: processor time, ratios, and the rivals themselves.
 
 pub mod avro;
+pub mod floor;
 pub mod plain_table;
 #[path = "../../../crates/kith/src/bench/stats.rs"]
 pub mod stats;

@@ -3,7 +3,8 @@
 //! compared. Then memory, each in a process of its own that has read every value.
 //!
 //! Two uses: the first word of each value is looked at, and all values are copied into one buffer, as an answer is made. Kith proves
-//! every value by its checksum before it hands it out, in both; PlainTable proves none.
+//! every value by its checksum before it hands it out, in both; PlainTable proves none. The floor is beside them: the same bytes from
+//! memory and their checksums, nothing looked up.
 //!
 //! `KITH_BENCH_KEYS` rows (1,000,000), `KITH_BENCH_ROUNDS` rounds (41).
 
@@ -13,6 +14,7 @@ use kith_engine::{
 };
 use kith_rivals::{
     Side,
+    floor::Floor,
     plain_table::{Api, PlainTable},
     print, rounds, setting,
 };
@@ -86,20 +88,25 @@ impl Both {
         let [mut one, mut many] = [Api::Get, Api::MultiGet].map(|api| PlainTable::open(&self.theirs, api));
         // Pages are mapped once, by both.
         check_all(self.rows, self.value_bytes, &reader, &mut one, &mut many);
+        let noise = noise(self.value_bytes);
+        let floor =
+            Floor::new(self.value_bytes, (0..self.rows).map(|id| value(&noise, self.value_bytes, id)));
         let keys: Vec<Vec<[u8; 8]>> = (0..=count).map(|round| keys(round as u64, self.rows)).collect();
         println!("values of {} bytes", self.value_bytes);
         {
-            let mut sides: [Side<'_>; 3] = [
+            let mut sides: [Side<'_>; 4] = [
                 ("Kith, first words", Box::new(|round| per_batch(&keys[round], |keys| touch(&reader, keys)))),
                 ("Get", Box::new(|round| per_batch(&keys[round], |keys| one.touch(keys)))),
                 ("MultiGet", Box::new(|round| per_batch(&keys[round], |keys| many.touch(keys)))),
+                ("floor", Box::new(|round| per_batch(&keys[round], |keys| floor.touch(keys)))),
             ];
             let took = rounds(&mut sides, count, BATCH * BATCHES);
             print(&sides, &took);
         }
         let mut ours = Vec::with_capacity(BATCH * self.value_bytes);
+        let mut bare = Vec::with_capacity(BATCH * self.value_bytes);
         let [mut theirs, mut grouped] = [(); 2].map(|()| vec![0; BATCH * self.value_bytes]);
-        let mut sides: [Side<'_>; 3] = [
+        let mut sides: [Side<'_>; 4] = [
             (
                 "Kith, copied",
                 Box::new(|round| {
@@ -125,6 +132,16 @@ impl Both {
                     per_batch(&keys[round], |keys| {
                         many.copy(keys, &mut grouped);
                         last_word(&grouped)
+                    })
+                }),
+            ),
+            (
+                "floor",
+                Box::new(|round| {
+                    per_batch(&keys[round], |keys| {
+                        bare.clear();
+                        floor.copy(keys, &mut bare);
+                        last_word(&bare)
                     })
                 }),
             ),
