@@ -7,7 +7,7 @@ use pyo3::{
     buffer::{Element, PyBuffer},
     exceptions::{PyTypeError, PyValueError},
     prelude::*,
-    types::{PyBytes, PyMemoryView},
+    types::{PyBytes, PyComplex, PyMemoryView},
 };
 
 /// A value as Python has it. Timestamps are milliseconds since 1970: they reach beyond `datetime`.
@@ -55,9 +55,7 @@ pub fn vector(given: &Bound<'_, PyAny>) -> PyResult<Vec<f32>> {
                 "a query is numbers, not bytes: numpy.frombuffer makes an array of them",
             ));
         }
-        None => given.extract::<Vec<f64>>().map_err(|_| {
-            PyTypeError::new_err("a query is an array of one dimension, or a sequence of numbers")
-        })?,
+        None => numbers_one_by_one(given)?,
     };
     let single = |number: f64| match number as f32 {
         single if single.is_infinite() && number.is_finite() => {
@@ -66,6 +64,23 @@ pub fn vector(given: &Bound<'_, PyAny>) -> PyResult<Vec<f32>> {
         single => Ok(single),
     };
     doubles.into_iter().map(single).collect()
+}
+
+fn numbers_one_by_one(given: &Bound<'_, PyAny>) -> PyResult<Vec<f64>> {
+    let unsuitable =
+        |_| PyTypeError::new_err("a query is an array of one dimension, or a sequence of numbers");
+    let items = given.extract::<Vec<Bound<'_, PyAny>>>().map_err(unsuitable)?;
+    // Asked first: numpy makes a float of a complex number, and drops half of it with a warning.
+    if items.iter().any(is_complex) {
+        return Err(PyTypeError::new_err("a query is real numbers, and these are complex"));
+    }
+    items.iter().map(|item| item.extract().map_err(unsuitable)).collect()
+}
+
+/// Python's, or one of numpy's.
+fn is_complex(item: &Bound<'_, PyAny>) -> bool {
+    let kind = || item.getattr("dtype")?.getattr("kind")?.extract::<char>();
+    item.is_instance_of::<PyComplex>() || kind().is_ok_and(|kind| kind == 'c')
 }
 
 fn one_dimension(dimensions: usize) -> PyResult<()> {

@@ -106,6 +106,10 @@ def test_plans_that_do_not_fit_are_refused_whole(client: kith.Client) -> None:
     for query in ("text", numpy.zeros((2, 8), dtype=numpy.float32), [1, "a"], None):
         with pytest.raises((TypeError, ValueError)):
             pages().dot("embed", query)
+    halves = [numpy.full(DIMENSIONS, 1 + 2j, dtype=kind) for kind in (numpy.complex64, numpy.complex128)]
+    for query in [*halves, list(halves[0]), [1.0, 2j]]:
+        with pytest.raises(TypeError, match="complex"):
+            pages().dot("embed", query)
     with pytest.raises(ValueError, match="single precision"):
         pages().dot("embed", [1e39] * DIMENSIONS)
     with pytest.raises(ValueError):
