@@ -226,7 +226,7 @@ impl RouterClient {
             }
             Ok(grpc(request).await?.into_inner())
         };
-        tokio::time::timeout(patience, asked).await.unwrap_or_else(|_| Err(silent(patience)))
+        tokio::time::timeout(patience, asked).await.unwrap_or_else(|_| Err(overdue(patience)))
     }
 
     /// The messages of a stream: in frames, or over gRPC. The deadline is the router's own and half a second.
@@ -283,7 +283,7 @@ impl GraphService for RouterClient {
             let patience = options.deadline.unwrap_or(QUERY_PATIENCE) + DEADLINE_GRACE;
             let reply = match tokio::time::timeout(patience, self.ask(request, ids_wanted)).await {
                 Ok(reply) => reply.map_err(|status| self.error(&status))?,
-                Err(_) => return Err(self.error(&silent(patience))),
+                Err(_) => return Err(self.error(&overdue(patience))),
             };
             answered_from_wire(reply, ids_wanted)
         }
@@ -425,7 +425,9 @@ async fn within<T>(
     patience: Duration,
     call: impl Future<Output = Result<Response<T>, Status>>,
 ) -> Result<Response<T>, Status> {
-    tokio::time::timeout(patience, call).await.unwrap_or_else(|_| Err(silent(patience)))
+    tokio::time::timeout(patience, call)
+        .await
+        .unwrap_or_else(|_| Err(no_answer(&format!("within {} ms", patience.as_millis()))))
 }
 
 /// How long whoever asks a router waits for its answer: it tells by itself when a query's own deadline has passed.
@@ -433,8 +435,18 @@ pub(crate) fn patience(options: &QueryOptions) -> Duration {
     options.deadline.unwrap_or(QUERY_PATIENCE) + DEADLINE_GRACE
 }
 
-pub(crate) fn silent(patience: Duration) -> Status {
-    let message = format!("no answer within {} ms", patience.as_millis());
+/// A query that was waited for until its [`patience`] ended.
+pub(crate) fn overdue(patience: Duration) -> Status {
+    let (deadline, grace) = (patience.saturating_sub(DEADLINE_GRACE), DEADLINE_GRACE);
+    no_answer(&format!(
+        "within {} ms, nor word of it in the {} ms after",
+        deadline.as_millis(),
+        grace.as_millis()
+    ))
+}
+
+fn no_answer(when: &str) -> Status {
+    let message = format!("no answer {when}");
     let help = "the router may be frozen or cut off: look at its process, or name another with --router";
     kith_wire::status(Code::DeadlineExceeded, "deadline_exceeded", message, help)
 }

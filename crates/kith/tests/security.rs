@@ -150,7 +150,9 @@ fn tokens_and_certificates_have_the_rights_that_the_file_gives_them() {
     let rows = cluster.folder.path().join("pages.csv");
     let push = ["store", "push", "pages", rows.to_str().expect("UTF-8")];
     for (arguments, told) in [
-        (&push[..], "write store \"pages\""),
+        (&["store", "verify", "secrets"][..], "read store \"secrets\""),
+        (&["store", "where", "secrets", "7"], "read store \"secrets\""),
+        (&push, "write store \"pages\""),
         (&["store", "drop", "pages", "--yes"], "admin store \"pages\""),
         (&["store", "alter", "pages", "--read-quota-keys", "1"], "admin store \"pages\""),
         (&["cluster", "fetch-rate", "1MiB/s"], "administer the cluster"),

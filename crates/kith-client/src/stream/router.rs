@@ -4,7 +4,7 @@ use super::{BatchStream, Outlet, compute_stream_here, driven, too_slow};
 use crate::{
     BatchKeys, ComputeAt, ComputeQuery, QueryError, QueryOptions, RouterClient,
     convert::{StreamReader, batch_to_wire, compute_to_wire},
-    router_client::{StreamRequest, patience, silent},
+    router_client::{StreamRequest, overdue, patience},
 };
 use futures::{Stream, StreamExt};
 use kith_wire::v1;
@@ -83,7 +83,7 @@ impl RouterClient {
     ) -> Result<(), Ended> {
         let patience = patience(options);
         let asked = tokio::time::timeout(patience, self.messages(request, options)).await;
-        let mut messages = asked.unwrap_or_else(|_| Err(silent(patience)))?;
+        let mut messages = asked.unwrap_or_else(|_| Err(overdue(patience)))?;
         while !reader.is_over() {
             let message = next(&mut messages, started, patience).await?;
             for item in reader.items(message).map_err(Ended::Error)? {

@@ -1,6 +1,6 @@
 //! `kith store where`: which nodes have a key, in which file, and who would answer now.
 
-use super::replicas::{Replica, Replicas};
+use super::replicas::{Replica, Replicas, told};
 use crate::{
     connect::{self, TargetFlags},
     failure::{ErrorReport, Exit},
@@ -10,7 +10,7 @@ use crate::{
 };
 use clap::Args;
 use futures::future::join_all;
-use kith_client::{BatchKeys, QueryOptions};
+use kith_client::{BatchKeys, QueryError, QueryOptions};
 use kith_schema::KeyType;
 use kith_types::PartitionId;
 use kith_wire::v1;
@@ -67,7 +67,7 @@ pub struct ReplicaReply {
 /// Prints where a key lies.
 ///
 /// # Errors
-/// If the key cannot be one of the store, or the router does not answer. What a node says is part of the reply.
+/// If the key cannot be one of the store, the router does not answer, or the caller may not ask. What else a node says is part of the reply.
 pub async fn run(target: &TargetFlags, format: Format, flags: PlaceFlags) -> anyhow::Result<Exit> {
     let service = connect::service(target).await?;
     let asked = BatchFields {
@@ -87,6 +87,7 @@ pub async fn run(target: &TargetFlags, format: Format, flags: PlaceFlags) -> any
         v1::PlaceRequest { store: asked.store.clone(), version: replicas.version.version, key: bytes.into() };
     let nodes = replicas.of_partition(partition);
     let placed = join_all(nodes.into_iter().map(|node| place_on(&replicas, node, request.clone()))).await;
+    let placed = placed.into_iter().collect::<Result<Vec<_>, _>>()?;
     let options = QueryOptions { profile: true, partial: true, ..QueryOptions::default() };
     let answered = service.multi_get(&asked.store, &keys, &options).await.ok();
     let reply = PlaceReply {
@@ -113,17 +114,21 @@ fn answered_by(profile: &v1::Profile) -> Option<u32> {
     requests.rfind(|request| request.outcome == "ok").map(|request| request.node)
 }
 
-async fn place_on(replicas: &Replicas, replica: Replica, request: v1::PlaceRequest) -> ReplicaReply {
+async fn place_on(
+    replicas: &Replicas,
+    replica: Replica,
+    request: v1::PlaceRequest,
+) -> Result<ReplicaReply, QueryError> {
     let asked = match replicas.inspector(&replica.addr) {
         Ok(node) => node.place(request).await,
         Err(error) => Err(error),
     };
-    let (place, error) = match asked {
+    let (place, error) = match told(asked)? {
         Ok(place) => (Some(place), None),
-        Err(error) => (None, Some(ErrorReport::of(&error.into()))),
+        Err(error) => (None, Some(error)),
     };
     let found = place.as_ref().filter(|place| place.found);
-    ReplicaReply {
+    Ok(ReplicaReply {
         group: replica.group,
         node: replica.node,
         addr: replica.addr,
@@ -139,5 +144,5 @@ async fn place_on(replicas: &Replicas, replica: Replica, request: v1::PlaceReque
         length: found.map(|place| place.length),
         chunk_set: found.map(|place| place.file.clone()),
         error,
-    }
+    })
 }

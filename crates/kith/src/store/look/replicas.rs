@@ -1,6 +1,9 @@
 //! Who holds what of one version of a store.
 
-use crate::{failure::Failure, store::described};
+use crate::{
+    failure::{ErrorReport, Failure},
+    store::described,
+};
 use anyhow::Context;
 use kith_client::{QueryError, RouterClient, inspect::Inspector, security::Dialer, topology::Topology};
 use kith_routing::{NodeIndex, StoreReach};
@@ -91,6 +94,17 @@ impl Replicas {
             state: self.states.get(&node.id.0).cloned().unwrap_or_else(|| "unknown".to_owned()),
             excluded: self.version.excluded.contains(&node.id.0),
         }
+    }
+}
+
+/// What a node said, or why it did not, for its line.
+///
+/// # Errors
+/// If it knows the caller and refuses, or does not know them: that says nothing about what it has.
+pub fn told<T>(answer: Result<T, QueryError>) -> Result<Result<T, ErrorReport>, QueryError> {
+    match answer {
+        Err(error) if matches!(error.code(), "permission_denied" | "unauthenticated") => Err(error),
+        answer => Ok(answer.map_err(|error| ErrorReport::of(&error.into()))),
     }
 }
 

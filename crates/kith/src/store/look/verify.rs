@@ -1,6 +1,6 @@
 //! `kith store verify`: what each node has on its disk, compared with what the metadata says it should.
 
-use super::replicas::{Replica, Replicas};
+use super::replicas::{Replica, Replicas, told};
 use crate::{
     connect::{self, TargetFlags},
     failure::{ErrorReport, Exit},
@@ -81,12 +81,12 @@ const STATES: [&str; 6] = ["ok", "excluded", "missing", "damaged", "differs", "u
 /// Verifies a version on every node that is to hold it, all at a time.
 ///
 /// # Errors
-/// If there is no such version, or the router does not answer. What a node says is part of the reply.
+/// If there is no such version, the router does not answer, or the caller may not ask. What else a node says is part of the reply.
 pub async fn run(target: &TargetFlags, format: Format, flags: VerifyFlags) -> anyhow::Result<Exit> {
     let replicas = Replicas::of(&connect::router(target).await?, &flags.store, flags.version).await?;
     let request = v1::VerifyRequest { record: replicas.version.encode().into(), deep: flags.deep };
     let nodes = replicas.nodes().into_iter().map(|node| verify_on(&replicas, node, request.clone()));
-    let nodes = join_all(nodes).await;
+    let nodes = join_all(nodes).await.into_iter().collect::<Result<Vec<_>, _>>()?;
     let reply = VerifyReply {
         version: replicas.version.version,
         deep: flags.deep,
@@ -98,12 +98,16 @@ pub async fn run(target: &TargetFlags, format: Format, flags: VerifyFlags) -> an
     Ok(if reply.ok { Exit::Done } else { Exit::Partial })
 }
 
-async fn verify_on(replicas: &Replicas, replica: Replica, request: v1::VerifyRequest) -> NodeReply {
-    let found = findings(replicas, &replica.addr, request).await;
-    let (components, error): (Vec<ComponentReply>, _) = match found {
-        Ok(found) => (found.into_iter().map(|found| component(replicas, found)).collect(), None),
-        Err(error) => (Vec::new(), Some(ErrorReport::of(&error.into()))),
-    };
+async fn verify_on(
+    replicas: &Replicas,
+    replica: Replica,
+    request: v1::VerifyRequest,
+) -> Result<NodeReply, QueryError> {
+    let (components, error): (Vec<ComponentReply>, _) =
+        match told(findings(replicas, &replica.addr, request).await)? {
+            Ok(found) => (found.into_iter().map(|found| component(replicas, found)).collect(), None),
+            Err(error) => (Vec::new(), Some(error)),
+        };
     let worst = components.iter().map(|component| component.state).max_by_key(|state| badness(state));
     let state = match worst {
         _ if error.is_some() => "unreachable",
@@ -112,7 +116,7 @@ async fn verify_on(replicas: &Replicas, replica: Replica, request: v1::VerifyReq
         None => "ok",
     };
     let Replica { group, node, addr, .. } = replica;
-    NodeReply { group, node, addr, state, components, error }
+    Ok(NodeReply { group, node, addr, state, components, error })
 }
 
 /// A finding for each component, or an error: silence about one is not "ok".
