@@ -5,8 +5,8 @@ use std::time::Duration;
 
 /// Keys of the first slice: few enough to be read where the request arrived, before another thread could take up more.
 const FIRST_KEYS: usize = 64;
-/// What a slice is meant to weigh: a frame's worth, which a link of 10 Gbit/s carries in 0.1 ms.
-const SLICE_BYTES: usize = 128 << 10;
+/// What values of a slice are meant to weigh: with what stands around them a frame's worth, which a link of 10 Gbit/s carries in 0.1 ms.
+const SLICE_BYTES: usize = 124 << 10;
 /// Fewer are not worth a message; values beyond 8 KiB make larger ones, up to [`SliceSizes::ENOUGH`].
 const KEYS_MIN: usize = 16;
 /// More would let short values wait for many others.
@@ -77,7 +77,7 @@ mod tests {
     #[test]
     fn slices_weigh_a_frame_after_the_first() {
         let quick = Duration::from_micros(100);
-        assert_eq!(sizes(500, 1_024, quick), [64, 128, 128, 128, 52]);
+        assert_eq!(sizes(500, 1_024, quick), [64, 124, 124, 124, 64]);
         assert_eq!(sizes(5_000, 20, quick), [64, 256, 1_024, 1_024, 1_024, 1_024, 584], "small values");
         assert_eq!(sizes(60, 20 << 10, quick), [13, 13, 13, 13, 8], "large values");
         assert_eq!(sizes(3, 1 << 20, quick), [1, 1, 1], "values beyond any slice");

@@ -29,10 +29,88 @@ pub fn around_records(rest: &v1::EvaluateReply, head: &[u8], value_bytes: usize)
     (before.into(), rest.encode_to_vec().into())
 }
 
+/// Messages whose packed records are most of what they are.
+pub trait InSlices: Message {
+    /// Its encoding as slices that follow each other, the second of which is the records: they are not copied.
+    fn into_slices(self) -> [Bytes; 3];
+}
+
+impl InSlices for v1::MultiGetReply {
+    fn into_slices(mut self) -> [Bytes; 3] {
+        let records = std::mem::take(&mut self.records);
+        slices(Vec::new(), 1, records, &self)
+    }
+}
+
+impl InSlices for v1::ComputeReply {
+    fn into_slices(mut self) -> [Bytes; 3] {
+        let records = std::mem::take(&mut self.records);
+        slices(Vec::new(), 1, records, &self)
+    }
+}
+
+impl InSlices for v1::MultiGetPiece {
+    fn into_slices(mut self) -> [Bytes; 3] {
+        let records = std::mem::take(&mut self.records);
+        let positions = Self { positions: std::mem::take(&mut self.positions), ..Self::default() };
+        slices(positions.encode_to_vec(), 2, records, &self)
+    }
+}
+
+/// `before`, then `field` with these bytes, then the rest of the message.
+fn slices(mut before: Vec<u8>, field: u32, bytes: Bytes, rest: &impl Message) -> [Bytes; 3] {
+    // As an encoder leaves out what is empty.
+    if !bytes.is_empty() {
+        encode_key(field, WireType::LengthDelimited, &mut before);
+        encode_varint(bytes.len() as u64, &mut before);
+    }
+    [before.into(), bytes, rest.encode_to_vec().into()]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::body::{RecordBody, encode_records, encode_records_head};
+
+    fn check(message: &(impl InSlices + Clone + std::fmt::Debug)) {
+        assert!(message.clone().into_slices().concat() == message.encode_to_vec(), "{message:?}");
+    }
+
+    #[test]
+    fn messages_in_slices_are_those_in_one_place() {
+        let served = v1::Served { name: "pages".to_owned(), version: 7 };
+        for records in [Bytes::new(), Bytes::from_static(b"v"), vec![b'v'; 70_000].into()] {
+            check(&v1::MultiGetReply { records: records.clone(), ..Default::default() });
+            let (missing_partitions, profile) = (vec![1, 2], Some(v1::Profile::default()));
+            check(&v1::MultiGetReply {
+                records: records.clone(),
+                complete: true,
+                missing_partitions: missing_partitions.clone(),
+                profile: profile.clone(),
+                served: vec![served.clone()],
+                schema: "7".repeat(64),
+            });
+            check(&v1::ComputeReply {
+                records: records.clone(),
+                best: vec![3, 1],
+                complete: true,
+                missing_partitions,
+                profile,
+                served: vec![served.clone()],
+                result_schema: "{}".to_owned(),
+            });
+            for positions in [Bytes::new(), vec![b'p'; 300].into()] {
+                check(&v1::MultiGetPiece {
+                    positions,
+                    records: records.clone(),
+                    served: Some(served.clone()),
+                    schema: "7".repeat(64),
+                    footer: Some(v1::StreamFooter { found: 7, ..Default::default() }),
+                    result_schema: String::new(),
+                });
+            }
+        }
+    }
 
     #[test]
     fn the_parts_of_a_reply_are_the_reply() {

@@ -224,14 +224,14 @@ impl Connection {
         Ok(())
     }
 
-    /// What has come of the message that a frame is a part of, with room for the frame's body: to be filled, and brought back by
-    /// [`Connection::take_back`] before another frame is handed out. `None` if the frame is no part of a longer message, or nobody waits for it.
+    /// What has come of the message that a frame is of, with room for the frame's body: to be filled, and brought back by
+    /// [`Connection::take_back`] before another frame is handed out. `None` if it is an error, or nobody waits for it.
     pub(super) fn lend(&self, begun: &Begun) -> Result<Option<BytesMut>, Lost> {
         let mut state = self.lock();
-        let waiting = state.waiting.get_mut(&begun.header.id);
-        let waiting = waiting.filter(|waiting| waiting.is_part(begun.header.flags));
+        let flags = begun.header.flags;
+        let waiting = state.waiting.get_mut(&begun.header.id).filter(|_| !flags.has(Flags::ERROR));
         let Some(waiting) = waiting else { return Ok(None) };
-        waiting.make_room(begun.body_bytes)?;
+        waiting.make_room(begun.body_bytes, flags)?;
         Ok(Some(std::mem::take(&mut waiting.part)))
     }
 
@@ -327,28 +327,24 @@ impl Waiting {
     /// Takes in a frame of the reply: a message, or a part of one.
     fn take(&mut self, frame: Frame) -> Result<(), Lost> {
         let flags = frame.header.flags;
-        if !self.is_part(flags) {
+        if self.part.is_empty() && !flags.has(Flags::PART) {
             self.reply.message(frame.body, flags.has(Flags::LAST));
             return Ok(());
         }
-        self.make_room(frame.body.len())?;
+        self.make_room(frame.body.len(), flags)?;
         self.part.extend_from_slice(&frame.body);
         self.grown(flags);
         Ok(())
     }
 
-    /// Whether a frame is a part of a longer message.
-    fn is_part(&self, flags: Flags) -> bool {
-        !flags.has(Flags::ERROR) && (flags.has(Flags::PART) || !self.part.is_empty())
-    }
-
-    /// For a part of so many bytes.
-    fn make_room(&mut self, bytes: usize) -> Result<(), Lost> {
+    /// For a message, or a part of one, of so many bytes.
+    fn make_room(&mut self, bytes: usize, flags: Flags) -> Result<(), Lost> {
         if MESSAGE_BYTES_MAX < self.part.len() + bytes {
             return Err(Lost::new("the peer sent a message longer than any may be"));
         }
-        let is_first_of_whole = self.part.is_empty() && matches!(self.reply, Replying::Whole { .. });
-        self.part.reserve(if is_first_of_whole { bytes.max(WHOLE_BYTES_EXPECTED) } else { bytes });
+        let is_first = self.part.is_empty() && flags.has(Flags::PART);
+        let is_of_whole = matches!(self.reply, Replying::Whole { .. });
+        self.part.reserve(if is_first && is_of_whole { bytes.max(WHOLE_BYTES_EXPECTED) } else { bytes });
         Ok(())
     }
 

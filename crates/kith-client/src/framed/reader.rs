@@ -18,10 +18,10 @@ use tokio::{
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 /// What one read takes at the most, unless a longer frame has begun.
 const READ_BYTES: usize = 64 << 10;
-/// A part of a long message is read to where it will lie if at least so much of it is to come; less is copied there.
+/// A frame is read to where its body will lie if at least so much of it is to come; less is copied there.
 const DIRECT_BYTES_MIN: usize = 16 << 10;
-/// What one read takes where such a part is likely to begin: its header, and little that must be copied.
-const NEXT_PART_BYTES: usize = 2 << 10;
+/// What one read takes where such a frame is likely to begin: its header, and little that must be copied.
+const NEXT_BYTES: usize = 2 << 10;
 
 /// What a connection's task owns.
 pub(super) struct Reader {
@@ -31,18 +31,18 @@ pub(super) struct Reader {
     buffer: BytesMut,
     /// The frame that is coming, if it is read to where it will lie.
     direct: Option<Direct>,
-    /// Whether the frame that came last was such a part and its message goes on, so that another is likely to come.
+    /// Whether the frame that came last was such a one and its reply goes on, so that another is likely to come.
     goes_on: bool,
     look: Interval,
     silence: Silence,
 }
 
-/// A part of a long message that is coming.
+/// A frame of a long reply that is coming.
 struct Direct {
     header: Header,
-    /// The message as far as it has come, lent by the connection.
+    /// Its message as far as it has come, lent by the connection.
     message: BytesMut,
-    /// Bytes of the part that are to come.
+    /// Bytes of the body that are to come.
     left: usize,
 }
 
@@ -95,7 +95,7 @@ impl Reader {
         if into.capacity() - into.len() < READ_BYTES / 4 {
             into.reserve(READ_BYTES);
         }
-        let room = if self.goes_on { NEXT_PART_BYTES } else { into.capacity() - into.len() };
+        let room = if self.goes_on { NEXT_BYTES } else { into.capacity() - into.len() };
         let read = ready!(pin!(self.source.read_buf(&mut into.limit(room))).poll(cx))?;
         self.goes_on = false;
         Poll::Ready(Ok(read))
@@ -104,7 +104,7 @@ impl Reader {
     /// Hands out whole replies.
     fn take_in(&mut self, connection: &Connection) -> Result<(), Lost> {
         if let Some(Direct { header, message, .. }) = self.direct.take_if(|direct| direct.left == 0) {
-            self.goes_on = header.flags.has(Flags::PART);
+            self.goes_on = !header.flags.has(Flags::LAST);
             connection.take_back(&header, message);
         }
         if self.direct.is_some() {

@@ -44,12 +44,15 @@ pub(crate) trait FrameService: Send + Sync + 'static {
     }
 }
 
+/// An encoded message, in slices that follow each other: what stands before values, these where they were gathered, and what stands behind.
+pub(crate) type Encoded = [Bytes; 3];
+
 /// What a request is answered with.
 pub(crate) enum Reply {
     /// To [`Op::Evaluate`].
     Evaluate(v1::EvaluateReply),
-    /// The same, encoded already, in slices that follow each other.
-    Encoded([Bytes; 3]),
+    /// The same, encoded already.
+    Encoded(Encoded),
     /// To [`Op::Ping`].
     Ping(v1::PingReply),
     /// To [`Op::Query`]: at least one piece. Each is encoded when the one before is nearly sent.

@@ -1,9 +1,9 @@
 //! What a connection has still to send: encoded bytes, and replies in pieces that wait for room.
 
-use super::{Piece, Reply};
+use super::{Encoded, Piece, Reply};
 use bytes::{Buf, Bytes, BytesMut};
 use kith_wire::{
-    MESSAGE_BYTES_MAX, Message,
+    InSlices, MESSAGE_BYTES_MAX, Message,
     frame::{Flags, FrameError, Header},
     v1,
 };
@@ -24,6 +24,8 @@ const LONG_BYTES_MAX: usize = 8 << 20;
 /// A longer message goes in parts of this size, which take turns with those of other replies. What a link of 10 Gbit/s
 /// carries in 0.1 ms; the cost of a frame's header and of a turn is nothing beside it.
 const PART_BYTES: usize = 128 << 10;
+/// A shorter message that lies in slices is put together: that costs less than to send each from where it lies.
+const COPIED_BYTES_MAX: usize = 32 << 10;
 /// Slices of one write: a header and what a part is made of, mostly.
 const SLICES_MAX: usize = 4;
 /// An emptied buffer above this size is given back.
@@ -36,11 +38,11 @@ pub(super) struct Outbox {
     first: VecDeque<Bytes>,
     /// Encoded frames behind them.
     bytes: BytesMut,
-    /// Replies in several frames; they take turns.
+    /// Replies whose frames lie where they were made; they take turns.
     long: VecDeque<Long>,
 }
 
-/// A reply that goes in several frames.
+/// A reply that goes in several frames, or in one that is not copied.
 #[derive(Debug)]
 struct Long {
     request: Header,
@@ -59,7 +61,8 @@ struct Long {
 impl Long {
     /// A message that is in the way of no other.
     fn of(request: &Header, message: impl Into<VecDeque<Bytes>>, is_last: bool) -> Self {
-        let message = message.into();
+        let mut message = message.into();
+        message.retain(|slice| !slice.is_empty());
         let bytes = message.iter().map(Bytes::len).sum();
         let (pieces, behind) = (Vec::new().into_iter(), VecDeque::new());
         Self { request: *request, pieces, behind, message, is_last, bytes }
@@ -72,7 +75,7 @@ impl Long {
                 self.message = [piece.encode_to_vec().into()].into();
                 self.is_last = self.pieces.as_slice().is_empty();
             } else if let Some(piece) = self.behind.pop_front() {
-                self.message = [piece.body].into();
+                self.message = piece.body.into_iter().filter(|slice| !slice.is_empty()).collect();
                 self.is_last = piece.is_last;
             }
         }
@@ -134,11 +137,11 @@ impl Outbox {
     pub fn answer(&mut self, request: &Header, answer: Result<Reply, Status>) {
         match answer {
             Ok(Reply::Evaluate(reply)) => self.message(request, &reply),
-            Ok(Reply::Encoded(slices)) => self.slices(request, slices),
+            Ok(Reply::Encoded(body)) => self.slices(request, body, true),
             Ok(Reply::Ping(reply)) => self.put(&request.reply(Flags::LAST), &reply),
             Ok(Reply::Query(pieces)) => self.pieces(request, pieces),
-            Ok(Reply::MultiGet(reply)) => self.message(request, &reply),
-            Ok(Reply::Compute(reply)) => self.message(request, &reply),
+            Ok(Reply::MultiGet(reply)) => self.records(request, reply),
+            Ok(Reply::Compute(reply)) => self.records(request, reply),
             Ok(Reply::Aggregate(reply)) => self.message(request, &reply),
             Ok(Reply::Pieces(_)) => unreachable!("replies by credit come piece by piece"),
             Err(status) => self.error(request, &status),
@@ -155,16 +158,10 @@ impl Outbox {
             }
         };
         if let Some(before) = self.long.iter_mut().find(|long| long.request.id == request.id) {
-            before.bytes += piece.body.len();
+            before.bytes += piece.bytes();
             return before.behind.push_back(piece);
         }
-        let Piece { body, is_last } = piece;
-        if PART_BYTES <= body.len() {
-            return self.long.push_back(Long::of(request, [body], is_last));
-        }
-        let flags = if is_last { Flags::LAST } else { Flags::default() };
-        let header = request.reply(flags);
-        header.encode_bytes(&body, &mut self.bytes).expect("a part is shorter than a message may be");
+        self.slices(request, piece.body, piece.is_last);
     }
 
     /// Drops what is left of a long reply that nobody wants any more.
@@ -192,13 +189,22 @@ impl Outbox {
         }
     }
 
-    /// A reply of one message that is encoded, but not in one place.
-    fn slices(&mut self, request: &Header, slices: [Bytes; 3]) {
-        match slices.iter().map(Bytes::len).sum() {
-            PART_BYTES..=MESSAGE_BYTES_MAX => self.long.push_back(Long::of(request, slices, true)),
+    /// A reply of one message, mostly records.
+    fn records(&mut self, request: &Header, reply: impl InSlices) {
+        if reply.encoded_len() < COPIED_BYTES_MAX {
+            self.put(&request.reply(Flags::LAST), &reply);
+        } else {
+            self.slices(request, reply.into_slices(), true);
+        }
+    }
+
+    /// A message that is encoded, but not in one place.
+    fn slices(&mut self, request: &Header, body: Encoded, is_last: bool) {
+        match body.iter().map(Bytes::len).sum() {
+            COPIED_BYTES_MAX..=MESSAGE_BYTES_MAX => self.long.push_back(Long::of(request, body, is_last)),
             _ => {
-                let header = request.reply(Flags::LAST);
-                if let Err(error) = header.encode_slices(&slices, &mut self.bytes) {
+                let header = request.reply(if is_last { Flags::LAST } else { Flags::default() });
+                if let Err(error) = header.encode_slices(&body, &mut self.bytes) {
                     self.too_long(&header, &error);
                 }
             }
@@ -327,7 +333,16 @@ mod tests {
 
     #[tokio::test]
     async fn a_reply_in_slices_comes_as_if_it_lay_in_one_place() {
-        for bytes in [0, 10, PART_BYTES - 1, PART_BYTES, 2 * PART_BYTES, 1_000_000] {
+        for bytes in [
+            0,
+            10,
+            COPIED_BYTES_MAX - 1,
+            COPIED_BYTES_MAX,
+            PART_BYTES - 1,
+            PART_BYTES,
+            2 * PART_BYTES,
+            1_000_000,
+        ] {
             let message: Bytes = (0..bytes).map(|at| (at * 7 / 3) as u8).collect();
             let (head, tail) = (message.len().min(7), message.len().saturating_sub(3));
             let slices =

@@ -1,6 +1,7 @@
 //! Replies in several messages, sent as their receivers give credit: one that stops reading keeps nothing but its own
 //! place here, and what it gave credit for (`docs/design/0010-streaming.md`).
 
+use super::Encoded;
 use bytes::Bytes;
 use futures::{StreamExt, stream::BoxStream};
 use kith_client::{InFlight, too_slow};
@@ -24,8 +25,7 @@ use tonic::Status;
 /// One message of a reply in several.
 #[derive(Debug)]
 pub(crate) struct Piece {
-    /// Encoded.
-    pub body: Bytes,
+    pub body: Encoded,
     /// Whether none follows.
     pub is_last: bool,
 }
@@ -33,7 +33,12 @@ pub(crate) struct Piece {
 impl Piece {
     /// A message as a piece.
     pub(crate) fn of(message: &impl Message, is_last: bool) -> Self {
-        Self { body: message.encode_to_vec().into(), is_last }
+        Self { body: [message.encode_to_vec().into(), Bytes::new(), Bytes::new()], is_last }
+    }
+
+    /// Of the message.
+    pub(super) fn bytes(&self) -> usize {
+        self.body.iter().map(Bytes::len).sum()
     }
 }
 
@@ -133,7 +138,7 @@ impl Streams {
             let Some(piece) = piece.filter(|_| self.open.contains_key(&header.id)) else { continue };
             match &piece {
                 Ok(piece) if !piece.is_last => {
-                    sending.credit.add(-i64::try_from(piece.body.len()).unwrap_or(i64::MAX));
+                    sending.credit.add(-i64::try_from(piece.bytes()).unwrap_or(i64::MAX));
                     self.steps.push(step(sending));
                 }
                 Ok(_) | Err(_) => drop(self.open.remove(&header.id)),

@@ -10,7 +10,7 @@ use super::{
 use crate::{
     background,
     fail_point::FailPoint,
-    framed::{self, FrameService, Reply},
+    framed::{self, Encoded, FrameService, Piece, Reply},
     load::{InFlight, LoadCounter},
     peer,
     topology::TopologyReceiver,
@@ -104,9 +104,9 @@ impl Drop for AbandonOnDrop {
 
 /// What a request is answered with.
 pub(super) struct Answered {
-    value: Value,
+    pub value: Value,
     /// Everything else.
-    rest: v1::EvaluateReply,
+    pub rest: v1::EvaluateReply,
 }
 
 impl Answered {
@@ -115,15 +115,25 @@ impl Answered {
         v1::EvaluateReply { value: Some(value_to_wire(&self.value)), ..self.rest }
     }
 
-    /// As it goes in frames: the values of a read from where they were gathered.
-    fn into_reply(self) -> Reply {
-        if let Value::Records(records) = &self.value
-            && let Some((head, values)) = records_in_place(records)
-        {
-            let (before, behind) = kith_wire::around_records(&self.rest, &head, values.len());
-            return Reply::Encoded([before, values, behind]);
+    /// As it goes in frames.
+    pub fn into_reply(self) -> Reply {
+        self.in_place().map_or_else(|| Reply::Evaluate(self.into_message()), Reply::Encoded)
+    }
+
+    /// As one of several messages that go in frames.
+    pub fn into_piece(self, is_last: bool) -> Piece {
+        match self.in_place() {
+            Some(body) => Piece { body, is_last },
+            None => Piece::of(&self.into_message(), is_last),
         }
-        Reply::Evaluate(self.into_message())
+    }
+
+    /// Encoded, the values of a read where they were gathered; `None` of what is no read, or does not lie end to end.
+    fn in_place(&self) -> Option<Encoded> {
+        let Value::Records(records) = &self.value else { return None };
+        let (head, values) = records_in_place(records)?;
+        let (before, behind) = kith_wire::around_records(&self.rest, &head, values.len());
+        Some([before, values, behind])
     }
 }
 

@@ -1,18 +1,15 @@
 //! Reads by key whose replies come in parts: the keys are cut into slices, each evaluated when its part may be sent
 //! (`docs/design/0010-streaming.md`). Between two of them nothing is held but the request: no thread, no answer.
 
-use super::service::{AbandonOnDrop, Job, NodeService, keys_of, status_of};
-use crate::{
-    framed::{Piece, Reply},
-    load::InFlight,
-};
+use super::service::{AbandonOnDrop, Answered, Job, NodeService, keys_of, status_of};
+use crate::{framed::Reply, load::InFlight};
 use futures::{
     StreamExt,
     future::ready,
     stream::{self, BoxStream},
 };
-use kith_client::{ANSWER_BYTES_MAX, convert::value_to_wire};
-use kith_ops::{EvaluateError, Records, Room, SliceSizes, SourceError};
+use kith_client::ANSWER_BYTES_MAX;
+use kith_ops::{EvaluateError, Records, Room, SliceSizes, SourceError, Value};
 use kith_wire::v1;
 use std::{
     ops::Range,
@@ -23,7 +20,7 @@ use tonic::Status;
 
 /// A reply in parts: the first of them, and whatever makes the others.
 pub(super) struct Parts {
-    first: v1::EvaluateReply,
+    first: Answered,
     rest: Option<Slices>,
 }
 
@@ -43,7 +40,7 @@ struct Slices {
 
 /// What became of a slice.
 struct Sliced {
-    value: v1::Value,
+    value: Value,
     /// How many of its keys were read.
     keys: usize,
     value_bytes: usize,
@@ -80,7 +77,7 @@ impl NodeService {
         let served = vec![v1::Served { name: request.graph.clone(), version: request.graph_version }];
         let job = self.let_in(request, &served, started)?;
         if !job.plan.is_key_by_key() {
-            let first = self.answer(job, served, started).await?.into_message();
+            let first = self.answer(job, served, started).await?;
             return Ok(Parts { first, rest: None });
         }
         let mut slices = Slices {
@@ -106,18 +103,18 @@ impl Parts {
         let rest = stream::unfold(rest, |slices: Option<Slices>| async move {
             let mut slices = slices?;
             let part = slices.next_counted().await?;
-            Some((part, Some(slices)))
+            Some((part.map(Answered::into_message), Some(slices)))
         });
-        stream::once(ready(Ok(first))).chain(rest).boxed()
+        stream::once(ready(Ok(first.into_message()))).chain(rest).boxed()
     }
 
     /// As it goes in frames.
     pub fn into_reply(self) -> Reply {
-        let Some(slices) = self.rest else { return Reply::Evaluate(self.first) };
-        let first = Piece::of(&self.first, false);
+        let Some(slices) = self.rest else { return self.first.into_reply() };
+        let first = self.first.into_piece(false);
         let rest = stream::unfold(slices, |mut slices: Slices| async move {
             let part = slices.next_counted().await?;
-            let piece = part.map(|part| Piece::of(&part, slices.sizes.is_over()));
+            let piece = part.map(|part| part.into_piece(slices.sizes.is_over()));
             Some((piece, slices))
         });
         Reply::Pieces(stream::once(ready(Ok(first))).chain(rest).boxed())
@@ -126,13 +123,13 @@ impl Parts {
 
 impl Slices {
     /// The answer to the next slice; `None` after the last.
-    async fn next(&mut self) -> Option<Result<v1::EvaluateReply, Status>> {
+    async fn next(&mut self) -> Option<Result<Answered, Status>> {
         let slice = self.sizes.next_slice()?;
         Some(self.evaluate(slice).await)
     }
 
     /// The same, after the first: the request is counted with its last part, or the error that ends it.
-    async fn next_counted(&mut self) -> Option<Result<v1::EvaluateReply, Status>> {
+    async fn next_counted(&mut self) -> Option<Result<Answered, Status>> {
         let part = self.next().await?;
         if part.is_err() || self.sizes.is_over() {
             let took = part.is_ok().then_some(self.worked);
@@ -141,7 +138,7 @@ impl Slices {
         Some(part)
     }
 
-    async fn evaluate(&mut self, slice: Range<usize>) -> Result<v1::EvaluateReply, Status> {
+    async fn evaluate(&mut self, slice: Range<usize>) -> Result<Answered, Status> {
         let started = Instant::now();
         let room = Room { bytes_max: self.bytes_left, enough: SliceSizes::ENOUGH };
         let sliced = if self.job.is_quick_slice(&slice) {
@@ -169,16 +166,17 @@ impl Slices {
         if is_last {
             self.service.note_worked(self.worked);
         }
-        Ok(v1::EvaluateReply {
-            value: Some(sliced.value),
+        let rest = v1::EvaluateReply {
+            value: None,
             load: is_last.then(|| self.service.load.load(Instant::now())),
             served: self.served.clone(),
             service_us: if is_last { u64::try_from(self.worked.as_micros()).unwrap_or(u64::MAX) } else { 0 },
-        })
+        };
+        Ok(Answered { value: sliced.value, rest })
     }
 }
 
-/// Reads a slice, or as much of it as is enough, and packs what is found.
+/// Reads a slice, or as much of it as is enough.
 fn sliced(job: &Job, slice: Range<usize>, room: Room) -> Result<Sliced, EvaluateError> {
     let value = job.run_slice(slice, room)?;
     let records = value.records();
@@ -186,6 +184,6 @@ fn sliced(job: &Job, slice: Range<usize>, room: Room) -> Result<Sliced, Evaluate
         keys: records.map_or(0, Records::len),
         value_bytes: records.map_or(0, |records| records.value_bytes() as usize),
         damaged: records.map_or(0, Records::damaged),
-        value: value_to_wire(&value),
+        value,
     })
 }

@@ -10,7 +10,7 @@ use kith_client::{
     convert::{StreamWriter, batch_from_wire, compute_from_wire},
     too_slow,
 };
-use kith_wire::v1;
+use kith_wire::{InSlices, v1};
 use metrics::Gauge;
 use serde_json::json;
 use std::{
@@ -204,8 +204,11 @@ struct Messages {
 
 impl Messages {
     fn into_pieces(self) -> Pieces {
-        let piece = |message: Message| message.map(|message| Piece::of(&message, message.footer.is_some()));
-        self.map(piece).boxed()
+        let piece = |message: v1::MultiGetPiece| {
+            let is_last = message.footer.is_some();
+            Piece { body: message.into_slices(), is_last }
+        };
+        self.map(move |message| message.map(piece)).boxed()
     }
 }
 
