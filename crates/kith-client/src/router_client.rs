@@ -213,7 +213,7 @@ impl RouterClient {
     where
         Called: Future<Output = Result<Response<Reply>, Status>>,
     {
-        let patience = options.deadline.unwrap_or(QUERY_PATIENCE) + DEADLINE_GRACE;
+        let patience = patience(options);
         let asked = async {
             if let Some(frames) = &self.frames {
                 let deadline = options.deadline.map(|deadline| deadline + DEADLINE_GRACE);
@@ -280,7 +280,7 @@ impl GraphService for RouterClient {
         async move {
             let ids_wanted = wants_ids(&query.operand);
             let request = query_to_wire(graph, query, options);
-            let patience = options.deadline.unwrap_or(QUERY_PATIENCE) + DEADLINE_GRACE;
+            let patience = patience(options);
             let reply = match tokio::time::timeout(patience, self.ask(request, ids_wanted)).await {
                 Ok(reply) => reply.map_err(|status| self.error(&status))?,
                 Err(_) => return Err(self.error(&overdue(patience))),
@@ -298,7 +298,7 @@ impl GraphService for RouterClient {
     ) -> BoxFuture<'a, Result<v1::ExplainReply, QueryError>> {
         async move {
             let mut client = self.graph.clone();
-            let patience = options.deadline.unwrap_or(QUERY_PATIENCE) + DEADLINE_GRACE;
+            let patience = patience(options);
             let reply = within(patience, client.explain(query_to_wire(graph, query, options))).await;
             Ok(reply.map_err(|status| self.error(&status))?.into_inner())
         }

@@ -11,6 +11,9 @@ use prost::{
 /// `value` of `EvaluateReply`, and `records` of `Value`, in `kith.proto`.
 const VALUE: u32 = 1;
 const RECORDS: u32 = 6;
+/// `records` of `MultiGetReply` and `ComputeReply`, and of `MultiGetPiece`, whose `positions` stand before it.
+const RECORDS_OF_REPLY: u32 = 1;
+const RECORDS_OF_PIECE: u32 = 2;
 /// Two keys and two lengths.
 const PREFIX_BYTES_MAX: usize = 2 * (1 + 10);
 
@@ -38,14 +41,14 @@ pub trait InSlices: Message {
 impl InSlices for v1::MultiGetReply {
     fn into_slices(mut self) -> [Bytes; 3] {
         let records = std::mem::take(&mut self.records);
-        slices(Vec::new(), 1, records, &self)
+        slices(Vec::new(), RECORDS_OF_REPLY, records, &self)
     }
 }
 
 impl InSlices for v1::ComputeReply {
     fn into_slices(mut self) -> [Bytes; 3] {
         let records = std::mem::take(&mut self.records);
-        slices(Vec::new(), 1, records, &self)
+        slices(Vec::new(), RECORDS_OF_REPLY, records, &self)
     }
 }
 
@@ -53,7 +56,7 @@ impl InSlices for v1::MultiGetPiece {
     fn into_slices(mut self) -> [Bytes; 3] {
         let records = std::mem::take(&mut self.records);
         let positions = Self { positions: std::mem::take(&mut self.positions), ..Self::default() };
-        slices(positions.encode_to_vec(), 2, records, &self)
+        slices(positions.encode_to_vec(), RECORDS_OF_PIECE, records, &self)
     }
 }
 

@@ -109,6 +109,22 @@ fn assert_hides_records(cluster: &Secured, ops: &Papers, reader: &Path, seven: &
     }
 }
 
+/// What needs a right that `reader` of `pages` does not have is refused by the right's name.
+fn assert_only_reads_pages(cluster: &Secured, reader: &Path, push: &[&str]) {
+    for (arguments, told) in [
+        (&["store", "verify", "secrets"][..], "read store \"secrets\""),
+        (&["store", "where", "secrets", "7"], "read store \"secrets\""),
+        (push, "write store \"pages\""),
+        (&["store", "drop", "pages", "--yes"], "admin store \"pages\""),
+        (&["store", "alter", "pages", "--read-quota-keys", "1"], "admin store \"pages\""),
+        (&["cluster", "fetch-rate", "1MiB/s"], "administer the cluster"),
+        (&["cluster", "drain-group", "1"], "administer the cluster"),
+    ] {
+        let (code, message, _) = refused(bearing(cluster.kith(arguments), reader));
+        assert!(code == "permission_denied" && message.contains(told), "{arguments:?}: {code}: {message}");
+    }
+}
+
 #[test]
 fn tokens_and_certificates_have_the_rights_that_the_file_gives_them() {
     let cluster = Secured::start(|folder| {
@@ -149,18 +165,7 @@ fn tokens_and_certificates_have_the_rights_that_the_file_gives_them() {
     assert_hides_records(&cluster, &ops, &reader, &seven);
     let rows = cluster.folder.path().join("pages.csv");
     let push = ["store", "push", "pages", rows.to_str().expect("UTF-8")];
-    for (arguments, told) in [
-        (&["store", "verify", "secrets"][..], "read store \"secrets\""),
-        (&["store", "where", "secrets", "7"], "read store \"secrets\""),
-        (&push, "write store \"pages\""),
-        (&["store", "drop", "pages", "--yes"], "admin store \"pages\""),
-        (&["store", "alter", "pages", "--read-quota-keys", "1"], "admin store \"pages\""),
-        (&["cluster", "fetch-rate", "1MiB/s"], "administer the cluster"),
-        (&["cluster", "drain-group", "1"], "administer the cluster"),
-    ] {
-        let (code, message, _) = refused(bearing(cluster.kith(arguments), &reader));
-        assert!(code == "permission_denied" && message.contains(told), "{arguments:?}: {code}: {message}");
-    }
+    assert_only_reads_pages(&cluster, &reader, &push);
     let writer = cluster.authority.papers("writer");
     must(with(cluster.kith(&push), &writer));
     let (code, ..) = refused(with(cluster.kith(&["store", "drop", "pages", "--yes"]), &writer));
