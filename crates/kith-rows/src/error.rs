@@ -1,6 +1,6 @@
 //! Why files cannot be read.
 
-use crate::fault::{Place, RowErrors};
+use crate::fault::{Place, ROW_ERRORS_SHOWN, RowErrors};
 use crate::options::Format;
 use crate::unpack::Codec;
 use kith_schema::{InferError, SchemaError};
@@ -170,7 +170,7 @@ pub enum RowsError {
         dimensions: u32,
     },
     /// More wrong rows than allowed.
-    #[error("{} row(s) are wrong, {max} allowed; the first: {}", errors.total(), errors.first[0])]
+    #[error("{}{} row(s) are wrong, {max} allowed; the first: {}", at_least(errors.total(), *max), errors.total(), errors.first[0])]
     BadRows {
         /// How many were allowed.
         max: u64,
@@ -183,6 +183,16 @@ pub enum RowsError {
     /// A schema cannot be made.
     #[error(transparent)]
     Schema(#[from] SchemaError),
+}
+
+/// Nobody has read on where so many are wrong.
+fn at_least(wrong: u64, max: u64) -> &'static str {
+    if ends_reading(wrong, max) { "at least " } else { "" }
+}
+
+/// Whether so many wrong rows are enough: those allowed, and as many as are shown.
+pub(crate) fn ends_reading(wrong: u64, max: u64) -> bool {
+    max.saturating_add(ROW_ERRORS_SHOWN as u64) <= wrong
 }
 
 impl From<InferError<Place>> for RowsError {

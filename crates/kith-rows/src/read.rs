@@ -1,8 +1,8 @@
 //! All sources, one after the other, to one function.
 
 use crate::columnar;
-use crate::error::{ReadError, RowsError};
-use crate::fault::{Place, ROW_ERRORS_SHOWN, RowErrors, RowFault};
+use crate::error::{ReadError, RowsError, ends_reading};
+use crate::fault::{Place, RowErrors, RowFault};
 use crate::options::{Format, FormatChoice, RowOptions, ValueShape};
 use crate::source::RowSource;
 use crate::text::{csv, json};
@@ -144,8 +144,7 @@ impl<'a> RowSink<'a> {
 
     fn refuse(&mut self, place: Place, fault: RowFault) -> Result<(), Halt> {
         self.errors.record(place, fault);
-        let enough = self.options.errors_max.saturating_add(ROW_ERRORS_SHOWN as u64);
-        if self.errors.total() < enough { Ok(()) } else { Err(self.bad_rows()) }
+        if ends_reading(self.errors.total(), self.options.errors_max) { Err(self.bad_rows()) } else { Ok(()) }
     }
 
     fn bad_rows(&mut self) -> Halt {

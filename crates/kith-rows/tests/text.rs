@@ -188,7 +188,9 @@ fn only_as_many_wrong_rows_as_allowed() {
     let allowed = RowOptions { errors_max: 20, ..ids() };
     let (good, report) = read(&source("in", &text), &allowed).unwrap();
     assert_eq!((good.len(), report.rows, report.errors.total()), (20, 20, 20));
-    let RowsError::BadRows { errors, .. } = read(&source("in", &text), &ids()).unwrap_err() else { panic!() };
+    let refused = read(&source("in", &text), &ids()).unwrap_err();
+    assert!(refused.to_string().starts_with("at least 10 row(s) are wrong, 0 allowed; "), "{refused}");
+    let RowsError::BadRows { errors, .. } = refused else { panic!() };
     assert_eq!(
         (errors.first.len(), errors.total()),
         (ROW_ERRORS_SHOWN, 10),
