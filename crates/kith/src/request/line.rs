@@ -4,6 +4,7 @@ use super::{
     AggregateFields, Asked, Batch, BatchFields, ComputeFields, Operation, Question, ReadOptions,
     batch::MGET,
     compute::{AGGREGATE, COMPUTE},
+    json::Distinct,
     names::{fields_of_variant, names_of},
     options::Options,
 };
@@ -32,8 +33,9 @@ pub fn parse(line: &str) -> Result<Request, Failure> {
     if line.trim().is_empty() {
         return Err(Failure::bad_request("the line is empty"));
     }
-    let mut fields = match serde_json::from_str::<Value>(line) {
-        Ok(Value::Object(fields)) => fields,
+    let mut fields = match serde_json::from_str(line) {
+        Ok(Distinct(Value::Object(fields))) => fields,
+        Err(error) if error.is_data() => return Err(Failure::bad_request(error.to_string())),
         Ok(_) => return Err(Failure::bad_request("the line is not a JSON object")),
         Err(error) => return Err(Failure::bad_request(format!("the line is not JSON: {error}"))),
     };

@@ -5,6 +5,7 @@
 
 mod batch;
 mod compute;
+mod json;
 mod line;
 mod names;
 mod operation;
