@@ -202,8 +202,25 @@ fn a_dead_node_is_replaced_and_dead_donors_are_stood_in_for() {
     second.restart(&mut cluster);
     follow(&mut cluster, is_settled);
     assert_eq!(owned(&cluster, 0), [(0, 8), (103, 8), (104, 8)]);
-    [1, 2].into_iter().for_each(|version| all_whole(&cluster, version));
-    assert_reads(&cluster, STORE, PEOPLE, 2);
+    cannot_write(&mut cluster, folder.path());
+}
+
+/// A node that cannot write what it is to get: the rebalance stops, tells what the node said, and goes on when it is mended.
+fn cannot_write(cluster: &mut Cluster, folder: &Path) {
+    let sixth = Spare::start(cluster, 105, folder);
+    let components = sixth.data.join("components");
+    fs::write(&components, "in the way").expect("a file");
+    let (code, reason) = refused(cluster, &["cluster", "add-node", "105", "--group", "0", "--grace", "0"]);
+    assert_eq!(code, "rebalance_stopped", "{reason}");
+    assert!(reason.contains("stealer n105 cannot take partition"), "{reason}");
+    assert!(reason.contains("the last copy that failed, from n"), "{reason}");
+    assert!(reason.contains("Not a directory"), "{reason}");
+    fs::remove_file(&components).expect("the file");
+    told(cluster, &["cluster", "rebalance", "--continue"]);
+    follow(cluster, is_settled);
+    assert_eq!(owned(cluster, 0).len(), 4);
+    [1, 2].into_iter().for_each(|version| all_whole(cluster, version));
+    assert_reads(cluster, STORE, PEOPLE, 2);
 }
 
 /// Waits until the rebalance under way is there; one that stopped for another reason goes on.
@@ -259,4 +276,26 @@ fn an_id_belongs_to_the_process_that_has_it_and_lives() {
     // It steps in when the other is gone.
     second.kill();
     first.wait_until_up(&mut cluster);
+
+    the_supervised_come_back_where_they_were(&mut cluster, folder.path());
+}
+
+/// A supervised node whose id another has taken while it was frozen is told so in its log, and comes back on its own port.
+fn the_supervised_come_back_where_they_were(cluster: &mut Cluster, folder: &Path) {
+    let at = |cluster: &Cluster| told(cluster, &["cluster", "status"])["nodes"][0].clone();
+    let (pid, before) = (cluster.node_pids(0)[0], at(cluster));
+    assert_eq!((&before["node"], &before["pid"]), (&json!(0), &json!(pid)));
+    signal(pid, "STOP");
+    let mut outsider = Spare::start(cluster, 0, folder);
+    signal(pid, "KILL");
+    let log = folder.join("data/node-000.log");
+    let times = |what: &str| fs::read_to_string(&log).expect("a log").matches(what).count();
+    cluster.wait_until("it is told", |_| 2 <= times("error[id_taken]: node 0 runs already"));
+    assert_eq!(times("port_in_use"), 0);
+    outsider.kill();
+    cluster.wait_until("it is back", |cluster| {
+        let now = at(cluster);
+        now["state"] == "up" && now["addr"] == before["addr"] && now["pid"] != before["pid"]
+    });
+    assert_reads(cluster, STORE, PEOPLE, 1);
 }

@@ -16,19 +16,25 @@ use std::{
     num::NonZeroU16,
     path::PathBuf,
     process::{ExitStatus, Stdio},
-    time::Duration,
+    time::{Duration, Instant},
 };
 use tokio::process::{Child, ChildStdin, Command};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-/// Pause before a child that ended is started again.
+/// Pause before a child that ended is started again, and the longest one, before a child that ends again and again.
 const RESTART_PAUSE: Duration = Duration::from_millis(200);
+const RESTART_PAUSE_MAX: Duration = Duration::from_secs(5);
+/// A child that ran for so long is not one that ends again and again.
+const SETTLED: Duration = Duration::from_secs(2);
 /// A child that is told to end has so long before it is killed.
 const END_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long one child may take to register.
 const REGISTER_TIMEOUT: Duration = Duration::from_secs(60);
 /// A child that ends so often before it first registers will not come up.
 const FIRST_STARTS_MAX: u32 = 3;
+
+/// What a child listens on: `--listen`, `--http` and `--resp`.
+type Addresses = [String; 3];
 
 /// A child, and the input whose end tells it to end. Kept apart: waiting for a child closes an input that is still in it.
 #[derive(Debug)]
@@ -53,8 +59,8 @@ enum RoleId {
 }
 
 impl RoleId {
-    /// Process and addresses under which it registered: those of `--listen`, `--http` and `--resp`.
-    fn registered(self, topology: &TopologyDocument) -> Option<(u32, [String; 3])> {
+    /// Process and addresses under which it is registered, by whomever.
+    fn registered(self, topology: &TopologyDocument) -> Option<(u32, Addresses)> {
         match self {
             RoleId::Node(id) => {
                 let document = topology.nodes.iter().find(|document| document.node == id)?;
@@ -87,8 +93,8 @@ pub(super) async fn start(
             children.push((spawn(&role, None)?, role));
         }
         for (child, role) in children {
-            let child = registered(child, &role, topology.clone()).await?;
-            tasks.spawn(supervise(child, role, topology.clone(), stop.clone()));
+            let (child, at) = registered(child, &role, topology.clone()).await?;
+            tasks.spawn(supervise(child, role, at, stop.clone()));
         }
     }
     Ok(())
@@ -159,16 +165,15 @@ fn common_arguments(
 }
 
 /// Runs this same binary. `at` replaces the addresses, so that a child comes back where it was.
-fn spawn(role: &Role, at: Option<[String; 3]>) -> Result<Running, StartError> {
+fn spawn(role: &Role, at: Option<&Addresses>) -> Result<Running, StartError> {
     let failed = |source| StartError::Spawn { what: role.name.clone(), source };
     let mut arguments = role.arguments.clone();
     if let Some(at) = at {
         for (flag, value) in ["--listen", "--http", "--resp"].into_iter().zip(at) {
-            // Nothing is known of one that somebody else registered as.
             if let Some(place) = arguments.iter().position(|argument| argument == flag)
                 && !value.is_empty()
             {
-                arguments[place + 1] = value;
+                arguments[place + 1].clone_from(value);
             }
         }
     }
@@ -184,20 +189,21 @@ fn spawn(role: &Role, at: Option<[String; 3]>) -> Result<Running, StartError> {
     Ok(Running { input: child.stdin.take(), child })
 }
 
-/// Waits until the child has registered; starts it again if it ends before, a few times.
+/// Waits until the child has registered, and where; starts it again if it ends before, a few times.
 async fn registered(
     mut running: Running,
     role: &Role,
     mut topology: TopologyReceiver,
-) -> Result<Running, StartError> {
+) -> Result<(Running, Addresses), StartError> {
     let failed = |detail: String| StartError::Child { what: role.name.clone(), detail };
     let deadline = tokio::time::sleep(REGISTER_TIMEOUT);
     tokio::pin!(deadline);
     let mut starts = 1;
     loop {
         let pid = running.child.id();
-        if role.id.registered(&topology.borrow_and_update()).is_some_and(|(at, _)| Some(at) == pid) {
-            return Ok(running);
+        let known = role.id.registered(&topology.borrow_and_update());
+        if let Some((_, at)) = known.filter(|(process, _)| Some(*process) == pid) {
+            return Ok((running, at));
         }
         tokio::select! {
             () = &mut deadline => return Err(failed(format!("not registered after {REGISTER_TIMEOUT:?}"))),
@@ -215,22 +221,26 @@ async fn registered(
     }
 }
 
-/// Keeps the child running until `stop`, at the address it registered first.
-async fn supervise(mut running: Running, role: Role, topology: TopologyReceiver, stop: CancellationToken) {
+/// Keeps the child running until `stop`, where it registered first: whoever has its id meanwhile is registered elsewhere.
+async fn supervise(mut running: Running, role: Role, at: Addresses, stop: CancellationToken) {
+    let mut pause = RESTART_PAUSE;
     loop {
+        let started = Instant::now();
         tokio::select! {
             () = stop.cancelled() => return end(running, &role).await,
             ended = running.child.wait() => {
                 tracing::warn!(child = role.name, status = text(ended), "a child ended: starting it again");
             }
         }
-        let at = role.id.registered(&topology.borrow()).map(|(_, at)| at);
+        if SETTLED <= started.elapsed() {
+            pause = RESTART_PAUSE;
+        }
         running = loop {
             tokio::select! {
                 () = stop.cancelled() => return,
-                () = tokio::time::sleep(RESTART_PAUSE) => {}
+                () = tokio::time::sleep(pause) => pause = (pause * 2).min(RESTART_PAUSE_MAX),
             }
-            match spawn(&role, at.clone()) {
+            match spawn(&role, Some(&at)) {
                 Ok(child) => break child,
                 Err(error) => {
                     tracing::error!(%error, child = role.name, "a child cannot be started again yet")

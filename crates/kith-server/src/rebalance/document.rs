@@ -393,6 +393,7 @@ mod tests {
             abort_asked: false,
             transfers: vec![],
             reclaims: vec![],
+            last_failure: String::new(),
         }
     }
 

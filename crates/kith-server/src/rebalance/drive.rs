@@ -48,9 +48,16 @@ pub(super) enum DriveError {
 
 /// What came of something that was begun.
 enum Happened {
-    Copied(Vec<usize>, Result<(), CopyFault>),
+    Copied(Vec<usize>, Result<(), FailedCopy>),
     /// A node has freed partitions of these stores.
     Released(NodeId, Vec<(PartitionId, Vec<u32>)>),
+}
+
+/// Why something was not copied.
+struct FailedCopy {
+    fault: CopyFault,
+    /// Who to whom, and what was said.
+    detail: String,
 }
 
 /// One rebalance, driven by this router.
@@ -170,11 +177,14 @@ impl Driver {
     fn take_in(&mut self, happened: Happened) {
         match happened {
             Happened::Copied(indexes, outcome) => {
+                if let Err(FailedCopy { detail, .. }) = &outcome {
+                    self.document.last_failure.clone_from(detail);
+                }
                 for index in indexes {
                     self.copies.remove(&index);
-                    self.on(match outcome {
+                    self.on(match &outcome {
                         Ok(()) => RebalanceEvent::Copied(index),
-                        Err(fault) => RebalanceEvent::CopyFailed(index, fault),
+                        Err(failed) => RebalanceEvent::CopyFailed(index, failed.fault),
                     });
                 }
             }
@@ -342,9 +352,9 @@ impl Driver {
             let outcome = copy_to(&dialer, &topology, donor, stealer, request).await.map_err(|status| {
                 let error = status.message();
                 tracing::warn!(rebalance = id, %donor, %stealer, error, "a copy failed");
-                fault_of(&status)
+                FailedCopy { fault: fault_of(&status), detail: format!("from {donor} to {stealer}: {error}") }
             });
-            if outcome == Err(CopyFault::Transient) {
+            if outcome.as_ref().is_err_and(|failed| failed.fault == CopyFault::Transient) {
                 tokio::time::sleep(RETRY_PAUSE).await;
             }
             let _ = sender.send(Happened::Copied(of_task, outcome));

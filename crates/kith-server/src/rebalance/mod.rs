@@ -223,6 +223,7 @@ impl Rebalancer {
             abort_asked: false,
             transfers: Vec::new(),
             reclaims: Vec::new(),
+            last_failure: String::new(),
         };
         document::record(&mut document, state.parts(), cluster);
         Ok((document, state))

@@ -2,7 +2,9 @@
 
 use super::document::{node_document, pair_document, parts_of};
 use crate::versions::other_release;
-use kith_routing::rebalance::{Ending, Phase, Progress, RebalanceParts, RebalancePlan, Step, TransferState};
+use kith_routing::rebalance::{
+    Ending, Phase, Progress, RebalanceParts, RebalancePlan, Step, StopReason, TransferState,
+};
 use kith_wire::{
     documents::{ProgressDocument, RebalanceDocument, RebalanceStatusDocument},
     v1,
@@ -30,7 +32,7 @@ pub(super) fn recorded(document: &RebalanceDocument) -> Result<v1::RebalanceRepl
     let parts = parts_of(document).map_err(|error| other_release(error.to_string()))?;
     let mut status = of_plan(&parts.plan, progress(&parts));
     let (state, reason) = match &parts.phase {
-        Phase::Stopped(reason) => ("stopped", Some(reason.to_string())),
+        Phase::Stopped(reason) => ("stopped", Some(told(reason, &document.last_failure))),
         Phase::Ended(Ending::Finished) => ("finished", None),
         Phase::Ended(Ending::Aborted) => ("aborted", None),
         Phase::Undoing => ("aborting", None),
@@ -44,6 +46,15 @@ pub(super) fn recorded(document: &RebalanceDocument) -> Result<v1::RebalanceRepl
     status.driver = Some(document.driver.clone());
     status.epoch = parts.table.epoch.0;
     Ok(reply(&status, &parts.plan))
+}
+
+/// Why it waits for a person; what the copies said that went before is often what is to be mended.
+fn told(reason: &StopReason, last_failure: &str) -> String {
+    let is_of_copies = !matches!(reason, StopReason::TableChanged { .. });
+    match last_failure {
+        said if is_of_copies && !said.is_empty() => format!("{reason}; the last copy that failed, {said}"),
+        _ => reason.to_string(),
+    }
 }
 
 fn of_plan(plan: &RebalancePlan, progress: Progress) -> RebalanceStatusDocument {

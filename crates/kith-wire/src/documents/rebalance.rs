@@ -39,6 +39,9 @@ pub struct RebalanceDocument {
     pub transfers: Vec<TransferDocument>,
     /// What is to be freed.
     pub reclaims: Vec<ReclaimDocument>,
+    /// What was said of the last copy that failed.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub last_failure: String,
 }
 impl Document for RebalanceDocument {
     const WHAT: &'static str = "rebalance";
