@@ -220,6 +220,14 @@ impl Records {
         }
     }
 
+    /// Adds the records of the next keys.
+    pub fn append(&mut self, next: Records) {
+        let places = self.entries.len() as u32..;
+        self.entries.resize(self.entries.len() + next.entries.len(), Entry::Unanswered);
+        let places: Vec<u32> = places.take(next.entries.len()).collect();
+        self.place(&places, next);
+    }
+
     /// Takes out the damaged records of a part, with their positions, so that another replica can be asked for them.
     ///
     /// # Panics

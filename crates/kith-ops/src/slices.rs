@@ -35,6 +35,11 @@ impl SliceSizes {
         Self { keys, next: 0, size: FIRST_KEYS, bytes: 0, is_begun: false }
     }
 
+    /// The same, where nobody waits for the first slice more than for the last: it is as heavy as the others if values have a kibibyte.
+    pub fn even(keys: usize) -> Self {
+        Self { size: SLICE_BYTES >> 10, ..Self::new(keys) }
+    }
+
     /// The places of the next slice's keys; `None` after the last.
     pub fn next_slice(&self) -> Option<Range<usize>> {
         (!self.is_over()).then(|| self.next..self.keys.min(self.next + self.size))
@@ -63,7 +68,10 @@ mod tests {
     use proptest::prelude::*;
 
     fn sizes(keys: usize, bytes_per_key: usize, took: Duration) -> Vec<usize> {
-        let mut slices = SliceSizes::new(keys);
+        sizes_of(SliceSizes::new(keys), bytes_per_key, took)
+    }
+
+    fn sizes_of(mut slices: SliceSizes, bytes_per_key: usize, took: Duration) -> Vec<usize> {
         let mut sizes = Vec::new();
         while let Some(slice) = slices.next_slice() {
             let enough = SliceSizes::ENOUGH.div_ceil(bytes_per_key.max(1));
@@ -83,6 +91,8 @@ mod tests {
         assert_eq!(sizes(3, 1 << 20, quick), [1, 1, 1], "values beyond any slice");
         assert_eq!(sizes(10, 0, quick), [10]);
         assert_eq!(sizes(0, 0, quick), [0], "a request without keys is answered too");
+        assert_eq!(sizes_of(SliceSizes::even(500), 1_024, quick), [124, 124, 124, 124, 4]);
+        assert_eq!(sizes_of(SliceSizes::even(100), 1_024, quick), [100]);
     }
 
     #[test]

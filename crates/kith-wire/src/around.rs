@@ -11,6 +11,8 @@ use prost::{
 /// `value` of `EvaluateReply`, and `records` of `Value`, in `kith.proto`.
 const VALUE: u32 = 1;
 const RECORDS: u32 = 6;
+/// `slices` of `EvaluateReply`.
+const SLICES: u32 = 5;
 /// `records` of `MultiGetReply` and `ComputeReply`, and of `MultiGetPiece`, whose `positions` stand before it.
 const RECORDS_OF_REPLY: u32 = 1;
 const RECORDS_OF_PIECE: u32 = 2;
@@ -28,6 +30,16 @@ pub fn around_records(rest: &v1::EvaluateReply, head: &[u8], value_bytes: usize)
     encode_varint(1 + encoded_len_varint(body) as u64 + body, &mut before);
     encode_key(RECORDS, WireType::LengthDelimited, &mut before);
     encode_varint(body, &mut before);
+    before.extend_from_slice(head);
+    (before.into(), rest.encode_to_vec().into())
+}
+
+/// The same where the records are the next of the reply's slices: these parts of several slices, one behind the other, are the reply.
+pub fn around_slice(rest: &v1::EvaluateReply, head: &[u8], value_bytes: usize) -> (Bytes, Bytes) {
+    debug_assert!(rest.value.is_none() && rest.slices.is_empty(), "slices go between");
+    let mut before = Vec::with_capacity(PREFIX_BYTES_MAX + head.len());
+    encode_key(SLICES, WireType::LengthDelimited, &mut before);
+    encode_varint((head.len() + value_bytes) as u64, &mut before);
     before.extend_from_slice(head);
     (before.into(), rest.encode_to_vec().into())
 }
@@ -122,16 +134,26 @@ mod tests {
             load: Some(v1::NodeLoad { requests_per_second: 7.5, clients: 3, in_flight: 1, leaving: false }),
             served: vec![v1::Served { name: "pages".to_owned(), version: 7 }],
             service_us: 300,
+            slices: Vec::new(),
         };
+        let mut whole_in_slices = v1::EvaluateReply::default();
+        let mut parts = Vec::new();
         for lengths in [vec![], vec![0], vec![5, 0, 100], vec![70_000; 40]] {
             let entries: Vec<RecordBody> = lengths.iter().map(|&length| RecordBody::Found(length)).collect();
             let values = vec![b'v'; lengths.iter().sum()];
             let head = encode_records_head(&entries, 0);
             let (before, behind) = around_records(&rest, &head, values.len());
             let body = encode_records(&entries, std::iter::once(&values[..]), values.len());
-            let value = Some(v1::Value { value: Some(v1::value::Value::Records(body)) });
+            let value = Some(v1::Value { value: Some(v1::value::Value::Records(body.clone())) });
             let whole = v1::EvaluateReply { value, ..rest.clone() };
             assert!([&before[..], &values, &behind].concat() == whole.encode_to_vec(), "{lengths:?}");
+            whole_in_slices.slices.push(body);
+            let (before, behind) = around_slice(&v1::EvaluateReply::default(), &head, values.len());
+            parts.extend([&before[..], &values, &behind].concat());
         }
+        // What the last slice says of the whole reply stands behind it.
+        parts.extend(rest.encode_to_vec());
+        let whole_in_slices = v1::EvaluateReply { slices: whole_in_slices.slices, ..rest };
+        assert_eq!(v1::EvaluateReply::decode(&parts[..]), Ok(whole_in_slices));
     }
 }

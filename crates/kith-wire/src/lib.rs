@@ -22,7 +22,7 @@ pub mod etcd {
     tonic::include_proto!("etcdserverpb");
 }
 
-pub use around::{InSlices, around_records};
+pub use around::{InSlices, around_records, around_slice};
 pub use error::{detail_of, status, with_detail};
 pub use prost::Message;
 

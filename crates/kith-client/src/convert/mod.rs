@@ -19,7 +19,7 @@ pub use query::{answer_from_wire, answer_to_wire, query_from_wire, query_to_wire
 pub use stream::{StreamReader, StreamWriter};
 pub use value::{
     groups_from_wire, groups_to_wire, records_from_wire, records_in_place, records_to_wire, value_from_wire,
-    value_to_wire,
+    value_of_reply, value_to_wire,
 };
 
 use kith_types::{Direction, Workflow};

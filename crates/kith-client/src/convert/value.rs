@@ -74,6 +74,25 @@ pub fn value_from_wire(wire: v1::Value) -> Result<Value, ConvertError> {
     })
 }
 
+/// What a node answers.
+///
+/// # Errors
+/// As [`value_from_wire`].
+pub fn value_of_reply(reply: &mut v1::EvaluateReply) -> Result<Value, ConvertError> {
+    match (reply.value.take(), &reply.slices[..]) {
+        (Some(value), []) => value_from_wire(value),
+        (None, []) => Err(ConvertError::Missing("value")),
+        (Some(_), _) => Err(ConvertError::Missing("either value or slices")),
+        (None, slices) => {
+            let mut records = Records::default();
+            for slice in slices {
+                records.append(records_from_wire(slice).map_err(body_error("slices"))?);
+            }
+            Ok(Value::Records(records))
+        }
+    }
+}
+
 fn body_error(field: &'static str) -> impl FnOnce(BodyError) -> ConvertError {
     move |source| ConvertError::Body { field, source }
 }
@@ -206,6 +225,28 @@ mod tests {
         records.unsent();
         records.error(RecordError::Dimensions(ComputeFault { operator: 2, want: 64, got: 0 }));
         records.finish().expect("all bytes are taken")
+    }
+
+    #[test]
+    fn a_reply_in_slices_is_the_records_of_all() {
+        let slices = vec![
+            records_to_wire(&records()),
+            records_to_wire(&Records::default()),
+            records_to_wire(&records()),
+        ];
+        let mut reply = v1::EvaluateReply { slices, ..Default::default() };
+        let Ok(Value::Records(got)) = value_of_reply(&mut reply) else { panic!("records") };
+        assert!(got.iter().eq(records().iter().chain(records().iter())));
+        let value = Some(value_to_wire(&Value::Count(1)));
+        let both = v1::EvaluateReply { value, ..reply.clone() };
+        for mut wrong in [both, v1::EvaluateReply::default()] {
+            assert!(value_of_reply(&mut wrong).is_err());
+        }
+        reply.slices[1] = Bytes::from_static(&[1, 9]);
+        assert_eq!(
+            value_of_reply(&mut reply),
+            Err(ConvertError::Body { field: "slices", source: BodyError::State(9) })
+        );
     }
 
     #[test]

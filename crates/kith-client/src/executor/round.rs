@@ -9,7 +9,7 @@ use super::{
 use crate::{
     InFlight, QueryError, QueryOptions,
     alarm::Alarm,
-    convert::{operator_to_wire, value_from_wire, workflow_to_wire},
+    convert::{operator_to_wire, value_of_reply, workflow_to_wire},
     error::DENIED,
     profile::Trace,
     topology::{Pinned, Topology},
@@ -275,6 +275,7 @@ impl<'a> Round<'a> {
             graph: self.pinned.name.clone(),
             graph_version: self.pinned.version,
             plan: Some(self.plan.clone()),
+            in_slices: !self.in_parts,
             ..Default::default()
         };
         match &self.fan_out.scope {
@@ -320,7 +321,13 @@ impl<'a> Round<'a> {
     }
 
     /// A reply, or the next part of one.
-    fn on_reply(&mut self, request: RequestId, node: NodeId, reply: v1::EvaluateReply, rest: Option<Rest>) {
+    fn on_reply(
+        &mut self,
+        request: RequestId,
+        node: NodeId,
+        mut reply: v1::EvaluateReply,
+        rest: Option<Rest>,
+    ) {
         let fleet = &self.executor.fleet;
         let now = fleet.now();
         if let Some(load) = &reply.load {
@@ -334,8 +341,8 @@ impl<'a> Round<'a> {
         let wrong_version = reply.served.iter().any(|served| served.version != self.pinned.version);
         let Some(open) = self.open.get_mut(&request) else { return };
         let owed = &open.keys[open.heard..];
-        let mut value = match reply.value.map(value_from_wire) {
-            Some(Ok(value)) if !wrong_version && answers(&value, owed.len(), rest.is_some()) => value,
+        let mut value = match value_of_reply(&mut reply) {
+            Ok(value) if !wrong_version && answers(&value, owed.len(), rest.is_some()) => value,
             _ => {
                 self.reasons.push(format!("{node}: sent a malformed answer"));
                 self.close(request, RequestEnd::Failed, FailureClass::Internal.name());

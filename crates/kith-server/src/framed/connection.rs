@@ -192,9 +192,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             }
             Some(op) => {
                 let service = Arc::clone(&self.service);
-                let call = match header.flags.has(Flags::CREDITED) {
-                    true => service.call_credited(op, frame.body),
-                    false => service.call(op, frame.body),
+                let call = match (header.flags.has(Flags::CREDITED), self.under_way()) {
+                    (true, _) => service.call_credited(op, frame.body),
+                    (false, 0) => service.call_alone(op, frame.body),
+                    (false, _) => service.call(op, frame.body),
                 };
                 if let Some(answer) = self.running.start(header, call, cx) {
                     self.answer(&header, answer);
@@ -234,16 +235,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         answered
     }
 
-    /// Pieces of replies for which there is credit; stops likewise.
+    /// A piece of a reply for which there is credit, none likewise. Not all that could be had: one is on its way while the next is made,
+    /// and goes while it is still in the cache.
     fn poll_streams(&mut self, cx: &mut Context<'_>) -> bool {
-        let mut answered = false;
-        while !self.outbox.is_full()
+        if !self.outbox.is_full()
             && let Poll::Ready((header, piece)) = self.streams.poll_next(cx)
         {
             self.outbox.piece(&header, piece);
-            answered = true;
+            return true;
         }
-        answered
+        false
     }
 }
 

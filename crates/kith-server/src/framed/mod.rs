@@ -9,7 +9,7 @@ mod streams;
 mod tests;
 
 pub(crate) use connection::serve;
-pub(crate) use streams::{Piece, Pieces};
+pub(crate) use streams::{End, Piece, Pieces};
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
@@ -28,6 +28,11 @@ use tonic::{Code, Status};
 pub(crate) trait FrameService: Send + Sync + 'static {
     /// Answers one request.
     fn call(self: Arc<Self>, op: Op, body: Bytes) -> BoxFuture<'static, Result<Reply, Status>>;
+
+    /// Answers one that is the only one of its connection: what is worked on piece by piece may be worked on where the pieces are polled.
+    fn call_alone(self: Arc<Self>, op: Op, body: Bytes) -> BoxFuture<'static, Result<Reply, Status>> {
+        self.call(op, body)
+    }
 
     /// Answers one whose reply may come in several messages; it need not.
     fn call_credited(self: Arc<Self>, op: Op, body: Bytes) -> BoxFuture<'static, Result<Reply, Status>> {
@@ -63,7 +68,7 @@ pub(crate) enum Reply {
     Compute(v1::ComputeReply),
     /// To [`Op::Aggregate`].
     Aggregate(v1::AggregateReply),
-    /// To any request that is credited.
+    /// To any request that is credited; to others the parts of one message.
     Pieces(Pieces),
 }
 

@@ -1,6 +1,6 @@
 //! What a connection has still to send: encoded bytes, and replies in pieces that wait for room.
 
-use super::{Encoded, Piece, Reply};
+use super::{Encoded, End, Piece, Reply};
 use bytes::{Buf, Bytes, BytesMut};
 use kith_wire::{
     InSlices, MESSAGE_BYTES_MAX, Message,
@@ -52,20 +52,20 @@ struct Long {
     behind: VecDeque<Piece>,
     /// What is left of the message that is on its way, in slices that follow each other.
     message: VecDeque<Bytes>,
-    /// Whether it is the last of its reply.
-    is_last: bool,
+    /// What ends with it.
+    end: End,
     /// Bytes that are left, encoded or not.
     bytes: usize,
 }
 
 impl Long {
     /// A message that is in the way of no other.
-    fn of(request: &Header, message: impl Into<VecDeque<Bytes>>, is_last: bool) -> Self {
+    fn of(request: &Header, message: impl Into<VecDeque<Bytes>>, end: End) -> Self {
         let mut message = message.into();
         message.retain(|slice| !slice.is_empty());
         let bytes = message.iter().map(Bytes::len).sum();
         let (pieces, behind) = (Vec::new().into_iter(), VecDeque::new());
-        Self { request: *request, pieces, behind, message, is_last, bytes }
+        Self { request: *request, pieces, behind, message, end, bytes }
     }
 
     /// The next frame's flags and body; the last one is flagged so.
@@ -73,19 +73,15 @@ impl Long {
         if self.message.is_empty() {
             if let Some(piece) = self.pieces.next() {
                 self.message = [piece.encode_to_vec().into()].into();
-                self.is_last = self.pieces.as_slice().is_empty();
+                self.end = End::of_message(self.pieces.as_slice().is_empty());
             } else if let Some(piece) = self.behind.pop_front() {
                 self.message = piece.body.into_iter().filter(|slice| !slice.is_empty()).collect();
-                self.is_last = piece.is_last;
+                self.end = piece.end;
             }
         }
         let body = self.part();
         self.bytes -= body.iter().map(Bytes::len).sum::<usize>();
-        let flags = match (self.message.is_empty(), self.is_last) {
-            (false, _) => Flags::PART,
-            (true, false) => Flags::default(),
-            (true, true) => Flags::LAST,
-        };
+        let flags = if self.message.is_empty() { self.end.flags() } else { Flags::PART };
         (flags, body)
     }
 
@@ -137,7 +133,7 @@ impl Outbox {
     pub fn answer(&mut self, request: &Header, answer: Result<Reply, Status>) {
         match answer {
             Ok(Reply::Evaluate(reply)) => self.message(request, &reply),
-            Ok(Reply::Encoded(body)) => self.slices(request, body, true),
+            Ok(Reply::Encoded(body)) => self.slices(request, body, End::Reply),
             Ok(Reply::Ping(reply)) => self.put(&request.reply(Flags::LAST), &reply),
             Ok(Reply::Query(pieces)) => self.pieces(request, pieces),
             Ok(Reply::MultiGet(reply)) => self.records(request, reply),
@@ -161,7 +157,7 @@ impl Outbox {
             before.bytes += piece.bytes();
             return before.behind.push_back(piece);
         }
-        self.slices(request, piece.body, piece.is_last);
+        self.slices(request, piece.body, piece.end);
     }
 
     /// Drops what is left of a long reply that nobody wants any more.
@@ -183,7 +179,7 @@ impl Outbox {
     fn message(&mut self, request: &Header, message: &impl Message) {
         match message.encoded_len() {
             PART_BYTES..=MESSAGE_BYTES_MAX => {
-                self.long.push_back(Long::of(request, [message.encode_to_vec().into()], true));
+                self.long.push_back(Long::of(request, [message.encode_to_vec().into()], End::Reply));
             }
             _ => self.put(&request.reply(Flags::LAST), message),
         }
@@ -194,16 +190,16 @@ impl Outbox {
         if reply.encoded_len() < COPIED_BYTES_MAX {
             self.put(&request.reply(Flags::LAST), &reply);
         } else {
-            self.slices(request, reply.into_slices(), true);
+            self.slices(request, reply.into_slices(), End::Reply);
         }
     }
 
     /// A message that is encoded, but not in one place.
-    fn slices(&mut self, request: &Header, body: Encoded, is_last: bool) {
+    fn slices(&mut self, request: &Header, body: Encoded, end: End) {
         match body.iter().map(Bytes::len).sum() {
-            COPIED_BYTES_MAX..=MESSAGE_BYTES_MAX => self.long.push_back(Long::of(request, body, is_last)),
+            COPIED_BYTES_MAX..=MESSAGE_BYTES_MAX => self.long.push_back(Long::of(request, body, end)),
             _ => {
-                let header = request.reply(if is_last { Flags::LAST } else { Flags::default() });
+                let header = request.reply(end.flags());
                 if let Err(error) = header.encode_slices(&body, &mut self.bytes) {
                     self.too_long(&header, &error);
                 }
@@ -224,7 +220,7 @@ impl Outbox {
             pieces,
             behind,
             message: VecDeque::new(),
-            is_last: false,
+            end: End::Message,
             bytes,
         });
     }

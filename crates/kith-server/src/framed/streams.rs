@@ -7,7 +7,7 @@ use futures::{StreamExt, stream::BoxStream};
 use kith_client::{InFlight, too_slow};
 use kith_wire::{
     Message,
-    frame::{CREDIT_BYTES, Header},
+    frame::{CREDIT_BYTES, Flags, Header},
 };
 use std::{
     collections::HashMap,
@@ -26,14 +26,39 @@ use tonic::Status;
 #[derive(Debug)]
 pub(crate) struct Piece {
     pub body: Encoded,
-    /// Whether none follows.
-    pub is_last: bool,
+    pub end: End,
+}
+
+/// What ends with a piece.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// Nothing: the message goes on.
+    Part,
+    /// Its message.
+    Message,
+    /// The reply.
+    Reply,
+}
+
+impl End {
+    /// Of the last message of a reply, or of another.
+    pub(crate) fn of_message(is_last: bool) -> Self {
+        if is_last { End::Reply } else { End::Message }
+    }
+
+    pub(super) fn flags(self) -> Flags {
+        match self {
+            End::Part => Flags::PART,
+            End::Message => Flags::default(),
+            End::Reply => Flags::LAST,
+        }
+    }
 }
 
 impl Piece {
     /// A message as a piece.
-    pub(crate) fn of(message: &impl Message, is_last: bool) -> Self {
-        Self { body: [message.encode_to_vec().into(), Bytes::new(), Bytes::new()], is_last }
+    pub(crate) fn of(message: &impl Message, end: End) -> Self {
+        Self { body: [message.encode_to_vec().into(), Bytes::new(), Bytes::new()], end }
     }
 
     /// Of the message.
@@ -107,7 +132,8 @@ impl Streams {
 
     /// Takes what a request is answered with.
     pub fn start(&mut self, header: Header, pieces: Pieces) {
-        let credit = Arc::new(Credit { left: AtomicI64::new(CREDIT_BYTES.into()), more: Notify::new() });
+        let left = if header.flags.has(Flags::CREDITED) { CREDIT_BYTES.into() } else { i64::MAX };
+        let credit = Arc::new(Credit { left: AtomicI64::new(left), more: Notify::new() });
         let cancel = CancellationToken::new();
         let micros = Duration::from_micros(header.deadline_us.into());
         let deadline = (0 < header.deadline_us).then(|| Instant::now() + micros);
@@ -137,7 +163,7 @@ impl Streams {
             let header = sending.header;
             let Some(piece) = piece.filter(|_| self.open.contains_key(&header.id)) else { continue };
             match &piece {
-                Ok(piece) if !piece.is_last => {
+                Ok(piece) if piece.end != End::Reply => {
                     sending.credit.add(-i64::try_from(piece.bytes()).unwrap_or(i64::MAX));
                     self.steps.push(step(sending));
                 }

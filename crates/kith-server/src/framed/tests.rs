@@ -2,10 +2,12 @@
 
 mod by_hand;
 mod places;
+mod slices;
 mod streams;
 
 use super::*;
 use crate::{
+    framed::streams::End,
     security::Security,
     serve::{self, Bound},
 };
@@ -92,11 +94,19 @@ impl FrameService for Scripted {
         })
     }
 
+    fn call_alone(self: Arc<Self>, op: Op, body: Bytes) -> BoxFuture<'static, Result<Reply, Status>> {
+        let asked = request::<v1::EvaluateRequest>(body.clone()).ok();
+        match asked.filter(|asked| op == Op::Evaluate && asked.in_slices) {
+            Some(asked) => Box::pin(async move { Ok(Reply::Pieces(self.slices(&asked))) }),
+            None => self.call(op, body),
+        }
+    }
+
     fn call_credited(self: Arc<Self>, _: Op, body: Bytes) -> BoxFuture<'static, Result<Reply, Status>> {
         Box::pin(async move {
             let parts = self.parts(&request(body)?);
             let piece = |part: Result<(v1::EvaluateReply, bool), Status>| {
-                part.map(|(part, is_last)| Piece::of(&part, is_last))
+                part.map(|(part, is_last)| Piece::of(&part, End::of_message(is_last)))
             };
             Ok(Reply::Pieces(parts.map(piece).boxed()))
         })

@@ -6,11 +6,12 @@ use super::{
     pace::Reads,
     quota::NodeQuotas,
     scrub::Doctor,
+    slices::Cut,
 };
 use crate::{
     background,
     fail_point::FailPoint,
-    framed::{self, Encoded, FrameService, Piece, Reply},
+    framed::{self, Encoded, End, FrameService, Piece, Reply},
     load::{InFlight, LoadCounter},
     peer,
     topology::TopologyReceiver,
@@ -23,7 +24,7 @@ use futures::{
 };
 use kith_client::{
     ANSWER_BYTES_MAX,
-    convert::{operator_from_wire, records_in_place, value_to_wire},
+    convert::{operator_from_wire, records_in_place, records_to_wire, value_to_wire},
 };
 use kith_engine::KeyType;
 use kith_ops::{
@@ -122,9 +123,26 @@ impl Answered {
 
     /// As one of several messages that go in frames.
     pub fn into_piece(self, is_last: bool) -> Piece {
+        let end = End::of_message(is_last);
         match self.in_place() {
-            Some(body) => Piece { body, is_last },
-            None => Piece::of(&self.into_message(), is_last),
+            Some(body) => Piece { body, end },
+            None => Piece::of(&self.into_message(), end),
+        }
+    }
+
+    /// As a part of one message that goes in frames.
+    pub fn into_part(self, is_last: bool) -> Piece {
+        let end = if is_last { End::Reply } else { End::Part };
+        let Value::Records(records) = &self.value else { return Piece::of(&self.into_message(), end) };
+        match records_in_place(records) {
+            Some((head, values)) => {
+                let (before, behind) = kith_wire::around_slice(&self.rest, &head, values.len());
+                Piece { body: [before, values, behind], end }
+            }
+            None => {
+                let slices = vec![records_to_wire(records)];
+                Piece::of(&v1::EvaluateReply { slices, ..self.rest }, end)
+            }
         }
     }
 
@@ -201,6 +219,11 @@ impl Job {
     /// Has it stop when this is dropped.
     pub fn abandon_on_drop(&self) -> AbandonOnDrop {
         AbandonOnDrop(Arc::clone(&self.abandoned))
+    }
+
+    /// Whether it is too long to be [quick](Job::is_quick), and has no page to wait for.
+    pub fn is_long_and_warm(&self) -> bool {
+        KEYS_INLINE_MAX < self.key_count() && !self.reader.is_cold()
     }
 
     /// As [`Job::is_quick`], of these keys alone.
@@ -351,6 +374,7 @@ impl NodeService {
             load: Some(self.load.load(Instant::now())),
             served,
             service_us: u64::try_from(service.as_micros()).unwrap_or(u64::MAX),
+            slices: Vec::new(),
         };
         Ok(Answered { value, rest })
     }
@@ -438,11 +462,27 @@ impl FrameService for NodeService {
         }
     }
 
+    fn call_alone(self: Arc<Self>, op: Op, body: Bytes) -> BoxFuture<'static, Result<Reply, Status>> {
+        match op {
+            Op::Evaluate => async move {
+                let request: v1::EvaluateRequest = framed::request(body)?;
+                match request.in_slices {
+                    true => Ok(self.evaluate_in_parts(request, Cut::Parts).await?.into_reply()),
+                    false => Ok(self.evaluate(request).await?.into_reply()),
+                }
+            }
+            .boxed(),
+            other => self.call(other, body),
+        }
+    }
+
     fn call_credited(self: Arc<Self>, op: Op, body: Bytes) -> BoxFuture<'static, Result<Reply, Status>> {
         match op {
-            Op::Evaluate => {
-                async move { Ok(self.evaluate_in_parts(framed::request(body)?).await?.into_reply()) }.boxed()
+            Op::Evaluate => async move {
+                let request = framed::request(body)?;
+                Ok(self.evaluate_in_parts(request, Cut::Messages).await?.into_reply())
             }
+            .boxed(),
             other => self.call(other, body),
         }
     }
@@ -503,7 +543,7 @@ impl v1::node_server::Node for NodeService {
         &self,
         request: Request<v1::EvaluateRequest>,
     ) -> Result<Response<Self::EvaluateStreamStream>, Status> {
-        let parts = Arc::new(self.clone()).evaluate_in_parts(request.into_inner()).await?;
+        let parts = Arc::new(self.clone()).evaluate_in_parts(request.into_inner(), Cut::Messages).await?;
         Ok(Response::new(parts.into_stream()))
     }
 

@@ -1,8 +1,11 @@
-//! Reads by key whose replies come in parts: the keys are cut into slices, each evaluated when its part may be sent
-//! (`docs/design/0010-streaming.md`). Between two of them nothing is held but the request: no thread, no answer.
+//! Reads by key whose keys are cut into slices, each evaluated when its part of the reply may be sent. Between two of them nothing is
+//! held but the request: no thread, no answer.
 
 use super::service::{AbandonOnDrop, Answered, Job, NodeService, keys_of, status_of};
-use crate::{framed::Reply, load::InFlight};
+use crate::{
+    framed::{Piece, Reply},
+    load::InFlight,
+};
 use futures::{
     StreamExt,
     future::ready,
@@ -17,6 +20,16 @@ use std::{
     time::{Duration, Instant},
 };
 use tonic::Status;
+
+/// How a reply is cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cut {
+    /// Into messages, each sent as soon as there is credit for it (`docs/design/0010-streaming.md`).
+    Messages,
+    /// Into parts of one message, each made where the connection asks for it, and sent while it is in the cache
+    /// (`docs/design/0004-framed-path.md`). A read that has to wait for pages, or has few keys, is not cut.
+    Parts,
+}
 
 /// A reply in parts: the first of them, and whatever makes the others.
 pub(super) struct Parts {
@@ -34,6 +47,7 @@ struct Slices {
     bytes_left: usize,
     /// Time spent on slices.
     worked: Duration,
+    cut: Cut,
     _abandon: AbandonOnDrop,
     _in_flight: InFlight,
 }
@@ -48,18 +62,19 @@ struct Sliced {
 }
 
 impl NodeService {
-    /// As `evaluate`; a read of many values comes in parts, of which the first is made here.
+    /// As `evaluate`; a read of many values is cut, and its first slice answered here.
     ///
     /// # Errors
     /// As `evaluate`.
     pub(super) async fn evaluate_in_parts(
         self: Arc<Self>,
         request: v1::EvaluateRequest,
+        cut: Cut,
     ) -> Result<Parts, Status> {
         let started = Instant::now();
         let keys = keys_of(&request);
         let load = Arc::clone(&self.load);
-        let parts = self.first_part(request, started).await;
+        let parts = self.first_part(request, started, cut).await;
         match &parts {
             // Counted with its last part.
             Ok(Parts { rest: Some(_), .. }) => {}
@@ -72,16 +87,24 @@ impl NodeService {
         self: Arc<Self>,
         request: v1::EvaluateRequest,
         started: Instant,
+        cut: Cut,
     ) -> Result<Parts, Status> {
         let in_flight = self.admit(&request, started)?;
         let served = vec![v1::Served { name: request.graph.clone(), version: request.graph_version }];
         let job = self.let_in(request, &served, started)?;
-        if !job.plan.is_key_by_key() {
+        let is_cut = match cut {
+            Cut::Messages => job.plan.is_key_by_key(),
+            Cut::Parts => job.plan.is_key_by_key() && job.is_long_and_warm(),
+        };
+        if !is_cut {
             let first = self.answer(job, served, started).await?;
             return Ok(Parts { first, rest: None });
         }
         let mut slices = Slices {
-            sizes: SliceSizes::new(job.key_count()),
+            sizes: match cut {
+                Cut::Messages => SliceSizes::new(job.key_count()),
+                Cut::Parts => SliceSizes::even(job.key_count()),
+            },
             _abandon: job.abandon_on_drop(),
             job: Arc::new(job),
             service: self,
@@ -89,6 +112,7 @@ impl NodeService {
             bytes_left: ANSWER_BYTES_MAX,
             worked: Duration::ZERO,
             _in_flight: in_flight,
+            cut,
         };
         let first = slices.next().await.unwrap_or_else(|| Err(Status::internal("a read without keys")))?;
         let rest = (!slices.sizes.is_over()).then_some(slices);
@@ -111,10 +135,14 @@ impl Parts {
     /// As it goes in frames.
     pub fn into_reply(self) -> Reply {
         let Some(slices) = self.rest else { return self.first.into_reply() };
-        let first = self.first.into_piece(false);
+        let first = slices.piece(self.first, false);
         let rest = stream::unfold(slices, |mut slices: Slices| async move {
+            if slices.cut == Cut::Parts {
+                // Other connections are read meanwhile.
+                tokio::task::yield_now().await;
+            }
             let part = slices.next_counted().await?;
-            let piece = part.map(|part| part.into_piece(slices.sizes.is_over()));
+            let piece = part.map(|part| slices.piece(part, slices.sizes.is_over()));
             Some((piece, slices))
         });
         Reply::Pieces(stream::once(ready(Ok(first))).chain(rest).boxed())
@@ -138,10 +166,17 @@ impl Slices {
         Some(part)
     }
 
+    fn piece(&self, part: Answered, is_last: bool) -> Piece {
+        match self.cut {
+            Cut::Messages => part.into_piece(is_last),
+            Cut::Parts => part.into_part(is_last),
+        }
+    }
+
     async fn evaluate(&mut self, slice: Range<usize>) -> Result<Answered, Status> {
         let started = Instant::now();
         let room = Room { bytes_max: self.bytes_left, enough: SliceSizes::ENOUGH };
-        let sliced = if self.job.is_quick_slice(&slice) {
+        let sliced = if self.cut == Cut::Parts || self.job.is_quick_slice(&slice) {
             sliced(&self.job, slice, room)
         } else {
             let job = Arc::clone(&self.job);
@@ -171,6 +206,7 @@ impl Slices {
             load: is_last.then(|| self.service.load.load(Instant::now())),
             served: self.served.clone(),
             service_us: if is_last { u64::try_from(self.worked.as_micros()).unwrap_or(u64::MAX) } else { 0 },
+            slices: Vec::new(),
         };
         Ok(Answered { value: sliced.value, rest })
     }

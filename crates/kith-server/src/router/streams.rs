@@ -2,7 +2,7 @@
 //! its deadline whether it is read or not (`docs/design/0010-streaming.md`).
 
 use super::{admission::Admitted, reads::batch_json, service::GraphServer};
-use crate::framed::{Piece, Pieces};
+use crate::framed::{End, Piece, Pieces};
 use futures::{Stream, StreamExt, stream::BoxStream};
 use kith_client::{
     BatchKeys, BatchStream, ComputeAt, ComputeQuery, QueryError, QueryOptions, Session, StoreService,
@@ -205,8 +205,8 @@ struct Messages {
 impl Messages {
     fn into_pieces(self) -> Pieces {
         let piece = |message: v1::MultiGetPiece| {
-            let is_last = message.footer.is_some();
-            Piece { body: message.into_slices(), is_last }
+            let end = End::of_message(message.footer.is_some());
+            Piece { body: message.into_slices(), end }
         };
         self.map(move |message| message.map(piece)).boxed()
     }

@@ -39,6 +39,10 @@ impl FrameService for Guarded {
         self.checked(op, body, |service, body| service.call(op, body))
     }
 
+    fn call_alone(self: Arc<Self>, op: Op, body: Bytes) -> BoxFuture<'static, Result<Reply, Status>> {
+        self.checked(op, body, |service, body| service.call_alone(op, body))
+    }
+
     fn call_credited(self: Arc<Self>, op: Op, body: Bytes) -> BoxFuture<'static, Result<Reply, Status>> {
         self.checked(op, body, |service, body| service.call_credited(op, body))
     }

@@ -41,7 +41,7 @@ impl Scripted {
 }
 
 /// Counts among those that wait until it is dropped.
-struct Reading(Arc<Scripted>);
+pub(super) struct Reading(pub Arc<Scripted>);
 
 impl Drop for Reading {
     fn drop(&mut self) {
