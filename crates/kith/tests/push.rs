@@ -210,6 +210,18 @@ fn every_kind_of_bad_input_is_refused_and_leaves_nothing() {
         assert_eq!(code(&error), *expected, "{arguments:?}: {error}");
         assert_eq!(left(out.path()), Vec::<String>::new(), "{arguments:?}");
     }
+    for (rows, what_to_do) in [
+        ("{\"id\":1,\"name\":\"ada\"}\n", "--key-field"),
+        ("{\"key\":1,\"value\":{}}\n", "add one"),
+        ("{\"key\":1,\"value\":{\"name\":null}}\n", "--schema"),
+    ] {
+        let error = refusal(&build(
+            folder.path(),
+            &[&file("r.jsonl", rows.as_bytes()), "--key", "id", "--value", "record"],
+        ));
+        let help = error["help"].as_str().expect("text");
+        assert!(code(&error) == "bad_schema" && help.contains(what_to_do), "{rows}: {error}");
+    }
 }
 
 #[test]

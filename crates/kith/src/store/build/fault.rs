@@ -3,6 +3,7 @@
 use crate::failure::Failure;
 use kith_engine::load::ValuesBuildError;
 use kith_rows::RowsError;
+use kith_schema::InferError;
 use std::error::Error;
 
 /// An error with all its causes. Those that repeat their cause are told once.
@@ -26,7 +27,17 @@ pub fn rows(error: &RowsError) -> Failure {
         RowsError::BadRows { .. } => {
             Failure::new("bad_rows", message, "correct them, or drop some with --max-errors")
         }
-        RowsError::Infer(_) | RowsError::Schema(_) => {
+        RowsError::Infer(fault) => {
+            let help = match **fault {
+                InferError::Json { .. } => {
+                    "correct the row, or name the member that is the key with --key-field: then the rest of the object is the record"
+                }
+                InferError::NoFields { .. } => "records have a field besides their key: add one to the rows",
+                _ => "say what the fields are with --schema FILE",
+            };
+            Failure::new("bad_schema", message, help)
+        }
+        RowsError::Schema(_) => {
             Failure::new("bad_schema", message, "say what the fields are with --schema FILE")
         }
         RowsError::UnknownColumn { .. } => {
