@@ -447,7 +447,7 @@ pub(crate) fn overdue(patience: Duration) -> Status {
 
 fn no_answer(when: &str) -> Status {
     let message = format!("no answer {when}");
-    let help = "the router may be frozen or cut off: look at its process, or name another with --router";
+    let help = "the router may be frozen or cut off: look at its process, or ask another (--router)";
     kith_wire::status(Code::DeadlineExceeded, "deadline_exceeded", message, help)
 }
 

@@ -73,6 +73,18 @@ enum Entry {
     Unsent,
 }
 
+impl Entry {
+    /// The same where its records' segments stand behind so many others.
+    fn behind(self, segments: u32) -> Self {
+        match self {
+            Entry::Found { segment, start, length } => {
+                Entry::Found { segment: segments + segment, start, length }
+            }
+            other => other,
+        }
+    }
+}
+
 impl Records {
     /// The most bytes of one segment: places in it are 32 bits wide.
     pub const SEGMENT_BYTES_MAX: usize = u32::MAX as usize;
@@ -211,21 +223,15 @@ impl Records {
         let base = self.segments.len() as u32;
         self.segments.extend(part.segments);
         for (&position, entry) in positions.iter().zip(part.entries) {
-            self.entries[position as usize] = match entry {
-                Entry::Found { segment, start, length } => {
-                    Entry::Found { segment: base + segment, start, length }
-                }
-                other => other,
-            };
+            self.entries[position as usize] = entry.behind(base);
         }
     }
 
     /// Adds the records of the next keys.
     pub fn append(&mut self, next: Records) {
-        let places = self.entries.len() as u32..;
-        self.entries.resize(self.entries.len() + next.entries.len(), Entry::Unanswered);
-        let places: Vec<u32> = places.take(next.entries.len()).collect();
-        self.place(&places, next);
+        let base = self.segments.len() as u32;
+        self.segments.extend(next.segments);
+        self.entries.extend(next.entries.into_iter().map(|entry| entry.behind(base)));
     }
 
     /// Takes out the damaged records of a part, with their positions, so that another replica can be asked for them.

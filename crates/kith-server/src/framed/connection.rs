@@ -235,8 +235,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         answered
     }
 
-    /// A piece of a reply for which there is credit, none likewise. Not all that could be had: one is on its way while the next is made,
-    /// and goes while it is still in the cache.
+    /// A piece of a reply for which there is credit; none while the peer does not read the ones before. Not all that could be had: it is
+    /// sent while it is in the cache, before the next is made.
     fn poll_streams(&mut self, cx: &mut Context<'_>) -> bool {
         if !self.outbox.is_full()
             && let Poll::Ready((header, piece)) = self.streams.poll_next(cx)

@@ -26,6 +26,7 @@ use tonic::Status;
 #[derive(Debug)]
 pub(crate) struct Piece {
     pub body: Encoded,
+    /// What ends with it.
     pub end: End,
 }
 

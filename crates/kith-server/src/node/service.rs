@@ -221,20 +221,20 @@ impl Job {
         AbandonOnDrop(Arc::clone(&self.abandoned))
     }
 
-    /// Whether it is too long to be [quick](Job::is_quick), and has no page to wait for.
-    pub fn is_long_and_warm(&self) -> bool {
-        KEYS_INLINE_MAX < self.key_count() && !self.reader.is_cold()
+    /// Whether it has no page to wait for.
+    pub fn is_warm(&self) -> bool {
+        !self.reader.is_cold()
     }
 
     /// As [`Job::is_quick`], of these keys alone.
     pub fn is_quick_slice(&self, places: &Range<usize>) -> bool {
-        places.len() <= KEYS_INLINE_MAX && !self.reader.is_cold()
+        places.len() <= KEYS_INLINE_MAX && self.is_warm()
     }
 
     /// Whether it is over sooner than another thread could take it up: few keys, and no page to wait for.
     fn is_quick(&self) -> bool {
         let counts = [self.keys.len(), self.byte_keys.len(), self.partitions.len()];
-        counts.iter().all(|count| *count <= KEYS_INLINE_MAX) && !self.reader.is_cold()
+        counts.iter().all(|count| *count <= KEYS_INLINE_MAX) && self.is_warm()
     }
 
     /// Refuses what the store cannot answer.

@@ -1,7 +1,7 @@
 //! Reads by key whose keys are cut into slices, each evaluated when its part of the reply may be sent. Between two of them nothing is
 //! held but the request: no thread, no answer.
 
-use super::service::{AbandonOnDrop, Answered, Job, NodeService, keys_of, status_of};
+use super::service::{AbandonOnDrop, Answered, Job, KEYS_INLINE_MAX, NodeService, keys_of, status_of};
 use crate::{
     framed::{Piece, Reply},
     load::InFlight,
@@ -94,7 +94,7 @@ impl NodeService {
         let job = self.let_in(request, &served, started)?;
         let is_cut = match cut {
             Cut::Messages => job.plan.is_key_by_key(),
-            Cut::Parts => job.plan.is_key_by_key() && job.is_long_and_warm(),
+            Cut::Parts => job.plan.is_key_by_key() && KEYS_INLINE_MAX < job.key_count() && job.is_warm(),
         };
         if !is_cut {
             let first = self.answer(job, served, started).await?;
@@ -176,7 +176,12 @@ impl Slices {
     async fn evaluate(&mut self, slice: Range<usize>) -> Result<Answered, Status> {
         let started = Instant::now();
         let room = Room { bytes_max: self.bytes_left, enough: SliceSizes::ENOUGH };
-        let sliced = if self.cut == Cut::Parts || self.job.is_quick_slice(&slice) {
+        let is_here = match self.cut {
+            Cut::Messages => self.job.is_quick_slice(&slice),
+            // Its pages may have been needed for others meanwhile.
+            Cut::Parts => self.job.is_warm(),
+        };
+        let sliced = if is_here {
             sliced(&self.job, slice, room)
         } else {
             let job = Arc::clone(&self.job);
@@ -204,7 +209,7 @@ impl Slices {
         let rest = v1::EvaluateReply {
             value: None,
             load: is_last.then(|| self.service.load.load(Instant::now())),
-            served: self.served.clone(),
+            served: if is_last || self.cut == Cut::Messages { self.served.clone() } else { Vec::new() },
             service_us: if is_last { u64::try_from(self.worked.as_micros()).unwrap_or(u64::MAX) } else { 0 },
             slices: Vec::new(),
         };
