@@ -41,8 +41,9 @@ impl Execution {
         let doubted: Vec<RequestId> =
             self.open_requests().filter(|id| self.requests[id.0 as usize].doubted).collect();
         for request in doubted {
-            let keys = self.requests[request.0 as usize].rest().to_vec();
-            if keys.iter().all(|key| self.is_movable(view, *key))
+            let owing = &self.requests[request.0 as usize];
+            let (node, keys) = (owing.node, owing.rest().to_vec());
+            if keys.iter().all(|key| self.is_movable(view, *key, node))
                 && budget.take(keys.len(), self.now)
                 && let Some((node, keys)) = self.cancel(request, RequestEnd::Failed)
             {
@@ -53,13 +54,16 @@ impl Execution {
         }
     }
 
-    pub(super) fn is_movable(&self, view: &Candidates<'_>, key: u32) -> bool {
+    /// Whether somebody else than `from` can be asked for a key, or is. `from` itself may be up again by now: that is no reason to give up
+    /// what it owes, which nobody else would then be asked for.
+    fn is_movable(&self, view: &Candidates<'_>, key: u32, from: NodeId) -> bool {
         if !self.ledger.is_waiting(key) || self.ledger.is_asked_twice(key) {
             return true;
         }
-        let tried = self.ledger.tried(key).len() as u32;
-        tried < self.options.retries_max
-            && self.another_replica(view, key).is_some_and(|replica| view.is_up(replica))
+        let is_other = |replica: &NodeIndex| view.node(*replica).id != from;
+        let mut others = self.untried_replicas(view, key).filter(is_other);
+        (self.ledger.tried(key).len() as u32) < self.options.retries_max
+            && others.any(|replica| view.is_up(replica))
     }
 
     pub(super) fn fail_key(&mut self, key: u32, node: NodeId, class: FailureClass, is_hedge: bool) {
@@ -110,11 +114,13 @@ impl Execution {
     }
 
     /// A replica that may serve and has not failed this key: see [`Execution::rank`].
-    pub(super) fn another_replica(&self, view: &Candidates<'_>, key: u32) -> Option<NodeIndex> {
+    fn another_replica(&self, view: &Candidates<'_>, key: u32) -> Option<NodeIndex> {
+        self.untried_replicas(view, key).min_by_key(|node| self.rank(view, *node))
+    }
+
+    fn untried_replicas(&self, view: &Candidates<'_>, key: u32) -> impl Iterator<Item = NodeIndex> {
         let tried = self.ledger.tried(key);
-        let fresh = |node: &NodeIndex| !tried.contains(&view.node(*node).id);
-        let replicas = view.replicas(self.partitions[key as usize]).filter(fresh);
-        replicas.min_by_key(|node| self.rank(view, *node))
+        view.replicas(self.partitions[key as usize]).filter(|node| !tried.contains(&view.node(*node).id))
     }
 
     /// Which of two replicas is asked: one in a group of the plan rather than outside it, and for all keys of a

@@ -167,6 +167,29 @@ fn a_node_that_seems_down_is_waited_for_while_no_other_replica_is_up() {
 }
 
 #[test]
+fn a_node_that_is_back_before_any_other_replica_is_still_waited_for() {
+    let mut fixture = Fixture::new(ExecutionOptions::default());
+    fixture.next();
+    let all: Vec<NodeId> = (0..6).map(NodeId).collect();
+    fixture.availability = Availability::all_but(&fixture.table, &all);
+    fixture.availability.rescue(&fixture.table);
+    assert_eq!(fixture.on(Event::NodeDown { node: NodeId(1) }), [""; 0]);
+    // It alone is back: what it owes is on its way, and there is nobody else to ask.
+    fixture.availability = Availability::all_but(&fixture.table, &[0, 2, 3, 4, 5].map(NodeId));
+    assert_eq!(fixture.next(), [""; 0]);
+    // Of two that were asked for the same, one after the other, the second is waited for likewise.
+    fixture.availability = Availability::all_but(&fixture.table, &[0, 1, 4, 5].map(NodeId));
+    assert_eq!(fixture.next(), ["cancel r1", "r2: n2[1]", "r3: n3[3]"]);
+    fixture.availability = Availability::all_but(&fixture.table, &all);
+    fixture.availability.rescue(&fixture.table);
+    assert_eq!(fixture.on(Event::NodeDown { node: NodeId(2) }), [""; 0]);
+    fixture.availability = Availability::all_but(&fixture.table, &[0, 1, 4, 5].map(NodeId));
+    assert_eq!(fixture.next(), [""; 0]);
+    [0, 2].into_iter().for_each(|request| assert_eq!(fixture.reply(request), [""; 0]));
+    assert_eq!(fixture.reply(3), ["Complete 4+0+0"]);
+}
+
+#[test]
 fn a_node_that_seems_down_is_waited_for_where_nothing_may_be_asked_twice() {
     let mut fixture = Fixture::new(ExecutionOptions::default());
     fixture.budgets = Budgets::nothing();
