@@ -2,7 +2,15 @@
 
 mod support;
 
+use kith_client::{
+    TransportKind,
+    convert::{operator_to_wire, value_of_reply},
+    security::Dialer,
+};
 use kith_engine::{KeyType, ValueType};
+use kith_ops::{Operator, Record};
+use kith_types::ByteKeys;
+use kith_wire::{body::encode_keys, v1};
 use serde_json::{Value, json};
 use std::{
     fs,
@@ -338,4 +346,54 @@ fn where_answers_must_agree_each_key_is_asked_at_as_many_replicas() {
         signal(cluster.node_pids(group)[0], "CONT");
     }
     cluster.wait_until("reads agree again", |cluster| ask(cluster, false).get("error").is_none());
+}
+
+#[test]
+fn a_warm_node_answers_a_long_read_in_slices_and_a_short_one_whole() {
+    let cluster = started(&["--processes", "--groups", "1", "--nodes", "1"]);
+    let addr = cluster.ready()["nodes"][0]["addr"].as_str().expect("an address").to_owned();
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    // About a tenth is nobody's.
+    let asked = |count: u64| (0..count).map(|index| index * 10 % (PEOPLE + PEOPLE / 10));
+    let evaluate = |kind: TransportKind, count: u64, in_slices: bool| {
+        let mut keys = ByteKeys::default();
+        asked(count).for_each(|key| keys.push(word(key).as_bytes()));
+        let request = v1::EvaluateRequest {
+            graph: "words".to_owned(),
+            graph_version: 1,
+            byte_keys: encode_keys(&keys),
+            plan: Some(operator_to_wire(&Operator::Lookup)),
+            in_slices,
+            ..Default::default()
+        };
+        let transport = kind.build(&Dialer::default());
+        runtime.block_on(async { transport.evaluate(&addr, request).await }).expect("an answer")
+    };
+    for (kind, count, in_slices, is_sliced) in [
+        (TransportKind::Framed, 5_000, true, true),
+        (TransportKind::FramedTcp, 5_000, true, true),
+        (TransportKind::Framed, 5_000, false, false),
+        (TransportKind::Framed, 64, true, false),
+        (TransportKind::Grpc, 5_000, true, false),
+    ] {
+        let mut reply = evaluate(kind, count, in_slices);
+        assert_eq!(
+            1 < reply.slices.len(),
+            is_sliced,
+            "{kind:?}, {count} keys: {} slices",
+            reply.slices.len()
+        );
+        assert!(reply.served.len() == 1 && reply.load.is_some(), "{reply:?}");
+        let kith_ops::Value::Records(records) = value_of_reply(&mut reply).expect("a value") else {
+            panic!("records")
+        };
+        assert_eq!(records.len() as u64, count);
+        for (key, record) in asked(count).zip(records.iter()) {
+            let expected = value(key, 1);
+            match record {
+                Record::Found(found) => assert!(key < PEOPLE && found == expected.as_bytes(), "{key}"),
+                other => assert!(other == Record::Absent && PEOPLE <= key, "{key}: {other:?}"),
+            }
+        }
+    }
 }
