@@ -56,6 +56,13 @@ impl Fixture {
         Self { availability, table, execution, budgets: Budgets::unlimited() }
     }
 
+    /// No node is up any more; each may be asked all the same.
+    fn all_seem_down(&mut self) {
+        let all: Vec<NodeId> = (0..6).map(NodeId).collect();
+        self.availability = Availability::all_but(&self.table, &all);
+        self.availability.rescue(&self.table);
+    }
+
     /// What is done now, in words.
     fn next(&mut self) -> Vec<String> {
         let actions = self.execution.next(&self.table.view(&self.availability), &mut self.budgets);
@@ -157,9 +164,7 @@ fn a_node_that_is_found_down_is_replaced_at_once() {
 fn a_node_that_seems_down_is_waited_for_while_no_other_replica_is_up() {
     let mut fixture = Fixture::new(ExecutionOptions::default());
     fixture.next();
-    let all: Vec<NodeId> = (0..6).map(NodeId).collect();
-    fixture.availability = Availability::all_but(&fixture.table, &all);
-    fixture.availability.rescue(&fixture.table);
+    fixture.all_seem_down();
     assert_eq!(fixture.on(Event::NodeDown { node: NodeId(1) }), [""; 0]);
     // Once one is up again, it is asked.
     fixture.availability = Availability::all_but(&fixture.table, &[NodeId(1)]);
@@ -170,9 +175,7 @@ fn a_node_that_seems_down_is_waited_for_while_no_other_replica_is_up() {
 fn a_node_that_is_back_before_any_other_replica_is_still_waited_for() {
     let mut fixture = Fixture::new(ExecutionOptions::default());
     fixture.next();
-    let all: Vec<NodeId> = (0..6).map(NodeId).collect();
-    fixture.availability = Availability::all_but(&fixture.table, &all);
-    fixture.availability.rescue(&fixture.table);
+    fixture.all_seem_down();
     assert_eq!(fixture.on(Event::NodeDown { node: NodeId(1) }), [""; 0]);
     // It alone is back: what it owes is on its way, and there is nobody else to ask.
     fixture.availability = Availability::all_but(&fixture.table, &[0, 2, 3, 4, 5].map(NodeId));
@@ -180,8 +183,7 @@ fn a_node_that_is_back_before_any_other_replica_is_still_waited_for() {
     // Of two that were asked for the same, one after the other, the second is waited for likewise.
     fixture.availability = Availability::all_but(&fixture.table, &[0, 1, 4, 5].map(NodeId));
     assert_eq!(fixture.next(), ["cancel r1", "r2: n2[1]", "r3: n3[3]"]);
-    fixture.availability = Availability::all_but(&fixture.table, &all);
-    fixture.availability.rescue(&fixture.table);
+    fixture.all_seem_down();
     assert_eq!(fixture.on(Event::NodeDown { node: NodeId(2) }), [""; 0]);
     fixture.availability = Availability::all_but(&fixture.table, &[0, 1, 4, 5].map(NodeId));
     assert_eq!(fixture.next(), [""; 0]);
