@@ -1,5 +1,6 @@
 //! A node: holds its partitions of every store and evaluates operator plans over them.
 
+mod answered;
 mod heal;
 mod held;
 mod inspect;

@@ -1,7 +1,10 @@
 //! Reads by key whose keys are cut into slices, each evaluated when its part of the reply may be sent. Between two of them nothing is
 //! held but the request: no thread, no answer.
 
-use super::service::{AbandonOnDrop, Answered, Job, KEYS_INLINE_MAX, NodeService, keys_of, status_of};
+use super::{
+    answered::Answered,
+    service::{AbandonOnDrop, Job, KEYS_INLINE_MAX, NodeService, keys_of, status_of},
+};
 use crate::{
     framed::{Piece, Reply},
     load::InFlight,
