@@ -36,7 +36,7 @@ pub use error::QueryError;
 pub use executor::Executor;
 pub use failover::Failover;
 pub use fleet::Fleet;
-pub use framed::{listen_locally, prepare_local};
+pub use framed::{REPLY_SLOT_BYTES, ReplyMemory, listen_locally, prepare_local};
 pub use in_flight::InFlight;
 pub use kith_routing::{FanOutLimit, load::Hedging};
 pub use options::{CacheMode, Page, QueryOptions, fan_out_text, parse_fan_out, parse_hedging};

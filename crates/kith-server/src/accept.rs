@@ -75,7 +75,7 @@ fn accept_locally(
         let welcome = |stream: UnixStream| {
             note("framed-local");
             kith_client::prepare_local(&stream);
-            let served = framed::serve(stream, Arc::clone(&frames), stop.clone());
+            let served = framed::serve(stream, Arc::clone(&frames), true, stop.clone());
             connections.spawn(async move {
                 if let Err(error) = served.await {
                     tracing::debug!(%error, "a connection ended");
@@ -129,8 +129,8 @@ async fn begin(
         Some(frames) if Preface::may_begin(&[first]) => {
             note("framed");
             match accepted.stream {
-                Stream::Plain(stream) => framed::serve(stream, frames, stop).await,
-                Stream::Tls(stream) => framed::serve(stream, frames, stop).await,
+                Stream::Plain(stream) => framed::serve(stream, frames, false, stop).await,
+                Stream::Tls(stream) => framed::serve(stream, frames, false, stop).await,
             }
         }
         _ if first == HTTP2_FIRST => {

@@ -9,6 +9,7 @@ pub mod documents;
 mod error;
 pub mod frame;
 pub mod resp;
+mod rope;
 
 /// Generated messages and services of package `kith.v1`; documented in `proto/kith.proto`.
 #[allow(missing_docs, clippy::all, rust_2018_idioms)]
@@ -25,6 +26,7 @@ pub mod etcd {
 pub use around::{InSlices, around_records, around_slice};
 pub use error::{detail_of, status, with_detail};
 pub use prost::Message;
+pub use rope::Rope;
 
 /// The encoded descriptors of the contract, for gRPC reflection.
 pub const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/kith_descriptors.bin"));

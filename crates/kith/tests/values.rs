@@ -3,7 +3,7 @@
 mod support;
 
 use kith_client::{
-    TransportKind,
+    RouterClient, TransportKind,
     convert::{operator_to_wire, value_of_reply},
     security::Dialer,
 };
@@ -19,7 +19,7 @@ use std::{
     process::Stdio,
 };
 use support::{
-    cluster::{Cluster, signal, text},
+    cluster::{Cluster, metric_at, signal, text},
     values::{create, push},
 };
 
@@ -351,8 +351,13 @@ fn where_answers_must_agree_each_key_is_asked_at_as_many_replicas() {
 #[test]
 fn a_warm_node_answers_a_long_read_in_slices_and_a_short_one_whole() {
     let cluster = started(&["--processes", "--groups", "1", "--nodes", "1"]);
-    let addr = cluster.ready()["nodes"][0]["addr"].as_str().expect("an address").to_owned();
+    let router = cluster.ready()["router"].as_str().expect("an address").to_owned();
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let node = runtime.block_on(async {
+        let router = RouterClient::connect(&[router]).await.expect("the router is up");
+        router.topology().await.expect("it knows the nodes").nodes[0].clone()
+    });
+    let shared_bytes = || metric_at(&node.http, "kith_server_shared_bytes_total").unwrap_or_default();
     // About a tenth is nobody's.
     let asked = |count: u64| (0..count).map(|index| index * 10 % (PEOPLE + PEOPLE / 10));
     let evaluate = |kind: TransportKind, count: u64, in_slices: bool| {
@@ -367,7 +372,7 @@ fn a_warm_node_answers_a_long_read_in_slices_and_a_short_one_whole() {
             ..Default::default()
         };
         let transport = kind.build(&Dialer::default());
-        runtime.block_on(async { transport.evaluate(&addr, request).await }).expect("an answer")
+        runtime.block_on(async { transport.evaluate(&node.addr, request).await }).expect("an answer")
     };
     for (kind, count, in_slices, is_sliced) in [
         (TransportKind::Framed, 5_000, true, true),
@@ -376,7 +381,10 @@ fn a_warm_node_answers_a_long_read_in_slices_and_a_short_one_whole() {
         (TransportKind::Framed, 64, true, false),
         (TransportKind::Grpc, 5_000, true, false),
     ] {
+        let before = shared_bytes();
         let mut reply = evaluate(kind, count, in_slices);
+        let is_shared = matches!(kind, TransportKind::Framed) && 64 < count;
+        assert_eq!(before < shared_bytes(), is_shared, "{kind:?}, {count} keys");
         assert_eq!(
             1 < reply.slices.len(),
             is_sliced,

@@ -5,13 +5,14 @@ use super::{
     cipher::Cipher,
     parts::{Parts, Told},
     reader::Reader,
+    shared::SharedReplies,
     silence::{Look, Silence},
     socket::{self, Sink, Socket},
 };
 use bytes::{Buf, Bytes, BytesMut};
 use kith_wire::{
-    MESSAGE_BYTES_MAX, Message,
-    frame::{Begun, Flags, Frame, FrameError, Header, Op},
+    MESSAGE_BYTES_MAX, Message, Rope,
+    frame::{Begun, Flags, Frame, FrameError, Header, Op, Place, encode_slots},
 };
 use std::{
     collections::HashMap,
@@ -32,12 +33,14 @@ const WHOLE_BYTES_EXPECTED: usize = 2 << 20;
 const SPARE_BYTES: usize = 1 << 20;
 
 /// The pieces of a reply, first to last.
-pub(super) type Pieces = Vec<Bytes>;
+pub(super) type Pieces = Vec<Rope>;
 
 /// An open connection. Ends when the peer closes it, falls silent while it owes an answer, or sends what is no frame.
 #[derive(Debug)]
 pub(super) struct Connection {
     socket: Sink,
+    /// Where bodies of long replies may lie.
+    shared: Option<Arc<SharedReplies>>,
     /// Locked to register a request and write it, and to hand out a reply.
     state: Mutex<State>,
 }
@@ -59,7 +62,9 @@ struct State {
 
 #[derive(Debug)]
 struct Waiting {
-    /// What has come of a piece whose message goes on.
+    /// What has come of a message that goes on, before what lies in `part`.
+    before: Rope,
+    /// What has come of it last, where that follows its header.
     part: BytesMut,
     reply: Replying,
 }
@@ -75,11 +80,11 @@ enum Replying {
 
 impl Connection {
     /// Starts the task that reads; it ends with the connection. With a cipher it is TLS that is spoken on the stream.
-    pub fn start(stream: Socket, cipher: Option<Cipher>) -> Arc<Self> {
+    pub fn start(stream: Socket, cipher: Option<Cipher>, shared: Option<Arc<SharedReplies>>) -> Arc<Self> {
         let (source, socket) = socket::split(stream);
         let mut reader = Reader::new(source, cipher.is_some());
         let state = State { cipher: cipher.map(Box::new), ..State::default() };
-        let connection = Arc::new(Self { socket, state: Mutex::new(state) });
+        let connection = Arc::new(Self { socket, shared, state: Mutex::new(state) });
         // Not an owner: a connection that nobody can use any more is closed.
         let owner = Arc::downgrade(&connection);
         tokio::spawn(std::future::poll_fn(move |cx| {
@@ -140,12 +145,18 @@ impl Connection {
             ));
         }
         let id = state.last_id + 1;
-        let header = Header { id, ..header };
+        let header = match &self.shared {
+            Some(shared) => {
+                state.give_back(shared.take_spent());
+                Header { id, flags: header.flags.with(Flags::SHARED), ..header }
+            }
+            None => Header { id, ..header },
+        };
         state.put(|out| header.encode(body, out)).map_err(|error| {
             kith_wire::status(Code::InvalidArgument, "bad_request", error.to_string(), "ask for less at once")
         })?;
         state.last_id = id;
-        state.waiting.insert(id, Waiting { part: BytesMut::new(), reply });
+        state.waiting.insert(id, Waiting { before: Rope::default(), part: BytesMut::new(), reply });
         self.flush(&mut state);
         Ok(id)
     }
@@ -213,12 +224,21 @@ impl Connection {
     /// Gives a reply's frame to who waits for it.
     pub(super) fn hand_out(&self, frame: Frame) -> Result<(), Lost> {
         let header = frame.header;
+        // Before anything else: it is given back if nobody waits for it.
+        let shared = match (&self.shared, header.flags.has(Flags::SHARED), Place::decode(&frame.body)) {
+            (_, false, _) => None,
+            (Some(shared), true, Some(place)) => Some(shared.body(place)?),
+            _ => return Err(Lost::new("the peer sent a body that lies nowhere")),
+        };
         let mut state = self.lock();
         // A cancelled request may still be answered.
         let Some(waiting) = state.waiting.get_mut(&header.id) else { return Ok(()) };
         let error = header.flags.has(Flags::ERROR).then(|| frame.status());
         if error.is_none() {
-            waiting.take(frame)?;
+            match shared {
+                Some(body) => waiting.take_shared(body, header.flags)?,
+                None => waiting.take(frame)?,
+            }
         }
         end_if_last(state, &header, error.map_or(Ok(()), Err));
         Ok(())
@@ -310,6 +330,15 @@ fn end_if_last(mut state: MutexGuard<'_, State>, header: &Header, ended: Result<
 }
 
 impl State {
+    /// Lets slots of shared memory be used again, with whatever is sent next.
+    fn give_back(&mut self, slots: Vec<u32>) {
+        if !slots.is_empty() {
+            let put =
+                self.put(|out| Header::request(0, Op::GiveBack).encode_bytes(&encode_slots(&slots), out));
+            put.expect("as many slots as there are make no long message");
+        }
+    }
+
     /// Takes what `encode` writes among the bytes to send.
     fn put(
         &mut self,
@@ -327,8 +356,8 @@ impl Waiting {
     /// Takes in a frame of the reply: a message, or a part of one.
     fn take(&mut self, frame: Frame) -> Result<(), Lost> {
         let flags = frame.header.flags;
-        if self.part.is_empty() && !flags.has(Flags::PART) {
-            self.reply.message(frame.body, flags.has(Flags::LAST));
+        if self.before.is_empty() && self.part.is_empty() && !flags.has(Flags::PART) {
+            self.reply.message(frame.body.into(), flags.has(Flags::LAST));
             return Ok(());
         }
         self.make_room(frame.body.len(), flags)?;
@@ -337,12 +366,26 @@ impl Waiting {
         Ok(())
     }
 
+    /// Takes in a body of the reply that lies in shared memory.
+    fn take_shared(&mut self, body: Bytes, flags: Flags) -> Result<(), Lost> {
+        self.check_length(body.len())?;
+        self.before.push(std::mem::take(&mut self.part).freeze());
+        self.before.push(body);
+        self.grown(flags);
+        Ok(())
+    }
+
+    fn check_length(&self, more: usize) -> Result<(), Lost> {
+        match self.before.len() + self.part.len() + more {
+            0..=MESSAGE_BYTES_MAX => Ok(()),
+            _ => Err(Lost::new("the peer sent a message longer than any may be")),
+        }
+    }
+
     /// For a message, or a part of one, of so many bytes.
     fn make_room(&mut self, bytes: usize, flags: Flags) -> Result<(), Lost> {
-        if MESSAGE_BYTES_MAX < self.part.len() + bytes {
-            return Err(Lost::new("the peer sent a message longer than any may be"));
-        }
-        let is_first = self.part.is_empty() && flags.has(Flags::PART);
+        self.check_length(bytes)?;
+        let is_first = self.before.is_empty() && self.part.is_empty() && flags.has(Flags::PART);
         let is_of_whole = matches!(self.reply, Replying::Whole { .. });
         self.part.reserve(if is_first && is_of_whole { bytes.max(WHOLE_BYTES_EXPECTED) } else { bytes });
         Ok(())
@@ -351,13 +394,14 @@ impl Waiting {
     /// After a part has come to the message, which may be whole now.
     fn grown(&mut self, flags: Flags) {
         if !flags.has(Flags::PART) {
-            self.reply.message(std::mem::take(&mut self.part).freeze(), flags.has(Flags::LAST));
+            self.before.push(std::mem::take(&mut self.part).freeze());
+            self.reply.message(std::mem::take(&mut self.before), flags.has(Flags::LAST));
         }
     }
 }
 
 impl Replying {
-    fn message(&mut self, body: Bytes, is_last: bool) {
+    fn message(&mut self, body: Rope, is_last: bool) {
         match self {
             Replying::Whole { pieces, .. } => pieces.push(body),
             // Nobody listening is fine, here as below.

@@ -6,6 +6,7 @@ mod connection;
 mod local;
 mod parts;
 mod reader;
+mod shared;
 mod silence;
 mod socket;
 #[cfg(test)]
@@ -13,15 +14,17 @@ mod tests;
 
 pub use local::{listen as listen_locally, prepare as prepare_local};
 pub(crate) use parts::Parts;
+pub use shared::{ReplyMemory, SLOT_BYTES as REPLY_SLOT_BYTES};
 
 use crate::security::{Dialer, TlsFailure};
-use bytes::{Bytes, BytesMut};
+use bytes::BytesMut;
 use cipher::Cipher;
 use connection::Connection;
 use kith_wire::{
-    Message,
-    frame::{self, Flags, Header, Op, PREFACE_BYTES, Preface},
+    Message, Rope,
+    frame::{self, Flags, Frame, Header, Offer, Op, PREFACE_BYTES, Preface},
 };
+use shared::SharedReplies;
 use socket::Socket;
 use std::{
     collections::{HashMap, HashSet},
@@ -128,7 +131,7 @@ impl Frames {
         op: Op,
         deadline: Option<Duration>,
         body: &impl Message,
-    ) -> Result<Vec<Bytes>, CallError> {
+    ) -> Result<Vec<Rope>, CallError> {
         let connection = self.connection(addr, op).await?;
         Ok(connection.send(op, micros_of(deadline), body)?.await?)
     }
@@ -258,8 +261,8 @@ impl Place {
             Err(ConnectError::Lost(Lost::new(reason)))
         });
         match connected {
-            Ok((stream, cipher)) => {
-                let connection = Connection::start(stream, cipher);
+            Ok(Greeted { stream, cipher, shared }) => {
+                let connection = Connection::start(stream, cipher, shared);
                 self.is_told.store(false, Ordering::Relaxed);
                 metrics::counter!("kith_client_connections_opened_total", "op" => op.name()).increment(1);
                 *self.lock() = Standing::Connected(Arc::clone(&connection));
@@ -290,12 +293,22 @@ fn micros_of(deadline: Option<Duration>) -> u32 {
     deadline.map_or(0, |left| u32::try_from(left.as_micros()).unwrap_or(u32::MAX).max(1))
 }
 
-/// Connects, over TLS where that is spoken, exchanges prefaces and shows the token.
-async fn greet(addr: &str, dialer: &Dialer, locally: bool) -> Result<(Socket, Option<Cipher>), ConnectError> {
+/// A peer that speaks frames.
+struct Greeted {
+    stream: Socket,
+    cipher: Option<Cipher>,
+    shared: Option<Arc<SharedReplies>>,
+}
+
+/// Connects, over TLS where that is spoken, exchanges prefaces, and shows the token or asks for shared memory.
+async fn greet(addr: &str, dialer: &Dialer, locally: bool) -> Result<Greeted, ConnectError> {
     let Some(secured) = dialer.secured() else {
         let mut stream = socket::connect(addr, locally).await?;
         return match exchange(&mut stream).await {
-            Ok(true) => Ok((stream, None)),
+            Ok(true) => {
+                let shared = share(&mut stream).await?;
+                Ok(Greeted { stream, cipher: None, shared })
+            }
             Ok(false) | Err(_) => Err(ConnectError::Foreign),
         };
     };
@@ -318,7 +331,7 @@ async fn greet(addr: &str, dialer: &Dialer, locally: bool) -> Result<(Socket, Op
     }
     secured.forget(addr);
     let (stream, tls) = stream.into_inner();
-    Ok((Socket::Left(stream), Some(Cipher::new(tls))))
+    Ok(Greeted { stream: Socket::Left(stream), cipher: Some(Cipher::new(tls)), shared: None })
 }
 
 /// Whether the peer speaks frames. An older release answers with HTTP/2 or closes: from here on that is not an outage. If it is one,
@@ -336,18 +349,39 @@ async fn identify(
     stream: &mut (impl AsyncRead + AsyncWrite + Unpin),
     token: &str,
 ) -> Result<(), ConnectError> {
+    let answer = first_answer(stream, Op::Identify, token.as_bytes()).await?;
+    match answer.header.flags.has(Flags::ERROR) {
+        true => Err(ConnectError::Refused(Box::new(answer.status()))),
+        false => Ok(()),
+    }
+}
+
+/// Asks a peer on this machine for memory that its long replies may lie in; `None`: there is none, or not for this process.
+async fn share(stream: &mut Socket) -> Result<Option<Arc<SharedReplies>>, ConnectError> {
+    let Some(pid) = socket::local_pid(stream) else { return Ok(None) };
+    let answer = first_answer(stream, Op::Share, &[]).await?;
+    // A release before, or enough others have it.
+    let is_refused = answer.header.flags.has(Flags::ERROR);
+    let Some(offer) = Offer::decode(&answer.body).filter(|_| !is_refused) else { return Ok(None) };
+    let opened = SharedReplies::open(pid, offer);
+    Ok(opened.inspect_err(|error| tracing::debug!(%error, pid, "long replies come over the socket")).ok())
+}
+
+/// What the peer says to the first frame of a connection.
+async fn first_answer(
+    stream: &mut (impl AsyncRead + AsyncWrite + Unpin),
+    op: Op,
+    body: &[u8],
+) -> Result<Frame, ConnectError> {
     let mut bytes = BytesMut::new();
     let unreadable = |error: frame::FrameError| ConnectError::Lost(Lost::new(error.to_string()));
-    Header::request(1, Op::Identify).encode_bytes(token.as_bytes(), &mut bytes).map_err(unreadable)?;
+    Header::request(1, op).encode_bytes(body, &mut bytes).map_err(unreadable)?;
     stream.write_all(&bytes).await?;
     stream.flush().await?;
     bytes.clear();
     loop {
         match frame::decode(&mut bytes).map_err(unreadable)? {
-            Some(frame) if frame.header.flags.has(Flags::ERROR) => {
-                return Err(ConnectError::Refused(Box::new(frame.status())));
-            }
-            Some(_) => return Ok(()),
+            Some(frame) => return Ok(frame),
             None if stream.read_buf(&mut bytes).await? == 0 => {
                 return Err(ConnectError::Lost(Lost::new("the peer closed the connection")));
             }
@@ -360,6 +394,6 @@ async fn identify(
 ///
 /// # Errors
 /// If it is none.
-pub(crate) fn decoded<M: Message + Default>(body: Bytes) -> Result<M, Status> {
+pub(crate) fn decoded<M: Message + Default>(body: Rope) -> Result<M, Status> {
     M::decode(body).map_err(|error| Status::internal(format!("a reply that cannot be read: {error}")))
 }

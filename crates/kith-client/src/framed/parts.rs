@@ -1,9 +1,8 @@
 //! A reply that comes in several messages, as it is given credit (`docs/design/0010-streaming.md`).
 
 use super::connection::Connection;
-use bytes::Bytes;
 use futures::Stream;
-use kith_wire::frame::CREDIT_BYTES;
+use kith_wire::{Rope, frame::CREDIT_BYTES};
 use std::{
     pin::Pin,
     sync::Arc,
@@ -13,7 +12,7 @@ use tokio::sync::mpsc;
 use tonic::Status;
 
 /// A message of a reply, and whether it is the last; or the error that ends it.
-pub(super) type Told = Result<(Bytes, bool), Status>;
+pub(super) type Told = Result<(Rope, bool), Status>;
 
 /// Taken bytes for which credit is given at once: half of it, so that the peer never waits while its receiver does not.
 const CREDIT_STEP: u32 = CREDIT_BYTES / 2;
@@ -45,7 +44,7 @@ impl Parts {
 }
 
 impl Stream for Parts {
-    type Item = Result<Bytes, Status>;
+    type Item = Result<Rope, Status>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         if self.is_over {

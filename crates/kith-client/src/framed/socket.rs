@@ -38,6 +38,12 @@ pub(super) async fn connect(addr: &str, may_be_local: bool) -> io::Result<Socket
     Ok(Either::Left(stream))
 }
 
+/// The process at the other end of a connection past TCP, as this one may call it.
+pub(super) fn local_pid(socket: &Socket) -> Option<u32> {
+    let Either::Right(stream) = socket else { return None };
+    u32::try_from(stream.peer_cred().ok()?.pid()?).ok().filter(|pid| *pid != 0)
+}
+
 /// Both directions, each for itself.
 pub(super) fn split(socket: Socket) -> (Source, Sink) {
     match socket {

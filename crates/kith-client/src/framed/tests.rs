@@ -3,18 +3,22 @@
 use super::{
     connection::{Call, Connection},
     parts::Parts,
+    shared::{ReplyMemory, SharedReplies},
     socket::Socket,
 };
 use bytes::{Bytes, BytesMut};
 use futures::{FutureExt, StreamExt};
 use kith_wire::{
-    MESSAGE_BYTES_MAX,
-    frame::{Flags, HEADER_BYTES, Header, Op},
+    MESSAGE_BYTES_MAX, Rope,
+    frame::{self, Flags, HEADER_BYTES, Header, Op},
     v1,
 };
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 use std::sync::Arc;
-use tokio::{io::AsyncWriteExt, net::UnixStream};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::UnixStream,
+};
 use tonic::{Code, Status};
 
 /// A reply as the peer sends it and as its reader shall have it.
@@ -26,8 +30,9 @@ struct Planned {
 }
 
 impl Planned {
-    /// To the request of that id: a few messages, short and long, in parts or not, and perhaps an error behind them.
-    fn draw(id: u64, rng: &mut StdRng) -> Self {
+    /// To the request of that id: a few messages, short and long, in parts or not, some of them in shared memory, and perhaps an error
+    /// behind them.
+    fn draw(id: u64, memory: &mut ReplyMemory, rng: &mut StdRng) -> Self {
         let count = rng.random_range(1..4);
         let fails = rng.random_range(0..4) == 0;
         let (mut messages, mut frames) = (Vec::new(), Vec::new());
@@ -45,7 +50,14 @@ impl Planned {
                     (false, true) => Flags(0),
                     (false, false) => Flags::LAST,
                 };
-                frames.push(framed(id, flags, part));
+                let place = match rng.random_range(0..3) {
+                    0 => memory.put(&[message.slice_ref(part)]),
+                    _ => None,
+                };
+                frames.push(match place {
+                    Some(place) => framed(id, flags.with(Flags::SHARED), &place.encode()),
+                    None => framed(id, flags, part),
+                });
             }
             messages.push(message);
         }
@@ -61,9 +73,11 @@ impl Planned {
         Self { messages, error, frames }
     }
 
-    fn check(&self, seen: Result<Vec<Bytes>, Status>) {
+    fn check(&self, seen: Result<Vec<Rope>, Status>) {
         match (&self.error, seen) {
-            (None, Ok(messages)) => assert!(messages == self.messages),
+            (None, Ok(messages)) => {
+                assert!(messages.into_iter().map(Rope::into_bytes).eq(self.messages.clone()))
+            }
             (Some(error), Err(seen)) => {
                 assert_eq!((seen.code(), seen.message()), (error.code(), error.message()))
             }
@@ -79,9 +93,9 @@ fn framed(id: u64, flags: Flags, body: &[u8]) -> Bytes {
 }
 
 /// A connection, and the peer's end of it.
-fn connected() -> (Arc<Connection>, UnixStream) {
+fn connected(shared: Option<&Arc<SharedReplies>>) -> (Arc<Connection>, UnixStream) {
     let (near, far) = UnixStream::pair().unwrap();
-    (Connection::start(Socket::Right(near), None), far)
+    (Connection::start(Socket::Right(near), None, shared.cloned()), far)
 }
 
 fn asked(connection: &Arc<Connection>) -> Call {
@@ -112,9 +126,11 @@ fn shuffled(plans: &[Planned], rng: &mut StdRng) -> Vec<u8> {
 async fn replies_are_whole_however_their_bytes_come_and_whoever_gives_up() {
     for seed in 0..100 {
         let mut rng = StdRng::seed_from_u64(seed);
-        let (connection, mut far) = connected();
+        let mut memory = ReplyMemory::new().unwrap();
+        let shared = SharedReplies::open(std::process::id(), memory.offer()).unwrap();
+        let (connection, mut far) = connected(Some(&shared));
         let count = rng.random_range(1..6);
-        let plans: Vec<Planned> = (1..=count).map(|id| Planned::draw(id, &mut rng)).collect();
+        let plans: Vec<Planned> = (1..=count).map(|id| Planned::draw(id, &mut memory, &mut rng)).collect();
         let mut waiting: Vec<Option<Asked>> = plans
             .iter()
             .map(|_| match rng.random_range(0..3) {
@@ -145,19 +161,39 @@ async fn replies_are_whole_however_their_bytes_come_and_whoever_gives_up() {
                 Some(Asked::Whole(call)) => plan.check(call.await),
                 Some(Asked::InParts(parts)) => {
                     let seen: Vec<_> = parts.collect().await;
-                    let messages = seen.iter().take(plan.messages.len());
-                    assert!(messages.map(|seen| seen.as_ref().unwrap()).eq(&plan.messages), "seed {seed}");
+                    let messages = seen.iter().take(plan.messages.len()).cloned();
+                    assert!(
+                        messages.map(|seen| seen.unwrap().into_bytes()).eq(plan.messages.clone()),
+                        "seed {seed}"
+                    );
                     plan.check(seen.into_iter().collect());
                 }
             }
         }
         assert!(connection.lost().is_none(), "seed {seed}");
+        // Whoever gave up, whatever failed: the server has all of its memory again.
+        let last = asked(&connection);
+        far.write_all(&framed(count + 1, Flags::LAST, &[])).await.unwrap();
+        last.await.unwrap();
+        drop(asked(&connection));
+        let (mut came, mut is_asked) = (BytesMut::new(), false);
+        while !is_asked {
+            far.read_buf(&mut came).await.unwrap();
+            while let Some(frame) = frame::decode(&mut came).unwrap() {
+                is_asked |= frame.header.id == count + 2;
+                if frame.header.op == Op::GiveBack as u8 {
+                    let mut slots = frame::decode_slots(&frame.body).unwrap();
+                    assert!(slots.all(|slot| memory.take_back(slot)), "seed {seed}");
+                }
+            }
+        }
+        assert_eq!(memory.taken(), 0, "seed {seed}");
     }
 }
 
 #[tokio::test]
 async fn a_message_that_claims_too_much_ends_its_connection_before_it_comes() {
-    let (connection, mut far) = connected();
+    let (connection, mut far) = connected(None);
     let call = asked(&connection);
     far.write_all(&framed(1, Flags::PART, &[1; 100_000])).await.unwrap();
     let mut head = BytesMut::new();
@@ -172,7 +208,7 @@ async fn a_message_that_claims_too_much_ends_its_connection_before_it_comes() {
 
 #[tokio::test]
 async fn a_connection_cut_in_the_middle_of_a_part_answers_nobody() {
-    let (connection, mut far) = connected();
+    let (connection, mut far) = connected(None);
     let (mut first, second) = (asked(&connection), asked(&connection));
     let frame = framed(1, Flags::PART, &[1; 100_000]);
     far.write_all(&frame[..frame.len() - 1]).await.unwrap();

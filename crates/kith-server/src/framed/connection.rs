@@ -36,6 +36,7 @@ const STOP_PATIENCE: Duration = Duration::from_secs(10);
 pub(crate) async fn serve(
     mut stream: impl AsyncRead + AsyncWrite + Unpin,
     service: Arc<dyn FrameService>,
+    is_local: bool,
     stop: CancellationToken,
 ) -> io::Result<()> {
     let mut preface = [0; PREFACE_BYTES];
@@ -46,6 +47,7 @@ pub(crate) async fn serve(
     let mut connection = Connection {
         stream,
         service,
+        is_local,
         inbox: BytesMut::new(),
         outbox: Outbox::default(),
         running: Running::default(),
@@ -59,6 +61,8 @@ pub(crate) async fn serve(
 struct Connection<S> {
     stream: S,
     service: Arc<dyn FrameService>,
+    /// Whether the peer may see memory of this process.
+    is_local: bool,
     inbox: BytesMut,
     outbox: Outbox,
     running: Running,
@@ -180,7 +184,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 Some(bytes) => self.streams.credit(header.id, bytes),
                 None => self.malformed("credit that is no number"),
             },
-            None => self.outbox.error(&header, &unsupported_frame(&frame)),
+            Some(Op::Share) if self.is_local && !self.outbox.shares() => self.outbox.share(&header),
+            Some(Op::Share) | None => self.outbox.error(&header, &unsupported_frame(&frame)),
+            Some(Op::GiveBack) => {
+                if !self.outbox.take_back(&frame.body) {
+                    self.malformed("slots that the peer does not have");
+                }
+            }
             Some(_) if header.id == 0 => {
                 self.malformed("a request with id 0");
             }

@@ -1,10 +1,11 @@
 //! What a connection has still to send: encoded bytes, and replies in pieces that wait for room.
 
-use super::{Encoded, End, Piece, Reply};
+use super::{Encoded, End, Piece, Reply, unsupported};
 use bytes::{Buf, Bytes, BytesMut};
+use kith_client::{REPLY_SLOT_BYTES, ReplyMemory};
 use kith_wire::{
     InSlices, MESSAGE_BYTES_MAX, Message,
-    frame::{Flags, FrameError, Header},
+    frame::{Flags, FrameError, Header, Op, Place, decode_slots},
     v1,
 };
 use std::{
@@ -23,8 +24,9 @@ const UNSENT_BYTES_MAX: usize = 1 << 20;
 const LONG_BYTES_MAX: usize = 8 << 20;
 /// A longer message goes in parts of this size, which take turns with those of other replies. What a link of 10 Gbit/s
 /// carries in 0.1 ms; the cost of a frame's header and of a turn is nothing beside it.
-const PART_BYTES: usize = 128 << 10;
-/// A shorter message that lies in slices is put together: that costs less than to send each from where it lies.
+const PART_BYTES: usize = REPLY_SLOT_BYTES;
+/// A shorter message that lies in slices is put together: that costs less than to send each from where it lies. And a shorter
+/// part is sent where there is shared memory, too.
 const COPIED_BYTES_MAX: usize = 32 << 10;
 /// Slices of one write: a header and what a part is made of, mostly.
 const SLICES_MAX: usize = 4;
@@ -40,6 +42,10 @@ pub(super) struct Outbox {
     bytes: BytesMut,
     /// Replies whose frames lie where they were made; they take turns.
     long: VecDeque<Long>,
+    /// Where their bodies may lie instead, if the peer sees it.
+    memory: Option<ReplyMemory>,
+    /// Frames of messages that go on and whose bodies lie there: nobody waits for these before the next frame that is sent.
+    held: BytesMut,
 }
 
 /// A reply that goes in several frames, or in one that is not copied.
@@ -170,9 +176,34 @@ impl Outbox {
         self.put(&request.reply(Flags::LAST), &());
     }
 
+    /// Whether there is such memory.
+    pub fn shares(&self) -> bool {
+        self.memory.is_some()
+    }
+
+    /// Offers memory that the peer may see, if there is some.
+    pub fn share(&mut self, request: &Header) {
+        self.memory = ReplyMemory::new();
+        match &self.memory {
+            Some(memory) => {
+                let offer = memory.offer().encode();
+                let header = request.reply(Flags::LAST);
+                header.encode_bytes(&offer, self.out()).expect("an offer is short");
+            }
+            None => self.error(request, &unsupported(Op::Share.name())),
+        }
+    }
+
+    /// Lets slots of that memory be used again; `false` if they were not in use.
+    #[must_use]
+    pub fn take_back(&mut self, slots: &[u8]) -> bool {
+        let (Some(memory), Some(mut slots)) = (&mut self.memory, decode_slots(slots)) else { return false };
+        slots.all(|slot| memory.take_back(slot))
+    }
+
     /// Takes an error reply.
     pub fn error(&mut self, request: &Header, status: &Status) {
-        request.reply(Flags::LAST).encode_error(status, &mut self.bytes);
+        request.reply(Flags::LAST).encode_error(status, self.out());
     }
 
     /// A reply of one message.
@@ -200,7 +231,7 @@ impl Outbox {
             COPIED_BYTES_MAX..=MESSAGE_BYTES_MAX => self.long.push_back(Long::of(request, body, end)),
             _ => {
                 let header = request.reply(end.flags());
-                if let Err(error) = header.encode_slices(&body, &mut self.bytes) {
+                if let Err(error) = header.encode_slices(&body, self.out()) {
                     self.too_long(&header, &error);
                 }
             }
@@ -225,8 +256,14 @@ impl Outbox {
         });
     }
 
+    /// Where the next frame goes, behind those that were held for it.
+    fn out(&mut self) -> &mut BytesMut {
+        self.bytes.unsplit(self.held.split());
+        &mut self.bytes
+    }
+
     fn put(&mut self, header: &Header, body: &impl Message) {
-        if let Err(error) = header.encode(body, &mut self.bytes) {
+        if let Err(error) = header.encode(body, self.out()) {
             self.too_long(header, &error);
         }
     }
@@ -234,7 +271,7 @@ impl Outbox {
     fn too_long(&mut self, header: &Header, error: &FrameError) {
         let help = "ask for a page of it";
         let status = kith_wire::status(Code::OutOfRange, "out_of_range", error.to_string(), help);
-        header.encode_error(&status, &mut self.bytes);
+        header.encode_error(&status, self.out());
     }
 
     /// Takes one frame of the long replies, whose turn it is, if little else waits: what is put behind it later waits for it.
@@ -244,13 +281,30 @@ impl Outbox {
         }
         let Some(mut long) = self.long.pop_front() else { return };
         let (flags, body) = long.next();
-        let (header, bytes) = (long.request.reply(flags), body.iter().map(Bytes::len).sum());
-        header.encode_head(bytes, &mut self.bytes).expect("a part is shorter than a message may be");
-        self.first.push_back(self.bytes.split().freeze());
-        self.first.extend(body);
+        let bytes = body.iter().map(Bytes::len).sum();
+        const SHORT: &str = "a part is shorter than a message may be";
+        if let Some(place) = self.put_shared(&long.request, &body, bytes) {
+            let header = long.request.reply(flags.with(Flags::SHARED));
+            let out = if flags.has(Flags::PART) { &mut self.held } else { self.out() };
+            header.encode_bytes(&place.encode(), out).expect(SHORT);
+        } else {
+            long.request.reply(flags).encode_head(bytes, self.out()).expect(SHORT);
+            self.first.push_back(self.bytes.split().freeze());
+            self.first.extend(body);
+        }
         if !long.is_spent() {
             self.long.push_back(long);
         }
+    }
+
+    /// Has a part lie in shared memory, if its receiver looks there and it is worth it.
+    fn put_shared(&mut self, request: &Header, body: &[Bytes], bytes: usize) -> Option<Place> {
+        if bytes < COPIED_BYTES_MAX || !request.flags.has(Flags::SHARED) {
+            return None;
+        }
+        let place = self.memory.as_mut()?.put(body)?;
+        metrics::counter!("kith_server_shared_bytes_total").increment(bytes as u64);
+        Some(place)
     }
 
     /// Sends what is encoded and one frame of the long replies. Ready once that is sent, also if more of them is left, so

@@ -2,6 +2,8 @@
 
 mod by_hand;
 mod places;
+#[cfg(target_os = "linux")]
+mod shared;
 mod slices;
 mod streams;
 

@@ -404,7 +404,9 @@ impl FrameService for NodeService {
             | Op::Cancel
             | Op::Credit
             | Op::Alive
-            | Op::Identify => future::ready(Err(framed::unsupported(op.name()))).boxed(),
+            | Op::Identify
+            | Op::Share
+            | Op::GiveBack => future::ready(Err(framed::unsupported(op.name()))).boxed(),
         }
     }
 

@@ -219,9 +219,14 @@ impl FrameService for GraphServer {
             Op::MultiGetStream | Op::ComputeStream => {
                 future::ready(Err(super::streams::uncredited())).boxed()
             }
-            Op::Evaluate | Op::Ping | Op::Cancel | Op::Credit | Op::Alive | Op::Identify => {
-                future::ready(Err(framed::unsupported(op.name()))).boxed()
-            }
+            Op::Evaluate
+            | Op::Ping
+            | Op::Cancel
+            | Op::Credit
+            | Op::Alive
+            | Op::Identify
+            | Op::Share
+            | Op::GiveBack => future::ready(Err(framed::unsupported(op.name()))).boxed(),
         }
     }
 

@@ -5,10 +5,12 @@
 //! travels in frames can be asked over gRPC.
 
 mod preface;
+mod shared;
 #[cfg(test)]
 mod tests;
 
 pub use preface::{PREFACE_BYTES, Preface, PrefaceError, VERSION};
+pub use shared::{Offer, Place, decode_slots, encode_slots};
 
 use crate::MESSAGE_BYTES_MAX;
 use bytes::{Buf, BufMut, Bytes, BytesMut};
@@ -54,6 +56,10 @@ pub enum Op {
     ComputeStream = 11,
     /// The caller's bearer token, answered without a body: before its first request, of connections over TLS.
     Identify = 32,
+    /// No body, answered by the connection itself with an [`Offer`] of memory: of local connections.
+    Share = 33,
+    /// Slots of that memory that may be used again ([`encode_slots`]). No answer.
+    GiveBack = 34,
 }
 
 impl Op {
@@ -72,6 +78,8 @@ impl Op {
             Op::MultiGetStream,
             Op::ComputeStream,
             Op::Identify,
+            Op::Share,
+            Op::GiveBack,
         ]
         .into_iter()
         .find(|op| *op as u8 == number)
@@ -92,6 +100,8 @@ impl Op {
             Op::MultiGetStream => "multi_get_stream",
             Op::ComputeStream => "compute_stream",
             Op::Identify => "identify",
+            Op::Share => "share",
+            Op::GiveBack => "give_back",
         }
     }
 }
@@ -111,6 +121,8 @@ impl Flags {
     pub const CREDITED: Flags = Flags(8);
     /// The message goes on in the next frame of this id: its body is theirs put together. Never with [`Flags::LAST`].
     pub const PART: Flags = Flags(16);
+    /// Of a request: bodies of its reply may lie in the memory that was offered. Of a reply: this one does, at the [`Place`] that follows.
+    pub const SHARED: Flags = Flags(32);
 
     /// Whether all of `others` are set.
     pub fn has(self, others: Flags) -> bool {

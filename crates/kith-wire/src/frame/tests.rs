@@ -18,6 +18,9 @@ fn hex(bytes: &[u8]) -> String {
 /// Of positions 0 and 2, and of the records beside them in the drawing.
 const CRC32C_OF_FIRST: u32 = 0x45a7_76c8;
 
+const OFFER: Offer = Offer { descriptor: 11, slots: 128, slot_bytes: 131_072, token: [0xcd; 16] };
+const PLACE: Place = Place { slot: 3, bytes: 70_000 };
+
 fn evaluate_drawn() -> v1::EvaluateRequest {
     v1::EvaluateRequest {
         header: Some(v1::RequestHeader { deadline_us: 5_000, ..Default::default() }),
@@ -87,6 +90,13 @@ fn drawn() -> Vec<(&'static str, String)> {
                 header.encode(&records, out).unwrap()
             }),
         ),
+        ("share", hex(&encoded(Header::request(1, Op::Share), &[]))),
+        ("share, reply", hex(&encoded(Header::request(1, Op::Share).reply(Flags::LAST), &OFFER.encode()))),
+        (
+            "evaluate, the last part of a long reply, in shared memory",
+            hex(&encoded(request.reply(Flags::LAST.with(Flags::SHARED)), &PLACE.encode())),
+        ),
+        ("give_back", hex(&encoded(Header::request(0, Op::GiveBack), &encode_slots(&[3, 127])))),
         ("error", with(request.reply(Flags::LAST), &|header, out| header.encode_error(&status, out))),
         (
             "error of the connection",
@@ -180,6 +190,21 @@ fn credit_is_four_bytes_and_nothing_else() {
         let mut odd = encoded(Header::request(7, Op::Credit), body);
         assert_eq!(decode(&mut odd).unwrap().unwrap().credit(), None);
     }
+}
+
+#[test]
+fn bodies_of_shared_memory_have_one_length_each() {
+    let (offer, place) = (OFFER.encode(), PLACE.encode());
+    assert_eq!((Offer::decode(&offer), Place::decode(&place)), (Some(OFFER), Some(PLACE)));
+    for bytes in 0..40 {
+        let body = vec![1; bytes];
+        assert_eq!(Offer::decode(&body).is_some(), bytes == offer.len(), "{bytes}");
+        assert_eq!(Place::decode(&body).is_some(), bytes == place.len(), "{bytes}");
+        assert_eq!(decode_slots(&body).map(Iterator::count), (bytes % 4 == 0).then_some(bytes / 4));
+    }
+    let slots = [0, 7, u32::MAX];
+    assert!(decode_slots(&encode_slots(&slots)).unwrap().eq(slots));
+    assert_eq!((OFFER.body_bytes(), OFFER.file_bytes()), (16 << 20, (16 << 20) + 16));
 }
 
 #[test]

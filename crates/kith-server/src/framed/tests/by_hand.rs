@@ -3,11 +3,11 @@
 use super::*;
 use kith_wire::frame::{self, Flags, Header, PREFACE_BYTES, Preface};
 use std::{collections::HashMap, net::SocketAddr};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 /// A framed connection by hand.
-pub(super) struct Raw {
-    pub(super) stream: TcpStream,
+pub(super) struct Raw<S = TcpStream> {
+    pub(super) stream: S,
     buffer: bytes::BytesMut,
     /// By request: what has come of a message that goes on.
     parts: HashMap<u64, bytes::BytesMut>,
@@ -15,12 +15,7 @@ pub(super) struct Raw {
 
 impl Raw {
     pub(super) async fn connect(addr: &str) -> Self {
-        let mut stream = TcpStream::connect(addr.parse::<SocketAddr>().unwrap()).await.unwrap();
-        stream.write_all(&Preface::OWN.encode()).await.unwrap();
-        let mut preface = [0; PREFACE_BYTES];
-        stream.read_exact(&mut preface).await.unwrap();
-        assert_eq!(Preface::decode(preface), Ok(Preface::OWN));
-        Self { stream, buffer: bytes::BytesMut::new(), parts: HashMap::new() }
+        Self::greet(TcpStream::connect(addr.parse::<SocketAddr>().unwrap()).await.unwrap()).await
     }
 
     /// The other side of it.
@@ -31,10 +26,26 @@ impl Raw {
         stream.write_all(&Preface::OWN.encode()).await.unwrap();
         Self { stream, buffer: bytes::BytesMut::new(), parts: HashMap::new() }
     }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Raw<S> {
+    pub(super) async fn greet(mut stream: S) -> Self {
+        stream.write_all(&Preface::OWN.encode()).await.unwrap();
+        let mut preface = [0; PREFACE_BYTES];
+        stream.read_exact(&mut preface).await.unwrap();
+        assert_eq!(Preface::decode(preface), Ok(Preface::OWN));
+        Self { stream, buffer: bytes::BytesMut::new(), parts: HashMap::new() }
+    }
 
     pub(super) async fn send(&mut self, header: Header, body: &impl Message) {
         let mut out = bytes::BytesMut::new();
         header.encode(body, &mut out).unwrap();
+        self.stream.write_all(&out).await.unwrap();
+    }
+
+    pub(super) async fn send_bytes(&mut self, header: Header, body: &[u8]) {
+        let mut out = bytes::BytesMut::new();
+        header.encode_bytes(body, &mut out).unwrap();
         self.stream.write_all(&out).await.unwrap();
     }
 
@@ -51,7 +62,7 @@ impl Raw {
         }
     }
 
-    async fn receive_frame(&mut self) -> Option<Frame> {
+    pub(super) async fn receive_frame(&mut self) -> Option<Frame> {
         loop {
             if let Some(frame) = frame::decode(&mut self.buffer).unwrap() {
                 return Some(frame);
@@ -104,9 +115,7 @@ async fn what_is_not_served_is_refused_by_name_and_the_connection_goes_on() {
         assert_eq!(kith_wire::detail_of(&refused.status()).code, "unsupported_operation");
     }
     // Not an `EvaluateRequest`: field 1 says that it is longer than it is.
-    let mut out = bytes::BytesMut::new();
-    Header::request(4, Op::Evaluate).encode_bytes(&[0x0a, 0x7f], &mut out).unwrap();
-    raw.stream.write_all(&out).await.unwrap();
+    raw.send_bytes(Header::request(4, Op::Evaluate), &[0x0a, 0x7f]).await;
     assert_eq!(kith_wire::detail_of(&raw.receive().await.unwrap().status()).code, "bad_request");
     raw.send(Header::request(5, Op::Alive), &()).await;
     let alive = raw.receive().await.unwrap();

@@ -4,8 +4,8 @@ use super::{streams::GATED, *};
 use crate::framed::streams::End;
 use futures::stream;
 
-/// Less than a frame holds, and more.
-const SLICE_BYTES: [usize; 2] = [20 << 10, 150 << 10];
+/// Of what is not copied, of what is, and more than a frame holds.
+const SLICE_BYTES: [usize; 3] = [40 << 10, 20 << 10, 150 << 10];
 
 impl Scripted {
     /// As many slices as the request's version says; of [`GATED`] all but the first after the gate has opened, of [`FAIL`] an error
@@ -36,19 +36,19 @@ impl Scripted {
 }
 
 fn slice(number: u64) -> Bytes {
-    vec![number as u8; SLICE_BYTES[number as usize % 2]].into()
+    vec![number as u8; SLICE_BYTES[number as usize % SLICE_BYTES.len()]].into()
 }
 
-fn in_slices(graph: &str, slices: u64) -> v1::EvaluateRequest {
+pub(super) fn in_slices(graph: &str, slices: u64) -> v1::EvaluateRequest {
     v1::EvaluateRequest { in_slices: true, ..asking(graph, slices) }
 }
 
-fn assert_whole(reply: &v1::EvaluateReply, slices: u64) {
+pub(super) fn assert_whole(reply: &v1::EvaluateReply, slices: u64) {
     assert!(reply.slices.iter().cloned().eq((0..slices).map(slice)), "torn or lost slices");
     assert_eq!((reply.service_us, reply.value.is_none()), (7, true));
 }
 
-fn framed() -> Arc<dyn Transport> {
+pub(super) fn framed() -> Arc<dyn Transport> {
     TransportKind::Framed.build(&Dialer::default())
 }
 

@@ -1,0 +1,308 @@
+//! Long replies between processes of one machine: the server writes them to memory that its client maps too, and the socket carries where
+//! they lie (`docs/design/0004-framed-path.md`).
+//!
+//! The memory is a file without a name that the server makes for a connection and seals: it can neither be cut nor be written by others.
+//! The client opens it through `/proc`, which the system grants to the same user and to root.
+
+#![allow(unsafe_code)]
+
+use super::Lost;
+use bytes::Bytes;
+use kith_wire::frame::{Offer, Place};
+use memmap2::{Mmap, MmapMut};
+use std::{
+    fs::File,
+    io,
+    os::fd::AsRawFd,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+/// The most bytes of one body: those of a part of a long message.
+pub const SLOT_BYTES: usize = 128 << 10;
+/// Room for 16 MiB: three replies of 5,000 values of a kibibyte.
+const SLOTS: u32 = 128;
+/// Connections of a process that have such memory at a time, so that all of it is 256 MiB at the most; the others use their sockets alone.
+const MEMORIES_MAX: usize = 16;
+
+static MEMORIES: AtomicUsize = AtomicUsize::new(0);
+
+/// What a server shares with the client of one connection. Takes memory as it is used: slots that came back last are taken first.
+#[derive(Debug)]
+pub struct ReplyMemory {
+    file: File,
+    map: MmapMut,
+    offer: Offer,
+    free: Vec<u32>,
+    is_taken: Vec<bool>,
+    _counted: Counted,
+}
+
+/// One of those that there may be.
+#[derive(Debug)]
+struct Counted;
+
+impl Counted {
+    fn new() -> Option<Self> {
+        let more = |count| (count < MEMORIES_MAX).then_some(count + 1);
+        MEMORIES.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok().map(|_| Self)
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        MEMORIES.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl ReplyMemory {
+    /// `None` where the system has no such memory, or enough connections have it.
+    pub fn new() -> Option<Self> {
+        let counted = Counted::new()?;
+        let made = Self::make(counted);
+        made.inspect_err(|error| tracing::debug!(%error, "no memory is shared over a local connection")).ok()
+    }
+
+    fn make(counted: Counted) -> io::Result<Self> {
+        let file = nameless()?;
+        let descriptor = u32::try_from(file.as_raw_fd()).map_err(io::Error::other)?;
+        let slot_bytes = SLOT_BYTES as u32;
+        let offer = Offer { descriptor, slots: SLOTS, slot_bytes, token: rand::random() };
+        file.set_len(offer.file_bytes())?;
+        // SAFETY: the file was made here, so that nobody else has mapped it for writing, and nobody can from now on (`seal`).
+        let mut map = unsafe { MmapMut::map_mut(&file)? };
+        map[offer.body_bytes() as usize..].copy_from_slice(&offer.token);
+        seal(&file)?;
+        let (free, is_taken) = ((0..SLOTS).rev().collect(), vec![false; SLOTS as usize]);
+        Ok(Self { file, map, offer, free, is_taken, _counted: counted })
+    }
+
+    /// What the client is to know of it.
+    pub fn offer(&self) -> Offer {
+        debug_assert_eq!(self.offer.descriptor as i32, self.file.as_raw_fd(), "open as long as this is");
+        self.offer
+    }
+
+    /// Takes a body, in slices that follow each other; `None` if it is longer than a slot, or no slot is free.
+    pub fn put(&mut self, body: &[Bytes]) -> Option<Place> {
+        let bytes: usize = body.iter().map(Bytes::len).sum();
+        let slot = if bytes <= SLOT_BYTES { self.free.pop()? } else { return None };
+        self.is_taken[slot as usize] = true;
+        let mut at = slot as usize * SLOT_BYTES;
+        for slice in body {
+            self.map[at..][..slice.len()].copy_from_slice(slice);
+            at += slice.len();
+        }
+        Some(Place { slot, bytes: bytes as u32 })
+    }
+
+    /// How many slots are with the client.
+    #[cfg(test)]
+    pub(super) fn taken(&self) -> usize {
+        self.is_taken.iter().filter(|is_taken| **is_taken).count()
+    }
+
+    /// The client does not look at a slot any more; `false` if it had no reason to.
+    #[must_use]
+    pub fn take_back(&mut self, slot: u32) -> bool {
+        let was_taken = self.is_taken.get_mut(slot as usize).is_some_and(std::mem::take);
+        if was_taken {
+            self.free.push(slot);
+        }
+        was_taken
+    }
+}
+
+/// What a client sees of it.
+#[derive(Debug)]
+pub(super) struct SharedReplies {
+    map: Mmap,
+    offer: Offer,
+    /// Slots that nobody looks at any more, to be given back.
+    spent: Mutex<Vec<u32>>,
+}
+
+/// A body, until it is dropped.
+#[derive(Debug)]
+struct Lent {
+    replies: Arc<SharedReplies>,
+    place: Place,
+}
+
+impl SharedReplies {
+    /// Opens what the process `pid` offers.
+    ///
+    /// # Errors
+    /// If the system does not let this process see it, or it is something else.
+    pub fn open(pid: u32, offer: Offer) -> io::Result<Arc<Self>> {
+        let file = File::open(format!("/proc/{pid}/fd/{}", offer.descriptor))?;
+        let bytes = file.metadata()?.len();
+        if !is_sealed(&file)? || bytes != offer.file_bytes() {
+            return Err(io::Error::other("it is not what the server offered"));
+        }
+        // SAFETY: the file cannot be cut and nobody but the server writes it, which leaves slots alone that were not given back.
+        let map = unsafe { Mmap::map(&file)? };
+        if map[offer.body_bytes() as usize..] != offer.token {
+            return Err(io::Error::other("it is not what the server offered"));
+        }
+        Ok(Arc::new(Self { map, offer, spent: Mutex::default() }))
+    }
+
+    /// What lies at a place, which is given back when nobody has it any more.
+    pub fn body(self: &Arc<Self>, place: Place) -> Result<Bytes, Lost> {
+        if self.offer.slots <= place.slot || self.offer.slot_bytes < place.bytes {
+            return Err(Lost::new("the peer sent a body that lies nowhere"));
+        }
+        Ok(Bytes::from_owner(Lent { replies: Arc::clone(self), place }))
+    }
+
+    /// Slots to be given back; none the next time.
+    pub fn take_spent(&self) -> Vec<u32> {
+        std::mem::take(&mut self.spent.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl AsRef<[u8]> for Lent {
+    fn as_ref(&self) -> &[u8] {
+        let start = self.place.slot as usize * self.replies.offer.slot_bytes as usize;
+        &self.replies.map[start..][..self.place.bytes as usize]
+    }
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        self.replies.spent.lock().unwrap_or_else(PoisonError::into_inner).push(self.place.slot);
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn nameless() -> io::Result<File> {
+    use rustix::fs::{MemfdFlags, memfd_create};
+    Ok(memfd_create("kith-replies", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?.into())
+}
+
+/// From now on the file keeps its length, and nobody maps it for writing.
+#[cfg(target_os = "linux")]
+fn seal(file: &File) -> io::Result<()> {
+    use rustix::fs::{SealFlags, fcntl_add_seals};
+    let seals = SealFlags::SHRINK | SealFlags::GROW | SealFlags::FUTURE_WRITE | SealFlags::SEAL;
+    Ok(fcntl_add_seals(file, seals)?)
+}
+
+#[cfg(target_os = "linux")]
+fn is_sealed(file: &File) -> io::Result<bool> {
+    use rustix::fs::{SealFlags, fcntl_get_seals};
+    Ok(fcntl_get_seals(file)?.contains(SealFlags::SHRINK | SealFlags::FUTURE_WRITE))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn nameless() -> io::Result<File> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn seal(_: &File) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn is_sealed(_: &File) -> io::Result<bool> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    fn seen(memory: &ReplyMemory) -> Arc<SharedReplies> {
+        SharedReplies::open(std::process::id(), memory.offer()).expect("it is offered")
+    }
+
+    fn body(byte: u8, bytes: usize) -> [Bytes; 2] {
+        let whole = Bytes::from(vec![byte; bytes]);
+        [whole.slice(..bytes / 3), whole.slice(bytes / 3..)]
+    }
+
+    #[test]
+    fn what_is_put_is_seen_until_it_is_given_back_and_never_changes() {
+        let mut memory = ReplyMemory::new().expect("few are open");
+        let replies = seen(&memory);
+        let mut held = Vec::new();
+        for number in 0..SLOTS {
+            let bytes = SLOT_BYTES - number as usize;
+            let place = memory.put(&body(number as u8, bytes)).expect("a slot is free");
+            held.push((number as u8, bytes, replies.body(place).expect("it lies there")));
+        }
+        assert_eq!(memory.put(&body(0, 1)), None, "all are taken");
+        assert!(
+            held.iter().all(|(byte, bytes, body)| body.len() == *bytes && body.iter().all(|at| at == byte))
+        );
+        // A part of a body keeps its slot.
+        let kept = held[5].2.slice(7..9);
+        held.drain(..10);
+        let spent = replies.take_spent();
+        assert_eq!(spent, [0, 1, 2, 3, 4, 6, 7, 8, 9]);
+        assert!(replies.take_spent().is_empty(), "each is told of once");
+        assert!(spent.iter().all(|slot| memory.take_back(*slot)));
+        for _ in &spent {
+            memory.put(&body(0xff, SLOT_BYTES)).expect("they are free again");
+        }
+        assert_eq!(memory.put(&body(0, 1)), None);
+        assert!(
+            held.iter().all(|(byte, bytes, body)| body.len() == *bytes && body.iter().all(|at| at == byte))
+        );
+        assert_eq!(kept[..], [5, 5]);
+        // The server is gone, or closes the connection.
+        drop(memory);
+        assert_eq!((kept[0], held[0].2[0]), (5, 10));
+    }
+
+    #[test]
+    fn slots_that_are_not_taken_cannot_be_given_back_and_long_bodies_have_none() {
+        let mut memory = ReplyMemory::new().expect("few are open");
+        assert_eq!(memory.put(&body(0, SLOT_BYTES + 1)), None);
+        let place = memory.put(&body(1, SLOT_BYTES)).expect("it fits");
+        for slot in [place.slot + 1, SLOTS, u32::MAX] {
+            assert!(!memory.take_back(slot), "{slot}");
+        }
+        assert!(memory.take_back(place.slot) && !memory.take_back(place.slot));
+        assert_eq!(memory.put(&[]), Some(Place { slot: place.slot, bytes: 0 }), "it is taken again first");
+    }
+
+    #[test]
+    fn places_outside_are_refused() {
+        let memory = ReplyMemory::new().expect("few are open");
+        let replies = seen(&memory);
+        for (slot, bytes) in [(SLOTS, 0), (u32::MAX, 1), (0, SLOT_BYTES as u32 + 1), (SLOTS - 1, u32::MAX)] {
+            assert!(replies.body(Place { slot, bytes }).is_err(), "slot {slot}, {bytes} bytes");
+        }
+        let last = replies.body(Place { slot: SLOTS - 1, bytes: SLOT_BYTES as u32 });
+        assert_eq!(last.expect("it lies within").len(), SLOT_BYTES);
+    }
+
+    #[test]
+    fn nothing_but_what_was_offered_is_mapped() {
+        let memory = ReplyMemory::new().expect("few are open");
+        let offer = memory.offer();
+        let unsealed = nameless().expect("a file");
+        unsealed.set_len(offer.file_bytes()).expect("room");
+        let descriptor = unsealed.as_raw_fd() as u32;
+        for (why, offer) in [
+            ("a token that is not its own", Offer { token: [0; 16], ..offer }),
+            ("another length", Offer { slots: offer.slots + 1, ..offer }),
+            ("a file that can be cut", Offer { descriptor, token: [0; 16], ..offer }),
+            ("no file", Offer { descriptor: 1 << 30, ..offer }),
+        ] {
+            assert!(SharedReplies::open(std::process::id(), offer).is_err(), "{why}");
+        }
+        assert!(SharedReplies::open(std::process::id(), offer).is_ok());
+        // What the client maps it cannot write, nor cut: that would be the end of the server.
+        let file = File::options().read(true).write(true).open(format!("/proc/self/fd/{}", offer.descriptor));
+        let file = file.expect("it is this process's");
+        // SAFETY: the mapping is refused.
+        assert!(unsafe { MmapMut::map_mut(&file) }.is_err());
+        assert!(file.set_len(0).is_err() && file.set_len(offer.file_bytes() * 2).is_err());
+    }
+}
