@@ -16,6 +16,8 @@ const PEOPLE: u64 = 10_000;
 const BATCH: u64 = 100;
 /// How long the router stands still.
 const PAUSE: Duration = Duration::from_millis(300);
+/// How long all nodes stand still: longer than it takes to call them dead, not as long as a read may take.
+const STANDSTILL: Duration = Duration::from_millis(900);
 /// What a test needs to happen while reads are under way may take so many tries.
 const TRIES: u32 = 10;
 
@@ -137,4 +139,24 @@ fn after_a_pause_of_the_router_nothing_is_hedged_for_it() {
         }
     }
     panic!("nothing was under way during the pause in {TRIES} tries");
+}
+
+#[test]
+fn while_all_nodes_stand_still_reads_are_late_and_none_fails() {
+    let cluster = started();
+    let nodes = [cluster.node_pids(0), cluster.node_pids(1)].concat();
+    let mut late = 0;
+    for _ in 0..3 {
+        let (answers, exit) = cluster.run_and_then(&reads(400), 16, 50, || {
+            let frozen: Vec<Frozen> = nodes.iter().map(|&pid| Frozen::new(pid)).collect();
+            thread::sleep(STANDSTILL);
+            drop(frozen);
+        });
+        assert_eq!(exit, 0);
+        assert_right(&answers);
+        let took = |answer: &&Value| answer["profile"]["total_us"].as_u64().expect("a time");
+        let waited = STANDSTILL.as_micros() as u64 / 2;
+        late += answers.iter().filter(|answer| waited <= took(answer)).count();
+    }
+    assert!(0 < late, "nothing was under way while they stood still");
 }
