@@ -1,13 +1,17 @@
 //! The bytes of a message that came in several places.
 
 use bytes::{Buf, Bytes};
+use prost::{DecodeError, Message};
 use std::collections::VecDeque;
 
-/// Bytes that follow each other and need not lie end to end. What a message borrows of them is not copied where it lies in one segment.
+/// Bytes that follow each other and need not lie end to end. What a message borrows of them is not copied where it lies in one segment. One
+/// segment takes no memory beside its own.
 #[derive(Clone, Debug, Default)]
 pub struct Rope {
+    /// Empty if there is nothing at all.
+    first: Bytes,
     /// None is empty.
-    segments: VecDeque<Bytes>,
+    rest: VecDeque<Bytes>,
     bytes: usize,
 }
 
@@ -24,9 +28,11 @@ impl Rope {
 
     /// Adds what follows.
     pub fn push(&mut self, segment: Bytes) {
-        if !segment.is_empty() {
-            self.bytes += segment.len();
-            self.segments.push_back(segment);
+        self.bytes += segment.len();
+        if self.first.is_empty() {
+            self.first = segment;
+        } else if !segment.is_empty() {
+            self.rest.push_back(segment);
         }
     }
 
@@ -34,13 +40,30 @@ impl Rope {
     pub fn into_bytes(mut self) -> Bytes {
         self.copy_to_bytes(self.bytes)
     }
+
+    /// As a message, decoded from where it lies.
+    ///
+    /// # Errors
+    /// If it is none.
+    pub fn decode<M: Message + Default>(self) -> Result<M, DecodeError> {
+        match self.rest.is_empty() {
+            true => M::decode(self.first),
+            false => M::decode(self),
+        }
+    }
+
+    /// After bytes of the first segment were taken.
+    fn taken(&mut self, count: usize) {
+        self.bytes -= count;
+        if self.first.is_empty() {
+            self.first = self.rest.pop_front().unwrap_or_default();
+        }
+    }
 }
 
 impl From<Bytes> for Rope {
     fn from(bytes: Bytes) -> Self {
-        let mut rope = Self::default();
-        rope.push(bytes);
-        rope
+        Self { bytes: bytes.len(), first: bytes, rest: VecDeque::new() }
     }
 }
 
@@ -50,51 +73,41 @@ impl Buf for Rope {
     }
 
     fn chunk(&self) -> &[u8] {
-        self.segments.front().map_or(&[], |segment| segment)
+        &self.first
     }
 
     fn advance(&mut self, count: usize) {
         assert!(count <= self.bytes, "{count} bytes of {}", self.bytes);
-        self.bytes -= count;
         let mut left = count;
-        while let Some(front) = self.segments.front_mut() {
-            let passed = left.min(front.len());
-            front.advance(passed);
+        while 0 < left {
+            let passed = left.min(self.first.len());
+            self.first.advance(passed);
+            self.taken(passed);
             left -= passed;
-            if !front.is_empty() {
-                break;
-            }
-            self.segments.pop_front();
         }
     }
 
     fn copy_to_bytes(&mut self, count: usize) -> Bytes {
         assert!(count <= self.bytes, "{count} bytes of {}", self.bytes);
-        match self.segments.front_mut() {
-            Some(front) if count <= front.len() => {
-                let taken = front.split_to(count);
-                self.bytes -= count;
-                if front.is_empty() {
-                    self.segments.pop_front();
-                }
-                taken
-            }
-            _ => {
-                let mut taken = Vec::with_capacity(count);
-                while taken.len() < count {
-                    let part = self.chunk().len().min(count - taken.len());
-                    taken.extend_from_slice(&self.chunk()[..part]);
-                    self.advance(part);
-                }
-                taken.into()
-            }
+        if count <= self.first.len() {
+            let segment = self.first.split_to(count);
+            self.taken(count);
+            return segment;
         }
+        let mut copied = Vec::with_capacity(count);
+        while copied.len() < count {
+            let part = self.first.len().min(count - copied.len());
+            copied.extend_from_slice(&self.first[..part]);
+            self.advance(part);
+        }
+        copied.into()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::v1;
     use proptest::prelude::*;
 
     /// A way to take bytes off the front.
@@ -133,6 +146,29 @@ mod tests {
                 prop_assert!(rope.is_empty() || !rope.chunk().is_empty());
             }
             prop_assert!(rope.into_bytes() == flat);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_message_is_the_same_however_its_bytes_lie(
+            slices in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..40), 0..5),
+            name in "[a-z]{0,9}",
+            mut cuts in prop::collection::vec(0_usize..250, 0..6),
+        ) {
+            let served = vec![v1::Served { name, version: u64::MAX }];
+            let slices = slices.into_iter().map(Bytes::from).collect();
+            let message = v1::EvaluateReply { slices, served, service_us: 300, ..Default::default() };
+            let bytes = Bytes::from(message.encode_to_vec());
+            cuts.sort_unstable();
+            let (mut rope, mut start) = (Rope::default(), 0);
+            for cut in cuts.into_iter().map(|cut| cut.min(bytes.len())).chain([bytes.len()]) {
+                rope.push(bytes.slice(start..cut));
+                start = cut;
+            }
+            prop_assert_eq!(rope.clone().decode(), Ok(message));
+            let torn = rope.copy_to_bytes(bytes.len() - 1);
+            prop_assert!(Rope::from(torn).decode::<v1::EvaluateReply>().is_err());
         }
     }
 

@@ -395,5 +395,5 @@ async fn first_answer(
 /// # Errors
 /// If it is none.
 pub(crate) fn decoded<M: Message + Default>(body: Rope) -> Result<M, Status> {
-    M::decode(body).map_err(|error| Status::internal(format!("a reply that cannot be read: {error}")))
+    body.decode().map_err(|error| Status::internal(format!("a reply that cannot be read: {error}")))
 }
