@@ -145,13 +145,9 @@ impl Connection {
             ));
         }
         let id = state.last_id + 1;
-        let header = match &self.shared {
-            Some(shared) => {
-                state.give_back(shared.take_spent());
-                Header { id, flags: header.flags.with(Flags::SHARED), ..header }
-            }
-            None => Header { id, ..header },
-        };
+        let shared = if self.shared.is_some() { Flags::SHARED } else { Flags::default() };
+        let header = Header { id, flags: header.flags.with(shared), ..header };
+        self.give_back(&mut state);
         state.put(|out| header.encode(body, out)).map_err(|error| {
             kith_wire::status(Code::InvalidArgument, "bad_request", error.to_string(), "ask for less at once")
         })?;
@@ -165,6 +161,7 @@ impl Connection {
     pub(super) fn credit(&self, id: u64, bytes: u32) {
         let mut state = self.lock();
         if state.waiting.contains_key(&id) && state.lost.is_none() {
+            self.give_back(&mut state);
             let put = state.put(|out| {
                 Header::encode_credit(id, bytes, out);
                 Ok(())
@@ -172,6 +169,16 @@ impl Connection {
             if put.is_ok() {
                 self.flush(&mut state);
             }
+        }
+    }
+
+    /// Lets slots of shared memory be used again, with what is sent next.
+    fn give_back(&self, state: &mut State) {
+        let spent = self.shared.as_ref().map(|shared| shared.take_spent()).unwrap_or_default();
+        if !spent.is_empty() {
+            let put =
+                state.put(|out| Header::request(0, Op::GiveBack).encode_bytes(&encode_slots(&spent), out));
+            put.expect("as many slots as there are make no long message");
         }
     }
 
@@ -330,15 +337,6 @@ fn end_if_last(mut state: MutexGuard<'_, State>, header: &Header, ended: Result<
 }
 
 impl State {
-    /// Lets slots of shared memory be used again, with whatever is sent next.
-    fn give_back(&mut self, slots: Vec<u32>) {
-        if !slots.is_empty() {
-            let put =
-                self.put(|out| Header::request(0, Op::GiveBack).encode_bytes(&encode_slots(&slots), out));
-            put.expect("as many slots as there are make no long message");
-        }
-    }
-
     /// Takes what `encode` writes among the bytes to send.
     fn put(
         &mut self,

@@ -24,8 +24,8 @@ use std::{
 pub const SLOT_BYTES: usize = 128 << 10;
 /// Room for 16 MiB: three replies of 5,000 values of a kibibyte.
 const SLOTS: u32 = 128;
-/// Connections of a process that have such memory at a time, so that all of it is 256 MiB at the most; the others use their sockets alone.
-const MEMORIES_MAX: usize = 16;
+/// Connections of a process that have such memory at a time, so that all of it is 512 MiB at the most; the others use their sockets alone.
+const MEMORIES_MAX: usize = 32;
 
 static MEMORIES: AtomicUsize = AtomicUsize::new(0);
 

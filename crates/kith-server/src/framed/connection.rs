@@ -184,7 +184,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 Some(bytes) => self.streams.credit(header.id, bytes),
                 None => self.malformed("credit that is no number"),
             },
-            Some(Op::Share) if self.is_local && !self.outbox.shares() => self.outbox.share(&header),
+            Some(Op::Share) if self.is_local => self.outbox.share(&header),
             Some(Op::Share) | None => self.outbox.error(&header, &unsupported_frame(&frame)),
             Some(Op::GiveBack) => {
                 if !self.outbox.take_back(&frame.body) {

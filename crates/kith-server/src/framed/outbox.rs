@@ -1,11 +1,11 @@
 //! What a connection has still to send: encoded bytes, and replies in pieces that wait for room.
 
-use super::{Encoded, End, Piece, Reply, unsupported};
+use super::{Encoded, End, Piece, Reply};
 use bytes::{Buf, Bytes, BytesMut};
 use kith_client::{REPLY_SLOT_BYTES, ReplyMemory};
 use kith_wire::{
     InSlices, MESSAGE_BYTES_MAX, Message,
-    frame::{Flags, FrameError, Header, Op, Place, decode_slots},
+    frame::{Flags, FrameError, Header, Place, decode_slots},
     v1,
 };
 use std::{
@@ -176,22 +176,23 @@ impl Outbox {
         self.put(&request.reply(Flags::LAST), &());
     }
 
-    /// Whether there is such memory.
-    pub fn shares(&self) -> bool {
-        self.memory.is_some()
-    }
-
-    /// Offers memory that the peer may see, if there is some.
+    /// Offers memory that the peer may see, or says why not.
     pub fn share(&mut self, request: &Header) {
-        self.memory = ReplyMemory::new();
-        match &self.memory {
-            Some(memory) => {
-                let offer = memory.offer().encode();
-                let header = request.reply(Flags::LAST);
-                header.encode_bytes(&offer, self.out()).expect("an offer is short");
-            }
-            None => self.error(request, &unsupported(Op::Share.name())),
+        if self.memory.is_some() {
+            let (message, help) =
+                ("memory was offered to this connection before", "use a client of this release");
+            let status = kith_wire::status(Code::InvalidArgument, "bad_request", message, help);
+            return self.error(request, &status);
         }
+        self.memory = ReplyMemory::new();
+        let Some(memory) = &self.memory else {
+            let message = "no memory is left to be shared: as many connections have some as may, or the system has none";
+            let help = "long replies come through the socket";
+            let status = kith_wire::status(Code::ResourceExhausted, "overloaded", message, help);
+            return self.error(request, &status);
+        };
+        let offer = memory.offer().encode();
+        request.reply(Flags::LAST).encode_bytes(&offer, self.out()).expect("an offer is short");
     }
 
     /// Lets slots of that memory be used again; `false` if they were not in use.
