@@ -90,21 +90,30 @@ fn drawn() -> Vec<(&'static str, String)> {
                 header.encode(&records, out).unwrap()
             }),
         ),
-        ("share", hex(&encoded(Header::request(1, Op::Share), &[]))),
-        ("share, reply", hex(&encoded(Header::request(1, Op::Share).reply(Flags::LAST), &OFFER.encode()))),
-        (
-            "evaluate, the last part of a long reply, in shared memory",
-            hex(&encoded(request.reply(Flags::LAST.with(Flags::SHARED)), &PLACE.encode())),
-        ),
-        ("give_back", hex(&encoded(Header::request(0, Op::GiveBack), &encode_slots(&[3, 127])))),
         ("error", with(request.reply(Flags::LAST), &|header, out| header.encode_error(&status, out))),
         (
             "error of the connection",
             with(Header::of_connection(), &|header, out| header.encode_error(&status, out)),
         ),
     ];
+    drawn.extend(drawn_shared(request));
     drawn.extend(drawn_stream(&batch, records.records));
     drawn
+}
+
+/// As [`drawn`], of memory that both ends see.
+fn drawn_shared(evaluate: Header) -> Vec<(&'static str, String)> {
+    let share = Header::request(1, Op::Share);
+    let last = Flags::LAST.with(Flags::SHARED);
+    vec![
+        ("share", hex(&encoded(share, &[]))),
+        ("share, reply", hex(&encoded(share.reply(Flags::LAST), &OFFER.encode()))),
+        (
+            "evaluate, the last part of a long reply, in shared memory",
+            hex(&encoded(evaluate.reply(last), &PLACE.encode())),
+        ),
+        ("give_back", hex(&encoded(Header::request(0, Op::GiveBack), &encode_slots(&[3, 127])))),
+    ]
 }
 
 /// As [`drawn`], of a reply in several messages.
