@@ -49,7 +49,7 @@ pub use errors::{Damage, Fault, OpenError, ReadError, WriteError};
 pub use fetch::{
     FetchError, FetchOptions, FetchProgress, FolderSource, HeldSource, ObjectError, OnFetch,
     REMOTE_PIECE_BYTES, Source, SplicedSource, fetch, fetch_component, read_manifest, release_partitions,
-    repair,
+    repair, staging_of,
 };
 pub use files::{FileId, FileKind, MANIFEST_NAME, list_name, lists_of};
 pub use graph::GraphReader;

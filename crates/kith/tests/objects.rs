@@ -7,7 +7,10 @@ mod support;
 use s3::S3;
 use serde_json::{Value, json};
 use std::{fs, process::Stdio};
-use support::cluster::{Cluster, signal, text};
+use support::{
+    cluster::{Cluster, signal, text},
+    disk,
+};
 
 /// Enough for a pack that is more than a request.
 const ROWS: u64 = 2_000;
@@ -364,6 +367,35 @@ fn a_peer_that_dies_under_a_copy_is_replaced_by_the_object_store() {
         let output = cluster.kith(&["store", "verify", "people", "--deep"]).output().unwrap();
         output.status.success()
     });
+}
+
+#[test]
+fn a_node_that_is_killed_in_a_fetch_goes_on_where_it_was() {
+    let server = S3::start();
+    let shape = ["--processes", "--groups", "1", "--nodes", "1", "--partitions", "2", "--fetch-p99", "off"];
+    let mut cluster = Cluster::start_in(&shape, &server.settings());
+    // Files of several pieces each.
+    let bytes = built(&cluster, &server, 1, 10_000);
+    server.hold_after(bytes / 2);
+    let push = ["store", "push", "people", "s3://bucket/built/1"];
+    let mut push =
+        cluster.kith(&push).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("kith runs");
+    let staging = disk::version_folder(&cluster, 0, "people", 1).with_file_name(".1.fetching");
+    // What is held in the middle of a piece is not staged; of half a version, one piece at least is.
+    let piece = 4 << 20;
+    cluster.wait_until("a piece is staged and an answer is held", |_| {
+        server.holds() && piece <= disk::staged_bytes(&staging)
+    });
+    signal(cluster.node_pids(0)[0], "KILL");
+    let (staged, sent) = (disk::staged_bytes(&staging), server.bytes_sent());
+    server.go_on();
+
+    assert!(push.wait().expect("it ends").success());
+    assert_eq!(served(&cluster), "1");
+    // The manifest and the tails of the files are read again, and what was under way when the node died.
+    let (again, most) = (server.bytes_sent() - sent, bytes - staged + (1 << 20));
+    assert!(again <= most, "{again} bytes were fetched again, {staged} of {bytes} were staged");
+    assert!(!staging.exists());
 }
 
 #[test]

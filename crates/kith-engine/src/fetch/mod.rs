@@ -33,6 +33,7 @@ use reuse::Held;
 pub use source::{FolderSource, ObjectError, REMOTE_PIECE_BYTES, Source};
 pub use spliced::SplicedSource;
 use staging::Staging;
+pub use staging::staging_of;
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};

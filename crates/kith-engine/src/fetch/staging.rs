@@ -16,6 +16,13 @@ use std::path::{Path, PathBuf};
 /// Names the files of the plan that the packs beside it belong to.
 const PLAN_NAME: &str = "plan";
 
+/// The hidden folder of a fetch to `target`: beside it and thus on the same disk, or a rename could not be atomic. `None` if no
+/// fetch can have this target.
+pub fn staging_of(target: &Path) -> Option<PathBuf> {
+    let name = target.file_name()?.to_str()?;
+    Some(target.with_file_name(format!(".{name}.fetching")))
+}
+
 /// The hidden folder, locked until dropped.
 pub(super) struct Staging<'a> {
     target: &'a Path,
@@ -24,12 +31,9 @@ pub(super) struct Staging<'a> {
 }
 
 impl<'a> Staging<'a> {
-    /// Makes the hidden folder beside the target, on the same disk, or a rename could not be atomic; keeps others out.
+    /// Makes the hidden folder; keeps others out.
     pub(super) fn open(target: &'a Path) -> Result<Self, FetchError> {
-        let Some(name) = target.file_name().and_then(|name| name.to_str()) else {
-            return Err(FetchError::Occupied { path: target.to_owned() });
-        };
-        let dir = target.with_file_name(format!(".{name}.fetching"));
+        let dir = staging_of(target).ok_or_else(|| FetchError::Occupied { path: target.to_owned() })?;
         fs::create_dir_all(&dir).at(&dir)?;
         let lock = File::open(&dir).at(&dir)?;
         lock.try_lock().map_err(|_| FetchError::Busy { path: dir.clone() })?;

@@ -133,7 +133,8 @@ fn replace(
     }
 }
 
-fn aside_of(target: &Path) -> PathBuf {
+/// Where a folder that cannot be its version is put while the version is fetched.
+pub(super) fn aside_of(target: &Path) -> PathBuf {
     let name = target.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     target.with_file_name(format!(".{name}.aside"))
 }

@@ -4,7 +4,7 @@ use super::cluster::Cluster;
 use serde_json::Value;
 use std::{
     fs::{self, File},
-    os::unix::fs::FileExt,
+    os::unix::fs::{FileExt, MetadataExt},
     path::{Path, PathBuf},
 };
 
@@ -12,6 +12,13 @@ use std::{
 pub fn version_folder(cluster: &Cluster, node: u64, store: &str, version: u64) -> PathBuf {
     let data = cluster.ready_file.parent().expect("a folder").join("data");
     data.join(format!("node-{node:03}/components/{store}/values/{version}"))
+}
+
+/// Bytes on the disk of the packs that a fetch has gathered so far.
+pub fn staged_bytes(staging: &Path) -> u64 {
+    let entries = fs::read_dir(staging).into_iter().flatten().flatten();
+    let packs = entries.filter(|entry| entry.path().extension().is_some_and(|it| it == "pack"));
+    packs.filter_map(|entry| entry.metadata().ok()).map(|metadata| metadata.blocks() * 512).sum()
 }
 
 /// The packs in a folder.

@@ -480,6 +480,35 @@ mod tests {
     }
 
     #[test]
+    fn what_is_half_fetched_stays_while_it_is_wanted() {
+        let folder = tempfile::tempdir().unwrap();
+        let held = held(folder.path());
+        let there =
+            |paths: &[&str]| paths.iter().map(|it| folder.path().join(it).exists()).collect::<Vec<_>>();
+        let paths = ["village/connection/.7.fetching", "village/connection/.7.aside"];
+        let begin = || paths.map(|path| fs::create_dir_all(folder.path().join(path)).unwrap());
+        let pushed = |revision| {
+            let mut topology = topology(revision, vec![], vec![village(8, &[7])]);
+            topology.kept[0].is_whole = false;
+            topology
+        };
+        begin();
+        held.retire(&pushed(5), Instant::now());
+        assert_eq!(there(&paths), [true, true], "the push will ask for the version again");
+        held.retire(&topology(6, vec![], vec![]), Instant::now());
+        assert_eq!(there(&paths), [false, false], "the push has ended");
+        // The version is open, so nothing of it is missing unless a rebalance copies partitions.
+        held.prepare(&village(8, &[]), 7, &PrepareOptions::default(), &mut |_, _, _| {}).unwrap();
+        begin();
+        let mut rebalanced = topology(8, vec![village(8, &[7])], vec![]);
+        rebalanced.rebalance = Some("r".to_owned());
+        held.retire(&rebalanced, Instant::now());
+        assert_eq!(there(&paths), [true, true]);
+        held.retire(&topology(9, vec![village(8, &[7])], vec![]), Instant::now());
+        assert_eq!(there(&paths), [false, false]);
+    }
+
+    #[test]
     fn a_version_is_held_while_it_is_named_and_for_a_grace_after() {
         let folder = tempfile::tempdir().unwrap();
         let (held, start) = (held(folder.path()), Instant::now());

@@ -1,7 +1,8 @@
 //! What the cluster gave up goes, after a grace, with its files.
 
 use super::{HeldStores, VERSION_GRACE};
-use crate::fail_point::FailPoint;
+use crate::{fail_point::FailPoint, node::heal::aside_of};
+use kith_engine::staging_of;
 use kith_wire::documents::{ServedDocument, TopologyDocument};
 use std::{
     collections::BTreeSet,
@@ -43,15 +44,35 @@ impl HeldStores {
         self.sources().clear();
     }
 
-    /// The folders of one store that are held or named.
+    /// The folders of one store that are held, named, or half fetched and still wanted.
     fn used(&self, store: &str, topology: &TopologyDocument) -> BTreeSet<PathBuf> {
+        let half_fetched = self.half_fetched(store, topology);
         let stores = self.stores.read().unwrap_or_else(PoisonError::into_inner);
         let held = stores.get(store).into_iter().flat_map(|versions| versions.values());
         let held = held.flat_map(|held| held.components.keys());
         let held = held.map(|(name, version)| self.folder_of(store, name, *version));
         // What the topology names is kept also where it could not be opened: it may be all there is.
         let named = named(topology).filter(|named| named.name == store).flat_map(|named| &named.components);
-        held.chain(named.map(|component| self.folder_of_component(store, component))).collect()
+        let named = named.map(|component| self.folder_of_component(store, component));
+        held.chain(named).chain(half_fetched).collect()
+    }
+
+    /// The hidden folders of fetches and repairs of one store that will be asked for again after they were cut off. A push that
+    /// ended is not named any more; of a version that is here whole, nothing is half fetched unless a rebalance copies more of it.
+    fn half_fetched(&self, store: &str, topology: &TopologyDocument) -> BTreeSet<PathBuf> {
+        let of_store = named(topology).filter(|named| named.name == store);
+        let wanted = of_store.filter(|named| topology.rebalance.is_some() || !self.is_whole(named));
+        let targets = wanted.flat_map(|named| &named.components);
+        let targets = targets.map(|component| self.folder_of_component(store, component));
+        targets.flat_map(|target| [staging_of(&target), Some(aside_of(&target))]).flatten().collect()
+    }
+
+    /// Whether everything is open that the table gives to this node of a version.
+    fn is_whole(&self, store: &ServedDocument) -> bool {
+        let owned = self.owned(store);
+        let stores = self.stores.read().unwrap_or_else(PoisonError::into_inner);
+        let held = stores.get(&store.name).and_then(|versions| versions.get(&store.version));
+        held.is_some_and(|held| held.components.values().all(|component| component.covers(&owned)))
     }
 }
 
