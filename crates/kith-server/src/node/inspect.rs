@@ -2,14 +2,15 @@
 
 use super::{
     held::{HeldStores, VersionReader},
+    moves::seen,
     verify::{Depth, verify},
 };
-use crate::background;
+use crate::{background, topology::TopologyReceiver};
 use futures::{StreamExt, stream::BoxStream};
 use kith_engine::{ValueError, ValuesReader};
 use kith_types::PartitionId;
 use kith_wire::{
-    documents::{Document, ServedDocument},
+    documents::{ServedDocument, TopologyDocument},
     v1,
 };
 use std::{ops::ControlFlow, sync::Arc};
@@ -26,6 +27,7 @@ const PIECE_QUEUE: usize = 2;
 pub(super) struct InspectService {
     pub node: u32,
     pub held: Arc<HeldStores>,
+    pub topology: TopologyReceiver,
 }
 
 impl InspectService {
@@ -45,6 +47,16 @@ impl InspectService {
                 "ask another replica",
             )),
         }
+    }
+
+    fn unknown(&self, request: &v1::VerifyRequest) -> Status {
+        let v1::VerifyRequest { store, version, .. } = request;
+        kith_wire::status(
+            Code::FailedPrecondition,
+            "version_not_kept",
+            format!("the metadata that node {} has seen names no version {version} of {store:?}", self.node),
+            "`kith store versions` lists the versions that are kept",
+        )
     }
 
     fn refused(&self, error: &ValueError) -> Status {
@@ -113,7 +125,7 @@ impl v1::inspect_server::Inspect for InspectService {
         let v1::RecordsRequest { store, version, partition, skip } = request.into_inner();
         let reader = self.values(&store, version)?;
         let (sender, receiver) = mpsc::channel(PIECE_QUEUE);
-        let this = Self { node: self.node, held: Arc::clone(&self.held) };
+        let this = Self { node: self.node, held: Arc::clone(&self.held), topology: self.topology.clone() };
         background::spawn(move || {
             let mut pieces = Pieces { sender, piece: v1::RecordsPiece::default(), bytes: 0, seen: 0, skip };
             let read = reader.for_each(PartitionId(partition), |key, value| pieces.push(key, value));
@@ -130,10 +142,9 @@ impl v1::inspect_server::Inspect for InspectService {
         request: Request<v1::VerifyRequest>,
     ) -> Result<Response<Self::VerifyStream>, Status> {
         let request = request.into_inner();
-        let store = ServedDocument::decode(&request.record).map_err(|error| {
-            let help = "use a client of this release";
-            kith_wire::status(Code::InvalidArgument, "bad_request", error.to_string(), help)
-        })?;
+        let topology = seen(&self.topology, request.revision).await?;
+        let store =
+            named(&topology, &request.store, request.version).ok_or_else(|| self.unknown(&request))?;
         let depth = if request.deep { Depth::Deep } else { Depth::Quick };
         let (sender, receiver) = mpsc::channel(PIECE_QUEUE);
         let held = Arc::clone(&self.held);
@@ -155,6 +166,13 @@ impl v1::inspect_server::Inspect for InspectService {
         });
         Ok(Response::new(ReceiverStream::new(receiver).boxed()))
     }
+}
+
+/// A version as the metadata names it. Callers say only which one: what they say never becomes a path.
+fn named(topology: &TopologyDocument, store: &str, version: u64) -> Option<ServedDocument> {
+    let kept = topology.kept.iter().map(|kept| &kept.at);
+    let mut all = topology.stores.iter().filter(|served| served.version != 0).chain(kept);
+    all.find(|at| at.name == store && at.version == version).cloned()
 }
 
 /// Records on their way out.

@@ -262,7 +262,11 @@ fn answer(
         .max_decoding_message_size(MESSAGE_BYTES_MAX)
         .max_encoding_message_size(MESSAGE_BYTES_MAX);
     let cluster = ClusterServer::new(ClusterReader::new(service.topology.clone(), stop.clone()));
-    let inspect = inspect::InspectService { node: service.node, held: Arc::clone(&service.held) };
+    let inspect = inspect::InspectService {
+        node: service.node,
+        held: Arc::clone(&service.held),
+        topology: service.topology.clone(),
+    };
     let inspect = InspectServer::new(inspect).max_encoding_message_size(MESSAGE_BYTES_MAX);
     let mut routes = serve::routes();
     routes.add_service(node).add_service(inspect).add_service(cluster);

@@ -94,7 +94,10 @@ fn copy(
 }
 
 /// The topology, once it is at least as new as what the caller has seen.
-async fn seen(topology: &TopologyReceiver, revision: u64) -> Result<Arc<TopologyDocument>, Status> {
+pub(super) async fn seen(
+    topology: &TopologyReceiver,
+    revision: u64,
+) -> Result<Arc<TopologyDocument>, Status> {
     let mut topology = topology.clone();
     let newer = topology.wait_for(|topology| revision <= topology.revision);
     match tokio::time::timeout(SEEN_WAIT, newer).await {

@@ -4,7 +4,6 @@
 use super::access::{Need, Right};
 use kith_wire::{
     Message,
-    documents::{Document, ServedDocument},
     frame::Op,
     v1::{self, rebalance_request::Command as Reshape, store_request::Command as Ask},
 };
@@ -40,9 +39,9 @@ pub(super) fn rule(path: &str) -> Rule {
         | "/kith.v1.Store/Schema"
         | "/kith.v1.Inspect/Schema"
         | "/kith.v1.Inspect/Place"
-        | "/kith.v1.Inspect/Records" => Rule::OfMessage(|message| named(Right::Read, message)),
+        | "/kith.v1.Inspect/Records"
+        | "/kith.v1.Inspect/Verify" => Rule::OfMessage(|message| named(Right::Read, message)),
         "/kith.v1.Node/Evaluate" | "/kith.v1.Node/EvaluateStream" => Rule::OfMessage(evaluate),
-        "/kith.v1.Inspect/Verify" => Rule::OfMessage(verify),
         "/kith.v1.Cluster/PublishGraph" | "/kith.v1.Cluster/PushStore" => {
             Rule::OfMessage(|message| named(Right::Write, message))
         }
@@ -87,15 +86,6 @@ fn evaluate(message: &[u8]) -> Result<Need, Status> {
     // Who says that it has let a read in must be one who may: a router.
     let is_admitted = header.is_some_and(|header| header.admitted);
     Ok(if is_admitted { Need::Cluster } else { Need::Store(Right::Read, graph) })
-}
-
-fn verify(message: &[u8]) -> Result<Need, Status> {
-    let v1::VerifyRequest { record, .. } = decoded(message)?;
-    let store = ServedDocument::decode(&record).map_err(|error| {
-        let help = "use a client of this release";
-        kith_wire::status(Code::InvalidArgument, "bad_request", error.to_string(), help)
-    })?;
-    Ok(Need::Store(Right::Read, store.name))
 }
 
 fn store(message: &[u8]) -> Result<Need, Status> {

@@ -62,6 +62,11 @@ impl Replicas {
         Inspector::new(&self.dialer, addr)
     }
 
+    /// The revision of the metadata that it was read from.
+    pub fn revision(&self) -> u64 {
+        self.topology.revision
+    }
+
     /// Every node that is to hold some of it, by group.
     pub fn nodes(&self) -> Vec<Replica> {
         let table = &self.topology.table;

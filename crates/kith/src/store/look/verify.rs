@@ -11,7 +11,7 @@ use crate::{
 use clap::Args;
 use futures::future::join_all;
 use kith_client::QueryError;
-use kith_wire::{documents::Document, v1};
+use kith_wire::v1;
 use serde::Serialize;
 
 #[derive(Clone, Debug, Args)]
@@ -84,7 +84,12 @@ const STATES: [&str; 6] = ["ok", "excluded", "missing", "damaged", "differs", "u
 /// If there is no such version, the router does not answer, or the caller may not ask. What else a node says is part of the reply.
 pub async fn run(target: &TargetFlags, format: Format, flags: VerifyFlags) -> anyhow::Result<Exit> {
     let replicas = Replicas::of(&connect::router(target).await?, &flags.store, flags.version).await?;
-    let request = v1::VerifyRequest { record: replicas.version.encode().into(), deep: flags.deep };
+    let request = v1::VerifyRequest {
+        store: replicas.version.name.clone(),
+        version: replicas.version.version,
+        deep: flags.deep,
+        revision: replicas.revision(),
+    };
     let nodes = replicas.nodes().into_iter().map(|node| verify_on(&replicas, node, request.clone()));
     let nodes = join_all(nodes).await.into_iter().collect::<Result<Vec<_>, _>>()?;
     let reply = VerifyReply {
