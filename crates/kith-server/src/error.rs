@@ -69,6 +69,12 @@ pub enum StartError {
         /// The address.
         addr: SocketAddr,
     },
+    /// Everybody who connects would have every right, and nobody has said that they may.
+    #[error("{addr} is not on loopback, and whoever connects there would have every right")]
+    OpenListener {
+        /// The address.
+        addr: SocketAddr,
+    },
     /// Certificates, keys or rights cannot be used.
     #[error(transparent)]
     Security(#[from] SecurityError),
@@ -120,6 +126,7 @@ impl StartError {
             StartError::ObjectStore { .. } => "object_store_unreachable",
             StartError::ReadyFileInUse { .. } => "ready_file_in_use",
             StartError::InsecureListener { .. } => "insecure_listener",
+            StartError::OpenListener { .. } => "open_listener",
             StartError::Security(error) => error.code(),
             StartError::IdTaken { .. } => "id_taken",
             StartError::Listen { source, .. } if source.kind() == io::ErrorKind::AddrInUse => "port_in_use",
@@ -156,6 +163,9 @@ impl StartError {
             }
             StartError::InsecureListener { .. } => {
                 "give it a certificate (--tls-cert, --tls-key), or say that the network is trusted: --insecure-listen"
+            }
+            StartError::OpenListener { .. } => {
+                "say who may do what (--access), or whose certificates to ask for (--tls-client-ca), or that the network is trusted: --insecure-listen"
             }
             StartError::Security(error) => error.help(),
             StartError::IdTaken { .. } => "stop that one first, or give this one another id (--id, --node)",

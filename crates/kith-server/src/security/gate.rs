@@ -89,6 +89,11 @@ impl Gate {
         Ok((stream, Caller::new(identity)))
     }
 
+    /// Whether callers must show who they are: by a certificate of a known authority, or as the file of rights asks.
+    pub fn knows_callers(&self) -> bool {
+        self.files.client_ca.is_some() || self.files.access.is_some()
+    }
+
     /// Whether it is written down who may do what; else whoever gets in may do everything, and tokens mean nothing.
     pub fn has_rights(&self) -> bool {
         self.files.access.is_some()

@@ -90,14 +90,18 @@ impl Security {
         &self.dialer
     }
 
-    /// Refuses to listen where others can listen in.
+    /// Refuses to listen off loopback where others can read along, or where callers need not show who they are.
     ///
     /// # Errors
-    /// [`StartError::InsecureListener`].
+    /// [`StartError::InsecureListener`], [`StartError::OpenListener`].
     pub(crate) fn check_listen(&self, addr: SocketAddr) -> Result<(), StartError> {
-        match self.gate.is_some() || self.insecure_listen || addr.ip().is_loopback() {
-            true => Ok(()),
-            false => Err(StartError::InsecureListener { addr }),
+        if self.insecure_listen || addr.ip().is_loopback() {
+            return Ok(());
+        }
+        match &self.gate {
+            None => Err(StartError::InsecureListener { addr }),
+            Some(gate) if !gate.knows_callers() => Err(StartError::OpenListener { addr }),
+            Some(_) => Ok(()),
         }
     }
 
@@ -150,6 +154,21 @@ mod tests {
         }
         let missing = ServerSecurity { cert: file(), key: file(), ca: file(), ..none };
         assert_eq!(Security::open(missing).unwrap_err().code(), "bad_security_file");
+    }
+
+    #[test]
+    fn off_loopback_callers_must_show_who_they_are() {
+        let folder = tempfile::tempdir().unwrap();
+        let addr: SocketAddr = "10.1.2.3:7100".parse().unwrap();
+        let listens = |access, insecure_listen| {
+            let gate = Some(testing::gate(folder.path(), access));
+            Security { gate, insecure_listen, ..Security::default() }.check_listen(addr)
+        };
+        assert_eq!(listens(None, false).unwrap_err().code(), "open_listener");
+        listens(None, true).unwrap();
+        listens(Some(""), false).unwrap();
+        let open = Security { gate: Some(testing::gate(folder.path(), None)), ..Security::default() };
+        open.check_listen("127.0.0.1:7100".parse().unwrap()).unwrap();
     }
 
     #[test]
