@@ -6,6 +6,7 @@ mod bench;
 mod cli;
 mod cluster;
 mod compute;
+mod confirm;
 mod connect;
 mod explain;
 mod failure;

@@ -175,14 +175,18 @@ fn stores_of_values_are_made_listed_and_dropped_beside_graphs() {
         (&json!(null), &json!(1), &json!("ada"))
     );
     assert_eq!(stars.json(&["store", "versions", "people"]), json!([]));
-    assert_eq!(stars.refused(&["graph", "drop", "people"]), "unknown_graph");
+    assert_eq!(stars.refused(&["graph", "drop", "people", "--yes"]), "unknown_graph");
     let load =
         ["load", "graph", stars.file(1).to_str().expect("UTF-8"), "--graph", "people"].map(str::to_owned);
     assert_eq!(stars.refused(&load.each_ref().map(String::as_str)), "not_a_graph");
-    stars.cluster.must(&["store", "drop", "people"]);
+    let unasked = stars.cluster.kith(&["store", "drop", "people"]).stdin(Stdio::null()).output();
+    let unasked = unasked.expect("kith runs");
+    assert_eq!(unasked.status.code(), Some(2), "nobody was there to ask: {}", text(&unasked));
+    stars.cluster.must(&["store", "describe", "people"]);
+    stars.cluster.must(&["store", "drop", "people", "--yes"]);
     assert_eq!(stars.refused(&["store", "describe", "people"]), "unknown_store");
     // Numbers are not used again, also not by another store of the name.
-    stars.cluster.must(&["store", "drop", "star"]);
+    stars.cluster.must(&["store", "drop", "star", "--yes"]);
     assert!(version < stars.load(3));
 }
 
@@ -249,7 +253,7 @@ fn a_push_whose_router_is_killed_is_taken_back_and_one_version_serves() {
     };
     stars.cluster.wait_until("the push has begun", |_| describe("describe")["running"].is_object());
     let running = describe("describe")["running"]["version"].as_u64().expect("a version");
-    assert_eq!(stars.refused(&["store", "drop", "star"]), "push_running");
+    assert_eq!(stars.refused(&["store", "drop", "star", "--yes"]), "push_running");
     assert_eq!(stars.refused(&["store", "swap", "star", &running.to_string()]), "version_not_kept");
     signal(victim["pid"].as_u64().expect("a pid") as u32, "KILL");
     stars.cluster.wait_until("the push is taken back", |_| describe("describe")["running"].is_null());

@@ -1,8 +1,9 @@
 //! `kith graph list|describe|drop`: which graphs there are.
 
 use crate::{
+    confirm::confirm_drop,
     connect::{self, TargetFlags},
-    failure::{Exit, Failure},
+    failure::Exit,
     output::{self, Format},
     request::Question,
     table::graphs,
@@ -12,7 +13,6 @@ use clap::Subcommand;
 use kith_client::{QueryError, RouterClient};
 use kith_wire::documents::{ComponentDocument, ServedDocument};
 use serde::Serialize;
-use std::io::{self, IsTerminal, Write};
 
 #[derive(Debug, Subcommand)]
 pub enum GraphCommand {
@@ -30,7 +30,7 @@ pub enum GraphCommand {
     Drop {
         /// The graph
         graph: String,
-        /// Do not ask first
+        /// Do not ask first; needed without a terminal
         #[arg(long)]
         yes: bool,
     },
@@ -106,15 +106,8 @@ pub async fn run(target: &TargetFlags, format: Format, command: GraphCommand) ->
             Ok(Exit::Done)
         }
         GraphCommand::Drop { graph, yes } => {
+            confirm_drop(&format!("graph {graph:?}"), yes)?;
             let router = connect::router(target).await?;
-            if !yes && io::stdin().is_terminal() && !confirmed(&graph)? {
-                return Err(Failure::new(
-                    "not_confirmed",
-                    "nothing was dropped",
-                    "--yes drops without asking",
-                )
-                .into());
-            }
             router.drop_graph(&graph).await.with_context(|| format!("drop graph {graph}"))?;
             output::print(format, &DropReply { dropped: graph }, |reply| {
                 format!("dropped {}\n", reply.dropped)
@@ -127,12 +120,4 @@ pub async fn run(target: &TargetFlags, format: Format, command: GraphCommand) ->
 async fn graphs(router: &RouterClient) -> anyhow::Result<Vec<GraphReply>> {
     let topology = router.topology().await.context("read the topology")?;
     Ok(topology.graphs().cloned().map(GraphReply::from).collect())
-}
-
-fn confirmed(graph: &str) -> anyhow::Result<bool> {
-    eprint!("drop graph {graph:?} from the cluster? [y/N] ");
-    io::stderr().flush().context("write standard error")?;
-    let mut answer = String::new();
-    io::stdin().read_line(&mut answer).context("read standard input")?;
-    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }

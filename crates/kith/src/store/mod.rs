@@ -13,6 +13,7 @@ pub use push::PushReply;
 pub use reply::{HistoryReply, StoreReply, SwapReply, VersionReply};
 
 use crate::{
+    confirm::confirm_drop,
     connect::{self, TargetFlags},
     failure::{Exit, Failure},
     load::names::store_name,
@@ -21,7 +22,6 @@ use crate::{
     who::who,
 };
 use alter::AlterFlags;
-use anyhow::Context;
 use clap::Subcommand;
 use create::CreateFlags;
 use kith_client::RouterClient;
@@ -30,7 +30,6 @@ use kith_wire::{
     v1::{self, store_request::Command as Ask},
 };
 use serde::Serialize;
-use std::io::{self, IsTerminal, Write};
 
 #[derive(Debug, Subcommand)]
 pub enum StoreCommand {
@@ -61,7 +60,7 @@ pub enum StoreCommand {
         /// The store
         #[arg(value_parser = store_name)]
         store: String,
-        /// Do not ask first
+        /// Do not ask first; needed without a terminal
         #[arg(long)]
         yes: bool,
     },
@@ -224,19 +223,9 @@ async fn changed(router: &RouterClient, format: Format, store: &str, command: As
 }
 
 async fn drop_store(router: &RouterClient, format: Format, store: String, yes: bool) -> anyhow::Result<()> {
-    if !yes && io::stdin().is_terminal() && !confirmed(&store)? {
-        return Err(Failure::new("not_confirmed", "nothing was dropped", "--yes drops without asking").into());
-    }
+    confirm_drop(&format!("store {store:?} with all its versions"), yes)?;
     ask(router, &store, Ask::Drop(v1::DropStore {})).await?;
     output::print(format, &DropReply { dropped: store }, |reply| format!("dropped {}\n", reply.dropped))
-}
-
-fn confirmed(store: &str) -> anyhow::Result<bool> {
-    eprint!("drop store {store:?} with all its versions from the cluster? [y/N] ");
-    io::stderr().flush().context("write standard error")?;
-    let mut answer = String::new();
-    io::stdin().read_line(&mut answer).context("read standard input")?;
-    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }
 
 async fn ask(router: &RouterClient, store: &str, command: Ask) -> anyhow::Result<v1::StoreReply> {

@@ -1,0 +1,27 @@
+//! Asking before something is removed for good.
+
+use crate::failure::Failure;
+use anyhow::Context;
+use std::io::{self, IsTerminal, Write};
+
+/// Asks whether `what` is to be dropped, unless `--yes` said so already.
+///
+/// # Errors
+/// `usage` without a terminal to ask on; `not_confirmed` if the answer is no.
+pub fn confirm_drop(what: &str, yes: bool) -> anyhow::Result<()> {
+    if yes {
+        return Ok(());
+    }
+    if !io::stdin().is_terminal() {
+        let message = format!("{what} was not dropped: there is no terminal to ask on");
+        return Err(Failure::usage(message, "--yes drops without asking").into());
+    }
+    eprint!("drop {what} from the cluster? [y/N] ");
+    io::stderr().flush().context("write standard error")?;
+    let mut answer = String::new();
+    io::stdin().read_line(&mut answer).context("read standard input")?;
+    match answer.trim() {
+        "y" | "Y" | "yes" => Ok(()),
+        _ => Err(Failure::new("not_confirmed", "nothing was dropped", "--yes drops without asking").into()),
+    }
+}
