@@ -177,6 +177,12 @@ pub enum RowsError {
         /// The first ten, and those found by reason; never empty. Reading ends at the tenth beyond those allowed.
         errors: RowErrors,
     },
+    /// Every row is wrong. They are allowed, but what is left of them is nothing.
+    #[error("all {} row(s) are wrong; the first: {}", errors.total(), errors.first[0])]
+    NoGoodRows {
+        /// The first ten, and all of them by reason; never empty.
+        errors: RowErrors,
+    },
     /// A schema cannot be inferred.
     #[error(transparent)]
     Infer(Box<InferError<Place>>),

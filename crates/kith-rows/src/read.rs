@@ -24,7 +24,7 @@ pub struct RowReport {
 /// reading. Memory: one row (Parquet and Arrow: one batch), whatever the size of the files.
 ///
 /// # Errors
-/// [`ReadError::Rows`]: a file that cannot be read to its end, or more wrong rows than allowed; `each` may have been
+/// [`ReadError::Rows`]: a file that cannot be read to its end, more wrong rows than allowed, or wrong rows only; `each` may have been
 /// called before that is known. [`ReadError::Caller`]: what `each` returned.
 pub fn read_rows<E>(
     sources: &[impl AsRef<dyn RowSource>],
@@ -43,6 +43,9 @@ pub fn read_rows<E>(
     let read = sources.iter().try_for_each(|source| read_source(source.as_ref(), options, &mut sink));
     let halted = match read {
         Ok(()) if sink.errors.too_many(options) => Err(sink.bad_rows()),
+        Ok(()) if sink.rows == 0 && 0 < sink.errors.total() => {
+            Err(RowsError::NoGoodRows { errors: std::mem::take(&mut sink.errors) }.into())
+        }
         Ok(()) => Ok(RowReport { rows: sink.rows, errors: std::mem::take(&mut sink.errors) }),
         Err(halt) => Err(halt),
     };

@@ -200,6 +200,24 @@ fn only_as_many_wrong_rows_as_allowed() {
 }
 
 #[test]
+fn rows_that_are_all_wrong_are_refused_however_many_are_allowed() {
+    let lenient = RowOptions { errors_max: 1_000, ..ids() };
+    let refused = read(&source("in", "key,value\nx,a\ny,b\nz,c\n"), &lenient).unwrap_err();
+    let RowsError::NoGoodRows { errors } = refused else { panic!("{refused}") };
+    assert_eq!(errors.total(), 3);
+    assert_eq!(
+        read(&source("in", "key,value\nx,a\n7,b\n"), &lenient).unwrap().0.len(),
+        1,
+        "one good row is enough"
+    );
+    assert_eq!(
+        read(&source("in", ""), &lenient).unwrap().0.len(),
+        0,
+        "a file without rows has no wrong ones"
+    );
+}
+
+#[test]
 fn damaged_compression_is_never_the_end_of_the_rows() {
     let text: String = (0..5_000).map(|row| format!("{row},value {}\n", row * 7919 % 1_013)).collect();
     for packed in [gzip(text.as_bytes()), zstd::encode_all(text.as_bytes(), 1).unwrap()] {

@@ -214,7 +214,11 @@ fn a_load_replaces_its_edge_type_and_leaves_the_others() {
     let degree =
         one(&cluster, json!({"op": "network", "graph": "kith-village", "id": 9043, "return": "size"}));
     assert_eq!(degree["degree"], 666, "the first edge type is untouched");
-    cluster.must(&["graph", "drop", "kith-village"]);
+    let unasked = cluster.kith(&["graph", "drop", "kith-village"]).stdin(Stdio::null()).output();
+    let unasked = unasked.expect("kith runs");
+    assert_eq!(unasked.status.code(), Some(2), "{}", text(&unasked));
+    assert!(cluster.must(&["graph", "list"]).contains("kith-village"), "nothing was dropped");
+    cluster.must(&["graph", "drop", "kith-village", "--yes"]);
     let gone = one(&cluster, json!({"op": "connections", "graph": "kith-village", "id": 9043}));
     assert_eq!(gone["error"]["code"], "unknown_graph");
 }
@@ -491,6 +495,24 @@ fn a_file_without_an_edge_does_not_empty_an_edge_type() {
             String::from_utf8_lossy(&output.stderr).contains("error[no_edges]"),
             "{name}: {}",
             text(&output)
+        );
+    }
+    let wrong = folder.path().join("wrong.csv");
+    fs::write(&wrong, "a,b,c\nd,e,f\n".repeat(500)).expect("written");
+    let wrong = wrong.to_str().expect("UTF-8");
+    let lenient = ["--graph", "kith-village", "--no-header", "--max-errors", "100000"];
+    for (file, code) in [
+        (&[wrong][..], "no_edges"),
+        (&["--members", wrong], "no_members"),
+        (&["--entities", wrong], "no_entities"),
+    ] {
+        let output =
+            cluster.kith(&[&["load", "graph"], file, &lenient].concat()).output().expect("kith runs");
+        assert_eq!(output.status.code(), Some(1), "{code}: {}", text(&output));
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(
+            told.contains(&format!("error[{code}]")) && told.contains("1000 of which are wrong"),
+            "{told}"
         );
     }
     let degree =

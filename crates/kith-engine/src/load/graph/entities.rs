@@ -23,6 +23,7 @@ impl Load<'_> {
         for path in &self.options.entities {
             self.put_aside(path, &mut spools)?;
         }
+        self.refuse_nothing(FileRole::Entities)?;
         for (kind, spool) in spools {
             if let Some(spool) = spool {
                 self.build_kind(&kind, spool)?;

@@ -1,5 +1,6 @@
 //! Why a load fails.
 
+use super::FileRole;
 use crate::load::BuildError;
 use crate::load::input::InputError;
 use std::path::PathBuf;
@@ -12,13 +13,17 @@ pub enum LoadError {
     /// No file is given.
     #[error("nothing to load: no file of edges, entities or members")]
     Nothing,
-    /// The files of edges hold no edge: most likely not what was meant.
-    #[error("no edge of type {edge_type:?} in {lines} lines")]
-    NoEdges {
-        /// The edge type.
+    /// The files of one role hold nothing good: most likely not what was meant.
+    #[error("{} in {lines} lines{}", missing(*role, edge_type), dropped(*wrong))]
+    NoRows {
+        /// What the files were read as.
+        role: FileRole,
+        /// The edge type of files of edges.
         edge_type: String,
         /// Lines read.
         lines: u64,
+        /// Lines of them that were dropped because they are wrong.
+        wrong: u64,
     },
     /// A name cannot name a folder.
     #[error("{name:?} cannot name {what} (1 to 64 letters, digits, '_' or '-')")]
@@ -62,7 +67,9 @@ impl LoadError {
     pub fn code(&self) -> &'static str {
         match self {
             LoadError::Nothing => "nothing_to_load",
-            LoadError::NoEdges { .. } => "no_edges",
+            LoadError::NoRows { role: FileRole::Edges, .. } => "no_edges",
+            LoadError::NoRows { role: FileRole::Entities, .. } => "no_entities",
+            LoadError::NoRows { role: FileRole::Members, .. } => "no_members",
             LoadError::Name { .. } => "invalid_name",
             LoadError::NameTaken { .. } => "name_taken",
             LoadError::TooManyKinds { .. } => "too_many_kinds",
@@ -77,7 +84,7 @@ impl LoadError {
     pub fn help(&self) -> &'static str {
         match self {
             LoadError::Nothing => "name at least one file",
-            LoadError::NoEdges { .. } => {
+            LoadError::NoRows { .. } => {
                 "check the file and its line ends; --allow-empty replaces what there is by nothing"
             }
             LoadError::Name { .. } | LoadError::NameTaken { .. } => "choose another name",
@@ -86,4 +93,16 @@ impl LoadError {
             LoadError::Build { source, .. } => source.help(),
         }
     }
+}
+
+fn missing(role: FileRole, edge_type: &str) -> String {
+    match role {
+        FileRole::Edges => format!("no edge of type {edge_type:?}"),
+        FileRole::Entities => "no entity of any member".to_owned(),
+        FileRole::Members => "no member".to_owned(),
+    }
+}
+
+fn dropped(wrong: u64) -> String {
+    if wrong == 0 { String::new() } else { format!(", {wrong} of which are wrong; nothing was changed") }
 }

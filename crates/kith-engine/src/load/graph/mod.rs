@@ -81,19 +81,22 @@ impl Load<'_> {
             );
             self.loaded(FileRole::Edges, &options.edge_type, read, self_loops)?;
         }
-        self.refuse_nothing()?;
+        self.refuse_nothing(FileRole::Edges)?;
         self.finish(builder)
     }
 
-    /// A file that was cut short, or whose line ends are not what they seem, must not empty an edge type.
-    fn refuse_nothing(&self) -> Result<(), LoadError> {
-        let edges = |file: &LoadedFile| file.report.rows - file.self_loops;
-        if self.options.allow_empty || self.report.files.iter().any(|file| 0 < edges(file)) {
+    /// Refuses files of one role that hold nothing good. A file that was cut short, whose line ends are not what they seem, or that
+    /// is wrong in every line must not empty what is there.
+    fn refuse_nothing(&self, role: FileRole) -> Result<(), LoadError> {
+        let files = || self.report.files.iter().filter(|file| file.role == role);
+        if self.options.allow_empty || files().any(|file| 0 < file.good_rows()) {
             return Ok(());
         }
-        Err(LoadError::NoEdges {
+        Err(LoadError::NoRows {
+            role,
             edge_type: self.options.edge_type.clone(),
-            lines: self.report.files.iter().map(|file| file.report.lines).sum(),
+            lines: files().map(|file| file.report.lines).sum(),
+            wrong: files().map(|file| file.report.errors.total()).sum(),
         })
     }
 
@@ -107,6 +110,7 @@ impl Load<'_> {
             });
             self.loaded(FileRole::Members, MEMBERS_COMPONENT, read, 0)?;
         }
+        self.refuse_nothing(FileRole::Members)?;
         self.finish(builder)
     }
 

@@ -171,6 +171,13 @@ pub struct LoadedFile {
     pub self_loops: u64,
 }
 
+impl LoadedFile {
+    /// Rows that went into a component.
+    pub fn good_rows(&self) -> u64 {
+        self.report.rows - self.report.errors.total() - self.self_loops
+    }
+}
+
 /// What a load did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LoadReport {

@@ -27,6 +27,9 @@ pub fn rows(error: &RowsError) -> Failure {
         RowsError::BadRows { .. } => {
             Failure::new("bad_rows", message, "correct them, or drop some with --max-errors")
         }
+        RowsError::NoGoodRows { .. } => {
+            Failure::new("no_rows", message, "nothing was changed; correct the rows, or the flags about them")
+        }
         RowsError::Infer(fault) => {
             let help = match **fault {
                 InferError::Json { .. } => {

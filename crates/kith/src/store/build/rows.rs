@@ -273,7 +273,7 @@ impl Rows {
 fn told(error: ReadError<ValuesBuildError>, options: &RowOptions) -> Failure {
     match error {
         ReadError::Rows(error) => {
-            if let RowsError::BadRows { errors, .. } = &error {
+            if let RowsError::BadRows { errors, .. } | RowsError::NoGoodRows { errors } = &error {
                 show(errors, options);
             }
             fault::rows(&error)
