@@ -1,14 +1,15 @@
 //! The cache itself: look-through on a miss, stale-while-revalidate on expiry, bounded in
 //! bytes (Moolle, Algorithm 1, lines 16 to 23).
 //!
-//! An entry carries the graph version that it came from and serves no other, so no answer
-//! joins two versions. Lifetimes are the operator's: the default keeps what it has,
+//! An entry carries the version of the component that it was read from and serves no other, so no answer
+//! joins two versions, and a load of another component leaves it in place. Lifetimes are the operator's: the default keeps what it has,
 //! as a version never changes.
 
-use crate::CacheCounters;
 use crate::flights::{Failure, FlightId, Flights, Landing};
+use crate::origin::Source;
 use crate::queues::{Entry, Queues};
-use kith_types::{StoreVersion, Timestamp};
+use crate::{Basis, CacheCounters, Origin};
+use kith_types::Timestamp;
 use std::time::Duration;
 
 /// How much is kept, and for how long.
@@ -81,24 +82,24 @@ impl<K: Clone + Ord, V: Clone, W> NetworkCache<K, V, W> {
         Self { options, queues, flights: Flights::new(), counters: CacheCounters::default() }
     }
 
-    /// Looks a key up for a query that has pinned `version`.
-    pub fn get(&mut self, key: &K, version: StoreVersion, now: Timestamp, mode: Mode) -> Lookup<V> {
+    /// Looks a key up for a query that has pinned `origin`.
+    pub fn get(&mut self, key: &K, origin: Origin, now: Timestamp, mode: Mode) -> Lookup<V> {
         match mode {
             Mode::Bypass => {
                 self.counters.bypassed += 1;
                 Lookup::Bypass
             }
-            Mode::Refresh => self.fetch_or_join(key, version),
-            Mode::Use => match self.look(key, version, now) {
+            Mode::Refresh => self.fetch_or_join(key, origin),
+            Mode::Use => match self.look(key, origin, now) {
                 Some((value, Age::Fresh)) => {
                     self.counters.hits += 1;
                     Lookup::Hit(value)
                 }
                 Some((value, _)) => {
                     self.counters.stale += 1;
-                    Lookup::Stale(value, self.refresh(key, version))
+                    Lookup::Stale(value, self.refresh(key, origin))
                 }
-                None => self.fetch_or_join(key, version),
+                None => self.fetch_or_join(key, origin),
             },
         }
     }
@@ -112,14 +113,23 @@ impl<K: Clone + Ord, V: Clone, W> NetworkCache<K, V, W> {
     }
 
     /// Lands a flight with its value and the bytes that the value and the key hold on the heap. Returns who waits for it.
-    /// A value that does not fit, or whose version was over before it landed, is not kept.
-    pub fn filled(&mut self, flight: FlightId, value: V, weight: usize, now: Timestamp) -> Vec<W> {
+    /// `basis` says what the value depends on. A value that does not fit, or whose version was over before it landed, is
+    /// not kept.
+    pub fn filled(
+        &mut self,
+        flight: FlightId,
+        value: V,
+        basis: Basis,
+        weight: usize,
+        now: Timestamp,
+    ) -> Vec<W> {
         let Some((flight, waiters)) = self.flights.end(flight) else { return Vec::new() };
         // Versions go back too: what a rollback took out of service does not stand in the way.
         let newer = !self.queues.is_over(&flight.key)
-            && self.queues.get(&flight.key).is_some_and(|entry| flight.version < entry.version);
+            && self.queues.get(&flight.key).is_some_and(|entry| flight.origin < entry.source.origin);
+        let source = Source { origin: flight.origin, basis };
         let kept = match flight.keep && !newer {
-            true => self.queues.insert(flight.key, flight.version, value, weight as u64, now),
+            true => self.queues.insert(flight.key, source, value, weight as u64, now),
             false => None,
         };
         match kept {
@@ -135,17 +145,13 @@ impl<K: Clone + Ord, V: Clone, W> NetworkCache<K, V, W> {
         self.flights.fail(flight, failure)
     }
 
-    /// Tells that the versions that `is_over` names will not be asked for again, save by queries
-    /// under way: their entries make room first, and flights for them are not kept. `O(entries)`.
-    pub fn supersede(&mut self, mut is_over: impl FnMut(&K, StoreVersion) -> bool) {
-        self.queues.set_over(&mut is_over);
-        self.flights.disown(is_over);
-    }
-
-    /// Drops what is held for some keys, such as those of a dropped graph. `O(entries)`.
-    pub fn forget(&mut self, mut which: impl FnMut(&K) -> bool) {
-        self.counters.expired += self.queues.remove_all(&mut which);
-        self.flights.disown(|key, _| which(key));
+    /// Tells what new queries pin for each key: entries that do not serve it are of use only to queries under way and
+    /// make room first, and flights of other versions of the component are not kept. What is held for keys that
+    /// `current` does not know, such as those of a dropped graph, goes at once. `O(entries)`.
+    pub fn supersede(&mut self, current: impl Fn(&K) -> Option<Origin>) {
+        self.counters.expired += self.queues.remove_all(|key| current(key).is_none());
+        self.queues.set_over(|key, source| current(key).is_some_and(|current| !source.serves(current)));
+        self.flights.disown(|key, origin| current(key).is_none_or(|it| it.component != origin.component));
     }
 
     /// What it has done so far, and what it holds.
@@ -159,15 +165,15 @@ impl<K: Clone + Ord, V: Clone, W> NetworkCache<K, V, W> {
     }
 
     /// The entry, if it serves this version now. One that serves no later query is dropped.
-    fn look(&mut self, key: &K, version: StoreVersion, now: Timestamp) -> Option<(V, Age)> {
+    fn look(&mut self, key: &K, wanted: Origin, now: Timestamp) -> Option<(V, Age)> {
         let entry = self.queues.get(key)?;
         let age = self.age(entry, now);
-        if entry.version < version || age == Age::Over {
+        if entry.source.is_older_than(wanted) || age == Age::Over {
             self.queues.remove(key);
             self.counters.expired += 1;
             return None;
         }
-        if entry.version != version {
+        if !entry.source.serves(wanted) {
             return None;
         }
         let value = entry.value.clone();
@@ -184,22 +190,22 @@ impl<K: Clone + Ord, V: Clone, W> NetworkCache<K, V, W> {
         }
     }
 
-    fn fetch_or_join(&mut self, key: &K, version: StoreVersion) -> Lookup<V> {
-        if let Some(flight) = self.flights.find(key, version) {
+    fn fetch_or_join(&mut self, key: &K, origin: Origin) -> Lookup<V> {
+        if let Some(flight) = self.flights.find(key, origin) {
             self.counters.joined += 1;
             return Lookup::Join(flight);
         }
         self.counters.misses += 1;
-        Lookup::Fetch(self.flights.start(key.clone(), version))
+        Lookup::Fetch(self.flights.start(key.clone(), origin))
     }
 
     /// A flight for a stale entry, unless there is one.
-    fn refresh(&mut self, key: &K, version: StoreVersion) -> Option<FlightId> {
-        if self.flights.find(key, version).is_some() {
+    fn refresh(&mut self, key: &K, origin: Origin) -> Option<FlightId> {
+        if self.flights.find(key, origin).is_some() {
             return None;
         }
         self.counters.refreshes += 1;
-        Some(self.flights.start(key.clone(), version))
+        Some(self.flights.start(key.clone(), origin))
     }
 }
 

@@ -1,11 +1,14 @@
 //! One behaviour of the cache each.
 
 use super::*;
+use kith_types::StoreVersion;
 
 type Cache = NetworkCache<u64, char, u32>;
 
-const V1: StoreVersion = StoreVersion(1);
-const V2: StoreVersion = StoreVersion(2);
+const V1: Origin = Origin { component: StoreVersion(1), graph: StoreVersion(1) };
+const V2: Origin = Origin { component: StoreVersion(2), graph: StoreVersion(2) };
+/// After a load of another edge type.
+const V1_LATER: Origin = Origin { component: StoreVersion(1), graph: StoreVersion(2) };
 
 fn at(seconds: u64) -> Timestamp {
     Timestamp(Duration::from_secs(seconds))
@@ -18,19 +21,19 @@ fn cache() -> Cache {
     Cache::new(CacheOptions { bytes_max: 10 * overhead, fresh_for, stale_for })
 }
 
-fn fetch(cache: &mut Cache, key: u64, version: StoreVersion) -> FlightId {
+fn fetch(cache: &mut Cache, key: u64, version: Origin) -> FlightId {
     match cache.get(&key, version, at(0), Mode::Use) {
         Lookup::Fetch(flight) => flight,
         other => panic!("{other:?}"),
     }
 }
 
-fn fill(cache: &mut Cache, key: u64, version: StoreVersion, value: char) {
+fn fill(cache: &mut Cache, key: u64, version: Origin, value: char) {
     let flight = fetch(cache, key, version);
-    assert!(cache.filled(flight, value, 0, at(0)).is_empty());
+    assert!(cache.filled(flight, value, Basis::Component, 0, at(0)).is_empty());
 }
 
-fn get(cache: &mut Cache, key: u64, version: StoreVersion) -> Lookup<char> {
+fn get(cache: &mut Cache, key: u64, version: Origin) -> Lookup<char> {
     cache.get(&key, version, at(0), Mode::Use)
 }
 
@@ -42,7 +45,7 @@ fn only_the_first_to_miss_fetches_and_all_who_wait_are_woken() {
         assert_eq!(get(&mut cache, 7, V1), Lookup::Join(flight));
         assert_eq!(cache.join(flight, waiter), Ok(()));
     }
-    assert_eq!(cache.filled(flight, 'a', 0, at(0)), [1, 2]);
+    assert_eq!(cache.filled(flight, 'a', Basis::Component, 0, at(0)), [1, 2]);
     assert_eq!(cache.join(flight, 3), Err(3), "too late: it must look again");
     assert_eq!(get(&mut cache, 7, V1), Lookup::Hit('a'));
     let counters = cache.counters();
@@ -79,7 +82,7 @@ fn a_stale_entry_is_served_at_once_and_asks_for_one_refresh() {
     assert_eq!(cache.get(&7, V1, at(10), Mode::Use), Lookup::Hit('a'));
     let Lookup::Stale('a', Some(flight)) = cache.get(&7, V1, at(11), Mode::Use) else { panic!("no refresh") };
     assert_eq!(cache.get(&7, V1, at(12), Mode::Use), Lookup::Stale('a', None), "one refresh is enough");
-    assert!(cache.filled(flight, 'b', 0, at(13)).is_empty());
+    assert!(cache.filled(flight, 'b', Basis::Component, 0, at(13)).is_empty());
     assert_eq!(cache.get(&7, V1, at(23), Mode::Use), Lookup::Hit('b'));
 }
 
@@ -107,10 +110,22 @@ fn another_version_is_a_miss_either_way() {
     let newer = fetch(&mut cache, 7, V2);
     assert_eq!(cache.counters().entries, 0, "the old entry went at once");
     let older = fetch(&mut cache, 7, V1);
-    assert!(cache.filled(newer, 'b', 0, at(0)).is_empty());
-    assert!(cache.filled(older, 'a', 0, at(0)).is_empty());
+    assert!(cache.filled(newer, 'b', Basis::Component, 0, at(0)).is_empty());
+    assert!(cache.filled(older, 'a', Basis::Component, 0, at(0)).is_empty());
     assert_eq!(get(&mut cache, 7, V2), Lookup::Hit('b'), "the older value was not kept over it");
     assert_eq!(cache.counters().refused, 1);
+}
+
+#[test]
+fn a_load_of_another_component_leaves_what_rests_on_this_one() {
+    let mut cache = cache();
+    fill(&mut cache, 7, V1, 'a');
+    let flight = fetch(&mut cache, 8, V1);
+    assert!(cache.filled(flight, 'b', Basis::Graph, 0, at(0)).is_empty());
+    cache.supersede(|_| Some(V1_LATER));
+    assert_eq!(get(&mut cache, 7, V1_LATER), Lookup::Hit('a'));
+    fetch(&mut cache, 8, V1_LATER);
+    assert_eq!(cache.counters().expired, 1, "whether 8 is a member may have changed");
 }
 
 #[test]
@@ -120,8 +135,8 @@ fn superseded_entries_make_room_first_and_their_flights_are_not_kept() {
     let flight = fetch(&mut cache, 90, V1);
     cache.join(flight, 1).unwrap();
     fill(&mut cache, 20, V2, 'b');
-    cache.supersede(|_, version| version < V2);
-    assert_eq!(cache.filled(flight, 'c', 0, at(0)), [1], "who waits still gets it");
+    cache.supersede(|_| Some(V2));
+    assert_eq!(cache.filled(flight, 'c', Basis::Component, 0, at(0)), [1], "who waits still gets it");
     (30..39).for_each(|key| fill(&mut cache, key, V2, 'd'));
     assert_eq!((cache.counters().entries, cache.counters().evictions), (10, 9));
     assert_eq!(get(&mut cache, 20, V2), Lookup::Hit('b'), "only superseded entries left");
@@ -131,10 +146,10 @@ fn superseded_entries_make_room_first_and_their_flights_are_not_kept() {
 fn a_flight_that_was_disowned_is_joined_by_nobody_new() {
     let mut cache = cache();
     let flight = fetch(&mut cache, 7, V1);
-    cache.forget(|&key| key == 7);
+    cache.supersede(|&key| (key != 7).then_some(V1));
     let other = fetch(&mut cache, 7, V1);
     assert_ne!(flight, other);
-    assert!(cache.filled(flight, 'a', 0, at(0)).is_empty());
+    assert!(cache.filled(flight, 'a', Basis::Component, 0, at(0)).is_empty());
     assert_eq!(get(&mut cache, 7, V1), Lookup::Join(other));
 }
 
@@ -142,7 +157,7 @@ fn a_flight_that_was_disowned_is_joined_by_nobody_new() {
 fn forgotten_keys_are_gone() {
     let mut cache = cache();
     (0..4).for_each(|key| fill(&mut cache, key, V1, 'a'));
-    cache.forget(|key| key % 2 == 0);
+    cache.supersede(|key| (key % 2 == 1).then_some(V1));
     assert_eq!((cache.counters().entries, get(&mut cache, 1, V1)), (2, Lookup::Hit('a')));
     fetch(&mut cache, 0, V1);
 }
@@ -155,7 +170,7 @@ fn bypass_touches_nothing_and_refresh_replaces() {
     let Lookup::Fetch(flight) = cache.get(&7, V1, at(0), Mode::Refresh) else { panic!("no fetch") };
     assert_eq!(cache.get(&7, V1, at(0), Mode::Refresh), Lookup::Join(flight));
     assert_eq!(get(&mut cache, 7, V1), Lookup::Hit('a'), "readers do not wait for it");
-    assert!(cache.filled(flight, 'b', 0, at(0)).is_empty());
+    assert!(cache.filled(flight, 'b', Basis::Component, 0, at(0)).is_empty());
     assert_eq!(get(&mut cache, 7, V1), Lookup::Hit('b'));
 }
 
@@ -165,7 +180,7 @@ fn a_value_heavier_than_the_cache_is_handed_on_but_not_kept() {
     fill(&mut cache, 1, V1, 'a');
     let flight = fetch(&mut cache, 7, V1);
     cache.join(flight, 5).unwrap();
-    assert_eq!(cache.filled(flight, 'b', 1 << 20, at(0)), [5]);
+    assert_eq!(cache.filled(flight, 'b', Basis::Component, 1 << 20, at(0)), [5]);
     assert_eq!((cache.counters().refused, get(&mut cache, 1, V1)), (1, Lookup::Hit('a')));
 }
 
@@ -196,7 +211,7 @@ fn what_a_rollback_took_out_of_service_does_not_keep_the_older_version_out() {
     let mut cache = cache();
     fill(&mut cache, 7, V2, 'b');
     // Back to version 1.
-    cache.supersede(|_, version| version == V2);
+    cache.supersede(|_| Some(V1));
     fill(&mut cache, 7, V1, 'a');
     assert_eq!(get(&mut cache, 7, V1), Lookup::Hit('a'));
 }

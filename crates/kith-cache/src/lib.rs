@@ -8,16 +8,17 @@
 //! together they hold one cache and not copies.
 //!
 //! ```
-//! use kith_cache::{CacheOptions, Lookup, Mode, NetworkCache};
+//! use kith_cache::{CacheOptions, Lookup, Mode, NetworkCache, Origin, Basis};
 //! use kith_types::{StoreVersion, Timestamp};
 //!
 //! let mut cache: NetworkCache<u64, &str, u32> = NetworkCache::new(CacheOptions::default());
-//! let (version, now) = (StoreVersion(7), Timestamp::ZERO);
-//! let Lookup::Fetch(flight) = cache.get(&1005, version, now, Mode::Use) else { panic!("it is empty") };
-//! assert_eq!(cache.get(&1005, version, now, Mode::Use), Lookup::Join(flight), "one fetch for both");
+//! let pinned = Origin { component: StoreVersion(7), graph: StoreVersion(9) };
+//! let now = Timestamp::ZERO;
+//! let Lookup::Fetch(flight) = cache.get(&1005, pinned, now, Mode::Use) else { panic!("it is empty") };
+//! assert_eq!(cache.get(&1005, pinned, now, Mode::Use), Lookup::Join(flight), "one fetch for both");
 //! assert_eq!(cache.join(flight, 42), Ok(()));
-//! assert_eq!(cache.filled(flight, "its network", 11, now), [42], "who waits");
-//! assert_eq!(cache.get(&1005, version, now, Mode::Use), Lookup::Hit("its network"));
+//! assert_eq!(cache.filled(flight, "its network", Basis::Component, 11, now), [42], "who waits");
+//! assert_eq!(cache.get(&1005, pinned, now, Mode::Use), Lookup::Hit("its network"));
 //! ```
 
 mod cache;
@@ -25,6 +26,7 @@ mod counters;
 mod flights;
 mod list_cache;
 mod lists;
+mod origin;
 mod owner;
 mod queues;
 
@@ -32,4 +34,5 @@ pub use cache::{CacheOptions, Lookup, Mode, NetworkCache};
 pub use counters::CacheCounters;
 pub use flights::{Failure, FlightId, Landing};
 pub use list_cache::ListCache;
+pub use origin::{Basis, Origin};
 pub use owner::owner_of;

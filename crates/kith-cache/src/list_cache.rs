@@ -4,10 +4,11 @@
 //! Beside the networks, which are a thousand times heavier and belong to one router each, lists are small and
 //! every router keeps those that it was asked for. Nobody waits for anybody: two queries that miss at once both fetch.
 
-use crate::CacheCounters;
+use crate::origin::Source;
 use crate::queues::Queues;
+use crate::{Basis, CacheCounters, Origin};
 use kith_ops::EdgeSelector;
-use kith_types::{StoreVersion, Timestamp};
+use kith_types::Timestamp;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -38,39 +39,34 @@ impl ListCache {
         }
     }
 
-    /// The lists of `keys` that are kept at exactly this version, in the order of the keys. `O(keys log entries)`.
+    /// The lists of `keys` that serve a query that pinned `origin`, in the order of the keys. `O(keys log entries)`.
     pub fn read(
         &mut self,
         graph: &str,
-        version: StoreVersion,
+        origin: Origin,
         edge: &EdgeSelector,
         keys: &[u64],
     ) -> Vec<Option<Arc<[u64]>>> {
         let space = self.spaces.get(graph).and_then(|edges| edges.get(edge)).copied();
         let lists: Vec<_> =
-            keys.iter().map(|&key| space.and_then(|space| self.one((space, key), version))).collect();
+            keys.iter().map(|&key| space.and_then(|space| self.one((space, key), origin))).collect();
         let hits = lists.iter().flatten().count() as u64;
         self.counters.hits += hits;
         self.counters.misses += keys.len() as u64 - hits;
         lists
     }
 
-    /// Keeps a list as a node gave it at `version`: sorted, distinct. An older version takes the place of a newer one only after a rollback.
-    pub fn keep(
-        &mut self,
-        graph: &str,
-        version: StoreVersion,
-        edge: &EdgeSelector,
-        key: u64,
-        list: Arc<[u64]>,
-    ) {
+    /// Keeps a list as a node gave it at `origin`: sorted, distinct. An older version takes the place of a newer one only after a rollback.
+    pub fn keep(&mut self, graph: &str, origin: Origin, edge: &EdgeSelector, key: u64, list: Arc<[u64]>) {
         let weight = size_of_val(&*list) as u64;
         let place = (self.space(graph, edge), key);
         let newer = !self.queues.is_over(&place)
-            && self.queues.get(&place).is_some_and(|entry| version < entry.version);
+            && self.queues.get(&place).is_some_and(|entry| origin < entry.source.origin);
+        // Whether a member without edges exists is for all components of the graph to say.
+        let basis = if list.is_empty() { Basis::Graph } else { Basis::Component };
         let fits = weight <= self.bytes_max / LIST_SHARE;
         let kept = match fits && !newer {
-            true => self.queues.insert(place, version, list, weight, Timestamp::ZERO),
+            true => self.queues.insert(place, Source { origin, basis }, list, weight, Timestamp::ZERO),
             false => None,
         };
         match kept {
@@ -87,16 +83,16 @@ impl ListCache {
         self.queues.bytes_of_use().saturating_add(bytes) <= self.bytes_max
     }
 
-    /// Tells which version of each graph serves: lists of others make room first, those of graphs that `current` does not
-    /// know go at once. `O(entries)`.
-    pub fn supersede(&mut self, current: impl Fn(&str) -> Option<StoreVersion>) {
-        let mut versions: BTreeMap<Space, Option<StoreVersion>> = BTreeMap::new();
+    /// Tells what new queries pin for each graph and edge: lists that do not serve it make room first, those of edges
+    /// that `current` does not know go at once. `O(entries)`.
+    pub fn supersede(&mut self, current: impl Fn(&str, &EdgeSelector) -> Option<Origin>) {
+        let mut origins: BTreeMap<Space, Option<Origin>> = BTreeMap::new();
         for (graph, edges) in &self.spaces {
-            versions.extend(edges.values().map(|space| (*space, current(graph))));
+            origins.extend(edges.iter().map(|(edge, space)| (*space, current(graph, edge))));
         }
-        let of = |space: &Space| versions.get(space).copied().flatten();
+        let of = |space: &Space| origins.get(space).copied().flatten();
         self.counters.expired += self.queues.remove_all(|(space, _)| of(space).is_none());
-        self.queues.set_over(|(space, _), version| of(space).is_some_and(|current| version != current));
+        self.queues.set_over(|(space, _), source| of(space).is_some_and(|current| !source.serves(current)));
     }
 
     /// What it has done so far, and what it holds.
@@ -104,8 +100,8 @@ impl ListCache {
         CacheCounters { entries: self.queues.len() as u64, bytes: self.queues.total_bytes(), ..self.counters }
     }
 
-    fn one(&mut self, place: (Space, u64), version: StoreVersion) -> Option<Arc<[u64]>> {
-        let entry = self.queues.get(&place).filter(|entry| entry.version == version)?;
+    fn one(&mut self, place: (Space, u64), wanted: Origin) -> Option<Arc<[u64]>> {
+        let entry = self.queues.get(&place).filter(|entry| entry.source.serves(wanted))?;
         let list = Arc::clone(&entry.value);
         self.queues.touch(&place);
         Some(list)
@@ -125,20 +121,25 @@ impl ListCache {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kith_types::Direction;
+    use kith_types::{Direction, StoreVersion};
     use proptest::prelude::*;
 
     fn edge(kind: &str) -> EdgeSelector {
         EdgeSelector { kind: kind.into(), direction: Direction::Both, filter: None }
     }
 
+    /// The first load of an edge type and of its graph is version 1, and so on.
+    fn origin(version: u64) -> Origin {
+        Origin { component: StoreVersion(version), graph: StoreVersion(version) }
+    }
+
     fn kept(cache: &mut ListCache, graph: &str, version: u64, kind: &str, key: u64) -> Option<Vec<u64>> {
-        let mut lists = cache.read(graph, StoreVersion(version), &edge(kind), &[key]);
+        let mut lists = cache.read(graph, origin(version), &edge(kind), &[key]);
         lists.pop().flatten().map(|list| list.to_vec())
     }
 
     fn keep(cache: &mut ListCache, graph: &str, version: u64, kind: &str, key: u64, list: &[u64]) {
-        cache.keep(graph, StoreVersion(version), &edge(kind), key, list.into());
+        cache.keep(graph, origin(version), &edge(kind), key, list.into());
     }
 
     #[test]
@@ -165,18 +166,29 @@ mod tests {
         keep(&mut cache, "g", 1, "connection", 7, &[1]);
         assert_eq!(kept(&mut cache, "g", 1, "connection", 7), None);
         assert_eq!(kept(&mut cache, "g", 2, "connection", 7), Some(vec![2]));
-        cache.supersede(|_| Some(StoreVersion(3)));
+        cache.supersede(|_, _| Some(origin(3)));
         assert_eq!(kept(&mut cache, "g", 2, "connection", 7), Some(vec![2]), "for queries under way");
-        cache.supersede(|_| None);
+        cache.supersede(|_, _| None);
         assert_eq!(kept(&mut cache, "g", 2, "connection", 7), None);
         assert_eq!((cache.counters().entries, cache.counters().bytes), (0, 0));
+    }
+
+    #[test]
+    fn a_load_of_other_edges_leaves_lists_and_takes_what_rests_on_the_whole_graph() {
+        let mut cache = ListCache::new(1 << 20);
+        keep(&mut cache, "g", 1, "connection", 7, &[2]);
+        keep(&mut cache, "g", 1, "connection", 8, &[]);
+        let after = Origin { component: StoreVersion(1), graph: StoreVersion(2) };
+        cache.supersede(|_, _| Some(after));
+        let lists = cache.read("g", after, &edge("connection"), &[7, 8]);
+        assert_eq!(lists.iter().map(Option::is_some).collect::<Vec<_>>(), [true, false]);
     }
 
     #[test]
     fn after_a_rollback_the_older_version_is_kept_again() {
         let mut cache = ListCache::new(1 << 20);
         keep(&mut cache, "g", 2, "connection", 7, &[2]);
-        cache.supersede(|_| Some(StoreVersion(1)));
+        cache.supersede(|_, _| Some(origin(1)));
         keep(&mut cache, "g", 1, "connection", 7, &[1]);
         assert_eq!(kept(&mut cache, "g", 1, "connection", 7), Some(vec![1]));
     }
@@ -190,7 +202,7 @@ mod tests {
             keep(&mut cache, "g", 1, "connection", key, &(0..40).collect::<Vec<_>>());
         }
         assert!(!cache.has_room(100, 4_000), "half is taken");
-        cache.supersede(|_| Some(StoreVersion(2)));
+        cache.supersede(|_, _| Some(origin(2)));
         assert!(cache.has_room(100, 4_000), "what is over makes room");
     }
 

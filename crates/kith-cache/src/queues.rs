@@ -7,7 +7,8 @@
 //! empties the cache of the popular ones. Entries of superseded versions leave first.
 
 use crate::lists::{Lists, Slot};
-use kith_types::{StoreVersion, Timestamp};
+use crate::origin::Source;
+use kith_types::Timestamp;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 const OVER: usize = 0;
@@ -24,7 +25,7 @@ const HITS_MAX: u8 = 3;
 #[derive(Debug)]
 pub(crate) struct Entry<K, V> {
     pub(crate) key: K,
-    pub(crate) version: StoreVersion,
+    pub(crate) source: Source,
     pub(crate) value: V,
     pub(crate) filled: Timestamp,
     weight: u64,
@@ -68,7 +69,7 @@ impl<K: Clone + Ord, V> Queues<K, V> {
     pub(crate) fn insert(
         &mut self,
         key: K,
-        version: StoreVersion,
+        source: Source,
         value: V,
         weight: u64,
         filled: Timestamp,
@@ -84,7 +85,7 @@ impl<K: Clone + Ord, V> Queues<K, V> {
         }
         let list = if known { MAIN } else { SMALL };
         self.bytes[list] += weight;
-        let slot = self.lists.push(list, Entry { key: key.clone(), version, value, filled, weight, hits: 0 });
+        let slot = self.lists.push(list, Entry { key: key.clone(), source, value, filled, weight, hits: 0 });
         self.entries.insert(key, slot);
         Some(evicted)
     }
@@ -107,10 +108,10 @@ impl<K: Clone + Ord, V> Queues<K, V> {
     }
 
     /// Puts entries in the queue of those that leave first. `O(entries)`, once per new version.
-    pub(crate) fn set_over(&mut self, mut which: impl FnMut(&K, StoreVersion) -> bool) {
+    pub(crate) fn set_over(&mut self, mut which: impl FnMut(&K, Source) -> bool) {
         for slot in self.lists.slots() {
             let entry = self.lists.get(slot);
-            if self.lists.list(slot) != OVER && which(&entry.key, entry.version) {
+            if self.lists.list(slot) != OVER && which(&entry.key, entry.source) {
                 self.shift(slot, OVER);
             }
         }

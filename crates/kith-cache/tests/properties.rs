@@ -1,9 +1,9 @@
 //! Random histories against a twin that remembers everything: what the cache serves is what was
-//! filled for that key and version, within its time; every waiter is woken once; bytes stay bounded.
+//! filled for that key at a version that the query may be answered with, within its time; every waiter is woken once; bytes stay bounded.
 
 #![expect(clippy::unwrap_used, reason = "the twin fails by panicking")]
 
-use kith_cache::{CacheOptions, Failure, FlightId, Landing, Lookup, Mode, NetworkCache};
+use kith_cache::{Basis, CacheOptions, Failure, FlightId, Landing, Lookup, Mode, NetworkCache, Origin};
 use kith_types::{StoreVersion, Timestamp};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -14,12 +14,13 @@ use std::time::Duration;
 enum Input {
     Get {
         key: u64,
-        version: u64,
+        origin: Origin,
         mode: Mode,
     },
     /// Ends the flight at this place of those under way.
     Fill {
         flight: usize,
+        basis: Basis,
         weight: usize,
     },
     Fail {
@@ -29,24 +30,32 @@ enum Input {
     Pass {
         seconds: u64,
     },
+    /// New queries pin this from now on, and one key is gone.
     Supersede {
-        below: u64,
+        current: Origin,
+        gone: u64,
     },
-    Forget {
-        key: u64,
-    },
+}
+
+/// Loads of this component and of others, in any order, and rollbacks.
+fn origins() -> impl Strategy<Value = Origin> {
+    (0..3u64, 0..3u64).prop_map(|(component, graph)| Origin {
+        component: StoreVersion(component),
+        graph: StoreVersion(graph),
+    })
 }
 
 fn inputs() -> impl Strategy<Value = Input> {
     let mode = prop_oneof![8 => Just(Mode::Use), 1 => Just(Mode::Bypass), 1 => Just(Mode::Refresh)];
+    let basis = prop_oneof![Just(Basis::Component), Just(Basis::Graph)];
     let failure = prop_oneof![Just(Failure::Leader), Just(Failure::Everyone)];
     prop_oneof![
-        12 => (0..12u64, 0..3u64, mode).prop_map(|(key, version, mode)| Input::Get { key, version, mode }),
-        8 => (0..8usize, 0..900usize).prop_map(|(flight, weight)| Input::Fill { flight, weight }),
+        12 => (0..12u64, origins(), mode).prop_map(|(key, origin, mode)| Input::Get { key, origin, mode }),
+        8 => (0..8usize, basis, 0..900usize)
+            .prop_map(|(flight, basis, weight)| Input::Fill { flight, basis, weight }),
         2 => (0..8usize, failure).prop_map(|(flight, failure)| Input::Fail { flight, failure }),
         4 => (0..8u64).prop_map(|seconds| Input::Pass { seconds }),
-        1 => (0..3u64).prop_map(|below| Input::Supersede { below }),
-        1 => (0..12u64).prop_map(|key| Input::Forget { key }),
+        2 => (origins(), 0..24u64).prop_map(|(current, gone)| Input::Supersede { current, gone }),
     ]
 }
 
@@ -60,14 +69,30 @@ type Fill = u64;
 struct Twin {
     now: Timestamp,
     /// The last value filled for each key that may be served, and when.
-    filled: BTreeMap<u64, (u64, Fill, Timestamp)>,
+    filled: BTreeMap<u64, Held>,
     flights: BTreeMap<FlightId, Flight>,
     next: u64,
 }
 
+#[derive(Clone, Copy)]
+struct Held {
+    origin: Origin,
+    basis: Basis,
+    value: Fill,
+    at: Timestamp,
+}
+
+impl Held {
+    /// The rule in other words: the component is the same, and so is the graph where the answer rests on it.
+    fn serves(&self, wanted: Origin) -> bool {
+        let same_graph = self.basis == Basis::Component || self.origin.graph == wanted.graph;
+        self.origin.component == wanted.component && same_graph
+    }
+}
+
 struct Flight {
     key: u64,
-    version: u64,
+    origin: Origin,
     waiters: Vec<u64>,
     keep: bool,
 }
@@ -93,20 +118,16 @@ impl Run {
 
     fn take(&mut self, input: Input) {
         match input {
-            Input::Get { key, version, mode } => self.get(key, version, mode),
-            Input::Fill { flight, weight } => self.fill(flight, weight),
+            Input::Get { key, origin, mode } => self.get(key, origin, mode),
+            Input::Fill { flight, basis, weight } => self.fill(flight, basis, weight),
             Input::Fail { flight, failure } => self.fail(flight, failure),
             Input::Pass { seconds } => self.twin.now = self.twin.now + Duration::from_secs(seconds),
-            Input::Supersede { below } => {
-                self.cache.supersede(|_, version| version.0 < below);
-                let over = self.twin.flights.values_mut().filter(|flight| flight.version < below);
+            Input::Supersede { current, gone } => {
+                self.cache.supersede(|&key| (key != gone).then_some(current));
+                self.twin.filled.remove(&gone);
+                let flights = self.twin.flights.values_mut();
+                let over = flights.filter(|it| it.key == gone || it.origin.component != current.component);
                 over.for_each(|flight| flight.keep = false);
-            }
-            Input::Forget { key } => {
-                self.cache.forget(|&other| other == key);
-                self.twin.filled.remove(&key);
-                let gone = self.twin.flights.values_mut().filter(|flight| flight.key == key);
-                gone.for_each(|flight| flight.keep = false);
             }
         }
         let counters = self.cache.counters();
@@ -114,31 +135,30 @@ impl Run {
         assert_eq!(counters.flights, self.twin.flights.len() as u64);
     }
 
-    fn get(&mut self, key: u64, version: u64, mode: Mode) {
+    fn get(&mut self, key: u64, origin: Origin, mode: Mode) {
         let twin = &mut self.twin;
         let under_way = |id: &FlightId| {
             let flight = &twin.flights[id];
-            flight.key == key && flight.version == version && flight.keep
+            flight.key == key && flight.origin == origin && flight.keep
         };
         let flying: Option<FlightId> = twin.flights.keys().copied().find(under_way);
-        let held = twin.filled.get(&key).filter(|&&(held, ..)| held == version && mode == Mode::Use);
-        let age = held.map(|&(_, value, at)| (value, twin.now.since(at)));
+        let held = twin.filled.get(&key).filter(|held| held.serves(origin) && mode == Mode::Use);
+        let age = held.map(|held| (held.value, twin.now.since(held.at)));
         let fresh = age.filter(|&(_, age)| age <= FRESH).map(|(value, _)| value);
         let stale = age.filter(|&(_, age)| FRESH < age && age <= FRESH + STALE).map(|(value, _)| value);
         if mode == Mode::Use
-            && twin
-                .filled
-                .get(&key)
-                .is_some_and(|&(held, _, at)| held < version || FRESH + STALE < twin.now.since(at))
+            && twin.filled.get(&key).is_some_and(|held| {
+                !held.serves(origin) && held.origin < origin || FRESH + STALE < twin.now.since(held.at)
+            })
         {
             twin.filled.remove(&key);
         }
         let start = |twin: &mut Twin, id| {
             assert_eq!(flying, None, "two flights for one key");
-            let flight = Flight { key, version, waiters: Vec::new(), keep: true };
+            let flight = Flight { key, origin, waiters: Vec::new(), keep: true };
             assert!(twin.flights.insert(id, flight).is_none(), "a flight was used twice");
         };
-        match self.cache.get(&key, StoreVersion(version), twin.now, mode) {
+        match self.cache.get(&key, origin, twin.now, mode) {
             Lookup::Hit(value) => assert_eq!(Some(value), fresh),
             Lookup::Stale(value, refresh) => {
                 assert_eq!(Some(value), stale);
@@ -163,21 +183,22 @@ impl Run {
         }
     }
 
-    fn fill(&mut self, place: usize, weight: usize) {
+    fn fill(&mut self, place: usize, basis: Basis, weight: usize) {
         let Some(id) = self.flight(place) else { return };
         let flight = self.twin.flights.remove(&id).unwrap();
         self.twin.next += 1;
         let (value, now) = (self.twin.next, self.twin.now);
         let refused = self.cache.counters().refused;
-        assert_eq!(self.cache.filled(id, value, weight, now), flight.waiters);
+        assert_eq!(self.cache.filled(id, value, basis, weight, now), flight.waiters);
         let kept = self.cache.counters().refused == refused;
         assert!(flight.keep || !kept, "a disowned flight was kept");
         if kept {
-            self.twin.filled.insert(flight.key, (flight.version, value, now));
+            let held = Held { origin: flight.origin, basis, value, at: now };
+            self.twin.filled.insert(flight.key, held);
         }
         if self.roomy && flight.keep {
-            let held = self.twin.filled[&flight.key].0;
-            assert!(kept || flight.version < held, "a value was refused for no reason");
+            let held = self.twin.filled[&flight.key].origin;
+            assert!(kept || flight.origin < held, "a value was refused for no reason");
         }
     }
 

@@ -8,7 +8,7 @@ use crate::{QueryError, RouterClient, router_client::topology_of, security::Dial
 use kith_ops::{GraphSchema, KindRole, KindSchema};
 use kith_routing::{QuotaRates, RoutingTable, StoreReach, TableError};
 use kith_schema::{KeyType, SchemaId, SchemaIdError, UnknownKind, ValueType};
-use kith_types::NodeId;
+use kith_types::{NodeId, StoreVersion};
 use kith_wire::documents::{HoldsDocument, ServedDocument, TopologyDocument};
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use thiserror::Error;
@@ -41,6 +41,8 @@ pub struct Pinned {
     pub name: String,
     /// Its version; 0: none is served yet.
     pub version: u64,
+    /// The version of each of its components: a load replaces those that it brings.
+    pub components: Arc<BTreeMap<String, StoreVersion>>,
     /// `graph` or `store`, for messages.
     pub what: &'static str,
     /// Who holds this version: others are not asked for it.
@@ -196,7 +198,15 @@ fn value_store(store: &ServedDocument, table: &RoutingTable) -> Result<Option<Va
 fn pinned(store: &ServedDocument, what: &'static str, table: &RoutingTable) -> Arc<Pinned> {
     let excluded: Vec<NodeId> = store.excluded.iter().copied().map(NodeId).collect();
     let reach = StoreReach::new(table, &store.name, store.definition.replication, &excluded);
-    Arc::new(Pinned { name: store.name.clone(), version: store.version, what, reach })
+    let components = store.components.iter();
+    let components = components.map(|component| (component.name.clone(), StoreVersion(component.version)));
+    Arc::new(Pinned {
+        name: store.name.clone(),
+        version: store.version,
+        components: Arc::new(components.collect()),
+        what,
+        reach,
+    })
 }
 
 /// The role's name in documents.

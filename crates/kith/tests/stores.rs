@@ -130,6 +130,40 @@ fn a_graph_is_rolled_back_and_swapped_forward_again() {
     assert_eq!(stars.rays(), 30);
 }
 
+/// Who is asked for a member's network: `hit`, `miss` or nobody, and the degree or the code of the error.
+fn network_of(cluster: &Cluster, id: u64) -> (Value, Value) {
+    let request = json!({"op": "network", "graph": "star", "id": id, "edge_type": "connection",
+                         "return": "size", "profile": true});
+    let answer = cluster.run(&[request], 1).0.remove(0);
+    match answer.get("error") {
+        Some(error) => (Value::Null, error["code"].clone()),
+        None => (answer["profile"]["cache"].clone(), answer["degree"].clone()),
+    }
+}
+
+#[test]
+fn a_load_of_other_edges_leaves_the_network_cache_and_its_answers_right() {
+    let stars = Stars::start(&[]);
+    let load = |name: &str, rows: &str| {
+        let path = stars.folder.path().join(format!("{name}.csv"));
+        fs::write(&path, format!("src,dst\n{rows}")).expect("written");
+        let path = path.to_str().expect("UTF-8");
+        stars.cluster.must(&["load", "graph", path, "--graph", "star", "--edge-type", name]);
+    };
+    load("connection", "0,1\n0,2\n");
+    load("follows", "7,8\n");
+    assert_eq!(network_of(&stars.cluster, 0), (json!("miss"), json!(2)));
+    assert_eq!(network_of(&stars.cluster, 7), (json!("miss"), json!(0)), "a member by its other edges");
+    assert_eq!(network_of(&stars.cluster, 7).0, json!("hit"));
+    load("follows", "1,2\n");
+    assert_eq!(network_of(&stars.cluster, 0), (json!("hit"), json!(2)));
+    assert_eq!(network_of(&stars.cluster, 7), (Value::Null, json!("member_not_found")), "no edges any more");
+    load("connection", "0,1\n0,2\n0,7\n");
+    assert_eq!(network_of(&stars.cluster, 0), (json!("miss"), json!(3)));
+    stars.cluster.must(&["store", "rollback", "star"]);
+    assert_eq!(network_of(&stars.cluster, 0).1, json!(2));
+}
+
 #[test]
 fn versions_have_the_fields_of_the_contract_and_old_ones_go() {
     let stars = Stars::start(&["--nodes", "1"]);

@@ -15,6 +15,7 @@ use kith_routing::{
 };
 use kith_types::{FanOutKind, PartitionId, Workflow};
 use kith_wire::v1;
+use std::sync::Arc;
 
 /// One fan-out as it will be sent.
 pub(crate) struct Planned {
@@ -44,8 +45,13 @@ impl Executor {
         let availability = self.fleet.availability_within(table, &pinned.reach);
         let turn = self.with_routing(|state| rand::RngExt::random::<u32>(&mut state.rng)) as usize;
         let shares = pinned.reach.shares(table, &availability, &partitions, required as usize, turn);
-        let pin =
-            |reach| Pinned { name: pinned.name.clone(), version: pinned.version, what: pinned.what, reach };
+        let pin = |reach| Pinned {
+            name: pinned.name.clone(),
+            version: pinned.version,
+            components: Arc::clone(&pinned.components),
+            what: pinned.what,
+            reach,
+        };
         shares.into_iter().map(pin).collect()
     }
 

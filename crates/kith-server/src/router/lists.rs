@@ -1,11 +1,10 @@
 //! Neighbour lists that the router keeps: the shell of `kith_cache::ListCache`.
 
-use super::settings::CacheSettings;
+use super::{origin, settings::CacheSettings};
 use crate::topology::TopologyReceiver;
 use kith_cache::ListCache;
 use kith_client::{ListStore, QueryError, Session, topology::Graph, topology::Pinned};
 use kith_ops::{EdgeSelector, KindRole};
-use kith_types::StoreVersion;
 use kith_wire::documents::ServedDocument;
 use std::{
     collections::BTreeMap,
@@ -57,13 +56,17 @@ impl CachedLists {
 
 impl ListStore for CachedLists {
     fn read(&self, graph: &Pinned, edge: &EdgeSelector, keys: &[u64]) -> Vec<Option<Arc<[u64]>>> {
-        self.lock().read(&graph.name, StoreVersion(graph.version), edge, keys)
+        match origin::pinned(graph, &edge.kind) {
+            Some(origin) => self.lock().read(&graph.name, origin, edge, keys),
+            None => vec![None; keys.len()],
+        }
     }
 
     fn keep(&self, graph: &Pinned, edge: &EdgeSelector, lists: &[(u64, Arc<[u64]>)]) {
+        let Some(origin) = origin::pinned(graph, &edge.kind) else { return };
         let mut cache = self.lock();
         for (key, list) in lists {
-            cache.keep(&graph.name, StoreVersion(graph.version), edge, *key, Arc::clone(list));
+            cache.keep(&graph.name, origin, edge, *key, Arc::clone(list));
         }
     }
 }
@@ -73,10 +76,7 @@ async fn follow_versions(lists: Weak<CachedLists>, mut topology: TopologyReceive
     while topology.changed().await.is_ok() {
         let Some(lists) = lists.upgrade() else { return };
         let document = Arc::clone(&topology.borrow_and_update());
-        lists.lock().supersede(|name| {
-            let graph = document.graph(name)?;
-            Some(StoreVersion(graph.version))
-        });
+        lists.lock().supersede(|graph, edge| origin::current(&document, graph, &edge.kind));
     }
 }
 

@@ -8,6 +8,7 @@ mod fetch_rates;
 mod forward;
 mod lists;
 mod networks;
+mod origin;
 mod query_json;
 mod reads;
 mod record;

@@ -2,13 +2,15 @@
 //! of `kith_cache` decides. Look-through on a miss, one flight per member, stale entries
 //! served while they are refreshed by the asynchronous controller.
 
-use super::settings::CacheSettings;
+use super::{origin, settings::CacheSettings};
 use crate::topology::TopologyReceiver;
 use futures::{FutureExt, future::BoxFuture};
-use kith_cache::{CacheCounters, CacheOptions, Failure, FlightId, Landing, Lookup, Mode, NetworkCache};
+use kith_cache::{
+    Basis, CacheCounters, CacheOptions, Failure, FlightId, Landing, Lookup, Mode, NetworkCache, Origin,
+};
 use kith_client::{CacheMode, NetworkSource, QueryError, Run, Session};
 use kith_ops::{Network, NetworkKey};
-use kith_types::{StoreVersion, Timestamp};
+use kith_types::Timestamp;
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
     time::{Duration, Instant},
@@ -63,8 +65,10 @@ impl NetworkSource for CachedNetworks {
     ) -> BoxFuture<'a, Result<Arc<Network>, QueryError>> {
         async move {
             let place: Key = (run.pinned().name.clone(), key.clone());
-            let version = StoreVersion(run.pinned().version);
-            match self.shared.look_up(&place, version, run.cache_mode()) {
+            let Some(origin) = origin::pinned(run.pinned(), &key.edge_type) else {
+                return run.fetch_network(key).await;
+            };
+            match self.shared.look_up(&place, origin, run.cache_mode()) {
                 Lookup::Hit(network) => {
                     run.note_cache("hit");
                     Ok(network)
@@ -72,7 +76,7 @@ impl NetworkSource for CachedNetworks {
                 Lookup::Stale(network, refresh) => {
                     run.note_cache("stale");
                     if let Some(flight) = refresh {
-                        self.refresh(run.session().clone(), flight, place, version);
+                        self.refresh(run.session().clone(), flight, place, origin);
                     }
                     Ok(network)
                 }
@@ -134,15 +138,17 @@ impl CachedNetworks {
     }
 
     /// Fetches anew what was served stale; nobody waits (Moolle, Algorithm 1, line 21).
-    fn refresh(&self, session: Session, flight: FlightId, place: Key, version: StoreVersion) {
+    fn refresh(&self, session: Session, flight: FlightId, place: Key, origin: Origin) {
         let shared = Arc::clone(&self.shared);
         tokio::spawn(async move {
             let mut leader = Leader::new(&shared, flight);
             let (graph, key) = place;
+            let network_edge = key.edge_type.clone();
             let fetched = session
                 .in_background(&graph, async |run: &mut Run<'_>| {
                     let network = run.fetch_network(key).await?;
-                    Ok((StoreVersion(run.pinned().version) == version).then_some(network))
+                    let now = origin::pinned(run.pinned(), &network_edge);
+                    Ok((now == Some(origin)).then_some(network))
                 })
                 .await;
             match fetched {
@@ -160,14 +166,14 @@ impl Shared {
         Some(self.cache.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn look_up(&self, place: &Key, version: StoreVersion, mode: CacheMode) -> Lookup<Arc<Network>> {
+    fn look_up(&self, place: &Key, origin: Origin, mode: CacheMode) -> Lookup<Arc<Network>> {
         let mode = match mode {
             CacheMode::Use => Mode::Use,
             CacheMode::Bypass => Mode::Bypass,
             CacheMode::Refresh => Mode::Refresh,
         };
         match self.lock() {
-            Some(mut cache) => cache.get(place, version, self.now(), mode),
+            Some(mut cache) => cache.get(place, origin, self.now(), mode),
             None => Lookup::Bypass,
         }
     }
@@ -217,7 +223,9 @@ impl<'a> Leader<'a> {
 
     fn land(&mut self, network: &Arc<Network>) {
         let (Some(flight), Some(mut cache)) = (self.flight.take(), self.shared.lock()) else { return };
-        let waiters = cache.filled(flight, Arc::clone(network), network.weight(), self.shared.now());
+        // Without edges, whether there is such a member at all is for the graph's other components to say as well.
+        let basis = if network.first().is_empty() { Basis::Graph } else { Basis::Component };
+        let waiters = cache.filled(flight, Arc::clone(network), basis, network.weight(), self.shared.now());
         drop(cache);
         for waiter in waiters {
             let _ = waiter.send(Word::Network(Arc::clone(network)));
@@ -245,10 +253,8 @@ async fn follow_versions(shared: Weak<Shared>, mut topology: TopologyReceiver) {
         let Some(shared) = shared.upgrade() else { return };
         let document = Arc::clone(&topology.borrow_and_update());
         let Some(mut cache) = shared.lock() else { return };
-        cache.supersede(|(graph, _), version| {
-            document.graph(graph).is_none_or(|current| current.version != version.0)
-        });
-        cache.forget(|(graph, _)| document.graph(graph).is_none());
+        let current = |(graph, network): &Key| origin::current(&document, graph, &network.edge_type);
+        cache.supersede(current);
     }
 }
 

@@ -7,11 +7,14 @@
 use crate::agenda::Agenda;
 use crate::figures::{Axis, Drawing, Figure, Panel, Series, Size, Style, Table};
 use crate::tail_latency::normal_quantile;
-use kith_cache::{CacheOptions, FlightId, Lookup, Mode, NetworkCache};
+use kith_cache::{Basis, CacheOptions, FlightId, Lookup, Mode, NetworkCache, Origin};
 use kith_types::{StoreVersion, Timestamp};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use std::time::Duration;
+
+/// One graph version throughout.
+const ORIGIN: Origin = Origin { component: StoreVersion(1), graph: StoreVersion(1) };
 
 pub(super) const CACHE: Figure = Figure {
     name: "cache",
@@ -129,7 +132,7 @@ pub fn run(population: &Population, options: TraceOptions) -> CacheRun {
         let now = agenda.now();
         let member = match step {
             Step::Landed(flight, bytes) => {
-                cache.filled(flight, (), bytes, now);
+                cache.filled(flight, (), Basis::Component, bytes, now);
                 continue;
             }
             Step::Again(member) => member,
@@ -142,7 +145,7 @@ pub fn run(population: &Population, options: TraceOptions) -> CacheRun {
         if rng.random::<f64>() < 1.0 - 1.0 / options.visit_mean {
             agenda.at(now + PAUSE, Step::Again(member));
         }
-        if let Lookup::Fetch(flight) = cache.get(&(member as u64), StoreVersion(1), now, Mode::Use) {
+        if let Lookup::Fetch(flight) = cache.get(&(member as u64), ORIGIN, now, Mode::Use) {
             agenda.at(now + FETCH, Step::Landed(flight, population.network_bytes[member]));
         }
         seen += 1;
