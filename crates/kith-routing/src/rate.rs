@@ -50,6 +50,13 @@ impl RateLimiter {
         Turn(self.taken)
     }
 
+    /// Ends a turn of so many bytes that will not be used: what has not passed of it delays nobody.
+    pub fn give_back(&mut self, turn: Turn, bytes: u64, now: Timestamp) {
+        self.settle(now);
+        let left = turn.0.saturating_sub(self.passed).min(u128::from(bytes) * PER_BYTE);
+        self.passed += left;
+    }
+
     /// How long it takes, at the rate of now, until a turn has passed; zero if it has. Time that goes backwards
     /// counts as none.
     pub fn wait(&self, turn: Turn, now: Timestamp) -> Duration {
@@ -95,6 +102,19 @@ mod tests {
         let late = line.take(2_000, at(60_000));
         assert_eq!(line.wait(late, at(60_000)), Duration::from_secs(2));
         assert_eq!(line.wait(first, at(60_000)), Duration::ZERO);
+    }
+
+    #[test]
+    fn a_turn_that_is_given_back_delays_nobody() {
+        let mut line = RateLimiter::new(NonZeroU64::new(1_000));
+        let first = line.take(3_000, at(0));
+        let second = line.take(500, at(0));
+        line.give_back(first, 3_000, at(1_000));
+        assert_eq!(line.wait(second, at(1_000)), Duration::from_millis(500));
+        line.give_back(second, 500, at(1_000));
+        line.give_back(first, 3_000, at(1_000));
+        let third = line.take(100, at(1_000));
+        assert_eq!(line.wait(third, at(1_000)), Duration::from_millis(100));
     }
 
     #[test]

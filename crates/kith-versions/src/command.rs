@@ -57,19 +57,28 @@ pub enum Command {
         /// Why.
         reason: String,
     },
+    /// End a push because somebody wants it ended: it never serves, also if it has not begun yet.
+    Cancel {
+        /// The push; `None`: the one under way.
+        push: Option<PushId>,
+    },
+    /// Refuse pushes from now on; the one under way ends.
+    Freeze,
+    /// Accept pushes again.
+    Thaw,
     /// Its coordinator is gone: take it back.
     Recover {
         /// The push.
         push: PushId,
     },
-    /// Serve another version; the current one is retained.
+    /// Serve another version; the current one is retained. A push under way ends.
     Swap {
         /// Which.
         to: StoreVersion,
         /// Also if it is blocked.
         force: bool,
     },
-    /// Serve an older version; the current one is blocked.
+    /// Serve an older version; the current one is blocked. A push under way ends.
     Rollback {
         /// Which; `None`: the newest that is retained.
         to: Option<StoreVersion>,

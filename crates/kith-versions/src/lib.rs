@@ -11,7 +11,8 @@
 //! - a version is served only if every node that holds a part of the store prepared it, save those that its push was
 //!   allowed to leave out and those of groups that are taken out; these never hold all replicas of a partition that are read;
 //! - versions that can be rolled back to are prepared in the same sense, and at most `retain` of them are kept beside those that are held;
-//! - a version number is never used twice.
+//! - a version number is never used twice;
+//! - a push that was cancelled never serves, and neither does one that began before a rollback, a swap or a freeze.
 //!
 //! ```
 //! use kith_types::{NodeId, StoreVersion};
@@ -35,6 +36,7 @@
 //! ```
 
 mod apply;
+mod cancel;
 mod command;
 mod guards;
 mod holders;
@@ -49,7 +51,7 @@ pub use command::{Command, Context, Effect, Transition};
 pub use holders::Holders;
 pub use refusal::Refusal;
 pub use store::{
-    Action, Guards, HISTORY_MAX, HistoryEntry, Outcome, Policy, PushId, Running, StoreState, UnixMillis,
-    VersionEntry, VersionState,
+    Action, Frozen, Guards, HISTORY_MAX, HistoryEntry, Outcome, Policy, PushId, Running, StoreState,
+    UnixMillis, VersionEntry, VersionState,
 };
 pub use supply::{Pull, Supply};

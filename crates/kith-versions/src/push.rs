@@ -19,9 +19,14 @@ impl Draft<'_> {
             let (push, version, who) = (running.push.clone(), running.version, running.who.clone());
             return Err(Refusal::PushRunning { push, version, who });
         }
-        if let Some(done) = self.pushed(push) {
-            return Err(Refusal::AlreadyPushed { push: push.clone(), version: done });
+        match self.state.end_of(push).map(|entry| (entry.version, &entry.outcome)) {
+            Some((version, Outcome::Done)) => {
+                return Err(Refusal::AlreadyPushed { push: push.clone(), version });
+            }
+            Some((_, Outcome::Cancelled(_))) => return Err(self.state.not_running(push)),
+            Some((_, Outcome::Failed(_))) | None => {}
         }
+        self.check_thawed()?;
         if let Some(rebalance) = self.context.rebalance {
             return Err(Refusal::RebalanceRunning { rebalance: rebalance.to_owned() });
         }
@@ -48,12 +53,6 @@ impl Draft<'_> {
             ready: BTreeSet::new(),
         });
         Ok(())
-    }
-
-    /// The version that a push of this id made.
-    fn pushed(&self, push: &PushId) -> Option<StoreVersion> {
-        let mut ended = self.state.history.iter().filter(|entry| entry.outcome == Outcome::Done);
-        ended.find(|entry| entry.push.as_ref() == Some(push)).map(|entry| entry.version)
     }
 
     /// The time, but above every number before: also of pushes that failed, as nodes may have files of them.
@@ -132,6 +131,12 @@ impl Draft<'_> {
     pub fn abort(&mut self, push: &PushId, reason: &str) -> Result<(), Refusal> {
         let running = self.running(push)?.clone();
         self.state.running = None;
+        self.end(running, Outcome::Failed(reason.to_owned()));
+        Ok(())
+    }
+
+    /// Notes how a push ended that does not serve, and drops its version.
+    pub fn end(&mut self, running: Running, outcome: Outcome) {
         if let Some(entry) = self.state.version_mut(running.version) {
             entry.state = VersionState::Failed;
             entry.held = false;
@@ -139,9 +144,7 @@ impl Draft<'_> {
         }
         self.effects.push(Effect::Drop { version: running.version });
         let before = self.state.current_version();
-        let outcome = Outcome::Failed(reason.to_owned());
         self.note_as(Action::Push, running.version, before, running.who, Some(running.push), outcome);
-        Ok(())
     }
 
     /// A flip is one write: a push that still runs has not flipped, and only its coordinator knew who was ready.
@@ -152,11 +155,11 @@ impl Draft<'_> {
 
     fn running(&self, push: &PushId) -> Result<&Running, Refusal> {
         let running = self.state.running.as_ref().filter(|running| running.push == *push);
-        running.ok_or_else(|| Refusal::PushEnded { push: push.clone() })
+        running.ok_or_else(|| self.state.not_running(push))
     }
 
     fn running_mut(&mut self, push: &PushId) -> Result<&mut Running, Refusal> {
-        let running = self.state.running.as_mut().filter(|running| running.push == *push);
-        running.ok_or_else(|| Refusal::PushEnded { push: push.clone() })
+        self.running(push)?;
+        self.state.running.as_mut().ok_or_else(|| Refusal::PushEnded { push: push.clone() })
     }
 }

@@ -32,6 +32,31 @@ pub enum Refusal {
         /// Its id.
         push: PushId,
     },
+    /// Somebody ended the push.
+    #[error("push {push} was cancelled: {why}")]
+    PushCancelled {
+        /// Its id.
+        push: PushId,
+        /// Who or what ended it.
+        why: String,
+    },
+    /// The push that is to be cancelled serves already.
+    #[error("push {push} cannot be cancelled: its version {} serves already", version.0)]
+    PushServed {
+        /// Its id.
+        push: PushId,
+        /// What it made.
+        version: StoreVersion,
+    },
+    /// Nothing is under way that could be cancelled.
+    #[error("no push is under way")]
+    NoPush,
+    /// The store takes no pushes.
+    #[error("the store is frozen, by {who}: it takes no push or load, and is not dropped")]
+    StoreFrozen {
+        /// Who froze it.
+        who: String,
+    },
     /// A rebalance is under way.
     #[error("rebalance {rebalance} runs")]
     RebalanceRunning {
@@ -168,6 +193,10 @@ impl Refusal {
             Refusal::PushRunning { .. } => "push_running",
             Refusal::AlreadyPushed { .. } => "already_pushed",
             Refusal::PushEnded { .. } => "push_ended",
+            Refusal::PushCancelled { .. } => "push_cancelled",
+            Refusal::PushServed { .. } => "push_served",
+            Refusal::NoPush => "no_push",
+            Refusal::StoreFrozen { .. } => "store_frozen",
             Refusal::RebalanceRunning { .. } => "rebalance_running",
             Refusal::VersionNotNewer { .. } => "version_not_newer",
             Refusal::VersionTooGreat { .. } => "version_too_great",
@@ -194,6 +223,16 @@ impl Refusal {
             }
             Refusal::AlreadyPushed { .. } => "nothing is left to do; a new push has a new id".to_owned(),
             Refusal::PushEnded { .. } => "see `kith store history` for how it ended; push again".to_owned(),
+            Refusal::PushCancelled { .. } => {
+                "nothing was swapped; push again, under a new id, if the version is wanted".to_owned()
+            }
+            Refusal::PushServed { .. } => "`kith store rollback` takes it back".to_owned(),
+            Refusal::NoPush => {
+                "`kith store history` shows how the last one ended; `kith store rollback` takes it back".to_owned()
+            }
+            Refusal::StoreFrozen { .. } => {
+                "`kith store thaw` has it take pushes again; swaps and rollbacks work while it is frozen".to_owned()
+            }
             Refusal::RebalanceRunning { .. } => {
                 "wait until it ends, or end it with `kith cluster rebalance --abort`".to_owned()
             }

@@ -6,6 +6,7 @@ use kith_types::{NodeId, StoreVersion};
 impl Draft<'_> {
     pub fn swap(&mut self, to: StoreVersion, force: bool) -> Result<(), Refusal> {
         self.check_servable(to, force)?;
+        self.end_running(&format!("{} swapped version {} in", self.context.who, to.0));
         self.note(Action::Swap, to);
         self.serve(to, VersionState::Retained);
         Ok(())
@@ -21,6 +22,7 @@ impl Draft<'_> {
         if current < to {
             return Err(Refusal::NotOlder { to, current });
         }
+        self.end_running(&format!("{} rolled the store back to version {}", self.context.who, to.0));
         self.note(Action::Rollback, to);
         self.serve(to, VersionState::Blocked);
         Ok(())

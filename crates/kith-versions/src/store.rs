@@ -141,6 +141,15 @@ pub struct Running {
     pub ready: BTreeSet<NodeId>,
 }
 
+/// No push is accepted until somebody thaws the store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Frozen {
+    /// Who froze it.
+    pub who: String,
+    /// Since when.
+    pub since: UnixMillis,
+}
+
 /// What was done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Action {
@@ -162,6 +171,10 @@ pub enum Action {
     Repair,
     /// The definition was changed.
     Define,
+    /// Pushes are refused from now on.
+    Freeze,
+    /// Pushes are accepted again.
+    Thaw,
 }
 
 impl Action {
@@ -177,13 +190,15 @@ impl Action {
             Action::Unblock => "unblock",
             Action::Repair => "repair",
             Action::Define => "define",
+            Action::Freeze => "freeze",
+            Action::Thaw => "thaw",
         }
     }
 
     /// The action of that name.
     pub fn by_name(name: &str) -> Option<Self> {
-        use Action::{Block, Define, Hold, Push, Release, Repair, Rollback, Swap, Unblock};
-        let all = [Push, Swap, Rollback, Hold, Release, Block, Unblock, Repair, Define];
+        use Action::{Block, Define, Freeze, Hold, Push, Release, Repair, Rollback, Swap, Thaw, Unblock};
+        let all = [Push, Swap, Rollback, Hold, Release, Block, Unblock, Repair, Define, Freeze, Thaw];
         all.into_iter().find(|action| action.name() == name)
     }
 }
@@ -195,6 +210,8 @@ pub enum Outcome {
     Done,
     /// It failed, and why; what was served before is served still.
     Failed(String),
+    /// Somebody ended it, and who or what did; what was served before is served still.
+    Cancelled(String),
 }
 
 /// One line of the audit record.
@@ -227,6 +244,8 @@ pub struct StoreState {
     pub versions: Vec<VersionEntry>,
     /// The push under way.
     pub running: Option<Running>,
+    /// Set while no push is accepted.
+    pub frozen: Option<Frozen>,
     /// What was done, oldest first; the last [`HISTORY_MAX`].
     pub history: VecDeque<HistoryEntry>,
 }
@@ -234,7 +253,14 @@ pub struct StoreState {
 impl StoreState {
     /// A store without a version. `version_last` is the greatest number that a store of this name ever used.
     pub fn new(policy: Policy, version_last: StoreVersion) -> Self {
-        Self { policy, version_last, versions: Vec::new(), running: None, history: VecDeque::new() }
+        Self {
+            policy,
+            version_last,
+            versions: Vec::new(),
+            running: None,
+            frozen: None,
+            history: VecDeque::new(),
+        }
     }
 
     /// The version that is served.

@@ -7,6 +7,7 @@
 //!   partition, `drained` those that take no reads
 //! - `drain 0,1/2,3 4,5`: the same groups, others of them taken out
 //! - `begin p1 [version=7] [missing=1]`, `offer p1 RECORDS BYTES [force]`, `ready p1 0 1`, `fails p1 3`, `flip p1`, `abort p1`
+//! - `cancel [p1]`, `freeze`, `thaw`
 //! - `crash`: the coordinator dies, and with it what it knew; `recover p1`
 //! - `swap 7 [force]`, `rollback [to=7] [force]`, `hold 7`, `release 7`, `block 7`, `unblock 7`, `repaired 7 3`
 //! - `as bob`, `rebalance r1`, `rebalance -`
@@ -148,10 +149,14 @@ impl Player {
         if let Some(running) = &self.state.running {
             writeln!(text, "{} runs, ready on {}", running.push, ids(&running.ready)).unwrap();
         }
+        if let Some(frozen) = &self.state.frozen {
+            writeln!(text, "frozen by {}", frozen.who).unwrap();
+        }
         if let Some(last) = self.state.history.back() {
             let outcome = match &last.outcome {
                 Outcome::Done => "done".to_owned(),
                 Outcome::Failed(reason) => format!("failed: {reason}"),
+                Outcome::Cancelled(why) => format!("cancelled: {why}"),
             };
             let (action, version, before) = (last.action.name(), last.version, last.before);
             writeln!(
@@ -196,6 +201,9 @@ fn command(words: &[&str]) -> Command {
         },
         "flip" => Command::Flip { push: push() },
         "abort" => Command::Abort { push: push(), reason: "gave up".to_owned() },
+        "cancel" => Command::Cancel { push: words.get(1).map(|push| PushId::from(*push)) },
+        "freeze" => Command::Freeze,
+        "thaw" => Command::Thaw,
         "recover" => Command::Recover { push: push() },
         "swap" => Command::Swap { to: version(1), force },
         "rollback" => Command::Rollback { to: option("to=").map(StoreVersion), force },

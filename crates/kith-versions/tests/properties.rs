@@ -25,6 +25,10 @@ enum Step {
     Fails(u32),
     Flip,
     Abort,
+    /// The push of this id, begun or not; `None`: the one under way.
+    Cancel(Option<u8>),
+    Freeze,
+    Thaw,
     /// The coordinator dies between two writes, or within one: what only it knew is gone.
     Crash,
     Recover,
@@ -47,6 +51,9 @@ fn step() -> impl Strategy<Value = Step> {
         2 => (0..NODES).prop_map(Step::Fails),
         6 => Just(Step::Flip),
         1 => Just(Step::Abort),
+        1 => prop::option::of(0u8..12).prop_map(Step::Cancel),
+        1 => Just(Step::Freeze),
+        2 => Just(Step::Thaw),
         1 => Just(Step::Crash),
         1 => Just(Step::Recover),
         2 => (version(), any::<bool>()).prop_map(|(version, force)| Step::Swap(version, force)),
@@ -77,6 +84,9 @@ struct Twin {
     running: Option<TwinPush>,
     left_out: BTreeMap<u64, BTreeSet<u32>>,
     pushed: BTreeSet<u8>,
+    /// The last end of each push that did not serve, and whether somebody wanted it.
+    ended: BTreeMap<u8, bool>,
+    frozen: bool,
     last: u64,
     retain: usize,
     recorded: usize,
@@ -111,9 +121,29 @@ impl Twin {
     }
 
     fn fail(&mut self) -> bool {
-        let was = self.running.take().is_some();
-        self.recorded += usize::from(was);
-        was
+        self.end(false)
+    }
+
+    fn end(&mut self, cancelled: bool) -> bool {
+        let Some(push) = self.running.take() else { return false };
+        self.ended.insert(push.push, cancelled);
+        self.recorded += 1;
+        true
+    }
+
+    fn cancel(&mut self, push: Option<u8>) -> bool {
+        let running = self.running.as_ref().map(|running| running.push);
+        match push {
+            None => self.end(true),
+            Some(push) if running == Some(push) => self.end(true),
+            Some(push) if self.pushed.contains(&push) => false,
+            Some(push) if self.ended.get(&push) == Some(&true) => true,
+            Some(push) => {
+                self.ended.insert(push, true);
+                self.recorded += 1;
+                true
+            }
+        }
     }
 
     fn clean(&mut self) {
@@ -145,6 +175,7 @@ impl Twin {
             Step::Begin { push, missing_max } => match &self.running {
                 Some(running) => running.push == *push,
                 None if self.pushed.contains(push) => false,
+                None if self.ended.get(push) == Some(&true) || self.frozen => false,
                 None => {
                     self.last = now.max(self.last + 1);
                     self.running = Some(TwinPush {
@@ -191,6 +222,20 @@ impl Twin {
                 _ => false,
             },
             Step::Abort | Step::Recover => self.fail(),
+            Step::Cancel(push) => self.cancel(*push),
+            Step::Freeze => {
+                if !self.frozen {
+                    self.end(true);
+                    self.frozen = true;
+                    self.recorded += 1;
+                }
+                true
+            }
+            Step::Thaw => {
+                self.recorded += usize::from(self.frozen);
+                self.frozen = false;
+                true
+            }
             Step::Crash => {
                 if let Some(running) = &mut self.running {
                     running.ready.clear();
@@ -207,6 +252,7 @@ impl Twin {
                 let version = version_of(*index);
                 let may = self.servable(version, *force);
                 if may {
+                    self.end(true);
                     self.serve(version, false);
                 }
                 may
@@ -219,6 +265,7 @@ impl Twin {
                 };
                 let to = to.filter(|to| *to < served && self.servable(*to, *force));
                 if let Some(to) = to {
+                    self.end(true);
                     self.serve(to, true);
                 }
                 to.is_some()
@@ -283,6 +330,9 @@ fn command(step: &Step, running: &PushId, version_of: impl Fn(usize) -> u64) -> 
         Step::Fails(node) => Command::NodeFailed { push, node: NodeId(*node), reason: "gone".to_owned() },
         Step::Flip => Command::Flip { push },
         Step::Abort => Command::Abort { push, reason: "no".to_owned() },
+        Step::Cancel(push) => Command::Cancel { push: push.map(|push| PushId(format!("p{push}"))) },
+        Step::Freeze => Command::Freeze,
+        Step::Thaw => Command::Thaw,
         Step::Crash => return None,
         Step::Recover => Command::Recover { push },
         Step::Swap(to, force) => Command::Swap { to: version(*to), force: *force },
@@ -311,6 +361,7 @@ fn check(state: &StoreState, twin: &Twin, disks: &BTreeMap<u32, BTreeSet<u64>>) 
         state.running.as_ref().map(|running| running.version.0),
         twin.running.as_ref().map(|it| it.version)
     );
+    assert_eq!(state.frozen.is_some(), twin.frozen);
     let ascending = state.versions.windows(2).all(|pair| pair[0].version < pair[1].version);
     assert!(ascending && state.versions.iter().all(|entry| entry.version <= state.version_last));
     let free = state.versions.iter().filter(|entry| !entry.held && entry.state.is_kept());

@@ -12,8 +12,8 @@ pub use rebalance::{
     RosterDocument, ShapeDocument, SizedStoreDocument, StopDocument, TransferDocument,
 };
 pub use stores::{
-    DefinitionDocument, DroppedDocument, HistoryDocument, HoldsDocument, KeptDocument, RunningDocument,
-    ServedDocument, StoreDocument, VersionDocument,
+    DefinitionDocument, DroppedDocument, FrozenDocument, HistoryDocument, HoldsDocument, KeptDocument,
+    RunningDocument, ServedDocument, StoreDocument, VersionDocument,
 };
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};

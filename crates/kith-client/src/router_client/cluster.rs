@@ -94,21 +94,13 @@ impl RouterClient {
     }
 
     /// Makes built components part of a graph: prepared on every node, then one conditional commit.
-    /// `components` is a JSON array of `ComponentDocument`s that lie in the object store; `who` asks, for the history.
     ///
     /// # Errors
     /// If the router does not answer; errors of the publication itself come in the stream.
     pub async fn publish(
         &self,
-        graph: &str,
-        components: Vec<u8>,
-        who: &str,
+        request: v1::PublishRequest,
     ) -> Result<Streaming<v1::PublishProgress>, QueryError> {
-        let request = v1::PublishRequest {
-            graph: graph.to_owned(),
-            components: components.into(),
-            who: who.to_owned(),
-        };
         let reply = self.cluster.clone().publish_graph(request).await;
         Ok(reply.map_err(|status| self.error(&status))?.into_inner())
     }

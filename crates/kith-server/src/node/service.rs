@@ -48,6 +48,7 @@ use std::{
 };
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
+use tokio_util::sync::CancellationToken;
 use tonic::{Code, Request, Response, Status};
 
 /// Time for a request that brings no deadline.
@@ -355,6 +356,7 @@ impl NodeService {
             warm_bytes: self.warm_bytes,
             only: request.only.into_iter().map(PartitionId).collect(),
             suppliers: suppliers.collect(),
+            given_up: CancellationToken::new(),
         }
     }
 
@@ -513,8 +515,10 @@ impl v1::node_server::Node for NodeService {
         })?;
         let revision = request.get_ref().revision;
         let options = self.prepare_options(request.into_inner());
+        // Dropped with the stream: a router that went away, or ended its push, waits for nothing.
+        let listener = options.given_up.clone().drop_guard();
         let (sender, receiver) = mpsc::channel(PROGRESS_QUEUE);
-        let (held, node) = (Arc::clone(&self.held), self.node);
+        let (held, node, topology) = (Arc::clone(&self.held), self.node, self.topology.clone());
         background::spawn(move || {
             let mut report = |component: &str, bytes_done, bytes_total| {
                 let progress = v1::PrepareProgress {
@@ -535,8 +539,15 @@ impl v1::node_server::Node for NodeService {
                 Err(error) => Err(prepare_status(node, &error)),
             };
             let _ = sender.blocking_send(last);
+            if options.given_up.is_cancelled() {
+                // What was fetched of a version that nobody names goes at once.
+                held.retire(&Arc::clone(&topology.borrow()), Instant::now());
+            }
         });
-        Ok(Response::new(ReceiverStream::new(receiver).boxed()))
+        let steps = ReceiverStream::new(receiver).inspect(move |_| {
+            let _kept_with_the_stream = &listener;
+        });
+        Ok(Response::new(steps.boxed()))
     }
 }
 

@@ -100,11 +100,17 @@ impl Throttle {
 
     /// Lets bytes pass, after a wait; `Break` when the node ends. Blocks.
     pub fn pass(&self, bytes: u64) -> ControlFlow<()> {
+        self.pass_unless(bytes, &self.stop)
+    }
+
+    /// As [`Throttle::pass`]; `Break` also when whoever wants the bytes has given up.
+    fn pass_unless(&self, bytes: u64, given_up: &CancellationToken) -> ControlFlow<()> {
         let mut state = self.lock();
         let turn = state.limiter.take(bytes, self.now());
         state.waiting += 1;
         let passed = loop {
-            if self.stop.is_cancelled() {
+            if self.stop.is_cancelled() || given_up.is_cancelled() {
+                state.limiter.give_back(turn, bytes, self.now());
                 break ControlFlow::Break(());
             }
             match state.limiter.wait(turn, self.now()) {
@@ -148,25 +154,31 @@ impl Drop for Moving<'_> {
     }
 }
 
-/// A source whose every request waits for its turn first.
+/// A source whose every request waits for its turn first, unless whoever wants it has given up.
 pub(super) struct Throttled<'a> {
     source: &'a dyn Source,
     moving: Moving<'a>,
+    given_up: CancellationToken,
 }
 
 impl<'a> Throttled<'a> {
     pub(super) fn new(source: &'a dyn Source, throttle: &'a Throttle) -> Self {
-        Self { source, moving: throttle.moving() }
+        Self { source, moving: throttle.moving(), given_up: throttle.stop.clone() }
+    }
+
+    /// Nothing more is read once `given_up` is cancelled.
+    pub(super) fn until(self, given_up: &CancellationToken) -> Self {
+        Self { given_up: given_up.clone(), ..self }
     }
 
     fn pass(&self, object: &str, bytes: usize) -> Result<(), ObjectError> {
-        match self.moving.pass(bytes as u64) {
+        match self.moving.0.pass_unless(bytes as u64, &self.given_up) {
             ControlFlow::Continue(()) => {
                 metrics::counter!("kith_node_fetched_bytes_total").increment(bytes as u64);
                 Ok(())
             }
             ControlFlow::Break(()) => {
-                let source = "the node ends".into();
+                let source = "the node ends, or the fetch was given up".into();
                 Err(ObjectError::Failed { object: object.to_owned(), source })
             }
         }
@@ -252,6 +264,21 @@ mod tests {
         assert_eq!(holds(), (None, rate(40), rate(40)));
         throttle.hold_back(None);
         assert_eq!(holds(), (None, None, None));
+    }
+
+    #[test]
+    fn a_fetch_that_is_given_up_waits_no_longer_and_delays_nobody() {
+        let throttle = Throttle::new(NonZeroU64::new(1), CancellationToken::new());
+        let given_up = CancellationToken::new();
+        let source = Throttled::new(&Zeros, &throttle).until(&given_up);
+        thread::scope(|scope| {
+            let reader = scope.spawn(|| source.read("pack-0", 0, &mut [1; 1 << 20]));
+            wait_until(|| throttle.state().waiting == 1);
+            given_up.cancel();
+            assert!(reader.join().expect("it does not panic").is_err());
+        });
+        assert_eq!(throttle.lock().limiter.backlog(throttle.now()), Duration::ZERO);
+        assert!(throttle.pass(0).is_continue(), "others go on");
     }
 
     #[test]

@@ -186,7 +186,10 @@ impl v1::cluster_server::Cluster for Admin {
         let request = request.into_inner();
         Ok(Response::new(self.push(Push {
             store: request.graph,
-            push: PushId(format!("load-{:016x}", rand::random::<u64>())),
+            push: PushId(match request.push {
+                push if push.is_empty() => format!("load-{:016x}", rand::random::<u64>()),
+                push => push,
+            }),
             who,
             components: components(&request.components)?,
             version: None,

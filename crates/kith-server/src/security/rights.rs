@@ -92,9 +92,11 @@ fn store(message: &[u8]) -> Result<Need, Status> {
     let v1::StoreRequest { store, command, .. } = decoded(message)?;
     let right = match command {
         Some(Ask::List(_) | Ask::Describe(_)) => return Ok(Need::Known),
-        Some(Ask::Swap(_) | Ask::Rollback(_) | Ask::Hold(_)) => Right::Write,
+        Some(Ask::Swap(_) | Ask::Rollback(_) | Ask::Hold(_) | Ask::Cancel(_)) => Right::Write,
         // One that this release does not know is refused where it is carried out; until then it is the worst.
-        Some(Ask::Create(_) | Ask::Drop(_) | Ask::Block(_) | Ask::Alter(_)) | None => Right::Admin,
+        Some(Ask::Create(_) | Ask::Drop(_) | Ask::Block(_) | Ask::Alter(_) | Ask::Freeze(_)) | None => {
+            Right::Admin
+        }
     };
     Ok(Need::Store(right, store))
 }
@@ -195,6 +197,8 @@ mod tests {
             (Some(Ask::List(v1::ListStores {})), "ask this"),
             (Some(Ask::Swap(v1::SwapStore::default())), "write store \"s\""),
             (Some(Ask::Alter(v1::AlterStore::default())), "admin store \"s\""),
+            (Some(Ask::Cancel(v1::CancelPush::default())), "write store \"s\""),
+            (Some(Ask::Freeze(v1::FreezeStore::default())), "admin store \"s\""),
             (Some(Ask::Drop(v1::DropStore {})), "admin store \"s\""),
             (None, "admin store \"s\""),
         ] {

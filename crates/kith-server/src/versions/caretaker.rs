@@ -88,7 +88,7 @@ impl Stores {
     /// Whether the router that began a push still runs it.
     async fn is_run(&self, running: &RunningDocument) -> Result<bool, MetadataError> {
         if running.coordinator == self.coordinator.name() {
-            return Ok(self.active().contains(&PushId(running.push.clone())));
+            return Ok(self.active().contains_key(&PushId(running.push.clone())));
         }
         is_live(&*self.metadata, &running.coordinator).await
     }

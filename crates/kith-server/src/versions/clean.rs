@@ -92,6 +92,7 @@ mod tests {
             version_last: 11,
             versions: vec![version(10, "retained", 3), version(11, "current", 5)],
             running: None,
+            frozen: None,
             history: vec![],
         };
         remove_unnamed(&objects, &store);

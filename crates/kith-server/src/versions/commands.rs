@@ -13,7 +13,7 @@ use crate::{
 };
 use kith_schema::Schema;
 use kith_types::StoreVersion;
-use kith_versions::{Command, Effect, Refusal};
+use kith_versions::{Command, Effect, PushId, Refusal};
 use kith_wire::{
     documents::{
         DOCUMENT_FORMAT, DefinitionDocument, Document, DroppedDocument, HoldsDocument, StoreDocument,
@@ -70,6 +70,17 @@ impl Stores {
                 self.clean_dropped(document, &effects).await;
                 return Ok(reply);
             }
+            Asked::Cancel(cancel) => {
+                let push = (!cancel.push.is_empty()).then_some(PushId(cancel.push));
+                return self.cancel(store, who, push).await;
+            }
+            Asked::Freeze(freeze) => {
+                if freeze.thaw {
+                    Command::Thaw
+                } else {
+                    Command::Freeze
+                }
+            }
             Asked::Swap(swap) => Command::Swap { to: StoreVersion(swap.to), force: swap.force },
             Asked::Rollback(rollback) => {
                 Command::Rollback { to: rollback.to.map(StoreVersion), force: rollback.force }
@@ -83,6 +94,30 @@ impl Stores {
                 if block.unblock { Command::Unblock { version } } else { Command::Block { version } }
             }
         };
+        self.change_once(store, who, command).await
+    }
+
+    /// Ends a push. One of a graph that is yet to be made is known to the router that runs it alone.
+    async fn cancel(
+        &self,
+        store: &str,
+        who: &str,
+        push: Option<PushId>,
+    ) -> Result<v1::StoreReply, ChangeError> {
+        match self.change_once(store, who, Command::Cancel { push: push.clone() }).await {
+            Err(ChangeError::Unknown) if push.is_some_and(|push| self.cancel_here(&push)) => {
+                Ok(v1::StoreReply::default())
+            }
+            done => done,
+        }
+    }
+
+    async fn change_once(
+        &self,
+        store: &str,
+        who: &str,
+        command: Command,
+    ) -> Result<v1::StoreReply, ChangeError> {
         let cluster = self.cluster();
         let asker = Asker { who, cluster: &cluster };
         FailPoint::ChangeAsked.reach();
@@ -149,6 +184,9 @@ impl Stores {
         let known = read(&*self.metadata, store).await?.ok_or(ChangeError::Unknown)?;
         if !may(&known.document) {
             return Err(ChangeError::Unknown);
+        }
+        if let Some(frozen) = &known.document.frozen {
+            return Err(Refusal::StoreFrozen { who: frozen.who.clone() }.into());
         }
         if let Some(running) = &known.document.running
             && !self.take_back_if_dead(&known.document).await?

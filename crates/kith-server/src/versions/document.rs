@@ -2,11 +2,12 @@
 
 use kith_types::{NodeId, StoreVersion};
 use kith_versions::{
-    Action, Guards, HistoryEntry, Outcome, Policy, PushId, Running, StoreState, UnixMillis, VersionEntry,
-    VersionState,
+    Action, Frozen, Guards, HistoryEntry, Outcome, Policy, PushId, Running, StoreState, UnixMillis,
+    VersionEntry, VersionState,
 };
 use kith_wire::documents::{
-    ComponentDocument, DefinitionDocument, HistoryDocument, RunningDocument, StoreDocument, VersionDocument,
+    ComponentDocument, DefinitionDocument, FrozenDocument, HistoryDocument, RunningDocument, StoreDocument,
+    VersionDocument,
 };
 use thiserror::Error;
 
@@ -61,7 +62,7 @@ pub(super) fn state_of(document: &StoreDocument) -> Result<StoreState, UnknownNa
             version: StoreVersion(entry.version),
             before: StoreVersion(entry.before),
             push: entry.push.clone().map(PushId),
-            outcome: entry.failed.clone().map_or(Outcome::Done, Outcome::Failed),
+            outcome: outcome_of(entry),
         })
     });
     Ok(StoreState {
@@ -69,8 +70,21 @@ pub(super) fn state_of(document: &StoreDocument) -> Result<StoreState, UnknownNa
         version_last: StoreVersion(document.version_last),
         versions: versions.collect::<Result<_, _>>()?,
         running: document.running.as_ref().map(running_of),
+        frozen: document.frozen.as_ref().map(frozen_of),
         history: history.collect::<Result<_, _>>()?,
     })
+}
+
+fn outcome_of(entry: &HistoryDocument) -> Outcome {
+    match (&entry.cancelled, &entry.failed) {
+        (Some(why), _) => Outcome::Cancelled(why.clone()),
+        (None, Some(reason)) => Outcome::Failed(reason.clone()),
+        (None, None) => Outcome::Done,
+    }
+}
+
+fn frozen_of(document: &FrozenDocument) -> Frozen {
+    Frozen { who: document.who.clone(), since: UnixMillis(document.since) }
 }
 
 fn running_of(document: &RunningDocument) -> Running {
@@ -125,6 +139,10 @@ pub(super) fn document_of(
             missing_max: running.missing_max,
             offered: running.offered,
         }),
+        frozen: state
+            .frozen
+            .as_ref()
+            .map(|frozen| FrozenDocument { who: frozen.who.clone(), since: frozen.since.0 }),
         history: state.history.iter().map(history_of).collect(),
     }
 }
@@ -138,8 +156,12 @@ fn history_of(entry: &HistoryEntry) -> HistoryDocument {
         before: entry.before.0,
         push: entry.push.as_ref().map(|push| push.0.clone()),
         failed: match &entry.outcome {
-            Outcome::Done => None,
+            Outcome::Done | Outcome::Cancelled(_) => None,
             Outcome::Failed(reason) => Some(reason.clone()),
+        },
+        cancelled: match &entry.outcome {
+            Outcome::Cancelled(why) => Some(why.clone()),
+            Outcome::Done | Outcome::Failed(_) => None,
         },
     }
 }
@@ -161,6 +183,7 @@ mod tests {
             version_last: 0,
             versions: vec![],
             running: None,
+            frozen: None,
             history: vec![],
         };
         let push = |push: &str| PushId::from(push);
@@ -180,6 +203,11 @@ mod tests {
             begin("p2"),
             Command::Abort { push: push("p2"), reason: "no".to_owned() },
             begin("p3"),
+            Command::Cancel { push: None },
+            Command::Freeze,
+            Command::Thaw,
+            begin("p4"),
+            Command::Freeze,
         ];
         let mut state = state_of(&document).unwrap();
         for command in commands {

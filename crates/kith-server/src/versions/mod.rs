@@ -23,10 +23,11 @@ use kith_types::NodeId;
 use kith_versions::{Holders, PushId, UnixMillis};
 use kith_wire::documents::ClusterDocument;
 use std::{
-    collections::BTreeSet,
+    collections::BTreeMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, SystemTime},
 };
+use tokio_util::sync::CancellationToken;
 
 /// How long a commit may take to come back through the watch.
 const VISIBLE_WAIT: Duration = Duration::from_secs(5);
@@ -55,8 +56,8 @@ pub(crate) struct Stores {
     coordinator: Coordinator,
     /// Connects to nodes.
     dialer: Dialer,
-    /// Pushes that this router runs now; written by each of them.
-    active: Arc<Mutex<BTreeSet<PushId>>>,
+    /// Pushes that this router runs now, and what tells each that it is cancelled; written by each of them.
+    active: Arc<Mutex<BTreeMap<PushId, CancellationToken>>>,
 }
 
 impl Stores {
@@ -69,7 +70,7 @@ impl Stores {
         Self { metadata, topology, coordinator, dialer, active: Arc::default() }
     }
 
-    fn active(&self) -> MutexGuard<'_, BTreeSet<PushId>> {
+    fn active(&self) -> MutexGuard<'_, BTreeMap<PushId, CancellationToken>> {
         self.active.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -5,9 +5,11 @@ use super::{
     change::{Asker, Changed, Known, change, change_known, read},
     clean,
     commands::check_name,
+    document::state_of,
     refused::{ChangeError, conflict},
 };
 use crate::{fail_point::FailPoint, metadata::keys, place};
+use futures::StreamExt;
 use kith_objects::Objects;
 use kith_types::StoreVersion;
 use kith_versions::{Command, PushId, Refusal};
@@ -18,8 +20,12 @@ use kith_wire::{
     },
     v1,
 };
-use std::time::{Duration, Instant};
+use std::{
+    collections::btree_map::Entry,
+    time::{Duration, Instant},
+};
 use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 use tonic::{Code, Status};
 
 /// Others may change the store while a push begins; so often is looked again.
@@ -28,6 +34,8 @@ const BEGIN_TRIES: u32 = 20;
 const LOAD_WAIT: Duration = Duration::from_secs(600);
 /// How often it looks whether the other one has ended.
 const LOAD_RETRY: Duration = Duration::from_millis(200);
+/// A watch that ended is opened again after this time.
+const WATCH_RETRY: Duration = Duration::from_secs(1);
 
 /// Where progress goes; whoever listens may go away.
 pub(crate) type Progress = mpsc::Sender<Result<v1::PublishProgress, Status>>;
@@ -64,6 +72,8 @@ pub(crate) enum Size {
 struct Active<'a> {
     stores: &'a Stores,
     push: &'a PushId,
+    /// Cancelled with the push where no record could say so: its graph is yet to be made.
+    cancelled: CancellationToken,
 }
 
 impl Drop for Active<'_> {
@@ -107,10 +117,13 @@ impl Stores {
 
     async fn try_push(&self, push: &Push, progress: &Progress) -> Result<Served, ChangeError> {
         check_name(&push.store)?;
-        let _active = self.enter(push)?;
-        let Changed { document, revision, .. } = self.begin(push, progress).await?;
+        let Active { cancelled, .. } = &self.enter(push)?;
+        let Changed { document, revision, .. } = self.begin(push, cancelled, progress).await?;
         FailPoint::PushBegun.reach();
-        let prepared = self.prepare_everywhere(&document, push, revision, progress).await;
+        let prepared = tokio::select! {
+            prepared = self.prepare_everywhere(&document, push, revision, progress) => prepared,
+            why = self.ended(push, revision, cancelled) => Err(why),
+        };
         match prepared {
             Ok(said) => {
                 FailPoint::PushPrepared.reach();
@@ -124,18 +137,61 @@ impl Stores {
     }
 
     fn enter<'a>(&'a self, push: &'a Push) -> Result<Active<'a>, ChangeError> {
-        if self.active().insert(push.push.clone()) {
-            return Ok(Active { stores: self, push: &push.push });
+        match self.active().entry(push.push.clone()) {
+            Entry::Vacant(free) => {
+                let cancelled = free.insert(CancellationToken::new()).clone();
+                Ok(Active { stores: self, push: &push.push, cancelled })
+            }
+            Entry::Occupied(_) => {
+                let (push, who) = (push.push.clone(), push.who.clone());
+                Err(Refusal::PushRunning { push, version: StoreVersion(0), who }.into())
+            }
         }
-        let (push, who) = (push.push.clone(), push.who.clone());
-        Err(Refusal::PushRunning { push, version: StoreVersion(0), who }.into())
     }
 
-    async fn begin(&self, push: &Push, progress: &Progress) -> Result<Changed, ChangeError> {
+    /// Returns once somebody else has ended a push that has begun: why.
+    async fn ended(&self, push: &Push, revision: u64, cancelled: &CancellationToken) -> ChangeError {
+        let key = keys::store(&push.store);
+        let mut changes = self.metadata.watch(&key, revision);
+        loop {
+            let snapshot = tokio::select! {
+                () = cancelled.cancelled() => return is_cancelled(push),
+                snapshot = changes.next() => snapshot,
+            };
+            let Some(snapshot) = snapshot else {
+                tokio::time::sleep(WATCH_RETRY).await;
+                changes = self.metadata.watch(&key, revision);
+                continue;
+            };
+            // A record that cannot be read is an error of whoever writes it next.
+            let record = snapshot.get(&key).and_then(|entry| StoreDocument::decode(&entry.value).ok());
+            match record.as_ref().map(state_of) {
+                Some(Ok(state)) if !state.runs(&push.push) => return state.not_running(&push.push).into(),
+                None if snapshot.get(&key).is_none() => return ChangeError::Unknown,
+                _ => {}
+            }
+        }
+    }
+
+    /// Has a push that no record knows of end, if this router runs it. Whether it does.
+    pub(super) fn cancel_here(&self, push: &PushId) -> bool {
+        let active = self.active();
+        active.get(push).inspect(|cancelled| cancelled.cancel()).is_some()
+    }
+
+    async fn begin(
+        &self,
+        push: &Push,
+        cancelled: &CancellationToken,
+        progress: &Progress,
+    ) -> Result<Changed, ChangeError> {
         self.wait_until_live().await?;
         let (started, mut tries) = (Instant::now(), 0);
         let cluster = self.cluster();
         while tries < BEGIN_TRIES {
+            if cancelled.is_cancelled() {
+                return Err(is_cancelled(push));
+            }
             let known = match (read(&*self.metadata, &push.store).await?, push.size) {
                 (Some(known), _) => known,
                 (None, Size::OfGraph) => self.new_graph(&push.store).await?,
@@ -185,6 +241,7 @@ impl Stores {
             version_last: dropped.map_or(0, |dropped| dropped.version_last),
             versions: Vec::new(),
             running: None,
+            frozen: None,
             history: Vec::new(),
         })
     }
@@ -237,8 +294,13 @@ impl Stores {
         let reason = error.to_status(&push.store).message().to_owned();
         let cluster = self.cluster();
         let asker = Asker { who: &push.who, cluster: &cluster };
-        let abort = Command::Abort { push: push.push.clone(), reason };
-        match change(&*self.metadata, &push.store, asker, &[abort]).await {
+        let end = match error {
+            ChangeError::Refused(Refusal::PushCancelled { .. }) => {
+                Command::Cancel { push: Some(push.push.clone()) }
+            }
+            _ => Command::Abort { push: push.push.clone(), reason },
+        };
+        match change(&*self.metadata, &push.store, asker, &[end]).await {
             Ok(_) | Err(ChangeError::Refused(_)) => FailPoint::PushGivenUp.reach(),
             // The care-taker does it once it can.
             Err(error) => {
@@ -251,6 +313,11 @@ impl Stores {
             }
         }
     }
+}
+
+fn is_cancelled(push: &Push) -> ChangeError {
+    let why = format!("{} cancelled it", push.who);
+    Refusal::PushCancelled { push: push.push.clone(), why }.into()
 }
 
 fn beginning(push: &Push, components: &[ComponentDocument], coordinator: &str) -> [Command; 2] {
@@ -341,6 +408,7 @@ mod tests {
             version_last: 9,
             versions: vec![version],
             running: None,
+            frozen: None,
             history: vec![],
         }
     }

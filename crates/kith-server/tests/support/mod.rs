@@ -6,7 +6,7 @@ use kith_client::RouterClient;
 use kith_engine::load::{LoadOptions, LoadReport, load_graph};
 use kith_server::dev::{Dev, DevOptions, ReadyDocument, Shape};
 use kith_types::{PartitionCount, StoreVersion};
-use kith_wire::documents::ComponentDocument;
+use kith_wire::{documents::ComponentDocument, v1};
 use std::path::{Path, PathBuf};
 use tokio_util::sync::CancellationToken;
 
@@ -96,7 +96,13 @@ impl Cluster {
             .map(|(manifest, _)| kith_server::component_document(manifest, 0))
             .collect();
         let json = serde_json::to_vec(&components).expect("documents are JSON");
-        let mut progress = self.router.publish(name, json, "tests").await.expect("publication starts");
+        let request = v1::PublishRequest {
+            graph: name.to_owned(),
+            components: json.into(),
+            who: "tests".to_owned(),
+            push: String::new(),
+        };
+        let mut progress = self.router.publish(request).await.expect("publication starts");
         let mut version = 0;
         while let Some(step) = progress.message().await.expect("publication succeeds") {
             version = version.max(step.committed_version);

@@ -20,6 +20,9 @@ pub struct StoreDocument {
     /// The push under way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub running: Option<RunningDocument>,
+    /// Set while no push is accepted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub frozen: Option<FrozenDocument>,
     /// What was done, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub history: Vec<HistoryDocument>,
@@ -149,6 +152,15 @@ pub struct RunningDocument {
     pub offered: bool,
 }
 
+/// No push of the store is accepted until somebody thaws it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FrozenDocument {
+    /// Who froze it.
+    pub who: String,
+    /// Since when, milliseconds since 1970.
+    pub since: u64,
+}
+
 /// One line of a store's audit record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HistoryDocument {
@@ -156,7 +168,7 @@ pub struct HistoryDocument {
     pub at: u64,
     /// Who.
     pub who: String,
-    /// `push`, `swap`, `rollback`, `hold`, `release`, `block`, `unblock`, `repair` or `define`.
+    /// `push`, `swap`, `rollback`, `hold`, `release`, `block`, `unblock`, `repair`, `define`, `freeze` or `thaw`.
     pub action: String,
     /// Of which version.
     pub version: u64,
@@ -165,9 +177,12 @@ pub struct HistoryDocument {
     /// Which push, if one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub push: Option<String>,
-    /// Why it failed; `None`: it was done.
+    /// Why it failed; `None`: it was done or cancelled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<String>,
+    /// Who or what cancelled it; `None`: nothing did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cancelled: Option<String>,
 }
 
 /// What is left of a dropped store, so that its numbers are not used again: key `dropped/<name>`.

@@ -270,6 +270,7 @@ mod tests {
             version_last: 1,
             versions: vec![version],
             running: None,
+            frozen: None,
             history: Vec::new(),
         };
         let check = |line| flags(line).unwrap().check_against(Some(&graph)).map_err(|failure| failure.code);

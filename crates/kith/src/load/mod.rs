@@ -17,7 +17,7 @@ use crate::{
     connect::{self, TargetFlags},
     failure::{Exit, Failure},
     output::{self, Format},
-    publish::{LockedStore, Meter, ObjectStore, Unpublished, Work, partition_count},
+    publish::{LockedStore, Meter, ObjectStore, Unpublished, Work, check_thawed, partition_count},
     store, table,
 };
 use anyhow::Context;
@@ -64,6 +64,7 @@ async fn load(target: &TargetFlags, flags: &GraphLoadFlags) -> anyhow::Result<(L
     let store = ObjectStore::open(&topology.cluster)?.lock(&flags.graph, Work::Load)?;
     // Only what is known under the lock is known not to change.
     let graph = known(&router, &flags.graph).await?;
+    graph.as_ref().map_or(Ok(()), check_thawed)?;
     store.clear_unfinished(graph.as_ref())?;
     let version = store.next_version(graph.as_ref())?;
     flags.check_against(graph.as_ref())?;

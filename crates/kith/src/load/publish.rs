@@ -1,7 +1,7 @@
 //! Makes built components part of the graph.
 
 use crate::{
-    publish::{Meter, Unpublished, follow},
+    publish::{Meter, Publication, Unpublished, follow},
     who::who,
 };
 use kith_client::{RouterClient, topology::role_name};
@@ -9,7 +9,7 @@ use kith_engine::{
     Manifest,
     load::{BuildSummary, LoadReport},
 };
-use kith_wire::documents::ComponentDocument;
+use kith_wire::{documents::ComponentDocument, v1};
 use std::time::SystemTime;
 
 /// Publishes all components of a load at once; the graph's new version.
@@ -27,8 +27,14 @@ pub async fn publish(
     let components: Vec<_> =
         report.components.iter().map(|(manifest, summary)| document(manifest, summary, now)).collect();
     let document = serde_json::to_vec(&components).expect("documents hold only strings, numbers and lists");
-    let mut steps = router.publish(graph, document, &who()).await.map_err(Unpublished::perhaps)?;
-    Ok(follow(&mut steps, meter).await?.version)
+    let push = format!("load-{:016x}", rand::random::<u64>());
+    // Nothing has been asked of the cluster yet.
+    let unasked = |error| Unpublished { error, is_certain: true };
+    let mut publication = Publication::new(router, graph, &push).map_err(unasked)?;
+    let request =
+        v1::PublishRequest { graph: graph.to_owned(), components: document.into(), who: who(), push };
+    let mut steps = router.publish(request).await.map_err(Unpublished::perhaps)?;
+    Ok(follow(&mut steps, &mut publication, meter).await?.version)
 }
 
 fn document(manifest: &Manifest, summary: &BuildSummary, loaded_at: u64) -> ComponentDocument {

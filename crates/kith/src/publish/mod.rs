@@ -1,17 +1,23 @@
 //! What loads and pushes share: the folder that they build in, the meter, and following the nodes while they fetch.
 
+mod interrupt;
 mod meter;
 mod object_store;
 mod place;
 
+pub use interrupt::Publication;
 pub use meter::Meter;
 pub use object_store::{LockedStore, ObjectStore, Work, remove_folder, unusable};
 pub use place::{component_place, location, manifest_at, place, refused, version_here, versions_at};
 
 use crate::failure::Failure;
+use interrupt::Beside;
 use kith_client::QueryError;
 use kith_types::PartitionCount;
-use kith_wire::{documents::TopologyDocument, v1};
+use kith_wire::{
+    documents::{StoreDocument, TopologyDocument},
+    v1,
+};
 use tonic::Streaming;
 
 /// A publication that did not end well.
@@ -38,17 +44,41 @@ pub struct Served {
     pub flip_us: Option<u64>,
 }
 
-/// Follows the nodes while they fetch, until the version serves.
+/// Follows the nodes while they fetch, until the version serves. Ctrl-C and SIGTERM ask the cluster to cancel; a second one
+/// leaves without an answer.
 ///
 /// # Errors
 /// If it was not published: the old version serves on. If the router went away meanwhile, it may still have been.
 pub async fn follow(
     steps: &mut Streaming<v1::PublishProgress>,
+    publication: &mut Publication,
     meter: &mut Meter,
 ) -> Result<Served, Unpublished> {
+    let mut is_asked = false;
     loop {
-        match steps.message().await {
+        let step = tokio::select! {
+            step = steps.message() => step,
+            beside = publication.beside() => match beside {
+                Beside::Asked => {
+                    is_asked = true;
+                    meter.note(&format!("asking the cluster to cancel {}", publication.push()));
+                    continue;
+                }
+                Beside::AskedAgain => return Err(Unpublished::perhaps(publication.left())),
+                Beside::Refused(error) => {
+                    meter.note(&format!("{} was not cancelled: {error}", publication.push()));
+                    continue;
+                }
+            },
+        };
+        match step {
             Ok(Some(step)) if step.committed_version != 0 => {
+                if is_asked {
+                    let (push, store) = (publication.push(), publication.store());
+                    meter.note(&format!(
+                        "too late to cancel {push}: it serves; `kith store rollback {store}` takes it back"
+                    ));
+                }
                 return Ok(Served { version: step.committed_version, flip_us: step.flip_us });
             }
             Ok(Some(step)) => meter.on_publish(&step),
@@ -73,6 +103,17 @@ pub async fn follow(
 /// have taken the commit.
 fn is_verdict(error: &QueryError) -> bool {
     matches!(error, QueryError::Remote { code, help, .. } if code != "metadata_unavailable" && !help.is_empty())
+}
+
+/// The router looks too; here nothing has been built yet.
+///
+/// # Errors
+/// `store_frozen`.
+pub fn check_thawed(store: &StoreDocument) -> Result<(), Failure> {
+    let Some(frozen) = &store.frozen else { return Ok(()) };
+    let message = format!("store {:?} is frozen, by {}: it takes no push or load", store.name, frozen.who);
+    let help = format!("`kith store thaw {}` has it take pushes again", store.name);
+    Err(Failure::new("store_frozen", message, help))
 }
 
 /// How many partitions the cluster has.

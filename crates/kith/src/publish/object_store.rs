@@ -341,6 +341,7 @@ mod tests {
             version_last: version.version,
             versions: vec![version],
             running: None,
+            frozen: None,
             history: Vec::new(),
         }
     }

@@ -9,7 +9,7 @@ mod reply;
 
 pub use build::{BuildReply, ChangesReply, PartitionReply};
 pub use look::{export::ExportReply, place::PlaceReply, verify::VerifyReply};
-pub use push::PushReply;
+pub use push::{CancelReply, PushReply};
 pub use reply::{HistoryReply, StoreReply, SwapReply, VersionReply};
 
 use crate::{
@@ -104,6 +104,18 @@ pub enum StoreCommand {
         #[arg(long)]
         release: bool,
     },
+    /// Refuse pushes and loads from now on; the one under way ends. Swaps and rollbacks work on
+    Freeze {
+        /// The store
+        #[arg(value_parser = store_name)]
+        store: String,
+    },
+    /// Accept pushes and loads of a frozen store again
+    Thaw {
+        /// The store
+        #[arg(value_parser = store_name)]
+        store: String,
+    },
     /// Have a retained version served by force only
     Block {
         /// The store
@@ -160,8 +172,7 @@ pub async fn run(target: &TargetFlags, format: Format, command: StoreCommand) ->
             output::print(format, &StoreReply::from(store), stores::describe)?;
         }
         StoreCommand::Versions { store } => {
-            let versions = reply::versions(&described(&connect::router(target).await?, &store).await?);
-            output::print(format, &versions, |versions| stores::versions(versions))?;
+            versions(format, &described(&connect::router(target).await?, &store).await?)?;
         }
         StoreCommand::History { store } => {
             let history = reply::history(&described(&connect::router(target).await?, &store).await?);
@@ -181,6 +192,12 @@ pub async fn run(target: &TargetFlags, format: Format, command: StoreCommand) ->
         StoreCommand::Hold { store, version, release } => {
             let hold = Ask::Hold(v1::HoldStore { version, release });
             changed(&connect::router(target).await?, format, &store, hold).await?;
+        }
+        StoreCommand::Freeze { store } => {
+            frozen(&connect::router(target).await?, format, &store, true).await?;
+        }
+        StoreCommand::Thaw { store } => {
+            frozen(&connect::router(target).await?, format, &store, false).await?;
         }
         StoreCommand::Block { store, version, undo } => {
             let block = Ask::Block(v1::BlockStore { version, unblock: undo });
@@ -219,7 +236,19 @@ async fn swapped(router: &RouterClient, format: Format, store: &str, command: As
 
 async fn changed(router: &RouterClient, format: Format, store: &str, command: Ask) -> anyhow::Result<()> {
     let (document, _) = one(router, store, command).await?;
-    output::print(format, &reply::versions(&document), |versions| stores::versions(versions))
+    versions(format, &document)
+}
+
+fn versions(format: Format, document: &StoreDocument) -> anyhow::Result<()> {
+    output::print(format, &reply::versions(document), |versions| {
+        stores::versions(versions, document.frozen.as_ref())
+    })
+}
+
+async fn frozen(router: &RouterClient, format: Format, store: &str, freezes: bool) -> anyhow::Result<()> {
+    let freeze = Ask::Freeze(v1::FreezeStore { thaw: !freezes });
+    let (document, _) = one(router, store, freeze).await?;
+    output::print(format, &StoreReply::from(document), stores::describe)
 }
 
 async fn drop_store(router: &RouterClient, format: Format, store: String, yes: bool) -> anyhow::Result<()> {

@@ -16,6 +16,16 @@ pub struct StoreReply {
     #[serde(flatten)]
     pub definition: DefinitionDocument,
     pub running: Option<RunningReply>,
+    /// `null`: pushes are accepted.
+    pub frozen: Option<FrozenReply>,
+}
+
+/// Pushes and loads are refused.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FrozenReply {
+    pub who: String,
+    /// Milliseconds since 1970.
+    pub since: u64,
 }
 
 /// A push under way.
@@ -54,7 +64,7 @@ pub struct HistoryReply {
     /// The version that was served before; 0: none.
     pub before: u64,
     pub push: Option<String>,
-    /// `done`, or why it failed.
+    /// `done`, why it failed, or who or what cancelled it.
     pub result: String,
 }
 
@@ -91,6 +101,7 @@ impl From<StoreDocument> for StoreReply {
                 by: running.coordinator,
                 since: running.since,
             }),
+            frozen: document.frozen.map(|frozen| FrozenReply { who: frozen.who, since: frozen.since }),
             store: document.name,
             definition: document.definition,
         }
@@ -120,7 +131,11 @@ pub fn history(document: &StoreDocument) -> Vec<HistoryReply> {
         version: entry.version,
         before: entry.before,
         push: entry.push.clone(),
-        result: entry.failed.as_ref().map_or("done".to_owned(), |reason| format!("failed: {reason}")),
+        result: match (&entry.cancelled, &entry.failed) {
+            (Some(why), _) => format!("cancelled: {why}"),
+            (None, Some(reason)) => format!("failed: {reason}"),
+            (None, None) => "done".to_owned(),
+        },
     });
     entries.collect()
 }

@@ -1,7 +1,7 @@
 //! What builds and pushes of stores did, for people.
 
 use super::{bytes, count, load::dropped, plural};
-use crate::store::{BuildReply, ChangesReply, PartitionReply, PushReply};
+use crate::store::{BuildReply, CancelReply, ChangesReply, PartitionReply, PushReply};
 
 /// Dropped rows and why, then where the version is and how to push it.
 pub fn built(reply: &BuildReply) -> String {
@@ -47,6 +47,14 @@ pub fn pushed(reply: &PushReply) -> String {
             &format!("not on nodes {} yet: they fetch it by themselves, others answer\n", nodes.join(", "));
     }
     text + &reply.undo.as_ref().map(|undo| format!("undo: {undo}\n")).unwrap_or_default()
+}
+
+/// What does not serve, and what does.
+pub fn cancelled(reply: &CancelReply) -> String {
+    let CancelReply { store, push, version, serves, .. } = reply;
+    let what = version.map_or(String::new(), |version| format!(" of version {version}"));
+    let serves = serves.map_or("no version yet".to_owned(), |version| format!("version {version}"));
+    format!("cancelled {push}{what}; store {store} serves {serves}\n")
 }
 
 /// Where a partition is.

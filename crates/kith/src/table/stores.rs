@@ -2,7 +2,7 @@
 
 use super::{Side, bytes, count, table};
 use crate::store::{HistoryReply, StoreReply, SwapReply, VersionReply};
-use kith_wire::documents::HoldsDocument;
+use kith_wire::documents::{FrozenDocument, HoldsDocument};
 
 /// One line per store.
 pub fn list(stores: &[StoreReply]) -> String {
@@ -27,7 +27,11 @@ pub fn list(stores: &[StoreReply]) -> String {
             count(store.records),
             bytes(store.bytes),
             count(store.kept as u64),
-            store.running.as_ref().map_or(String::new(), |running| format!("push {}", running.push)),
+            match (&store.running, &store.frozen) {
+                (Some(running), _) => format!("push {}", running.push),
+                (None, Some(frozen)) => format!("frozen by {}", frozen.who),
+                (None, None) => String::new(),
+            },
         ]
     });
     table(&columns, rows)
@@ -62,16 +66,22 @@ pub fn describe(store: &StoreReply) -> String {
             running.push, running.version, running.who, running.by
         )
     });
+    let frozen = store.frozen.as_ref().map(|frozen| frozen_by(&frozen.who));
     lines.extend(
-        [copies, agree, quota, keys, read, least, drop, owner, schema, running].into_iter().flatten(),
+        [copies, agree, quota, keys, read, least, drop, owner, schema, running, frozen].into_iter().flatten(),
     );
     lines.join("\n") + "\n"
 }
 
-/// One line per version, the newest first.
-pub fn versions(versions: &[VersionReply]) -> String {
+fn frozen_by(who: &str) -> String {
+    format!("frozen by {who}: pushes and loads are refused")
+}
+
+/// One line per version, the newest first; then whether pushes are refused.
+pub fn versions(versions: &[VersionReply], frozen: Option<&FrozenDocument>) -> String {
+    let frozen = frozen.map_or(String::new(), |frozen| frozen_by(&frozen.who) + "\n");
     if versions.is_empty() {
-        return "nothing was pushed yet\n".to_owned();
+        return "nothing was pushed yet\n".to_owned() + &frozen;
     }
     let columns = [
         ("version", Side::Right),
@@ -94,7 +104,7 @@ pub fn versions(versions: &[VersionReply]) -> String {
             [held, without].into_iter().flatten().collect::<Vec<_>>().join(", "),
         ]
     });
-    table(&columns, rows)
+    table(&columns, rows) + &frozen
 }
 
 /// One line per entry, the newest first.

@@ -41,6 +41,14 @@ pub enum PrepareError {
         #[source]
         source: OpenError,
     },
+    /// Nobody waits for it any more.
+    #[error("the preparation of version {version} of store {store:?} was given up")]
+    GivenUp {
+        /// The store.
+        store: String,
+        /// Its version.
+        version: u64,
+    },
     /// This release cannot serve what the store holds.
     #[error("store {store:?} holds what this release cannot serve")]
     Unsupported {

@@ -31,6 +31,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
     time::{Duration, Instant},
 };
+use tokio_util::sync::CancellationToken;
 use turns::Turns;
 
 /// How long a version stays after the cluster gave it up: longer than any query's deadline,
@@ -93,6 +94,8 @@ pub struct PrepareOptions {
     pub only: Vec<PartitionId>,
     /// Who has which partitions already. What they cannot give comes from the object store.
     pub suppliers: Vec<Supplier>,
+    /// Cancelled once nobody waits for it any more.
+    pub given_up: CancellationToken,
 }
 
 /// A node that has partitions of a version.
@@ -221,6 +224,9 @@ impl HeldStores {
             return Ok(());
         }
         let _one_at_a_time = self.turns.take(&store.name);
+        if options.given_up.is_cancelled() {
+            return Err(PrepareError::GivenUp { store: store.name.clone(), version: store.version });
+        }
         let owned = self.owned(store);
         if self.is_here(store, revision, &owned) {
             return Ok(());
@@ -404,7 +410,6 @@ mod tests {
     use super::*;
     use kith_wire::documents::{ClusterDocument, DOCUMENT_FORMAT, DefinitionDocument, KeptDocument};
     use std::{fs, path::Path};
-    use tokio_util::sync::CancellationToken;
 
     fn topology(revision: u64, stores: Vec<ServedDocument>, kept: Vec<ServedDocument>) -> TopologyDocument {
         let cluster = ClusterDocument {

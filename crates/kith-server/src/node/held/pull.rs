@@ -72,7 +72,7 @@ impl HeldStores {
         let target = self.folder_of_component(&store.name, component);
         let objects = self.source_of(&store.name, component)?;
         let threads = if objects.folder().is_some() { 1 } else { REQUESTS_AT_A_TIME };
-        let objects = self.throttled(&objects);
+        let objects = self.throttled(&objects).until(&options.given_up);
         let manifest_hash = Some(component.manifest_hash.clone());
         let fetch_options = FetchOptions {
             threads,
@@ -83,11 +83,13 @@ impl HeldStores {
         let mut on_fetch = |state: &FetchProgress| {
             progress(&component.name, state.bytes_done, state.bytes);
             FailPoint::NodeFetching.reach();
-            ControlFlow::Continue(())
+            if options.given_up.is_cancelled() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
         let peers = peers(&self.dialer, store, component, &options.suppliers);
-        let peers: Vec<(Throttled<'_>, &BTreeSet<PartitionId>)> =
-            peers.iter().map(|(peer, partitions)| (self.throttled(peer), *partitions)).collect();
+        let peers: Vec<(Throttled<'_>, &BTreeSet<PartitionId>)> = peers
+            .iter()
+            .map(|(peer, partitions)| (self.throttled(peer).until(&options.given_up), *partitions))
+            .collect();
         let copied = copy(&target, &peers, &objects, partitions, &fetch_options, &mut on_fetch);
         let fetched = match copied {
             Some(copied) => copied,

@@ -14,8 +14,11 @@ pub struct PushFlags {
     #[arg(value_parser = store_name)]
     pub store: String,
     /// Files, folders or patterns of rows; or a folder or URL that `kith store build` made, which nodes then pull from
-    #[arg(value_name = "INPUT", required_unless_present = "delete")]
+    #[arg(value_name = "INPUT", required_unless_present_any = ["delete", "cancel"])]
     pub inputs: Vec<String>,
+    /// End the push of the store that is under way, or the one of this id, before it serves; graph loads too
+    #[arg(long, value_name = "PUSH", num_args = 0..=1, require_equals = true, conflicts_with_all = ["inputs", "delta", "delete"])]
+    pub cancel: Option<Option<String>>,
     /// The rows are changes of the current version: keys that are not named keep their values
     #[arg(long, conflicts_with_all = ["schema", "compress"])]
     pub delta: bool,

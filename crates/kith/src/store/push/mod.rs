@@ -4,9 +4,11 @@
 //! it before one write makes it served. Until then, and whenever something fails, the old version serves.
 
 mod built;
+mod cancel;
 mod flags;
 mod reply;
 
+pub use cancel::CancelReply;
 pub use flags::PushFlags;
 pub use reply::PushReply;
 
@@ -18,7 +20,8 @@ use crate::{
     failure::Failure,
     output::{self, Format},
     publish::{
-        LockedStore, Meter, ObjectStore, Served, Unpublished, Work, follow, manifest_at, remove_folder,
+        LockedStore, Meter, ObjectStore, Publication, Served, Unpublished, Work, check_thawed, follow,
+        manifest_at, remove_folder,
     },
     store::described,
     table,
@@ -57,6 +60,9 @@ struct Offer {
 /// If the rows or the version are refused, or the cluster cannot take it: what was served serves on then.
 pub async fn run(target: &TargetFlags, format: Format, flags: &PushFlags) -> anyhow::Result<()> {
     let started = Instant::now();
+    if let Some(push) = &flags.cancel {
+        return cancel::run(target, format, &flags.store, push.as_deref()).await;
+    }
     if flags.delete.delete.is_some() && !flags.delta {
         let help = "say --delta, or leave the keys out of the rows";
         return Err(Failure::usage("--delete is about changes of the current version", help).into());
@@ -67,6 +73,7 @@ pub async fn run(target: &TargetFlags, format: Format, flags: &PushFlags) -> any
     let document = described(&router, &flags.store).await?;
     let shape = Shape::of(&document, &topology)?;
     check_owner(&document)?;
+    check_thawed(&document)?;
     let push = format!("push-{:016x}", rand::random::<u64>());
     let locked = ObjectStore::open(&topology.cluster)?.lock(&flags.store, Work::Push(&push))?;
     let document = described(&router, &flags.store).await?;
@@ -270,10 +277,14 @@ async fn serve(
         records: offer.records,
         bytes: bytes_of(manifest),
     };
+    // Nothing has been asked of the cluster yet.
+    let unasked = |error| Unpublished { error, is_certain: true };
+    let mut publication = Publication::new(router, &flags.store, push).map_err(unasked)?;
     let mut steps = router.push_store(request).await.map_err(Unpublished::perhaps)?;
     let mut meter = Meter::new();
-    meter.note(&format!("{push} is handed over: it goes on to its end if this command is stopped"));
-    let served = follow(&mut steps, &mut meter).await;
+    meter
+        .note(&format!("{push} is handed over: Ctrl-C cancels it, and it goes on if this command is killed"));
+    let served = follow(&mut steps, &mut publication, &mut meter).await;
     meter.clear();
     served
 }

@@ -1,0 +1,101 @@
+//! Ctrl-C and SIGTERM while a router publishes: the cluster is asked to cancel, and what came of it is told.
+
+use crate::{failure::Failure, who::who};
+use anyhow::Context;
+use futures::future::BoxFuture;
+use kith_client::{QueryError, RouterClient};
+use kith_wire::v1::{self, store_request::Command};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+/// The push or load that a command follows.
+pub struct Publication {
+    router: RouterClient,
+    store: String,
+    push: String,
+    interrupt: Signal,
+    terminate: Signal,
+    cancelling: Option<BoxFuture<'static, Result<v1::StoreReply, QueryError>>>,
+}
+
+/// Something happened beside the publication.
+pub enum Beside {
+    /// Somebody wants it ended: for the first time.
+    Asked,
+    /// And again.
+    AskedAgain,
+    /// The cluster could not do so.
+    Refused(QueryError),
+}
+
+impl Publication {
+    /// From now on signals do not end this process.
+    ///
+    /// # Errors
+    /// If the system gives no signals.
+    pub fn new(router: &RouterClient, store: &str, push: &str) -> anyhow::Result<Self> {
+        let listen = |kind| signal(kind).context("listen to signals");
+        Ok(Self {
+            router: router.clone(),
+            store: store.to_owned(),
+            push: push.to_owned(),
+            interrupt: listen(SignalKind::interrupt())?,
+            terminate: listen(SignalKind::terminate())?,
+            cancelling: None,
+        })
+    }
+
+    /// Its id.
+    pub fn push(&self) -> &str {
+        &self.push
+    }
+
+    /// Its store.
+    pub fn store(&self) -> &str {
+        &self.store
+    }
+
+    /// Waits for the next thing to happen. May be dropped and called again.
+    pub async fn beside(&mut self) -> Beside {
+        loop {
+            let answered = async {
+                match &mut self.cancelling {
+                    Some(cancelling) => cancelling.await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                _ = self.interrupt.recv() => {}
+                _ = self.terminate.recv() => {}
+                reply = answered => {
+                    self.cancelling = Some(Box::pin(std::future::pending()));
+                    match reply {
+                        Err(error) if error.code() != "push_served" => return Beside::Refused(error),
+                        // The publication itself says what came of it.
+                        _ => continue,
+                    }
+                }
+            }
+            if self.cancelling.is_some() {
+                return Beside::AskedAgain;
+            }
+            self.cancelling = Some(self.cancel());
+            return Beside::Asked;
+        }
+    }
+
+    fn cancel(&self) -> BoxFuture<'static, Result<v1::StoreReply, QueryError>> {
+        let (router, store, push) = (self.router.clone(), self.store.clone(), self.push.clone());
+        let command = Some(Command::Cancel(v1::CancelPush { push }));
+        Box::pin(async move { router.store(v1::StoreRequest { store, who: who(), command }).await })
+    }
+
+    /// Nobody waits for it any more.
+    pub fn left(&self) -> Failure {
+        let message = format!("{} was left before the cluster said what became of it", self.push);
+        let help = format!(
+            "`kith store describe {0}` shows whether it runs, `kith store push {0} --cancel` ends it",
+            self.store
+        );
+        Failure::new("publication_left", message, help)
+    }
+}

@@ -1,0 +1,58 @@
+//! `kith store push S --cancel`: ends a push before it serves.
+
+use crate::{
+    connect::{self, TargetFlags},
+    failure::Failure,
+    output::{self, Format},
+    store::one,
+    table,
+};
+use kith_wire::v1::{self, store_request::Command};
+use serde::Serialize;
+
+/// A push that does not serve, as JSON: field names are a contract (`docs/stores.md`).
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CancelReply {
+    pub store: String,
+    pub push: String,
+    /// What it would have made; `null`: it had not begun.
+    pub version: Option<u64>,
+    /// Always: a push that cannot be cancelled is an error.
+    pub cancelled: bool,
+    /// The version that serves on; `null`: none.
+    pub serves: Option<u64>,
+}
+
+/// Cancels the push under way, or that of an id.
+///
+/// # Errors
+/// `no_push`, `push_served`, or if the cluster does not answer.
+pub async fn run(
+    target: &TargetFlags,
+    format: Format,
+    store: &str,
+    push: Option<&str>,
+) -> anyhow::Result<()> {
+    let router = connect::router(target).await?;
+    let command = Command::Cancel(v1::CancelPush { push: push.unwrap_or_default().to_owned() });
+    let (document, _) = one(&router, store, command).await?;
+    let mut ended = document.history.iter().rev();
+    let ended = ended.find(|entry| {
+        entry.cancelled.is_some() && push.is_none_or(|push| entry.push.as_deref() == Some(push))
+    });
+    let ended = ended.ok_or_else(|| {
+        Failure::new(
+            "internal",
+            "the record does not name the push that was cancelled",
+            "report this with its log",
+        )
+    })?;
+    let reply = CancelReply {
+        store: store.to_owned(),
+        push: ended.push.clone().unwrap_or_default(),
+        version: Some(ended.version).filter(|version| *version != 0),
+        cancelled: true,
+        serves: document.current().map(|current| current.version),
+    };
+    output::print(format, &reply, table::push::cancelled)
+}
