@@ -134,6 +134,16 @@ pub enum OpenError {
         /// The identity found.
         got: String,
     },
+    /// The manifest is whole, but of a component of another store.
+    #[error("{path} is a version of {got}, not of {expected}")]
+    OtherStore {
+        /// The folder.
+        path: PathBuf,
+        /// The component and store that the manifest names.
+        got: String,
+        /// What was asked for.
+        expected: String,
+    },
     /// The component is built for another number of partitions.
     #[error("component {component:?} has {got} partitions, but {expected} are needed")]
     PartitionCount {

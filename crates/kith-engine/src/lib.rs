@@ -54,8 +54,8 @@ pub use fetch::{
 pub use files::{FileId, FileKind, MANIFEST_NAME, list_name, lists_of};
 pub use graph::GraphReader;
 pub use manifest::{
-    Compression, Content, Counts, FileEntry, GraphContent, KeyType, Manifest, PackEntry, ValueCounts,
-    ValueType, ValuesContent,
+    Compression, Content, Counts, FileEntry, GraphContent, KeyType, Manifest, PackEntry, VALUES_COMPONENT,
+    ValueCounts, ValueType, ValuesContent,
 };
 pub use members::{MemberTableReader, MemberTableWriter};
 pub use pack::{VersionFolder, seal_version};

@@ -20,6 +20,9 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::Path;
 
+/// The one component of a store of values.
+pub const VALUES_COMPONENT: &str = "values";
+
 /// What a version of a component consists of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Manifest {
@@ -145,6 +148,22 @@ impl Manifest {
     /// The identity of this version: BLAKE3 of the manifest, in hexadecimal.
     pub fn hash(&self) -> String {
         blake3::hash(&self.encode()).to_hex().to_string()
+    }
+
+    /// Whether this is a version of this component of this store: what a manifest says is sealed by its hash.
+    pub fn is_of(&self, store: &str, component: &str) -> bool {
+        match &self.content {
+            Content::Graph(graph) => graph.graph.as_deref() == Some(store) && self.component == component,
+            Content::Values(_) => self.component == store && component == VALUES_COMPONENT,
+        }
+    }
+
+    /// The store that it says it is of.
+    pub fn store(&self) -> Option<&str> {
+        match &self.content {
+            Content::Graph(graph) => graph.graph.as_deref(),
+            Content::Values(_) => Some(&self.component),
+        }
     }
 
     /// What is joined, if it is a graph component.

@@ -70,6 +70,42 @@ impl Location {
         }
     }
 
+    /// A place that somebody else names, written in the one way that compares as it reads: an absolute folder or a bucket,
+    /// without `.` or `..`, empty parts, escapes or control characters.
+    ///
+    /// # Errors
+    /// If it names no place, or is written in another way.
+    pub fn plain(text: &str) -> Result<Self, LocationError> {
+        let wrong = |why: &str| LocationError { text: text.to_owned(), why: why.to_owned() };
+        let location: Self = text.parse()?;
+        let path = text.split_once("://").map_or(text, |(_, path)| path).trim_end_matches('/');
+        let odd = |c: char| c.is_control() || matches!(c, '%' | '\\' | '?' | '#');
+        if path.contains(odd) {
+            return Err(wrong("it has escapes or control characters"));
+        }
+        let relative = if matches!(location, Self::Folder(_)) { path.strip_prefix('/') } else { Some(path) };
+        let relative = relative.ok_or_else(|| wrong("a folder begins with /"))?;
+        if relative.split('/').any(|part| matches!(part, "" | "." | "..")) {
+            return Err(wrong("a part of its path is empty, `.` or `..`"));
+        }
+        Ok(location)
+    }
+
+    /// Whether this place is `around` or lies below it, by whole parts of its path. Both must be [`Location::plain`].
+    pub fn is_within(&self, around: &Self) -> bool {
+        match (self, around) {
+            (Self::Folder(inner), Self::Folder(outer)) => inner.starts_with(outer),
+            (Self::Bucket(inner), Self::Bucket(outer)) => {
+                let parts = |url: &Url| -> Vec<String> {
+                    url.path().split('/').filter(|part| !part.is_empty()).map(str::to_owned).collect()
+                };
+                (inner.scheme(), inner.host_str()) == (outer.scheme(), outer.host_str())
+                    && parts(inner).starts_with(&parts(outer))
+            }
+            _ => false,
+        }
+    }
+
     /// Whether a text is a URL, not a path: paths with `://` in them are nothing that anybody has.
     pub fn is_url(text: &str) -> bool {
         text.contains("://")
@@ -146,6 +182,38 @@ mod tests {
             assert_eq!(location.to_string(), shown);
             assert_eq!(location.join("people/7").to_string(), below);
             assert_eq!(parse(&location.to_string()), Ok(location));
+        }
+    }
+
+    #[test]
+    fn a_place_lies_within_another_by_whole_parts() {
+        let plain = |text: &str| Location::plain(text).unwrap();
+        for (inner, outer, within) in [
+            ("s3://b/x/y", "s3://b/x", true),
+            ("s3://b/x/", "s3://b/x", true),
+            ("s3://b/x", "s3://b", true),
+            ("s3://b/xy", "s3://b/x", false),
+            ("s3://b", "s3://b/x", false),
+            ("s3://b/x", "gs://b/x", false),
+            ("s3://c/x", "s3://b/x", false),
+            ("/mnt/builds/7", "/mnt/builds", true),
+            ("file:///mnt/builds/7", "/mnt/builds/", true),
+            ("/mnt/builds2", "/mnt/builds", false),
+            ("/mnt/x", "s3://mnt/x", false),
+        ] {
+            assert_eq!(plain(inner).is_within(&plain(outer)), within, "{inner} in {outer}");
+        }
+        for bad in [
+            "s3://b/x/../y",
+            "s3://b/./x",
+            "s3://b//x",
+            "s3://b/%2e%2e/x",
+            "s3://b/x%2fy",
+            "/a/../b",
+            "a/b",
+            "//a",
+        ] {
+            assert!(Location::plain(bad).is_err(), "{bad}");
         }
     }
 

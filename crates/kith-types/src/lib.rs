@@ -16,6 +16,7 @@ pub mod delta;
 mod hash;
 mod ids;
 mod keys;
+mod names;
 mod query;
 mod time;
 
@@ -24,5 +25,9 @@ pub use hash::{
 };
 pub use ids::{Epoch, GroupId, NodeId, PartitionCount, PartitionId, StoreVersion};
 pub use keys::ByteKeys;
+pub use names::{
+    COMPONENT_NAME_CHARS_MAX, InvalidName, STORE_NAME_CHARS_MAX, check_component_name, check_push_name,
+    check_store_name,
+};
 pub use query::{Direction, FanOutKind, Workflow};
 pub use time::Timestamp;

@@ -3,6 +3,7 @@
 //! Readers ignore fields they do not know, so that neighbours one release apart
 //! work together; a document of another `format` is refused by name.
 
+mod names;
 mod rebalance;
 mod stores;
 
@@ -217,7 +218,8 @@ document!(RouterDocument, "router");
 /// One component of a version.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ComponentDocument {
-    /// Edge type, entity kind or `members`.
+    /// Edge type, entity kind, `members` or `values`: a part of paths, hence checked when it is read.
+    #[serde(deserialize_with = "names::component")]
     pub name: String,
     /// `undirected`, `directed`, `entity` or `members-only`.
     pub role: String,

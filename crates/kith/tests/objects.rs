@@ -15,6 +15,9 @@ use support::{
 /// Enough for a pack that is more than a request.
 const ROWS: u64 = 2_000;
 
+/// Where versions are built that no cluster owns.
+const BUILT: &str = "s3://bucket/built";
+
 /// A node gives a store that is away up after so long.
 const RETRY_SECONDS: &str = "2";
 
@@ -26,6 +29,8 @@ fn env(server: &S3) -> Vec<(String, String)> {
 
 fn start(server: &S3, more: &[&str]) -> Cluster {
     let mut arguments = vec!["--groups", "1", "--nodes", "2", "--partitions", "8"];
+    arguments.extend(["--read-from", BUILT, "--read-from", "people=s3://bucket/v1"]);
+    arguments.extend(["--read-from", "people=s3://bucket/v2", "--read-from", "people=s3://bucket/changed"]);
     arguments.extend(more);
     Cluster::start_in(&arguments, &env(server))
 }
@@ -252,8 +257,10 @@ fn whatever_the_object_store_does_the_old_version_serves() {
 #[test]
 fn a_source_that_is_slow_delays_no_other_stores_push() {
     let server = S3::start();
-    let mut cluster =
-        Cluster::start_in(&["--groups", "1", "--nodes", "2", "--partitions", "8"], &server.settings());
+    let mut cluster = Cluster::start_in(
+        &["--groups", "1", "--nodes", "2", "--partitions", "8", "--read-from", BUILT],
+        &server.settings(),
+    );
     let folder = tempfile::tempdir().unwrap();
     let csv = folder.path().join("rows.csv");
     fs::write(&csv, rows(1)).unwrap();
@@ -312,7 +319,7 @@ fn built(cluster: &Cluster, server: &S3, versions: u64, value_bytes: usize) -> u
 #[test]
 fn with_from_peers_one_copy_comes_from_the_object_store() {
     let server = S3::start();
-    let shape = ["--groups", "3", "--nodes", "2", "--partitions", "8"];
+    let shape = ["--groups", "3", "--nodes", "2", "--partitions", "8", "--read-from", BUILT];
     let cluster = Cluster::start_in(&shape, &server.settings());
     let bytes = built(&cluster, &server, 2, 400) as f64;
     let copies = |version: &str, flags: &[&str]| {
@@ -335,7 +342,19 @@ fn with_from_peers_one_copy_comes_from_the_object_store() {
 #[test]
 fn a_peer_that_dies_under_a_copy_is_replaced_by_the_object_store() {
     let server = S3::start();
-    let shape = ["--processes", "--groups", "2", "--nodes", "1", "--partitions", "8", "--fetch-p99", "off"];
+    let shape = [
+        "--processes",
+        "--groups",
+        "2",
+        "--nodes",
+        "1",
+        "--partitions",
+        "8",
+        "--fetch-p99",
+        "off",
+        "--read-from",
+        BUILT,
+    ];
     let mut cluster = Cluster::start_in(&shape, &server.settings());
     // Three requests or so for each node.
     let bytes = built(&cluster, &server, 1, 10_000);
@@ -372,7 +391,19 @@ fn a_peer_that_dies_under_a_copy_is_replaced_by_the_object_store() {
 #[test]
 fn a_node_that_is_killed_in_a_fetch_goes_on_where_it_was() {
     let server = S3::start();
-    let shape = ["--processes", "--groups", "1", "--nodes", "1", "--partitions", "2", "--fetch-p99", "off"];
+    let shape = [
+        "--processes",
+        "--groups",
+        "1",
+        "--nodes",
+        "1",
+        "--partitions",
+        "2",
+        "--fetch-p99",
+        "off",
+        "--read-from",
+        BUILT,
+    ];
     let mut cluster = Cluster::start_in(&shape, &server.settings());
     // Files of several pieces each.
     let bytes = built(&cluster, &server, 1, 10_000);
@@ -406,7 +437,9 @@ fn nodes_that_are_not_let_in_say_so() {
         .iter_mut()
         .filter(|(name, _)| name == "AWS_SECRET_ACCESS_KEY")
         .for_each(|(_, it)| *it = "wrong".to_owned());
-    let cluster = Cluster::start_in(&["--groups", "1", "--nodes", "1", "--partitions", "8"], &wrong);
+    let places = ["--read-from", "s3://bucket/v2"];
+    let shape = ["--groups", "1", "--nodes", "1", "--partitions", "8"];
+    let cluster = Cluster::start_in(&[&shape[..], &places].concat(), &wrong);
     cluster.must(&["store", "create", "people", "--key", "string", "--value", "text"]);
     let folder = tempfile::tempdir().unwrap();
     let csv = folder.path().join("rows.csv");
@@ -421,7 +454,7 @@ fn nodes_that_are_not_let_in_say_so() {
     assert!(output.status.success(), "{}", text(&output));
     let output = let_in(&["store", "push", "people", "s3://bucket/v2", "-o", "json"]);
     let said = text(&output);
-    assert!(!output.status.success() && said.contains("prepare_failed"), "{said}");
-    assert!(said.contains("node 0") && said.contains("refused to us"), "{said}");
+    assert!(!output.status.success() && said.contains("object_store_unreachable"), "{said}");
+    assert!(said.contains("check that routers can reach it") && said.contains("refused to us"), "{said}");
     assert_eq!(served(&cluster), "1");
 }

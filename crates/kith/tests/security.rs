@@ -2,11 +2,19 @@
 
 mod support;
 
+#[path = "support/offers.rs"]
+mod offers;
 #[path = "support/secured.rs"]
 mod secured;
 
+use offers::Attacker;
 use secured::{Authority, Papers, Secured, access, fill, must, refused, with};
-use std::{fs, path::Path, process::Command};
+use serde_json::json;
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
 
 /// The ways a read travels.
 const WAYS: [&[&str]; 4] =
@@ -186,6 +194,119 @@ fn tokens_and_certificates_have_the_rights_that_the_file_gives_them() {
     });
     let (code, ..) = refused(bearing(cluster.kith(&read), &reader));
     assert_eq!(code, "unauthenticated");
+}
+
+/// Every file below a folder.
+fn files_below(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        if entry.path().is_dir() {
+            found.extend(files_below(&entry.path()))
+        } else {
+            found.push(entry.path())
+        }
+    }
+    found.sort();
+    found
+}
+
+/// The folder of the version in a store's part of an object store.
+fn version_of(objects: &Path, store: &str) -> PathBuf {
+    let files = files_below(&objects.join(store));
+    let manifest = files.iter().find(|path| path.ends_with("manifest.json")).expect("a version");
+    manifest.parent().expect("a folder").to_owned()
+}
+
+#[test]
+fn the_right_to_write_one_store_reaches_no_other() {
+    let mut builds = PathBuf::new();
+    let cluster = Secured::start(|folder| {
+        let file = folder.join("access.toml");
+        let rights = "read = [\"pages\", \"scores\"]\nwrite = [\"scores\"]";
+        fs::write(&file, access(&[("ads", "ads", rights)])).expect("written");
+        builds = folder.join("builds");
+        vec!["--access".to_owned(), file.to_str().expect("UTF-8").to_owned()]
+    });
+    let ops = cluster.authority.papers("ops");
+    for store in ["pages", "scores", "secrets"] {
+        fill(&cluster, store, 10, &ops);
+    }
+    let token = cluster.folder.path().join("ads.token");
+    fs::write(&token, "ads\n").expect("written");
+    let ads = Attacker::new(&cluster, None, Some(&token));
+    let objects = cluster.folder.path().join("objects");
+    let (secret, own) = (version_of(&objects, "secrets"), version_of(&objects, "scores"));
+    let elsewhere = builds.join("secrets");
+    fs::create_dir_all(&elsewhere).expect("made");
+    for file in files_below(&secret) {
+        fs::copy(&file, elsewhere.join(file.file_name().expect("a name"))).expect("copied");
+    }
+    let before = files_below(cluster.folder.path());
+    let secrets = ads.component("secrets");
+    let text = |path: &Path| path.to_str().expect("UTF-8").to_owned();
+    let detour = format!("{}/../../../secrets", text(&own));
+    for (push, field, value, code) in [
+        ("a1", "url", json!(text(&secret)), "url_not_allowed"),
+        ("a2", "url", json!(format!("file://{}", text(&secret))), "url_not_allowed"),
+        ("a3", "url", json!(detour), "url_not_allowed"),
+        ("a4", "url", json!(text(&elsewhere)), "url_not_allowed"),
+        ("a5", "url", json!("s3://bucket/secrets/values/7"), "url_not_allowed"),
+        ("a6", "url", json!("/proc/self/fd"), "url_not_allowed"),
+        ("a7", "name", json!(text(&cluster.folder.path().join("deep"))), "bad_request"),
+        ("a8", "name", json!("../secrets/values"), "bad_request"),
+        ("a9", "name", json!(".."), "bad_request"),
+        ("a10", "name", json!(""), "bad_request"),
+    ] {
+        let refused = ads.push("scores", push, &secrets, &[(field, value.clone())]).expect_err("refused");
+        assert_eq!(refused.code(), code, "{field} {value}: {refused}");
+    }
+    let refused = ads.push("secrets", "a11", &secrets, &[]).expect_err("it may not write it");
+    assert_eq!(refused.code(), "permission_denied");
+
+    assert_eq!(files_below(cluster.folder.path()), before, "nothing came and nothing went");
+    assert!(must(bearing(cluster.kith(&["get", "scores", "3"]), &token)).contains("value 3 of scores"));
+    assert!(must(with(cluster.kith(&["get", "secrets", "3"]), &ops)).contains("value 3 of secrets"));
+    let log = cluster.router_log();
+    for reason in ["object store of this cluster", "are not read from s3://bucket", "../secrets/values"] {
+        let told = log.lines().any(|line| {
+            line.contains("audit") && line.contains("ads") && line.contains("scores") && line.contains(reason)
+        });
+        assert!(told, "{reason}: {log}");
+    }
+}
+
+#[test]
+fn a_version_of_another_store_is_refused_also_in_a_place_that_is_listed() {
+    let cluster = Secured::start(|folder| {
+        let builds = folder.join("builds");
+        let flags = ["--access", folder.join("access.toml").to_str().expect("UTF-8")].map(str::to_owned);
+        fs::write(folder.join("access.toml"), access(&[])).expect("written");
+        fs::write(folder.join("listed"), format!("scores,pages={}", builds.display())).expect("written");
+        flags.into()
+    });
+    let ops = cluster.authority.papers("ops");
+    for store in ["scores", "secrets"] {
+        fill(&cluster, store, 10, &ops);
+    }
+    let objects = cluster.folder.path().join("objects");
+    let place = cluster.folder.path().join("builds/7");
+    fs::create_dir_all(&place).expect("made");
+    for file in files_below(&version_of(&objects, "secrets")) {
+        fs::copy(&file, place.join(file.file_name().expect("a name"))).expect("copied");
+    }
+    let mut cluster = cluster;
+    let listed = fs::read_to_string(cluster.folder.path().join("listed")).expect("read");
+    let papers = cluster.papers.clone();
+    cluster.spawn(&["router", "--id", "1", "--read-from", &listed], &papers);
+    let writer = Attacker::at(&cluster, 1, Some(&ops), None);
+    let secrets = writer.component("secrets");
+    let url = json!(place.to_str().expect("UTF-8"));
+    let refused = writer.push("scores", "b1", &secrets, &[("url", url.clone())]).expect_err("another store");
+    assert_eq!(refused.code(), "other_store", "{refused}");
+    assert!(refused.to_string().contains("secrets"), "{refused}");
+    let refused = writer.push("secrets", "b2", &secrets, &[("url", url)]).expect_err("not for this store");
+    assert_eq!(refused.code(), "url_not_allowed", "{refused}");
+    assert!(must(with(cluster.kith(&["get", "scores", "3"]), &ops)).contains("value 3 of scores"));
 }
 
 #[test]

@@ -53,7 +53,8 @@ fn write_as(dir: &Path, records: &Records, options: Options) -> Manifest {
 /// Makes a version of the files in a folder.
 fn sealed(dir: &Path, files: Vec<crate::FileEntry>) -> Manifest {
     let (role, count) = (KindRole::MembersOnly, PartitionCount::new(1).unwrap());
-    let content = Content::Graph(GraphContent { role, columns: Vec::new(), counts: Counts::default() });
+    let content =
+        Content::Graph(GraphContent { graph: None, role, columns: Vec::new(), counts: Counts::default() });
     let manifest = Manifest::new("plain".to_owned(), StoreVersion(1), count, content, files);
     seal_version(dir, &manifest).unwrap();
     manifest

@@ -39,6 +39,8 @@ struct Document {
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct GraphDocument {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    name: Option<String>,
     role: String,
     columns: Vec<String>,
     counts: Counts,
@@ -53,6 +55,7 @@ const ROLES: [(KindRole, &str); 4] = [
 
 pub(super) fn encode(manifest: &Manifest) -> Vec<u8> {
     let graph = manifest.graph().map(|graph| GraphDocument {
+        name: graph.graph.clone(),
         role: ROLES.iter().find(|(role, _)| *role == graph.role).expect("every role has a name").1.to_owned(),
         columns: graph.columns.clone(),
         counts: graph.counts,
@@ -103,7 +106,8 @@ fn content(document: Document) -> Result<Manifest, &'static str> {
     let content = match (document.graph, document.values) {
         (Some(graph), None) => {
             let role = ROLES.iter().find(|(_, name)| *name == graph.role).ok_or("role")?.0;
-            Content::Graph(GraphContent { role, columns: graph.columns, counts: graph.counts })
+            let GraphDocument { name, columns, counts, .. } = graph;
+            Content::Graph(GraphContent { graph: name, role, columns, counts })
         }
         (None, Some(values)) => Content::Values(values),
         _ => return Err("content"),

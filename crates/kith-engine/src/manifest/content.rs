@@ -26,6 +26,8 @@ impl Content {
 /// A graph component.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GraphContent {
+    /// The graph that it is a part of, as the load named it.
+    pub graph: Option<String>,
     /// What it joins.
     pub role: KindRole,
     /// Names of the columns kept beside the ids of each list, in their order.

@@ -47,6 +47,21 @@ impl VersionFolder {
         Err(OpenError::OtherVersion { path: dir.to_owned(), expected: manifest_hash.to_owned(), got })
     }
 
+    /// Refuses a version that is not one of this component of this store, however whole it is.
+    ///
+    /// # Errors
+    /// [`OpenError::OtherStore`].
+    pub fn check_is_of(&self, store: &str, component: &str) -> Result<(), OpenError> {
+        if self.manifest.is_of(store, component) {
+            return Ok(());
+        }
+        Err(OpenError::OtherStore {
+            path: self.dir.clone(),
+            got: format!("{:?} of {:?}", self.manifest.component, self.manifest.store().unwrap_or_default()),
+            expected: format!("{component:?} of {store:?}"),
+        })
+    }
+
     /// The folder.
     pub fn dir(&self) -> &Path {
         &self.dir

@@ -108,9 +108,11 @@ impl Admin {
     }
 }
 
-fn components(json: &[u8]) -> Result<Vec<ComponentDocument>, Status> {
+/// The components of a push, their names checked.
+fn components(json: &[u8], who: &str, store: &str) -> Result<Vec<ComponentDocument>, Status> {
     serde_json::from_slice(json).map_err(|error| {
-        let help = "use the kith of this release to load";
+        tracing::warn!(audit = true, subject = who, method = "push", store, reason = %error, "refused");
+        let help = "nothing was pushed; push with the kith of this release";
         kith_wire::status(Code::InvalidArgument, "bad_request", error.to_string(), help)
     })
 }
@@ -184,6 +186,7 @@ impl v1::cluster_server::Cluster for Admin {
     ) -> Result<Response<Self::PublishGraphStream>, Status> {
         let who = asker(&request, &request.get_ref().who);
         let request = request.into_inner();
+        let components = components(&request.components, &who, &request.graph)?;
         Ok(Response::new(self.push(Push {
             store: request.graph,
             push: PushId(match request.push {
@@ -191,7 +194,7 @@ impl v1::cluster_server::Cluster for Admin {
                 push => push,
             }),
             who,
-            components: components(&request.components)?,
+            components,
             version: None,
             missing_max: 0,
             force: false,
@@ -206,11 +209,12 @@ impl v1::cluster_server::Cluster for Admin {
     ) -> Result<Response<Self::PushStoreStream>, Status> {
         let who = asker(&request, &request.get_ref().who);
         let request = request.into_inner();
+        let components = components(&request.components, &who, &request.store)?;
         Ok(Response::new(self.push(Push {
             store: request.store,
             push: PushId(request.push),
             who,
-            components: components(&request.components)?,
+            components,
             version: (request.version != 0).then_some(StoreVersion(request.version)),
             missing_max: request.missing_max,
             force: request.force,

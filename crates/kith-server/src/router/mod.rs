@@ -120,7 +120,9 @@ impl Router {
         let rebalancer =
             Rebalancer::new(Arc::clone(&metadata), documents.clone(), coordinator.clone(), dialer.clone());
         rebalance::take_over(rebalancer.clone(), stop.clone());
-        let stores = Stores::new(Arc::clone(&metadata), documents.clone(), coordinator, dialer.clone());
+        let read_from = options.settings.read_from.clone();
+        let stores =
+            Stores::new(Arc::clone(&metadata), documents.clone(), coordinator, dialer.clone(), read_from);
         versions::take_care(stores.clone(), stop.clone());
         let (session, counters) = (graph.session.clone(), Arc::clone(&graph.counters));
         let admin = admin::Admin {

@@ -1,6 +1,7 @@
 //! How a router answers: one document, read from a TOML file, written by
 //! `kith bench calibrate`, passed on to child processes as it is.
 
+use crate::place::ReadFrom;
 use kith_client::{SessionSettings, millis};
 use serde::{Deserialize, Serialize};
 use std::{
@@ -22,6 +23,8 @@ pub struct RouterSettings {
     pub cache: CacheSettings,
     /// The slow-query log.
     pub slow_log: SlowLogSettings,
+    /// Where versions that were built elsewhere may be read from, and for which stores; nowhere unless it is listed.
+    pub read_from: Vec<ReadFrom>,
     /// Where to record every query as a line that `kith run` can replay; `None` records nothing.
     pub record: Option<PathBuf>,
 }

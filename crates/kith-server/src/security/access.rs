@@ -221,12 +221,12 @@ pub(super) fn tls_required() -> Status {
     kith_wire::status(Code::Unauthenticated, "tls_required", message, help)
 }
 
-fn is_pattern(text: &str) -> bool {
+pub(crate) fn is_pattern(text: &str) -> bool {
     let name = text.strip_suffix('*').unwrap_or(text);
     !text.is_empty() && !name.contains('*')
 }
 
-fn matches(pattern: &str, store: &str) -> bool {
+pub(crate) fn matches(pattern: &str, store: &str) -> bool {
     match pattern.strip_suffix('*') {
         Some(beginning) => store.starts_with(beginning),
         None => pattern == store,

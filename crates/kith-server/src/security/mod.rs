@@ -15,6 +15,8 @@ pub(crate) use caller::{Caller, Identity};
 pub(crate) use gate::Gate;
 pub(crate) use layer::{Asker, behind};
 
+pub(crate) use access::{is_pattern, matches};
+
 use crate::error::StartError;
 use kith_client::security::{Dialer, SecurityError, SecurityOptions};
 use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};

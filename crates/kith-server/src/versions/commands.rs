@@ -12,7 +12,7 @@ use crate::{
     metadata::{Committed, Condition, Write, keys},
 };
 use kith_schema::Schema;
-use kith_types::StoreVersion;
+use kith_types::{InvalidName, StoreVersion, check_store_name};
 use kith_versions::{Command, Effect, PushId, Refusal};
 use kith_wire::{
     documents::{
@@ -23,8 +23,6 @@ use kith_wire::{
 use std::{num::NonZeroU64, time::Instant};
 use tonic::{Code, Status};
 
-/// The longest name: it is a folder name, a metadata key and a metrics label.
-const NAME_CHARS_MAX: usize = 63;
 /// Most versions that may be kept: each is a copy of the store on every node.
 const RETAIN_MAX: u32 = 100;
 
@@ -255,18 +253,16 @@ fn reply(document: &StoreDocument, before: u64) -> v1::StoreReply {
     v1::StoreReply { records: vec![document.encode().into()], before, ..Default::default() }
 }
 
-/// Refuses names that cannot be folders: `[a-z0-9][a-z0-9._-]{0,62}`.
+/// What a caller is told whose name is none.
+fn invalid_name(error: &InvalidName) -> Status {
+    let help = format!("a name is {}", error.rule);
+    let message = format!("a {} cannot be called {:?}", error.what, error.name);
+    kith_wire::status(Code::InvalidArgument, "invalid_name", message, help)
+}
+
+/// Refuses names that cannot be folders.
 pub(super) fn check_name(name: &str) -> Result<(), Status> {
-    let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '.' | '_' | '-');
-    let starts_well = name.starts_with(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit());
-    if starts_well && name.len() <= NAME_CHARS_MAX && name.chars().all(inner) {
-        return Ok(());
-    }
-    let message = format!("a store cannot be called {name:?}");
-    let help = format!(
-        "a name is 1 to {NAME_CHARS_MAX} lower-case letters, digits, '.', '_' or '-', the first a letter or digit"
-    );
-    Err(kith_wire::status(Code::InvalidArgument, "invalid_name", message, help))
+    check_store_name(name).map_err(|error| invalid_name(&error))
 }
 
 fn check_retain(retain: u32) -> Result<(), Status> {

@@ -7,6 +7,7 @@ mod change;
 mod clean;
 mod commands;
 mod document;
+mod offer;
 mod prepare;
 mod push;
 mod refused;
@@ -17,7 +18,7 @@ pub(crate) use push::{Push, Size};
 pub(crate) use refused::{ChangeError, other_release};
 pub(crate) use repairs::Repairs;
 
-use crate::{holding, metadata::MetadataStore, topology::TopologyReceiver};
+use crate::{holding, metadata::MetadataStore, place::ReadFrom, topology::TopologyReceiver};
 use kith_client::security::Dialer;
 use kith_types::NodeId;
 use kith_versions::{Holders, PushId, UnixMillis};
@@ -56,6 +57,8 @@ pub(crate) struct Stores {
     coordinator: Coordinator,
     /// Connects to nodes.
     dialer: Dialer,
+    /// Where versions that were built elsewhere may be read from.
+    read_from: Arc<[ReadFrom]>,
     /// Pushes that this router runs now, and what tells each that it is cancelled; written by each of them.
     active: Arc<Mutex<BTreeMap<PushId, CancellationToken>>>,
 }
@@ -66,8 +69,9 @@ impl Stores {
         topology: TopologyReceiver,
         coordinator: Coordinator,
         dialer: Dialer,
+        read_from: Vec<ReadFrom>,
     ) -> Self {
-        Self { metadata, topology, coordinator, dialer, active: Arc::default() }
+        Self { metadata, topology, coordinator, dialer, read_from: read_from.into(), active: Arc::default() }
     }
 
     fn active(&self) -> MutexGuard<'_, BTreeMap<PushId, CancellationToken>> {

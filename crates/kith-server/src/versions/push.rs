@@ -117,11 +117,16 @@ impl Stores {
 
     async fn try_push(&self, push: &Push, progress: &Progress) -> Result<Served, ChangeError> {
         check_name(&push.store)?;
+        self.check_places(push)?;
         let Active { cancelled, .. } = &self.enter(push)?;
         let Changed { document, revision, .. } = self.begin(push, cancelled, progress).await?;
         FailPoint::PushBegun.reach();
+        let prepare = async {
+            self.check_manifests(push).await?;
+            self.prepare_everywhere(&document, push, revision, progress).await
+        };
         let prepared = tokio::select! {
-            prepared = self.prepare_everywhere(&document, push, revision, progress) => prepared,
+            prepared = prepare => prepared,
             why = self.ended(push, revision, cancelled) => Err(why),
         };
         match prepared {

@@ -1,6 +1,6 @@
 //! Documents of stores: definition, versions, the push under way, history.
 
-use super::{ComponentDocument, Document};
+use super::{ComponentDocument, Document, names};
 use serde::{Deserialize, Serialize};
 use std::num::NonZeroU64;
 
@@ -9,7 +9,8 @@ use std::num::NonZeroU64;
 pub struct StoreDocument {
     /// Document format.
     pub format: u32,
-    /// The store.
+    /// The store: a part of paths, hence checked when it is read.
+    #[serde(deserialize_with = "names::store")]
     pub name: String,
     /// What it holds and how.
     pub definition: DefinitionDocument,
@@ -202,7 +203,8 @@ impl Document for DroppedDocument {
 pub struct ServedDocument {
     /// Document format.
     pub format: u32,
-    /// The store.
+    /// The store: a part of paths, hence checked when it is read.
+    #[serde(deserialize_with = "names::store")]
     pub name: String,
     /// What it holds and how.
     pub definition: DefinitionDocument,

@@ -1,7 +1,6 @@
 //! What graphs may be called, and how flags spell delimiters and sizes.
 
-/// The longest name of a graph: it is a folder name, a metadata key and a metrics label.
-const GRAPH_NAME_CHARS_MAX: usize = 63;
+use kith_types::check_store_name;
 
 /// The name of a store: as of a graph, which is one.
 pub fn store_name(text: &str) -> Result<String, String> {
@@ -14,14 +13,8 @@ pub fn graph_name(text: &str) -> Result<String, String> {
 }
 
 fn name(text: &str, what: &str) -> Result<String, String> {
-    let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '.' | '_' | '-');
-    let starts_well = text.starts_with(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit());
-    if starts_well && text.len() <= GRAPH_NAME_CHARS_MAX && text.chars().all(inner) {
-        return Ok(text.to_owned());
-    }
-    Err(format!(
-        "a {what}'s name is 1 to {GRAPH_NAME_CHARS_MAX} lower-case letters, digits, '.', '_' or '-', the first a letter or digit"
-    ))
+    check_store_name(text).map_err(|error| format!("a {what}'s name is {}", error.rule))?;
+    Ok(text.to_owned())
 }
 
 /// A delimiter: a character, or `tab`, `comma`, `semicolon`, `pipe`, `space`.

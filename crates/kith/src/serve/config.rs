@@ -7,6 +7,7 @@ use kith_client::SessionSettings;
 use kith_server::{
     ServerSecurity,
     node::Labels,
+    place::ReadFrom,
     router::{AdmissionSettings, CacheSettings, RouterSettings, SlowLogSettings},
 };
 use serde::Deserialize;
@@ -61,6 +62,7 @@ pub struct ConfigFile {
     admission: AdmissionSettings,
     cache: CacheSettings,
     slow_log: SlowLogSettings,
+    read_from: Vec<ReadFrom>,
     record: Option<PathBuf>,
 }
 
@@ -174,6 +176,7 @@ impl ConfigFile {
             admission: self.admission.clone(),
             cache: self.cache.clone(),
             slow_log: self.slow_log.clone(),
+            read_from: self.read_from.clone(),
             record: self.record.clone(),
         }
     }

@@ -7,7 +7,10 @@ use super::{
 use crate::{cli::block_on_threads, connect::WELL_KNOWN, failure::Exit};
 use clap::Args;
 use kith_objects::Location;
-use kith_server::dev::{Dev, DevOptions, Shape};
+use kith_server::{
+    dev::{Dev, DevOptions, Shape},
+    place::ReadFrom,
+};
 use std::{num::NonZeroU16, path::PathBuf};
 
 /// Run a whole cluster on this machine
@@ -66,6 +69,10 @@ pub struct DevArgs {
     /// Fetches slow down while the p99 of a node's reads is above so many times what it is without them; `off`: never
     #[arg(long, value_name = "RATIO", value_parser = fetch_p99, default_value = "1.2")]
     fetch_p99: FetchP99,
+    /// Where versions that were built elsewhere may be read from, and for which stores, as people,person-*=s3://BUCKET/PREFIX
+    /// [default: nowhere]
+    #[arg(long, value_name = "[STORES=]PLACE")]
+    read_from: Vec<ReadFrom>,
     /// End when standard input ends
     #[arg(long)]
     end_with_stdin: bool,
@@ -102,6 +109,9 @@ impl DevArgs {
         start_log("warn");
         let mut router = settings(self.config.as_deref())?;
         router.record = self.record.or(router.record);
+        if !self.read_from.is_empty() {
+            router.read_from = self.read_from;
+        }
         let options = DevOptions {
             shape: Shape {
                 placement: self.placement.map(PlacementFlag::strategy),

@@ -17,6 +17,7 @@ use kith_server::{
     Security, ServerSecurity,
     metadata::MetadataStore,
     node::{Labels, Node, NodeOptions},
+    place::ReadFrom,
     router::{Router, RouterOptions},
 };
 use std::{
@@ -113,6 +114,10 @@ pub struct RouterArgs {
     /// Append every query to a file that `kith run` and `kith bench graph` can replay
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
+    /// Where versions that were built elsewhere may be read from, and for which stores, as people,person-*=s3://BUCKET/PREFIX
+    /// [default: nowhere]
+    #[arg(long, value_name = "[STORES=]PLACE")]
+    read_from: Vec<ReadFrom>,
 }
 
 /// What a process is, once flags and file are laid over each other.
@@ -229,6 +234,9 @@ impl RouterArgs {
         let ending = Ending::listen(process.end_with_stdin);
         let mut settings = file.router_settings();
         settings.record = self.record.or(own.record).or(settings.record);
+        if !self.read_from.is_empty() {
+            settings.read_from = self.read_from;
+        }
         let options = RouterOptions {
             router: own.id,
             listen: process.listen,

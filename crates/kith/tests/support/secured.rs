@@ -142,7 +142,8 @@ impl Secured {
 
     /// Starts a process of the cluster with these papers.
     pub fn spawn(&mut self, role: &[&str], papers: &Papers) {
-        let data = self.folder.path().join(role.concat());
+        // Named by what it is and its id, whatever flags follow.
+        let data = self.folder.path().join(role[..role.len().min(3)].concat());
         let log = fs::File::options().create(true).append(true).open(data.with_extension("log"));
         let mut command = kith(role);
         command

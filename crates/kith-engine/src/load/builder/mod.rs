@@ -42,6 +42,8 @@ pub const MEMORY_BYTES_DEFAULT: usize = 256 << 20;
 /// What to build and how.
 #[derive(Clone, Debug)]
 pub struct BuildOptions {
+    /// The graph that it is a part of; `None`: nobody asks.
+    pub graph: Option<String>,
     /// Name of the edge type or entity kind: 1 to 64 letters, digits, `_` or `-`.
     pub name: String,
     /// Which build of it.
@@ -163,7 +165,8 @@ impl ComponentBuilder {
         let written = edges.write(&options, &staging.dir(), members.finish()?, progress)?;
         let summary = BuildSummary { self_loops, ..summary(&written) };
         let counts = Counts { members: summary.members, edges: summary.edges, entities: summary.entities };
-        let content = Content::Graph(GraphContent { role: options.role, columns: options.columns, counts });
+        let (graph, role, columns) = (options.graph, options.role, options.columns);
+        let content = Content::Graph(GraphContent { graph, role, columns, counts });
         let manifest =
             Manifest::new(options.name, options.version, options.partitions, content, written.files);
         let dir = staging.dir();

@@ -6,7 +6,7 @@ use super::{ColumnRef, ColumnSpec, FileReport, InputError, LineFault, ReadProgre
 use std::path::Path;
 
 /// The longest name of an edge type or entity kind: it is part of folder names and messages.
-pub const NAME_BYTES_MAX: usize = 64;
+pub const NAME_BYTES_MAX: usize = kith_types::COMPONENT_NAME_CHARS_MAX;
 
 /// Why the reading of a file ended early.
 #[derive(Debug)]
@@ -37,8 +37,7 @@ pub struct EdgeColumns {
 /// Whether `name` can name an edge type or entity kind: 1 to 64 ASCII letters, digits, `_` or `-`, so that it
 /// is also a safe folder name.
 pub fn is_kind_name(name: &str) -> bool {
-    let valid = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
-    (1..=NAME_BYTES_MAX).contains(&name.len()) && name.bytes().all(valid)
+    kith_types::check_component_name(name).is_ok()
 }
 
 /// Calls `each(src, dst, columns)` for every good line of an edge file.

@@ -19,6 +19,7 @@ fn entry(name: &str, bytes: u64, first: Option<u64>) -> FileEntry {
 
 fn graph() -> Manifest {
     let content = Content::Graph(GraphContent {
+        graph: Some("people".to_owned()),
         role: KindRole::Undirected,
         columns: vec!["created_ms".to_owned()],
         counts: Counts { members: 10, edges: 20, entities: 0 },

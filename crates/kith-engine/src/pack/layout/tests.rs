@@ -19,6 +19,7 @@ fn manifest(version: u64) -> Manifest {
         first_position: None,
     };
     let content = Content::Graph(GraphContent {
+        graph: None,
         role: KindRole::MembersOnly,
         columns: Vec::new(),
         counts: Counts::default(),

@@ -112,6 +112,7 @@ impl HeldStores {
         let folder = self.folder_of_component(&store.name, component);
         let open = |partitions: BTreeSet<PartitionId>| {
             let version = VersionFolder::open_version(&folder, &component.manifest_hash)?;
+            version.check_is_of(&store.name, &component.name)?;
             Component::open(version, &store.definition.holds, self.partition_count, partitions)
         };
         let required: BTreeSet<PartitionId> = required.iter().copied().collect();

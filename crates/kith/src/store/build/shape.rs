@@ -13,7 +13,7 @@ use kith_wire::documents::{ClusterDocument, HoldsDocument, StoreDocument, Topolo
 use std::{fs, path::Path};
 
 /// The component of a store of values: its folder in the object store.
-pub const VALUES_COMPONENT: &str = "values";
+pub use kith_engine::VALUES_COMPONENT;
 
 /// What a store holds.
 #[derive(Clone, Debug)]

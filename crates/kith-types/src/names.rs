@@ -1,0 +1,95 @@
+//! What stores, components and pushes may be called. Each name is a folder, an object's prefix and a metadata key, so it is
+//! checked wherever one is decoded.
+
+use thiserror::Error;
+
+/// The longest name of a store: it is a folder name, a metadata key and a metrics label.
+pub const STORE_NAME_CHARS_MAX: usize = 63;
+/// The longest name of a component.
+pub const COMPONENT_NAME_CHARS_MAX: usize = 64;
+
+/// A text that cannot be a name.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("a {what} cannot be called {name:?}: a name is {rule}")]
+pub struct InvalidName {
+    /// What was to be called so.
+    pub what: &'static str,
+    /// The text.
+    pub name: String,
+    /// What a name looks like.
+    pub rule: &'static str,
+}
+
+/// Checks the name of a store or graph: `[a-z0-9][a-z0-9._-]{0,62}`.
+///
+/// # Errors
+/// [`InvalidName`].
+pub fn check_store_name(name: &str) -> Result<(), InvalidName> {
+    check_segment("store", name)
+}
+
+/// Checks the id of a push, which is also the name of the folder of what it built: the rule of store names.
+///
+/// # Errors
+/// [`InvalidName`].
+pub fn check_push_name(name: &str) -> Result<(), InvalidName> {
+    check_segment("push", name)
+}
+
+/// Checks the name of a component (an edge type, an entity kind, `members` or `values`): `[A-Za-z0-9_-]{1,64}`.
+///
+/// # Errors
+/// [`InvalidName`].
+pub fn check_component_name(name: &str) -> Result<(), InvalidName> {
+    let valid = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    if (1..=COMPONENT_NAME_CHARS_MAX).contains(&name.len()) && name.bytes().all(valid) {
+        return Ok(());
+    }
+    let rule = "1 to 64 letters, digits, '_' or '-'";
+    Err(InvalidName { what: "component", name: shortened(name), rule })
+}
+
+fn check_segment(what: &'static str, name: &str) -> Result<(), InvalidName> {
+    let first = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let inner = |byte: u8| first(byte) || matches!(byte, b'.' | b'_' | b'-');
+    let starts_well = name.bytes().next().is_some_and(first);
+    if starts_well && name.len() <= STORE_NAME_CHARS_MAX && name.bytes().all(inner) {
+        return Ok(());
+    }
+    let rule = "1 to 63 lower-case letters, digits, '.', '_' or '-', the first a letter or digit";
+    Err(InvalidName { what, name: shortened(name), rule })
+}
+
+/// Enough of a wrong name to recognise it: it may be of any length.
+fn shortened(name: &str) -> String {
+    name.chars().take(2 * STORE_NAME_CHARS_MAX).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_are_safe_as_folders_are_taken() {
+        for good in ["v", "kith-village", "0", "a.b_c-d", &"x".repeat(63)] {
+            assert_eq!((check_store_name(good), check_push_name(good)), (Ok(()), Ok(())), "{good}");
+        }
+        for bad in
+            ["", "V", ".", "..", ".hidden", "-v", "_v", "../x", "a/b", "a\\b", "a\0", "é", &"x".repeat(64)]
+        {
+            assert!(check_store_name(bad).is_err() && check_push_name(bad).is_err(), "{bad}");
+        }
+        for good in ["values", "Follows_2", "-", &"x".repeat(64)] {
+            assert_eq!(check_component_name(good), Ok(()), "{good}");
+        }
+        for bad in ["", ".", "..", "a.b", "../secrets/values", "/deep", "a/b", "a\0", "é", &"x".repeat(65)] {
+            assert!(check_component_name(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn what_is_told_of_a_wrong_name_is_bounded() {
+        let told = check_store_name(&"/".repeat(1 << 20)).unwrap_err().to_string();
+        assert!(told.len() < 300, "{}", told.len());
+    }
+}
