@@ -70,6 +70,7 @@ impl Trace {
             nodes: nodes.len() as u32,
             total_us: self.micros(now),
             hedges: all().filter(|request| request.cause == Cause::HEDGE).count() as u32,
+            metadata_age_ms: 0,
             cache: self.cache.to_owned(),
             rounds: self.rounds.clone(),
         }

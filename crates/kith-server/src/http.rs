@@ -12,19 +12,35 @@ use std::{
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-/// Whether a process answers queries: set once it does, cleared when it stops.
+/// Whether a process answers queries: set once it does, cleared when it stops; and whether others are to be asked rather.
 #[derive(Clone, Debug, Default)]
-pub struct Readiness(Arc<AtomicBool>);
+pub struct Readiness {
+    ready: Arc<AtomicBool>,
+    behind: Arc<AtomicBool>,
+}
 
 impl Readiness {
     /// Says whether queries are answered.
     pub fn set(&self, ready: bool) {
-        self.0.store(ready, Ordering::Release);
+        self.ready.store(ready, Ordering::Release);
     }
 
     /// Whether queries are answered.
     pub fn get(&self) -> bool {
-        self.0.load(Ordering::Acquire)
+        self.ready.load(Ordering::Acquire)
+    }
+
+    /// Says whether another process knows newer metadata.
+    pub fn set_behind(&self, behind: bool) {
+        self.behind.store(behind, Ordering::Release);
+    }
+
+    fn told(&self) -> (StatusCode, &'static str) {
+        match (self.get(), self.behind.load(Ordering::Acquire)) {
+            (true, false) => (StatusCode::OK, "ready\n"),
+            (true, true) => (StatusCode::SERVICE_UNAVAILABLE, "metadata is stale\n"),
+            (false, _) => (StatusCode::SERVICE_UNAVAILABLE, "not ready\n"),
+        }
     }
 }
 
@@ -55,16 +71,7 @@ pub fn serve(listener: TcpListener, readiness: Readiness, stop: CancellationToke
     tokio::spawn(keep_up(handle, stop.clone()));
     let app = Router::new()
         .route("/healthz", get(|| async { "ok\n" }))
-        .route(
-            "/readyz",
-            get(move || async move {
-                if readiness.get() {
-                    (StatusCode::OK, "ready\n")
-                } else {
-                    (StatusCode::SERVICE_UNAVAILABLE, "not ready\n")
-                }
-            }),
-        )
+        .route("/readyz", get(move || async move { readiness.told() }))
         .route(
             "/metrics",
             get(move || async move {

@@ -8,6 +8,7 @@ pub mod dev;
 mod error;
 mod fail_point;
 mod framed;
+mod freshness;
 mod holding;
 mod http;
 mod listen;

@@ -3,6 +3,7 @@
 
 use crate::{
     StartError,
+    freshness::{Freshness, LEASE_TTL},
     metadata::{Committed, Condition, LeaseId, MetadataError, MetadataStore, Write, keys},
 };
 use serde::Deserialize;
@@ -13,9 +14,6 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-/// A process that is silent for so long counts as gone in `kith cluster status`. Routing does not
-/// wait for it: clients notice by themselves.
-const LEASE_TTL: Duration = Duration::from_secs(3);
 /// How often a lease is kept.
 const LEASE_INTERVAL: Duration = Duration::from_secs(1);
 /// How long a process that starts waits for the lease of another with its id to end: of one that died its lease has ended by then.
@@ -133,13 +131,22 @@ async fn may_live(addr: &str) -> bool {
 
 /// Keeps a process registered until `stop`. Goes on trying while the store is away, or another process has its id: one that was
 /// frozen for long, and replaced, does not take it back.
-pub fn register(metadata: Arc<dyn MetadataStore>, registration: Registration, stop: CancellationToken) {
+pub fn register(
+    metadata: Arc<dyn MetadataStore>,
+    registration: Registration,
+    freshness: Freshness,
+    stop: CancellationToken,
+) {
     tokio::spawn(async move {
         let mut lease = None;
         let mut told = None;
         loop {
+            let sent = Instant::now();
             match keep(&*metadata, &registration, lease).await {
-                Ok(Kept::Registered(kept)) => (lease, told) = (Some(kept), None),
+                Ok(Kept::Registered(kept)) => {
+                    freshness.renewed(sent.into_std());
+                    (lease, told) = (Some(kept), None);
+                }
                 Ok(Kept::Taken(addr)) => {
                     lease = None;
                     if told.as_ref() != Some(&addr) {

@@ -38,6 +38,7 @@
 mod apply;
 mod cancel;
 mod command;
+mod fence;
 mod guards;
 mod holders;
 mod push;
@@ -48,6 +49,7 @@ mod store;
 mod supply;
 
 pub use command::{Command, Context, Effect, Transition};
+pub use fence::{Fence, Followed};
 pub use holders::Holders;
 pub use refusal::Refusal;
 pub use store::{

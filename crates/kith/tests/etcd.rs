@@ -17,7 +17,10 @@ use std::{
     thread,
     time::{Duration, Instant},
 };
-use support::cluster::{kith, signal, text};
+use support::{
+    cluster::{http_get, kith, signal, text},
+    line::Line,
+};
 
 /// Bound on every wait; far above what any of them takes.
 const PATIENCE: Duration = Duration::from_secs(90);
@@ -278,6 +281,63 @@ fn a_cluster_of_machines_outlives_its_etcd() {
     machines.must_push(1, "fourth");
     machines.wait_until("the other router follows after a compaction", |all| reads(all, 0, "fourth"));
     machines.assert_answers("fourth");
+}
+
+/// Whether `/readyz` of a router says that it is to be asked.
+fn is_ready(machines: &Machines, router: usize) -> bool {
+    let told = machines.must(0, &["cluster", "status"]);
+    let routers = told["routers"].as_array().expect("a list");
+    let http = routers[router]["http"].as_str().expect("an address");
+    http_get(http, "/readyz").starts_with("HTTP/1.1 200")
+}
+
+#[test]
+fn a_router_that_alone_loses_etcd_says_so_and_no_swap_ends_before_it_does() {
+    let mut machines = Machines::start();
+    let line = Line::to(machines.etcd[0].host());
+    let log = machines.log_file();
+    machines.routers[1].kill();
+    let through = format!("etcd://{}", line.addr());
+    machines.routers[1].arguments.extend(["--metadata".to_owned(), through]);
+    machines.routers[1].start(&log);
+    machines.must(0, &["store", "create", "people"]);
+    machines.must_push(0, "first");
+    machines.must_push(0, "second");
+    machines.wait_until("all are alive in etcd", |all| all.alive() == (NODES + ROUTERS) as usize);
+    machines
+        .wait_until("the other router is ready", |all| all.nodes_up(1) == NODES as usize && is_ready(all, 1));
+    let value = |all: &Machines, router| all.must(router, &["get", "people", "a"])["value"].clone();
+
+    // Whoever rolls back is told when everybody serves it.
+    let told = machines.must(0, &["store", "rollback", "people"]);
+    assert_eq!(told["routers"], serde_json::json!([{"router": 1, "state": "seen"}]), "{}", machines.log());
+    assert_eq!((value(&machines, 0), value(&machines, 1)), ("first".into(), "first".into()));
+
+    // Or when those that do not know that they may not.
+    line.cut();
+    let newest = told["before"].to_string();
+    let told = machines.must(0, &["store", "swap", "people", &newest, "--force"]);
+    assert_eq!(told["routers"], serde_json::json!([{"router": 1, "state": "expired"}]), "{}", machines.log());
+    assert_eq!((value(&machines, 0), value(&machines, 1)), ("second".into(), "first".into()));
+    let keys = machines.folder.path().join("keys");
+    fs::write(&keys, "a\n").expect("written");
+    let read = ["mget", "people", "--keys-from", keys.to_str().expect("UTF-8"), "--profile"];
+    assert!(text(&machines.at(1, &read)).contains("metadata_age_ms"), "{}", text(&machines.at(1, &read)));
+    assert!(!text(&machines.at(0, &read)).contains("metadata_age_ms"));
+    machines.wait_until("it is not ready", |all| !is_ready(all, 1));
+    assert!(is_ready(&machines, 0));
+    let status = machines.must(0, &["cluster", "status"]);
+    assert!(3_000 < status["routers"][1]["metadata_age_ms"].as_u64().expect("a number"), "{status}");
+    assert_eq!(machines.log().matches("the metadata store is out of reach").count(), 1, "{}", machines.log());
+
+    // If nobody knows better, all are asked.
+    machines.etcd[0].kill();
+    machines.wait_until("both are ready", |all| is_ready(all, 0) && is_ready(all, 1));
+    assert_eq!(value(&machines, 0), "second");
+
+    machines.etcd[0].restart();
+    line.mend();
+    machines.wait_until("it follows again", |all| value(all, 1) == "second" && is_ready(all, 1));
 }
 
 #[test]

@@ -39,6 +39,8 @@ pub mod keys {
     pub const REBALANCE_ASKED: &str = "rebalance-asked";
     /// Prefix of leased keys: present while a process lives.
     pub const LIVE: &str = "live/";
+    /// Prefix of the leased keys of routers; the id follows.
+    pub const LIVE_ROUTERS: &str = "live/routers/";
 
     /// The key of one node's document.
     pub fn node(node: u32) -> String {
@@ -67,7 +69,7 @@ pub mod keys {
 
     /// The leased key of one router.
     pub fn live_router(router: u32) -> String {
-        format!("{LIVE}routers/{router:06}")
+        format!("{LIVE_ROUTERS}{router:06}")
     }
 }
 

@@ -23,6 +23,7 @@ use crate::{
     background,
     data_dir::{DataDir, Identity},
     error::StartError,
+    freshness::Freshness,
     http::{self, Readiness},
     liveness::{self, ProcessId, Registration},
     load::LoadCounter,
@@ -207,7 +208,7 @@ impl Node {
             document: document.encode(),
             addr: document.addr.clone(),
         };
-        liveness::register(Arc::clone(&metadata), registration, stop.clone());
+        liveness::register(Arc::clone(&metadata), registration, Freshness::new(), stop.clone());
         tokio::spawn(residency::follow(Arc::clone(&held), stop.clone()));
         let repairs = versions::Repairs { node: options.node, metadata };
         tokio::spawn(follow_versions(options.node, held, topology, repairs, stop.clone()));

@@ -1,8 +1,9 @@
 //! Administration: status, loads of graphs, and what `versions` does to stores.
 
-use super::{counters::RouterCounters, fetch_rates};
+use super::{behind::own_status, counters::RouterCounters, fetch_rates};
 use crate::{
     accept::Peer,
+    freshness::Freshness,
     rebalance::Rebalancer,
     security::Asker,
     serve::ClusterReader,
@@ -14,7 +15,7 @@ use kith_client::{Fleet, Session, security::Dialer};
 use kith_types::{NodeId, StoreVersion};
 use kith_versions::PushId;
 use kith_wire::{
-    documents::{ComponentDocument, NodeDocument, TopologyDocument},
+    documents::{ComponentDocument, NodeDocument, RouterDocument, TopologyDocument},
     v1,
 };
 use std::{sync::Arc, time::Duration};
@@ -23,7 +24,7 @@ use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::CancellationToken;
 use tonic::{Code, Request, Response, Status};
 
-/// A node that does not answer within this time is shown as down.
+/// A node or router that does not answer within this time is shown as down.
 const NODE_PATIENCE: Duration = Duration::from_millis(500);
 /// Progress messages that may wait for their reader.
 const PROGRESS_QUEUE: usize = 256;
@@ -34,6 +35,7 @@ pub(super) struct Admin {
     pub stores: Stores,
     pub rebalancer: Rebalancer,
     pub topology: TopologyReceiver,
+    pub freshness: Freshness,
     pub dialer: Dialer,
     pub stop: CancellationToken,
     /// Whose nodes are asked, and what it knows of them.
@@ -53,11 +55,26 @@ impl Admin {
             let last = last.map(|served| v1::PublishProgress {
                 committed_version: served.version.0,
                 flip_us: served.flip_us,
+                routers: served.routers,
                 ..Default::default()
             });
             let _ = sender.send(last).await;
         });
         ReceiverStream::new(receiver).boxed()
+    }
+
+    async fn router_status(&self, router: &RouterDocument) -> v1::RouterStatus {
+        let told = tokio::time::timeout(NODE_PATIENCE, own_status(&self.dialer, &router.addr)).await;
+        let told = told.ok().and_then(Result::ok);
+        v1::RouterStatus {
+            addr: router.addr.clone(),
+            http: router.http.clone(),
+            pid: router.pid,
+            router: router.router,
+            state: if told.is_some() { "up" } else { "down" }.to_owned(),
+            revision: told.as_ref().map_or(0, |told| told.revision),
+            metadata_age_ms: told.map_or(0, |told| told.metadata_age_ms),
+        }
     }
 
     fn fleet(&self) -> &Arc<Fleet> {
@@ -152,10 +169,13 @@ impl v1::cluster_server::Cluster for Admin {
     ) -> Result<Response<v1::ClusterStatus>, Status> {
         let v1::StatusRequest { counters, own } = request.into_inner();
         let told = counters.then(|| self.counters.told(self.session.executor()));
-        if own {
-            return Ok(Response::new(v1::ClusterStatus { counters: told, ..Default::default() }));
-        }
         let topology = Arc::clone(&self.topology.borrow());
+        let revision = topology.revision;
+        let metadata_age_ms = u64::try_from(self.freshness.age().as_millis()).unwrap_or(u64::MAX);
+        if own {
+            let own = v1::ClusterStatus { counters: told, revision, metadata_age_ms, ..Default::default() };
+            return Ok(Response::new(own));
+        }
         let groups = topology.cluster.groups.iter();
         let listed: Vec<(Option<u32>, u32)> =
             groups.flat_map(|group| group.nodes.iter().map(|&node| (Some(group.group), node))).collect();
@@ -166,17 +186,16 @@ impl v1::cluster_server::Cluster for Admin {
         let mut nodes = futures::future::join_all(nodes).await;
         // A node that was removed and ended is nobody's business any more.
         nodes.retain(|node| !node.spare || node.state != "down");
-        let routers = topology.routers.iter().map(|router| v1::RouterStatus {
-            addr: router.addr.clone(),
-            http: router.http.clone(),
-            pid: router.pid,
-        });
+        let routers = topology.routers.iter().map(|router| self.router_status(router));
+        let routers = futures::future::join_all(routers).await;
         Ok(Response::new(v1::ClusterStatus {
             nodes,
             epoch: topology.cluster.epoch,
-            routers: routers.collect(),
+            routers,
             partitions: topology.cluster.partitions,
             counters: told,
+            revision,
+            metadata_age_ms,
         }))
     }
 

@@ -3,6 +3,7 @@
 
 mod admin;
 mod admission;
+mod behind;
 mod counters;
 mod fetch_rates;
 mod forward;
@@ -18,11 +19,13 @@ mod settings;
 mod slow_log;
 mod streams;
 
+pub(crate) use behind::own_status;
 pub use query_json::query_json;
 pub use settings::{AdmissionSettings, CacheSettings, RouterSettings, SettingsFileError, SlowLogSettings};
 
 use crate::{
     error::StartError,
+    freshness::Freshness,
     http::{self, Readiness},
     liveness::{self, ProcessId, Registration},
     metadata::MetadataStore,
@@ -125,11 +128,13 @@ impl Router {
             Stores::new(Arc::clone(&metadata), documents.clone(), coordinator, dialer.clone(), read_from);
         versions::take_care(stores.clone(), stop.clone());
         let (session, counters) = (graph.session.clone(), Arc::clone(&graph.counters));
+        let freshness = graph.freshness.clone();
         let admin = admin::Admin {
+            freshness: freshness.clone(),
             stores,
             rebalancer,
-            topology: documents,
-            dialer,
+            topology: documents.clone(),
+            dialer: dialer.clone(),
             stop: stop.clone(),
             session,
             counters,
@@ -148,7 +153,16 @@ impl Router {
         let serving = answer(ports.grpc, graph, admin, &options.security, stop.clone());
         options.security.follow(stop.clone());
         let (addr, document) = (document.addr.clone(), document.encode());
-        liveness::register(metadata, Registration { id, live_value, document, addr }, stop.clone());
+        let watch = behind::Watch {
+            addr: addr.clone(),
+            freshness: freshness.clone(),
+            topology: documents,
+            dialer,
+            readiness: readiness.clone(),
+        };
+        watch.start(stop.clone());
+        let registration = Registration { id, live_value, document, addr };
+        liveness::register(metadata, registration, freshness, stop.clone());
         readiness.set(true);
         tracing::info!(router = options.router, addr = %at.grpc, "router serves");
         Ok(Self { addr: at.grpc, redis_clients, readiness, serving, stop })
@@ -219,6 +233,7 @@ fn graph_server(
         recorder,
         admission: admission::Admission::new(settings.admission.queries_max),
         counters: Arc::new(counters::RouterCounters::new()),
+        freshness: Freshness::new(),
     })
 }
 

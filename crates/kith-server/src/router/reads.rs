@@ -27,8 +27,7 @@ impl GraphServer {
         let answered = self.read_values("mget", admitted, &store, &keys, &options).await;
         let mut answer = answered.map_err(|error| error.to_status())?;
         self.counters.answer("mget", answer.is_complete());
-        // Every query is traced for the slow log; only those that asked get to see it.
-        answer.profile = answer.profile.filter(|_| options.profile);
+        answer.profile = self.shown(answer.profile, options.profile);
         Ok(batch_answer_to_wire(answer))
     }
 
@@ -72,7 +71,7 @@ impl GraphServer {
         let mut answer = answered.map_err(|error| self.refused(&store, error).to_status())?;
         admitted.answered(&store, answer.answer.records.value_bytes());
         self.counters.answer("compute", answer.answer.is_complete());
-        answer.answer.profile = answer.answer.profile.filter(|_| options.profile);
+        answer.answer.profile = self.shown(answer.answer.profile, options.profile);
         Ok(compute_answer_to_wire(answer))
     }
 
@@ -89,7 +88,7 @@ impl GraphServer {
         self.note("aggregate", &line, started, ended);
         let mut answer = answered.map_err(|error| self.refused(&store, error).to_status())?;
         self.counters.answer("aggregate", answer.answer.is_complete());
-        answer.answer.profile = answer.answer.profile.filter(|_| options.profile);
+        answer.answer.profile = self.shown(answer.answer.profile, options.profile);
         Ok(aggregate_answer_to_wire(answer))
     }
 

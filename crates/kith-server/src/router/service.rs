@@ -9,6 +9,7 @@ use super::{
     slow_log::SlowLog,
 };
 use crate::framed::{self, FrameService, Reply};
+use crate::freshness::Freshness;
 use bytes::Bytes;
 use futures::{
     FutureExt, StreamExt,
@@ -40,6 +41,7 @@ pub(super) struct GraphServer {
     pub recorder: Option<Recorder>,
     pub admission: Admission,
     pub counters: Arc<RouterCounters>,
+    pub freshness: Freshness,
 }
 
 /// A query as it came in.
@@ -80,10 +82,18 @@ impl GraphServer {
         match answered {
             Ok(answered) => {
                 self.counters.answer(op, answered.complete);
-                Ok(reply_of(answered, &incoming))
+                let profile = self.shown(answered.profile, incoming.options.profile);
+                Ok(reply_of(Answered { profile, ..answered }))
             }
             Err(error) => Err(error.to_status()),
         }
+    }
+
+    /// The profile for whoever asked for it: every query is traced for the slow log. It says how old the metadata is once that is
+    /// more than it should be.
+    pub fn shown(&self, profile: Option<v1::Profile>, asked: bool) -> Option<v1::Profile> {
+        let metadata_age_ms = self.freshness.stale().map_or(0, |age| age.as_millis() as u64);
+        profile.filter(|_| asked).map(|profile| v1::Profile { metadata_age_ms, ..profile })
     }
 
     /// Metrics and the slow log: of an answer its profile, of a failure its code.
@@ -124,13 +134,12 @@ fn operation_name(operand: &Operand) -> &'static str {
     }
 }
 
-fn reply_of(answered: Answered, incoming: &Incoming) -> v1::QueryReply {
+fn reply_of(answered: Answered) -> v1::QueryReply {
     let answer = answer_to_wire(&answered.answer);
     v1::QueryReply {
         complete: answered.complete,
         missing_partitions: answered.missing_partitions,
-        // Every query is traced for the slow log; only those that asked get to see it.
-        profile: answered.profile.filter(|_| incoming.options.profile),
+        profile: answered.profile,
         served: answered.served.into_iter().map(|(name, version)| v1::Served { name, version }).collect(),
         answer: Some(answer),
     }

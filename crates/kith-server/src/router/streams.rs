@@ -134,8 +134,7 @@ impl GraphServer {
                 Ok(StreamItem::Footer(mut footer)) => {
                     self.note_stream(asked, Ok(footer.profile.as_ref()));
                     self.counters.answer(asked.op(), footer.status == StreamStatus::Ok);
-                    // Every query is traced for the slow log; only those that asked get to see it.
-                    footer.profile = footer.profile.filter(|_| asked.options.profile);
+                    footer.profile = self.shown(footer.profile, asked.options.profile);
                     Ok(writer.message(StreamItem::Footer(footer)))
                 }
                 Ok(StreamItem::Piece(piece)) => {

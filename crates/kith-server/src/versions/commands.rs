@@ -123,12 +123,14 @@ impl Stores {
         let changed = change(&*self.metadata, store, asker, &[command]).await?;
         FailPoint::ChangeWritten.reach();
         let took = started.elapsed();
-        self.wait_until_visible(changed.revision).await;
-        let Changed { before, document, effects, .. } = changed;
+        let Changed { before, document, effects, revision } = changed;
         let (before, after) = (before.current(), document.current());
         let mut reply = reply(&document, before.map_or(0, |current| current.version));
         if before.map(|current| current.version) != after.map(|current| current.version) {
             reply.flip_us = flipped(&document, took);
+            reply.routers = self.wait_until_served(revision).await;
+        } else {
+            self.wait_until_visible(revision).await;
         }
         self.clean_dropped(document, &effects).await;
         Ok(reply)

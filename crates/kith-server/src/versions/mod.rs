@@ -7,6 +7,7 @@ mod change;
 mod clean;
 mod commands;
 mod document;
+mod fence;
 mod offer;
 mod prepare;
 mod push;

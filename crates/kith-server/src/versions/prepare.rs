@@ -155,9 +155,8 @@ impl Stores {
                 component: step.component,
                 bytes_done: step.bytes_done,
                 bytes_total: step.bytes_total,
-                committed_version: 0,
-                flip_us: None,
                 held_back: step.held_back,
+                ..Default::default()
             };
             // A slow reader misses progress, nothing else.
             let _ = progress.try_send(Ok(report));

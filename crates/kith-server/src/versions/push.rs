@@ -83,12 +83,14 @@ impl Drop for Active<'_> {
 }
 
 /// What a push made.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Served {
     /// What the store serves.
     pub version: StoreVersion,
     /// Microseconds of the one write that made it so; `None`: an earlier call made it.
     pub flip_us: Option<u64>,
+    /// Other routers, and whether they serve it.
+    pub routers: Vec<v1::FollowedRouter>,
 }
 
 /// Counts the one write that changed what a store serves, and tells it in the log; its microseconds.
@@ -109,7 +111,7 @@ impl Stores {
         match self.try_push(push, progress).await {
             Ok(served) => Ok(served),
             Err(ChangeError::Refused(Refusal::AlreadyPushed { version, .. })) => {
-                Ok(Served { version, flip_us: None })
+                Ok(Served { version, flip_us: None, routers: Vec::new() })
             }
             Err(error) => Err(error.to_status(&push.store)),
         }
@@ -269,11 +271,11 @@ impl Stores {
         };
         FailPoint::PushFlipped.reach();
         let flip_us = flipped(&changed.document, started.elapsed());
-        self.wait_until_visible(changed.revision).await;
+        let routers = self.wait_until_served(changed.revision).await;
         let version = StoreVersion(changed.document.current().map_or(0, |current| current.version));
         self.clean(changed.document).await;
         FailPoint::PushCleaned.reach();
-        Ok(Served { version, flip_us: Some(flip_us) })
+        Ok(Served { version, flip_us: Some(flip_us), routers })
     }
 
     /// Removes built files that no version needs.

@@ -129,16 +129,35 @@ pub struct RouterReply {
     pub addr: String,
     pub http: String,
     pub pid: u32,
+    pub router: u32,
+    /// `up` or `down`.
+    pub state: String,
+    /// How long ago it was in reach of the metadata store, and the revision that it serves by; `None`: it is down.
+    pub metadata_age_ms: Option<u64>,
+    pub metadata_revision: Option<u64>,
+}
+
+impl From<v1::RouterStatus> for RouterReply {
+    fn from(wire: v1::RouterStatus) -> Self {
+        let is_up = wire.state == "up";
+        Self {
+            addr: wire.addr,
+            http: wire.http,
+            pid: wire.pid,
+            router: wire.router,
+            state: wire.state,
+            metadata_age_ms: is_up.then_some(wire.metadata_age_ms),
+            metadata_revision: is_up.then_some(wire.revision),
+        }
+    }
 }
 
 impl From<v1::ClusterStatus> for StatusReply {
     fn from(wire: v1::ClusterStatus) -> Self {
         let mut nodes: Vec<NodeReply> = wire.nodes.into_iter().map(NodeReply::from).collect();
         nodes.sort_by_key(|node| (node.group.is_none(), node.group, node.node));
-        let routers = wire.routers.into_iter();
-        let routers =
-            routers.map(|router| RouterReply { addr: router.addr, http: router.http, pid: router.pid });
-        Self { epoch: wire.epoch, partitions: wire.partitions, nodes, routers: routers.collect() }
+        let routers = wire.routers.into_iter().map(RouterReply::from).collect();
+        Self { epoch: wire.epoch, partitions: wire.partitions, nodes, routers }
     }
 }
 

@@ -10,7 +10,7 @@ pub use meter::Meter;
 pub use object_store::{LockedStore, ObjectStore, Work, remove_folder, unusable};
 pub use place::{component_place, location, manifest_at, place, refused, version_here, versions_at};
 
-use crate::failure::Failure;
+use crate::{failure::Failure, store::FollowedReply};
 use interrupt::Beside;
 use kith_client::QueryError;
 use kith_types::PartitionCount;
@@ -36,12 +36,14 @@ impl Unpublished {
 }
 
 /// What came of a publication.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Served {
     /// What the store serves now.
     pub version: u64,
     /// Microseconds that the one write took that made it so; `None`: an earlier call made it.
     pub flip_us: Option<u64>,
+    /// The other routers that were waited for.
+    pub routers: Vec<FollowedReply>,
 }
 
 /// Follows the nodes while they fetch, until the version serves. Ctrl-C and SIGTERM ask the cluster to cancel; a second one
@@ -79,7 +81,8 @@ pub async fn follow(
                         "too late to cancel {push}: it serves; `kith store rollback {store}` takes it back"
                     ));
                 }
-                return Ok(Served { version: step.committed_version, flip_us: step.flip_us });
+                let routers = step.routers.into_iter().map(FollowedReply::from).collect();
+                return Ok(Served { version: step.committed_version, flip_us: step.flip_us, routers });
             }
             Ok(Some(step)) => meter.on_publish(&step),
             Ok(None) => {

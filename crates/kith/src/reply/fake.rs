@@ -106,6 +106,7 @@ pub fn profile() -> v1::Profile {
         nodes: 3,
         total_us: 2_500,
         hedges: 0,
+        metadata_age_ms: 0,
         cache: "miss".to_owned(),
         rounds: vec![
             round("first degree", "single-key", vec![request(1, 0, 1, 100, 300, "ok")]),

@@ -12,6 +12,9 @@ pub struct ProfileReply {
     pub total_us: u64,
     /// Requests sent because others were late; the counts above are without them.
     pub hedges: u32,
+    /// The router has been out of reach of the metadata store for so long; left out: it is not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub metadata_age_ms: Option<u64>,
     pub cache: String,
     pub rounds: Vec<RoundReply>,
 }
@@ -72,6 +75,7 @@ impl From<&v1::Profile> for ProfileReply {
             nodes: wire.nodes,
             total_us: wire.total_us,
             hedges: wire.hedges,
+            metadata_age_ms: Some(wire.metadata_age_ms).filter(|age| *age != 0),
             cache: wire.cache.clone(),
             rounds: wire.rounds.iter().map(RoundReply::from).collect(),
         }

@@ -10,7 +10,7 @@ mod reply;
 pub use build::{BuildReply, ChangesReply, PartitionReply};
 pub use look::{export::ExportReply, place::PlaceReply, verify::VerifyReply};
 pub use push::{CancelReply, PushReply};
-pub use reply::{HistoryReply, StoreReply, SwapReply, VersionReply};
+pub use reply::{FollowedReply, HistoryReply, StoreReply, SwapReply, VersionReply};
 
 use crate::{
     confirm::confirm_drop,
@@ -229,8 +229,8 @@ async fn list(router: &RouterClient, format: Format) -> anyhow::Result<()> {
 /// Swaps, says what was done and how to undo it.
 async fn swapped(router: &RouterClient, format: Format, store: &str, command: Ask) -> anyhow::Result<()> {
     let is_rollback = matches!(command, Ask::Rollback(_));
-    let (document, v1::StoreReply { before, flip_us, .. }) = one(router, store, command).await?;
-    let reply = SwapReply::new(&document, before, flip_us, is_rollback);
+    let (document, reply) = one(router, store, command).await?;
+    let reply = SwapReply::new(&document, reply, is_rollback);
     output::print(format, &reply, stores::swapped)
 }
 

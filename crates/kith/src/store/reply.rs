@@ -1,6 +1,9 @@
 //! What `kith store` prints as JSON: field names are a contract (`docs/stores.md`).
 
-use kith_wire::documents::{DefinitionDocument, StoreDocument};
+use kith_wire::{
+    documents::{DefinitionDocument, StoreDocument},
+    v1,
+};
 use serde::Serialize;
 
 /// A store.
@@ -81,6 +84,22 @@ pub struct SwapReply {
     pub undo: Option<String>,
     /// Microseconds of the one write that did it; 0: that version was served already.
     pub flip_us: u64,
+    /// The other routers that were waited for after it.
+    pub routers: Vec<FollowedReply>,
+}
+
+/// A router after a change of what is served.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FollowedReply {
+    pub router: u32,
+    /// `seen`: it serves it; `expired`: it has lost the metadata store, and says so of what it serves; `unknown`.
+    pub state: String,
+}
+
+impl From<v1::FollowedRouter> for FollowedReply {
+    fn from(wire: v1::FollowedRouter) -> Self {
+        Self { router: wire.router, state: wire.state }
+    }
 }
 
 impl From<StoreDocument> for StoreReply {
@@ -142,7 +161,8 @@ pub fn history(document: &StoreDocument) -> Vec<HistoryReply> {
 
 impl SwapReply {
     /// From the record after it.
-    pub fn new(document: &StoreDocument, before: u64, flip_us: u64, is_rollback: bool) -> Self {
+    pub fn new(document: &StoreDocument, reply: v1::StoreReply, is_rollback: bool) -> Self {
+        let v1::StoreReply { before, flip_us, routers, .. } = reply;
         let state = document.versions.iter().find(|version| version.version == before);
         let state = state.map(|version| version.state.clone());
         let force = if is_rollback { " --force" } else { "" };
@@ -154,6 +174,7 @@ impl SwapReply {
             undo: state.is_some().then(|| format!("kith store swap {name} {before}{force}")),
             before_state: state,
             flip_us,
+            routers: routers.into_iter().map(FollowedReply::from).collect(),
         }
     }
 }

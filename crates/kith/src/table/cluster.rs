@@ -43,14 +43,24 @@ pub fn status(status: &StatusReply) -> String {
         Some(format!("node {node} holds its fetches back to {rate}/s: reads got slower beside them\n"))
     });
     let held_back: String = held_back.collect();
-    let routers = status.routers.iter().map(|router| vec![router.addr.clone(), router.http.clone()]);
+    let routers = status.routers.iter().map(|router| {
+        let age = router.metadata_age_ms.map_or("?".to_owned(), |age| format!("{:.1} s", age as f64 / 1e3));
+        vec![router.router.to_string(), router.state.clone(), router.addr.clone(), router.http.clone(), age]
+    });
+    let router_columns = [
+        ("router", Side::Right),
+        ("state", Side::Left),
+        ("address", Side::Left),
+        ("http", Side::Left),
+        ("metadata seen", Side::Right),
+    ];
     format!(
         "{}, {}, epoch {}\n{}{held_back}\n{}",
         plural(status.nodes.len() as u64, "node"),
         plural(status.partitions.into(), "partition"),
         status.epoch,
         table(&columns, rows),
-        table(&[("router", Side::Left), ("http", Side::Left)], routers),
+        table(&router_columns, routers),
     )
 }
 

@@ -58,6 +58,9 @@ fn wasted(profile: &ProfileReply) -> String {
     let won = hedges().filter(|request| request.won).count();
     let keys: u64 = requests().filter(|request| !request.won).map(|request| request.keys).sum();
     let mut text = String::new();
+    if let Some(age) = profile.metadata_age_ms {
+        text += &format!(", metadata {:.0} s old: a swap may have passed this router by", age as f64 / 1e3);
+    }
     if 0 < profile.hedges {
         text += &format!(", {}, {won} won", plural(profile.hedges.into(), "hedge"));
     }

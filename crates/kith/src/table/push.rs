@@ -41,6 +41,7 @@ pub fn pushed(reply: &PushReply) -> String {
         reply.seconds,
         reply.flip_us.map(|us| format!(", the flip {us} us")).unwrap_or_default()
     );
+    text += &super::stores::not_followed(&reply.routers);
     if let Some(nodes) = reply.excluded.as_ref().filter(|nodes| !nodes.is_empty()) {
         let nodes: Vec<String> = nodes.iter().map(u32::to_string).collect();
         text +=

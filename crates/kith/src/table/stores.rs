@@ -1,7 +1,7 @@
 //! Stores and their versions for people.
 
 use super::{Side, bytes, count, table};
-use crate::store::{HistoryReply, StoreReply, SwapReply, VersionReply};
+use crate::store::{FollowedReply, HistoryReply, StoreReply, SwapReply, VersionReply};
 use kith_wire::documents::{FrozenDocument, HoldsDocument};
 
 /// One line per store.
@@ -132,10 +132,29 @@ pub fn history(history: &[HistoryReply]) -> String {
 
 /// What a swap or rollback did.
 pub fn swapped(reply: &SwapReply) -> String {
-    let SwapReply { store, version, before, before_state, undo, flip_us } = reply;
+    let SwapReply { store, version, before, before_state, undo, flip_us, routers } = reply;
     let state = before_state.as_deref().unwrap_or("not kept");
     let undo = undo.as_ref().map(|command| format!("undo: {command}\n")).unwrap_or_default();
-    format!("store {store} serves version {version}; {before} is {state}; the flip took {flip_us} us\n{undo}")
+    let late = not_followed(routers);
+    format!(
+        "store {store} serves version {version}; {before} is {state}; the flip took {flip_us} us\n{late}{undo}"
+    )
+}
+
+/// Routers that may serve something older.
+pub fn not_followed(routers: &[FollowedReply]) -> String {
+    let late = routers.iter().filter(|router| router.state != "seen");
+    let line = late.map(|router| match router.state.as_str() {
+        "expired" => format!(
+            "router {} has lost the metadata store: it serves what it knew, and says so\n",
+            router.router
+        ),
+        _ => format!(
+            "router {} has not said that it serves it: look at `kith cluster status`\n",
+            router.router
+        ),
+    });
+    line.collect()
 }
 
 fn holds(holds: &HoldsDocument) -> String {

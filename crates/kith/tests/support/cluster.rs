@@ -165,12 +165,18 @@ impl Drop for Cluster {
     }
 }
 
-/// The value of a metric, labels and all, of the process whose HTTP endpoint this is.
-pub fn metric_at(addr: &str, name: &str) -> Option<f64> {
+/// The whole answer of an HTTP endpoint.
+pub fn http_get(addr: &str, path: &str) -> String {
     let mut stream = TcpStream::connect(addr).expect("the endpoint is up");
-    write!(stream, "GET /metrics HTTP/1.1\r\nHost: {addr}\r\nConnection: close\r\n\r\n").expect("it listens");
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: {addr}\r\nConnection: close\r\n\r\n").expect("it listens");
     let mut text = String::new();
     stream.read_to_string(&mut text).expect("it answers with text");
+    text
+}
+
+/// The value of a metric, labels and all, of the process whose HTTP endpoint this is.
+pub fn metric_at(addr: &str, name: &str) -> Option<f64> {
+    let text = http_get(addr, "/metrics");
     let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))?;
     Some(value.trim().parse().expect("a number"))
 }

@@ -5,6 +5,7 @@
 pub mod cluster;
 pub mod disk;
 pub mod limits;
+pub mod line;
 pub mod redis;
 pub mod reference;
 pub mod spare;

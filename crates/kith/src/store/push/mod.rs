@@ -91,7 +91,7 @@ pub async fn run(target: &TargetFlags, format: Format, flags: &PushFlags) -> any
         }
     };
     let schema = schema_hash(&offer.manifest)?;
-    let Served { version, flip_us } = match serve(&router, &push, &offer, schema, flags).await {
+    let Served { version, flip_us, routers } = match serve(&router, &push, &offer, schema, flags).await {
         Ok(served) => served,
         Err(Unpublished { error, is_certain }) => {
             if is_certain && let Ok(document) = described(&router, &flags.store).await {
@@ -123,6 +123,7 @@ pub async fn run(target: &TargetFlags, format: Format, flags: &PushFlags) -> any
         schema_changes: offer.schema_changes,
         changes: offer.changes,
         flip_us,
+        routers,
         seconds: seconds(started.elapsed()),
     };
     output::print(format, &reply, table::push::pushed)

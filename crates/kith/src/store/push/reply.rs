@@ -1,6 +1,9 @@
 //! What a push did, as JSON: field names are a contract (`docs/loading.md`).
 
-use crate::{load::Dropped, store::build::ChangesReply};
+use crate::{
+    load::Dropped,
+    store::{FollowedReply, build::ChangesReply},
+};
 use serde::Serialize;
 
 /// A version that was pushed and serves.
@@ -30,5 +33,7 @@ pub struct PushReply {
     pub changes: Option<ChangesReply>,
     /// Microseconds of the one write that made it current; `null`: an earlier call wrote it.
     pub flip_us: Option<u64>,
+    /// The other routers that were waited for after it.
+    pub routers: Vec<FollowedReply>,
     pub seconds: f64,
 }

@@ -1,0 +1,120 @@
+//! Which routers have yet to serve what was just made current. A router that has seen the change begins nothing older; one whose
+//! lease has ended knows by itself that it may serve something older, and says so.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What became of one router.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Followed {
+    /// It serves what was made current.
+    Seen,
+    /// Its lease ended before it had seen the change: it says itself that its metadata is stale.
+    Expired,
+    /// Nobody knows: it holds a lease and has not said that it has seen the change.
+    Unknown,
+}
+
+impl Followed {
+    /// Its name in replies.
+    pub fn name(self) -> &'static str {
+        match self {
+            Followed::Seen => "seen",
+            Followed::Expired => "expired",
+            Followed::Unknown => "unknown",
+        }
+    }
+}
+
+/// Waits for the routers that live.
+#[derive(Clone, Debug)]
+pub struct Fence {
+    /// The metadata revision of the change.
+    revision: u64,
+    routers: BTreeMap<u32, Followed>,
+}
+
+impl Fence {
+    /// Of a change at `revision`; nobody is known yet.
+    pub fn new(revision: u64) -> Self {
+        Self { revision, routers: BTreeMap::new() }
+    }
+
+    /// Routers hold a lease now.
+    pub fn live(&mut self, routers: &BTreeSet<u32>) {
+        for (router, followed) in &mut self.routers {
+            *followed = match (*followed, routers.contains(router)) {
+                (Followed::Unknown, false) => Followed::Expired,
+                // It took a lease again, and may have a topology from before.
+                (Followed::Expired, true) => Followed::Unknown,
+                (known, _) => known,
+            };
+        }
+        for router in routers {
+            self.routers.entry(*router).or_insert(Followed::Unknown);
+        }
+    }
+
+    /// A router serves the metadata of a revision.
+    pub fn serves(&mut self, router: u32, revision: u64) {
+        if self.revision <= revision {
+            self.routers.insert(router, Followed::Seen);
+        }
+    }
+
+    /// Who is still waited for.
+    pub fn waits_for(&self) -> Vec<u32> {
+        let waiting = self.routers.iter().filter(|(_, followed)| **followed == Followed::Unknown);
+        waiting.map(|(router, _)| *router).collect()
+    }
+
+    /// What became of each router.
+    pub fn routers(&self) -> &BTreeMap<u32, Followed> {
+        &self.routers
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn live(routers: &[u32]) -> BTreeSet<u32> {
+        routers.iter().copied().collect()
+    }
+
+    #[test]
+    fn a_router_is_waited_for_until_it_has_seen_the_change_or_its_lease_has_ended() {
+        let mut fence = Fence::new(7);
+        fence.live(&live(&[0, 1, 2]));
+        fence.serves(0, 7);
+        fence.serves(1, 6);
+        assert_eq!(fence.waits_for(), [1, 2]);
+        fence.live(&live(&[0, 1]));
+        fence.serves(1, 9);
+        assert!(fence.waits_for().is_empty());
+        let told: Vec<&str> = fence.routers().values().map(|followed| followed.name()).collect();
+        assert_eq!(told, ["seen", "seen", "expired"]);
+        fence.live(&live(&[0, 1, 2]));
+        assert_eq!(fence.waits_for(), [2], "it is back, and nobody knows with what");
+    }
+
+    proptest! {
+        #[test]
+        fn nobody_who_lives_and_has_not_seen_the_change_is_passed_over(
+            steps in prop::collection::vec((prop::collection::btree_set(0u32..5, 0..5), 0u32..5, 5u64..9), 1..20),
+        ) {
+            let mut fence = Fence::new(7);
+            let (mut seen, mut last) = (BTreeSet::new(), BTreeSet::new());
+            for (lives, router, revision) in steps {
+                fence.live(&lives);
+                fence.serves(router, revision);
+                if 7 <= revision {
+                    seen.insert(router);
+                }
+                last = lives;
+            }
+            let expected: Vec<u32> = last.difference(&seen).copied().collect();
+            prop_assert_eq!(fence.waits_for(), expected);
+        }
+    }
+}
