@@ -1,9 +1,10 @@
 //! One port for two protocols, in the clear or over TLS: a connection's first byte says which it speaks.
 
 use crate::{
+    connections::{Connected, Connections, Watched, farewell},
     framed::{self, FrameService},
     listen::{self, Opening},
-    security::{Caller, Gate, Identity},
+    security::{Caller, Gate, Identity, Need},
     serve::Bound,
 };
 use kith_wire::frame::Preface;
@@ -21,7 +22,7 @@ use tokio::{
 };
 use tokio_rustls::server::TlsStream;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
-use tonic::transport::server::Connected;
+use tonic::transport::server::Connected as ConnectInfo;
 
 /// gRPC connections that may wait for tonic to take them over.
 const HANDED_OVER_MAX: usize = 64;
@@ -30,7 +31,7 @@ const HTTP2_FIRST: u8 = b'P';
 
 /// What a port serves.
 #[derive(Clone)]
-pub struct Served {
+pub(crate) struct Served {
     /// In frames; `None`: there are none.
     pub frames: Option<Arc<dyn FrameService>>,
     /// Takes TLS only; `None`: everything in the clear.
@@ -38,7 +39,7 @@ pub struct Served {
 }
 
 /// Accepts where `bound` listens until `stop`. Framed connections are served here, as some of `tasks`; those that speak HTTP/2 come out.
-pub fn spawn(
+pub(crate) fn spawn(
     bound: Bound,
     served: Served,
     tasks: &TaskTracker,
@@ -47,18 +48,24 @@ pub fn spawn(
     let (http2, handed_over) = mpsc::channel(HANDED_OVER_MAX);
     let connections = tasks.clone();
     if let (Some(frames), Some(local)) = (&served.frames, bound.local) {
-        accept_locally(local, Arc::clone(frames), tasks, stop.clone());
+        accept_locally(local, bound.connections.clone(), Arc::clone(frames), tasks, stop.clone());
     }
+    let room = bound.connections;
     tasks.spawn(async move {
-        let welcome = |(stream, _)| {
-            let welcome = welcome(stream, served.clone(), http2.clone(), stop.clone());
+        let welcome = |(stream, addr), connected| {
+            let begun = welcome(stream, addr, connected, served.clone(), http2.clone(), stop.clone());
             connections.spawn(async move {
-                if let Err(error) = welcome.await {
+                if let Err(error) = begun.await {
                     tracing::debug!(%error, "a connection ended");
                 }
             });
         };
-        listen::each(bound.listener, &stop, welcome).await;
+        let refuse = |(stream, _)| {
+            if served.gate.is_none() {
+                room.refuse(farewell::on_shared_port(stream, room.open_max()));
+            }
+        };
+        listen::each(bound.listener, &room, &stop, welcome, refuse).await;
     });
     handed_over
 }
@@ -66,102 +73,121 @@ pub fn spawn(
 /// Serves frames to processes of this machine past TCP.
 fn accept_locally(
     listener: UnixListener,
+    room: Connections,
     frames: Arc<dyn FrameService>,
     tasks: &TaskTracker,
     stop: CancellationToken,
 ) {
     let connections = tasks.clone();
     tasks.spawn(async move {
-        let welcome = |stream: UnixStream| {
-            note("framed-local");
+        let welcome = |stream: UnixStream, connected: Arc<Connected>| {
+            connected.speaks("framed-local");
             kith_client::prepare_local(&stream);
-            let served = framed::serve(stream, Arc::clone(&frames), true, stop.clone());
+            let served = framed::serve(stream, Arc::clone(&frames), true, connected, stop.clone());
             connections.spawn(async move {
                 if let Err(error) = served.await {
                     tracing::debug!(%error, "a connection ended");
                 }
             });
         };
-        listen::each(listener, &stop, welcome).await;
+        let refuse = |stream| room.refuse(farewell::on_shared_port(stream, room.open_max()));
+        listen::each(listener, &room, &stop, welcome, refuse).await;
     });
 }
 
 async fn welcome(
     stream: TcpStream,
+    addr: SocketAddr,
+    connected: Arc<Connected>,
     served: Served,
     http2: mpsc::Sender<Accepted>,
     stop: CancellationToken,
 ) -> io::Result<()> {
-    // Small replies must not wait for an acknowledgement of the one before.
-    stream.set_nodelay(true)?;
-    let addr = stream.peer_addr().ok();
-    let Some(gate) = &served.gate else {
-        let Some(first) = listen::first_byte(&stream, &stop).await? else { return Ok(()) };
-        let accepted = Accepted { stream: Stream::Plain(stream), peer: Peer { addr, caller: None } };
-        return begin(accepted, first, served.frames, http2, stop).await;
+    listen::prepare(&stream)?;
+    let opened = open(stream, addr, &connected, &served, &stop);
+    let Some(Begun { stream, first, caller }) = connected.unless_strange(opened).await? else {
+        return Ok(());
     };
-    let (first, stream, caller) = match listen::open(gate, stream, addr, &stop).await? {
-        Opening::Closed => return Ok(()),
-        // Answered in their own protocol: that they should have spoken TLS.
-        Opening::Clear(stream, first) => (first, Stream::Plain(stream), Caller::new(Identity::Plain)),
-        Opening::Tls(mut stream, caller) => {
-            let mut first = [0];
-            if listen::within(&stop, stream.read(&mut first)).await? == 0 {
-                return Ok(());
-            }
-            (first[0], Stream::Tls(Box::new(Opened { first: Some(first[0]), stream: *stream })), caller)
-        }
+    let frames = match (&served.gate, &caller) {
+        (Some(gate), Some(caller)) => served.frames.map(|frames| gate.guard(frames, caller.clone())),
+        _ => served.frames,
     };
-    let frames = served.frames.map(|frames| gate.guard(frames, caller.clone()));
-    let accepted = Accepted { stream, peer: Peer { addr, caller: Some(caller) } };
-    begin(accepted, first, frames, http2, stop).await
-}
-
-/// Serves a connection whose first byte is known.
-async fn begin(
-    accepted: Accepted,
-    first: u8,
-    frames: Option<Arc<dyn FrameService>>,
-    http2: mpsc::Sender<Accepted>,
-    stop: CancellationToken,
-) -> io::Result<()> {
     match frames {
         Some(frames) if Preface::may_begin(&[first]) => {
-            note("framed");
-            match accepted.stream {
-                Stream::Plain(stream) => framed::serve(stream, frames, false, stop).await,
-                Stream::Tls(stream) => framed::serve(stream, frames, false, stop).await,
+            connected.speaks("framed");
+            match stream {
+                Stream::Plain(stream) => framed::serve(stream, frames, false, connected, stop).await,
+                Stream::Tls(stream) => framed::serve(stream, frames, false, connected, stop).await,
             }
         }
         _ if first == HTTP2_FIRST => {
-            note("grpc");
+            connected.speaks("grpc");
+            let peer = Peer { addr: Some(addr), caller, connected: Arc::clone(&connected) };
             // Nobody takes it if the server has stopped meanwhile: it is closed then.
-            let _ = http2.send(accepted).await;
+            let _ = http2.send(Accepted { stream: Watched::new(stream, connected), peer }).await;
             Ok(())
         }
         _ => {
-            note("other");
+            connected.speaks("other");
             Ok(())
         }
     }
 }
 
-fn note(protocol: &'static str) {
-    metrics::counter!("kith_server_connections_total", "protocol" => protocol).increment(1);
+/// A connection that has begun.
+struct Begun {
+    stream: Stream,
+    first: u8,
+    /// Who it is; `None` where nobody asks.
+    caller: Option<Caller>,
+}
+
+/// Has a connection begin; `None` if its peer closes it before. Whoever shows a certificate that has rights is known from here on, and
+/// everybody where nobody asks.
+async fn open(
+    stream: TcpStream,
+    addr: SocketAddr,
+    connected: &Connected,
+    served: &Served,
+    stop: &CancellationToken,
+) -> io::Result<Option<Begun>> {
+    let Some(gate) = &served.gate else {
+        let Some(first) = listen::first_byte(&stream, stop).await? else { return Ok(None) };
+        connected.is_known_now();
+        return Ok(Some(Begun { stream: Stream::Plain(stream), first, caller: None }));
+    };
+    let (first, stream, caller) = match listen::open(gate, stream, Some(addr), stop).await? {
+        Opening::Closed => return Ok(None),
+        // Answered in their own protocol: that they should have spoken TLS.
+        Opening::Clear(stream, first) => (first, Stream::Plain(stream), Caller::new(Identity::Plain)),
+        Opening::Tls(mut stream, caller) => {
+            if gate.check(&caller, &Need::Known).is_ok() {
+                connected.is_known_now();
+            }
+            let mut first = [0];
+            if listen::within(stop, stream.read(&mut first)).await? == 0 {
+                return Ok(None);
+            }
+            (first[0], Stream::Tls(Box::new(Opened { first: Some(first[0]), stream: *stream })), caller)
+        }
+    };
+    Ok(Some(Begun { stream, first, caller: Some(caller) }))
 }
 
 /// Who is at the other end of a gRPC connection: in the extensions of each of its requests.
 #[derive(Clone, Debug)]
-pub struct Peer {
+pub(crate) struct Peer {
     /// Where they are.
     pub addr: Option<SocketAddr>,
     /// Who they are; `None` where nobody asks.
     pub caller: Option<Caller>,
+    /// Their connection.
+    pub connected: Arc<Connected>,
 }
 
 /// A connection that speaks HTTP/2.
-pub struct Accepted {
-    stream: Stream,
+pub(crate) struct Accepted {
+    stream: Watched<Stream>,
     peer: Peer,
 }
 
@@ -171,12 +197,12 @@ enum Stream {
 }
 
 /// A connection over TLS, of which one byte was read already.
-pub struct Opened {
+struct Opened {
     first: Option<u8>,
     stream: TlsStream<TcpStream>,
 }
 
-impl Connected for Accepted {
+impl ConnectInfo for Accepted {
     type ConnectInfo = Peer;
 
     fn connect_info(&self) -> Peer {
@@ -215,22 +241,22 @@ impl AsyncWrite for Opened {
     }
 }
 
-impl AsyncRead for Accepted {
+impl AsyncRead for Stream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        match &mut self.stream {
+        match &mut *self {
             Stream::Plain(stream) => Pin::new(stream).poll_read(cx, buffer),
             Stream::Tls(stream) => Pin::new(stream).poll_read(cx, buffer),
         }
     }
 }
 
-impl AsyncWrite for Accepted {
+impl AsyncWrite for Stream {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        match &mut self.stream {
+        match &mut *self {
             Stream::Plain(stream) => Pin::new(stream).poll_write(cx, bytes),
             Stream::Tls(stream) => Pin::new(stream).poll_write(cx, bytes),
         }
@@ -241,30 +267,66 @@ impl AsyncWrite for Accepted {
         cx: &mut Context<'_>,
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        match &mut self.stream {
+        match &mut *self {
             Stream::Plain(stream) => Pin::new(stream).poll_write_vectored(cx, slices),
             Stream::Tls(stream) => Pin::new(&mut stream.stream).poll_write_vectored(cx, slices),
         }
     }
 
     fn is_write_vectored(&self) -> bool {
-        match &self.stream {
+        match self {
             Stream::Plain(stream) => stream.is_write_vectored(),
             Stream::Tls(stream) => stream.stream.is_write_vectored(),
         }
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match &mut self.stream {
+        match &mut *self {
             Stream::Plain(stream) => Pin::new(stream).poll_flush(cx),
             Stream::Tls(stream) => Pin::new(stream).poll_flush(cx),
         }
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match &mut self.stream {
+        match &mut *self {
             Stream::Plain(stream) => Pin::new(stream).poll_shutdown(cx),
             Stream::Tls(stream) => Pin::new(stream).poll_shutdown(cx),
         }
+    }
+}
+
+impl AsyncRead for Accepted {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(cx, buffer)
+    }
+}
+
+impl AsyncWrite for Accepted {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(cx, bytes)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(cx, slices)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
     }
 }

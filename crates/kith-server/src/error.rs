@@ -75,6 +75,14 @@ pub enum StartError {
         /// The address.
         addr: SocketAddr,
     },
+    /// Health and metrics, which are never encrypted, would be read by others, and nobody has said that they may.
+    #[error(
+        "{addr} is not on loopback, and health and metrics, which name stores, are served there in the clear"
+    )]
+    InsecureHttp {
+        /// The address.
+        addr: SocketAddr,
+    },
     /// Certificates, keys or rights cannot be used.
     #[error(transparent)]
     Security(#[from] SecurityError),
@@ -125,7 +133,7 @@ impl StartError {
             StartError::Settings { .. } | StartError::MetadataTarget(_) => "bad_settings",
             StartError::ObjectStore { .. } => "object_store_unreachable",
             StartError::ReadyFileInUse { .. } => "ready_file_in_use",
-            StartError::InsecureListener { .. } => "insecure_listener",
+            StartError::InsecureListener { .. } | StartError::InsecureHttp { .. } => "insecure_listener",
             StartError::OpenListener { .. } => "open_listener",
             StartError::Security(error) => error.code(),
             StartError::IdTaken { .. } => "id_taken",
@@ -166,6 +174,9 @@ impl StartError {
             }
             StartError::OpenListener { .. } => {
                 "say who may do what (--access), or whose certificates to ask for (--tls-client-ca), or that the network is trusted: --insecure-listen"
+            }
+            StartError::InsecureHttp { .. } => {
+                "serve them on loopback, or say that their network is trusted: --insecure-http"
             }
             StartError::Security(error) => error.help(),
             StartError::IdTaken { .. } => "stop that one first, or give this one another id (--id, --node)",

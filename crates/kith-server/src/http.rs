@@ -1,6 +1,16 @@
 //! `/healthz`, `/readyz` and `/metrics` of every process.
 
-use axum::{Router, http::StatusCode, routing::get};
+use crate::{
+    connections::{Connected, Watched, farewell, requests},
+    listen,
+    serve::Bound,
+};
+use axum::{Router, http::StatusCode, middleware, routing::get};
+use hyper_util::{
+    rt::{TokioExecutor, TokioIo, TokioTimer},
+    server::conn::auto,
+    service::TowerToHyperService,
+};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 use std::{
     sync::{
@@ -9,7 +19,7 @@ use std::{
     },
     time::Duration,
 };
-use tokio::net::TcpListener;
+use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
 
 /// Whether a process answers queries: set once it does, cleared when it stops; and whether others are to be asked rather.
@@ -65,8 +75,15 @@ pub fn count() {
     recorder();
 }
 
-/// Serves on `listener` until `stop`.
-pub fn serve(listener: TcpListener, readiness: Readiness, stop: CancellationToken) {
+/// The header of a request is here within this time after the connection was opened or the last answer was sent, or it is closed.
+const HEADER_PATIENCE: Duration = Duration::from_secs(10);
+/// A longer header is refused.
+const HEADER_BYTES_MAX: usize = 16 << 10;
+/// An answer under way when the process ends is let end for so long.
+const STOP_PATIENCE: Duration = Duration::from_secs(1);
+
+/// Serves on `bound` until `stop`.
+pub(crate) fn serve(bound: Bound, readiness: Readiness, stop: CancellationToken) {
     let handle = recorder();
     tokio::spawn(keep_up(handle, stop.clone()));
     let app = Router::new()
@@ -80,11 +97,45 @@ pub fn serve(listener: TcpListener, readiness: Readiness, stop: CancellationToke
             }),
         );
     tokio::spawn(async move {
-        let served = axum::serve(listener, app).with_graceful_shutdown(stop.cancelled_owned()).await;
-        if let Err(error) = served {
-            tracing::error!(%error, "HTTP service ended");
-        }
+        let room = bound.connections;
+        let welcome = |(stream, _), connected| {
+            tokio::spawn(answer(stream, connected, app.clone(), stop.clone()));
+        };
+        let refuse = |(stream, _)| {
+            let told = farewell::in_http1(room.open_max());
+            room.refuse(async move { farewell::at_once(stream, &told).await });
+        };
+        listen::each(bound.listener, &room, &stop, welcome, refuse).await;
     });
+}
+
+/// Serves one connection. Whoever asks something is known: nobody is asked more here.
+async fn answer(stream: TcpStream, connected: Arc<Connected>, app: Router, stop: CancellationToken) {
+    connected.speaks("http");
+    let of = Arc::clone(&connected);
+    let counted = middleware::from_fn(move |request, next| {
+        of.is_known_now();
+        requests::follow(Arc::clone(&of), request, next)
+    });
+    let mut server = auto::Builder::new(TokioExecutor::new()).http1_only();
+    server
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEADER_PATIENCE)
+        .max_buf_size(HEADER_BYTES_MAX);
+    let stream = TokioIo::new(Watched::new(stream, connected));
+    let served = server.serve_connection(stream, TowerToHyperService::new(app.layer(counted)));
+    tokio::pin!(served);
+    let ended = tokio::select! {
+        ended = &mut served => ended,
+        () = stop.cancelled() => {
+            served.as_mut().graceful_shutdown();
+            tokio::time::timeout(STOP_PATIENCE, served).await.unwrap_or(Ok(()))
+        }
+    };
+    if let Err(error) = ended {
+        tracing::debug!(%error, "an HTTP connection ended");
+    }
 }
 
 /// Nobody may ever ask for `/metrics`.

@@ -3,6 +3,7 @@
 mod accept;
 mod background;
 pub mod cluster;
+mod connections;
 mod data_dir;
 pub mod dev;
 mod error;
@@ -27,6 +28,7 @@ mod serve;
 mod topology;
 mod versions;
 
+pub use connections::{ConnectionSettings, IDLE_DEFAULT, OPEN_MAX_DEFAULT};
 pub use data_dir::{DataDir, DataDirError, Identity};
 pub use error::StartError;
 pub use fail_point::{FailPoint, VARIABLE as FAIL_POINTS_VARIABLE};

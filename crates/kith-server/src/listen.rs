@@ -1,7 +1,16 @@
 //! Taking connections, and their beginnings behind a gate: what all ports of a process share.
 
-use crate::security::{Caller, Gate};
-use std::{io, net::SocketAddr, time::Duration};
+use crate::{
+    connections::{Connected, Connections, TooMany},
+    security::{Caller, Gate},
+};
+use rustix::net::sockopt;
+use std::{
+    io,
+    net::{IpAddr, SocketAddr},
+    sync::Arc,
+    time::Duration,
+};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio_rustls::server::TlsStream;
 use tokio_util::sync::CancellationToken;
@@ -10,6 +19,9 @@ use tokio_util::sync::CancellationToken;
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Pause after a failure to accept, as when the process has no file descriptors left: those that end give theirs back.
 const ACCEPT_RETRY: Duration = Duration::from_millis(50);
+/// A silent connection is probed by the system after so long, as Redis does.
+#[cfg(target_os = "linux")]
+const PROBED_AFTER: Duration = Duration::from_secs(300);
 /// How TLS begins: a record of its handshake.
 const TLS_FIRST: u8 = 22;
 
@@ -18,12 +30,19 @@ pub(crate) trait Listener {
     /// A connection, and from where.
     type Accepted;
 
+    /// From where, if that is told.
+    fn address(accepted: &Self::Accepted) -> Option<IpAddr>;
+
     /// Waits for the next one.
     fn next(&self) -> impl Future<Output = io::Result<Self::Accepted>> + Send;
 }
 
 impl Listener for TcpListener {
     type Accepted = (TcpStream, SocketAddr);
+
+    fn address((_, addr): &Self::Accepted) -> Option<IpAddr> {
+        Some(addr.ip().to_canonical())
+    }
 
     fn next(&self) -> impl Future<Output = io::Result<Self::Accepted>> + Send {
         self.accept()
@@ -33,26 +52,53 @@ impl Listener for TcpListener {
 impl Listener for UnixListener {
     type Accepted = UnixStream;
 
+    fn address(_: &UnixStream) -> Option<IpAddr> {
+        None
+    }
+
     async fn next(&self) -> io::Result<UnixStream> {
         Ok(self.accept().await?.0)
     }
 }
 
 /// Accepts on `listener` until `stop`. `welcome` gives each connection a task of its own: a peer that is slow to begin holds up nobody.
-pub(crate) async fn each<L: Listener>(listener: L, stop: &CancellationToken, welcome: impl Fn(L::Accepted)) {
+/// Those for which there is no room go to `refuse`.
+pub(crate) async fn each<L: Listener>(
+    listener: L,
+    connections: &Connections,
+    stop: &CancellationToken,
+    welcome: impl Fn(L::Accepted, Arc<Connected>),
+    refuse: impl Fn(L::Accepted),
+) {
     loop {
         let accepted = tokio::select! {
             () = stop.cancelled() => return,
             accepted = listener.next() => accepted,
         };
         match accepted {
-            Ok(accepted) => welcome(accepted),
+            Ok(accepted) => match connections.admit(L::address(&accepted)).await {
+                Ok(connected) => welcome(accepted, connected),
+                Err(TooMany) => refuse(accepted),
+            },
             Err(error) => {
                 tracing::warn!(%error, "a connection cannot be accepted");
                 tokio::time::sleep(ACCEPT_RETRY).await;
             }
         }
     }
+}
+
+/// Settings of a socket: small replies do not wait for an acknowledgement of the one before, and a peer that is gone without a word is
+/// found out by the system.
+///
+/// # Errors
+/// The socket's.
+pub(crate) fn prepare(stream: &TcpStream) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    sockopt::set_socket_keepalive(stream, true)?;
+    #[cfg(target_os = "linux")]
+    sockopt::set_tcp_keepidle(stream, PROBED_AFTER)?;
+    Ok(())
 }
 
 /// The first byte that a peer sends, left where it is; `None` if it closes before.

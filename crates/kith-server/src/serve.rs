@@ -2,6 +2,7 @@
 
 use crate::{
     accept::{self, Served},
+    connections::{ConnectionSettings, Connections, requests},
     error::StartError,
     framed::FrameService,
     security::{Security, behind},
@@ -19,10 +20,16 @@ use tonic::{
     transport::Server,
 };
 
-/// Connection window of a server: many large requests at once.
-const CONNECTION_WINDOW_BYTES: u32 = 32 << 20;
+/// Connection window of a server: what a peer may send of requests that nobody has begun to read, which are not charged yet.
+const CONNECTION_WINDOW_BYTES: u32 = 2 << 20;
 /// Stream window of a server.
-const STREAM_WINDOW_BYTES: u32 = 8 << 20;
+const STREAM_WINDOW_BYTES: u32 = 1 << 20;
+/// Requests of one connection under way at once; what its peer has more waits there. As many as a node takes in all.
+const STREAMS_MAX: u32 = 4_096;
+/// Headers of one request: a token and what tracing adds.
+const HEADER_BYTES_MAX: u32 = 16 << 10;
+/// A peer that is silent is asked so often whether it is there, and given up after so long.
+const KEEP_ALIVE: (Duration, Duration) = (Duration::from_secs(60), Duration::from_secs(20));
 /// Largest HTTP/2 frame taken.
 const FRAME_BYTES_MAX: u32 = 1 << 20;
 /// Requests that a peer took back before the server came to see them, above which h2 closes the whole connection. Its own
@@ -42,16 +49,19 @@ pub struct Bound {
     pub listener: TcpListener,
     /// Where processes of this machine come past TCP.
     pub local: Option<UnixListener>,
+    /// The connections of the process, which those that come here are counted among.
+    pub(crate) connections: Connections,
 }
 
 /// Binds `addr`; port 0 takes a free one.
 ///
 /// # Errors
 /// [`StartError::Listen`].
-pub async fn bind(addr: SocketAddr) -> Result<Bound, StartError> {
+pub(crate) async fn bind(addr: SocketAddr, connections: &Connections) -> Result<Bound, StartError> {
     let listen = |source| StartError::Listen { addr, source };
     let listener = TcpListener::bind(addr).await.map_err(listen)?;
-    Ok(Bound { addr: listener.local_addr().map_err(listen)?, listener, local: None })
+    let connections = connections.clone();
+    Ok(Bound { addr: listener.local_addr().map_err(listen)?, listener, local: None, connections })
 }
 
 /// The ports of a node or router.
@@ -82,16 +92,21 @@ impl Ports {
     ///
     /// # Errors
     /// [`StartError::Listen`].
-    pub async fn bind(asked: Addresses, security: &Security) -> Result<Self, StartError> {
+    pub async fn bind(
+        asked: Addresses,
+        security: &Security,
+        settings: ConnectionSettings,
+    ) -> Result<Self, StartError> {
+        let connections = Connections::new(settings);
         let resp = match asked.resp {
-            Some(addr) => Some(bind(addr).await?),
+            Some(addr) => Some(bind(addr, &connections).await?),
             None => None,
         };
-        let mut grpc = bind(asked.grpc).await?;
+        let mut grpc = bind(asked.grpc, &connections).await?;
         if security.gate.is_none() {
             grpc.local = kith_client::listen_locally(grpc.addr);
         }
-        Ok(Self { grpc, http: bind(asked.http).await?, resp })
+        Ok(Self { grpc, http: bind(asked.http, &connections).await?, resp })
     }
 
     /// Where they are, the ports chosen.
@@ -149,6 +164,7 @@ pub fn spawn(
         Some(gate) => behind(routes.routes(), Arc::clone(gate)),
         None => routes.routes(),
     };
+    let routes = Routes::from(routes.into_axum_router().layer(axum::middleware::from_fn(requests::of_peer)));
     let (tasks, addr) = (TaskTracker::new(), bound.addr);
     let accepted = accept::spawn(bound, Served { frames, gate }, &tasks, stop.clone());
     let incoming = ReceiverStream::new(accepted);
@@ -157,6 +173,10 @@ pub fn spawn(
             .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
             .initial_stream_window_size(STREAM_WINDOW_BYTES)
             .max_frame_size(FRAME_BYTES_MAX)
+            .max_concurrent_streams(STREAMS_MAX)
+            .http2_max_header_list_size(HEADER_BYTES_MAX)
+            .http2_keepalive_interval(Some(KEEP_ALIVE.0))
+            .http2_keepalive_timeout(Some(KEEP_ALIVE.1))
             .http2_max_pending_accept_reset_streams(Some(RESETS_MAX))
             .add_routes(routes)
             .serve_with_incoming_shutdown(incoming.map(Ok::<_, io::Error>), stop.cancelled_owned())

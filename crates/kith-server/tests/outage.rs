@@ -41,6 +41,7 @@ async fn a_node_starts_and_serves_while_the_metadata_store_is_away() {
         fetch_rate: None,
         fetch_p99: None,
         warm_bytes: NodeOptions::WARM_BYTES_DEFAULT,
+        connections: Default::default(),
         security: Default::default(),
     };
     let node = Node::start(options, metadata, stop.clone()).await.expect("the node starts from its disk");
@@ -76,6 +77,7 @@ async fn a_node_that_never_saw_a_topology_says_so() {
         fetch_rate: None,
         fetch_p99: None,
         warm_bytes: NodeOptions::WARM_BYTES_DEFAULT,
+        connections: Default::default(),
         security: Default::default(),
     };
     let error =

@@ -35,6 +35,9 @@ pub const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/kith_de
 /// and a bound on what one request can make a process allocate.
 pub const MESSAGE_BYTES_MAX: usize = 256 << 20;
 
+/// The largest request that a process takes, in bytes: 64 MiB of keys, and what is written around them. Replies are longer.
+pub const REQUEST_BYTES_MAX: usize = 80 << 20;
+
 /// How many bytes a message takes on the wire.
 pub fn encoded_len(message: &impl prost::Message) -> usize {
     message.encoded_len()

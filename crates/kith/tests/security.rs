@@ -325,6 +325,7 @@ fn files_and_flags_that_make_no_sense_are_refused() {
     for (flags, code) in [
         (&["--listen", "10.255.0.1:7100"][..], "insecure_listener"),
         (&["--resp", "10.255.0.1:6379"], "insecure_listener"),
+        (&["--http", "10.255.0.1:7180"], "insecure_listener"),
         (
             &["--listen", "10.255.0.1:7100", "--tls-cert", &cert, "--tls-key", &key, "--tls-ca", &ca],
             "open_listener",

@@ -74,16 +74,26 @@ enum Standing {
 
 /// Why a connection is over, or could not be opened.
 #[derive(Clone, Debug)]
-pub(crate) struct Lost(Arc<str>);
+pub(crate) struct Lost {
+    reason: Arc<str>,
+    /// Whether the peer closed it because nothing was asked: what crossed that on its way was not looked at.
+    is_idle: bool,
+}
 
 impl Lost {
     fn new(reason: impl Into<Arc<str>>) -> Self {
-        Self(reason.into())
+        Self { reason: reason.into(), is_idle: false }
+    }
+
+    /// What the peer said before it closed the connection.
+    fn told(status: &Status) -> Self {
+        let reason = format!("the peer gave up: {}", status.message()).into();
+        Self { reason, is_idle: kith_wire::detail_of(status).code == frame::IDLE }
     }
 
     fn to_status(&self) -> Status {
         // As tonic tells it, without details: nodes did not say this, this side did.
-        Status::unavailable(&*self.0)
+        Status::unavailable(&*self.reason)
     }
 }
 
@@ -133,7 +143,15 @@ impl Frames {
         body: &impl Message,
     ) -> Result<Vec<Rope>, CallError> {
         let connection = self.connection(addr, op).await?;
-        Ok(connection.send(op, micros_of(deadline), body)?.await?)
+        let answered = async { connection.send(op, micros_of(deadline), body)?.await }.await;
+        match answered {
+            // The request crossed the peer's goodbye: nobody has seen it.
+            Err(_) if connection.lost().is_some_and(|lost| lost.is_idle) => {
+                let connection = self.connection(addr, op).await?;
+                Ok(connection.send(op, micros_of(deadline), body)?.await?)
+            }
+            answered => Ok(answered?),
+        }
     }
 
     /// The same, for replies in one piece.

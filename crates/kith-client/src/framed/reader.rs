@@ -120,7 +120,7 @@ impl Reader {
             }
             let Some(frame) = frame::decode(&mut self.buffer).map_err(unreadable)? else { return Ok(()) };
             if frame.header.id == 0 {
-                return Err(Lost::new(format!("the peer gave up: {}", frame.status().message())));
+                return Err(Lost::told(&frame.status()));
             }
             connection.hand_out(frame)?;
         }

@@ -10,6 +10,7 @@ pub use ready::{ReadyDocument, ReadyNode, ReadyRouter};
 
 use crate::{
     cluster,
+    connections::{ConnectionSettings, Connections},
     data_dir::{DataDir, Identity, write_atomically},
     error::StartError,
     metadata::{EmbeddedMetadata, MetadataService, MetadataStore},
@@ -196,6 +197,7 @@ impl Plan {
                 fetch_rate: options.fetch_rate,
                 fetch_p99: options.fetch_p99,
                 warm_bytes: NodeOptions::WARM_BYTES_DEFAULT,
+                connections: ConnectionSettings::default(),
                 security: Security::default(),
             }
         });
@@ -209,6 +211,7 @@ impl Plan {
                 resp: Some(remembered(known.map(|document| document.resp.as_str()), resp_port)),
                 data: folder.join(format!("router-{router:03}")),
                 settings: options.router.clone(),
+                connections: ConnectionSettings::default(),
                 security: Security::default(),
             }
         });
@@ -227,7 +230,8 @@ fn remembered(addr: Option<&str>, port: u16) -> SocketAddr {
 
 /// Serves the metadata to children, and to nodes that are started by hand to join.
 async fn serve_metadata(store: &Arc<dyn MetadataStore>) -> Result<SocketAddr, StartError> {
-    let bound = serve::bind(SocketAddr::new(HOST, 0)).await?;
+    let connections = Connections::new(ConnectionSettings::default());
+    let bound = serve::bind(SocketAddr::new(HOST, 0), &connections).await?;
     let addr = bound.addr;
     let mut routes = serve::routes();
     routes.add_service(MetadataService::new(Arc::clone(store)));

@@ -1,19 +1,29 @@
 //! One framed connection: a single task reads, runs, answers and writes. At one request in flight nothing else is woken.
 
-use super::{FrameService, Reply, outbox::Outbox, running::Running, streams::Streams, unsupported_frame};
-use bytes::BytesMut;
-use kith_wire::frame::{self, Flags, Frame, Header, Op, PREFACE_BYTES, Preface};
+use super::{
+    FrameService, Reply,
+    inbox::{Inbox, Next},
+    outbox::Outbox,
+    running::Running,
+    streams::Streams,
+    unsupported_frame,
+};
+use crate::connections::{Connected, Reason, STRANGER_BYTES_MAX, Seen, Watch, closed, farewell, no_memory};
+use kith_wire::{
+    REQUEST_BYTES_MAX,
+    frame::{Flags, Frame, FrameError, Header, Op, PREFACE_BYTES, Preface},
+};
 use metrics::Counter;
 use std::{
     io,
-    pin::{Pin, pin},
+    pin::Pin,
     sync::Arc,
     task::{Context, Poll},
     time::Duration,
 };
 use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
-    time::{Sleep, sleep},
+    time::{Instant, Interval, MissedTickBehavior, Sleep, interval_at, sleep},
 };
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use tonic::{Code, Status};
@@ -21,8 +31,6 @@ use tonic::{Code, Status};
 /// Requests of one connection under way at once; above it the next ones stay unread. As many as a router takes in all,
 /// so that it is the process that says `overloaded`, not a connection that falls silent.
 const RUNNING_MAX: usize = 8_192;
-/// What one read takes at the most, unless a longer frame has begun.
-const READ_BYTES: usize = 64 << 10;
 /// A peer that has begun its preface ends it within this time, or is hung up on.
 const PREFACE_PATIENCE: Duration = Duration::from_secs(10);
 /// How long a stopping process waits for a connection's requests to end and their replies to be read.
@@ -37,25 +45,45 @@ pub(crate) async fn serve(
     mut stream: impl AsyncRead + AsyncWrite + Unpin,
     service: Arc<dyn FrameService>,
     is_local: bool,
+    connected: Arc<Connected>,
     stop: CancellationToken,
 ) -> io::Result<()> {
-    let mut preface = [0; PREFACE_BYTES];
-    tokio::time::timeout(PREFACE_PATIENCE, stream.read_exact(&mut preface)).await??;
-    Preface::decode(preface).map_err(io::Error::other)?;
-    stream.write_all(&Preface::OWN.encode()).await?;
-    stream.flush().await?;
+    let greeted = async {
+        let mut preface = [0; PREFACE_BYTES];
+        tokio::time::timeout(PREFACE_PATIENCE, stream.read_exact(&mut preface)).await??;
+        Preface::decode(preface).map_err(io::Error::other)?;
+        stream.write_all(&Preface::OWN.encode()).await?;
+        stream.flush().await
+    };
+    connected.unless_strange(greeted).await?;
+    if is_local {
+        // Whoever may connect here may connect to the port, where nobody is asked.
+        connected.is_known_now();
+    }
+    let (watch, every) = connected.watch();
+    let mut look = interval_at(Instant::now() + every, every);
+    look.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut connection = Connection {
         stream,
         service,
         is_local,
-        inbox: BytesMut::new(),
+        inbox: Inbox::new(Arc::clone(&connected)),
+        connected: Arc::clone(&connected),
+        watch,
+        look,
+        taken: 0,
         outbox: Outbox::default(),
         running: Running::default(),
         streams: Streams::default(),
         end: End::Open(Box::pin(stop.cancelled_owned())),
+        is_parting: false,
         frames: metrics::counter!("kith_server_frames_total"),
     };
-    std::future::poll_fn(|cx| connection.poll(cx)).await
+    connected.unless_strange(std::future::poll_fn(|cx| connection.poll(cx))).await?;
+    if connection.is_parting {
+        farewell::leave(&mut connection.stream).await;
+    }
+    Ok(())
 }
 
 struct Connection<S> {
@@ -63,11 +91,18 @@ struct Connection<S> {
     service: Arc<dyn FrameService>,
     /// Whether the peer may see memory of this process.
     is_local: bool,
-    inbox: BytesMut,
+    connected: Arc<Connected>,
+    watch: Watch,
+    look: Interval,
+    inbox: Inbox,
     outbox: Outbox,
     running: Running,
     streams: Streams,
     end: End,
+    /// Whether the peer has been told why it is closed, and may not have read that yet.
+    is_parting: bool,
+    /// Frames that came, so far.
+    taken: u64,
     frames: Counter,
 }
 
@@ -84,6 +119,7 @@ enum End {
 impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.poll_stop(cx);
+        self.poll_look(cx);
         loop {
             let read = self.poll_read(cx)?;
             let answered = self.poll_running(cx) | self.poll_streams(cx);
@@ -108,6 +144,40 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         }
     }
 
+    /// Closes the connection if it is idle, or its peer is too slow.
+    fn poll_look(&mut self, cx: &mut Context<'_>) {
+        while matches!(self.end, End::Open(_)) && self.look.poll_tick(cx).is_ready() {
+            let seen = Seen {
+                messages: self.taken,
+                received: self.inbox.received,
+                sent: self.outbox.sent(),
+                has_begun: self.may_take() && self.inbox.has_begun(),
+                is_unsent: !self.outbox.is_empty(),
+                is_under_way: 0 < self.under_way(),
+            };
+            match self.watch.look(seen) {
+                None => self.inbox.rest(),
+                Some(reason) => self.part(reason),
+            }
+        }
+    }
+
+    /// Says why, and closes.
+    fn part(&mut self, reason: Reason) {
+        closed(reason.name());
+        let (code, message, help) = match reason {
+            Reason::Idle => (Code::Unavailable, "nothing was asked for long", "connect again"),
+            Reason::SlowRequest => (
+                Code::DeadlineExceeded,
+                "the request did not come in time: it stood still, or came more slowly than 128 KiB/s",
+                "ask for less at once",
+            ),
+            Reason::Stalled => (Code::Unavailable, "replies were not read for a minute", "read them"),
+        };
+        let status = kith_wire::status(code, reason.name(), message, help);
+        self.close(&status);
+    }
+
     /// `is_sent` says whether the socket has all that was taken from the outbox.
     fn is_over(&mut self, is_sent: bool, cx: &mut Context<'_>) -> bool {
         let is_sent = is_sent && self.outbox.is_empty();
@@ -129,11 +199,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         if !self.may_take() {
             return Ok(Read::Nothing);
         }
-        // A frame that has begun has its room already.
-        if self.inbox.capacity() - self.inbox.len() < READ_BYTES / 4 {
-            self.inbox.reserve(READ_BYTES);
-        }
-        match pin!(self.stream.read_buf(&mut self.inbox)).poll(cx)? {
+        match self.inbox.poll_read(&mut self.stream, cx)? {
             Poll::Ready(0) => Ok(Read::Eof),
             Poll::Ready(_) => {
                 self.take_in(cx);
@@ -153,12 +219,19 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
 
     fn take_in(&mut self, cx: &mut Context<'_>) {
         while self.may_take() {
-            match frame::decode(&mut self.inbox) {
-                Ok(Some(frame)) => {
+            match self.inbox.next() {
+                Ok(Next::Frame(frame)) => {
                     self.frames.increment(1);
+                    self.taken += 1;
                     self.on_frame(frame, cx);
                 }
-                Ok(None) => return,
+                Ok(Next::Refused(header)) => self.outbox.error(&header, &no_memory()),
+                Ok(Next::More) => return,
+                Err(FrameError::TooLong { bytes, .. })
+                    if !self.connected.is_known() && bytes <= REQUEST_BYTES_MAX as u64 =>
+                {
+                    self.close(&too_long_for_a_stranger(bytes));
+                }
                 Err(error) => self.malformed(&error.to_string()),
             }
         }
@@ -175,6 +248,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             Some(Op::Alive) => self.outbox.acknowledge(&header),
             Some(Op::Identify) => match Arc::clone(&self.service).identify(&frame.body) {
                 Ok(service) => {
+                    self.connected.is_known_now();
                     self.service = service.unwrap_or_else(|| Arc::clone(&self.service));
                     self.outbox.acknowledge(&header);
                 }
@@ -226,8 +300,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         metrics::counter!("kith_server_malformed_connections_total").increment(1);
         tracing::warn!(what, "a framed connection breaks the protocol: closing it");
         let help = "use a client of this release";
-        let status = kith_wire::status(Code::InvalidArgument, "bad_request", what, help);
-        self.outbox.error(&Header::of_connection(), &status);
+        self.close(&kith_wire::status(Code::InvalidArgument, "bad_request", what, help));
+    }
+
+    /// Says why, and closes: what is under way is dropped, and nothing more is read.
+    fn close(&mut self, status: &Status) {
+        self.outbox.error(&Header::of_connection(), status);
+        self.is_parting = true;
         self.running = Running::default();
         self.streams = Streams::default();
         self.end = End::Closing(Box::pin(sleep(STOP_PATIENCE)));
@@ -256,6 +335,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         }
         false
     }
+}
+
+fn too_long_for_a_stranger(bytes: u64) -> Status {
+    let message = format!(
+        "a frame of {bytes} bytes, from a peer that has not shown who it is: at most {STRANGER_BYTES_MAX} are taken"
+    );
+    let help = "show a certificate or a token that the access file names";
+    kith_wire::status(Code::Unauthenticated, "unauthenticated", message, help)
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

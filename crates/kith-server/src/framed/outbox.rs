@@ -46,6 +46,8 @@ pub(super) struct Outbox {
     memory: Option<ReplyMemory>,
     /// Frames of messages that go on and whose bodies lie there: nobody waits for these before the next frame that is sent.
     held: BytesMut,
+    /// Bytes that were sent so far.
+    sent: u64,
 }
 
 /// A reply that goes in several frames, or in one that is not copied.
@@ -128,6 +130,11 @@ impl Outbox {
     /// Whether all is sent.
     pub fn is_empty(&self) -> bool {
         self.encoded() == 0 && self.long.is_empty()
+    }
+
+    /// Bytes that were sent so far.
+    pub fn sent(&self) -> u64 {
+        self.sent
     }
 
     /// Bytes of frames that are encoded and not sent.
@@ -348,6 +355,7 @@ impl Outbox {
 
     /// So many bytes more are sent.
     fn advance(&mut self, mut written: usize) {
+        self.sent += written as u64;
         while let Some(bytes) = self.first.front_mut() {
             let sent = written.min(bytes.len());
             bytes.advance(sent);

@@ -9,6 +9,7 @@ mod streams;
 
 use super::*;
 use crate::{
+    connections::{ConnectionSettings, Connections},
     framed::streams::End,
     security::Security,
     serve::{self, Bound},
@@ -182,6 +183,10 @@ struct Server {
 impl Server {
     /// `frames` says whether it speaks them, or is of an older release.
     fn start(frames: bool) -> Self {
+        Self::start_with(frames, ConnectionSettings::default())
+    }
+
+    fn start_with(frames: bool, settings: ConnectionSettings) -> Self {
         let node = Arc::new(Scripted {
             started: AtomicU64::new(0),
             waiting: watch::Sender::new(0),
@@ -203,7 +208,8 @@ impl Server {
         let service: Option<Arc<dyn FrameService>> = if frames { Some(Arc::clone(&node) as _) } else { None };
         // A release before frames listens nowhere else either.
         let local = frames.then(|| kith_client::listen_locally(addr)).flatten();
-        let bound = Bound { addr, listener, local };
+        let connections = Connections::new(settings);
+        let bound = Bound { addr, listener, local, connections };
         serve::spawn(bound, routes, service, &Security::default(), stop.clone());
         drop(inside);
         Self { addr: addr.to_string(), node, stop, runtime: Some(runtime) }
@@ -353,6 +359,51 @@ async fn a_stopping_server_answers_what_is_under_way() {
         }
         server.open_gate();
         assert_eq!(count_of(asked.await.unwrap().unwrap()), 5, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn idle_connections_are_closed_and_requests_open_others_and_those_under_way_are_not_idle() {
+    let idle = Some(Duration::from_millis(200));
+    let server = Server::start_with(true, ConnectionSettings { idle, ..ConnectionSettings::default() });
+    for (name, transport) in transports() {
+        server.node.gate.send_replace(false);
+        assert_eq!(count_of(transport.evaluate(&server.addr, asking(ECHO, 1)).await.unwrap()), 1, "{name}");
+        if name != "grpc" {
+            let mut cut = transport.take_cut();
+            while cut.is_empty() {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+                cut = transport.take_cut();
+            }
+        }
+        let asked = transport.evaluate(&server.addr, asking(WAIT, 2));
+        let waited = async {
+            server.until_waiting(1).await;
+            tokio::time::sleep(Duration::from_millis(600)).await;
+            server.open_gate();
+        };
+        assert_eq!(count_of(tokio::join!(asked, waited).0.unwrap()), 2, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn more_connections_than_allowed_are_told_so_and_the_others_go_on() {
+    let open_max = Some(2);
+    let server = Server::start_with(true, ConnectionSettings { open_max, ..ConnectionSettings::default() });
+    let transports =
+        [TransportKind::FramedTcp, TransportKind::Grpc].map(|kind| kind.build(&Dialer::default()));
+    for transport in &transports {
+        assert_eq!(count_of(transport.evaluate(&server.addr, asking(ECHO, 1)).await.unwrap()), 1);
+    }
+    let mut other = by_hand::Raw::connect(&server.addr).await;
+    let told = other.receive().await.expect("an error").status();
+    assert_eq!(kith_wire::detail_of(&told).code, "too_many_connections", "{told:?}");
+    assert_eq!(other.receive().await, None);
+    let grpc = TransportKind::Grpc.build(&Dialer::default());
+    let refused = grpc.evaluate(&server.addr, asking(ECHO, 1)).await.unwrap_err();
+    assert!(is_connection(&refused), "{refused:?}");
+    for transport in &transports {
+        assert_eq!(count_of(transport.evaluate(&server.addr, asking(ECHO, 1)).await.unwrap()), 1);
     }
 }
 

@@ -21,6 +21,7 @@ pub use throttle::{Throttle, ThrottleState};
 
 use crate::{
     background,
+    connections::ConnectionSettings,
     data_dir::{DataDir, Identity},
     error::StartError,
     freshness::Freshness,
@@ -37,7 +38,7 @@ use crate::{
 use futures::StreamExt;
 use kith_types::PartitionCount;
 use kith_wire::{
-    MESSAGE_BYTES_MAX,
+    MESSAGE_BYTES_MAX, REQUEST_BYTES_MAX,
     documents::{DOCUMENT_FORMAT, Document, NodeDocument, ServedDocument, TopologyDocument},
     v1::{cluster_server::ClusterServer, inspect_server::InspectServer, node_server::NodeServer},
 };
@@ -88,6 +89,8 @@ pub struct NodeOptions {
     pub fetch_p99: Option<f64>,
     /// Bytes of a new version that are brought into memory before it serves, if there is room.
     pub warm_bytes: u64,
+    /// How its connections are bounded.
+    pub connections: ConnectionSettings,
     /// Who may speak to it, and who it is to others.
     pub security: Security,
 }
@@ -154,6 +157,7 @@ impl Node {
         stop: CancellationToken,
     ) -> Result<Self, StartError> {
         options.security.check_listen(options.listen)?;
+        options.security.check_http(options.http)?;
         options.resp.map_or(Ok(()), |addr| options.security.check_listen(addr))?;
         let data = DataDir::lock(&options.data)?;
         let cache = Some(options.data.join("topology.json"));
@@ -167,11 +171,11 @@ impl Node {
         })?;
         let held = Arc::new(held_stores(&options, &first, &stop)?);
         prepare_all(&held, first.revision, served(&first).collect()).await;
-        let ports = Ports::bind(options.addresses(), &options.security).await?;
+        let ports = Ports::bind(options.addresses(), &options.security, options.connections).await?;
         let at = ports.addresses();
         let document = options.document(&at);
         let readiness = Readiness::default();
-        http::serve(ports.http.listener, readiness.clone(), stop.clone());
+        http::serve(ports.http, readiness.clone(), stop.clone());
         let doctor: Arc<scrub::Doctor> = Arc::default();
         let reads: Arc<pace::Reads> = Arc::default();
         let load = Arc::new(LoadCounter::new(Instant::now()));
@@ -260,7 +264,7 @@ fn answer(
     stop: CancellationToken,
 ) -> TaskTracker {
     let node = NodeServer::from_arc(Arc::clone(&service))
-        .max_decoding_message_size(MESSAGE_BYTES_MAX)
+        .max_decoding_message_size(REQUEST_BYTES_MAX)
         .max_encoding_message_size(MESSAGE_BYTES_MAX);
     let cluster = ClusterServer::new(ClusterReader::new(service.topology.clone(), stop.clone()));
     let inspect = inspect::InspectService {

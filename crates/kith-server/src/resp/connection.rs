@@ -8,13 +8,14 @@ use super::{
     round::Round,
     visitor::Visitor,
 };
+use crate::connections::{self, Charge, Reason, Seen, UNCHARGED_BYTES, Watch, closed};
 use bytes::{Buf, BytesMut};
 use kith_client::QueryError;
 use kith_wire::resp::{Decoder, Limits, Malformed, Replies};
 use std::{io, pin::pin, sync::Arc, task::Poll, time::Duration};
 use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
-    time::timeout,
+    time::{Instant, Interval, MissedTickBehavior, timeout},
 };
 use tokio_util::sync::CancellationToken;
 
@@ -38,6 +39,7 @@ const LINGER_BYTES: usize = 8 << 20;
 pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
     stream: S,
     connected: Connected,
+    place: Arc<connections::Connected>,
     endpoint: Arc<Endpoint>,
     visitor: Visitor,
     stop: CancellationToken,
@@ -46,13 +48,15 @@ pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
     let connection = Connection {
         stream,
         connected,
+        begun: Begun::new(&place),
+        place: Arc::clone(&place),
         endpoint,
         dialogue,
         decoder: Decoder::new(Limits::UNAUTHENTICATED),
         inbox: BytesMut::new(),
         out: Replies::default(),
     };
-    connection.run(stop).await
+    place.unless_strange(connection.run(stop)).await
 }
 
 /// Says why `stream` is not served, and closes it.
@@ -86,6 +90,8 @@ async fn part<S: AsyncRead + AsyncWrite + Unpin>(stream: &mut S) -> io::Result<(
 struct Connection<S> {
     stream: S,
     connected: Connected,
+    place: Arc<connections::Connected>,
+    begun: Begun,
     endpoint: Arc<Endpoint>,
     dialogue: Dialogue,
     decoder: Decoder,
@@ -117,11 +123,19 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 Next::Close => return self.close().await,
                 Next::Malformed(malformed) => return self.hang_up(&malformed).await,
             }
-            self.make_room();
+            if !self.make_room() {
+                return self
+                    .hang_up_on("overloaded: requests that are under way take all the memory there is")
+                    .await;
+            }
             let read = tokio::select! {
                 read = self.stream.read_buf(&mut self.inbox) => read?,
+                () = self.begun.is_too_slow(), if !self.inbox.is_empty() => {
+                    return self.hang_up_on("the command did not come in time").await;
+                }
                 () = &mut stopped => return self.close().await,
             };
+            self.begun.received += read as u64;
             if read == 0 {
                 return Ok(());
             }
@@ -153,6 +167,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             }
         };
         self.inbox.advance(taken);
+        self.begun.taken += u64::from(0 < taken);
+        if self.dialogue.limits() == Limits::USUAL {
+            self.place.is_known_now();
+        }
         (round, next)
     }
 
@@ -205,7 +223,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     /// Says what is wrong, and closes: nothing after it can be understood.
     async fn hang_up(&mut self, malformed: &Malformed) -> io::Result<()> {
         self.endpoint.note_malformed(malformed);
-        self.out.error(&format!("ERR {malformed}"));
+        self.hang_up_on(&malformed.to_string()).await
+    }
+
+    async fn hang_up_on(&mut self, why: &str) -> io::Result<()> {
+        self.out.error(&format!("ERR {why}"));
         self.send(&[]).await?;
         part(&mut self.stream).await
     }
@@ -215,13 +237,55 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         timeout(LINGER, self.stream.shutdown()).await.unwrap_or(Ok(()))
     }
 
-    /// Room for a read: more for a command that is long already, so that it is not read in thousands of pieces.
-    fn make_room(&mut self) {
-        if self.inbox.is_empty() && KEPT_BYTES < self.inbox.capacity() {
-            self.inbox = BytesMut::new();
+    /// Room for a read: more for a command that is long already, so that it is not read in thousands of pieces. `false`: there is no
+    /// memory for it.
+    #[must_use]
+    fn make_room(&mut self) -> bool {
+        if self.inbox.is_empty() {
+            self.begun.charge = None;
+            if KEPT_BYTES < self.inbox.capacity() {
+                self.inbox = BytesMut::new();
+            }
         }
         if self.inbox.capacity() - self.inbox.len() < READ_BYTES / 2 {
             self.inbox.reserve(READ_BYTES.max(self.inbox.len().min(KEPT_BYTES)));
+        }
+        let is_large = UNCHARGED_BYTES < self.inbox.len();
+        !is_large || self.begun.pay(&self.place, self.inbox.capacity())
+    }
+}
+
+/// The command that has begun, and is not whole.
+struct Begun {
+    charge: Option<Charge>,
+    watch: Watch,
+    look: Interval,
+    received: u64,
+    taken: u64,
+}
+
+impl Begun {
+    fn new(place: &connections::Connected) -> Self {
+        let (watch, every) = place.watch();
+        let mut look = tokio::time::interval_at(Instant::now() + every, every);
+        look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        Self { charge: None, watch, look, received: 0, taken: 0 }
+    }
+
+    #[must_use]
+    fn pay(&mut self, place: &connections::Connected, bytes: usize) -> bool {
+        self.charge.get_or_insert_with(|| place.charge()).grow_to(bytes)
+    }
+
+    /// Ready if it should have come by now.
+    async fn is_too_slow(&mut self) {
+        loop {
+            self.look.tick().await;
+            let (messages, received) = (self.taken, self.received);
+            let seen = Seen { messages, received, has_begun: true, ..Seen::default() };
+            if self.watch.look(seen) == Some(Reason::SlowRequest) {
+                return closed(Reason::SlowRequest.name());
+            }
         }
     }
 }

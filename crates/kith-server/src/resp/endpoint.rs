@@ -8,8 +8,9 @@ use super::{
     visitor::Visitor,
 };
 use crate::{
+    connections::{self, farewell},
     listen::{self, Opening},
-    security::{Gate, Security},
+    security::{Gate, Need, Security},
     serve::Bound,
 };
 use futures::future::join_all;
@@ -31,6 +32,9 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 /// What those are told who speak in the clear to a port that takes TLS only.
 const TLS_REQUIRED: &str = "ERR tls_required: this port takes TLS only (redis-cli --tls --cacert FILE; redis-py ssl=True, ssl_ca_certs=FILE)";
+
+/// What those are told for whom there is no room, as Redis does.
+const TOO_MANY: &[u8] = b"-ERR max number of clients reached\r\n";
 
 /// Above so many bytes of unread values, who reads nothing for a moment is hung up on.
 const UNREAD_BYTES_MAX: u64 = 256 << 20;
@@ -100,11 +104,17 @@ pub(crate) fn spawn(
     let gate = security.gate.clone();
     let connections = tasks.clone();
     tasks.spawn(async move {
-        let welcome = |(stream, peer)| {
-            let served = welcome(stream, peer, gate.clone(), Arc::clone(&endpoint), stop.clone());
+        let welcome = |(stream, peer), place| {
+            let served = welcome(stream, peer, place, gate.clone(), Arc::clone(&endpoint), stop.clone());
             connections.spawn(served);
         };
-        listen::each(bound.listener, &stop, welcome).await;
+        let refuse = |(stream, _)| {
+            endpoint.metrics.refused.increment(1);
+            if gate.is_none() {
+                bound.connections.refuse(farewell::at_once(stream, TOO_MANY));
+            }
+        };
+        listen::each(bound.listener, &bound.connections, &stop, welcome, refuse).await;
         connections.close();
     });
     tasks
@@ -113,6 +123,7 @@ pub(crate) fn spawn(
 async fn welcome(
     mut stream: TcpStream,
     peer: SocketAddr,
+    place: Arc<connections::Connected>,
     gate: Option<Arc<Gate>>,
     endpoint: Arc<Endpoint>,
     stop: CancellationToken,
@@ -122,12 +133,13 @@ async fn welcome(
         endpoint.metrics.refused.increment(1);
         if gate.is_none() {
             // Nobody waits for somebody who does not read: it is closed either way. Hands are not shaken to say so.
-            let _ = stream.write_all(b"-ERR max number of clients reached\r\n").await;
+            let _ = stream.write_all(TOO_MANY).await;
         }
         return;
     };
     endpoint.metrics.connected.increment(1);
-    let served = begin(stream, connected, gate, Arc::clone(&endpoint), stop).await;
+    place.speaks("redis");
+    let served = begin(stream, connected, place, gate, Arc::clone(&endpoint), stop).await;
     endpoint.metrics.connected.decrement(1);
     if let Err(error) = served {
         tracing::debug!(%error, %peer, "a connection of a Redis client ended");
@@ -138,19 +150,23 @@ async fn welcome(
 async fn begin(
     stream: TcpStream,
     connected: Connected,
+    place: Arc<connections::Connected>,
     gate: Option<Arc<Gate>>,
     endpoint: Arc<Endpoint>,
     stop: CancellationToken,
 ) -> io::Result<()> {
-    // Small replies must not wait for an acknowledgement of the one before.
-    stream.set_nodelay(true)?;
+    listen::prepare(&stream)?;
     let Some(gate) = gate else {
-        return connection::serve(stream, connected, endpoint, Visitor::anybody(), stop).await;
+        place.is_known_now();
+        return connection::serve(stream, connected, place, endpoint, Visitor::anybody(), stop).await;
     };
     let peer = connected.client.peer();
-    match listen::open(&gate, stream, Some(peer), &stop).await? {
+    match place.unless_strange(listen::open(&gate, stream, Some(peer), &stop)).await? {
         Opening::Tls(stream, caller) => {
-            connection::serve(stream, connected, endpoint, Visitor::new(gate, caller), stop).await
+            if gate.check(&caller, &Need::Known).is_ok() {
+                place.is_known_now();
+            }
+            connection::serve(stream, connected, place, endpoint, Visitor::new(gate, caller), stop).await
         }
         Opening::Clear(stream, _) => {
             listen::count_failure();

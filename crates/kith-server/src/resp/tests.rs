@@ -1,7 +1,10 @@
 //! Whole connections over a pair of streams in memory, with stores that need no cluster.
 
 use super::{Answer, Backend, Group, Values, connection, endpoint::Endpoint, visitor::Visitor};
-use crate::security::{Caller, Identity, testing::gate};
+use crate::{
+    connections::testing::known,
+    security::{Caller, Identity, testing::gate},
+};
 use futures::{FutureExt, future::BoxFuture};
 use kith_client::{BatchKeys, QueryError};
 use kith_engine::KeyType;
@@ -124,8 +127,10 @@ impl Conversation {
         let addr = SocketAddr::from(([127, 0, 0, 1], 7));
         let endpoint = Endpoint::new(Arc::clone(stores) as Arc<dyn Backend>, addr);
         let connected = endpoint.connect(addr).expect("the first");
+        let place = known();
         let stop = CancellationToken::new();
-        let served = tokio::spawn(connection::serve(stream, connected, endpoint, visitor, stop.clone()));
+        let served =
+            tokio::spawn(connection::serve(stream, connected, place, endpoint, visitor, stop.clone()));
         Self { peer, stop, served }
     }
 
@@ -212,11 +217,12 @@ async fn who_reads_nothing_is_hung_up_on_soon_where_much_waits() {
     let addr = SocketAddr::from(([127, 0, 0, 1], 7));
     let endpoint = Endpoint::new(Stores::open(), addr);
     let connected = endpoint.connect(addr).expect("the first");
+    let place = known();
     let others = endpoint.unread(1 << 30);
     let (_reader, mut writer) = tokio::io::split(peer);
     writer.write_all(b"GET large:1\r\n").await.expect("it reads");
     let stop = CancellationToken::new();
-    let served = connection::serve(stream, connected, Arc::clone(&endpoint), Visitor::anybody(), stop);
+    let served = connection::serve(stream, connected, place, Arc::clone(&endpoint), Visitor::anybody(), stop);
     let ended = tokio::time::timeout(Duration::from_secs(30), served).await.expect("it is hung up on");
     assert_eq!(ended.map_err(|error| error.kind()), Err(std::io::ErrorKind::TimedOut));
     assert!(endpoint.is_pressed());

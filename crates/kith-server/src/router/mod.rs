@@ -24,6 +24,7 @@ pub use query_json::query_json;
 pub use settings::{AdmissionSettings, CacheSettings, RouterSettings, SettingsFileError, SlowLogSettings};
 
 use crate::{
+    connections::ConnectionSettings,
     error::StartError,
     freshness::Freshness,
     http::{self, Readiness},
@@ -38,7 +39,7 @@ use crate::{
 };
 use kith_client::{Caches, ListStore, Session, topology::Topology};
 use kith_wire::{
-    MESSAGE_BYTES_MAX,
+    MESSAGE_BYTES_MAX, REQUEST_BYTES_MAX,
     documents::{DOCUMENT_FORMAT, Document, RouterDocument},
     v1::{
         cluster_server::ClusterServer, graph_server::GraphServer as GraphGrpc,
@@ -64,6 +65,8 @@ pub struct RouterOptions {
     pub data: PathBuf,
     /// How it answers.
     pub settings: RouterSettings,
+    /// How its connections are bounded.
+    pub connections: ConnectionSettings,
     /// Who may speak to it, and who it is to others.
     pub security: Security,
 }
@@ -109,6 +112,7 @@ impl Router {
     ) -> Result<Self, StartError> {
         http::count();
         options.security.check_listen(options.listen)?;
+        options.security.check_http(options.http)?;
         options.resp.map_or(Ok(()), |addr| options.security.check_listen(addr))?;
         let dialer = options.security.dialer().clone();
         std::fs::create_dir_all(&options.data)
@@ -139,11 +143,11 @@ impl Router {
             session,
             counters,
         };
-        let ports = Ports::bind(options.addresses(), &options.security).await?;
+        let ports = Ports::bind(options.addresses(), &options.security, options.connections).await?;
         let at = ports.addresses();
         let document = options.document(&at);
         let readiness = Readiness::default();
-        http::serve(ports.http.listener, readiness.clone(), stop.clone());
+        http::serve(ports.http, readiness.clone(), stop.clone());
         // The first queries shall not be the ones to connect.
         tokio::join!(graph.session.warm(), graph.forwarder.warm(stop.clone()));
         let redis_clients = ports.resp.map_or_else(serve::nobody, |bound| {
@@ -191,12 +195,12 @@ fn answer(
     stop: CancellationToken,
 ) -> TaskTracker {
     let queries = GraphGrpc::from_arc(Arc::clone(&graph))
-        .max_decoding_message_size(MESSAGE_BYTES_MAX)
+        .max_decoding_message_size(REQUEST_BYTES_MAX)
         .max_encoding_message_size(MESSAGE_BYTES_MAX);
     let reads = StoreGrpc::from_arc(Arc::clone(&graph))
-        .max_decoding_message_size(MESSAGE_BYTES_MAX)
+        .max_decoding_message_size(REQUEST_BYTES_MAX)
         .max_encoding_message_size(MESSAGE_BYTES_MAX);
-    let cluster = ClusterServer::new(admin).max_decoding_message_size(MESSAGE_BYTES_MAX);
+    let cluster = ClusterServer::new(admin).max_decoding_message_size(REQUEST_BYTES_MAX);
     let mut routes = serve::routes();
     routes.add_service(queries).add_service(reads).add_service(cluster);
     serve::spawn(bound, routes, Some(graph), security, stop)

@@ -48,6 +48,7 @@ async fn admit(gate: &Gate, mut request: Request) -> Result<Request, Status> {
         Rule::OfMessage(need) => {
             // Nobody unknown makes this process hold a message.
             gate.check(&caller, &Need::Known)?;
+            known(&request);
             let (head, body) = request.into_parts();
             let body = whole(body).await?;
             let asker = gate.check(&caller, &need(message(&body)?)?)?;
@@ -55,10 +56,18 @@ async fn admit(gate: &Gate, mut request: Request) -> Result<Request, Status> {
             asker
         }
     };
+    known(&request);
     if let Some(asker) = asker {
         request.extensions_mut().insert(Asker(asker));
     }
     Ok(request)
+}
+
+/// Whoever sends this request has shown who they are.
+fn known(request: &Request) {
+    if let Some(peer) = request.extensions().get::<Peer>() {
+        peer.connected.is_known_now();
+    }
 }
 
 /// Who asks: by the token of the request, else by the connection's certificate.
@@ -77,10 +86,25 @@ fn caller(gate: &Gate, request: &Request) -> Result<Caller, Status> {
 }
 
 async fn whole(body: Body) -> Result<Bytes, Status> {
-    to_bytes(body, kith_wire::MESSAGE_BYTES_MAX + PREFIX_BYTES).await.map_err(|error| {
+    to_bytes(body, kith_wire::REQUEST_BYTES_MAX + PREFIX_BYTES).await.map_err(|error| {
+        if let Some(status) = refusal(&error) {
+            return status;
+        }
         let message = format!("the request's message cannot be read: {error}");
         kith_wire::status(Code::InvalidArgument, "bad_request", message, "ask for less at once")
     })
+}
+
+/// What a request was refused with while it came.
+fn refusal(error: &axum::Error) -> Option<Status> {
+    let mut source = std::error::Error::source(error);
+    while let Some(error) = source {
+        if let Some(status) = error.downcast_ref::<Status>() {
+            return Some(status.clone());
+        }
+        source = error.source();
+    }
+    None
 }
 
 /// The one message of a request.

@@ -40,6 +40,8 @@ pub struct ServerSecurity {
     pub access: Option<PathBuf>,
     /// Listens off loopback although nothing is encrypted.
     pub insecure_listen: bool,
+    /// Serves health and metrics off loopback in the clear, whatever else is encrypted.
+    pub insecure_http: bool,
 }
 
 /// The security of one process. Cheap to clone; clones share their files. `Default` is none, for loopback only.
@@ -48,6 +50,7 @@ pub struct Security {
     pub(crate) gate: Option<Arc<Gate>>,
     pub(crate) dialer: Dialer,
     insecure_listen: bool,
+    insecure_http: bool,
 }
 
 impl Security {
@@ -56,7 +59,7 @@ impl Security {
     /// # Errors
     /// [`SecurityError`]: a file cannot be used, or an option lacks another.
     pub fn open(options: ServerSecurity) -> Result<Self, SecurityError> {
-        let ServerSecurity { cert, key, ca, client_ca, access, insecure_listen } = options;
+        let ServerSecurity { cert, key, ca, client_ca, access, insecure_listen, insecure_http } = options;
         let lacks = |option, detail| Err(SecurityError::Option { option, detail });
         let (Some(cert), Some(key)) = (&cert, &key) else {
             let alone = [
@@ -72,7 +75,7 @@ impl Security {
             ];
             return match alone.into_iter().find(|(_, is_there, _)| *is_there) {
                 Some((option, _, detail)) => lacks(option, detail),
-                None => Ok(Self { insecure_listen, ..Self::default() }),
+                None => Ok(Self { insecure_listen, insecure_http, ..Self::default() }),
             };
         };
         let Some(ca) = ca.or_else(|| client_ca.clone()) else {
@@ -84,7 +87,12 @@ impl Security {
         let outgoing =
             SecurityOptions { ca: Some(ca), cert: Some(cert.clone()), key: Some(key.clone()), token: None };
         let gate = Gate::open(gate::Files { cert: cert.clone(), key: key.clone(), client_ca, access })?;
-        Ok(Self { gate: Some(Arc::new(gate)), dialer: Dialer::open(outgoing)?, insecure_listen })
+        Ok(Self {
+            gate: Some(Arc::new(gate)),
+            dialer: Dialer::open(outgoing)?,
+            insecure_listen,
+            insecure_http,
+        })
     }
 
     /// Connects to other processes as this one.
@@ -104,6 +112,17 @@ impl Security {
             None => Err(StartError::InsecureListener { addr }),
             Some(gate) if !gate.knows_callers() => Err(StartError::OpenListener { addr }),
             Some(_) => Ok(()),
+        }
+    }
+
+    /// Refuses to serve health and metrics, which name stores, where others can listen in: they are in the clear.
+    ///
+    /// # Errors
+    /// [`StartError::InsecureHttp`].
+    pub(crate) fn check_http(&self, addr: SocketAddr) -> Result<(), StartError> {
+        match self.insecure_http || self.insecure_listen || addr.ip().is_loopback() {
+            true => Ok(()),
+            false => Err(StartError::InsecureHttp { addr }),
         }
     }
 
@@ -182,5 +201,19 @@ mod tests {
         assert_eq!(refused.code(), "insecure_listener");
         let trusted = Security::open(ServerSecurity { insecure_listen: true, ..Default::default() }).unwrap();
         trusted.check_listen("10.1.2.3:7100".parse().unwrap()).unwrap();
+    }
+
+    #[test]
+    fn health_and_metrics_are_served_off_loopback_by_those_who_say_so() {
+        let addr: SocketAddr = "10.1.2.3:7180".parse().unwrap();
+        let of = |insecure_listen, insecure_http| {
+            let options = ServerSecurity { insecure_listen, insecure_http, ..Default::default() };
+            Security::open(options).unwrap()
+        };
+        assert_eq!(of(false, false).check_http(addr).unwrap_err().code(), "insecure_listener");
+        of(false, false).check_http("127.0.0.1:0".parse().unwrap()).unwrap();
+        of(true, false).check_http(addr).unwrap();
+        of(false, true).check_http(addr).unwrap();
+        assert!(of(false, true).check_listen(addr).is_err(), "data is another matter");
     }
 }

@@ -28,6 +28,10 @@ const TRACE_BYTES: usize = 16;
 /// sent while any of it is left, whatever its size. What a link of 10 Gbit/s carries in a millisecond.
 pub const CREDIT_BYTES: u32 = 1 << 20;
 
+/// The code of the error with which a server closes a connection over which nothing was asked for long. A request that crossed it was
+/// not looked at.
+pub const IDLE: &str = "idle";
+
 /// What a frame asks for. Its number on the wire is an `u8` that is never used again for another meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
@@ -248,7 +252,10 @@ impl Header {
 
     fn put_head(&self, body_bytes: usize, room: usize, out: &mut BytesMut) -> Result<(), FrameError> {
         if MESSAGE_BYTES_MAX < body_bytes {
-            return Err(FrameError::TooLong { bytes: body_bytes as u64 });
+            return Err(FrameError::TooLong {
+                bytes: body_bytes as u64,
+                bytes_max: MESSAGE_BYTES_MAX as u64,
+            });
         }
         let trace_bytes = self.trace.map_or(0, |_| TRACE_BYTES);
         let length = FIXED_BYTES + trace_bytes + body_bytes;
@@ -298,11 +305,13 @@ pub enum FrameError {
         /// What it says of itself.
         bytes: u64,
     },
-    /// Longer than any message may be.
-    #[error("a frame of {bytes} bytes is longer than {MESSAGE_BYTES_MAX}")]
+    /// Longer than its message may be.
+    #[error("a frame of {bytes} bytes is longer than {bytes_max}")]
     TooLong {
         /// Its body, or what it says of itself.
         bytes: u64,
+        /// The most that is taken.
+        bytes_max: u64,
     },
 }
 
@@ -324,23 +333,54 @@ pub fn begun(buffer: &[u8]) -> Option<Begun> {
     (is_told && !header.flags.has(Flags::TRACE)).then_some(Begun { header, body_bytes })
 }
 
-/// Takes the first whole frame off `buffer`; `None` if more bytes are needed, for which room is made. O(1).
+/// What a receive buffer begins with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Incoming {
+    /// A whole frame, which was taken off.
+    Frame(Frame),
+    /// One that is not whole yet.
+    Begun {
+        /// Without its trace id.
+        header: Header,
+        /// Of the whole frame.
+        bytes: usize,
+    },
+    /// Not even a header.
+    Nothing,
+}
+
+/// Takes the first whole frame off `buffer`; `None` if more bytes are needed, for which room is made: of those who are trusted. O(1).
 ///
 /// # Errors
 /// [`FrameError`]: the connection cannot go on.
 pub fn decode(buffer: &mut BytesMut) -> Result<Option<Frame>, FrameError> {
-    let Some(prefix) = buffer.first_chunk::<LENGTH_BYTES>() else { return Ok(None) };
+    match take(buffer, MESSAGE_BYTES_MAX)? {
+        Incoming::Frame(frame) => Ok(Some(frame)),
+        Incoming::Begun { bytes, .. } => {
+            // The rest of a large body then goes to its place at once.
+            buffer.reserve(bytes - buffer.len());
+            Ok(None)
+        }
+        Incoming::Nothing => Ok(None),
+    }
+}
+
+/// Takes the first whole frame off `buffer`, whose body may have so many bytes. Makes no room. O(1).
+///
+/// # Errors
+/// [`FrameError`], as soon as the length is there: the connection cannot go on.
+pub fn take(buffer: &mut BytesMut, body_bytes_max: usize) -> Result<Incoming, FrameError> {
+    let Some(prefix) = buffer.first_chunk::<LENGTH_BYTES>() else { return Ok(Incoming::Nothing) };
     let length = u32::from_le_bytes(*prefix) as usize;
     if length < FIXED_BYTES {
         return Err(FrameError::TooShort { bytes: length as u64 });
     }
-    if FIXED_BYTES + TRACE_BYTES + MESSAGE_BYTES_MAX < length {
-        return Err(FrameError::TooLong { bytes: length as u64 });
+    if FIXED_BYTES + TRACE_BYTES + body_bytes_max < length {
+        return Err(FrameError::TooLong { bytes: length as u64, bytes_max: body_bytes_max as u64 });
     }
     if buffer.len() < LENGTH_BYTES + length {
-        // The rest of a large body then goes to its place at once.
-        buffer.reserve(LENGTH_BYTES + length - buffer.len());
-        return Ok(None);
+        let Some(mut head) = buffer.get(LENGTH_BYTES..HEADER_BYTES) else { return Ok(Incoming::Nothing) };
+        return Ok(Incoming::Begun { header: Header::take(&mut head), bytes: LENGTH_BYTES + length });
     }
     buffer.advance(LENGTH_BYTES);
     let mut frame = buffer.split_to(length);
@@ -352,5 +392,5 @@ pub fn decode(buffer: &mut BytesMut) -> Result<Option<Frame>, FrameError> {
         frame.advance(TRACE_BYTES);
         header.trace = Some(trace);
     }
-    Ok(Some(Frame { header, body: frame.freeze() }))
+    Ok(Incoming::Frame(Frame { header, body: frame.freeze() }))
 }

@@ -221,7 +221,10 @@ fn impossible_lengths_are_refused_before_anything_is_allocated() {
     let mut short = BytesMut::from(&15_u32.to_le_bytes()[..]);
     assert_eq!(decode(&mut short), Err(FrameError::TooShort { bytes: 15 }));
     let mut long = BytesMut::from(&u32::MAX.to_le_bytes()[..]);
-    assert_eq!(decode(&mut long), Err(FrameError::TooLong { bytes: u64::from(u32::MAX) }));
+    assert_eq!(
+        decode(&mut long),
+        Err(FrameError::TooLong { bytes: u64::from(u32::MAX), bytes_max: MESSAGE_BYTES_MAX as u64 })
+    );
     let mut traced = encoded(Header { flags: Flags::TRACE, ..Header::request(1, Op::Ping) }, &[7; 15]);
     assert_eq!(decode(&mut traced), Err(FrameError::TooShort { bytes: 31 }));
 }

@@ -5,7 +5,7 @@ use super::{FetchP99, FetchRate, PlacementFlag, ScrubRate, WarmBytes, metadata::
 use crate::failure::Failure;
 use kith_client::SessionSettings;
 use kith_server::{
-    ServerSecurity,
+    ConnectionSettings, ServerSecurity,
     node::Labels,
     place::ReadFrom,
     router::{AdmissionSettings, CacheSettings, RouterSettings, SlowLogSettings},
@@ -16,6 +16,7 @@ use std::{
     net::SocketAddr,
     num::NonZeroU16,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 /// A file of `--config`.
@@ -37,6 +38,9 @@ pub struct ConfigFile {
     tls_client_ca: Option<PathBuf>,
     access: Option<PathBuf>,
     insecure_listen: bool,
+    insecure_http: bool,
+    connections_max: Option<usize>,
+    connections_idle_ms: Option<u64>,
     threads: Option<NonZeroU16>,
 
     // Of `kith cluster create`.
@@ -166,7 +170,14 @@ impl ConfigFile {
             client_ca: or(flags.client_ca, &self.tls_client_ca),
             access: or(flags.access, &self.access),
             insecure_listen: flags.insecure_listen || self.insecure_listen,
+            insecure_http: flags.insecure_http || self.insecure_http,
         }
+    }
+
+    /// How the connections of a serving process are bounded; flags beat the file.
+    pub fn connections(&self, open_max: Option<usize>, idle_ms: Option<u64>) -> ConnectionSettings {
+        let idle = idle_ms.or(self.connections_idle_ms).map(Duration::from_millis);
+        ConnectionSettings { open_max: open_max.or(self.connections_max), idle }
     }
 
     /// How routers answer.

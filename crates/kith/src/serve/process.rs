@@ -14,7 +14,7 @@ use crate::{
 };
 use clap::Args;
 use kith_server::{
-    Security, ServerSecurity,
+    ConnectionSettings, Security, ServerSecurity,
     metadata::MetadataStore,
     node::{Labels, Node, NodeOptions},
     place::ReadFrom,
@@ -63,6 +63,16 @@ struct ProcessArgs {
     /// Listen off loopback without TLS: the network is trusted
     #[arg(long)]
     insecure_listen: bool,
+    /// Serve /healthz, /readyz and /metrics off loopback in the clear, also where the rest is over TLS: stores are named there
+    #[arg(long)]
+    insecure_http: bool,
+    /// Connections at once, over all ports; others are refused (`too_many_connections`) [default: 16384, or what the limit of open
+    /// files leaves]
+    #[arg(long, value_name = "N")]
+    connections_max: Option<usize>,
+    /// Connections over which nothing was asked for so long are closed, but for those of Redis clients; 0: never [default: 600000]
+    #[arg(long, value_name = "MS")]
+    connections_idle_ms: Option<u64>,
     /// End when standard input ends: how a supervisor's children end with it
     #[arg(long)]
     end_with_stdin: bool,
@@ -127,6 +137,7 @@ struct Process {
     resp: Option<SocketAddr>,
     data: PathBuf,
     metadata: Arc<dyn MetadataStore>,
+    connections: ConnectionSettings,
     security: Security,
     end_with_stdin: bool,
 }
@@ -150,6 +161,7 @@ impl ProcessArgs {
             client_ca: self.tls_client_ca,
             access: self.access,
             insecure_listen: self.insecure_listen,
+            insecure_http: self.insecure_http,
         };
         let security = Security::open(file.security(security)).map_err(|error| security_failure(&error))?;
         let data = self.data.or_else(|| own.data.clone()).ok_or_else(|| missing("--data", "data"))?;
@@ -161,6 +173,7 @@ impl ProcessArgs {
             resp,
             data,
             metadata,
+            connections: file.connections(self.connections_max, self.connections_idle_ms),
             security,
             end_with_stdin: self.end_with_stdin || own.end_with_stdin,
         })
@@ -206,6 +219,7 @@ impl NodeArgs {
             fetch_rate: self.fetch_rate.or(own.fetch_rate).unwrap_or_default().0,
             fetch_p99: self.fetch_p99.or(own.fetch_p99).unwrap_or_default().ratio(),
             warm_bytes: self.warm_bytes.or(own.warm_bytes).unwrap_or_default().0,
+            connections: process.connections,
             security: process.security,
         };
         let started = Node::start(options, process.metadata, ending.serving());
@@ -244,6 +258,7 @@ impl RouterArgs {
             resp: process.resp,
             data: process.data,
             settings,
+            connections: process.connections,
             security: process.security,
         };
         let started = Router::start(options, process.metadata, ending.serving());

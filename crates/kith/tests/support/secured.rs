@@ -167,6 +167,13 @@ impl Secured {
         self.registered(&keys::node(id), |value| NodeDocument::decode(value).map(|it| it.addr))
     }
 
+    /// The process of the first router.
+    pub fn router_pid(&self) -> u32 {
+        self.registered(&keys::router(0), |value| RouterDocument::decode(value).map(|it| it.pid.to_string()))
+            .parse()
+            .expect("a process id")
+    }
+
     /// Where the first router serves Redis clients, who show these papers.
     pub fn redis(&self, papers: Option<&Papers>) -> Redis {
         self.redis_of(&keys::router(0), |value| RouterDocument::decode(value).map(|it| it.resp), papers)

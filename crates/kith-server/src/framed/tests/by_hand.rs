@@ -104,6 +104,27 @@ async fn malformed_frames_close_their_connection_and_no_other() {
 }
 
 #[tokio::test]
+async fn a_request_that_crosses_the_peers_goodbye_is_asked_again() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let addr = listener.local_addr().expect("an address").to_string();
+    let transport = FramedTransport::default();
+    let serve = async {
+        let mut first = Raw::accept(&listener).await;
+        first.receive().await.expect("a request");
+        let mut goodbye = bytes::BytesMut::new();
+        let idle = kith_wire::status(Code::Unavailable, frame::IDLE, "nothing was asked", "connect again");
+        Header::of_connection().encode_error(&idle, &mut goodbye);
+        first.stream.write_all(&goodbye).await.expect("it takes bytes");
+        let mut second = Raw::accept(&listener).await;
+        let asked = second.receive().await.expect("the request once more").header;
+        let value = Some(v1::Value { value: Some(value::Value::Count(9)) });
+        second.send(asked.reply(Flags::LAST), &v1::EvaluateReply { value, ..Default::default() }).await;
+    };
+    let (answer, ()) = tokio::join!(transport.evaluate(&addr, asking(ECHO, 1)), serve);
+    assert_eq!(count_of(answer.expect("it is answered")), 9);
+}
+
+#[tokio::test]
 async fn what_is_not_served_is_refused_by_name_and_the_connection_goes_on() {
     let server = Server::start(true);
     let mut raw = Raw::connect(&server.addr).await;

@@ -1,0 +1,168 @@
+//! Who is connected, as far as room is concerned: how many there are, and which of them are strangers, who have not shown yet
+//! who they are.
+//!
+//! Pure: ids and times come from outside. Strangers make way for those who come later, so that connections that never say who they
+//! are keep nobody out, not even from their own address: the address that has most of them loses its oldest.
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    net::IpAddr,
+    time::Duration,
+};
+
+/// A stranger keeps its place for so long at least: a handshake takes some milliseconds, more while many arrive at once.
+const SECURE_FOR: Duration = Duration::from_millis(100);
+
+/// What becomes of one more connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// There is room.
+    Welcome,
+    /// There is, once this stranger is gone.
+    Instead(u64),
+    /// All strangers came just now: ask again after so long.
+    Wait(Duration),
+    /// There is none.
+    Full,
+}
+
+/// All connections of a process.
+#[derive(Debug)]
+pub(super) struct Census {
+    open_max: usize,
+    strangers_max: usize,
+    open: usize,
+    /// By id, which ascend: since when, and from where. Local ones have no address.
+    strangers: HashMap<u64, (Duration, Option<IpAddr>)>,
+    by_address: HashMap<Option<IpAddr>, BTreeSet<u64>>,
+}
+
+impl Census {
+    /// Nobody yet.
+    pub fn new(open_max: usize, strangers_max: usize) -> Self {
+        let (strangers, by_address) = (HashMap::new(), HashMap::new());
+        Self { open_max, strangers_max, open: 0, strangers, by_address }
+    }
+
+    #[cfg(test)]
+    fn open(&self) -> usize {
+        self.open
+    }
+
+    #[cfg(test)]
+    fn strangers(&self) -> usize {
+        self.strangers.len()
+    }
+
+    /// Whether one more may come, at `now`.
+    pub fn verdict(&self, now: Duration) -> Verdict {
+        if self.open < self.open_max && self.strangers.len() < self.strangers_max {
+            return Verdict::Welcome;
+        }
+        let crowd = self.by_address.values().max_by_key(|ids| ids.len());
+        let Some(oldest) = crowd.and_then(BTreeSet::first) else { return Verdict::Full };
+        let age = self.strangers.get(oldest).map_or(SECURE_FOR, |(since, _)| now.saturating_sub(*since));
+        match SECURE_FOR.checked_sub(age).filter(|left| !left.is_zero()) {
+            Some(left) => Verdict::Wait(left),
+            None => Verdict::Instead(*oldest),
+        }
+    }
+
+    /// A stranger comes.
+    pub fn enters(&mut self, id: u64, now: Duration, address: Option<IpAddr>) {
+        self.open += 1;
+        self.strangers.insert(id, (now, address));
+        self.by_address.entry(address).or_default().insert(id);
+    }
+
+    /// Somebody is no stranger any more, or is about to leave for not having shown who they are.
+    pub fn is_known(&mut self, id: u64) {
+        let Some((_, address)) = self.strangers.remove(&id) else { return };
+        if let Some(ids) = self.by_address.get_mut(&address) {
+            ids.remove(&id);
+            if ids.is_empty() {
+                self.by_address.remove(&address);
+            }
+        }
+    }
+
+    /// A connection is closed.
+    pub fn leaves(&mut self, id: u64) {
+        self.is_known(id);
+        self.open -= 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn address(last: u8) -> Option<IpAddr> {
+        Some(IpAddr::from([10, 0, 0, last]))
+    }
+
+    const LATER: Duration = Duration::from_secs(5);
+
+    #[test]
+    fn strangers_make_way_and_those_who_are_known_do_not() {
+        let mut census = Census::new(4, 2);
+        census.enters(1, Duration::ZERO, address(1));
+        census.is_known(1);
+        census.enters(2, Duration::ZERO, address(1));
+        census.enters(3, Duration::ZERO, address(1));
+        assert!(matches!(census.verdict(Duration::ZERO), Verdict::Wait(_)));
+        assert_eq!(census.verdict(LATER), Verdict::Instead(2));
+        census.is_known(2);
+        census.is_known(3);
+        census.enters(4, LATER, address(1));
+        census.is_known(4);
+        assert_eq!(census.verdict(LATER + LATER), Verdict::Full);
+        census.leaves(4);
+        assert_eq!(census.verdict(LATER + LATER), Verdict::Welcome);
+    }
+
+    #[test]
+    fn the_address_with_most_strangers_loses_its_oldest() {
+        let mut census = Census::new(100, 4);
+        census.enters(1, Duration::ZERO, address(1));
+        (2..5).for_each(|id| census.enters(id, Duration::ZERO, address(2)));
+        assert_eq!(census.verdict(LATER), Verdict::Instead(2), "older ones of other addresses stay");
+    }
+
+    proptest! {
+        #[test]
+        fn no_program_lets_in_too_many(steps in prop::collection::vec((0u8..4, 0u8..3, 0u64..300), 1..300)) {
+            let mut census = Census::new(8, 4);
+            let (mut now, mut next) = (Duration::ZERO, 0);
+            let mut open: Vec<u64> = Vec::new();
+            for (step, from, millis) in steps {
+                now += Duration::from_millis(millis);
+                let some = (!open.is_empty()).then(|| open[millis as usize % open.len().max(1)]);
+                match (step, some) {
+                    (0 | 1, _) => {
+                        let verdict = census.verdict(now);
+                        if let Verdict::Instead(id) = verdict {
+                            prop_assert!(open.contains(&id));
+                            census.leaves(id);
+                            open.retain(|other| *other != id);
+                        }
+                        if matches!(verdict, Verdict::Welcome | Verdict::Instead(_)) {
+                            next += 1;
+                            census.enters(next, now, address(from));
+                            open.push(next);
+                        }
+                    }
+                    (2, Some(id)) => census.is_known(id),
+                    (_, Some(id)) => {
+                        census.leaves(id);
+                        open.retain(|other| *other != id);
+                    }
+                    _ => {}
+                }
+                prop_assert!(census.open() == open.len() && census.open() <= 8 && census.strangers() <= 4);
+                prop_assert_eq!(census.strangers(), census.by_address.values().map(BTreeSet::len).sum::<usize>());
+            }
+        }
+    }
+}

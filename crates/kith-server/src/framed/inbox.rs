@@ -1,0 +1,182 @@
+//! What a connection has received and not taken in yet. A frame gets room as its bytes come, and pays for it.
+
+use crate::connections::{Charge, Connected, STRANGER_BYTES_MAX, UNCHARGED_BYTES, room};
+use bytes::{Buf, Bytes, BytesMut};
+use kith_wire::{
+    REQUEST_BYTES_MAX,
+    frame::{self, Frame, FrameError, Header, Incoming},
+};
+use std::{
+    io,
+    pin::pin,
+    sync::Arc,
+    task::{Context, Poll},
+};
+use tokio::io::{AsyncRead, AsyncReadExt};
+
+/// What one read takes at the most, unless a longer frame has begun.
+const READ_BYTES: usize = 64 << 10;
+
+/// Bytes of one connection that came and are not taken in yet.
+pub(super) struct Inbox {
+    connected: Arc<Connected>,
+    bytes: BytesMut,
+    /// Of the frame that has begun, if it is a large one.
+    charge: Option<Charge>,
+    /// Bytes to come of a frame that was refused: they are thrown away.
+    refused: usize,
+    /// All that came so far.
+    pub received: u64,
+}
+
+/// What the inbox begins with.
+pub(super) enum Next {
+    /// A whole frame.
+    Frame(Frame),
+    /// One for which there is no memory: none of it is kept.
+    Refused(Header),
+    /// More has to come.
+    More,
+}
+
+impl Inbox {
+    pub fn new(connected: Arc<Connected>) -> Self {
+        Self { connected, bytes: BytesMut::new(), charge: None, refused: 0, received: 0 }
+    }
+
+    /// Whether a frame has begun.
+    pub fn has_begun(&self) -> bool {
+        !self.bytes.is_empty() || 0 < self.refused
+    }
+
+    /// Gives back room that an idle connection does not need.
+    pub fn rest(&mut self) {
+        if self.bytes.is_empty() {
+            self.bytes = BytesMut::new();
+        }
+    }
+
+    /// One read; how much came.
+    pub fn poll_read(
+        &mut self,
+        stream: &mut (impl AsyncRead + Unpin),
+        cx: &mut Context<'_>,
+    ) -> Poll<io::Result<usize>> {
+        // A frame that has begun has its room already.
+        if self.bytes.capacity() - self.bytes.len() < READ_BYTES / 4 {
+            self.bytes.reserve(READ_BYTES);
+        }
+        let read = std::task::ready!(pin!(stream.read_buf(&mut self.bytes)).poll(cx))?;
+        self.received += read as u64;
+        Poll::Ready(Ok(read))
+    }
+
+    /// Takes what it begins with.
+    ///
+    /// # Errors
+    /// [`FrameError`]: the connection cannot go on.
+    pub fn next(&mut self) -> Result<Next, FrameError> {
+        if 0 < self.refused {
+            let gone = self.refused.min(self.bytes.len());
+            self.bytes.advance(gone);
+            self.refused -= gone;
+            if 0 < self.refused {
+                return Ok(Next::More);
+            }
+        }
+        let body_max = if self.connected.is_known() { REQUEST_BYTES_MAX } else { STRANGER_BYTES_MAX };
+        match frame::take(&mut self.bytes, body_max)? {
+            Incoming::Frame(frame) => Ok(Next::Frame(self.paid(frame))),
+            Incoming::Begun { header, bytes } => Ok(self.make_room(header, bytes)),
+            Incoming::Nothing => Ok(Next::More),
+        }
+    }
+
+    /// The frame, whose body gives back what was taken for it when nobody has it any more.
+    fn paid(&mut self, frame: Frame) -> Frame {
+        match self.charge.take() {
+            Some(charge) => Frame { body: Bytes::from_owner(Paid(frame.body, charge)), ..frame },
+            None => frame,
+        }
+    }
+
+    /// For the frame of so many bytes that has begun.
+    fn make_room(&mut self, header: Header, bytes: usize) -> Next {
+        if bytes <= UNCHARGED_BYTES {
+            return Next::More;
+        }
+        let wanted = room(bytes, self.bytes.len());
+        if self.charge.get_or_insert_with(|| self.connected.charge()).grow_to(wanted) {
+            self.bytes.reserve(wanted - self.bytes.len());
+            return Next::More;
+        }
+        self.charge = None;
+        self.refused = bytes - self.bytes.len();
+        self.bytes = BytesMut::new();
+        Next::Refused(header)
+    }
+}
+
+/// A body, and what was taken for it.
+struct Paid(Bytes, #[expect(dead_code, reason = "dropping it gives back what was taken")] Charge);
+
+impl AsRef<[u8]> for Paid {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::connections::testing::known;
+    use kith_wire::frame::Op;
+
+    /// The first bytes of a frame whose body has so many.
+    fn begun(body_bytes: usize, came: usize) -> BytesMut {
+        let mut bytes = BytesMut::new();
+        Header::request(7, Op::MultiGet).encode_head(body_bytes, &mut bytes).expect("it is not too long");
+        bytes.resize(bytes.len() + came, 0);
+        bytes
+    }
+
+    fn inbox(connected: &Arc<Connected>, bytes: BytesMut) -> Inbox {
+        Inbox { bytes, ..Inbox::new(Arc::clone(connected)) }
+    }
+
+    #[test]
+    fn a_frame_that_only_claims_to_be_long_gets_no_room() {
+        let connected = known();
+        let mut inbox = inbox(&connected, begun(64 << 20, 100));
+        assert!(matches!(inbox.next(), Ok(Next::More)));
+        assert!(inbox.bytes.capacity() < 128 << 10, "{}", inbox.bytes.capacity());
+        inbox.bytes.resize(1 << 20, 0);
+        assert!(matches!(inbox.next(), Ok(Next::More)));
+        assert!(inbox.bytes.capacity() < 4 << 20, "{}", inbox.bytes.capacity());
+    }
+
+    #[test]
+    fn what_is_not_paid_for_is_refused_and_thrown_away_and_the_connection_goes_on() {
+        let connected = known();
+        let mut first = inbox(&connected, begun(64 << 20, 16 << 20));
+        assert!(matches!(first.next(), Ok(Next::More)));
+        // The same connection has no second frame under way; its budget is what counts.
+        let mut second = inbox(&connected, begun(48 << 20, 12 << 20));
+        let Ok(Next::Refused(header)) = second.next() else { panic!("there is no room for both") };
+        assert_eq!((header.id, second.bytes.len(), second.refused), (7, 0, 36 << 20));
+        second.bytes.resize(36 << 20, 0);
+        second.bytes.extend_from_slice(&begun(3, 3));
+        assert!(matches!(second.next(), Ok(Next::Frame(frame)) if frame.body.len() == 3));
+        drop(first);
+        let mut third = inbox(&connected, begun(48 << 20, 48 << 20));
+        third.bytes.truncate(13 << 20);
+        assert!(matches!(third.next(), Ok(Next::More)));
+        third.bytes.resize((48 << 20) + frame::HEADER_BYTES, 0);
+        let Ok(Next::Frame(frame)) = third.next() else { panic!("it is whole") };
+        let mut fourth = inbox(&connected, begun(64 << 20, 16 << 20));
+        assert!(matches!(fourth.next(), Ok(Next::Refused(_))), "a body is paid for while somebody has it");
+        drop(frame);
+        let mut fifth = inbox(&connected, begun(64 << 20, 16 << 20));
+        assert!(matches!(fifth.next(), Ok(Next::More)));
+    }
+}
