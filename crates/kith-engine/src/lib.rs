@@ -36,6 +36,7 @@ mod manifest;
 mod map;
 mod members;
 mod pack;
+mod patch;
 mod postings;
 mod residency;
 mod sealed;
@@ -59,6 +60,7 @@ pub use manifest::{
 };
 pub use members::{MemberTableReader, MemberTableWriter};
 pub use pack::{VersionFolder, seal_version};
+pub use patch::PATCH_NAME;
 pub use postings::{PostingsKeys, PostingsReader, PostingsWriter};
 pub use residency::{Mapped, Residency};
 pub use sealed::FORMAT_VERSION;

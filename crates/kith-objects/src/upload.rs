@@ -5,7 +5,7 @@ use crate::remote::{Remote, block_on};
 use crate::{Objects, ObjectsError};
 use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt};
-use kith_engine::{MANIFEST_NAME, Manifest, PackEntry, Source};
+use kith_engine::{MANIFEST_NAME, Manifest, PATCH_NAME, PackEntry, Source};
 use object_store::{MultipartUpload, ObjectStoreExt, PutMode};
 use std::cell::RefCell;
 use std::fs::{self, File};
@@ -40,7 +40,7 @@ impl Told<'_, '_> {
 }
 
 impl Objects {
-    /// Uploads the built version in `folder` to this place, which becomes its folder: packs, then the manifest. A
+    /// Uploads the built version in `folder` to this place, which becomes its folder: packs and the patch, then the manifest. A
     /// request that fails is repeated. Repeating an upload is harmless. Not for folders of this machine: builds
     /// write there themselves.
     ///
@@ -55,7 +55,10 @@ impl Objects {
             return Err(ObjectsError::Local { path: path(), source });
         };
         self.check_free(&manifest)?;
-        let packs = manifest.packs();
+        let mut packs = manifest.packs();
+        if let Ok(patch) = fs::metadata(folder.join(PATCH_NAME)) {
+            packs.push(PackEntry { name: PATCH_NAME.to_owned(), bytes: patch.len() });
+        }
         let told = Told { total: packs.iter().map(|pack| pack.bytes).sum(), state: RefCell::new((0, told)) };
         block_on(async {
             let uploads = futures::stream::iter(&packs).map(|pack| upload_pack(remote, folder, pack, &told));

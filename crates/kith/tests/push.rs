@@ -585,7 +585,7 @@ fn a_folder_is_named_as_it_is_from_where_one_is() {
 #[test]
 fn a_delta_moves_what_changed_and_nothing_else() {
     let people = People::start(&[]);
-    let rows: String = (0..20_000).map(|key| format!("member:{key},{key:0100}\n")).collect();
+    let rows: String = (0..40_000).map(|key| format!("member:{key},{key:0100}\n")).collect();
     let rows = people.write("rows.csv", format!("key,value\n{rows}"));
     let fetched =
         || people.cluster.metric("kith_node_fetched_bytes_total").expect("nodes count what they fetch");
@@ -593,13 +593,23 @@ fn a_delta_moves_what_changed_and_nothing_else() {
     let all = fetched();
     let bytes = whole["bytes"].as_f64().expect("a size");
     assert!(bytes <= all, "{all} bytes fetched of {bytes}");
-    let changes = people.write("changes.csv", "key,value\nmember:7,other\n");
+    // One key in a thousand, in most partitions, with values of other lengths.
+    let changes: String =
+        (0..40_000).step_by(1_000).map(|key| format!("member:{key},other {key}\n")).collect();
+    let changes = people.write("changes.csv", format!("key,value\n{changes}"));
     let delta = people.pushed(&[&changes, "--delta"]);
-    assert_eq!((&delta["records"], &delta["changes"]["replaced"]), (&json!(20_000), &json!(1)), "{delta}");
-    // One partition of 24, and the manifest.
+    assert_eq!((&delta["records"], &delta["changes"]["replaced"]), (&json!(40_000), &json!(40)), "{delta}");
+    assert!(12 < delta["changes"]["partitions"].as_u64().expect("a number"), "{delta}");
+    let told = delta["changes"]["bytes_moved"].as_f64().expect("a size");
+    assert!(0.0 < told && told < bytes / 100.0, "{delta}");
+    // Patch and manifest, on each node.
     let moved = fetched() - all;
-    assert!(0.0 < moved && moved < all / 8.0, "{moved} bytes fetched, {all} for all of it");
-    for (key, value) in [("member:7", "other".to_owned()), ("member:19999", format!("{:0100}", 19_999))] {
+    assert!(told < moved && moved < all / 20.0, "{moved} bytes fetched, {all} for all of it");
+    let reused = people.cluster.metric("kith_node_reused_bytes_total").expect("nodes count what they reuse");
+    assert!(bytes < reused, "{reused} bytes of {bytes} reused");
+    for (key, value) in
+        [("member:7000", "other 7000".to_owned()), ("member:19999", format!("{:0100}", 19_999))]
+    {
         assert_eq!(people.cluster.must(&["get", "people", key]).trim_end(), value);
     }
 }

@@ -11,6 +11,7 @@ mod held;
 mod local;
 mod plan;
 mod pull;
+mod rebuild;
 mod release;
 mod reuse;
 mod source;
@@ -22,11 +23,12 @@ use crate::errors::{Damage, Fault, OpenError};
 use crate::files::{FileId, FileKind, MANIFEST_NAME};
 use crate::manifest::{Content, FileEntry, Manifest};
 use crate::pack::{LAYOUT_NAME, Layout};
+use crate::patch::PATCH_NAME;
 pub use error::FetchError;
 pub use held::HeldSource;
 use kith_types::PartitionId;
 use local::{local_layout, present};
-use plan::Plan;
+use plan::{Plan, Wanted};
 use pull::Pull;
 pub use release::{release_partitions, repair};
 use reuse::Held;
@@ -71,9 +73,9 @@ pub struct FetchProgress {
     pub bytes_done: u64,
     /// Bytes wanted.
     pub bytes: u64,
-    /// Bytes of wanted files read from the source so far.
+    /// Bytes read from the source so far: of wanted files, and of a patch.
     pub bytes_copied: u64,
-    /// Bytes taken from other versions on this disk.
+    /// Bytes of wanted files that were taken from other versions on this disk, or made of them.
     pub bytes_reused: u64,
 }
 
@@ -143,11 +145,12 @@ fn gather(
     let first_pack = layout.as_ref().map_or(Ok(0), |_| local::next_pack_number(target))?;
     let plan = Plan::new(missing, first_pack);
     pull.resumes = staging.prepare(&plan, manifest)?;
-    let held = Held::open(held);
     let mut left = plan.files(missing);
     staging.keep_whole(&mut left, &mut |file| pull.done(file.entry.bytes, 0))?;
-    held.take(&staging, &plan, &mut left, &mut |file| pull.done(file.entry.bytes, file.entry.bytes))?;
+    let mut reused = |file: &Wanted<'_>| pull.done(file.entry.bytes, file.entry.bytes);
+    Held::open(held).take(&staging, &plan, &mut left, &mut reused)?;
     let space = staging.promise_space(left.iter().map(|file| file.entry.bytes).sum())?;
+    rebuild::rebuild(manifest, held, &staging, &space, &mut left, pull)?;
     pull.run(&staging, &space, &left)?;
     staging.sync(&plan)?;
     match layout {
@@ -204,4 +207,4 @@ fn wanted_files<'a>(
 }
 
 /// The names that a version's folder holds beside packs.
-pub(crate) const FOLDER_NAMES: [&str; 2] = [MANIFEST_NAME, LAYOUT_NAME];
+pub(crate) const FOLDER_NAMES: [&str; 3] = [MANIFEST_NAME, LAYOUT_NAME, PATCH_NAME];

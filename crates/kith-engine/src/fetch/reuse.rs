@@ -103,7 +103,8 @@ fn held_pack<'a>(file: &Wanted<'_>, held: &'a Held) -> &'a Path {
     held.find(file.entry).map_or(Path::new(""), |held| &held.pack)
 }
 
-fn copy_proven(from: &Path, offset: u64, file: &Wanted<'_>, to: &File) -> std::io::Result<bool> {
+/// Copies a file into its place; `false` if it is not the one that is wanted.
+pub(super) fn copy_proven(from: &Path, offset: u64, file: &Wanted<'_>, to: &File) -> std::io::Result<bool> {
     let from = File::open(from)?;
     let Ok(mut proof) = Proof::new(file.entry) else { return Ok(false) };
     let mut buffer = vec![0; CHUNK_BYTES];

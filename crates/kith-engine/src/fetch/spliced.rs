@@ -4,6 +4,7 @@ use super::{ObjectError, Source};
 use crate::files::{FileKind, MANIFEST_NAME};
 use crate::manifest::{FileEntry, Manifest};
 use crate::pack::pack_name;
+use crate::patch::PATCH_NAME;
 use kith_types::PartitionId;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -126,6 +127,10 @@ impl Source for SplicedSource<'_> {
             let count = bytes.len().min(into.len());
             into[..count].copy_from_slice(&bytes[..count]);
             return Ok(count);
+        }
+        if object == PATCH_NAME {
+            // Nodes hold what a patch makes, not the patch.
+            return self.rest.read(object, offset, into);
         }
         let Some(&(number, bytes)) = self.packs.get(object) else {
             return Err(ObjectError::Missing { object: object.to_owned() });

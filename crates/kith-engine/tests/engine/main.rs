@@ -8,5 +8,6 @@ mod faults;
 mod fetch;
 mod formats;
 mod graph;
+mod patches;
 mod sources;
 mod stores;

@@ -1,6 +1,6 @@
 //! Waiting for a [`RateLimiter`], and the one that all fetches, copies and repairs of a node share.
 
-use kith_engine::{MANIFEST_NAME, ObjectError, Source};
+use kith_engine::{MANIFEST_NAME, ObjectError, PATCH_NAME, Source};
 use kith_routing::RateLimiter;
 use kith_types::Timestamp;
 use std::{
@@ -186,9 +186,9 @@ impl<'a> Throttled<'a> {
 }
 
 impl Source for Throttled<'_> {
-    /// How long a manifest is, nobody knows before: it is asked for in far longer pieces, and pays for what came.
+    /// The length of a manifest or a patch is not known before it is read: it is asked for in longer pieces, and pays for what came.
     fn read(&self, object: &str, offset: u64, into: &mut [u8]) -> Result<usize, ObjectError> {
-        if object == MANIFEST_NAME {
+        if [MANIFEST_NAME, PATCH_NAME].contains(&object) {
             let got = self.source.read(object, offset, into)?;
             self.pass(object, got)?;
             return Ok(got);

@@ -74,13 +74,14 @@ pub fn partition(reply: &PartitionReply) -> String {
 fn changes(changes: Option<&ChangesReply>) -> String {
     changes.map_or_else(String::new, |it| {
         format!(
-            "{} added, {} replaced, {} deleted, {} to delete were absent; {} partitions, {} new\n",
+            "{} added, {} replaced, {} deleted, {} to delete were absent; {} partitions, {} new, {} to move\n",
             count(it.added),
             count(it.replaced),
             count(it.deleted),
             count(it.absent),
             it.partitions,
-            bytes(it.bytes_changed)
+            bytes(it.bytes_changed),
+            bytes(it.bytes_moved)
         )
     })
 }

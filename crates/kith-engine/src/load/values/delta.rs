@@ -2,23 +2,23 @@
 //!
 //! Only partitions with a change are written; files of the others are those of the base, byte for byte, and packs of
 //! such files alone are linked. The outcome is the version that a build of all rows, with the base's dictionary, would give: the
-//! same manifest. Nodes that hold the base fetch the partitions that changed and nothing else.
+//! same manifest. The patch beside it says what changed, record by record: nodes that hold the base fetch that and nothing else.
 
 use super::options::{Duplicates, ValuesOptions, ValuesProgress, ZstdOptions, shown};
 use super::writer::ValuesWriter;
 use super::{ValuesBuildError, manifest, sort_options};
-use crate::chunk::ChunkSetReader;
+use crate::chunk::{ChunkSetReader, Found};
 use crate::files::FileKind;
 use crate::load::builder::Staging;
 use crate::load::rows::{RowSorter, SortedRows};
 use crate::load::{BuildError, MEMORY_BYTES_DEFAULT};
 use crate::manifest::{Compression, FileEntry, KeyType, Manifest, ValueCounts};
 use crate::pack::{Piece, VersionFolder, pack_name, write_packs};
+use crate::patch::{Merging, PatchWriter, merge};
 use crate::values::{frame_value_bytes, read_dictionary};
 use kith_types::{PartitionId, StoreVersion, position_of_key};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 /// How to apply changes.
@@ -65,8 +65,10 @@ pub struct DeltaSummary {
     pub absent: u64,
     /// Partitions written anew.
     pub partitions: u32,
-    /// Bytes of logical files that the base does not have: what a node with all of the base must move.
+    /// Bytes of logical files that the base does not have.
     pub bytes_changed: u64,
+    /// What a replica with all of the base must move: the patch, and files that the patch does not make.
+    pub bytes_moved: u64,
 }
 
 /// Changes to a version being gathered.
@@ -156,12 +158,21 @@ impl DeltaBuilder {
         let mut changes = Changes::new(changes.finish()?, options.key, options.duplicates)?;
         let mut summary = DeltaSummary { partitions: touched.len() as u32, ..DeltaSummary::default() };
         let mut writer = ValuesWriter::new(&dir, &options, touched.iter().copied())?;
+        let mut patch = PatchWriter::new(&dir)?;
         let mut removed = ValueCounts::default();
         for &partition in &touched {
             let records = ChunkSetReader::open(&base, partition, None)?;
-            let mut merge =
-                Merge { writer: &mut writer, changes: &mut changes, summary: &mut summary, partition };
-            merge.run(&records, options.compression.is_some(), &mut removed)?;
+            patch.begin(partition);
+            let mut merging = Merge {
+                writer: &mut writer,
+                patch: &mut patch,
+                changes: &mut changes,
+                summary: &mut summary,
+                partition,
+                compressed: options.compression.is_some(),
+                removed: &mut removed,
+            };
+            merge(&records, &mut merging)?;
             progress(ValuesProgress { rows_done: changes.done, rows_total: total });
         }
         let written = writer.finish()?;
@@ -172,7 +183,10 @@ impl DeltaBuilder {
         let mut files: Vec<FileEntry> = base.manifest().files.iter().filter(kept).cloned().collect();
         files.extend(written.files);
         let manifest = manifest(&options, counts, files);
-        summary.bytes_changed = changed_bytes(base.manifest(), &manifest);
+        let patched = patch.finish(base.manifest(), &manifest)?;
+        summary.bytes_changed = changed_bytes(base.manifest(), &manifest, &|_| true);
+        let is_pulled = |partition| !patched.partitions.contains(&partition);
+        summary.bytes_moved = patched.bytes + changed_bytes(base.manifest(), &manifest, &is_pulled);
         let linked = link_packs(&base, &manifest, &dir)?;
         write_packs(&dir, &manifest, &|pack| linked.contains(&pack), &mut |entry| {
             let loose = dir.join(&entry.name);
@@ -205,10 +219,13 @@ fn counts(base: &VersionFolder, written: &ValueCounts, removed: &ValueCounts) ->
     }
 }
 
-fn changed_bytes(base: &Manifest, new: &Manifest) -> u64 {
+/// Bytes of the files of some partitions that the base does not have.
+fn changed_bytes(base: &Manifest, new: &Manifest, of: &dyn Fn(PartitionId) -> bool) -> u64 {
     let held: BTreeSet<(&str, u64)> =
         base.files.iter().map(|entry| (entry.blake3.as_str(), entry.bytes)).collect();
-    let changed = new.files.iter().filter(|entry| !held.contains(&(entry.blake3.as_str(), entry.bytes)));
+    let changed = new.files.iter().filter(|entry| {
+        !held.contains(&(entry.blake3.as_str(), entry.bytes)) && entry.id().is_some_and(|id| of(id.partition))
+    });
     changed.map(|entry| entry.bytes).sum()
 }
 
@@ -297,63 +314,65 @@ impl Changes {
     }
 }
 
-/// One partition of the base and its changes, side by side.
+/// One partition of the base and its changes: into files, and into the patch.
 struct Merge<'m, 'd, P> {
     writer: &'m mut ValuesWriter<'d, P>,
+    patch: &'m mut PatchWriter,
     changes: &'m mut Changes,
     summary: &'m mut DeltaSummary,
     partition: PartitionId,
+    /// Whether the base's values are.
+    compressed: bool,
+    removed: &'m mut ValueCounts,
 }
 
-impl<P: Iterator<Item = PartitionId>> Merge<'_, '_, P> {
-    fn run(
-        &mut self,
-        records: &ChunkSetReader,
-        compressed: bool,
-        removed: &mut ValueCounts,
-    ) -> Result<(), ValuesBuildError> {
-        records.try_for_each(|found, key| {
-            found.prove()?;
-            let stored = found.value();
-            let bytes = match compressed {
-                true => frame_value_bytes(stored).ok_or_else(|| found.malformed("compressed value"))?,
-                false => stored.len(),
-            };
-            removed.add(&ValueCounts { records: 1, key_bytes: key.len() as u64, value_bytes: bytes as u64 });
-            let position = position_of_key(key);
-            while self.next_is(|head| (head.position, head.key.as_slice()) < (position, key)) {
-                self.take(false)?;
-            }
-            if self.next_is(|head| head.key == key) {
-                self.take(true)?;
-            } else {
-                self.writer.stored_row(self.partition, key, stored, bytes)?;
-            }
-            Ok::<_, ValuesBuildError>(ControlFlow::Continue(()))
-        })?;
-        while self.next_is(|_| true) {
-            self.take(false)?;
+impl<P> Merge<'_, '_, P> {
+    /// Counts a record of the base; gives the bytes of its value.
+    fn count(&mut self, key: &[u8], found: &Found<'_>) -> Result<usize, ValuesBuildError> {
+        let stored = found.value();
+        let bytes = match self.compressed {
+            true => frame_value_bytes(stored).ok_or_else(|| found.malformed("compressed value"))?,
+            false => stored.len(),
+        };
+        self.removed.add(&ValueCounts { records: 1, key_bytes: key.len() as u64, value_bytes: bytes as u64 });
+        Ok(bytes)
+    }
+}
+
+impl<P: Iterator<Item = PartitionId>> Merging for Merge<'_, '_, P> {
+    type Error = ValuesBuildError;
+
+    fn head(&self) -> Option<(u64, &[u8])> {
+        let head = self.changes.head.as_ref().filter(|head| head.partition == self.partition);
+        head.map(|head| (head.position, head.key.as_slice()))
+    }
+
+    fn take(&mut self, before: Option<&Found<'_>>) -> Result<(), ValuesBuildError> {
+        let Some(Change { key, change, .. }) = self.changes.head.take() else { return Ok(()) };
+        if let Some(found) = before {
+            self.count(&key, found)?;
         }
-        Ok(())
-    }
-
-    fn next_is(&self, wanted: impl FnOnce(&Change) -> bool) -> bool {
-        self.changes.head.as_ref().is_some_and(|head| head.partition == self.partition && wanted(head))
-    }
-
-    /// Applies the next change.
-    fn take(&mut self, exists: bool) -> Result<(), ValuesBuildError> {
-        if let Some(head) = &self.changes.head {
-            let count = match (head.change.split_first(), exists) {
-                (Some((&PUT, value)), _) => {
-                    self.writer.row(self.partition, &head.key, value)?;
-                    if exists { &mut self.summary.replaced } else { &mut self.summary.added }
+        let count = match (change.split_first(), before) {
+            (Some((&PUT, value)), _) => {
+                let stored = self.writer.stored(value)?;
+                if before.is_none_or(|found| found.value() != &*stored) {
+                    self.patch.put(&key, &stored)?;
                 }
-                (_, true) => &mut self.summary.deleted,
-                (_, false) => &mut self.summary.absent,
-            };
-            *count += 1;
-        }
+                self.writer.stored_row(self.partition, &key, &stored, value.len())?;
+                if before.is_some() { &mut self.summary.replaced } else { &mut self.summary.added }
+            }
+            (_, Some(_)) => {
+                self.patch.delete(&key)?;
+                &mut self.summary.deleted
+            }
+            (_, None) => &mut self.summary.absent,
+        };
+        *count += 1;
         self.changes.advance()
+    }
+
+    fn keep(&mut self, key: &[u8], found: &Found<'_>) -> Result<(), ValuesBuildError> {
+        let bytes = self.count(key, found)?;
+        self.writer.stored_row(self.partition, key, found.value(), bytes)
     }
 }

@@ -146,7 +146,20 @@ proptest! {
         check(&open(dir.path(), 4), &merged, &[]);
         let all: Rows = merged.into_iter().collect();
         let (full, _) = build(with(other.path(), 4), &all).unwrap();
-        prop_assert_eq!(manifest, full);
+        prop_assert_eq!(&manifest, &full);
+        // A node with the base makes the same of it and the patch, and moves nothing else.
+        let all: Vec<PartitionId> = full.partition_count.iter().collect();
+        let (before, after) = (dir.path().join("node/3"), dir.path().join("node/4"));
+        crate::fetch_component(&store.join("3"), &before, &all, &mut |_| ControlFlow::Continue(())).unwrap();
+        let (source, mut last) = (crate::FolderSource::new(&store.join("4")), crate::FetchProgress::default());
+        let held = crate::FetchOptions { held: vec![before], ..crate::FetchOptions::default() };
+        crate::fetch(&source, &after, &all, &held, &mut |progress| {
+            last = progress.clone();
+            ControlFlow::Continue(())
+        }).unwrap();
+        prop_assert_eq!(last.bytes_copied, summary.bytes_moved);
+        prop_assert!(verify_component(&after, None).unwrap().damages.is_empty());
+        prop_assert_eq!(crate::Manifest::read(&after).unwrap(), full);
     }
 }
 

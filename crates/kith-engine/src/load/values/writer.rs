@@ -8,6 +8,7 @@ use crate::sealed::SealedWriter;
 use crate::values::Compressor;
 use crate::{ChunkSetWriter, FileEntry, FileId, WriteError};
 use kith_types::PartitionId;
+use std::borrow::Cow;
 use std::io;
 use std::path::Path;
 
@@ -23,6 +24,13 @@ pub(super) enum Coding {
 impl Coding {
     pub(super) fn compressing(level: i32, dictionary: &[u8]) -> io::Result<Self> {
         Ok(Coding::Zstd(Box::new(Compressor::new(level, dictionary)?)))
+    }
+
+    fn stored<'v>(&mut self, value: &'v [u8]) -> Result<Cow<'v, [u8]>, ValuesBuildError> {
+        Ok(match self {
+            Coding::Plain => Cow::Borrowed(value),
+            Coding::Zstd(compressor) => Cow::Owned(compressor.compress(value)?),
+        })
     }
 }
 
@@ -110,18 +118,13 @@ impl<'a, P: Iterator<Item = PartitionId>> ValuesWriter<'a, P> {
         key: &[u8],
         value: &[u8],
     ) -> Result<(), ValuesBuildError> {
-        let chunks = self.go_to(partition)?;
-        let frame;
-        let (chunks, stored) = match chunks {
-            (chunks, Coding::Plain) => (chunks, value),
-            (chunks, Coding::Zstd(compressor)) => {
-                frame = compressor.compress(value)?;
-                (chunks, frame.as_slice())
-            }
-        };
-        chunks.append(key, stored).map_err(|error| order(error, self.key, key))?;
-        self.count(key, value.len());
-        Ok(())
+        let stored = self.coding.stored(value)?;
+        self.stored_row(partition, key, &stored, value.len())
+    }
+
+    /// What a value becomes in a file.
+    pub(super) fn stored<'v>(&mut self, value: &'v [u8]) -> Result<Cow<'v, [u8]>, ValuesBuildError> {
+        self.coding.stored(value)
     }
 
     /// Writes a row as it lies in another version with the same coding; its value has `value_bytes`.
@@ -132,7 +135,8 @@ impl<'a, P: Iterator<Item = PartitionId>> ValuesWriter<'a, P> {
         stored: &[u8],
         value_bytes: usize,
     ) -> Result<(), ValuesBuildError> {
-        self.go_to(partition)?.0.append(key, stored)?;
+        let kind = self.key;
+        self.go_to(partition)?.append(key, stored).map_err(|error| order(error, kind, key))?;
         self.count(key, value_bytes);
         Ok(())
     }
@@ -143,17 +147,14 @@ impl<'a, P: Iterator<Item = PartitionId>> ValuesWriter<'a, P> {
     }
 
     /// The chunk sets of a partition, which is the one at hand or comes after it.
-    fn go_to(
-        &mut self,
-        partition: PartitionId,
-    ) -> Result<(&mut ChunkSetWriter, &mut Coding), ValuesBuildError> {
+    fn go_to(&mut self, partition: PartitionId) -> Result<&mut ChunkSetWriter, ValuesBuildError> {
         while self.current.as_ref().is_none_or(|(current, _)| *current < partition) {
             self.finish_current()?;
             let next = self.partitions.next().expect("rows come in the order of the partitions");
             self.current = Some((next, ChunkSetWriter::create(self.dir, next, None, self.key)?));
         }
         let (_, chunks) = self.current.as_mut().expect("the loop above ends at one");
-        Ok((chunks, &mut self.coding))
+        Ok(chunks)
     }
 
     fn finish_current(&mut self) -> Result<(), ValuesBuildError> {

@@ -80,8 +80,13 @@ impl HeldStores {
             quota_bytes: options.bytes_max,
             held: other_versions(&target),
         };
+        let mut reused = 0;
         let mut on_fetch = |state: &FetchProgress| {
             progress(&component.name, state.bytes_done, state.bytes);
+            // A fetch from peers that failed is followed by another, which counts from zero.
+            metrics::counter!("kith_node_reused_bytes_total")
+                .increment(state.bytes_reused.saturating_sub(reused));
+            reused = state.bytes_reused;
             FailPoint::NodeFetching.reach();
             if options.given_up.is_cancelled() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };

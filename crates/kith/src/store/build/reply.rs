@@ -41,14 +41,17 @@ pub struct ChangesReply {
     pub absent: u64,
     /// Partitions written anew.
     pub partitions: u32,
-    /// Bytes that a node with all of the version before must move.
+    /// Bytes of files that the version before does not have.
     pub bytes_changed: u64,
+    /// Bytes that a replica with all of the version before fetches, beside the manifest.
+    pub bytes_moved: u64,
 }
 
 impl From<DeltaSummary> for ChangesReply {
     fn from(changes: DeltaSummary) -> Self {
-        let DeltaSummary { added, replaced, deleted, absent, partitions, bytes_changed } = changes;
-        Self { added, replaced, deleted, absent, partitions, bytes_changed }
+        let DeltaSummary { added, replaced, deleted, absent, partitions, bytes_changed, bytes_moved } =
+            changes;
+        Self { added, replaced, deleted, absent, partitions, bytes_changed, bytes_moved }
     }
 }
 

@@ -1,0 +1,232 @@
+//! Makes files of what a held version has and the patch that the source has: a version that changed little moves little, however
+//! its changes are spread.
+
+use super::FetchError;
+use super::error::IoContext;
+use super::plan::Wanted;
+use super::pull::Pull;
+use super::reuse::copy_proven;
+use super::space::Space;
+use super::staging::Staging;
+use crate::chunk::{ChunkSetReader, ChunkSetWriter, Found};
+use crate::errors::{Damage, OpenError, ReadError, WriteError};
+use crate::files::{FileId, FileKind};
+use crate::manifest::{FileEntry, KeyType, Manifest};
+use crate::pack::VersionFolder;
+use crate::patch::{Change, Merging, PatchBytes, SectionReader, Unusable, merge};
+use crate::verify::{TURN_BYTES, give_way, prove_at};
+use kith_types::PartitionId;
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::PathBuf;
+
+/// Bytes made between two questions whether the fetch goes on.
+const BYTES_PER_REPORT: usize = 4 << 20;
+
+/// Stages what can be made, every file proven, and drops it from `left`. What cannot be made stays there, to be pulled.
+pub(super) fn rebuild(
+    manifest: &Manifest,
+    held: &[PathBuf],
+    staging: &Staging<'_>,
+    space: &Space,
+    left: &mut Vec<Wanted<'_>>,
+    pull: &mut Pull<'_, '_>,
+) -> Result<(), FetchError> {
+    let Some(key) = manifest.values().map(|values| values.key) else { return Ok(()) };
+    if held.is_empty() || left.is_empty() {
+        return Ok(());
+    }
+    let source = pull.source;
+    let Ok((head, mut bytes)) = PatchBytes::open(source, manifest) else { return Ok(()) };
+    pull.state.bytes_copied += bytes.take_read();
+    let Some(base) = held.iter().find_map(|dir| VersionFolder::open_version(dir, &head.base).ok()) else {
+        return pull.report();
+    };
+    let wanted: BTreeSet<PartitionId> =
+        left.iter().filter_map(|file| file.entry.id()).map(|id| id.partition).collect();
+    let sections = bytes.want(&head, &|partition| wanted.contains(&partition) && is_held(&base, partition));
+    for (section, at) in sections {
+        let partition = section.partition;
+        let files: Vec<Wanted<'_>> = left
+            .iter()
+            .filter(|file| file.entry.id().is_some_and(|id| id.partition == partition))
+            .cloned()
+            .collect();
+        let is_staged = pull.resumes && files.iter().all(|file| is_staged(staging, file));
+        if !is_staged {
+            let changes = SectionReader::open(&mut bytes, section, at);
+            let made = changes
+                .map_err(Stop::from)
+                .and_then(|changes| make(&base, partition, key, staging, changes, &mut || pull.report()));
+            let placed = match made {
+                Ok(made) => place(staging, space, &files, &made),
+                Err(Stop::Unusable) => Ok(false),
+                Err(Stop::Failed(error)) => Err(error),
+            };
+            remove_loose(staging, partition)?;
+            pull.state.bytes_copied += bytes.take_read();
+            if !placed? {
+                continue;
+            }
+        }
+        left.retain(|file| file.entry.id().is_none_or(|id| id.partition != partition));
+        for file in &files {
+            pull.done(file.entry.bytes, file.entry.bytes)?;
+        }
+    }
+    pull.report()
+}
+
+/// Whether a version has data and indexes of a partition here.
+fn is_held(base: &VersionFolder, partition: PartitionId) -> bool {
+    base.place_of(FileId { partition, list: None, kind: FileKind::Data, set: 0 }).is_some()
+}
+
+/// Whether an earlier attempt left a file whole.
+fn is_staged(staging: &Staging<'_>, file: &Wanted<'_>) -> bool {
+    prove_at(&staging.path(&file.pack), file.offset, file.entry).is_ok()
+}
+
+/// Why a partition is not made.
+enum Stop {
+    /// The patch or the held version does not hold: the partition is pulled.
+    Unusable,
+    /// The fetch ends.
+    Failed(FetchError),
+}
+
+impl From<Unusable> for Stop {
+    fn from(_: Unusable) -> Self {
+        Stop::Unusable
+    }
+}
+
+impl From<Damage> for Stop {
+    fn from(_: Damage) -> Self {
+        Stop::Unusable
+    }
+}
+
+impl From<ReadError> for Stop {
+    fn from(_: ReadError) -> Self {
+        Stop::Unusable
+    }
+}
+
+impl From<OpenError> for Stop {
+    fn from(_: OpenError) -> Self {
+        Stop::Unusable
+    }
+}
+
+impl From<WriteError> for Stop {
+    fn from(error: WriteError) -> Self {
+        match error {
+            WriteError::Io { path, source } => Stop::Failed(FetchError::Io { path, source }),
+            // Changes that are no partition's.
+            _ => Stop::Unusable,
+        }
+    }
+}
+
+/// Writes the files of a partition beside the staged packs; gives what was written.
+fn make(
+    base: &VersionFolder,
+    partition: PartitionId,
+    key: KeyType,
+    staging: &Staging<'_>,
+    changes: SectionReader<'_, '_>,
+    report: &mut dyn FnMut() -> Result<(), FetchError>,
+) -> Result<Vec<FileEntry>, Stop> {
+    let records = ChunkSetReader::open(base, partition, None)?;
+    let writer = ChunkSetWriter::create(&staging.path(""), partition, None, key)?;
+    let mut making = Making { writer, changes, turn: 0, unreported: 0, report };
+    merge(&records, &mut making)?;
+    Ok(making.writer.finish()?.files)
+}
+
+/// A partition being made.
+struct Making<'m, 'p, 's> {
+    writer: ChunkSetWriter,
+    changes: SectionReader<'p, 's>,
+    /// Bytes since the processor was given away.
+    turn: usize,
+    unreported: usize,
+    report: &'m mut dyn FnMut() -> Result<(), FetchError>,
+}
+
+impl Making<'_, '_, '_> {
+    fn wrote(&mut self, bytes: usize) -> Result<(), Stop> {
+        self.turn += bytes;
+        if TURN_BYTES <= self.turn {
+            self.unreported += std::mem::take(&mut self.turn);
+            give_way();
+        }
+        if BYTES_PER_REPORT <= self.unreported {
+            self.unreported = 0;
+            (self.report)().map_err(Stop::Failed)?;
+        }
+        Ok(())
+    }
+}
+
+impl Merging for Making<'_, '_, '_> {
+    type Error = Stop;
+
+    fn head(&self) -> Option<(u64, &[u8])> {
+        self.changes.change().map(|change| (change.position, change.key.as_slice()))
+    }
+
+    fn take(&mut self, _: Option<&Found<'_>>) -> Result<(), Stop> {
+        if let Some(Change { key, stored, is_put: true, .. }) = self.changes.change() {
+            self.writer.append(key, stored)?;
+            let bytes = key.len() + stored.len();
+            self.wrote(bytes)?;
+        }
+        Ok(self.changes.advance()?)
+    }
+
+    fn keep(&mut self, key: &[u8], found: &Found<'_>) -> Result<(), Stop> {
+        self.writer.append(key, found.value())?;
+        self.wrote(key.len() + found.value().len())
+    }
+}
+
+/// Puts what was made in its place if all of it is what the manifest describes; proven again on the way, as whatever is staged.
+fn place(
+    staging: &Staging<'_>,
+    space: &Space,
+    files: &[Wanted<'_>],
+    made: &[FileEntry],
+) -> Result<bool, FetchError> {
+    let is_made = |file: &Wanted<'_>| {
+        made.iter().any(|made| made.name == file.entry.name && made.is_same_content(file.entry))
+    };
+    if !files.iter().all(is_made) {
+        return Ok(false);
+    }
+    for file in files {
+        let loose = staging.path(&file.entry.name);
+        let pack = staging.open_pack(&file.pack)?;
+        if !copy_proven(&loose, 0, file, &pack).at(&loose)? {
+            return Ok(false);
+        }
+        space.written(file.entry.bytes);
+    }
+    Ok(true)
+}
+
+/// Removes the files that were made, or begun.
+fn remove_loose(staging: &Staging<'_>, partition: PartitionId) -> Result<(), FetchError> {
+    let loose = |kind, set| staging.path(&FileId { partition, list: None, kind, set }.to_string());
+    for set in 0.. {
+        let (data, index) = (loose(FileKind::Data, set), loose(FileKind::Index, set));
+        if !data.exists() && !index.exists() {
+            return Ok(());
+        }
+        for path in [data, index].iter().filter(|path| path.exists()) {
+            fs::remove_file(path).at(path)?;
+        }
+    }
+    Ok(())
+}

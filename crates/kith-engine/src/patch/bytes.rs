@@ -1,0 +1,98 @@
+//! The bytes of a patch, read from a source in few requests.
+
+use super::head::Section;
+use super::{Head, PATCH_NAME, Unusable};
+use crate::fetch::Source;
+use crate::manifest::Manifest;
+use kith_types::PartitionId;
+use std::ops::Range;
+
+/// The first request: the head of most patches, and all of small ones.
+const FIRST_BYTES: usize = 16 << 10;
+
+/// What is asked for at a time from then on; more only if a single change is larger.
+const WINDOW_BYTES: u64 = 1 << 20;
+
+/// Between two wanted sections, so many unwanted bytes are read rather than a request made of its own.
+const GAP_BYTES_MAX: u64 = 64 << 10;
+
+/// A patch in a source, read from its start to its end. Memory: a window, or the largest change.
+pub(crate) struct PatchBytes<'s> {
+    source: &'s dyn Source,
+    /// Bytes of the patch from `start` on.
+    window: Vec<u8>,
+    start: u64,
+    /// What is wanted, ascending, neighbours joined.
+    spans: Vec<Range<u64>>,
+    /// Bytes read from the source since this was last asked.
+    read: u64,
+}
+
+impl<'s> PatchBytes<'s> {
+    /// Reads the head of the patch that makes the version of `manifest`. There may be none.
+    pub(crate) fn open(source: &'s dyn Source, manifest: &Manifest) -> Result<(Head, Self), Unusable> {
+        let mut bytes = Self { source, window: Vec::new(), start: 0, spans: Vec::new(), read: 0 };
+        bytes.load(FIRST_BYTES)?;
+        let head_bytes = Head::bytes_of(&bytes.window, manifest.partition_count.get())?;
+        if bytes.window.len() < head_bytes {
+            bytes.load(head_bytes)?;
+        }
+        let head = Head::decode(bytes.window.get(..head_bytes).ok_or(Unusable)?)?;
+        // No section is larger than what it makes, so no request is, whatever the head says.
+        let bytes_max: u64 = manifest.files.iter().map(|entry| entry.bytes).sum();
+        let is_possible = head.sections.iter().all(|section| section.bytes <= bytes_max);
+        if head.manifest == manifest.hash() && is_possible { Ok((head, bytes)) } else { Err(Unusable) }
+    }
+
+    /// Says which sections will be read, and gives them with their places.
+    pub(crate) fn want(&mut self, head: &Head, wanted: &dyn Fn(PartitionId) -> bool) -> Vec<(Section, u64)> {
+        let mut at = head.bytes();
+        let mut sections = Vec::new();
+        for &section in &head.sections {
+            if wanted(section.partition) {
+                sections.push((section, at));
+            }
+            at += section.bytes;
+        }
+        for (section, at) in &sections {
+            match self.spans.last_mut() {
+                Some(last) if *at - last.end <= GAP_BYTES_MAX => last.end = at + section.bytes,
+                _ => self.spans.push(*at..at + section.bytes),
+            }
+        }
+        sections
+    }
+
+    /// Bytes of a wanted section.
+    pub(super) fn get(&mut self, at: u64, bytes: u64) -> Result<&[u8], Unusable> {
+        let end = at.checked_add(bytes).ok_or(Unusable)?;
+        if at < self.start || self.start + (self.window.len() as u64) < end {
+            let span = self.spans.iter().find(|span| span.contains(&at)).ok_or(Unusable)?;
+            let ahead = (span.end.max(end) - at).min(WINDOW_BYTES.max(bytes));
+            // What is here already stays: sections are read from start to end.
+            let here = at.checked_sub(self.start).map_or(self.window.len(), |used| used as usize);
+            self.window.drain(..here.min(self.window.len()));
+            self.start = at;
+            self.load(ahead as usize)?;
+        }
+        let from = (at - self.start) as usize;
+        self.window.get(from..from + bytes as usize).ok_or(Unusable)
+    }
+
+    /// Bytes read from the source since the last call.
+    pub(crate) fn take_read(&mut self) -> u64 {
+        std::mem::take(&mut self.read)
+    }
+
+    /// Reads on until the window has so many bytes, or the patch ends.
+    fn load(&mut self, bytes: usize) -> Result<(), Unusable> {
+        let here = self.window.len();
+        self.window.resize(bytes.max(here), 0);
+        // A source that fails here fails again, and is told, when what the patch would have spared is pulled.
+        let got = self.source.read(PATCH_NAME, self.start + here as u64, &mut self.window[here..]);
+        let got = got.map_err(|_| Unusable)?;
+        self.window.truncate(here + got);
+        self.read += got as u64;
+        Ok(())
+    }
+}

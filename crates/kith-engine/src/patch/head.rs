@@ -1,0 +1,97 @@
+//! The head of a patch: between which versions it leads, and where the changes of each partition are.
+
+use super::Unusable;
+use kith_types::PartitionId;
+
+const MAGIC: &[u8; 8] = b"kithptch";
+const FORMAT_VERSION: u32 = 1;
+const HASH_BYTES: usize = 32;
+const SECTIONS_AT: usize = 80;
+const SECTION_BYTES: usize = 4 + 8 + HASH_BYTES;
+const CRC_BYTES: usize = 4;
+
+/// The changes of one partition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Section {
+    pub(crate) partition: PartitionId,
+    pub(crate) bytes: u64,
+    pub(crate) blake3: [u8; HASH_BYTES],
+}
+
+/// All that stands before the first change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Head {
+    /// Hash of the manifest of the version before, in hexadecimal.
+    pub(crate) base: String,
+    /// Hash of the manifest of the version that the patch makes.
+    pub(crate) manifest: String,
+    /// Ascending by partition; their changes follow the head in this order, end to end.
+    pub(crate) sections: Vec<Section>,
+}
+
+impl Head {
+    /// Bytes of a head with so many sections.
+    fn bytes_for(sections: usize) -> usize {
+        SECTIONS_AT + sections * SECTION_BYTES + CRC_BYTES
+    }
+
+    /// Bytes of this head.
+    pub(crate) fn bytes(&self) -> u64 {
+        Self::bytes_for(self.sections.len()) as u64
+    }
+
+    /// Bytes of the head that begins so; at most one section per partition.
+    pub(crate) fn bytes_of(start: &[u8], partitions: u32) -> Result<usize, Unusable> {
+        let sections = start.get(12..16).and_then(|bytes| bytes.try_into().ok()).ok_or(Unusable)?;
+        let sections = u32::from_le_bytes(sections);
+        if !start.starts_with(MAGIC) || partitions < sections {
+            return Err(Unusable);
+        }
+        Ok(Self::bytes_for(sections as usize))
+    }
+
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(Self::bytes_for(self.sections.len()));
+        bytes.extend_from_slice(MAGIC);
+        bytes.extend_from_slice(&FORMAT_VERSION.to_le_bytes());
+        bytes.extend_from_slice(&(self.sections.len() as u32).to_le_bytes());
+        for hash in [&self.base, &self.manifest] {
+            let hash = blake3::Hash::from_hex(hash).expect("manifests are named by hashes");
+            bytes.extend_from_slice(hash.as_bytes());
+        }
+        for section in &self.sections {
+            bytes.extend_from_slice(&section.partition.0.to_le_bytes());
+            bytes.extend_from_slice(&section.bytes.to_le_bytes());
+            bytes.extend_from_slice(&section.blake3);
+        }
+        let crc = crc32c::crc32c(&bytes);
+        bytes.extend_from_slice(&crc.to_le_bytes());
+        bytes
+    }
+
+    /// Reads exactly the bytes of a head.
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Self, Unusable> {
+        let (covered, crc) = bytes.split_last_chunk::<CRC_BYTES>().ok_or(Unusable)?;
+        if crc32c::crc32c(covered) != u32::from_le_bytes(*crc) || covered.len() < SECTIONS_AT {
+            return Err(Unusable);
+        }
+        let hash = |at: usize| {
+            let bytes: [u8; HASH_BYTES] = covered[at..at + HASH_BYTES].try_into().map_err(|_| Unusable)?;
+            Ok(blake3::Hash::from_bytes(bytes).to_hex().to_string())
+        };
+        let mut sections = Vec::new();
+        for bytes in covered[SECTIONS_AT..].chunks(SECTION_BYTES) {
+            let (partition, rest) = bytes.split_first_chunk::<4>().ok_or(Unusable)?;
+            let (size, blake3) = rest.split_first_chunk::<8>().ok_or(Unusable)?;
+            sections.push(Section {
+                partition: PartitionId(u32::from_le_bytes(*partition)),
+                bytes: u64::from_le_bytes(*size),
+                blake3: blake3.try_into().map_err(|_| Unusable)?,
+            });
+        }
+        let head = Self { base: hash(16)?, manifest: hash(16 + HASH_BYTES)?, sections };
+        let is_sorted = head.sections.is_sorted_by(|a, b| a.partition < b.partition);
+        // One spelling: another format version, or another number of sections, gives other bytes.
+        if is_sorted && head.encode() == bytes { Ok(head) } else { Err(Unusable) }
+    }
+}

@@ -1,0 +1,41 @@
+//! A partition of one version and its changes, side by side, in the order of files.
+
+use crate::chunk::{ChunkSetReader, Found};
+use crate::errors::{Damage, ReadError};
+use kith_types::position_of_key;
+use std::ops::ControlFlow;
+
+/// Takes what becomes of each key.
+pub(crate) trait Merging {
+    type Error: From<ReadError> + From<Damage>;
+
+    /// Position and key of the next change of the partition.
+    fn head(&self) -> Option<(u64, &[u8])>;
+
+    /// Applies that change and goes to the next one; `before` is the proven record of its key, if there is one.
+    fn take(&mut self, before: Option<&Found<'_>>) -> Result<(), Self::Error>;
+
+    /// A proven record that nothing changes.
+    fn keep(&mut self, key: &[u8], found: &Found<'_>) -> Result<(), Self::Error>;
+}
+
+/// Goes through all records and changes of a partition.
+pub(crate) fn merge<M: Merging>(records: &ChunkSetReader, merging: &mut M) -> Result<(), M::Error> {
+    records.try_for_each(|found, key| {
+        found.prove()?;
+        let position = position_of_key(key);
+        while merging.head().is_some_and(|head| head < (position, key)) {
+            merging.take(None)?;
+        }
+        if merging.head().is_some_and(|(_, changed)| changed == key) {
+            merging.take(Some(found))?;
+        } else {
+            merging.keep(key, found)?;
+        }
+        Ok::<_, M::Error>(ControlFlow::Continue(()))
+    })?;
+    while merging.head().is_some() {
+        merging.take(None)?;
+    }
+    Ok(())
+}

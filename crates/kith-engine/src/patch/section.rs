@@ -1,0 +1,91 @@
+//! The changes of one partition, in the order of files.
+//!
+//! ```text
+//! key bytes, varint | 0: the key goes; else value bytes plus one, varint | key | value as it is stored
+//! ```
+
+use super::head::Section;
+use super::{PatchBytes, Unusable};
+use crate::chunk::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
+use kith_types::delta::{put_varint, take_varint};
+use kith_types::position_of_key;
+
+/// The longest lengths of a change: two varints.
+const LENGTHS_BYTES_MAX: u64 = 20;
+
+/// Writes what stands before key and value.
+pub(super) fn encode_head(out: &mut Vec<u8>, key: &[u8], stored: Option<&[u8]>) {
+    out.clear();
+    put_varint(out, key.len() as u64);
+    put_varint(out, stored.map_or(0, |stored| stored.len() as u64 + 1));
+}
+
+/// What becomes of one key.
+#[derive(Debug, Default)]
+pub(crate) struct Change {
+    pub(crate) position: u64,
+    pub(crate) key: Vec<u8>,
+    /// Its value as it is stored, if `is_put`.
+    pub(crate) stored: Vec<u8>,
+    /// Whether the key has a value from now on.
+    pub(crate) is_put: bool,
+}
+
+/// Reads the changes of a partition. They count only once the last is read: then the whole section is proven.
+pub(crate) struct SectionReader<'p, 's> {
+    bytes: &'p mut PatchBytes<'s>,
+    section: Section,
+    at: u64,
+    left: u64,
+    hasher: blake3::Hasher,
+    change: Option<Change>,
+}
+
+impl<'p, 's> SectionReader<'p, 's> {
+    /// Of the section that begins at `at`, at its first change.
+    pub(crate) fn open(bytes: &'p mut PatchBytes<'s>, section: Section, at: u64) -> Result<Self, Unusable> {
+        let hasher = blake3::Hasher::new();
+        let mut reader =
+            Self { bytes, section, at, left: section.bytes, hasher, change: Some(Change::default()) };
+        reader.advance()?;
+        Ok(reader)
+    }
+
+    /// The change at hand; `None` behind the last one.
+    pub(crate) fn change(&self) -> Option<&Change> {
+        self.change.as_ref()
+    }
+
+    /// Goes to the next change.
+    pub(crate) fn advance(&mut self) -> Result<(), Unusable> {
+        let Some(mut change) = self.change.take() else { return Ok(()) };
+        if self.left == 0 {
+            let whole = *self.hasher.finalize().as_bytes() == self.section.blake3;
+            return if whole { Ok(()) } else { Err(Unusable) };
+        }
+        let start = self.bytes.get(self.at, self.left.min(LENGTHS_BYTES_MAX))?;
+        let mut rest = start;
+        let key_bytes = take_varint(&mut rest).map_err(|_| Unusable)?;
+        let value_bytes = take_varint(&mut rest).map_err(|_| Unusable)?;
+        let lengths = (start.len() - rest.len()) as u64;
+        let (is_put, value_bytes) = (value_bytes > 0, value_bytes.saturating_sub(1));
+        if key_bytes > KEY_BYTES_MAX as u64 || value_bytes > VALUE_BYTES_MAX as u64 {
+            return Err(Unusable);
+        }
+        let total = lengths + key_bytes + value_bytes;
+        if total > self.left {
+            return Err(Unusable);
+        }
+        let bytes = self.bytes.get(self.at, total)?;
+        self.hasher.update(bytes);
+        let (key, value) = bytes[lengths as usize..].split_at(key_bytes as usize);
+        for (to, from) in [(&mut change.key, key), (&mut change.stored, value)] {
+            to.clear();
+            to.extend_from_slice(from);
+        }
+        (change.position, change.is_put) = (position_of_key(key), is_put);
+        (self.at, self.left) = (self.at + total, self.left - total);
+        self.change = Some(change);
+        Ok(())
+    }
+}
