@@ -229,7 +229,7 @@ impl Fleet {
             return self.on(node, HealthEvent::ProbeFailed);
         }
         let header = v1::RequestHeader { epoch: table.epoch().0, client: self.client, ..Default::default() };
-        let ping = self.transport.ping(&addr, v1::PingRequest { header: Some(header), counters: false });
+        let ping = self.transport.ping(&addr, v1::PingRequest { header: Some(header), ..Default::default() });
         let answered = tokio::time::timeout(HealthOptions::default().probe_timeout, ping).await;
         let table = Arc::clone(&self.reach.load().table);
         if table.node(node).is_none_or(|node| node.address != addr) {

@@ -154,6 +154,14 @@ fn a_push_that_is_cancelled_leaves_nothing_and_is_in_nobodys_way() {
     world.assert_cancelled(push, "bob cancelled it");
     assert_eq!(number(&world.described(STORE)["version"]), world.first);
 
+    // Those who look after the cluster see it too.
+    let status = parsed(world.cluster.must(&["cluster", "status", "-o", "json"]).as_bytes());
+    let store = &status["stores"][0];
+    assert_eq!((&store["store"], &store["last_push"]), (&json!(STORE), &json!("cancelled")), "{status}");
+    assert!(store["version_age_ms"].is_u64() && status["nodes"][0]["disk_free"].is_u64(), "{status}");
+    let cancelled = world.cluster.metric("kith_router_pushes_total{store=\"people\",outcome=\"cancelled\"}");
+    assert_eq!(cancelled, Some(2.0));
+
     world.rate("off");
     let fourth = world.pushed("fourth");
     let (id, _, result) = world.last_push(STORE);

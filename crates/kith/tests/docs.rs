@@ -16,6 +16,32 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
+/// The names of metrics in a text.
+fn metrics(text: &str) -> BTreeSet<String> {
+    let words = text.split(|c: char| !(c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_'));
+    let prefixes = ["kith_router_", "kith_node_", "kith_server_", "kith_client_", "kith_resp_"];
+    words
+        .filter(|word| prefixes.iter().any(|prefix| word.starts_with(prefix) && prefix.len() < word.len()))
+        .map(str::to_owned)
+        .collect()
+}
+
+#[test]
+fn every_alert_is_about_a_metric_that_there_is() {
+    let read = |path: &str| fs::read_to_string(root().join(path)).expect("a document");
+    let alerts = metrics(&read("docs/operating/alerts.md"));
+    assert!(10 < alerts.len());
+    let explained = metrics(&read("docs/operating/metrics.md"));
+    let mut paths = Vec::new();
+    sources(&root().join("crates/kith-server/src"), &mut paths);
+    let code: Vec<String> = paths.iter().map(|path| fs::read_to_string(path).expect("a source")).collect();
+    for metric in alerts {
+        assert!(explained.contains(&metric), "{metric} is not in metrics.md");
+        let quoted = format!("\"{metric}\"");
+        assert!(code.iter().any(|text| text.contains(&quoted)), "no source has {metric}");
+    }
+}
+
 fn is_code(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_')
 }

@@ -1,6 +1,7 @@
 //! A node: holds its partitions of every store and evaluates operator plans over them.
 
 mod answered;
+mod disk;
 mod heal;
 mod held;
 mod inspect;
@@ -213,6 +214,7 @@ impl Node {
             addr: document.addr.clone(),
         };
         liveness::register(Arc::clone(&metadata), registration, Freshness::new(), stop.clone());
+        tokio::spawn(disk::follow(options.data.clone(), stop.clone()));
         tokio::spawn(residency::follow(Arc::clone(&held), stop.clone()));
         let repairs = versions::Repairs { node: options.node, metadata };
         tokio::spawn(follow_versions(options.node, held, topology, repairs, stop.clone()));

@@ -8,7 +8,7 @@ use crate::{
     security::Asker,
     serve::ClusterReader,
     topology::TopologyReceiver,
-    versions::{Push, Size, Stores},
+    versions::{Push, Size, Stores, last_push, now, observed},
 };
 use futures::{StreamExt, stream::BoxStream};
 use kith_client::{Fleet, Session, security::Dialer};
@@ -77,6 +77,27 @@ impl Admin {
         }
     }
 
+    async fn store_statuses(&self) -> Vec<v1::StoreStatus> {
+        let read = tokio::time::timeout(NODE_PATIENCE, self.stores.documents()).await;
+        let documents = read.ok().and_then(Result::ok).unwrap_or_default();
+        let statuses = documents.into_iter().map(|store| {
+            let (answers, p50, p99) = self.counters.latencies_of(&store.name);
+            let age = observed(&store, now()).version_age.unwrap_or_default();
+            v1::StoreStatus {
+                version: store.current().map_or(0, |current| current.version),
+                version_age_ms: age.as_millis() as u64,
+                last_push: last_push(&store).unwrap_or_default().to_owned(),
+                running: store.running.map(|running| running.push).unwrap_or_default(),
+                frozen: store.frozen.is_some(),
+                answers,
+                p50_us: p50.as_micros() as u64,
+                p99_us: p99.as_micros() as u64,
+                store: store.name,
+            }
+        });
+        statuses.collect()
+    }
+
     fn fleet(&self) -> &Arc<Fleet> {
         self.session.executor().fleet()
     }
@@ -105,7 +126,7 @@ impl Admin {
             ..Default::default()
         };
         if document.is_some() {
-            let request = v1::PingRequest { counters, ..Default::default() };
+            let request = v1::PingRequest { counters, disk: true, ..Default::default() };
             let ping = self.fleet().transport().ping(&status.addr, request);
             match tokio::time::timeout(NODE_PATIENCE, ping).await {
                 Ok(Ok(reply)) => {
@@ -117,6 +138,7 @@ impl Admin {
                     status.files_repaired = reply.files_repaired;
                     status.fetch_held_back = reply.fetch_held_back;
                     status.counters = reply.counters;
+                    status.disk_free = reply.disk_free;
                 }
                 _ => status.state = "down".to_owned(),
             }
@@ -196,6 +218,7 @@ impl v1::cluster_server::Cluster for Admin {
             counters: told,
             revision,
             metadata_age_ms,
+            stores: self.store_statuses().await,
         }))
     }
 

@@ -1,6 +1,7 @@
 //! A router that has lost the metadata store says so: in its log, its metrics, its answers' profiles and, if another router
 //! knows better, in `/readyz`.
 
+use super::counters::RouterCounters;
 use crate::{
     freshness::{Freshness, is_behind},
     http::Readiness,
@@ -9,7 +10,7 @@ use crate::{
 use futures::future::join_all;
 use kith_client::security::Dialer;
 use kith_wire::v1::{self, cluster_client::ClusterClient};
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 use tokio_util::sync::CancellationToken;
 
 /// How often it looks.
@@ -24,6 +25,7 @@ pub(super) struct Watch {
     pub topology: TopologyReceiver,
     pub dialer: Dialer,
     pub readiness: Readiness,
+    pub counters: Arc<RouterCounters>,
 }
 
 impl Watch {
@@ -39,6 +41,7 @@ impl Watch {
 
     async fn look(&self, was_stale: bool) -> bool {
         let age = self.freshness.age();
+        self.counters.show();
         metrics::gauge!("kith_router_metadata_age_seconds").set(age.as_secs_f64());
         let is_stale = self.freshness.stale().is_some();
         match (was_stale, is_stale) {

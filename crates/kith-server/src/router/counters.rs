@@ -5,6 +5,7 @@ use kith_client::Executor;
 use kith_routing::{NodeLoad, ReportedLatencies};
 use kith_wire::v1;
 use std::{
+    collections::BTreeMap,
     sync::{
         Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -21,6 +22,8 @@ pub(super) struct RouterCounters {
     partial: AtomicU64,
     /// Written once a query.
     latencies: Mutex<ReportedLatencies>,
+    /// Of what was answered, by store. Only stores that there are get here.
+    stores: Mutex<BTreeMap<String, ReportedLatencies>>,
 }
 
 impl RouterCounters {
@@ -32,6 +35,7 @@ impl RouterCounters {
             failed: AtomicU64::new(0),
             partial: AtomicU64::new(0),
             latencies: Mutex::default(),
+            stores: Mutex::default(),
         }
     }
 
@@ -40,6 +44,37 @@ impl RouterCounters {
         self.queries.fetch_add(1, Ordering::Relaxed);
         self.failed.fetch_add(failed.into(), Ordering::Relaxed);
         self.latencies.lock().unwrap_or_else(PoisonError::into_inner).record(took);
+    }
+
+    /// A query of a store was answered.
+    pub fn store(&self, store: &str, took: Duration) {
+        let mut stores = self.stores.lock().unwrap_or_else(PoisonError::into_inner);
+        match stores.get_mut(store) {
+            Some(latencies) => latencies.record(took),
+            None => stores.entry(store.to_owned()).or_default().record(took),
+        }
+    }
+
+    /// How long answers of a store took since this router started: the p50, the p99 and how many.
+    pub fn latencies_of(&self, store: &str) -> (u64, Duration, Duration) {
+        let stores = self.stores.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(latencies) = stores.get(store) else { return Default::default() };
+        let share = |per_mille| latencies.per_mille(per_mille).unwrap_or_default();
+        (latencies.count(), share(500), share(990))
+    }
+
+    /// Shows how long answers of each store took.
+    pub fn show(&self) {
+        let names: Vec<String> =
+            self.stores.lock().unwrap_or_else(PoisonError::into_inner).keys().cloned().collect();
+        for store in names {
+            let (count, p50, p99) = self.latencies_of(&store);
+            let labels =
+                |quantile: &'static str| [("store", store.clone()), ("quantile", quantile.to_owned())];
+            metrics::gauge!("kith_router_store_latency_seconds", &labels("0.5")).set(p50.as_secs_f64());
+            metrics::gauge!("kith_router_store_latency_seconds", &labels("0.99")).set(p99.as_secs_f64());
+            metrics::counter!("kith_router_store_answers_total", "store" => store.clone()).absolute(count);
+        }
     }
 
     /// What is sent in answer to an `op` lacks something, unless it is `complete`.
@@ -96,6 +131,18 @@ mod tests {
         let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         assert_eq!((load(&counters.queries), load(&counters.failed), load(&counters.partial)), (3, 1, 1));
         assert_eq!(counters.latencies.lock().unwrap().count(), 3);
+    }
+
+    #[test]
+    fn answers_are_timed_by_store() {
+        let counters = RouterCounters::new();
+        for millis in [2, 2, 2, 64] {
+            counters.store("people", Duration::from_millis(millis));
+        }
+        counters.store("pages", Duration::from_millis(8));
+        let (count, p50, p99) = counters.latencies_of("people");
+        assert!(count == 4 && p50 < Duration::from_millis(3) && Duration::from_millis(60) < p99);
+        assert_eq!((counters.latencies_of("pages").0, counters.latencies_of("none").0), (1, 0));
     }
 
     #[test]

@@ -132,7 +132,7 @@ impl Router {
             Stores::new(Arc::clone(&metadata), documents.clone(), coordinator, dialer.clone(), read_from);
         versions::take_care(stores.clone(), stop.clone());
         let (session, counters) = (graph.session.clone(), Arc::clone(&graph.counters));
-        let freshness = graph.freshness.clone();
+        let (freshness, watched) = (graph.freshness.clone(), Arc::clone(&graph.counters));
         let admin = admin::Admin {
             freshness: freshness.clone(),
             stores,
@@ -163,6 +163,7 @@ impl Router {
             topology: documents,
             dialer,
             readiness: readiness.clone(),
+            counters: watched,
         };
         watch.start(stop.clone());
         let registration = Registration { id, live_value, document, addr };

@@ -53,6 +53,7 @@ impl GraphServer {
         let ended = answered.as_ref().map(|answer| answer.profile.as_ref()).map_err(QueryError::code);
         self.note(op, &|| json!({"op": "mget", "store": store, "keys": keys.len()}), started, ended);
         let answer = answered.map_err(|error| self.refused(store, error))?;
+        self.counters.store(store, started.elapsed());
         admitted.answered(store, answer.records.value_bytes());
         Ok(answer)
     }

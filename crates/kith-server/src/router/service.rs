@@ -82,6 +82,7 @@ impl GraphServer {
         match answered {
             Ok(answered) => {
                 self.counters.answer(op, answered.complete);
+                self.counters.store(&incoming.graph, started.elapsed());
                 let profile = self.shown(answered.profile, incoming.options.profile);
                 Ok(reply_of(Answered { profile, ..answered }))
             }

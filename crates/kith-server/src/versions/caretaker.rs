@@ -3,6 +3,8 @@
 use super::{
     Coordinator, Stores,
     change::{Asker, change},
+    now,
+    observe::show,
     refused::ChangeError,
 };
 use crate::{
@@ -12,7 +14,10 @@ use crate::{
 use futures::StreamExt;
 use kith_versions::{Command, PushId};
 use kith_wire::documents::{Document, RunningDocument, StoreDocument};
-use std::time::{Duration, Instant};
+use std::{
+    collections::BTreeMap,
+    time::{Duration, Instant},
+};
 use tokio_util::sync::CancellationToken;
 use tonic::Code;
 
@@ -27,7 +32,8 @@ const LIVE_RETRY: Duration = Duration::from_millis(50);
 pub(crate) fn take_care(stores: Stores, stop: CancellationToken) {
     tokio::spawn(async move {
         let mut changes = stores.metadata.watch(keys::STORES, 0);
-        let mut running: Vec<StoreDocument> = Vec::new();
+        let mut all: Vec<StoreDocument> = Vec::new();
+        let mut shown = BTreeMap::new();
         let mut interval = tokio::time::interval(CARE_INTERVAL);
         loop {
             tokio::select! {
@@ -36,15 +42,16 @@ pub(crate) fn take_care(stores: Stores, stop: CancellationToken) {
                     Some(snapshot) => {
                         let documents = snapshot.entries.iter();
                         let documents = documents.filter_map(|entry| StoreDocument::decode(&entry.value).ok());
-                        running = documents.filter(|store| store.running.is_some()).collect();
+                        all = documents.collect();
                     }
                     None => {
                         tokio::time::sleep(CARE_INTERVAL).await;
                         changes = stores.metadata.watch(keys::STORES, 0);
                     }
                 },
-                _ = interval.tick(), if !running.is_empty() => {
-                    for store in &running {
+                _ = interval.tick() => {
+                    show(&all, &mut shown, now());
+                    for store in all.iter().filter(|store| store.running.is_some()) {
                         if let Err(error) = stores.take_back_if_dead(store).await {
                             let error = error.to_status(&store.name);
                             tracing::debug!(error = error.message(), store = store.name, "a push may have lost its router");

@@ -142,14 +142,17 @@ impl Stores {
         }
     }
 
-    async fn list(&self) -> Result<v1::StoreReply, ChangeError> {
+    /// The records of all stores.
+    pub async fn documents(&self) -> Result<Vec<StoreDocument>, ChangeError> {
         let snapshot = self.metadata.read(keys::STORES).await?;
-        let mut records = Vec::new();
-        for entry in &snapshot.entries {
-            let mut document = StoreDocument::decode(&entry.value)?;
-            document.history.clear();
-            records.push(document.encode().into());
-        }
+        let documents = snapshot.entries.iter().map(|entry| StoreDocument::decode(&entry.value));
+        Ok(documents.collect::<Result<_, _>>()?)
+    }
+
+    async fn list(&self) -> Result<v1::StoreReply, ChangeError> {
+        let mut documents = self.documents().await?;
+        documents.iter_mut().for_each(|document| document.history.clear());
+        let records = documents.iter().map(|document| document.encode().into()).collect();
         Ok(v1::StoreReply { records, ..Default::default() })
     }
 

@@ -8,6 +8,7 @@ mod clean;
 mod commands;
 mod document;
 mod fence;
+mod observe;
 mod offer;
 mod prepare;
 mod push;
@@ -15,6 +16,7 @@ mod refused;
 mod repairs;
 
 pub(crate) use caretaker::{is_live, take_care, wait_until_live};
+pub(crate) use observe::{last_push, observed};
 pub(crate) use push::{Push, Size};
 pub(crate) use refused::{ChangeError, other_release};
 pub(crate) use repairs::Repairs;

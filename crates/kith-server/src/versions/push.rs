@@ -108,7 +108,12 @@ impl Stores {
     /// # Errors
     /// As the caller is to be told. Unless the metadata store went away, what served before serves on.
     pub async fn push(&self, push: &Push, progress: &Progress) -> Result<Served, Status> {
-        match self.try_push(push, progress).await {
+        let ended = self.try_push(push, progress).await;
+        if let Some(outcome) = outcome(&ended) {
+            metrics::counter!("kith_router_pushes_total", "store" => push.store.clone(), "outcome" => outcome)
+                .increment(1);
+        }
+        match ended {
             Ok(served) => Ok(served),
             Err(ChangeError::Refused(Refusal::AlreadyPushed { version, .. })) => {
                 Ok(Served { version, flip_us: None, routers: Vec::new() })
@@ -319,6 +324,18 @@ impl Stores {
                 );
             }
         }
+    }
+}
+
+/// How a push ended, for those who count. One of no store is not counted: anybody can think of names.
+fn outcome(ended: &Result<Served, ChangeError>) -> Option<&'static str> {
+    match ended {
+        Ok(_) => Some("done"),
+        Err(ChangeError::Unknown | ChangeError::Refused(Refusal::AlreadyPushed { .. })) => None,
+        Err(ChangeError::Refused(Refusal::PushCancelled { .. })) => Some("cancelled"),
+        Err(ChangeError::Refused(_)) => Some("refused"),
+        Err(ChangeError::Failed(status)) if status.code() == Code::InvalidArgument => None,
+        Err(ChangeError::Failed(_)) => Some("failed"),
     }
 }
 

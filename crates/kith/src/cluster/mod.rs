@@ -89,6 +89,43 @@ pub struct StatusReply {
     pub partitions: u32,
     pub nodes: Vec<NodeReply>,
     pub routers: Vec<RouterReply>,
+    /// None if the metadata store does not answer.
+    pub stores: Vec<StoreStatusReply>,
+}
+
+/// What a store serves.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct StoreStatusReply {
+    pub store: String,
+    pub version: Option<u64>,
+    /// Since that version was pushed.
+    pub version_age_ms: Option<u64>,
+    /// `done`, `failed` or `cancelled`; `None`: nothing was pushed.
+    pub last_push: Option<String>,
+    /// The push under way.
+    pub running: Option<String>,
+    pub frozen: bool,
+    /// Of the router that was asked, since it started.
+    pub answers: u64,
+    pub p50_us: u64,
+    pub p99_us: u64,
+}
+
+impl From<v1::StoreStatus> for StoreStatusReply {
+    fn from(wire: v1::StoreStatus) -> Self {
+        let is_served = wire.version != 0;
+        Self {
+            store: wire.store,
+            version: is_served.then_some(wire.version),
+            version_age_ms: is_served.then_some(wire.version_age_ms),
+            last_push: Some(wire.last_push).filter(|outcome| !outcome.is_empty()),
+            running: Some(wire.running).filter(|push| !push.is_empty()),
+            frozen: wire.frozen,
+            answers: wire.answers,
+            p50_us: wire.p50_us,
+            p99_us: wire.p99_us,
+        }
+    }
 }
 
 /// One node.
@@ -114,6 +151,8 @@ pub struct NodeReply {
     /// Bytes a second that its fetches are held back to, because reads got slower.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fetch_held_back: Option<u64>,
+    /// Bytes free where it keeps its versions; `None`: it is down.
+    pub disk_free: Option<u64>,
 }
 
 /// A graph version that a node serves.
@@ -157,7 +196,8 @@ impl From<v1::ClusterStatus> for StatusReply {
         let mut nodes: Vec<NodeReply> = wire.nodes.into_iter().map(NodeReply::from).collect();
         nodes.sort_by_key(|node| (node.group.is_none(), node.group, node.node));
         let routers = wire.routers.into_iter().map(RouterReply::from).collect();
-        Self { epoch: wire.epoch, partitions: wire.partitions, nodes, routers }
+        let stores = wire.stores.into_iter().map(StoreStatusReply::from).collect();
+        Self { epoch: wire.epoch, partitions: wire.partitions, nodes, routers, stores }
     }
 }
 
@@ -179,6 +219,7 @@ impl From<v1::NodeStatus> for NodeReply {
             files_damaged: wire.files_damaged,
             files_repaired: wire.files_repaired,
             fetch_held_back: Some(wire.fetch_held_back).filter(|rate| 0 < *rate),
+            disk_free: wire.disk_free,
             graphs: served
                 .map(|served| ServedReply { graph: served.name, version: served.version })
                 .collect(),

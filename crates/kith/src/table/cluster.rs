@@ -2,11 +2,11 @@
 
 use super::{Side, bytes, count, plural, table};
 use crate::{
-    cluster::{FetchRatesReply, StatusReply},
+    cluster::{FetchRatesReply, StatusReply, StoreStatusReply},
     serve::{CreateReply, PlacementFlag},
 };
 
-/// Nodes, then routers.
+/// Nodes, then routers, then stores.
 pub fn status(status: &StatusReply) -> String {
     let columns = [
         ("group", Side::Right),
@@ -19,6 +19,7 @@ pub fn status(status: &StatusReply) -> String {
         ("in flight", Side::Right),
         ("damaged", Side::Right),
         ("repaired", Side::Right),
+        ("disk free", Side::Right),
         ("serves", Side::Left),
     ];
     let rows = status.nodes.iter().map(|node| {
@@ -35,6 +36,7 @@ pub fn status(status: &StatusReply) -> String {
             count(node.in_flight.into()),
             count(node.files_damaged),
             count(node.files_repaired),
+            node.disk_free.map_or("?".to_owned(), bytes),
             graphs.join(", "),
         ]
     });
@@ -60,8 +62,42 @@ pub fn status(status: &StatusReply) -> String {
         plural(status.partitions.into(), "partition"),
         status.epoch,
         table(&columns, rows),
-        table(&router_columns, routers),
+        table(&router_columns, routers) + &stores(&status.stores),
     )
+}
+
+fn stores(stores: &[StoreStatusReply]) -> String {
+    if stores.is_empty() {
+        return String::new();
+    }
+    let columns = [
+        ("store", Side::Left),
+        ("version", Side::Right),
+        ("age", Side::Right),
+        ("last push", Side::Left),
+        ("now", Side::Left),
+        ("answers", Side::Right),
+        ("p50", Side::Right),
+        ("p99", Side::Right),
+    ];
+    let rows = stores.iter().map(|store| {
+        let now = match (&store.running, store.frozen) {
+            (Some(push), _) => push.clone(),
+            (None, true) => "frozen".to_owned(),
+            (None, false) => String::new(),
+        };
+        vec![
+            store.store.clone(),
+            store.version.map_or("none".to_owned(), |version| version.to_string()),
+            store.version_age_ms.map_or(String::new(), |age| format!("{} s", count(age / 1_000))),
+            store.last_push.clone().unwrap_or_default(),
+            now,
+            count(store.answers),
+            format!("{} us", count(store.p50_us)),
+            format!("{} us", count(store.p99_us)),
+        ]
+    });
+    "\n".to_owned() + &table(&columns, rows)
 }
 
 /// A line a node.

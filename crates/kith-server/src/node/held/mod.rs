@@ -27,7 +27,7 @@ use kith_types::{PartitionCount, PartitionId};
 use kith_wire::documents::{ComponentDocument, HoldsDocument, ServedDocument, TopologyDocument};
 use std::{
     collections::{BTreeMap, BTreeSet},
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
     time::{Duration, Instant},
 };
@@ -111,6 +111,11 @@ pub struct Supplier {
 pub type Progress<'a> = &'a mut dyn FnMut(&str, u64, u64);
 
 impl HeldStores {
+    /// Where pulled components lie.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     /// Holds nothing yet.
     pub fn new(
         folder: PathBuf,
@@ -409,7 +414,7 @@ fn cannot_open(component: &ComponentDocument, source: OpenError) -> PrepareError
 mod tests {
     use super::*;
     use kith_wire::documents::{ClusterDocument, DOCUMENT_FORMAT, DefinitionDocument, KeptDocument};
-    use std::{fs, path::Path};
+    use std::fs;
 
     fn topology(revision: u64, stores: Vec<ServedDocument>, kept: Vec<ServedDocument>) -> TopologyDocument {
         let cluster = ClusterDocument {

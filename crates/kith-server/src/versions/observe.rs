@@ -1,0 +1,122 @@
+//! Metrics of what stores serve: how old it is, how pushes end, whether they are frozen. One set of labels per store, of which
+//! there are as many as somebody made.
+
+use kith_versions::UnixMillis;
+use kith_wire::documents::StoreDocument;
+use std::{collections::BTreeMap, time::Duration};
+
+/// What one store shows.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Observed {
+    /// Since the version that is served was pushed; `None`: none is served.
+    pub version_age: Option<Duration>,
+    /// Since the push under way began.
+    pub push_runs: Option<Duration>,
+    pub is_frozen: bool,
+}
+
+/// What `store` shows now.
+pub(crate) fn observed(store: &StoreDocument, now: UnixMillis) -> Observed {
+    let since = |at: u64| Duration::from_millis(now.0.saturating_sub(at));
+    Observed {
+        version_age: store.current().map(|current| since(current.pushed_at)),
+        push_runs: store.running.as_ref().map(|running| since(running.since)),
+        is_frozen: store.frozen.is_some(),
+    }
+}
+
+/// How the last push ended: `done`, `failed`, `cancelled`; `None`: the history knows of none.
+pub(crate) fn last_push(store: &StoreDocument) -> Option<&'static str> {
+    let last = store.history.iter().rev().find(|entry| entry.action == "push")?;
+    Some(match (&last.cancelled, &last.failed) {
+        (Some(_), _) => "cancelled",
+        (None, Some(_)) => "failed",
+        (None, None) => "done",
+    })
+}
+
+/// Shows all stores; those that are gone since show nothing.
+pub(super) fn show(stores: &[StoreDocument], shown: &mut BTreeMap<String, Observed>, now: UnixMillis) {
+    let current: BTreeMap<String, Observed> =
+        stores.iter().map(|store| (store.name.clone(), observed(store, now))).collect();
+    for name in shown.keys().filter(|name| !current.contains_key(*name)) {
+        gauges(name, &Observed::default());
+    }
+    for (name, observed) in &current {
+        gauges(name, observed);
+    }
+    *shown = current;
+}
+
+fn gauges(store: &str, observed: &Observed) {
+    let seconds = |time: Option<Duration>| time.map_or(0.0, |time| time.as_secs_f64());
+    let gauge =
+        |name: &'static str, value: f64| metrics::gauge!(name, "store" => store.to_owned()).set(value);
+    gauge("kith_router_store_version_age_seconds", seconds(observed.version_age));
+    gauge("kith_router_store_push_running_seconds", seconds(observed.push_runs));
+    gauge("kith_router_store_frozen", f64::from(u8::from(observed.is_frozen)));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kith_wire::documents::{
+        DOCUMENT_FORMAT, DefinitionDocument, HistoryDocument, HoldsDocument, RunningDocument, VersionDocument,
+    };
+
+    #[test]
+    fn a_store_shows_the_age_of_what_it_serves_and_how_its_last_push_ended() {
+        let mut store = StoreDocument {
+            format: DOCUMENT_FORMAT,
+            name: "people".to_owned(),
+            definition: DefinitionDocument::new(HoldsDocument::Graph),
+            version_last: 0,
+            versions: vec![],
+            running: None,
+            frozen: None,
+            history: vec![],
+        };
+        let now = UnixMillis(10_000);
+        assert_eq!((observed(&store, now), last_push(&store)), (Observed::default(), None));
+        store.versions.push(VersionDocument {
+            version: 1,
+            state: "current".to_owned(),
+            components: vec![],
+            records: 0,
+            bytes: 0,
+            pushed_at: 4_000,
+            held: false,
+            excluded: vec![],
+        });
+        store.running = Some(RunningDocument {
+            push: "p".to_owned(),
+            version: 2,
+            who: "ada".to_owned(),
+            coordinator: "router 0".to_owned(),
+            since: 11_000,
+            missing_max: 0,
+            offered: false,
+        });
+        let entry = |action: &str, cancelled: Option<&str>| HistoryDocument {
+            at: 1,
+            who: "ada".to_owned(),
+            action: action.to_owned(),
+            version: 1,
+            before: 0,
+            push: None,
+            failed: None,
+            cancelled: cancelled.map(str::to_owned),
+        };
+        store.history.extend([entry("push", Some("bob cancelled it")), entry("hold", None)]);
+        let expected = Observed {
+            version_age: Some(Duration::from_secs(6)),
+            push_runs: Some(Duration::ZERO),
+            is_frozen: false,
+        };
+        assert_eq!(
+            (observed(&store, now), last_push(&store)),
+            (expected, Some("cancelled")),
+            "clocks differ"
+        );
+    }
+}
