@@ -65,4 +65,6 @@ pub use postings::{PostingsKeys, PostingsReader, PostingsWriter};
 pub use residency::{Mapped, Residency};
 pub use sealed::FORMAT_VERSION;
 pub use values::{Place, ValueError, ValuesReader};
-pub use verify::{OnVerify, VerifyDepth, VerifyReport, verify_component, verify_slowly, verify_version};
+pub use verify::{
+    OnVerify, VerifyDepth, VerifyReport, verify_again, verify_component, verify_slowly, verify_version,
+};

@@ -7,7 +7,7 @@ use crate::manifest::FileEntry;
 use crate::pack::{Layout, VersionFolder};
 use crate::sealed::{BlockTable, FileSeal, HEADER_BYTES, Header};
 use kith_types::PartitionId;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io;
 use std::ops::ControlFlow;
@@ -73,7 +73,8 @@ pub fn verify_version(
     verify_slowly(dir, partitions, depth, &mut |_| ControlFlow::Continue(()))
 }
 
-/// As [`verify_version`], telling of each piece read: for a scrubber, which must not be in the way of reads.
+/// As [`verify_version`], telling of each piece read: for a scrubber, which must not be in the way of reads. Partitions may come
+/// and go meanwhile: what was found is looked at again, in the folder as it is at the end.
 ///
 /// # Errors
 /// As [`verify_version`].
@@ -83,12 +84,45 @@ pub fn verify_slowly(
     depth: VerifyDepth,
     told: &mut OnVerify<'_>,
 ) -> Result<VerifyReport, OpenError> {
+    let mut report = verify_files(dir, partitions, None, depth, told)?;
+    if !report.damages.is_empty() && !report.is_cut {
+        let again = verify_files(dir, partitions, Some(&report.damages), depth, told)?;
+        (report.damages, report.is_cut) = (again.damages, again.is_cut);
+    }
+    Ok(report)
+}
+
+/// Of what a verification found, what is damaged still: a layout that has changed since may have made it look so.
+///
+/// # Errors
+/// As [`verify_version`].
+pub fn verify_again(
+    dir: &Path,
+    partitions: Option<&[PartitionId]>,
+    damages: &[Damage],
+) -> Result<VerifyReport, OpenError> {
+    let told: &mut OnVerify<'_> = &mut |_| ControlFlow::Continue(());
+    verify_files(dir, partitions, Some(damages), VerifyDepth::Deep, told)
+}
+
+/// Checks the files of the partitions, of these only those that `suspects` name, then what else is in the folder.
+fn verify_files(
+    dir: &Path,
+    partitions: Option<&[PartitionId]>,
+    suspects: Option<&[Damage]>,
+    depth: VerifyDepth,
+    told: &mut OnVerify<'_>,
+) -> Result<VerifyReport, OpenError> {
     let folder = VersionFolder::open(dir)?;
     let manifest = folder.manifest();
     let layout = Layout::read(dir, manifest)?;
     let mut report = VerifyReport { files: 1, ..VerifyReport::default() };
     let all: Vec<_> = manifest.partition_count.iter().collect();
-    for entry in manifest.files_of(partitions.unwrap_or(&all)) {
+    let suspects: Option<BTreeSet<&str>> =
+        suspects.map(|damages| damages.iter().map(|damage| damage.file.as_str()).collect());
+    let is_suspect =
+        |entry: &&FileEntry| suspects.as_ref().is_none_or(|names| names.contains(entry.name.as_str()));
+    for entry in manifest.files_of(partitions.unwrap_or(&all)).filter(is_suspect) {
         report.files += 1;
         let Some((pack, place)) = layout.find(&entry.name) else {
             report.damages.push(Damage { file: entry.name.clone(), fault: Fault::Missing });

@@ -43,6 +43,7 @@ mod guards;
 mod holders;
 mod push;
 mod refusal;
+mod repair;
 mod retain;
 mod serve;
 mod store;
@@ -52,6 +53,7 @@ pub use command::{Command, Context, Effect, Transition};
 pub use fence::{Fence, Followed};
 pub use holders::Holders;
 pub use refusal::Refusal;
+pub use repair::{Donors, Origin, origins};
 pub use store::{
     Action, Frozen, Guards, HISTORY_MAX, HistoryEntry, Outcome, Policy, PushId, Running, StoreState,
     UnixMillis, VersionEntry, VersionState,

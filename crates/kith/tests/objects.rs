@@ -8,7 +8,7 @@ use s3::S3;
 use serde_json::{Value, json};
 use std::{fs, process::Stdio};
 use support::{
-    cluster::{Cluster, signal, text},
+    cluster::{Cluster, is_alive, signal, text},
     disk,
 };
 
@@ -417,7 +417,9 @@ fn a_node_that_is_killed_in_a_fetch_goes_on_where_it_was() {
     cluster.wait_until("a piece is staged and an answer is held", |_| {
         server.holds() && piece <= disk::staged_bytes(&staging)
     });
-    signal(cluster.node_pids(0)[0], "KILL");
+    let node = cluster.node_pids(0)[0];
+    signal(node, "KILL");
+    cluster.wait_until("the node is gone", |_| !is_alive(node));
     let (staged, sent) = (disk::staged_bytes(&staging), server.bytes_sent());
     server.go_on();
 
@@ -427,6 +429,48 @@ fn a_node_that_is_killed_in_a_fetch_goes_on_where_it_was() {
     let (again, most) = (server.bytes_sent() - sent, bytes - staged + (1 << 20));
     assert!(again <= most, "{again} bytes were fetched again, {staged} of {bytes} were staged");
     assert!(!staging.exists());
+}
+
+/// What `kith store verify --deep` says of each node, in the order of nodes.
+fn states(cluster: &Cluster) -> Vec<String> {
+    let output = cluster.kith(&["store", "verify", "people", "--deep", "-o", "json"]).output().unwrap();
+    let told: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+    let nodes = told["nodes"].as_array().cloned().unwrap_or_default();
+    nodes.iter().map(|node| node["state"].as_str().unwrap_or_default().to_owned()).collect()
+}
+
+#[test]
+fn nodes_become_whole_from_their_peers_while_the_object_store_is_away() {
+    let mut server = S3::start();
+    // Damage is found by reads alone.
+    let shape = ["--processes", "--groups", "3", "--nodes", "1", "--partitions", "4", "--scrub-rate", "off"];
+    let places = ["--read-from", BUILT];
+    let mut cluster = Cluster::start_in(&[&shape[..], &places].concat(), &env(&server));
+    built(&cluster, &server, 1, 400);
+    cluster.must(&["store", "push", "people", "s3://bucket/built/1"]);
+    server.kill();
+    let folders = [0, 1].map(|node| disk::version_folder(&cluster, node, "people", 1));
+    // Several files of the first peer that node 0 asks.
+    disk::flip(&folders[1], "data");
+    let node = cluster.node_pids(0)[0];
+    signal(node, "STOP");
+    fs::remove_dir_all(folders[0].ancestors().nth(3).expect("components")).expect("removed");
+    signal(node, "KILL");
+    cluster.wait_until("node 0 is whole, of the third node's bytes", |cluster| {
+        states(cluster) == ["ok", "damaged", "ok"]
+    });
+    let log = fs::read_to_string(cluster.data().join("node-000.log")).expect("its log");
+    assert!(log.contains("a peer gave damaged bytes"), "{log}");
+
+    cluster.wait_until("node 1 is whole", |cluster| {
+        assert_eq!(served(cluster), "1");
+        states(cluster) == ["ok"; 3]
+    });
+    // Without a manifest, nothing in the folder can be trusted.
+    fs::write(folders[1].join("manifest.json"), "{}").unwrap();
+    signal(cluster.node_pids(1)[0], "KILL");
+    cluster.wait_until("node 1 is whole again", |cluster| states(cluster) == ["ok"; 3]);
+    assert_eq!(served(&cluster), "1");
 }
 
 #[test]

@@ -11,7 +11,8 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A [`Source`] that asks peers for the partitions that they have, and `rest` for the other wanted ones. A peer that cannot
-/// be read is not asked again: `rest` has what it has. What is not wanted reads as zeros, which nobody takes for it.
+/// be read is not asked again: the next peer that has the partition is, and after the last one `rest`. What is not wanted reads
+/// as zeros, which nobody takes for it.
 pub struct SplicedSource<'a> {
     manifest: Manifest,
     encoded: Vec<u8>,
@@ -96,26 +97,52 @@ impl<'a> SplicedSource<'a> {
         parts
     }
 
+    /// Reads a range of a pack from those who have its parts; the bytes read.
+    fn read_range(
+        &self,
+        object: &str,
+        number: u32,
+        range: Range<u64>,
+        into: &mut [u8],
+    ) -> Result<usize, ObjectError> {
+        let mut done = 0;
+        for (from, part) in self.parts(number, range) {
+            let wanted = (part.end - part.start) as usize;
+            let got = self.read_part(from, object, number, part, &mut into[done..done + wanted])?;
+            done += got;
+            if got < wanted {
+                break;
+            }
+        }
+        Ok(done)
+    }
+
     fn read_part(
         &self,
         from: From,
         object: &str,
-        offset: u64,
+        number: u32,
+        part: Range<u64>,
         into: &mut [u8],
     ) -> Result<usize, ObjectError> {
-        if from == From::Nobody {
-            into.fill(0);
-            return Ok(into.len());
-        }
-        if let From::Peer(index) = from {
-            let peer = &self.peers[index];
-            match peer.source.read(object, offset, into) {
-                Ok(count) if count == into.len() => return Ok(count),
-                // It ended where the object does not, or broke.
-                Ok(_) | Err(_) => peer.failed.store(true, Ordering::Relaxed),
+        match from {
+            From::Nobody => {
+                into.fill(0);
+                Ok(into.len())
+            }
+            From::Rest => self.rest.read(object, part.start, into),
+            From::Peer(index) => {
+                let peer = &self.peers[index];
+                match peer.source.read(object, part.start, into) {
+                    Ok(count) if count == into.len() => Ok(count),
+                    // It ended where the object does not, or broke. Each further try has one living peer fewer.
+                    Ok(_) | Err(_) => {
+                        peer.failed.store(true, Ordering::Relaxed);
+                        self.read_range(object, number, part, into)
+                    }
+                }
             }
         }
-        self.rest.read(object, offset, into)
     }
 }
 
@@ -136,15 +163,6 @@ impl Source for SplicedSource<'_> {
             return Err(ObjectError::Missing { object: object.to_owned() });
         };
         let count = (into.len() as u64).min(bytes.saturating_sub(offset));
-        let mut done = 0;
-        for (from, part) in self.parts(number, offset..offset + count) {
-            let wanted = (part.end - part.start) as usize;
-            let got = self.read_part(from, object, part.start, &mut into[done..done + wanted])?;
-            done += got;
-            if got < wanted {
-                break;
-            }
-        }
-        Ok(done)
+        self.read_range(object, number, offset..offset + count, &mut into[..count as usize])
     }
 }

@@ -4,7 +4,8 @@ use crate::stores::{Stores, all, value};
 use kith_engine::load::{DeltaBuilder, DeltaOptions, ValuesBuilder, ValuesOptions};
 use kith_engine::{
     FetchError, FetchOptions, FetchProgress, FolderSource, HeldSource, Manifest, ObjectError, Source,
-    SplicedSource, ValuesReader, fetch, release_partitions, verify_component,
+    SplicedSource, ValuesReader, VerifyDepth, fetch, release_partitions, verify_again, verify_component,
+    verify_slowly,
 };
 use kith_types::{PartitionCount, PartitionId, StoreVersion, fmix64};
 use std::fs;
@@ -305,6 +306,56 @@ fn a_version_is_put_together_from_peers_and_the_built_one_is_asked_for_the_rest(
     let source = SplicedSource::new(manifest(), honest, &rest, all().into_iter().collect());
     pull(&source, &target, &all(), &FetchOptions::default()).unwrap();
     assert!(verify_component(&target, None).unwrap().damages.is_empty() && 0 < rest.reads());
+}
+
+#[test]
+fn the_next_peer_gives_what_one_that_went_away_owed() {
+    let stores = Stores::new(true);
+    let built = stores.built("people", 2);
+    let (held, everything) = (stores.held("people", 2), || all().into_iter().collect());
+    let dying = Dying { inner: HeldSource::open(&held).unwrap(), reads: AtomicU64::new(0), dies_after: 0 };
+    let living = HeldSource::open(&held).unwrap();
+    let rest = Flaky::new(&built, 0);
+    let peers: Vec<(&dyn Source, _)> = vec![(&dying, everything()), (&living, everything())];
+    let source = SplicedSource::new(Manifest::read(&built).unwrap(), peers, &rest, everything());
+    let target = built.with_file_name("from-peers");
+    pull(&source, &target, &all(), &FetchOptions::default()).unwrap();
+    assert!(verify_component(&target, None).unwrap().damages.is_empty());
+    assert_eq!((source.failed(), rest.reads()), (vec![0], 0), "the built version is not asked");
+}
+
+#[test]
+fn partitions_that_come_and_go_during_a_verification_are_no_damage() {
+    let stores = Stores::new(true);
+    let built = FolderSource::new(&stores.built("people", 2));
+    let dir = stores.held("people", 2);
+    let some: Vec<PartitionId> = all().into_iter().filter(|partition| partition.0 % 3 == 1).collect();
+    let changes: [&dyn Fn(); 2] = [
+        &|| {
+            release_partitions(&dir, &some).unwrap();
+        },
+        &|| {
+            pull(&built, &dir, &all(), &FetchOptions::default()).unwrap();
+        },
+    ];
+    for change in changes {
+        let mut left = Some(change);
+        let report = verify_slowly(&dir, Some(&some), VerifyDepth::Deep, &mut |_| {
+            if let Some(change) = left.take() {
+                change();
+            }
+            ControlFlow::Continue(())
+        });
+        assert_eq!((report.unwrap().damages, left.is_none()), (vec![], true));
+    }
+    // What is damaged is found all the same.
+    let mut packs = fs::read_dir(&dir).unwrap().map(|entry| entry.unwrap().path());
+    let pack = packs.find(|path| path.extension().is_some_and(|extension| extension == "pack")).unwrap();
+    fs::write(&pack, vec![0; fs::metadata(&pack).unwrap().len() as usize]).unwrap();
+    fs::write(dir.join("stranger"), "").unwrap();
+    let damages = verify_component(&dir, None).unwrap().damages;
+    assert!(damages.iter().any(|damage| damage.file == "stranger") && 1 < damages.len(), "{damages:?}");
+    assert_eq!(verify_again(&dir, None, &damages).unwrap().damages, damages);
 }
 
 /// A peer that goes away after some reads.

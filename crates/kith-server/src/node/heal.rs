@@ -3,6 +3,7 @@
 //! Nothing of what is there is trusted or thrown away unseen: single files are pulled anew and swapped in; a folder that
 //! cannot be the version at all is put aside, and what of it proves to be of the version is used again.
 
+use super::PrepareError;
 use kith_engine::{
     Damage, FetchError, FetchOptions, FetchProgress, FileId, OpenError, Source, VersionFolder, fetch, repair,
     verify_component,
@@ -40,18 +41,23 @@ pub(super) fn fetch_anew(
     fetch(source, target, partitions, &options, progress).map(|_| ())
 }
 
-/// Makes a component whole. `damages` are what a deep verification found; without it, one is made. Each source is tried
-/// for each file in turn: peers hold a part of the files only.
+/// Takes what is missing from one source, with so many requests at a time.
+pub(super) type Take<'a> = dyn FnMut(&dyn Source, usize) -> Result<(), FetchError> + 'a;
+
+/// Has [`Take`] try one source after another.
+pub(super) type FromAny<'a> = dyn FnMut(&mut Take<'_>) -> Result<(), PrepareError> + 'a;
+
+/// Makes a component whole. `damages` are what a deep verification found; without it, one is made.
 ///
 /// # Errors
-/// The last [`FetchError`] if no source has what is damaged here; files that one had are repaired then.
+/// [`PrepareError`] if what is damaged here cannot be had anywhere; files that could be had are repaired then.
 pub(super) fn heal(
     target: &Path,
-    sources: &[&dyn Source],
     component: &ComponentDocument,
     partitions: &[PartitionId],
     damages: Option<&[Damage]>,
-) -> Result<(), FetchError> {
+    from_any: &mut FromAny<'_>,
+) -> Result<(), PrepareError> {
     let on_fetch: &mut OnFetch<'_> = &mut |_| ControlFlow::Continue(());
     let found = match damages {
         Some(damages) => damages.to_vec(),
@@ -60,39 +66,23 @@ pub(super) fn heal(
     let files: Option<Vec<FileId>> = found.iter().map(|damage| FileId::parse(&damage.file)).collect();
     match files {
         Some(files) if !files.is_empty() => {
-            // Mostly the first has them all.
-            let all = sources.first().map(|source| repair(target, *source, &files, on_fetch));
-            if let Some(Ok(())) = all {
-                return Ok(());
+            let all = from_any(&mut |source, _| repair(target, source, &files, on_fetch));
+            if all.is_ok() || files.len() == 1 {
+                return all;
             }
-            let each = files.iter().map(|file| {
-                first_of(sources, |source| repair(target, source, std::slice::from_ref(file), on_fetch))
-            });
             // One that cannot be had keeps no other from being repaired.
+            let each = files.iter().map(|file| {
+                from_any(&mut |source, _| repair(target, source, std::slice::from_ref(file), on_fetch))
+            });
             each.fold(Ok(()), Result::and)
         }
         // A manifest, a layout, a pack of another length, or files that belong to nothing.
-        _ => first_of(sources, |source| {
+        _ => from_any(&mut |source, threads| {
             let manifest_hash = Some(component.manifest_hash.clone());
-            let options = FetchOptions { manifest_hash, ..FetchOptions::default() };
+            let options = FetchOptions { threads, manifest_hash, ..FetchOptions::default() };
             replace(target, source, partitions, options, on_fetch)
         }),
     }
-}
-
-/// What the first source gives that can; else the last error.
-fn first_of(
-    sources: &[&dyn Source],
-    mut take: impl FnMut(&dyn Source) -> Result<(), FetchError>,
-) -> Result<(), FetchError> {
-    let mut last = FetchError::Cancelled;
-    for source in sources {
-        match take(*source) {
-            Ok(()) => return Ok(()),
-            Err(error) => last = error,
-        }
-    }
-    Err(last)
 }
 
 /// Puts the folder aside and fetches the component anew, from what is whole in there and from the source.

@@ -158,7 +158,7 @@ impl v1::inspect_server::Inspect for InspectService {
                     let _ = sender.try_send(Ok(v1::VerifyProgress { bytes_done: done, finding: None }));
                     if sender.is_closed() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
                 });
-                let finding = Some(found.to_wire());
+                let finding = Some(held.confirm(&store, component, found, false).to_wire());
                 if sender.blocking_send(Ok(v1::VerifyProgress { bytes_done: done, finding })).is_err() {
                     return;
                 }

@@ -17,7 +17,9 @@ mod throttle;
 mod verify;
 mod warm;
 
-pub use held::{CopyError, HeldStores, PrepareError, PrepareOptions, ReleaseError, Supplier, VersionReader};
+pub use held::{
+    CopyError, HeldStores, PrepareError, PrepareOptions, ReleaseError, Replicas, Supplier, VersionReader,
+};
 pub use throttle::{Throttle, ThrottleState};
 
 use crate::{
@@ -171,7 +173,7 @@ impl Node {
             owner: format!("node {}", options.node),
         })?;
         let held = Arc::new(held_stores(&options, &first, &stop)?);
-        prepare_all(&held, first.revision, served(&first).collect()).await;
+        prepare_all(options.node, &held, &first, served(&first).collect()).await;
         let ports = Ports::bind(options.addresses(), &options.security, options.connections).await?;
         let at = ports.addresses();
         let document = options.document(&at);
@@ -281,23 +283,35 @@ fn answer(
 }
 
 /// Prepares versions, several stores at a time; one that fails is tried again by [`follow_versions`], and refused until then.
-async fn prepare_all(held: &Arc<HeldStores>, revision: u64, versions: Vec<ServedDocument>) -> bool {
+async fn prepare_all(
+    node: u32,
+    held: &Arc<HeldStores>,
+    topology: &Arc<TopologyDocument>,
+    versions: Vec<ServedDocument>,
+) -> bool {
     let mut stores: BTreeMap<String, Vec<ServedDocument>> = BTreeMap::new();
     for version in versions {
         stores.entry(version.name.clone()).or_default().push(version);
     }
     let prepared = stores.into_values().map(|versions| {
-        let held = Arc::clone(held);
-        background::run(move || prepare_store(&held, revision, &versions))
+        let (held, topology) = (Arc::clone(held), Arc::clone(topology));
+        background::run(move || prepare_store(node, &held, &topology, &versions))
     });
     let prepared = futures::stream::iter(prepared).buffer_unordered(STORES_AT_A_TIME);
     prepared.fold(true, async |all, prepared| all & prepared.unwrap_or(false)).await
 }
 
-fn prepare_store(held: &HeldStores, revision: u64, versions: &[ServedDocument]) -> bool {
+fn prepare_store(
+    node: u32,
+    held: &HeldStores,
+    topology: &TopologyDocument,
+    versions: &[ServedDocument],
+) -> bool {
     let mut all = true;
     for store in versions {
-        if let Err(error) = held.prepare(store, revision, &PrepareOptions::default(), &mut |_, _, _| {}) {
+        let options =
+            PrepareOptions { replicas: Replicas::of(topology, node, store), ..PrepareOptions::default() };
+        if let Err(error) = held.prepare(store, topology.revision, &options, &mut |_, _, _| {}) {
             let source = std::error::Error::source(&error).map(ToString::to_string);
             let (store, version) = (&store.name, store.version);
             tracing::error!(%error, source, store, version, "a version cannot be served yet");
@@ -327,7 +341,7 @@ async fn follow_versions(
     loop {
         let current = Arc::clone(&topology.borrow_and_update());
         held.follow(&current, node, Instant::now());
-        let mut done = prepare_all(&held, current.revision, wanted(&current)).await;
+        let mut done = prepare_all(node, &held, &current, wanted(&current)).await;
         held.retire(&current, Instant::now());
         let (stores, versions) = (Arc::clone(&held), wanted(&current));
         let freed = tokio::task::spawn_blocking(move || stores.free_strangers(&versions, Instant::now()));

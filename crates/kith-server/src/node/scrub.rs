@@ -6,10 +6,10 @@
 
 use super::{
     Throttle,
-    held::HeldStores,
+    held::{HeldStores, Replicas},
     verify::{Depth, Found, State, verify},
 };
-use crate::{background, peer::PeerSource, topology::TopologyReceiver};
+use crate::{background, topology::TopologyReceiver};
 use kith_wire::documents::{ComponentDocument, ServedDocument, TopologyDocument};
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -170,21 +170,13 @@ impl Scrubber {
         if found.is_cut {
             return;
         }
+        let found = self.held.confirm(first, component, found, true);
         let key = (store.to_owned(), component.name.clone(), component.version);
         let files = found.damages.len().max(usize::from(found.state != State::Ok)) as u64;
         self.doctor.found(key.clone(), files);
         if found.state != State::Ok {
             self.repair(store, component, versions, &found, key, files);
         }
-    }
-
-    /// Every other node: what is damaged here may be whole there.
-    fn peers(&self, store: &str, component: &ComponentDocument) -> Vec<PeerSource> {
-        let topology = self.topology.borrow();
-        let others = topology.nodes.iter().filter(|node| node.node != self.node && !node.addr.is_empty());
-        let (dialer, version) = (self.held.dialer(), component.version);
-        let peers = others.map(|node| PeerSource::new(dialer, &node.addr, store, &component.name, version));
-        peers.filter_map(Result::ok).collect()
     }
 
     fn repair(
@@ -200,7 +192,8 @@ impl Scrubber {
         let first = found.damages.first().map(ToString::to_string);
         tracing::error!(node, store, component = name, version, state = ?found.state, files, first, "damage found");
         metrics::counter!("kith_node_damage_found_total").increment(files);
-        match self.held.heal(component, versions, &found.damages, &self.peers(store, component)) {
+        let replicas = versions.first().map(|first| Replicas::of(&self.topology.borrow(), node, first));
+        match self.held.heal(component, versions, &found.damages, &replicas.unwrap_or_default()) {
             Ok(()) => {
                 tracing::warn!(node, store, component = name, version, files, "damage repaired");
                 self.doctor.repaired(key, files);

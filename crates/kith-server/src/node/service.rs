@@ -1,7 +1,7 @@
 //! What a node answers, over gRPC and in frames.
 
 use super::{
-    PrepareOptions, Supplier,
+    PrepareOptions, Replicas, Supplier,
     answered::Answered,
     held::{HeldStores, VersionReader},
     pace::Reads,
@@ -357,6 +357,7 @@ impl NodeService {
             only: request.only.into_iter().map(PartitionId).collect(),
             suppliers: suppliers.collect(),
             given_up: CancellationToken::new(),
+            replicas: Replicas::default(),
         }
     }
 

@@ -1,6 +1,8 @@
 //! Whether a component on this node's disk is what the metadata says, byte for byte.
 
-use kith_engine::{Damage, Fault, Manifest, OnVerify, OpenError, VerifyDepth, verify_slowly};
+use kith_engine::{
+    Damage, Fault, Manifest, OnVerify, OpenError, VerifyDepth, VerifyReport, verify_again, verify_slowly,
+};
 use kith_types::PartitionId;
 use kith_wire::{documents::ComponentDocument, v1};
 use std::path::Path;
@@ -53,6 +55,28 @@ pub(super) fn verify(
     depth: VerifyDepth,
     told: &mut OnVerify<'_>,
 ) -> Found {
+    look(folder, component, || verify_slowly(folder, Some(partitions), depth, told))
+}
+
+/// Of what a verification of a folder found, what holds still. Whoever asks keeps others from changing the folder. Blocks.
+pub(super) fn confirm(
+    folder: &Path,
+    component: &ComponentDocument,
+    partitions: &[PartitionId],
+    found: Found,
+) -> Found {
+    if found.state == State::Ok {
+        return found;
+    }
+    let again = look(folder, component, || verify_again(folder, Some(partitions), &found.damages));
+    Found { state: again.state, damages: again.damages, manifest_hash: again.manifest_hash, ..found }
+}
+
+fn look(
+    folder: &Path,
+    component: &ComponentDocument,
+    verify: impl FnOnce() -> Result<VerifyReport, OpenError>,
+) -> Found {
     let mut found = Found {
         component: component.name.clone(),
         state: State::Ok,
@@ -73,7 +97,7 @@ pub(super) fn verify(
             return found;
         }
     }
-    match verify_slowly(folder, Some(partitions), depth, told) {
+    match verify() {
         Ok(report) => {
             (found.files, found.bytes, found.is_cut) = (report.files, report.bytes, report.is_cut);
             found.damages = report.damages;

@@ -98,7 +98,7 @@ impl Stores {
 
 /// Who holds a store of `copies` copies (`None`: one per group). Groups that are joining have nothing yet: neither a push nor a
 /// swap rests on them.
-fn holders_of(cluster: &ClusterDocument, store: &str, copies: Option<u32>) -> Holders {
+pub(crate) fn holders_of(cluster: &ClusterDocument, store: &str, copies: Option<u32>) -> Holders {
     let mut holders = Holders::default();
     for group in holding::groups_of(cluster, store, copies) {
         let owners = group.owners.iter().copied().map(NodeId).collect();

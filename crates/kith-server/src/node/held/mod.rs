@@ -4,6 +4,7 @@
 mod component;
 mod error;
 mod moves;
+mod origins;
 mod owned;
 mod pull;
 mod retire;
@@ -11,14 +12,16 @@ mod turns;
 
 pub use error::PrepareError;
 pub use moves::{CopyError, ReleaseError};
+pub use origins::Replicas;
 pub use owned::Owned;
 
 use super::{
-    heal, residency,
+    residency,
     throttle::{Throttle, Throttled},
+    verify::{self, Found},
     warm,
 };
-use crate::{fail_point::FailPoint, peer::PeerSource, place};
+use crate::{fail_point::FailPoint, place};
 use component::Component;
 use kith_client::security::Dialer;
 use kith_engine::{Damage, GraphReader, HeldSource, OpenError, Source, ValuesReader};
@@ -71,6 +74,8 @@ pub struct HeldStores {
     supplies: Throttle,
     /// Connects to peers.
     dialer: Dialer,
+    /// When the object store failed to answer, unless it has answered since.
+    object_store_silent: Mutex<Option<Instant>>,
 }
 
 struct Held {
@@ -96,6 +101,8 @@ pub struct PrepareOptions {
     pub suppliers: Vec<Supplier>,
     /// Cancelled once nobody waits for it any more.
     pub given_up: CancellationToken,
+    /// Who gives what the object store does not: of a version that a push brings, nobody has it yet.
+    pub replicas: Replicas,
 }
 
 /// A node that has partitions of a version.
@@ -137,6 +144,7 @@ impl HeldStores {
             supplies: fetches.beside(None),
             fetches,
             dialer,
+            object_store_silent: Mutex::default(),
         }
     }
 
@@ -348,34 +356,37 @@ impl HeldStores {
         stores.get(store)?.values().find_map(|held| held.components.get(component).cloned())
     }
 
-    /// Pulls damaged files of a component anew, from the object store or else from `peers`, and has every version that is made
-    /// of it read the new ones. Queries that run keep what they read from. Blocks.
+    /// Looks again at what a verification found, now that nobody changes the files: of what came or went meanwhile, only what is
+    /// damaged or missing still counts. Without `waits`, files that are being changed are looked at as they are. Blocks.
+    pub(super) fn confirm(
+        &self,
+        store: &ServedDocument,
+        component: &ComponentDocument,
+        found: Found,
+        waits: bool,
+    ) -> Found {
+        let _one_at_a_time =
+            if waits { Some(self.turns.take(&store.name)) } else { self.turns.try_take(&store.name) };
+        let folder = self.folder_of_component(&store.name, component);
+        verify::confirm(&folder, component, &self.owned(store), found)
+    }
+
+    /// Pulls damaged files of a component anew, from the object store or else from `replicas`, and has every version that is
+    /// made of it read the new ones. Queries that run keep what they read from. Blocks.
     ///
     /// # Errors
-    /// If the source does not have them whole; what is held is as before then.
+    /// If nobody has them whole; what is held is as before then.
     pub(super) fn heal(
         &self,
         component: &ComponentDocument,
         versions: &[&ServedDocument],
         damages: &[Damage],
-        peers: &[PeerSource],
+        replicas: &Replicas,
     ) -> Result<(), PrepareError> {
         let Some(first) = versions.first() else { return Ok(()) };
         let _one_at_a_time = self.turns.take(&first.name);
-        let target = self.folder_of_component(&first.name, component);
-        let source = self.source_of(&first.name, component)?;
-        let peers = peers.iter().map(|peer| peer as &dyn Source);
-        let all = std::iter::once(&source as &dyn Source).chain(peers);
-        let throttled: Vec<Throttled<'_>> = all.map(|source| self.throttled(source)).collect();
-        let sources: Vec<&dyn Source> = throttled.iter().map(|source| source as &dyn Source).collect();
         let owned = self.owned(first);
-        let healed = heal::heal(&target, &sources, component, &owned, Some(damages));
-        self.sources().clear();
-        healed.map_err(|source| PrepareError::Fetch {
-            component: component.name.clone(),
-            version: component.version,
-            source,
-        })?;
+        self.make_whole(first, component, &owned, Some(damages), replicas)?;
         let opened = self.open(first, component, &owned)?;
         for store in versions {
             self.reopen(store, component, &opened)?;

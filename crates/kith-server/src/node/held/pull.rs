@@ -1,18 +1,21 @@
 //! Brings a component here, from peers that have it or from where it was built, and opens it.
 
-use super::{Component, HeldStores, PrepareError, PrepareOptions, Progress, Supplier, cannot_open};
+use super::{
+    Component, HeldStores, PrepareError, PrepareOptions, Progress, Replicas, Supplier, cannot_open,
+    origins::Wanted,
+};
 use crate::{
     fail_point::FailPoint,
     node::{
-        heal::{self, fetch_anew},
+        heal::{fetch_anew, heal},
         throttle::Throttled,
     },
     peer::PeerSource,
 };
 use kith_client::security::Dialer;
 use kith_engine::{
-    FetchError, FetchOptions, FetchProgress, HeldSource, OpenError, Source, SplicedSource, VersionFolder,
-    read_manifest,
+    Damage, FetchError, FetchOptions, FetchProgress, HeldSource, OpenError, Source, SplicedSource,
+    VersionFolder, read_manifest,
 };
 use kith_types::PartitionId;
 use kith_wire::documents::{ComponentDocument, ServedDocument};
@@ -22,10 +25,11 @@ use std::{
     ops::ControlFlow,
     path::{Path, PathBuf},
 };
+use tokio_util::sync::CancellationToken;
 
 /// Requests to an object store or peers under way at a time, against the time that each takes to begin an answer. A folder
 /// has none.
-const REQUESTS_AT_A_TIME: usize = 4;
+pub(super) const REQUESTS_AT_A_TIME: usize = 4;
 
 /// Told how far a fetch is.
 type OnFetch<'a> = dyn FnMut(&FetchProgress) -> ControlFlow<()> + 'a;
@@ -49,11 +53,7 @@ impl HeldStores {
         let opened = self.try_open(store, component, partitions);
         opened.or_else(|error| match error {
             OpenError::Damaged(_) => {
-                let target = self.folder_of_component(&store.name, component);
-                let source = self.source_of(&store.name, component)?;
-                let healed = heal::heal(&target, &[&self.throttled(&source)], component, partitions, None);
-                self.sources().clear();
-                healed.map_err(|source| cannot_fetch(component, source))?;
+                self.make_whole(store, component, partitions, None, &options.replicas)?;
                 self.open(store, component, partitions)
             }
             error => Err(cannot_open(component, error)),
@@ -71,11 +71,9 @@ impl HeldStores {
     ) -> Result<(), PrepareError> {
         let target = self.folder_of_component(&store.name, component);
         let objects = self.source_of(&store.name, component)?;
-        let threads = if objects.folder().is_some() { 1 } else { REQUESTS_AT_A_TIME };
-        let objects = self.throttled(&objects).until(&options.given_up);
         let manifest_hash = Some(component.manifest_hash.clone());
         let fetch_options = FetchOptions {
-            threads,
+            threads: REQUESTS_AT_A_TIME,
             manifest_hash,
             quota_bytes: options.bytes_max,
             held: other_versions(&target),
@@ -95,15 +93,42 @@ impl HeldStores {
             .iter()
             .map(|(peer, partitions)| (self.throttled(peer).until(&options.given_up), *partitions))
             .collect();
-        let copied = copy(&target, &peers, &objects, partitions, &fetch_options, &mut on_fetch);
+        let rest = self.throttled(&objects).until(&options.given_up);
+        let copied = copy(&target, &peers, &rest, partitions, &fetch_options, &mut on_fetch);
         let fetched = match copied {
-            Some(copied) => copied,
-            None => fetch_anew(&target, &objects, partitions, fetch_options, &mut on_fetch),
+            Some(copied) => copied.map_err(|source| cannot_fetch(component, source)),
+            None => {
+                let (objects, replicas, given_up) = (&objects, &options.replicas, &options.given_up);
+                let wanted = Wanted { store, component, partitions, objects, replicas, given_up };
+                self.take_from_any(&wanted, &mut |source, threads| {
+                    let options = FetchOptions { threads, ..fetch_options.clone() };
+                    fetch_anew(&target, source, partitions, options, &mut on_fetch)
+                })
+            }
         };
         self.sources().clear();
-        fetched.map_err(|source| cannot_fetch(component, source))?;
+        fetched?;
         FailPoint::NodeFetched.reach();
         Ok(())
+    }
+
+    /// Pulls what is damaged of a component, or all of it if it cannot be the version, from whoever has it whole.
+    pub(super) fn make_whole(
+        &self,
+        store: &ServedDocument,
+        component: &ComponentDocument,
+        partitions: &[PartitionId],
+        damages: Option<&[Damage]>,
+        replicas: &Replicas,
+    ) -> Result<(), PrepareError> {
+        let target = self.folder_of_component(&store.name, component);
+        let objects = self.source_of(&store.name, component)?;
+        let given_up = &CancellationToken::new();
+        let wanted = Wanted { store, component, partitions, objects: &objects, replicas, given_up };
+        let healed =
+            heal(&target, component, partitions, damages, &mut |take| self.take_from_any(&wanted, take));
+        self.sources().clear();
+        healed
     }
 
     /// Opens all that lies on the disk whole of this very version; should something of it be damaged, at least what is
@@ -173,8 +198,7 @@ fn copy(
     let sources = peers.iter().map(|(peer, partitions)| (peer as &dyn Source, (*partitions).clone()));
     let wanted = partitions.iter().copied().collect();
     let source = SplicedSource::new(manifest, sources.collect(), rest, wanted);
-    let options = FetchOptions { threads: REQUESTS_AT_A_TIME, ..options.clone() };
-    let copied = fetch_anew(target, &source, partitions, options, progress);
+    let copied = fetch_anew(target, &source, partitions, options.clone(), progress);
     let failed = source.failed().len();
     match copied {
         Err(error @ (FetchError::Damaged(_) | FetchError::Manifest(_) | FetchError::Source(_))) => {

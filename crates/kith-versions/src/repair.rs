@@ -1,0 +1,149 @@
+//! Where a node finds files of a version that it lacks and that no push is bringing it: a disk was lost, or files are damaged.
+//!
+//! The object store is asked first, because peers serve reads beside. Peers are asked when it does not answer or lacks the files:
+//! by the format, the replicas of a partition consist of the same bytes. The node proves what it is given against the manifest,
+//! and the manifest against the hash in the metadata, so a peer whose copy is damaged is found out and the next one is asked.
+
+use crate::Holders;
+use kith_types::{NodeId, PartitionId};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
+
+/// How long an object store that did not answer comes after the peers. Each time that it is asked in vain costs the time for which
+/// requests to it are repeated, a minute by default.
+const SILENCE: Duration = Duration::from_secs(300);
+
+/// Something that has the files of a version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// Where the version was built, or uploaded to.
+    ObjectStore,
+    /// Nodes that hold replicas.
+    Peers,
+}
+
+/// The origins in the order in which they are asked, each once. `silent_for` is the time since the object store failed to
+/// answer; `None`: it answered when it was asked last.
+pub fn origins(silent_for: Option<Duration>) -> [Origin; 2] {
+    match silent_for {
+        Some(silent_for) if silent_for < SILENCE => [Origin::Peers, Origin::ObjectStore],
+        _ => [Origin::ObjectStore, Origin::Peers],
+    }
+}
+
+/// The peers that one node may copy a version's partitions from, in the order in which they are asked.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Donors {
+    peers: Vec<(NodeId, BTreeSet<PartitionId>)>,
+}
+
+impl Donors {
+    /// Every other holder, save `excluded`, which do not have the version. The order begins behind `node`, so that nodes that
+    /// repair themselves at the same time do not all ask the same peer.
+    pub fn new(holders: &Holders, node: NodeId, excluded: &BTreeSet<NodeId>) -> Self {
+        let mut owned: BTreeMap<NodeId, BTreeSet<PartitionId>> = BTreeMap::new();
+        for owners in holders.groups.iter().chain(&holders.drained) {
+            for (partition, owner) in (0u32..).zip(owners) {
+                owned.entry(*owner).or_default().insert(PartitionId(partition));
+            }
+        }
+        owned.retain(|owner, _| *owner != node && !excluded.contains(owner));
+        let behind = owned.split_off(&node);
+        Self { peers: behind.into_iter().chain(owned).collect() }
+    }
+
+    /// Who may be asked for which partitions. For each, the first one that has it and answers gives it.
+    pub fn peers(&self) -> &[(NodeId, BTreeSet<PartitionId>)] {
+        &self.peers
+    }
+
+    /// What came of a partition was damaged (`None`: of a file that belongs to no partition). Peers that were `silent` meanwhile
+    /// are not asked again; if there were none, whoever gave the partition is not asked for it again. Whether a peer is left that
+    /// has it.
+    pub fn unfit(&mut self, partition: Option<PartitionId>, silent: &BTreeSet<NodeId>) -> bool {
+        let has = |partitions: &BTreeSet<PartitionId>| {
+            partition.is_none_or(|partition| partitions.contains(&partition))
+        };
+        let before = self.peers.len();
+        self.peers.retain(|(peer, _)| !silent.contains(peer));
+        // Once a peer went away in the middle, it is not known who gave what.
+        let is_known = self.peers.len() == before;
+        let giver = self.peers.iter_mut().find(|(_, partitions)| has(partitions));
+        if let Some((_, partitions)) = giver.filter(|_| is_known) {
+            match partition {
+                Some(partition) => drop(partitions.remove(&partition)),
+                None => partitions.clear(),
+            }
+        }
+        self.peers.retain(|(_, partitions)| !partitions.is_empty());
+        self.peers.iter().any(|(_, partitions)| has(partitions))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn donors(groups: &[&[u32]], node: u32, excluded: &[u32]) -> Donors {
+        let ids = |ids: &[u32]| ids.iter().copied().map(NodeId).collect::<Vec<_>>();
+        let groups = groups.iter().map(|owners| ids(owners)).collect();
+        Donors::new(&Holders { groups, drained: vec![] }, NodeId(node), &ids(excluded).into_iter().collect())
+    }
+
+    fn told(donors: &Donors) -> Vec<(u32, Vec<u32>)> {
+        let peers = donors.peers().iter();
+        peers.map(|(peer, partitions)| (peer.0, partitions.iter().map(|it| it.0).collect())).collect()
+    }
+
+    #[test]
+    fn the_object_store_comes_first_unless_it_was_silent_a_moment_ago() {
+        use Origin::{ObjectStore, Peers};
+        assert_eq!(origins(None), [ObjectStore, Peers]);
+        assert_eq!(origins(Some(Duration::ZERO)), [Peers, ObjectStore]);
+        assert_eq!(origins(Some(SILENCE)), [ObjectStore, Peers], "it may be back");
+    }
+
+    #[test]
+    fn nodes_that_repair_themselves_begin_with_different_peers() {
+        let groups: [&[u32]; 3] = [&[0, 1], &[2, 2], &[3, 4]];
+        assert_eq!(
+            told(&donors(&groups, 0, &[])),
+            [(1, vec![1]), (2, vec![0, 1]), (3, vec![0]), (4, vec![1])]
+        );
+        assert_eq!(told(&donors(&groups, 2, &[4])), [(3, vec![0]), (0, vec![0]), (1, vec![1])]);
+        assert_eq!(told(&donors(&groups, 9, &[0, 1, 2, 3, 4])), []);
+    }
+
+    #[test]
+    fn a_peer_is_not_asked_again_for_what_it_gave_damaged() {
+        let mut donors = donors(&[&[0, 0], &[1, 1], &[2, 2], &[3, 3]], 0, &[]);
+        let (nobody, partition) = (BTreeSet::new(), Some(PartitionId(1)));
+        assert!(donors.unfit(partition, &nobody));
+        assert_eq!(told(&donors), [(1, vec![0]), (2, vec![0, 1]), (3, vec![0, 1])]);
+        // The second went away, perhaps after it had given damaged bytes: the third one is not blamed.
+        assert!(donors.unfit(partition, &[NodeId(2)].into()));
+        assert_eq!(told(&donors), [(1, vec![0]), (3, vec![0, 1])]);
+        assert!(!donors.unfit(partition, &nobody));
+        assert_eq!(told(&donors), [(1, vec![0]), (3, vec![0])]);
+        // Everybody has a dictionary.
+        assert!(donors.unfit(None, &nobody));
+        assert_eq!(told(&donors), [(3, vec![0])]);
+        assert!(!donors.unfit(None, &nobody));
+    }
+
+    #[test]
+    fn it_ends_whatever_is_damaged() {
+        let groups: [&[u32]; 4] = [&[0, 1, 0, 1], &[2, 2, 3, 3], &[4, 5, 6, 7], &[8, 8, 8, 8]];
+        for partition in 0..4 {
+            let mut donors = donors(&groups, 0, &[]);
+            let mut tries = 1;
+            while donors.unfit(Some(PartitionId(partition)), &BTreeSet::new()) {
+                tries += 1;
+            }
+            let replicas = 4 - u32::from(partition % 2 == 0);
+            assert_eq!(tries, replicas, "each of the other replicas was asked once");
+        }
+    }
+}
