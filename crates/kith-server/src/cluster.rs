@@ -3,13 +3,14 @@
 use crate::{
     error::StartError,
     metadata::{Committed, Condition, MetadataStore, Write, keys},
+    node::Labels,
 };
 use kith_client::topology::{cluster_document, table_parts};
 use kith_objects::Location;
-use kith_routing::{GroupEntry, GroupRole, NodeEntry, Strategy, TableParts};
+use kith_routing::{GroupEntry, GroupRole, NodeEntry, Strategy, TableParts, placement::outage_risk};
 use kith_types::{Epoch, GroupId, NodeId, PartitionCount};
 use kith_wire::documents::{ClusterDocument, DOCUMENT_FORMAT, Document};
-use std::path::Path;
+use std::{collections::BTreeMap, path::Path};
 
 /// Groups of a new cluster.
 const GROUPS_DEFAULT: u32 = 2;
@@ -31,6 +32,10 @@ pub struct Shape {
     pub partitions: Option<u32>,
     /// Zones that the nodes of each group are spread over, in turn; of a new cluster only.
     pub zones: Vec<String>,
+    /// Where nodes are, by id; instead of `zones` for nodes that have a zone here. Of a new cluster only.
+    pub labels: BTreeMap<u32, Labels>,
+    /// Make it even if the loss of one zone or rack takes all replicas of a partition, although nodes lie in several.
+    pub allow_shared_zones: bool,
 }
 
 /// A cluster that was asked for.
@@ -158,13 +163,7 @@ fn create(shape: &Shape, object_store: String) -> Result<ClusterDocument, StartE
         .ok_or_else(|| bad(format!("{partitions} partitions: must be 1 to {}", PartitionCount::MAX)))?;
     let groups: Vec<GroupEntry> =
         (0..groups).map(|id| GroupEntry { id: GroupId(id), role: GroupRole::Serving }).collect();
-    let zone = |place: u32| shape.zones.get(place as usize % shape.zones.len().max(1)).cloned();
-    let entry = |group: GroupId, place: u32| NodeEntry {
-        id: NodeId(group.0 * nodes + place),
-        group,
-        zone: zone(place).unwrap_or_default(),
-        ..NodeEntry::default()
-    };
+    let entry = |group: GroupId, place: u32| entry(shape, group, nodes, place);
     let strategy = shape.placement.unwrap_or_default();
     let ids: Vec<GroupId> = groups.iter().map(|group| group.id).collect();
     let homes = match strategy {
@@ -178,14 +177,18 @@ fn create(shape: &Shape, object_store: String) -> Result<ClusterDocument, StartE
         .map(|(group, place)| entry(group, place))
         .collect();
     let placement = strategy.placement(&ids);
-    let owners = placement.place(count, &nodes, rand::random());
+    let owners = placement.place(count, &nodes, rand::random()).map_err(|error| bad(error.to_string()))?;
+    match outage_risk(&owners, &nodes) {
+        Some(risk) if !shape.allow_shared_zones => return Err(risk.into()),
+        _ => {}
+    }
     let parts = TableParts {
         epoch: Epoch(1),
         strategy,
         partition_count: count,
         groups,
         nodes,
-        owners: owners.map_err(|error| bad(error.to_string()))?,
+        owners,
         partition_epochs: Vec::new(),
     };
     let bare = ClusterDocument {
@@ -200,6 +203,17 @@ fn create(shape: &Shape, object_store: String) -> Result<ClusterDocument, StartE
         partition_epochs: Vec::new(),
     };
     Ok(cluster_document(&parts, &bare))
+}
+
+fn entry(shape: &Shape, group: GroupId, nodes: u32, place: u32) -> NodeEntry {
+    let id = group.0 * nodes + place;
+    let labels = shape.labels.get(&id).cloned().unwrap_or_default();
+    let zone = match labels.zone.is_empty() {
+        true => shape.zones.get(place as usize % shape.zones.len().max(1)).cloned().unwrap_or_default(),
+        false => labels.zone,
+    };
+    let (rack, region) = (labels.rack, labels.region);
+    NodeEntry { id: NodeId(id), group, zone, rack, region, ..NodeEntry::default() }
 }
 
 /// Forgets routers of an earlier run that this one does not start.

@@ -31,6 +31,9 @@ pub enum StartError {
         /// What does not fit.
         detail: String,
     },
+    /// A new cluster would not outlive the loss of a zone or rack, although its nodes lie in several.
+    #[error(transparent)]
+    Outage(#[from] kith_routing::placement::OutageRisk),
     /// The settings make no sense.
     #[error("settings: {detail}")]
     Settings {
@@ -130,6 +133,7 @@ impl StartError {
             StartError::Metadata(error) => error.code(),
             StartError::TopologyUnknown(_) => "topology_unknown",
             StartError::Topology { .. } => "topology_mismatch",
+            StartError::Outage(_) => "replicas_together",
             StartError::Settings { .. } | StartError::MetadataTarget(_) => "bad_settings",
             StartError::ObjectStore { .. } => "object_store_unreachable",
             StartError::ReadyFileInUse { .. } => "ready_file_in_use",
@@ -161,6 +165,9 @@ impl StartError {
                 "is the metadata store running, and is --metadata its address?"
             }
             StartError::Topology { .. } => "leave out what differs, or name another data directory",
+            StartError::Outage(_) => {
+                "label all nodes, spread each group's nodes evenly over zones, and choose partitions that its nodes divide evenly; or pass --allow-shared-zones"
+            }
             StartError::Settings { .. } => "mend the settings file",
             StartError::MetadataTarget(_) => "mend the flag, or the key of the same name in the file",
             StartError::ObjectStore { .. } => {

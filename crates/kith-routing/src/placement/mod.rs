@@ -4,12 +4,14 @@
 //! fall on one neighbour, and set cover could save nothing.
 
 mod apart;
+mod outage;
 mod rebalance;
 mod ring;
 mod seeded;
 mod strategy;
 
 pub use apart::{Shared, shared_domains};
+pub use outage::{OutageRisk, outage_risk};
 pub use rebalance::{Move, MovePlan, add_node, rebalance, remove_node};
 pub use ring::{Ring, preference_lists};
 pub(crate) use strategy::place_beside;

@@ -12,6 +12,7 @@ use kith_server::{
 };
 use serde::Deserialize;
 use std::{
+    collections::BTreeMap,
     fs,
     net::SocketAddr,
     num::NonZeroU16,
@@ -50,6 +51,7 @@ pub struct ConfigFile {
     pub partitions: Option<u32>,
     pub object_store: Option<PathBuf>,
     pub zones: Vec<String>,
+    pub allow_shared_zones: bool,
 
     /// Of all nodes that do not say otherwise.
     scrub_rate: Option<ScrubRate>,
@@ -127,6 +129,12 @@ struct RouterEntry {
     end_with_stdin: bool,
 }
 
+impl NodeEntry {
+    fn place(&self) -> Labels {
+        Labels { zone: self.zone.clone(), rack: self.rack.clone(), region: self.region.clone() }
+    }
+}
+
 impl ConfigFile {
     /// Reads a file; one with nothing in it where none is named.
     ///
@@ -192,12 +200,18 @@ impl ConfigFile {
         }
     }
 
+    /// Where the nodes of the file are, by id.
+    pub fn labels(&self) -> BTreeMap<u32, Labels> {
+        self.node.iter().map(|entry| (entry.node, entry.place())).collect()
+    }
+
     /// What the node of this id has of its own; without an id, the only node there is.
     ///
     /// # Errors
     /// If the file does not say which node is meant, or does not have it.
     pub fn node(&self, id: Option<u32>) -> Result<Own, Failure> {
         let owns = self.node.iter().cloned().map(|entry| Own {
+            place: entry.place(),
             id: entry.node,
             listen: entry.listen,
             http: entry.http,
@@ -210,7 +224,6 @@ impl ConfigFile {
             fetch_rate: entry.fetch_rate,
             fetch_p99: entry.fetch_p99,
             warm_bytes: entry.warm_bytes,
-            place: Labels { zone: entry.zone, rack: entry.rack, region: entry.region },
         });
         let mut own = choose(owns.collect(), id, "--node", "[[node]]")?;
         own.scrub_rate = own.scrub_rate.or(self.scrub_rate);

@@ -35,9 +35,12 @@ pub struct CreateFlags {
     /// Partitions, fixed for the life of the cluster: some tens for each node of a group
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_536))]
     partitions: Option<u32>,
-    /// Zones that the nodes of each group are spread over, in turn
+    /// Zones that the nodes of each group are spread over, in turn; `zone` of a [[node]] in the file beats it
     #[arg(long, value_name = "A,B,…", value_delimiter = ',')]
     zones: Vec<String>,
+    /// Make the cluster even if the loss of one zone, or rack, takes all replicas of a partition
+    #[arg(long)]
+    allow_shared_zones: bool,
     /// Where built versions lie: a folder, under this path on every machine, or s3://BUCKET/PREFIX, gs://…, az://…
     #[arg(long, value_name = "DIR|URL")]
     object_store: Option<PathBuf>,
@@ -97,6 +100,8 @@ impl CreateFlags {
             nodes: Some(nodes),
             partitions: Some(partitions),
             zones,
+            labels: file.labels(),
+            allow_shared_zones: self.allow_shared_zones || file.allow_shared_zones,
         };
         let made = create_cluster(&*store, &shape, &location.to_string()).await.map_err(start_failure)?;
         let reply = CreateReply {

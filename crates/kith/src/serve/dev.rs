@@ -119,6 +119,9 @@ impl DevArgs {
                 nodes: self.nodes,
                 partitions: self.partitions,
                 zones: self.zones,
+                // All of its zones are this machine.
+                allow_shared_zones: true,
+                ..Shape::default()
             },
             routers: self.router_count,
             processes: self.processes,
