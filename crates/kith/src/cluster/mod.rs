@@ -14,7 +14,6 @@ use anyhow::Context;
 use clap::Subcommand;
 use kith_wire::v1;
 use serde::Serialize;
-use std::time::Duration;
 
 use fetch_rate::FetchRateFlags;
 pub use fetch_rate::FetchRatesReply;
@@ -68,9 +67,6 @@ pub enum ClusterCommand {
     RestoreGroup {
         /// Its id
         group: u32,
-        /// Wait so long for nodes that do not answer or do not have a version yet
-        #[arg(long, value_name = "SECONDS", default_value_t = 60)]
-        wait: u64,
         #[command(flatten)]
         apply: ApplyFlags,
     },
@@ -249,9 +245,7 @@ pub async fn run(target: &TargetFlags, format: Format, command: ClusterCommand) 
             (v1::ShapeRequest { group, ..reshape::of_nodes("add-group", nodes) }, apply)
         }
         ClusterCommand::DrainGroup { group, apply } => (reshape::of_group("drain-group", group), apply),
-        ClusterCommand::RestoreGroup { group, wait, apply } => {
-            (reshape::of_group("restore-group", group), apply.with_wait(Duration::from_secs(wait)))
-        }
+        ClusterCommand::RestoreGroup { group, apply } => (reshape::of_group("restore-group", group), apply),
     };
     reshape::run(target, format, shape, &apply).await
 }

@@ -23,6 +23,10 @@ use std::{
 const LOOK_INTERVAL: Duration = Duration::from_millis(200);
 /// Without a terminal, a line so often.
 const LINE_INTERVAL: Duration = Duration::from_secs(5);
+/// For files that the change before gave up: their default grace, and time for every router to learn of the new owners.
+const SETTLE_WAIT: Duration = Duration::from_secs(120);
+/// For a group whose nodes are not as far as the others.
+const BEHIND_WAIT: Duration = Duration::from_secs(60);
 /// The router may be gone for so long before following ends: another one drives on.
 const ROUTER_PATIENCE: Duration = Duration::from_secs(30);
 
@@ -44,16 +48,10 @@ pub struct ApplyFlags {
     /// What each node may copy per second, in MiB [default: as fast as it goes]
     #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     throttle: Option<u64>,
-    /// For a group whose nodes are not as far as the others.
-    #[arg(skip)]
-    wait: Duration,
-}
-
-impl ApplyFlags {
-    /// The same; a group that is behind is waited for so long.
-    pub fn with_wait(self, wait: Duration) -> Self {
-        Self { wait, ..self }
-    }
+    /// Wait so long for what the change before gave up to be freed [default: 120], and before a group is restored for nodes
+    /// that do not answer or do not have a version yet [default: 60]
+    #[arg(long, value_name = "SECONDS")]
+    wait: Option<u64>,
 }
 
 /// Which nodes come.
@@ -113,6 +111,9 @@ pub struct RebalanceFlags {
     /// What each node may copy per second, in MiB [default: as fast as it goes]
     #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     throttle: Option<u64>,
+    /// Wait so long for what the change before gave up to be freed [default: 120]
+    #[arg(long, value_name = "SECONDS")]
+    wait: Option<u64>,
 }
 
 /// A shape that names nodes.
@@ -149,7 +150,7 @@ pub async fn rebalance(target: &TargetFlags, format: Format, flags: &RebalanceFl
         batch: flags.batch,
         grace: flags.grace,
         throttle: flags.throttle,
-        wait: Duration::ZERO,
+        wait: flags.wait,
     };
     run(target, format, of_nodes("even", Vec::new()), &apply).await
 }
@@ -192,16 +193,16 @@ pub async fn run(
     Ok(if ended.state == "finished" { Exit::Done } else { Exit::Failed })
 }
 
-/// Begins; a group that is behind is given time to come up with the others.
+/// Begins. What passes by itself is waited for.
 async fn begin(
     router: &RouterClient,
     shape: v1::ShapeRequest,
-    wait: Duration,
+    wait: Option<u64>,
 ) -> anyhow::Result<(RebalanceStatusDocument, String)> {
     let (started, mut told) = (Instant::now(), String::new());
     loop {
         match ask(router, Ask::Apply(shape.clone())).await {
-            Err(error) if is_behind(&error) && started.elapsed() < wait => {
+            Err(error) if patience(&error, wait).is_some_and(|patience| started.elapsed() < patience) => {
                 let why = error.to_string();
                 if why != told {
                     eprintln!("waiting: {why}");
@@ -214,8 +215,15 @@ async fn begin(
     }
 }
 
-fn is_behind(error: &anyhow::Error) -> bool {
-    matches!(error.downcast_ref(), Some(QueryError::Remote { code, .. }) if code == "group_behind")
+/// How long a refusal is waited out; `None`: it does not pass by itself.
+fn patience(error: &anyhow::Error, wait: Option<u64>) -> Option<Duration> {
+    let Some(QueryError::Remote { code, .. }) = error.downcast_ref() else { return None };
+    let default = match code.as_str() {
+        "rebalance_not_settled" => SETTLE_WAIT,
+        "group_behind" => BEHIND_WAIT,
+        _ => return None,
+    };
+    Some(wait.map_or(default, Duration::from_secs))
 }
 
 async fn ask(router: &RouterClient, command: Ask) -> anyhow::Result<(RebalanceStatusDocument, String)> {
@@ -299,5 +307,23 @@ impl Meter {
         }
         self.line_due = Instant::now() + LINE_INTERVAL;
         self.last = line;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_passes_by_itself_is_waited_for_as_long_as_asked() {
+        let of = |code: &str, wait| {
+            let (code, message, help) = (code.to_owned(), String::new(), String::new());
+            patience(&QueryError::Remote { code, message, help }.into(), wait)
+        };
+        assert_eq!(of("rebalance_not_settled", None), Some(SETTLE_WAIT));
+        assert_eq!(of("rebalance_not_settled", Some(0)), Some(Duration::ZERO));
+        assert_eq!(of("group_behind", None), Some(BEHIND_WAIT));
+        assert_eq!(of("shape_refused", Some(9)), None);
+        assert_eq!(patience(&anyhow::anyhow!("the router is away"), Some(9)), None);
     }
 }
