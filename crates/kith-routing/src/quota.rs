@@ -113,9 +113,14 @@ impl ReadQuota {
         Ok(())
     }
 
-    /// Takes the keys of a query that somebody else has let in.
+    /// Takes the keys of a query that somebody else has let in: no more than leave the bucket empty, so that what comes in bursts, or
+    /// unevenly, never makes those who ask here wait for longer than a second's worth.
     pub fn charge_keys(&mut self, keys: u64, now: Timestamp) {
-        self.keys.take(keys, now);
+        let most = self.keys.bytes_per_second().map_or(u64::MAX, |rate| {
+            let room = BURST.saturating_sub(self.keys.backlog(now)).as_nanos();
+            u64::try_from(u128::from(rate.get()) * room / BURST.as_nanos()).unwrap_or(u64::MAX)
+        });
+        self.keys.take(keys.min(most), now);
     }
 
     /// Takes the bytes of an answer, which are known when it is there.
@@ -229,8 +234,13 @@ mod tests {
     #[test]
     fn what_others_let_in_fills_the_line_for_those_who_ask() {
         let mut quota = ReadQuota::new(rates(100, 0));
+        quota.charge_keys(70, at(0));
+        assert_eq!(quota.admit(50, at(0)).unwrap_err().retry_after, Duration::from_millis(200));
         (0..5).for_each(|_| quota.charge_keys(100, at(0)));
-        assert_eq!(quota.admit(50, at(0)).unwrap_err().retry_after, Duration::from_millis(4_500));
-        quota.admit(50, at(4_500)).unwrap();
+        assert_eq!(quota.admit(50, at(0)).unwrap_err().retry_after, Duration::from_millis(500), "no debt");
+        quota.admit(50, at(500)).unwrap();
+        let mut unlimited = ReadQuota::new(rates(0, 0));
+        unlimited.charge_keys(u64::MAX, at(0));
+        unlimited.admit(u64::MAX, at(0)).unwrap();
     }
 }

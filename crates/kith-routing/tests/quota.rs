@@ -67,3 +67,25 @@ proptest! {
         }
     }
 }
+
+/// Six nodes in three groups have a sixth of a quota each. Routers read eight tenths of it for a quarter of a minute, a thousand keys at a
+/// time, from the two nodes of a group that is drawn by lot; each sees every read that it answers.
+#[test]
+fn reads_that_routers_let_in_make_nobody_wait_for_more_than_a_second() {
+    let quota = QuotaRates { keys: NonZeroU64::new(10_000), bytes: None };
+    for seed in 1..50u64 {
+        let mut nodes: Vec<ReadQuota> = (0..6).map(|_| ReadQuota::new(quota.part(8, 48))).collect();
+        let mut lot = seed;
+        for read in 0..120u64 {
+            let now = Timestamp(Duration::from_millis(125 * read));
+            lot = lot.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let group = (lot >> 33) as usize % 3;
+            nodes[2 * group..2 * group + 2].iter_mut().for_each(|node| node.charge_keys(500, now));
+        }
+        let now = Timestamp(Duration::from_secs(15));
+        for node in &mut nodes {
+            let wait = node.admit(500, now).err().map_or(Duration::ZERO, |refused| refused.retry_after);
+            assert!(wait <= Duration::from_secs(1), "seed {seed}: {wait:?}");
+        }
+    }
+}
