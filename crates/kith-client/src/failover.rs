@@ -259,7 +259,7 @@ fn after(addrs: &[String], gone: &str) -> Vec<String> {
 }
 
 /// The options with what is left of the deadline; `None` if nothing is.
-fn left(options: &QueryOptions, elapsed: Duration) -> Option<QueryOptions> {
+pub(crate) fn left(options: &QueryOptions, elapsed: Duration) -> Option<QueryOptions> {
     let deadline = match options.deadline {
         Some(deadline) => Some(deadline.checked_sub(elapsed).filter(|left| !left.is_zero())?),
         None => None,

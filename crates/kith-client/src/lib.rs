@@ -39,7 +39,7 @@ pub use fleet::Fleet;
 pub use framed::{REPLY_SLOT_BYTES, ReplyMemory, listen_locally, prepare_local};
 pub use in_flight::InFlight;
 pub use kith_routing::{FanOutLimit, load::Hedging};
-pub use options::{CacheMode, Page, QueryOptions, fan_out_text, parse_fan_out, parse_hedging};
+pub use options::{CacheMode, Page, Proofs, QueryOptions, fan_out_text, parse_fan_out, parse_hedging};
 pub use router_client::RouterClient;
 pub use session::{Caches, NetworkSource, Run, Session, Uncached};
 pub use settings::{SessionSettings, SettingsError, millis};

@@ -27,6 +27,20 @@ pub struct QueryOptions {
     pub page: Page,
     /// Printed in logs beside the query.
     pub trace_id: String,
+    /// Of a batch read: who checks what proves its values. Clients leave it alone; routers pass on what theirs say.
+    pub proofs: Proofs,
+}
+
+/// Who checks what proves the values of a batch read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Proofs {
+    /// Whoever asks the nodes.
+    #[default]
+    Here,
+    /// Whoever is answered.
+    There,
+    /// Both.
+    Everywhere,
 }
 
 /// A page of a sorted set of ids. `Default` is the whole set.

@@ -4,15 +4,17 @@ mod cluster;
 
 use crate::{
     AggregateAnswer, AggregateQuery, Answered, BatchAnswer, BatchKeys, BatchStream, ComputeAnswer, ComputeAt,
-    ComputeQuery, GraphService, QueryError, QueryOptions, StoreService, StoreShape,
+    ComputeQuery, GraphService, Proofs, QueryError, QueryOptions, StoreService, StoreShape,
     compute::{aggregate_here, compute_here},
     convert::{
         aggregate_answer_from_wire, aggregate_to_wire, answer_from_wire, batch_answer_from_wire,
         batch_to_wire, compute_answer_from_wire, compute_to_wire, query_to_wire,
     },
+    failover::left,
     framed::{CallError, Frames, decoded},
     schemas::Schemas,
     security::{Dialer, GrpcChannel, TlsFailure},
+    store::note_mismatches,
     topology::Topology,
     transport::TransportKind,
 };
@@ -28,7 +30,10 @@ use kith_wire::{
         store_client::StoreClient,
     },
 };
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 use tonic::{Code, Response, Status, transport::Channel};
 
 /// A router that cannot tell its topology within this time is not one to choose.
@@ -260,6 +265,54 @@ impl RouterClient {
         Ok(messages.into_inner().boxed())
     }
 
+    /// Reads values and proves each. Should one not hold, the read is asked again, once, with the router checking what its nodes
+    /// send, so that it finds another replica.
+    async fn proven_values(
+        &self,
+        store: &str,
+        keys: &BatchKeys,
+        options: &QueryOptions,
+    ) -> Result<BatchAnswer, QueryError> {
+        keys.check()?;
+        let started = Instant::now();
+        let (answer, mismatched) = self.values(store, keys, options, Proofs::There).await?;
+        if mismatched == 0 {
+            return Ok(answer);
+        }
+        tracing::warn!(router = self.addr, store, mismatched, "values do not match their checksums");
+        let Some(again) = left(options, started.elapsed()) else {
+            return Err(self.error(&overdue(started.elapsed())));
+        };
+        let (answer, mismatched) = self.values(store, keys, &again, Proofs::Everywhere).await?;
+        if 0 < mismatched && !options.partial {
+            let detail = format!("{mismatched} values from {} do not match their checksums", self.addr);
+            return Err(QueryError::Damaged { store: store.to_owned(), detail });
+        }
+        Ok(answer)
+    }
+
+    /// Reads values once; how many of them do not match their checksums. They are damaged.
+    async fn values(
+        &self,
+        store: &str,
+        keys: &BatchKeys,
+        options: &QueryOptions,
+        proofs: Proofs,
+    ) -> Result<(BatchAnswer, u64), QueryError> {
+        let asked = QueryOptions { proofs, ..options.clone() };
+        let request = batch_to_wire(store, keys, &asked);
+        let grpc = |request: v1::MultiGetRequest| async move { self.store.clone().multi_get(request).await };
+        let reply = self.batch(Op::MultiGet, options, request, grpc).await;
+        let reply = reply.map_err(|status| self.error(&status))?;
+        let mut answer = batch_answer_from_wire(reply, keys.len())?;
+        let lookup = keys.lookup();
+        let mismatched = answer.records.prove(|index| lookup.key(index)).len() as u64;
+        if 0 < mismatched {
+            note_mismatches(mismatched);
+        }
+        Ok((answer, mismatched))
+    }
+
     pub(crate) fn error(&self, status: &Status) -> QueryError {
         let lost = kith_wire::detail_of(status).code == "unavailable" && status.code() == Code::Unavailable;
         if lost {
@@ -313,15 +366,7 @@ impl StoreService for RouterClient {
         keys: &'a BatchKeys,
         options: &'a QueryOptions,
     ) -> BoxFuture<'a, Result<BatchAnswer, QueryError>> {
-        async move {
-            keys.check()?;
-            let request = batch_to_wire(store, keys, options);
-            let grpc =
-                |request: v1::MultiGetRequest| async move { self.store.clone().multi_get(request).await };
-            let reply = self.batch(Op::MultiGet, options, request, grpc).await;
-            batch_answer_from_wire(reply.map_err(|status| self.error(&status))?, keys.len())
-        }
-        .boxed()
+        self.proven_values(store, keys, options).boxed()
     }
 
     fn multi_get_stream<'a>(

@@ -2,7 +2,7 @@
 //! session with a network cache in front of [`NetworkSource`].
 
 use crate::{
-    Answered, BatchAnswer, CacheMode, GraphService, ListStore, QueryError, QueryOptions, at_hand,
+    Answered, BatchAnswer, CacheMode, GraphService, ListStore, Proofs, QueryError, QueryOptions, at_hand,
     executor::{Executor, Handed, RoundOutcome, Streamed},
     profile::Trace,
     schemas::Schemas,
@@ -398,9 +398,11 @@ impl Run<'_> {
     ) -> Result<Value, QueryError> {
         let executor = &self.session.inner.executor;
         let shares = executor.shares(&self.topology, &self.pinned, fan_out, required);
+        // Only values that were checked can be compared.
+        let options = &QueryOptions { proofs: Proofs::Everywhere, ..self.options.clone() };
         let reads = shares.iter().map(|share| {
             let mut trace = self.trace.beside();
-            let (topology, options, deadline) = (&self.topology, self.options, self.deadline);
+            let (topology, deadline) = (&self.topology, self.deadline);
             async move {
                 let read = executor.run(topology, share, fan_out, options, deadline, &mut trace);
                 read.await.map(|outcome| (outcome, trace))

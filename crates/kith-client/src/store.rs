@@ -172,6 +172,11 @@ impl BatchKeys {
     }
 }
 
+/// Counts values that came with a proof that does not hold.
+pub(crate) fn note_mismatches(values: u64) {
+    metrics::counter!("kith_client_mismatched_values_total").increment(values);
+}
+
 const KEY_COUNT: &str = "the number of keys";
 
 fn bounded(what: &'static str, got: usize, max: usize) -> Result<(), QueryError> {

@@ -43,5 +43,5 @@ pub use records::{Record, RecordCounts, RecordError, Records, RecordsBuilder, Re
 pub use schema::{GraphSchema, KindRole, KindSchema};
 pub use sets::Scratch;
 pub use slices::SliceSizes;
-pub use source::{NeighbourSource, SourceError, ValueSource};
+pub use source::{NeighbourSource, SourceError, SourceValue, ValueSource};
 pub use value::{ListEntry, Part, Value, ValueKind};

@@ -2,6 +2,7 @@
 
 use bytes::{Bytes, BytesMut};
 use kith_schema::compute::ComputeFault;
+use kith_types::{KeyRef, ValueProof};
 use std::fmt;
 
 /// The value of one key, or why there is none (architecture D8: every key is accounted for).
@@ -66,7 +67,7 @@ pub struct Records {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Entry {
-    Found { segment: u32, start: u32, length: u32 },
+    Found { segment: u32, start: u32, length: u32, proof: Option<ValueProof> },
     Absent,
     Error(RecordError),
     Unanswered,
@@ -77,8 +78,8 @@ impl Entry {
     /// The same where its records' segments stand behind so many others.
     fn behind(self, segments: u32) -> Self {
         match self {
-            Entry::Found { segment, start, length } => {
-                Entry::Found { segment: segments + segment, start, length }
+            Entry::Found { segment, start, length, proof } => {
+                Entry::Found { segment: segments + segment, start, length, proof }
             }
             other => other,
         }
@@ -112,10 +113,44 @@ impl Records {
     /// The value at `index` without copying it: it keeps its node's whole answer in memory.
     pub fn value(&self, index: usize) -> Option<Bytes> {
         match *self.entries.get(index)? {
-            Entry::Found { segment, start, length } => {
+            Entry::Found { segment, start, length, .. } => {
                 Some(self.segments[segment as usize].slice(start as usize..(start + length) as usize))
             }
             _ => None,
+        }
+    }
+
+    /// What proves the value at `index`, if it came with a proof.
+    pub fn proof(&self, index: usize) -> Option<ValueProof> {
+        match *self.entries.get(index)? {
+            Entry::Found { proof, .. } => proof,
+            _ => None,
+        }
+    }
+
+    /// Proves all values: one that its proof does not hold for, or that came without, is damaged from here on. `key` gives the key at an
+    /// index. Returns the indexes of those, ascending. `O(bytes of values)`.
+    pub fn prove<'k>(&mut self, key: impl Fn(usize) -> KeyRef<'k>) -> Vec<u32> {
+        let mut damaged = Vec::new();
+        for (index, entry) in self.entries.iter_mut().enumerate() {
+            if let Entry::Found { segment, start, length, proof } = *entry {
+                let value =
+                    &self.segments[segment as usize][start as usize..start as usize + length as usize];
+                if !proof.is_some_and(|proof| proof.holds(key(index), value)) {
+                    *entry = Entry::Error(RecordError::Damaged);
+                    damaged.push(index as u32);
+                }
+            }
+        }
+        damaged
+    }
+
+    /// Takes the proofs off, for a caller who did not ask for them.
+    pub fn drop_proofs(&mut self) {
+        for entry in &mut self.entries {
+            if let Entry::Found { proof, .. } = entry {
+                *proof = None;
+            }
         }
     }
 
@@ -261,7 +296,7 @@ impl Records {
 
     fn record(&self, entry: Entry) -> Record<'_> {
         match entry {
-            Entry::Found { segment, start, length } => {
+            Entry::Found { segment, start, length, .. } => {
                 let bytes = &self.segments[segment as usize];
                 Record::Found(&bytes[start as usize..start as usize + length as usize])
             }
@@ -314,6 +349,12 @@ impl RecordsBuilder {
     /// Adds a value. `false` if it does not fit any more ([`Records::SEGMENT_BYTES_MAX`] in all): nothing was added.
     #[must_use]
     pub fn found(&mut self, value: &[u8]) -> bool {
+        self.found_with(value, None)
+    }
+
+    /// As [`RecordsBuilder::found`], with what proves the value.
+    #[must_use]
+    pub fn found_with(&mut self, value: &[u8], proof: Option<ValueProof>) -> bool {
         let start = self.bytes.len();
         if Records::SEGMENT_BYTES_MAX - start < value.len() {
             return false;
@@ -325,7 +366,8 @@ impl RecordsBuilder {
             self.bytes.reserve(keys_left.saturating_mul(value.len()).min(room));
         }
         self.bytes.extend_from_slice(value);
-        self.entries.push(Entry::Found { segment: 0, start: start as u32, length: value.len() as u32 });
+        let (start, length) = (start as u32, value.len() as u32);
+        self.entries.push(Entry::Found { segment: 0, start, length, proof });
         true
     }
 
@@ -377,10 +419,16 @@ impl RecordsOver {
     /// Adds the value of the next `length` bytes. `false` if there are not so many left: nothing was added.
     #[must_use]
     pub fn found(&mut self, length: usize) -> bool {
+        self.found_with(length, None)
+    }
+
+    /// As [`RecordsOver::found`], with what proves the value.
+    #[must_use]
+    pub fn found_with(&mut self, length: usize, proof: Option<ValueProof>) -> bool {
         let end = self.next.checked_add(length).filter(|end| *end <= self.bytes.len());
         match end.map(|end| (u32::try_from(self.next), u32::try_from(length), end)) {
             Some((Ok(start), Ok(length), end)) => {
-                self.entries.push(Entry::Found { segment: 0, start, length });
+                self.entries.push(Entry::Found { segment: 0, start, length, proof });
                 self.next = end;
                 true
             }
@@ -499,6 +547,45 @@ mod tests {
             assert_eq!(Records::agreed(answers).iter().collect::<Vec<_>>(), expected);
         }
         assert_eq!(Records::agreed(vec![one.clone()]), one);
+    }
+
+    #[test]
+    fn values_whose_proofs_do_not_hold_are_damaged_and_the_others_as_they_were() {
+        let key = |index: usize| KeyRef::Id(index as u64);
+        let mut unproven = part(&[Some("a"), None, Some(""), Some("bc")]);
+        assert_eq!(unproven.prove(key), [0, 2, 3], "values without proofs");
+        let mut sound = RecordsBuilder::with_capacity(4);
+        for (index, value) in [Some("a"), None, Some(""), Some("bc")].into_iter().enumerate() {
+            match value.map(str::as_bytes) {
+                Some(value) => assert!(sound.found_with(value, Some(ValueProof::of(key(index), value)))),
+                None => sound.absent(),
+            }
+        }
+        let sound = sound.finish();
+        let proof = |index| sound.proof(index);
+        assert_eq!((sound.clone().prove(key), proof(1)), (vec![], None));
+        let sent = |bytes: &'static [u8]| {
+            let mut over = RecordsOver::new(4, Bytes::from_static(bytes));
+            assert!(over.found_with(1, proof(0)));
+            over.absent();
+            assert!(over.found_with(0, proof(2)) && over.found_with(2, proof(3)));
+            over.finish().unwrap()
+        };
+        let mut flipped = sent(b"abb");
+        assert_eq!(flipped.prove(key), [3]);
+        let expected =
+            [Record::Found(b"a"), Record::Absent, Record::Found(b""), Record::Error(RecordError::Damaged)];
+        assert_eq!(flipped.iter().collect::<Vec<_>>(), expected);
+        assert_eq!(
+            sent(b"abc").prove(|index| KeyRef::Id(index as u64 + 1)).len(),
+            3,
+            "answers to other keys"
+        );
+        let mut placed = Records::unanswered(4);
+        placed.place(&[3, 2, 1, 0], sent(b"abc"));
+        assert!(placed.prove(|index| KeyRef::Id(3 - index as u64)).is_empty(), "proofs go with their values");
+        placed.drop_proofs();
+        assert_eq!(placed.proof(0), None);
     }
 
     #[test]

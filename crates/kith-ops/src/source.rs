@@ -1,7 +1,7 @@
 //! Where a node's operators read neighbour lists and values from.
 
 use crate::{EdgeSelector, LookupKeys};
-use kith_types::PartitionId;
+use kith_types::{PartitionId, ValueProof};
 use std::ops::ControlFlow;
 use thiserror::Error;
 
@@ -60,6 +60,36 @@ pub trait ValueSource {
         keys: LookupKeys<'_>,
         each: &mut dyn FnMut(usize, Result<Option<&[u8]>, SourceError>) -> ControlFlow<()>,
     ) -> Result<(), SourceError>;
+
+    /// As [`ValueSource::values`], for a caller who proves values itself: a value that comes with its proof was not proven here, one without
+    /// was. Absence is proven here.
+    ///
+    /// # Errors
+    /// As [`ValueSource::values`].
+    #[expect(clippy::type_complexity, reason = "spelled out for implementors")]
+    fn values_with_proofs(
+        &self,
+        keys: LookupKeys<'_>,
+        each: &mut dyn FnMut(usize, Result<Option<SourceValue<'_>>, SourceError>) -> ControlFlow<()>,
+    ) -> Result<(), SourceError> {
+        self.values(keys, &mut |index, value| each(index, value.map(SourceValue::proven)))
+    }
+}
+
+/// A value as a source hands it out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SourceValue<'a> {
+    /// The value.
+    pub bytes: &'a [u8],
+    /// What proves it; `None` if it was proven where it was read.
+    pub proof: Option<ValueProof>,
+}
+
+impl<'a> SourceValue<'a> {
+    /// A value, if there is one, that was proven where it was read.
+    pub fn proven(value: Option<&'a [u8]>) -> Option<Self> {
+        value.map(|bytes| Self { bytes, proof: None })
+    }
 }
 
 /// Why a list cannot be read.

@@ -162,7 +162,7 @@ proptest! {
         let plan = plan(k);
         let (records, places) = over_nodes(&ids, &shares, &source, &plan);
 
-        let fetched = lookup(LookupKeys::Ids(&ids), &source, Room::for_all(BYTES_MAX), &|| false).unwrap();
+        let fetched = lookup(LookupKeys::Ids(&ids), &source, Room::for_all(BYTES_MAX), false, &|| false).unwrap();
         let schema = schema();
         let computation = Computation::new(&plan, &schema).unwrap();
         let fallback = compute_fetched(LookupKeys::Ids(&ids), &fetched, &computation.over(&schema).unwrap(), BYTES_MAX);
@@ -278,7 +278,7 @@ fn counted(ids: &[u64], nodes: usize, source: &Node, plan: &AggregatePlan) -> (G
     let merged =
         Value::merge(&operator, ids.len(), parts.collect(), Missing::Refuse, &mut Scratch::new()).unwrap();
     let Value::Groups(merged) = merged else { panic!("{merged:?}") };
-    let fetched = lookup(LookupKeys::Ids(ids), source, Room::for_all(BYTES_MAX), &|| false).unwrap();
+    let fetched = lookup(LookupKeys::Ids(ids), source, Room::for_all(BYTES_MAX), false, &|| false).unwrap();
     (merged, aggregate_fetched(&fetched, &over))
 }
 

@@ -79,6 +79,15 @@ impl<K: AsRef<[u8]>> FromIterator<K> for ByteKeys {
     }
 }
 
+/// A key, in the order of keys: ids as numbers, bytes as bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum KeyRef<'a> {
+    /// An id.
+    Id(u64),
+    /// A string or bytes.
+    Bytes(&'a [u8]),
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -17,6 +17,7 @@ mod hash;
 mod ids;
 mod keys;
 mod names;
+mod proof;
 mod query;
 mod time;
 
@@ -24,10 +25,11 @@ pub use hash::{
     fmix64, fmix64_inverse, partition_of_hash, partition_of_id, partition_of_key, position_of_key,
 };
 pub use ids::{Epoch, GroupId, NodeId, PartitionCount, PartitionId, StoreVersion};
-pub use keys::ByteKeys;
+pub use keys::{ByteKeys, KeyRef};
 pub use names::{
     COMPONENT_NAME_CHARS_MAX, InvalidName, STORE_NAME_CHARS_MAX, check_component_name, check_push_name,
     check_store_name,
 };
+pub use proof::ValueProof;
 pub use query::{Direction, FanOutKind, Workflow};
 pub use time::Timestamp;

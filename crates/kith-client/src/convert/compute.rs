@@ -7,7 +7,7 @@ use super::{
     query::{options_from_wire, options_to_wire},
     records_from_wire, records_to_wire,
 };
-use crate::{AggregateAnswer, BatchAnswer, BatchKeys, ComputeAnswer, QueryError, QueryOptions};
+use crate::{AggregateAnswer, BatchAnswer, BatchKeys, ComputeAnswer, Proofs, QueryError, QueryOptions};
 use kith_ops::Groups;
 use kith_schema::{
     Schema,
@@ -202,7 +202,9 @@ pub fn compute_from_wire(
 ) -> Result<(String, BatchKeys, ComputePlan, QueryOptions), QueryError> {
     let plan = wire.plan.as_ref().ok_or(ConvertError::Missing("plan")).and_then(compute_plan_from_wire);
     let keys = keys_from_wire(wire.ids, &wire.byte_keys)?;
+    // Results are worked out of values that were checked before.
     let options = options_from_wire(wire.options.unwrap_or_default())?;
+    let options = QueryOptions { proofs: Proofs::Here, ..options };
     Ok((wire.store, keys, plan.map_err(bad)?, options))
 }
 
@@ -266,7 +268,9 @@ pub fn aggregate_from_wire(
 ) -> Result<(String, BatchKeys, AggregatePlan, QueryOptions), QueryError> {
     let plan = wire.plan.as_ref().ok_or(ConvertError::Missing("plan")).and_then(aggregate_plan_from_wire);
     let keys = keys_from_wire(wire.ids, &wire.byte_keys)?;
+    // Results are worked out of values that were checked before.
     let options = options_from_wire(wire.options.unwrap_or_default())?;
+    let options = QueryOptions { proofs: Proofs::Here, ..options };
     Ok((wire.store, keys, plan.map_err(bad)?, options))
 }
 

@@ -1,7 +1,7 @@
 //! Queries and answers on the wire.
 
 use super::{ConvertError, direction_from_wire, direction_to_wire, workflow_from_wire, workflow_to_wire};
-use crate::{CacheMode, Page, QueryError, QueryOptions, fan_out_text, parse_fan_out, parse_hedging};
+use crate::{CacheMode, Page, Proofs, QueryError, QueryOptions, fan_out_text, parse_fan_out, parse_hedging};
 use kith_ops::{
     CommonAnswer, CommonPlan, GraphAnswer, GraphQuery, Network, NetworkAnswer, NetworkSizes, Operand,
     PathAnswer, Want, sets,
@@ -40,6 +40,12 @@ pub(super) fn options_to_wire(options: &QueryOptions) -> v1::QueryOptions {
         partial: options.partial,
         page: page_to_wire(options.page),
         trace_id: options.trace_id.clone(),
+        proofs: match options.proofs {
+            Proofs::Here => v1::Proofs::None,
+            Proofs::There => v1::Proofs::Unchecked,
+            Proofs::Everywhere => v1::Proofs::Checked,
+        }
+        .into(),
         ..Default::default()
     }
 }
@@ -112,6 +118,12 @@ pub(super) fn options_from_wire(options: v1::QueryOptions) -> Result<QueryOption
         workflow: workflow_from_wire(options.workflow).map_err(convert)?,
         page: options.page.map(page_from_wire).unwrap_or_default(),
         trace_id: options.trace_id,
+        proofs: match v1::Proofs::try_from(options.proofs) {
+            Ok(v1::Proofs::None) => Proofs::Here,
+            Ok(v1::Proofs::Unchecked) => Proofs::There,
+            Ok(v1::Proofs::Checked) => Proofs::Everywhere,
+            Err(_) => return Err(bad(format!("proofs {} is no way to check values", options.proofs))),
+        },
     })
 }
 

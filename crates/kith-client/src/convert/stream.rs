@@ -1,7 +1,10 @@
 //! Streams of records on the wire: both ends, and the checksum between them.
 
 use super::{records_from_wire, records_to_wire};
-use crate::{BatchPiece, QueryError, StreamFailure, StreamFooter, StreamItem, StreamStatus};
+use crate::{
+    BatchKeys, BatchPiece, QueryError, StreamFailure, StreamFooter, StreamItem, StreamStatus,
+    store::note_mismatches,
+};
 use kith_ops::{Deliveries, RecordCounts, Records};
 use kith_schema::{Schema, SchemaId, SchemaIdError};
 use kith_wire::{
@@ -85,7 +88,9 @@ impl Named {
 
 /// Takes messages apart, and keeps the books: each key once, counts that sum, a checksum that holds.
 #[derive(Debug)]
-pub struct StreamReader {
+pub struct StreamReader<'k> {
+    /// Whose values come with what proves them.
+    keys: Option<&'k BatchKeys>,
     books: Deliveries,
     /// Once a message has named it.
     named: Option<Named>,
@@ -93,10 +98,15 @@ pub struct StreamReader {
     is_over: bool,
 }
 
-impl StreamReader {
+impl<'k> StreamReader<'k> {
     /// Of a stream that answers so many keys.
     pub fn new(keys: usize) -> Self {
-        Self { books: Deliveries::new(keys), named: None, crc32c: 0, is_over: false }
+        Self { keys: None, books: Deliveries::new(keys), named: None, crc32c: 0, is_over: false }
+    }
+
+    /// Of a stream of the values of `keys`, each of which is proven before it is handed on.
+    pub fn proving(keys: &'k BatchKeys) -> Self {
+        Self { keys: Some(keys), ..Self::new(keys.len()) }
     }
 
     /// What a message holds, in order; values are not copied.
@@ -119,8 +129,17 @@ impl StreamReader {
             let positions = decode_set(&message.positions).map_err(malformed)?;
             let positions = positions.into_iter().map(u32::try_from).collect::<Result<Vec<_>, _>>();
             let positions = positions.map_err(malformed)?;
-            let records = records_from_wire(&message.records).map_err(malformed)?;
+            let mut records = records_from_wire(&message.records).map_err(malformed)?;
             self.books.note(&positions, &records).map_err(malformed)?;
+            if let Some(keys) = self.keys {
+                let lookup = keys.lookup();
+                let damaged = records.prove(|index| lookup.key(positions[index] as usize));
+                if !damaged.is_empty() {
+                    note_mismatches(damaged.len() as u64);
+                    let why = format!("the checksums of {} values do not hold", damaged.len());
+                    return Err(malformed(why));
+                }
+            }
             items.push(StreamItem::Piece(BatchPiece { positions, records, version, schema, result }));
         }
         if let Some(footer) = message.footer {

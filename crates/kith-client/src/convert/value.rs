@@ -113,8 +113,11 @@ pub fn records_in_place(records: &Records) -> Option<(Vec<u8>, Bytes)> {
 }
 
 fn bodies(records: &Records) -> Vec<RecordBody> {
-    let body = |record| match record {
-        Record::Found(value) => RecordBody::Found(value.len()),
+    let body = |(index, record): (usize, Record<'_>)| match record {
+        Record::Found(value) => match records.proof(index) {
+            Some(proof) => RecordBody::FoundWith(value.len(), proof),
+            None => RecordBody::Found(value.len()),
+        },
         Record::Absent => RecordBody::Absent,
         Record::Error(RecordError::Damaged) => RecordBody::Damaged,
         Record::Error(RecordError::Unsuitable) => RecordBody::Unsuitable,
@@ -125,7 +128,7 @@ fn bodies(records: &Records) -> Vec<RecordBody> {
         Record::Unanswered => RecordBody::Unanswered,
         Record::Unsent => RecordBody::Unsent,
     };
-    records.iter().map(body).collect()
+    records.iter().enumerate().map(body).collect()
 }
 
 /// Records over a packed body; values are not copied.
@@ -138,7 +141,10 @@ pub fn records_from_wire(body: &Bytes) -> Result<Records, BodyError> {
     for entry in entries {
         match entry {
             RecordBody::Found(length) if !records.found(length) => return Err(BodyError::Short),
-            RecordBody::Found(_) => {}
+            RecordBody::FoundWith(length, proof) if !records.found_with(length, Some(proof)) => {
+                return Err(BodyError::Short);
+            }
+            RecordBody::Found(_) | RecordBody::FoundWith(..) => {}
             RecordBody::Absent => records.absent(),
             RecordBody::Damaged => records.error(RecordError::Damaged),
             RecordBody::Unsuitable => records.error(RecordError::Unsuitable),

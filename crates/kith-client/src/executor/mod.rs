@@ -6,6 +6,7 @@ mod calls;
 mod failure;
 mod hedge_metrics;
 mod plan;
+mod proofs;
 mod round;
 mod round_trace;
 
@@ -28,6 +29,7 @@ use kith_routing::{
     load::Hedging,
 };
 use kith_types::FanOutKind;
+use proofs::Told;
 use rand::{SeedableRng, rngs::StdRng};
 pub(crate) use round::Handed;
 use round::Round;
@@ -70,6 +72,7 @@ struct RoutingState {
     controllers: ControllerStates,
     budgets: Budgets,
     rng: StdRng,
+    told: Told,
 }
 
 /// What a fan-out gave.
@@ -110,6 +113,7 @@ impl Executor {
             controllers: ControllerStates::default(),
             budgets: Budgets::default(),
             rng: StdRng::seed_from_u64(seed),
+            told: Told::default(),
         };
         Ok(Self {
             controllers: settings.controllers()?,

@@ -16,7 +16,7 @@ use crate::{
 };
 use futures::FutureExt;
 use kith_ops::{
-    FanOut, ListEntry, Missing as MissingKeys, Part, Record, RecordError, Records, Scope, Value,
+    FanOut, ListEntry, Missing as MissingKeys, Operator, Part, Record, RecordError, Records, Scope, Value,
     sets::Scratch,
 };
 use kith_routing::{
@@ -44,16 +44,18 @@ thread_local! {
 
 /// One fan-out under way.
 pub(super) struct Round<'a> {
-    executor: &'a Executor,
-    topology: &'a Topology,
+    pub(super) executor: &'a Executor,
+    pub(super) topology: &'a Topology,
     pinned: &'a Pinned,
-    fan_out: &'a FanOut,
+    pub(super) fan_out: &'a FanOut,
     planned: &'a Planned,
-    options: &'a QueryOptions,
+    pub(super) options: &'a QueryOptions,
     deadline: Instant,
     plan: v1::Operator,
     /// Whether nodes may answer in parts.
     in_parts: bool,
+    /// Whether values come with what proves them.
+    pub(super) proofs: bool,
     execution: Execution,
     downs: broadcast::Receiver<NodeId>,
     /// Requests under way. Dropping one cancels it.
@@ -128,6 +130,7 @@ impl<'a> Round<'a> {
             execution: Execution::new(&planned.plan, &planned.partitions, execution_options, fleet.now()),
             plan: operator_to_wire(&fan_out.plan),
             in_parts,
+            proofs: matches!(fan_out.plan, Operator::Lookup),
             downs: fleet.downs(),
             calls: InFlight::default(),
             late: Alarm::default(),
@@ -259,7 +262,7 @@ impl<'a> Round<'a> {
         }
     }
 
-    fn message(&self, keys: &[u32]) -> v1::EvaluateRequest {
+    pub(super) fn message(&self, keys: &[u32]) -> v1::EvaluateRequest {
         let left = self.deadline.saturating_duration_since(Instant::now());
         let header = v1::RequestHeader {
             epoch: self.topology.table.epoch().0,
@@ -276,6 +279,7 @@ impl<'a> Round<'a> {
             graph_version: self.pinned.version,
             plan: Some(self.plan.clone()),
             in_slices: !self.in_parts,
+            proofs: self.proofs,
             ..Default::default()
         };
         match &self.fan_out.scope {
@@ -359,6 +363,7 @@ impl<'a> Round<'a> {
             None => self.close(request, RequestEnd::Answered, "ok"),
         }
         let settled = value == Value::Exists(true);
+        self.prove(node, &mut value, &positions);
         let damaged = value.records_mut().map(|records| records.split_damaged(&mut positions));
         let failed = self.failed_of(node, damaged.unwrap_or_default());
         let event = match (is_last, failed.is_empty()) {

@@ -260,6 +260,29 @@ mod tests {
     }
 
     #[test]
+    fn values_that_change_in_it_do_not_hold() {
+        let value = vec![7; 1 << 10];
+        let mut sent = kith_ops::RecordsBuilder::with_capacity(2);
+        let key = |index: usize| kith_types::KeyRef::Id(index as u64);
+        for index in 0..2 {
+            assert!(sent.found_with(&value, Some(kith_types::ValueProof::of(key(index), &value))));
+        }
+        let body = crate::convert::records_to_wire(&sent.finish());
+        let mut memory = ReplyMemory::new().expect("few are open");
+        let replies = seen(&memory);
+        let place = memory.put(std::slice::from_ref(&body)).expect("a slot is free");
+        let came = || crate::convert::records_from_wire(&replies.body(place).expect("it lies there"));
+        assert!(came().expect("records").prove(key).is_empty());
+        let held = came().expect("records");
+        // The slot is taken again while somebody looks at it.
+        assert!(memory.take_back(place.slot));
+        let mut other = body.to_vec();
+        *other.last_mut().expect("a value") ^= 1;
+        assert_eq!(memory.put(&[other.into()]), Some(place));
+        assert_eq!(held.clone().prove(key), [1]);
+    }
+
+    #[test]
     fn slots_that_are_not_taken_cannot_be_given_back_and_long_bodies_have_none() {
         let mut memory = ReplyMemory::new().expect("few are open");
         assert_eq!(memory.put(&body(0, SLOT_BYTES + 1)), None);

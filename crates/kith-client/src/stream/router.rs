@@ -2,7 +2,7 @@
 
 use super::{BatchStream, Outlet, compute_stream_here, driven, too_slow};
 use crate::{
-    BatchKeys, ComputeAt, ComputeQuery, QueryError, QueryOptions, RouterClient,
+    BatchKeys, ComputeAt, ComputeQuery, Proofs, QueryError, QueryOptions, RouterClient,
     convert::{StreamReader, batch_to_wire, compute_to_wire},
     router_client::{StreamRequest, overdue, patience},
 };
@@ -20,7 +20,9 @@ impl RouterClient {
     ) -> BatchStream<'a> {
         driven(async move |outlet: Outlet| {
             keys.check()?;
-            let request = StreamRequest::Values(batch_to_wire(store, keys, options));
+            // What was handed on cannot be taken back: the router has checked it before.
+            let asked = QueryOptions { proofs: Proofs::Everywhere, ..options.clone() };
+            let request = StreamRequest::Values(batch_to_wire(store, keys, &asked));
             self.stream_into(request, keys, options, &outlet).await
         })
     }
@@ -55,7 +57,10 @@ impl RouterClient {
         outlet: &Outlet,
     ) -> Result<(), QueryError> {
         let started = Instant::now();
-        let mut reader = StreamReader::new(keys.len());
+        let mut reader = match request {
+            StreamRequest::Values(_) => StreamReader::proving(keys),
+            StreamRequest::Compute(_) => StreamReader::new(keys.len()),
+        };
         let error = match self.read_messages(request, options, started, &mut reader, outlet).await {
             Ok(()) => return Ok(()),
             Err(Ended::Status(status)) if status.code() == Code::Unimplemented && reader.is_empty() => {
@@ -78,7 +83,7 @@ impl RouterClient {
         request: StreamRequest,
         options: &QueryOptions,
         started: Instant,
-        reader: &mut StreamReader,
+        reader: &mut StreamReader<'_>,
         outlet: &Outlet,
     ) -> Result<(), Ended> {
         let patience = patience(options);

@@ -6,6 +6,7 @@ use super::reader::ChunkSetReader;
 use super::record::Record;
 use crate::errors::{Damage, ReadError};
 use crate::files::FileId;
+use kith_types::ValueProof;
 use std::ops::ControlFlow;
 
 /// Keys in flight at a time. A core overlaps 10 to 16 misses; more keys only need more stack.
@@ -45,6 +46,18 @@ impl<'a> Found<'a> {
     #[inline]
     pub(crate) fn prove(&self) -> Result<(), Damage> {
         self.set.prove(&self.record)
+    }
+
+    /// What proves the value to a caller that has the key; `None` if it has to be proven here.
+    #[inline]
+    pub(crate) fn proof(&self, keys_are_ids: bool) -> Option<ValueProof> {
+        self.set.proof(&self.record, keys_are_ids)
+    }
+
+    /// Fails if a page of the data file was missing at some read so far.
+    #[inline]
+    pub(crate) fn check(&self) -> Result<(), Damage> {
+        self.set.data().check()
     }
 
     /// The damage to report when a proven value is not what it should be: a writer's fault.

@@ -7,11 +7,17 @@ use crate::errors::{Damage, Fault, OpenError};
 use crate::files::{FileId, FileKind};
 use crate::pack::VersionFolder;
 use crate::sealed::{HEADER_BYTES, RECORD_BYTES_SHORT, SealedFile, Trailer};
+use kith_types::ValueProof;
 use std::ops::Range;
 
 /// Lines of a key that are read on the index's word; more, which only keys of one position take, are proven one by one before the next is
 /// read: a damaged index may not cost a walk over all of it.
 const LINES_UNPROVEN: u64 = 4;
+
+/// A record that is so many times as long as its set's average is proven where it is read, and so is not sent at its word.
+const RECORD_TIMES_MAX: usize = 8;
+/// None shorter is.
+const RECORD_BYTES_USUAL: usize = 4 << 10;
 
 /// One open chunk set.
 #[derive(Debug)]
@@ -242,6 +248,14 @@ impl OneSet {
             return Err(self.data.damage(Fault::Checksum { what: "record", offset: record.offset }));
         }
         self.data.check()
+    }
+
+    /// What proves a record's value to a caller that has the key, whose type is an id or not. `None` of a record that has to be proven
+    /// here: one in a file that writes its keys in another way, and one that is far longer than the others, as its length may be damaged.
+    #[inline]
+    pub(super) fn proof(&self, record: &Record<'_>, keys_are_ids: bool) -> Option<ValueProof> {
+        let usual = self.record_bytes.saturating_mul(RECORD_TIMES_MAX).max(RECORD_BYTES_USUAL) as u64;
+        (self.frame.keys_are_ids() == keys_are_ids && record.bytes() <= usual).then(|| record.proof())
     }
 
     #[inline]

@@ -11,7 +11,10 @@
 
 use super::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
 use crate::sealed::Header;
-use kith_types::delta::{put_varint, take_varint};
+use kith_types::{
+    ValueProof,
+    delta::{put_varint, take_varint},
+};
 
 const CRC_BYTES: usize = 4;
 /// An id as a key.
@@ -28,6 +31,12 @@ impl Frame {
     /// Of the file with this header.
     pub(super) fn of(header: Header) -> Self {
         Self { header_crc: header.crc(), keys_are_ids: header.keys_are_ids() }
+    }
+
+    /// Whether the length of keys is not there, as the proof of a value under an id has it.
+    #[inline]
+    pub(super) fn keys_are_ids(self) -> bool {
+        self.keys_are_ids
     }
 
     /// Whether a record can have this key.
@@ -102,6 +111,12 @@ impl<'a> Record<'a> {
     #[inline]
     pub(super) fn is_whole(&self) -> bool {
         crc32c::crc32c_append(self.seed, self.covered) == self.crc
+    }
+
+    /// What proves the value to a caller that has the key.
+    #[inline]
+    pub(super) fn proof(&self) -> ValueProof {
+        ValueProof { seed: self.seed, crc32c: self.crc }
     }
 
     /// Bytes that the record takes.

@@ -8,6 +8,7 @@ use crate::files::{FileId, FileKind};
 use crate::manifest::{KeyType, Manifest};
 use crate::pack::VersionFolder;
 use crate::residency::Mapped;
+use kith_ops::SourceValue;
 use kith_schema::Schema;
 use kith_types::{PartitionCount, PartitionId};
 use std::ops::ControlFlow;
@@ -175,7 +176,30 @@ impl ValuesReader {
         keys: &[K],
         mut each: impl FnMut(usize, Result<Option<&[u8]>, ValueError>) -> ControlFlow<()>,
     ) {
+        self.read_many(keys, false, |index, value| {
+            each(index, value.map(|value| value.map(|value| value.bytes)))
+        });
+    }
+
+    /// As [`ValuesReader::get_many`], for a caller who proves values itself: those that come with a proof are not proven here. Compressed
+    /// ones are, and come without.
+    pub fn get_many_with_proofs<K: AsRef<[u8]>>(
+        &self,
+        keys: &[K],
+        each: impl FnMut(usize, Result<Option<SourceValue<'_>>, ValueError>) -> ControlFlow<()>,
+    ) {
+        self.read_many(keys, true, each);
+    }
+
+    #[inline]
+    fn read_many<K: AsRef<[u8]>>(
+        &self,
+        keys: &[K],
+        proofs: bool,
+        mut each: impl FnMut(usize, Result<Option<SourceValue<'_>>, ValueError>) -> ControlFlow<()>,
+    ) {
         let mut frames = Frames::new(self.decompressor.as_ref());
+        let keys_are_ids = self.key == KeyType::Id;
         find_each(
             keys.len(),
             |index| {
@@ -184,8 +208,16 @@ impl ValuesReader {
                 Some((self.partitions.get(partition.index())?.as_deref()?, key))
             },
             |index, found| match found {
-                Ok(Some(found)) => each(index, frames.value(&found).map(Some)),
-                Ok(None) => each(index, self.absent(keys[index].as_ref())),
+                Ok(Some(found)) => {
+                    // A compressed value is proven by the frame that was stored.
+                    let proof = if proofs && frames.are_plain() { found.proof(keys_are_ids) } else { None };
+                    let bytes = match proof {
+                        Some(_) => found.check().map(|()| found.value()).map_err(ValueError::from),
+                        None => frames.value(&found),
+                    };
+                    each(index, bytes.map(|bytes| Some(SourceValue { bytes, proof })))
+                }
+                Ok(None) => each(index, self.absent(keys[index].as_ref()).map(SourceValue::proven)),
                 Err(damage) => each(index, Err(damage.into())),
             },
         );
@@ -289,6 +321,11 @@ struct Frames<'a> {
 impl<'a> Frames<'a> {
     fn new(decompressor: Option<&'a Decompressor>) -> Self {
         Self { decompressor, context: None, buffer: Vec::new() }
+    }
+
+    /// Whether values lie in their records as they are.
+    fn are_plain(&self) -> bool {
+        self.decompressor.is_none()
     }
 
     /// The value of a record. Used first and proven after, so that nothing can change in between.

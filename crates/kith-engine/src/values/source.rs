@@ -1,7 +1,7 @@
 //! A store version as a node's operators read it.
 
 use super::{ValueError, ValuesReader};
-use kith_ops::{LookupKeys, SourceError, ValueSource};
+use kith_ops::{LookupKeys, SourceError, SourceValue, ValueSource};
 use std::ops::ControlFlow;
 
 impl ValueSource for ValuesReader {
@@ -12,21 +12,48 @@ impl ValueSource for ValuesReader {
     ) -> Result<(), SourceError> {
         match keys {
             LookupKeys::Ids(ids) => {
-                let keys: Vec<[u8; 8]> = ids.iter().map(|id| id.to_le_bytes()).collect();
-                self.read_all(&keys, each)
+                let keys = id_keys(ids);
+                self.check_held(&keys)?;
+                self.get_many(&keys, |index, value| each(index, value.map_err(source_error)));
             }
-            LookupKeys::Bytes(keys) => self.read_all(&keys.iter().collect::<Vec<_>>(), each),
+            LookupKeys::Bytes(keys) => {
+                let keys: Vec<&[u8]> = keys.iter().collect();
+                self.check_held(&keys)?;
+                self.get_many(&keys, |index, value| each(index, value.map_err(source_error)));
+            }
         }
+        Ok(())
+    }
+
+    fn values_with_proofs(
+        &self,
+        keys: LookupKeys<'_>,
+        each: &mut dyn FnMut(usize, Result<Option<SourceValue<'_>>, SourceError>) -> ControlFlow<()>,
+    ) -> Result<(), SourceError> {
+        match keys {
+            LookupKeys::Ids(ids) => {
+                let keys = id_keys(ids);
+                self.check_held(&keys)?;
+                self.get_many_with_proofs(&keys, |index, value| each(index, value.map_err(source_error)));
+            }
+            LookupKeys::Bytes(keys) => {
+                let keys: Vec<&[u8]> = keys.iter().collect();
+                self.check_held(&keys)?;
+                self.get_many_with_proofs(&keys, |index, value| each(index, value.map_err(source_error)));
+            }
+        }
+        Ok(())
     }
 }
 
+/// Ids as the keys of records.
+fn id_keys(ids: &[u64]) -> Vec<[u8; 8]> {
+    ids.iter().map(|id| id.to_le_bytes()).collect()
+}
+
 impl ValuesReader {
-    #[expect(clippy::type_complexity, reason = "spelled out in the trait")]
-    fn read_all<K: AsRef<[u8]>>(
-        &self,
-        keys: &[K],
-        each: &mut dyn FnMut(usize, Result<Option<&[u8]>, SourceError>) -> ControlFlow<()>,
-    ) -> Result<(), SourceError> {
+    /// Refuses keys of partitions that are not open here, before anything is read.
+    fn check_held<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<(), SourceError> {
         for key in keys {
             // A key that cannot be one of the store has no partition: it is told with its index.
             if let Ok(partition) = self.partition_of(key.as_ref())
@@ -35,7 +62,6 @@ impl ValuesReader {
                 return Err(SourceError::NotOwner { partition });
             }
         }
-        self.get_many(keys, |index, value| each(index, value.map_err(source_error)));
         Ok(())
     }
 }

@@ -19,9 +19,9 @@ pub fn aggregate(
     cancelled: &dyn Fn() -> bool,
 ) -> Result<Groups, EvaluateError> {
     let mut counting = Counting::new(keys.len(), plan);
-    read(keys, source, cancelled, &mut |_, value| {
+    read(keys, source, false, cancelled, &mut |_, value| {
         match value {
-            Read::Found(value) => counting.found(value),
+            Read::Found(value) => counting.found(value.bytes),
             Read::Absent => counting.records.absent(),
             Read::Damaged => counting.records.error(RecordError::Damaged),
         }

@@ -1,9 +1,10 @@
 //! Read compute over a node's share of the keys, and over records that were fetched: what a plan makes of each, cut to the best.
 
-use super::lookup::{KeyRef, LookupKeys, Read, Room, read};
+use super::lookup::{LookupKeys, Read, Room, read};
 use crate::records::RecordsBuilder;
 use crate::{EvaluateError, Record, RecordError, Records, ValueSource};
 use kith_schema::compute::{Computation, Compute, Score, Stopped};
+use kith_types::KeyRef;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::ControlFlow;
@@ -21,9 +22,9 @@ pub fn compute(
     cancelled: &dyn Fn() -> bool,
 ) -> Result<Records, EvaluateError> {
     let mut results = Results::new(keys, plan, room);
-    read(keys, source, cancelled, &mut |index, value| {
+    read(keys, source, false, cancelled, &mut |index, value| {
         match value {
-            Read::Found(value) => results.found(index, value)?,
+            Read::Found(value) => results.found(index, value.bytes)?,
             Read::Absent => results.without(Without::Absent),
             Read::Damaged => results.without(Without::Error(RecordError::Damaged)),
         }

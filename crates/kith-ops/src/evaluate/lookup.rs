@@ -2,8 +2,8 @@
 
 use super::watch::Watch;
 use crate::records::RecordsBuilder;
-use crate::{EvaluateError, RecordError, Records, SourceError, ValueSource};
-use kith_types::ByteKeys;
+use crate::{EvaluateError, RecordError, Records, SourceError, SourceValue, ValueSource};
+use kith_types::{ByteKeys, KeyRef, ValueProof};
 use std::ops::ControlFlow;
 
 /// The keys of a batch read, as a request carries them.
@@ -15,19 +15,12 @@ pub enum LookupKeys<'a> {
     Bytes(&'a ByteKeys),
 }
 
-/// A key, in the order of keys: ids as numbers, bytes as bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum KeyRef<'a> {
-    Id(u64),
-    Bytes(&'a [u8]),
-}
-
 impl<'a> LookupKeys<'a> {
     /// The key at an index.
     ///
     /// # Panics
     /// Beyond the last.
-    pub(super) fn key(&self, index: usize) -> KeyRef<'a> {
+    pub fn key(&self, index: usize) -> KeyRef<'a> {
         match self {
             LookupKeys::Ids(ids) => KeyRef::Id(ids[index]),
             LookupKeys::Bytes(keys) => KeyRef::Bytes(keys.get(index)),
@@ -69,7 +62,8 @@ impl Room {
 }
 
 /// Reads the values of `keys`. A damaged record is an error of its key alone, so that another replica is asked for it
-/// and for nothing else. `cancelled` is asked every few thousand keys.
+/// and for nothing else. With `proofs` every value comes with its proof, and whoever asked checks it: those that the source can pass on
+/// are not proven here. Absence always is. `cancelled` is asked every few thousand keys.
 ///
 /// # Errors
 /// [`EvaluateError::Cancelled`]; [`EvaluateError::TooLarge`] if there is no `room` for the values; what the source fails with.
@@ -77,17 +71,24 @@ pub fn lookup(
     keys: LookupKeys<'_>,
     source: &dyn ValueSource,
     room: Room,
+    proofs: bool,
     cancelled: &dyn Fn() -> bool,
 ) -> Result<Records, EvaluateError> {
     let too_large = || EvaluateError::TooLarge { max: room.bytes_max };
     let mut records = RecordsBuilder::with_room(keys.len(), room.enough);
-    read(keys, source, cancelled, &mut |_, value| {
+    read(keys, source, proofs, cancelled, &mut |index, value| {
         match value {
-            Read::Found(value) if room.bytes_max - records.value_bytes() < value.len() => {
-                return Err(too_large());
+            Read::Found(value) => {
+                let SourceValue { bytes, proof } = value;
+                let proof = match proofs {
+                    true => Some(proof.unwrap_or_else(|| ValueProof::of(keys.key(index), bytes))),
+                    false => None,
+                };
+                let has_room = bytes.len() <= room.bytes_max - records.value_bytes();
+                if !(has_room && records.found_with(bytes, proof)) {
+                    return Err(too_large());
+                }
             }
-            Read::Found(value) if records.found(value) => {}
-            Read::Found(_) => return Err(too_large()),
             Read::Absent => records.absent(),
             Read::Damaged => records.error(RecordError::Damaged),
         }
@@ -99,7 +100,7 @@ pub fn lookup(
 /// What a source has of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Read<'a> {
-    Found(&'a [u8]),
+    Found(SourceValue<'a>),
     Absent,
     Damaged,
 }
@@ -111,15 +112,16 @@ pub(super) type Each<'a> = dyn FnMut(usize, Read<'_>) -> Result<ControlFlow<()>,
 pub(super) fn read(
     keys: LookupKeys<'_>,
     source: &dyn ValueSource,
+    proofs: bool,
     cancelled: &dyn Fn() -> bool,
     each: &mut Each<'_>,
 ) -> Result<(), EvaluateError> {
     let mut watch = Watch::new(cancelled);
     watch.look()?;
     let mut stopped = None;
-    source.values(keys, &mut |index, value| {
+    let mut on = |index, value: Result<Option<SourceValue<'_>>, SourceError>| {
         let (value, cost) = match value {
-            Ok(Some(value)) => (Ok(Read::Found(value)), value.len() / VALUE_BYTES_PER_ID),
+            Ok(Some(value)) => (Ok(Read::Found(value)), value.bytes.len() / VALUE_BYTES_PER_ID),
             Ok(None) => (Ok(Read::Absent), 1),
             Err(SourceError::Damaged { .. }) => (Ok(Read::Damaged), 0),
             Err(error) => (Err(error.into()), 0),
@@ -132,7 +134,11 @@ pub(super) fn read(
                 ControlFlow::Break(())
             }
         }
-    })?;
+    };
+    match proofs {
+        true => source.values_with_proofs(keys, &mut on)?,
+        false => source.values(keys, &mut |index, value| on(index, value.map(SourceValue::proven)))?,
+    }
     stopped.map_or(Ok(()), Err)
 }
 
@@ -175,7 +181,8 @@ mod tests {
     #[test]
     fn each_key_has_its_own_state() {
         let records =
-            lookup(LookupKeys::Ids(&[2, 9, 13, 1]), &source(), Room::for_all(1_000), &|| false).unwrap();
+            lookup(LookupKeys::Ids(&[2, 9, 13, 1]), &source(), Room::for_all(1_000), false, &|| false)
+                .unwrap();
         let expected =
             [Record::Found(b""), Record::Absent, Record::Error(RecordError::Damaged), Record::Found(b"one")];
         assert_eq!(records.iter().collect::<Vec<_>>(), expected);
@@ -183,23 +190,23 @@ mod tests {
 
     #[test]
     fn an_answer_that_is_too_large_is_an_error_not_a_part() {
-        let got = lookup(LookupKeys::Ids(&[3, 3]), &source(), Room::for_all(150), &|| false);
+        let got = lookup(LookupKeys::Ids(&[3, 3]), &source(), Room::for_all(150), false, &|| false);
         assert_eq!(got, Err(EvaluateError::TooLarge { max: 150 }));
-        assert!(lookup(LookupKeys::Ids(&[3]), &source(), Room::for_all(100), &|| false).is_ok());
+        assert!(lookup(LookupKeys::Ids(&[3]), &source(), Room::for_all(100), false, &|| false).is_ok());
     }
 
     #[test]
     fn what_is_enough_ends_with_the_value_that_makes_it_so() {
         let first = |enough| {
             let room = Room { bytes_max: 1_000, enough };
-            lookup(LookupKeys::Ids(&[9, 1, 2, 3, 1]), &source(), room, &|| false).unwrap().len()
+            lookup(LookupKeys::Ids(&[9, 1, 2, 3, 1]), &source(), room, false, &|| false).unwrap().len()
         };
         assert_eq!([0, 1, 3, 4, 103, 104, 106, 107].map(first), [1, 2, 2, 4, 4, 5, 5, 5]);
     }
 
     #[test]
     fn a_caller_that_went_away_stops_it() {
-        let got = lookup(LookupKeys::Ids(&[1]), &source(), Room::for_all(100), &|| true);
+        let got = lookup(LookupKeys::Ids(&[1]), &source(), Room::for_all(100), false, &|| true);
         assert_eq!(got, Err(EvaluateError::Cancelled));
     }
 }

@@ -6,6 +6,7 @@ use kith_schema::Schema;
 use kith_schema::compute::{Aggregation, Computation};
 
 /// Evaluates `plan` over a node's share of the keys; `schema` is what the values are records of, if they are. Aggregates have no use for `room`.
+/// With `proofs` every value that is looked up comes with its proof, as of [`lookup()`]; results of plans have none.
 ///
 /// # Errors
 /// As [`lookup()`]; [`EvaluateError::NotRecords`], [`EvaluateError::Plan`] and [`EvaluateError::Schema`] before anything is read;
@@ -16,10 +17,11 @@ pub fn evaluate_values(
     source: &dyn ValueSource,
     schema: Option<&Schema>,
     room: Room,
+    proofs: bool,
     cancelled: &dyn Fn() -> bool,
 ) -> Result<Value, EvaluateError> {
     match plan {
-        Operator::Lookup => lookup(keys, source, room, cancelled).map(Value::Records),
+        Operator::Lookup => lookup(keys, source, room, proofs, cancelled).map(Value::Records),
         Operator::Compute(plan) => {
             let schema = schema.ok_or(EvaluateError::NotRecords)?;
             let computation = Computation::new(plan, schema)?;

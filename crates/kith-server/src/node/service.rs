@@ -88,6 +88,8 @@ pub(super) struct Job {
     byte_keys: ByteKeys,
     partitions: Vec<PartitionId>,
     pub plan: Operator,
+    /// Whether whoever asks proves values itself.
+    proofs: bool,
     deadline: Instant,
     /// Set when the caller goes away.
     abandoned: Arc<AtomicBool>,
@@ -118,7 +120,7 @@ impl Job {
                     KeyType::String | KeyType::Bytes => LookupKeys::Bytes(&self.byte_keys),
                 };
                 let room = Room::for_all(ANSWER_BYTES_MAX);
-                evaluate_values(&self.plan, keys, &**reader, reader.schema(), room, &cancelled)
+                evaluate_values(&self.plan, keys, &**reader, reader.schema(), room, self.proofs, &cancelled)
             }
         }
     }
@@ -142,7 +144,7 @@ impl Job {
                 LookupKeys::Bytes(&some)
             }
         };
-        evaluate_values(&self.plan, keys, &**reader, reader.schema(), room, &cancelled)
+        evaluate_values(&self.plan, keys, &**reader, reader.schema(), room, self.proofs, &cancelled)
     }
 
     /// Refuses to begin what nobody waits for any more: it may have waited for its thread for longer than that.
@@ -243,6 +245,7 @@ impl NodeService {
             byte_keys,
             partitions: request.partitions.into_iter().map(PartitionId).collect(),
             plan,
+            proofs: request.proofs,
             deadline: now + left,
             abandoned: Arc::new(AtomicBool::new(false)),
         };

@@ -7,7 +7,8 @@ use super::{
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
 use futures::stream::BoxStream;
 use kith_client::{
-    AggregateQuery, BatchAnswer, BatchKeys, ComputeAt, ComputeQuery, QueryError, QueryOptions, StoreService,
+    AggregateQuery, BatchAnswer, BatchKeys, ComputeAt, ComputeQuery, Proofs, QueryError, QueryOptions,
+    StoreService,
     convert::{
         aggregate_answer_to_wire, aggregate_from_wire, batch_answer_to_wire, batch_from_wire,
         compute_answer_to_wire, compute_from_wire, schema_from_wire,
@@ -26,6 +27,9 @@ impl GraphServer {
         let (store, keys, options) = batch_from_wire(request).map_err(|error| error.to_status())?;
         let answered = self.read_values("mget", admitted, &store, &keys, &options).await;
         let mut answer = answered.map_err(|error| error.to_status())?;
+        if options.proofs == Proofs::Here {
+            answer.records.drop_proofs();
+        }
         self.counters.answer("mget", answer.is_complete());
         answer.profile = self.shown(answer.profile, options.profile);
         Ok(batch_answer_to_wire(answer))

@@ -5,7 +5,7 @@ use super::{admission::Admitted, reads::batch_json, service::GraphServer};
 use crate::framed::{End, Piece, Pieces};
 use futures::{Stream, StreamExt, stream::BoxStream};
 use kith_client::{
-    BatchKeys, BatchStream, ComputeAt, ComputeQuery, QueryError, QueryOptions, Session, StoreService,
+    BatchKeys, BatchStream, ComputeAt, ComputeQuery, Proofs, QueryError, QueryOptions, Session, StoreService,
     StreamItem, StreamStatus,
     convert::{StreamWriter, batch_from_wire, compute_from_wire},
     too_slow,
@@ -137,7 +137,10 @@ impl GraphServer {
                     footer.profile = self.shown(footer.profile, asked.options.profile);
                     Ok(writer.message(StreamItem::Footer(footer)))
                 }
-                Ok(StreamItem::Piece(piece)) => {
+                Ok(StreamItem::Piece(mut piece)) => {
+                    if asked.options.proofs == Proofs::Here {
+                        piece.records.drop_proofs();
+                    }
                     asked.admitted.answered(&asked.store, piece.records.value_bytes());
                     Ok(writer.message(StreamItem::Piece(piece)))
                 }

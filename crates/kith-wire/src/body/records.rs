@@ -2,7 +2,10 @@
 
 use super::{BodyError, take_count};
 use bytes::Bytes;
-use kith_types::delta::{self, DecodeError};
+use kith_types::{
+    ValueProof,
+    delta::{self, DecodeError},
+};
 
 /// One entry of a body of records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,6 +14,8 @@ pub enum RecordBody {
     Absent,
     /// A value of so many bytes.
     Found(usize),
+    /// The same, with what proves it.
+    FoundWith(usize, ValueProof),
     /// The record is damaged.
     Damaged,
     /// The record cannot be worked on as asked.
@@ -40,9 +45,12 @@ const UNANSWERED: u8 = 4;
 const DISAGREEING: u8 = 5;
 const DIMENSIONS: u8 = 6;
 const UNSENT: u8 = 7;
+const FOUND_WITH: u8 = 8;
 
 /// Two states share a byte.
 const STATE_BITS: usize = 4;
+/// Seed and checksum.
+const PROOF_BYTES: usize = 8;
 
 /// The body of entries whose values are `values`, in the same order, `value_bytes` long in all.
 /// Values are copied once.
@@ -61,7 +69,8 @@ pub fn encode_records<'a>(
 /// What stands before the values in the body of [`encode_records`], with room for so many bytes more.
 pub fn encode_records_head(entries: &[RecordBody], room: usize) -> Vec<u8> {
     let count = entries.len();
-    let mut out = Vec::with_capacity(delta::VARINT_BYTES_MAX + count.div_ceil(2) + count * 2 + room);
+    let mut out =
+        Vec::with_capacity(delta::VARINT_BYTES_MAX + count.div_ceil(2) + count * (2 + PROOF_BYTES) + room);
     delta::put_varint(&mut out, count as u64);
     let states = out.len();
     out.resize(states + count.div_ceil(2), 0);
@@ -71,6 +80,11 @@ pub fn encode_records_head(entries: &[RecordBody], room: usize) -> Vec<u8> {
     for entry in entries {
         match entry {
             RecordBody::Found(length) => delta::put_varint(&mut out, *length as u64),
+            RecordBody::FoundWith(length, proof) => {
+                delta::put_varint(&mut out, *length as u64);
+                out.extend_from_slice(&proof.seed.to_le_bytes());
+                out.extend_from_slice(&proof.crc32c.to_le_bytes());
+            }
             RecordBody::Dimensions { operator, want, got } => {
                 [operator, want, got].iter().for_each(|&&number| delta::put_varint(&mut out, number.into()));
             }
@@ -99,6 +113,11 @@ pub fn decode_records(body: &Bytes) -> Result<(Vec<RecordBody>, Bytes), BodyErro
                 total = total.checked_add(length).ok_or(BodyError::Short)?;
                 RecordBody::Found(length)
             }
+            FOUND_WITH => {
+                let length = take_count(&mut rest)?;
+                total = total.checked_add(length).ok_or(BodyError::Short)?;
+                RecordBody::FoundWith(length, take_proof(&mut rest)?)
+            }
             DAMAGED => RecordBody::Damaged,
             UNSUITABLE => RecordBody::Unsuitable,
             UNANSWERED => RecordBody::Unanswered,
@@ -123,6 +142,7 @@ fn state(entry: RecordBody) -> u8 {
     match entry {
         RecordBody::Absent => ABSENT,
         RecordBody::Found(_) => FOUND,
+        RecordBody::FoundWith(..) => FOUND_WITH,
         RecordBody::Damaged => DAMAGED,
         RecordBody::Unsuitable => UNSUITABLE,
         RecordBody::Unanswered => UNANSWERED,
@@ -130,6 +150,13 @@ fn state(entry: RecordBody) -> u8 {
         RecordBody::Dimensions { .. } => DIMENSIONS,
         RecordBody::Unsent => UNSENT,
     }
+}
+
+fn take_proof(body: &mut &[u8]) -> Result<ValueProof, BodyError> {
+    let (bytes, rest) = body.split_first_chunk::<PROOF_BYTES>().ok_or(BodyError::Short)?;
+    *body = rest;
+    let both = u64::from_le_bytes(*bytes);
+    Ok(ValueProof { seed: both as u32, crc32c: (both >> 32) as u32 })
 }
 
 fn take_u32(body: &mut &[u8]) -> Result<u32, BodyError> {
@@ -142,18 +169,25 @@ mod tests {
     use proptest::prelude::*;
 
     fn encode(records: &[(RecordBody, Vec<u8>)]) -> Bytes {
-        let values = records.iter().filter(|(entry, _)| matches!(entry, RecordBody::Found(_)));
+        let values = records
+            .iter()
+            .filter(|(entry, _)| matches!(entry, RecordBody::Found(_) | RecordBody::FoundWith(..)));
         let bytes = values.clone().map(|(_, value)| value.len()).sum();
         let entries: Vec<RecordBody> = records.iter().map(|(entry, _)| *entry).collect();
         encode_records(&entries, values.map(|(_, value)| value.as_slice()), bytes)
     }
 
+    fn proof(seed: u32, crc32c: u32) -> ValueProof {
+        ValueProof { seed, crc32c }
+    }
+
     proptest! {
         #[test]
-        fn records_round_trip(states in prop::collection::vec((0u8..8, prop::collection::vec(any::<u8>(), 0..40)), 0..40)) {
+        fn records_round_trip(states in prop::collection::vec((0u8..9, prop::collection::vec(any::<u8>(), 0..40)), 0..40)) {
             let records: Vec<(RecordBody, Vec<u8>)> = states.into_iter().map(|(state, value)| match state {
                 ABSENT => (RecordBody::Absent, vec![]),
                 FOUND => (RecordBody::Found(value.len()), value),
+                FOUND_WITH => (RecordBody::FoundWith(value.len(), proof(7, u32::MAX)), value),
                 DAMAGED => (RecordBody::Damaged, vec![]),
                 UNSUITABLE => (RecordBody::Unsuitable, vec![]),
                 DISAGREEING => (RecordBody::Disagreeing, vec![]),
@@ -188,6 +222,13 @@ mod tests {
             (RecordBody::Found(1), b"v".to_vec()),
         ];
         assert_eq!(encode(&computed), [0x03, 0x67, 0x01, 0x01, 0x40, 0x02, 0x01, b'v'].as_slice());
+        let proven = [
+            (RecordBody::FoundWith(2, proof(0x0403_0201, 0x0807_0605)), b"ab".to_vec()),
+            (RecordBody::Absent, vec![]),
+        ];
+        let with_proof = encode(&proven);
+        assert_eq!(with_proof, [0x02, 0x08, 0x02, 1, 2, 3, 4, 5, 6, 7, 8, b'a', b'b'].as_slice());
+        assert_eq!(decode_records(&with_proof.slice(..8)), Err(BodyError::Short));
         assert_eq!(decode_records(&body.slice(..6)), Err(BodyError::Short));
         let longer: Bytes = [&body[..], b"!"].concat().into();
         assert_eq!(decode_records(&longer), Err(BodyError::Trailing(1)));

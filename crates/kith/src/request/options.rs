@@ -1,7 +1,7 @@
 //! What every operation may be told besides its own fields: flags of its subcommand, fields of its line.
 
 use clap::{Args, ValueEnum};
-use kith_client::{CacheMode, FanOutLimit, Hedging, Page, QueryOptions, parse_fan_out};
+use kith_client::{CacheMode, FanOutLimit, Hedging, Page, Proofs, QueryOptions, parse_fan_out};
 use kith_types::{Direction, Workflow};
 use serde::{Deserialize, Deserializer, de::Error};
 use std::{num::NonZeroU32, time::Duration};
@@ -169,6 +169,7 @@ impl Options {
             workflow: self.workflow(),
             page: Page { after: self.after, limit: self.limit },
             trace_id: String::new(),
+            proofs: Proofs::default(),
         }
     }
 }
