@@ -2,9 +2,15 @@
 //! thread, no network, everything in memory and mapped: processor time a key, in turn on the same keys, every value
 //! compared. Then memory, each in a process of its own that has read every value.
 //!
-//! Two uses: the first word of each value is looked at, and all values are copied into one buffer, as an answer is made. Kith proves
-//! every value by its checksum before it hands it out, in both; PlainTable proves none. The floor is beside them: the same bytes from
-//! memory and their checksums, nothing looked up.
+//! Two uses: the first word of each value is looked at, and all values are copied into one buffer, as an answer is made. What each line
+//! proves:
+//!
+//! - "copied, proven by the client": Kith compares keys and copies each value with its proof, as a node does for a client that verifies.
+//!   The client computes the checksums. This line is held against 0.25 of `Get`.
+//! - "what the client proves": the checksums of the copied values, and nothing else.
+//! - "first words" and "copied": Kith computes every value's checksum itself, as a node does for a client that does not verify.
+//! - `Get` and `MultiGet`: PlainTable proves nothing.
+//! - "floor": the same bytes from memory and their checksums; nothing is looked up.
 //!
 //! `KITH_BENCH_KEYS` rows (1,000,000), `KITH_BENCH_ROUNDS` rounds (41).
 
@@ -18,7 +24,7 @@ use kith_rivals::{
     plain_table::{Api, PlainTable},
     print, rounds, setting,
 };
-use kith_types::{PartitionCount, PartitionId, StoreVersion, fmix64};
+use kith_types::{KeyRef, PartitionCount, PartitionId, StoreVersion, ValueProof, fmix64};
 use std::{
     hint::black_box,
     ops::ControlFlow,
@@ -103,10 +109,28 @@ impl Both {
             let took = rounds(&mut sides, count, BATCH * BATCHES);
             print(&sides, &took);
         }
+        let mut unproven = Copied::with_room(self.value_bytes);
+        let mut received = Copied::with_room(self.value_bytes);
+        copy_with_proofs(&reader, &keys[0][..BATCH], &mut received);
         let mut ours = Vec::with_capacity(BATCH * self.value_bytes);
         let mut bare = Vec::with_capacity(BATCH * self.value_bytes);
         let [mut theirs, mut grouped] = [(); 2].map(|()| vec![0; BATCH * self.value_bytes]);
-        let mut sides: [Side<'_>; 4] = [
+        let mut sides: [Side<'_>; 6] = [
+            (
+                "Kith, copied, proven by the client",
+                Box::new(|round| {
+                    per_batch(&keys[round], |keys| {
+                        copy_with_proofs(&reader, keys, &mut unproven);
+                        last_word(&unproven.bytes)
+                    })
+                }),
+            ),
+            (
+                "what the client proves",
+                Box::new(|round| {
+                    per_batch(&keys[round], |_| prove(&keys[0][..BATCH], self.value_bytes, &received))
+                }),
+            ),
             (
                 "Kith, copied",
                 Box::new(|round| {
@@ -207,6 +231,40 @@ fn copy(reader: &ValuesReader, keys: &[[u8; 8]], out: &mut Vec<u8>) {
         out.extend_from_slice(value.expect("undamaged").expect("it is there"));
         ControlFlow::Continue(())
     });
+}
+
+/// Values as a node sends them to a client that proves them.
+struct Copied {
+    bytes: Vec<u8>,
+    proofs: Vec<ValueProof>,
+}
+
+impl Copied {
+    fn with_room(value_bytes: usize) -> Self {
+        Self { bytes: Vec::with_capacity(BATCH * value_bytes), proofs: Vec::with_capacity(BATCH) }
+    }
+}
+
+fn copy_with_proofs(reader: &ValuesReader, keys: &[[u8; 8]], out: &mut Copied) {
+    out.bytes.clear();
+    out.proofs.clear();
+    reader.get_many_with_proofs(keys, |_, value| {
+        let value = value.expect("undamaged").expect("it is there");
+        out.bytes.extend_from_slice(value.bytes);
+        out.proofs.push(value.proof.expect("values are stored as they are"));
+        ControlFlow::Continue(())
+    });
+}
+
+/// What a client does with what it received: how many values hold, which is all of them.
+fn prove(keys: &[[u8; 8]], value_bytes: usize, received: &Copied) -> u64 {
+    let values = received.bytes.chunks(value_bytes).zip(&received.proofs);
+    let holds = keys.iter().zip(values).filter(|(key, (value, proof))| {
+        proof.holds(KeyRef::Id(u64::from_le_bytes(**key)), value)
+    });
+    let count = holds.count();
+    assert_eq!(count, keys.len(), "every value holds");
+    count as u64
 }
 
 fn last_word(bytes: &[u8]) -> u64 {
