@@ -189,7 +189,8 @@ fn what_is_flipped_behind_a_router_is_asked_again_once() {
         let router = cluster.ready()["router"].as_str().expect("an address").to_owned();
         for transport in [TransportKind::FramedTcp, TransportKind::Grpc] {
             let flipper = Flipper::before(router.clone()).await;
-            let client = RouterClient::connect(&[flipper.addr.clone()]).await.expect("it answers");
+            let client =
+                RouterClient::connect(std::slice::from_ref(&flipper.addr)).await.expect("it answers");
             let client = client.with_transport(transport);
             let read = || async { client.multi_get("people", &keys(), &QueryOptions::default()).await };
             flipper.flip(1);
