@@ -433,7 +433,8 @@ fn a_node_that_is_killed_in_a_fetch_goes_on_where_it_was() {
 
 /// What `kith store verify --deep` says of each node, in the order of nodes.
 fn states(cluster: &Cluster) -> Vec<String> {
-    let output = cluster.kith(&["store", "verify", "people", "--deep", "-o", "json"]).output().unwrap();
+    let output =
+        cluster.kith(&["store", "verify", "people", "--deep", "-o", "json"]).output().expect("kith runs");
     let told: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
     let nodes = told["nodes"].as_array().cloned().unwrap_or_default();
     nodes.iter().map(|node| node["state"].as_str().unwrap_or_default().to_owned()).collect()
