@@ -1,6 +1,7 @@
 //! What can be wrong with one row, where it is, and the tally of wrong rows.
 
 use crate::options::RowOptions;
+use crate::value::JSON_DEPTH_MAX;
 use kith_schema::{EncodeError, KEY_BYTES_MAX, VALUE_BYTES_MAX};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -107,6 +108,9 @@ pub enum RowFault {
         /// Where, from 1.
         column: usize,
     },
+    /// JSON that is nested too deeply.
+    #[error("lists and objects are nested deeper than {JSON_DEPTH_MAX}")]
+    TooDeep,
     /// A member that comes twice.
     #[error("member {name:?} is there twice")]
     Repeated {
@@ -144,6 +148,7 @@ impl RowFault {
             RowFault::NotText { .. } => "not UTF-8",
             RowFault::NotBase64 { .. } => "not base64",
             RowFault::Json { .. } => "not JSON",
+            RowFault::TooDeep => "nested too deeply",
             RowFault::Repeated { .. } => "repeated member",
             RowFault::UnknownMember { .. } => "unknown member",
             RowFault::UnclosedQuote => "unclosed quote",

@@ -39,8 +39,37 @@ fn after_string(bytes: &[u8], mut at: usize) -> usize {
     bytes.len()
 }
 
+/// The deepest JSON that is taken in: less than what parsers that bound their stack take, with room for the reply around a value.
+pub const JSON_DEPTH_MAX: usize = 100;
+
+/// Refuses JSON in which lists and objects are nested deeper than [`JSON_DEPTH_MAX`]. What is no JSON passes.
+pub(crate) fn check_depth(text: &str) -> Result<(), RowFault> {
+    let (bytes, mut at, mut depth) = (text.as_bytes(), 0, 0_usize);
+    // So deep, and closed again, is longer.
+    if bytes.len() <= 2 * JSON_DEPTH_MAX {
+        return Ok(());
+    }
+    while at < bytes.len() {
+        match bytes[at] {
+            b'"' => {
+                at = after_string(bytes, at);
+                continue;
+            }
+            b'[' | b'{' => depth += 1,
+            b']' | b'}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if JSON_DEPTH_MAX < depth {
+            return Err(RowFault::TooDeep);
+        }
+        at += 1;
+    }
+    Ok(())
+}
+
 /// Writes text that must be JSON, compactly.
 pub(crate) fn put_json(text: &str, out: &mut Vec<u8>) -> Result<(), RowFault> {
+    check_depth(text)?;
     serde_json::from_str::<&RawValue>(text).map_err(|error| json_fault(&error))?;
     put_compact(text, out);
     Ok(())

@@ -200,6 +200,24 @@ fn only_as_many_wrong_rows_as_allowed() {
 }
 
 #[test]
+fn json_may_be_nested_so_deeply_and_no_deeper() {
+    let nested = |depth: usize| format!("{}\"[\"{}", "[".repeat(depth), "]".repeat(depth));
+    let json = RowOptions { value: ValueShape::Json, ..ids() };
+    for (depth, reason) in
+        [(98, None), (100, None), (101, Some("nested too deeply")), (1_000_000, Some("nested too deeply"))]
+    {
+        // Of JSON lines, the object around the value counts too.
+        let line = format!("{{\"key\":7,\"value\":{}}}\n{{\"key\":8,\"value\":1}}\n", nested(depth - 1));
+        let quoted = format!("key,value\n7,\"{}\"\n8,1\n", nested(depth).replace('"', "\"\""));
+        for text in [line, quoted] {
+            let lenient = RowOptions { errors_max: 1, ..json.clone() };
+            let (_, report) = read(&source("in", &text), &lenient).unwrap();
+            assert_eq!(report.errors.by_reason.keys().next().copied(), reason, "{depth}");
+        }
+    }
+}
+
+#[test]
 fn rows_that_are_all_wrong_are_refused_however_many_are_allowed() {
     let lenient = RowOptions { errors_max: 1_000, ..ids() };
     let refused = read(&source("in", "key,value\nx,a\ny,b\nz,c\n"), &lenient).unwrap_err();

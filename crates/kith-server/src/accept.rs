@@ -159,7 +159,9 @@ async fn open(
     let (first, stream, caller) = match listen::open(gate, stream, Some(addr), stop).await? {
         Opening::Closed => return Ok(None),
         // Answered in their own protocol: that they should have spoken TLS.
-        Opening::Clear(stream, first) => (first, Stream::Plain(stream), Caller::new(Identity::Plain)),
+        Opening::Clear(stream, first) => {
+            (first, Stream::Plain(stream), Caller::new(Identity::Plain).at(Some(addr)))
+        }
         Opening::Tls(mut stream, caller) => {
             if gate.check(&caller, &Need::Known).is_ok() {
                 connected.is_known_now();

@@ -1,5 +1,6 @@
 //! A process's data directory: whose it is, in which format, and that only one process uses it.
 
+use crate::private;
 use serde::{Deserialize, Serialize};
 use std::{
     fs, io,
@@ -113,7 +114,7 @@ impl DataDirError {
 }
 
 impl DataDir {
-    /// Makes the directory if it is not there, and locks it.
+    /// Makes the directory if it is not there, locks it, and closes it to other users.
     ///
     /// # Errors
     /// If another process holds it or it cannot be written.
@@ -124,7 +125,13 @@ impl DataDir {
         let lock = fs::File::options().create(true).truncate(false).write(true).open(&file);
         let lock = lock.map_err(io(file.clone()))?;
         match lock.try_lock() {
-            Ok(()) => Ok(Self { path: path.to_owned(), _lock: lock }),
+            Ok(()) => {
+                if let Err(error) = private::tighten(path) {
+                    let path = path.display();
+                    tracing::warn!(%error, %path, "other users may be able to read the data directory");
+                }
+                Ok(Self { path: path.to_owned(), _lock: lock })
+            }
             Err(fs::TryLockError::WouldBlock) => Err(DataDirError::InUse { path: path.to_owned() }),
             Err(fs::TryLockError::Error(source)) => Err(DataDirError::Io { path: file, source }),
         }

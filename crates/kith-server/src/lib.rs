@@ -19,6 +19,7 @@ pub mod metadata;
 pub mod node;
 mod peer;
 pub mod place;
+pub mod private;
 mod quotas;
 mod rebalance;
 mod resp;
@@ -26,6 +27,7 @@ pub mod router;
 mod security;
 mod serve;
 mod topology;
+mod undecoded;
 mod versions;
 
 pub use connections::{ConnectionSettings, IDLE_DEFAULT, OPEN_MAX_DEFAULT};

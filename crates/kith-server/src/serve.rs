@@ -7,6 +7,7 @@ use crate::{
     framed::FrameService,
     security::{Security, behind},
     topology::TopologyReceiver,
+    undecoded,
 };
 use futures::{StreamExt, stream::BoxStream};
 use kith_wire::{documents::Document, v1};
@@ -164,6 +165,7 @@ pub fn spawn(
         Some(gate) => behind(routes.routes(), Arc::clone(gate)),
         None => routes.routes(),
     };
+    let routes = undecoded::told(routes);
     let routes = Routes::from(routes.into_axum_router().layer(axum::middleware::from_fn(requests::of_peer)));
     let (tasks, addr) = (TaskTracker::new(), bound.addr);
     let accepted = accept::spawn(bound, Served { frames, gate }, &tasks, stop.clone());

@@ -58,8 +58,8 @@ pub enum ConvertError {
         /// What is wrong with it.
         why: String,
     },
-    /// An operator tree deeper than any that this release makes.
-    #[error("the operator plan is deeper than {0}")]
+    /// An operator tree or predicate deeper than any that this release makes.
+    #[error("the plan, or a condition in it, is nested deeper than {0}")]
     TooDeep(usize),
 }
 

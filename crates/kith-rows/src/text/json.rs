@@ -8,7 +8,7 @@ use crate::key::{RawKey, put_key};
 use crate::options::{KEY_FIELD, RowOptions, VALUE_BASE64_FIELD, VALUE_FIELD, ValueShape};
 use crate::read::{Halt, Row, RowSink};
 use crate::unpack::{FileErrors, Unpacked};
-use crate::value::{json_fault, put_base64, put_compact};
+use crate::value::{check_depth, json_fault, put_base64, put_compact};
 use kith_schema::{InferError, Inference, JsonFault, nearest};
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
@@ -93,7 +93,10 @@ impl<B: BufRead> Lines<B> {
     }
 
     fn text(&self) -> Result<&str, RowFault> {
-        std::str::from_utf8(&self.line).map_err(|_| RowFault::NotText { what: "the line".to_owned() })
+        let text = std::str::from_utf8(&self.line);
+        let text = text.map_err(|_| RowFault::NotText { what: "the line".to_owned() })?;
+        check_depth(text)?;
+        Ok(text)
     }
 }
 

@@ -69,6 +69,12 @@ pub enum ComputeError {
         /// The range, for people.
         range: &'static str,
     },
+    /// A predicate is nested too deeply.
+    #[error("a condition is nested deeper than {max}")]
+    TooDeep {
+        /// The deepest that is taken.
+        max: usize,
+    },
     /// Two buckets of one name.
     #[error("bucket {name:?} is there twice")]
     RepeatedBucket {
@@ -109,9 +115,10 @@ impl ComputeError {
             ComputeError::WrongType { .. } | ComputeError::NoScore { .. } => "wrong_field_type",
             ComputeError::Dimensions { .. } => "dimension_mismatch",
             ComputeError::OutOfRange { .. } => "out_of_range",
-            ComputeError::RepeatedBucket { .. } | ComputeError::Nothing | ComputeError::Result(_) => {
-                "bad_request"
-            }
+            ComputeError::TooDeep { .. }
+            | ComputeError::RepeatedBucket { .. }
+            | ComputeError::Nothing
+            | ComputeError::Result(_) => "bad_request",
         }
     }
 }

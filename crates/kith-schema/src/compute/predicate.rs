@@ -84,12 +84,7 @@ impl Predicate {
         depth: usize,
         parts: &mut u64,
     ) -> Result<(), ComputeError> {
-        let too_deep = ComputeError::OutOfRange {
-            what: "the depth of a predicate",
-            got: Self::DEPTH_MAX as u64 + 1,
-            range: "at most 16",
-        };
-        let depth = depth.checked_sub(1).ok_or(too_deep)?;
+        let depth = depth.checked_sub(1).ok_or(ComputeError::TooDeep { max: Self::DEPTH_MAX })?;
         let operands = match self {
             Predicate::Compare(_, operand) => std::slice::from_ref(operand),
             Predicate::AnyOf(operands) => operands,

@@ -23,7 +23,10 @@ use futures::{
     future::{self, BoxFuture},
     stream::BoxStream,
 };
-use kith_client::{ANSWER_BYTES_MAX, convert::operator_from_wire};
+use kith_client::{
+    ANSWER_BYTES_MAX,
+    convert::{ConvertError, operator_from_wire},
+};
 use kith_engine::KeyType;
 use kith_ops::{
     EvaluateError, LookupKeys, Operator, Room, Share, SourceError, Value, evaluate, evaluate_values,
@@ -221,14 +224,14 @@ impl NodeService {
             kith_wire::status(Code::FailedPrecondition, "version_unavailable", message, "ask another replica")
         })?;
         let plan = request.plan.as_ref().map(operator_from_wire).transpose();
-        let plan = plan.and_then(|plan| plan.ok_or(kith_client::convert::ConvertError::Missing("plan")));
+        let plan = plan.and_then(|plan| plan.ok_or(ConvertError::Missing("plan")));
         let plan = plan.map_err(|error| {
-            kith_wire::status(
-                Code::InvalidArgument,
-                "unsupported_operation",
-                error.to_string(),
-                "use a client of this release",
-            )
+            let code = match error {
+                ConvertError::TooDeep(_) => "bad_request",
+                _ => "unsupported_operation",
+            };
+            let help = "use a client of this release";
+            kith_wire::status(Code::InvalidArgument, code, error.to_string(), help)
         })?;
         let refused = |detail: String| {
             kith_wire::status(Code::InvalidArgument, "bad_request", detail, "use a client of this release")

@@ -55,7 +55,7 @@ impl Visitor {
     /// The reply: `NOAUTH` if nobody knows them, `NOPERM` if they lack the right.
     pub fn check(&self, need: &Need) -> Result<(), String> {
         let Some(gate) = &self.gate else { return Ok(()) };
-        gate.check(self.caller(), need).map(drop).map_err(|status| reply(&status))
+        gate.admit(self.caller(), need, "resp").map(drop).map_err(|status| reply(&status))
     }
 
     /// Lets them read a store now.
@@ -82,7 +82,7 @@ impl Visitor {
 
     /// Whether they are somebody, as far as that matters.
     pub fn is_known(&self) -> bool {
-        self.check(&Need::Known).is_ok()
+        self.gate.as_ref().is_none_or(|gate| gate.check(self.caller(), &Need::Known).is_ok())
     }
 
     /// Takes them for whoever has this token, who is called `user`.
@@ -91,8 +91,8 @@ impl Visitor {
     /// [`AuthError`]: they stay who they were.
     pub fn authenticate(&mut self, user: &[u8], token: &[u8]) -> Result<(), AuthError> {
         let gate = self.gate.as_ref().filter(|gate| gate.has_rights()).ok_or(AuthError::NothingToProve)?;
-        let caller = gate.bearer(token);
-        let name = gate.check(&caller, &Need::Known).map_err(|_| AuthError::Wrong)?;
+        let caller = gate.bearer(token, &self.own);
+        let name = gate.admit(&caller, &Need::Known, "AUTH").map_err(|_| AuthError::Wrong)?;
         if user != DEFAULT_USER && name.is_none_or(|name| name.as_bytes() != user) {
             return Err(AuthError::Wrong);
         }

@@ -5,10 +5,13 @@ use crate::{
     accept::Peer,
     freshness::Freshness,
     rebalance::Rebalancer,
-    security::Asker,
+    security::{
+        Asker,
+        audit::{self, Refused},
+    },
     serve::ClusterReader,
     topology::TopologyReceiver,
-    versions::{Push, Size, Stores, last_push, now, observed},
+    versions::{Push, Size, Stores, cut_who, last_push, now, observed},
 };
 use futures::{StreamExt, stream::BoxStream};
 use kith_client::{Fleet, Session, security::Dialer};
@@ -150,7 +153,9 @@ impl Admin {
 /// The components of a push, their names checked.
 fn components(json: &[u8], who: &str, store: &str) -> Result<Vec<ComponentDocument>, Status> {
     serde_json::from_slice(json).map_err(|error| {
-        tracing::warn!(audit = true, subject = who, method = "push", store, reason = %error, "refused");
+        let reason = error.to_string();
+        let (method, code) = ("push", "bad_request");
+        audit::refused(&Refused { subject: who, method, store, code, reason: &reason, peer: None });
         let help = "nothing was pushed; push with the kith of this release";
         kith_wire::status(Code::InvalidArgument, "bad_request", error.to_string(), help)
     })
@@ -164,7 +169,7 @@ fn asker<T>(request: &Request<T>, who: &str) -> String {
     match (who, request.extensions().get::<Peer>().and_then(|peer| peer.addr)) {
         ("", Some(addr)) => addr.to_string(),
         ("", None) => "somebody".to_owned(),
-        _ => who.to_owned(),
+        _ => cut_who(who).to_owned(),
     }
 }
 

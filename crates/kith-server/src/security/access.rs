@@ -40,6 +40,13 @@ pub(crate) enum Need {
     Cluster,
 }
 
+impl Need {
+    /// The store that it is about; empty if it is about none.
+    pub fn store(&self) -> &str {
+        if let Need::Store(_, store) = self { store } else { "" }
+    }
+}
+
 impl fmt::Display for Need {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

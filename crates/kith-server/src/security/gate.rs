@@ -2,6 +2,7 @@
 
 use super::{
     access::{Access, Need, Subject, tls_required},
+    audit::{self, Refused},
     caller::{Caller, Identity},
     guarded::Guarded,
     names::names_of,
@@ -79,6 +80,7 @@ impl Gate {
     /// # Errors
     /// The socket's, and those of TLS.
     pub async fn accept(&self, stream: TcpStream) -> io::Result<(TlsStream<TcpStream>, Caller)> {
+        let peer = stream.peer_addr().ok();
         let acceptor = TlsAcceptor::from(Arc::clone(&self.now.load().tls));
         let stream = acceptor.accept(stream).await?;
         let certificate = stream.get_ref().1.peer_certificates().and_then(|chain| chain.first());
@@ -86,7 +88,7 @@ impl Gate {
             Some(certificate) => Identity::Certificate(names_of(certificate).into()),
             None => Identity::Nobody,
         };
-        Ok((stream, Caller::new(identity)))
+        Ok((stream, Caller::new(identity).at(peer)))
     }
 
     /// Whether callers must show who they are: by a certificate of a known authority, or as the file of rights asks.
@@ -99,9 +101,30 @@ impl Gate {
         self.files.access.is_some()
     }
 
-    /// Whoever shows this token.
-    pub fn bearer(&self, token: &[u8]) -> Caller {
-        Caller::new(Identity::Token(Sha256::digest(token).into()))
+    /// Whoever shows this token over `connection`.
+    pub fn bearer(&self, token: &[u8], connection: &Caller) -> Caller {
+        Caller::new(Identity::Token(Sha256::digest(token).into())).at(connection.peer)
+    }
+
+    /// As [`Gate::check`], for a call: one that is refused is a line of the audit log.
+    ///
+    /// # Errors
+    /// As [`Gate::check`].
+    pub fn admit(&self, caller: &Caller, need: &Need, method: &str) -> Result<Option<Arc<str>>, Status> {
+        self.check(caller, need).inspect_err(|status| {
+            let now = self.now.load();
+            let subject = now.access.as_ref().and_then(|access| access.subject(&caller.identity).ok());
+            let subject =
+                subject.map_or_else(|| caller.identity.to_string(), |subject| subject.name.to_string());
+            audit::refused(&Refused {
+                subject: &subject,
+                method,
+                store: need.store(),
+                code: &kith_wire::detail_of(status).code,
+                reason: status.message(),
+                peer: caller.peer,
+            });
+        })
     }
 
     /// Lets somebody do something; who they are, where that is written down.

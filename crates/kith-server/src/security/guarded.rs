@@ -27,7 +27,7 @@ impl Guarded {
         call: impl FnOnce(Arc<dyn FrameService>, Bytes) -> BoxFuture<'static, Result<Reply, Status>>,
     ) -> BoxFuture<'static, Result<Reply, Status>> {
         let need = rights::need_of_op(op, &body);
-        match need.and_then(|need| self.gate.check(&self.caller, &need)) {
+        match need.and_then(|need| self.gate.admit(&self.caller, &need, op.name())) {
             Ok(_) => call(Arc::clone(&self.service), body),
             Err(status) => future::ready(Err(status)).boxed(),
         }
@@ -51,8 +51,8 @@ impl FrameService for Guarded {
         if self.caller.identity == super::Identity::Plain {
             return Err(super::access::tls_required());
         }
-        let caller = self.gate.bearer(token);
-        self.gate.check(&caller, &super::access::Need::Known)?;
+        let caller = self.gate.bearer(token, &self.caller);
+        self.gate.admit(&caller, &super::access::Need::Known, Op::Identify.name())?;
         Ok(Some(self.gate.guard(Arc::clone(&self.service), caller)))
     }
 }

@@ -41,17 +41,18 @@ async fn check(State(gate): State<Arc<Gate>>, request: Request, next: Next) -> R
 
 async fn admit(gate: &Gate, mut request: Request) -> Result<Request, Status> {
     let caller = caller(gate, &request)?;
-    let asker = match rights::rule(request.uri().path()) {
+    let method = request.uri().path().to_owned();
+    let asker = match rights::rule(&method) {
         Rule::Open if caller.identity != Identity::Plain => return Ok(request),
-        Rule::Open => gate.check(&caller, &Need::Known)?,
-        Rule::Always(need) => gate.check(&caller, &need)?,
+        Rule::Open => gate.admit(&caller, &Need::Known, &method)?,
+        Rule::Always(need) => gate.admit(&caller, &need, &method)?,
         Rule::OfMessage(need) => {
             // Nobody unknown makes this process hold a message.
-            gate.check(&caller, &Need::Known)?;
+            gate.admit(&caller, &Need::Known, &method)?;
             known(&request);
             let (head, body) = request.into_parts();
             let body = whole(body).await?;
-            let asker = gate.check(&caller, &need(message(&body)?)?)?;
+            let asker = gate.admit(&caller, &need(message(&body)?)?, &method)?;
             request = Request::from_parts(head, Body::from(body));
             asker
         }
@@ -72,8 +73,9 @@ fn known(request: &Request) {
 
 /// Who asks: by the token of the request, else by the connection's certificate.
 fn caller(gate: &Gate, request: &Request) -> Result<Caller, Status> {
-    let connection = request.extensions().get::<Peer>().and_then(|peer| peer.caller.clone());
-    let connection = connection.unwrap_or(Caller::new(Identity::Plain));
+    let peer = request.extensions().get::<Peer>();
+    let connection = peer.and_then(|peer| peer.caller.clone()).unwrap_or(Caller::new(Identity::Plain));
+    let connection = connection.at(peer.and_then(|peer| peer.addr));
     let Some(header) = request.headers().get(AUTHORIZATION) else { return Ok(connection) };
     if connection.identity == Identity::Plain {
         return Ok(connection);
@@ -82,7 +84,7 @@ fn caller(gate: &Gate, request: &Request) -> Result<Caller, Status> {
         let message = "the header `authorization` holds no bearer token";
         kith_wire::status(Code::Unauthenticated, "unauthenticated", message, "write it as `Bearer TOKEN`")
     })?;
-    Ok(gate.bearer(token.as_bytes()))
+    Ok(gate.bearer(token.as_bytes(), &connection))
 }
 
 async fn whole(body: Body) -> Result<Bytes, Status> {

@@ -1,6 +1,7 @@
 //! Who may speak to this process, and who it is to others: TLS, certificates, tokens and rights (docs/design/0012-protection.md).
 
 mod access;
+pub(crate) mod audit;
 mod caller;
 mod gate;
 mod guarded;

@@ -1,7 +1,7 @@
 //! Looking at stores and changing them, besides pushes: each change is one write.
 
 use super::{
-    Stores,
+    Stores, bounds,
     change::{Asker, Changed, change, define, read},
     clean,
     push::flipped,
@@ -57,6 +57,7 @@ impl Stores {
             }
             Asked::Alter(alter) => {
                 check_retain(alter.retain.unwrap_or_default())?;
+                bounds::check_owner(alter.owner.as_deref())?;
                 let cluster = self.cluster();
                 let asker = Asker { who, cluster: &cluster };
                 let altered = define(&*self.metadata, store, asker, |definition| {
@@ -158,6 +159,7 @@ impl Stores {
 
     async fn create(&self, store: &str, definition: &[u8]) -> Result<v1::StoreReply, ChangeError> {
         check_name(store)?;
+        bounds::check_definition_bytes(definition)?;
         let definition: DefinitionDocument =
             serde_json::from_slice(definition).map_err(|error| other_release(error.to_string()))?;
         check_definition(&definition, self.topology.borrow().cluster.groups.len())?;
@@ -308,6 +310,7 @@ fn check_definition(definition: &DefinitionDocument, groups: usize) -> Result<()
             );
         }
     }
+    bounds::check_owner(definition.owner.as_deref())?;
     let copies = definition.replication.unwrap_or(groups as u32);
     if copies == 0 || (groups as u32) < copies {
         return bad(format!("{copies} copies, and the cluster has {groups} groups"), "ask for at most that");

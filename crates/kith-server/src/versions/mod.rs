@@ -2,6 +2,7 @@
 //! change is one conditional write of the store's record; whatever router does it, and whenever it dies, at most one
 //! version is served.
 
+mod bounds;
 mod caretaker;
 mod change;
 mod clean;
@@ -15,6 +16,7 @@ mod push;
 mod refused;
 mod repairs;
 
+pub(crate) use bounds::cut_who;
 pub(crate) use caretaker::{is_live, take_care, wait_until_live};
 pub(crate) use observe::{last_push, observed};
 pub(crate) use push::{Push, Size};

@@ -2,7 +2,10 @@
 //! checked before a node is told to fetch anything, and nothing is asked of a place that is not allowed.
 
 use super::{Stores, push::Push};
-use crate::place::{self, PlaceError, UrlRefused};
+use crate::{
+    place::{self, PlaceError, UrlRefused},
+    security::audit::{self, Refused},
+};
 use kith_engine::{FetchError, Manifest, ObjectError};
 use kith_objects::{Location, Objects};
 use kith_wire::documents::ComponentDocument;
@@ -17,9 +20,9 @@ impl Stores {
         let location = self.topology.borrow().cluster.object_store.clone();
         let own: Location = location.parse().map_err(|error| unusable(&PlaceError::Location(error)))?;
         for url in push.components.iter().filter_map(|component| component.url.as_deref()) {
-            place::check_url(url, &push.store, &own, &self.read_from).map_err(|refused| {
-                audit(push, &refused.to_string());
-                url_not_allowed(&refused)
+            place::check_url(url, &push.store, &own, &self.read_from).map_err(|error| {
+                refused(push, "url_not_allowed", &error.to_string());
+                url_not_allowed(&error)
             })?;
         }
         Ok(())
@@ -40,16 +43,22 @@ impl Stores {
         let checked = checked.await.unwrap_or_else(|error| Err(Status::internal(error.to_string())));
         checked.inspect_err(|status| {
             if kith_wire::detail_of(status).code == "other_store" {
-                audit(push, status.message());
+                refused(push, "other_store", status.message());
             }
         })
     }
 }
 
 /// One line for those who watch for attacks.
-fn audit(push: &Push, reason: &str) {
-    let Push { who, store, push, .. } = push;
-    tracing::warn!(audit = true, subject = who, method = "push", store, push = %push.0, reason, "refused");
+fn refused(push: &Push, code: &str, reason: &str) {
+    audit::refused(&Refused {
+        subject: &push.who,
+        method: "push",
+        store: &push.store,
+        code,
+        reason,
+        peer: None,
+    });
 }
 
 fn check_manifest(objects: &Objects, store: &str, component: &ComponentDocument) -> Result<(), Status> {

@@ -1,7 +1,7 @@
 //! A push from its first write to its last: begin, prepare everywhere, flip, clean.
 
 use super::{
-    Stores,
+    Stores, bounds,
     change::{Asker, Changed, Known, change, change_known, read},
     clean,
     commands::check_name,
@@ -149,6 +149,7 @@ impl Stores {
     }
 
     fn enter<'a>(&'a self, push: &'a Push) -> Result<Active<'a>, ChangeError> {
+        bounds::check_push(&push.push, &push.components)?;
         match self.active().entry(push.push.clone()) {
             Entry::Vacant(free) => {
                 let cancelled = free.insert(CancellationToken::new()).clone();

@@ -13,6 +13,7 @@ use super::{
 };
 use crate::failure::Failure;
 use kith_objects::Objects;
+use kith_server::private::keep_as_private_as;
 use kith_types::StoreVersion;
 use kith_wire::documents::{ClusterDocument, ComponentDocument, StoreDocument};
 use std::{
@@ -66,25 +67,23 @@ struct Bucket {
 }
 
 impl ObjectStore {
-    /// The object store that the cluster names, made if the folder around it is there.
+    /// The object store that the cluster names, made if the folder around it is there. What this process writes from then on is as
+    /// private as that folder.
     ///
     /// # Errors
     /// `object_store_unreachable` if it is not on this machine.
     pub fn open(cluster: &ClusterDocument) -> Result<Self, Failure> {
         let objects = place(&cluster.object_store)?;
         let Some(folder) = objects.folder() else { return Ok(Self { objects }) };
-        match fs::create_dir(folder) {
-            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
-                let message =
-                    format!("the cluster's object store {} cannot be used: {error}", folder.display());
-                Err(Failure::new(
-                    "object_store_unreachable",
-                    message,
-                    "run this on a machine that has this folder, with the rights to write to it",
-                ))
-            }
-            _ => Ok(Self { objects }),
-        }
+        keep_as_private_as(folder).map_err(|error| {
+            let message = format!("the cluster's object store {} cannot be used: {error}", folder.display());
+            Failure::new(
+                "object_store_unreachable",
+                message,
+                "run this on a machine that has this folder, with the rights to write to it",
+            )
+        })?;
+        Ok(Self { objects })
     }
 
     /// Keeps other loads and pushes of the store out.

@@ -234,11 +234,13 @@ impl TryFrom<Map<String, Value>> for BucketFields {
 /// What is wrong with it.
 pub fn predicate_of(json: Value) -> Result<Predicate, String> {
     let fields: PredicateFields = serde_json::from_value(json).map_err(|error| error.to_string())?;
-    fields.predicate()
+    fields.predicate(Predicate::DEPTH_MAX)
 }
 
 impl PredicateFields {
-    fn predicate(&self) -> Result<Predicate, String> {
+    fn predicate(&self, depth: usize) -> Result<Predicate, String> {
+        let too_deep = || format!("a condition is nested deeper than {}", Predicate::DEPTH_MAX);
+        let depth = depth.checked_sub(1).ok_or_else(too_deep)?;
         let compared = [&self.eq, &self.gt, &self.ge, &self.lt, &self.le];
         let mut all = Vec::new();
         for (operand, (comparison, _)) in compared.into_iter().zip(Comparison::ALL) {
@@ -247,7 +249,7 @@ impl PredicateFields {
             }
         }
         let several = |inner: &[PredicateFields]| {
-            inner.iter().map(PredicateFields::predicate).collect::<Result<Vec<_>, _>>()
+            inner.iter().map(|inner| inner.predicate(depth)).collect::<Result<Vec<_>, _>>()
         };
         if let Some(operands) = &self.any_of {
             all.push(Predicate::AnyOf(operands.iter().map(operand_of).collect::<Result<_, _>>()?));

@@ -1,8 +1,8 @@
 //! `kith dev`: a whole cluster on this machine.
 
 use super::{
-    FetchP99, FetchRate, PlacementFlag, ScrubRate, fetch_p99, fetch_rate, scrub_rate, settings,
-    start_failure, start_log, stop_signal,
+    FetchP99, FetchRate, PlacementFlag, ScrubRate, begin, fetch_p99, fetch_rate, scrub_rate, settings,
+    start_failure, stop_signal,
 };
 use crate::{cli::block_on_threads, connect::WELL_KNOWN, failure::Exit};
 use clap::Args;
@@ -106,7 +106,7 @@ impl DevArgs {
 
     async fn serve(self, ready_file: Option<PathBuf>) -> anyhow::Result<Exit> {
         let ready_file = ready_file.unwrap_or_else(|| PathBuf::from(WELL_KNOWN[0]));
-        start_log("warn");
+        begin("warn");
         let mut router = settings(self.config.as_deref())?;
         router.record = self.record.or(router.record);
         if !self.read_from.is_empty() {

@@ -18,15 +18,17 @@ use kith_routing::{PaceOptions, Strategy};
 use kith_server::{
     StartError,
     node::NodeOptions,
+    private,
     router::{RouterSettings, SettingsFileError},
 };
 use std::{io::IsTerminal, num::NonZeroU64, path::Path};
 use tokio_util::sync::CancellationToken;
 use tracing_subscriber::EnvFilter;
 
-/// The allocator and log of a serving process: logs go to standard error, `KITH_LOG` filters them.
-pub fn start_log(default: &str) {
-    let filter = EnvFilter::try_from_env("KITH_LOG").unwrap_or_else(|_| EnvFilter::new(default));
+/// What every serving process does first. Its files are its user's alone; logs go to standard error, `KITH_LOG` filters them.
+pub fn begin(log_default: &str) {
+    private::keep_files_private();
+    let filter = EnvFilter::try_from_env("KITH_LOG").unwrap_or_else(|_| EnvFilter::new(log_default));
     let colours = std::io::stderr().is_terminal();
     let log = tracing_subscriber::fmt()
         .with_env_filter(filter)

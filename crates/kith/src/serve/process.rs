@@ -1,11 +1,11 @@
 //! `kith node` and `kith router`: one role, one process.
 
 use super::{
-    Ending, FetchP99, FetchRate, ScrubRate, WarmBytes,
+    Ending, FetchP99, FetchRate, ScrubRate, WarmBytes, begin,
     config::{ConfigFile, Own},
     fetch_p99, fetch_rate,
     metadata::{MetadataFlags, missing},
-    scrub_rate, start_failure, start_log, warm_bytes,
+    scrub_rate, start_failure, warm_bytes,
 };
 use crate::{
     cli::block_on_threads,
@@ -195,7 +195,7 @@ impl NodeArgs {
     /// # Errors
     /// If it cannot start.
     pub fn run(self, security: SecurityFlags) -> anyhow::Result<Exit> {
-        start_log("info");
+        begin("info");
         let file = ConfigFile::read(self.process.config.as_deref())?;
         let own = file.node(self.node)?;
         block_on_threads(self.process.threads.or(own.threads), self.serve(security, file, own))
@@ -237,7 +237,7 @@ impl RouterArgs {
     /// # Errors
     /// If it cannot start.
     pub fn run(self, security: SecurityFlags) -> anyhow::Result<Exit> {
-        start_log("info");
+        begin("info");
         let file = ConfigFile::read(self.process.config.as_deref())?;
         let own = file.router(self.id)?;
         block_on_threads(self.process.threads.or(own.threads), self.serve(security, file, own))

@@ -1,0 +1,23 @@
+//! gRPC requests whose message cannot be decoded: the library calls that an internal error, and it is the caller's.
+
+use axum::response::Response;
+use tonic::{Code, Status, service::Routes};
+
+/// How the library's message begins.
+const DECODE_FAILED: &str = "failed to decode Protobuf message";
+
+/// The routes, answering such requests with `bad_request`.
+pub(crate) fn told(routes: Routes) -> Routes {
+    Routes::from(routes.into_axum_router().layer(axum::middleware::map_response(tell)))
+}
+
+async fn tell(response: Response) -> Response {
+    match Status::from_header_map(response.headers()) {
+        Some(status) if status.code() == Code::Internal && status.message().starts_with(DECODE_FAILED) => {
+            let message = format!("the request's body cannot be read: {}", status.message());
+            let help = "use a client of this release, and nest what you ask for less deeply";
+            kith_wire::status(Code::InvalidArgument, "bad_request", message, help).into_http()
+        }
+        _ => response,
+    }
+}
