@@ -16,10 +16,10 @@ demo: build ## A cluster of 2 groups × 3 nodes with a graph in it, a few querie
 	scripts/demo.sh
 
 test: packages ## All tests; installs what they need
-	$(CARGO) test --workspace
+	$(CARGO) test --workspace --no-fail-fast
 
 test-full: packages ## Every reference answer on every graph, in release; minutes
-	KITH_TEST_FULL=1 $(CARGO) test --release --workspace
+	KITH_TEST_FULL=1 $(CARGO) test --release --workspace --no-fail-fast
 
 test-spark: packages ## Versions built by Spark against those of `kith store build`; installs PySpark, 450 MB
 	scripts/test-spark.sh

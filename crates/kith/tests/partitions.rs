@@ -1,6 +1,8 @@
 //! A version built one partition at a time, as the tasks of a cluster do: equal to one built at once; tasks that are cut
 //! off, killed, repeated or given wrong rows change nothing.
 
+mod support;
+
 use kith_types::{PartitionCount, partition_of_key};
 use serde_json::Value;
 use std::{
@@ -8,8 +10,6 @@ use std::{
     io::Write,
     path::Path,
     process::{Command, Output, Stdio},
-    thread,
-    time::Duration,
 };
 
 const PARTITIONS: u32 = 5;
@@ -136,9 +136,7 @@ fn a_killed_task_leaves_nothing_that_counts() {
     let mut child = kith(folder, &arguments).stdin(Stdio::piped()).spawn().expect("kith starts");
     child.stdin.as_mut().expect("its input is piped").write_all(of(1).as_bytes()).expect("it reads");
     let begun = || fs::read_dir(folder.join("parts")).is_ok_and(|entries| 0 < entries.count());
-    while !begun() {
-        thread::sleep(Duration::from_millis(10));
-    }
+    support::wait_until("the task has begun", begun);
     child.kill().expect("it can be killed");
     child.wait().expect("it can be waited for");
     assert!(names(&folder.join("parts")).iter().all(|name| name.starts_with('.')));

@@ -14,7 +14,23 @@ pub mod streams;
 pub mod values;
 pub mod words;
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    thread,
+    time::{Duration, Instant},
+};
+
+/// Bound on every wait; far above what any of them takes.
+pub const PATIENCE: Duration = Duration::from_secs(90);
+
+/// Waits, not for ever, until something holds.
+pub fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
+    let started = Instant::now();
+    while !holds() {
+        assert!(started.elapsed() < PATIENCE, "waited too long until {what}");
+        thread::sleep(Duration::from_millis(20));
+    }
+}
 
 /// The workspace.
 pub fn root() -> PathBuf {
