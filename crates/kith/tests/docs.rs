@@ -132,6 +132,31 @@ fn every_check_has_the_tests_that_are_named() {
     }
 }
 
+/// The tests that a document names as `crate/path/file.rs::function`.
+fn tests_named_in(path: &str) -> Vec<(String, String)> {
+    let document = fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"));
+    let named = document.split('`').filter(|text| text.contains(".rs::"));
+    named
+        .filter_map(|text| text.split_once("::"))
+        .map(|(file, test)| (file.to_owned(), test.to_owned()))
+        .collect()
+}
+
+#[test]
+fn every_threat_has_the_tests_that_are_named() {
+    let named = tests_named_in("docs/operating/threats.md");
+    assert!(10 < named.len(), "{named:?}");
+    for (file, test) in named {
+        let source = fs::read_to_string(root().join("crates").join(&file));
+        let source = source.unwrap_or_else(|error| panic!("{file}: {error}"));
+        let has_it = source
+            .split("#[test]")
+            .skip(1)
+            .any(|after| after.trim_start().starts_with(&format!("fn {test}(")));
+        assert!(has_it, "{file} has no test {test}");
+    }
+}
+
 /// The lines of the README's first block of commands under a heading, each without what it says of itself.
 fn commands_under(heading: &str) -> Vec<String> {
     let readme = fs::read_to_string(root().join("README.md")).expect("there is a README");

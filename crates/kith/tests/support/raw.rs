@@ -1,7 +1,17 @@
 //! Calls by method or operation and bytes: what no client of ours would send.
 
-use bytes::{Buf, BufMut, Bytes};
+#![allow(dead_code, reason = "each test binary uses a part of it")]
+
+use bytes::{Buf, BufMut, Bytes, BytesMut};
 use kith_client::security::{Dialer, GrpcChannel};
+use kith_wire::frame::{Flags, Header, Op, PREFACE_BYTES, Preface};
+use rustls::ClientConfig;
+use std::{path::Path, sync::Arc};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+};
+use tokio_rustls::TlsConnector;
 use tonic::{
     Request, Status,
     client::Grpc,
@@ -57,6 +67,45 @@ pub async fn call(dialer: &Dialer, addr: &str, path: &str, message: Bytes) -> Re
         all.push(reply);
     }
     Ok(all)
+}
+
+/// Calls a method; how its first message, or its end, comes. Streams that go on for ever are left there.
+pub async fn begin(dialer: &Dialer, addr: &str, path: &str, message: Bytes) -> Result<(), Status> {
+    let mut grpc: Grpc<GrpcChannel> = Grpc::new(dialer.connect(addr).await?);
+    grpc.ready().await?;
+    let path = path.parse().expect("a path");
+    let mut replies = grpc.server_streaming(Request::new(message), path, RawCodec).await?.into_inner();
+    replies.message().await.map(drop)
+}
+
+/// A framed connection over TLS that has shown this token, for one operation: how its first reply comes.
+pub async fn frame(authority: &Path, addr: &str, token: &str, op: Op, body: &[u8]) -> Result<(), Status> {
+    let roots = kith_client::security::pem::authorities("tls-ca", authority).expect("an authority");
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+    let config = config.expect("versions").with_root_certificates(roots).with_no_client_auth();
+    let stream = TcpStream::connect(addr).await.expect("it listens");
+    let name = "127.0.0.1".try_into().expect("a name");
+    let mut stream = TlsConnector::from(Arc::new(config)).connect(name, stream).await.expect("TLS");
+    let mut out = BytesMut::from(&Preface::OWN.encode()[..]);
+    Header::request(1, Op::Identify).encode_bytes(token.as_bytes(), &mut out).expect("short");
+    Header::request(2, op).credited().encode_bytes(body, &mut out).expect("short");
+    stream.write_all(&out).await.expect("it reads");
+    let mut preface = [0; PREFACE_BYTES];
+    stream.read_exact(&mut preface).await.expect("it greets");
+    let mut buffer = BytesMut::new();
+    loop {
+        match kith_wire::frame::decode(&mut buffer).expect("frames") {
+            // Who they are not told is known by the reply to the token: the connection may go no further.
+            Some(frame) if frame.header.flags.has(Flags::ERROR) => return Err(frame.status()),
+            Some(frame) if frame.header.id == 2 => return Ok(()),
+            Some(_) => {}
+            None => {
+                let read = stream.read_buf(&mut buffer).await.expect("it answers");
+                assert!(0 < read, "closed without a word");
+            }
+        }
+    }
 }
 
 /// How a call ended: `ok`, or the code of its error.

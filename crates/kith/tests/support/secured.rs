@@ -200,10 +200,14 @@ impl Secured {
         Redis { addr: self.registered(key, resp), tls: Some(tls) }
     }
 
+    /// Where the first router serves health and metrics.
+    pub fn http(&self) -> String {
+        self.registered(&keys::router(0), |value| RouterDocument::decode(value).map(|it| it.http))
+    }
+
     /// The value of a metric of the first router.
     pub fn metric(&self, name: &str) -> Option<f64> {
-        let http = self.registered(&keys::router(0), |value| RouterDocument::decode(value).map(|it| it.http));
-        metric_at(&http, name)
+        metric_at(&self.http(), name)
     }
 
     /// What the first router has logged.

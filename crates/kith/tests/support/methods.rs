@@ -1,0 +1,204 @@
+//! Every method and operation there is, and what each needs: what is not placed here fails the walk.
+
+use bytes::Bytes;
+use kith_wire::{
+    Message,
+    frame::Op,
+    v1::{self, rebalance_request::Command as Reshape, store_request::Command as Ask},
+};
+use std::collections::BTreeSet;
+
+/// What a call needs, as `docs/operating/securing.md` says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Needs {
+    /// Nothing.
+    Nothing,
+    /// To be known.
+    Known,
+    /// The right to read the store that it names.
+    Read,
+    /// To write it.
+    Write,
+    /// To administer it.
+    Admin,
+    /// To administer everything.
+    AdminOfAll,
+    /// To be a node or router.
+    Cluster,
+}
+
+/// A gRPC call about a store.
+pub struct Call {
+    pub path: String,
+    /// The variant, of messages that have several.
+    pub variant: &'static str,
+    pub message: Bytes,
+    pub needs: Needs,
+}
+
+const PROTO: &str = include_str!("../../../kith-wire/proto/kith.proto");
+
+/// Every gRPC method of the contract.
+pub fn methods() -> BTreeSet<String> {
+    let mut service = "";
+    let mut found = BTreeSet::new();
+    for line in PROTO.lines().map(str::trim) {
+        if let Some(rest) = line.strip_prefix("service ") {
+            service = rest.trim_end_matches([' ', '{']);
+        } else if let Some(rest) = line.strip_prefix("rpc ") {
+            let (method, _) = rest.split_once('(').expect("a method has an argument");
+            found.insert(format!("/kith.v1.{service}/{method}"));
+        }
+    }
+    found
+}
+
+/// The names of the variants of a message's `command`.
+pub fn commands(message: &str) -> BTreeSet<&'static str> {
+    let start = format!("message {message} {{");
+    let body = PROTO.split(start.as_str()).nth(1).expect("the message is in the contract");
+    let variants = body.split("oneof command {").nth(1).expect("it has commands").split('}').next();
+    let lines = variants.expect("it ends").lines().map(str::trim);
+    let fields = lines.filter(|line| !line.is_empty() && !line.starts_with("//"));
+    fields.map(|line| line.split_whitespace().nth(1).expect("type and name")).collect()
+}
+
+/// Every call, about `store`.
+pub fn calls(store: &str) -> Vec<Call> {
+    let mut calls = Vec::new();
+    for path in methods() {
+        let (_, method) = path.split_at("/kith.v1.".len());
+        let message = named(store);
+        let needs = match method {
+            "Graph/Query"
+            | "Graph/QueryStream"
+            | "Graph/Explain"
+            | "Store/MultiGet"
+            | "Store/MultiGetStream"
+            | "Store/Compute"
+            | "Store/ComputeStream"
+            | "Store/Aggregate"
+            | "Store/Schema"
+            | "Inspect/Schema"
+            | "Inspect/Place"
+            | "Inspect/Records"
+            | "Inspect/Verify" => Needs::Read,
+            "Node/Evaluate" | "Node/EvaluateStream" => {
+                calls.push(call(&path, "", evaluate(store, false), Needs::Read));
+                calls.push(call(&path, "admitted", evaluate(store, true), Needs::Cluster));
+                continue;
+            }
+            "Cluster/GetTopology" | "Cluster/WatchTopology" | "Cluster/Status" | "Node/Ping" => {
+                calls.push(call(&path, "", Bytes::new(), Needs::Known));
+                continue;
+            }
+            "Cluster/PublishGraph" | "Cluster/PushStore" => Needs::Write,
+            "Cluster/DropGraph" => Needs::Admin,
+            "Cluster/Store" => {
+                calls.extend(of_store(&path, store));
+                continue;
+            }
+            "Cluster/Rebalance" => {
+                calls.extend(of_shape(&path));
+                continue;
+            }
+            "Cluster/FetchRates" => {
+                let asked = v1::FetchRatesRequest::default();
+                calls.push(call(&path, "look", asked.encode_to_vec().into(), Needs::Known));
+                let rate = v1::FetchRateRequest { bytes_per_second: Some(1) };
+                let asked = v1::FetchRatesRequest { rate: Some(rate), node: None };
+                calls.push(call(&path, "change", asked.encode_to_vec().into(), Needs::AdminOfAll));
+                continue;
+            }
+            "Node/Prepare"
+            | "Node/ReadObject"
+            | "Node/Copy"
+            | "Node/Release"
+            | "Node/FetchRate"
+            | "Metadata/Read"
+            | "Metadata/Commit"
+            | "Metadata/Watch"
+            | "Metadata/GrantLease"
+            | "Metadata/KeepAlive" => Needs::Cluster,
+            _ => panic!("{path} is new: say here and in docs/operating/threats.md who may call it"),
+        };
+        calls.push(call(&path, "", message, needs));
+    }
+    calls.push(call("/grpc.health.v1.Health/Check", "", Bytes::new(), Needs::Nothing));
+    let reflection = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo";
+    calls.push(call(reflection, "", Bytes::new(), Needs::Known));
+    calls.push(call("/kith.v1.Store/NoSuchMethod", "", named(store), Needs::Cluster));
+    calls
+}
+
+fn call(path: &str, variant: &'static str, message: Bytes, needs: Needs) -> Call {
+    Call { path: path.to_owned(), variant, message, needs }
+}
+
+/// A message that names a store first, as nearly all do.
+fn named(store: &str) -> Bytes {
+    v1::StoreNamed { store: store.to_owned() }.encode_to_vec().into()
+}
+
+fn evaluate(store: &str, admitted: bool) -> Bytes {
+    let header = v1::RequestHeader { admitted, ..Default::default() };
+    let request = v1::EvaluateRequest { header: Some(header), graph: store.to_owned(), ..Default::default() };
+    request.encode_to_vec().into()
+}
+
+/// Each command of `Cluster.Store`. Those that somebody in the walk may give change nothing: there is no version 1.
+fn of_store(path: &str, store: &str) -> Vec<Call> {
+    let all = [
+        ("create", Some(Ask::Create(v1::CreateStore::default())), Needs::Admin),
+        ("list", Some(Ask::List(v1::ListStores {})), Needs::Known),
+        ("describe", Some(Ask::Describe(v1::DescribeStore {})), Needs::Known),
+        ("drop", Some(Ask::Drop(v1::DropStore {})), Needs::Admin),
+        ("swap", Some(Ask::Swap(v1::SwapStore { to: 1, force: false })), Needs::Write),
+        ("rollback", Some(Ask::Rollback(v1::RollbackStore { to: Some(1), force: false })), Needs::Write),
+        ("hold", Some(Ask::Hold(v1::HoldStore { version: 1, release: false })), Needs::Write),
+        ("block", Some(Ask::Block(v1::BlockStore { version: 1, unblock: false })), Needs::Admin),
+        ("alter", Some(Ask::Alter(v1::AlterStore::default())), Needs::Admin),
+        ("cancel", Some(Ask::Cancel(v1::CancelPush::default())), Needs::Write),
+        ("freeze", Some(Ask::Freeze(v1::FreezeStore { thaw: true })), Needs::Admin),
+        ("", None, Needs::Admin),
+    ];
+    assert_placed("StoreRequest", all.iter().map(|(name, ..)| *name));
+    let message = |command| v1::StoreRequest { store: store.to_owned(), command, ..Default::default() };
+    let each = all.into_iter();
+    each.map(|(name, command, needs)| call(path, name, message(command).encode_to_vec().into(), needs))
+        .collect()
+}
+
+fn of_shape(path: &str) -> Vec<Call> {
+    let look = || v1::RebalanceLook {};
+    let all = [
+        ("plan", Some(Reshape::Plan(v1::ShapeRequest::default())), Needs::Known),
+        ("apply", Some(Reshape::Apply(v1::ShapeRequest::default())), Needs::AdminOfAll),
+        ("status", Some(Reshape::Status(look())), Needs::Known),
+        ("abort", Some(Reshape::Abort(look())), Needs::AdminOfAll),
+        ("resume", Some(Reshape::Resume(look())), Needs::AdminOfAll),
+        ("", None, Needs::AdminOfAll),
+    ];
+    assert_placed("RebalanceRequest", all.iter().map(|(name, ..)| *name));
+    let message = |command| v1::RebalanceRequest { command, ..Default::default() };
+    let each = all.into_iter();
+    each.map(|(name, command, needs)| call(path, name, message(command).encode_to_vec().into(), needs))
+        .collect()
+}
+
+fn assert_placed(message: &str, placed: impl Iterator<Item = &'static str>) {
+    let placed: BTreeSet<&str> = placed.filter(|name| !name.is_empty()).collect();
+    assert_eq!(commands(message), placed, "say of each command of {message} who may give it");
+}
+
+/// What a framed operation about a store needs, and its body; `None`: it is the connection's own, and asks for nothing.
+pub fn framed(op: Op, store: &str) -> Option<(Bytes, Needs)> {
+    match op {
+        Op::Query | Op::MultiGet | Op::MultiGetStream | Op::Compute | Op::ComputeStream | Op::Aggregate => {
+            Some((named(store), Needs::Read))
+        }
+        Op::Evaluate => Some((evaluate(store, false), Needs::Read)),
+        Op::Ping => Some((Bytes::new(), Needs::Known)),
+        Op::Cancel | Op::Credit | Op::Alive | Op::Identify | Op::Share | Op::GiveBack => None,
+    }
+}
