@@ -16,6 +16,7 @@ pub use content::{Compression, Content, Counts, GraphContent, ValueCounts, Value
 use kith_ops::KindSchema;
 pub use kith_schema::{KeyType, ValueType};
 use kith_types::{Direction, PartitionCount, PartitionId, StoreVersion};
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::Path;
@@ -192,6 +193,18 @@ impl Manifest {
     pub fn packs(&self) -> Vec<PackEntry> {
         let (_, bytes) = place(&self.sizes());
         (0..).zip(bytes).map(|(number, bytes)| PackEntry { name: pack_name(number), bytes }).collect()
+    }
+
+    /// Packs that hold just the files of a pack of `other`, at the same places: number here → number there.
+    pub fn packs_in_common(&self, other: &Manifest) -> BTreeMap<u32, u32> {
+        fn packs(manifest: &Manifest) -> impl Iterator<Item = (Vec<(&str, &str, u64)>, u32)> {
+            manifest.files.chunk_by(|a, b| a.pack == b.pack).map(|files| {
+                let shape = files.iter().map(|file| (file.name.as_str(), file.blake3.as_str(), file.offset));
+                (shape.collect(), files[0].pack)
+            })
+        }
+        let theirs: BTreeMap<_, u32> = packs(other).collect();
+        packs(self).filter_map(|(files, ours)| Some((ours, *theirs.get(&files)?))).collect()
     }
 
     /// Bytes of all files of the given partitions, and of those that every node needs.

@@ -55,6 +55,15 @@ impl Remote {
         Self { store: Arc::clone(&self.store), prefix, location: self.location.join(name) }
     }
 
+    /// Whether both are prefixes of one bucket.
+    pub(crate) fn is_of_store(&self, other: &Self) -> bool {
+        let bucket = |remote: &Self| match &remote.location {
+            Location::Bucket(url) => Some((url.scheme().to_owned(), url.host_str()?.to_owned())),
+            Location::Folder(_) => None,
+        };
+        bucket(self).is_some() && bucket(self) == bucket(other)
+    }
+
     /// The path of an object below the prefix.
     pub(crate) fn at(&self, name: &str) -> Path {
         name.split('/')

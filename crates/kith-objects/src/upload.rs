@@ -8,6 +8,7 @@ use futures::{StreamExt, TryStreamExt};
 use kith_engine::{MANIFEST_NAME, Manifest, PATCH_NAME, PackEntry, Source};
 use object_store::{MultipartUpload, ObjectStoreExt, PutMode};
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -47,6 +48,20 @@ impl Objects {
     /// # Errors
     /// If `folder` is no built version, another version has the place, or the store fails; this is no version then.
     pub fn upload_version(&self, folder: &Path, told: &mut Upload<'_>) -> Result<Manifest, ObjectsError> {
+        self.upload_version_on(None, folder, told)
+    }
+
+    /// As [`Objects::upload_version`], of a version that was made of the one in `base`: what both have in common is copied by
+    /// the store itself, if it is the same one, and does not travel. `told` hears of the rest.
+    ///
+    /// # Errors
+    /// As [`Objects::upload_version`].
+    pub fn upload_version_on(
+        &self,
+        base: Option<&Objects>,
+        folder: &Path,
+        told: &mut Upload<'_>,
+    ) -> Result<Manifest, ObjectsError> {
         let path = || folder.to_owned();
         let manifest =
             Manifest::read(folder).map_err(|source| ObjectsError::NoVersion { path: path(), source })?;
@@ -56,6 +71,10 @@ impl Objects {
         };
         self.check_free(&manifest)?;
         let mut packs = manifest.packs();
+        if let Some(base) = base {
+            let copied = self.copy_in_common(base, &manifest);
+            packs.retain(|pack| !copied.contains(&pack.name));
+        }
         if let Ok(patch) = fs::metadata(folder.join(PATCH_NAME)) {
             packs.push(PackEntry { name: PATCH_NAME.to_owned(), bytes: patch.len() });
         }
@@ -77,6 +96,24 @@ impl Objects {
             error => Err(error),
         })?;
         Ok(manifest)
+    }
+
+    /// Has the store copy the packs that a version has in common with the one in `base`; gives their names here. What it
+    /// does not copy, for whatever reason, is uploaded.
+    fn copy_in_common(&self, base: &Objects, manifest: &Manifest) -> BTreeSet<String> {
+        let (Some(to), Some(from)) = (&self.remote, &base.remote) else { return BTreeSet::new() };
+        if !to.is_of_store(from) {
+            return BTreeSet::new();
+        }
+        let Ok(before) = base.manifest() else { return BTreeSet::new() };
+        let (packs, theirs) = (manifest.packs(), before.packs());
+        let common = manifest.packs_in_common(&before);
+        let copies = futures::stream::iter(common).map(async |(here, there)| {
+            let (pack, its) = (packs.get(here as usize)?, theirs.get(there as usize)?);
+            let copied = to.store.copy(&from.at(&its.name), &to.at(&pack.name)).await;
+            copied.is_ok().then(|| pack.name.clone())
+        });
+        block_on(copies.buffer_unordered(PACKS_AT_A_TIME).filter_map(async |name| name).collect())
     }
 
     /// The manifest of the version in this place.

@@ -3,7 +3,7 @@
 #[path = "support/s3.rs"]
 mod s3;
 
-use kith_engine::load::{ValuesBuilder, ValuesOptions};
+use kith_engine::load::{DeltaBuilder, DeltaOptions, ValuesBuilder, ValuesOptions};
 use kith_engine::{
     Damage, Fault, FetchError, FetchOptions, FetchProgress, KeyType, Manifest, ValueType, ValuesReader, fetch,
 };
@@ -113,6 +113,41 @@ fn a_version_goes_up_and_comes_down_the_same() {
     place.remove_all().unwrap();
     assert_eq!(place.list().unwrap(), []);
     place.remove_all().unwrap();
+}
+
+#[test]
+fn a_version_made_of_another_sends_what_changed_and_the_store_copies_the_rest() {
+    let (server, access, folder, base) = uploaded(ROWS);
+    let options = DeltaOptions::new(StoreVersion(2), folder.path().to_owned());
+    let mut delta = DeltaBuilder::new(&folder.path().join("1"), options).unwrap();
+    delta.put(&7u64.to_le_bytes(), b"changed").unwrap();
+    let (manifest, summary) = delta.finish(&mut |_| {}).unwrap();
+    assert_eq!(manifest.packs_in_common(&base).len(), PARTITIONS as usize - 1);
+    let (built, place) = (folder.path().join("2"), objects(&access, "people/2"));
+    let before = (server.bytes_sent(), server.bytes_received());
+    place.upload_version_on(Some(&objects(&access, "people/1")), &built, &mut |_, _| {}).unwrap();
+    let sent = server.bytes_received() - before.1;
+    assert!(sent < summary.bytes_changed + (1 << 20), "{sent} bytes for {summary:?}");
+    assert!(server.bytes_sent() - before.0 < 1 << 20, "a copy by the store does not pass here");
+    // All of it is there, without the version before, and a node that has that one needs the patch alone.
+    let held = folder.path().join("node/1");
+    fetched(&objects(&access, "people/1"), &held, &mut go_on).unwrap();
+    objects(&access, "people/1").remove_all().unwrap();
+    fetched(&place, &folder.path().join("whole/2"), &mut go_on).unwrap();
+    for listed in place.list().unwrap() {
+        let ours = std::fs::read(built.join(&listed.name)).unwrap();
+        assert!(ours == std::fs::read(server.file(&format!("people/2/{}", listed.name))).unwrap());
+    }
+    let before = server.bytes_sent();
+    let options = FetchOptions { held: vec![held], ..FetchOptions::default() };
+    fetch(&place, &folder.path().join("node/2"), &all(), &options, &mut |_| ControlFlow::Continue(()))
+        .unwrap();
+    let sent = server.bytes_sent() - before;
+    assert!(sent < 32 << 10, "{sent} bytes for one key");
+    // Nothing of a version that is gone can be copied: everything is sent.
+    let again = objects(&access, "people/3");
+    again.upload_version_on(Some(&objects(&access, "people/1")), &built, &mut |_, _| {}).unwrap();
+    assert_eq!(again.list().unwrap(), place.list().unwrap());
 }
 
 #[test]

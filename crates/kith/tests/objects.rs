@@ -138,6 +138,37 @@ fn rows_builds_and_graphs_go_through_an_object_store() {
     assert!(server.file(&format!("built/{version}/manifest.json")).is_file(), "what lies elsewhere stays");
 }
 
+/// Of two versions, what they have in common does not travel: the store copies it, and nodes have it.
+#[test]
+fn a_delta_moves_little_through_an_object_store() {
+    let server = S3::start();
+    let shape = ["--objects", "s3://bucket/cluster", "--groups", "2", "--nodes", "1", "--partitions", "4"];
+    let cluster = Cluster::start_in(&shape, &server.settings());
+    cluster.must(&["store", "create", "people", "--key", "string", "--value", "text"]);
+    let folder = tempfile::tempdir().unwrap();
+    let push = |name: &str, rows: String, flags: &[&str]| {
+        let path = folder.path().join(name);
+        fs::write(&path, format!("key,value\n{rows}")).unwrap();
+        let path = path.to_str().expect("UTF-8");
+        json_of(&cluster.must(&[&["store", "push", "people", path, "-o", "json"], flags].concat()))
+    };
+    let fetched = || cluster.metric("kith_node_fetched_bytes_total").expect("nodes count what they fetch");
+    let whole = push("rows.csv", (0..8_000).map(|id| format!("member:{id},{id:0800}\n")).collect(), &[]);
+    let bytes = whole["bytes"].as_f64().expect("a size");
+    let (nodes, sent, received) = (fetched(), server.bytes_sent(), server.bytes_received());
+    let delta = push("changes.csv", "member:7,other\n".to_owned(), &["--delta"]);
+    assert_eq!((&delta["changes"]["replaced"], &delta["changes"]["partitions"]), (&json!(1), &json!(1)));
+    let nodes = (fetched() - nodes) / bytes;
+    assert!(nodes < 0.05, "two nodes fetched {nodes} of a version");
+    let received = (server.bytes_received() - received) as f64 / bytes;
+    assert!((0.2..0.4).contains(&received), "{received} of a version went up: one pack of four");
+    // The builder reads the version before in full.
+    let sent = (server.bytes_sent() - sent) as f64 / bytes;
+    assert!((1.0..1.1).contains(&sent), "{sent} versions came down");
+    assert_eq!(cluster.must(&["get", "people", "member:7"]).trim(), "other");
+    cluster.must(&["store", "verify", "people", "--deep"]);
+}
+
 #[test]
 fn a_version_is_built_on_one_in_a_bucket_less_keys_that_are_named_there() {
     let server = S3::start();

@@ -40,6 +40,8 @@ pub struct S3 {
 #[derive(Default)]
 struct Sent {
     bytes: AtomicU64,
+    /// What they were sent.
+    received: AtomicU64,
     /// Bytes until the next cut; negative: none is due.
     cut_after: AtomicI64,
     held: Mutex<Held>,
@@ -66,6 +68,7 @@ impl S3 {
         std::fs::create_dir(root.path().join(BUCKET)).expect("a bucket");
         let sent = Arc::new(Sent {
             bytes: AtomicU64::new(0),
+            received: AtomicU64::new(0),
             cut_after: AtomicI64::new(-1),
             held: Mutex::default(),
         });
@@ -133,6 +136,11 @@ impl S3 {
         self.sent.bytes.load(Ordering::Relaxed)
     }
 
+    /// Bytes received so far.
+    pub fn bytes_received(&self) -> u64 {
+        self.sent.received.load(Ordering::Relaxed)
+    }
+
     /// `http://…`
     pub fn endpoint(&self) -> String {
         format!("http://{}", self.addr)
@@ -186,7 +194,11 @@ impl AsyncRead for Cut {
         cx: &mut Context<'_>,
         into: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(cx, into)
+        let before = into.filled().len();
+        ready!(Pin::new(&mut self.stream).poll_read(cx, into))?;
+        let count = into.filled().len() - before;
+        self.sent.received.fetch_add(count as u64, Ordering::Relaxed);
+        Poll::Ready(Ok(()))
     }
 }
 

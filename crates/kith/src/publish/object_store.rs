@@ -200,10 +200,26 @@ impl LockedStore {
         folder: &Path,
         meter: &mut Meter,
     ) -> Result<(), Failure> {
+        self.upload_on(None, component, version, folder, meter)
+    }
+
+    /// As [`LockedStore::upload`], of a version that was made of the one in `base`: what both have in common stays in the object store.
+    ///
+    /// # Errors
+    /// As [`LockedStore::upload`].
+    pub fn upload_on(
+        &self,
+        base: Option<&Objects>,
+        component: &str,
+        version: u64,
+        folder: &Path,
+        meter: &mut Meter,
+    ) -> Result<(), Failure> {
         let Some(bucket) = &self.bucket else { return Ok(()) };
         let place = bucket.objects.join(&format!("{component}/{version}"));
         let stage = format!("uploading {component}");
-        let sent = place.upload_version(folder, &mut |done, total| meter.on_bytes(&stage, done, total));
+        let sent =
+            place.upload_version_on(base, folder, &mut |done, total| meter.on_bytes(&stage, done, total));
         sent.map(|_| ()).map_err(|error| refused(&error))
     }
 
@@ -223,21 +239,21 @@ impl LockedStore {
     }
 
     /// A folder with a version of one of the store's components, as it was built; downloaded and proven if it is
-    /// not on this machine.
+    /// not on this machine, and then where it lies.
     ///
     /// # Errors
     /// `version_damaged`, or what the object store says.
-    pub fn built(&self, component: &ComponentDocument) -> Result<PathBuf, Failure> {
+    pub fn built(&self, component: &ComponentDocument) -> Result<(PathBuf, Option<Objects>), Failure> {
         let here = self.component(&component.name).join(component.version.to_string());
         let place = match (&component.url, &self.bucket) {
-            (None, None) => return Ok(here),
+            (None, None) => return Ok((here, None)),
             (Some(url), _) => place(url)?,
             (None, Some(bucket)) => bucket.objects.join(&format!("{}/{}", component.name, component.version)),
         };
         let folder = self.folder.join(BASE_FOLDER).join(component.version.to_string());
         let (folder, manifest) = version_here(&place, &folder)?;
         if manifest.hash() == component.manifest_hash {
-            return Ok(folder);
+            return Ok((folder, Some(place)));
         }
         let message = format!("{} is not the version that is served", place.location());
         Err(Failure::new("version_damaged", message, "push all rows, without --delta"))

@@ -17,7 +17,7 @@ use crate::pack::{Piece, VersionFolder, pack_name, write_packs};
 use crate::patch::{Merging, PatchWriter, merge};
 use crate::values::{frame_value_bytes, read_dictionary};
 use kith_types::{PartitionId, StoreVersion, position_of_key};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -231,18 +231,10 @@ fn changed_bytes(base: &Manifest, new: &Manifest, of: &dyn Fn(PartitionId) -> bo
 
 /// Links packs of the base that hold just the files of a new pack at the same places; gives the numbers of these.
 fn link_packs(base: &VersionFolder, new: &Manifest, dir: &Path) -> Result<BTreeSet<u32>, ValuesBuildError> {
-    let shape = |files: &[FileEntry]| -> Vec<(String, String, u64)> {
-        files.iter().map(|file| (file.name.clone(), file.blake3.clone(), file.offset)).collect()
-    };
-    let old: BTreeMap<_, u32> = base
-        .manifest()
-        .files
-        .chunk_by(|a, b| a.pack == b.pack)
-        .map(|files| (shape(files), files[0].pack))
-        .collect();
+    let common = new.packs_in_common(base.manifest());
     let mut linked = BTreeSet::new();
     for files in new.files.chunk_by(|a, b| a.pack == b.pack) {
-        let Some(pack) = old.get(&shape(files)) else { continue };
+        let Some(pack) = common.get(&files[0].pack) else { continue };
         let (from, to) = (base.dir().join(pack_name(*pack)), dir.join(pack_name(files[0].pack)));
         // Another file system, or a folder that was fetched: then the files are copied one by one.
         if fs::hard_link(&from, &to).is_ok() {

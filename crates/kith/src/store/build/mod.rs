@@ -80,7 +80,9 @@ pub async fn run(target: &TargetFlags, format: Format, flags: &BuildFlags) -> an
                     None => rows.build(&flags.rows, &shape, &built)?,
                 };
                 if place.folder().is_none() {
-                    upload(&version_dir(&out_dir, version), &place.join(&version.0.to_string()))?;
+                    let base = flags.base.as_deref().map(crate::publish::place).transpose()?;
+                    let to = place.join(&version.0.to_string());
+                    upload(base.as_ref(), &version_dir(&out_dir, version), &to)?;
                 }
                 let shown = out.join(&version.0.to_string()).to_string();
                 Ok(BuildReply::built(&flags.store, &built, shown, started.elapsed()))
@@ -104,9 +106,10 @@ fn next_version(out: &Objects) -> Result<u64, Failure> {
     Ok(now().max(newest.saturating_add(1)))
 }
 
-fn upload(folder: &Path, place: &Objects) -> Result<(), Failure> {
+fn upload(base: Option<&Objects>, folder: &Path, place: &Objects) -> Result<(), Failure> {
     let mut meter = Meter::new();
-    let sent = place.upload_version(folder, &mut |done, total| meter.on_bytes("uploading", done, total));
+    let sent =
+        place.upload_version_on(base, folder, &mut |done, total| meter.on_bytes("uploading", done, total));
     meter.clear();
     sent.map(|_| ()).map_err(|error| refused(&error))
 }

@@ -155,17 +155,18 @@ fn build(
     locked.mark_unfinished(version)?;
     let out_dir = locked.component(VALUES_COMPONENT);
     let target = Target { store: &flags.store, version: StoreVersion(version), out_dir };
-    let built = match flags.delta {
-        true => {
-            let folder = current_folder(locked, document)?;
-            let base = Base { folder: &folder, delete: flags.delete.delete.as_deref() };
+    let current = flags.delta.then(|| current_folder(locked, document)).transpose()?;
+    let built = match &current {
+        Some((folder, _)) => {
+            let base = Base { folder, delete: flags.delete.delete.as_deref() };
             rows.build_on(base, &flags.rows, shape, &target)?
         }
-        false => rows.build(&flags.rows, shape, &target)?,
+        None => rows.build(&flags.rows, shape, &target)?,
     };
     let mut meter = Meter::new();
     let folder = target.out_dir.join(version.to_string());
-    let sent = locked.upload(VALUES_COMPONENT, version, &folder, &mut meter);
+    let base = current.as_ref().and_then(|(_, place)| place.as_ref());
+    let sent = locked.upload_on(base, VALUES_COMPONENT, version, &folder, &mut meter);
     meter.clear();
     sent?;
     Ok(Offer {
@@ -180,8 +181,11 @@ fn build(
     })
 }
 
-/// Where the version that is served was built.
-fn current_folder(locked: &LockedStore, document: &StoreDocument) -> Result<PathBuf, Failure> {
+/// The version that is served, as it was built, and where in a bucket it lies.
+fn current_folder(
+    locked: &LockedStore,
+    document: &StoreDocument,
+) -> Result<(PathBuf, Option<Objects>), Failure> {
     let components = document.current().map(|current| current.components.as_slice()).unwrap_or_default();
     let values = components.iter().find(|component| component.name == VALUES_COMPONENT);
     let Some(values) = values else {
