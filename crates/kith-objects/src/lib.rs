@@ -18,6 +18,7 @@
 //! ```
 
 mod access;
+mod claim;
 mod error;
 mod location;
 mod objects;
@@ -26,6 +27,7 @@ mod remote;
 mod upload;
 
 pub use access::Access;
+pub use claim::{ClaimError, IDENTITY_NAME};
 pub use error::ObjectsError;
 pub use location::{Location, LocationError};
 pub use objects::{Listed, Objects};

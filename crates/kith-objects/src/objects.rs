@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::Path;
+use std::time::SystemTime;
 
 /// A folder, or a prefix of a bucket, ready to be used. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -23,6 +24,8 @@ pub struct Listed {
     pub name: String,
     /// Its length.
     pub bytes: u64,
+    /// When it was written.
+    pub modified: SystemTime,
 }
 
 impl Objects {
@@ -55,6 +58,16 @@ impl Objects {
             location: self.location.join(name),
             remote: self.remote.as_ref().map(|remote| remote.join(name)),
         }
+    }
+
+    /// The place around this one; `None`: there is none.
+    pub(crate) fn parent(&self) -> Option<Self> {
+        let (location, _) = self.location.parent()?;
+        if location == self.location {
+            return None;
+        }
+        let remote = self.remote.as_ref().map(|remote| remote.around(&location));
+        Some(Self { location, remote })
     }
 
     /// Everything below this place, sorted by name. Cost: a request for each thousand objects.
@@ -166,7 +179,8 @@ fn below(folder: &Path, prefix: &str, found: &mut Vec<Listed>) -> Result<(), Obj
         if metadata.is_dir() {
             below(&entry.path(), &format!("{name}/"), found)?;
         } else {
-            found.push(Listed { name, bytes: metadata.len() });
+            let modified = metadata.modified().map_err(failed)?;
+            found.push(Listed { name, bytes: metadata.len(), modified });
         }
     }
     Ok(())

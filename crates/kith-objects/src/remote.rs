@@ -64,6 +64,14 @@ impl Remote {
         bucket(self).is_some() && bucket(self) == bucket(other)
     }
 
+    /// The place around this one.
+    pub(crate) fn around(&self, location: &Location) -> Self {
+        let mut parts: Vec<_> = self.prefix.parts().collect();
+        parts.pop();
+        let prefix = Path::from_iter(parts);
+        Self { store: Arc::clone(&self.store), prefix, location: location.clone() }
+    }
+
     /// The path of an object below the prefix.
     pub(crate) fn at(&self, name: &str) -> Path {
         name.split('/')
@@ -132,7 +140,7 @@ impl Remote {
             let listed = self.store.list(Some(&self.prefix)).map_err(failed);
             let listed = listed.try_filter_map(async |meta| {
                 let name = self.relative(&meta.location);
-                Ok(name.map(|name| Listed { name, bytes: meta.size }))
+                Ok(name.map(|name| Listed { name, bytes: meta.size, modified: meta.last_modified.into() }))
             });
             listed.try_collect().await
         })

@@ -4,6 +4,7 @@ use crate::{
     error::StartError,
     metadata::{Committed, Condition, MetadataStore, Write, keys},
     node::Labels,
+    place,
 };
 use kith_client::topology::{cluster_document, table_parts};
 use kith_objects::Location;
@@ -70,6 +71,7 @@ pub async fn create_cluster(
         );
         return Err(StartError::Topology { detail });
     }
+    place::claim(&cluster).await?;
     Ok(Created { cluster, is_new: false })
 }
 
@@ -100,6 +102,7 @@ pub(crate) async fn create_or_check(
             _ => {}
         }
         store.commit(Vec::new(), vec![Write::put(keys::CLUSTER, cluster.encode())]).await?;
+        place::check_claim(&cluster).await?;
         return Ok(cluster);
     }
     make(store, shape, objects.map_or_else(|| folder.display().to_string(), str::to_owned)).await
@@ -113,7 +116,15 @@ async fn make(
     let cluster = create(shape, object_store)?;
     let only_if_new = Condition { key: keys::CLUSTER.to_owned(), revision: 0 };
     match store.commit(vec![only_if_new], vec![Write::put(keys::CLUSTER, cluster.encode())]).await? {
-        Committed::At(_) => Ok(cluster),
+        Committed::At(revision) => {
+            if let Err(error) = place::claim(&cluster).await {
+                // No cluster was made: another object store can be named.
+                let ours = Condition { key: keys::CLUSTER.to_owned(), revision };
+                store.commit(vec![ours], vec![Write::delete(keys::CLUSTER.to_owned())]).await?;
+                return Err(error);
+            }
+            Ok(cluster)
+        }
         Committed::Conflict => {
             Err(StartError::Topology { detail: "somebody else made a cluster at the same time".to_owned() })
         }

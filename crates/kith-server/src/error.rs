@@ -6,6 +6,7 @@ use crate::{
     topology::TopologyError,
 };
 use kith_client::security::SecurityError;
+use kith_objects::ClaimError;
 use std::{io, net::SocketAddr, path::PathBuf};
 use thiserror::Error;
 
@@ -49,6 +50,9 @@ pub enum StartError {
         #[source]
         source: Box<crate::place::PlaceError>,
     },
+    /// The object store is not this cluster's, or cannot be told to be.
+    #[error("the object store cannot be used")]
+    ObjectStoreClaim(#[from] ClaimError),
     /// Another process has this one's id, and lives.
     #[error("{name} runs already, at {addr}")]
     IdTaken {
@@ -136,6 +140,7 @@ impl StartError {
             StartError::Outage(_) => "replicas_together",
             StartError::Settings { .. } | StartError::MetadataTarget(_) => "bad_settings",
             StartError::ObjectStore { .. } => "object_store_unreachable",
+            StartError::ObjectStoreClaim(error) => error.code(),
             StartError::ReadyFileInUse { .. } => "ready_file_in_use",
             StartError::InsecureListener { .. } | StartError::InsecureHttp { .. } => "insecure_listener",
             StartError::OpenListener { .. } => "open_listener",
@@ -173,6 +178,7 @@ impl StartError {
             StartError::ObjectStore { .. } => {
                 "name a folder or an s3://, gs:// or az:// URL; docs/operating/object-stores.md lists the settings"
             }
+            StartError::ObjectStoreClaim(error) => error.help(),
             StartError::ReadyFileInUse { .. } => {
                 "end that cluster first, or name another file with --ready-file"
             }

@@ -54,6 +54,7 @@ pub fn component_document(manifest: &Manifest, loaded_at: u64) -> ComponentDocum
         bytes: manifest.files.iter().map(|file| file.bytes).sum(),
         loaded_at,
         schema: None,
+        folder: None,
         url: None,
     }
 }

@@ -1,8 +1,11 @@
 //! Where built components lie: in the cluster's object store, or where they say.
 
-use crate::security::{is_pattern, matches};
-use kith_objects::{Access, Location, LocationError, Objects, ObjectsError};
-use kith_wire::documents::ComponentDocument;
+use crate::{
+    error::StartError,
+    security::{is_pattern, matches},
+};
+use kith_objects::{Access, ClaimError, Location, LocationError, Objects, ObjectsError};
+use kith_wire::documents::{ClusterDocument, ComponentDocument};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::{fmt, str::FromStr};
 use thiserror::Error;
@@ -116,6 +119,33 @@ pub fn objects(location: &str) -> Result<Objects, PlaceError> {
     Ok(Objects::open(&location.parse()?, &Access::from_environment())?)
 }
 
+/// Makes sure that the object store of a cluster is its own.
+///
+/// # Errors
+/// [`StartError`]: it is another cluster's, cannot be used, or does not answer.
+pub(crate) async fn claim(cluster: &ClusterDocument) -> Result<(), StartError> {
+    let ClusterDocument { object_store: location, cluster_id, .. } = cluster.clone();
+    let claimed = tokio::task::spawn_blocking(move || {
+        let objects = objects(&location).map_err(|source| {
+            let source = Box::new(source);
+            StartError::ObjectStore { location, source }
+        })?;
+        Ok(objects.claim(&cluster_id)?)
+    });
+    claimed.await.unwrap_or_else(|error| Err(StartError::Topology { detail: error.to_string() }))
+}
+
+/// As [`claim`], but a process starts although its object store does not answer: what is served needs none.
+pub(crate) async fn check_claim(cluster: &ClusterDocument) -> Result<(), StartError> {
+    match claim(cluster).await {
+        Err(StartError::ObjectStoreClaim(ClaimError::Objects(error))) => {
+            tracing::warn!(%error, "the object store cannot be told to be this cluster's yet");
+            Ok(())
+        }
+        other => other,
+    }
+}
+
 /// The folder of a component's version.
 ///
 /// # Errors
@@ -123,7 +153,7 @@ pub fn objects(location: &str) -> Result<Objects, PlaceError> {
 pub fn of(object_store: &Objects, store: &str, component: &ComponentDocument) -> Result<Objects, PlaceError> {
     match &component.url {
         Some(url) => objects(url),
-        None => Ok(object_store.join(&format!("{store}/{}/{}", component.name, component.version))),
+        None => Ok(object_store.join(&format!("{store}/{}/{}", component.name, component.folder()))),
     }
 }
 

@@ -27,7 +27,7 @@ pub use hash::{
 pub use ids::{Epoch, GroupId, NodeId, PartitionCount, PartitionId, StoreVersion};
 pub use keys::{ByteKeys, KeyRef};
 pub use names::{
-    COMPONENT_NAME_CHARS_MAX, InvalidName, STORE_NAME_CHARS_MAX, check_component_name, check_push_name,
+    COMPONENT_NAME_CHARS_MAX, InvalidName, STORE_NAME_CHARS_MAX, check_component_name, check_folder_name,
     check_store_name,
 };
 pub use proof::ValueProof;

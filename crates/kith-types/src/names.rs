@@ -28,12 +28,12 @@ pub fn check_store_name(name: &str) -> Result<(), InvalidName> {
     check_segment("store", name)
 }
 
-/// Checks the id of a push, which is also the name of the folder of what it built: the rule of store names.
+/// Checks the name of the folder of a built version: the rule of store names.
 ///
 /// # Errors
 /// [`InvalidName`].
-pub fn check_push_name(name: &str) -> Result<(), InvalidName> {
-    check_segment("push", name)
+pub fn check_folder_name(name: &str) -> Result<(), InvalidName> {
+    check_segment("folder", name)
 }
 
 /// Checks the name of a component (an edge type, an entity kind, `members` or `values`): `[A-Za-z0-9_-]{1,64}`.
@@ -72,12 +72,12 @@ mod tests {
     #[test]
     fn names_that_are_safe_as_folders_are_taken() {
         for good in ["v", "kith-village", "0", "a.b_c-d", &"x".repeat(63)] {
-            assert_eq!((check_store_name(good), check_push_name(good)), (Ok(()), Ok(())), "{good}");
+            assert_eq!((check_store_name(good), check_folder_name(good)), (Ok(()), Ok(())), "{good}");
         }
         for bad in
             ["", "V", ".", "..", ".hidden", "-v", "_v", "../x", "a/b", "a\\b", "a\0", "é", &"x".repeat(64)]
         {
-            assert!(check_store_name(bad).is_err() && check_push_name(bad).is_err(), "{bad}");
+            assert!(check_store_name(bad).is_err() && check_folder_name(bad).is_err(), "{bad}");
         }
         for good in ["values", "Follows_2", "-", &"x".repeat(64)] {
             assert_eq!(check_component_name(good), Ok(()), "{good}");

@@ -240,9 +240,20 @@ pub struct ComponentDocument {
     /// Of records: the hash of their schema, which lies in the manifest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schema: Option<String>,
+    /// The folder of its files in its place in the cluster's object store, where only the push that built them writes; `None`: the
+    /// folder of its version. A part of paths, hence checked when it is read.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "names::folder")]
+    pub folder: Option<String>,
     /// The folder or URL of its files; `None`: its place in the cluster's object store.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
+}
+
+impl ComponentDocument {
+    /// The folder of its files in its place in the cluster's object store.
+    pub fn folder(&self) -> String {
+        self.folder.clone().unwrap_or_else(|| self.version.to_string())
+    }
 }
 
 /// Everything a client needs to route: what `GetTopology` answers.

@@ -30,6 +30,7 @@ use crate::{
     http::{self, Readiness},
     liveness::{self, ProcessId, Registration},
     metadata::MetadataStore,
+    place,
     rebalance::{self, Rebalancer},
     resp::{self as redis, Backend},
     security::Security,
@@ -119,6 +120,8 @@ impl Router {
             .map_err(|source| StartError::Write { path: options.data.clone(), source })?;
         let cache = Some(options.data.join("topology.json"));
         let documents = topology::follow(Arc::clone(&metadata), cache, stop.clone()).await?;
+        let cluster = documents.borrow().cluster.clone();
+        place::check_claim(&cluster).await?;
         let id = ProcessId::router(options.router);
         id.wait_until_free(&*metadata, options.listen).await?;
         let graph = Arc::new(graph_server(&options, &documents, &stop)?);

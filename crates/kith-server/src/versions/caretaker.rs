@@ -2,8 +2,8 @@
 
 use super::{
     Coordinator, Stores,
-    change::{Asker, change},
-    now,
+    change::{Asker, change, read},
+    clean, now,
     observe::show,
     refused::ChangeError,
 };
@@ -16,8 +16,10 @@ use kith_versions::{Command, PushId};
 use kith_wire::documents::{Document, RunningDocument, StoreDocument};
 use std::{
     collections::BTreeMap,
-    time::{Duration, Instant},
+    sync::Arc,
+    time::{Duration, Instant, SystemTime},
 };
+use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 use tonic::Code;
 
@@ -28,8 +30,12 @@ const LIVE_WAIT: Duration = Duration::from_secs(10);
 /// How often it looks.
 const LIVE_RETRY: Duration = Duration::from_millis(50);
 
-/// Takes back the pushes of routers that are gone, until `stop`.
+/// How often what was left behind in the object store is looked for.
+const SWEEP_INTERVAL: Duration = Duration::from_secs(3_600);
+
+/// Takes back the pushes of routers that are gone, and removes what uploads that were killed left behind, until `stop`.
 pub(crate) fn take_care(stores: Stores, stop: CancellationToken) {
+    sweep_now_and_then(stores.clone(), stop.clone());
     tokio::spawn(async move {
         let mut changes = stores.metadata.watch(keys::STORES, 0);
         let mut all: Vec<StoreDocument> = Vec::new();
@@ -63,7 +69,34 @@ pub(crate) fn take_care(stores: Stores, stop: CancellationToken) {
     });
 }
 
+fn sweep_now_and_then(stores: Stores, stop: CancellationToken) {
+    tokio::spawn(async move {
+        loop {
+            tokio::select! {
+                () = stop.cancelled() => return,
+                () = tokio::time::sleep(SWEEP_INTERVAL) => stores.sweep(SystemTime::now()).await,
+            }
+        }
+    });
+}
+
 impl Stores {
+    /// Removes what nobody names and nobody has written to for long, of all stores.
+    async fn sweep(&self, now: SystemTime) {
+        let (metadata, runtime) = (Arc::clone(&self.metadata), Handle::current());
+        self.with_objects(move |objects| {
+            let record = |store: &str| {
+                let known = runtime.block_on(read(&*metadata, store));
+                known.map(|known| known.map(|known| known.document))
+            };
+            if let Err(error) = clean::sweep(objects, record, now) {
+                let error = error.to_status("");
+                tracing::warn!(error = error.message(), "the object store is swept another time");
+            }
+        })
+        .await;
+    }
+
     /// Takes the push under way back if nobody runs it. Whether it did, or found it ended.
     pub(super) async fn take_back_if_dead(&self, store: &StoreDocument) -> Result<bool, ChangeError> {
         let Some(running) = &store.running else { return Ok(true) };

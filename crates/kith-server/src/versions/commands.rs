@@ -20,7 +20,10 @@ use kith_wire::{
     },
     v1::{self, store_request::Command as Asked},
 };
-use std::{num::NonZeroU64, time::Instant};
+use std::{
+    num::NonZeroU64,
+    time::{Instant, SystemTime},
+};
 use tonic::{Code, Status};
 
 /// Most versions that may be kept: each is a copy of the store on every node.
@@ -63,10 +66,10 @@ impl Stores {
                 let altered = define(&*self.metadata, store, asker, |definition| {
                     alter_definition(definition, &alter);
                 });
-                let Changed { document, revision, effects, .. } = altered.await?;
+                let Changed { before, document, revision, effects } = altered.await?;
                 self.wait_until_visible(revision).await;
                 let reply = reply(&document, 0);
-                self.clean_dropped(document, &effects).await;
+                self.clean_dropped(before, document, &effects).await;
                 return Ok(reply);
             }
             Asked::Cancel(cancel) => {
@@ -125,21 +128,21 @@ impl Stores {
         FailPoint::ChangeWritten.reach();
         let took = started.elapsed();
         let Changed { before, document, effects, revision } = changed;
-        let (before, after) = (before.current(), document.current());
-        let mut reply = reply(&document, before.map_or(0, |current| current.version));
-        if before.map(|current| current.version) != after.map(|current| current.version) {
+        let (was, after) = (before.current(), document.current());
+        let mut reply = reply(&document, was.map_or(0, |current| current.version));
+        if was.map(|current| current.version) != after.map(|current| current.version) {
             reply.flip_us = flipped(&document, took);
             reply.routers = self.wait_until_served(revision).await;
         } else {
             self.wait_until_visible(revision).await;
         }
-        self.clean_dropped(document, &effects).await;
+        self.clean_dropped(before, document, &effects).await;
         Ok(reply)
     }
 
-    async fn clean_dropped(&self, document: StoreDocument, effects: &[Effect]) {
+    async fn clean_dropped(&self, before: StoreDocument, document: StoreDocument, effects: &[Effect]) {
         if effects.iter().any(|effect| matches!(effect, Effect::Drop { .. })) {
-            self.clean(document).await;
+            self.clean(before, document).await;
         }
     }
 
@@ -208,8 +211,8 @@ impl Stores {
         match self.metadata.commit(vec![condition], writes).await? {
             Committed::At(revision) => {
                 self.wait_until_visible(revision).await;
-                let name = store.to_owned();
-                self.with_objects(move |objects| clean::remove_all(objects, &name)).await;
+                let (record, now) = (known.document, SystemTime::now());
+                self.with_objects(move |objects| clean::remove_dropped(objects, &record, now)).await;
                 Ok(revision)
             }
             Committed::Conflict => Err(conflict(store).into()),

@@ -1,14 +1,15 @@
 //! What a push offers is somebody else's word: where its components lie, and that they are of the store that it names. Both are
 //! checked before a node is told to fetch anything, and nothing is asked of a place that is not allowed.
 
-use super::{Stores, push::Push};
+use super::{Stores, clean::OFFER_AGE, push::Push};
 use crate::{
     place::{self, PlaceError, UrlRefused},
     security::audit::{self, Refused},
 };
 use kith_engine::{FetchError, Manifest, ObjectError};
 use kith_objects::{Location, Objects};
-use kith_wire::documents::ComponentDocument;
+use kith_wire::documents::{ComponentDocument, StoreDocument};
+use std::time::SystemTime;
 use tonic::{Code, Status};
 
 impl Stores {
@@ -28,6 +29,33 @@ impl Stores {
         Ok(())
     }
 
+    /// Checks that the folders which a push names in the object store are its own, or those of versions that the store has.
+    ///
+    /// # Errors
+    /// `bad_request`, with a line in the audit log; `version_taken`.
+    pub(super) fn check_folders(&self, store: &StoreDocument, push: &Push) -> Result<(), Status> {
+        let is_bucket = Location::is_url(&self.topology.borrow().cluster.object_store);
+        for component in push.components.iter().filter(|component| component.url.is_none()) {
+            let known = store.versions.iter().flat_map(|version| &version.components);
+            let mut known = known.filter(|known| known.name == component.name);
+            let same = known.clone().find(|known| known.version == component.version);
+            if same.is_some_and(|same| same.manifest_hash != component.manifest_hash) {
+                let message = format!("store {:?} has another version {}", store.name, component.version);
+                let help = "build it again under another number";
+                return Err(kith_wire::status(Code::FailedPrecondition, "version_taken", message, help));
+            }
+            let own = format!("{}-{}", component.version, push.push.0);
+            let is_own = component.folder.as_ref().map_or(!is_bucket, |folder| *folder == own);
+            if !is_own && !known.any(|known| known.url.is_none() && known.folder() == component.folder()) {
+                let reason = format!("folder {:?} is not one of this push", component.folder());
+                refused(push, "bad_request", &reason);
+                let help = "nothing was pushed; push with the kith of this release";
+                return Err(kith_wire::status(Code::InvalidArgument, "bad_request", reason, help));
+            }
+        }
+        Ok(())
+    }
+
     /// Checks that what lies in the places of a push is what it says, and of its store. Done after the push began, so that no
     /// clean-up takes away afterwards what was found here.
     ///
@@ -36,9 +64,14 @@ impl Stores {
     pub(super) async fn check_manifests(&self, push: &Push) -> Result<(), Status> {
         let location = self.topology.borrow().cluster.object_store.clone();
         let (store, components) = (push.store.clone(), push.components.clone());
+        let own = format!("-{}", push.push.0);
         let checked = tokio::task::spawn_blocking(move || {
             let objects = place::objects(&location).map_err(|error| unusable(&error))?;
-            components.iter().try_for_each(|component| check_manifest(&objects, &store, component))
+            components.iter().try_for_each(|component| {
+                let is_new = component.url.is_none()
+                    && component.folder.as_ref().is_some_and(|folder| folder.ends_with(&own));
+                check_manifest(&objects, &store, component, is_new)
+            })
         });
         let checked = checked.await.unwrap_or_else(|error| Err(Status::internal(error.to_string())));
         checked.inspect_err(|status| {
@@ -61,7 +94,12 @@ fn refused(push: &Push, code: &str, reason: &str) {
     });
 }
 
-fn check_manifest(objects: &Objects, store: &str, component: &ComponentDocument) -> Result<(), Status> {
+fn check_manifest(
+    objects: &Objects,
+    store: &str,
+    component: &ComponentDocument,
+    is_new: bool,
+) -> Result<(), Status> {
     let place = place::of(objects, store, component).map_err(|error| unusable(&error))?;
     let manifest = place.manifest().map_err(|error| unreadable(&place, &error))?;
     if manifest.hash() != component.manifest_hash {
@@ -70,6 +108,25 @@ fn check_manifest(objects: &Objects, store: &str, component: &ComponentDocument)
     }
     if !manifest.is_of(store, &component.name) {
         return Err(other_store(&manifest, store, component));
+    }
+    check_packs(&place, &manifest, is_new)
+}
+
+/// A clean-up of an upload that took too long, or another hand, may have left the manifest and taken packs.
+fn check_packs(place: &Objects, manifest: &Manifest, is_new: bool) -> Result<(), Status> {
+    let listed = place.list().map_err(|error| unusable(&PlaceError::Objects(error)))?;
+    for pack in manifest.packs() {
+        let found = listed.iter().find(|listed| listed.name == pack.name).map(|listed| listed.bytes);
+        if found != Some(pack.bytes) {
+            let found = found.map_or("missing".to_owned(), |bytes| format!("{bytes} bytes"));
+            let message = format!("{}: {} is {found}, not {} bytes", place.location(), pack.name, pack.bytes);
+            return Err(damaged(message));
+        }
+    }
+    let first = listed.iter().map(|listed| listed.modified).min();
+    let age = first.and_then(|first| SystemTime::now().duration_since(first).ok());
+    if is_new && age.is_some_and(|age| OFFER_AGE < age) {
+        return Err(damaged(format!("{} was uploaded too long ago", place.location())));
     }
     Ok(())
 }

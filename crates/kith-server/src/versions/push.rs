@@ -15,14 +15,14 @@ use kith_types::StoreVersion;
 use kith_versions::{Command, PushId, Refusal};
 use kith_wire::{
     documents::{
-        ComponentDocument, DOCUMENT_FORMAT, DefinitionDocument, Document, DroppedDocument, HoldsDocument,
-        StoreDocument,
+        ClusterDocument, ComponentDocument, DOCUMENT_FORMAT, DefinitionDocument, Document, DroppedDocument,
+        HoldsDocument, StoreDocument,
     },
     v1,
 };
 use std::{
     collections::btree_map::Entry,
-    time::{Duration, Instant},
+    time::{Duration, Instant, SystemTime},
 };
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -210,6 +210,7 @@ impl Stores {
                 (None, Size::OfGraph) => self.new_graph(&push.store).await?,
                 (None, Size::Told { .. }) => return Err(ChangeError::Unknown),
             };
+            self.check_folders(&known.document, push)?;
             let components = components_of(&known.document, push)?;
             let commands = beginning(push, &components, self.coordinator.name());
             let asker = Asker { who: &push.who, cluster: &cluster };
@@ -279,22 +280,26 @@ impl Stores {
         let flip_us = flipped(&changed.document, started.elapsed());
         let routers = self.wait_until_served(changed.revision).await;
         let version = StoreVersion(changed.document.current().map_or(0, |current| current.version));
-        self.clean(changed.document).await;
+        self.clean(changed.before, changed.document).await;
         FailPoint::PushCleaned.reach();
         Ok(Served { version, flip_us: Some(flip_us), routers })
     }
 
     /// Removes built files that no version needs.
-    pub(super) async fn clean(&self, store: StoreDocument) {
-        self.with_objects(move |objects| clean::remove_unnamed(objects, &store)).await;
+    pub(super) async fn clean(&self, before: StoreDocument, store: StoreDocument) {
+        let now = SystemTime::now();
+        self.with_objects(move |objects| clean::remove_unnamed(objects, &before, &store, now)).await;
     }
 
-    /// Does something to the cluster's object store, on a thread that may wait. What fails is told in the log, and done
-    /// again by whoever comes next.
+    /// Does something to the object store, if it is this cluster's, on a thread that may wait. What fails is told in the log, and
+    /// done again by whoever comes next.
     pub(super) async fn with_objects(&self, work: impl FnOnce(&Objects) + Send + 'static) {
-        let location = self.topology.borrow().cluster.object_store.clone();
+        let ClusterDocument { object_store: location, cluster_id, .. } = self.cluster();
         let done = tokio::task::spawn_blocking(move || match place::objects(&location) {
-            Ok(objects) => work(&objects),
+            Ok(objects) => match objects.claim(&cluster_id) {
+                Ok(()) => work(&objects),
+                Err(error) => tracing::error!(%error, location, "nothing is removed from the object store"),
+            },
             Err(error) => tracing::warn!(%error, location, "the object store cannot be cleaned up"),
         });
         if let Err(error) = done.await {
@@ -411,6 +416,7 @@ mod tests {
             bytes: 0,
             loaded_at: 0,
             schema: None,
+            folder: None,
             url: None,
         }
     }

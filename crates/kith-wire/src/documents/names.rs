@@ -1,6 +1,6 @@
 //! Names that become parts of paths are checked where they are read, whoever wrote the document.
 
-use kith_types::{InvalidName, check_component_name, check_store_name};
+use kith_types::{InvalidName, check_component_name, check_folder_name, check_store_name};
 use serde::{Deserialize, Deserializer, de::Error};
 
 pub(super) fn store<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
@@ -9,6 +9,12 @@ pub(super) fn store<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String
 
 pub(super) fn component<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     checked(deserializer, check_component_name)
+}
+
+pub(super) fn folder<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    let name = Option::<String>::deserialize(deserializer)?;
+    name.as_deref().map_or(Ok(()), check_folder_name).map_err(D::Error::custom)?;
+    Ok(name)
 }
 
 fn checked<'de, D: Deserializer<'de>>(
@@ -37,6 +43,7 @@ mod tests {
             bytes: 0,
             loaded_at: 0,
             schema: None,
+            folder: None,
             url: None,
         };
         let served = |store: &str, name: &str| ServedDocument {

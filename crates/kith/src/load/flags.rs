@@ -251,6 +251,7 @@ mod tests {
             bytes: 0,
             loaded_at: 0,
             schema: None,
+            folder: None,
             url: None,
         };
         let version = VersionDocument {

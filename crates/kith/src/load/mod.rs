@@ -61,7 +61,8 @@ async fn load(target: &TargetFlags, flags: &GraphLoadFlags) -> anyhow::Result<(L
     flags.check()?;
     let router = connect::router(target).await?;
     let topology = router.topology().await.context("read the topology")?;
-    let store = ObjectStore::open(&topology.cluster)?.lock(&flags.graph, Work::Load)?;
+    let push = format!("load-{:016x}", rand::random::<u64>());
+    let store = ObjectStore::open(&topology.cluster)?.lock(&flags.graph, Work::Load(&push))?;
     // Only what is known under the lock is known not to change.
     let graph = known(&router, &flags.graph).await?;
     graph.as_ref().map_or(Ok(()), check_thawed)?;
@@ -79,7 +80,7 @@ async fn load(target: &TargetFlags, flags: &GraphLoadFlags) -> anyhow::Result<(L
         // What cannot be removed is no version: it has no manifest.
         let _ = store.clear_unfinished(graph.as_ref());
     })?;
-    match publish(&router, &flags.graph, &report).await {
+    match publish(&router, &flags.graph, &push, &store, &report).await {
         Ok(committed) => {
             store.mark_finished();
             Ok((report, Some(committed)))
@@ -124,9 +125,15 @@ fn upload(store: &LockedStore, report: &LoadReport) -> Result<(), Failure> {
     sent
 }
 
-async fn publish(router: &RouterClient, graph: &str, report: &LoadReport) -> Result<u64, Unpublished> {
+async fn publish(
+    router: &RouterClient,
+    graph: &str,
+    push: &str,
+    store: &LockedStore,
+    report: &LoadReport,
+) -> Result<u64, Unpublished> {
     let mut meter = Meter::new();
-    let committed = publish::publish(router, graph, report, &mut meter).await;
+    let committed = publish::publish(router, graph, push, store, report, &mut meter).await;
     meter.clear();
     committed
 }

@@ -1,7 +1,7 @@
 //! Makes built components part of the graph.
 
 use crate::{
-    publish::{Meter, Publication, Unpublished, follow},
+    publish::{LockedStore, Meter, Publication, Unpublished, follow},
     who::who,
 };
 use kith_client::{RouterClient, topology::role_name};
@@ -20,24 +20,34 @@ use std::time::SystemTime;
 pub async fn publish(
     router: &RouterClient,
     graph: &str,
+    push: &str,
+    store: &LockedStore,
     report: &LoadReport,
     meter: &mut Meter,
 ) -> Result<u64, Unpublished> {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
     let components: Vec<_> =
-        report.components.iter().map(|(manifest, summary)| document(manifest, summary, now)).collect();
+        report.components.iter().map(|(manifest, summary)| document(store, manifest, summary, now)).collect();
     let document = serde_json::to_vec(&components).expect("documents hold only strings, numbers and lists");
-    let push = format!("load-{:016x}", rand::random::<u64>());
     // Nothing has been asked of the cluster yet.
     let unasked = |error| Unpublished { error, is_certain: true };
-    let mut publication = Publication::new(router, graph, &push).map_err(unasked)?;
-    let request =
-        v1::PublishRequest { graph: graph.to_owned(), components: document.into(), who: who(), push };
+    let mut publication = Publication::new(router, graph, push).map_err(unasked)?;
+    let request = v1::PublishRequest {
+        graph: graph.to_owned(),
+        components: document.into(),
+        who: who(),
+        push: push.to_owned(),
+    };
     let mut steps = router.publish(request).await.map_err(Unpublished::perhaps)?;
     Ok(follow(&mut steps, &mut publication, meter).await?.version)
 }
 
-fn document(manifest: &Manifest, summary: &BuildSummary, loaded_at: u64) -> ComponentDocument {
+fn document(
+    store: &LockedStore,
+    manifest: &Manifest,
+    summary: &BuildSummary,
+    loaded_at: u64,
+) -> ComponentDocument {
     let graph = manifest.graph().expect("a load builds graph components");
     ComponentDocument {
         name: manifest.component.clone(),
@@ -50,6 +60,7 @@ fn document(manifest: &Manifest, summary: &BuildSummary, loaded_at: u64) -> Comp
         bytes: summary.bytes,
         loaded_at,
         schema: None,
+        folder: store.folder_of(manifest.version.0),
         url: None,
     }
 }

@@ -2,7 +2,7 @@
 //! killed.
 //!
 //! If the object store is a bucket, what is built gathers in a temporary folder of the same shape and goes up when it is whole. A
-//! bucket has no locks: there a version's number belongs to whose manifest comes first, and the cluster admits one push.
+//! bucket has no locks: there each push writes to folders of its own, named by its id, and the cluster admits one push.
 //!
 //! While one is under way `<store>/.unfinished` names the version that it builds. Whoever finds the file knows that the
 //! one before was killed: what that one built and the cluster does not name is removed.
@@ -11,8 +11,8 @@ use super::{
     Meter,
     place::{place, refused, version_here},
 };
-use crate::failure::Failure;
-use kith_objects::Objects;
+use crate::{failure::Failure, store::build::fault::chain};
+use kith_objects::{ClaimError, Objects};
 use kith_server::private::keep_as_private_as;
 use kith_types::StoreVersion;
 use kith_wire::documents::{ClusterDocument, ComponentDocument, StoreDocument};
@@ -40,8 +40,8 @@ pub struct ObjectStore {
 /// What a store's folder is locked for.
 #[derive(Clone, Copy, Debug)]
 pub enum Work<'a> {
-    /// A load of a graph.
-    Load,
+    /// A load of a graph, by the id of its push.
+    Load(&'a str),
     /// A push, by its id.
     Push(&'a str),
 }
@@ -63,7 +63,16 @@ pub struct LockedStore {
 #[derive(Debug)]
 struct Bucket {
     objects: Objects,
+    /// The id of the push: its folders are named by it.
+    push: String,
     _built: tempfile::TempDir,
+}
+
+impl Bucket {
+    /// Where a version of a component goes. No other push has a folder of this name: one that fails removes only its own.
+    fn folder(&self, version: u64) -> String {
+        format!("{version}-{}", self.push)
+    }
 }
 
 impl ObjectStore {
@@ -71,19 +80,18 @@ impl ObjectStore {
     /// private as that folder.
     ///
     /// # Errors
-    /// `object_store_unreachable` if it is not on this machine.
+    /// `object_store_unreachable` if it is not on this machine, `object_store_taken` if it is another cluster's.
     pub fn open(cluster: &ClusterDocument) -> Result<Self, Failure> {
         let objects = place(&cluster.object_store)?;
-        let Some(folder) = objects.folder() else { return Ok(Self { objects }) };
-        keep_as_private_as(folder).map_err(|error| {
-            let message = format!("the cluster's object store {} cannot be used: {error}", folder.display());
-            Failure::new(
-                "object_store_unreachable",
-                message,
-                "run this on a machine that has this folder, with the rights to write to it",
-            )
-        })?;
-        Ok(Self { objects })
+        if let Some(folder) = objects.folder() {
+            keep_as_private_as(folder).map_err(|error| unreachable(folder, &error))?;
+        }
+        match (objects.claim(&cluster.cluster_id), objects.folder()) {
+            (Ok(()), _) => Ok(Self { objects }),
+            (Err(ClaimError::Objects(error)), Some(folder)) => Err(unreachable(folder, &error)),
+            (Err(ClaimError::Objects(error)), None) => Err(refused(&error)),
+            (Err(error), _) => Err(Failure::new(error.code(), error.to_string(), error.help())),
+        }
     }
 
     /// Keeps other loads and pushes of the store out.
@@ -91,7 +99,9 @@ impl ObjectStore {
     /// # Errors
     /// `load_running` or `push_running` if one is under way.
     pub fn lock(self, store: &str, work: Work<'_>) -> Result<LockedStore, Failure> {
-        let Some(objects) = self.objects.folder().map(Path::to_owned) else { return self.in_bucket(store) };
+        let Some(objects) = self.objects.folder().map(Path::to_owned) else {
+            return self.in_bucket(store, work);
+        };
         let folder = objects.join(store);
         let path = folder.join(LOCK_FILE);
         let open = || File::options().create(true).truncate(false).write(true).open(&path);
@@ -106,20 +116,28 @@ impl ObjectStore {
         Ok(LockedStore { objects, folder, lock: Some(lock), bucket: None })
     }
 
-    fn in_bucket(self, store: &str) -> Result<LockedStore, Failure> {
+    fn in_bucket(self, store: &str, work: Work<'_>) -> Result<LockedStore, Failure> {
         let built = tempfile::Builder::new().prefix("kith-build-").tempdir();
         let built = built.map_err(unusable(&std::env::temp_dir()))?;
         let folder = built.path().join(store);
         fs::create_dir_all(&folder).map_err(unusable(&folder))?;
-        let bucket = Bucket { objects: self.objects.join(store), _built: built };
+        let (Work::Load(push) | Work::Push(push)) = work;
+        let bucket = Bucket { objects: self.objects.join(store), push: push.to_owned(), _built: built };
         let objects = bucket._built.path().to_owned();
         Ok(LockedStore { objects, folder, lock: None, bucket: Some(bucket) })
     }
 }
 
+/// What is told about a folder that this machine does not have, or may not write to.
+fn unreachable(folder: &Path, error: &dyn std::error::Error) -> Failure {
+    let message = format!("the cluster's object store {} cannot be used: {}", folder.display(), chain(error));
+    let help = "run this on a machine that has this folder, with the rights to write to it";
+    Failure::new("object_store_unreachable", message, help)
+}
+
 /// Whoever holds the lock is told by what it wrote there.
 fn running(store: &str, work: Work<'_>, lock: &Path) -> Failure {
-    if let Work::Load = work {
+    if let Work::Load(_) = work {
         return Failure::new(
             "load_running",
             format!("another load of graph {store:?} is under way"),
@@ -169,8 +187,8 @@ impl LockedStore {
             remove_folder(&component.join(STAGING_FOLDER))?;
             if !is_named {
                 remove_folder(&component.join(version.to_string()))?;
-                self.remove_uploaded(&component, version)?;
             }
+            self.remove_uploaded(store, &component, version)?;
         }
         fs::remove_file(&marker).map_err(unusable(&marker))
     }
@@ -216,11 +234,16 @@ impl LockedStore {
         meter: &mut Meter,
     ) -> Result<(), Failure> {
         let Some(bucket) = &self.bucket else { return Ok(()) };
-        let place = bucket.objects.join(&format!("{component}/{version}"));
+        let place = bucket.objects.join(&format!("{component}/{}", bucket.folder(version)));
         let stage = format!("uploading {component}");
         let sent =
             place.upload_version_on(base, folder, &mut |done, total| meter.on_bytes(&stage, done, total));
         sent.map(|_| ()).map_err(|error| refused(&error))
+    }
+
+    /// The folder that [`LockedStore::upload`] brings a version to; `None`: that of its number.
+    pub fn folder_of(&self, version: u64) -> Option<String> {
+        self.bucket.as_ref().map(|bucket| bucket.folder(version))
     }
 
     /// Whether the object store is a bucket.
@@ -228,13 +251,23 @@ impl LockedStore {
         self.bucket.is_some()
     }
 
-    /// What a failed load or push uploaded.
-    fn remove_uploaded(&self, component: &Path, version: u64) -> Result<(), Failure> {
+    /// What a failed load or push uploaded: its own folder, unless the cluster names it after all.
+    fn remove_uploaded(
+        &self,
+        store: Option<&StoreDocument>,
+        component: &Path,
+        version: u64,
+    ) -> Result<(), Failure> {
         let (Some(bucket), Some(name)) = (&self.bucket, component.file_name().and_then(|name| name.to_str()))
         else {
             return Ok(());
         };
-        let place = bucket.objects.join(&format!("{name}/{version}"));
+        let folder = bucket.folder(version);
+        let mut named = store.into_iter().flat_map(|store| &store.versions).flat_map(|it| &it.components);
+        if named.any(|named| named.name == name && named.folder() == folder) {
+            return Ok(());
+        }
+        let place = bucket.objects.join(&format!("{name}/{folder}"));
         place.remove_all().map_err(|error| refused(&error))
     }
 
@@ -248,7 +281,9 @@ impl LockedStore {
         let place = match (&component.url, &self.bucket) {
             (None, None) => return Ok((here, None)),
             (Some(url), _) => place(url)?,
-            (None, Some(bucket)) => bucket.objects.join(&format!("{}/{}", component.name, component.version)),
+            (None, Some(bucket)) => {
+                bucket.objects.join(&format!("{}/{}", component.name, component.folder()))
+            }
         };
         let folder = self.folder.join(BASE_FOLDER).join(component.version.to_string());
         let (folder, manifest) = version_here(&place, &folder)?;
@@ -337,6 +372,7 @@ mod tests {
             bytes: 0,
             loaded_at: 0,
             schema: None,
+            folder: None,
             url: None,
         };
         let version = VersionDocument {
@@ -364,11 +400,11 @@ mod tests {
     #[test]
     fn two_loads_of_one_graph_do_not_meet() {
         let folder = tempfile::tempdir().unwrap();
-        let held = store(folder.path()).lock("v", Work::Load).unwrap();
-        assert_eq!(store(folder.path()).lock("v", Work::Load).unwrap_err().code, "load_running");
-        store(folder.path()).lock("w", Work::Load).unwrap();
+        let held = store(folder.path()).lock("v", Work::Load("load-1")).unwrap();
+        assert_eq!(store(folder.path()).lock("v", Work::Load("load-1")).unwrap_err().code, "load_running");
+        store(folder.path()).lock("w", Work::Load("load-1")).unwrap();
         drop(held);
-        store(folder.path()).lock("v", Work::Load).unwrap();
+        store(folder.path()).lock("v", Work::Load("load-1")).unwrap();
     }
 
     #[test]
@@ -385,7 +421,7 @@ mod tests {
     #[test]
     fn what_a_killed_load_built_is_removed_and_what_serves_is_kept() {
         let folder = tempfile::tempdir().unwrap();
-        let locked = store(folder.path()).lock("v", Work::Load).unwrap();
+        let locked = store(folder.path()).lock("v", Work::Load("load-1")).unwrap();
         let built = |version: u64| folder.path().join("v/connection").join(version.to_string());
         for version in [5, 9] {
             fs::create_dir_all(built(version)).unwrap();
@@ -407,7 +443,7 @@ mod tests {
     #[test]
     fn versions_grow_whatever_the_clock_says() {
         let folder = tempfile::tempdir().unwrap();
-        let locked = store(folder.path()).lock("v", Work::Load).unwrap();
+        let locked = store(folder.path()).lock("v", Work::Load("load-1")).unwrap();
         let now = locked.next_version(None).unwrap();
         assert!(1_700_000_000_000 < now, "milliseconds since 1970: {now}");
         let ahead = now + 1_000_000_000;

@@ -35,7 +35,7 @@ pub fn component_place(
     let objects = place(location)?;
     Ok(match component.url {
         Some(_) => objects,
-        None => objects.join(&format!("{store}/{}/{}", component.name, component.version)),
+        None => objects.join(&format!("{store}/{}/{}", component.name, component.folder())),
     })
 }
 

@@ -123,6 +123,7 @@ fn build(
         bytes: summary.bytes,
         loaded_at: 0,
         schema: None,
+        folder: None,
         url: None,
     };
     (component, summary.counts.records)

@@ -463,6 +463,7 @@ mod tests {
             bytes: 0,
             loaded_at: 0,
             schema: None,
+            folder: None,
             url: None,
         };
         ServedDocument {

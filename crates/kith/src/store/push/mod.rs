@@ -50,6 +50,8 @@ struct Offer {
     errors: RowErrors,
     schema_changes: Vec<String>,
     changes: Option<ChangesReply>,
+    /// Its folder in the cluster's object store; `None`: that of its number.
+    folder: Option<String>,
     /// Where nodes find it; `None`: in the cluster's object store.
     url: Option<String>,
 }
@@ -170,6 +172,7 @@ fn build(
     meter.clear();
     sent?;
     Ok(Offer {
+        folder: locked.folder_of(version),
         url: None,
         version,
         records: built.records(),
@@ -218,24 +221,24 @@ fn take(
     };
     let hash = manifest.hash();
     let mut components = document.versions.iter().flat_map(|version| &version.components);
-    let url = match (components.find(|component| component.version == number), place.folder()) {
+    let (folder, url) = match (components.find(|component| component.version == number), place.folder()) {
         (Some(named), _) if named.manifest_hash != hash => {
             // Served, or a rollback away.
             let message = format!("the store has another version that was built under the number {number}");
             return Err(Failure::new("version_taken", message, "build it again under another --version"));
         }
-        (Some(named), _) => named.url.clone(),
-        (None, None) => Some(place.location().to_string()),
+        (Some(named), _) => (named.folder.clone(), named.url.clone()),
+        (None, None) => (None, Some(place.location().to_string())),
         (None, Some(folder)) => {
             locked.mark_unfinished(number)?;
             remove_folder(&locked.component(VALUES_COMPONENT).join(number.to_string()))?;
             built::copy(folder, &manifest, locked)?;
-            None
+            (locked.folder_of(number), None)
         }
     };
     let records = manifest.values().map_or(0, |values| values.counts.records);
     let (duplicates, errors) = (0, RowErrors::default());
-    Ok(Offer { manifest, version, records, duplicates, errors, schema_changes, changes: None, url })
+    Ok(Offer { manifest, version, records, duplicates, errors, schema_changes, changes: None, folder, url })
 }
 
 /// Told before hours of building, not after.
@@ -267,6 +270,7 @@ async fn serve(
         bytes: bytes_of(manifest),
         loaded_at: super::build::now() / 1_000,
         schema,
+        folder: offer.folder.clone(),
         url: offer.url.clone(),
     };
     let components = serde_json::to_vec(&[component]).expect("documents hold only strings and numbers");

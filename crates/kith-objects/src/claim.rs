@@ -1,0 +1,237 @@
+//! Whose an object store is. The folder or prefix of a cluster holds one small object that names the cluster; it is written on
+//! the condition that there is none, and looked at before anything is written or removed there.
+
+use crate::remote::block_on;
+use crate::{Objects, ObjectsError};
+use kith_engine::{ObjectError, Source};
+use object_store::PutMode;
+use serde::{Deserialize, Serialize};
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+use thiserror::Error;
+
+/// The object that names the cluster.
+pub const IDENTITY_NAME: &str = "kith-cluster.json";
+/// The format version of that object.
+const IDENTITY_FORMAT: u32 = 1;
+/// More than it ever takes.
+const IDENTITY_BYTES_MAX: usize = 4_096;
+/// What file systems and their administrators put at the top of a volume.
+const FOREIGN_NAMES: [&str; 1] = ["lost+found"];
+
+#[derive(Serialize, Deserialize)]
+struct Identity {
+    kith_object_store: u32,
+    cluster_id: String,
+    /// Milliseconds since 1970.
+    created_at: u64,
+}
+
+/// A place that a cluster cannot have.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ClaimError {
+    /// Another cluster has it.
+    #[error("{location} is the object store of cluster {owner}, not of cluster {cluster}")]
+    Taken {
+        /// The place.
+        location: String,
+        /// Whose it is.
+        owner: String,
+        /// Who asked for it.
+        cluster: String,
+    },
+    /// It lies inside that of another cluster.
+    #[error("{location} lies in the object store of cluster {owner}, at {around}")]
+    Inside {
+        /// The place.
+        location: String,
+        /// Whose it is.
+        owner: String,
+        /// Where that begins.
+        around: String,
+    },
+    /// Nobody's name is in it, but something else is.
+    #[error("{location} is no cluster's object store and not empty: it has {found:?}")]
+    Occupied {
+        /// The place.
+        location: String,
+        /// Something in it.
+        found: String,
+    },
+    /// The object that names the cluster makes no sense.
+    #[error(
+        "{location} cannot be told to be of any cluster: its {IDENTITY_NAME} is damaged or of another release"
+    )]
+    Damaged {
+        /// The place.
+        location: String,
+    },
+    /// It cannot be read or written.
+    #[error(transparent)]
+    Objects(#[from] ObjectsError),
+}
+
+impl ClaimError {
+    /// The stable code.
+    pub fn code(&self) -> &'static str {
+        if let Self::Objects(_) = self { "object_store_unreachable" } else { "object_store_taken" }
+    }
+
+    /// What to do about it.
+    pub fn help(&self) -> &'static str {
+        match self {
+            Self::Objects(error) => error.help(),
+            Self::Damaged { .. } => {
+                "nothing was written or removed; restore the object, or give the cluster a prefix or folder of its own"
+            }
+            _ => {
+                "nothing was written or removed; give each cluster a prefix or folder of its own, empty at first"
+            }
+        }
+    }
+}
+
+impl Objects {
+    /// Makes sure that this place is the cluster's: takes it if it is empty and nobody's.
+    ///
+    /// # Errors
+    /// [`ClaimError`]; nothing is written then.
+    pub fn claim(&self, cluster: &str) -> Result<(), ClaimError> {
+        if self.is_of(cluster)? {
+            return Ok(());
+        }
+        self.check_unowned()?;
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let identity = Identity {
+            kith_object_store: IDENTITY_FORMAT,
+            cluster_id: cluster.to_owned(),
+            created_at: u64::try_from(now.as_millis()).unwrap_or(u64::MAX),
+        };
+        let bytes = serde_json::to_vec(&identity).expect("strings and numbers always serialize");
+        match self.put_new(IDENTITY_NAME, bytes) {
+            // Somebody was faster, perhaps this cluster.
+            Ok(()) | Err(ObjectsError::Taken { .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
+        if self.is_of(cluster)? {
+            return Ok(());
+        }
+        Err(ClaimError::Damaged { location: self.location().to_string() })
+    }
+
+    /// Whether the place names this cluster; `false`: none.
+    fn is_of(&self, cluster: &str) -> Result<bool, ClaimError> {
+        match self.owner()? {
+            None => Ok(false),
+            Some(owner) if owner == cluster => Ok(true),
+            Some(owner) => {
+                let (location, cluster) = (self.location().to_string(), cluster.to_owned());
+                Err(ClaimError::Taken { location, owner, cluster })
+            }
+        }
+    }
+
+    /// The cluster that the place names.
+    fn owner(&self) -> Result<Option<String>, ClaimError> {
+        let mut bytes = vec![0; IDENTITY_BYTES_MAX];
+        let count = match self.read(IDENTITY_NAME, 0, &mut bytes) {
+            Ok(count) => count,
+            Err(ObjectError::Missing { .. }) => return Ok(None),
+            Err(error) => {
+                let object = self.location().join(IDENTITY_NAME).to_string();
+                return Err(ObjectsError::Failed { object, source: Box::new(error) }.into());
+            }
+        };
+        match serde_json::from_slice::<Identity>(&bytes[..count]) {
+            Ok(identity) if identity.kith_object_store == IDENTITY_FORMAT => Ok(Some(identity.cluster_id)),
+            _ => Err(ClaimError::Damaged { location: self.location().to_string() }),
+        }
+    }
+
+    fn check_unowned(&self) -> Result<(), ClaimError> {
+        let is_foreign = |name: &&String| name.starts_with('.') || FOREIGN_NAMES.contains(&name.as_str());
+        if let Some(found) = self.children()?.iter().find(|name| !is_foreign(name)) {
+            let (location, found) = (self.location().to_string(), found.clone());
+            return Err(ClaimError::Occupied { location, found });
+        }
+        let mut around = self.clone();
+        while let Some(next) = around.parent() {
+            around = next;
+            if let Some(owner) = around.owner()? {
+                let (location, around) = (self.location().to_string(), around.location().to_string());
+                return Err(ClaimError::Inside { location, owner, around });
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes an object that is not there yet, whole or not at all. The folder of one is made, but none around it.
+    fn put_new(&self, name: &str, bytes: Vec<u8>) -> Result<(), ObjectsError> {
+        if let Some(remote) = &self.remote {
+            let at = remote.at(name);
+            let put = remote.store.put_opts(&at, bytes.into(), PutMode::Create.into());
+            return block_on(put).map(|_| ()).map_err(|error| ObjectsError::of(remote.named(name), error));
+        }
+        let folder = self.folder().unwrap_or(Path::new(""));
+        let path = folder.join(name);
+        put_new_file(folder, &path, &bytes).map_err(|source| match source.kind() {
+            io::ErrorKind::AlreadyExists => ObjectsError::Taken { object: path.display().to_string() },
+            _ => ObjectsError::Local { path, source },
+        })
+    }
+}
+
+fn put_new_file(folder: &Path, path: &Path, bytes: &[u8]) -> io::Result<()> {
+    match fs::create_dir(folder) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        _ => {}
+    }
+    let staged = path.with_extension(format!("{}.new", std::process::id()));
+    let mut file = File::create(&staged)?;
+    let written = file.write_all(bytes).and_then(|()| file.sync_all());
+    // A link is made only where nothing is.
+    let linked = written.and_then(|()| fs::hard_link(&staged, path));
+    let _ = fs::remove_file(&staged);
+    linked.and_then(|()| File::open(folder)?.sync_all())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Access;
+
+    fn place(folder: &Path) -> Objects {
+        Objects::open(&crate::Location::Folder(folder.to_owned()), &Access::from_environment()).unwrap()
+    }
+
+    #[test]
+    fn an_object_store_has_one_cluster() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = place(&folder.path().join("objects"));
+        root.claim("a").unwrap();
+        root.claim("a").unwrap();
+        let taken = root.claim("b").unwrap_err();
+        assert_eq!(taken.code(), "object_store_taken");
+        assert!(taken.to_string().contains("cluster a, not of cluster b"), "{taken}");
+        fs::create_dir_all(folder.path().join("objects/people/values")).unwrap();
+        let inside = root.join("people/values").claim("b").unwrap_err();
+        assert!(matches!(inside, ClaimError::Inside { .. }), "{inside}");
+        root.claim("a").unwrap();
+    }
+
+    #[test]
+    fn a_place_with_something_in_it_is_nobodys_to_take() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir_all(folder.path().join("lost+found")).unwrap();
+        fs::create_dir_all(folder.path().join("people/values/7")).unwrap();
+        let occupied = place(folder.path()).claim("a").unwrap_err();
+        assert!(matches!(&occupied, ClaimError::Occupied { found, .. } if found == "people"), "{occupied}");
+        fs::remove_dir_all(folder.path().join("people")).unwrap();
+        place(folder.path()).claim("a").unwrap();
+        fs::write(folder.path().join(IDENTITY_NAME), "{").unwrap();
+        assert!(matches!(place(folder.path()).claim("a"), Err(ClaimError::Damaged { .. })));
+    }
+}
