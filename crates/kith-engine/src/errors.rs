@@ -156,6 +156,19 @@ pub enum OpenError {
     },
 }
 
+impl OpenError {
+    /// Whether this process lacks descriptors or memory: that says nothing of the file, and passes.
+    pub fn lacks_resources(&self) -> bool {
+        matches!(self, OpenError::Io { source, .. } if lacks_resources(source))
+    }
+}
+
+/// Whether the operating system refused because descriptors or memory have run out.
+fn lacks_resources(error: &io::Error) -> bool {
+    let is_told = matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE | libc::ENOMEM));
+    is_told || error.kind() == io::ErrorKind::OutOfMemory
+}
+
 /// A record, list or block cannot be read.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
@@ -236,4 +249,23 @@ pub enum WriteError {
         /// The most allowed.
         max: u64,
     },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lack_of_descriptors_or_memory_is_told_from_a_bad_file() {
+        let io = |source| OpenError::Io { path: "pack".into(), source };
+        for code in [libc::EMFILE, libc::ENFILE, libc::ENOMEM] {
+            assert!(io(io::Error::from_raw_os_error(code)).lacks_resources(), "{code}");
+        }
+        assert!(io(io::ErrorKind::OutOfMemory.into()).lacks_resources());
+        for code in [libc::EIO, libc::ENOENT, libc::EACCES] {
+            assert!(!io(io::Error::from_raw_os_error(code)).lacks_resources(), "{code}");
+        }
+        let damage = Damage { file: "pack".to_owned(), fault: Fault::Lost };
+        assert!(!OpenError::Damaged(damage).lacks_resources());
+    }
 }

@@ -270,7 +270,8 @@ fn register(start: usize, bytes: usize) -> io::Result<usize> {
         None => {
             let slot = SLOTS_USED.load(Ordering::SeqCst);
             if slot == MAPPINGS_MAX {
-                return Err(io::Error::other(format!("more than {MAPPINGS_MAX} files mapped")));
+                let message = format!("more than {MAPPINGS_MAX} files mapped");
+                return Err(io::Error::new(io::ErrorKind::OutOfMemory, message));
             }
             SLOTS_USED.store(slot + 1, Ordering::SeqCst);
             slot

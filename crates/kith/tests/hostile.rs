@@ -22,7 +22,7 @@ use std::{
 use support::{
     cluster::Cluster,
     values::create,
-    words::{WORDS, assert_reads, mget, push_version},
+    words::{WORDS, assert_reads, judge, mget, push_version},
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -178,6 +178,45 @@ fn a_thousand_strangers_take_little_memory_and_keep_no_reader_out() {
         cluster.metric(&name).unwrap_or_default()
     };
     assert!(0.0 < closed("unknown") + closed("crowded_out"));
+}
+
+#[test]
+fn running_out_of_descriptors_is_not_damage() {
+    let mut cluster = Cluster::start(&[
+        "--groups",
+        "1",
+        "--nodes",
+        "1",
+        "--partitions",
+        "4",
+        "--processes",
+        "--scrub-rate",
+        "1GiB/s",
+    ]);
+    create(&cluster, "people", WORDS.0, WORDS.1);
+    push_version(&cluster, "people", 100, 1);
+    let ready = cluster.ready();
+    let node = &ready["nodes"][0];
+    let pid = node["pid"].as_u64().expect("a pid");
+    let addr = node["addr"].as_str().expect("text").to_owned();
+    let request = mget("people", 0..100);
+    judge(&request, &cluster.run(std::slice::from_ref(&request), 1).0[0]).expect("read");
+
+    let open = fs::read_dir(format!("/proc/{pid}/fd")).expect("the node runs").count() as u64;
+    let process = rustix::process::Pid::from_raw(pid as i32).expect("a pid");
+    let limit = rustix::process::Rlimit { current: Some(open + 4), maximum: Some(open + 4) };
+    rustix::process::prlimit(Some(process), rustix::process::Resource::Nofile, limit).expect("it is ours");
+    // More than it can take: as soon as one is hung up on, the next takes its place.
+    let _idle: Vec<_> = (0..100).map(|_| TcpStream::connect(&addr).expect("the backlog has room")).collect();
+    let log = cluster.data().join("node-000.log");
+    let told = move || fs::read_to_string(&log).expect("a log file");
+    cluster.wait_until("a scrub found no descriptor", |_| {
+        let log = told();
+        assert!(!log.contains("damage"), "{log}");
+        log.contains("lacks descriptors")
+    });
+    judge(&request, &cluster.run(std::slice::from_ref(&request), 1).0[0]).expect("readers are answered");
+    assert!(!told().contains("damage"), "nothing was repaired either");
 }
 
 /// Speaks frames by hand.

@@ -61,7 +61,14 @@ pub(super) fn heal(
     let on_fetch: &mut OnFetch<'_> = &mut |_| ControlFlow::Continue(());
     let found = match damages {
         Some(damages) => damages.to_vec(),
-        None => verify_component(target, Some(partitions)).map(|report| report.damages).unwrap_or_default(),
+        None => match verify_component(target, Some(partitions)) {
+            Ok(report) => report.damages,
+            Err(source) if source.lacks_resources() => {
+                let (component, version) = (component.name.clone(), component.version);
+                return Err(PrepareError::Open { component, version, source });
+            }
+            Err(_) => Vec::new(),
+        },
     };
     let files: Option<Vec<FileId>> = found.iter().map(|damage| FileId::parse(&damage.file)).collect();
     match files {

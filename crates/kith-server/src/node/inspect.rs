@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{background, topology::TopologyReceiver};
 use futures::{StreamExt, stream::BoxStream};
-use kith_engine::{ValueError, ValuesReader};
+use kith_engine::{OpenError, ValueError, ValuesReader};
 use kith_types::PartitionId;
 use kith_wire::{
     documents::{ServedDocument, TopologyDocument},
@@ -152,13 +152,21 @@ impl v1::inspect_server::Inspect for InspectService {
             let (mut done, owned) = (0, held.owned(&store));
             for component in &store.components {
                 let folder = held.folder_of(&store.name, &component.name, component.version);
-                let found = verify(&folder, component, &owned, depth, &mut |bytes| {
+                let looked = verify(&folder, component, &owned, depth, &mut |bytes| {
                     done += bytes;
                     // A slow reader misses progress, never a finding.
                     let _ = sender.try_send(Ok(v1::VerifyProgress { bytes_done: done, finding: None }));
                     if sender.is_closed() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
                 });
-                let finding = Some(held.confirm(&store, component, found, false).to_wire());
+                let confirmed = looked.and_then(|found| held.confirm(&store, component, found, false));
+                let finding = match confirmed {
+                    Ok(found) => Some(found.to_wire()),
+                    Err(error) => {
+                        // Whoever asked may have left.
+                        let _ = sender.blocking_send(Err(not_looked_at(&error)));
+                        return;
+                    }
+                };
                 if sender.blocking_send(Ok(v1::VerifyProgress { bytes_done: done, finding })).is_err() {
                     return;
                 }
@@ -166,6 +174,11 @@ impl v1::inspect_server::Inspect for InspectService {
         });
         Ok(Response::new(ReceiverStream::new(receiver).boxed()))
     }
+}
+
+fn not_looked_at(error: &OpenError) -> Status {
+    let message = format!("this node lacks descriptors or memory to look at its files: {error}");
+    kith_wire::status(Code::ResourceExhausted, "overloaded", message, "ask again in a moment")
 }
 
 /// A version as the metadata names it. Callers say only which one: what they say never becomes a path.

@@ -166,11 +166,24 @@ impl Scrubber {
         }
         let folder = self.held.folder_of(store, &component.name, component.version);
         let owned = self.held.owned(first);
-        let found = verify(&folder, component, &owned, Depth::Deep, &mut |bytes| throttle.pass(bytes));
+        let looked = verify(&folder, component, &owned, Depth::Deep, &mut |bytes| throttle.pass(bytes));
+        let confirmed = looked.and_then(|found| match found.is_cut {
+            true => Ok(found),
+            false => self.held.confirm(first, component, found, true),
+        });
+        let found = match confirmed {
+            Ok(found) => found,
+            Err(error) => {
+                let source = std::error::Error::source(&error).map(ToString::to_string);
+                let (node, name) = (self.node, &component.name);
+                tracing::warn!(%error, source, node, store, component = name, "not scrubbed: this process lacks descriptors or memory");
+                metrics::counter!("kith_node_scrubs_put_off_total").increment(1);
+                return;
+            }
+        };
         if found.is_cut {
             return;
         }
-        let found = self.held.confirm(first, component, found, true);
         let key = (store.to_owned(), component.name.clone(), component.version);
         let files = found.damages.len().max(usize::from(found.state != State::Ok)) as u64;
         self.doctor.found(key.clone(), files);

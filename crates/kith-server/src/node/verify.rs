@@ -48,35 +48,41 @@ impl State {
 
 /// Compares the files in `folder` with their manifest, and that with the metadata's. `told` as in
 /// [`kith_engine::verify_slowly`]. Blocks.
+///
+/// # Errors
+/// If this process lacks descriptors or memory to look: nothing is known of the files then.
 pub(super) fn verify(
     folder: &Path,
     component: &ComponentDocument,
     partitions: &[PartitionId],
     depth: VerifyDepth,
     told: &mut OnVerify<'_>,
-) -> Found {
+) -> Result<Found, OpenError> {
     look(folder, component, || verify_slowly(folder, Some(partitions), depth, told))
 }
 
 /// Of what a verification of a folder found, what holds still. Whoever asks keeps others from changing the folder. Blocks.
+///
+/// # Errors
+/// As [`verify`].
 pub(super) fn confirm(
     folder: &Path,
     component: &ComponentDocument,
     partitions: &[PartitionId],
     found: Found,
-) -> Found {
+) -> Result<Found, OpenError> {
     if found.state == State::Ok {
-        return found;
+        return Ok(found);
     }
-    let again = look(folder, component, || verify_again(folder, Some(partitions), &found.damages));
-    Found { state: again.state, damages: again.damages, manifest_hash: again.manifest_hash, ..found }
+    let again = look(folder, component, || verify_again(folder, Some(partitions), &found.damages))?;
+    Ok(Found { state: again.state, damages: again.damages, manifest_hash: again.manifest_hash, ..found })
 }
 
 fn look(
     folder: &Path,
     component: &ComponentDocument,
     verify: impl FnOnce() -> Result<VerifyReport, OpenError>,
-) -> Found {
+) -> Result<Found, OpenError> {
     let mut found = Found {
         component: component.name.clone(),
         state: State::Ok,
@@ -86,28 +92,34 @@ fn look(
         damages: Vec::new(),
         is_cut: false,
     };
-    if !folder.exists() {
+    if matches!(folder.try_exists(), Ok(false)) {
         found.state = State::Missing;
-        return found;
+        return Ok(found);
     }
-    if let Ok(manifest) = Manifest::read(folder) {
-        found.manifest_hash = manifest.hash();
-        if found.manifest_hash != component.manifest_hash {
-            found.state = State::Differs;
-            return found;
+    match Manifest::read(folder) {
+        Ok(manifest) => {
+            found.manifest_hash = manifest.hash();
+            if found.manifest_hash != component.manifest_hash {
+                found.state = State::Differs;
+                return Ok(found);
+            }
         }
+        Err(error) if error.lacks_resources() => return Err(error),
+        // Told below.
+        Err(_) => {}
     }
     match verify() {
         Ok(report) => {
             (found.files, found.bytes, found.is_cut) = (report.files, report.bytes, report.is_cut);
             found.damages = report.damages;
         }
+        Err(error) if error.lacks_resources() => return Err(error),
         Err(error) => found.damages.push(damage_of(error)),
     }
     if !found.damages.is_empty() {
         found.state = State::Damaged;
     }
-    found
+    Ok(found)
 }
 
 /// Why a folder cannot be looked at, as damage of the file that stands in the way.

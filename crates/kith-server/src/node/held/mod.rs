@@ -358,13 +358,16 @@ impl HeldStores {
 
     /// Looks again at what a verification found, now that nobody changes the files: of what came or went meanwhile, only what is
     /// damaged or missing still counts. Without `waits`, files that are being changed are looked at as they are. Blocks.
+    ///
+    /// # Errors
+    /// As [`verify::verify`].
     pub(super) fn confirm(
         &self,
         store: &ServedDocument,
         component: &ComponentDocument,
         found: Found,
         waits: bool,
-    ) -> Found {
+    ) -> Result<Found, OpenError> {
         let _one_at_a_time =
             if waits { Some(self.turns.take(&store.name)) } else { self.turns.try_take(&store.name) };
         let folder = self.folder_of_component(&store.name, component);
