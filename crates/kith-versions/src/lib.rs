@@ -52,6 +52,7 @@ mod supply;
 pub use command::{Command, Context, Effect, Transition};
 pub use fence::{Fence, Followed};
 pub use holders::Holders;
+pub use push::version_last_of_dropped;
 pub use refusal::Refusal;
 pub use repair::{Donors, Origin, origins};
 pub use store::{

@@ -1,8 +1,20 @@
 //! A push from its beginning to its flip, or to nothing. Before the flip, nothing that is served has changed.
 
-use crate::{Action, Effect, Outcome, PushId, Refusal, Running, VersionEntry, VersionState, apply::Draft};
+use crate::{
+    Action, Effect, Outcome, PushId, Refusal, Running, UnixMillis, VersionEntry, VersionState, apply::Draft,
+};
 use kith_types::{NodeId, StoreVersion};
 use std::collections::BTreeSet;
+
+/// How far a number that somebody chose may be above the clock, or above the last number. All that come after it are above it, so
+/// one near the end of the numbers would be the last. A day allows for clocks that differ.
+const AHEAD_MAX_MS: u64 = 24 * 60 * 60 * 1_000;
+
+/// The last number of a store that is made again under the name of a dropped one. A number far above the clock is forgotten, so
+/// that numbering goes on; every number that can have been chosen under the rule above is still below this one.
+pub fn version_last_of_dropped(version_last: StoreVersion, now: UnixMillis) -> StoreVersion {
+    version_last.min(StoreVersion(now.0.saturating_add(AHEAD_MAX_MS)))
+}
 
 impl Draft<'_> {
     pub fn begin(
@@ -58,8 +70,12 @@ impl Draft<'_> {
     /// The time, but above every number before: also of pushes that failed, as nodes may have files of them.
     fn number(&self, asked: Option<StoreVersion>) -> Result<StoreVersion, Refusal> {
         let last = self.state.version_last;
+        let most = self.context.now.0.max(last.0).saturating_add(AHEAD_MAX_MS);
         match asked {
             Some(version) if StoreVersion::MAX < version => Err(Refusal::VersionTooGreat { version }),
+            Some(version) if most < version.0 => {
+                Err(Refusal::VersionAhead { version, most: StoreVersion(most) })
+            }
             Some(version) if version <= last => Err(Refusal::VersionNotNewer { version, last }),
             Some(version) => Ok(version),
             None if StoreVersion::MAX <= last => Err(Refusal::VersionTooGreat { version: last }),
@@ -161,5 +177,17 @@ impl Draft<'_> {
     fn running_mut(&mut self, push: &PushId) -> Result<&mut Running, Refusal> {
         self.running(push)?;
         self.state.running.as_mut().ok_or_else(|| Refusal::PushEnded { push: push.clone() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_store_whose_numbers_were_used_up_counts_on_from_the_clock_when_it_is_made_again() {
+        let now = UnixMillis(1_000);
+        assert_eq!(version_last_of_dropped(StoreVersion(7), now), StoreVersion(7));
+        assert_eq!(version_last_of_dropped(StoreVersion::MAX, now), StoreVersion(1_000 + AHEAD_MAX_MS));
     }
 }

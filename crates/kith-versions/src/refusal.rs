@@ -77,6 +77,14 @@ pub enum Refusal {
         /// As asked, or the last one used.
         version: StoreVersion,
     },
+    /// A number so far above the clock that it would leave few for those that come after it.
+    #[error("version {} is more than a day ahead of the clock: at most {} is taken", version.0, most.0)]
+    VersionAhead {
+        /// As asked.
+        version: StoreVersion,
+        /// The greatest that is taken now.
+        most: StoreVersion,
+    },
     /// There is no such version.
     #[error("there is no version {}", version.0)]
     UnknownVersion {
@@ -199,7 +207,7 @@ impl Refusal {
             Refusal::StoreFrozen { .. } => "store_frozen",
             Refusal::RebalanceRunning { .. } => "rebalance_running",
             Refusal::VersionNotNewer { .. } => "version_not_newer",
-            Refusal::VersionTooGreat { .. } => "version_too_great",
+            Refusal::VersionTooGreat { .. } | Refusal::VersionAhead { .. } => "version_too_great",
             Refusal::UnknownVersion { .. } => "unknown_version",
             Refusal::VersionNotKept { .. } => "version_not_kept",
             Refusal::VersionBlocked { .. } => "version_blocked",
@@ -238,6 +246,9 @@ impl Refusal {
             }
             Refusal::VersionTooGreat { .. } => {
                 "build it under a smaller number; a store whose numbers are used up is dropped and made anew".to_owned()
+            }
+            Refusal::VersionAhead { .. } => {
+                "give a smaller number, or none: then it is the time in milliseconds".to_owned()
             }
             Refusal::VersionNotNewer { .. } => "give a greater number, or none".to_owned(),
             Refusal::UnknownVersion { known, .. } => {

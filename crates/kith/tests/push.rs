@@ -455,7 +455,14 @@ fn rows_of_every_format_are_pushed_listed_and_rolled_back() {
         "{second}"
     );
     let odd = people.write("odd.jsonl", "{\"id\":1,\"name\":3,\"age\":1}\n");
-    assert_eq!(code(&people.refused(&[&odd])), "bad_rows");
+    let refused = people.refused(&[&odd]);
+    let help = refused["help"].as_str().expect("text");
+    assert!(
+        code(&refused) == "bad_rows" && help.contains("schema") && !help.contains("--max-errors"),
+        "{help}"
+    );
+    let ahead = people.refused(&[&lines, "--version", "9007199254740991"]);
+    assert_eq!(code(&ahead), "version_too_great", "{ahead}");
     let narrow = people
         .write("narrow.json", r#"{"fields":[{"name":"name","type":"text"},{"name":"age","type":"bool"}]}"#);
     assert_eq!(code(&people.refused(&[&lines, "--schema", &narrow])), "incompatible_schema");

@@ -6,13 +6,14 @@ use super::{
     clean,
     commands::check_name,
     document::state_of,
+    now,
     refused::{ChangeError, conflict},
 };
 use crate::{fail_point::FailPoint, metadata::keys, place};
 use futures::StreamExt;
 use kith_objects::Objects;
 use kith_types::StoreVersion;
-use kith_versions::{Command, PushId, Refusal};
+use kith_versions::{Command, PushId, Refusal, version_last_of_dropped};
 use kith_wire::{
     documents::{
         ClusterDocument, ComponentDocument, DOCUMENT_FORMAT, DefinitionDocument, Document, DroppedDocument,
@@ -252,7 +253,8 @@ impl Stores {
             format: DOCUMENT_FORMAT,
             name: name.to_owned(),
             definition,
-            version_last: dropped.map_or(0, |dropped| dropped.version_last),
+            version_last: dropped
+                .map_or(0, |dropped| version_last_of_dropped(StoreVersion(dropped.version_last), now()).0),
             versions: Vec::new(),
             running: None,
             frozen: None,

@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use kith_engine::load::ValuesBuildError;
-use kith_rows::RowsError;
+use kith_rows::{RowError, RowFault, RowsError};
 use kith_schema::InferError;
 use std::error::Error;
 
@@ -24,8 +24,14 @@ pub fn chain(error: &dyn Error) -> String {
 pub fn rows(error: &RowsError) -> Failure {
     let message = chain(error);
     match error {
-        RowsError::BadRows { .. } => {
-            Failure::new("bad_rows", message, "correct them, or drop some with --max-errors")
+        RowsError::BadRows { errors, .. } => {
+            let fits_not = |error: &RowError| matches!(error.fault, RowFault::Record(_));
+            let help = if errors.first.iter().all(fits_not) {
+                "they do not fit the schema, which `kith store describe` shows: correct them, or push them to a store of another schema"
+            } else {
+                "correct them, or drop some with --max-errors"
+            };
+            Failure::new("bad_rows", message, help)
         }
         RowsError::NoGoodRows { .. } => {
             Failure::new("no_rows", message, "nothing was changed; correct the rows, or the flags about them")

@@ -107,6 +107,8 @@ pub async fn run(target: &TargetFlags, format: Format, flags: ExportFlags) -> an
             }
         }
     }
+    // The rate holds for what came last too, and so for a partition that is one piece.
+    tokio::time::sleep(throttle.backlog()).await;
     if let Err(error) = sink.finish() {
         out.give_up();
         return Err(error);
