@@ -363,7 +363,7 @@ fn zeros_are_one_value_and_wrong_plans_are_refused() {
     }
     assert_eq!(
         code(by("age", GroupBy::Bucket(vec![Bucket { name: "x".into(), predicate: deep }]))),
-        "out_of_range"
+        "bad_request"
     );
 }
 

@@ -12,7 +12,7 @@ use crate::{
 use futures::{StreamExt, stream::BoxStream};
 use kith_wire::{documents::Document, v1};
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
-use tokio::net::{TcpListener, UnixListener};
+use tokio::net::{TcpListener, TcpSocket, UnixListener};
 use tokio_stream::wrappers::{ReceiverStream, WatchStream};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tonic::{
@@ -38,6 +38,10 @@ const FRAME_BYTES_MAX: u32 = 1 << 20;
 /// hundreds of others fail. As many as a router has queries under way; each held here costs a few hundred bytes.
 const RESETS_MAX: usize = 8_192;
 
+/// Connections that the system keeps until this process accepts them; it may allow fewer. Where the queue is full, the system
+/// drops connections and honest callers wait for a second or more, so it has room for thousands that come at once.
+const BACKLOG: u32 = 4_096;
+
 /// How long a stopping process waits for connections whose requests are under way: as long as a connection does, and a moment.
 const STOP_PATIENCE: Duration = Duration::from_secs(11);
 
@@ -60,9 +64,17 @@ pub struct Bound {
 /// [`StartError::Listen`].
 pub(crate) async fn bind(addr: SocketAddr, connections: &Connections) -> Result<Bound, StartError> {
     let listen = |source| StartError::Listen { addr, source };
-    let listener = TcpListener::bind(addr).await.map_err(listen)?;
+    let listener = listener(addr).map_err(listen)?;
     let connections = connections.clone();
     Ok(Bound { addr: listener.local_addr().map_err(listen)?, listener, local: None, connections })
+}
+
+fn listener(addr: SocketAddr) -> io::Result<TcpListener> {
+    let socket = if addr.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    // As `TcpListener::bind` does: a process that starts again takes its port while connections of the one before linger.
+    socket.set_reuseaddr(true)?;
+    socket.bind(addr)?;
+    socket.listen(BACKLOG)
 }
 
 /// The ports of a node or router.

@@ -107,7 +107,8 @@ fn held_back(cluster: &Cluster) -> Option<u64> {
 #[test]
 fn fetches_give_way_to_reads() {
     let server = S3::start();
-    let shape = ["--groups", "1", "--nodes", "1", "--partitions", "8"];
+    let shape =
+        ["--groups", "1", "--nodes", "1", "--partitions", "8", "--read-from", "others=s3://bucket/built"];
     let mut cluster = Cluster::start_in(&shape, &server.settings());
     values::create(&cluster, "people", KeyType::Id, ValueType::Text);
     let row = |id: u64| (id.to_le_bytes().to_vec(), "x".repeat(4_000).into_bytes());

@@ -35,7 +35,7 @@ pub struct CreateFlags {
     /// Partitions, fixed for the life of the cluster: some tens for each node of a group
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_536))]
     partitions: Option<u32>,
-    /// Zones that the nodes of each group are spread over, in turn; `zone` of a [[node]] in the file beats it
+    /// Zones that the nodes of each group are spread over, in turn; `zone` of a `[[node]]` in the file beats it
     #[arg(long, value_name = "A,B,…", value_delimiter = ',')]
     zones: Vec<String>,
     /// Make the cluster even if the loss of one zone, or rack, takes all replicas of a partition
