@@ -7,7 +7,10 @@ use pyo3::{exceptions::PyRuntimeError, prelude::*};
 use pyo3_async_runtimes::tokio::{future_into_py, get_runtime};
 use std::{
     future, process,
-    sync::{Mutex, OnceLock, PoisonError},
+    sync::{
+        Arc, Condvar, Mutex, OnceLock, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     thread::{self, ThreadId},
     time::Duration,
 };
@@ -18,6 +21,11 @@ const WORKERS: usize = 2;
 /// How long Ctrl-C waits at most.
 const SIGNAL_TICK: Duration = Duration::from_millis(50);
 
+/// How long the end of the interpreter waits for threads that hand answers over: that takes them microseconds.
+const LEAVING_MAX: Duration = Duration::from_secs(1);
+
+/// Whether anything was asked of an event loop.
+static BEGUN: AtomicBool = AtomicBool::new(false);
 /// Which thread ends the interpreter, once it does.
 static LEAVING: OnceLock<ThreadId> = OnceLock::new();
 
@@ -66,7 +74,17 @@ impl Call {
     /// Asks, and gives what asyncio can await. Cancelling it cancels the question.
     fn begin<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let work = self.take()?;
-        future_into_py(py, async move { Ok(Answer(work.await)) })
+        BEGUN.store(true, Ordering::Release);
+        // What is asked at the end, by another exit handler, is answered.
+        let is_late = LEAVING.get().is_some();
+        future_into_py(py, async move {
+            let ended = work.await;
+            if LEAVING.get().is_some() && !is_late {
+                // Nobody waits for this any more, and there may be no interpreter to come back to.
+                return future::pending().await;
+            }
+            Ok(Answer(ended))
+        })
     }
 }
 
@@ -84,10 +102,32 @@ impl<'py> IntoPyObject<'py> for Answer {
     }
 }
 
-/// Says that the interpreter is about to end; on the thread that ends it.
+/// Says that the interpreter is about to end; on the thread that ends it. Answers that are being handed to an event loop are waited
+/// for: a thread that is inside the interpreter when it ends takes the process down.
 #[pyo3::pyfunction]
-pub fn leave() {
+pub fn leave(py: Python<'_>) {
     let _ = LEAVING.set(thread::current().id());
+    if BEGUN.load(Ordering::Acquire) && same_process().is_ok() {
+        py.detach(meet_workers);
+    }
+}
+
+/// Returns once all workers were idle at one moment, or after [`LEAVING_MAX`].
+fn meet_workers() {
+    let met = Arc::new((Mutex::new(0), Condvar::new()));
+    let meet = |met: &(Mutex<usize>, Condvar)| {
+        let (count, changed) = met;
+        let mut count = count.lock().unwrap_or_else(PoisonError::into_inner);
+        *count += 1;
+        changed.notify_all();
+        // Whether all came or time is up, the process ends now.
+        drop(changed.wait_timeout_while(count, LEAVING_MAX, |count| *count <= WORKERS));
+    };
+    for _ in 0..WORKERS {
+        let met = Arc::clone(&met);
+        get_runtime().spawn(async move { meet(&met) });
+    }
+    meet(&met);
 }
 
 async fn interruptible(mut work: BoxFuture<'static, Ended>) -> PyResult<Reply> {
