@@ -27,19 +27,19 @@ pub struct QueryOptions {
     pub page: Page,
     /// Printed in logs beside the query.
     pub trace_id: String,
-    /// Of a batch read: who checks what proves its values. Clients leave it alone; routers pass on what theirs say.
+    /// For a batch read: who checks the checksums of its values. Clients keep the default; a router does what its client asks.
     pub proofs: Proofs,
 }
 
-/// Who checks what proves the values of a batch read.
+/// Who checks the checksums of the values of a batch read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Proofs {
-    /// Whoever asks the nodes.
+    /// The session that asks the nodes checks every value.
     #[default]
     Here,
-    /// Whoever is answered.
+    /// The session passes values on with their proofs, and the client that it answers checks them.
     There,
-    /// Both.
+    /// The session checks every value, and so does the client that it answers.
     Everywhere,
 }
 

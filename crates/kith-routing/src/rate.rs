@@ -50,7 +50,7 @@ impl RateLimiter {
         Turn(self.taken)
     }
 
-    /// Ends a turn of so many bytes that will not be used: what has not passed of it delays nobody.
+    /// Gives back a turn of `bytes` that will not be used, so that the part still to come delays nobody.
     pub fn give_back(&mut self, turn: Turn, bytes: u64, now: Timestamp) {
         self.settle(now);
         let left = turn.0.saturating_sub(self.passed).min(u128::from(bytes) * PER_BYTE);

@@ -42,7 +42,7 @@ fn files_of(pid: u32) -> usize {
     fs::read_dir(format!("/proc/{pid}/fd")).expect("the process runs").count()
 }
 
-/// The beginning of a request whose body has so many bytes.
+/// The header of a request that claims a body of `body_bytes`.
 fn header(body_bytes: u32) -> BytesMut {
     let mut bytes = BytesMut::new();
     Header::request(1, Op::MultiGet).encode_head(0, &mut bytes).expect("an empty body is short");

@@ -14,9 +14,10 @@ use std::ops::Range;
 /// read: a damaged index may not cost a walk over all of it.
 const LINES_UNPROVEN: u64 = 4;
 
-/// A record that is so many times as long as its set's average is proven where it is read, and so is not sent at its word.
+/// The node proves a record itself, rather than leaving that to the client, if the record is longer than this multiple of its
+/// set's average: the length that it claims may be what is damaged.
 const RECORD_TIMES_MAX: usize = 8;
-/// None shorter is.
+/// Records up to this length are never proven for their length alone.
 const RECORD_BYTES_USUAL: usize = 4 << 10;
 
 /// One open chunk set.

@@ -13,7 +13,7 @@ const FIRST_BYTES: usize = 16 << 10;
 /// What is asked for at a time from then on; more only if a single change is larger.
 const WINDOW_BYTES: u64 = 1 << 20;
 
-/// Between two wanted sections, so many unwanted bytes are read rather than a request made of its own.
+/// The largest gap between two wanted sections that is read through instead of starting another request.
 const GAP_BYTES_MAX: u64 = 64 << 10;
 
 /// A patch in a source, read from its start to its end. Memory: a window, or the largest change.
@@ -84,7 +84,7 @@ impl<'s> PatchBytes<'s> {
         std::mem::take(&mut self.read)
     }
 
-    /// Reads on until the window has so many bytes, or the patch ends.
+    /// Reads until the window holds at least `bytes`, or the patch ends.
     fn load(&mut self, bytes: usize) -> Result<(), Unusable> {
         let here = self.window.len();
         self.window.resize(bytes.max(here), 0);

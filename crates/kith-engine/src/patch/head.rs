@@ -30,7 +30,7 @@ pub(crate) struct Head {
 }
 
 impl Head {
-    /// Bytes of a head with so many sections.
+    /// The length of a head with this number of sections, in bytes.
     fn bytes_for(sections: usize) -> usize {
         SECTIONS_AT + sections * SECTION_BYTES + CRC_BYTES
     }

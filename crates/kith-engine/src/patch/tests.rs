@@ -20,7 +20,7 @@ impl Source for Bytes {
     }
 }
 
-/// A manifest that claims files of so many bytes.
+/// A manifest that claims files of `bytes` bytes.
 fn manifest(version: u64, bytes: u64) -> Manifest {
     let content = Content::Values(ValuesContent {
         key: KeyType::Bytes,

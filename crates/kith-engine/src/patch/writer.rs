@@ -10,8 +10,8 @@ use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-/// A section is worth applying while it is at most one part in so many of its partition's files: reading, proving and writing all
-/// of the partition costs about what pulling it does.
+/// A section is kept only if it is at most 1 / `WORTH_ONE_IN` of its partition's files: applying it reads, proves and writes the
+/// whole partition, which costs about as much as pulling it.
 const WORTH_ONE_IN: u64 = 2;
 
 /// Changes being gathered, partition by partition. Memory: buffers, and 44 bytes per partition with changes.

@@ -174,7 +174,7 @@ fn what_an_older_version_has_is_not_pulled() {
             FetchOptions { held: vec![older.clone(), stores.held("people", 77)], ..FetchOptions::default() };
         let source = FolderSource::new(&stores.built("people", 3));
         let progress = pull(&source, &target, &all(), &options).unwrap();
-        // The key's partition is made anew; what is damaged is of another.
+        // The changed key's partition is rebuilt; the damaged file belongs to another partition and is copied.
         let damage = if damaged { manifest.files[0].bytes } else { 0 };
         assert_eq!(progress.bytes_copied, summary.bytes_moved + damage);
         assert_eq!(progress.bytes_reused, progress.bytes - damage);

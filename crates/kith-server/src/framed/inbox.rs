@@ -100,7 +100,7 @@ impl Inbox {
         }
     }
 
-    /// For the frame of so many bytes that has begun.
+    /// Reserves room for the frame that has begun, whose length is `bytes`.
     fn make_room(&mut self, header: Header, bytes: usize) -> Next {
         if bytes <= UNCHARGED_BYTES {
             return Next::More;
