@@ -385,7 +385,9 @@ fn a_cluster_that_a_zone_can_take_down_is_not_made_unless_told() {
     let config = folder.path().join("kith.toml");
     let places = [(0, "a"), (1, "a"), (2, "a"), (3, "b")];
     let nodes = places.map(|(node, zone)| format!("[[node]]\nnode = {node}\nzone = \"{zone}\"\n")).concat();
-    let file = format!("metadata = \"etcd://{}\"\nobject-store = \"/nowhere\"\n{nodes}", etcd.host());
+    let objects = folder.path().join("objects");
+    let file =
+        format!("metadata = \"etcd://{}\"\nobject-store = \"{}\"\n{nodes}", etcd.host(), objects.display());
     fs::write(&config, file).expect("written");
     let create = |flags: &[&str]| {
         let shape = ["--groups", "2", "--nodes", "2", "--partitions", "24", "-o", "json"];
