@@ -30,8 +30,8 @@ impl StoreState {
             Command::Flip { push } => draft.flip(push)?,
             Command::Abort { push, reason } => draft.abort(push, reason)?,
             Command::Cancel { push } => draft.cancel(push.as_ref())?,
-            Command::Freeze => draft.freeze(),
-            Command::Thaw => draft.thaw(),
+            Command::Freeze => draft.freeze()?,
+            Command::Thaw => draft.thaw()?,
             Command::Recover { push } => draft.recover(push)?,
             Command::Swap { to, force } => draft.swap(*to, *force)?,
             Command::Rollback { to, force } => draft.rollback(*to, *force)?,
@@ -41,6 +41,7 @@ impl StoreState {
             Command::Unblock { version } => draft.block(*version, false)?,
             Command::Repaired { version, node } => draft.repaired(*version, *node)?,
             Command::Define { policy } => {
+                draft.check_keeper()?;
                 draft.state.policy = policy.clone();
                 draft.note(Action::Define, draft.state.current_version());
             }

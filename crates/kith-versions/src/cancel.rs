@@ -35,20 +35,24 @@ impl Draft<'_> {
     }
 
     /// Frozen again, a store stays as it is.
-    pub fn freeze(&mut self) {
+    pub fn freeze(&mut self) -> Result<(), Refusal> {
+        self.check_keeper()?;
         if self.state.frozen.is_some() {
-            return;
+            return Ok(());
         }
         let who = self.context.who.to_owned();
         self.end_running(&format!("{who} froze the store"));
         self.state.frozen = Some(Frozen { who, since: self.context.now });
         self.note(Action::Freeze, self.state.current_version());
+        Ok(())
     }
 
-    pub fn thaw(&mut self) {
+    pub fn thaw(&mut self) -> Result<(), Refusal> {
+        self.check_keeper()?;
         if self.state.frozen.take().is_some() {
             self.note(Action::Thaw, self.state.current_version());
         }
+        Ok(())
     }
 
     pub fn check_thawed(&self) -> Result<(), Refusal> {

@@ -119,6 +119,18 @@ pub enum Command {
     },
 }
 
+/// What is known of whoever asks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Standing {
+    /// Nothing but the name that they gave: an owner is a guard against mistakes, not against others.
+    #[default]
+    Claimed,
+    /// They have shown who they are.
+    Proven,
+    /// They have, and they look after all stores.
+    Administrator,
+}
+
 /// What a command cannot know by itself.
 #[derive(Clone, Copy, Debug)]
 pub struct Context<'a> {
@@ -126,6 +138,8 @@ pub struct Context<'a> {
     pub now: UnixMillis,
     /// Who asks.
     pub who: &'a str,
+    /// What is known of them beside the name.
+    pub standing: Standing,
     /// Which nodes hold the store's partitions.
     pub holders: &'a Holders,
     /// The rebalance under way: it and pushes keep each other out.

@@ -1,15 +1,41 @@
-//! What a push must pass before nodes fetch it: a wrong input is cheapest to stop here.
+//! What a push must pass before nodes fetch it: a wrong input is cheapest to stop here. And what is the owner's to change.
 
-use crate::{Refusal, StoreState, VersionEntry, apply::Draft};
+use crate::{Guards, Refusal, Standing, StoreState, VersionEntry, apply::Draft};
 
-impl Draft<'_> {
-    pub fn check_owner(&self) -> Result<(), Refusal> {
-        match &self.state.policy.guards.owner {
-            Some(owner) if owner != self.context.who => {
-                Err(Refusal::NotOwner { owner: owner.clone(), who: self.context.who.to_owned() })
+impl Guards {
+    /// Whether `who` may drop the store, or change what it is: its definition, its owner among that, what is frozen and what is
+    /// blocked. Where callers show who they are, that is for the owner and for administrators.
+    ///
+    /// # Errors
+    /// [`Refusal::OthersStore`].
+    pub fn check_keeper(&self, who: &str, standing: Standing) -> Result<(), Refusal> {
+        match (&self.owner, standing) {
+            (Some(owner), Standing::Proven) if owner != who => {
+                Err(Refusal::OthersStore { owner: owner.clone(), who: who.to_owned() })
             }
             _ => Ok(()),
         }
+    }
+
+    /// Whether `who` may push: the owner, and administrators who have shown who they are.
+    fn check_pusher(&self, who: &str, standing: Standing) -> Result<(), Refusal> {
+        self.check_keeper(who, standing)?;
+        match (&self.owner, standing) {
+            (Some(owner), Standing::Claimed) if owner != who => {
+                Err(Refusal::NotOwner { owner: owner.clone(), who: who.to_owned() })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Draft<'_> {
+    pub fn check_keeper(&self) -> Result<(), Refusal> {
+        self.state.policy.guards.check_keeper(self.context.who, self.context.standing)
+    }
+
+    pub fn check_pusher(&self) -> Result<(), Refusal> {
+        self.state.policy.guards.check_pusher(self.context.who, self.context.standing)
     }
 
     pub fn check_counts(&self, records: u64, bytes: u64) -> Result<(), Refusal> {

@@ -42,7 +42,7 @@ impl Draft<'_> {
         if let Some(rebalance) = self.context.rebalance {
             return Err(Refusal::RebalanceRunning { rebalance: rebalance.to_owned() });
         }
-        self.check_owner()?;
+        self.check_pusher()?;
         let version = self.number(version)?;
         self.state.version_last = version;
         self.state.versions.push(VersionEntry {

@@ -192,6 +192,14 @@ pub enum Refusal {
         /// Who asked.
         who: String,
     },
+    /// Somebody else's store, and it is known who asks.
+    #[error("the store is {owner}'s, and {who} is neither {owner} nor an administrator")]
+    OthersStore {
+        /// Who may.
+        owner: String,
+        /// Who asked.
+        who: String,
+    },
 }
 
 impl Refusal {
@@ -220,6 +228,7 @@ impl Refusal {
             Refusal::RecordsDropped { .. } => "records_dropped",
             Refusal::OverQuota { .. } => "over_quota",
             Refusal::NotOwner { .. } => "store_owner",
+            Refusal::OthersStore { .. } => "permission_denied",
         }
     }
 
@@ -276,6 +285,9 @@ impl Refusal {
                 "release held versions, push with --force, or make the store anew with a larger --quota".to_owned()
             }
             Refusal::NotOwner { owner, .. } => format!("ask {owner}, or change the store's owner"),
+            Refusal::OthersStore { owner, .. } => {
+                format!("ask {owner}, or an administrator, who can also give the store to another with `kith store alter --owner`")
+            }
         }
     }
 }

@@ -58,6 +58,7 @@ impl Draft<'_> {
     }
 
     pub fn block(&mut self, version: StoreVersion, blocked: bool) -> Result<(), Refusal> {
+        self.check_keeper()?;
         if self.kept(version)?.state == VersionState::Current {
             return Err(Refusal::VersionCurrent { version });
         }

@@ -57,7 +57,7 @@ pub struct Guards {
     pub records_min: u64,
     /// A version may have so many per cent fewer records than the current one.
     pub drop_percent_max: Option<u8>,
-    /// Who alone may push.
+    /// Who alone may push and, where callers show who they are, change the store.
     pub owner: Option<String>,
 }
 

@@ -10,18 +10,21 @@
 //! - `cancel [p1]`, `freeze`, `thaw`
 //! - `crash`: the coordinator dies, and with it what it knew; `recover p1`
 //! - `swap 7 [force]`, `rollback [to=7] [force]`, `hold 7`, `release 7`, `block 7`, `unblock 7`, `repaired 7 3`
-//! - `as bob`, `rebalance r1`, `rebalance -`
+//! - `as bob [proven|admin]`, `define [owner=bob]`, `rebalance r1`, `rebalance -`
 
 #![allow(clippy::unwrap_used, reason = "a script that cannot be read is a failed test")]
 
 use kith_types::{NodeId, StoreVersion};
-use kith_versions::{Command, Context, Effect, Holders, Outcome, Policy, PushId, StoreState, UnixMillis};
+use kith_versions::{
+    Command, Context, Effect, Holders, Outcome, Policy, PushId, Standing, StoreState, UnixMillis,
+};
 use std::{collections::BTreeSet, fmt::Write, path::PathBuf};
 
 struct Player {
     state: StoreState,
     holders: Holders,
     who: String,
+    standing: Standing,
     rebalance: Option<String>,
     now: u64,
 }
@@ -49,6 +52,7 @@ fn play(script: &str) -> String {
         state: StoreState::new(Policy::default(), StoreVersion(0)),
         holders: Holders::default(),
         who: "ada".to_owned(),
+        standing: Standing::Claimed,
         rebalance: None,
         now: 100,
     };
@@ -76,7 +80,20 @@ impl Player {
                 let drained = words.get(2).map(|word| owners(word)).unwrap_or_default();
                 self.holders = Holders { groups: owners(words[1]), drained };
             }
-            "as" => self.who = words[1].to_owned(),
+            "as" => {
+                self.who = words[1].to_owned();
+                self.standing = match words.get(2).copied() {
+                    Some("proven") => Standing::Proven,
+                    Some("admin") => Standing::Administrator,
+                    _ => Standing::Claimed,
+                };
+            }
+            "define" => {
+                let owner = words.get(1).and_then(|word| word.strip_prefix("owner=")).map(str::to_owned);
+                let mut policy = self.state.policy.clone();
+                policy.guards.owner = owner;
+                return self.apply(line, &Command::Define { policy });
+            }
             "rebalance" => self.rebalance = (words[1] != "-").then(|| words[1].to_owned()),
             "crash" => {
                 if let Some(running) = &mut self.state.running {
@@ -114,6 +131,7 @@ impl Player {
         let context = Context {
             now: UnixMillis(self.now),
             who: &self.who,
+            standing: self.standing,
             holders: &self.holders,
             rebalance: self.rebalance.as_deref(),
         };

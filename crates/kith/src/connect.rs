@@ -57,6 +57,11 @@ pub struct SecurityFlags {
 }
 
 impl SecurityFlags {
+    /// Whether whoever is asked learns by a certificate or token who asks.
+    pub fn shows_who(&self) -> bool {
+        self.tls_cert.is_some() || self.token_file.is_some()
+    }
+
     /// Connects as they say.
     ///
     /// # Errors

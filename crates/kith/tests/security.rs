@@ -377,3 +377,82 @@ fn a_client_that_speaks_tls_to_a_plain_port_is_told_so() {
     assert_eq!(code, "tls_failed", "{message}");
     assert!(help.contains("does the port speak TLS?"), "{help}");
 }
+
+#[test]
+fn what_a_store_is_is_for_its_owner_and_administrators_to_change() {
+    let cluster = Secured::start(|folder| {
+        let file = folder.join("access.toml");
+        let rights = "admin = [\"pages\"]";
+        let subjects = [("ada", "ada's", rights), ("bob", "bob's", rights)];
+        fs::write(&file, access(&subjects)).expect("written");
+        vec!["--access".to_owned(), file.to_str().expect("UTF-8").to_owned()]
+    });
+    let ops = cluster.authority.papers("ops");
+    fill(&cluster, "pages", 100, &ops);
+    let rows = cluster.folder.path().join("pages.csv");
+    let rows = rows.to_str().expect("UTF-8");
+    let token = |name: &str| {
+        let path = cluster.folder.path().join(format!("{name}.token"));
+        fs::write(&path, format!("{name}'s\n")).expect("written");
+        path
+    };
+    let (ada, bob) = (token("ada"), token("bob"));
+    must(bearing(cluster.kith(&["store", "push", "pages", rows]), &ada));
+    let versions = must(bearing(cluster.kith(&["store", "versions", "pages", "-o", "json"]), &ada));
+    let versions: serde_json::Value = serde_json::from_str(&versions).expect("JSON");
+    let first = versions.as_array().expect("a list").iter().map(|entry| entry["version"].as_u64()).min();
+    let first = first.flatten().expect("a version").to_string();
+    must(bearing(cluster.kith(&["store", "alter", "pages", "--owner", "ada"]), &bob));
+
+    let owners = [
+        &["store", "drop", "pages", "--yes"][..],
+        &["store", "alter", "pages", "--owner", "bob"],
+        &["store", "alter", "pages", "--owner", "off"],
+        &["store", "alter", "pages", "--read-quota-keys", "1"],
+        &["store", "alter", "pages", "--retain", "2"],
+        &["store", "freeze", "pages"],
+        &["store", "thaw", "pages"],
+        &["store", "block", "pages", &first],
+        &["store", "push", "pages", rows],
+    ];
+    for arguments in owners {
+        let mut command = bearing(cluster.kith(arguments), &bob);
+        // A name that somebody gives is not theirs.
+        command.env("KITH_WHO", "ada");
+        let (code, message, help) = refused(command);
+        assert_eq!(code, "permission_denied", "{arguments:?}: {message}");
+        assert!(
+            message.contains("the store is ada's") && message.contains("bob"),
+            "{arguments:?}: {message}"
+        );
+        assert!(help.contains("ask ada, or an administrator"), "{arguments:?}: {help}");
+    }
+    let log = cluster.router_log();
+    let lines = log.lines().filter(|line| line.contains("refused") && line.contains("the store is ada's"));
+    let lines: Vec<&str> = lines.filter(|line| line.contains("\"bob\"")).collect();
+    assert_eq!(lines.len(), owners.len(), "{log}");
+    assert!(
+        lines[0].contains("audit=true") && lines[0].contains("\"/kith.v1.Cluster/Store\""),
+        "{}",
+        lines[0]
+    );
+
+    // What is served is for everybody with the right to write.
+    must(bearing(cluster.kith(&["store", "hold", "pages", &first]), &bob));
+    must(bearing(cluster.kith(&["store", "rollback", "pages"]), &bob));
+
+    for arguments in [
+        &["store", "alter", "pages", "--retain", "3"][..],
+        &["store", "freeze", "pages"],
+        &["store", "thaw", "pages"],
+        &["store", "push", "pages", rows],
+        &["store", "alter", "pages", "--owner", "bob"],
+    ] {
+        must(bearing(cluster.kith(arguments), &ada));
+    }
+    let (code, message, _) = refused(bearing(cluster.kith(&["store", "drop", "pages", "--yes"]), &ada));
+    assert!(code == "permission_denied" && message.contains("the store is bob's"), "{code}: {message}");
+    must(with(cluster.kith(&["store", "push", "pages", rows]), &ops));
+    must(with(cluster.kith(&["store", "alter", "pages", "--owner", "ada"]), &ops));
+    must(with(cluster.kith(&["store", "drop", "pages", "--yes"]), &ops));
+}

@@ -73,7 +73,7 @@ impl Visitor {
     /// What they are called, now, where that is written down and they are known.
     pub fn name(&self) -> Option<Arc<str>> {
         let gate = self.gate.as_ref()?;
-        gate.check(self.caller(), &Need::Known).ok().flatten()
+        Some(gate.check(self.caller(), &Need::Known).ok().flatten()?.name)
     }
 
     fn caller(&self) -> &Caller {
@@ -92,8 +92,8 @@ impl Visitor {
     pub fn authenticate(&mut self, user: &[u8], token: &[u8]) -> Result<(), AuthError> {
         let gate = self.gate.as_ref().filter(|gate| gate.has_rights()).ok_or(AuthError::NothingToProve)?;
         let caller = gate.bearer(token, &self.own);
-        let name = gate.admit(&caller, &Need::Known, "AUTH").map_err(|_| AuthError::Wrong)?;
-        if user != DEFAULT_USER && name.is_none_or(|name| name.as_bytes() != user) {
+        let asker = gate.admit(&caller, &Need::Known, "AUTH").map_err(|_| AuthError::Wrong)?;
+        if user != DEFAULT_USER && asker.is_none_or(|asker| asker.name.as_bytes() != user) {
             return Err(AuthError::Wrong);
         }
         self.shown = Some(caller);

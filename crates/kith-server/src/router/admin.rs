@@ -16,12 +16,12 @@ use crate::{
 use futures::{StreamExt, stream::BoxStream};
 use kith_client::{Fleet, Session, security::Dialer};
 use kith_types::{NodeId, StoreVersion};
-use kith_versions::PushId;
+use kith_versions::{PushId, Standing};
 use kith_wire::{
     documents::{ComponentDocument, NodeDocument, RouterDocument, TopologyDocument},
     v1,
 };
-use std::{sync::Arc, time::Duration};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::CancellationToken;
@@ -50,11 +50,12 @@ type ProgressStream = BoxStream<'static, Result<v1::PublishProgress, Status>>;
 
 impl Admin {
     /// Pushes, and goes on when the caller goes away: a push ends whole or not at all.
-    fn push(&self, push: Push) -> ProgressStream {
+    fn push(&self, push: Push, who: Who) -> ProgressStream {
         let (sender, receiver) = mpsc::channel(PROGRESS_QUEUE);
         let stores = self.stores.clone();
         tokio::spawn(async move {
             let last = stores.push(&push, &sender).await;
+            let last = last.inspect_err(|status| who.note_denied("push", &push.store, status));
             let last = last.map(|served| v1::PublishProgress {
                 committed_version: served.version.0,
                 flip_us: served.flip_us,
@@ -151,25 +152,56 @@ impl Admin {
 }
 
 /// The components of a push, their names checked.
-fn components(json: &[u8], who: &str, store: &str) -> Result<Vec<ComponentDocument>, Status> {
+fn components(json: &[u8], who: &Who, store: &str) -> Result<Vec<ComponentDocument>, Status> {
     serde_json::from_slice(json).map_err(|error| {
         let reason = error.to_string();
         let (method, code) = ("push", "bad_request");
-        audit::refused(&Refused { subject: who, method, store, code, reason: &reason, peer: None });
+        let (subject, peer) = (&who.name, who.peer);
+        audit::refused(&Refused { subject, method, store, code, reason: &reason, peer });
         let help = "nothing was pushed; push with the kith of this release";
         kith_wire::status(Code::InvalidArgument, "bad_request", error.to_string(), help)
     })
 }
 
-/// Who asks: as the file of rights calls them, else as they say, else where they ask from.
-fn asker<T>(request: &Request<T>, who: &str) -> String {
-    if let Some(Asker(name)) = request.extensions().get::<Asker>() {
-        return name.to_string();
+/// Who asks, and what is known of them.
+#[derive(Clone, Debug)]
+struct Who {
+    /// As the file of rights calls them, else as they say, else where they ask from.
+    name: String,
+    standing: Standing,
+    peer: Option<SocketAddr>,
+}
+
+impl Who {
+    /// Whoever sent a request, in which they say that they are `claimed`.
+    fn of<T>(request: &Request<T>, claimed: &str) -> Self {
+        let peer = request.extensions().get::<Peer>().and_then(|peer| peer.addr);
+        if let Some(Asker { name, is_administrator }) = request.extensions().get::<Asker>() {
+            let standing = if *is_administrator { Standing::Administrator } else { Standing::Proven };
+            return Self { name: name.to_string(), standing, peer };
+        }
+        let name = match (claimed, peer) {
+            ("", Some(addr)) => addr.to_string(),
+            ("", None) => "somebody".to_owned(),
+            _ => cut_who(claimed).to_owned(),
+        };
+        Self { name, standing: Standing::Claimed, peer }
     }
-    match (who, request.extensions().get::<Peer>().and_then(|peer| peer.addr)) {
-        ("", Some(addr)) => addr.to_string(),
-        ("", None) => "somebody".to_owned(),
-        _ => cut_who(who).to_owned(),
+
+    /// One line in the audit log, if this is the answer to whoever asked for what is somebody else's.
+    fn note_denied(&self, method: &str, store: &str, status: &Status) {
+        let code = &kith_wire::detail_of(status).code;
+        if code != "permission_denied" {
+            return;
+        }
+        audit::refused(&Refused {
+            subject: &self.name,
+            method,
+            store,
+            code,
+            reason: status.message(),
+            peer: self.peer,
+        });
     }
 }
 
@@ -231,56 +263,63 @@ impl v1::cluster_server::Cluster for Admin {
         &self,
         request: Request<v1::PublishRequest>,
     ) -> Result<Response<Self::PublishGraphStream>, Status> {
-        let who = asker(&request, &request.get_ref().who);
+        let who = Who::of(&request, &request.get_ref().who);
         let request = request.into_inner();
         let components = components(&request.components, &who, &request.graph)?;
-        Ok(Response::new(self.push(Push {
+        let push = Push {
             store: request.graph,
             push: PushId(match request.push {
                 push if push.is_empty() => format!("load-{:016x}", rand::random::<u64>()),
                 push => push,
             }),
-            who,
+            who: who.name.clone(),
+            standing: who.standing,
             components,
             version: None,
             missing_max: 0,
             force: false,
             from_peers: false,
             size: Size::OfGraph,
-        })))
+        };
+        Ok(Response::new(self.push(push, who)))
     }
 
     async fn push_store(
         &self,
         request: Request<v1::PushRequest>,
     ) -> Result<Response<Self::PushStoreStream>, Status> {
-        let who = asker(&request, &request.get_ref().who);
+        let who = Who::of(&request, &request.get_ref().who);
         let request = request.into_inner();
         let components = components(&request.components, &who, &request.store)?;
-        Ok(Response::new(self.push(Push {
+        let push = Push {
             store: request.store,
             push: PushId(request.push),
-            who,
+            who: who.name.clone(),
+            standing: who.standing,
             components,
             version: (request.version != 0).then_some(StoreVersion(request.version)),
             missing_max: request.missing_max,
             force: request.force,
             from_peers: request.from_peers,
             size: Size::Told { records: request.records, bytes: request.bytes },
-        })))
+        };
+        Ok(Response::new(self.push(push, who)))
     }
 
     async fn store(&self, request: Request<v1::StoreRequest>) -> Result<Response<v1::StoreReply>, Status> {
-        let who = asker(&request, &request.get_ref().who);
-        let request = v1::StoreRequest { who, ..request.into_inner() };
-        Ok(Response::new(self.stores.command(request).await?))
+        let who = Who::of(&request, &request.get_ref().who);
+        let request = v1::StoreRequest { who: who.name.clone(), ..request.into_inner() };
+        let store = request.store.clone();
+        let done = self.stores.command(request, who.standing).await;
+        let done = done.inspect_err(|status| who.note_denied("/kith.v1.Cluster/Store", &store, status));
+        Ok(Response::new(done?))
     }
 
     async fn rebalance(
         &self,
         request: Request<v1::RebalanceRequest>,
     ) -> Result<Response<v1::RebalanceReply>, Status> {
-        let who = asker(&request, &request.get_ref().who);
+        let who = Who::of(&request, &request.get_ref().who).name;
         let request = v1::RebalanceRequest { who, ..request.into_inner() };
         Ok(Response::new(self.rebalancer.command(request).await?))
     }
@@ -294,7 +333,10 @@ impl v1::cluster_server::Cluster for Admin {
     }
 
     async fn drop_graph(&self, request: Request<v1::DropRequest>) -> Result<Response<v1::DropReply>, Status> {
-        let revision = self.stores.drop_graph(&request.get_ref().graph).await?;
-        Ok(Response::new(v1::DropReply { revision }))
+        let (who, graph) = (Who::of(&request, ""), request.into_inner().graph);
+        let dropped = self.stores.drop_graph(&graph, &who.name, who.standing).await;
+        let dropped =
+            dropped.inspect_err(|status| who.note_denied("/kith.v1.Cluster/DropGraph", &graph, status));
+        Ok(Response::new(v1::DropReply { revision: dropped? }))
     }
 }

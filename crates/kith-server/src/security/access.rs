@@ -97,6 +97,15 @@ pub(crate) struct Subject {
     cluster: bool,
 }
 
+/// Who asks, as the file of rights says: in the extensions of a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Asker {
+    /// What they are called.
+    pub name: Arc<str>,
+    /// Whether they look after all stores.
+    pub is_administrator: bool,
+}
+
 /// Who may do what.
 #[derive(Debug, Default)]
 pub(crate) struct Access {
@@ -203,6 +212,11 @@ impl Subject {
                 ..Default::default()
             },
         ))
+    }
+
+    /// As whoever is asked something knows them.
+    pub fn asker(&self) -> Asker {
+        Asker { name: Arc::clone(&self.name), is_administrator: self.may(&Need::Administrator) }
     }
 
     fn may(&self, need: &Need) -> bool {

@@ -1,7 +1,7 @@
 //! The way into a process: handshakes, and who comes in. What was read of the files is one snapshot, swapped whole when they change.
 
 use super::{
-    access::{Access, Need, Subject, tls_required},
+    access::{Access, Asker, Need, Subject, tls_required},
     audit::{self, Refused},
     caller::{Caller, Identity},
     guarded::Guarded,
@@ -110,7 +110,7 @@ impl Gate {
     ///
     /// # Errors
     /// As [`Gate::check`].
-    pub fn admit(&self, caller: &Caller, need: &Need, method: &str) -> Result<Option<Arc<str>>, Status> {
+    pub fn admit(&self, caller: &Caller, need: &Need, method: &str) -> Result<Option<Asker>, Status> {
         self.check(caller, need).inspect_err(|status| {
             let now = self.now.load();
             let subject = now.access.as_ref().and_then(|access| access.subject(&caller.identity).ok());
@@ -131,14 +131,14 @@ impl Gate {
     ///
     /// # Errors
     /// `tls_required`, `unauthenticated`, `permission_denied`.
-    pub fn check(&self, caller: &Caller, need: &Need) -> Result<Option<Arc<str>>, Status> {
+    pub fn check(&self, caller: &Caller, need: &Need) -> Result<Option<Asker>, Status> {
         match &self.now.load().access {
             None if caller.identity == Identity::Plain => Err(tls_required()),
             None => Ok(None),
             Some(access) => {
                 let subject: &Arc<Subject> = access.subject(&caller.identity)?;
                 subject.check(need)?;
-                Ok(Some(Arc::clone(&subject.name)))
+                Ok(Some(subject.asker()))
             }
         }
     }

@@ -2,7 +2,7 @@
 //! does.
 
 use super::{
-    Caller, Gate, Identity,
+    Asker, Caller, Gate, Identity,
     access::Need,
     rights::{self, Rule},
 };
@@ -21,10 +21,6 @@ use tonic::{Code, Status, service::Routes};
 /// Before a message on the wire: whether it is compressed, and its length.
 const PREFIX_BYTES: usize = 5;
 const BEARER: &str = "Bearer ";
-
-/// Who asks, as the file of rights calls them: in the extensions of a request.
-#[derive(Clone, Debug)]
-pub(crate) struct Asker(pub Arc<str>);
 
 /// The routes behind the gate.
 pub(crate) fn behind(routes: Routes, gate: Arc<Gate>) -> Routes {
@@ -59,7 +55,7 @@ async fn admit(gate: &Gate, mut request: Request) -> Result<Request, Status> {
     };
     known(&request);
     if let Some(asker) = asker {
-        request.extensions_mut().insert(Asker(asker));
+        request.extensions_mut().insert::<Asker>(asker);
     }
     Ok(request)
 }

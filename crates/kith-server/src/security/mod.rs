@@ -11,10 +11,10 @@ mod rights;
 #[cfg(test)]
 pub(crate) mod testing;
 
-pub(crate) use access::{Need, Right};
+pub(crate) use access::{Asker, Need, Right};
 pub(crate) use caller::{Caller, Identity};
 pub(crate) use gate::Gate;
-pub(crate) use layer::{Asker, behind};
+pub(crate) use layer::behind;
 
 pub(crate) use access::{is_pattern, matches};
 

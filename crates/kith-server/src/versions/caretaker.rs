@@ -104,7 +104,7 @@ impl Stores {
             return Ok(false);
         }
         let cluster = self.cluster();
-        let asker = Asker { who: self.coordinator.name(), cluster: &cluster };
+        let asker = Asker::own(self.coordinator.name(), &cluster);
         let recover = Command::Recover { push: PushId(running.push.clone()) };
         FailPoint::RecoveryBegun.reach();
         match change(&*self.metadata, &store.name, asker, &[recover]).await {

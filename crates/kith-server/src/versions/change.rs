@@ -6,7 +6,7 @@ use super::{
     refused::{ChangeError, conflict},
 };
 use crate::metadata::{Committed, Condition, MetadataStore, Write, keys};
-use kith_versions::{Command, Context, Effect};
+use kith_versions::{Command, Context, Effect, Standing};
 use kith_wire::documents::{
     ClusterDocument, ComponentDocument, DefinitionDocument, Document, RebalanceDocument, StoreDocument,
 };
@@ -33,7 +33,15 @@ pub(super) struct Changed {
 #[derive(Clone, Copy)]
 pub(super) struct Asker<'a> {
     pub who: &'a str,
+    pub standing: Standing,
     pub cluster: &'a ClusterDocument,
+}
+
+impl<'a> Asker<'a> {
+    /// A process of the cluster, which does nothing that is for owners.
+    pub fn own(who: &'a str, cluster: &'a ClusterDocument) -> Self {
+        Self { who, standing: Standing::default(), cluster }
+    }
 }
 
 pub(super) async fn read(metadata: &dyn MetadataStore, store: &str) -> Result<Option<Known>, ChangeError> {
@@ -55,7 +63,7 @@ pub(super) async fn change(
 ) -> Result<Changed, ChangeError> {
     for _ in 0..COMMIT_TRIES {
         let known = read(metadata, store).await?.ok_or(ChangeError::Unknown)?;
-        if let Some(changed) = change_known(metadata, &known, asker, commands, &[]).await? {
+        if let Some(changed) = change_known(metadata, &known, asker, commands, New::default()).await? {
             return Ok(changed);
         }
     }
@@ -73,29 +81,40 @@ pub(super) async fn define(
     alter: impl Fn(&mut DefinitionDocument),
 ) -> Result<Changed, ChangeError> {
     for _ in 0..COMMIT_TRIES {
-        let mut known = read(metadata, store).await?.ok_or(ChangeError::Unknown)?;
-        let before = known.document.clone();
-        alter(&mut known.document.definition);
-        if known.document == before {
+        let known = read(metadata, store).await?.ok_or(ChangeError::Unknown)?;
+        let mut definition = known.document.definition.clone();
+        alter(&mut definition);
+        // Whoever may not alter it is told so, also where nothing would be altered.
+        policy_of(&known.document.definition).guards.check_keeper(asker.who, asker.standing)?;
+        if definition == known.document.definition {
             let (document, revision) = (known.document, known.revision);
-            return Ok(Changed { before, document, revision, effects: Vec::new() });
+            return Ok(Changed { before: document.clone(), document, revision, effects: Vec::new() });
         }
-        let define = Command::Define { policy: policy_of(&known.document.definition) };
-        if let Some(changed) = change_known(metadata, &known, asker, &[define], &[]).await? {
-            return Ok(Changed { before, ..changed });
+        let define = Command::Define { policy: policy_of(&definition) };
+        let new = New { definition: Some(&definition), ..New::default() };
+        if let Some(changed) = change_known(metadata, &known, asker, &[define], new).await? {
+            return Ok(changed);
         }
     }
     Err(conflict(store).into())
 }
 
-/// The same, of a record as it was read; `None` if it has changed meanwhile. A version that the commands begin is made
-/// of `components`.
+/// What a change writes besides what the state machine says.
+#[derive(Clone, Copy, Default)]
+pub(super) struct New<'a> {
+    /// What a version that the commands begin is made of.
+    pub components: &'a [ComponentDocument],
+    /// `None`: as before.
+    pub definition: Option<&'a DefinitionDocument>,
+}
+
+/// As [`change`], of a record as it was read; `None` if it has changed meanwhile.
 pub(super) async fn change_known(
     metadata: &dyn MetadataStore,
     known: &Known,
     asker: Asker<'_>,
     commands: &[Command],
-    components: &[ComponentDocument],
+    new: New<'_>,
 ) -> Result<Option<Changed>, ChangeError> {
     let mut state = state_of(&known.document)?;
     let key = keys::store(&known.document.name);
@@ -105,12 +124,16 @@ pub(super) async fn change_known(
     let StoreDocument { name, definition, .. } = &known.document;
     let holders = holders_of(asker.cluster, name, definition.replication);
     for command in commands {
-        let context = Context { now, who: asker.who, holders: &holders, rebalance: rebalance.as_deref() };
+        let Asker { who, standing, .. } = asker;
+        let context = Context { now, who, standing, holders: &holders, rebalance: rebalance.as_deref() };
         let transition = state.apply(command, &context)?;
         state = transition.state;
         effects.extend(transition.effects);
     }
-    let document = document_of(&state, &known.document, components);
+    let mut document = document_of(&state, &known.document, new.components);
+    if let Some(definition) = new.definition {
+        document.definition.clone_from(definition);
+    }
     let before = known.document.clone();
     if document == before {
         return Ok(Some(Changed { before, document, revision: known.revision, effects }));

@@ -2,8 +2,9 @@
 
 use super::{
     Stores, bounds,
-    change::{Asker, Changed, change, define, read},
+    change::{Asker, Changed, Known, change, define, read},
     clean,
+    document::policy_of,
     push::flipped,
     refused::{ChangeError, conflict, other_release},
 };
@@ -13,7 +14,7 @@ use crate::{
 };
 use kith_schema::Schema;
 use kith_types::{InvalidName, StoreVersion, check_store_name};
-use kith_versions::{Command, Effect, PushId, Refusal};
+use kith_versions::{Command, Effect, PushId, Refusal, Standing};
 use kith_wire::{
     documents::{
         DOCUMENT_FORMAT, DefinitionDocument, Document, DroppedDocument, HoldsDocument, StoreDocument,
@@ -34,17 +35,23 @@ impl Stores {
     ///
     /// # Errors
     /// As the caller is to be told; nothing is changed then.
-    pub async fn command(&self, request: v1::StoreRequest) -> Result<v1::StoreReply, Status> {
+    pub async fn command(
+        &self,
+        request: v1::StoreRequest,
+        standing: Standing,
+    ) -> Result<v1::StoreReply, Status> {
         let v1::StoreRequest { store, who, command } = request;
         let command = command.ok_or_else(|| other_release("a store request without a command".to_owned()))?;
-        let done = self.try_command(&store, &who, command).await;
+        let cluster = self.cluster();
+        let asker = Asker { who: &who, standing, cluster: &cluster };
+        let done = self.try_command(&store, asker, command).await;
         done.map_err(|error| error.to_status(&store))
     }
 
     async fn try_command(
         &self,
         store: &str,
-        who: &str,
+        asker: Asker<'_>,
         command: Asked,
     ) -> Result<v1::StoreReply, ChangeError> {
         let command = match command {
@@ -55,14 +62,12 @@ impl Stores {
             }
             Asked::Create(create) => return self.create(store, &create.definition).await,
             Asked::Drop(_) => {
-                self.drop_store(store, |_| true).await?;
+                self.drop_store(store, asker, |_| true).await?;
                 return Ok(v1::StoreReply::default());
             }
             Asked::Alter(alter) => {
                 check_retain(alter.retain.unwrap_or_default())?;
                 bounds::check_owner(alter.owner.as_deref())?;
-                let cluster = self.cluster();
-                let asker = Asker { who, cluster: &cluster };
                 let altered = define(&*self.metadata, store, asker, |definition| {
                     alter_definition(definition, &alter);
                 });
@@ -74,7 +79,7 @@ impl Stores {
             }
             Asked::Cancel(cancel) => {
                 let push = (!cancel.push.is_empty()).then_some(PushId(cancel.push));
-                return self.cancel(store, who, push).await;
+                return self.cancel(store, asker, push).await;
             }
             Asked::Freeze(freeze) => {
                 if freeze.thaw {
@@ -96,17 +101,17 @@ impl Stores {
                 if block.unblock { Command::Unblock { version } } else { Command::Block { version } }
             }
         };
-        self.change_once(store, who, command).await
+        self.change_once(store, asker, command).await
     }
 
     /// Ends a push. One of a graph that is yet to be made is known to the router that runs it alone.
     async fn cancel(
         &self,
         store: &str,
-        who: &str,
+        asker: Asker<'_>,
         push: Option<PushId>,
     ) -> Result<v1::StoreReply, ChangeError> {
-        match self.change_once(store, who, Command::Cancel { push: push.clone() }).await {
+        match self.change_once(store, asker, Command::Cancel { push: push.clone() }).await {
             Err(ChangeError::Unknown) if push.is_some_and(|push| self.cancel_here(&push)) => {
                 Ok(v1::StoreReply::default())
             }
@@ -117,11 +122,9 @@ impl Stores {
     async fn change_once(
         &self,
         store: &str,
-        who: &str,
+        asker: Asker<'_>,
         command: Command,
     ) -> Result<v1::StoreReply, ChangeError> {
-        let cluster = self.cluster();
-        let asker = Asker { who, cluster: &cluster };
         FailPoint::ChangeAsked.reach();
         let started = Instant::now();
         let changed = change(&*self.metadata, store, asker, &[command]).await?;
@@ -183,16 +186,21 @@ impl Stores {
         }
     }
 
-    /// Drops a store, unless it is pushed to or is not what `may` allows; the revision.
+    /// Drops a store, unless it is somebody else's, is pushed to or is not what `may` allows; the revision.
     pub(super) async fn drop_store(
         &self,
         store: &str,
+        asker: Asker<'_>,
         may: impl Fn(&StoreDocument) -> bool,
     ) -> Result<u64, ChangeError> {
         let known = read(&*self.metadata, store).await?.ok_or(ChangeError::Unknown)?;
         if !may(&known.document) {
             return Err(ChangeError::Unknown);
         }
+        let is_keeper = |known: &Known| {
+            policy_of(&known.document.definition).guards.check_keeper(asker.who, asker.standing)
+        };
+        is_keeper(&known)?;
         if let Some(frozen) = &known.document.frozen {
             return Err(Refusal::StoreFrozen { who: frozen.who.clone() }.into());
         }
@@ -204,6 +212,7 @@ impl Stores {
             return Err(Refusal::PushRunning { push, version, who }.into());
         }
         let known = read(&*self.metadata, store).await?.ok_or(ChangeError::Unknown)?;
+        is_keeper(&known)?;
         let key = keys::store(store);
         let dropped = DroppedDocument { format: DOCUMENT_FORMAT, version_last: known.document.version_last };
         let condition = Condition { key: key.clone(), revision: known.revision };
@@ -223,8 +232,11 @@ impl Stores {
     ///
     /// # Errors
     /// As the caller is to be told.
-    pub async fn drop_graph(&self, graph: &str) -> Result<u64, Status> {
-        let dropped = self.drop_store(graph, |store| store.definition.holds == HoldsDocument::Graph).await;
+    pub async fn drop_graph(&self, graph: &str, who: &str, standing: Standing) -> Result<u64, Status> {
+        let cluster = self.cluster();
+        let asker = Asker { who, standing, cluster: &cluster };
+        let dropped =
+            self.drop_store(graph, asker, |store| store.definition.holds == HoldsDocument::Graph).await;
         dropped.map_err(|error| match error {
             ChangeError::Unknown => {
                 let known = self.topology.borrow().graphs().map(|graph| graph.name.clone()).collect();

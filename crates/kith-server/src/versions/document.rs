@@ -169,13 +169,19 @@ fn history_of(entry: &HistoryEntry) -> HistoryDocument {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kith_versions::{Command, Context, Holders};
+    use kith_versions::{Command, Context, Holders, Standing};
     use kith_wire::documents::{DOCUMENT_FORMAT, HoldsDocument};
 
     #[test]
     fn a_record_comes_back_as_it_was() {
         let holders = Holders { groups: vec![vec![NodeId(0)], vec![NodeId(1)]], drained: vec![] };
-        let context = Context { now: UnixMillis(7), who: "ada", holders: &holders, rebalance: None };
+        let context = Context {
+            now: UnixMillis(7),
+            who: "ada",
+            standing: Standing::Claimed,
+            holders: &holders,
+            rebalance: None,
+        };
         let mut document = StoreDocument {
             format: DOCUMENT_FORMAT,
             name: "people".to_owned(),

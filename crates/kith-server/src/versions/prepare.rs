@@ -10,7 +10,7 @@ use super::{
 use crate::fail_point::FailPoint;
 use futures::{StreamExt, stream::FuturesUnordered};
 use kith_types::{NodeId, PartitionId};
-use kith_versions::{Command, Context, Pull, Supply};
+use kith_versions::{Command, Context, Pull, Standing, Supply};
 use kith_wire::{
     documents::{Document, StoreDocument},
     v1::{self, node_client::NodeClient},
@@ -82,7 +82,8 @@ impl Stores {
                     Command::NodeFailed { push, node, reason: error.to_owned() }
                 }
             };
-            let context = Context { now: now(), who: "", holders: &holders, rebalance: None };
+            let (who, standing) = ("", Standing::default());
+            let context = Context { now: now(), who, standing, holders: &holders, rebalance: None };
             state = state.apply(&command, &context)?.state;
             if let (None, Err(status)) = (&state.running, result) {
                 return Err(status.into());

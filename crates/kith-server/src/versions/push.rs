@@ -2,7 +2,7 @@
 
 use super::{
     Stores, bounds,
-    change::{Asker, Changed, Known, change, change_known, read},
+    change::{Asker, Changed, Known, New, change, change_known, read},
     clean,
     commands::check_name,
     document::state_of,
@@ -13,7 +13,7 @@ use crate::{fail_point::FailPoint, metadata::keys, place};
 use futures::StreamExt;
 use kith_objects::Objects;
 use kith_types::StoreVersion;
-use kith_versions::{Command, PushId, Refusal, version_last_of_dropped};
+use kith_versions::{Command, PushId, Refusal, Standing, version_last_of_dropped};
 use kith_wire::{
     documents::{
         ClusterDocument, ComponentDocument, DOCUMENT_FORMAT, DefinitionDocument, Document, DroppedDocument,
@@ -48,6 +48,8 @@ pub(crate) struct Push {
     /// Names it, however often it is asked for.
     pub push: PushId,
     pub who: String,
+    /// What is known of them.
+    pub standing: Standing,
     /// They lie in the object store.
     pub components: Vec<ComponentDocument>,
     pub version: Option<StoreVersion>,
@@ -58,6 +60,12 @@ pub(crate) struct Push {
     /// Nodes copy the version from each other where they can: one copy comes from the object store.
     pub from_peers: bool,
     pub size: Size,
+}
+
+impl Push {
+    fn asker<'a>(&'a self, cluster: &'a ClusterDocument) -> Asker<'a> {
+        Asker { who: &self.who, standing: self.standing, cluster }
+    }
 }
 
 /// How the size of a version is known.
@@ -214,8 +222,8 @@ impl Stores {
             self.check_folders(&known.document, push)?;
             let components = components_of(&known.document, push)?;
             let commands = beginning(push, &components, self.coordinator.name());
-            let asker = Asker { who: &push.who, cluster: &cluster };
-            match change_known(&*self.metadata, &known, asker, &commands, &components).await {
+            let (asker, new) = (push.asker(&cluster), New { components: &components, ..New::default() });
+            match change_known(&*self.metadata, &known, asker, &commands, new).await {
                 Ok(Some(changed)) => return Ok(changed),
                 Ok(None) => tries += 1,
                 Err(ChangeError::Refused(refusal @ Refusal::PushRunning { .. })) => {
@@ -266,7 +274,7 @@ impl Stores {
         let commands: Vec<Command> =
             said.into_iter().chain([Command::Flip { push: push.push.clone() }]).collect();
         let cluster = self.cluster();
-        let asker = Asker { who: &push.who, cluster: &cluster };
+        let asker = push.asker(&cluster);
         let started = Instant::now();
         let changed = match change(&*self.metadata, &push.store, asker, &commands).await {
             Ok(changed) => changed,
@@ -313,7 +321,7 @@ impl Stores {
         FailPoint::PushFailed.reach();
         let reason = error.to_status(&push.store).message().to_owned();
         let cluster = self.cluster();
-        let asker = Asker { who: &push.who, cluster: &cluster };
+        let asker = push.asker(&cluster);
         let end = match error {
             ChangeError::Refused(Refusal::PushCancelled { .. }) => {
                 Command::Cancel { push: Some(push.push.clone()) }

@@ -27,7 +27,10 @@ impl ChangeError {
                 "`kith store list` shows those there are",
             ),
             ChangeError::Refused(refusal) => kith_wire::status(
-                Code::FailedPrecondition,
+                match refusal {
+                    Refusal::OthersStore { .. } => Code::PermissionDenied,
+                    _ => Code::FailedPrecondition,
+                },
                 refusal.code(),
                 format!("store {store:?}: {refusal}"),
                 refusal.help(),

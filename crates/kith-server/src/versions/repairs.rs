@@ -32,7 +32,7 @@ impl Repairs {
             let version = StoreVersion(store.version);
             let command = Command::Repaired { version, node: NodeId(self.node) };
             let who = format!("node {}", self.node);
-            let asker = Asker { who: &who, cluster: &topology.cluster };
+            let asker = Asker::own(&who, &topology.cluster);
             match change(&*self.metadata, &store.name, asker, &[command]).await {
                 Ok(_) => tracing::info!(store = store.name, version = version.0, "repaired"),
                 // Dropped meanwhile, or not there yet: the topology will say.

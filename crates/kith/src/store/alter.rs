@@ -32,7 +32,7 @@ pub struct AlterFlags {
     /// Refuse versions with more than so many per cent fewer records than the current one; `off`: none
     #[arg(long, value_name = "PERCENT", value_parser = drop_max)]
     drop_max: Option<DropMax>,
-    /// Who alone may push; `off`: anybody
+    /// Who alone may push and, where callers show who they are, change or drop the store; `off`: anybody with the right
     #[arg(long, value_name = "USER")]
     owner: Option<String>,
 }

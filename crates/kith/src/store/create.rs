@@ -52,7 +52,7 @@ pub struct CreateFlags {
     /// Refuse versions with more than so many per cent fewer records than the current one
     #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(0..=100))]
     drop_max: Option<u8>,
-    /// Who alone may push
+    /// Who alone may push and, where callers show who they are, change or drop the store
     #[arg(long, value_name = "USER")]
     owner: Option<String>,
 }
