@@ -4,7 +4,11 @@
 mod support;
 
 use serde_json::{Value, json};
-use std::{fs, path::Path, process::Stdio};
+use std::{
+    fs,
+    path::Path,
+    process::{Command, Stdio},
+};
 use support::{
     cluster::{Cluster, kith, signal, text},
     spare::{Spare, metadata_address, refused, told},
@@ -64,11 +68,15 @@ fn all_whole(cluster: &Cluster, version: u64) {
 
 /// What `kith store push` tells of a version of the store.
 fn pushed_by_command(cluster: &Cluster, folder: &Path, version: u64) -> Value {
+    told(cluster, &["store", "push", STORE, &rows(folder, version), "--version", &version.to_string()])
+}
+
+/// A file with the rows of a version.
+fn rows(folder: &Path, version: u64) -> String {
     let row = |key| json!({"key": key, "value": value(STORE, key, version)}).to_string() + "\n";
     let file = folder.join("rows.jsonl");
     fs::write(&file, (0..PEOPLE).map(row).collect::<String>()).expect("written");
-    let file = file.to_str().expect("UTF-8");
-    told(cluster, &["store", "push", STORE, file, "--version", &version.to_string()])
+    file.to_str().expect("UTF-8").to_owned()
 }
 
 #[test]
@@ -133,6 +141,54 @@ fn pushes_pass_over_a_group_that_is_taken_out_and_down() {
     assert_reads(&cluster, STORE, PEOPLE, 5);
     let answers = readers.map(Stream::end);
     eprintln!("{} single reads, {} of 500 keys", answers[0], answers[1]);
+}
+
+#[test]
+fn a_push_waits_for_a_dead_node_as_long_as_it_is_told_to() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let mut cluster = start(folder.path(), 1);
+    push_version(&cluster, STORE, PEOPLE, 1);
+    let mut spare = Spare::start(&mut cluster, 100, folder.path());
+    reshape(&cluster, &["add-group", "100"]);
+    spare.kill();
+    let file = rows(folder.path(), 2);
+    let push =
+        |flags: &[&str]| cluster.kith(&[&["store", "push", STORE, &file, "-o", "json"], flags].concat());
+    let answer = |mut command: Command| {
+        let output = command.output().expect("kith runs");
+        serde_json::from_slice::<Value>(&output.stdout).unwrap_or_else(|_| panic!("{}", text(&output)))
+    };
+
+    let error = &answer(push(&["--node-wait", "0"]))["error"];
+    assert_eq!(error["code"], "node_unreachable", "{error}");
+    let (message, help) = (error["message"].as_str().expect("text"), error["help"].as_str().expect("text"));
+    assert!(message.contains("node 100 cannot be reached, after 0 s"), "{message}");
+    assert!(help.contains("--node-wait"), "{help}");
+    let pushed = answer(push(&["--node-wait", "0", "--allow-missing", "1"]));
+    assert_eq!(pushed["excluded"], json!([100]), "{pushed}");
+    let edges = folder.path().join("edges.csv");
+    fs::write(&edges, "src,dst\n1,2\n").expect("written");
+    let edges = edges.to_str().expect("UTF-8");
+    let load = ["load", "graph", edges, "--graph", "village", "--node-wait", "100ms", "-o", "json"];
+    let error = answer(cluster.kith(&load))["error"].clone();
+    assert!(error["message"].as_str().is_some_and(|told| told.contains("after 0.1 s")), "{error}");
+    for (flags, expected) in [
+        (&["--node-wait", "61m"][..], "an hour at most"),
+        (&["--node-wait", "soon"], "a whole number with ms, s, m or h"),
+    ] {
+        let refused = push(flags).output().expect("kith runs");
+        assert!(!refused.status.success() && text(&refused).contains(expected), "{}", text(&refused));
+    }
+
+    // Until it is back.
+    let mut waiting = push(&["--node-wait", "1h"]);
+    let mut waiting = waiting.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("kith runs");
+    cluster.wait_until("the push has begun", |cluster| {
+        told(cluster, &["store", "describe", STORE])["running"].is_object()
+    });
+    spare.restart(&mut cluster);
+    assert!(waiting.wait().expect("it ends").success());
+    all_whole(&cluster, current(&cluster, STORE));
 }
 
 /// Group 1, whose two nodes are down, is not taken back as long as one of them is behind; the first is started.

@@ -11,7 +11,7 @@ use crate::{
     },
     serve::ClusterReader,
     topology::TopologyReceiver,
-    versions::{Push, Size, Stores, cut_who, last_push, now, observed},
+    versions::{Push, Size, Stores, cut_who, last_push, node_wait, now, observed},
 };
 use futures::{StreamExt, stream::BoxStream};
 use kith_client::{Fleet, Session, security::Dialer};
@@ -279,6 +279,7 @@ impl v1::cluster_server::Cluster for Admin {
             missing_max: 0,
             force: false,
             from_peers: false,
+            node_wait: node_wait(request.node_wait_ms)?,
             size: Size::OfGraph,
         };
         Ok(Response::new(self.push(push, who)))
@@ -301,6 +302,7 @@ impl v1::cluster_server::Cluster for Admin {
             missing_max: request.missing_max,
             force: request.force,
             from_peers: request.from_peers,
+            node_wait: node_wait(request.node_wait_ms)?,
             size: Size::Told { records: request.records, bytes: request.bytes },
         };
         Ok(Response::new(self.push(push, who)))

@@ -2,12 +2,17 @@
 
 use kith_versions::PushId;
 use kith_wire::documents::ComponentDocument;
+use std::time::Duration;
 use tonic::{Code, Status};
 
 /// The longest id of a push: a job's name and a number. It stays in the record and in its history.
 const PUSH_ID_BYTES_MAX: usize = 128;
 /// The longest name of an owner, or of who asks.
 pub(crate) const WHO_BYTES_MAX: usize = 128;
+/// A push waits so long for a node that is away, unless it says otherwise, before it does without it or fails.
+const NODE_WAIT: Duration = Duration::from_secs(60);
+/// And no longer, whatever it says: the store takes no other push meanwhile.
+const NODE_WAIT_MAX: Duration = Duration::from_secs(60 * 60);
 /// The largest definition, as JSON: a schema of thousands of fields.
 const DEFINITION_BYTES_MAX: usize = 256 << 10;
 /// The largest list of components, as JSON. etcd takes 1.5 MiB in one write.
@@ -34,6 +39,25 @@ pub(super) fn check_definition_bytes(definition: &[u8]) -> Result<(), Status> {
 /// Refuses owners whose name is too long.
 pub(super) fn check_owner(owner: Option<&str>) -> Result<(), Status> {
     at_most("the name of an owner", owner.map_or(0, str::len), WHO_BYTES_MAX)
+}
+
+/// How long a push waits for nodes that are away, which asks for so many milliseconds; `None`: it does not say.
+///
+/// # Errors
+/// `out_of_range`: longer than any push may.
+pub(crate) fn node_wait(asked_ms: Option<u64>) -> Result<Duration, Status> {
+    match asked_ms.map(Duration::from_millis) {
+        None => Ok(NODE_WAIT),
+        Some(wait) if wait <= NODE_WAIT_MAX => Ok(wait),
+        Some(wait) => {
+            let message = format!("a push cannot wait {} s for nodes that are down", wait.as_secs());
+            let help = format!(
+                "nothing was pushed; wait at most {} s, or leave nodes out: --allow-missing",
+                NODE_WAIT_MAX.as_secs()
+            );
+            Err(kith_wire::status(Code::InvalidArgument, "out_of_range", message, help))
+        }
+    }
 }
 
 /// What a caller calls itself, as far as there is room for it.
@@ -63,6 +87,18 @@ mod tests {
             let refused = check_push(&PushId(bad.to_owned()), &[]).unwrap_err();
             assert_eq!(kith_wire::detail_of(&refused).code, "bad_request");
             assert!(refused.message().len() < 1_000, "the message does not repeat it all");
+        }
+    }
+
+    #[test]
+    fn nodes_are_waited_for_an_hour_at_most() {
+        assert_eq!(node_wait(None).unwrap(), NODE_WAIT);
+        for wait in [Duration::ZERO, Duration::from_millis(1), NODE_WAIT_MAX] {
+            assert_eq!(node_wait(Some(wait.as_millis() as u64)).unwrap(), wait);
+        }
+        for beyond in [NODE_WAIT_MAX.as_millis() as u64 + 1, u64::MAX] {
+            let refused = node_wait(Some(beyond)).unwrap_err();
+            assert_eq!(kith_wire::detail_of(&refused).code, "out_of_range");
         }
     }
 

@@ -16,7 +16,7 @@ mod push;
 mod refused;
 mod repairs;
 
-pub(crate) use bounds::cut_who;
+pub(crate) use bounds::{cut_who, node_wait};
 pub(crate) use caretaker::{is_live, take_care, wait_until_live};
 pub(crate) use observe::{last_push, observed};
 pub(crate) use push::{Push, Size};

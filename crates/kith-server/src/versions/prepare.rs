@@ -21,8 +21,6 @@ use std::{
 };
 use tonic::{Code, Status};
 
-/// A push waits so long for a node that is away before it does without it, or fails.
-const NODE_WAIT: Duration = Duration::from_secs(60);
 /// Pause between tries to reach such a node.
 const NODE_RETRY: Duration = Duration::from_millis(500);
 
@@ -56,7 +54,7 @@ impl Stores {
         loop {
             for pull in supply.start() {
                 let request = self.request_of(&request, &pull);
-                let patience = if reading.contains(&pull.node) { NODE_WAIT } else { Duration::ZERO };
+                let patience = if reading.contains(&pull.node) { push.node_wait } else { Duration::ZERO };
                 running.push(async move {
                     let result = self.prepare_on(pull.node, &request, patience, progress).await;
                     (pull, result)
@@ -122,9 +120,10 @@ impl Stores {
                     tokio::time::sleep(NODE_RETRY).await;
                 }
                 Err(status) if is_away(&status) => {
-                    let message = format!("node {} cannot be reached: {}", node.0, status.message());
-                    let help =
-                        "nothing was swapped; start the node (see `kith cluster status`) and load again";
+                    let (waited, why) = (patience.as_secs_f64(), status.message());
+                    let message = format!("node {} cannot be reached, after {waited} s: {why}", node.0);
+                    let help = "nothing was swapped; start the node (see `kith cluster status`) and try again; \
+                                --node-wait says how long it is waited for";
                     return Err(kith_wire::status(Code::Unavailable, "node_unreachable", message, help));
                 }
                 other => return other,

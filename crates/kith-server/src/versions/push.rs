@@ -59,6 +59,8 @@ pub(crate) struct Push {
     pub force: bool,
     /// Nodes copy the version from each other where they can: one copy comes from the object store.
     pub from_peers: bool,
+    /// How long nodes that are away are waited for.
+    pub node_wait: Duration,
     pub size: Size,
 }
 

@@ -101,6 +101,7 @@ impl Cluster {
             components: json.into(),
             who: "tests".to_owned(),
             push: String::new(),
+            node_wait_ms: None,
         };
         let mut progress = self.router.publish(request).await.expect("publication starts");
         let mut version = 0;

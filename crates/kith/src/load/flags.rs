@@ -1,6 +1,6 @@
 //! The flags of `kith load graph`, and which of them contradict each other.
 
-use super::names::{delimiter, graph_name, size};
+use super::names::{delimiter, graph_name, node_wait, size};
 use crate::failure::Failure;
 use clap::Args;
 use kith_engine::load::{
@@ -63,6 +63,9 @@ pub struct GraphLoadFlags {
     /// Let a file without any edge empty the edge type
     #[arg(long)]
     pub allow_empty: bool,
+    /// How long a node that is down is waited for, at most 1h; then the load fails [default: 1m]
+    #[arg(long = "node-wait", value_name = "DURATION", value_parser = node_wait)]
+    pub node_wait_ms: Option<u64>,
     /// Read and check the files, build and change nothing; needs no cluster
     #[arg(long)]
     pub dry_run: bool,

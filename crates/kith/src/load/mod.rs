@@ -26,6 +26,7 @@ use kith_client::{QueryError, RouterClient};
 use kith_engine::load::{LoadError, LoadOptions, LoadReport, input::InputError, load_graph};
 use kith_types::PartitionCount;
 use kith_wire::documents::StoreDocument;
+use publish::Load;
 use std::time::Instant;
 
 #[derive(Debug, Subcommand)]
@@ -80,7 +81,8 @@ async fn load(target: &TargetFlags, flags: &GraphLoadFlags) -> anyhow::Result<(L
         // What cannot be removed is no version: it has no manifest.
         let _ = store.clear_unfinished(graph.as_ref());
     })?;
-    match publish(&router, &flags.graph, &push, &store, &report).await {
+    let load = Load { graph: &flags.graph, push: &push, node_wait_ms: flags.node_wait_ms };
+    match publish(&router, load, &store, &report).await {
         Ok(committed) => {
             store.mark_finished();
             Ok((report, Some(committed)))
@@ -127,13 +129,12 @@ fn upload(store: &LockedStore, report: &LoadReport) -> Result<(), Failure> {
 
 async fn publish(
     router: &RouterClient,
-    graph: &str,
-    push: &str,
+    load: Load<'_>,
     store: &LockedStore,
     report: &LoadReport,
 ) -> Result<u64, Unpublished> {
     let mut meter = Meter::new();
-    let committed = publish::publish(router, graph, push, store, report, &mut meter).await;
+    let committed = publish::publish(router, load, store, report, &mut meter).await;
     meter.clear();
     committed
 }

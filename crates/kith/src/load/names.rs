@@ -1,4 +1,4 @@
-//! What graphs may be called, and how flags spell delimiters and sizes.
+//! What graphs may be called, and how flags spell delimiters, sizes and times.
 
 use kith_types::check_store_name;
 
@@ -50,6 +50,28 @@ pub fn rate(text: &str) -> Result<u64, String> {
     }
 }
 
+/// How long a push waits for nodes, in milliseconds: at most an hour, as routers allow.
+pub fn node_wait(text: &str) -> Result<u64, String> {
+    let most = 3_600_000;
+    match milliseconds(text)? {
+        millis if millis <= most => Ok(millis),
+        _ => {
+            Err("a push waits an hour at most: give up to 1h, or leave nodes out with --allow-missing"
+                .to_owned())
+        }
+    }
+}
+
+/// A time in milliseconds, as `500ms`, `30s`, `5m`, `1h` or `0`.
+fn milliseconds(text: &str) -> Result<u64, String> {
+    let units = [("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3_600_000)];
+    let zero = (text == "0").then_some(("0", 1));
+    let split =
+        zero.or_else(|| units.iter().find_map(|(unit, millis)| Some((text.strip_suffix(unit)?, *millis))));
+    let millis = split.and_then(|(number, millis)| number.parse::<u64>().ok()?.checked_mul(millis));
+    millis.ok_or_else(|| "a time is a whole number with ms, s, m or h, as 30s, or 0".to_owned())
+}
+
 /// Bytes, as `512MiB`, `2GiB` or a plain number.
 pub fn size(text: &str) -> Result<usize, String> {
     let units = [("KiB", 10), ("MiB", 20), ("GiB", 30), ("K", 10), ("M", 20), ("G", 30)];
@@ -89,5 +111,15 @@ mod tests {
         for bad in ["", "MiB", "-1", "1TB", "99999999999999999999", "99999999999GiB"] {
             assert!(size(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn times_have_units_and_an_end() {
+        let given = ["0", "0s", "500ms", "30s", "5m", "1h"].map(|text| node_wait(text).unwrap());
+        assert_eq!(given, [0, 0, 500, 30_000, 300_000, 3_600_000]);
+        for bad in ["", "30", "s", "-1s", "1.5s", "1d", "99999999999999999999s", "18446744073709551615h"] {
+            assert!(node_wait(bad).unwrap_err().contains("a whole number with"), "{bad}");
+        }
+        assert!(node_wait("61m").unwrap_err().contains("an hour at most"));
     }
 }

@@ -12,6 +12,16 @@ use kith_engine::{
 use kith_wire::{documents::ComponentDocument, v1};
 use std::time::SystemTime;
 
+/// What is loaded, for whoever is asked to serve it.
+#[derive(Clone, Copy, Debug)]
+pub struct Load<'a> {
+    pub graph: &'a str,
+    /// Names the load.
+    pub push: &'a str,
+    /// How long nodes that are down are waited for; `None`: as long as the cluster does.
+    pub node_wait_ms: Option<u64>,
+}
+
 /// Publishes all components of a load at once; the graph's new version.
 ///
 /// # Errors
@@ -19,8 +29,7 @@ use std::time::SystemTime;
 /// have been: `kith graph describe` tells.
 pub async fn publish(
     router: &RouterClient,
-    graph: &str,
-    push: &str,
+    load: Load<'_>,
     store: &LockedStore,
     report: &LoadReport,
     meter: &mut Meter,
@@ -31,12 +40,14 @@ pub async fn publish(
     let document = serde_json::to_vec(&components).expect("documents hold only strings, numbers and lists");
     // Nothing has been asked of the cluster yet.
     let unasked = |error| Unpublished { error, is_certain: true };
+    let Load { graph, push, node_wait_ms } = load;
     let mut publication = Publication::new(router, graph, push).map_err(unasked)?;
     let request = v1::PublishRequest {
         graph: graph.to_owned(),
         components: document.into(),
         who: who(),
         push: push.to_owned(),
+        node_wait_ms,
     };
     let mut steps = router.publish(request).await.map_err(Unpublished::perhaps)?;
     Ok(follow(&mut steps, &mut publication, meter).await?.version)

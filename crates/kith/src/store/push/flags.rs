@@ -1,7 +1,7 @@
 //! The flags of `kith store push`.
 
 use crate::{
-    load::names::store_name,
+    load::names::{node_wait, store_name},
     store::build::{DeleteFlags, RowFlags},
 };
 use clap::Args;
@@ -31,6 +31,9 @@ pub struct PushFlags {
     /// How many nodes may be left out if they fail; never all that hold a partition
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub allow_missing: u32,
+    /// How long a node that is down is waited for, at most 1h; then the push fails, or goes on without it [default: 1m]
+    #[arg(long = "node-wait", value_name = "DURATION", value_parser = node_wait)]
+    pub node_wait_ms: Option<u64>,
     /// Nodes copy the version from each other: each partition comes from where it was built once, as to another data centre
     #[arg(long)]
     pub from_peers: bool,

@@ -282,6 +282,7 @@ async fn serve(
         version: offer.version,
         missing_max: flags.allow_missing,
         from_peers: flags.from_peers,
+        node_wait_ms: flags.node_wait_ms,
         force: flags.force,
         records: offer.records,
         bytes: bytes_of(manifest),
