@@ -57,7 +57,7 @@ pub use owners::{OwnerChoice, OwnerOutcome, OwnerVerdict, Owners, OwnersOptions}
 pub use pace::{Pace, PaceOptions, PaceSample};
 pub use plan::{Assignment, FanOutPlan, GroupLimit};
 pub use policy::{PlanError, PolicyState, ReplicaPolicy};
-pub use quota::{QuotaExceeded, QuotaKind, QuotaRates, ReadQuota};
+pub use quota::{ExportStep, QuotaExceeded, QuotaKind, QuotaRates, ReadQuota};
 pub use rate::{RateLimiter, Turn};
 pub use stores::{StoreReach, groups_of_store, store_groups};
 pub use table::{

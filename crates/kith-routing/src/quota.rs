@@ -42,6 +42,23 @@ impl QuotaRates {
     }
 }
 
+/// What an export reads at a time, so that it is never far ahead of its quota: a twentieth of what a second brings.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ExportStep {
+    /// So many keys, ...
+    pub keys: u64,
+    /// ... or so many bytes, whichever comes first.
+    pub bytes: u64,
+}
+
+impl QuotaRates {
+    /// The steps of an export at these rates.
+    pub fn export_step(&self) -> ExportStep {
+        let part = |rate: Option<NonZeroU64>| rate.map_or(u64::MAX, |rate| (rate.get() / 20).max(1));
+        ExportStep { keys: part(self.keys), bytes: part(self.bytes) }
+    }
+}
+
 /// Of what too much was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QuotaKind {
@@ -126,6 +143,20 @@ impl ReadQuota {
     /// Takes the bytes of an answer, which are known when it is there.
     pub fn charge_bytes(&mut self, bytes: u64, now: Timestamp) {
         self.bytes.take(bytes, now);
+    }
+
+    /// Takes the keys of the next step of an export, once nothing is in the line before it: reads pass it as long as they leave room
+    /// for no more than themselves, and alone it gets all that there is.
+    ///
+    /// # Errors
+    /// How long to wait if nobody else reads; nothing is taken then.
+    pub fn admit_behind(&mut self, keys: u64, now: Timestamp) -> Result<(), Duration> {
+        let before = self.keys.backlog(now).max(self.bytes.backlog(now));
+        if !before.is_zero() {
+            return Err(before);
+        }
+        self.keys.take(keys, now);
+        Ok(())
     }
 
     fn refused(&self, kind: QuotaKind, units: u64, now: Timestamp) -> Option<QuotaExceeded> {
@@ -229,6 +260,42 @@ mod tests {
         assert_eq!(rates(u64::MAX, 1).part(24, 48), rates(u64::MAX / 2 + 1, 1));
         assert_eq!(rates(10, 0).part(0, 48), rates(1, 0), "never nothing");
         assert_eq!(rates(10, 0).part(9, 0), rates(10, 0), "never more than all of it");
+    }
+
+    #[test]
+    fn an_export_gets_what_reads_leave() {
+        // Alone: all of it, and never a second's worth at once.
+        let all = rates(1_000, 0);
+        let step = all.export_step().keys;
+        let exported = |quota: &mut ReadQuota, from: u64, till: u64, reads: u64| {
+            let (mut exported, mut refused) = (0, 0);
+            for millis in from..till {
+                // Reads of a tenth of a second's worth, so many a second.
+                if 0 < reads && millis % (1_000 / reads) == 0 {
+                    refused += u64::from(quota.admit(100, at(millis)).is_err());
+                }
+                while quota.admit_behind(step, at(millis)).is_ok() {
+                    exported += step;
+                }
+            }
+            (exported, refused)
+        };
+        let mut quota = ReadQuota::new(all);
+        let (alone, _) = exported(&mut quota, 0, 10_000, 0);
+        assert!((9_900..=10_050).contains(&alone), "{alone}");
+        assert!(quota.admit(900, at(10_000)).is_ok(), "a read of nearly all passes beside it");
+        // Beside reads that take half: the other half, and none of them is refused.
+        let (half, refused) = exported(&mut ReadQuota::new(all), 0, 10_000, 5);
+        assert!((4_900..=5_100).contains(&half) && refused == 0, "{half}, {refused} reads refused");
+        // Bytes count too, and no quota is none.
+        let mut quota = ReadQuota::new(rates(0, 1_000));
+        quota.admit_behind(1, at(0)).unwrap();
+        quota.charge_bytes(500, at(0));
+        assert_eq!(quota.admit_behind(1, at(100)), Err(Duration::from_millis(400)));
+        quota.admit_behind(1, at(500)).unwrap();
+        let mut unlimited = ReadQuota::new(rates(0, 0));
+        (0..100).for_each(|_| unlimited.admit_behind(u64::MAX, at(0)).unwrap());
+        assert_eq!(rates(7, 0).export_step(), ExportStep { keys: 1, bytes: u64::MAX });
     }
 
     #[test]

@@ -6,7 +6,7 @@ use kith_types::Timestamp;
 use std::{
     collections::HashMap,
     sync::{Mutex, MutexGuard, PoisonError},
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 /// What was read of the stores that have a quota, and since when it is counted.
@@ -39,6 +39,11 @@ impl Quotas {
             retry_after_ms: u64::try_from(exceeded.retry_after.as_micros().div_ceil(1_000))
                 .unwrap_or(u64::MAX),
         })
+    }
+
+    /// Takes the keys of the next step of an export; how long to wait before that, if reads are before it.
+    pub fn take_behind(&self, store: &str, rates: QuotaRates, keys: u64) -> Result<(), Duration> {
+        self.with(store, rates, |quota, now| quota.admit_behind(keys, now))
     }
 
     /// Takes the keys of a read that somebody else has let in.

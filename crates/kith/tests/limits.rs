@@ -4,7 +4,7 @@
 mod support;
 
 use serde_json::{Value, json};
-use std::fs;
+use std::{fs, process::Stdio};
 use support::{
     cluster::{Cluster, is_alive, run_lines, signal, text},
     redis::Redis,
@@ -223,6 +223,34 @@ fn what_a_store_keeps_and_takes_is_changed_while_it_serves() {
     cluster.must(&push);
     refused(&["store", "alter", "people", "--retain", "101"], "keep at most 100");
     refused(&["store", "alter", "people"], "required");
+}
+
+#[test]
+fn an_export_keeps_to_the_read_quota_and_goes_on_when_that_is_changed() {
+    let mut cluster = started(&["--nodes", "2"]);
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let out = folder.path().join("people.jsonl");
+    let export = ["store", "export", "people", "--out", out.to_str().expect("UTF-8")];
+    let waiting = |cluster: &Cluster| cluster.metric("kith_node_exports_waiting").unwrap_or_default();
+    for (quota, goes_on) in [("--read-quota-keys", true), ("--read-quota-bytes", false)] {
+        // Half an hour for all of it, at least.
+        cluster.must(&["store", "alter", "people", quota, "1"]);
+        let mut running =
+            cluster.kith(&export).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("kith runs");
+        cluster.wait_until("the export waits", |cluster| waiting(cluster) == 1.0);
+        assert!(running.try_wait().expect("it can be waited for").is_none());
+        if goes_on {
+            cluster.must(&["store", "alter", "people", quota, "off"]);
+            assert!(running.wait().expect("it ends").success());
+            let exported = fs::read_to_string(&out).expect("the export is there");
+            assert_eq!(exported.lines().count() as u64, PEOPLE);
+        } else {
+            running.kill().expect("it can be killed");
+            running.wait().expect("it can be waited for");
+        }
+        // Nothing waits for whoever went away.
+        cluster.wait_until("nobody waits", |cluster| waiting(cluster) == 0.0);
+    }
 }
 
 #[test]

@@ -1,8 +1,10 @@
 //! What a node tells of what it holds: schemas, places of keys, all records of a partition, damage.
 
 use super::{
+    export::Pieces,
     held::{HeldStores, VersionReader},
     moves::seen,
+    quota::NodeQuotas,
     verify::{Depth, verify},
 };
 use crate::{background, topology::TopologyReceiver};
@@ -18,8 +20,6 @@ use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Code, Request, Response, Status};
 
-/// A piece of records is sent when it has so many bytes: large enough for the way, small enough for many readers.
-const PIECE_BYTES: usize = 1 << 20;
 /// Pieces that may wait for a slow reader; beyond them the node stops reading.
 const PIECE_QUEUE: usize = 2;
 
@@ -28,6 +28,7 @@ pub(super) struct InspectService {
     pub node: u32,
     pub held: Arc<HeldStores>,
     pub topology: TopologyReceiver,
+    pub quotas: Arc<NodeQuotas>,
 }
 
 impl InspectService {
@@ -57,26 +58,6 @@ impl InspectService {
             format!("the metadata that node {} has seen names no version {version} of {store:?}", self.node),
             "`kith store versions` lists the versions that are kept",
         )
-    }
-
-    fn refused(&self, error: &ValueError) -> Status {
-        let message = format!("node {}: {error}", self.node);
-        match error {
-            ValueError::Damaged(_) => {
-                let help = "ask another replica; `kith store verify --deep` shows what is damaged";
-                kith_wire::status(Code::DataLoss, "damaged", message, help)
-            }
-            ValueError::NotHeld { .. } => {
-                let help = "refresh the routing table";
-                kith_wire::status(Code::FailedPrecondition, "not_owner", message, help)
-            }
-            _ => kith_wire::status(
-                Code::InvalidArgument,
-                "wrong_key_type",
-                message,
-                "give a key as the store has them",
-            ),
-        }
     }
 
     fn place_of(&self, reader: &ValuesReader, key: &[u8]) -> Result<v1::PlaceReply, ValueError> {
@@ -112,7 +93,7 @@ impl v1::inspect_server::Inspect for InspectService {
         let v1::PlaceRequest { store, version, key } = request.into_inner();
         let reader = self.values(&store, version)?;
         // Short enough for the connection's own task: one key.
-        let place = self.place_of(&reader, &key).map_err(|error| self.refused(&error))?;
+        let place = self.place_of(&reader, &key).map_err(|error| refused(self.node, &error))?;
         Ok(Response::new(place))
     }
 
@@ -125,12 +106,11 @@ impl v1::inspect_server::Inspect for InspectService {
         let v1::RecordsRequest { store, version, partition, skip } = request.into_inner();
         let reader = self.values(&store, version)?;
         let (sender, receiver) = mpsc::channel(PIECE_QUEUE);
-        let this = Self { node: self.node, held: Arc::clone(&self.held), topology: self.topology.clone() };
+        let (node, quotas) = (self.node, Arc::clone(&self.quotas));
         background::spawn(move || {
-            let mut pieces = Pieces { sender, piece: v1::RecordsPiece::default(), bytes: 0, seen: 0, skip };
+            let mut pieces = Pieces::new(sender, quotas, store, skip);
             let read = reader.for_each(PartitionId(partition), |key, value| pieces.push(key, value));
-            let last = read.map_err(|error| this.refused(&error));
-            pieces.finish(last);
+            pieces.finish(read.map_err(|error| refused(node, &error)));
         });
         Ok(Response::new(ReceiverStream::new(receiver).boxed()))
     }
@@ -176,6 +156,26 @@ impl v1::inspect_server::Inspect for InspectService {
     }
 }
 
+fn refused(node: u32, error: &ValueError) -> Status {
+    let message = format!("node {node}: {error}");
+    match error {
+        ValueError::Damaged(_) => {
+            let help = "ask another replica; `kith store verify --deep` shows what is damaged";
+            kith_wire::status(Code::DataLoss, "damaged", message, help)
+        }
+        ValueError::NotHeld { .. } => {
+            let help = "refresh the routing table";
+            kith_wire::status(Code::FailedPrecondition, "not_owner", message, help)
+        }
+        _ => kith_wire::status(
+            Code::InvalidArgument,
+            "wrong_key_type",
+            message,
+            "give a key as the store has them",
+        ),
+    }
+}
+
 fn not_looked_at(error: &OpenError) -> Status {
     let message = format!("this node lacks descriptors or memory to look at its files: {error}");
     kith_wire::status(Code::ResourceExhausted, "overloaded", message, "ask again in a moment")
@@ -186,53 +186,4 @@ fn named(topology: &TopologyDocument, store: &str, version: u64) -> Option<Serve
     let kept = topology.kept.iter().map(|kept| &kept.at);
     let mut all = topology.stores.iter().filter(|served| served.version != 0).chain(kept);
     all.find(|at| at.name == store && at.version == version).cloned()
-}
-
-/// Records on their way out.
-struct Pieces {
-    sender: mpsc::Sender<Result<v1::RecordsPiece, Status>>,
-    piece: v1::RecordsPiece,
-    /// Of the piece.
-    bytes: usize,
-    seen: u64,
-    skip: u64,
-}
-
-impl Pieces {
-    fn push(&mut self, key: &[u8], value: &[u8]) -> ControlFlow<()> {
-        self.seen += 1;
-        if self.seen <= self.skip {
-            return ControlFlow::Continue(());
-        }
-        self.piece.keys.push(key.to_vec().into());
-        self.piece.values.push(value.to_vec().into());
-        self.bytes += key.len() + value.len();
-        if self.bytes < PIECE_BYTES { ControlFlow::Continue(()) } else { self.send() }
-    }
-
-    /// Waits for the reader: that is the throttle. A reader that went away ends it.
-    fn send(&mut self) -> ControlFlow<()> {
-        self.bytes = 0;
-        match self.sender.blocking_send(Ok(std::mem::take(&mut self.piece))) {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(_) => ControlFlow::Break(()),
-        }
-    }
-
-    /// The end, or why there is none: only a partition that was read to its end says how many records it has.
-    fn finish(mut self, read: Result<(), Status>) {
-        let last = match read {
-            Ok(()) => {
-                self.piece.records = Some(self.seen);
-                Ok(self.piece)
-            }
-            Err(status) => {
-                if self.send().is_break() {
-                    return;
-                }
-                Err(status)
-            }
-        };
-        let _ = self.sender.blocking_send(last);
-    }
 }

@@ -2,6 +2,7 @@
 
 mod answered;
 mod disk;
+mod export;
 mod heal;
 mod held;
 mod inspect;
@@ -275,6 +276,7 @@ fn answer(
         node: service.node,
         held: Arc::clone(&service.held),
         topology: service.topology.clone(),
+        quotas: Arc::clone(&service.quotas),
     };
     let inspect = InspectServer::new(inspect).max_encoding_message_size(MESSAGE_BYTES_MAX);
     let mut routes = serve::routes();

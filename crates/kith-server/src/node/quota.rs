@@ -1,6 +1,7 @@
 //! What may be read of a store at this node: its share of the store's read quota, by what it holds (docs/design/0012-protection.md).
 //!
-//! Reads that a router let in are counted here and never refused: what they leave of the share is for those who ask nodes themselves.
+//! Reads that a router let in are counted here and never refused: what they leave of the share is for those who ask nodes themselves,
+//! and what those leave, for exports.
 
 use crate::{
     quotas::{self, Quotas},
@@ -8,10 +9,13 @@ use crate::{
 };
 use arc_swap::ArcSwap;
 use kith_client::QueryError;
-use kith_routing::QuotaRates;
+use kith_routing::{ExportStep, QuotaRates};
 use kith_wire::documents::TopologyDocument;
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 use tokio_util::sync::CancellationToken;
+
+/// An export that reads have not let by for so long asks as they do.
+const EXPORT_PATIENCE: Duration = Duration::from_secs(5);
 
 /// The quotas of all stores, as far as they are for this node to keep.
 pub(super) struct NodeQuotas {
@@ -55,6 +59,29 @@ impl NodeQuotas {
                 .increment(1);
         }
         taken
+    }
+
+    /// What an export of a store reads at a time; `None`: the store has no quota.
+    pub fn export_step(&self, store: &str) -> Option<ExportStep> {
+        self.shares.load().get(store).map(QuotaRates::export_step)
+    }
+
+    /// Takes what an export has read and is about to send.
+    ///
+    /// # Errors
+    /// How long to wait before that; nothing is taken then. An export that has waited for long enough is let in beside reads.
+    pub fn export(&self, store: &str, read: ExportStep, waited: Duration) -> Result<(), Duration> {
+        let shares = self.shares.load();
+        let Some(share) = shares.get(store) else { return Ok(()) };
+        if waited < EXPORT_PATIENCE {
+            self.quotas.take_behind(store, *share, read.keys)?;
+        } else if let Err(QueryError::QuotaExceeded { retry_after_ms, .. }) =
+            self.quotas.take(store, *share, read.keys)
+        {
+            return Err(Duration::from_millis(retry_after_ms));
+        }
+        self.quotas.charge_bytes(store, read.bytes);
+        Ok(())
     }
 
     /// Takes the bytes of an answer, which are counted only where they matter.
