@@ -16,6 +16,8 @@ use tokio::sync::{Notify, broadcast, watch};
 /// How often due probes are looked for: a fraction of the probe interval. The load meter takes three
 /// missed ticks for a pause of this process.
 const PROBE_TICK: Duration = Duration::from_millis(50);
+/// How often nodes are told how long this process waits for them: as often as they look.
+const TELL_INTERVAL: Duration = Duration::from_millis(500);
 /// How long somebody who is about to take queries waits for the connections to its nodes: for those that are frozen no longer than for
 /// a probe.
 const WARM_PATIENCE: Duration = Duration::from_secs(1);
@@ -47,8 +49,12 @@ struct Reach {
 }
 
 impl Fleet {
-    /// Follows the topology and probes its nodes until dropped.
-    pub fn new(topology: watch::Receiver<Arc<Topology>>, transport: Arc<dyn Transport>) -> Arc<Self> {
+    /// Follows the topology and probes its nodes until dropped; with `tells_waits`, nodes are told how long this process waits for them.
+    pub fn new(
+        topology: watch::Receiver<Arc<Topology>>,
+        transport: Arc<dyn Transport>,
+        tells_waits: bool,
+    ) -> Arc<Self> {
         let table = Arc::clone(&topology.borrow().table);
         let mut health = Health::new(HealthOptions::default());
         health.follow(&table, Timestamp::ZERO);
@@ -66,6 +72,10 @@ impl Fleet {
         });
         tokio::spawn(follow(Arc::downgrade(&fleet), topology));
         tokio::spawn(probe(Arc::downgrade(&fleet)));
+        if tells_waits {
+            fleet.with_load(|load, _| load.keep_waits());
+            tokio::spawn(tell_waits(Arc::downgrade(&fleet)));
+        }
         fleet
     }
 
@@ -221,6 +231,25 @@ impl Fleet {
         }
     }
 
+    /// Tells each node how long its answers took since the last time. What is lost on the way is not told again.
+    fn tell_waits(&self) {
+        let (waits, table) =
+            (self.with_load(|load, _| load.take_waits()), Arc::clone(&self.reach.load().table));
+        for (node, waits) in waits {
+            let Some(addr) = table.node(node).map(|node| node.address.clone()) else { continue };
+            let transport = Arc::clone(&self.transport);
+            let header =
+                v1::RequestHeader { epoch: table.epoch().0, client: self.client, ..Default::default() };
+            let waits = waits.counts().to_vec();
+            let ping = v1::PingRequest { header: Some(header), waits, ..Default::default() };
+            tokio::spawn(async move {
+                let patience = HealthOptions::default().probe_timeout;
+                // The next time tells of what comes after it.
+                let _ = tokio::time::timeout(patience, transport.ping(&addr, ping)).await;
+            });
+        }
+    }
+
     async fn probe_one(self: Arc<Self>, node: NodeId) {
         let table = Arc::clone(&self.reach.load().table);
         let Some(index) = table.node_index(node) else { return };
@@ -282,5 +311,13 @@ async fn probe(fleet: Weak<Fleet>) {
         let Some(fleet) = fleet.upgrade() else { return };
         fleet.with_load(|load, now| load.on_tick(now));
         fleet.probe_due();
+    }
+}
+
+async fn tell_waits(fleet: Weak<Fleet>) {
+    loop {
+        tokio::time::sleep(TELL_INTERVAL).await;
+        let Some(fleet) = fleet.upgrade() else { return };
+        fleet.tell_waits();
     }
 }

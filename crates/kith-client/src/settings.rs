@@ -59,6 +59,9 @@ pub struct SessionSettings {
     /// It reads only what was taken from read quotas already. Set by routers.
     #[serde(skip)]
     pub admits: bool,
+    /// It tells nodes how long it waits for them, so that their fetches give way. Set by routers: nodes listen to nobody else.
+    #[serde(skip)]
+    pub tells_waits: bool,
 }
 
 impl Default for SessionSettings {
@@ -80,6 +83,7 @@ impl Default for SessionSettings {
             dialer: Dialer::default(),
             trace_all: false,
             admits: false,
+            tells_waits: false,
         }
     }
 }

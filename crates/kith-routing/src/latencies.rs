@@ -25,7 +25,8 @@ impl<const STEPS: u64> Default for Latencies<STEPS> {
 
 impl<const STEPS: u64> Latencies<STEPS> {
     const STEPS_LOG2: u32 = STEPS.trailing_zeros();
-    const BUCKETS: usize = (DOUBLINGS - Self::STEPS_LOG2 + 1) as usize * STEPS as usize;
+    /// How many there are.
+    pub(crate) const BUCKETS: usize = (DOUBLINGS - Self::STEPS_LOG2 + 1) as usize * STEPS as usize;
 
     /// A read took so long.
     pub fn record(&mut self, latency: Duration) {

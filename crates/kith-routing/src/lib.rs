@@ -45,6 +45,7 @@ mod rate;
 pub mod rebalance;
 mod stores;
 mod table;
+mod told;
 
 pub use availability::{Availability, NodeSet};
 pub use candidates::Candidates;
@@ -54,7 +55,7 @@ pub use health::{Health, HealthChange, HealthEvent, HealthOptions};
 pub use latencies::{Latencies, ReportedLatencies};
 pub use load::{LoadMeter, LoadSnapshot, NodeLoad};
 pub use owners::{OwnerChoice, OwnerOutcome, OwnerVerdict, Owners, OwnersOptions};
-pub use pace::{Pace, PaceOptions, PaceSample};
+pub use pace::{Pace, PaceOptions, PaceSample, SeenFrom};
 pub use plan::{Assignment, FanOutPlan, GroupLimit};
 pub use policy::{PlanError, PolicyState, ReplicaPolicy};
 pub use quota::{ExportStep, QuotaExceeded, QuotaKind, QuotaRates, ReadQuota};
@@ -63,3 +64,4 @@ pub use stores::{StoreReach, groups_of_store, store_groups};
 pub use table::{
     GroupEntry, GroupIndex, GroupRole, NodeEntry, NodeIndex, RoutingTable, Strategy, TableError, TableParts,
 };
+pub use told::ToldReads;

@@ -49,11 +49,22 @@ impl Default for PaceOptions {
     }
 }
 
+/// Where reads are timed. Fetches give way by the worse of both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SeenFrom {
+    /// At the node: how long it worked on them.
+    Node,
+    /// At routers: how long they waited for it, with what the way there and back and every queue add.
+    Routers,
+}
+
 /// What has happened since the last time.
 #[derive(Clone, Copy, Debug)]
 pub struct PaceSample<'a> {
     /// Reads that ended.
     pub reads: &'a Latencies,
+    /// Reads that routers have told of.
+    pub told: &'a Latencies,
     /// Bytes fetched.
     pub fetched: u64,
     /// Whether anything is being fetched.
@@ -64,7 +75,8 @@ pub struct PaceSample<'a> {
 #[derive(Clone, Debug)]
 pub struct Pace {
     options: PaceOptions,
-    steady: Steady,
+    /// By [`SeenFrom`].
+    steady: [Steady; 2],
     /// While something is fetched, and until it has settled.
     fetch: Option<Fetch>,
 }
@@ -79,35 +91,47 @@ struct Steady {
 
 #[derive(Clone, Debug)]
 struct Fetch {
-    /// What it must not raise; `None`: nobody read before it.
-    p99_steady: Option<Duration>,
-    window: Window,
+    /// By [`SeenFrom`].
+    views: [View; 2],
+    /// Fetched since the last decision.
+    fetched: u64,
+    since: Timestamp,
     /// Bytes a second; `None`: as fast as it goes.
     limit: Option<f64>,
     /// What it fetched at in the last window in which anything came: requests are large, and files are synced.
     rate: f64,
     /// What it fetched at when it was first too fast.
     unlimited: f64,
-    /// Of the last window that had enough reads.
-    p99: Option<Duration>,
     /// Since when nothing is fetched.
     ended: Option<Timestamp>,
+}
+
+/// Reads beside a fetch, seen from one side.
+#[derive(Clone, Debug)]
+struct View {
+    /// What it must not raise; `None`: nobody read before it.
+    p99_steady: Option<Duration>,
+    window: Window,
+    /// Of the last window that had enough reads.
+    p99: Option<Duration>,
+    /// Of the last window. A side with few reads is heard seldom: until then it stands by what it said.
+    verdict: Verdict,
 }
 
 #[derive(Clone, Debug)]
 struct Window {
     reads: Latencies,
-    fetched: u64,
     since: Timestamp,
 }
 
 /// What a window says of the rate that it was fetched at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// From good to bad.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Verdict {
-    TooFast,
     Bearable,
     /// Above the bound, but by no more than chance may do.
     Unclear,
+    TooFast,
 }
 
 impl Steady {
@@ -128,7 +152,7 @@ impl Steady {
 
 impl Window {
     fn new(since: Timestamp) -> Self {
-        Self { reads: Latencies::default(), fetched: 0, since }
+        Self { reads: Latencies::default(), since }
     }
 
     fn is_full(&self, now: Timestamp) -> bool {
@@ -152,25 +176,54 @@ impl Window {
     }
 }
 
-impl Fetch {
-    fn on(&mut self, sample: &PaceSample<'_>, options: &PaceOptions, now: Timestamp) {
-        self.window.reads.add(sample.reads);
-        self.window.fetched += sample.fetched;
+impl View {
+    fn new(p99_steady: Option<Duration>, since: Timestamp) -> Self {
+        Self { p99_steady, window: Window::new(since), p99: None, verdict: Verdict::Bearable }
+    }
+
+    /// Takes in reads; what they say, once there are enough. Without reads from before the fetch they say nothing.
+    fn on(&mut self, reads: &Latencies, p99_ratio_max: f64, now: Timestamp) -> Option<Verdict> {
+        self.window.reads.add(reads);
         if !self.window.is_full(now) {
-            return;
+            return None;
         }
         let window = std::mem::replace(&mut self.window, Window::new(now));
         if WINDOW_READS <= window.reads.count() {
             self.p99 = window.reads.per_mille(990);
         }
-        if 0 < window.fetched {
-            self.rate = window.fetched as f64 / now.since(window.since).as_secs_f64();
+        self.verdict = window.verdict(self.p99_steady?.mul_f64(p99_ratio_max));
+        Some(self.verdict)
+    }
+}
+
+impl Fetch {
+    fn new(steady: &[Steady; 2], fetched: u64, now: Timestamp) -> Self {
+        let views = steady.each_ref().map(|steady| View::new(steady.p99(), now));
+        Self { views, fetched, since: now, limit: None, rate: 0.0, unlimited: 0.0, ended: None }
+    }
+
+    /// It was interrupted: what reads took meanwhile says nothing of it.
+    fn resume(&mut self, now: Timestamp) {
+        self.views.iter_mut().for_each(|view| view.window = Window::new(now));
+        (self.fetched, self.since) = (0, now);
+    }
+
+    fn on(&mut self, sample: &PaceSample<'_>, options: &PaceOptions, now: Timestamp) {
+        self.fetched += sample.fetched;
+        let seen = [sample.reads, sample.told];
+        let views = self.views.iter_mut().zip(seen);
+        let heard: Option<Verdict> =
+            views.fold(None, |worst, (view, reads)| worst.max(view.on(reads, options.p99_ratio_max, now)));
+        let Some(heard) = heard else { return };
+        if 0 < self.fetched {
+            self.rate = self.fetched as f64 / now.since(self.since).as_secs_f64();
         }
-        let Some(p99_steady) = self.p99_steady else { return };
-        match window.verdict(p99_steady.mul_f64(options.p99_ratio_max)) {
-            Verdict::TooFast => self.lower(options.floor),
-            Verdict::Bearable => self.raise(),
-            Verdict::Unclear => {}
+        (self.fetched, self.since) = (0, now);
+        let worst = self.views.iter().map(|view| view.verdict).max().unwrap_or(heard);
+        match (heard, worst) {
+            (Verdict::TooFast, _) => self.lower(options.floor),
+            (Verdict::Bearable, Verdict::Bearable) => self.raise(),
+            _ => {}
         }
     }
 
@@ -196,31 +249,21 @@ impl Fetch {
 impl Pace {
     /// Knows nothing of reads yet: until it has seen enough of them without a fetch, it limits nothing.
     pub fn new(options: PaceOptions) -> Self {
-        Self { options, steady: Steady::default(), fetch: None }
+        Self { options, steady: Default::default(), fetch: None }
     }
 
     /// Takes in what has happened since the last time, some time ago: a fraction of a second to a few. O(1).
     pub fn on(&mut self, sample: &PaceSample<'_>, now: Timestamp) {
         match (&mut self.fetch, sample.is_fetching) {
-            (None, false) => self.steady.on(sample.reads, now),
-            (None, true) => {
-                // Nobody knows which of these reads came before it.
-                let p99_steady = self.steady.p99();
-                let window = Window { fetched: sample.fetched, ..Window::new(now) };
-                let fetch = Fetch {
-                    p99_steady,
-                    window,
-                    limit: None,
-                    rate: 0.0,
-                    unlimited: 0.0,
-                    p99: None,
-                    ended: None,
-                };
-                self.fetch = Some(fetch);
+            (None, false) => {
+                self.steady[SeenFrom::Node as usize].on(sample.reads, now);
+                self.steady[SeenFrom::Routers as usize].on(sample.told, now);
             }
+            // Nobody knows which of these reads came before it.
+            (None, true) => self.fetch = Some(Fetch::new(&self.steady, sample.fetched, now)),
             (Some(fetch), true) => {
                 if fetch.ended.take().is_some() {
-                    fetch.window = Window::new(now);
+                    fetch.resume(now);
                 }
                 fetch.on(sample, &self.options, now);
             }
@@ -241,15 +284,15 @@ impl Pace {
     }
 
     /// The p99 of reads that fetches are held against; `None`: too few were seen.
-    pub fn p99_steady(&self) -> Option<Duration> {
+    pub fn p99_steady(&self, from: SeenFrom) -> Option<Duration> {
         match &self.fetch {
-            Some(fetch) => fetch.p99_steady,
-            None => self.steady.p99(),
+            Some(fetch) => fetch.views[from as usize].p99_steady,
+            None => self.steady[from as usize].p99(),
         }
     }
 
     /// The p99 of reads during a fetch, of the last window that had enough; `None`: nothing is fetched, or hardly read.
-    pub fn p99_fetching(&self) -> Option<Duration> {
-        self.fetch.as_ref()?.p99
+    pub fn p99_fetching(&self, from: SeenFrom) -> Option<Duration> {
+        self.fetch.as_ref()?.views[from as usize].p99
     }
 }

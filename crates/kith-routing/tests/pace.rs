@@ -2,9 +2,10 @@
 //!
 //! A block of the file is a command, `----`, and its outcome; `BLESS=1` rewrites the outcomes. The command
 //! `8s reads=1000 ms=1 slow=20x10 fetch=200` is eight seconds of a thousand reads a second that take a millisecond, twenty of
-//! them ten times as long, while up to 200 MiB a second are fetched. The outcome is the limit after each second, in MiB/s.
+//! them ten times as long, while up to 200 MiB a second are fetched; `told=500x9` are 500 reads a second that routers waited
+//! 9 ms for. The outcome is the limit after each second, in MiB/s.
 
-use kith_routing::{Latencies, Pace, PaceOptions, PaceSample};
+use kith_routing::{Latencies, Pace, PaceOptions, PaceSample, SeenFrom};
 use kith_types::Timestamp;
 use proptest::prelude::*;
 use std::{num::NonZeroU64, path::PathBuf, time::Duration};
@@ -20,11 +21,24 @@ struct Load {
     latency: Duration,
     /// So many of each thousand take so many times as long.
     slow: (u64, u32),
+    /// Reads a second that routers tell of, and how long they waited for each.
+    told: (u64, Duration),
     /// Bytes a second, if nothing limits it.
     fetch: Option<f64>,
 }
 
 impl Load {
+    /// Nobody reads and nothing is fetched.
+    fn none() -> Self {
+        Self {
+            reads_per_second: 0,
+            latency: Duration::ZERO,
+            slow: (0, 1),
+            told: (0, Duration::ZERO),
+            fetch: None,
+        }
+    }
+
     /// Those of one tick.
     fn reads(&self) -> Latencies {
         let count = self.reads_per_second / 2;
@@ -34,6 +48,13 @@ impl Load {
             reads.record(self.latency * if slow { self.slow.1 } else { 1 });
         }
         reads
+    }
+
+    /// Those of one tick that routers tell of.
+    fn told(&self) -> Latencies {
+        let mut told = Latencies::default();
+        (0..self.told.0 / 2).for_each(|_| told.record(self.told.1));
+        told
     }
 }
 
@@ -49,20 +70,20 @@ impl World {
 
     /// Ticks of the same load; told of each.
     fn ticks(&mut self, count: usize, load: Load, mut told: impl FnMut(&Self)) {
-        let reads = load.reads();
+        let (reads, seen) = (load.reads(), load.told());
         for _ in 0..count {
-            self.tick(load, &reads);
+            self.tick(load, &reads, &seen);
             told(self);
         }
     }
 
-    fn tick(&mut self, load: Load, reads: &Latencies) {
+    fn tick(&mut self, load: Load, reads: &Latencies, told: &Latencies) {
         self.now = self.now + TICK;
         let limit = self.pace.limit().map_or(f64::MAX, |limit| limit.get() as f64);
         let rate = load.fetch.unwrap_or(0.0).min(limit);
         let fetched = (rate * TICK.as_secs_f64()) as u64;
         let is_fetching = load.fetch.is_some();
-        self.pace.on(&PaceSample { reads, fetched, is_fetching }, self.now);
+        self.pace.on(&PaceSample { reads, told, fetched, is_fetching }, self.now);
     }
 
     fn limit(&self) -> Option<f64> {
@@ -95,7 +116,8 @@ fn limits_are_as_recorded() {
 fn run(world: &mut World, line: &str) -> String {
     let mut words = line.split(' ');
     let seconds: usize = words.next().and_then(|word| word.strip_suffix('s')?.parse().ok()).expect("seconds");
-    let mut load = Load { reads_per_second: 0, latency: Duration::from_millis(1), slow: (0, 1), fetch: None };
+    let mut load =
+        Load { reads_per_second: 0, latency: Duration::from_millis(1), slow: (0, 1), ..Load::none() };
     for word in words {
         let (name, value) = word.split_once('=').expect("name=value");
         match name {
@@ -104,6 +126,11 @@ fn run(world: &mut World, line: &str) -> String {
             "slow" => {
                 let (count, times) = value.split_once('x').expect("slow=20x10");
                 load.slow = (count.parse().expect("a number"), times.parse().expect("a number"));
+            }
+            "told" => {
+                let (count, millis) = value.split_once('x').expect("told=500x9");
+                let wait = Duration::from_millis(millis.parse().expect("a number"));
+                load.told = (count.parse().expect("a number"), wait);
             }
             "fetch" => load.fetch = Some(value.parse::<f64>().expect("a number") * MIB),
             other => panic!("{other}?"),
@@ -117,14 +144,17 @@ fn run(world: &mut World, line: &str) -> String {
     let p99 = |p99: Option<Duration>| {
         p99.map_or("?".to_owned(), |p99| format!("{:.1} ms", p99.as_secs_f64() * 1e3))
     };
-    let (steady, fetching) = (p99(world.pace.p99_steady()), p99(world.pace.p99_fetching()));
-    format!("{}\np99 steady {steady}, fetching {fetching}", limits.join(" "))
+    let of = |from| (p99(world.pace.p99_steady(from)), p99(world.pace.p99_fetching(from)));
+    let ((steady, fetching), (told_steady, told)) = (of(SeenFrom::Node), of(SeenFrom::Routers));
+    let routers =
+        if told_steady == "?" { String::new() } else { format!("; at routers {told_steady}, {told}") };
+    format!("{}\np99 steady {steady}, fetching {fetching}{routers}", limits.join(" "))
 }
 
 /// Reads whose p99 rises with the rate of the fetch: what the controller is in a loop with.
 fn loaded(rate: f64, capacity: f64) -> Load {
     let latency = Duration::from_millis(1).mul_f64(1.0 + rate / capacity);
-    Load { reads_per_second: 1_000, latency, slow: (0, 1), fetch: Some(400.0 * MIB) }
+    Load { reads_per_second: 1_000, latency, fetch: Some(400.0 * MIB), ..Load::none() }
 }
 
 proptest! {
@@ -133,18 +163,19 @@ proptest! {
     /// Whatever reads do: never below the floor, and nothing is limited before reads were seen without a fetch.
     #[test]
     fn a_fetch_always_ends(
-        steps in prop::collection::vec((0..2_000u64, 1..50u64, 0..100u64, any::<bool>(), 1..60usize), 1..12),
+        steps in prop::collection::vec((0..2_000u64, 1..50u64, 0..100u64, any::<bool>(), 1..60usize, 0..200u64), 1..12),
         floor in 1..64u64,
     ) {
         let floor = NonZeroU64::new(floor << 20).expect("it is not 0");
         let options = PaceOptions { floor, ..PaceOptions::default() };
         let mut world = World { pace: Pace::new(options), now: Timestamp::ZERO };
         let mut quiet_reads = 0;
-        for (reads_per_second, millis, slow, is_fetching, ticks) in steps {
+        for (reads_per_second, millis, slow, is_fetching, ticks, told) in steps {
+            let told = (10 * told, Duration::from_millis(told));
             let fetch = is_fetching.then_some(300.0 * MIB);
             let latency = Duration::from_millis(millis);
-            let load = Load { reads_per_second, latency, slow: (slow, 20), fetch };
-            quiet_reads += if is_fetching { 0 } else { reads_per_second };
+            let load = Load { reads_per_second, latency, slow: (slow, 20), told, fetch };
+            quiet_reads += if is_fetching { 0 } else { reads_per_second + told.0 };
             let mut limits = Vec::new();
             world.ticks(ticks, load, |world| limits.push(world.pace.limit()));
             for limit in limits {
@@ -159,7 +190,7 @@ proptest! {
     fn equal_reads_move_it_one_way(slow_first in any::<bool>(), factor in 1..40u64, reads_per_second in 60..2_000u64) {
         let mut world = World::new();
         let of = |millis: u64, fetch| {
-            Load { reads_per_second, latency: Duration::from_millis(millis), slow: (0, 1), fetch }
+            Load { reads_per_second, latency: Duration::from_millis(millis), fetch, ..Load::none() }
         };
         world.ticks(200, of(10, None), |_| {});
         // Somewhere in the middle.
@@ -180,6 +211,30 @@ proptest! {
             13.. => prop_assert_eq!(last, 4.0),
             _ => {}
         }
+    }
+
+    /// What routers see counts like what the node sees, whatever that is: too fast for one is too fast.
+    #[test]
+    fn the_worse_side_counts(seen_at_routers in any::<bool>(), reads_per_second in 100..2_000u64, wait in 2..100u64) {
+        let mut world = World::new();
+        let of = |factor: u32, fetch| {
+            let own = if seen_at_routers { 1 } else { factor };
+            let told = if seen_at_routers { factor } else { 1 };
+            Load {
+                reads_per_second,
+                latency: Duration::from_millis(wait) * own,
+                told: (reads_per_second, Duration::from_millis(3 * wait) * told),
+                fetch,
+                ..Load::none()
+            }
+        };
+        world.ticks(200, of(1, None), |_| {});
+        world.ticks(60, of(1, Some(200.0 * MIB)), |_| {});
+        prop_assert_eq!(world.limit(), None, "neither suffers");
+        world.ticks(400, of(2, Some(200.0 * MIB)), |_| {});
+        prop_assert_eq!(world.limit(), Some(4.0), "one does");
+        world.ticks(1_500, of(1, Some(200.0 * MIB)), |_| {});
+        prop_assert_eq!(world.limit(), None, "it no longer does");
     }
 
     /// In a loop with reads that suffer from it: it comes near the rate that they bear, and stays near it.

@@ -3,12 +3,25 @@
 #[path = "../../kith-objects/tests/support/s3.rs"]
 mod s3;
 mod support;
+#[path = "support/unruly.rs"]
+mod unruly;
 
+use futures::future::join_all;
+use kith_client::{
+    BatchKeys, Caches, QueryOptions, Session, SessionSettings, StoreService, topology::Topology,
+};
 use kith_engine::{KeyType, ValueType};
+use kith_wire::v1;
 use s3::S3;
 use serde_json::{Value, json};
-use std::{fs, process::Stdio};
-use support::{cluster::Cluster, values};
+use std::{
+    fs,
+    process::{Child, Stdio},
+    sync::Arc,
+};
+use support::{cluster::Cluster, streams::connect, values};
+use tokio::{runtime::Runtime, sync::watch};
+use unruly::{LATE, Manner, Unruly};
 
 const ROWS: u64 = 2_000;
 const VALUE_BYTES: usize = 400;
@@ -104,31 +117,45 @@ fn held_back(cluster: &Cluster) -> Option<u64> {
     serde_json::from_str::<Value>(&status).expect("JSON")["nodes"][0]["fetch_held_back"].as_u64()
 }
 
-#[test]
-fn fetches_give_way_to_reads() {
+/// One node that serves `people`, and a version of `others` in a bucket.
+fn ready_to_fetch() -> (Cluster, S3) {
     let server = S3::start();
     let shape =
         ["--groups", "1", "--nodes", "1", "--partitions", "8", "--read-from", "others=s3://bucket/built"];
-    let mut cluster = Cluster::start_in(&shape, &server.settings());
+    let cluster = Cluster::start_in(&shape, &server.settings());
     values::create(&cluster, "people", KeyType::Id, ValueType::Text);
     let row = |id: u64| (id.to_le_bytes().to_vec(), "x".repeat(4_000).into_bytes());
     values::push(&cluster, "people", (KeyType::Id, ValueType::Text), 1, (0..ROWS).map(row));
     cluster.must(&["store", "create", "others", "--key", "id", "--value", "text"]);
-    let folder = tempfile::tempdir().unwrap();
+    let folder = tempfile::tempdir().expect("a temporary folder");
     let csv = folder.path().join("rows.csv");
     let lines = (0..ROWS).map(|id| format!("{id},{}\n", "x".repeat(VALUE_BYTES)));
-    fs::write(&csv, format!("key,value\n{}", lines.collect::<String>())).unwrap();
+    fs::write(&csv, format!("key,value\n{}", lines.collect::<String>())).expect("written");
     cluster.must(&[
         "store",
         "build",
         "others",
-        csv.to_str().unwrap(),
+        csv.to_str().expect("UTF-8"),
         "--out",
         "s3://bucket/built",
         "--version",
         "1",
     ]);
+    (cluster, server)
+}
 
+/// A push of `others` whose fetch has begun, and goes on when the bucket does.
+fn fetch_held(cluster: &mut Cluster, server: &S3) -> Child {
+    server.hold_after(100_000);
+    let push = ["store", "push", "others", "s3://bucket/built/1"];
+    let push = cluster.kith(&push).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("kith runs");
+    cluster.wait_until("the fetch is held", |_| server.holds());
+    push
+}
+
+#[test]
+fn fetches_give_way_to_reads() {
+    let (mut cluster, server) = ready_to_fetch();
     // What reads take without a fetch: one key each.
     cluster.wait_until("it is known what reads take", |cluster| {
         read(cluster, 600, 1);
@@ -136,11 +163,7 @@ fn fetches_give_way_to_reads() {
     });
     assert_eq!(held_back(&cluster), None);
     // A fetch that lasts as long as it has to, beside reads that are slow: of many keys each.
-    server.hold_after(100_000);
-    let push = ["store", "push", "others", "s3://bucket/built/1"];
-    let mut push =
-        cluster.kith(&push).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("kith runs");
-    cluster.wait_until("the fetch is held", |_| server.holds());
+    let mut push = fetch_held(&mut cluster, &server);
     cluster.wait_until("fetches are held back", |cluster| {
         read(cluster, 20, ROWS / 4);
         held_back(cluster).is_some()
@@ -158,6 +181,82 @@ fn fetches_give_way_to_reads() {
     assert!(push.wait().expect("it ends").success());
     cluster.wait_until("it is over", |cluster| held_back(cluster).is_none());
     assert!(cluster.must(&["get", "others", "7"]).starts_with("xxx"));
+}
+
+/// A router of a cluster of one node, as far as reads are concerned, and who stands between the two.
+struct Router {
+    session: Session,
+    unruly: Unruly,
+    _topology: watch::Sender<Arc<Topology>>,
+}
+
+impl Router {
+    async fn new(cluster: &Cluster) -> Self {
+        let router = connect(cluster).await;
+        let mut document = router.topology().await.expect("the router knows its topology");
+        let unruly = Unruly::before(document.nodes[0].addr.clone()).await;
+        document.nodes[0].addr.clone_from(&unruly.addr);
+        let topology = Topology::from_document(Arc::new(document)).expect("it makes sense");
+        let (sender, topology) = watch::channel(Arc::new(topology));
+        let settings = SessionSettings { tells_waits: true, ..SessionSettings::default() };
+        let session = Session::new(topology, settings, Caches::default()).expect("settings that make sense");
+        session.warm().await;
+        Self { session, unruly, _topology: sender }
+    }
+
+    /// So many reads of a key each, all at once.
+    async fn read(&self, reads: u64) {
+        let options = QueryOptions::default();
+        let read = |key: u64| {
+            let options = &options;
+            async move {
+                let keys = BatchKeys::Ids(vec![key % ROWS]);
+                self.session.multi_get("people", &keys, options).await.expect("an answer")
+            }
+        };
+        join_all((0..reads).map(read)).await;
+    }
+}
+
+#[test]
+fn fetches_give_way_to_reads_that_are_slow_at_routers_alone() {
+    let (mut cluster, server) = ready_to_fetch();
+    let runtime = Runtime::new().expect("a runtime");
+    let router = runtime.block_on(Router::new(&cluster));
+    let at_routers = |cluster: &Cluster, what: &str| {
+        cluster.metric(&format!("kith_node_wait_p99_{what}_seconds")).filter(|seconds| 0.0 < *seconds)
+    };
+    cluster.wait_until("it is known how long routers wait", |cluster| {
+        runtime.block_on(router.read(100));
+        at_routers(cluster, "steady").is_some()
+    });
+    assert_eq!(held_back(&cluster), None);
+
+    // The node works on reads as fast as before; the router has to wait for them.
+    let mut push = fetch_held(&mut cluster, &server);
+    router.unruly.turn(Manner::Slow);
+    cluster.wait_until("fetches are held back for routers", |cluster| {
+        runtime.block_on(router.read(200));
+        let waits = at_routers(cluster, "fetching").is_some_and(|seconds| LATE.as_secs_f64() <= seconds);
+        waits && held_back(cluster).is_some()
+    });
+    assert!(4 << 20 <= held_back(&cluster).expect("it is held back"), "never below the floor");
+    let told =
+        |believed: &str| cluster.metric(&format!("kith_node_waits_told_total{{believed=\"{believed}\"}}"));
+    assert!(told("true").is_some_and(|told| 0.0 < told));
+
+    // Nobody is believed who tells of more reads than there were.
+    let node = router.session.topology().table.nodes()[0].address.clone();
+    let before = told("false").unwrap_or_default();
+    let made_up = v1::PingRequest { waits: vec![u64::MAX], ..Default::default() };
+    let transport = router.session.executor().fleet().transport();
+    runtime.block_on(transport.ping(&node, made_up)).expect("a ping is answered, whatever it says");
+    assert!(told("false").is_some_and(|after| before < after));
+
+    router.unruly.turn(Manner::Orderly);
+    server.go_on();
+    assert!(push.wait().expect("it ends").success());
+    cluster.wait_until("it is over", |cluster| held_back(cluster).is_none());
 }
 
 #[test]

@@ -122,7 +122,7 @@ impl Executor {
             hedging: settings.hedging()?,
             place: (settings.region.clone(), settings.zone.clone()),
             admits: settings.admits,
-            fleet: Fleet::new(topology, transport),
+            fleet: Fleet::new(topology, transport, settings.tells_waits),
             routing: Mutex::new(state),
         })
     }

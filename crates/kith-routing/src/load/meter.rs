@@ -1,5 +1,6 @@
 //! Turns events into a [`LoadSnapshot`]. No clock: the shell passes the time.
 
+use crate::Latencies;
 use crate::execution::HedgeRule;
 use crate::load::hedge_times::{HedgeTimes, Hedging};
 use crate::load::nodes::Account;
@@ -57,6 +58,8 @@ pub struct LoadMeter {
     /// Accounts opened so far: no two have the same number.
     lives: u64,
     times: HedgeTimes,
+    /// How long answers took since they were taken, by node; `None`: nobody tells nodes.
+    waits: Option<BTreeMap<NodeId, Latencies>>,
     /// Whether the nodes to avoid may have changed since that was asked.
     limits_changed: bool,
     last_tick: Option<Timestamp>,
@@ -87,6 +90,7 @@ impl LoadMeter {
             nodes: BTreeMap::new(),
             lives: 0,
             times: HedgeTimes::default(),
+            waits: None,
             limits_changed: false,
             last_tick: None,
             still_until: Timestamp::ZERO,
@@ -133,7 +137,20 @@ impl LoadMeter {
         if tells && matches!(end, RequestEnd::Answered | RequestEnd::Overtaken | RequestEnd::TimedOut) {
             let took = now.since(charge.sent);
             self.times.add(charge.node, charge.work, charge.keys as usize, took, now);
+            if let Some(waits) = self.waits.as_mut().filter(|_| end == RequestEnd::Answered) {
+                waits.entry(charge.node).or_default().record(took);
+            }
         }
+    }
+
+    /// From now on, keeps how long answers take, for [`LoadMeter::take_waits`].
+    pub fn keep_waits(&mut self) {
+        self.waits.get_or_insert_default();
+    }
+
+    /// How long each node's answers took since the last time; of nodes that gave any. O(nodes).
+    pub fn take_waits(&mut self) -> BTreeMap<NodeId, Latencies> {
+        self.waits.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     fn state(&mut self, node: NodeId) -> &mut NodeState {

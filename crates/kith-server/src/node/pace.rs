@@ -1,12 +1,12 @@
-//! Has fetches give way to reads: tells [`Pace`] what reads took and what was moved, and holds the rate of all fetches to what it
+//! Has fetches give way to reads: tells [`Pace`] what reads took, here and as routers tell, and what was moved, and holds the rate of all fetches to what it
 //! says, and that of all that peers read here: the node that a rebalance copies to has hardly any reads, its donors do.
 
 use super::{HeldStores, Throttle};
-use kith_routing::{Latencies, Pace, PaceOptions, PaceSample};
+use kith_routing::{Latencies, Pace, PaceOptions, PaceSample, SeenFrom, ToldReads};
 use kith_types::Timestamp;
 use std::{
     num::NonZeroU64,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 use tokio_util::sync::CancellationToken;
@@ -16,16 +16,35 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(500);
 
 /// What reads of this node took since somebody last looked.
 #[derive(Debug, Default)]
-pub(super) struct Reads(Mutex<Latencies>);
+pub(super) struct Reads(Mutex<Seen>);
+
+#[derive(Debug, Default)]
+struct Seen {
+    here: Latencies,
+    at_routers: ToldReads,
+}
 
 impl Reads {
     /// A read took so long at this node.
     pub fn record(&self, latency: Duration) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).record(latency);
+        let mut seen = self.lock();
+        seen.here.record(latency);
+        seen.at_routers.answered();
     }
 
-    fn take(&self) -> Latencies {
-        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    /// A router waited for reads of this node, as it says ([`Latencies::counts`]).
+    pub fn told(&self, waits: &[u64]) {
+        let believed = if self.lock().at_routers.tell(waits) { "true" } else { "false" };
+        metrics::counter!("kith_node_waits_told_total", "believed" => believed).increment(1);
+    }
+
+    fn take(&self) -> (Latencies, Latencies) {
+        let mut seen = self.lock();
+        (std::mem::take(&mut seen.here), seen.at_routers.take())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Seen> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -53,11 +72,11 @@ impl Pacer {
                 () = tokio::time::sleep(LOOK_INTERVAL) => {}
             }
             let (bytes, is_fetching) = self.moved();
-            let reads = self.reads.take();
+            let (reads, told) = self.reads.take();
             if is_fetching {
                 metrics::counter!("kith_node_reads_beside_fetch_total").increment(reads.count());
             }
-            let sample = PaceSample { reads: &reads, fetched: bytes - moved, is_fetching };
+            let sample = PaceSample { reads: &reads, told: &told, fetched: bytes - moved, is_fetching };
             moved = bytes;
             let before = pace.limit();
             pace.on(&sample, Timestamp(started.elapsed()));
@@ -80,7 +99,9 @@ impl Pacer {
         if before != limit {
             self.throttles().into_iter().for_each(|throttle| throttle.hold_back(limit));
         }
-        let (steady, fetching) = (pace.p99_steady(), pace.p99_fetching());
+        let p99 = |from| (pace.p99_steady(from), pace.p99_fetching(from));
+        let (steady, fetching) = p99(SeenFrom::Node);
+        let (steady_at_routers, fetching_at_routers) = p99(SeenFrom::Routers);
         match (before, limit) {
             (None, Some(limit)) => {
                 metrics::counter!("kith_node_fetch_held_back_total").increment(1);
@@ -90,6 +111,8 @@ impl Pacer {
                     bytes_per_second,
                     ?steady,
                     ?fetching,
+                    ?steady_at_routers,
+                    ?fetching_at_routers,
                     "reads got slower: fetches are held back"
                 );
             }
@@ -101,5 +124,7 @@ impl Pacer {
             .set(limit.map_or(0.0, |limit| limit.get() as f64));
         metrics::gauge!("kith_node_read_p99_steady_seconds").set(seconds(steady));
         metrics::gauge!("kith_node_read_p99_fetching_seconds").set(seconds(fetching));
+        metrics::gauge!("kith_node_wait_p99_steady_seconds").set(seconds(steady_at_routers));
+        metrics::gauge!("kith_node_wait_p99_fetching_seconds").set(seconds(fetching_at_routers));
     }
 }

@@ -372,6 +372,9 @@ impl NodeService {
             let message = format!("node {} is about to end", self.node);
             return Err(kith_wire::status(Code::Unavailable, "leaving", message, "ask another replica"));
         }
+        if !request.waits.is_empty() {
+            self.reads.told(&request.waits);
+        }
         let served = self.held.served(&self.topology.borrow()).into_iter();
         let served = served.map(|(name, version)| v1::Served { name, version }).collect();
         let (files_damaged, files_repaired) = self.doctor.counts();

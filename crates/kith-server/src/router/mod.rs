@@ -220,6 +220,7 @@ fn graph_server(
     let mut session_settings = settings.session.clone();
     session_settings.trace_all = true;
     session_settings.admits = true;
+    session_settings.tells_waits = true;
     session_settings.dialer = options.security.dialer().clone();
     let networks = Arc::new(networks::CachedNetworks::new(&settings.cache, documents.clone()));
     let lists = lists::CachedLists::start(&settings.cache, documents.clone());

@@ -26,8 +26,8 @@ pub(super) fn rule(path: &str) -> Rule {
         "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo"
         | "/kith.v1.Cluster/GetTopology"
         | "/kith.v1.Cluster/WatchTopology"
-        | "/kith.v1.Cluster/Status"
-        | "/kith.v1.Node/Ping" => Rule::Always(Need::Known),
+        | "/kith.v1.Cluster/Status" => Rule::Always(Need::Known),
+        "/kith.v1.Node/Ping" => Rule::OfMessage(ping),
         "/kith.v1.Graph/Query"
         | "/kith.v1.Graph/QueryStream"
         | "/kith.v1.Graph/Explain"
@@ -63,7 +63,7 @@ pub(super) fn need_of_op(op: Op, body: &[u8]) -> Result<Need, Status> {
             named(Right::Read, body)
         }
         Op::Evaluate => evaluate(body),
-        Op::Ping => Ok(Need::Known),
+        Op::Ping => ping(body),
         _ => Ok(Need::Cluster),
     }
 }
@@ -86,6 +86,12 @@ fn evaluate(message: &[u8]) -> Result<Need, Status> {
     // Who says that it has let a read in must be one who may: a router.
     let is_admitted = header.is_some_and(|header| header.admitted);
     Ok(if is_admitted { Need::Cluster } else { Need::Store(Right::Read, graph) })
+}
+
+fn ping(message: &[u8]) -> Result<Need, Status> {
+    let v1::PingRequest { waits, .. } = decoded(message)?;
+    // It slows down fetches: who tells must be a router.
+    Ok(if waits.is_empty() { Need::Known } else { Need::Cluster })
 }
 
 fn store(message: &[u8]) -> Result<Need, Status> {
@@ -203,6 +209,11 @@ mod tests {
             (None, "admin store \"s\""),
         ] {
             assert_eq!(need("/kith.v1.Cluster/Store", &ask(command)), told);
+        }
+        let tells = v1::PingRequest { waits: vec![0, 7], ..Default::default() };
+        for (ping, told) in [(v1::PingRequest::default(), Need::Known), (tells, Need::Cluster)] {
+            assert_eq!(need("/kith.v1.Node/Ping", &ping), told.to_string());
+            assert_eq!(need_of_op(Op::Ping, &ping.encode_to_vec()).unwrap(), told);
         }
         let look = v1::RebalanceRequest {
             command: Some(Reshape::Status(v1::RebalanceLook {})),

@@ -48,7 +48,7 @@ async fn an_address_that_no_table_names_is_let_go_of_and_what_is_under_way_there
     for (name, transport) in transports() {
         let (stays, leaves) = (Server::start(true), Server::start(true));
         let (tables, followed) = watch::channel(topology(1, &[&stays.addr, &leaves.addr]));
-        let fleet = Fleet::new(followed, Arc::clone(&transport));
+        let fleet = Fleet::new(followed, Arc::clone(&transport), false);
         fleet.warm().await;
         assert_eq!(transport.addresses(), 2, "{name}");
         let under_way = tokio::spawn({

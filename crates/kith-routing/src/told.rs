@@ -1,0 +1,76 @@
+//! What routers tell a node of how long they waited for it: taken in as far as it can be true.
+
+use crate::Latencies;
+
+/// Reads that may be told of later: more than a node answers in the seconds until routers tell.
+const ROOM_MAX: u64 = 1 << 20;
+
+/// The reads that routers told of. Whoever tells of more than the node has answered is not believed: a stranger in the clear would have
+/// to read as much as it claims. O(buckets), bounded.
+#[derive(Clone, Debug, Default)]
+pub struct ToldReads {
+    /// Reads that this node has answered and nobody has told of.
+    room: u64,
+    reads: Latencies,
+}
+
+impl ToldReads {
+    /// The node has answered a read.
+    pub fn answered(&mut self) {
+        self.room = (self.room + 1).min(ROOM_MAX);
+    }
+
+    /// A router has waited for reads, as [`Latencies::counts`] says. Whether it is believed; else nothing of it is.
+    pub fn tell(&mut self, counts: &[u64]) -> bool {
+        let sum = counts.iter().try_fold(0_u64, |sum, reads| sum.checked_add(*reads));
+        let Some(told) = sum.filter(|sum| *sum <= self.room && counts.len() <= Latencies::<32>::BUCKETS)
+        else {
+            return false;
+        };
+        self.room -= told;
+        self.reads.add(&Latencies::of_counts(counts));
+        true
+    }
+
+    /// What was told since the last time.
+    pub fn take(&mut self) -> Latencies {
+        std::mem::take(&mut self.reads)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    fn waited(reads: u64, millis: u64) -> Latencies {
+        let mut latencies = Latencies::default();
+        (0..reads).for_each(|_| latencies.record(Duration::from_millis(millis)));
+        latencies
+    }
+
+    #[test]
+    fn routers_are_believed_as_far_as_the_node_has_answered() {
+        let mut told = ToldReads::default();
+        assert!(!told.tell(waited(1, 10).counts()), "nothing was answered");
+        (0..100).for_each(|_| told.answered());
+        assert!(told.tell(waited(60, 10).counts()));
+        assert!(!told.tell(waited(41, 1_000).counts()), "more than are left");
+        assert!(told.tell(waited(40, 20).counts()));
+        let taken = told.take();
+        assert_eq!((taken.count(), taken.above(Duration::from_millis(15))), (100, 40));
+        assert_eq!(told.take().count(), 0);
+        assert!(!told.tell(&[1]), "each read is told of once");
+    }
+
+    #[test]
+    fn numbers_that_cannot_be_do_no_harm() {
+        let mut told = ToldReads::default();
+        (0..10).for_each(|_| told.answered());
+        assert!(!told.tell(&[u64::MAX, u64::MAX, 3]), "a sum that wraps around");
+        assert!(!told.tell(&vec![0; 1 << 20]), "more buckets than there are");
+        assert!(told.tell(&[]));
+        assert!(told.tell(&[0, 0, 10]));
+        assert_eq!(told.take().count(), 10);
+    }
+}
