@@ -48,9 +48,9 @@ pub use chunk::{ChunkSetReader, ChunkSetSummary, ChunkSetWriter, KEY_BYTES_MAX, 
 pub use component::{ComponentReader, ListReader, PartitionReader};
 pub use errors::{Damage, Fault, OpenError, ReadError, WriteError};
 pub use fetch::{
-    FetchError, FetchOptions, FetchProgress, FolderSource, HeldSource, ObjectError, OnFetch,
-    REMOTE_PIECE_BYTES, Source, SplicedSource, fetch, fetch_component, read_manifest, release_partitions,
-    repair, staging_of,
+    FetchError, FetchOptions, FetchProgress, FolderSource, HeldSource, ObjectError, OnFetch, OnPiece,
+    PackReport, REMOTE_PIECE_BYTES, Source, SplicedSource, fetch, fetch_component, prove_pack, read_manifest,
+    release_partitions, repair, staging_of,
 };
 pub use files::{FileId, FileKind, MANIFEST_NAME, list_name, lists_of};
 pub use graph::GraphReader;

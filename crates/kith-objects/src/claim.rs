@@ -134,8 +134,11 @@ impl Objects {
         }
     }
 
-    /// The cluster that the place names.
-    fn owner(&self) -> Result<Option<String>, ClaimError> {
+    /// The cluster that the place names; `None`: none, or there is no such place. Nothing is written.
+    ///
+    /// # Errors
+    /// [`ClaimError`]: the place cannot be read, or the name makes no sense.
+    pub fn owner(&self) -> Result<Option<String>, ClaimError> {
         let mut bytes = vec![0; IDENTITY_BYTES_MAX];
         let count = match self.read(IDENTITY_NAME, 0, &mut bytes) {
             Ok(count) => count,

@@ -67,18 +67,24 @@ fn verify_opens_only_what_the_metadata_names() {
             replies.filter_map(|it| it.finding).collect::<Vec<_>>()
         })
     };
-    let ask = |store: &str, version| {
+    let ask_of = |store: &str, version, object_store| {
         let store = store.to_owned();
-        v1::VerifyRequest { store, version, ..Default::default() }.encode_to_vec()
+        v1::VerifyRequest { store, version, object_store, ..Default::default() }.encode_to_vec()
     };
+    let ask = |store: &str, version| ask_of(store, version, false);
     let topology = runtime.block_on(topology(&ads, &cluster.router(0)));
     let pages = topology.stores.iter().find(|store| store.name == "pages").expect("it is served");
     let served = pages.version;
     let own = verify(ask("pages", served)).expect("the right to read `pages`");
     assert_eq!(own.iter().map(|it| it.state.as_str()).collect::<Vec<_>>(), ["ok"]);
-    assert_eq!(outcome(&verify(ask("pages", served + 1))), "version_not_kept");
-    for store in ["secrets", "../secrets/values", "pages/../secrets", "/proc/self"] {
-        assert_eq!(outcome(&verify(ask(store, served))), "permission_denied", "{store}");
+    let copy = verify(ask_of("pages", served, true)).expect("the same right");
+    assert!(copy[0].state == "ok" && copy[0].place.contains("pages"), "{copy:?}");
+    for object_store in [false, true] {
+        assert_eq!(outcome(&verify(ask_of("pages", served + 1, object_store))), "version_not_kept");
+        for store in ["secrets", "../secrets/values", "pages/../secrets", "/proc/self"] {
+            let told = verify(ask_of(store, served, object_store));
+            assert_eq!(outcome(&told), "permission_denied", "{store}");
+        }
     }
     // As readers could ask until nodes decided by themselves what a version is made of.
     for name in ["../secrets/values", "../../../../../../../../../../../proc/self/fd"] {

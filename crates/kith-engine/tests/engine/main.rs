@@ -9,5 +9,6 @@ mod fetch;
 mod formats;
 mod graph;
 mod patches;
+mod prove;
 mod sources;
 mod stores;

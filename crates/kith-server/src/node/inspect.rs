@@ -1,6 +1,7 @@
 //! What a node tells of what it holds: schemas, places of keys, all records of a partition, damage.
 
 use super::{
+    copies,
     export::Pieces,
     held::{HeldStores, VersionReader},
     moves::seen,
@@ -16,7 +17,7 @@ use kith_wire::{
     v1,
 };
 use std::{ops::ControlFlow, sync::Arc};
-use tokio::sync::mpsc;
+use tokio::sync::{Semaphore, mpsc};
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Code, Request, Response, Status};
 
@@ -29,6 +30,8 @@ pub(super) struct InspectService {
     pub held: Arc<HeldStores>,
     pub topology: TopologyReceiver,
     pub quotas: Arc<NodeQuotas>,
+    /// Whose turn it is to look at what the object store has: one at a time.
+    pub turns: Arc<Semaphore>,
 }
 
 impl InspectService {
@@ -48,16 +51,6 @@ impl InspectService {
                 "ask another replica",
             )),
         }
-    }
-
-    fn unknown(&self, request: &v1::VerifyRequest) -> Status {
-        let v1::VerifyRequest { store, version, .. } = request;
-        kith_wire::status(
-            Code::FailedPrecondition,
-            "version_not_kept",
-            format!("the metadata that node {} has seen names no version {version} of {store:?}", self.node),
-            "`kith store versions` lists the versions that are kept",
-        )
     }
 
     fn place_of(&self, reader: &ValuesReader, key: &[u8]) -> Result<v1::PlaceReply, ValueError> {
@@ -123,10 +116,16 @@ impl v1::inspect_server::Inspect for InspectService {
     ) -> Result<Response<Self::VerifyStream>, Status> {
         let request = request.into_inner();
         let topology = seen(&self.topology, request.revision).await?;
-        let store =
-            named(&topology, &request.store, request.version).ok_or_else(|| self.unknown(&request))?;
+        let v1::VerifyRequest { store, version, .. } = &request;
+        let store = named(&topology, store, *version).ok_or_else(|| unknown(self.node, store, *version))?;
         let depth = if request.deep { Depth::Deep } else { Depth::Quick };
         let (sender, receiver) = mpsc::channel(PIECE_QUEUE);
+        if request.object_store {
+            let (held, topology) = (Arc::clone(&self.held), self.topology.clone());
+            let check = copies::Check { node: self.node, held, topology, store, depth, sender };
+            tokio::spawn(check.run(Arc::clone(&self.turns)));
+            return Ok(Response::new(ReceiverStream::new(receiver).boxed()));
+        }
         let held = Arc::clone(&self.held);
         background::spawn(move || {
             let (mut done, owned) = (0, held.owned(&store));
@@ -181,8 +180,18 @@ fn not_looked_at(error: &OpenError) -> Status {
     kith_wire::status(Code::ResourceExhausted, "overloaded", message, "ask again in a moment")
 }
 
+/// What is told of a version that nothing is known of.
+pub(super) fn unknown(node: u32, store: &str, version: u64) -> Status {
+    kith_wire::status(
+        Code::FailedPrecondition,
+        "version_not_kept",
+        format!("the metadata that node {node} has seen names no version {version} of {store:?}"),
+        "`kith store versions` lists the versions that are kept",
+    )
+}
+
 /// A version as the metadata names it. Callers say only which one: what they say never becomes a path.
-fn named(topology: &TopologyDocument, store: &str, version: u64) -> Option<ServedDocument> {
+pub(super) fn named(topology: &TopologyDocument, store: &str, version: u64) -> Option<ServedDocument> {
     let kept = topology.kept.iter().map(|kept| &kept.at);
     let mut all = topology.stores.iter().filter(|served| served.version != 0).chain(kept);
     all.find(|at| at.name == store && at.version == version).cloned()

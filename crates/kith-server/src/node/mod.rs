@@ -1,6 +1,7 @@
 //! A node: holds its partitions of every store and evaluates operator plans over them.
 
 mod answered;
+mod copies;
 mod disk;
 mod export;
 mod heal;
@@ -277,6 +278,7 @@ fn answer(
         held: Arc::clone(&service.held),
         topology: service.topology.clone(),
         quotas: Arc::clone(&service.quotas),
+        turns: Arc::new(tokio::sync::Semaphore::new(1)),
     };
     let inspect = InspectServer::new(inspect).max_encoding_message_size(MESSAGE_BYTES_MAX);
     let mut routes = serve::routes();

@@ -8,7 +8,11 @@ mod push;
 mod reply;
 
 pub use build::{BuildReply, ChangesReply, PartitionReply};
-pub use look::{export::ExportReply, place::PlaceReply, verify::VerifyReply};
+pub use look::{
+    export::ExportReply,
+    place::PlaceReply,
+    verify::{ComponentReply, VerifyReply},
+};
 pub use push::{CancelReply, PushReply};
 pub use reply::{FollowedReply, HistoryReply, StoreReply, SwapReply, VersionReply};
 

@@ -1,7 +1,10 @@
 //! What nodes hold of a store, for people.
 
 use super::{Side, bytes, count, table};
-use crate::store::{ExportReply, PlaceReply, VerifyReply};
+use crate::{
+    failure::ErrorReport,
+    store::{ComponentReply, ExportReply, PlaceReply, VerifyReply},
+};
 
 /// Damaged files listed of each node: the rest is counted.
 const DAMAGES_SHOWN: usize = 5;
@@ -38,7 +41,7 @@ pub fn place(reply: &PlaceReply) -> String {
     format!("store {store}, version {version}: {key} is in partition {partition}\n{}", table(&columns, rows))
 }
 
-/// A line a node and component, then what is damaged.
+/// A line a node and component, those of the object store after them, then what is damaged.
 pub fn verify(reply: &VerifyReply) -> String {
     let columns = [
         ("group", Side::Right),
@@ -51,31 +54,58 @@ pub fn verify(reply: &VerifyReply) -> String {
     ];
     let mut rows = Vec::new();
     for node in &reply.nodes {
-        let names = || vec![node.group.to_string(), node.node.to_string()];
-        if let Some(error) = &node.error {
-            let cells = ["", node.state, "", "", error.message()].map(str::to_owned);
-            rows.push([names(), cells.to_vec()].concat());
-        }
-        for component in &node.components {
-            let shown = component.damages.iter().take(DAMAGES_SHOWN);
-            let mut notes: Vec<String> =
-                shown.map(|damage| format!("{}: {}", damage.file, damage.fault)).collect();
-            let more = component.damages.len().saturating_sub(DAMAGES_SHOWN);
-            notes.extend((0 < more).then(|| format!("{more} more")));
-            let cells = vec![
-                component.component.clone(),
-                component.state.to_owned(),
-                count(component.files),
-                bytes(component.bytes),
-                notes.join("; "),
-            ];
-            rows.push([names(), cells].concat());
-        }
+        let names = [node.group.to_string(), node.node.to_string()];
+        verified(&names, node.state, node.error.as_ref(), &node.components, &mut rows);
     }
+    let copy = &reply.object_store;
+    let names = ["".to_owned(), "objects".to_owned()];
+    verified(&names, copy.state, copy.error.as_ref(), &copy.components, &mut rows);
     let VerifyReply { store, version, ok, deep, .. } = reply;
     let how = if *deep { "every byte" } else { "manifests, sizes and the ends of files" };
-    let end = if *ok { "every replica is whole" } else { "not every replica is whole" };
+    let whole = reply.nodes.iter().all(|node| node.state == "ok");
+    let end = match (ok, whole, copy.state) {
+        (true, ..) => "every replica and the object store's copy are whole",
+        (false, false, "ok") => "not every replica is whole; the object store's copy is",
+        (false, true, "unreachable") => {
+            "every replica is whole; the object store's copy could not be looked at"
+        }
+        (false, true, _) => "every replica is whole, but the object store's copy is not",
+        (false, false, "unreachable") => {
+            "not every replica is whole, and the object store's copy could not be looked at"
+        }
+        (false, false, _) => "neither every replica nor the object store's copy is whole",
+    };
     format!("{}store {store}, version {version}: {end} ({how} compared)\n", table(&columns, rows))
+}
+
+/// What one node, or the object store, has.
+fn verified(
+    names: &[String; 2],
+    state: &str,
+    error: Option<&ErrorReport>,
+    components: &[ComponentReply],
+    rows: &mut Vec<Vec<String>>,
+) {
+    if let Some(error) = error {
+        let cells = ["", state, "", "", error.message()].map(str::to_owned);
+        rows.push([&names[..], &cells].concat());
+    }
+    for component in components {
+        let shown = component.damages.iter().take(DAMAGES_SHOWN);
+        let mut notes: Vec<String> =
+            shown.map(|damage| format!("{}: {}", damage.file, damage.fault)).collect();
+        let more = component.damages.len().saturating_sub(DAMAGES_SHOWN);
+        notes.extend((0 < more).then(|| format!("{more} more")));
+        notes.extend(component.place.clone().filter(|_| component.state != "ok"));
+        let cells = [
+            component.component.clone(),
+            component.state.to_owned(),
+            count(component.files),
+            bytes(component.bytes),
+            notes.join("; "),
+        ];
+        rows.push([&names[..], &cells].concat());
+    }
 }
 
 /// What was written where.

@@ -1,6 +1,7 @@
 //! The store versions that a node holds: prepared before a swap, open while they may be served or rolled back to,
 //! kept after that until their readers have left (architecture D7).
 
+mod built;
 mod component;
 mod error;
 mod moves;

@@ -1,4 +1,4 @@
-//! `kith store verify`: what each node has on its disk, compared with what the metadata says it should.
+//! `kith store verify`: what each node has on its disk, and what the object store has, compared with what the metadata says they should.
 
 use super::replicas::{Replica, Replicas, told};
 use crate::{
@@ -22,7 +22,7 @@ pub struct VerifyFlags {
     /// Which version [default: the one that is served]
     #[arg(long, value_name = "VERSION")]
     version: Option<u64>,
-    /// Read every byte of every replica; otherwise manifests, sizes and the ends of each file
+    /// Read every byte of every replica and of the object store's copy; otherwise manifests, sizes and the ends of each file
     #[arg(long)]
     deep: bool,
 }
@@ -33,9 +33,22 @@ pub struct VerifyReply {
     pub store: String,
     pub version: u64,
     pub deep: bool,
-    /// Whether every replica is whole.
+    /// Whether every replica and the object store's copy are whole.
     pub ok: bool,
     pub nodes: Vec<NodeReply>,
+    pub object_store: ObjectStoreReply,
+}
+
+/// What the object store has.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ObjectStoreReply {
+    /// The node that looked; `null`: none could.
+    pub node: Option<u32>,
+    /// The worst of its components: `ok`, `missing`, `damaged`, `differs`; `unreachable` if nobody could look.
+    pub state: &'static str,
+    pub components: Vec<ComponentReply>,
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub error: Option<ErrorReport>,
 }
 
 /// What one node has.
@@ -57,6 +70,9 @@ pub struct NodeReply {
 pub struct ComponentReply {
     pub component: String,
     pub state: &'static str,
+    /// Of the object store's copy: where it lies.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub place: Option<String>,
     pub manifest_hash: Option<String>,
     /// What the metadata says it should be.
     pub manifest_expected: String,
@@ -89,14 +105,19 @@ pub async fn run(target: &TargetFlags, format: Format, flags: VerifyFlags) -> an
         version: replicas.version.version,
         deep: flags.deep,
         revision: replicas.revision(),
+        object_store: false,
     };
     let nodes = replicas.nodes().into_iter().map(|node| verify_on(&replicas, node, request.clone()));
-    let nodes = join_all(nodes).await.into_iter().collect::<Result<Vec<_>, _>>()?;
+    let built = v1::VerifyRequest { object_store: true, ..request.clone() };
+    let (nodes, object_store) = tokio::join!(join_all(nodes), verify_built(&replicas, built));
+    let nodes = nodes.into_iter().collect::<Result<Vec<_>, _>>()?;
+    let object_store = object_store?;
     let reply = VerifyReply {
         version: replicas.version.version,
         deep: flags.deep,
-        ok: nodes.iter().all(|node| node.state == "ok"),
+        ok: nodes.iter().all(|node| node.state == "ok") && object_store.state == "ok",
         nodes,
+        object_store,
         store: flags.store,
     };
     output::print(format, &reply, table::look::verify)?;
@@ -113,8 +134,7 @@ async fn verify_on(
             Ok(found) => (found.into_iter().map(|found| component(replicas, found)).collect(), None),
             Err(error) => (Vec::new(), Some(error)),
         };
-    let worst = components.iter().map(|component| component.state).max_by_key(|state| badness(state));
-    let state = match worst {
+    let state = match worst(&components) {
         _ if error.is_some() => "unreachable",
         Some("missing") if replica.excluded => "excluded",
         Some(worst) => worst,
@@ -122,6 +142,38 @@ async fn verify_on(
     };
     let Replica { group, node, addr, .. } = replica;
     Ok(NodeReply { group, node, addr, state, components, error })
+}
+
+/// Has one node look at the object store's copy: one that is up, and another if it does not answer.
+async fn verify_built(
+    replicas: &Replicas,
+    request: v1::VerifyRequest,
+) -> Result<ObjectStoreReply, QueryError> {
+    let mut nodes = replicas.nodes();
+    nodes.sort_by_key(|replica| replica.state != "up");
+    let mut unanswered = None;
+    for Replica { node, addr, .. } in nodes {
+        let error = match findings(replicas, &addr, request.clone()).await {
+            Ok(found) => {
+                let components: Vec<_> = found.into_iter().map(|found| component(replicas, found)).collect();
+                let state = worst(&components).unwrap_or("ok");
+                return Ok(ObjectStoreReply { node: Some(node), state, components, error: None });
+            }
+            Err(error) => error,
+        };
+        if matches!(error, QueryError::NodeUnreachable { .. }) {
+            unanswered = Some(error);
+            continue;
+        }
+        let error = told::<()>(Err(error))?.err();
+        return Ok(ObjectStoreReply { node: Some(node), state: "unreachable", components: vec![], error });
+    }
+    let error = unanswered.map(|error| ErrorReport::of(&error.into()));
+    Ok(ObjectStoreReply { node: None, state: "unreachable", components: vec![], error })
+}
+
+fn worst(components: &[ComponentReply]) -> Option<&'static str> {
+    components.iter().map(|component| component.state).max_by_key(|state| badness(state))
 }
 
 /// A finding for each component, or an error: silence about one is not "ok".
@@ -132,10 +184,12 @@ async fn findings(
 ) -> Result<Vec<v1::ComponentFinding>, QueryError> {
     let components = replicas.version.components.len();
     let node = replicas.inspector(addr)?;
+    let of_object_store = request.object_store;
     let mut progress = node.verify(request).await?;
     let mut found = Vec::new();
     while let Some(step) = progress.message().await.map_err(|status| node.error(&status))? {
-        found.extend(step.finding);
+        // A node of a release that knows nothing of the object store's copy tells of its own files.
+        found.extend(step.finding.filter(|found| found.place.is_empty() != of_object_store));
     }
     if found.len() == components {
         return Ok(found);
@@ -150,6 +204,7 @@ fn component(replicas: &Replicas, found: v1::ComponentFinding) -> ComponentReply
     ComponentReply {
         // A state of a newer release is none that this one can call good.
         state: STATES.into_iter().find(|state| *state == found.state).unwrap_or("damaged"),
+        place: Some(found.place).filter(|place| !place.is_empty()),
         manifest_hash: Some(found.manifest_hash).filter(|hash| !hash.is_empty()),
         manifest_expected: known.map(|known| known.manifest_hash.clone()).unwrap_or_default(),
         files: found.files,
