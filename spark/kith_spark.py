@@ -2,11 +2,13 @@
 
 Spark moves and sorts rows; Kith alone writes its format: each task pipes the rows of one partition into
 `kith store build-partition`, and the driver joins what they built with `kith store assemble`. A task that is killed leaves
-nothing, one that runs twice (a retry, a speculative copy) leaves the same, so the version is, to the byte, what
+nothing that counts, one that runs twice (a retry, a speculative copy) leaves the same, so the version is, to the byte, what
 `kith store build` makes of the same rows.
 
-`out` and `parts` are folders that the driver and all executors see under the same path. Every executor has the `kith`
-binary and the Python package `xxhash`.
+`out` and `parts` are folders that the driver and all executors see under the same path, or places in an object store
+(`s3://BUCKET/PREFIX`, `gs://`, `az://`): there executors upload what they build, and the driver joins it without room for it on
+its disk. Driver and executors then have the keys in their environment (docs/operating/object-stores.md): for executors,
+`spark.executorEnv.AWS_ACCESS_KEY_ID` and the like. Every executor has the `kith` binary and the Python package `xxhash`.
 """
 
 from __future__ import annotations
@@ -14,8 +16,8 @@ from __future__ import annotations
 import itertools
 import json
 import os
-import shutil
 import subprocess
+import uuid
 
 import xxhash
 from pyspark.sql import DataFrame
@@ -23,6 +25,8 @@ from pyspark.sql import functions as f
 
 # Lines that a task holds before it writes them to the pipe.
 PIPE_LINES = 1_000
+# What `kith` writes to beside folders.
+SCHEMES = ("s3", "gs", "az", "file")
 _MASK = (1 << 64) - 1
 
 
@@ -78,15 +82,21 @@ def build(
     kith: str = "kith",
     flags: tuple[str, ...] = (),
 ) -> dict:
-    """Builds version `version` of `store` into `out`, and returns what `kith store assemble` says of it.
+    """Builds version `version` of `store` into `out`, a folder or URL, and returns what `kith store assemble` says of it.
 
     `partitions` is the cluster's number (`kith cluster status`). `key` and `value` are the store's types; a store of
-    records takes all columns beside the key, and needs the file of its `schema`. `parts` (default: hidden in `out`) holds what tasks built
-    until the version is whole, then it is removed. `flags` go to `kith store build-partition`, as ("--duplicates", "first").
-    Raises `BuildFailed`, or what Spark raises when a task fails for good.
+    records takes all columns beside the key, and needs the file of its `schema`. `parts` (default: hidden in `out`, under a name of
+    this build's own) holds what tasks built until the version is whole; then it is removed. After a failure, `parts` that were named stay.
+    `flags` go to `kith store build-partition`, as ("--duplicates", "first").
+    Raises `ValueError` if `out` or `parts` is no place that Kith writes to, `BuildFailed`, or what Spark raises when a task fails for
+    good.
     """
+    for place in (out, parts or out):
+        _check_place(place)
     frame.sparkSession.sparkContext.addPyFile(__file__)
-    parts = parts or os.path.join(out, f".parts-{store}-{version}")
+    is_ours = parts is None
+    # Tasks of a build that failed may go on for a while: they write where no other build looks.
+    parts = parts or f"{out.rstrip('/')}/.parts-{store}-{version}-{uuid.uuid4().hex[:12]}"
     told = ["--version", str(version), "--partitions", str(partitions), "--key", key, "--value", value]
     if schema is not None:
         told += ["--schema", schema]
@@ -100,12 +110,33 @@ def build(
     def write(partition, rows):
         yield _pipe([*task, "--partition", str(partition)], (line for _, line in rows))
 
-    sorted_rows = lines.rdd.map(keyed).repartitionAndSortWithinPartitions(partitions, lambda key: key[0])
-    sorted_rows.mapPartitionsWithIndex(write).collect()
-    os.makedirs(out, exist_ok=True)
-    reply = _run([kith, "store", "assemble", store, parts, "--out", out, "-o", "json", *told])
-    shutil.rmtree(parts)
+    discard = [kith, "store", "discard-parts", parts, "-o", "json"]
+    try:
+        sorted_rows = lines.rdd.map(keyed).repartitionAndSortWithinPartitions(partitions, lambda key: key[0])
+        sorted_rows.mapPartitionsWithIndex(write).collect()
+        if not _is_url(out):
+            os.makedirs(out, exist_ok=True)
+        reply = _run([kith, "store", "assemble", store, parts, "--out", out, "-o", "json", *told])
+    except BaseException:
+        if is_ours:
+            # What failed is what is told.
+            subprocess.run(discard, capture_output=True)
+        raise
+    _run(discard)
     return reply
+
+
+def _is_url(place: str) -> bool:
+    return "://" in place
+
+
+def _check_place(place: str) -> None:
+    """Refuses what would fail in every task, before the first row is moved."""
+    scheme = place.split("://", 1)[0]
+    if _is_url(place) and scheme not in SCHEMES:
+        known = ", ".join(f"{known}://" for known in SCHEMES)
+        hint = "; write s3:// for s3a://" if scheme in ("s3a", "s3n") else ""
+        raise ValueError(f"{place!r}: {scheme}:// is not known, {known} and paths are{hint}")
 
 
 def _line(frame: DataFrame, key_column: str, value_column: str, value: str):

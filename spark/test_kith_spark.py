@@ -1,6 +1,7 @@
-"""A version built by Spark equals what `kith store build` makes of the same rows, to the byte of its manifest and packs.
+"""A version built by Spark equals what `kith store build` makes of the same rows, to the byte of its manifest and packs: in a
+folder, and in a bucket of a real S3 server.
 
-Tasks fail, are killed and run twice on the way. Run by scripts/test-spark.sh, which says where `kith` is.
+Tasks fail, are killed and run twice on the way. Run by scripts/test-spark.sh, which says where `kith` and the server are.
 """
 
 import filecmp
@@ -19,30 +20,34 @@ from pyspark.sql import functions as f
 import kith_spark
 
 KITH = os.environ["KITH"]
+S3_SERVER = os.environ["KITH_S3_SERVER"]
 MASTER = os.environ.get("KITH_SPARK_MASTER", "local-cluster[2,1,1024]")
 PARTITIONS = 7
 ROWS = 20_000
 
 # Stands for `kith` in tasks. The first attempt at a partition is killed half-way, at another it is cut off from its input
-# as by the death of its task, another runs twice. What Spark tries again is left alone.
+# as by the death of its task, another runs twice, and of the last the task is lost when all is done. What Spark tries again is left
+# alone.
 FAULTY = """\
     #!/usr/bin/env bash
     set -euo pipefail
     [[ "$*" == *build-partition* ]] || exec {kith} "$@"
     partition="${{@: -1}}"
     mkdir "{marks}/$partition" 2>/dev/null || exec {kith} "$@"
+    export TMPDIR="{marks}/tmp-$partition"
+    mkdir "$TMPDIR"
     case $((partition % 4)) in
       0) mkfifo "{marks}/pipe-$partition"
          exec 3<>"{marks}/pipe-$partition"
          head -c 4000 >&3
          {kith} "$@" <&3 & kith=$!
-         until compgen -G "{parts}/.partition-*" >/dev/null; do sleep 0.05; done
+         until compgen -G "{begun}/.partition-*" >/dev/null; do sleep 0.05; done
          kill -9 "$kith"; exit 137 ;;
       1) head -c 4000 | head -n -1 | {kith} "$@" && echo "a cut input was taken" >"{marks}/wrong" ; exit 1 ;;
       2) cat >"{marks}/input-$partition"
          {kith} "$@" <"{marks}/input-$partition"
          exec {kith} "$@" <"{marks}/input-$partition" ;;
-      *) exec {kith} "$@" ;;
+      *) {kith} "$@" && exit 137 ;;
     esac
 """
 
@@ -50,6 +55,11 @@ FAULTY = """\
 class Build(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
+        # Before the driver starts: executors have its environment.
+        cls.server = subprocess.Popen([S3_SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        told = json.loads(cls.server.stdout.readline())
+        cls.bucket = Path(told["bucket"])
+        os.environ.update(told["env"])
         builder = SparkSession.builder.master(MASTER).appName("kith").config("spark.ui.enabled", "false")
         builder = builder.config("spark.task.maxFailures", "4").config("spark.sql.shuffle.partitions", "4")
         builder = builder.config("spark.driver.host", "127.0.0.1").config("spark.driver.bindAddress", "127.0.0.1")
@@ -59,16 +69,20 @@ class Build(unittest.TestCase):
     @classmethod
     def tearDownClass(cls):
         cls.spark.stop()
+        cls.server.communicate()
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.folder = Path(folder.name)
 
-    def assert_same(self, frame, *, kith=KITH, rows=None, **told):
-        """Builds `frame` with Spark and, as JSON lines or from `rows`, with `kith store build`."""
+    def assert_same(self, frame, *, kith=KITH, rows=None, out=None, **told):
+        """Builds `frame` with Spark and, as JSON lines or from `rows`, with `kith store build`. `out`: a place in the bucket."""
         told = {"version": 3, "partitions": PARTITIONS, **told}
-        reply = kith_spark.build(frame, "people", out=str(self.folder / "spark"), kith=kith, **told)
+        built_to = self.folder / "spark" if out is None else self.bucket / out
+        place = str(built_to) if out is None else f"s3://bucket/{out}"
+        reply = kith_spark.build(frame, "people", out=place, kith=kith, **told)
+        self.assertEqual(reply["folder"], f"{place}/3")
         if rows is None:
             rows = self.folder / "rows"
             frame.write.json(str(rows), ignoreNullFields=False)
@@ -82,10 +96,13 @@ class Build(unittest.TestCase):
         self.assertEqual(reply["manifest_hash"], local["manifest_hash"])
         self.assertEqual((reply["records"], reply["bytes"]), (local["records"], local["bytes"]))
         names = sorted(os.listdir(self.folder / "local" / "3"))
-        self.assertEqual(names, sorted(os.listdir(self.folder / "spark" / "3")))
-        same = filecmp.cmpfiles(self.folder / "local" / "3", self.folder / "spark" / "3", names, shallow=False)
+        # In a bucket, which build has the number.
+        self.assertEqual(names, sorted(set(os.listdir(built_to / "3")) - {".build"}))
+        same = filecmp.cmpfiles(self.folder / "local" / "3", built_to / "3", names, shallow=False)
         self.assertEqual((sorted(same[0]), same[1], same[2]), (names, [], []))
-        left = [name for name in os.listdir(self.folder / "spark") if name not in ("3", ".lock")]
+        # Empty folders are nothing in a bucket.
+        others = [name for name in os.listdir(built_to) if name not in ("3", ".lock")]
+        left = [name for name in others if out is None or any(path.is_file() for path in (built_to / name).rglob("*"))]
         self.assertEqual((left, (self.folder / "parts").exists()), ([], False), "what tasks built is gone")
         return reply
 
@@ -98,13 +115,21 @@ class Build(unittest.TestCase):
         self.assertEqual(self.assert_same(self.people())["records"], ROWS)
 
     def test_tasks_that_are_killed_cut_off_or_run_twice_change_nothing(self):
+        parts = str(self.folder / "parts")
+        self.assert_same_under_faults(parts, parts=parts)
+
+    def test_an_object_store_under_the_same_faults(self):
+        here = set(os.listdir("."))
+        self.assert_same_under_faults("$TMPDIR/.tmp*", out="spark/people")
+        self.assertEqual(set(os.listdir(".")) - here, set(), "nothing is written to a folder that is called so")
+
+    def assert_same_under_faults(self, begun, **told):
         marks = self.folder / "marks"
         marks.mkdir()
-        parts = self.folder / "parts"
         faulty = self.folder / "kith"
-        faulty.write_text(textwrap.dedent(FAULTY).format(kith=KITH, marks=marks, parts=parts))
+        faulty.write_text(textwrap.dedent(FAULTY).format(kith=KITH, marks=marks, begun=begun))
         faulty.chmod(0o755)
-        self.assert_same(self.people(), kith=str(faulty), parts=str(parts))
+        self.assert_same(self.people(), kith=str(faulty), **told)
         self.assertFalse((marks / "wrong").exists(), "rows that were cut off are refused")
         tried = {name for name in os.listdir(marks) if name.isdigit()}
         self.assertEqual(tried, {str(partition) for partition in range(PARTITIONS)})
@@ -143,7 +168,14 @@ class Build(unittest.TestCase):
         twice = one.union(one)
         with self.assertRaisesRegex(Exception, "duplicate_key"):
             kith_spark.build(twice, "people", version=3, partitions=PARTITIONS, out=str(self.folder), kith=KITH)
-        self.assertFalse((self.folder / "3").exists())
+        self.assertEqual([name for name in os.listdir(self.folder) if name != ".lock"], [], "nothing is left")
+
+    def test_places_that_kith_does_not_write_to_are_refused_before_any_task(self):
+        for place in ("s3a://bucket/people", "hdfs://host/people"):
+            with self.assertRaisesRegex(ValueError, f"{place.split(':')[0]}:// is not known"):
+                kith_spark.build(self.people(), "people", version=3, partitions=PARTITIONS, out=place, kith=KITH)
+        with self.assertRaisesRegex(ValueError, "write s3://"):
+            kith_spark.build(self.people(), "people", version=3, partitions=PARTITIONS, out="s3n://b/x", kith=KITH)
 
 
 if __name__ == "__main__":

@@ -220,6 +220,13 @@ impl Manifest {
         })
     }
 
+    /// The files of a pack, in the order of their places.
+    pub(crate) fn files_in_pack(&self, pack: u32) -> &[FileEntry] {
+        let start = self.files.partition_point(|file| file.pack < pack);
+        let end = self.files.partition_point(|file| file.pack <= pack);
+        &self.files[start..end]
+    }
+
     /// The entry of one file.
     pub(crate) fn entry(&self, id: FileId) -> Result<&FileEntry, OpenError> {
         let name = id.to_string();

@@ -172,7 +172,7 @@ impl Objects {
     }
 
     /// Writes an object that is not there yet, whole or not at all. The folder of one is made, but none around it.
-    fn put_new(&self, name: &str, bytes: Vec<u8>) -> Result<(), ObjectsError> {
+    pub(crate) fn put_new(&self, name: &str, bytes: Vec<u8>) -> Result<(), ObjectsError> {
         if let Some(remote) = &self.remote {
             let at = remote.at(name);
             let put = remote.store.put_opts(&at, bytes.into(), PutMode::Create.into());

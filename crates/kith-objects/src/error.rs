@@ -38,6 +38,20 @@ pub enum ObjectsError {
         /// The object.
         object: String,
     },
+    /// Another build has begun to write a version there.
+    #[error("{location} is where another build, of other rows or with other options, writes or wrote")]
+    Reserved {
+        /// The folder of the version.
+        location: String,
+    },
+    /// What a version was to be made of is damaged; nothing was put in its place.
+    #[error("{location} cannot be made")]
+    Damaged {
+        /// The version.
+        location: String,
+        /// What does not hold.
+        source: kith_engine::Damage,
+    },
     /// The store did not answer, or not with what was asked for, however often it was asked.
     #[error("{object} cannot be read or written")]
     Failed {
@@ -76,6 +90,10 @@ impl ObjectsError {
                 "check the bucket and the path, and the endpoint in AWS_ENDPOINT_URL (GOOGLE_BASE_URL, AZURE_STORAGE_ENDPOINT)"
             }
             Self::Taken { .. } => "give the version another number",
+            Self::Reserved { .. } => {
+                "give the version another number, or remove what is there if nothing builds it any more"
+            }
+            Self::Damaged { .. } => "build the partitions again",
             Self::Failed { .. } => {
                 "check that the store can be reached, and the endpoint in AWS_ENDPOINT_URL (GOOGLE_BASE_URL, AZURE_STORAGE_ENDPOINT)"
             }

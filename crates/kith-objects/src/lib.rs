@@ -18,10 +18,12 @@
 //! ```
 
 mod access;
+mod assemble;
 mod claim;
 mod error;
 mod location;
 mod objects;
+mod partitions;
 mod read;
 mod remote;
 mod upload;

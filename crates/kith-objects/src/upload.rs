@@ -6,7 +6,7 @@ use crate::{Objects, ObjectsError};
 use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt};
 use kith_engine::{MANIFEST_NAME, Manifest, PATCH_NAME, PackEntry, Source};
-use object_store::{MultipartUpload, ObjectStoreExt, PutMode};
+use object_store::{MultipartUpload, ObjectStoreExt};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -14,12 +14,14 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
+/// The object that says which version is being made in a folder.
+const RESERVATION_NAME: &str = ".build";
 /// A part of an upload. Stores take parts from 5 MiB on.
-const PART_BYTES: u64 = 8 << 20;
+pub(crate) const PART_BYTES: u64 = 8 << 20;
 /// Stores take up to 10,000 parts: larger files have larger ones.
-const PARTS_MAX: u64 = 9_000;
+pub(crate) const PARTS_MAX: u64 = 9_000;
 /// Packs on their way at a time; of each, one part at a time is.
-const PACKS_AT_A_TIME: usize = 4;
+pub(crate) const PACKS_AT_A_TIME: usize = 4;
 
 /// Told of each part: bytes done, bytes in all.
 pub type Upload<'a> = dyn FnMut(u64, u64) + 'a;
@@ -27,12 +29,16 @@ pub type Upload<'a> = dyn FnMut(u64, u64) + 'a;
 pub type Download<'a> = dyn FnMut(u64, u64) + 'a;
 
 /// Progress that several uploads of one thread tell of.
-struct Told<'a, 'u> {
+pub(crate) struct Told<'a, 'u> {
     state: RefCell<(u64, &'a mut Upload<'u>)>,
     total: u64,
 }
 
-impl Told<'_, '_> {
+impl<'a, 'u> Told<'a, 'u> {
+    pub(crate) fn new(total: u64, told: &'a mut Upload<'u>) -> Self {
+        Self { total, state: RefCell::new((0, told)) }
+    }
+
     fn add(&self, bytes: u64) {
         let (done, told) = &mut *self.state.borrow_mut();
         *done += bytes;
@@ -78,24 +84,43 @@ impl Objects {
         if let Ok(patch) = fs::metadata(folder.join(PATCH_NAME)) {
             packs.push(PackEntry { name: PATCH_NAME.to_owned(), bytes: patch.len() });
         }
-        let told = Told { total: packs.iter().map(|pack| pack.bytes).sum(), state: RefCell::new((0, told)) };
+        let told = Told::new(packs.iter().map(|pack| pack.bytes).sum(), told);
         block_on(async {
             let uploads = futures::stream::iter(&packs).map(|pack| upload_pack(remote, folder, pack, &told));
-            uploads.buffer_unordered(PACKS_AT_A_TIME).try_for_each(async |()| Ok(())).await?;
-            // The bytes that were read first: what the packs beside it now hold is proven against them by whoever fetches.
-            let bytes = Bytes::from(manifest.encode());
-            match remote.store.put_opts(&remote.at(MANIFEST_NAME), bytes.into(), PutMode::Create.into()).await
-            {
-                Ok(_) => Ok(()),
-                Err(error) => Err(ObjectsError::of(remote.named(MANIFEST_NAME), error)),
-            }
-        })
-        .or_else(|error| match error {
-            // Somebody was faster, or our own first try got through without an answer.
-            ObjectsError::Taken { .. } => self.check_free(&manifest),
-            error => Err(error),
+            uploads.buffer_unordered(PACKS_AT_A_TIME).try_for_each(async |()| Ok(())).await
         })?;
+        // The bytes that were read first: what the packs beside it now hold is proven against them by whoever fetches.
+        self.put_manifest(&manifest)?;
         Ok(manifest)
+    }
+
+    /// The last object of a version: from now on it is one.
+    pub(crate) fn put_manifest(&self, manifest: &Manifest) -> Result<(), ObjectsError> {
+        match self.put_new(MANIFEST_NAME, manifest.encode()) {
+            // Somebody was faster, or our own first try got through without an answer.
+            Err(ObjectsError::Taken { .. }) => self.check_free(manifest),
+            put => put,
+        }
+    }
+
+    /// Keeps the place, which is named by a number that others may choose too, for the version that `manifest` describes, before anything of
+    /// it is written: builds of the same version write the same bytes, and any other build is refused.
+    ///
+    /// # Errors
+    /// [`ObjectsError::Taken`] if another version is there, [`ObjectsError::Reserved`] if one is being made there, or was begun.
+    pub fn reserve_version(&self, manifest: &Manifest) -> Result<(), ObjectsError> {
+        self.check_free(manifest)?;
+        let hash = manifest.hash();
+        let object = match self.put_new(RESERVATION_NAME, hash.clone().into_bytes()) {
+            Err(ObjectsError::Taken { object }) => object,
+            put => return put,
+        };
+        let mut found = vec![0; hash.len() + 1];
+        match self.read(RESERVATION_NAME, 0, &mut found) {
+            Ok(count) if found[..count] == *hash.as_bytes() => Ok(()),
+            Ok(_) => Err(ObjectsError::Reserved { location: self.location().to_string() }),
+            Err(error) => Err(ObjectsError::Failed { object, source: Box::new(error) }),
+        }
     }
 
     /// Has the store copy the packs that a version has in common with the one in `base`; gives their names here. What it
@@ -125,7 +150,7 @@ impl Objects {
     }
 
     /// Whether the place is free for a version, or has it already.
-    fn check_free(&self, manifest: &Manifest) -> Result<(), ObjectsError> {
+    pub(crate) fn check_free(&self, manifest: &Manifest) -> Result<(), ObjectsError> {
         let object = || self.location().join(MANIFEST_NAME).to_string();
         let mut found = vec![0; manifest.encode().len() + 1];
         match self.read(MANIFEST_NAME, 0, &mut found) {
@@ -183,7 +208,7 @@ impl io::Read for Counted<'_, '_> {
     }
 }
 
-async fn upload_pack(
+pub(crate) async fn upload_pack(
     remote: &Remote,
     folder: &Path,
     pack: &PackEntry,

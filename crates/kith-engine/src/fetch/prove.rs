@@ -32,7 +32,7 @@ pub fn prove_pack(
     pack: u32,
     each: &mut OnPiece<'_>,
 ) -> Result<PackReport, ObjectError> {
-    let files = files_of(manifest, pack);
+    let files = manifest.files_in_pack(pack);
     let expected = files.last().map_or(0, |last| last.offset.saturating_add(last.bytes));
     let name = pack_name(pack);
     let mut report = PackReport::default();
@@ -61,13 +61,6 @@ pub fn prove_pack(
     }
     report.damages = proofs.damages;
     Ok(report)
-}
-
-/// The files of a pack, in the order of their places.
-fn files_of(manifest: &Manifest, pack: u32) -> &[FileEntry] {
-    let start = manifest.files.partition_point(|file| file.pack < pack);
-    let end = manifest.files.partition_point(|file| file.pack <= pack);
-    &manifest.files[start..end]
 }
 
 /// Proves the files of a pack as its bytes pass by.

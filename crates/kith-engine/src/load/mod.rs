@@ -25,7 +25,7 @@ pub use graph::{
 };
 pub use sort::{ExternalSorter, SortError, SortOptions, SortRecord, Sorted};
 pub use values::{
-    DeltaBuilder, DeltaOptions, DeltaSummary, DictionarySample, Duplicates, PartitionBuilder,
-    PartitionSummary, SUMMARY_NAME, ValuesBuildError, ValuesBuilder, ValuesOptions, ValuesProgress,
-    ValuesSummary, ZstdOptions, assemble,
+    AssembledSource, Assembly, DeltaBuilder, DeltaOptions, DeltaSummary, DictionarySample, Duplicates,
+    PartitionBuilder, PartitionSummary, SUMMARY_NAME, ValuesBuildError, ValuesBuilder, ValuesOptions,
+    ValuesProgress, ValuesSummary, ZstdOptions, assemble,
 };

@@ -97,9 +97,9 @@ pub fn versions_at(place: &Objects) -> Result<Vec<u64>, Failure> {
 /// An object store that does not do what it is asked.
 pub fn refused(error: &ObjectsError) -> Failure {
     let code = match error {
-        ObjectsError::Taken { .. } => "version_taken",
+        ObjectsError::Taken { .. } | ObjectsError::Reserved { .. } => "version_taken",
         ObjectsError::Local { .. } => "object_store_unusable",
-        ObjectsError::NoVersion { .. } => "version_damaged",
+        ObjectsError::NoVersion { .. } | ObjectsError::Damaged { .. } => "version_damaged",
         _ => "object_store_unreachable",
     };
     Failure::new(code, chain(error), error.help())

@@ -7,7 +7,7 @@ mod look;
 mod push;
 mod reply;
 
-pub use build::{BuildReply, ChangesReply, PartitionReply};
+pub use build::{BuildReply, ChangesReply, DiscardReply, PartitionReply};
 pub use look::{
     export::ExportReply,
     place::PlaceReply,
@@ -49,6 +49,8 @@ pub enum StoreCommand {
     BuildPartition(Box<build::PartitionFlags>),
     /// Join partitions that were built one by one into a version
     Assemble(Box<build::AssembleFlags>),
+    /// Remove partitions that were built one by one, and nothing else, once a version is made of them
+    DiscardParts(build::DiscardFlags),
     /// Make rows or a built version what the store serves
     Push(Box<push::PushFlags>),
     /// List the stores, graphs among them
@@ -166,6 +168,9 @@ pub async fn run(target: &TargetFlags, format: Format, command: StoreCommand) ->
         }
         StoreCommand::Assemble(flags) => {
             tokio::task::block_in_place(|| build::assemble_version(format, &flags))?;
+        }
+        StoreCommand::DiscardParts(flags) => {
+            tokio::task::block_in_place(|| build::discard_parts(format, &flags))?;
         }
         StoreCommand::Push(flags) => push::run(target, format, &flags).await?,
         StoreCommand::Create(flags) => create(&connect::router(target).await?, format, &flags).await?,

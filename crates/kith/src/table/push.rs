@@ -1,7 +1,7 @@
 //! What builds and pushes of stores did, for people.
 
 use super::{bytes, count, load::dropped, plural};
-use crate::store::{BuildReply, CancelReply, ChangesReply, PartitionReply, PushReply};
+use crate::store::{BuildReply, CancelReply, ChangesReply, DiscardReply, PartitionReply, PushReply};
 
 /// Dropped rows and why, then where the version is and how to push it.
 pub fn built(reply: &BuildReply) -> String {
@@ -69,6 +69,11 @@ pub fn partition(reply: &PartitionReply) -> String {
         plural(reply.records, "record"),
         bytes(reply.bytes)
     )
+}
+
+/// Partitions that are gone.
+pub fn discarded(reply: &DiscardReply) -> String {
+    format!("removed {} from {}\n", plural(reply.removed, "partition"), reply.parts)
 }
 
 fn changes(changes: Option<&ChangesReply>) -> String {

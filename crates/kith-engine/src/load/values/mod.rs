@@ -25,7 +25,7 @@ use crate::load::rows::RowSorter;
 use crate::load::sort::SortOptions;
 use crate::manifest::{Content, ValueCounts, ValuesContent};
 use crate::pack::{Piece, write_packs};
-pub use assemble::assemble;
+pub use assemble::{AssembledSource, Assembly, assemble};
 pub use delta::{DeltaBuilder, DeltaOptions, DeltaSummary};
 pub use error::ValuesBuildError;
 pub use options::{Duplicates, ValuesOptions, ValuesProgress, ValuesSummary, ZstdOptions};

@@ -43,10 +43,20 @@ impl PartitionSummary {
     /// # Errors
     /// If it is missing or damaged.
     pub fn read(folder: &Path) -> Result<Self, ValuesBuildError> {
+        let bytes = fs::read(folder.join(SUMMARY_NAME)).map_err(|error| {
+            let fault = format!("{SUMMARY_NAME} cannot be read: {error}");
+            ValuesBuildError::Partition { path: folder.to_owned(), fault }
+        })?;
+        Self::decode(&bytes, folder)
+    }
+
+    /// As [`PartitionSummary::read`], from the bytes of its file; `folder` is what messages call its folder.
+    ///
+    /// # Errors
+    /// If it is damaged.
+    pub fn decode(bytes: &[u8], folder: &Path) -> Result<Self, ValuesBuildError> {
         let fault = |fault: String| ValuesBuildError::Partition { path: folder.to_owned(), fault };
-        let bytes = fs::read(folder.join(SUMMARY_NAME))
-            .map_err(|error| fault(format!("{SUMMARY_NAME} cannot be read: {error}")))?;
-        let summary: Self = serde_json::from_slice(&bytes)
+        let summary: Self = serde_json::from_slice(bytes)
             .map_err(|error| fault(format!("{SUMMARY_NAME} is damaged: {error}")))?;
         let sealed = summary.clone().sealed();
         if sealed != summary || summary.encode() != bytes || summary.kith_partition != SUMMARY_FORMAT {

@@ -1,5 +1,6 @@
 //! `kith store build`: rows in, a version of a store in a folder out. It can be pushed to any cluster of as many partitions.
 
+mod assemble;
 mod delta;
 pub mod fault;
 mod flags;
@@ -10,9 +11,10 @@ mod reply;
 mod rows;
 pub mod shape;
 
+pub use assemble::{AssembleFlags, DiscardFlags, DiscardReply, assemble_version, discard_parts};
 pub use delta::DeleteFlags;
 pub use flags::{BuildFlags, RowFlags};
-pub use partition::{AssembleFlags, PartitionFlags, PartitionReply, assemble_version, build_partition};
+pub use partition::{PartitionFlags, PartitionReply, build_partition};
 pub use reply::{BuildReply, ChangesReply, dropped, seconds};
 pub use rows::{Base, Rows, Target};
 pub use shape::Shape;
@@ -25,7 +27,7 @@ use crate::{
     table,
 };
 use anyhow::Context;
-use kith_engine::load::version_dir;
+use kith_engine::{Manifest, load::version_dir};
 use kith_objects::Objects;
 use kith_types::StoreVersion;
 use std::{
@@ -82,7 +84,7 @@ pub async fn run(target: &TargetFlags, format: Format, flags: &BuildFlags) -> an
                 if place.folder().is_none() {
                     let base = flags.base.as_deref().map(crate::publish::place).transpose()?;
                     let to = place.join(&version.0.to_string());
-                    upload(base.as_ref(), &version_dir(&out_dir, version), &to)?;
+                    upload(base.as_ref(), &built.manifest, &version_dir(&out_dir, version), &to)?;
                 }
                 let shown = out.join(&version.0.to_string()).to_string();
                 Ok(BuildReply::built(&flags.store, &built, shown, started.elapsed()))
@@ -106,10 +108,16 @@ fn next_version(out: &Objects) -> Result<u64, Failure> {
     Ok(now().max(newest.saturating_add(1)))
 }
 
-fn upload(base: Option<&Objects>, folder: &Path, place: &Objects) -> Result<(), Failure> {
+fn upload(
+    base: Option<&Objects>,
+    manifest: &Manifest,
+    folder: &Path,
+    place: &Objects,
+) -> Result<(), Failure> {
     let mut meter = Meter::new();
-    let sent =
-        place.upload_version_on(base, folder, &mut |done, total| meter.on_bytes("uploading", done, total));
+    let sent = place.reserve_version(manifest).and_then(|()| {
+        place.upload_version_on(base, folder, &mut |done, total| meter.on_bytes("uploading", done, total))
+    });
     meter.clear();
     sent.map(|_| ()).map_err(|error| refused(&error))
 }

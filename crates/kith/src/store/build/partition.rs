@@ -1,41 +1,43 @@
-//! `kith store build-partition` and `kith store assemble`: a version built by many tasks of one partition each, as Spark
-//! runs them (`spark/`), then joined (Voldemort §5.2). Equal, to the byte, to what one `kith store build` makes.
+//! `kith store build-partition`: one partition of a version that many tasks build, as Spark runs them (`spark/`), and
+//! `kith store assemble` joins (Voldemort §5.2). Equal, to the byte, to what one `kith store build` makes.
 //!
-//! A task's folder appears whole or not at all: a task that is killed leaves nothing, one that runs twice leaves the same.
+//! A task's folder appears whole or not at all: a task that is killed leaves nothing, one that runs twice leaves the same. In a bucket it is
+//! a prefix of its own for each outcome, with a summary that is written last.
 
-use super::{BuildReply, RowFlags, Rows, Shape, Target, fault, input::Input, rows::Built, seconds, shape};
+use super::{RowFlags, Rows, Shape, Target, input::Input, seconds};
 use crate::{
     failure::Failure,
     load::names::store_name,
     output::{self, Format},
+    publish::{Meter, location, place, refused, unusable},
     table,
 };
 use clap::Args;
-use kith_engine::load::{PartitionSummary, ValuesOptions, assemble, version_dir};
-use kith_rows::{KeyType, RowReport, ValueType};
+use kith_engine::load::PartitionSummary;
+use kith_objects::{Location, Objects, ObjectsError};
+use kith_rows::{KeyType, ValueType};
 use kith_types::{PartitionCount, PartitionId, StoreVersion};
 use serde::Serialize;
 use std::{
-    fs,
     path::{Path, PathBuf},
     time::Instant,
 };
 
 /// How the folder of one partition is named, in the folder of all.
-const FOLDER_PREFIX: &str = "p";
+pub(super) const FOLDER_PREFIX: &str = "p";
 
 /// What all tasks of a version must be told alike.
 #[derive(Clone, Debug, Args)]
 pub struct VersionFlags {
     /// The store
     #[arg(value_parser = store_name)]
-    store: String,
+    pub store: String,
     /// The version's number, the same for all partitions
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    version: u64,
+    pub version: u64,
     /// How many partitions the cluster has
     #[arg(long, value_name = "N", value_parser = super::flags::partitions)]
-    partitions: PartitionCount,
+    pub partitions: PartitionCount,
     /// What keys are, id, string or bytes [default: string]
     #[arg(long, value_name = "TYPE")]
     key: Option<KeyType>,
@@ -56,28 +58,12 @@ pub struct PartitionFlags {
     /// Which partition (docs/formats/partition-function.md)
     #[arg(long, value_name = "P")]
     partition: u32,
-    /// The folder of the version's partitions, each under its number
-    #[arg(long, value_name = "FOLDER")]
-    out: PathBuf,
+    /// The folder of the version's partitions, each under its number; or a URL, as s3://BUCKET/PREFIX
+    #[arg(long, value_name = "URL", value_parser = location)]
+    out: Location,
     /// How rows are read and written.
     #[command(flatten)]
     rows: RowFlags,
-}
-
-/// A version of partitions that were built one by one.
-#[derive(Clone, Debug, Args)]
-pub struct AssembleFlags {
-    #[command(flatten)]
-    version: VersionFlags,
-    /// The folder of the version's partitions: what the tasks had as --out
-    #[arg(value_name = "FOLDER")]
-    parts: PathBuf,
-    /// The folder that versions are built into, each under its number
-    #[arg(long, value_name = "FOLDER")]
-    out: PathBuf,
-    /// The schema of records, as the tasks had it
-    #[arg(long, value_name = "FILE")]
-    schema: Option<PathBuf>,
 }
 
 /// A partition that was built.
@@ -93,7 +79,7 @@ pub struct PartitionReply {
 }
 
 impl VersionFlags {
-    fn shape(&self) -> Shape {
+    pub(super) fn shape(&self) -> Shape {
         Shape::told(self.key, self.value, self.partitions)
     }
 
@@ -105,7 +91,8 @@ impl VersionFlags {
 /// Builds one partition.
 ///
 /// # Errors
-/// If the rows are refused, among them those of other partitions, or the folder cannot be written; nothing is left then.
+/// If the rows are refused, among them those of other partitions, or the place cannot be written: then this made no partition, and
+/// what other runs of the task made is as it was.
 pub fn build_partition(format: Format, flags: &PartitionFlags) -> anyhow::Result<()> {
     let started = Instant::now();
     let version = &flags.version;
@@ -126,16 +113,42 @@ pub fn build_partition(format: Format, flags: &PartitionFlags) -> anyhow::Result
         [input] if input == "-" => Rows::of(vec![Box::new(Input)], &flags.rows, &shape, false)?,
         inputs => Rows::open(inputs, &flags.rows, &shape, false)?,
     };
-    let folder = flags.out.join(format!("{FOLDER_PREFIX}{:05}", flags.partition));
-    let target = version.target(flags.out.clone());
+    let place = place(&flags.out.to_string())?;
+    // A bucket takes what is whole: built here, then uploaded.
+    let scratch = tempfile::tempdir().map_err(unusable(&std::env::temp_dir()))?;
+    let out = place.folder().unwrap_or(scratch.path());
+    let folder = out.join(format!("{FOLDER_PREFIX}{:05}", flags.partition));
+    let target = version.target(out.to_owned());
     let summary =
         rows.build_partition(&flags.rows, &shape, &target, PartitionId(flags.partition), &folder)?;
-    output::print(format, &replied(flags, &folder, &summary, started), table::push::partition)
+    let shown = match place.folder() {
+        Some(_) => folder.display().to_string(),
+        None => upload(&place, &folder, &summary)?,
+    };
+    output::print(format, &replied(flags, shown, &summary, started), table::push::partition)
+}
+
+/// Where the partition is then.
+fn upload(place: &Objects, folder: &Path, summary: &PartitionSummary) -> Result<String, Failure> {
+    let mut meter = Meter::new();
+    let sent =
+        place.upload_partition(folder, summary, &mut |done, total| meter.on_bytes("uploading", done, total));
+    meter.clear();
+    match sent {
+        Ok(name) => Ok(place.join(&name).location().to_string()),
+        Err(ObjectsError::Taken { object }) => {
+            let message =
+                format!("{object}: another build of the partition is there, of other rows or options");
+            let help = "give each build of a version a place of its own for its partitions";
+            Err(Failure::new("build_failed", message, help))
+        }
+        Err(error) => Err(refused(&error)),
+    }
 }
 
 fn replied(
     flags: &PartitionFlags,
-    folder: &Path,
+    folder: String,
     summary: &PartitionSummary,
     started: Instant,
 ) -> PartitionReply {
@@ -143,65 +156,9 @@ fn replied(
         store: flags.version.store.clone(),
         version: flags.version.version,
         partition: flags.partition,
-        folder: folder.display().to_string(),
+        folder,
         records: summary.counts.records,
         bytes: summary.files.iter().map(|file| file.bytes).sum(),
         seconds: seconds(started.elapsed()),
     }
-}
-
-/// Joins partitions into a version.
-///
-/// # Errors
-/// If one is missing, damaged or was built otherwise, or the version cannot be written; nothing is left then.
-pub fn assemble_version(format: Format, flags: &AssembleFlags) -> anyhow::Result<()> {
-    let started = Instant::now();
-    let version = &flags.version;
-    let shape = version.shape();
-    let schema = match (&flags.schema, shape.value == ValueType::Record) {
-        (Some(path), true) => Some(shape::read_schema(path)?.canonical().to_owned()),
-        (None, false) => None,
-        (Some(_), false) => {
-            return Err(
-                Failure::usage("--schema is for records", "leave it out, or say --value record").into()
-            );
-        }
-        (None, true) => {
-            return Err(Failure::usage("--schema is missing", "give the one that the tasks had").into());
-        }
-    };
-    let options = ValuesOptions {
-        key: shape.key,
-        value: shape.value,
-        schema,
-        ..ValuesOptions::new(
-            &version.store,
-            StoreVersion(version.version),
-            version.partitions,
-            flags.out.clone(),
-        )
-    };
-    let folders = partition_folders(&flags.parts)?;
-    let manifest = assemble(&options, &folders).map_err(|error| fault::build(&error))?;
-    let built = Built { manifest, duplicates: 0, report: RowReport::default(), changes: None };
-    let folder = version_dir(&flags.out, StoreVersion(version.version));
-    let reply = BuildReply::built(&version.store, &built, folder.display().to_string(), started.elapsed());
-    output::print(format, &reply, table::push::built)
-}
-
-/// Folders of partitions; names that begin with a dot are those of tasks that run or were killed.
-fn partition_folders(parts: &Path) -> Result<Vec<PathBuf>, Failure> {
-    let unreadable = |error: std::io::Error| {
-        let help = "name the folder that the tasks of `kith store build-partition` had as --out";
-        Failure::new("bad_input", format!("{} cannot be read: {error}", parts.display()), help)
-    };
-    let mut folders = Vec::new();
-    for entry in fs::read_dir(parts).map_err(unreadable)? {
-        let entry = entry.map_err(unreadable)?;
-        if entry.file_name().to_string_lossy().starts_with(FOLDER_PREFIX) {
-            folders.push(entry.path());
-        }
-    }
-    folders.sort();
-    Ok(folders)
 }

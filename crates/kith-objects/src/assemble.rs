@@ -1,0 +1,132 @@
+//! A version made in a bucket of what lies elsewhere: read, proven and uploaded piece by piece, and never whole on this machine.
+
+use crate::remote::{Remote, block_on};
+use crate::upload::{PACKS_AT_A_TIME, PART_BYTES, PARTS_MAX};
+use crate::{Objects, ObjectsError};
+use kith_engine::{Manifest, PackEntry, Source, prove_pack};
+use object_store::{MultipartUpload, ObjectStoreExt};
+use std::io;
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+/// Told of each piece, by whichever thread read it: bytes so far.
+type Read<'a> = dyn Fn(u64) + Sync + 'a;
+
+impl Objects {
+    /// Makes the version that `manifest` describes in this place, which becomes its folder, of packs that `source` gives. A pack appears
+    /// when all of it is proven, the manifest last. Repeating it is harmless, and so is another build of the same version beside it;
+    /// one of other rows is refused. Memory: four parts of 8 MiB or so. Not for folders of this machine.
+    ///
+    /// # Errors
+    /// As [`Objects::reserve_version`]; [`ObjectsError::Damaged`]; if the source or the store fails. It is no version then.
+    pub fn upload_proven(
+        &self,
+        source: &dyn Source,
+        manifest: &Manifest,
+        told: &mut (dyn FnMut(u64, u64) + Send),
+    ) -> Result<(), ObjectsError> {
+        let location = || self.location().to_string();
+        let Some(remote) = &self.remote else {
+            let source = io::Error::new(io::ErrorKind::Unsupported, "it is a folder of this machine");
+            return Err(ObjectsError::Local { path: location().into(), source });
+        };
+        self.reserve_version(manifest)?;
+        let packs = manifest.packs();
+        let total = packs.iter().map(|pack| pack.bytes).sum();
+        let progress = Mutex::new((0, told));
+        let read = |bytes: u64| {
+            let (done, told) = &mut *progress.lock().unwrap_or_else(PoisonError::into_inner);
+            *done += bytes;
+            told(*done, total);
+        };
+        let next = AtomicUsize::new(0);
+        let work = || {
+            loop {
+                let number = next.fetch_add(1, Ordering::Relaxed);
+                let Some(pack) = packs.get(number) else { return Ok(()) };
+                upload_pack(remote, source, manifest, (number as u32, pack), &read).inspect_err(|_| {
+                    // Nobody begins another one.
+                    next.store(packs.len(), Ordering::Relaxed);
+                })?;
+            }
+        };
+        thread::scope(|scope| {
+            let threads: Vec<_> = (0..PACKS_AT_A_TIME).map(|_| scope.spawn(work)).collect();
+            let ended = threads.into_iter().map(|thread| thread.join().expect("an upload does not panic"));
+            ended.collect::<Vec<_>>().into_iter().collect::<Result<(), ObjectsError>>()
+        })?;
+        self.put_manifest(manifest)
+    }
+}
+
+/// Reads, proves and uploads one pack: as one object, or part by part, which becomes an object at its end only.
+fn upload_pack(
+    remote: &Remote,
+    source: &dyn Source,
+    manifest: &Manifest,
+    (number, pack): (u32, &PackEntry),
+    read: &Read<'_>,
+) -> Result<(), ObjectsError> {
+    let failed = |error| ObjectsError::of(remote.named(&pack.name), error);
+    if pack.bytes <= PART_BYTES {
+        let mut all = Vec::with_capacity(pack.bytes as usize);
+        prove(remote, source, manifest, (number, pack), &mut |piece| {
+            all.extend_from_slice(piece);
+            read(piece.len() as u64);
+            Ok(())
+        })?;
+        return block_on(remote.store.put(&remote.at(&pack.name), all.into())).map(|_| ()).map_err(failed);
+    }
+    let part_bytes = PART_BYTES.max(pack.bytes.div_ceil(PARTS_MAX)) as usize;
+    let mut upload = block_on(remote.store.put_multipart(&remote.at(&pack.name))).map_err(failed)?;
+    let mut part = Vec::with_capacity(part_bytes);
+    let mut sent = prove(remote, source, manifest, (number, pack), &mut |mut piece| {
+        read(piece.len() as u64);
+        while !piece.is_empty() {
+            let (now, later) = piece.split_at(piece.len().min(part_bytes - part.len()));
+            part.extend_from_slice(now);
+            piece = later;
+            if part.len() == part_bytes {
+                let full = std::mem::replace(&mut part, Vec::with_capacity(part_bytes));
+                block_on(upload.put_part(full.into())).map_err(failed)?;
+            }
+        }
+        Ok(())
+    });
+    if sent.is_ok() && !part.is_empty() {
+        sent = block_on(upload.put_part(part.into())).map_err(failed);
+    }
+    if sent.is_ok() {
+        sent = block_on(upload.complete()).map(|_| ()).map_err(failed);
+    }
+    if sent.is_err() {
+        // Parts that stay cost space, nothing else; the error that ended the upload is the one to tell.
+        let _ = block_on(upload.abort());
+    }
+    sent
+}
+
+/// Hands on every piece of a pack; an error if any of it does not hold.
+fn prove(
+    remote: &Remote,
+    source: &dyn Source,
+    manifest: &Manifest,
+    (number, pack): (u32, &PackEntry),
+    each: &mut dyn FnMut(&[u8]) -> Result<(), ObjectsError>,
+) -> Result<(), ObjectsError> {
+    let mut sent = Ok(());
+    let report = prove_pack(source, manifest, number, &mut |piece| {
+        sent = each(piece);
+        if sent.is_err() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    sent?;
+    let object = remote.named(&pack.name);
+    let report =
+        report.map_err(|error| ObjectsError::Failed { object: object.clone(), source: Box::new(error) })?;
+    match report.damages.into_iter().next() {
+        Some(damage) => Err(ObjectsError::Damaged { location: object, source: damage }),
+        None => Ok(()),
+    }
+}
