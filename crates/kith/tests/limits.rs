@@ -3,11 +3,15 @@
 
 mod support;
 
+use futures::FutureExt;
+use kith_client::{inspect::Inspector, security::Dialer};
+use kith_wire::v1;
 use serde_json::{Value, json};
 use std::{fs, process::Stdio};
 use support::{
     cluster::{Cluster, is_alive, run_lines, signal, text},
     redis::Redis,
+    streams::connect,
     values::create,
     words::{WORDS, judge, mget, push_version},
 };
@@ -250,6 +254,42 @@ fn an_export_keeps_to_the_read_quota_and_goes_on_when_that_is_changed() {
         }
         // Nothing waits for whoever went away.
         cluster.wait_until("nobody waits", |cluster| waiting(cluster) == 0.0);
+    }
+}
+
+/// The first message of each partition's records, from the one node, as far as there is one; all are asked for at once.
+async fn first_pieces(cluster: &mut Cluster, version: u64) -> Vec<Option<usize>> {
+    let topology = connect(cluster).await.topology().await.expect("the router knows its topology");
+    let node = Inspector::new(&Dialer::default(), &topology.nodes[0].addr).expect("an address");
+    let mut streams = Vec::new();
+    for partition in 0..topology.cluster.partitions {
+        let request = v1::RecordsRequest { store: "people".to_owned(), version, partition, skip: 0 };
+        streams.push(node.records(request).await.expect("it has them"));
+    }
+    let all = streams.len() as f64;
+    cluster
+        .wait_until("all of them wait", |cluster| cluster.metric("kith_node_exports_waiting") == Some(all));
+    let firsts = streams.iter_mut().map(|stream| stream.message().now_or_never());
+    firsts.map(|first| Some(first?.expect("no error").expect("a message").keys.len())).collect()
+}
+
+#[test]
+fn an_export_that_hangs_up_and_asks_again_gets_nothing_beyond_the_quota() {
+    let mut cluster = started(&["--groups", "1", "--nodes", "1", "--partitions", "8"]);
+    let versions = cluster.must(&["store", "versions", "people", "-o", "json"]);
+    let versions: Value = serde_json::from_str(&versions).expect("JSON");
+    let version = versions[0]["version"].as_u64().expect("a version");
+    cluster.must(&["store", "alter", "people", "--read-quota-bytes", "1"]);
+    // Hours of it, at once.
+    judge(&ids(PEOPLE), &cluster.run(&[ids(PEOPLE)], 1).0[0])
+        .expect("bytes are paid for when the answer is there");
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    let runtime = runtime.expect("a runtime");
+    for _ in 0..3 {
+        let got = runtime.block_on(first_pieces(&mut cluster, version));
+        assert!(got.iter().all(Option::is_none), "{got:?}");
+        cluster
+            .wait_until("nobody waits", |cluster| cluster.metric("kith_node_exports_waiting") == Some(0.0));
     }
 }
 

@@ -31,6 +31,8 @@ pub(super) struct Pieces {
     step: Option<ExportStep>,
     /// What was read and is not paid for.
     owed: ExportStep,
+    /// The records of it: the last of the piece.
+    unpaid: usize,
 }
 
 impl Pieces {
@@ -43,7 +45,7 @@ impl Pieces {
     ) -> Self {
         let step = quotas.export_step(&store);
         let (piece, owed) = (v1::RecordsPiece::default(), ExportStep::default());
-        Self { sender, piece, bytes: 0, seen: 0, skip, store, quotas, step, owed }
+        Self { sender, piece, bytes: 0, seen: 0, skip, store, quotas, step, owed, unpaid: 0 }
     }
 
     /// Takes the next record. `Break`: nobody wants it.
@@ -55,21 +57,30 @@ impl Pieces {
             self.piece.keys.push(key.to_vec().into());
             self.piece.values.push(value.to_vec().into());
             self.bytes += key.len() + value.len();
+            self.unpaid += 1;
         }
-        if self.step.is_some_and(|step| step.keys <= self.owed.keys || step.bytes <= self.owed.bytes) {
+        let is_full = PIECE_BYTES <= self.bytes;
+        let is_due = |step: ExportStep| step.keys <= self.owed.keys || step.bytes <= self.owed.bytes;
+        if self.step.is_some_and(|step| is_full || is_due(step)) {
             self.pay()?;
         }
-        if self.bytes < PIECE_BYTES { ControlFlow::Continue(()) } else { self.send() }
+        if PIECE_BYTES <= self.bytes { self.send() } else { ControlFlow::Continue(()) }
     }
 
-    /// Waits until the quota has room for what was read; whoever exports gets what is there before that.
+    /// Waits until the quota has room for what was read. Whoever exports gets what is paid for before that, and nothing else:
+    /// they may hang up and ask again.
     fn pay(&mut self) -> ControlFlow<()> {
-        let owed = std::mem::take(&mut self.owed);
+        let (owed, unpaid) = (std::mem::take(&mut self.owed), std::mem::take(&mut self.unpaid));
         let Err(mut left) = self.quotas.export(&self.store, owed, Duration::ZERO) else {
             return ControlFlow::Continue(());
         };
-        if !self.piece.keys.is_empty() {
+        let paid = self.piece.keys.len() - unpaid;
+        if 0 < paid {
+            let keys = self.piece.keys.split_off(paid);
+            let values = self.piece.values.split_off(paid);
             self.send()?;
+            self.bytes = keys.iter().chain(&values).map(|bytes| bytes.len()).sum();
+            (self.piece.keys, self.piece.values) = (keys, values);
         }
         let (_waiting, started) = (Waiting::begin(), Instant::now());
         loop {
@@ -87,6 +98,10 @@ impl Pieces {
     /// Waits for the reader: that is the throttle. A reader that went away ends it.
     fn send(&mut self) -> ControlFlow<()> {
         self.bytes = 0;
+        if self.step.is_none() {
+            // What was read before there was a quota is not owed.
+            (self.owed, self.unpaid) = (ExportStep::default(), 0);
+        }
         self.step = self.quotas.export_step(&self.store);
         match self.sender.blocking_send(Ok(std::mem::take(&mut self.piece))) {
             Ok(()) => ControlFlow::Continue(()),
