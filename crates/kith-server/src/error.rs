@@ -167,7 +167,7 @@ impl StartError {
                 "make the cluster with `kith cluster create`, or check --metadata and --cluster"
             }
             StartError::Metadata(_) | StartError::TopologyUnknown(_) => {
-                "is the metadata store running, and is --metadata its address?"
+                "is the metadata store running, and is --metadata its address? With etcd: --metadata etcd://HOST:PORT,HOST:PORT --cluster NAME"
             }
             StartError::Topology { .. } => "leave out what differs, or name another data directory",
             StartError::Outage(_) => {

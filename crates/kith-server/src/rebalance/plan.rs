@@ -142,7 +142,7 @@ fn node_of<'a>(name: &str, topology: &'a TopologyDocument) -> Result<&'a NodeDoc
         .rev()
         .find(|node| node.addr == name || node.http == name || Some(node.node) == id);
     known.ok_or_else(|| {
-        let help = "start it with `kith node --node ID --metadata HOST:PORT`; `kith cluster status` lists spare nodes";
+        let help = "start it with `kith node --node ID --metadata HOST:PORT` (with etcd: `--metadata etcd://HOST:PORT,… --cluster NAME`); `kith cluster status` lists spare nodes";
         bad_shape(format!("no node {name:?} has registered"), help)
     })
 }
