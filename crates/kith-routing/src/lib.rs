@@ -58,7 +58,11 @@ pub use owners::{OwnerChoice, OwnerOutcome, OwnerVerdict, Owners, OwnersOptions}
 pub use pace::{Pace, PaceOptions, PaceSample, SeenFrom};
 pub use plan::{Assignment, FanOutPlan, GroupLimit};
 pub use policy::{PlanError, PolicyState, ReplicaPolicy};
-pub use quota::{ExportStep, QuotaExceeded, QuotaKind, QuotaRates, ReadQuota};
+pub use quota::{
+    AdmittedBy, Ask as ReservationAsk, Booking, BookingStep, ExportStep, Pressure as QuotaPressure,
+    QuotaExceeded, QuotaKind, QuotaRates, RESERVATION_LIFE, ReadQuota, Reply as ReservationReply,
+    ReservationId, Reserved,
+};
 pub use rate::{RateLimiter, Turn};
 pub use stores::{StoreReach, groups_of_store, store_groups};
 pub use table::{

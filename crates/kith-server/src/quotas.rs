@@ -1,7 +1,7 @@
 //! The read quotas of stores, as one process enforces its share of them: what was read so far, by store.
 
 use kith_client::QueryError;
-use kith_routing::{QuotaKind, QuotaRates, ReadQuota};
+use kith_routing::{AdmittedBy, QuotaExceeded, QuotaKind, QuotaRates, ReadQuota, ReservationId, Reserved};
 use kith_types::Timestamp;
 use std::{
     collections::HashMap,
@@ -30,7 +30,50 @@ impl Quotas {
     /// [`QueryError::QuotaExceeded`]; nothing is taken then.
     pub fn take(&self, store: &str, rates: QuotaRates, keys: u64) -> Result<(), QueryError> {
         let admitted = self.with(store, rates, |quota, now| quota.admit(keys, now));
-        admitted.map_err(|exceeded| QueryError::QuotaExceeded {
+        admitted.map_err(|exceeded| self.refusal(store, exceeded))
+    }
+
+    /// As [`Quotas::take`], of a read whose keys were reserved.
+    ///
+    /// # Errors
+    /// As of [`Quotas::take`], if they were not.
+    pub fn redeem(
+        &self,
+        store: &str,
+        rates: QuotaRates,
+        id: ReservationId,
+        keys: u64,
+    ) -> Result<(), QueryError> {
+        let admitted = self.with(store, rates, |quota, now| quota.redeem(id, keys, now));
+        admitted.map_err(|exceeded| self.refusal(store, exceeded))
+    }
+
+    /// Keeps room for a read of so many keys; and whether little is left.
+    ///
+    /// # Errors
+    /// [`QueryError::QuotaExceeded`]; nothing is kept then.
+    pub fn reserve(
+        &self,
+        store: &str,
+        rates: QuotaRates,
+        id: ReservationId,
+        keys: u64,
+    ) -> Result<(Reserved, bool), QueryError> {
+        let reserved =
+            self.with(store, rates, |quota, now| Ok((quota.reserve(id, keys, now)?, quota.is_tight(now))));
+        reserved.map_err(|exceeded| self.refusal(store, exceeded))
+    }
+
+    /// Gives back what was reserved.
+    pub fn give_back(&self, store: &str, id: ReservationId) {
+        let now = self.now();
+        if let Some(quota) = self.lock().get_mut(store) {
+            quota.give_back(id, now);
+        }
+    }
+
+    fn refusal(&self, store: &str, exceeded: QuotaExceeded) -> QueryError {
+        QueryError::QuotaExceeded {
             store: store.to_owned(),
             kind: exceeded.kind,
             per_second: exceeded.per_second.get(),
@@ -38,7 +81,7 @@ impl Quotas {
             // Not a moment too early: whoever comes back then is let in.
             retry_after_ms: u64::try_from(exceeded.retry_after.as_micros().div_ceil(1_000))
                 .unwrap_or(u64::MAX),
-        })
+        }
     }
 
     /// Takes the keys of the next step of an export; how long to wait before that, if reads are before it.
@@ -51,12 +94,13 @@ impl Quotas {
         self.with(store, rates, |quota, now| quota.charge_keys(keys, now));
     }
 
-    /// Takes the bytes of an answer.
-    pub fn charge_bytes(&self, store: &str, bytes: u64) {
+    /// Takes the bytes of an answer; whether little is left.
+    pub fn charge_bytes(&self, store: &str, bytes: u64, admitted: AdmittedBy) -> bool {
         let now = self.now();
-        if let Some(quota) = self.lock().get_mut(store) {
-            quota.charge_bytes(bytes, now);
-        }
+        self.lock().get_mut(store).is_some_and(|quota| {
+            quota.charge_bytes(bytes, admitted, now);
+            quota.is_tight(now)
+        })
     }
 
     fn with<T>(

@@ -135,6 +135,7 @@ mod tests {
             served: vec![v1::Served { name: "pages".to_owned(), version: 7 }],
             service_us: 300,
             slices: Vec::new(),
+            quota_left: v1::QuotaLeft::QuotaTight.into(),
         };
         let mut whole_in_slices = v1::EvaluateReply::default();
         let mut parts = Vec::new();

@@ -7,7 +7,17 @@ use futures::FutureExt;
 use kith_client::{inspect::Inspector, security::Dialer};
 use kith_wire::v1;
 use serde_json::{Value, json};
-use std::{fs, process::Stdio};
+use std::{
+    fs,
+    io::{BufRead, BufReader, Write},
+    process::Stdio,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+    time::{Duration, Instant},
+};
 use support::{
     cluster::{Cluster, is_alive, run_lines, signal, text},
     redis::Redis,
@@ -187,6 +197,60 @@ fn quotas_hold_for_whoever_asks_nodes_themselves() {
         cluster.wait_until("nodes let all in again", |cluster| {
             judge(&ids(600), &direct(cluster, &[ids(600)])[0]).is_ok()
         });
+    }
+}
+
+/// Reads straight from nodes, a hundred keys each: again and again, each as soon as the one before is answered or refused or, with a `pause`,
+/// that long after it. How many were answered in each second, by when their answers came.
+fn answered_by_second(cluster: &Cluster, seconds: usize, pause: Option<Duration>) -> Vec<usize> {
+    let mut command = cluster.kith(&["run", "--direct", "--input", "-", "--concurrency", "4"]);
+    let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = command.spawn().expect("kith run starts");
+    let mut stdin = child.stdin.take().expect("its input is piped");
+    let stop = Arc::new(AtomicBool::new(false));
+    let stopped = Arc::clone(&stop);
+    let writer = thread::spawn(move || {
+        let line = format!("{}\n", ids(100));
+        while !stopped.load(Ordering::Relaxed) && stdin.write_all(line.as_bytes()).is_ok() {
+            if let Some(pause) = pause {
+                thread::sleep(pause);
+            }
+        }
+    });
+    let mut answered = vec![0; seconds];
+    let mut first = None;
+    for line in BufReader::new(child.stdout.take().expect("its output is piped")).lines() {
+        let answer: Value = serde_json::from_str(&line.expect("text")).expect("JSON");
+        let since = first.get_or_insert_with(Instant::now).elapsed().as_secs() as usize;
+        match answered.get_mut(since) {
+            Some(count) if answer.get("error").is_none() => {
+                judge(&ids(100), &answer).expect("the right answer");
+                *count += 1;
+            }
+            Some(_) => assert_eq!(code(&answer), "quota_exceeded"),
+            None => stop.store(true, Ordering::Relaxed),
+        }
+    }
+    writer.join().expect("the writer ends");
+    assert!(child.wait().is_ok_and(|status| status.code().is_some()), "kith run ends by itself");
+    answered
+}
+
+/// Six nodes share a quota of a thousand keys a second; each read of a hundred asks two of them. What one of them refuses must take nothing
+/// from the other: clients that do not wait once got a fifteenth of the quota.
+#[test]
+fn clients_that_ask_nodes_themselves_get_the_quota_however_they_ask() {
+    let cluster = started(&["--nodes", "2", "--groups", "3"]);
+    cluster.must(&["store", "alter", "people", "--read-quota-keys", "1000"]);
+    for pause in [None, Some(Duration::from_millis(60))] {
+        // The first seconds read what the buckets hold.
+        let answered = answered_by_second(&cluster, 18, pause);
+        let keys: usize = answered[3..].iter().map(|reads| reads * 100).sum();
+        let quota = 15 * 1_000;
+        assert!(
+            (quota * 8 / 10..=quota * 12 / 10).contains(&keys),
+            "{pause:?}: {keys} of {quota}: {answered:?}"
+        );
     }
 }
 

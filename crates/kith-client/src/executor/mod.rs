@@ -7,6 +7,7 @@ mod failure;
 mod hedge_metrics;
 mod plan;
 mod proofs;
+mod reserve;
 mod round;
 mod round_trace;
 
@@ -23,7 +24,7 @@ use crate::{
 };
 use kith_ops::{FanOut, Value};
 use kith_routing::{
-    Controllers, LoadSnapshot, PolicyState, ReplicaPolicy,
+    Controllers, LoadSnapshot, PolicyState, QuotaPressure, ReplicaPolicy,
     execution::{Budgets, Failure, Outcome, Verdict},
     fan_out::ControllerStates,
     load::Hedging,
@@ -73,6 +74,7 @@ struct RoutingState {
     budgets: Budgets,
     rng: StdRng,
     told: Told,
+    quotas: QuotaPressure,
 }
 
 /// What a fan-out gave.
@@ -114,6 +116,7 @@ impl Executor {
             budgets: Budgets::default(),
             rng: StdRng::seed_from_u64(seed),
             told: Told::default(),
+            quotas: QuotaPressure::default(),
         };
         Ok(Self {
             controllers: settings.controllers()?,
@@ -154,7 +157,8 @@ impl Executor {
         deadline: Instant,
         trace: &mut Trace,
     ) -> Result<RoundOutcome, QueryError> {
-        let planned = self.plan(topology, pinned, fan_out, options)?;
+        let mut planned = self.plan(topology, pinned, fan_out, options)?;
+        self.reserve(topology, pinned, fan_out, options, deadline, &mut planned).await?;
         let mut round =
             Round::new(self, topology, pinned, fan_out, &planned, options, deadline, trace, false);
         let outcome = round.drive().await;
@@ -178,7 +182,8 @@ impl Executor {
         handing: &mut Handing,
     ) -> Result<Handed, QueryError> {
         let &Streamed { topology, pinned, fan_out, options, deadline } = run;
-        let planned = self.plan(topology, pinned, fan_out, options)?;
+        let mut planned = self.plan(topology, pinned, fan_out, options)?;
+        self.reserve(topology, pinned, fan_out, options, deadline, &mut planned).await?;
         let mut round = Round::new(self, topology, pinned, fan_out, &planned, options, deadline, trace, true);
         let outcome: Outcome = loop {
             let (parts, outcome) = round.next_parts().await;

@@ -29,6 +29,8 @@ pub(crate) struct Planned {
     pub hedging: Option<HedgeRule>,
     /// The partition of each key.
     pub partitions: Vec<PartitionId>,
+    /// By assignment of the plan: the reservation of its keys, where they are reserved.
+    pub reservations: Vec<Option<u64>>,
 }
 
 impl Executor {
@@ -102,7 +104,9 @@ impl Executor {
                 FanOutLimit::Auto => self.controllers.controller(kind, options.workflow).name(),
                 FanOutLimit::Min | FanOutLimit::Max | FanOutLimit::Groups(_) => "the caller",
             };
-            Ok(Planned { kind, controller, policy: policy.name(), limit, plan, work, hedging, partitions })
+            let policy = policy.name();
+            let reservations = Vec::new();
+            Ok(Planned { kind, controller, policy, limit, plan, work, hedging, partitions, reservations })
         })
     }
 

@@ -236,7 +236,11 @@ impl<'a> Round<'a> {
 
     fn send(&mut self, request: RequestId, node: NodeId, keys: Arc<[u32]>, cause: Cause) {
         let fleet = &self.executor.fleet;
-        let message = self.message(&keys);
+        let mut message = self.message(&keys);
+        if cause == Cause::Plan {
+            let reservation = self.planned.reservations.get(request.0 as usize).copied().flatten();
+            message.reservation = reservation.map(|id| v1::Reservation { id, ..Default::default() });
+        }
         let (cancel, cancelled) = oneshot::channel();
         let (addr, group) = match self.topology.table.node_index(node) {
             Some(index) => {
@@ -299,6 +303,7 @@ impl<'a> Round<'a> {
             Ok(reply) => {
                 fleet.on(node, HealthEvent::Success);
                 self.trace.replied(call.request, &reply);
+                self.executor.note_quota(&self.pinned.name, node, reply.quota_left());
                 self.on_reply(call.request, node, reply, call.rest);
             }
             Err(status) => {
@@ -312,6 +317,9 @@ impl<'a> Round<'a> {
                 }
                 let code = kith_wire::detail_of(&status).code;
                 self.too_large |= code == TOO_LARGE;
+                if class == FailureClass::Throttled {
+                    self.executor.note_quota(&self.pinned.name, node, v1::QuotaLeft::QuotaTight);
+                }
                 if DENIED.contains(&code.as_str()) || class == FailureClass::Throttled {
                     self.denied = Some(QueryError::from_status(&status));
                 }

@@ -59,8 +59,10 @@ impl FailureClass {
             FailureClass::Connection | FailureClass::Timeout | FailureClass::NodeDown => Retry::OtherReplica,
             FailureClass::NotOwner { .. } | FailureClass::VersionUnavailable { .. } => Retry::OtherReplica,
             FailureClass::Damaged | FailureClass::Unsupported | FailureClass::Internal => Retry::OtherReplica,
+            // Each node has a share of its own of the quota.
+            FailureClass::Throttled => Retry::OtherReplica,
             // More requests are the last thing an overloaded cluster needs (Venice never retries 429).
-            FailureClass::Overloaded | FailureClass::Throttled => Retry::Never,
+            FailureClass::Overloaded => Retry::Never,
             FailureClass::DeadlineExceeded | FailureClass::Cancelled => Retry::Never,
             FailureClass::BadRequest => Retry::FailQuery,
         }

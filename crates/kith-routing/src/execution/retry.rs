@@ -20,7 +20,9 @@ pub(super) struct Homeless {
 
 impl Homeless {
     pub(super) fn new(key: u32, reason: MissingReason) -> Self {
-        Self { key, reason, is_paid: false }
+        // A node that refuses has done nothing, and those who read too much leave the budget to others.
+        let is_paid = reason == MissingReason::Failed(FailureClass::Throttled);
+        Self { key, reason, is_paid }
     }
 }
 

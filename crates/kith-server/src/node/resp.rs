@@ -2,6 +2,7 @@
 
 use super::{
     held::VersionReader,
+    quota::WayIn,
     service::{KEYS_INLINE_MAX, NodeService},
 };
 use crate::resp::{Answer, Backend, Group, Values};
@@ -116,7 +117,7 @@ impl Local {
             let detail = format!("node {} has too many requests in flight", service.node);
             return Err(QueryError::Overloaded { detail });
         };
-        service.quotas.take(&store, keys.len(), false)?;
+        service.quotas.take(&store, keys.len(), WayIn::Direct)?;
         let records = match (&keys, reader.key_type()) {
             (BatchKeys::Ids(ids), KeyType::Id) => {
                 let keys: Vec<[u8; 8]> = ids.iter().map(|id| id.to_le_bytes()).collect();
@@ -131,7 +132,7 @@ impl Local {
             0 => {}
             damaged => service.note_damaged(damaged, &[v1::Served { name: store.clone(), version }]),
         }
-        service.quotas.answered(&store, || records.value_bytes());
+        service.quotas.answered(&store, WayIn::Direct, || records.value_bytes());
         let schema = reader.schema().filter(|_| value == ValueType::Record);
         if value == ValueType::Record && schema.is_none() {
             let reason = "this release cannot read it".to_owned();

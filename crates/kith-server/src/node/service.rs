@@ -5,7 +5,7 @@ use super::{
     answered::Answered,
     held::{HeldStores, VersionReader},
     pace::Reads,
-    quota::NodeQuotas,
+    quota::{NodeQuotas, WayIn},
     scrub::Doctor,
     slices::Cut,
 };
@@ -93,6 +93,8 @@ pub(super) struct Job {
     pub plan: Operator,
     /// Whether whoever asks proves values itself.
     proofs: bool,
+    /// Which quota pays for it.
+    pub way: WayIn,
     deadline: Instant,
     /// Set when the caller goes away.
     abandoned: Arc<AtomicBool>,
@@ -211,6 +213,7 @@ impl Job {
 
 impl NodeService {
     fn job(&self, request: v1::EvaluateRequest, now: Instant) -> Result<Job, Status> {
+        let way = WayIn::of(&request);
         let header = request.header.unwrap_or_default();
         let left = match header.deadline_us {
             0 => DEADLINE_DEFAULT,
@@ -249,6 +252,7 @@ impl NodeService {
             partitions: request.partitions.into_iter().map(PartitionId).collect(),
             plan,
             proofs: request.proofs,
+            way,
             deadline: now + left,
             abandoned: Arc::new(AtomicBool::new(false)),
         };
@@ -267,6 +271,11 @@ impl NodeService {
     }
 
     async fn evaluate(&self, request: v1::EvaluateRequest) -> Result<Answered, Status> {
+        if let Some(reservation) = &request.reservation
+            && reservation.step() != v1::ReservationStep::Redeem
+        {
+            return self.reserve(&request, reservation);
+        }
         let started = Instant::now();
         let keys = keys_of(&request);
         let reply = self.evaluated(request, started).await;
@@ -288,10 +297,9 @@ impl NodeService {
         served: &[v1::Served],
         now: Instant,
     ) -> Result<Job, Status> {
-        let is_admitted = request.header.as_ref().is_some_and(|header| header.admitted);
         let job = self.job(request, now)?;
         for served in served.iter().filter(|_| job.plan.reads_values()) {
-            let taken = self.quotas.take(&served.name, job.key_count(), is_admitted);
+            let taken = self.quotas.take(&served.name, job.key_count(), job.way);
             taken.map_err(|error| error.to_status())?;
         }
         Ok(job)
@@ -305,6 +313,7 @@ impl NodeService {
         started: Instant,
     ) -> Result<Answered, Status> {
         let _guard = job.abandon_on_drop();
+        let way = job.way;
         let value = if job.is_quick() {
             job.run()
         } else {
@@ -319,7 +328,7 @@ impl NodeService {
         })?;
         self.note_damaged(value.records().map_or(0, kith_ops::Records::damaged), &served);
         let bytes = || value.records().map_or(0, kith_ops::Records::value_bytes);
-        served.iter().for_each(|served| self.quotas.answered(&served.name, bytes));
+        let left = self.answered(&served, way, bytes);
         let service = started.elapsed();
         self.note_worked(service);
         let rest = v1::EvaluateReply {
@@ -328,6 +337,7 @@ impl NodeService {
             served,
             service_us: u64::try_from(service.as_micros()).unwrap_or(u64::MAX),
             slices: Vec::new(),
+            quota_left: left.into(),
         };
         Ok(Answered { value, rest })
     }

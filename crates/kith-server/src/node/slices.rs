@@ -200,7 +200,7 @@ impl Slices {
         })?;
         self.service.note_damaged(sliced.damaged, &self.served);
         let bytes = || sliced.value_bytes as u64;
-        self.served.iter().for_each(|served| self.service.quotas.answered(&served.name, bytes));
+        let left = self.service.answered(&self.served, self.job.way, bytes);
         let took = started.elapsed();
         self.worked += took;
         self.bytes_left = self.bytes_left.saturating_sub(sliced.value_bytes);
@@ -215,6 +215,7 @@ impl Slices {
             served: if is_last || self.cut == Cut::Messages { self.served.clone() } else { Vec::new() },
             service_us: if is_last { u64::try_from(self.worked.as_micros()).unwrap_or(u64::MAX) } else { 0 },
             slices: Vec::new(),
+            quota_left: if is_last { left.into() } else { 0 },
         };
         Ok(Answered { value: sliced.value, rest })
     }

@@ -3,6 +3,7 @@
 
 use crate::quotas::{self, Quotas};
 use kith_client::{QueryError, topology::Topology};
+use kith_routing::AdmittedBy;
 use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -66,7 +67,7 @@ impl Admitted {
     pub fn answered(&self, store: &str, bytes: u64) {
         metrics::counter!("kith_router_read_bytes_total", "store" => store.to_owned()).increment(bytes);
         if let Some(store) = &self.store {
-            self.quotas.charge_bytes(store, bytes);
+            self.quotas.charge_bytes(store, bytes, AdmittedBy::Here);
         }
     }
 }

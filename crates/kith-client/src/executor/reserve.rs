@@ -1,0 +1,166 @@
+//! Reads of several nodes that have little left of a store's read quota are reserved at all of them first (0012): one that is refused takes
+//! nothing anywhere. The shell of `kith_routing::Booking`.
+
+use super::{Executor, Planned};
+use crate::{
+    QueryError, QueryOptions,
+    topology::{Pinned, Topology},
+};
+use futures::future::join_all;
+use kith_ops::FanOut;
+use kith_routing::{Booking, BookingStep, ReservationAsk, ReservationReply};
+use kith_types::NodeId;
+use kith_wire::v1;
+use std::{
+    collections::BTreeMap,
+    time::{Duration, Instant},
+};
+use tonic::Status;
+
+/// A node that does not answer for so long is asked without a reservation: what is to be done about it is the execution's business.
+const PATIENCE: Duration = Duration::from_millis(100);
+
+/// What is being reserved.
+struct Reserving<'a> {
+    topology: &'a Topology,
+    store: &'a str,
+    deadline: Instant,
+    /// The first of its ids.
+    id: u64,
+}
+
+impl Executor {
+    /// Reserves a read if it should be. It is then planned anew, as nodes had room.
+    ///
+    /// # Errors
+    /// As nodes refuse it.
+    pub(super) async fn reserve(
+        &self,
+        topology: &Topology,
+        pinned: &Pinned,
+        fan_out: &FanOut,
+        options: &QueryOptions,
+        deadline: Instant,
+        planned: &mut Planned,
+    ) -> Result<(), QueryError> {
+        // Who takes what there is takes nothing in vain.
+        if self.admits || options.partial || planned.plan.requests() < 2 || !fan_out.plan.reads_values() {
+            return Ok(());
+        }
+        let store = pinned.name.as_str();
+        if topology.stores.get(store).is_none_or(|store| store.read_quota.is_none()) {
+            return Ok(());
+        }
+        let nodes = planned.plan.assignments.iter().map(|assignment| assignment.node);
+        let Some((seed, id)) = self.with_routing(|state| {
+            let is_due = state.quotas.reserves(store, nodes);
+            is_due.then(|| (rand::RngExt::random(&mut state.rng), rand::RngExt::random(&mut state.rng)))
+        }) else {
+            return Ok(());
+        };
+        let mut booking = Booking::new(&planned.plan, &planned.partitions, seed);
+        let reserving = Reserving { topology, store, deadline, id };
+        let mut refusals: BTreeMap<NodeId, Status> = BTreeMap::new();
+        loop {
+            let step = {
+                let availability = self.fleet.availability_within(&topology.table, &pinned.reach);
+                booking.next(&topology.table.view(&availability))
+            };
+            match step {
+                BookingStep::Ask(asks) => {
+                    let reserve = v1::ReservationStep::Reserve;
+                    let asked = asks.iter().map(|ask| self.say(&reserving, *ask, reserve));
+                    for (ask, reply) in asks.iter().zip(join_all(asked).await) {
+                        booking.on(ask.part, self.reply_of(store, ask.node, reply, &mut refusals));
+                    }
+                }
+                BookingStep::Read(plan, held) => {
+                    planned.plan = plan;
+                    let id_of = |part: u32| reserving.id_of(part);
+                    planned.reservations = held.into_iter().map(|part| part.map(id_of)).collect();
+                    return Ok(());
+                }
+                BookingStep::Refused { by, give_back } => {
+                    let step = v1::ReservationStep::GiveBack;
+                    // Before whoever asks is told, and asks again.
+                    join_all(give_back.into_iter().map(|ask| self.say(&reserving, ask, step))).await;
+                    return Err(match refusals.get(&by) {
+                        Some(status) => QueryError::from_status(status),
+                        None => QueryError::Internal { detail: format!("{by} refused without a reason") },
+                    });
+                }
+            }
+        }
+    }
+
+    /// What a node told of how much is left of a quota.
+    pub(super) fn note_quota(&self, store: &str, node: NodeId, left: v1::QuotaLeft) {
+        let is_tight = match left {
+            v1::QuotaLeft::QuotaUnknown => return,
+            v1::QuotaLeft::QuotaTight => true,
+            v1::QuotaLeft::QuotaCalm => false,
+        };
+        self.with_routing(|state| state.quotas.note(store, node, is_tight));
+    }
+
+    /// `None` if the node does not answer in time.
+    async fn say(
+        &self,
+        reserving: &Reserving<'_>,
+        ask: ReservationAsk,
+        step: v1::ReservationStep,
+    ) -> Option<Result<v1::EvaluateReply, Status>> {
+        let table = &reserving.topology.table;
+        let addr = &table.node_at(table.node_index(ask.node)?).address;
+        let patience = PATIENCE.min(reserving.deadline.saturating_duration_since(Instant::now()));
+        let header = v1::RequestHeader {
+            epoch: table.epoch().0,
+            deadline_us: u64::try_from(patience.as_micros()).unwrap_or(u64::MAX).max(1),
+            client: self.fleet.client(),
+            ..Default::default()
+        };
+        let (id, keys) = (reserving.id_of(ask.part), ask.keys);
+        let request = v1::EvaluateRequest {
+            header: Some(header),
+            graph: reserving.store.to_owned(),
+            reservation: Some(v1::Reservation { id, step: step.into(), keys }),
+            ..Default::default()
+        };
+        tokio::time::timeout(patience, self.fleet.transport().evaluate(addr, request)).await.ok()
+    }
+
+    fn reply_of(
+        &self,
+        store: &str,
+        node: NodeId,
+        reply: Option<Result<v1::EvaluateReply, Status>>,
+        refusals: &mut BTreeMap<NodeId, Status>,
+    ) -> ReservationReply {
+        match reply {
+            Some(Ok(reply)) => {
+                self.note_quota(store, node, reply.quota_left());
+                let value = reply.value.and_then(|value| value.value);
+                match value == Some(v1::value::Value::Exists(true)) {
+                    true => ReservationReply::Held,
+                    false => ReservationReply::Unheld,
+                }
+            }
+            Some(Err(status)) => {
+                let detail = kith_wire::detail_of(&status);
+                if detail.code != "quota_exceeded" {
+                    return ReservationReply::Unheld;
+                }
+                self.note_quota(store, node, v1::QuotaLeft::QuotaTight);
+                refusals.insert(node, status);
+                ReservationReply::Refused(Duration::from_millis(detail.retry_after_ms))
+            }
+            None => ReservationReply::Unheld,
+        }
+    }
+}
+
+impl Reserving<'_> {
+    fn id_of(&self, part: u32) -> u64 {
+        self.id.wrapping_add(part.into())
+    }
+}

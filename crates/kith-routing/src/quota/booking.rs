@@ -1,0 +1,215 @@
+//! A read of several nodes whose keys are reserved at all of them before any is read.
+//!
+//! First at one node, and when that has granted, at the others at once: of those who want the same nodes only those get on whom the first has
+//! room for, so that they do not take from each other what none of them can use. What one node refuses, another replica is asked for.
+
+use crate::{Assignment, Candidates, FanOutPlan, NodeIndex};
+use kith_types::{NodeId, PartitionId};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
+
+/// One read that is being reserved. Sans I/O: the shell asks what [`Booking::next`] says, and tells of each reply.
+#[derive(Clone, Debug)]
+pub struct Booking {
+    policy: &'static str,
+    spilled_keys: u32,
+    partitions: Vec<PartitionId>,
+    parts: Vec<Part>,
+    /// Spreads what is refused over the groups.
+    seed: u64,
+    /// When nodes said that they would have room.
+    refusals: BTreeMap<NodeId, Duration>,
+}
+
+#[derive(Clone, Debug)]
+struct Part {
+    node: NodeId,
+    keys: Vec<u32>,
+    state: State,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Planned,
+    Asked,
+    /// Read it: with a reservation or without.
+    Settled {
+        held: bool,
+    },
+    Refused,
+    /// Other parts took its keys.
+    Moved,
+}
+
+/// A reservation to ask for, or to give back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ask {
+    /// Names it within the booking.
+    pub part: u32,
+    /// At whom.
+    pub node: NodeId,
+    /// How many.
+    pub keys: u64,
+}
+
+/// What a node said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reply {
+    /// The keys are kept.
+    Held,
+    /// They are not, but may be read: nodes bound their reservations, and one that cannot be reached is dealt with as the read goes on.
+    Unheld,
+    /// There is no room for them until then.
+    Refused(Duration),
+}
+
+/// What to do next.
+#[derive(Clone, Debug, PartialEq)]
+pub enum BookingStep {
+    /// Ask for all of these, and tell of every reply.
+    Ask(Vec<Ask>),
+    /// Read so: with the part of each assignment whose keys are held.
+    Read(FanOutPlan, Vec<Option<u32>>),
+    /// The read is refused: by this node, and no other has room. Give these back.
+    Refused {
+        /// Whose refusal counts: of all keys, those of the last to have room again.
+        by: NodeId,
+        /// What was granted elsewhere.
+        give_back: Vec<Ask>,
+    },
+}
+
+impl Booking {
+    /// Of a read as it is planned; `partitions` are those of its keys, `seed` should differ between reads.
+    pub fn new(plan: &FanOutPlan, partitions: &[PartitionId], seed: u64) -> Self {
+        let part = |assignment: &Assignment| Part {
+            node: assignment.node,
+            keys: assignment.keys.clone(),
+            state: State::Planned,
+        };
+        Self {
+            policy: plan.policy,
+            spilled_keys: plan.spilled_keys,
+            partitions: partitions.to_vec(),
+            parts: plan.assignments.iter().map(part).collect(),
+            seed: seed % 64,
+            refusals: BTreeMap::new(),
+        }
+    }
+
+    /// A node has answered for a part.
+    pub fn on(&mut self, part: u32, reply: Reply) {
+        let Some(part) = self.parts.get_mut(part as usize).filter(|part| part.state == State::Asked) else {
+            return;
+        };
+        part.state = match reply {
+            Reply::Held => State::Settled { held: true },
+            Reply::Unheld => State::Settled { held: false },
+            Reply::Refused(retry_after) => {
+                self.refusals.insert(part.node, retry_after);
+                State::Refused
+            }
+        };
+    }
+
+    /// What to do now that everything that was asked is answered.
+    pub fn next(&mut self, view: &Candidates<'_>) -> BookingStep {
+        if let Err(by) = self.move_refused(view) {
+            return BookingStep::Refused { by, give_back: self.held() };
+        }
+        let is_planned = |part: &Part| part.state == State::Planned;
+        let is_first = !self.parts.iter().any(|part| matches!(part.state, State::Settled { .. }));
+        let first = self.parts.iter().filter(|part| is_planned(part)).map(|part| part.node).min();
+        let mut asks = Vec::new();
+        for (number, part) in self.parts.iter_mut().enumerate() {
+            if is_planned(part) && (!is_first || Some(part.node) == first) {
+                part.state = State::Asked;
+                asks.push(Ask { part: number as u32, node: part.node, keys: part.keys.len() as u64 });
+            }
+        }
+        if asks.is_empty() { self.read(view) } else { BookingStep::Ask(asks) }
+    }
+
+    /// Parts that were refused become parts of nodes that have not refused any.
+    fn move_refused(&mut self, view: &Candidates<'_>) -> Result<(), NodeId> {
+        let mut moved: BTreeMap<NodeId, Vec<u32>> = BTreeMap::new();
+        let is_refused = self.parts.iter().any(|part| part.state == State::Refused);
+        if !is_refused {
+            return Ok(());
+        }
+        // If the first says no, the others are not asked in vain: all of the read goes elsewhere.
+        let is_first = !self.parts.iter().any(|part| matches!(part.state, State::Settled { .. }));
+        let moves = |part: &Part| part.state == State::Refused || (is_first && part.state == State::Planned);
+        let rank = self.ranks(view);
+        for part in self.parts.iter().filter(|part| moves(part)) {
+            for &key in &part.keys {
+                let others = view.replicas(self.partitions[key as usize]);
+                let others = others.filter(|node| !self.refusals.contains_key(&view.node(*node).id));
+                match others.min_by_key(|node| rank(*node)) {
+                    Some(node) => moved.entry(view.node(node).id).or_default().push(key),
+                    None => return Err(self.last_to_have_room(view).unwrap_or(part.node)),
+                }
+            }
+        }
+        drop(rank);
+        let refused = self.parts.iter_mut().filter(|part| moves(part));
+        refused.for_each(|part| part.state = State::Moved);
+        for (node, mut keys) in moved {
+            keys.sort_unstable();
+            self.parts.push(Part { node, keys, state: State::Planned });
+        }
+        Ok(())
+    }
+
+    /// Whom keys go to that a node has refused: the replica that has refused none of them and is first by this, in the same group for all
+    /// keys if that has them, and rather in one where nobody has refused.
+    fn ranks(&self, view: &Candidates<'_>) -> impl Fn(NodeIndex) -> (bool, u64) + use<'_> {
+        let groups = view.group_count().max(1) as u64;
+        let refusing = self.refusals.keys().filter_map(|node| view.node_index(*node));
+        let refusing: BTreeSet<u32> = refusing.map(|node| view.group_of(node).0).collect();
+        let group_of: Vec<u32> =
+            (0..view.node_count() as u32).map(|node| view.group_of(NodeIndex(node)).0).collect();
+        move |node| {
+            let group = group_of[node.index()];
+            (refusing.contains(&group), (u64::from(group) + self.seed) % groups)
+        }
+    }
+
+    /// Of each key that nobody has room for, the replica that has room first; of those, the last.
+    fn last_to_have_room(&self, view: &Candidates<'_>) -> Option<NodeId> {
+        let refused = self.parts.iter().filter(|part| part.state == State::Refused);
+        let partitions: BTreeSet<PartitionId> =
+            refused.flat_map(|part| &part.keys).map(|key| self.partitions[*key as usize]).collect();
+        let soonest = partitions.iter().filter_map(|partition| {
+            let replicas: Vec<NodeId> = view.replicas(*partition).map(|node| view.node(node).id).collect();
+            let waits: Option<Vec<(Duration, NodeId)>> =
+                replicas.iter().map(|node| Some((*self.refusals.get(node)?, *node))).collect();
+            waits?.into_iter().min()
+        });
+        soonest.max().map(|(_, node)| node)
+    }
+
+    fn held(&self) -> Vec<Ask> {
+        let held = self.parts.iter().enumerate();
+        let held = held.filter(|(_, part)| part.state == State::Settled { held: true });
+        held.map(|(number, part)| Ask { part: number as u32, node: part.node, keys: part.keys.len() as u64 })
+            .collect()
+    }
+
+    fn read(&self, view: &Candidates<'_>) -> BookingStep {
+        let (mut assignments, mut held, mut groups) = (Vec::new(), Vec::new(), BTreeSet::new());
+        for (number, part) in self.parts.iter().enumerate() {
+            let State::Settled { held: is_held } = part.state else { continue };
+            assignments.push(Assignment { node: part.node, keys: part.keys.clone() });
+            held.push(is_held.then_some(number as u32));
+            if let Some(index) = view.node_index(part.node) {
+                groups.insert(view.group(view.group_of(index)).id);
+            }
+        }
+        let groups = groups.into_iter().collect();
+        let plan = FanOutPlan { policy: self.policy, groups, assignments, spilled_keys: self.spilled_keys };
+        BookingStep::Read(plan, held)
+    }
+}

@@ -1,0 +1,406 @@
+//! Many clients read one store straight from its nodes, beside a router: whatever they offer, what passes is the quota. Time is simulated;
+//! quotas, reservations, plans, retries and what clients remember are the code that runs in production.
+
+use kith_routing::{
+    AdmittedBy, Assignment, Availability, Booking, BookingStep, Execution, FanOutPlan, GroupIndex,
+    QuotaPressure, QuotaRates, ReadQuota, ReservationAsk, ReservationId, ReservationReply, Reserved,
+    RoutingTable,
+    execution::{Action, Budgets, Cause, Event, ExecutionOptions, FailureClass, RequestId, Verdict},
+    placement,
+};
+use kith_types::{NodeId, PartitionCount, PartitionId, Timestamp};
+use rand::{RngExt, SeedableRng, rngs::StdRng};
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BinaryHeap},
+    num::NonZeroU64,
+    time::Duration,
+};
+
+/// Keys a second.
+const QUOTA: u64 = 1_000;
+/// Keys of a read.
+const KEYS: usize = 100;
+const PARTITIONS: u32 = 48;
+/// What the buckets held at first is used up by then.
+const FROM: u64 = 4;
+const UNTIL: u64 = 25;
+
+/// How soon a client that does not wait reads again.
+const AGAIN: Duration = Duration::from_millis(5);
+
+/// What is read.
+#[derive(Clone, Copy, Debug)]
+struct Offer {
+    /// Groups and nodes of each.
+    shape: (u32, u32),
+    clients: usize,
+    /// Of the quota, evenly spaced, by all clients together; `None`: each reads again as soon as it was answered or refused.
+    direct: Option<f64>,
+    /// Of the quota, through a router.
+    router: f64,
+}
+
+/// What came of it: as parts of the quota, and in reads.
+#[derive(Clone, Copy, Debug, Default)]
+struct Passed {
+    direct: f64,
+    router: f64,
+    refused: u32,
+    told: Duration,
+}
+
+/// What travels.
+#[derive(Clone, Debug)]
+enum Message {
+    Begin { client: usize },
+    Route,
+    Routed { node: NodeId, keys: u64 },
+    Reserve { read: usize, ask: ReservationAsk },
+    Reserved { read: usize, ask: ReservationAsk, reply: ReservationReply, tight: bool },
+    GiveBack { read: usize, ask: ReservationAsk },
+    Evaluate { read: usize, request: RequestId, node: NodeId, keys: u64, held: Option<u32> },
+    Evaluated { read: usize, request: RequestId, node: NodeId, is_answer: bool, tight: bool },
+}
+
+struct Read {
+    client: usize,
+    partitions: Vec<PartitionId>,
+    booking: Booking,
+    unanswered: usize,
+    execution: Option<Execution>,
+    held: Vec<Option<u32>>,
+}
+
+struct World {
+    offer: Offer,
+    table: RoutingTable,
+    up: Availability,
+    nodes: BTreeMap<NodeId, ReadQuota>,
+    router: ReadQuota,
+    pressure: Vec<QuotaPressure>,
+    budgets: Vec<Budgets>,
+    reads: BTreeMap<usize, Read>,
+    /// When, in which order, what.
+    mail: BinaryHeap<Reverse<(Duration, usize)>>,
+    messages: BTreeMap<usize, Message>,
+    sent: usize,
+    now: Duration,
+    rng: StdRng,
+    passed: Passed,
+}
+
+impl World {
+    fn new(offer: Offer, seed: u64) -> Self {
+        let partitions = PartitionCount::new(PARTITIONS).expect("a valid count");
+        let table = placement::uniform_table(offer.shape.0, offer.shape.1, partitions, 1).expect("a table");
+        let rates = QuotaRates { keys: NonZeroU64::new(QUOTA), bytes: None };
+        let copies = u64::from(PARTITIONS * offer.shape.0);
+        let share = |node: NodeId| rates.part(table.partitions_of(node).len() as u64, copies);
+        let nodes = table.nodes().iter().map(|node| (node.id, ReadQuota::new(share(node.id)))).collect();
+        Self {
+            offer,
+            up: Availability::all(&table),
+            nodes,
+            router: ReadQuota::new(rates),
+            pressure: vec![QuotaPressure::default(); offer.clients],
+            budgets: vec![Budgets::default(); offer.clients],
+            reads: BTreeMap::new(),
+            mail: BinaryHeap::new(),
+            messages: BTreeMap::new(),
+            sent: 0,
+            now: Duration::ZERO,
+            rng: StdRng::seed_from_u64(seed),
+            passed: Passed::default(),
+            table,
+        }
+    }
+
+    fn post(&mut self, after: Duration, message: Message) {
+        self.sent += 1;
+        self.mail.push(Reverse((self.now + after, self.sent)));
+        self.messages.insert(self.sent, message);
+    }
+
+    /// Over the network.
+    fn send(&mut self, message: Message) {
+        let after = Duration::from_micros(self.rng.random_range(200..1_800));
+        self.post(after, message);
+    }
+
+    fn run(mut self) -> Passed {
+        match self.offer.direct {
+            Some(rate) => {
+                let every = KEYS as f64 / (QUOTA as f64 * rate);
+                let mut client = 0;
+                let mut at = 0.0;
+                while at < UNTIL as f64 {
+                    self.post(Duration::from_secs_f64(at), Message::Begin { client });
+                    (client, at) = ((client + 1) % self.offer.clients, at + every);
+                }
+            }
+            None => (0..self.offer.clients).for_each(|client| {
+                self.post(Duration::from_millis(client as u64), Message::Begin { client })
+            }),
+        }
+        if 0.0 < self.offer.router {
+            let every = KEYS as f64 / (QUOTA as f64 * self.offer.router);
+            let count = (UNTIL as f64 / every) as u64;
+            (0..count)
+                .for_each(|read| self.post(Duration::from_secs_f64(every * read as f64), Message::Route));
+        }
+        while let Some(Reverse((at, number))) = self.mail.pop() {
+            if Duration::from_secs(UNTIL) <= at {
+                break;
+            }
+            self.now = at;
+            if let Some(message) = self.messages.remove(&number) {
+                self.take(number, message);
+            }
+        }
+        let seconds = (UNTIL - FROM) as f64;
+        let part = |keys: f64| keys / (QUOTA as f64 * seconds);
+        Passed { direct: part(self.passed.direct), router: part(self.passed.router), ..self.passed }
+    }
+
+    fn take(&mut self, number: usize, message: Message) {
+        let now = Timestamp(self.now);
+        match message {
+            Message::Begin { client } => self.begin(number, client),
+            Message::Route => {
+                if self.router.admit(KEYS as u64, now).is_err() {
+                    return;
+                }
+                if self.counts() {
+                    self.passed.router += KEYS as f64;
+                }
+                let partitions = self.draw();
+                for part in self.plan(&partitions).assignments {
+                    self.send(Message::Routed { node: part.node, keys: part.keys.len() as u64 });
+                }
+            }
+            Message::Routed { node, keys } => {
+                self.node(node).charge_keys(keys, now);
+                self.node(node).charge_bytes(keys, AdmittedBy::Router, now);
+            }
+            Message::Reserve { read, ask } => {
+                let id = self.id(read, ask.part);
+                let quota = self.node(ask.node);
+                let reply = match quota.reserve(id, ask.keys, now) {
+                    Ok(Reserved::Held) => ReservationReply::Held,
+                    Ok(Reserved::Unheld) => ReservationReply::Unheld,
+                    Err(refused) => ReservationReply::Refused(refused.retry_after),
+                };
+                let tight = quota.is_tight(now);
+                self.send(Message::Reserved { read, ask, reply, tight });
+            }
+            Message::Reserved { read, ask, reply, tight } => {
+                if let ReservationReply::Refused(wait) = reply {
+                    self.passed.told = self.passed.told.max(wait);
+                }
+                self.note(read, ask.node, tight);
+                let under_way = self.reads.get_mut(&read).expect("under way");
+                under_way.booking.on(ask.part, reply);
+                under_way.unanswered -= 1;
+                if under_way.unanswered == 0 {
+                    self.book(read);
+                }
+            }
+            Message::GiveBack { read, ask } => {
+                let id = self.id(read, ask.part);
+                self.node(ask.node).give_back(id, now);
+            }
+            Message::Evaluate { read, request, node, keys, held } => {
+                let id = held.map(|part| self.id(read, part));
+                let quota = self.node(node);
+                let admitted = match id {
+                    Some(id) => quota.redeem(id, keys, now),
+                    None => quota.admit(keys, now),
+                };
+                let tight = quota.is_tight(now);
+                self.send(Message::Evaluated { read, request, node, is_answer: admitted.is_ok(), tight });
+            }
+            Message::Evaluated { read, request, node, is_answer, tight } => {
+                self.note(read, node, tight);
+                let Some(execution) = self.reads.get_mut(&read).and_then(|read| read.execution.as_mut())
+                else {
+                    return;
+                };
+                let event = match is_answer {
+                    true => Event::Reply { request },
+                    false => Event::Failed { request, class: FailureClass::Throttled },
+                };
+                let _ = execution.on(event, now);
+                self.step(read);
+            }
+        }
+    }
+
+    fn begin(&mut self, read: usize, client: usize) {
+        let partitions = self.draw();
+        let plan = self.plan(&partitions);
+        let booking = Booking::new(&plan, &partitions, self.rng.random());
+        let begun = Read { client, partitions, booking, unanswered: 0, execution: None, held: Vec::new() };
+        self.reads.insert(read, begun);
+        let nodes = plan.assignments.iter().map(|part| part.node);
+        match self.pressure[client].reserves("store", nodes) {
+            true => self.book(read),
+            false => self.start(read, &plan, vec![None; plan.assignments.len()]),
+        }
+    }
+
+    fn book(&mut self, read: usize) {
+        let view = self.table.view(&self.up);
+        match self.reads.get_mut(&read).expect("under way").booking.next(&view) {
+            BookingStep::Ask(asks) => {
+                self.reads.get_mut(&read).expect("under way").unanswered = asks.len();
+                asks.into_iter().for_each(|ask| self.send(Message::Reserve { read, ask }));
+            }
+            BookingStep::Read(plan, held) => self.start(read, &plan, held),
+            BookingStep::Refused { give_back, .. } => {
+                give_back.into_iter().for_each(|ask| self.send(Message::GiveBack { read, ask }));
+                self.end(read, false);
+            }
+        }
+    }
+
+    fn start(&mut self, read: usize, plan: &FanOutPlan, held: Vec<Option<u32>>) {
+        let now = Timestamp(self.now);
+        let under_way = self.reads.get_mut(&read).expect("under way");
+        let execution = Execution::new(plan, &under_way.partitions, ExecutionOptions::default(), now);
+        (under_way.execution, under_way.held) = (Some(execution), held);
+        self.step(read);
+    }
+
+    fn step(&mut self, read: usize) {
+        let view = self.table.view(&self.up);
+        let under_way = self.reads.get_mut(&read).expect("under way");
+        let held = under_way.held.clone();
+        let budgets = &mut self.budgets[under_way.client];
+        let actions = under_way.execution.as_mut().expect("it reads").next(&view, budgets);
+        for action in actions {
+            match action {
+                Action::Send { request, node, keys, cause } => {
+                    let held = held.get(request.0 as usize).copied().flatten();
+                    let held = held.filter(|_| cause == Cause::Plan);
+                    self.send(Message::Evaluate { read, request, node, keys: keys.len() as u64, held });
+                }
+                Action::Finish(outcome) => self.end(read, outcome.verdict == Verdict::Complete),
+                Action::Cancel { .. } | Action::Use { .. } | Action::Refresh { .. } => {}
+            }
+        }
+    }
+
+    fn end(&mut self, read: usize, is_answered: bool) {
+        let client = self.reads.remove(&read).expect("under way").client;
+        match is_answered {
+            true if self.counts() => self.passed.direct += KEYS as f64,
+            true => {}
+            false => self.passed.refused += 1,
+        }
+        if self.offer.direct.is_none() {
+            self.post(AGAIN, Message::Begin { client });
+        }
+    }
+
+    fn counts(&self) -> bool {
+        Duration::from_secs(FROM) <= self.now
+    }
+
+    fn note(&mut self, read: usize, node: NodeId, tight: bool) {
+        if let Some(read) = self.reads.get(&read) {
+            self.pressure[read.client].note("store", node, tight);
+        }
+    }
+
+    fn id(&self, read: usize, part: u32) -> ReservationId {
+        ReservationId { client: (read % 7) as u64, id: ((read as u64) << 16) | u64::from(part) }
+    }
+
+    fn node(&mut self, node: NodeId) -> &mut ReadQuota {
+        self.nodes.get_mut(&node).expect("a node of the table")
+    }
+
+    fn draw(&mut self) -> Vec<PartitionId> {
+        (0..KEYS).map(|_| PartitionId(self.rng.random_range(0..PARTITIONS))).collect()
+    }
+
+    /// All keys from one group, which is drawn by lot.
+    fn plan(&mut self, partitions: &[PartitionId]) -> FanOutPlan {
+        let group = GroupIndex(self.rng.random_range(0..self.offer.shape.0));
+        let view = self.table.view(&self.up);
+        let mut parts: BTreeMap<NodeId, Vec<u32>> = BTreeMap::new();
+        for (key, partition) in partitions.iter().enumerate() {
+            let node = view.replica(*partition, group).expect("all are up");
+            parts.entry(view.node(node).id).or_default().push(key as u32);
+        }
+        FanOutPlan {
+            policy: "drawn",
+            groups: vec![view.group(group).id],
+            assignments: parts.into_iter().map(|(node, keys)| Assignment { node, keys }).collect(),
+            spilled_keys: 0,
+        }
+    }
+}
+
+const SHAPES: [(u32, u32); 5] = [(3, 2), (1, 4), (2, 8), (3, 1), (4, 5)];
+
+#[test]
+fn what_is_offered_below_the_quota_passes() {
+    for shape in SHAPES {
+        for clients in [1, 8, 64] {
+            for rate in [0.3, 0.8] {
+                let offer = Offer { shape, clients, direct: Some(rate), router: 0.0 };
+                let passed = World::new(offer, 1).run();
+                assert_eq!(passed.refused, 0, "{offer:?}: {passed:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn whatever_is_offered_above_the_quota_the_quota_passes() {
+    for shape in SHAPES {
+        for clients in [1, 8, 64] {
+            for direct in [Some(1.0), Some(1.5), Some(3.0), None] {
+                // The slowest to simulate, and of most interest where most nodes have to agree.
+                let is_slow = clients == 64 && direct.is_none() && shape != (2, 8);
+                if is_slow || (clients == 1 && direct == Some(3.0)) {
+                    continue;
+                }
+                let offer = Offer { shape, clients, direct, router: 0.0 };
+                let passed = World::new(offer, 2).run();
+                assert!((0.9..=1.1).contains(&passed.direct), "{offer:?}: {passed:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn routers_and_direct_reads_share_the_quota_and_neither_starves() {
+    for shape in SHAPES {
+        for (router, direct) in [
+            (0.4, Some(0.4)),
+            (0.6, Some(0.2)),
+            (0.2, Some(0.6)),
+            (0.8, None),
+            (0.5, Some(1.0)),
+            (0.2, Some(3.0)),
+            (1.0, Some(1.0)),
+            (3.0, None),
+        ] {
+            let offer = Offer { shape, clients: 8, direct, router };
+            let passed = World::new(offer, 3).run();
+            let sum = passed.direct + passed.router;
+            let offered = direct.unwrap_or(3.0) + router;
+            if offered <= 0.81 {
+                assert_eq!(passed.refused, 0, "{offer:?}: {passed:?}");
+            } else {
+                assert!((0.9..=1.1).contains(&sum), "{offer:?}: {passed:?}");
+                assert!(0.035 <= passed.direct, "{offer:?}: {passed:?}");
+            }
+            assert!(router.min(1.0) - 0.02 <= passed.router, "{offer:?}: {passed:?}");
+            assert!(passed.told <= Duration::from_secs(4), "{offer:?}: {passed:?}");
+        }
+    }
+}
