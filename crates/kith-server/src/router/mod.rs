@@ -21,7 +21,9 @@ mod streams;
 
 pub(crate) use behind::own_status;
 pub use query_json::query_json;
-pub use settings::{AdmissionSettings, CacheSettings, RouterSettings, SettingsFileError, SlowLogSettings};
+pub use settings::{
+    AdmissionSettings, CacheSettings, RouterSettings, SettingsFileError, SlowLogSettings, UploadSettings,
+};
 
 use crate::{
     connections::ConnectionSettings,
@@ -130,9 +132,9 @@ impl Router {
         let rebalancer =
             Rebalancer::new(Arc::clone(&metadata), documents.clone(), coordinator.clone(), dialer.clone());
         rebalance::take_over(rebalancer.clone(), stop.clone());
-        let read_from = options.settings.read_from.clone();
-        let stores =
-            Stores::new(Arc::clone(&metadata), documents.clone(), coordinator, dialer.clone(), read_from);
+        let (read_from, uploads) = (options.settings.read_from.clone(), options.settings.uploads.clone());
+        let (changes, to_nodes) = (documents.clone(), dialer.clone());
+        let stores = Stores::new(Arc::clone(&metadata), changes, coordinator, to_nodes, read_from, uploads);
         versions::take_care(stores.clone(), stop.clone());
         let (session, counters) = (graph.session.clone(), Arc::clone(&graph.counters));
         let (freshness, watched) = (graph.freshness.clone(), Arc::clone(&graph.counters));

@@ -7,9 +7,13 @@ use serde::{Deserialize, Serialize};
 use std::{
     fs, io,
     path::{Path, PathBuf},
-    time::Duration,
+    time::{Duration, SystemTime},
 };
 use thiserror::Error;
+
+/// The object store is listed so often at most, and so often at least, for what was left behind in it.
+const SWEEP_INTERVAL_MIN: Duration = Duration::from_secs(1);
+const SWEEP_INTERVAL_MAX: Duration = Duration::from_secs(3_600);
 
 /// A router's settings. Unknown keys are refused, with the ones there are.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -23,6 +27,8 @@ pub struct RouterSettings {
     pub cache: CacheSettings,
     /// The slow-query log.
     pub slow_log: SlowLogSettings,
+    /// How long uploads into an object store may take.
+    pub uploads: UploadSettings,
     /// Where versions that were built elsewhere may be read from, and for which stores; nowhere unless it is listed.
     pub read_from: Vec<ReadFrom>,
     /// Where to record every query as a line that `kith run` can replay; `None` records nothing.
@@ -85,6 +91,38 @@ impl Default for SlowLogSettings {
     }
 }
 
+/// How long uploads into an object store may take. The same at all routers: one removes what another might still accept.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct UploadSettings {
+    /// An upload is handed over within this time from its first write, or refused.
+    #[serde(with = "millis", rename = "hand-over-ms")]
+    pub hand_over: Duration,
+}
+
+impl Default for UploadSettings {
+    fn default() -> Self {
+        Self { hand_over: Duration::from_secs(24 * 3_600) }
+    }
+}
+
+impl UploadSettings {
+    /// What nobody names is left for so long after its last write: well after any push would be refused that names it.
+    pub fn orphan_age(&self) -> Duration {
+        self.hand_over.saturating_mul(2)
+    }
+
+    /// What nobody names, and nobody wrote to since this moment, was left behind.
+    pub fn orphaned(&self) -> SystemTime {
+        SystemTime::now().checked_sub(self.orphan_age()).unwrap_or(SystemTime::UNIX_EPOCH)
+    }
+
+    /// How often what was left behind is looked for.
+    pub fn sweep_interval(&self) -> Duration {
+        (self.hand_over / 4).clamp(SWEEP_INTERVAL_MIN, SWEEP_INTERVAL_MAX)
+    }
+}
+
 /// A settings file cannot be used.
 #[derive(Debug, Error)]
 #[non_exhaustive]
@@ -132,6 +170,9 @@ impl RouterSettings {
         self.session.check_bounds().map_err(|error| error.to_string())?;
         if self.admission.queries_max == 0 {
             return Err("queries-max is 0: every query would be turned away".to_owned());
+        }
+        if self.uploads.hand_over.is_zero() {
+            return Err("hand-over-ms is 0: every push would be refused".to_owned());
         }
         Ok(())
     }

@@ -17,7 +17,7 @@ use kith_wire::documents::{Document, RunningDocument, StoreDocument};
 use std::{
     collections::BTreeMap,
     sync::Arc,
-    time::{Duration, Instant, SystemTime},
+    time::{Duration, Instant},
 };
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
@@ -29,9 +29,6 @@ const CARE_INTERVAL: Duration = Duration::from_secs(1);
 const LIVE_WAIT: Duration = Duration::from_secs(10);
 /// How often it looks.
 const LIVE_RETRY: Duration = Duration::from_millis(50);
-
-/// How often what was left behind in the object store is looked for.
-const SWEEP_INTERVAL: Duration = Duration::from_secs(3_600);
 
 /// Takes back the pushes of routers that are gone, and removes what uploads that were killed left behind, until `stop`.
 pub(crate) fn take_care(stores: Stores, stop: CancellationToken) {
@@ -74,7 +71,7 @@ fn sweep_now_and_then(stores: Stores, stop: CancellationToken) {
         loop {
             tokio::select! {
                 () = stop.cancelled() => return,
-                () = tokio::time::sleep(SWEEP_INTERVAL) => stores.sweep(SystemTime::now()).await,
+                () = tokio::time::sleep(stores.uploads.sweep_interval()) => stores.sweep().await,
             }
         }
     });
@@ -82,14 +79,15 @@ fn sweep_now_and_then(stores: Stores, stop: CancellationToken) {
 
 impl Stores {
     /// Removes what nobody names and nobody has written to for long, of all stores.
-    async fn sweep(&self, now: SystemTime) {
+    async fn sweep(&self) {
         let (metadata, runtime) = (Arc::clone(&self.metadata), Handle::current());
+        let orphaned = self.uploads.orphaned();
         self.with_objects(move |objects| {
             let record = |store: &str| {
                 let known = runtime.block_on(read(&*metadata, store));
                 known.map(|known| known.map(|known| known.document))
             };
-            if let Err(error) = clean::sweep(objects, record, now) {
+            if let Err(error) = clean::sweep(objects, record, orphaned) {
                 let error = error.to_status("");
                 tracing::warn!(error = error.message(), "the object store is swept another time");
             }

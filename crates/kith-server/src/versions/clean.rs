@@ -2,20 +2,12 @@
 //!
 //! In a bucket, pushes upload beside each other, so that a folder which nobody names yet may be of a push that is about to be
 //! handed over. A folder of this kind is removed only if its version was dropped by the change at hand, or if nothing was written to
-//! it for [`ORPHAN_AGE`]; a push is refused once its upload is older than [`OFFER_AGE`].
+//! it for [`UploadSettings::orphan_age`](crate::router::UploadSettings::orphan_age); a push is refused long before that.
 
 use kith_objects::{Objects, ObjectsError};
 use kith_types::{check_component_name, check_store_name};
 use kith_wire::documents::StoreDocument;
-use std::{
-    collections::BTreeSet,
-    time::{Duration, SystemTime},
-};
-
-/// What nobody names is left for so long after the last write: its upload may still be under way.
-pub(super) const ORPHAN_AGE: Duration = Duration::from_secs(48 * 3_600);
-/// An upload must be handed over within this time, well before a clean-up may take it for an orphan.
-pub(super) const OFFER_AGE: Duration = Duration::from_secs(24 * 3_600);
+use std::{collections::BTreeSet, time::SystemTime};
 
 /// Components and their folders in the cluster's object store.
 type Named = BTreeSet<(String, String)>;
@@ -28,26 +20,26 @@ fn named(store: &StoreDocument) -> Named {
 }
 
 /// Removes what the change from `before` to `store` dropped, and what was left behind. Done again whenever a version is made or
-/// dropped, so that nothing is lost if it fails. Blocks.
+/// dropped, so that nothing is lost if it fails. What nobody named or wrote to since `orphaned` was left behind. Blocks.
 pub(super) fn remove_unnamed(
     objects: &Objects,
     before: &StoreDocument,
     store: &StoreDocument,
-    now: SystemTime,
+    orphaned: SystemTime,
 ) {
     let named = named(store);
     let dropped = self::named(before).difference(&named).cloned().collect();
-    remove(objects, &store.name, &named, &dropped, now);
+    remove(objects, &store.name, &named, &dropped, orphaned);
 }
 
 /// Removes all of a dropped store. What is being uploaded to another store of its name stays. Blocks.
-pub(super) fn remove_dropped(objects: &Objects, store: &StoreDocument, now: SystemTime) {
+pub(super) fn remove_dropped(objects: &Objects, store: &StoreDocument, orphaned: SystemTime) {
     let place = objects.join(&store.name);
     if place.folder().is_some() {
         // Folders of this machine are written under a lock.
         remove_all(&place);
     } else {
-        remove(objects, &store.name, &Named::new(), &named(store), now);
+        remove(objects, &store.name, &Named::new(), &named(store), orphaned);
     }
 }
 
@@ -56,16 +48,16 @@ pub(super) fn remove_dropped(objects: &Objects, store: &StoreDocument, now: Syst
 pub(super) fn sweep<E>(
     objects: &Objects,
     mut record: impl FnMut(&str) -> Result<Option<StoreDocument>, E>,
-    now: SystemTime,
+    orphaned: SystemTime,
 ) -> Result<(), E> {
     for store in children(objects).iter().filter(|name| check_store_name(name).is_ok()) {
         let named = record(store)?.map(|store| named(&store)).unwrap_or_default();
-        remove(objects, store, &named, &Named::new(), now);
+        remove(objects, store, &named, &Named::new(), orphaned);
     }
     Ok(())
 }
 
-fn remove(objects: &Objects, store: &str, named: &Named, dropped: &Named, now: SystemTime) {
+fn remove(objects: &Objects, store: &str, named: &Named, dropped: &Named, orphaned: SystemTime) {
     let place = objects.join(store);
     for component in children(&place).iter().filter(|name| check_component_name(name).is_ok()) {
         let newest = named.iter().filter(|(name, _)| name == component);
@@ -76,7 +68,7 @@ fn remove(objects: &Objects, store: &str, named: &Named, dropped: &Named, now: S
             let Some(version) = version_of(&entry.1).filter(|_| !named.contains(&entry)) else { continue };
             let built = folders.join(&entry.1);
             // What was built on this machine after the newest version may be about to be pushed.
-            let is_left = if is_numbered(&entry.1) { version < newest } else { is_orphan(&built, now) };
+            let is_left = if is_numbered(&entry.1) { version < newest } else { is_orphan(&built, orphaned) };
             if dropped.contains(&entry) || is_left {
                 remove_all(&built);
             }
@@ -93,14 +85,14 @@ fn is_numbered(folder: &str) -> bool {
     folder.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Whether nothing was written to a folder for long.
-fn is_orphan(folder: &Objects, now: SystemTime) -> bool {
+/// Whether nothing was written to a folder since then.
+fn is_orphan(folder: &Objects, orphaned: SystemTime) -> bool {
     let listed = folder.list().unwrap_or_else(|error| {
         tell(folder, &error);
         Vec::new()
     });
     let last = listed.iter().map(|listed| listed.modified).max();
-    last.is_some_and(|last| now.duration_since(last).is_ok_and(|age| ORPHAN_AGE < age))
+    last.is_some_and(|last| last < orphaned)
 }
 
 fn remove_all(place: &Objects) {
@@ -127,6 +119,7 @@ mod tests {
     use kith_wire::documents::{
         ComponentDocument, DOCUMENT_FORMAT, DefinitionDocument, HoldsDocument, VersionDocument,
     };
+    use std::time::Duration;
 
     #[test]
     fn what_a_version_names_or_may_come_to_name_stays() {
@@ -169,9 +162,9 @@ mod tests {
             frozen: None,
             history: vec![],
         };
-        remove_unnamed(&objects, &store, &store, SystemTime::now());
+        remove_unnamed(&objects, &store, &store, SystemTime::UNIX_EPOCH);
         assert_eq!([3, 4, 5, 6].map(|version| built(version).exists()), [true, false, true, true]);
-        remove_dropped(&objects, &store, SystemTime::now());
+        remove_dropped(&objects, &store, SystemTime::UNIX_EPOCH);
         assert!(!folder.path().join("village").exists());
     }
 
@@ -202,19 +195,19 @@ mod tests {
             });
             serde_json::from_value::<StoreDocument>(record).unwrap()
         };
-        let now = SystemTime::now();
+        let (long_ago, soon) = (SystemTime::UNIX_EPOCH, SystemTime::now() + Duration::from_secs(60));
         let (before, after) = (store(&["7-push-a", "9-push-d"]), store(&["9-push-d"]));
         // The loser of a race and an upload under way have names of their own.
-        remove_unnamed(&objects, &before, &after, now);
+        remove_unnamed(&objects, &before, &after, long_ago);
         assert_eq!(names.map(|name| built(name).exists()), [false, true, true, true]);
         let record = |name: &str| Ok::<_, ()>((name == "kv").then(|| after.clone()));
-        sweep(&objects, record, now + OFFER_AGE).unwrap();
+        sweep(&objects, record, long_ago).unwrap();
         assert!(built("7-push-b").exists() && built("8-push-c").exists());
-        sweep(&objects, record, now + 2 * ORPHAN_AGE).unwrap();
+        sweep(&objects, record, soon).unwrap();
         assert_eq!(names.map(|name| built(name).exists()), [false, false, false, true]);
-        assert_eq!(sweep(&objects, |_| Err("away"), now + 2 * ORPHAN_AGE), Err("away"));
+        assert_eq!(sweep(&objects, |_| Err("away"), soon), Err("away"));
         assert!(built("9-push-d").exists(), "nothing goes while the metadata cannot be asked");
-        sweep(&objects, |_| Ok::<_, ()>(None), now + 2 * ORPHAN_AGE).unwrap();
+        sweep(&objects, |_| Ok::<_, ()>(None), soon).unwrap();
         assert!(!built("9-push-d").exists(), "its store is no more");
     }
 }

@@ -21,10 +21,7 @@ use kith_wire::{
     },
     v1::{self, store_request::Command as Asked},
 };
-use std::{
-    num::NonZeroU64,
-    time::{Instant, SystemTime},
-};
+use std::{num::NonZeroU64, time::Instant};
 use tonic::{Code, Status};
 
 /// Most versions that may be kept: each is a copy of the store on every node.
@@ -220,8 +217,8 @@ impl Stores {
         match self.metadata.commit(vec![condition], writes).await? {
             Committed::At(revision) => {
                 self.wait_until_visible(revision).await;
-                let (record, now) = (known.document, SystemTime::now());
-                self.with_objects(move |objects| clean::remove_dropped(objects, &record, now)).await;
+                let (record, orphaned) = (known.document, self.uploads.orphaned());
+                self.with_objects(move |objects| clean::remove_dropped(objects, &record, orphaned)).await;
                 Ok(revision)
             }
             Committed::Conflict => Err(conflict(store).into()),

@@ -23,7 +23,9 @@ pub(crate) use push::{Push, Size};
 pub(crate) use refused::{ChangeError, other_release};
 pub(crate) use repairs::Repairs;
 
-use crate::{holding, metadata::MetadataStore, place::ReadFrom, topology::TopologyReceiver};
+use crate::{
+    holding, metadata::MetadataStore, place::ReadFrom, router::UploadSettings, topology::TopologyReceiver,
+};
 use kith_client::security::Dialer;
 use kith_types::NodeId;
 use kith_versions::{Holders, PushId, UnixMillis};
@@ -64,6 +66,8 @@ pub(crate) struct Stores {
     dialer: Dialer,
     /// Where versions that were built elsewhere may be read from.
     read_from: Arc<[ReadFrom]>,
+    /// How long uploads may take.
+    uploads: UploadSettings,
     /// Pushes that this router runs now, and what tells each that it is cancelled; written by each of them.
     active: Arc<Mutex<BTreeMap<PushId, CancellationToken>>>,
 }
@@ -75,8 +79,10 @@ impl Stores {
         coordinator: Coordinator,
         dialer: Dialer,
         read_from: Vec<ReadFrom>,
+        uploads: UploadSettings,
     ) -> Self {
-        Self { metadata, topology, coordinator, dialer, read_from: read_from.into(), active: Arc::default() }
+        let (read_from, active) = (read_from.into(), Arc::default());
+        Self { metadata, topology, coordinator, dialer, read_from, uploads, active }
     }
 
     fn active(&self) -> MutexGuard<'_, BTreeMap<PushId, CancellationToken>> {

@@ -1,7 +1,7 @@
 //! What a push offers is somebody else's word: where its components lie, and that they are of the store that it names. Both are
 //! checked before a node is told to fetch anything, and nothing is asked of a place that is not allowed.
 
-use super::{Stores, clean::OFFER_AGE, push::Push};
+use super::{Stores, push::Push};
 use crate::{
     place::{self, PlaceError, UrlRefused},
     security::audit::{self, Refused},
@@ -9,7 +9,7 @@ use crate::{
 use kith_engine::{FetchError, Manifest, ObjectError};
 use kith_objects::{Location, Objects};
 use kith_wire::documents::{ComponentDocument, StoreDocument};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 use tonic::{Code, Status};
 
 impl Stores {
@@ -65,12 +65,13 @@ impl Stores {
         let location = self.topology.borrow().cluster.object_store.clone();
         let (store, components) = (push.store.clone(), push.components.clone());
         let own = format!("-{}", push.push.0);
+        let hand_over = self.uploads.hand_over;
         let checked = tokio::task::spawn_blocking(move || {
             let objects = place::objects(&location).map_err(|error| unusable(&error))?;
             components.iter().try_for_each(|component| {
                 let is_new = component.url.is_none()
                     && component.folder.as_ref().is_some_and(|folder| folder.ends_with(&own));
-                check_manifest(&objects, &store, component, is_new)
+                check_manifest(&objects, &store, component, is_new.then_some(hand_over))
             })
         });
         let checked = checked.await.unwrap_or_else(|error| Err(Status::internal(error.to_string())));
@@ -98,7 +99,7 @@ fn check_manifest(
     objects: &Objects,
     store: &str,
     component: &ComponentDocument,
-    is_new: bool,
+    hand_over: Option<Duration>,
 ) -> Result<(), Status> {
     let place = place::of(objects, store, component).map_err(|error| unusable(&error))?;
     let manifest = place.manifest().map_err(|error| unreadable(&place, &error))?;
@@ -109,11 +110,11 @@ fn check_manifest(
     if !manifest.is_of(store, &component.name) {
         return Err(other_store(&manifest, store, component));
     }
-    check_packs(&place, &manifest, is_new)
+    check_packs(&place, &manifest, hand_over)
 }
 
 /// A clean-up of an upload that took too long, or another hand, may have left the manifest and taken packs.
-fn check_packs(place: &Objects, manifest: &Manifest, is_new: bool) -> Result<(), Status> {
+fn check_packs(place: &Objects, manifest: &Manifest, hand_over: Option<Duration>) -> Result<(), Status> {
     let listed = place.list().map_err(|error| unusable(&PlaceError::Objects(error)))?;
     for pack in manifest.packs() {
         let found = listed.iter().find(|listed| listed.name == pack.name).map(|listed| listed.bytes);
@@ -125,10 +126,12 @@ fn check_packs(place: &Objects, manifest: &Manifest, is_new: bool) -> Result<(),
     }
     let first = listed.iter().map(|listed| listed.modified).min();
     let age = first.and_then(|first| SystemTime::now().duration_since(first).ok());
-    if is_new && age.is_some_and(|age| OFFER_AGE < age) {
-        return Err(damaged(format!("{} was uploaded too long ago", place.location())));
+    match (hand_over, age) {
+        (Some(most), Some(age)) if most < age => {
+            Err(damaged(format!("{} was uploaded too long ago", place.location())))
+        }
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 fn other_store(manifest: &Manifest, store: &str, component: &ComponentDocument) -> Status {

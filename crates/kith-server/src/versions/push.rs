@@ -23,7 +23,7 @@ use kith_wire::{
 };
 use std::{
     collections::btree_map::Entry,
-    time::{Duration, Instant, SystemTime},
+    time::{Duration, Instant},
 };
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -299,8 +299,8 @@ impl Stores {
 
     /// Removes built files that no version needs.
     pub(super) async fn clean(&self, before: StoreDocument, store: StoreDocument) {
-        let now = SystemTime::now();
-        self.with_objects(move |objects| clean::remove_unnamed(objects, &before, &store, now)).await;
+        let orphaned = self.uploads.orphaned();
+        self.with_objects(move |objects| clean::remove_unnamed(objects, &before, &store, orphaned)).await;
     }
 
     /// Does something to the object store, if it is this cluster's, on a thread that may wait. What fails is told in the log, and

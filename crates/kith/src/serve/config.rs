@@ -8,7 +8,7 @@ use kith_server::{
     ConnectionSettings, ServerSecurity,
     node::Labels,
     place::ReadFrom,
-    router::{AdmissionSettings, CacheSettings, RouterSettings, SlowLogSettings},
+    router::{AdmissionSettings, CacheSettings, RouterSettings, SlowLogSettings, UploadSettings},
 };
 use serde::Deserialize;
 use std::{
@@ -68,6 +68,7 @@ pub struct ConfigFile {
     admission: AdmissionSettings,
     cache: CacheSettings,
     slow_log: SlowLogSettings,
+    uploads: UploadSettings,
     read_from: Vec<ReadFrom>,
     record: Option<PathBuf>,
 }
@@ -195,6 +196,7 @@ impl ConfigFile {
             admission: self.admission.clone(),
             cache: self.cache.clone(),
             slow_log: self.slow_log.clone(),
+            uploads: self.uploads.clone(),
             read_from: self.read_from.clone(),
             record: self.record.clone(),
         }
