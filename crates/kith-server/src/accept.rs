@@ -124,8 +124,8 @@ async fn welcome(
             connected.speaks("grpc");
             let peer = Peer { addr: Some(addr), caller, connected: Arc::clone(&connected) };
             // Nobody takes it if the server has stopped meanwhile: it is closed then.
-            let _ = http2.send(Accepted { stream: Watched::new(stream, connected), peer }).await;
-            Ok(())
+            let accepted = Accepted { stream: Watched::new(stream, Arc::clone(&connected)), peer };
+            connected.unless_strange(async { Ok(drop(http2.send(accepted).await)) }).await
         }
         _ => {
             connected.speaks("other");

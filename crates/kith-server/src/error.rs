@@ -1,6 +1,7 @@
 //! Why a process cannot start.
 
 use crate::{
+    connections::FILES_MIN,
     data_dir::DataDirError,
     metadata::{MetadataError, TargetError},
     topology::TopologyError,
@@ -69,6 +70,14 @@ pub enum StartError {
         /// Why.
         #[source]
         source: io::Error,
+    },
+    /// The system lets this process have too few files and connections open.
+    #[error(
+        "this process may have {files} files and connections open at once, and needs {FILES_MIN} at least"
+    )]
+    TooFewFiles {
+        /// How many it may have.
+        files: usize,
     },
     /// Others could listen in, and nobody has said that they may.
     #[error("{addr} is not on loopback, and what is said there would not be encrypted")]
@@ -148,6 +157,7 @@ impl StartError {
             StartError::IdTaken { .. } => "id_taken",
             StartError::Listen { source, .. } if source.kind() == io::ErrorKind::AddrInUse => "port_in_use",
             StartError::Listen { .. } => "cannot_listen",
+            StartError::TooFewFiles { .. } => "too_few_files",
             StartError::Spawn { .. } | StartError::Child { .. } => "child_failed",
             StartError::Write { .. } => "cannot_write",
         }
@@ -194,6 +204,9 @@ impl StartError {
             StartError::Security(error) => error.help(),
             StartError::IdTaken { .. } => "stop that one first, or give this one another id (--id, --node)",
             StartError::Listen { .. } => "stop what uses the port, or choose another (0 takes a free one)",
+            StartError::TooFewFiles { .. } => {
+                "raise the limit to 4096 or more: `ulimit -n 4096`, `LimitNOFILE=` of systemd, `--ulimit nofile=` of containers"
+            }
             StartError::Spawn { .. } | StartError::Child { .. } => {
                 "its log is in the data directory, as node-NNN.log"
             }

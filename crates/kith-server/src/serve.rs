@@ -104,13 +104,13 @@ impl Ports {
     /// that none that is quick comes over TCP and stays there.
     ///
     /// # Errors
-    /// [`StartError::Listen`].
+    /// [`StartError::Listen`], [`StartError::TooFewFiles`].
     pub async fn bind(
         asked: Addresses,
         security: &Security,
         settings: ConnectionSettings,
     ) -> Result<Self, StartError> {
-        let connections = Connections::new(settings);
+        let connections = Connections::new(settings)?;
         let resp = match asked.resp {
             Some(addr) => Some(bind(addr, &connections).await?),
             None => None,

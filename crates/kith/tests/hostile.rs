@@ -58,9 +58,12 @@ enum Stranger {
     SitsAfterHandshake,
     ClaimsLongFrame,
     SitsInHttp2,
+    BurstsInHttp2,
+    FillsFrame,
+    PipelinesToRedis,
 }
 
-const STRANGERS: [Stranger; 5] = [
+const SITTERS: [Stranger; 5] = [
     Stranger::Silent,
     Stranger::PartOfHandshake,
     Stranger::SitsAfterHandshake,
@@ -68,35 +71,70 @@ const STRANGERS: [Stranger; 5] = [
     Stranger::SitsInHttp2,
 ];
 
-/// Does it, and holds on until the peer closes.
-async fn hold(stranger: Stranger, addr: String, tls: tokio_rustls::TlsConnector) -> std::io::Result<()> {
+/// Where strangers go.
+#[derive(Clone, Debug)]
+struct Ports {
+    shared: String,
+    redis: String,
+}
+
+/// A frame of HTTP/2 of stream `id`.
+fn http2(kind: u8, flags: u8, id: u32, payload: &[u8]) -> Vec<u8> {
+    let length = &(payload.len() as u32).to_be_bytes()[1..];
+    [length, &[kind, flags], &id.to_be_bytes(), payload].concat()
+}
+
+/// Whole reads of no keys, as short as they can be: their headers are named once, and pointed to from then on.
+fn burst_of_http2() -> Vec<u8> {
+    let literal = |name: &[u8], value: &str| [name, &[value.len() as u8], value.as_bytes()].concat();
+    let method_and_scheme = vec![0x83, 0x87];
+    let first = [
+        method_and_scheme.clone(),
+        literal(&[0x44], "/kith.v1.Store/MultiGet"),
+        literal(&[0x41], "x"),
+        literal(&[0x5f], "application/grpc"),
+        literal(b"\x40\x02te", "trailers"),
+    ];
+    let rest = [method_and_scheme, vec![0xc1, 0xc0, 0xbf, 0xbe]].concat();
+    let requests = (0..1_500).flat_map(|at| {
+        let headers = if at == 0 { first.concat() } else { rest.clone() };
+        [http2(1, 4, 2 * at + 1, &headers), http2(0, 1, 2 * at + 1, &[0; 5])].concat()
+    });
+    [b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec(), http2(4, 0, 0, &[]), requests.collect()].concat()
+}
+
+/// Does it, and holds on until the peer closes; or for ever, without reading.
+async fn hold(stranger: Stranger, ports: Ports, tls: tokio_rustls::TlsConnector) -> std::io::Result<()> {
+    let addr = if let Stranger::PipelinesToRedis = stranger { ports.redis } else { ports.shared };
     let mut stream = tokio::net::TcpStream::connect(addr).await?;
     let mut rest = Vec::new();
     match stranger {
-        Stranger::Silent => {}
+        Stranger::Silent => return stream.read_to_end(&mut rest).await.map(drop),
         Stranger::PartOfHandshake => {
             // A whole record with the beginning of a message of 60,000 bytes.
             let mut record = vec![22, 3, 1, 0x40, 0, 1, 0, 0xea, 0x60];
             record.resize(5 + 0x4000, 0);
             stream.write_all(&record).await?;
+            return stream.read_to_end(&mut rest).await.map(drop);
         }
-        _ => {
-            let name = "127.0.0.1".try_into().expect("an address");
-            let mut stream = tls.connect(name, stream).await?;
-            if let Stranger::ClaimsLongFrame = stranger {
-                stream.write_all(&Preface::OWN.encode()).await?;
-                stream.write_all(&header(256 << 20)).await?;
-                for _ in 0..16 {
-                    stream.write_all(&[0; 64 << 10]).await?;
-                }
-            }
-            if let Stranger::SitsInHttp2 = stranger {
-                stream.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0").await?;
-            }
-            stream.flush().await?;
-            stream.read_to_end(&mut rest).await?;
-            return Ok(());
+        _ => {}
+    }
+    let name = "127.0.0.1".try_into().expect("an address");
+    let mut stream = tls.connect(name, stream).await?;
+    let sent = match stranger {
+        Stranger::ClaimsLongFrame => {
+            [&Preface::OWN.encode()[..], &header(256 << 20), &vec![0; 1 << 20]].concat()
         }
+        Stranger::FillsFrame => [&Preface::OWN.encode()[..], &header(8 << 10), &[0; (8 << 10) - 1]].concat(),
+        Stranger::SitsInHttp2 => b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0".to_vec(),
+        Stranger::BurstsInHttp2 => burst_of_http2(),
+        Stranger::PipelinesToRedis => b"GET pages:1\r\n".repeat(20_000),
+        _ => Vec::new(),
+    };
+    stream.write_all(&sent).await?;
+    stream.flush().await?;
+    if let Stranger::BurstsInHttp2 | Stranger::PipelinesToRedis = stranger {
+        std::future::pending::<()>().await;
     }
     stream.read_to_end(&mut rest).await.map(drop)
 }
@@ -132,23 +170,8 @@ impl Drop for Connected {
     }
 }
 
-#[test]
-fn a_thousand_strangers_take_little_memory_and_keep_no_reader_out() {
-    let cluster = Secured::start(|folder| {
-        let file = folder.join("access.toml");
-        fs::write(&file, access(&[("other", "some-token", "read = [\"*\"]")])).expect("written");
-        vec!["--access".to_owned(), file.to_str().expect("UTF-8").to_owned()]
-    });
-    let (ops, reader) = (cluster.authority.papers("ops"), cluster.authority.papers("writer"));
-    fill(&cluster, "pages", 100, &ops);
-    // One who is connected already; and others, who come while strangers do.
-    let mut connected = Connected::start(with(cluster.kith(&["run", "--input", "-"]), &reader));
-    connected.read();
-    let comes = || {
-        let read = with(cluster.kith(&["get", "pages", "7"]), &reader).output().expect("kith runs");
-        String::from_utf8_lossy(&read.stdout).contains("value 7 of pages")
-    };
-
+/// Shakes hands with a cluster, without a certificate.
+fn connector(cluster: &Secured) -> tokio_rustls::TlsConnector {
     let mut roots = RootCertStore::empty();
     roots.add(CertificateDer::from_pem_file(&cluster.authority.pem).expect("PEM")).expect("an authority");
     let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
@@ -156,28 +179,54 @@ fn a_thousand_strangers_take_little_memory_and_keep_no_reader_out() {
         .expect("ring knows them")
         .with_root_certificates(roots)
         .with_no_client_auth();
-    let tls = tokio_rustls::TlsConnector::from(Arc::new(config));
-    let (addr, pid) = (cluster.router(0), cluster.router_pid());
-    let (before, held) = (resident(pid), files_of(pid));
-    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
-    let strangers: Vec<_> = (0..1_000)
-        .map(|at| runtime.spawn(hold(STRANGERS[at % STRANGERS.len()], addr.clone(), tls.clone())))
-        .collect();
-    let mut most = 0;
-    for _ in 0..20 {
-        connected.read();
-        most = most.max(resident(pid));
-    }
-    cluster.wait_until("one more reader is served beside strangers", comes);
-    // All of them are hung up on, however long they would wait. The router is asked, not they: if the queue of the system was
-    // full, a stranger may believe in a connection that the router never had.
-    cluster.wait_until("the router holds no stranger any more", || {
-        most = most.max(resident(pid));
-        files_of(pid) < held + 64
+    tokio_rustls::TlsConnector::from(Arc::new(config))
+}
+
+#[test]
+fn a_thousand_strangers_take_little_memory_and_keep_no_reader_out() {
+    let cluster = Secured::start(|folder| {
+        let file = folder.join("access.toml");
+        fs::write(&file, access(&[("other", "some-token", "read = [\"*\"]")])).expect("written");
+        let flags = ["--resp", "127.0.0.1:0", "--access", file.to_str().expect("UTF-8")];
+        flags.map(str::to_owned).to_vec()
     });
-    drop(strangers);
-    runtime.shutdown_background();
-    assert!(most < before + 64 * MIB, "{} MiB after {}", most / MIB, before / MIB);
+    let (ops, reader) = (cluster.authority.papers("ops"), cluster.authority.papers("writer"));
+    fill(&cluster, "pages", 100, &ops);
+    // One who is connected already; and others, who come while strangers do.
+    let mut connected = Connected::start(with(cluster.kith(&["run", "--input", "-"]), &reader));
+    connected.read();
+    let redis = cluster.redis(Some(&reader));
+    let comes = || {
+        let read = with(cluster.kith(&["get", "pages", "7"]), &reader).output().expect("kith runs");
+        String::from_utf8_lossy(&read.stdout).contains("value 7 of pages")
+            && redis.cli_all(&["get", "pages:7"]).contains("value 7 of pages")
+    };
+
+    let (tls, pid) = (connector(&cluster), cluster.router_pid());
+    let ports = Ports { shared: cluster.router(0), redis: redis.addr.clone() };
+    let (before, held) = (resident(pid), files_of(pid));
+    for kinds in
+        [&SITTERS[..], &[Stranger::BurstsInHttp2], &[Stranger::FillsFrame], &[Stranger::PipelinesToRedis]]
+    {
+        let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+        for at in 0..1_000 {
+            runtime.spawn(hold(kinds[at % kinds.len()], ports.clone(), tls.clone()));
+        }
+        let mut most = 0;
+        for _ in 0..20 {
+            connected.read();
+            most = most.max(resident(pid));
+        }
+        cluster.wait_until("one more reader is served beside strangers", comes);
+        // All of them are hung up on, however long they would wait. The router is asked, not they: if the queue of the system was
+        // full, a stranger may believe in a connection that the router never had.
+        cluster.wait_until("the router holds no stranger any more", || {
+            most = most.max(resident(pid));
+            files_of(pid) < held + 64
+        });
+        runtime.shutdown_background();
+        assert!(most < before + 64 * MIB, "{kinds:?}: {} MiB after {}", most / MIB, before / MIB);
+    }
     connected.read();
     cluster.wait_until("one more reader is served after them", comes);
     let closed = |reason: &str| {
@@ -185,6 +234,50 @@ fn a_thousand_strangers_take_little_memory_and_keep_no_reader_out() {
         cluster.metric(&name).unwrap_or_default()
     };
     assert!(0.0 < closed("unknown") + closed("crowded_out"));
+}
+
+#[test]
+fn a_stranger_that_asks_and_does_not_read_is_hung_up_on_after_a_few_requests() {
+    let cluster = Secured::start(|folder| {
+        let file = folder.join("access.toml");
+        fs::write(&file, access(&[("other", "some-token", "read = [\"*\"]")])).expect("written");
+        vec!["--access".to_owned(), file.to_str().expect("UTF-8").to_owned()]
+    });
+    let (tls, addr) = (connector(&cluster), cluster.router(0));
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    // What it was told, until it was hung up on.
+    let told = async {
+        let name = "127.0.0.1".try_into().expect("an address");
+        let stream = tokio::net::TcpStream::connect(addr).await.expect("it listens");
+        let mut stream = tls.connect(name, stream).await.expect("it speaks TLS");
+        stream.write_all(&burst_of_http2()).await.expect("it reads");
+        let mut told = Vec::new();
+        // Bytes that it never read take back the end of what it said, if they come too late.
+        let _ = stream.read_to_end(&mut told).await;
+        told
+    };
+    let told = runtime.block_on(async { tokio::time::timeout(PATIENCE, told).await });
+    let told = told.expect("it is hung up on");
+    let mut answers = 0;
+    let mut rest = &told[..];
+    while let Some((head, more)) = rest.split_first_chunk::<9>() {
+        answers += u32::from(head[3] == 1);
+        let length = u32::from_be_bytes([0, head[0], head[1], head[2]]) as usize;
+        rest = more.get(length..).unwrap_or_default();
+    }
+    assert!(0 < answers && answers <= 8, "{answers} answers");
+}
+
+#[test]
+fn a_process_that_may_open_few_files_does_not_start_and_says_what_to_do() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let kith = env!("CARGO_BIN_EXE_kith");
+    let script = format!("ulimit -n 64 && exec {kith} dev --data \"$1\" -o json");
+    let output = Command::new("sh").args(["-c", &script, "sh"]).arg(folder.path()).output().expect("a shell");
+    assert!(!output.status.success());
+    let told =
+        String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    assert!(told.contains("too_few_files") && told.contains("ulimit -n 4096"), "{told}");
 }
 
 #[test]

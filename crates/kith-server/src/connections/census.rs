@@ -5,13 +5,18 @@
 //! are keep nobody out, not even from their own address: the address that has most of them loses its oldest.
 
 use std::{
-    collections::{BTreeSet, HashMap},
+    collections::{BTreeSet, HashMap, HashSet},
     net::IpAddr,
     time::Duration,
 };
 
 /// A stranger keeps its place for so long at least: a handshake takes some milliseconds, more while many arrive at once.
 const SECURE_FOR: Duration = Duration::from_millis(100);
+
+/// Strangers that have been told to leave and are not gone yet, above which the next waits: each holds its descriptor and memory.
+const LEAVING_MAX: usize = 64;
+/// So long: those who leave take no longer than their task needs to run.
+const LEAVING_FOR: Duration = Duration::from_millis(5);
 
 /// What becomes of one more connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +25,7 @@ pub(super) enum Verdict {
     Welcome,
     /// There is, once this stranger is gone.
     Instead(u64),
-    /// All strangers came just now: ask again after so long.
+    /// All strangers came just now, or are about to leave: ask again after so long.
     Wait(Duration),
     /// There is none.
     Full,
@@ -35,13 +40,15 @@ pub(super) struct Census {
     /// By id, which ascend: since when, and from where. Local ones have no address.
     strangers: HashMap<u64, (Duration, Option<IpAddr>)>,
     by_address: HashMap<Option<IpAddr>, BTreeSet<u64>>,
+    /// Those that made way, until they are gone.
+    leaving: HashSet<u64>,
 }
 
 impl Census {
     /// Nobody yet.
     pub fn new(open_max: usize, strangers_max: usize) -> Self {
-        let (strangers, by_address) = (HashMap::new(), HashMap::new());
-        Self { open_max, strangers_max, open: 0, strangers, by_address }
+        let (strangers, by_address, leaving) = (HashMap::new(), HashMap::new(), HashSet::new());
+        Self { open_max, strangers_max, open: 0, strangers, by_address, leaving }
     }
 
     #[cfg(test)]
@@ -59,6 +66,9 @@ impl Census {
         if self.open < self.open_max && self.strangers.len() < self.strangers_max {
             return Verdict::Welcome;
         }
+        if LEAVING_MAX <= self.leaving.len() {
+            return Verdict::Wait(LEAVING_FOR);
+        }
         let crowd = self.by_address.values().max_by_key(|ids| ids.len());
         let Some(oldest) = crowd.and_then(BTreeSet::first) else { return Verdict::Full };
         let age = self.strangers.get(oldest).map_or(SECURE_FOR, |(since, _)| now.saturating_sub(*since));
@@ -75,8 +85,18 @@ impl Census {
         self.by_address.entry(address).or_default().insert(id);
     }
 
-    /// Somebody is no stranger any more, or is about to leave for not having shown who they are.
+    /// A stranger is told to leave, for somebody else.
+    pub fn makes_way(&mut self, id: u64) {
+        let is_stranger = self.strangers.contains_key(&id);
+        self.is_known(id);
+        if is_stranger {
+            self.leaving.insert(id);
+        }
+    }
+
+    /// Somebody is no stranger any more; perhaps since a moment ago, when they were told to leave.
     pub fn is_known(&mut self, id: u64) {
+        self.leaving.remove(&id);
         let Some((_, address)) = self.strangers.remove(&id) else { return };
         if let Some(ids) = self.by_address.get_mut(&address) {
             ids.remove(&id);
@@ -128,6 +148,35 @@ mod tests {
         census.enters(1, Duration::ZERO, address(1));
         (2..5).for_each(|id| census.enters(id, Duration::ZERO, address(2)));
         assert_eq!(census.verdict(LATER), Verdict::Instead(2), "older ones of other addresses stay");
+    }
+
+    #[test]
+    fn few_are_about_to_leave_at_once() {
+        let mut census = Census::new(10_000, 100);
+        let mut next = 0;
+        let mut fill = |census: &mut Census| {
+            while census.verdict(LATER) == Verdict::Welcome {
+                next += 1;
+                census.enters(next, Duration::ZERO, address(1));
+            }
+        };
+        for left in 1..=LEAVING_MAX as u64 {
+            fill(&mut census);
+            assert_eq!(census.verdict(LATER), Verdict::Instead(left));
+            census.makes_way(left);
+        }
+        fill(&mut census);
+        assert_eq!(census.verdict(LATER), Verdict::Wait(LEAVING_FOR));
+        census.leaves(1);
+        assert!(matches!(census.verdict(LATER), Verdict::Instead(_)));
+        census.makes_way(LEAVING_MAX as u64 + 1);
+        fill(&mut census);
+        assert_eq!(census.verdict(LATER), Verdict::Wait(LEAVING_FOR));
+        census.is_known(2);
+        assert!(
+            matches!(census.verdict(LATER), Verdict::Instead(_)),
+            "it showed at the last moment who it is"
+        );
     }
 
     proptest! {

@@ -13,17 +13,20 @@ pub struct ConnectionSettings {
     pub idle: Option<Duration>,
 }
 
-/// Connections at once where nobody says otherwise. Each idle one takes up to 40 KiB.
+/// Connections at once where nobody says otherwise. Each idle one takes up to 47 KiB.
 pub const OPEN_MAX_DEFAULT: usize = 16_384;
 /// Longer than pools of clients usually keep connections that they do not use.
 pub const IDLE_DEFAULT: Duration = Duration::from_secs(600);
 
+/// A process that may have fewer files open does not start: it would have room for hardly a connection beside its files.
+pub(crate) const FILES_MIN: usize = 256;
 /// The share of a process's files that connections must leave: components, logs and connections to others need them.
 const RESERVED_SHARE: usize = 4;
 const RESERVED_MIN: usize = 64;
 const RESERVED_MAX: usize = 4_096;
-/// Those who have not shown who they are yet. Each may hold a handshake's 64 KiB: 32 MiB together.
-const STRANGERS_MAX: usize = 512;
+/// Those who have not shown who they are yet. Each may hold a handshake's 64 KiB, or somewhat more once it has shaken hands: less than
+/// 32 MiB together.
+const STRANGERS_MAX: usize = 256;
 /// Of all connections, those who have not shown who they are get no more than one in so many.
 const STRANGERS_SHARE: usize = 4;
 

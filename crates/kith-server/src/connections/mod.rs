@@ -6,17 +6,19 @@ mod budget;
 mod census;
 pub(crate) mod farewell;
 mod limits;
+mod opening;
 pub(crate) mod requests;
 mod stream;
 mod watch;
 
 pub(crate) use budget::{Charge, UNCHARGED_BYTES, room};
+pub(crate) use limits::FILES_MIN;
 pub use limits::{ConnectionSettings, IDLE_DEFAULT, OPEN_MAX_DEFAULT};
 pub(crate) use stream::Watched;
 pub(crate) use watch::{Reason, Seen, Watch};
 
+use crate::error::StartError;
 use budget::Budget;
-
 use census::{Census, Verdict};
 use limits::Limits;
 use std::{
@@ -38,12 +40,16 @@ use tonic::{Code, Status};
 
 /// Peers that are told at the same time why they are not taken; others are hung up on.
 const FAREWELLS_MAX: usize = 32;
-/// Bytes of requests that one connection may have in memory: the largest request, and some more beside it.
-const CONNECTION_BYTES_MAX: usize = 96 << 20;
+/// Bytes of requests that one connection may have in memory: the largest request, a copy of it, and some more beside them.
+const CONNECTION_BYTES_MAX: usize = 176 << 20;
 /// And all connections of a process.
 const PROCESS_BYTES_MAX: usize = 192 << 20;
-/// Bytes that a stranger may send in all, and of one frame: enough for a request that shows a token.
-pub(crate) const STRANGER_BYTES_MAX: usize = 64 << 10;
+/// Bytes that a stranger may send: enough for a request that shows a token.
+pub(crate) const STRANGER_BYTES_MAX: usize = 24 << 10;
+/// And in one frame, which holds nothing but the token.
+pub(crate) const STRANGER_FRAME_BYTES_MAX: usize = 8 << 10;
+/// Frames of a stranger, and commands of one that is a Redis client.
+pub(crate) const STRANGER_MESSAGES_MAX: u64 = 16;
 /// A peer shows who it is within this time.
 pub(crate) const STRANGER_PATIENCE: Duration = Duration::from_secs(10);
 
@@ -74,8 +80,20 @@ pub(crate) struct TooMany;
 
 impl Connections {
     /// None yet.
-    pub fn new(settings: ConnectionSettings) -> Self {
-        let limits = Limits::new(settings, limits::raise_file_limit());
+    ///
+    /// # Errors
+    /// [`StartError::TooFewFiles`].
+    pub fn new(settings: ConnectionSettings) -> Result<Self, StartError> {
+        let files = limits::raise_file_limit();
+        if files < FILES_MIN {
+            return Err(StartError::TooFewFiles { files });
+        }
+        Ok(Self::within(settings, files))
+    }
+
+    /// None yet, of a process that may have so many files open.
+    fn within(settings: ConnectionSettings, files: usize) -> Self {
+        let limits = Limits::new(settings, files);
         let census = Census::new(limits.open_max, limits.strangers_max);
         Self(Arc::new(Shared {
             started: Instant::now(),
@@ -112,7 +130,7 @@ impl Connections {
             Verdict::Welcome => {}
             Verdict::Instead(stranger) => {
                 // Its place is free from now on; it is closed as soon as its task runs.
-                state.census.is_known(stranger);
+                state.census.makes_way(stranger);
                 if let Some(leave) = state.strangers.remove(&stranger) {
                     leave.cancel();
                 }
@@ -296,7 +314,7 @@ pub(crate) mod testing {
 
     /// A connection whose peer is known, the only one of its process.
     pub(crate) fn known() -> Arc<Connected> {
-        let connections = Connections::new(ConnectionSettings::default());
+        let connections = Connections::within(ConnectionSettings::default(), 1 << 20);
         let connected = connections.try_admit(None).expect("it is alone");
         connected.is_known_now();
         connected

@@ -230,7 +230,7 @@ fn remembered(addr: Option<&str>, port: u16) -> SocketAddr {
 
 /// Serves the metadata to children, and to nodes that are started by hand to join.
 async fn serve_metadata(store: &Arc<dyn MetadataStore>) -> Result<SocketAddr, StartError> {
-    let connections = Connections::new(ConnectionSettings::default());
+    let connections = Connections::new(ConnectionSettings::default())?;
     let bound = serve::bind(SocketAddr::new(HOST, 0), &connections).await?;
     let addr = bound.addr;
     let mut routes = serve::routes();

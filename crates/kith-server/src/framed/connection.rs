@@ -8,7 +8,10 @@ use super::{
     streams::Streams,
     unsupported_frame,
 };
-use crate::connections::{Connected, Reason, STRANGER_BYTES_MAX, Seen, Watch, closed, farewell, no_memory};
+use crate::connections::{
+    Connected, Reason, STRANGER_FRAME_BYTES_MAX, STRANGER_MESSAGES_MAX, Seen, Watch, closed, farewell,
+    no_memory,
+};
 use kith_wire::{
     REQUEST_BYTES_MAX,
     frame::{Flags, Frame, FrameError, Header, Op, PREFACE_BYTES, Preface},
@@ -81,7 +84,8 @@ pub(crate) async fn serve(
     };
     connected.unless_strange(std::future::poll_fn(|cx| connection.poll(cx))).await?;
     if connection.is_parting {
-        farewell::leave(&mut connection.stream).await;
+        let left = async { Ok(farewell::leave(&mut connection.stream).await) };
+        connected.unless_strange(left).await?;
     }
     Ok(())
 }
@@ -224,6 +228,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                     self.frames.increment(1);
                     self.taken += 1;
                     self.on_frame(frame, cx);
+                    if STRANGER_MESSAGES_MAX <= self.taken && !self.connected.is_known() {
+                        self.close(&too_many_of_a_stranger());
+                    }
                 }
                 Ok(Next::Refused(header)) => self.outbox.error(&header, &no_memory()),
                 Ok(Next::More) => return,
@@ -339,8 +346,19 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
 
 fn too_long_for_a_stranger(bytes: u64) -> Status {
     let message = format!(
-        "a frame of {bytes} bytes, from a peer that has not shown who it is: at most {STRANGER_BYTES_MAX} are taken"
+        "a frame of {bytes} bytes, from a peer that has not shown who it is: at most {STRANGER_FRAME_BYTES_MAX} are taken"
     );
+    unauthenticated(message)
+}
+
+fn too_many_of_a_stranger() -> Status {
+    let message = format!(
+        "{STRANGER_MESSAGES_MAX} frames came from a peer that has not shown who it is: no more are taken"
+    );
+    unauthenticated(message)
+}
+
+fn unauthenticated(message: String) -> Status {
     let help = "show a certificate or a token that the access file names";
     kith_wire::status(Code::Unauthenticated, "unauthenticated", message, help)
 }

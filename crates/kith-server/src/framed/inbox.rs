@@ -1,6 +1,6 @@
 //! What a connection has received and not taken in yet. A frame gets room as its bytes come, and pays for it.
 
-use crate::connections::{Charge, Connected, STRANGER_BYTES_MAX, UNCHARGED_BYTES, room};
+use crate::connections::{Charge, Connected, STRANGER_FRAME_BYTES_MAX, UNCHARGED_BYTES, room};
 use bytes::{Buf, Bytes, BytesMut};
 use kith_wire::{
     REQUEST_BYTES_MAX,
@@ -15,12 +15,19 @@ use std::{
 use tokio::io::{AsyncRead, AsyncReadExt};
 
 /// What one read takes at the most, unless a longer frame has begun.
-const READ_BYTES: usize = 64 << 10;
+const READ_BYTES_MAX: usize = 64 << 10;
+/// What it takes of a peer that sends little, or is idle: all that such a connection holds.
+const READ_BYTES_MIN: usize = 4 << 10;
+
+/// A large request is in memory so many times: as it came, and as it is worked on.
+const COPIES: usize = 2;
 
 /// Bytes of one connection that came and are not taken in yet.
 pub(super) struct Inbox {
     connected: Arc<Connected>,
     bytes: BytesMut,
+    /// What the next read takes: more once reads are full.
+    read_bytes: usize,
     /// Of the frame that has begun, if it is a large one.
     charge: Option<Charge>,
     /// Bytes to come of a frame that was refused: they are thrown away.
@@ -41,7 +48,8 @@ pub(super) enum Next {
 
 impl Inbox {
     pub fn new(connected: Arc<Connected>) -> Self {
-        Self { connected, bytes: BytesMut::new(), charge: None, refused: 0, received: 0 }
+        let (bytes, read_bytes) = (BytesMut::new(), READ_BYTES_MIN);
+        Self { connected, bytes, read_bytes, charge: None, refused: 0, received: 0 }
     }
 
     /// Whether a frame has begun.
@@ -53,6 +61,7 @@ impl Inbox {
     pub fn rest(&mut self) {
         if self.bytes.is_empty() {
             self.bytes = BytesMut::new();
+            self.read_bytes = READ_BYTES_MIN;
         }
     }
 
@@ -63,11 +72,14 @@ impl Inbox {
         cx: &mut Context<'_>,
     ) -> Poll<io::Result<usize>> {
         // A frame that has begun has its room already.
-        if self.bytes.capacity() - self.bytes.len() < READ_BYTES / 4 {
-            self.bytes.reserve(READ_BYTES);
+        if self.bytes.capacity() - self.bytes.len() < self.read_bytes / 4 {
+            self.bytes.reserve(self.read_bytes);
         }
         let read = std::task::ready!(pin!(stream.read_buf(&mut self.bytes)).poll(cx))?;
         self.received += read as u64;
+        if self.bytes.len() == self.bytes.capacity() && self.connected.is_known() {
+            self.read_bytes = (2 * self.read_bytes).min(READ_BYTES_MAX);
+        }
         Poll::Ready(Ok(read))
     }
 
@@ -84,20 +96,22 @@ impl Inbox {
                 return Ok(Next::More);
             }
         }
-        let body_max = if self.connected.is_known() { REQUEST_BYTES_MAX } else { STRANGER_BYTES_MAX };
+        let body_max = if self.connected.is_known() { REQUEST_BYTES_MAX } else { STRANGER_FRAME_BYTES_MAX };
         match frame::take(&mut self.bytes, body_max)? {
-            Incoming::Frame(frame) => Ok(Next::Frame(self.paid(frame))),
+            Incoming::Frame(frame) => Ok(self.paid(frame)),
             Incoming::Begun { header, bytes } => Ok(self.make_room(header, bytes)),
             Incoming::Nothing => Ok(Next::More),
         }
     }
 
-    /// The frame, whose body gives back what was taken for it when nobody has it any more.
-    fn paid(&mut self, frame: Frame) -> Frame {
-        match self.charge.take() {
-            Some(charge) => Frame { body: Bytes::from_owner(Paid(frame.body, charge)), ..frame },
-            None => frame,
+    /// The frame, whose body gives back what was taken for it when nobody has it any more. It pays once more for what is made of it: who
+    /// answers decodes it, or sends its keys on.
+    fn paid(&mut self, frame: Frame) -> Next {
+        let Some(mut charge) = self.charge.take() else { return Next::Frame(frame) };
+        if !charge.grow_to(COPIES * frame.body.len()) {
+            return Next::Refused(frame.header);
         }
+        Next::Frame(Frame { body: Bytes::from_owner(Paid(frame.body, charge)), ..frame })
     }
 
     /// Reserves room for the frame that has begun, whose length is `bytes`.
@@ -160,23 +174,65 @@ mod tests {
         let connected = known();
         let mut first = inbox(&connected, begun(64 << 20, 16 << 20));
         assert!(matches!(first.next(), Ok(Next::More)));
-        // The same connection has no second frame under way; its budget is what counts.
+        // The same connection has no other frame under way; its budget is what counts.
+        let mut other = inbox(&connected, begun(80 << 20, 20 << 20));
+        assert!(matches!(other.next(), Ok(Next::More)));
         let mut second = inbox(&connected, begun(48 << 20, 12 << 20));
         let Ok(Next::Refused(header)) = second.next() else { panic!("there is no room for both") };
         assert_eq!((header.id, second.bytes.len(), second.refused), (7, 0, 36 << 20));
         second.bytes.resize(36 << 20, 0);
         second.bytes.extend_from_slice(&begun(3, 3));
         assert!(matches!(second.next(), Ok(Next::Frame(frame)) if frame.body.len() == 3));
-        drop(first);
+        drop((first, other));
         let mut third = inbox(&connected, begun(48 << 20, 48 << 20));
         third.bytes.truncate(13 << 20);
         assert!(matches!(third.next(), Ok(Next::More)));
         third.bytes.resize((48 << 20) + frame::HEADER_BYTES, 0);
         let Ok(Next::Frame(frame)) = third.next() else { panic!("it is whole") };
-        let mut fourth = inbox(&connected, begun(64 << 20, 16 << 20));
-        assert!(matches!(fourth.next(), Ok(Next::Refused(_))), "a body is paid for while somebody has it");
+        let mut fourth = inbox(&connected, begun(80 << 20, 20 << 20));
+        assert!(
+            matches!(fourth.next(), Ok(Next::Refused(_))),
+            "a body is paid for twice while somebody has it"
+        );
         drop(frame);
-        let mut fifth = inbox(&connected, begun(64 << 20, 16 << 20));
+        let mut fifth = inbox(&connected, begun(80 << 20, 20 << 20));
         assert!(matches!(fifth.next(), Ok(Next::More)));
+    }
+
+    #[test]
+    fn a_frame_whose_copy_is_not_paid_for_is_refused_when_it_is_whole() {
+        let connected = known();
+        let mut first = inbox(&connected, begun(80 << 20, 20 << 20));
+        let mut second = inbox(&connected, begun(80 << 20, 20 << 20));
+        for inbox in [&mut first, &mut second] {
+            assert!(matches!(inbox.next(), Ok(Next::More)));
+            inbox.bytes.resize((80 << 20) + frame::HEADER_BYTES, 0);
+        }
+        assert!(matches!(first.next(), Ok(Next::Refused(header)) if header.id == 7));
+        assert!(matches!(second.next(), Ok(Next::Frame(_))));
+    }
+
+    #[tokio::test]
+    async fn a_connection_on_which_little_comes_holds_little() {
+        let (mut peer, mut own) = tokio::io::duplex(1 << 20);
+        let mut inbox = Inbox::new(known());
+        let small = begun(100, 100);
+        let large = begun(UNCHARGED_BYTES - frame::HEADER_BYTES, UNCHARGED_BYTES - frame::HEADER_BYTES);
+        for (sent, least, most) in
+            [(&small, 0, READ_BYTES_MIN), (&large, 2 * READ_BYTES_MIN, 4 * READ_BYTES_MAX)]
+        {
+            for _ in 0..50 {
+                tokio::io::AsyncWriteExt::write_all(&mut peer, sent).await.expect("it takes bytes");
+                let mut left = sent.len();
+                while 0 < left {
+                    left -= std::future::poll_fn(|cx| inbox.poll_read(&mut own, cx)).await.expect("it reads");
+                }
+                while let Ok(Next::Frame(_)) = inbox.next() {}
+            }
+            let held = inbox.bytes.capacity().max(inbox.read_bytes);
+            assert!(least <= held && held <= most, "{held}");
+        }
+        inbox.rest();
+        assert_eq!((inbox.bytes.capacity(), inbox.read_bytes), (0, READ_BYTES_MIN));
     }
 }

@@ -208,7 +208,7 @@ impl Server {
         let service: Option<Arc<dyn FrameService>> = if frames { Some(Arc::clone(&node) as _) } else { None };
         // A release before frames listens nowhere else either.
         let local = frames.then(|| kith_client::listen_locally(addr)).flatten();
-        let connections = Connections::new(settings);
+        let connections = Connections::new(settings).expect("files enough");
         let bound = Bound { addr, listener, local, connections };
         serve::spawn(bound, routes, service, &Security::default(), stop.clone());
         drop(inside);

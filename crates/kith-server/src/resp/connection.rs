@@ -8,7 +8,7 @@ use super::{
     round::Round,
     visitor::Visitor,
 };
-use crate::connections::{self, Charge, Reason, Seen, UNCHARGED_BYTES, Watch, closed};
+use crate::connections::{self, Charge, Reason, STRANGER_MESSAGES_MAX, Seen, UNCHARGED_BYTES, Watch, closed};
 use bytes::{Buf, BytesMut};
 use kith_client::QueryError;
 use kith_wire::resp::{Decoder, Limits, Malformed, Replies};
@@ -19,6 +19,10 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
+/// Commands of one round of a client that nobody knows: each is refused, and that is a line of the audit log.
+const STRANGER_ROUND: u64 = 4;
+/// What a client is told that nobody knows after so many commands.
+const UNKNOWN_FOR_LONG: &str = "NOAUTH too many commands before AUTH: closing the connection";
 /// What one read takes at the least.
 const READ_BYTES: usize = 16 << 10;
 /// Emptied buffers above this size are given back.
@@ -31,6 +35,8 @@ const STALLED_PRESSED: Duration = Duration::from_secs(1);
 /// bytes unread takes back what it sent.
 const LINGER: Duration = Duration::from_secs(1);
 const LINGER_BYTES: usize = 8 << 20;
+/// No more of it than this from who is unknown.
+const STRANGER_LINGER_BYTES: usize = 64 << 10;
 
 /// Speaks RESP with `visitor` on `stream` until its peer closes it or breaks the protocol, or `stop`: the round under way is answered then.
 ///
@@ -55,6 +61,7 @@ pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
         decoder: Decoder::new(Limits::UNAUTHENTICATED),
         inbox: BytesMut::new(),
         out: Replies::default(),
+        unknown: 0,
     };
     place.unless_strange(connection.run(stop)).await
 }
@@ -67,14 +74,13 @@ pub(super) async fn refuse<S: AsyncRead + AsyncWrite + Unpin>(mut stream: S, tol
     let mut reply = Replies::default();
     reply.error(told);
     timeout(LINGER, stream.write_all(reply.bytes())).await??;
-    part(&mut stream).await
+    part(&mut stream, STRANGER_LINGER_BYTES).await
 }
 
-/// Closes a stream whose peer may still send: what comes is thrown away, not for long.
-async fn part<S: AsyncRead + AsyncWrite + Unpin>(stream: &mut S) -> io::Result<()> {
+/// Closes a stream whose peer may still send: so much of what comes is thrown away, and not for long.
+async fn part<S: AsyncRead + AsyncWrite + Unpin>(stream: &mut S, mut left: usize) -> io::Result<()> {
     let unread = async {
         stream.shutdown().await?;
-        let mut left = LINGER_BYTES;
         let mut bytes = vec![0; READ_BYTES];
         while 0 < left {
             match stream.read(&mut bytes).await? {
@@ -97,6 +103,8 @@ struct Connection<S> {
     decoder: Decoder,
     inbox: BytesMut,
     out: Replies,
+    /// Commands that came since nobody knows the client.
+    unknown: u64,
 }
 
 /// What follows a round.
@@ -107,6 +115,8 @@ enum Next {
     /// Another round, of what is here already.
     Again,
     Close,
+    /// After too many commands of a client that nobody knows.
+    Unknown,
     Malformed(Malformed),
 }
 
@@ -121,17 +131,18 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 Next::Again => continue,
                 Next::Read => {}
                 Next::Close => return self.close().await,
+                Next::Unknown => return self.hang_up_on(UNKNOWN_FOR_LONG).await,
                 Next::Malformed(malformed) => return self.hang_up(&malformed).await,
             }
             if !self.make_room() {
                 return self
-                    .hang_up_on("overloaded: requests that are under way take all the memory there is")
+                    .hang_up_on("ERR overloaded: requests that are under way take all the memory there is")
                     .await;
             }
             let read = tokio::select! {
                 read = self.stream.read_buf(&mut self.inbox) => read?,
                 () = self.begun.is_too_slow(), if !self.inbox.is_empty() => {
-                    return self.hang_up_on("the command did not come in time").await;
+                    return self.hang_up_on("ERR the command did not come in time").await;
                 }
                 () = &mut stopped => return self.close().await,
             };
@@ -147,9 +158,20 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     fn take_in(&mut self) -> (Round, Next) {
         let mut round = Round::new(self.dialogue.version());
         self.out.speak(self.dialogue.version());
-        self.decoder.limit(self.dialogue.limits());
-        let mut taken = 0;
+        let limits = self.dialogue.limits();
+        self.decoder.limit(limits);
+        let is_unknown = limits != Limits::USUAL;
+        if !is_unknown {
+            self.unknown = 0;
+        }
+        let (mut taken, mut commands) = (0, 0);
         let next = loop {
+            if is_unknown && STRANGER_MESSAGES_MAX <= self.unknown {
+                break Next::Unknown;
+            }
+            if is_unknown && STRANGER_ROUND <= commands {
+                break Next::Again;
+            }
             let command = match self.decoder.decode(&self.inbox[taken..]) {
                 Ok(Some(command)) => command,
                 Ok(None) => break Next::Read,
@@ -160,6 +182,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             }
             let flow = self.dialogue.interpret(&command, &mut round, &*self.endpoint);
             taken += self.decoder.take();
+            commands += 1;
+            self.unknown += u64::from(is_unknown);
             match flow {
                 Flow::Next => {}
                 Flow::Round => break Next::Again,
@@ -223,13 +247,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     /// Says what is wrong, and closes: nothing after it can be understood.
     async fn hang_up(&mut self, malformed: &Malformed) -> io::Result<()> {
         self.endpoint.note_malformed(malformed);
-        self.hang_up_on(&malformed.to_string()).await
+        self.hang_up_on(&format!("ERR {malformed}")).await
     }
 
     async fn hang_up_on(&mut self, why: &str) -> io::Result<()> {
-        self.out.error(&format!("ERR {why}"));
+        self.out.error(why);
         self.send(&[]).await?;
-        part(&mut self.stream).await
+        let most = if self.place.is_known() { LINGER_BYTES } else { STRANGER_LINGER_BYTES };
+        part(&mut self.stream, most).await
     }
 
     /// The end, in order: over TLS that is said, and nobody waits for somebody who does not hear it.

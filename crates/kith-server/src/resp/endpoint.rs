@@ -171,7 +171,7 @@ async fn begin(
         Opening::Clear(stream, _) => {
             listen::count_failure();
             tracing::warn!(%peer, "a Redis client speaks in the clear, and this port takes TLS only: closing its connection");
-            connection::refuse(stream, TLS_REQUIRED).await
+            place.unless_strange(connection::refuse(stream, TLS_REQUIRED)).await
         }
         Opening::Closed => Ok(()),
     }

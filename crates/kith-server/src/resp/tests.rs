@@ -305,6 +305,17 @@ async fn who_is_known_to_nobody_is_answered_as_by_redis() {
 }
 
 #[tokio::test]
+async fn who_is_known_to_nobody_is_hung_up_on_after_a_few_commands() {
+    let told = said_to_nobody(&b"GET ids:7\r\n".repeat(1_000)).await;
+    let lines: Vec<&str> = told.lines().collect();
+    assert_eq!(lines[..16], ["-NOAUTH Authentication required."; 16]);
+    assert_eq!(lines[16..], ["-NOAUTH too many commands before AUTH: closing the connection"]);
+    // Who is known once more begins anew.
+    let told = said_to_nobody(&b"AUTH ads-token\r\nRESET\r\nPING\r\n".repeat(40)).await;
+    assert_eq!(told, "+OK\r\n+RESET\r\n-NOAUTH Authentication required.\r\n".repeat(40));
+}
+
+#[tokio::test]
 async fn a_token_opens_what_its_subject_may_read_until_it_is_put_away() {
     for auth in ["AUTH ads-token", "AUTH ads ads-token", "auth default ads-token"] {
         let lines = format!("{auth}\r\nGET ids:7\r\nPING\r\nRESET\r\nGET ids:7\r\n");

@@ -29,9 +29,9 @@ impl Limits {
         command_bytes: 64 << 20,
         is_unauthenticated: false,
     };
-    /// Of a connection that has to authenticate first; as in Redis.
+    /// Of a connection that has to authenticate first; arguments as in Redis.
     pub const UNAUTHENTICATED: Self =
-        Self { arguments: 10, argument_bytes: 16 << 10, command_bytes: 256 << 10, is_unauthenticated: true };
+        Self { arguments: 10, argument_bytes: 16 << 10, command_bytes: 24 << 10, is_unauthenticated: true };
 }
 
 /// What came is no command, and nothing after it can be understood. Displayed as Redis says it.
