@@ -125,7 +125,11 @@ async fn welcome(
             let peer = Peer { addr: Some(addr), caller, connected: Arc::clone(&connected) };
             // Nobody takes it if the server has stopped meanwhile: it is closed then.
             let accepted = Accepted { stream: Watched::new(stream, Arc::clone(&connected)), peer };
-            connected.unless_strange(async { Ok(drop(http2.send(accepted).await)) }).await
+            let handed_over = async {
+                let _ = http2.send(accepted).await;
+                Ok(())
+            };
+            connected.unless_strange(handed_over).await
         }
         _ => {
             connected.speaks("other");

@@ -17,6 +17,7 @@ use std::{
     net::TcpStream,
     process::{Child, ChildStdout, Command, Stdio},
     sync::Arc,
+    thread,
     time::Duration,
 };
 use support::{
@@ -34,6 +35,13 @@ const MIB: u64 = 1 << 20;
 fn resident(pid: u32) -> u64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).expect("the process runs");
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("Linux says so");
+    line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number") << 10
+}
+
+/// The most that it had in use so far.
+fn most_resident(pid: u32) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).expect("the process runs");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("Linux says so");
     line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number") << 10
 }
 
@@ -405,4 +413,43 @@ fn frames_that_claim_much_and_never_end_take_what_the_budget_has_and_no_more() {
     assert_eq!(kith_wire::detail_of(&end.status()).code, "slow_request");
     let mut rest = Vec::new();
     http.read_to_end(&mut rest).expect("it is closed");
+}
+
+#[test]
+fn large_frames_that_end_take_what_the_budget_has_and_no_more() {
+    let cluster = Cluster::start(&["--nodes", "1"]);
+    create(&cluster, "people", WORDS.0, WORDS.1);
+    push_version(&cluster, "people", 100, 1);
+    let ready = cluster.ready();
+    let router = &ready["routers"][0];
+    let addr = router["addr"].as_str().expect("text");
+    let pid = router["pid"].as_u64().expect("a pid") as u32;
+    assert_reads(&cluster, "people", 100, 1);
+    let before = resident(pid);
+    // A read of so many ids of a byte each, all bytes of which come; and bytes that are no read.
+    const BODY_BYTES: u32 = 79 << 20;
+    let store = b"\x0a\x06people";
+    let length: [u8; 4] = std::array::from_fn(|at| {
+        let seven = ((BODY_BYTES - 13) >> (7 * at)) as u8 & 0x7f;
+        if at < 3 { seven | 0x80 } else { seven }
+    });
+    let ids = [&store[..], &[0x12], &length].concat();
+    for head in [&ids[..], &[0; 13]] {
+        thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| {
+                    let mut stream = greeted(addr);
+                    stream.write_all(&header(BODY_BYTES)).expect("it reads");
+                    stream.write_all(head).expect("it reads");
+                    stream.write_all(&[1; (1 << 20) - 13]).expect("it reads");
+                    send(&mut stream, 78 << 20);
+                    let code = kith_wire::detail_of(&told(&mut stream).expect("an answer").status()).code;
+                    assert!(["overloaded", "out_of_range", "bad_request"].contains(&&*code), "{code}");
+                });
+            }
+        });
+    }
+    let grown = most_resident(pid).saturating_sub(before);
+    assert!(grown < 256 * MIB, "{} MiB", grown / MIB);
+    assert_reads(&cluster, "people", 100, 1);
 }

@@ -1,7 +1,7 @@
 //! One framed connection: a single task reads, runs, answers and writes. At one request in flight nothing else is woken.
 
 use super::{
-    FrameService, Reply,
+    FrameService, Reply, expands,
     inbox::{Inbox, Next},
     outbox::Outbox,
     running::Running,
@@ -84,7 +84,10 @@ pub(crate) async fn serve(
     };
     connected.unless_strange(std::future::poll_fn(|cx| connection.poll(cx))).await?;
     if connection.is_parting {
-        let left = async { Ok(farewell::leave(&mut connection.stream).await) };
+        let left = async {
+            farewell::leave(&mut connection.stream).await;
+            Ok(())
+        };
         connected.unless_strange(left).await?;
     }
     Ok(())
@@ -282,6 +285,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 self.malformed("a request in pieces");
             }
             Some(op) => {
+                if let Err(status) = expands::check(op, &frame.body) {
+                    return self.outbox.error(&header, &status);
+                }
                 let service = Arc::clone(&self.service);
                 let call = match (header.flags.has(Flags::CREDITED), self.under_way()) {
                     (true, _) => service.call_credited(op, frame.body),

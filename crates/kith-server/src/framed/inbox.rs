@@ -1,7 +1,7 @@
 //! What a connection has received and not taken in yet. A frame gets room as its bytes come, and pays for it.
 
 use crate::connections::{Charge, Connected, STRANGER_FRAME_BYTES_MAX, UNCHARGED_BYTES, room};
-use bytes::{Buf, Bytes, BytesMut};
+use bytes::{Buf, BufMut, Bytes, BytesMut};
 use kith_wire::{
     REQUEST_BYTES_MAX,
     frame::{self, Frame, FrameError, Header, Incoming},
@@ -19,6 +19,10 @@ const READ_BYTES_MAX: usize = 64 << 10;
 /// What it takes of a peer that sends little, or is idle: all that such a connection holds.
 const READ_BYTES_MIN: usize = 4 << 10;
 
+/// What one read takes at the most of a longer frame that has begun.
+const PIECE_BYTES_MAX: usize = 256 << 10;
+/// A frame of which so much has come does not only claim to be long.
+const PLACED_BYTES: usize = 2 << 20;
 /// A large request is in memory so many times: as it came, and as it is worked on.
 const COPIES: usize = 2;
 
@@ -71,11 +75,13 @@ impl Inbox {
         stream: &mut (impl AsyncRead + Unpin),
         cx: &mut Context<'_>,
     ) -> Poll<io::Result<usize>> {
-        // A frame that has begun has its room already.
-        if self.bytes.capacity() - self.bytes.len() < self.read_bytes / 4 {
+        // A large frame that has begun has its room already: to ask for more of it would move it, to twice the room.
+        if self.charge.is_none() && self.bytes.capacity() - self.bytes.len() < self.read_bytes / 4 {
             self.bytes.reserve(self.read_bytes);
         }
-        let read = std::task::ready!(pin!(stream.read_buf(&mut self.bytes)).poll(cx))?;
+        // No more than what is paid for, and a little.
+        let mut place = (&mut self.bytes).limit(PIECE_BYTES_MAX);
+        let read = std::task::ready!(pin!(stream.read_buf(&mut place)).poll(cx))?;
         self.received += read as u64;
         if self.bytes.len() == self.bytes.capacity() && self.connected.is_known() {
             self.read_bytes = (2 * self.read_bytes).min(READ_BYTES_MAX);
@@ -121,7 +127,9 @@ impl Inbox {
         }
         let wanted = room(bytes, self.bytes.len());
         if self.charge.get_or_insert_with(|| self.connected.charge()).grow_to(wanted) {
-            self.bytes.reserve(wanted - self.bytes.len());
+            // A long one gets its whole place at once, so that it is not moved again and again: what nothing is written to is no memory yet.
+            let place = if PLACED_BYTES <= self.bytes.len() { bytes } else { wanted };
+            self.bytes.reserve(place - self.bytes.len());
             return Next::More;
         }
         self.charge = None;
@@ -167,6 +175,9 @@ mod tests {
         inbox.bytes.resize(1 << 20, 0);
         assert!(matches!(inbox.next(), Ok(Next::More)));
         assert!(inbox.bytes.capacity() < 4 << 20, "{}", inbox.bytes.capacity());
+        inbox.bytes.resize(PLACED_BYTES, 0);
+        assert!(matches!(inbox.next(), Ok(Next::More)));
+        assert!(64 << 20 < inbox.bytes.capacity(), "it is not moved any more");
     }
 
     #[test]
@@ -210,6 +221,21 @@ mod tests {
         }
         assert!(matches!(first.next(), Ok(Next::Refused(header)) if header.id == 7));
         assert!(matches!(second.next(), Ok(Next::Frame(_))));
+    }
+
+    #[tokio::test]
+    async fn a_large_frame_is_not_moved_for_its_last_bytes() {
+        let (mut peer, mut own) = tokio::io::duplex(1 << 20);
+        let mut inbox = inbox(&known(), begun(8 << 20, (8 << 20) - 2_000));
+        assert!(matches!(inbox.next(), Ok(Next::More)));
+        let place = inbox.bytes.capacity();
+        for came in [1_000, 999] {
+            tokio::io::AsyncWriteExt::write_all(&mut peer, &vec![0; came]).await.expect("it takes bytes");
+            let read = std::future::poll_fn(|cx| inbox.poll_read(&mut own, cx)).await;
+            assert_eq!(read.expect("it reads"), came);
+            assert!(matches!(inbox.next(), Ok(Next::More)));
+            assert_eq!(inbox.bytes.capacity(), place);
+        }
     }
 
     #[tokio::test]

@@ -2,6 +2,7 @@
 //! How it behaves: `docs/design/0004-framed-path.md`.
 
 mod connection;
+mod expands;
 mod inbox;
 mod outbox;
 mod running;
