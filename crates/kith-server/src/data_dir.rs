@@ -4,7 +4,9 @@ use crate::private;
 use serde::{Deserialize, Serialize};
 use std::{
     fs, io,
+    os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
+    sync::{Mutex, OnceLock, PoisonError},
 };
 use thiserror::Error;
 
@@ -18,8 +20,17 @@ pub(crate) const LOCK_FILE: &str = "lock";
 #[derive(Debug)]
 pub struct DataDir {
     path: PathBuf,
-    /// Held for its lock.
-    _lock: fs::File,
+    lock: Mutex<Lock>,
+    /// Whose it is, once that is settled.
+    identity: OnceLock<Identity>,
+}
+
+#[derive(Debug)]
+struct Lock {
+    /// Held for its lock; another one once the directory was made again.
+    file: fs::File,
+    /// How often it was made again.
+    remade: u32,
 }
 
 /// What a data directory is of.
@@ -119,22 +130,32 @@ impl DataDir {
     /// # Errors
     /// If another process holds it or it cannot be written.
     pub fn lock(path: &Path) -> Result<Self, DataDirError> {
-        let io = |path: PathBuf| move |source| DataDirError::Io { path, source };
-        fs::create_dir_all(path).map_err(io(path.to_owned()))?;
-        let file = path.join(LOCK_FILE);
-        let lock = fs::File::options().create(true).truncate(false).write(true).open(&file);
-        let lock = lock.map_err(io(file.clone()))?;
-        match lock.try_lock() {
-            Ok(()) => {
-                if let Err(error) = private::tighten(path) {
-                    let path = path.display();
-                    tracing::warn!(%error, %path, "other users may be able to read the data directory");
-                }
-                Ok(Self { path: path.to_owned(), _lock: lock })
-            }
-            Err(fs::TryLockError::WouldBlock) => Err(DataDirError::InUse { path: path.to_owned() }),
-            Err(fs::TryLockError::Error(source)) => Err(DataDirError::Io { path: file, source }),
+        let lock = Mutex::new(Lock { file: locked(path)?, remade: 0 });
+        Ok(Self { path: path.to_owned(), lock, identity: OnceLock::new() })
+    }
+
+    /// Makes the directory again, with its lock and its owner's name, if somebody removed it or put another one in its place while
+    /// this process was using it. How often it was made again so far.
+    ///
+    /// # Errors
+    /// If another process has taken it meanwhile, or it cannot be written.
+    pub fn keep(&self) -> Result<u32, DataDirError> {
+        let mut lock = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
+        let path = self.path.join(LOCK_FILE);
+        let io = |source| DataDirError::Io { path: path.clone(), source };
+        let held = lock.file.metadata().map_err(io)?;
+        match fs::metadata(&path) {
+            Ok(there) if (there.dev(), there.ino()) == (held.dev(), held.ino()) => return Ok(lock.remade),
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(io(error)),
         }
+        let anew = locked(&self.path)?;
+        if let Some(identity) = self.identity.get() {
+            self.claim(identity)?;
+        }
+        *lock = Lock { file: anew, remade: lock.remade + 1 };
+        Ok(lock.remade)
     }
 
     /// Where it is.
@@ -167,17 +188,41 @@ impl DataDir {
     /// If it belongs to someone else.
     pub fn claim(&self, identity: &Identity) -> Result<(), DataDirError> {
         match self.identity()? {
-            Some(got) if got == *identity => Ok(()),
+            Some(got) if got == *identity => {}
             Some(got) => {
-                Err(DataDirError::OtherOwner { path: self.path.clone(), expected: identity.clone(), got })
+                let expected = identity.clone();
+                return Err(DataDirError::OtherOwner { path: self.path.clone(), expected, got });
             }
             None => {
                 let file = IdentityFile { format: DIRECTORY_FORMAT, identity: identity.clone() };
                 let bytes =
                     serde_json::to_vec_pretty(&file).expect("an identity is two strings and a number");
-                write_atomically(&self.path.join(IDENTITY_FILE), &bytes)
+                write_atomically(&self.path.join(IDENTITY_FILE), &bytes)?;
             }
         }
+        // A directory is claimed by one process, hence for one owner.
+        let _ = self.identity.set(identity.clone());
+        Ok(())
+    }
+}
+
+/// The lock of a directory, which is made if it is not there, and closed to other users.
+fn locked(path: &Path) -> Result<fs::File, DataDirError> {
+    let io = |path: PathBuf| move |source| DataDirError::Io { path, source };
+    fs::create_dir_all(path).map_err(io(path.to_owned()))?;
+    let file = path.join(LOCK_FILE);
+    let lock = fs::File::options().create(true).truncate(false).write(true).open(&file);
+    let lock = lock.map_err(io(file.clone()))?;
+    match lock.try_lock() {
+        Ok(()) => {
+            if let Err(error) = private::tighten(path) {
+                let path = path.display();
+                tracing::warn!(%error, %path, "other users may be able to read the data directory");
+            }
+            Ok(lock)
+        }
+        Err(fs::TryLockError::WouldBlock) => Err(DataDirError::InUse { path: path.to_owned() }),
+        Err(fs::TryLockError::Error(source)) => Err(DataDirError::Io { path: file, source }),
     }
 }
 
@@ -220,6 +265,34 @@ mod tests {
         dir.claim(&identity("node 1")).unwrap();
         dir.claim(&identity("node 1")).unwrap();
         assert!(matches!(dir.claim(&identity("node 2")), Err(DataDirError::OtherOwner { .. })));
+    }
+
+    #[test]
+    fn a_directory_that_was_removed_is_made_again_for_its_owner_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("data");
+        let dir = DataDir::lock(&path).unwrap();
+        dir.claim(&identity("node 6")).unwrap();
+        assert_eq!(dir.keep().unwrap(), 0);
+        fs::remove_dir_all(&path).unwrap();
+        assert_eq!((dir.keep().unwrap(), dir.keep().unwrap()), (1, 1));
+        assert!(matches!(DataDir::lock(&path), Err(DataDirError::InUse { .. })));
+        assert_eq!(dir.identity().unwrap(), Some(identity("node 6")));
+    }
+
+    #[test]
+    fn a_directory_that_another_process_took_is_not_taken_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("data");
+        let dir = DataDir::lock(&path).unwrap();
+        dir.claim(&identity("node 6")).unwrap();
+        fs::remove_dir_all(&path).unwrap();
+        let intruder = DataDir::lock(&path).unwrap();
+        assert!(matches!(dir.keep(), Err(DataDirError::InUse { .. })));
+        intruder.claim(&identity("node 5")).unwrap();
+        drop(intruder);
+        assert!(matches!(dir.keep(), Err(DataDirError::OtherOwner { .. })), "also if it has ended");
+        assert_eq!(dir.identity().unwrap(), Some(identity("node 5")));
     }
 
     #[test]

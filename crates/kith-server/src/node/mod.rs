@@ -6,6 +6,7 @@ mod disk;
 mod export;
 mod heal;
 mod held;
+mod home;
 mod inspect;
 mod moves;
 mod pace;
@@ -55,6 +56,7 @@ use std::{
     sync::Arc,
     time::{Duration, Instant},
 };
+use tokio::sync::Mutex;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 /// How often a node looks for versions to forget when nothing changes.
@@ -144,7 +146,8 @@ pub struct Node {
     /// The connections of Redis clients.
     redis_clients: TaskTracker,
     /// Locked while it runs.
-    _data: DataDir,
+    _data: Arc<DataDir>,
+    lost: Mutex<home::Lost>,
     load: Arc<LoadCounter>,
     readiness: Readiness,
     serving: TaskTracker,
@@ -164,7 +167,7 @@ impl Node {
         options.security.check_listen(options.listen)?;
         options.security.check_http(options.http)?;
         options.resp.map_or(Ok(()), |addr| options.security.check_listen(addr))?;
-        let data = DataDir::lock(&options.data)?;
+        let data = Arc::new(DataDir::lock(&options.data)?);
         let cache = Some(options.data.join("topology.json"));
         let topology = topology::follow(Arc::clone(&metadata), cache, stop.clone()).await?;
         let first = Arc::clone(&topology.borrow());
@@ -174,7 +177,7 @@ impl Node {
             cluster_id: first.cluster.cluster_id.clone(),
             owner: format!("node {}", options.node),
         })?;
-        let held = Arc::new(held_stores(&options, &first, &stop)?);
+        let held = Arc::new(held_stores(&options, &first, &stop)?.living_in(&data));
         prepare_all(options.node, &held, &first, served(&first).collect()).await;
         let ports = Ports::bind(options.addresses(), &options.security, options.connections).await?;
         let at = ports.addresses();
@@ -182,6 +185,7 @@ impl Node {
         let readiness = Readiness::default();
         http::serve(ports.http, readiness.clone(), stop.clone());
         let doctor: Arc<scrub::Doctor> = Arc::default();
+        let lost = home::watch(&data, Arc::clone(&held), Arc::clone(&doctor), stop.clone());
         let reads: Arc<pace::Reads> = Arc::default();
         let load = Arc::new(LoadCounter::new(Instant::now()));
         let service = Arc::new(service::NodeService {
@@ -224,7 +228,25 @@ impl Node {
         tokio::spawn(follow_versions(options.node, held, topology, repairs, stop.clone()));
         readiness.set(true);
         tracing::info!(node = options.node, addr = %at.grpc, "node serves");
-        Ok(Self { addr: at.grpc, redis_clients, _data: data, load, readiness, serving, stop })
+        Ok(Self {
+            addr: at.grpc,
+            redis_clients,
+            _data: data,
+            lost: Mutex::new(lost),
+            load,
+            readiness,
+            serving,
+            stop,
+        })
+    }
+
+    /// Waits until another process has taken the data directory: this one has to end then, and has cancelled its `stop`.
+    pub async fn lost(&self) -> StartError {
+        match (&mut *self.lost.lock().await).await {
+            Ok(error) => error.into(),
+            // It is not looked after any more: the node ends for another reason.
+            Err(_) => std::future::pending().await,
+        }
     }
 
     /// Leaves without a failed read: tells whoever asks that it is about to end, so that they ask others; then takes no more, and

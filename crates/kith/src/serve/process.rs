@@ -225,7 +225,10 @@ impl NodeArgs {
         let started = Node::start(options, process.metadata, ending.serving());
         let Some(node) = ending.unless(started).await else { return Ok(Exit::Done) };
         let node = node.map_err(start_failure)?;
-        ending.wait(node.leave()).await;
+        tokio::select! {
+            () = ending.wait(node.leave()) => {}
+            error = node.lost() => return Err(start_failure(error)),
+        }
         node.ended().await;
         Ok(Exit::Done)
     }

@@ -1,6 +1,6 @@
 //! Why a version cannot be made ready.
 
-use crate::place::PlaceError;
+use crate::{data_dir::DataDirError, place::PlaceError};
 use kith_engine::{FetchError, OpenError};
 use thiserror::Error;
 
@@ -41,6 +41,9 @@ pub enum PrepareError {
         #[source]
         source: OpenError,
     },
+    /// Another process has taken the data directory, or it cannot be written.
+    #[error("the data directory cannot be used any more")]
+    Directory(#[source] DataDirError),
     /// Nobody waits for it any more.
     #[error("the preparation of version {version} of store {store:?} was given up")]
     GivenUp {

@@ -22,7 +22,11 @@ use super::{
     verify::{self, Found},
     warm,
 };
-use crate::{fail_point::FailPoint, place};
+use crate::{
+    data_dir::{DataDir, DataDirError},
+    fail_point::FailPoint,
+    place,
+};
 use component::Component;
 use kith_client::security::Dialer;
 use kith_engine::{Damage, GraphReader, HeldSource, OpenError, Source, ValuesReader};
@@ -32,7 +36,7 @@ use kith_wire::documents::{ComponentDocument, HoldsDocument, ServedDocument, Top
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak},
     time::{Duration, Instant},
 };
 use tokio_util::sync::CancellationToken;
@@ -77,6 +81,8 @@ pub struct HeldStores {
     dialer: Dialer,
     /// When the object store failed to answer, unless it has answered since.
     object_store_silent: Mutex<Option<Instant>>,
+    /// What `folder` is in, as long as the node runs.
+    home: Weak<DataDir>,
 }
 
 struct Held {
@@ -146,7 +152,18 @@ impl HeldStores {
             fetches,
             dialer,
             object_store_silent: Mutex::default(),
+            home: Weak::new(),
         }
+    }
+
+    /// In a node's data directory.
+    pub fn living_in(self, home: &Arc<DataDir>) -> Self {
+        Self { home: Arc::downgrade(home), ..self }
+    }
+
+    /// Sees to it that what is written or removed is this node's: somebody may have removed the data directory.
+    fn check_home(&self) -> Result<(), DataDirError> {
+        self.home.upgrade().map_or(Ok(()), |home| home.keep().map(drop))
     }
 
     /// Connects to peers.

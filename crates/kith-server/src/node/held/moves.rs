@@ -249,6 +249,9 @@ impl HeldStores {
         if settled.is_none_or(|since| now.saturating_duration_since(since) < VERSION_GRACE) {
             return;
         }
+        if self.check_home().is_err() {
+            return;
+        }
         let mut by_store: BTreeMap<&str, Vec<ServedDocument>> = BTreeMap::new();
         for version in versions {
             by_store.entry(&version.name).or_default().push(version.clone());

@@ -69,6 +69,7 @@ impl HeldStores {
         options: &PrepareOptions,
         progress: Progress<'_>,
     ) -> Result<(), PrepareError> {
+        self.check_home().map_err(PrepareError::Directory)?;
         let target = self.folder_of_component(&store.name, component);
         let objects = self.source_of(&store.name, component)?;
         let manifest_hash = Some(component.manifest_hash.clone());
@@ -121,6 +122,7 @@ impl HeldStores {
         damages: Option<&[Damage]>,
         replicas: &Replicas,
     ) -> Result<(), PrepareError> {
+        self.check_home().map_err(PrepareError::Directory)?;
         let target = self.folder_of_component(&store.name, component);
         let objects = self.source_of(&store.name, component)?;
         let given_up = &CancellationToken::new();

@@ -31,6 +31,10 @@ impl HeldStores {
         }
         stores.retain(|_, versions| !versions.is_empty());
         drop(stores);
+        // What lies in another process's directory is its own.
+        if self.check_home().is_err() {
+            return;
+        }
         for folder in folders(&self.folder) {
             let name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
             // A store that is being fetched is cleaned up another time.
