@@ -4,6 +4,7 @@ mod accept;
 mod background;
 pub mod cluster;
 mod connections;
+mod counts;
 mod data_dir;
 pub mod dev;
 mod error;

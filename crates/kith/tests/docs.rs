@@ -42,6 +42,34 @@ fn every_alert_is_about_a_metric_that_there_is() {
     }
 }
 
+/// The metrics that a source names first in calls of `counter!`.
+fn counters(source: &str) -> BTreeSet<String> {
+    let calls = source.split("counter!(").skip(1);
+    calls
+        .filter_map(|call| call.trim_start().strip_prefix('"')?.split_once('"'))
+        .map(|(name, _)| name.to_owned())
+        .collect()
+}
+
+/// A counter that appears as 1 has not risen, as Prometheus sees it.
+#[test]
+fn every_counter_is_there_before_its_first_event() {
+    let mut paths = Vec::new();
+    for name in ["kith-server", "kith-client"] {
+        sources(&root().join("crates").join(name).join("src"), &mut paths);
+    }
+    let counts = fs::read_to_string(root().join("crates/kith-server/src/counts.rs")).expect("the source");
+    let found: BTreeSet<String> =
+        paths.iter().flat_map(|path| counters(&fs::read_to_string(path).expect("a source"))).collect();
+    assert!(30 < found.len());
+    // Those of Redis clients are made with their listener.
+    let missing: Vec<&String> = found
+        .iter()
+        .filter(|name| !name.starts_with("kith_resp_") && !counts.contains(&format!("\"{name}\"")))
+        .collect();
+    assert!(missing.is_empty(), "counts.rs lacks {missing:?}");
+}
+
 fn is_code(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_')
 }

@@ -28,6 +28,7 @@ pub use throttle::{Throttle, ThrottleState};
 use crate::{
     background,
     connections::ConnectionSettings,
+    counts,
     data_dir::{DataDir, Identity},
     error::StartError,
     freshness::Freshness,
@@ -167,9 +168,11 @@ impl Node {
         options.security.check_listen(options.listen)?;
         options.security.check_http(options.http)?;
         options.resp.map_or(Ok(()), |addr| options.security.check_listen(addr))?;
+        http::count();
         let data = Arc::new(DataDir::lock(&options.data)?);
         let cache = Some(options.data.join("topology.json"));
         let topology = topology::follow(Arc::clone(&metadata), cache, stop.clone()).await?;
+        counts::of_node(&topology, &stop);
         let first = Arc::clone(&topology.borrow());
         let id = ProcessId::node(options.node);
         id.wait_until_free(&*metadata, options.listen).await?;

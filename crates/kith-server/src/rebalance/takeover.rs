@@ -38,10 +38,18 @@ pub(crate) fn take_over(rebalancer: Rebalancer, stop: CancellationToken) {
     });
 }
 
+/// Shows whether the rebalance under way waits for a person.
+fn show(running: Option<&Entry>) {
+    let document = running.and_then(|entry| RebalanceDocument::decode(&entry.value).ok());
+    let is_stopped = document.is_some_and(|it| matches!(it.phase, PhaseDocument::Stopped { .. }));
+    metrics::gauge!("kith_router_rebalance_stopped").set(f64::from(u8::from(is_stopped)));
+}
+
 impl Rebalancer {
     async fn look_after(&self) -> Result<(), String> {
         let Records { running, ended } =
             self.records().await.map_err(|status| status.message().to_owned())?;
+        show(running.as_ref());
         let Some(entry) = running.or(ended) else { return Ok(()) };
         let document = RebalanceDocument::decode(&entry.value).map_err(|error| error.to_string())?;
         let is_over = matches!(document.phase, PhaseDocument::Finished | PhaseDocument::Aborted);

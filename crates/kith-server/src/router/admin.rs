@@ -1,6 +1,6 @@
 //! Administration: status, loads of graphs, and what `versions` does to stores.
 
-use super::{behind::own_status, counters::RouterCounters, fetch_rates};
+use super::{behind::own_status, counters::RouterCounters, fetch_rates, shape};
 use crate::{
     accept::Peer,
     freshness::Freshness,
@@ -245,6 +245,9 @@ impl v1::cluster_server::Cluster for Admin {
         let mut nodes = futures::future::join_all(nodes).await;
         // A node that was removed and ended is nobody's business any more.
         nodes.retain(|node| !node.spare || node.state != "down");
+        let is_away =
+            |node: &&v1::NodeStatus| !node.spare && ["down", "unregistered"].contains(&node.state.as_str());
+        let nodes_down: Vec<u32> = nodes.iter().filter(is_away).map(|node| node.node).collect();
         let routers = topology.routers.iter().map(|router| self.router_status(router));
         let routers = futures::future::join_all(routers).await;
         Ok(Response::new(v1::ClusterStatus {
@@ -256,6 +259,7 @@ impl v1::cluster_server::Cluster for Admin {
             revision,
             metadata_age_ms,
             stores: self.store_statuses().await,
+            groups: shape::groups(&topology, &nodes_down),
         }))
     }
 

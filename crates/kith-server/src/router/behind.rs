@@ -1,14 +1,14 @@
 //! A router that has lost the metadata store says so: in its log, its metrics, its answers' profiles and, if another router
 //! knows better, in `/readyz`.
 
-use super::counters::RouterCounters;
+use super::{counters::RouterCounters, shape::Shape};
 use crate::{
     freshness::{Freshness, is_behind},
     http::Readiness,
     topology::TopologyReceiver,
 };
 use futures::future::join_all;
-use kith_client::security::Dialer;
+use kith_client::{Fleet, security::Dialer};
 use kith_wire::v1::{self, cluster_client::ClusterClient};
 use std::{sync::Arc, time::Duration};
 use tokio_util::sync::CancellationToken;
@@ -26,14 +26,17 @@ pub(super) struct Watch {
     pub dialer: Dialer,
     pub readiness: Readiness,
     pub counters: Arc<RouterCounters>,
+    pub fleet: Arc<Fleet>,
 }
 
 impl Watch {
     pub fn start(self, stop: CancellationToken) {
         tokio::spawn(async move {
             let mut was_stale = false;
+            let mut shape = Shape::default();
             let mut interval = tokio::time::interval(LOOK_INTERVAL);
             while stop.run_until_cancelled(interval.tick()).await.is_some() {
+                shape.show(&self.topology.borrow(), |node| self.fleet.is_up(node));
                 was_stale = self.look(was_stale).await;
             }
         });

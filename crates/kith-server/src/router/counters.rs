@@ -46,6 +46,12 @@ impl RouterCounters {
         self.latencies.lock().unwrap_or_else(PoisonError::into_inner).record(took);
     }
 
+    /// A query that was answered in part could not be made use of.
+    pub fn failed_after_all(&self, op: &'static str) {
+        self.failed.fetch_add(1, Ordering::Relaxed);
+        query_failed(op);
+    }
+
     /// A query of a store was answered.
     pub fn store(&self, store: &str, took: Duration) {
         let mut stores = self.stores.lock().unwrap_or_else(PoisonError::into_inner);
@@ -97,6 +103,11 @@ impl RouterCounters {
             nodes: executor.load().nodes.iter().map(asked).collect(),
         }
     }
+}
+
+/// Counts a query that failed.
+pub(super) fn query_failed(op: &'static str) {
+    metrics::counter!("kith_router_query_errors_total", "op" => op).increment(1);
 }
 
 fn asked(node: &NodeLoad) -> v1::AskedCounters {

@@ -16,6 +16,7 @@ mod record;
 mod resp;
 mod service;
 mod settings;
+mod shape;
 mod slow_log;
 mod streams;
 
@@ -27,6 +28,7 @@ pub use settings::{
 
 use crate::{
     connections::ConnectionSettings,
+    counts,
     error::StartError,
     freshness::Freshness,
     http::{self, Readiness},
@@ -122,6 +124,7 @@ impl Router {
             .map_err(|source| StartError::Write { path: options.data.clone(), source })?;
         let cache = Some(options.data.join("topology.json"));
         let documents = topology::follow(Arc::clone(&metadata), cache, stop.clone()).await?;
+        counts::of_router(&documents, &stop);
         let cluster = documents.borrow().cluster.clone();
         place::check_claim(&cluster).await?;
         let id = ProcessId::router(options.router);
@@ -138,6 +141,7 @@ impl Router {
         versions::take_care(stores.clone(), stop.clone());
         let (session, counters) = (graph.session.clone(), Arc::clone(&graph.counters));
         let (freshness, watched) = (graph.freshness.clone(), Arc::clone(&graph.counters));
+        let fleet = Arc::clone(graph.session.executor().fleet());
         let admin = admin::Admin {
             freshness: freshness.clone(),
             stores,
@@ -169,6 +173,7 @@ impl Router {
             dialer,
             readiness: readiness.clone(),
             counters: watched,
+            fleet,
         };
         watch.start(stop.clone());
         let registration = Registration { id, live_value, document, addr };

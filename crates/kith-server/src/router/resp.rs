@@ -6,7 +6,7 @@ use futures::{
     FutureExt,
     future::{BoxFuture, join_all},
 };
-use kith_client::{BatchKeys, QueryError, QueryOptions, StoreService};
+use kith_client::{BatchAnswer, BatchKeys, QueryError, QueryOptions, StoreService};
 use kith_engine::{KeyType, ValueType};
 use std::{
     collections::BTreeMap,
@@ -114,10 +114,21 @@ impl RespReads {
 
     /// One fan-out. Keys fail by themselves, so that those that were read with them do not.
     async fn values(&self, store: &str, keys: &BatchKeys) -> Result<Arc<Values>, QueryError> {
-        let session = &self.server.session;
         let admitted = self.server.enter(store)?;
         let options = QueryOptions { partial: true, ..QueryOptions::default() };
         let answer = self.server.read_values("resp", admitted, store, keys, &options).await?;
+        let is_complete = answer.is_complete();
+        let values = self.readable(store, answer).await;
+        if !is_complete || values.is_err() {
+            // The client gets an error for some key at least: it cannot ask for answers that may lack something.
+            self.server.counters.failed_after_all("resp");
+        }
+        values
+    }
+
+    /// An answer with what is needed to make text of its records.
+    async fn readable(&self, store: &str, answer: BatchAnswer) -> Result<Arc<Values>, QueryError> {
+        let session = &self.server.session;
         let version = answer.served.first().map_or(0, |(_, version)| *version);
         let schema = match (session.topology().store(store)?.value, answer.schema) {
             (ValueType::Record, Some(id)) => Some(session.schema(store, version, id).await?),

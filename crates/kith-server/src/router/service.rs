@@ -2,7 +2,7 @@
 
 use super::{
     admission::{Admission, Admitted},
-    counters::RouterCounters,
+    counters::{RouterCounters, query_failed},
     forward::Forwarder,
     query_json::query_json,
     record::Recorder,
@@ -116,7 +116,7 @@ impl GraphServer {
             metrics::counter!("kith_router_requests_total", "op" => op).increment(profile.requests.into());
         }
         if ended.is_err() {
-            metrics::counter!("kith_router_query_errors_total", "op" => op).increment(1);
+            query_failed(op);
         }
         self.slow_log.note(query, took, profile, outcome);
     }

@@ -83,10 +83,28 @@ pub enum ClusterCommand {
 pub struct StatusReply {
     pub epoch: u64,
     pub partitions: u32,
+    pub groups: Vec<GroupReply>,
     pub nodes: Vec<NodeReply>,
     pub routers: Vec<RouterReply>,
     /// None if the metadata store does not answer.
     pub stores: Vec<StoreStatusReply>,
+}
+
+/// One replica group.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct GroupReply {
+    pub group: u32,
+    /// `serving`, `out` (taken out by `drain-group`) or `joining`.
+    pub state: String,
+    pub nodes: u32,
+    pub nodes_down: u32,
+}
+
+impl From<v1::GroupStatus> for GroupReply {
+    fn from(wire: v1::GroupStatus) -> Self {
+        let v1::GroupStatus { group, state, nodes, nodes_down } = wire;
+        Self { group, state, nodes, nodes_down }
+    }
 }
 
 /// What a store serves.
@@ -193,7 +211,8 @@ impl From<v1::ClusterStatus> for StatusReply {
         nodes.sort_by_key(|node| (node.group.is_none(), node.group, node.node));
         let routers = wire.routers.into_iter().map(RouterReply::from).collect();
         let stores = wire.stores.into_iter().map(StoreStatusReply::from).collect();
-        Self { epoch: wire.epoch, partitions: wire.partitions, nodes, routers, stores }
+        let groups = wire.groups.into_iter().map(GroupReply::from).collect();
+        Self { epoch: wire.epoch, partitions: wire.partitions, groups, nodes, routers, stores }
     }
 }
 

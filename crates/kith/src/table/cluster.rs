@@ -26,7 +26,7 @@ pub fn status(status: &StatusReply) -> String {
         let graphs: Vec<String> =
             node.graphs.iter().map(|graph| format!("{} v{}", graph.graph, graph.version)).collect();
         vec![
-            node.group.map_or_else(|| "spare".to_owned(), |group| group.to_string()),
+            node.group.map_or_else(|| "spare".to_owned(), |group| place(group, status)),
             node.node.to_string(),
             node.state.clone(),
             node.addr.clone(),
@@ -45,6 +45,15 @@ pub fn status(status: &StatusReply) -> String {
         Some(format!("node {node} holds its fetches back to {rate}/s: reads got slower beside them\n"))
     });
     let held_back: String = held_back.collect();
+    let out = status.groups.iter().filter_map(|group| {
+        let note = match group.state.as_str() {
+            "out" => "is taken out: it is not asked until `kith cluster restore-group`",
+            "joining" => "is being filled: it is not asked yet",
+            _ => return None,
+        };
+        Some(format!("group {} {note}\n", group.group))
+    });
+    let out: String = out.collect();
     let routers = status.routers.iter().map(|router| {
         let age = router.metadata_age_ms.map_or("?".to_owned(), |age| format!("{:.1} s", age as f64 / 1e3));
         vec![router.router.to_string(), router.state.clone(), router.addr.clone(), router.http.clone(), age]
@@ -57,13 +66,22 @@ pub fn status(status: &StatusReply) -> String {
         ("metadata seen", Side::Right),
     ];
     format!(
-        "{}, {}, epoch {}\n{}{held_back}\n{}",
+        "{}, {}, epoch {}\n{}{held_back}{out}\n{}",
         plural(status.nodes.len() as u64, "node"),
         plural(status.partitions.into(), "partition"),
         status.epoch,
         table(&columns, rows),
         table(&router_columns, routers) + &stores(&status.stores),
     )
+}
+
+/// A node's group, and that it is not asked.
+fn place(group: u32, status: &StatusReply) -> String {
+    let known = status.groups.iter().find(|known| known.group == group);
+    match known.map(|known| known.state.as_str()) {
+        None | Some("serving") => group.to_string(),
+        Some(state) => format!("{group} {state}"),
+    }
 }
 
 fn stores(stores: &[StoreStatusReply]) -> String {
