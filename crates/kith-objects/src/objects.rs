@@ -147,6 +147,10 @@ impl Source for Objects {
         }
     }
 
+    fn object_bytes(&self, object: &str) -> Result<Option<u64>, ObjectError> {
+        self.size(object).map_err(|error| error.in_fetch(object))
+    }
+
     fn piece_bytes(&self) -> usize {
         match (&self.remote, self.folder()) {
             (None, Some(folder)) => FolderSource::new(folder).piece_bytes(),

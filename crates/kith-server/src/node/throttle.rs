@@ -197,6 +197,10 @@ impl Source for Throttled<'_> {
         self.source.read(object, offset, into)
     }
 
+    fn object_bytes(&self, object: &str) -> Result<Option<u64>, ObjectError> {
+        self.source.object_bytes(object)
+    }
+
     fn piece_bytes(&self) -> usize {
         self.source.piece_bytes()
     }
