@@ -8,6 +8,7 @@ use object_store::PutMode;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
 use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 use thiserror::Error;
@@ -187,13 +188,15 @@ impl Objects {
     }
 }
 
+/// A folder that is made is for its user alone, and the file is as private as its folder.
 fn put_new_file(folder: &Path, path: &Path, bytes: &[u8]) -> io::Result<()> {
-    match fs::create_dir(folder) {
+    match fs::DirBuilder::new().mode(0o700).create(folder) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
         _ => {}
     }
+    let mode = fs::metadata(folder)?.permissions().mode() & 0o666;
     let staged = path.with_extension(format!("{}.new", std::process::id()));
-    let mut file = File::create(&staged)?;
+    let mut file = File::options().create(true).truncate(true).write(true).mode(mode).open(&staged)?;
     let written = file.write_all(bytes).and_then(|()| file.sync_all());
     // A link is made only where nothing is.
     let linked = written.and_then(|()| fs::hard_link(&staged, path));
@@ -223,6 +226,21 @@ mod tests {
         let inside = root.join("people/values").claim("b").unwrap_err();
         assert!(matches!(inside, ClaimError::Inside { .. }), "{inside}");
         root.claim("a").unwrap();
+    }
+
+    #[test]
+    fn a_folder_that_is_taken_is_for_its_user_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        let new = folder.path().join("objects");
+        place(&new).claim("a").unwrap();
+        assert_eq!((mode(&new), mode(&new.join(IDENTITY_NAME))), (0o700, 0o600));
+        // Whoever makes the folder says who else may look.
+        let shared = folder.path().join("shared");
+        fs::create_dir(&shared).unwrap();
+        fs::set_permissions(&shared, fs::Permissions::from_mode(0o750)).unwrap();
+        place(&shared).claim("b").unwrap();
+        assert_eq!((mode(&shared), mode(&shared.join(IDENTITY_NAME)) & 0o027), (0o750, 0o000));
     }
 
     #[test]
