@@ -179,7 +179,9 @@ async fn bounded<T>(
     step: impl Future<Output = io::Result<T>>,
 ) -> io::Result<T> {
     tokio::select! {
-        () = stop.cancelled() => Err(io::ErrorKind::Interrupted.into()),
+        () = stop.cancelled() => {
+            Err(io::Error::new(io::ErrorKind::Interrupted, "this process stopped before hands were shaken"))
+        }
         done = tokio::time::timeout(patience, step) => done.map_err(|_| io::ErrorKind::TimedOut)?,
     }
 }

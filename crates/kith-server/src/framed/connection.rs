@@ -262,7 +262,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                     self.service = service.unwrap_or_else(|| Arc::clone(&self.service));
                     self.outbox.acknowledge(&header);
                 }
-                Err(status) => self.outbox.error(&header, &status),
+                Err(status) => {
+                    // Whoever shows what nobody knows is nobody from then on, whatever they were before.
+                    if let Some(nobody) = Arc::clone(&self.service).of_nobody() {
+                        self.service = nobody;
+                    }
+                    self.outbox.error(&header, &status);
+                }
             },
             Some(Op::Credit) => match frame.credit() {
                 Some(bytes) => self.streams.credit(header.id, bytes),

@@ -49,6 +49,11 @@ pub(crate) trait FrameService: Send + Sync + 'static {
     fn identify(self: Arc<Self>, _token: &[u8]) -> Result<Option<Arc<dyn FrameService>>, Status> {
         Ok(None)
     }
+
+    /// What answers whoever has shown a token that nobody knows; `None`: who they are does not matter.
+    fn of_nobody(self: Arc<Self>) -> Option<Arc<dyn FrameService>> {
+        None
+    }
 }
 
 /// An encoded message, in slices that follow each other: what stands before values, these where they were gathered, and what stands behind.

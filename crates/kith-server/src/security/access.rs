@@ -3,8 +3,18 @@
 use super::caller::Identity;
 use kith_wire::v1;
 use serde::Deserialize;
-use std::{collections::HashMap, fmt, sync::Arc};
+use sha2::{Digest, Sha256};
+use std::{
+    collections::{HashMap, HashSet},
+    fmt,
+    sync::Arc,
+};
 use tonic::{Code, Status};
+
+/// The longest name of a subject: it goes into histories and logs.
+const NAME_BYTES_MAX: usize = 128;
+/// Whose hash is in a file by mistake: no token at all, as where a variable was not set, and the token of countless examples.
+const NO_TOKENS: [&str; 3] = ["", "\n", "test"];
 
 /// What can be done to a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -51,6 +61,9 @@ impl fmt::Display for Need {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Need::Known => f.write_str("ask this"),
+            Need::Store(right, store) if store.is_empty() => {
+                write!(f, "{} a store that the request does not name", right.name())
+            }
             Need::Store(right, store) => write!(f, "{} store {store:?}", right.name()),
             Need::Administrator => f.write_str("administer the cluster"),
             Need::Cluster => f.write_str("do what nodes and routers ask of each other"),
@@ -121,8 +134,14 @@ impl Access {
     /// What is wrong with it, for people.
     pub fn parse(text: &str) -> Result<Self, String> {
         let file: AccessFile = toml::from_str(text).map_err(|error| format!("cannot be read: {error}"))?;
-        let mut access = Self::default();
+        let (mut access, mut names) = (Self::default(), HashSet::new());
         for entry in file.subject {
+            if !names.insert(entry.name.clone()) {
+                return Err(format!(
+                    "has the subject {:?} twice: give it all its rights at once",
+                    entry.name
+                ));
+            }
             access.add(entry)?;
         }
         Ok(access)
@@ -132,6 +151,11 @@ impl Access {
         let SubjectEntry { name, token_sha256, certificate, read, write, admin, cluster } = entry;
         if name.is_empty() {
             return Err("has a subject without a name".to_owned());
+        }
+        if NAME_BYTES_MAX < name.len() || name.contains(char::is_control) {
+            return Err(format!(
+                "has a subject whose name is longer than {NAME_BYTES_MAX} bytes or has control characters"
+            ));
         }
         let stores = read.iter().chain(&write).chain(&admin);
         if let Some(bad) = stores.into_iter().find(|store| !is_pattern(store)) {
@@ -146,6 +170,11 @@ impl Access {
         for text in token_sha256 {
             let hash = hash_of(&text)
                 .ok_or_else(|| format!("has a token-sha256 of {name:?} that is not 64 hexadecimal digits"))?;
+            if NO_TOKENS.iter().any(|token| hash == <[u8; 32]>::from(Sha256::digest(token))) {
+                return Err(format!(
+                    "has the hash of an empty token, or of `test`, as token-sha256 of {name:?}: make a token by `openssl rand -hex 32`"
+                ));
+            }
             if self.tokens.insert(hash, Arc::clone(&subject)).is_some() {
                 return Err(format!("has a token of {name:?} twice"));
             }
@@ -351,6 +380,10 @@ mod tests {
     #[test]
     fn files_that_make_no_sense_are_refused() {
         let subject = |rest: &str| format!("[[subject]]\nname = \"x\"\n{rest}");
+        let token_of = |token: &str| {
+            let hash: String = Sha256::digest(token).iter().map(|byte| format!("{byte:02x}")).collect();
+            format!("token-sha256 = [\"{hash}\"]\n")
+        };
         for (text, told) in [
             (subject("certificate = [\"CN=x\"]\nreads = []\n"), "unknown field `reads`"),
             (subject(""), "no token-sha256 and no certificate"),
@@ -358,6 +391,12 @@ mod tests {
             (subject("certificate = [\"CN=x\"]\nread = [\"*a\"]\n"), "\"*a\""),
             (subject("certificate = [\"CN=x\"]\nread = [\"\"]\n"), "a store's name"),
             (subject("certificate = [\"CN=x\", \"CN=x\"]\n"), "twice"),
+            (subject(&token_of("")), "empty token"),
+            (subject(&token_of("\n")), "empty token"),
+            (subject(&token_of("test")), "openssl rand"),
+            (subject(&format!("certificate = [\"CN=x\"]\n{}", subject(""))), "the subject \"x\" twice"),
+            (format!("[[subject]]\nname = \"{}\"\n", "x".repeat(NAME_BYTES_MAX + 1)), "longer than 128"),
+            ("[[subject]]\nname = \"a\\u001b\"\n".to_owned(), "control characters"),
             ("[[subject]]\nname = \"\"\n".to_owned(), "without a name"),
             ("[[subjects]]\n".to_owned(), "subjects"),
         ] {

@@ -55,4 +55,10 @@ impl FrameService for Guarded {
         self.gate.admit(&caller, &super::access::Need::Known, Op::Identify.name())?;
         Ok(Some(self.gate.guard(Arc::clone(&self.service), caller)))
     }
+
+    fn of_nobody(self: Arc<Self>) -> Option<Arc<dyn FrameService>> {
+        let nobody = Caller::new(super::Identity::Nobody).at(self.caller.peer);
+        let is_plain = self.caller.identity == super::Identity::Plain;
+        (!is_plain).then(|| self.gate.guard(Arc::clone(&self.service), nobody))
+    }
 }

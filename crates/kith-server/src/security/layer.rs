@@ -20,7 +20,8 @@ use tonic::{Code, Status, service::Routes};
 
 /// Before a message on the wire: whether it is compressed, and its length.
 const PREFIX_BYTES: usize = 5;
-const BEARER: &str = "Bearer ";
+/// In whatever case (RFC 7235).
+const BEARER: &str = "bearer";
 
 /// The routes behind the gate.
 pub(crate) fn behind(routes: Routes, gate: Arc<Gate>) -> Routes {
@@ -76,11 +77,16 @@ fn caller(gate: &Gate, request: &Request) -> Result<Caller, Status> {
     if connection.identity == Identity::Plain {
         return Ok(connection);
     }
-    let token = header.to_str().ok().and_then(|text| text.strip_prefix(BEARER)).ok_or_else(|| {
+    let token = header.to_str().ok().and_then(bearer_token).ok_or_else(|| {
         let message = "the header `authorization` holds no bearer token";
         kith_wire::status(Code::Unauthenticated, "unauthenticated", message, "write it as `Bearer TOKEN`")
     })?;
     Ok(gate.bearer(token.as_bytes(), &connection))
+}
+
+fn bearer_token(header: &str) -> Option<&str> {
+    let (scheme, token) = header.split_once(' ')?;
+    scheme.eq_ignore_ascii_case(BEARER).then_some(token)
 }
 
 async fn whole(body: Body) -> Result<Bytes, Status> {
@@ -127,6 +133,16 @@ fn message(body: &[u8]) -> Result<&[u8], Status> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_scheme_of_a_token_may_be_in_any_case() {
+        for header in ["Bearer t0ken", "bearer t0ken", "BEARER t0ken"] {
+            assert_eq!(bearer_token(header), Some("t0ken"), "{header}");
+        }
+        for header in ["Bearer", "Basic t0ken", "Bearert0ken", "t0ken", ""] {
+            assert_eq!(bearer_token(header), None, "{header}");
+        }
+    }
 
     #[test]
     fn a_request_is_one_message_and_nothing_else() {

@@ -308,7 +308,7 @@ pub enum FrameError {
     /// Longer than its message may be.
     #[error("a frame of {bytes} bytes is longer than {bytes_max}")]
     TooLong {
-        /// Its body, or what it says of itself.
+        /// Its body, of one that is made; of one that came, what it says of itself.
         bytes: u64,
         /// The most that is taken.
         bytes_max: u64,
@@ -376,7 +376,8 @@ pub fn take(buffer: &mut BytesMut, body_bytes_max: usize) -> Result<Incoming, Fr
         return Err(FrameError::TooShort { bytes: length as u64 });
     }
     if FIXED_BYTES + TRACE_BYTES + body_bytes_max < length {
-        return Err(FrameError::TooLong { bytes: length as u64, bytes_max: body_bytes_max as u64 });
+        let bytes_max = FIXED_BYTES + TRACE_BYTES + body_bytes_max;
+        return Err(FrameError::TooLong { bytes: length as u64, bytes_max: bytes_max as u64 });
     }
     if buffer.len() < LENGTH_BYTES + length {
         let Some(mut head) = buffer.get(LENGTH_BYTES..HEADER_BYTES) else { return Ok(Incoming::Nothing) };
