@@ -132,3 +132,31 @@ async fn a_store_that_is_not_there_is_not_pushed_to() {
     let refused = push(&cluster, "p1", &[], 0).await.expect_err("there is no such store");
     assert_eq!(refused.code(), "unknown_store");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_callers_write_into_a_record_is_bounded() {
+    let cluster = support::start(1, 1).await;
+    cluster.load("village", &village("edges.csv.gz"), None).await;
+    let before = described(&cluster).await;
+    let cancel = async |push: &str| {
+        let command = Some(Command::Cancel(v1::CancelPush { push: push.to_owned() }));
+        let request = v1::StoreRequest { store: "village".to_owned(), who: "tests".to_owned(), command };
+        cluster.router.store(request).await
+    };
+    for odd in ["a\nb", "a\0b", "\u{1b}[2J", &"x".repeat(129), &"x".repeat(1_000_000)] {
+        let refused = cancel(odd).await.expect_err("it is no id");
+        assert_eq!(refused.code(), "bad_request");
+    }
+    for id in 0..120 {
+        cancel(&format!("made-up-{id}")).await.expect("it is remembered");
+    }
+    let refused = push(&cluster, "empty", &[], 0).await.expect_err("nothing is no version");
+    assert_eq!(refused.code(), "bad_request");
+    let after = described(&cluster).await;
+    assert_eq!(after.history, before.history, "nothing was pushed out");
+    assert_eq!(after.version_last, before.version_last, "no number was used up");
+    assert!(after.encode().len() < before.encode().len() + 2_048, "{}", after.encode().len());
+    let components = built(&cluster, 1_000_000).await;
+    let refused = push(&cluster, "made-up-119", &components, 0).await.expect_err("it was cancelled");
+    assert_eq!(refused.code(), "push_cancelled");
+}

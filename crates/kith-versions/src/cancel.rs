@@ -1,10 +1,13 @@
 //! Ending pushes before they serve, and keeping them out.
 
-use crate::{Action, Frozen, HistoryEntry, Outcome, PushId, Refusal, StoreState, apply::Draft};
-use kith_types::StoreVersion;
+use crate::{
+    Action, CANCELLED_MAX, Cancelled, Frozen, HistoryEntry, Outcome, PushId, Refusal, StoreState,
+    apply::Draft,
+};
 
 impl Draft<'_> {
-    /// Ends the push under way, or `push`. A push that does not run is noted, so that it is refused if it begins later.
+    /// Ends the push under way, or `push`. One that does not run is remembered, so that it is refused if it begins soon. That is no line
+    /// of the history: whoever makes up ids must not push out what happened.
     pub fn cancel(&mut self, push: Option<&PushId>) -> Result<(), Refusal> {
         let running = self.state.running.as_ref().map(|running| running.push.clone());
         let push = match (push, running) {
@@ -19,9 +22,7 @@ impl Draft<'_> {
             Some((version, Outcome::Done)) => Err(Refusal::PushServed { push, version }),
             Some((_, Outcome::Cancelled(_))) => Ok(()),
             Some((_, Outcome::Failed(_))) | None => {
-                let (who, before) = (self.context.who.to_owned(), self.state.current_version());
-                let outcome = Outcome::Cancelled(format!("{who} cancelled it"));
-                self.note_as(Action::Push, StoreVersion(0), before, who, Some(push), outcome);
+                self.state.remember_cancelled(push, self.context.who);
                 Ok(())
             }
         }
@@ -74,11 +75,63 @@ impl StoreState {
         self.history.iter().rev().find(|entry| entry.push.as_ref() == Some(push))
     }
 
+    /// The cancel of a push that was not known then.
+    pub(crate) fn cancelled_before(&self, push: &PushId) -> Option<&Cancelled> {
+        self.cancelled.iter().find(|cancelled| cancelled.push == *push)
+    }
+
+    fn remember_cancelled(&mut self, push: PushId, who: &str) {
+        if self.cancelled_before(&push).is_some() {
+            return;
+        }
+        if self.cancelled.len() == CANCELLED_MAX {
+            self.cancelled.pop_front();
+        }
+        self.cancelled.push_back(Cancelled { push, who: who.to_owned() });
+    }
+
     /// Why a push that does not run is refused.
     pub fn not_running(&self, push: &PushId) -> Refusal {
+        if let Some(Cancelled { push, who }) = self.cancelled_before(push) {
+            return Refusal::PushCancelled { push: push.clone(), why: format!("{who} cancelled it") };
+        }
         match self.end_of(push).map(|entry| &entry.outcome) {
             Some(Outcome::Cancelled(why)) => Refusal::PushCancelled { push: push.clone(), why: why.clone() },
             _ => Refusal::PushEnded { push: push.clone() },
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Command, Context, Holders, Policy, Standing, UnixMillis};
+    use kith_types::StoreVersion;
+
+    #[test]
+    fn made_up_ids_push_nothing_out_of_the_history_and_are_forgotten_in_turn() {
+        let holders = Holders::default();
+        let (now, standing) = (UnixMillis(7), Standing::Claimed);
+        let context = Context { now, who: "ada", standing, holders: &holders, rebalance: None };
+        let mut state = StoreState::new(Policy::default(), StoreVersion(0));
+        state = state.apply(&Command::Freeze, &context).unwrap().state;
+        state = state.apply(&Command::Thaw, &context).unwrap().state;
+        let history = state.history.clone();
+        for id in 0..1_000 {
+            let cancel = Command::Cancel { push: Some(PushId(format!("p{id}"))) };
+            state = state.apply(&cancel, &context).unwrap().state;
+            let again = state.apply(&cancel, &context).unwrap().state;
+            assert_eq!(again, state, "cancelled twice is cancelled once");
+        }
+        assert_eq!((&state.history, state.cancelled.len()), (&history, CANCELLED_MAX));
+        let begin = |id: &str| Command::Begin {
+            push: id.into(),
+            coordinator: "router 0".to_owned(),
+            version: None,
+            missing_max: 0,
+        };
+        let refused = state.apply(&begin("p999"), &context).unwrap_err();
+        assert_eq!(refused.to_string(), "push p999 was cancelled: ada cancelled it");
+        state.apply(&begin("p1"), &context).unwrap();
     }
 }

@@ -56,7 +56,7 @@ pub use push::version_last_of_dropped;
 pub use refusal::Refusal;
 pub use repair::{Donors, Origin, origins};
 pub use store::{
-    Action, Frozen, Guards, HISTORY_MAX, HistoryEntry, Outcome, Policy, PushId, Running, StoreState,
-    UnixMillis, VersionEntry, VersionState,
+    Action, CANCELLED_MAX, Cancelled, Frozen, Guards, HISTORY_MAX, HistoryEntry, Outcome, Policy, PushId,
+    Running, StoreState, UnixMillis, VersionEntry, VersionState,
 };
 pub use supply::{Pull, Supply};

@@ -38,6 +38,9 @@ impl Draft<'_> {
             Some((_, Outcome::Cancelled(_))) => return Err(self.state.not_running(push)),
             Some((_, Outcome::Failed(_))) | None => {}
         }
+        if self.state.cancelled_before(push).is_some() {
+            return Err(self.state.not_running(push));
+        }
         self.check_thawed()?;
         if let Some(rebalance) = self.context.rebalance {
             return Err(Refusal::RebalanceRunning { rebalance: rebalance.to_owned() });

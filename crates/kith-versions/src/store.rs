@@ -9,6 +9,8 @@ use std::{
 /// So many entries of the history are kept: enough to see a week of daily pushes of a store with their trouble, and a
 /// record of a few kilobytes.
 pub const HISTORY_MAX: usize = 100;
+/// So many pushes that were cancelled before they began are remembered: the push that a cancel has overtaken begins within seconds.
+pub const CANCELLED_MAX: usize = 16;
 /// Versions kept beside the current one unless the definition says otherwise: the one before, and the one before that
 /// while the one before is suspect.
 const RETAIN_DEFAULT: u32 = 2;
@@ -233,6 +235,15 @@ pub struct HistoryEntry {
     pub outcome: Outcome,
 }
 
+/// A push that was cancelled before anybody knew of it: it does not begin.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cancelled {
+    /// Which.
+    pub push: PushId,
+    /// Who cancelled it.
+    pub who: String,
+}
+
 /// Everything that is agreed on about one store's versions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoreState {
@@ -246,6 +257,8 @@ pub struct StoreState {
     pub running: Option<Running>,
     /// Set while no push is accepted.
     pub frozen: Option<Frozen>,
+    /// Pushes that were cancelled before they began, oldest first; the last [`CANCELLED_MAX`].
+    pub cancelled: VecDeque<Cancelled>,
     /// What was done, oldest first; the last [`HISTORY_MAX`].
     pub history: VecDeque<HistoryEntry>,
 }
@@ -259,6 +272,7 @@ impl StoreState {
             versions: Vec::new(),
             running: None,
             frozen: None,
+            cancelled: VecDeque::new(),
             history: VecDeque::new(),
         }
     }

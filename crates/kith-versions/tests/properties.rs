@@ -141,7 +141,6 @@ impl Twin {
             Some(push) if self.ended.get(&push) == Some(&true) => true,
             Some(push) => {
                 self.ended.insert(push, true);
-                self.recorded += 1;
                 true
             }
         }

@@ -13,8 +13,8 @@ pub use rebalance::{
     RosterDocument, ShapeDocument, SizedStoreDocument, StopDocument, TransferDocument,
 };
 pub use stores::{
-    DefinitionDocument, DroppedDocument, FrozenDocument, HistoryDocument, HoldsDocument, KeptDocument,
-    RunningDocument, ServedDocument, StoreDocument, VersionDocument,
+    CancelledDocument, DefinitionDocument, DroppedDocument, FrozenDocument, HistoryDocument, HoldsDocument,
+    KeptDocument, RunningDocument, ServedDocument, StoreDocument, VersionDocument,
 };
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};

@@ -18,7 +18,7 @@ use kith_wire::{
     v1,
 };
 use methods::{Needs, calls, framed};
-use raw::{begin, call, frame, outcome};
+use raw::{begin, call, frame, frames, outcome};
 use secured::{Secured, access, fill};
 use std::{fs, path::Path};
 use support::cluster::Cluster;
@@ -99,7 +99,7 @@ fn verify_opens_only_what_the_metadata_names() {
 
 #[test]
 fn what_is_refused_is_a_line_of_the_audit_log() {
-    let cluster = started(&[("ads", "ads", "read = [\"pages\"]")]);
+    let cluster = started(&[("ads", "ads", "read = [\"pages\"]\nwrite = [\"scores\"]")]);
     let (ads, stranger) = (bearing(&cluster, "ads"), bearing(&cluster, "guessed"));
     let router = cluster.router(0);
     let runtime = Runtime::new().expect("a runtime");
@@ -107,17 +107,54 @@ fn what_is_refused_is_a_line_of_the_audit_log() {
     let read = |dialer| call(dialer, &router, "/kith.v1.Store/MultiGet", read.encode_to_vec().into());
     assert_eq!(outcome(&runtime.block_on(read(&ads))), "permission_denied");
     assert_eq!(outcome(&runtime.block_on(read(&stranger))), "unauthenticated");
+    let push = v1::PushRequest {
+        store: "scores".to_owned(),
+        push: "p1".to_owned(),
+        components: "[{}]".into(),
+        ..Default::default()
+    };
+    let pushed = call(&ads, &router, "/kith.v1.Cluster/PushStore", push.encode_to_vec().into());
+    assert_eq!(outcome(&runtime.block_on(pushed)), "bad_request");
+    let topology = runtime.block_on(topology(&ads, &router));
+    let scores = topology.stores.iter().find(|store| store.name == "scores").expect("it is served");
+    let mut component = scores.components[0].clone();
+    component.folder = Some("7-other".to_owned());
+    let components = serde_json::to_vec(&[component]).expect("JSON").into();
+    let push = v1::PushRequest { push: "p2".to_owned(), components, ..push };
+    let pushed = call(&ads, &router, "/kith.v1.Cluster/PushStore", push.encode_to_vec().into());
+    assert_eq!(outcome(&runtime.block_on(pushed)), "bad_request");
+    let read = "method=\"/kith.v1.Store/MultiGet\"";
     for words in [
-        ["subject=\"ads\"", "store=\"secrets\"", "code=\"permission_denied\""],
-        ["subject=\"token\"", "store=\"\"", "code=\"unauthenticated\""],
+        [read, "subject=\"ads\"", "store=\"secrets\"", "code=\"permission_denied\""],
+        [read, "subject=\"token\"", "store=\"\"", "code=\"unauthenticated\""],
+        ["method=\"push\"", "subject=\"ads\"", "store=\"scores\"", "components of the push"],
+        ["method=\"push\"", "subject=\"ads\"", "store=\"scores\"", "7-other"],
     ] {
         cluster.wait_until("the refusal is logged", || {
             let log = plain(&cluster.router_log());
             log.lines().any(|line| {
-                let common = ["audit=true", "method=\"/kith.v1.Store/MultiGet\"", "peer=127.0.0.1:"];
+                let common = ["audit=true", "peer=127.0.0.1:"];
                 common.iter().chain(&words).all(|word| line.contains(word))
             })
         });
+    }
+}
+
+#[test]
+fn a_connection_that_shows_an_unknown_token_is_nobodys_from_then_on() {
+    let cluster = started(&[("ads", "ads", "read = [\"pages\"]")]);
+    let runtime = Runtime::new().expect("a runtime");
+    let read = v1::MultiGetRequest { store: "pages".to_owned(), ids: vec![3], ..Default::default() };
+    let (read, router) = (read.encode_to_vec(), cluster.router(0));
+    for (tokens, expected) in [
+        (&["ads"][..], &["ok", "ok"][..]),
+        (&["ads", "guessed"], &["ok", "unauthenticated", "unauthenticated"]),
+        (&["ads", ""], &["ok", "unauthenticated", "unauthenticated"]),
+        (&["ads", "guessed", "ads"], &["ok", "unauthenticated", "ok", "ok"]),
+    ] {
+        let told = frames(&cluster.authority.pem, &router, tokens, Op::MultiGet, &read);
+        let told: Vec<String> = runtime.block_on(told).iter().map(outcome).collect();
+        assert_eq!(told, expected, "{tokens:?}");
     }
 }
 

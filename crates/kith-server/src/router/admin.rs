@@ -11,12 +11,12 @@ use crate::{
     },
     serve::ClusterReader,
     topology::TopologyReceiver,
-    versions::{Push, Size, Stores, cut_who, last_push, node_wait, now, observed},
+    versions::{Push, Size, Stores, cut_who, last_push, node_wait, now, observed, push_id},
 };
 use futures::{StreamExt, stream::BoxStream};
 use kith_client::{Fleet, Session, security::Dialer};
 use kith_types::{NodeId, StoreVersion};
-use kith_versions::{PushId, Standing};
+use kith_versions::Standing;
 use kith_wire::{
     documents::{ComponentDocument, NodeDocument, RouterDocument, TopologyDocument},
     v1,
@@ -154,12 +154,12 @@ impl Admin {
 /// The components of a push, their names checked.
 fn components(json: &[u8], who: &Who, store: &str) -> Result<Vec<ComponentDocument>, Status> {
     serde_json::from_slice(json).map_err(|error| {
-        let reason = error.to_string();
+        let reason = format!("the components of the push cannot be read: {error}");
         let (method, code) = ("push", "bad_request");
         let (subject, peer) = (&who.name, who.peer);
         audit::refused(&Refused { subject, method, store, code, reason: &reason, peer });
-        let help = "nothing was pushed; push with the kith of this release";
-        kith_wire::status(Code::InvalidArgument, "bad_request", error.to_string(), help)
+        let help = "nothing was pushed; components are a JSON list, as `kith store push` and docs/design/0005-stores.md write it";
+        kith_wire::status(Code::InvalidArgument, "bad_request", reason, help)
     })
 }
 
@@ -183,7 +183,7 @@ impl Who {
         let name = match (claimed, peer) {
             ("", Some(addr)) => addr.to_string(),
             ("", None) => "somebody".to_owned(),
-            _ => cut_who(claimed).to_owned(),
+            _ => cut_who(claimed),
         };
         Self { name, standing: Standing::Claimed, peer }
     }
@@ -272,12 +272,13 @@ impl v1::cluster_server::Cluster for Admin {
         let components = components(&request.components, &who, &request.graph)?;
         let push = Push {
             store: request.graph,
-            push: PushId(match request.push {
+            push: push_id(&match request.push {
                 push if push.is_empty() => format!("load-{:016x}", rand::random::<u64>()),
                 push => push,
-            }),
+            })?,
             who: who.name.clone(),
             standing: who.standing,
+            peer: who.peer,
             components,
             version: None,
             missing_max: 0,
@@ -298,9 +299,10 @@ impl v1::cluster_server::Cluster for Admin {
         let components = components(&request.components, &who, &request.store)?;
         let push = Push {
             store: request.store,
-            push: PushId(request.push),
+            push: push_id(&request.push)?,
             who: who.name.clone(),
             standing: who.standing,
+            peer: who.peer,
             components,
             version: (request.version != 0).then_some(StoreVersion(request.version)),
             missing_max: request.missing_max,

@@ -1,6 +1,7 @@
 //! One change of one store: read, decide, write on the condition that nothing changed meanwhile.
 
 use super::{
+    bounds,
     document::{document_of, policy_of, state_of},
     holders_of, now,
     refused::{ChangeError, conflict},
@@ -138,7 +139,11 @@ pub(super) async fn change_known(
     if document == before {
         return Ok(Some(Changed { before, document, revision: known.revision, effects }));
     }
-    let write = Write::put(key, document.encode());
+    let record = document.encode();
+    if commands.iter().any(|command| matches!(command, Command::Begin { .. })) {
+        bounds::check_record(name, record.len())?;
+    }
+    let write = Write::put(key, record);
     match metadata.commit(conditions, vec![write]).await? {
         Committed::At(revision) => Ok(Some(Changed { before, document, revision, effects })),
         Committed::Conflict => Ok(None),
@@ -160,4 +165,88 @@ async fn rebalance(
     conditions.push(Condition { key: keys::REBALANCE.to_owned(), revision });
     let document = entry.map(|entry| RebalanceDocument::decode(&entry.value)).transpose()?;
     Ok(document.map(|document| document.id))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metadata::EmbeddedMetadata;
+    use kith_versions::PushId;
+    use kith_wire::documents::{DOCUMENT_FORMAT, GroupDocument, HoldsDocument, VersionDocument};
+
+    /// Of a graph, with so many bytes of columns.
+    fn component(bytes: usize) -> ComponentDocument {
+        ComponentDocument {
+            name: "connection".to_owned(),
+            role: "undirected".to_owned(),
+            version: 1,
+            manifest_hash: String::new(),
+            columns: vec!["x".repeat(bytes)],
+            members: 0,
+            edges: 0,
+            bytes: 0,
+            loaded_at: 0,
+            schema: None,
+            folder: None,
+            url: None,
+        }
+    }
+
+    fn cluster() -> ClusterDocument {
+        ClusterDocument {
+            format: DOCUMENT_FORMAT,
+            cluster_id: String::new(),
+            epoch: 1,
+            partitions: 1,
+            groups: vec![GroupDocument { group: 0, nodes: vec![0], owners: vec![0], role: String::new() }],
+            object_store: String::new(),
+            strategy: String::new(),
+            listed: Vec::new(),
+            partition_epochs: Vec::new(),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_record_that_is_nearly_full_takes_no_push_and_every_other_change() {
+        let (metadata, cluster) = (EmbeddedMetadata::in_memory(), cluster());
+        let version = VersionDocument {
+            version: 1,
+            state: "current".to_owned(),
+            components: vec![component(800 << 10)],
+            records: 1,
+            bytes: 1,
+            pushed_at: 1,
+            held: false,
+            excluded: Vec::new(),
+        };
+        let document = StoreDocument {
+            format: DOCUMENT_FORMAT,
+            name: "people".to_owned(),
+            definition: DefinitionDocument::new(HoldsDocument::Graph),
+            version_last: 1,
+            versions: vec![version],
+            running: None,
+            frozen: None,
+            cancelled: Vec::new(),
+            history: Vec::new(),
+        };
+        let write = Write::put(keys::store("people"), document.encode());
+        metadata.commit(Vec::new(), vec![write]).await.unwrap();
+        let asker = Asker::own("ada", &cluster);
+        let begin = Command::Begin {
+            push: PushId::from("p1"),
+            coordinator: "router 0".to_owned(),
+            version: None,
+            missing_max: 0,
+        };
+        let known = read(&metadata, "people").await.unwrap().unwrap();
+        for (bytes, code) in [(400 << 10, Some("record_too_large")), (100 << 10, None)] {
+            let components = [component(bytes)];
+            let new = New { components: &components, ..New::default() };
+            let begun = change_known(&metadata, &known, asker, std::slice::from_ref(&begin), new).await;
+            let told = begun.err().map(|error| kith_wire::detail_of(&error.to_status("people")).code);
+            assert_eq!(told.as_deref(), code);
+        }
+        change(&metadata, "people", asker, &[Command::Freeze]).await.unwrap();
+    }
 }

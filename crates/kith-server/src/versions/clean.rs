@@ -160,6 +160,7 @@ mod tests {
             versions: vec![version(10, "retained", 3), version(11, "current", 5)],
             running: None,
             frozen: None,
+            cancelled: Vec::new(),
             history: vec![],
         };
         remove_unnamed(&objects, &store, &store, SystemTime::UNIX_EPOCH);

@@ -75,7 +75,7 @@ impl Stores {
                 return Ok(reply);
             }
             Asked::Cancel(cancel) => {
-                let push = (!cancel.push.is_empty()).then_some(PushId(cancel.push));
+                let push = (!cancel.push.is_empty()).then(|| bounds::push_id(&cancel.push)).transpose()?;
                 return self.cancel(store, asker, push).await;
             }
             Asked::Freeze(freeze) => {
@@ -109,7 +109,7 @@ impl Stores {
         push: Option<PushId>,
     ) -> Result<v1::StoreReply, ChangeError> {
         match self.change_once(store, asker, Command::Cancel { push: push.clone() }).await {
-            Err(ChangeError::Unknown) if push.is_some_and(|push| self.cancel_here(&push)) => {
+            Err(ChangeError::Unknown) if push.is_some_and(|push| self.cancel_here(store, &push)) => {
                 Ok(v1::StoreReply::default())
             }
             done => done,
@@ -164,7 +164,7 @@ impl Stores {
         check_name(store)?;
         bounds::check_definition_bytes(definition)?;
         let definition: DefinitionDocument =
-            serde_json::from_slice(definition).map_err(|error| other_release(error.to_string()))?;
+            serde_json::from_slice(definition).map_err(|error| unreadable_definition(&error))?;
         check_definition(&definition, self.topology.borrow().cluster.groups.len())?;
         let document = self.new_store(store, definition).await?;
         let key = keys::store(store);
@@ -272,6 +272,12 @@ fn reply(document: &StoreDocument, before: u64) -> v1::StoreReply {
     v1::StoreReply { records: vec![document.encode().into()], before, ..Default::default() }
 }
 
+fn unreadable_definition(error: &serde_json::Error) -> Status {
+    let message = format!("the definition of the store cannot be read: {error}");
+    let help = "no store was made; a definition is a JSON object with at least `holds`, `retain` and `required_reads`";
+    kith_wire::status(Code::InvalidArgument, "bad_request", message, help)
+}
+
 /// What a caller is told whose name is none.
 fn invalid_name(error: &InvalidName) -> Status {
     let help = format!("a name is {}", error.rule);
@@ -322,7 +328,7 @@ fn check_definition(definition: &DefinitionDocument, groups: usize) -> Result<()
             );
         }
     }
-    bounds::check_owner(definition.owner.as_deref())?;
+    bounds::check_texts(definition)?;
     let copies = definition.replication.unwrap_or(groups as u32);
     if copies == 0 || (groups as u32) < copies {
         return bad(format!("{copies} copies, and the cluster has {groups} groups"), "ask for at most that");

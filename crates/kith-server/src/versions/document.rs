@@ -1,13 +1,14 @@
 //! A store's record as the state machine sees it, and back. Which nodes are ready is not written.
 
+use super::bounds::{PUSH_ID_BYTES_MAX, REASON_BYTES_MAX, WHO_BYTES_MAX, plain};
 use kith_types::{NodeId, StoreVersion};
 use kith_versions::{
-    Action, Frozen, Guards, HistoryEntry, Outcome, Policy, PushId, Running, StoreState, UnixMillis,
-    VersionEntry, VersionState,
+    Action, Cancelled, Frozen, Guards, HistoryEntry, Outcome, Policy, PushId, Running, StoreState,
+    UnixMillis, VersionEntry, VersionState,
 };
 use kith_wire::documents::{
-    ComponentDocument, DefinitionDocument, FrozenDocument, HistoryDocument, RunningDocument, StoreDocument,
-    VersionDocument,
+    CancelledDocument, ComponentDocument, DefinitionDocument, FrozenDocument, HistoryDocument,
+    RunningDocument, StoreDocument, VersionDocument,
 };
 use thiserror::Error;
 
@@ -71,6 +72,7 @@ pub(super) fn state_of(document: &StoreDocument) -> Result<StoreState, UnknownNa
         versions: versions.collect::<Result<_, _>>()?,
         running: document.running.as_ref().map(running_of),
         frozen: document.frozen.as_ref().map(frozen_of),
+        cancelled: document.cancelled.iter().map(cancelled_of).collect(),
         history: history.collect::<Result<_, _>>()?,
     })
 }
@@ -81,6 +83,10 @@ fn outcome_of(entry: &HistoryDocument) -> Outcome {
         (None, Some(reason)) => Outcome::Failed(reason.clone()),
         (None, None) => Outcome::Done,
     }
+}
+
+fn cancelled_of(CancelledDocument { push, who }: &CancelledDocument) -> Cancelled {
+    Cancelled { push: PushId(push.clone()), who: who.clone() }
 }
 
 fn frozen_of(document: &FrozenDocument) -> Frozen {
@@ -143,24 +149,30 @@ pub(super) fn document_of(
             .frozen
             .as_ref()
             .map(|frozen| FrozenDocument { who: frozen.who.clone(), since: frozen.since.0 }),
+        cancelled: state.cancelled.iter().map(cancelled_document).collect(),
         history: state.history.iter().map(history_of).collect(),
     }
 }
 
+fn cancelled_document(Cancelled { push, who }: &Cancelled) -> CancelledDocument {
+    CancelledDocument { push: push.0.clone(), who: who.clone() }
+}
+
+/// A line of the history, as far as there is room for it: whatever its texts are, the history stays small.
 fn history_of(entry: &HistoryEntry) -> HistoryDocument {
     HistoryDocument {
         at: entry.at.0,
-        who: entry.who.clone(),
+        who: plain(&entry.who, WHO_BYTES_MAX),
         action: entry.action.name().to_owned(),
         version: entry.version.0,
         before: entry.before.0,
-        push: entry.push.as_ref().map(|push| push.0.clone()),
+        push: entry.push.as_ref().map(|push| plain(&push.0, PUSH_ID_BYTES_MAX)),
         failed: match &entry.outcome {
             Outcome::Done | Outcome::Cancelled(_) => None,
-            Outcome::Failed(reason) => Some(reason.clone()),
+            Outcome::Failed(reason) => Some(plain(reason, REASON_BYTES_MAX)),
         },
         cancelled: match &entry.outcome {
-            Outcome::Cancelled(why) => Some(why.clone()),
+            Outcome::Cancelled(why) => Some(plain(why, REASON_BYTES_MAX)),
             Outcome::Done | Outcome::Failed(_) => None,
         },
     }
@@ -190,6 +202,7 @@ mod tests {
             versions: vec![],
             running: None,
             frozen: None,
+            cancelled: Vec::new(),
             history: vec![],
         };
         let push = |push: &str| PushId::from(push);
@@ -210,6 +223,7 @@ mod tests {
             Command::Abort { push: push("p2"), reason: "no".to_owned() },
             begin("p3"),
             Command::Cancel { push: None },
+            Command::Cancel { push: Some(push("p9")) },
             Command::Freeze,
             Command::Thaw,
             begin("p4"),

@@ -16,7 +16,7 @@ mod push;
 mod refused;
 mod repairs;
 
-pub(crate) use bounds::{cut_who, node_wait};
+pub(crate) use bounds::{cut_who, node_wait, push_id};
 pub(crate) use caretaker::{is_live, take_care, wait_until_live};
 pub(crate) use observe::{last_push, observed};
 pub(crate) use push::{Push, Size};
@@ -68,8 +68,15 @@ pub(crate) struct Stores {
     read_from: Arc<[ReadFrom]>,
     /// How long uploads may take.
     uploads: UploadSettings,
-    /// Pushes that this router runs now, and what tells each that it is cancelled; written by each of them.
-    active: Arc<Mutex<BTreeMap<PushId, CancellationToken>>>,
+    /// Pushes that this router runs now; written by each of them.
+    active: Arc<Mutex<BTreeMap<PushId, Active>>>,
+}
+
+/// A push that this router runs.
+struct Active {
+    store: String,
+    /// Tells it that it is cancelled.
+    cancelled: CancellationToken,
 }
 
 impl Stores {
@@ -85,7 +92,7 @@ impl Stores {
         Self { metadata, topology, coordinator, dialer, read_from, uploads, active }
     }
 
-    fn active(&self) -> MutexGuard<'_, BTreeMap<PushId, CancellationToken>> {
+    fn active(&self) -> MutexGuard<'_, BTreeMap<PushId, Active>> {
         self.active.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

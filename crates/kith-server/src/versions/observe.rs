@@ -74,6 +74,7 @@ mod tests {
             versions: vec![],
             running: None,
             frozen: None,
+            cancelled: Vec::new(),
             history: vec![],
         };
         let now = UnixMillis(10_000);

@@ -6,11 +6,14 @@ use crate::{
     place::{self, PlaceError, UrlRefused},
     security::audit::{self, Refused},
 };
-use kith_engine::{FetchError, Manifest, ObjectError};
+use kith_engine::{FetchError, MANIFEST_NAME, Manifest, ObjectError, OpenError};
 use kith_objects::{Location, Objects};
 use kith_wire::documents::{ComponentDocument, StoreDocument};
 use std::time::{Duration, SystemTime};
 use tonic::{Code, Status};
+
+/// What to do about a version that is not whole.
+const BUILD_AGAIN: &str = "nothing was swapped; build it again under a new number, then push that";
 
 impl Stores {
     /// Checks that the places which a push names are listed for its store. Asks nobody.
@@ -47,9 +50,16 @@ impl Stores {
             let own = format!("{}-{}", component.version, push.push.0);
             let is_own = component.folder.as_ref().map_or(!is_bucket, |folder| *folder == own);
             if !is_own && !known.any(|known| known.url.is_none() && known.folder() == component.folder()) {
-                let reason = format!("folder {:?} is not one of this push", component.folder());
+                let reason = format!(
+                    "component {:?} is said to lie in folder {:?} of the object store, where neither this push ({:?}) nor a version of \
+                     the store is",
+                    component.name,
+                    component.folder(),
+                    push.push.0
+                );
                 refused(push, "bad_request", &reason);
-                let help = "nothing was pushed; push with the kith of this release";
+                let help = "nothing was pushed; upload the version into the folder VERSION-PUSH of its component, and push it under \
+                            that version and that push's id";
                 return Err(kith_wire::status(Code::InvalidArgument, "bad_request", reason, help));
             }
         }
@@ -91,7 +101,7 @@ fn refused(push: &Push, code: &str, reason: &str) {
         store: &push.store,
         code,
         reason,
-        peer: None,
+        peer: push.peer,
     });
 }
 
@@ -105,7 +115,7 @@ fn check_manifest(
     let manifest = place.manifest().map_err(|error| unreadable(&place, &error))?;
     if manifest.hash() != component.manifest_hash {
         let message = format!("{} is not the version that is pushed: its manifest differs", place.location());
-        return Err(damaged(message));
+        return Err(damaged(message, BUILD_AGAIN));
     }
     if !manifest.is_of(store, &component.name) {
         return Err(other_store(&manifest, store, component));
@@ -121,14 +131,14 @@ fn check_packs(place: &Objects, manifest: &Manifest, hand_over: Option<Duration>
         if found != Some(pack.bytes) {
             let found = found.map_or("missing".to_owned(), |bytes| format!("{bytes} bytes"));
             let message = format!("{}: {} is {found}, not {} bytes", place.location(), pack.name, pack.bytes);
-            return Err(damaged(message));
+            return Err(damaged(message, BUILD_AGAIN));
         }
     }
     let first = listed.iter().map(|listed| listed.modified).min();
     let age = first.and_then(|first| SystemTime::now().duration_since(first).ok());
     match (hand_over, age) {
         (Some(most), Some(age)) if most < age => {
-            Err(damaged(format!("{} was uploaded too long ago", place.location())))
+            Err(damaged(format!("{} was uploaded too long ago", place.location()), BUILD_AGAIN))
         }
         _ => Ok(()),
     }
@@ -157,9 +167,13 @@ fn unusable(error: &PlaceError) -> Status {
 fn unreadable(place: &Objects, error: &FetchError) -> Status {
     let message = format!("{}: {}", place.location(), chain(error));
     match error {
-        FetchError::Source(ObjectError::Missing { .. })
+        FetchError::Manifest(OpenError::NoComponent { .. }) => damaged(
+            format!("{} holds no built version: it has no {MANIFEST_NAME}", place.location()),
+            "nothing was pushed; name the folder of one version, whose upload has ended: its manifest comes last",
+        ),
+        FetchError::Source(ObjectError::Missing { .. } | ObjectError::NoFile { .. })
         | FetchError::Manifest(_)
-        | FetchError::Damaged(_) => damaged(message),
+        | FetchError::Damaged(_) => damaged(message, BUILD_AGAIN),
         _ => {
             let help = "check that routers can reach it, and the endpoint and keys in their environment: \
                         docs/operating/object-stores.md";
@@ -168,13 +182,8 @@ fn unreadable(place: &Objects, error: &FetchError) -> Status {
     }
 }
 
-fn damaged(message: String) -> Status {
-    kith_wire::status(
-        Code::FailedPrecondition,
-        "version_damaged",
-        message,
-        "nothing was swapped; push it again",
-    )
+fn damaged(message: String, help: &str) -> Status {
+    kith_wire::status(Code::FailedPrecondition, "version_damaged", message, help)
 }
 
 /// An error with its causes.

@@ -1,7 +1,7 @@
 //! A push from its first write to its last: begin, prepare everywhere, flip, clean.
 
 use super::{
-    Stores, bounds,
+    Active, Stores, bounds,
     change::{Asker, Changed, Known, New, change, change_known, read},
     clean,
     commands::check_name,
@@ -23,6 +23,7 @@ use kith_wire::{
 };
 use std::{
     collections::btree_map::Entry,
+    net::SocketAddr,
     time::{Duration, Instant},
 };
 use tokio::sync::mpsc;
@@ -50,6 +51,8 @@ pub(crate) struct Push {
     pub who: String,
     /// What is known of them.
     pub standing: Standing,
+    /// Where they asked from, for the audit log.
+    pub peer: Option<SocketAddr>,
     /// They lie in the object store.
     pub components: Vec<ComponentDocument>,
     pub version: Option<StoreVersion>,
@@ -80,14 +83,14 @@ pub(crate) enum Size {
 }
 
 /// A push among the active ones of its router, until dropped.
-struct Active<'a> {
+struct Entered<'a> {
     stores: &'a Stores,
     push: &'a PushId,
     /// Cancelled with the push where no record could say so: its graph is yet to be made.
     cancelled: CancellationToken,
 }
 
-impl Drop for Active<'_> {
+impl Drop for Entered<'_> {
     fn drop(&mut self) {
         self.stores.active().remove(self.push);
     }
@@ -136,7 +139,7 @@ impl Stores {
     async fn try_push(&self, push: &Push, progress: &Progress) -> Result<Served, ChangeError> {
         check_name(&push.store)?;
         self.check_places(push)?;
-        let Active { cancelled, .. } = &self.enter(push)?;
+        let Entered { cancelled, .. } = &self.enter(push)?;
         let Changed { document, revision, .. } = self.begin(push, cancelled, progress).await?;
         FailPoint::PushBegun.reach();
         let prepare = async {
@@ -159,12 +162,12 @@ impl Stores {
         }
     }
 
-    fn enter<'a>(&'a self, push: &'a Push) -> Result<Active<'a>, ChangeError> {
-        bounds::check_push(&push.push, &push.components)?;
+    fn enter<'a>(&'a self, push: &'a Push) -> Result<Entered<'a>, ChangeError> {
         match self.active().entry(push.push.clone()) {
             Entry::Vacant(free) => {
-                let cancelled = free.insert(CancellationToken::new()).clone();
-                Ok(Active { stores: self, push: &push.push, cancelled })
+                let (store, cancelled) = (push.store.clone(), CancellationToken::new());
+                free.insert(Active { store, cancelled: cancelled.clone() });
+                Ok(Entered { stores: self, push: &push.push, cancelled })
             }
             Entry::Occupied(_) => {
                 let (push, who) = (push.push.clone(), push.who.clone());
@@ -197,10 +200,11 @@ impl Stores {
         }
     }
 
-    /// Has a push that no record knows of end, if this router runs it. Whether it does.
-    pub(super) fn cancel_here(&self, push: &PushId) -> bool {
+    /// Has a push of a store that no record knows of end, if this router runs it. Whether it does.
+    pub(super) fn cancel_here(&self, store: &str, push: &PushId) -> bool {
         let active = self.active();
-        active.get(push).inspect(|cancelled| cancelled.cancel()).is_some()
+        let of_store = active.get(push).filter(|active| active.store == store);
+        of_store.inspect(|active| active.cancelled.cancel()).is_some()
     }
 
     async fn begin(
@@ -221,6 +225,7 @@ impl Stores {
                 (None, Size::OfGraph) => self.new_graph(&push.store).await?,
                 (None, Size::Told { .. }) => return Err(ChangeError::Unknown),
             };
+            bounds::check_components(&push.components)?;
             self.check_folders(&known.document, push)?;
             let components = components_of(&known.document, push)?;
             let commands = beginning(push, &components, self.coordinator.name());
@@ -268,6 +273,7 @@ impl Stores {
             versions: Vec::new(),
             running: None,
             frozen: None,
+            cancelled: Vec::new(),
             history: Vec::new(),
         })
     }
@@ -353,7 +359,7 @@ fn outcome(ended: &Result<Served, ChangeError>) -> Option<&'static str> {
         Err(ChangeError::Refused(Refusal::PushCancelled { .. })) => Some("cancelled"),
         Err(ChangeError::Refused(_)) => Some("refused"),
         Err(ChangeError::Failed(status)) if status.code() == Code::InvalidArgument => None,
-        Err(ChangeError::Failed(_)) => Some("failed"),
+        Err(ChangeError::Metadata(_) | ChangeError::Failed(_)) => Some("failed"),
     }
 }
 
@@ -452,6 +458,7 @@ mod tests {
             versions: vec![version],
             running: None,
             frozen: None,
+            cancelled: Vec::new(),
             history: vec![],
         }
     }

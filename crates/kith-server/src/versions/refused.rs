@@ -13,6 +13,8 @@ pub(crate) enum ChangeError {
     Unknown,
     /// The state machine says no.
     Refused(Refusal),
+    /// The metadata store cannot be read or written now.
+    Metadata(MetadataError),
     /// Anything else, as the caller is told.
     Failed(Status),
 }
@@ -35,6 +37,7 @@ impl ChangeError {
                 format!("store {store:?}: {refusal}"),
                 refusal.help(),
             ),
+            ChangeError::Metadata(error) => not_written(store, error),
             ChangeError::Failed(status) => status.clone(),
         }
     }
@@ -54,12 +57,23 @@ impl From<Status> for ChangeError {
 
 impl From<MetadataError> for ChangeError {
     fn from(error: MetadataError) -> Self {
-        let help = match error {
-            MetadataError::Refused { .. } => "queries go on; see to the metadata store, then try again",
-            _ => "queries go on; changes wait until the metadata store is back",
-        };
-        ChangeError::Failed(kith_wire::status(Code::Unavailable, error.code(), error.to_string(), help))
+        ChangeError::Metadata(error)
     }
+}
+
+/// `store` is empty where all are asked about.
+fn not_written(store: &str, error: &MetadataError) -> Status {
+    let help = match error {
+        MetadataError::Refused { .. } => {
+            "queries go on; the reason is the metadata store's own: see its rights, its quota and its limit of a request, then try again"
+        }
+        _ => "queries go on; changes wait until the metadata store is back",
+    };
+    let message = match store {
+        "" => error.to_string(),
+        store => format!("the record of store {store:?} was not changed: {error}"),
+    };
+    kith_wire::status(Code::Unavailable, error.code(), message, help)
 }
 
 impl From<DocumentError> for ChangeError {

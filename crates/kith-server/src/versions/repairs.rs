@@ -37,7 +37,8 @@ impl Repairs {
                 Ok(_) => tracing::info!(store = store.name, version = version.0, "repaired"),
                 // Dropped meanwhile, or not there yet: the topology will say.
                 Err(ChangeError::Refused(_) | ChangeError::Unknown) => {}
-                Err(ChangeError::Failed(status)) => {
+                Err(error) => {
+                    let status = error.to_status(&store.name);
                     tracing::warn!(
                         error = status.message(),
                         store = store.name,

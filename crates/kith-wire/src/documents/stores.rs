@@ -24,6 +24,9 @@ pub struct StoreDocument {
     /// Set while no push is accepted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frozen: Option<FrozenDocument>,
+    /// Pushes that were cancelled before they began, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cancelled: Vec<CancelledDocument>,
     /// What was done, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub history: Vec<HistoryDocument>,
@@ -160,6 +163,15 @@ pub struct FrozenDocument {
     pub who: String,
     /// Since when, milliseconds since 1970.
     pub since: u64,
+}
+
+/// A push that was cancelled before it began.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CancelledDocument {
+    /// Its id.
+    pub push: String,
+    /// Who cancelled it.
+    pub who: String,
 }
 
 /// One line of a store's audit record.

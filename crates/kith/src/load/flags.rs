@@ -275,6 +275,7 @@ mod tests {
             versions: vec![version],
             running: None,
             frozen: None,
+            cancelled: Vec::new(),
             history: Vec::new(),
         };
         let check = |line| flags(line).unwrap().check_against(Some(&graph)).map_err(|failure| failure.code);

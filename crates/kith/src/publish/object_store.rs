@@ -393,6 +393,7 @@ mod tests {
             versions: vec![version],
             running: None,
             frozen: None,
+            cancelled: Vec::new(),
             history: Vec::new(),
         }
     }

@@ -80,6 +80,18 @@ pub async fn begin(dialer: &Dialer, addr: &str, path: &str, message: Bytes) -> R
 
 /// A framed connection over TLS that has shown this token, for one operation: how its first reply comes.
 pub async fn frame(authority: &Path, addr: &str, token: &str, op: Op, body: &[u8]) -> Result<(), Status> {
+    // Who they are not told is known by the reply to the token: the connection may go no further.
+    frames(authority, addr, &[token], op, body).await.into_iter().collect()
+}
+
+/// As [`frame`], after these tokens in turn: how they and the operation are answered, in order.
+pub async fn frames(
+    authority: &Path,
+    addr: &str,
+    tokens: &[&str],
+    op: Op,
+    body: &[u8],
+) -> Vec<Result<(), Status>> {
     let roots = kith_client::security::pem::authorities("tls-ca", authority).expect("an authority");
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
@@ -88,24 +100,30 @@ pub async fn frame(authority: &Path, addr: &str, token: &str, op: Op, body: &[u8
     let name = "127.0.0.1".try_into().expect("a name");
     let mut stream = TlsConnector::from(Arc::new(config)).connect(name, stream).await.expect("TLS");
     let mut out = BytesMut::from(&Preface::OWN.encode()[..]);
-    Header::request(1, Op::Identify).encode_bytes(token.as_bytes(), &mut out).expect("short");
-    Header::request(2, op).credited().encode_bytes(body, &mut out).expect("short");
+    let mut asked: Vec<Header> = Vec::new();
+    for token in tokens {
+        let header = Header::request(asked.len() as u64 + 1, Op::Identify);
+        header.encode_bytes(token.as_bytes(), &mut out).expect("short");
+        asked.push(header);
+    }
+    let header = Header::request(asked.len() as u64 + 1, op).credited();
+    header.encode_bytes(body, &mut out).expect("short");
+    asked.push(header);
     stream.write_all(&out).await.expect("it reads");
     let mut preface = [0; PREFACE_BYTES];
     stream.read_exact(&mut preface).await.expect("it greets");
-    let mut buffer = BytesMut::new();
-    loop {
+    let (mut buffer, mut told) = (BytesMut::new(), Vec::new());
+    while told.len() < asked.len() {
         match kith_wire::frame::decode(&mut buffer).expect("frames") {
-            // Who they are not told is known by the reply to the token: the connection may go no further.
-            Some(frame) if frame.header.flags.has(Flags::ERROR) => return Err(frame.status()),
-            Some(frame) if frame.header.id == 2 => return Ok(()),
-            Some(_) => {}
+            Some(frame) if frame.header.flags.has(Flags::ERROR) => told.push(Err(frame.status())),
+            Some(_) => told.push(Ok(())),
             None => {
                 let read = stream.read_buf(&mut buffer).await.expect("it answers");
                 assert!(0 < read, "closed without a word");
             }
         }
     }
+    told
 }
 
 /// How a call ended: `ok`, or the code of its error.
