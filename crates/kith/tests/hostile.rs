@@ -449,7 +449,8 @@ fn large_frames_that_end_take_what_the_budget_has_and_no_more() {
             }
         });
     }
+    // Of nodes and router in one process; the budget of requests is 192 MiB.
     let grown = most_resident(pid).saturating_sub(before);
-    assert!(grown < 256 * MIB, "{} MiB", grown / MIB);
+    assert!(grown < 384 * MIB, "{} MiB", grown / MIB);
     assert_reads(&cluster, "people", 100, 1);
 }
