@@ -65,8 +65,8 @@ pub enum QueryError {
         /// The bound.
         max: u64,
     },
-    /// The values together are more than an answer may hold.
-    #[error("the values are more than {max} bytes together")]
+    /// The answer, or a node's share of what it is made from, is more than it may be.
+    #[error("the answer, or what it is made from, is more than {max} bytes")]
     TooLarge {
         /// The bound.
         max: u64,
@@ -279,6 +279,11 @@ impl QueryError {
             QueryError::WrongKeys { .. } => {
                 "ids are numbers, strings are text, bytes are base64 (docs/queries.md)".to_owned()
             }
+            QueryError::BatchTooLarge { what: crate::store::KEY_COUNT, max, .. }
+                if *max == crate::BATCH_KEYS_MAX as u64 =>
+            {
+                "ask in several batches; routers take no more than their keys-max, 100000 by default".to_owned()
+            }
             QueryError::BatchTooLarge { .. } | QueryError::TooLarge { .. } => {
                 "ask in several batches".to_owned()
             }
@@ -440,7 +445,11 @@ fn operation_help(error: &OperationError) -> String {
         OperationError::DirectionNotKept { .. } => {
             "leave the direction out, or load it with --directed".to_owned()
         }
-        OperationError::OutOfRange { what, range, .. } => format!("{what} must be {range}"),
+        OperationError::OutOfRange { what: "number of targets", got, .. } => match got {
+            0 => "name a target".to_owned(),
+            _ => "ask in several queries".to_owned(),
+        },
+        OperationError::OutOfRange { .. } => "see docs/queries.md for what each query takes".to_owned(),
         _ => "this is a defect of Kith: please report it with the log".to_owned(),
     }
 }

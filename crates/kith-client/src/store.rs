@@ -177,7 +177,7 @@ pub(crate) fn note_mismatches(values: u64) {
     metrics::counter!("kith_client_mismatched_values_total").increment(values);
 }
 
-const KEY_COUNT: &str = "the number of keys";
+pub(crate) const KEY_COUNT: &str = "the number of keys";
 
 fn bounded(what: &'static str, got: usize, max: usize) -> Result<(), QueryError> {
     match got <= max {
@@ -286,8 +286,9 @@ impl Session {
     /// # Errors
     /// [`QueryError::BatchTooLarge`].
     pub fn check_batch(&self, keys: &BatchKeys) -> Result<(), QueryError> {
-        keys.check()?;
-        bounded(KEY_COUNT, keys.len(), self.settings().keys_max)
+        // First, as it is the lower bound: who keeps to the other is refused again.
+        bounded(KEY_COUNT, keys.len(), self.settings().keys_max)?;
+        keys.check()
     }
 
     /// Asks one node after the other: every replica of any partition has the whole manifest.

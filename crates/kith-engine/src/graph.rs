@@ -184,6 +184,10 @@ impl GraphReader {
 }
 
 impl NeighbourSource for GraphReader {
+    fn partition_count(&self) -> PartitionCount {
+        self.partition_count
+    }
+
     fn lists(
         &self,
         edge: &EdgeSelector,

@@ -2,6 +2,7 @@
 
 use crate::SourceError;
 use kith_schema::{Incompatible, compute::ComputeError};
+use kith_types::PartitionId;
 use thiserror::Error;
 
 /// The question does not fit the graph.
@@ -80,14 +81,52 @@ pub enum EvaluateError {
         /// The bound.
         max: usize,
     },
+    /// The tree has more operators than allowed.
+    #[error("the operator plan has more than {max} operators")]
+    TooManyOperators {
+        /// The bound.
+        max: usize,
+    },
+    /// The tree carries more fixed ids than allowed.
+    #[error("the operator plan carries more than {max} ids")]
+    TooManyIds {
+        /// The bound.
+        max: usize,
+    },
+    /// A request has more keys or partitions than a share can have.
+    #[error("the request has {got} {what}, but must have at most {max}")]
+    TooMany {
+        /// Keys or partitions.
+        what: &'static str,
+        /// How many it has.
+        got: usize,
+        /// The bound.
+        max: usize,
+    },
+    /// A request names a key or partition twice.
+    #[error("the request names {what} {which} twice")]
+    Repeated {
+        /// What: key or partition.
+        what: &'static str,
+        /// Which of them.
+        which: u64,
+    },
+    /// A request names a partition that the graph does not have.
+    #[error("the request names partition {partition}, but the graph has partitions 0 to {last}")]
+    UnknownPartition {
+        /// As asked.
+        partition: PartitionId,
+        /// The last that there is.
+        last: u32,
+    },
     /// A fixed list of ids is not sorted and distinct.
     #[error("the ids of operator {operator} are not strictly ascending")]
     NotAscending {
         /// Name of the operator.
         operator: &'static str,
     },
-    /// The values of a batch read are more than one answer may hold.
-    #[error("the values are more than {max} bytes: ask for fewer keys at once")]
+    /// The answer, or something that it is made from, is more than one evaluation may hold.
+    #[error("the answer, or what it is made from, is more than {max} bytes: ask for less at once")]
     TooLarge {
         /// The bound, in bytes.
         max: usize,

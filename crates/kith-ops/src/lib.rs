@@ -29,8 +29,8 @@ pub use answer::{CommonAnswer, GraphAnswer, NetworkAnswer, PathAnswer};
 pub use deliveries::Deliveries;
 pub use error::{EvaluateError, MergeError, OperationError};
 pub use evaluate::{
-    LookupKeys, Room, Share, aggregate, aggregate_fetched, best, compute, compute_fetched, evaluate,
-    evaluate_values, lookup,
+    GRAPH_BYTES_MAX, LookupKeys, Room, Share, aggregate, aggregate_fetched, best, compute, compute_fetched,
+    evaluate, evaluate_values, lookup,
 };
 pub use graph::{COMMON_FETCH_MAX, DISTANCE_TARGETS_MAX, PATH_LENGTH_MAX, SUGGESTIONS_MAX};
 pub use groups::Groups;
@@ -44,4 +44,5 @@ pub use schema::{GraphSchema, KindRole, KindSchema};
 pub use sets::Scratch;
 pub use slices::SliceSizes;
 pub use source::{NeighbourSource, SourceError, SourceValue, ValueSource};
+pub use typing::PlanSize;
 pub use value::{ListEntry, Part, Value, ValueKind};

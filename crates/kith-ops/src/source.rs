@@ -1,7 +1,7 @@
 //! Where a node's operators read neighbour lists and values from.
 
 use crate::{EdgeSelector, LookupKeys};
-use kith_types::{PartitionId, ValueProof};
+use kith_types::{PartitionCount, PartitionId, ValueProof};
 use std::ops::ControlFlow;
 use thiserror::Error;
 
@@ -10,6 +10,9 @@ use thiserror::Error;
 /// Contract: answers never change during the life of one source; a partition
 /// that this source does not hold is [`SourceError::NotOwner`], never an empty list.
 pub trait NeighbourSource {
+    /// How many partitions the graph is divided into, held here or not.
+    fn partition_count(&self) -> PartitionCount;
+
     /// Reads the lists of `keys`, in order, and calls `each(index, list)` once per key, with
     /// `None` for a key that is not in the graph. Ids are sorted and distinct.
     /// `Break` ends the reading early, without error. One batch: `O(keys + ids)`.

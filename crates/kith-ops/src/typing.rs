@@ -8,6 +8,12 @@ impl Operator {
     /// for a query language. It bounds the stack of whatever walks a plan.
     pub const DEPTH_MAX: usize = 16;
 
+    /// The most operators of a plan that is evaluated. Operations of this crate need 5.
+    pub const COUNT_MAX: usize = 64;
+
+    /// The most fixed ids of a plan, in all of its operators together. Operations of this crate send 4,096.
+    pub const IDS_MAX: usize = 1 << 16;
+
     /// The operator's name, as messages and plans print it.
     pub fn name(&self) -> &'static str {
         match self {
@@ -33,35 +39,37 @@ impl Operator {
     /// The type of value this plan gives.
     ///
     /// # Errors
-    /// [`EvaluateError::TooDeep`], [`EvaluateError::Mistyped`], [`EvaluateError::NotAscending`].
+    /// [`EvaluateError::TooDeep`], [`EvaluateError::TooManyOperators`], [`EvaluateError::TooManyIds`],
+    /// [`EvaluateError::Mistyped`], [`EvaluateError::NotAscending`].
     pub fn check(&self) -> Result<ValueKind, EvaluateError> {
-        self.check_within(Self::DEPTH_MAX)
+        self.check_within(Self::DEPTH_MAX, &mut PlanSize::default())
     }
 
-    fn check_within(&self, depth: usize) -> Result<ValueKind, EvaluateError> {
+    fn check_within(&self, depth: usize, size: &mut PlanSize) -> Result<ValueKind, EvaluateError> {
         use ValueKind::{Count, Exists, Lists, Records, Set, Tallies};
         let Some(depth) = depth.checked_sub(1) else {
             return Err(EvaluateError::TooDeep { max: Self::DEPTH_MAX });
         };
+        size.add_operator()?;
         let mistyped = |got: ValueKind| EvaluateError::Mistyped { operator: self.name(), got: got.name() };
         match self {
             Operator::Keys | Operator::Postings { .. } | Operator::Members => Ok(Set),
             Operator::Lookup | Operator::Compute(_) => Ok(Records),
             Operator::Aggregate(_) => Ok(ValueKind::Groups),
-            Operator::Ids(ids) => self.ascending(ids).map(|()| Set),
-            Operator::Expand { input, .. } => match input.check_within(depth)? {
+            Operator::Ids(ids) => self.check_ids(ids, size).map(|()| Set),
+            Operator::Expand { input, .. } => match input.check_within(depth, size)? {
                 Set => Ok(Lists),
                 other => Err(mistyped(other)),
             },
-            Operator::Union(input) => match input.check_within(depth)? {
+            Operator::Union(input) => match input.check_within(depth, size)? {
                 Lists => Ok(Set),
                 other => Err(mistyped(other)),
             },
-            Operator::Neighbourhood { input, .. } => match input.check_within(depth)? {
+            Operator::Neighbourhood { input, .. } => match input.check_within(depth, size)? {
                 Set => Ok(ValueKind::Neighbourhood),
                 other => Err(mistyped(other)),
             },
-            Operator::Tally(input) => match input.check_within(depth)? {
+            Operator::Tally(input) => match input.check_within(depth, size)? {
                 Lists => Ok(Tallies),
                 other => Err(mistyped(other)),
             },
@@ -70,7 +78,7 @@ impl Operator {
                     return Err(EvaluateError::Mistyped { operator: self.name(), got: "nothing" });
                 }
                 for input in inputs {
-                    match input.check_within(depth)? {
+                    match input.check_within(depth, size)? {
                         Set => {}
                         other => return Err(mistyped(other)),
                     }
@@ -78,29 +86,30 @@ impl Operator {
                 Ok(Set)
             }
             Operator::Except { input, drop } => {
-                self.ascending(drop)?;
-                match input.check_within(depth)? {
+                self.check_ids(drop, size)?;
+                match input.check_within(depth, size)? {
                     kind @ (Set | Tallies) => Ok(kind),
                     other => Err(mistyped(other)),
                 }
             }
-            Operator::Limit { input, .. } => match input.check_within(depth)? {
+            Operator::Limit { input, .. } => match input.check_within(depth, size)? {
                 Set => Ok(Set),
                 other => Err(mistyped(other)),
             },
-            Operator::Count(input) => match input.check_within(depth)? {
+            Operator::Count(input) => match input.check_within(depth, size)? {
                 Set => Ok(Count),
                 Lists => Ok(Lists),
                 other => Err(mistyped(other)),
             },
-            Operator::Exists(input) => match input.check_within(depth)? {
+            Operator::Exists(input) => match input.check_within(depth, size)? {
                 Set => Ok(Exists),
                 other => Err(mistyped(other)),
             },
         }
     }
 
-    fn ascending(&self, ids: &[u64]) -> Result<(), EvaluateError> {
+    fn check_ids(&self, ids: &[u64], size: &mut PlanSize) -> Result<(), EvaluateError> {
+        size.add_ids(ids.len())?;
         let ascending = ids.windows(2).all(|pair| pair[0] < pair[1]);
         ascending.then_some(()).ok_or(EvaluateError::NotAscending { operator: self.name() })
     }
@@ -114,6 +123,35 @@ impl Operator {
             Operator::Except { input, .. } => input.is_disjoint(),
             _ => false,
         }
+    }
+}
+
+/// How large a plan is, as far as it was looked at: what decodes and checks plans refuses one as soon as it is too large.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PlanSize {
+    operators: usize,
+    ids: usize,
+}
+
+impl PlanSize {
+    /// Counts an operator.
+    ///
+    /// # Errors
+    /// [`EvaluateError::TooManyOperators`].
+    pub fn add_operator(&mut self) -> Result<(), EvaluateError> {
+        self.operators += 1;
+        let max = Operator::COUNT_MAX;
+        if self.operators <= max { Ok(()) } else { Err(EvaluateError::TooManyOperators { max }) }
+    }
+
+    /// Counts fixed ids.
+    ///
+    /// # Errors
+    /// [`EvaluateError::TooManyIds`].
+    pub fn add_ids(&mut self, count: usize) -> Result<(), EvaluateError> {
+        self.ids = self.ids.saturating_add(count);
+        let max = Operator::IDS_MAX;
+        if self.ids <= max { Ok(()) } else { Err(EvaluateError::TooManyIds { max }) }
     }
 }
 
@@ -150,6 +188,22 @@ mod tests {
         let none = Operator::Intersect(vec![]).check();
         assert_eq!(none, Err(EvaluateError::Mistyped { operator: "intersect", got: "nothing" }));
         assert_eq!(Operator::Ids(vec![2, 2]).check(), Err(EvaluateError::NotAscending { operator: "ids" }));
+    }
+
+    #[test]
+    fn plans_that_are_too_wide_are_refused() {
+        let wide = |count: usize| Operator::Intersect(vec![Operator::Keys; count]);
+        assert_eq!(wide(Operator::COUNT_MAX - 1).check(), Ok(ValueKind::Set));
+        let wider = Err(EvaluateError::TooManyOperators { max: Operator::COUNT_MAX });
+        assert_eq!(wide(Operator::COUNT_MAX).check(), wider);
+        // No deeper than is allowed, and a thousand times as many operators.
+        let bushy = (0..10).fold(Operator::Keys, |input, _| Operator::Intersect(vec![input.clone(), input]));
+        assert_eq!(bushy.check(), wider);
+        let ids = |count: u64| Operator::Ids((0..count).collect());
+        let half = Operator::IDS_MAX as u64 / 2;
+        assert_eq!(Operator::Intersect(vec![ids(half), ids(half)]).check(), Ok(ValueKind::Set));
+        let more = Operator::Except { input: Box::new(ids(half)), drop: (0..=half).collect() };
+        assert_eq!(more.check(), Err(EvaluateError::TooManyIds { max: Operator::IDS_MAX }));
     }
 
     #[test]

@@ -236,7 +236,7 @@ fn damage_is_an_error_of_its_key_and_too_much_of_the_request() {
         assert!(matches!(records.get(1), Some(Record::Found(_))));
         assert_eq!(
             run(20).unwrap_err().to_string(),
-            "the values are more than 20 bytes: ask for fewer keys at once"
+            "the answer, or what it is made from, is more than 20 bytes: ask for less at once"
         );
         let gone = compute(LookupKeys::Ids(&[1]), &source, &over, Room::for_all(BYTES_MAX), &|| true);
         assert_eq!(gone, Err(kith_ops::EvaluateError::Cancelled));
@@ -354,7 +354,12 @@ fn zeros_are_one_value_and_wrong_plans_are_refused() {
     let bucket = |operand| Bucket { name: "x".into(), predicate: Predicate::AnyOf(vec![operand]) };
     assert_eq!(code(by("age", GroupBy::Bucket(vec![bucket(Operand::Text("7".into()))]))), "wrong_field_type");
     assert_eq!(code(by("tags", GroupBy::Bucket(vec![bucket(Operand::Whole(7))]))), "wrong_field_type");
-    assert_eq!(code(by("age", GroupBy::Bucket(vec![bucket(Operand::Float(f64::NAN))]))), "wrong_field_type");
+    let nan =
+        Aggregation::new(&by("age", GroupBy::Bucket(vec![bucket(Operand::Float(f64::NAN))])), &people());
+    let nan = nan.map(|_| ()).unwrap_err();
+    assert_eq!(nan.code(), "bad_request");
+    let told = "a condition on field \"age\" compares with NaN, but must compare with a finite number";
+    assert_eq!(nan.to_string(), told);
     let twice = vec![bucket(Operand::Whole(7)); 2];
     assert_eq!(code(by("age", GroupBy::Bucket(twice))), "bad_request");
     let mut deep = Predicate::And(vec![]);

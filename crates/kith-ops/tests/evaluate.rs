@@ -121,6 +121,24 @@ fn faults_of_the_source_come_through() {
     assert_eq!(run(&plan, &[]), Err(EvaluateError::Source(fault)));
 }
 
+#[test]
+fn a_share_that_names_something_twice_is_refused_before_anything_is_read() {
+    let source = Endless { readings: Cell::new(0) };
+    let evaluate = |plan: &Operator, keys: &[u64], partitions: &[PartitionId]| {
+        let share = Share { keys, partitions };
+        evaluate(plan, &share, &source, &mut Scratch::new(), &|| false)
+    };
+    let partitions = [PartitionId(0), PartitionId(1), PartitionId(0)];
+    let repeated = Err(EvaluateError::Repeated { what: "partition", which: 0 });
+    assert_eq!(evaluate(&Operator::Members, &[], &partitions), repeated);
+    let max = PartitionCount::MAX as usize;
+    let many = Err(EvaluateError::TooMany { what: "partitions", got: max + 1, max });
+    assert_eq!(evaluate(&Operator::Members, &[], &vec![PartitionId(0); max + 1]), many);
+    let repeated = Err(EvaluateError::Repeated { what: "key", which: 9 });
+    assert_eq!(evaluate(&Operator::Union(expand(u64::MAX)), &[9, 1, 9], &[]), repeated);
+    assert_eq!(source.readings.get(), 0);
+}
+
 /// Lists without end, and a count of the readings.
 struct Endless {
     readings: Cell<usize>,
@@ -129,6 +147,10 @@ struct Endless {
 const LIST: [u64; 1] = [7];
 
 impl NeighbourSource for Endless {
+    fn partition_count(&self) -> PartitionCount {
+        PartitionCount::new(PartitionCount::MAX).expect("the most is a valid count")
+    }
+
     fn lists(
         &self,
         _: &EdgeSelector,

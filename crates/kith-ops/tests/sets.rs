@@ -159,3 +159,19 @@ fn a_window_is_as_wide_as_it_says() {
         }
     }
 }
+
+#[test]
+fn tallies_of_more_than_is_collected_at_once_add_up() {
+    let every =
+        |step: u64| -> Vec<u64> { (0..1_200_000).filter(|id: &u64| id.is_multiple_of(step)).collect() };
+    let apart: Vec<u64> = (0..1_100_000u64).map(|id| id << 30).collect();
+    let lists = [every(1), every(2), every(3), apart.clone(), every(2)];
+    let (ids, counts) = tally(lists.iter().map(Vec::as_slice), &mut Scratch::new());
+    assert!(ids.is_sorted_by(|a, b| a < b) && ids.len() == 1_200_000 + apart.len() - 1);
+    let expected = |id: u64| match id {
+        0 => 5,
+        _ if 1_200_000 <= id => 1,
+        _ => 1 + 2 * u32::from(id.is_multiple_of(2)) + u32::from(id.is_multiple_of(3)),
+    };
+    assert!(ids.iter().zip(counts).all(|(id, count)| count == expected(*id)));
+}

@@ -4,6 +4,7 @@
 use crate::v1::ErrorDetail;
 use bytes::Bytes;
 use prost::Message;
+use std::borrow::Cow;
 use tonic::{Code, Status};
 
 /// A status with a stable code, a message that says what happened and why, and a help text that says what to do.
@@ -38,9 +39,33 @@ struct RpcAny {
     value: Vec<u8>,
 }
 
-/// A status with the details given.
-pub fn with_detail(code: Code, message: impl Into<String>, detail: ErrorDetail) -> Status {
-    let message = message.into();
+/// The longest text of an error. Errors quote what was sent, and gRPC carries them in headers, which its clients bound:
+/// 8 KiB with all details, in base64 and percent-encoded.
+const TEXT_BYTES_MAX: usize = 1_024;
+
+/// The most partitions that an error names.
+const PARTITIONS_MAX: usize = 512;
+
+/// Stands for what was cut off.
+const ELLIPSIS: &str = "…";
+
+/// `text` as an error tells it: no more than anybody reads, cut between two characters.
+pub(crate) fn bounded<'a>(text: impl Into<Cow<'a, str>>) -> Cow<'a, str> {
+    let text = text.into();
+    if text.len() <= TEXT_BYTES_MAX {
+        return text;
+    }
+    let room = TEXT_BYTES_MAX - ELLIPSIS.len();
+    let end = (0..=room).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+    format!("{}{ELLIPSIS}", &text[..end]).into()
+}
+
+/// A status with the details given. All errors that quote what somebody sent are made here: their texts are cut.
+pub fn with_detail(code: Code, message: impl Into<String>, mut detail: ErrorDetail) -> Status {
+    let message = bounded(message.into()).into_owned();
+    detail.code = bounded(detail.code).into_owned();
+    detail.help = bounded(detail.help).into_owned();
+    detail.partitions.truncate(PARTITIONS_MAX);
     let details = vec![RpcAny { type_url: DETAIL_TYPE.to_owned(), value: detail.encode_to_vec() }];
     let envelope = RpcStatus { code: code as i32, message: message.clone(), details };
     Status::with_details(code, message, envelope.encode_to_vec().into())
@@ -51,7 +76,7 @@ pub(crate) fn envelope_of(status: &Status) -> Bytes {
     if !status.details().is_empty() && RpcStatus::decode(status.details()).is_ok() {
         return Bytes::copy_from_slice(status.details());
     }
-    let (code, message) = (status.code() as i32, status.message().to_owned());
+    let (code, message) = (status.code() as i32, bounded(status.message()).into_owned());
     RpcStatus { code, message, details: Vec::new() }.encode_to_vec().into()
 }
 
@@ -105,6 +130,26 @@ mod tests {
             (envelope.code, envelope.message.as_str()),
             (Code::NotFound as i32, "member 1 is not in the graph")
         );
+    }
+
+    #[test]
+    fn an_error_quotes_no_more_than_fits_into_the_headers_of_any_client() {
+        let name = "ü\u{1f980}".repeat(1 << 20);
+        let detail =
+            ErrorDetail { help: name.clone(), partitions: (0..1 << 16).collect(), ..Default::default() };
+        let sent = with_detail(Code::NotFound, format!("no graph {name}"), detail);
+        assert!(sent.message().starts_with("no graph ü") && sent.message().ends_with('…'), "{sent}");
+        let detail = detail_of(&sent);
+        assert!(detail.help.ends_with("ü…") || detail.help.ends_with("\u{1f980}…"), "{}", detail.help);
+        assert_eq!(detail.partitions, (0..512).collect::<Vec<_>>());
+        let response = sent.into_http::<()>();
+        let bytes: usize =
+            response.headers().iter().map(|(name, value)| name.as_str().len() + value.len()).sum();
+        assert!(bytes < 8 << 10, "{bytes}");
+        let foreign = Status::not_found("x".repeat(20 << 20));
+        assert!(envelope_of(&foreign).len() < 2 << 10);
+        let exact = "x".repeat(TEXT_BYTES_MAX);
+        assert_eq!(bounded(&*exact), exact);
     }
 
     #[test]

@@ -4,7 +4,9 @@
 mod support;
 
 use futures::FutureExt;
-use kith_client::{inspect::Inspector, security::Dialer};
+use kith_client::{TransportKind, convert::operator_to_wire, inspect::Inspector, security::Dialer};
+use kith_ops::{EdgeSelector, Operator};
+use kith_types::Direction;
 use kith_wire::v1;
 use serde_json::{Value, json};
 use std::{
@@ -385,6 +387,72 @@ fn a_router_that_is_full_says_so_at_once() {
     assert!(turned_away.iter().all(|code| *code == "overloaded"), "{turned_away:?}");
     assert!(!turned_away.is_empty() && turned_away.len() < reads.len());
     assert_eq!(refused(&cluster, "overloaded"), turned_away.len() as f64);
+}
+
+/// How a request to the cluster's node ends, in frames and over gRPC: with the code of an error, or `OK`.
+fn evaluated(cluster: &Cluster, request: v1::EvaluateRequest) -> String {
+    let node = cluster.ready()["nodes"][0]["addr"].as_str().expect("an address").to_owned();
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let code = |kind: TransportKind| {
+        let transport = kind.build(&Dialer::default());
+        match runtime.block_on(async { transport.evaluate(&node, request.clone()).await }) {
+            Ok(_) => "OK".to_owned(),
+            Err(status) => {
+                assert!(status.message().len() <= 1_024, "{} bytes", status.message().len());
+                let detail = kith_wire::detail_of(&status);
+                assert!(!detail.help.is_empty() && detail.help.len() <= 1_024, "{status:?}");
+                detail.code
+            }
+        }
+    };
+    let codes = [TransportKind::Framed, TransportKind::Grpc].map(code);
+    assert_eq!(codes[0], codes[1]);
+    codes[0].clone()
+}
+
+#[test]
+fn what_a_node_does_for_a_request_is_bounded_by_what_there_is_not_by_what_it_repeats() {
+    let cluster = started(&["--nodes", "1"]);
+    let edges = support::root().join("testdata/kith-village/edges.csv.gz");
+    cluster.must(&["load", "graph", edges.to_str().expect("UTF-8"), "--graph", "village"]);
+    let described: Value =
+        serde_json::from_str(&cluster.must(&["store", "describe", "village", "-o", "json"])).expect("JSON");
+    let graph_version = described["version"].as_u64().expect("a version");
+    let edge = EdgeSelector { kind: "connection".into(), direction: Direction::Both, filter: None };
+    let expand = Box::new(Operator::Expand { input: Box::new(Operator::Keys), edge, longest: u64::MAX });
+    let ask = |plan: &Operator, keys: Vec<u64>, partitions: Vec<u32>| {
+        let plan = Some(operator_to_wire(plan));
+        let graph = "village".to_owned();
+        let request =
+            v1::EvaluateRequest { graph, graph_version, keys, partitions, plan, ..Default::default() };
+        evaluated(&cluster, request)
+    };
+    assert_eq!(ask(&Operator::Members, vec![], vec![0, 1]), "OK");
+    assert_eq!(ask(&expand, vec![9043, 1005], vec![]), "OK");
+    assert_eq!(ask(&Operator::Members, vec![], vec![0, 1, 0]), "bad_request");
+    assert_eq!(ask(&Operator::Members, vec![], vec![0; 100_000]), "bad_request");
+    assert_eq!(ask(&Operator::Members, vec![], vec![1_000_000]), "bad_request");
+    for plan in [*expand.clone(), Operator::Tally(expand.clone()), Operator::Union(expand.clone())] {
+        assert_eq!(ask(&plan, vec![9043; 1_000], vec![]), "bad_request");
+    }
+    assert_eq!(ask(&Operator::Intersect(vec![Operator::Keys; 1_000]), vec![1], vec![]), "bad_request");
+    let read = |keys: Vec<u64>, partitions: Vec<u32>| {
+        let plan = Some(operator_to_wire(&Operator::Lookup));
+        let graph = "people".to_owned();
+        let request =
+            v1::EvaluateRequest { graph, graph_version: 1, keys, partitions, plan, ..Default::default() };
+        evaluated(&cluster, request)
+    };
+    assert_eq!(read(vec![7; 1_000], vec![]), "OK", "keys of values may be repeated");
+    assert_eq!(read(vec![PEOPLE; 1_000_001], vec![]), "bad_request");
+    assert_eq!(read(vec![7], vec![0]), "bad_request");
+    let stranger = v1::EvaluateRequest {
+        graph: "ü".repeat(1 << 20),
+        graph_version: 1,
+        plan: Some(operator_to_wire(&Operator::Lookup)),
+        ..Default::default()
+    };
+    assert_eq!(evaluated(&cluster, stranger), "version_unavailable");
 }
 
 #[test]

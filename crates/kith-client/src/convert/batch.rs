@@ -27,28 +27,26 @@ pub(super) fn keys_to_wire(keys: &BatchKeys) -> (Vec<u64>, Bytes) {
     }
 }
 
-/// Keys from a request, within their bounds.
+/// Keys from a request. [`crate::Session::check_batch`] knows their bounds.
 ///
 /// # Errors
-/// [`QueryError::BadRequest`], [`QueryError::BatchTooLarge`].
+/// [`QueryError::BadRequest`].
 pub(super) fn keys_from_wire(ids: Vec<u64>, byte_keys: &[u8]) -> Result<BatchKeys, QueryError> {
     let bad = |detail: &str| QueryError::BadRequest { detail: detail.to_owned() };
-    let keys = match (ids.is_empty(), byte_keys.is_empty()) {
+    Ok(match (ids.is_empty(), byte_keys.is_empty()) {
         (false, false) => return Err(bad("it has ids and byte keys: a store has keys of one type")),
         (false, true) => BatchKeys::Ids(ids),
         (true, true) => BatchKeys::Bytes(ByteKeys::default()),
         (true, false) => BatchKeys::Bytes(
             decode_keys(byte_keys).map_err(|error| bad(&format!("field byte_keys: {error}")))?,
         ),
-    };
-    keys.check()?;
-    Ok(keys)
+    })
 }
 
-/// A batch read from the wire; its keys are within their bounds.
+/// A batch read from the wire.
 ///
 /// # Errors
-/// [`QueryError::BadRequest`] if a field makes no sense, [`QueryError::BatchTooLarge`].
+/// [`QueryError::BadRequest`] if a field makes no sense.
 pub fn batch_from_wire(wire: v1::MultiGetRequest) -> Result<(String, BatchKeys, QueryOptions), QueryError> {
     let keys = keys_from_wire(wire.ids, &wire.byte_keys)?;
     Ok((wire.store, keys, options_from_wire(wire.options.unwrap_or_default())?))

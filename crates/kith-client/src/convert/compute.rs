@@ -196,7 +196,7 @@ pub fn compute_to_wire(
 /// A computation over keys from the wire; its keys are within their bounds.
 ///
 /// # Errors
-/// [`QueryError::BadRequest`], [`QueryError::BatchTooLarge`].
+/// [`QueryError::BadRequest`].
 pub fn compute_from_wire(
     wire: v1::ComputeRequest,
 ) -> Result<(String, BatchKeys, ComputePlan, QueryOptions), QueryError> {
@@ -262,7 +262,7 @@ pub fn aggregate_to_wire(
 /// An aggregation over keys from the wire; its keys are within their bounds.
 ///
 /// # Errors
-/// [`QueryError::BadRequest`], [`QueryError::BatchTooLarge`].
+/// [`QueryError::BadRequest`].
 pub fn aggregate_from_wire(
     wire: v1::AggregateRequest,
 ) -> Result<(String, BatchKeys, AggregatePlan, QueryOptions), QueryError> {

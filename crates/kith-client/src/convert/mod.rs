@@ -22,6 +22,7 @@ pub use value::{
     value_of_reply, value_to_wire,
 };
 
+use kith_ops::EvaluateError;
 use kith_types::{Direction, Workflow};
 use kith_wire::{body::BodyError, v1};
 use thiserror::Error;
@@ -61,6 +62,9 @@ pub enum ConvertError {
     /// An operator tree or predicate deeper than any that this release makes.
     #[error("the plan, or a condition in it, is nested deeper than {0}")]
     TooDeep(usize),
+    /// An operator tree that is larger than any that this release makes.
+    #[error(transparent)]
+    TooWide(EvaluateError),
 }
 
 /// A direction as the wire has it.

@@ -7,10 +7,10 @@ use super::{
     },
     direction_from_wire, direction_to_wire,
 };
-use kith_ops::{ColumnRange, EdgeSelector, Operator};
+use kith_ops::{ColumnRange, EdgeSelector, Operator, PlanSize};
 use kith_types::Direction;
 use kith_wire::{
-    body::{decode_set, encode_set},
+    body::{decode_set, encode_set, key_count},
     v1::{self, operator::Op},
 };
 use std::sync::Arc;
@@ -59,21 +59,18 @@ pub fn operator_to_wire(operator: &Operator) -> v1::Operator {
 /// # Errors
 /// If a part is missing or malformed, or the tree is deeper than [`Operator::DEPTH_MAX`].
 pub fn operator_from_wire(wire: &v1::Operator) -> Result<Operator, ConvertError> {
-    tree(wire, Operator::DEPTH_MAX)
+    tree(wire, Operator::DEPTH_MAX, &mut PlanSize::default())
 }
 
-fn tree(wire: &v1::Operator, depth: usize) -> Result<Operator, ConvertError> {
+fn tree(wire: &v1::Operator, depth: usize, size: &mut PlanSize) -> Result<Operator, ConvertError> {
     let Some(depth) = depth.checked_sub(1) else { return Err(ConvertError::TooDeep(Operator::DEPTH_MAX)) };
-    let boxed = |inner: &v1::Operator| tree(inner, depth).map(Box::new);
-    let input = |inner: &Option<Box<v1::Operator>>| match inner {
-        Some(inner) => boxed(inner),
-        None => Err(ConvertError::Missing("operator.input")),
-    };
+    size.add_operator().map_err(ConvertError::TooWide)?;
+    let mut boxed = |inner: &v1::Operator| tree(inner, depth, size).map(Box::new);
     Ok(match wire.op.as_ref().ok_or(ConvertError::Missing("operator.op"))? {
         Op::Keys(_) => Operator::Keys,
-        Op::Ids(body) => Operator::Ids(set(body, "operator.ids")?),
+        Op::Ids(body) => Operator::Ids(set(body, "operator.ids", size)?),
         Op::Expand(expand) => Operator::Expand {
-            input: input(&expand.input)?,
+            input: boxed(input(&expand.input)?)?,
             edge: edge_from_wire(&expand.edge)?,
             longest: expand.longest.unwrap_or(u64::MAX),
         },
@@ -81,18 +78,20 @@ fn tree(wire: &v1::Operator, depth: usize) -> Result<Operator, ConvertError> {
             Operator::Postings { id: postings.id, edge: edge_from_wire(&postings.edge)? }
         }
         Op::Union(inner) => Operator::Union(boxed(inner)?),
-        Op::Neighbourhood(inner) => {
-            Operator::Neighbourhood { input: input(&inner.input)?, edge: edge_from_wire(&inner.edge)? }
-        }
+        Op::Neighbourhood(inner) => Operator::Neighbourhood {
+            input: boxed(input(&inner.input)?)?,
+            edge: edge_from_wire(&inner.edge)?,
+        },
         Op::Tally(inner) => Operator::Tally(boxed(inner)?),
         Op::Intersect(inner) => {
-            let inputs = inner.inputs.iter().map(|input| tree(input, depth));
+            let inputs = inner.inputs.iter().map(|input| tree(input, depth, size));
             Operator::Intersect(inputs.collect::<Result<_, _>>()?)
         }
-        Op::Except(except) => {
-            Operator::Except { input: input(&except.input)?, drop: set(&except.drop, "operator.drop")? }
-        }
-        Op::Limit(limit) => Operator::Limit { input: input(&limit.input)?, count: limit.count },
+        Op::Except(except) => Operator::Except {
+            input: boxed(input(&except.input)?)?,
+            drop: set(&except.drop, "operator.drop", size)?,
+        },
+        Op::Limit(limit) => Operator::Limit { input: boxed(input(&limit.input)?)?, count: limit.count },
         Op::Count(inner) => Operator::Count(boxed(inner)?),
         Op::Exists(inner) => Operator::Exists(boxed(inner)?),
         Op::Lookup(_) => Operator::Lookup,
@@ -102,7 +101,12 @@ fn tree(wire: &v1::Operator, depth: usize) -> Result<Operator, ConvertError> {
     })
 }
 
-fn set(body: &[u8], field: &'static str) -> Result<Vec<u64>, ConvertError> {
+fn input(inner: &Option<Box<v1::Operator>>) -> Result<&v1::Operator, ConvertError> {
+    inner.as_deref().ok_or(ConvertError::Missing("operator.input"))
+}
+
+fn set(body: &[u8], field: &'static str, size: &mut PlanSize) -> Result<Vec<u64>, ConvertError> {
+    size.add_ids(key_count(body)).map_err(ConvertError::TooWide)?;
     decode_set(body).map_err(|source| ConvertError::Body { field, source })
 }
 
@@ -129,6 +133,7 @@ fn edge_from_wire(wire: &Option<v1::EdgeSelector>) -> Result<EdgeSelector, Conve
 #[cfg(test)]
 mod tests {
     use super::*;
+    use kith_ops::EvaluateError;
 
     #[test]
     fn every_operator_comes_back_as_it_went() {
@@ -160,6 +165,18 @@ mod tests {
         for tree in trees {
             assert_eq!(operator_from_wire(&operator_to_wire(&tree)), Ok(tree));
         }
+    }
+
+    #[test]
+    fn trees_that_are_too_large_are_refused_while_they_are_read() {
+        let wide = Operator::Intersect(vec![Operator::Keys; Operator::COUNT_MAX]);
+        let max = Operator::COUNT_MAX;
+        let refused = Err(ConvertError::TooWide(EvaluateError::TooManyOperators { max }));
+        assert_eq!(operator_from_wire(&operator_to_wire(&wide)), refused);
+        let max = Operator::IDS_MAX;
+        let ids = Operator::Ids((0..=max as u64).collect());
+        let refused = Err(ConvertError::TooWide(EvaluateError::TooManyIds { max }));
+        assert_eq!(operator_from_wire(&operator_to_wire(&ids)), refused);
     }
 
     #[test]

@@ -13,7 +13,8 @@ use std::ops::ControlFlow;
 /// error of its key, a damaged record too, as for [`super::lookup()`]. `O(keys)` time; memory for what is sent alone.
 ///
 /// # Errors
-/// As [`super::lookup()`]; the `room` is for what comes out. The best are known when all keys are read, whatever is enough.
+/// As [`super::lookup()`]; the `room` is for what comes out, or for the best of the keys so far. The best are known when all keys are
+/// read, whatever is enough.
 pub fn compute(
     keys: LookupKeys<'_>,
     source: &dyn ValueSource,
@@ -140,6 +141,8 @@ struct Best<'k> {
     heap: BinaryHeap<Reverse<Ranked<'k>>>,
     /// Their results: who is better takes over the buffer of whom it replaces.
     slots: Vec<Vec<u8>>,
+    /// What these take.
+    bytes: usize,
 }
 
 impl<'k, 'p> Results<'k, 'p> {
@@ -151,6 +154,7 @@ impl<'k, 'p> Results<'k, 'p> {
                 states: Vec::with_capacity(keys.len()),
                 heap: BinaryHeap::new(),
                 slots: Vec::new(),
+                bytes: 0,
             }),
         };
         Self { keys, plan, room, result: Vec::new(), kept }
@@ -202,7 +206,7 @@ impl<'k, 'p> Results<'k, 'p> {
                     best.keep(ranked, &mut self.result);
                 }
                 best.states.push(Without::Unsent);
-                Ok(true)
+                Ok(best.bytes <= self.room.bytes_max)
             }
         }
     }
@@ -231,14 +235,12 @@ impl<'k> Best<'k> {
             false => self.heap.pop().map_or(0, |worst| worst.0.slot),
         };
         std::mem::swap(&mut self.slots[ranked.slot], result);
+        self.bytes = self.bytes - result.len() + self.slots[ranked.slot].len();
         self.heap.push(Reverse(ranked));
     }
 
     fn finish(self, bytes_max: usize) -> Result<Records, EvaluateError> {
         let too_large = EvaluateError::TooLarge { max: bytes_max };
-        if bytes_max < self.slots.iter().map(Vec::len).sum() {
-            return Err(too_large);
-        }
         let mut places: Vec<(u32, usize)> =
             self.heap.iter().map(|kept| (kept.0.place.0, kept.0.slot)).collect();
         places.sort_unstable();

@@ -1,10 +1,20 @@
 //! Expansion: reading neighbour lists, and folding them as they come.
 
-use super::{Evaluator, mistyped};
-use crate::sets::{self, TallyBuilder};
+use super::{Evaluator, Held, mistyped};
+use crate::sets;
 use crate::{EdgeSelector, EvaluateError, ListEntry, Operator};
 use std::borrow::Cow;
 use std::ops::ControlFlow;
+
+/// Whether another list is of use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    More,
+    Enough,
+}
+
+/// What is done with a list.
+type Each<'e> = dyn FnMut(Option<&[u64]>, &Held) -> Result<Next, EvaluateError> + 'e;
 
 impl<'a> Evaluator<'a> {
     /// A plan that gives lists.
@@ -17,26 +27,28 @@ impl<'a> Evaluator<'a> {
     }
 
     fn expand(&mut self, plan: &Operator, longest: u64) -> Result<Vec<ListEntry>, EvaluateError> {
-        let mut entries = Vec::new();
-        self.each_list(plan, |list| {
-            entries.push(match list {
-                None => ListEntry::NotInGraph,
-                Some(ids) if longest < ids.len() as u64 => ListEntry::Longer(ids.len() as u64),
-                Some(ids) => ListEntry::Ids(ids.to_vec()),
-            });
-            ControlFlow::Continue(())
-        })?;
-        Ok(entries)
+        self.entries(plan, |ids| match ids.len() as u64 {
+            length if longest < length => (ListEntry::Longer(length), 0),
+            _ => (ListEntry::Ids(ids.to_vec()), size_of_val(ids)),
+        })
     }
 
     fn lengths(&mut self, plan: &Operator) -> Result<Vec<ListEntry>, EvaluateError> {
-        let mut entries = Vec::new();
-        self.each_list(plan, |list| {
-            entries.push(match list {
-                None => ListEntry::NotInGraph,
-                Some(ids) => ListEntry::Longer(ids.len() as u64),
-            });
-            ControlFlow::Continue(())
+        self.entries(plan, |ids| (ListEntry::Longer(ids.len() as u64), 0))
+    }
+
+    /// What `entry` makes of each list, and how many bytes that takes beside the entry itself.
+    fn entries(
+        &mut self,
+        plan: &Operator,
+        entry: impl Fn(&[u64]) -> (ListEntry, usize),
+    ) -> Result<Vec<ListEntry>, EvaluateError> {
+        let (mut entries, mut bytes) = (Vec::new(), 0);
+        self.each_list(plan, |list, held| {
+            let (entry, more) = list.map_or((ListEntry::NotInGraph, 0), &entry);
+            bytes += size_of::<ListEntry>() + more;
+            entries.push(entry);
+            held.fits(bytes)
         })?;
         Ok(entries)
     }
@@ -46,12 +58,15 @@ impl<'a> Evaluator<'a> {
         match plan {
             Operator::Tally(input) => {
                 let mut builder = std::mem::take(&mut self.scratch.tally);
-                let read = self.each_list(input, |list| {
+                let read = self.each_list(input, |list, held| {
                     builder.add(list.unwrap_or_default());
-                    ControlFlow::Continue(())
+                    held.fits(builder.bytes())
                 });
-                let tallies = read.map(|()| builder.drain());
-                self.give_back(builder);
+                let tallies = read.and_then(|()| {
+                    let tallies = builder.drain();
+                    self.held.fits(sets::tally_bytes(tallies.0.len())).map(|()| tallies)
+                });
+                self.scratch.tally = builder;
                 tallies
             }
             Operator::Except { input, drop } => {
@@ -66,32 +81,40 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    fn give_back(&mut self, builder: TallyBuilder) {
-        self.scratch.tally = builder;
-    }
-
     /// A plan that gives a neighbourhood: the set, and the union of its lists.
     pub(super) fn neighbourhood(&mut self, plan: &Operator) -> Result<(Vec<u64>, Vec<u64>), EvaluateError> {
         let Operator::Neighbourhood { input, edge } = plan else { return Err(mistyped(plan)) };
         let ids = self.set(input)?;
-        self.unite_lists(edge, &ids)?;
-        let mut union = Vec::new();
-        self.scratch.union.drain_into(&mut union);
+        let union = self.beside(&ids, |this| {
+            this.unite_lists(edge, &ids)?;
+            this.united()
+        })?;
         Ok((ids, union))
     }
 
     /// Streams the ids of an expansion into the union builder. Empty at the start, full at the end.
     pub(super) fn unite(&mut self, plan: &Operator) -> Result<(), EvaluateError> {
         let Operator::Expand { input, edge, .. } = plan else { return Err(mistyped(plan)) };
-        let keys = self.keys_of(input)?;
-        self.unite_lists(edge, &keys)
+        match self.keys_of(input)? {
+            Cow::Borrowed(keys) => self.unite_lists(edge, keys),
+            Cow::Owned(keys) => self.beside(&keys, |this| this.unite_lists(edge, &keys)),
+        }
+    }
+
+    /// What [`Evaluator::unite`] has united.
+    pub(super) fn united(&mut self) -> Result<Vec<u64>, EvaluateError> {
+        let union = &mut self.scratch.union;
+        self.held.fits(union.settled_len() * size_of::<u64>())?;
+        let mut ids = Vec::new();
+        union.drain_into(&mut ids);
+        Ok(ids)
     }
 
     fn unite_lists(&mut self, edge: &EdgeSelector, keys: &[u64]) -> Result<(), EvaluateError> {
         let mut builder = std::mem::take(&mut self.scratch.union);
-        let read = self.read(edge, keys, &mut |list| {
+        let read = self.read(edge, keys, &mut |list, held| {
             builder.add(list.unwrap_or_default());
-            ControlFlow::Continue(())
+            builder.compact_to(held.left()).then_some(Next::More).ok_or_else(|| held.too_large())
         });
         if read.is_err() {
             builder.clear();
@@ -100,29 +123,43 @@ impl<'a> Evaluator<'a> {
         read
     }
 
-    /// Calls `each` with every list of an expansion, in the order of its input, until it breaks.
+    /// Calls `each` with every list of an expansion, in the order of its input, until it fails.
     pub(super) fn each_list(
         &mut self,
         plan: &Operator,
-        mut each: impl FnMut(Option<&[u64]>) -> ControlFlow<()>,
+        mut each: impl FnMut(Option<&[u64]>, &Held) -> Result<(), EvaluateError>,
     ) -> Result<(), EvaluateError> {
-        let Operator::Expand { input, edge, .. } = plan else { return Err(mistyped(plan)) };
-        let keys = self.keys_of(input)?;
-        self.read(edge, &keys, &mut each)
+        self.some_lists(plan, |list, held| each(list, held).map(|()| Next::More))
     }
 
-    fn read(
+    /// As [`Evaluator::each_list`], until it has enough.
+    pub(super) fn some_lists(
         &mut self,
-        edge: &EdgeSelector,
-        keys: &[u64],
-        each: &mut dyn FnMut(Option<&[u64]>) -> ControlFlow<()>,
+        plan: &Operator,
+        mut each: impl FnMut(Option<&[u64]>, &Held) -> Result<Next, EvaluateError>,
     ) -> Result<(), EvaluateError> {
-        let watch = &mut self.watch;
-        self.source.lists(edge, keys, &mut |_, list| match watch.list(list.map_or(0, <[u64]>::len)) {
-            Ok(()) => each(list),
-            Err(_) => ControlFlow::Break(()),
+        let Operator::Expand { input, edge, .. } = plan else { return Err(mistyped(plan)) };
+        match self.keys_of(input)? {
+            Cow::Borrowed(keys) => self.read(edge, keys, &mut each),
+            Cow::Owned(keys) => self.beside(&keys, |this| this.read(edge, &keys, &mut each)),
+        }
+    }
+
+    fn read(&mut self, edge: &EdgeSelector, keys: &[u64], each: &mut Each<'_>) -> Result<(), EvaluateError> {
+        let (watch, held) = (&mut self.watch, self.held);
+        let mut failed = None;
+        self.source.lists(edge, keys, &mut |_, list| match watch
+            .list(list.map_or(0, <[u64]>::len))
+            .and_then(|()| each(list, &held))
+        {
+            Ok(Next::More) => ControlFlow::Continue(()),
+            Ok(Next::Enough) => ControlFlow::Break(()),
+            Err(error) => {
+                failed = Some(error);
+                ControlFlow::Break(())
+            }
         })?;
-        self.watch.check()
+        failed.map_or(Ok(()), Err)
     }
 
     /// The request's own keys stay in its order; other sets are ascending.

@@ -7,37 +7,35 @@
 
 mod aggregate;
 mod compute;
+mod held;
 mod lists;
 mod lookup;
 mod partitions;
 mod set;
+mod share;
 mod values;
 mod watch;
 
 pub use aggregate::{aggregate, aggregate_fetched};
 pub use compute::{best, compute, compute_fetched};
 pub use lookup::{LookupKeys, Room, lookup};
+pub use share::Share;
 pub use values::evaluate_values;
 
 use crate::sets::Scratch;
 use crate::{EvaluateError, NeighbourSource, Operator, Value, ValueKind};
-use kith_types::PartitionId;
+use held::Held;
 use watch::Watch;
 
-/// What of a fan-out one node works on.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Share<'a> {
-    /// The keys that the request carries, distinct, in its order: [`Operator::Keys`].
-    pub keys: &'a [u64],
-    /// The partitions that [`Operator::Postings`] and [`Operator::Members`] read.
-    pub partitions: &'a [PartitionId],
-}
+/// What the sets, lists and tallies of one evaluation over a graph may take that are held at the same time, in bytes: 8 million ids. The
+/// kernels that make them take up to four times as much besides.
+pub const GRAPH_BYTES_MAX: usize = 64 << 20;
 
 /// Evaluates `plan` over a node's share. `cancelled` is asked every few ten thousand ids.
 ///
 /// # Errors
-/// [`EvaluateError::Mistyped`], [`EvaluateError::TooDeep`] and [`EvaluateError::NotAscending`] before
-/// anything is read; [`EvaluateError::Cancelled`]; what the source fails with.
+/// What [`Operator::check`] and [`Share::check`] refuse, before anything is read; [`EvaluateError::TooLarge`] above
+/// [`GRAPH_BYTES_MAX`]; [`EvaluateError::Cancelled`]; what the source fails with.
 pub fn evaluate(
     plan: &Operator,
     share: &Share<'_>,
@@ -45,23 +43,43 @@ pub fn evaluate(
     scratch: &mut Scratch,
     cancelled: &dyn Fn() -> bool,
 ) -> Result<Value, EvaluateError> {
+    evaluate_within(GRAPH_BYTES_MAX, plan, share, source, scratch, cancelled)
+}
+
+/// As [`evaluate`], within another bound.
+fn evaluate_within(
+    bytes_max: usize,
+    plan: &Operator,
+    share: &Share<'_>,
+    source: &dyn NeighbourSource,
+    scratch: &mut Scratch,
+    cancelled: &dyn Fn() -> bool,
+) -> Result<Value, EvaluateError> {
     let kind = plan.check()?;
-    // An earlier evaluation may have failed half-way.
-    scratch.union.clear();
-    scratch.tally.clear();
-    let mut evaluator = Evaluator { share: *share, source, scratch, watch: Watch::new(cancelled) };
+    share.check(source.partition_count())?;
+    let (watch, held) = (Watch::new(cancelled), Held::new(bytes_max));
+    let mut evaluator = Evaluator { share: *share, source, scratch, watch, held };
     evaluator.watch.look()?;
-    match kind {
-        ValueKind::Lists => evaluator.lists(plan).map(Value::Lists),
-        ValueKind::Set => evaluator.set(plan).map(Value::Set),
-        ValueKind::Neighbourhood => {
-            evaluator.neighbourhood(plan).map(|(ids, union)| Value::Neighbourhood { ids, union })
-        }
-        ValueKind::Tallies => evaluator.tallies(plan).map(|(ids, counts)| Value::Tallies { ids, counts }),
-        ValueKind::Count => evaluator.count(plan).map(Value::Count),
-        ValueKind::Exists => evaluator.exists(plan).map(Value::Exists),
-        ValueKind::Records | ValueKind::Groups => {
-            Err(EvaluateError::Mistyped { operator: plan.name(), got: "a graph" })
+    let value = evaluator.value(plan, kind);
+    // Also of what failed half-way.
+    scratch.settle();
+    value
+}
+
+impl Evaluator<'_> {
+    fn value(&mut self, plan: &Operator, kind: ValueKind) -> Result<Value, EvaluateError> {
+        match kind {
+            ValueKind::Lists => self.lists(plan).map(Value::Lists),
+            ValueKind::Set => self.set(plan).map(Value::Set),
+            ValueKind::Neighbourhood => {
+                self.neighbourhood(plan).map(|(ids, union)| Value::Neighbourhood { ids, union })
+            }
+            ValueKind::Tallies => self.tallies(plan).map(|(ids, counts)| Value::Tallies { ids, counts }),
+            ValueKind::Count => self.count(plan).map(Value::Count),
+            ValueKind::Exists => self.exists(plan).map(Value::Exists),
+            ValueKind::Records | ValueKind::Groups => {
+                Err(EvaluateError::Mistyped { operator: plan.name(), got: "a graph" })
+            }
         }
     }
 }
@@ -72,9 +90,13 @@ struct Evaluator<'a> {
     source: &'a dyn NeighbourSource,
     scratch: &'a mut Scratch,
     watch: Watch<'a>,
+    held: Held,
 }
 
 /// The refusal of a plan that the check should have refused.
 fn mistyped(operator: &Operator) -> EvaluateError {
     EvaluateError::Mistyped { operator: operator.name(), got: "another type" }
 }
+
+#[cfg(test)]
+mod tests;

@@ -27,6 +27,7 @@ impl Evaluator<'_> {
         let mut ids = Vec::new();
         for &partition in self.share.partitions {
             self.local(plan, partition, &mut ids)?;
+            self.held.fits(size_of_val(&*ids))?;
         }
         // Each partition's ids ascend, those of two partitions interleave.
         sort_distinct(&mut ids, &mut Vec::new());
@@ -39,6 +40,7 @@ impl Evaluator<'_> {
         for &partition in self.share.partitions {
             ids.clear();
             self.local(plan, partition, &mut ids)?;
+            self.held.fits(size_of_val(&*ids))?;
             count += ids.len() as u64;
         }
         self.scratch.put(ids);
@@ -97,7 +99,10 @@ impl Evaluator<'_> {
         let mut common: Option<Vec<u64>> = None;
         for input in inputs.iter().filter(|input| input.is_local()) {
             let mut ids = self.scratch.take();
-            self.local(input, partition, &mut ids)?;
+            self.beside(common.as_deref().unwrap_or_default(), |this| {
+                this.local(input, partition, &mut ids)?;
+                this.held.fits(size_of_val(&*ids))
+            })?;
             common = Some(match common.take() {
                 None => ids,
                 Some(so_far) => self.narrow(so_far, &ids),

@@ -1,13 +1,19 @@
 //! Plans that give a set, and the counts and existences that need no set written down.
 
-use super::{Evaluator, mistyped};
+use super::{Evaluator, lists::Next, mistyped};
 use crate::sets::{self, sort_distinct};
 use crate::{EvaluateError, Operator};
-use std::ops::ControlFlow;
 
 impl Evaluator<'_> {
     /// A plan that gives a set: sorted, distinct.
     pub(super) fn set(&mut self, plan: &Operator) -> Result<Vec<u64>, EvaluateError> {
+        let ids = self.any_set(plan)?;
+        self.watch.list(ids.len())?;
+        self.held.fits(size_of_val(&*ids))?;
+        Ok(ids)
+    }
+
+    fn any_set(&mut self, plan: &Operator) -> Result<Vec<u64>, EvaluateError> {
         if plan.is_local() {
             return self.by_partition_set(plan);
         }
@@ -20,9 +26,7 @@ impl Evaluator<'_> {
             Operator::Ids(ids) => Ok(ids.clone()),
             Operator::Union(input) => {
                 self.unite(input)?;
-                let mut ids = Vec::new();
-                self.scratch.union.drain_into(&mut ids);
-                Ok(ids)
+                self.united()
             }
             Operator::Intersect(inputs) => self.intersection(inputs),
             Operator::Except { input, drop } => Ok(sets::difference(&self.set(input)?, drop)),
@@ -47,7 +51,10 @@ impl Evaluator<'_> {
             }
             common = match input {
                 Operator::Ids(ids) => sets::intersect(&common, ids),
-                other => sets::intersect(&common, &self.set(other)?),
+                other => {
+                    let ids = self.beside(&common, |this| this.set(other))?;
+                    sets::intersect(&common, &ids)
+                }
             };
         }
         Ok(common)
@@ -57,11 +64,11 @@ impl Evaluator<'_> {
     fn masked(&mut self, expansion: &Operator, ids: &[u64]) -> Result<Vec<u64>, EvaluateError> {
         let mut builder = std::mem::take(&mut self.scratch.union);
         let mut common = self.scratch.take();
-        let read = self.each_list(expansion, |list| {
+        let read = self.each_list(expansion, |list, _| {
             common.clear();
             sets::intersect_into(list.unwrap_or_default(), ids, &mut common);
             builder.add(&common);
-            ControlFlow::Continue(())
+            Ok(())
         });
         let mut out = Vec::new();
         builder.drain_into(&mut out);
@@ -104,9 +111,9 @@ impl Evaluator<'_> {
         will_do: impl Fn(&[u64]) -> bool,
     ) -> Result<bool, EvaluateError> {
         let mut found = false;
-        self.each_list(expansion, |list| {
+        self.some_lists(expansion, |list, _| {
             found = will_do(list.unwrap_or_default());
-            if found { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            Ok(if found { Next::Enough } else { Next::More })
         })?;
         Ok(found)
     }

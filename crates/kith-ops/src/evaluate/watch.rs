@@ -12,12 +12,11 @@ const IDS_PER_LIST: usize = 64;
 pub(super) struct Watch<'a> {
     cancelled: &'a dyn Fn() -> bool,
     left: usize,
-    stopped: bool,
 }
 
 impl<'a> Watch<'a> {
     pub(super) fn new(cancelled: &'a dyn Fn() -> bool) -> Self {
-        Self { cancelled, left: IDS_PER_LOOK, stopped: false }
+        Self { cancelled, left: IDS_PER_LOOK }
     }
 
     /// Counts one list of so many ids, and looks when enough was done.
@@ -34,12 +33,6 @@ impl<'a> Watch<'a> {
     /// Asks now.
     pub(super) fn look(&mut self) -> Result<(), EvaluateError> {
         self.left = IDS_PER_LOOK;
-        self.stopped |= (self.cancelled)();
-        self.check()
-    }
-
-    /// Whether a look said to stop: for after a loop that ended early.
-    pub(super) fn check(&self) -> Result<(), EvaluateError> {
-        if self.stopped { Err(EvaluateError::Cancelled) } else { Ok(()) }
+        if (self.cancelled)() { Err(EvaluateError::Cancelled) } else { Ok(()) }
     }
 }

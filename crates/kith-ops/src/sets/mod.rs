@@ -19,11 +19,11 @@ pub use sort::sort_distinct;
 pub use tally::{merge_tallies, tally};
 pub use union::union;
 
-pub(crate) use tally::TallyBuilder;
+pub(crate) use tally::{TallyBuilder, tally_bytes};
 pub(crate) use union::UnionBuilder;
 
-/// Memory that kernels reuse from call to call: at most about 0.5 MiB of bitmap plus
-/// the ids of the largest call. One per thread; keeps no result.
+/// Memory that kernels reuse from call to call: at most about 0.5 MiB of bitmap, 4 MiB of counts and
+/// 4 MiB per buffer. One per thread; keeps no result.
 #[derive(Debug, Default)]
 pub struct Scratch {
     pub(crate) union: UnionBuilder,
@@ -43,6 +43,13 @@ impl Scratch {
         self.spare.pop().unwrap_or_default()
     }
 
+    /// Empties everything, and gives back what a large evaluation took: most are small, and threads are many.
+    pub(crate) fn settle(&mut self) {
+        self.union.shrink(KEPT_IDS);
+        self.tally.shrink(KEPT_IDS);
+        self.spare.iter_mut().for_each(|buffer| buffer.shrink_to(KEPT_IDS));
+    }
+
     /// Gives a buffer back.
     pub(crate) fn put(&mut self, mut buffer: Vec<u64>) {
         if self.spare.len() < SPARE_MAX {
@@ -51,6 +58,9 @@ impl Scratch {
         }
     }
 }
+
+/// Ids that each buffer has room for from one evaluation to the next: 4 MiB.
+const KEPT_IDS: usize = 1 << 19;
 
 /// Spare buffers kept: as many as the deepest plan of this crate uses at once.
 const SPARE_MAX: usize = 4;

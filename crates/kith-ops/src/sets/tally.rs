@@ -11,6 +11,9 @@ const DENSE_SPAN: u64 = 1 << 20;
 /// Array slots that may be read per id added.
 const SLOTS_PER_ID: u64 = 16;
 
+/// Ids that are collected before they are counted, or as many as were counted already.
+const COUNT_AT: usize = 1 << 20;
+
 /// Every id of any of the sorted, distinct `lists`, ascending, and how many of the lists hold it.
 pub fn tally<'a>(lists: impl IntoIterator<Item = &'a [u64]>, scratch: &mut Scratch) -> (Vec<u64>, Vec<u32>) {
     for list in lists {
@@ -40,9 +43,37 @@ pub fn merge_tallies(parts: &[(&[u64], &[u32])]) -> (Vec<u64>, Vec<u32>) {
     (ids, counts)
 }
 
+/// The sum of two tallies.
+fn added(a: &(Vec<u64>, Vec<u32>), b: &(Vec<u64>, Vec<u32>)) -> (Vec<u64>, Vec<u32>) {
+    let room = a.0.len().max(b.0.len());
+    let (mut ids, mut counts) = (Vec::with_capacity(room), Vec::with_capacity(room));
+    let (mut i, mut j) = (0, 0);
+    loop {
+        let (id, count) = match (a.0.get(i), b.0.get(j)) {
+            (None, None) => return (ids, counts),
+            (Some(x), Some(y)) if x == y => (*x, a.1[i].saturating_add(b.1[j])),
+            (Some(x), Some(y)) if y < x => (*y, b.1[j]),
+            (Some(x), _) => (*x, a.1[i]),
+            (None, Some(y)) => (*y, b.1[j]),
+        };
+        i += usize::from(a.0.get(i) == Some(&id));
+        j += usize::from(b.0.get(j) == Some(&id));
+        ids.push(id);
+        counts.push(count);
+    }
+}
+
+/// What a tally of so many ids takes.
+pub(crate) fn tally_bytes(ids: usize) -> usize {
+    ids * (size_of::<u64>() + size_of::<u32>())
+}
+
 /// A tally under way. Draining empties it and keeps its memory.
 #[derive(Debug, Default)]
 pub(crate) struct TallyBuilder {
+    /// What was counted already: memory is bound by the result, not by the number of lists.
+    counted: (Vec<u64>, Vec<u32>),
+    /// Ids that are not counted yet, repeats included.
     ids: Vec<u64>,
     spare: Vec<u64>,
     /// Counts of a dense range of ids. Invariant: all zero between calls.
@@ -55,15 +86,33 @@ impl TallyBuilder {
     /// Adds a sorted, distinct list.
     pub(crate) fn add(&mut self, list: &[u64]) {
         self.ids.extend_from_slice(list);
+        if COUNT_AT.max(self.counted.0.len()) <= self.ids.len() {
+            self.counted = self.drain();
+        }
     }
 
-    /// Forgets everything: after an error half-way.
-    pub(crate) fn clear(&mut self) {
+    /// What is counted takes so many bytes; what is not is bounded by that, or else by a few MiB.
+    pub(crate) fn bytes(&self) -> usize {
+        tally_bytes(self.counted.0.len())
+    }
+
+    /// Empties it, and gives back memory beyond so many ids.
+    pub(crate) fn shrink(&mut self, ids: usize) {
+        self.counted = Default::default();
         self.ids.clear();
+        self.ids.shrink_to(ids);
+        self.spare.clear();
+        self.spare.shrink_to(ids);
     }
 
     /// The ids, ascending and distinct, and their counts.
     pub(crate) fn drain(&mut self) -> (Vec<u64>, Vec<u32>) {
+        let counted = std::mem::take(&mut self.counted);
+        let rest = self.drain_uncounted();
+        if counted.0.is_empty() { rest } else { added(&counted, &rest) }
+    }
+
+    fn drain_uncounted(&mut self) -> (Vec<u64>, Vec<u32>) {
         let (Some(&least), Some(&greatest)) = (self.ids.iter().min(), self.ids.iter().max()) else {
             return (Vec::new(), Vec::new());
         };

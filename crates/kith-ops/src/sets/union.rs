@@ -78,6 +78,32 @@ impl UnionBuilder {
         count
     }
 
+    /// Makes what was added distinct when its loose ids take more than `bytes_max`, and says whether they fit then. They may take a
+    /// quarter more until then, so that it is not done for each list.
+    pub(crate) fn compact_to(&mut self, bytes_max: usize) -> bool {
+        let ids_max = bytes_max / size_of::<u64>();
+        if self.loose.len() <= ids_max + ids_max / 4 {
+            return true;
+        }
+        sort_distinct(&mut self.loose, &mut self.spare);
+        self.compacted = self.loose.len();
+        self.compacted <= ids_max
+    }
+
+    /// How many ids the union has.
+    pub(crate) fn settled_len(&mut self) -> usize {
+        self.settle();
+        self.bitmap.count() as usize + self.loose.len()
+    }
+
+    /// Empties it, and gives back memory beyond so many ids.
+    pub(crate) fn shrink(&mut self, ids: usize) {
+        self.clear();
+        self.loose.shrink_to(ids);
+        self.spare.clear();
+        self.spare.shrink_to(ids);
+    }
+
     /// The bitmap, for kernels that need no more of a builder. Must be left empty.
     pub(super) fn bitmap(&mut self) -> &mut Bitmap {
         &mut self.bitmap

@@ -6,7 +6,7 @@ use crate::{
     EdgeSelector, FanOut, GraphAnswer, GraphQuery, Input, Missing, NeighbourSource, Network, NetworkKey,
     NetworkPlan, Operation, OperationError, Part, Scope, Scratch, Share, SourceError, Step, Value, evaluate,
 };
-use kith_types::{FanOutKind, PartitionId, Workflow, partition_of_id};
+use kith_types::{FanOutKind, PartitionCount, PartitionId, Workflow, partition_of_id};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -163,6 +163,10 @@ impl LocalNode<'_> {
 }
 
 impl NeighbourSource for LocalNode<'_> {
+    fn partition_count(&self) -> PartitionCount {
+        self.cluster.graph.partition_count()
+    }
+
     fn lists(
         &self,
         edge: &EdgeSelector,

@@ -91,6 +91,10 @@ impl MemoryGraph {
 }
 
 impl NeighbourSource for MemoryGraph {
+    fn partition_count(&self) -> PartitionCount {
+        self.partition_count
+    }
+
     fn lists(
         &self,
         edge: &EdgeSelector,

@@ -28,6 +28,14 @@ pub enum ComputeError {
         /// What it should be, in words.
         needs: &'static str,
     },
+    /// A condition compares with what no number is ordered against.
+    #[error("a condition on field {field:?} compares with {got}, but must compare with a finite number")]
+    NotFinite {
+        /// The field.
+        field: String,
+        /// With what: NaN, or an infinity.
+        got: &'static str,
+    },
     /// A query vector is not as long as the vectors of its field.
     #[error("{operator} over field {field:?} needs a query of {want} numbers, got {got}")]
     Dimensions {
@@ -116,6 +124,7 @@ impl ComputeError {
             ComputeError::Dimensions { .. } => "dimension_mismatch",
             ComputeError::OutOfRange { .. } => "out_of_range",
             ComputeError::TooDeep { .. }
+            | ComputeError::NotFinite { .. }
             | ComputeError::RepeatedBucket { .. }
             | ComputeError::Nothing
             | ComputeError::Result(_) => "bad_request",

@@ -97,6 +97,10 @@ impl Predicate {
         in_range("the number of conditions", *parts, 0..=PARTS_MAX, "at most 10000")?;
         match operands.iter().find(|operand| !operand.fits(scalar)) {
             None => Ok(()),
+            Some(Operand::Float(value)) if !value.is_finite() => Err(ComputeError::NotFinite {
+                field: field.to_owned(),
+                got: if value.is_nan() { "NaN" } else { "an infinity" },
+            }),
             Some(operand) => Err(ComputeError::WrongType {
                 operator: operand.describe(),
                 field: field.to_owned(),

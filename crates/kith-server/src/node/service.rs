@@ -24,7 +24,7 @@ use futures::{
     stream::BoxStream,
 };
 use kith_client::{
-    ANSWER_BYTES_MAX,
+    ANSWER_BYTES_MAX, BATCH_KEYS_MAX,
     convert::{ConvertError, operator_from_wire},
 };
 use kith_engine::KeyType;
@@ -34,7 +34,7 @@ use kith_ops::{
 };
 use kith_types::{ByteKeys, PartitionId};
 use kith_wire::{
-    body::decode_keys,
+    body::{decode_keys, key_count},
     documents::{Document, ServedDocument},
     frame::Op,
     v1,
@@ -195,6 +195,12 @@ impl Job {
     fn check(&self) -> Result<(), &'static str> {
         let reads_values = self.plan.reads_values();
         match &self.reader {
+            VersionReader::Graph(_) if !self.byte_keys.is_empty() => {
+                Err("the store holds a graph: its keys are ids, without byte keys")
+            }
+            VersionReader::Values(_) if !self.partitions.is_empty() => {
+                Err("the store holds values: they are read by key, without partitions")
+            }
             VersionReader::Graph(_) if reads_values => {
                 Err("the store holds a graph: there are no values to look up")
             }
@@ -214,8 +220,7 @@ impl Job {
 impl NodeService {
     fn job(&self, request: v1::EvaluateRequest, now: Instant) -> Result<Job, Status> {
         let way = WayIn::of(&request);
-        let header = request.header.unwrap_or_default();
-        let left = match header.deadline_us {
+        let left = match request.header.as_ref().map_or(0, |header| header.deadline_us) {
             0 => DEADLINE_DEFAULT,
             micros => Duration::from_micros(micros),
         };
@@ -230,7 +235,7 @@ impl NodeService {
         let plan = plan.and_then(|plan| plan.ok_or(ConvertError::Missing("plan")));
         let plan = plan.map_err(|error| {
             let code = match error {
-                ConvertError::TooDeep(_) => "bad_request",
+                ConvertError::TooDeep(_) | ConvertError::TooWide(_) => "bad_request",
                 _ => "unsupported_operation",
             };
             let help = "use a client of this release";
@@ -239,6 +244,9 @@ impl NodeService {
         let refused = |detail: String| {
             kith_wire::status(Code::InvalidArgument, "bad_request", detail, "use a client of this release")
         };
+        if matches!(reader, VersionReader::Values(_)) {
+            check_key_count(&request).map_err(refused)?;
+        }
         let byte_keys = match request.byte_keys.is_empty() {
             true => ByteKeys::default(),
             false => {
@@ -402,9 +410,18 @@ impl NodeService {
     }
 }
 
+/// Refuses more keys of values than routers let in, before they are decoded. Graphs have a bound of their own, [`Share::KEYS_MAX`].
+fn check_key_count(request: &v1::EvaluateRequest) -> Result<(), String> {
+    let count = request.keys.len().max(key_count(&request.byte_keys));
+    match count <= BATCH_KEYS_MAX {
+        true => Ok(()),
+        false => Err(format!("the request has {count} keys, but must have at most {BATCH_KEYS_MAX}")),
+    }
+}
+
 /// How much a request asks for; of byte keys, which are packed, the number that their body begins with.
 pub fn keys_of(request: &v1::EvaluateRequest) -> usize {
-    let packed = kith_wire::body::key_count(&request.byte_keys);
+    let packed = key_count(&request.byte_keys);
     request.keys.len() + request.partitions.len() + packed
 }
 
@@ -604,6 +621,13 @@ pub(super) fn status_of(node: u32, epoch: u64, error: &EvaluateError) -> Status 
             (Code::DataLoss, "damaged", "ask another replica; load the graph again to repair this one")
         }
         EvaluateError::TooLarge { .. } => (Code::OutOfRange, "too_large", "ask in several batches"),
+        EvaluateError::Repeated { .. } | EvaluateError::UnknownPartition { .. } => {
+            (Code::InvalidArgument, "bad_request", "name each key, and each partition that there is, once")
+        }
+        EvaluateError::TooMany { .. } => (Code::InvalidArgument, "bad_request", "ask in several requests"),
+        EvaluateError::TooManyOperators { .. } | EvaluateError::TooManyIds { .. } => {
+            (Code::InvalidArgument, "bad_request", "ask in several plans")
+        }
         EvaluateError::Plan(error) => (Code::InvalidArgument, error.code(), "see docs/queries.md"),
         EvaluateError::NotRecords => {
             (Code::FailedPrecondition, "not_records", "`kith store describe` shows what the store holds")

@@ -353,7 +353,7 @@ async fn who_is_known_is_named_in_the_list_of_clients() {
 #[tokio::test]
 async fn who_is_known_to_nobody_may_send_little() {
     let told = said_to_nobody(b"*11\r\n").await;
-    assert_eq!(told, "-ERR Protocol error: unauthenticated multibulk length\r\n");
+    assert_eq!(told, "-ERR Protocol error: too many arguments before AUTH; authenticate first\r\n");
     let long = [b"AUTH ads-token\r\n*31\r\n$4\r\nMGET\r\n", &b"$5\r\nids:1\r\n".repeat(30)[..]].concat();
     let told = said_to_nobody(&long).await;
     assert_eq!(told, format!("+OK\r\n*30\r\n{}", "$2\r\nv1\r\n".repeat(30)));

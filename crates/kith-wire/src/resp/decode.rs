@@ -42,7 +42,7 @@ pub enum Malformed {
     #[error("Protocol error: invalid multibulk length")]
     Count,
     /// As [`Malformed::Count`], of a connection that may send only few.
-    #[error("Protocol error: unauthenticated multibulk length")]
+    #[error("Protocol error: too many arguments before AUTH; authenticate first")]
     CountUnauthenticated,
     /// The line with the number of arguments does not end.
     #[error("Protocol error: too big mbulk count string")]
@@ -57,7 +57,7 @@ pub enum Malformed {
     #[error("Protocol error: invalid bulk length")]
     Length,
     /// As [`Malformed::Length`], of a connection that may send only short ones.
-    #[error("Protocol error: unauthenticated bulk length")]
+    #[error("Protocol error: too long an argument before AUTH; authenticate first")]
     LengthUnauthenticated,
     /// The line with the length of an argument does not end.
     #[error("Protocol error: too big bulk count string")]

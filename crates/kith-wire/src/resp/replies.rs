@@ -69,9 +69,9 @@ impl Replies {
         self.line(b'+', text.as_bytes());
     }
 
-    /// An error. It begins with its kind in capitals, as `ERR`; what would end its line is blanked.
+    /// An error. It begins with its kind in capitals, as `ERR`; what would end its line is blanked, and a long text is cut.
     pub fn error(&mut self, text: &str) {
-        self.line(b'-', text.as_bytes());
+        self.line(b'-', crate::error::bounded(text).as_bytes());
     }
 
     /// A number.
