@@ -210,8 +210,11 @@ fn is_kind(name: &str) -> bool {
 fn steered_by_default(kind: FanOutKind) -> Option<&'static str> {
     match kind {
         FanOutKind::AsyncUnion => Some("async-union"),
-        FanOutKind::EarlyTerminable => Some("early-terminating"),
-        FanOutKind::SingleKey | FanOutKind::NonUnion | FanOutKind::SyncUnion | FanOutKind::Broadcast => None,
+        FanOutKind::SingleKey
+        | FanOutKind::NonUnion
+        | FanOutKind::SyncUnion
+        | FanOutKind::EarlyTerminable
+        | FanOutKind::Broadcast => None,
     }
 }
 
@@ -269,8 +272,8 @@ mod tests {
     }
 
     #[test]
-    fn the_default_controllers_steer_by_the_measured_numbers() {
-        let mut settings = SessionSettings::default();
+    fn controllers_steer_by_the_measured_numbers() {
+        let mut settings = with("early-terminable", "early-terminating");
         settings.steering.node_requests_per_second = 1_234.0;
         settings.steering.penalty_server = 0.25;
         assert!(shown(&settings, FanOutKind::EarlyTerminable).contains("node_rps: 1234"));

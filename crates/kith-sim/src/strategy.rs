@@ -1,7 +1,7 @@
 //! The strategies that the paper compares, each a production policy with production controllers.
 
 use kith_routing::fan_out::ControllerConfig;
-use kith_routing::{Controllers, ReplicaPolicy, policy};
+use kith_routing::{Controllers, ReplicaPolicy, load::Hedging, policy};
 use kith_types::FanOutKind;
 
 /// How clients decide whom to ask.
@@ -13,16 +13,27 @@ pub struct Strategy {
     pub policy: &'static dyn ReplicaPolicy,
     /// How many groups take part; only cluster-aware policies listen.
     pub controllers: Controllers,
+    /// Whether late requests are sent to another node as well. The paper's are not.
+    pub hedging: Hedging,
 }
 
 impl Strategy {
-    /// A production policy with Kith's default controllers.
+    /// A production policy with the paper's controllers.
     ///
     /// # Panics
     /// If there is no such policy.
     pub fn of_policy(name: impl Into<String>, policy: &str) -> Self {
         let policy = policy::by_name(policy).unwrap_or_else(|| panic!("{policy} is not a policy"));
-        Self { name: name.into(), policy, controllers: Controllers::default() }
+        Self { name: name.into(), policy, controllers: Controllers::of_moolle(), hedging: Hedging::Off }
+    }
+
+    /// What Kith does unless it is told otherwise: the default policy of queries, the default controllers, late requests hedged.
+    pub fn kith() -> Self {
+        Self {
+            controllers: Controllers::default(),
+            hedging: Hedging::default(),
+            ..Self::of_policy("default", "n-groups")
+        }
     }
 
     /// Each partition's replicas in turn (Moolle §II-B).
@@ -40,7 +51,7 @@ impl Strategy {
         Self::of_policy("set cover (greedy)", "set-cover")
     }
 
-    /// The cluster-aware policy with the default controller of each kind of query (§IV-C).
+    /// The cluster-aware policy with the paper's controller of each kind of query (§IV-C).
     pub fn moolle() -> Self {
         Self::of_policy("Moolle", "n-groups")
     }

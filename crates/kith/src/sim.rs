@@ -155,6 +155,16 @@ mod tests {
     }
 
     #[test]
+    fn the_strategy_that_is_called_default_is_what_sessions_do() {
+        let settings = kith_client::SessionSettings::default();
+        let strategy = kith_sim::cluster::Strategy::kith();
+        assert_eq!((strategy.name.as_str(), strategy.policy.name()), ("default", settings.policy.as_str()));
+        assert_eq!(Ok(strategy.hedging), settings.hedging());
+        let controllers = settings.controllers().unwrap();
+        assert_eq!(format!("{:?}", strategy.controllers), format!("{controllers:?}"));
+    }
+
+    #[test]
     fn the_list_explains_every_figure() {
         let text = list_text();
         for figure in listed() {

@@ -114,11 +114,14 @@ fn early_terminating_never_exceeds_what_global_rps_allows() {
 
 #[test]
 fn defaults_by_kind() {
+    let names = |controllers: &Controllers| {
+        FanOutKind::ALL.map(|kind| controllers.controller(kind, Workflow::Interactive).name())
+    };
+    let of_moolle = ["minimum", "minimum", "minimum", "async-union", "early-terminating", "minimum"];
+    assert_eq!(names(&Controllers::of_moolle()), of_moolle);
     let controllers = Controllers::default();
+    assert_eq!(names(&controllers), ["minimum", "minimum", "minimum", "async-union", "minimum", "minimum"]);
     let name = |kind, workflow| controllers.controller(kind, workflow).name();
-    let interactive = FanOutKind::ALL.map(|kind| name(kind, Workflow::Interactive));
-    let expected = ["minimum", "minimum", "minimum", "async-union", "early-terminating", "minimum"];
-    assert_eq!(interactive, expected);
     assert_eq!(name(FanOutKind::SyncUnion, Workflow::Background), "async-union", "nobody waits");
     assert_eq!(name(FanOutKind::NonUnion, Workflow::Background), "minimum");
 }

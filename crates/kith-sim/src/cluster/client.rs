@@ -115,7 +115,7 @@ impl Client {
             asked: StdRng::seed_from_u64(stream(2)),
             decided: StdRng::seed_from_u64(stream(3)),
             deadline: config.deadline,
-            hedging: config.hedging,
+            hedging: config.strategy.hedging,
         }
     }
 

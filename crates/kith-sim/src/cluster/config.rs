@@ -3,7 +3,7 @@
 use crate::cluster::{FaultAt, Strategy};
 use crate::tail_latency::TailLatency;
 use crate::workload::Workload;
-use kith_routing::{HealthOptions, load::Hedging};
+use kith_routing::HealthOptions;
 use std::time::Duration;
 
 /// A client's processor: the multiget hole (Moolle §I-A). Its queue is the left term of equation 4.
@@ -91,8 +91,6 @@ pub struct ClusterConfig {
     pub until: Duration,
     /// How long a query may take; none if unset.
     pub deadline: Option<Duration>,
-    /// Whether late requests are sent to another node as well. The paper's are not.
-    pub hedging: Hedging,
     /// What happens to nodes.
     pub faults: Vec<FaultAt>,
     /// How clients judge nodes. Nodes are probed only if there are faults.
@@ -117,7 +115,6 @@ impl ClusterConfig {
             warm_up: Duration::from_secs(2),
             until: Duration::from_secs(12),
             deadline: None,
-            hedging: Hedging::Off,
             faults: Vec::new(),
             health: HealthOptions::default(),
             seed,

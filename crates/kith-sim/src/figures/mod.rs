@@ -17,7 +17,7 @@ mod write;
 pub use cache::{CacheRun, Population, TraceOptions, run as run_cache};
 pub use drawing::{Axis, Drawing, Panel, Series, Style, Table};
 pub use means::{MeanPlan, mean_plan};
-pub use tail::{LOADS, Load, compare};
+pub use tail::{LOADS, Load, mixed, rivals};
 pub use write::{WriteError, write, write_drawing};
 
 use std::fmt;

@@ -1,10 +1,11 @@
-//! The tail experiment: Moolle's controllers against naive round robin on the whole
-//! 40/40/20 mix, and how far the result depends on what the paper does not say.
+//! The tail experiment: Moolle's controllers against naive round robin on the whole 40/40/20 mix, Kith's defaults against every policy and
+//! controller there is, and how far the result depends on what the paper does not say.
 
 use crate::cluster::{ClusterConfig, Strategy, Summary, Trace, simulate};
 use crate::figures::{Axis, Drawing, Figure, Panel, Series, Size, Style, Table};
 use crate::tail_latency::TailLatency;
 use crate::workload::Workload;
+use kith_routing::{fan_out, load::Hedging, policy};
 use kith_types::FanOutKind;
 use std::time::Duration;
 
@@ -24,37 +25,70 @@ pub const LOADS: [Load; 3] =
 
 pub(super) const TAIL: Figure = Figure {
     name: "tail",
-    title: "the 40/40/20 mix: Moolle's controllers against naive round robin",
-    shows: "Median and p99 of all queries, and requests per query, over load; tables by kind, by assumption, and of when early ends pay.",
+    title: "the 40/40/20 mix: Kith's defaults against Moolle's controllers, set covers and naive round robin",
+    shows: "Median and p99 of all queries, and requests per query, over load; tables by kind, for every policy and controller; by assumption; and of when \
+            early ends pay.",
     parameters: &[
         "10 groups of 20 nodes, 1,536 partitions, 10 clients, 10 to 75 queries a second each",
         "40 % single-key, 40 % multi-key (median 400 keys, spread 1, 50 to 5,000), 20 % common-entity",
-        "Moolle: n-groups with the default controller of each kind of query",
+        "Moolle: n-groups with the paper's controller of each kind of query",
+        "default: what Kith does unless told otherwise, which is n-groups with its default controllers, and late requests hedged",
+        "\"policy, controller\": a policy with one controller for every kind; the other policies do not listen to controllers",
     ],
     assumptions: &[
         "latency as in figure 5; 120 µs a request and 1 µs a key at the client, 60 µs and 20 µs at the node",
         "seven in ten common-entity queries have a positive answer, in four partitions on average",
         "low, medium and peak are 10, 40 and 70 queries a second: naive's client is 12, 48 and 83 % busy",
         "a cancelled request costs nothing from then on",
+        "the default is recorded after three minutes instead of two seconds: until 100 requests of a node have ended, none is late",
     ],
     draw,
 };
 
+/// How long a client that hedges has run before it is recorded: it calls no request late before it has seen a hundred of a node.
+const HEDGING_WARM_UP: Duration = Duration::from_secs(180);
+/// How long queries are recorded, and how long meters and queues have filled before.
+const RECORDED: Duration = Duration::from_secs(20);
+const WARM_UP: Duration = Duration::from_secs(2);
+
 /// Runs one strategy on the mix. `vary` changes the cluster beforehand.
 fn run(strategy: Strategy, qps: f64, size: Size, seed: u64, vary: &dyn Fn(&mut ClusterConfig)) -> Trace {
     let mut config = ClusterConfig::of_the_paper(strategy, Workload::mixed(qps), seed);
-    (config.clients, config.until) = match size {
-        Size::Full => (10, Duration::from_secs(22)),
-        Size::Reduced => (6, Duration::from_secs(22)),
+    config.clients = match size {
+        Size::Full => 10,
+        Size::Reduced => 6,
     };
+    config.warm_up = match config.strategy.hedging {
+        Hedging::Off => WARM_UP,
+        Hedging::Table | Hedging::Live => HEDGING_WARM_UP,
+    };
+    config.until = config.warm_up + RECORDED;
     vary(&mut config);
     simulate(&config)
 }
 
-/// Naive and Moolle on the mix at one load.
-pub fn compare(qps: f64, size: Size, seed: u64) -> (Trace, Trace) {
-    let one = |strategy| run(strategy, qps, size, seed, &|_| {});
-    (one(Strategy::naive()), one(Strategy::moolle()))
+/// Queries of the mix under a strategy, at a load in queries a second at each client.
+pub fn mixed(strategy: Strategy, qps: f64, size: Size, seed: u64) -> Trace {
+    run(strategy, qps, size, seed, &|_| {})
+}
+
+/// What Kith's defaults are compared with: every policy that listens to no controller, the others with each controller, and Moolle, whose
+/// controllers go by the kind of query.
+pub fn rivals() -> Vec<Strategy> {
+    let named = [Strategy::naive(), Strategy::set_cover_norbert(), Strategy::set_cover(), Strategy::moolle()];
+    let is_named = |policy: &str| named.iter().any(|strategy| strategy.policy.name() == policy);
+    let others = policy::ALL.iter().map(|policy| policy.name()).filter(|policy| !is_named(policy));
+    let others =
+        others.map(|policy| Strategy::of_policy(format!("{policy}, minimum"), policy).controlled("minimum"));
+    let controllers = fan_out::names().map(|controller| match controller {
+        "static" => "static(3)",
+        other => other,
+    });
+    let controlled = controllers.map(|controller| {
+        Strategy { name: format!("n-groups, {controller}"), ..Strategy::moolle() }.controlled(controller)
+    });
+    let others: Vec<Strategy> = others.chain(controlled).collect();
+    named.into_iter().chain(others).collect()
 }
 
 fn draw(size: Size, seed: u64) -> Drawing {
@@ -62,15 +96,14 @@ fn draw(size: Size, seed: u64) -> Drawing {
         Size::Full => &[10.0, 25.0, 40.0, 55.0, 70.0, 75.0],
         Size::Reduced => &[10.0, 40.0, 70.0],
     };
-    let moolle_min = || {
-        Strategy { name: "Moolle, minimum for all".to_owned(), ..Strategy::moolle() }.controlled("minimum")
-    };
-    let strategies = [Strategy::naive(), Strategy::set_cover_norbert(), Strategy::moolle(), moolle_min()];
+    let drawn = [Strategy::naive(), Strategy::set_cover_norbert(), Strategy::moolle(), Strategy::kith()];
+    let tabled = rivals().into_iter().filter(|rival| drawn.iter().all(|drawn| drawn.name != rival.name));
+    let tabled: Vec<Strategy> = tabled.collect();
     let mut panels = panels();
     let mut rows = Vec::new();
-    for strategy in strategies {
+    for strategy in &drawn {
         let traces: Vec<(f64, Trace)> =
-            rates.iter().map(|qps| (*qps, run(strategy.clone(), *qps, size, seed, &|_| {}))).collect();
+            rates.iter().map(|qps| (*qps, mixed(strategy.clone(), *qps, size, seed))).collect();
         let measures: [fn(&Summary) -> f64; 3] =
             [|summary| summary.median_ms, |summary| summary.p99_ms, |summary| summary.requests];
         for (panel, of) in panels.iter_mut().zip(measures) {
@@ -81,6 +114,12 @@ fn draw(size: Size, seed: u64) -> Drawing {
             let (_, trace) =
                 traces.iter().find(|(qps, _)| *qps == load.qps).expect("loads are among the rates");
             rows.extend(rows_of(&load, &strategy.name, trace));
+        }
+    }
+    for strategy in &tabled {
+        for load in LOADS {
+            let trace = mixed(strategy.clone(), load.qps, size, seed);
+            rows.extend(rows_of(&load, &strategy.name, &trace));
         }
     }
     let columns = vec![
