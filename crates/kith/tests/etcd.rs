@@ -15,15 +15,12 @@ use std::{
     process::{Child, Output, Stdio},
     sync::atomic::{AtomicBool, Ordering},
     thread,
-    time::{Duration, Instant},
 };
 use support::{
     cluster::{http_get, kith, signal, text},
     line::Line,
 };
 
-/// Bound on every wait; far above what any of them takes.
-const PATIENCE: Duration = Duration::from_secs(90);
 const NODES: u32 = 4;
 /// In the file, and in no group; not started unless a test does.
 const SPARES: u32 = 2;
@@ -214,11 +211,7 @@ impl Machines {
     }
 
     fn wait_until(&self, what: &str, holds: impl Fn(&Self) -> bool) {
-        let started = Instant::now();
-        while !holds(self) {
-            assert!(started.elapsed() < PATIENCE, "waited too long until {what}\n{}", self.log());
-            thread::sleep(Duration::from_millis(50));
-        }
+        support::wait_until_or_tell(what, || holds(self), || self.log());
     }
 
     fn log(&self) -> String {

@@ -16,12 +16,11 @@ use std::{
 };
 use support::{
     cluster::{Cluster, signal},
+    in_time,
     values::{create, push},
 };
 
 const PEOPLE: u64 = 2_000;
-/// Looks until something shows; each lasts half a second and more.
-const LOOKS_MAX: u32 = 60;
 
 fn started(groups: &str) -> Cluster {
     let cluster = Cluster::start(&["--processes", "--nodes", "2", "--groups", groups]);
@@ -77,7 +76,7 @@ fn look(cluster: &Cluster) -> Value {
 /// Looks until `shows`.
 fn look_until(cluster: &Cluster, what: &str, shows: impl Fn(&Value) -> bool) -> Value {
     let mut last = Value::Null;
-    for _ in 0..LOOKS_MAX {
+    for () in in_time() {
         last = look(cluster);
         if shows(&last) {
             return last;

@@ -362,6 +362,16 @@ async fn a_stopping_server_answers_what_is_under_way() {
     }
 }
 
+/// Returns when the only connection of a transport is cut.
+async fn until_cut(transport: &dyn Transport) {
+    let cut = async {
+        while transport.take_cut().is_empty() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(90), cut).await.expect("it is cut in time");
+}
+
 #[tokio::test]
 async fn idle_connections_are_closed_and_requests_open_others_and_those_under_way_are_not_idle() {
     let idle = Some(Duration::from_millis(200));
@@ -370,16 +380,16 @@ async fn idle_connections_are_closed_and_requests_open_others_and_those_under_wa
         server.node.gate.send_replace(false);
         assert_eq!(count_of(transport.evaluate(&server.addr, asking(ECHO, 1)).await.unwrap()), 1, "{name}");
         if name != "grpc" {
-            let mut cut = transport.take_cut();
-            while cut.is_empty() {
-                tokio::time::sleep(Duration::from_millis(5)).await;
-                cut = transport.take_cut();
-            }
+            until_cut(&*transport).await;
         }
         let asked = transport.evaluate(&server.addr, asking(WAIT, 2));
         let waited = async {
             server.until_waiting(1).await;
-            tokio::time::sleep(Duration::from_millis(600)).await;
+            // One that is idle since then is closed: it would have been as well.
+            let other = TransportKind::FramedTcp.build(&Dialer::default());
+            let answer = other.evaluate(&server.addr, asking(ECHO, 1)).await.unwrap();
+            assert_eq!(count_of(answer), 1, "{name}");
+            until_cut(&*other).await;
             server.open_gate();
         };
         assert_eq!(count_of(tokio::join!(asked, waited).0.unwrap()), 2, "{name}");

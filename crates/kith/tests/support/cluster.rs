@@ -11,9 +11,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Bound on every wait; far above what any of them takes.
-const PATIENCE: Duration = Duration::from_secs(90);
-
 /// A running `kith dev`; ended when dropped.
 pub struct Cluster {
     child: Child,
@@ -128,11 +125,7 @@ impl Cluster {
 
     /// Waits, not for ever, until something holds.
     pub fn wait_until(&mut self, what: &str, mut holds: impl FnMut(&mut Self) -> bool) {
-        let started = Instant::now();
-        while !holds(self) {
-            assert!(started.elapsed() < PATIENCE, "waited too long until {what}");
-            thread::sleep(Duration::from_millis(20));
-        }
+        super::wait_until(what, || holds(self));
     }
 
     /// The value of a metric, as `/metrics` of the ready file's `http` has it.

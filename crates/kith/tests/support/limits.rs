@@ -94,11 +94,11 @@ impl Drop for MemoryGroup {
     fn drop(&mut self) {
         // Its processes may be a moment from their end.
         for folder in &self.folders {
-            for _ in 0..100 {
-                if fs::remove_dir(folder).is_ok() {
+            for () in super::in_time() {
+                if fs::remove_dir(folder).is_ok() || !folder.exists() {
                     break;
                 }
-                std::thread::sleep(std::time::Duration::from_millis(20));
+                std::thread::sleep(super::LOOK);
             }
         }
     }

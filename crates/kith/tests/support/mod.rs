@@ -23,13 +23,30 @@ use std::{
 /// Bound on every wait; far above what any of them takes.
 pub const PATIENCE: Duration = Duration::from_secs(90);
 
+/// Between two looks at what is waited for.
+const LOOK: Duration = Duration::from_millis(20);
+
 /// Waits, not for ever, until something holds.
-pub fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
+pub fn wait_until(what: &str, holds: impl FnMut() -> bool) {
+    wait_until_or_tell(what, holds, String::new);
+}
+
+/// As [`wait_until`]; what went on is told if it never holds.
+pub fn wait_until_or_tell(what: &str, mut holds: impl FnMut() -> bool, told: impl Fn() -> String) {
+    let held = in_time().any(|()| {
+        let holds = holds();
+        if !holds {
+            thread::sleep(LOOK);
+        }
+        holds
+    });
+    assert!(held, "waited too long until {what}\n{}", told());
+}
+
+/// Goes on for as long as one may wait: for tests that bring about themselves what they wait for.
+pub fn in_time() -> impl Iterator<Item = ()> {
     let started = Instant::now();
-    while !holds() {
-        assert!(started.elapsed() < PATIENCE, "waited too long until {what}");
-        thread::sleep(Duration::from_millis(20));
-    }
+    std::iter::repeat(()).take_while(move |()| started.elapsed() < PATIENCE)
 }
 
 /// The workspace.

@@ -6,6 +6,7 @@
 use super::support::{
     cluster::{kith, metric_at, text},
     redis::{Redis, Tls},
+    wait_until_or_tell,
 };
 use kith_server::{
     cluster::{Shape, create_cluster},
@@ -23,14 +24,9 @@ use std::{
     path::{Path, PathBuf},
     process::{Child, Command, Output, Stdio},
     sync::Arc,
-    thread,
-    time::{Duration, Instant},
 };
 use tokio::{net::TcpListener, runtime::Runtime};
 use tonic::transport::server::TcpIncoming;
-
-/// Bound on every wait; far above what any of them takes.
-const PATIENCE: Duration = Duration::from_secs(90);
 
 /// Signs certificates.
 pub struct Authority {
@@ -226,18 +222,13 @@ impl Secured {
     }
 
     /// Waits, not for ever, until something holds.
-    pub fn wait_until(&self, what: &str, mut holds: impl FnMut() -> bool) {
-        let started = Instant::now();
-        while !holds() {
-            let logs: String = fs::read_dir(self.folder.path())
-                .expect("a folder")
-                .flatten()
-                .filter(|entry| entry.path().extension().is_some_and(|end| end == "log"))
-                .map(|entry| fs::read_to_string(entry.path()).unwrap_or_default())
-                .collect();
-            assert!(started.elapsed() < PATIENCE, "waited too long until {what}\n{logs}");
-            thread::sleep(Duration::from_millis(20));
-        }
+    pub fn wait_until(&self, what: &str, holds: impl FnMut() -> bool) {
+        let logs = || {
+            let entries = fs::read_dir(self.folder.path()).expect("a folder").flatten();
+            let logs = entries.filter(|entry| entry.path().extension().is_some_and(|end| end == "log"));
+            logs.map(|entry| fs::read_to_string(entry.path()).unwrap_or_default()).collect()
+        };
+        wait_until_or_tell(what, holds, logs);
     }
 
     /// A command to the first router, that believes the cluster's authority.
