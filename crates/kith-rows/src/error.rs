@@ -55,6 +55,19 @@ pub enum RowsError {
         /// What the decoder says.
         detail: String,
     },
+    /// A file needs more memory than it may take, whatever it is packed to.
+    #[error(
+        "{file} needs {} MiB of memory to be decoded, {} MiB are allowed: allow more (--memory), or write it with smaller pages, \
+         row groups or batches", needed.div_ceil(1 << 20), memory_bytes >> 20
+    )]
+    TooLarge {
+        /// The source.
+        file: Arc<str>,
+        /// Bytes that it needs at a time, as far as can be told before it is decoded.
+        needed: u64,
+        /// Bytes that it may take.
+        memory_bytes: u64,
+    },
     /// A file is written in a way that is not built in.
     #[error("{file} cannot be decoded: {detail}; write it uncompressed or with snappy, zstd, gzip or lz4")]
     Unsupported {

@@ -79,8 +79,12 @@ pub struct RowOptions {
     pub dimensions: Option<u32>,
     /// How many rows may be wrong (and are left out).
     pub errors_max: u64,
+    /// Bytes that what is decoded of a Parquet or Arrow file may take at a time; a file that needs more is refused.
+    pub memory_bytes: usize,
 }
 
+/// Enough for files of all common writers.
+const MEMORY_BYTES_DEFAULT: usize = 256 << 20;
 /// The name of the key column if none is told.
 pub(crate) const KEY_FIELD: &str = "key";
 /// The name of the value column if none is told.
@@ -103,6 +107,7 @@ impl RowOptions {
             delimiter: None,
             dimensions: None,
             errors_max: 0,
+            memory_bytes: MEMORY_BYTES_DEFAULT,
         }
     }
 

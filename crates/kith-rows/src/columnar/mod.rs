@@ -2,8 +2,15 @@
 //!
 //! The decoders are those of the Arrow project. They are made for files that are as they should be; a damaged one may
 //! make them panic, which is caught here and told as damage.
+//!
+//! They also believe what a file claims: a few kilobytes can unpack to any number of gigabytes, and one value can stand for a
+//! million. So what a file needs is worked out first, from the headers of its pages or messages, and held against a bound.
 
+mod budget;
 mod cells;
+mod messages;
+mod pages;
+mod thrift;
 mod types;
 
 use crate::error::RowsError;
@@ -17,17 +24,22 @@ use crate::unpack::Unpacked;
 use crate::value::put_json;
 use arrow_array::RecordBatch;
 use arrow_schema::{ArrowError, SchemaRef};
+use budget::batch_rows;
 use cells::{Cell, Cells};
 use kith_schema::{FieldType, Inference};
 use parquet::arrow::arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
+use parquet::file::metadata::RowGroupMetaData;
 use std::fs::File;
-use std::io::{BufReader, Read, Seek};
+use std::io::BufReader;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use types::field_type;
 
 /// Rows of a Parquet batch: few enough that large values do not add up, enough that a batch costs nothing per row.
 const BATCH_ROWS: usize = 1_024;
+
+/// What a decoder can be made of, or how many bytes the file would need.
+type Bounded = Result<Opened, u64>;
 
 /// A file of batches.
 struct Batches {
@@ -37,18 +49,20 @@ struct Batches {
 }
 
 impl Batches {
-    fn open(unpacked: Unpacked, source: &dyn RowSource) -> Result<Self, RowsError> {
+    fn open(unpacked: Unpacked, source: &dyn RowSource, memory_bytes: u64) -> Result<Self, RowsError> {
         let name = Arc::clone(&unpacked.file);
         let is_parquet = unpacked.head.starts_with(b"PAR1");
         let has_footer = unpacked.head.starts_with(b"ARROW1");
-        let opened = if is_parquet || has_footer {
-            let file = unpacked.into_file(source)?;
-            guarded(&name, || if is_parquet { parquet(file) } else { arrow_file(file) })
-        } else {
-            let (_, bytes) = unpacked.into_raw();
-            guarded(&name, || arrow_stream(bytes))
-        };
-        let (schema, next) = opened?;
+        let file = unpacked.into_file(source)?;
+        let opened = guarded(&name, || match (is_parquet, has_footer) {
+            (true, _) => parquet(file, memory_bytes),
+            (false, true) => arrow_file(file, memory_bytes),
+            (false, false) => arrow_stream(file, memory_bytes),
+        });
+        let (schema, next) = opened?.map_err(|needed| {
+            let file = Arc::clone(&name);
+            RowsError::TooLarge { file, needed, memory_bytes }
+        })?;
         Ok(Batches { file: name, schema, next })
     }
 
@@ -64,22 +78,60 @@ impl Batches {
 
 type Opened = (SchemaRef, Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>>>);
 
-fn parquet(file: File) -> Result<Opened, ArrowError> {
+fn parquet(file: File, memory_bytes: u64) -> Result<Bounded, ArrowError> {
+    pages::check_footer(&file)?;
     // Without the writer's Arrow schema every column has its plain type: no dictionaries, no views.
     let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
-    let builder = ParquetRecordBatchReaderBuilder::try_new_with_options(file, options)?;
-    let reader = builder.with_batch_size(BATCH_ROWS).build()?;
-    Ok((arrow_array::RecordBatchReader::schema(&reader), Box::new(reader)))
+    let builder = ParquetRecordBatchReaderBuilder::try_new_with_options(file.try_clone()?, options)?;
+    let mut rows = BATCH_ROWS;
+    for group in builder.metadata().row_groups() {
+        match group_rows(&file, group, memory_bytes)? {
+            Ok(most) => rows = rows.min(most),
+            Err(needed) => return Ok(Err(needed)),
+        }
+    }
+    let reader = builder.with_batch_size(rows).build()?;
+    Ok(Ok((arrow_array::RecordBatchReader::schema(&reader), Box::new(reader))))
 }
 
-fn arrow_file(file: impl Read + Seek + 'static) -> Result<Opened, ArrowError> {
+/// How many rows of a group can be decoded at a time, or how many bytes one may need.
+fn group_rows(
+    file: &File,
+    group: &RowGroupMetaData,
+    memory_bytes: u64,
+) -> Result<Result<usize, u64>, ArrowError> {
+    let mut columns = pages::columns(file, group)?;
+    let known = batch_rows(&columns, memory_bytes);
+    // Pages that are larger than that are not looked into.
+    let largest = columns.iter().flat_map(|column| &column.pages).map(|page| page.bytes).max();
+    if known == Ok(BATCH_ROWS) || memory_bytes / 4 < largest.unwrap_or(0) {
+        return Ok(known);
+    }
+    let rows = usize::try_from(group.num_rows()).unwrap_or(usize::MAX);
+    for (chunk, column) in group.columns().iter().zip(&mut columns) {
+        if column.needs_look() {
+            pages::look(file, chunk, rows, column)?;
+        }
+    }
+    Ok(batch_rows(&columns, memory_bytes))
+}
+
+fn arrow_file(file: File, memory_bytes: u64) -> Result<Bounded, ArrowError> {
+    let needed = messages::of_file(&file)?;
+    if memory_bytes < needed {
+        return Ok(Err(needed));
+    }
     let reader = arrow_ipc::reader::FileReader::try_new(BufReader::new(file), None)?;
-    Ok((reader.schema(), Box::new(reader)))
+    Ok(Ok((reader.schema(), Box::new(reader))))
 }
 
-fn arrow_stream(bytes: impl Read + 'static) -> Result<Opened, ArrowError> {
-    let reader = arrow_ipc::reader::StreamReader::try_new(bytes, None)?;
-    Ok((reader.schema(), Box::new(reader)))
+fn arrow_stream(file: File, memory_bytes: u64) -> Result<Bounded, ArrowError> {
+    let needed = messages::of_stream(&file)?;
+    if memory_bytes < needed {
+        return Ok(Err(needed));
+    }
+    let reader = arrow_ipc::reader::StreamReader::try_new(BufReader::new(file), None)?;
+    Ok(Ok((reader.schema(), Box::new(reader))))
 }
 
 /// Runs a decoder; a panic of its is damage of the file.
@@ -111,7 +163,7 @@ pub(crate) fn read(
     options: &RowOptions,
     sink: &mut RowSink<'_>,
 ) -> Result<(), Halt> {
-    let mut batches = Batches::open(unpacked, source)?;
+    let mut batches = Batches::open(unpacked, source, options.memory_bytes as u64)?;
     let file = Arc::clone(&batches.file);
     let columns = by_name(&file, &batches.names(), options)?;
     let mut number = 0u64;
@@ -200,7 +252,7 @@ pub(crate) fn infer(
     options: &RowOptions,
     seen: &mut Inference<Place>,
 ) -> Result<(), RowsError> {
-    let batches = Batches::open(unpacked, source)?;
+    let batches = Batches::open(unpacked, source, options.memory_bytes as u64)?;
     let names = batches.names();
     check_names(&batches.file, &names)?;
     let key = position(&batches.file, &names, options.key_name())?;

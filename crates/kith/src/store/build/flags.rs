@@ -87,7 +87,7 @@ pub struct RowFlags {
     /// Drop up to so many wrong rows instead of refusing them
     #[arg(long, value_name = "N", default_value_t = 0)]
     max_errors: u64,
-    /// Memory for sorting, as 512MiB
+    /// Memory for sorting, as 512MiB; what is decoded of Parquet and Arrow files may take as much again
     #[arg(long, value_name = "SIZE", value_parser = memory, default_value_t = MEMORY_BYTES_DEFAULT, hide_default_value = true)]
     pub memory: usize,
     /// Threads to sort with [default: the machine's cores]
@@ -145,6 +145,7 @@ impl RowFlags {
         options.delimiter = self.delimiter;
         options.dimensions = self.dims;
         options.errors_max = self.max_errors;
+        options.memory_bytes = self.memory;
         options.value_field.clone_from(&self.value_field);
         if self.key_field.is_some() {
             options.key_field.clone_from(&self.key_field);
