@@ -45,6 +45,14 @@ fn most_resident(pid: u32) -> u64 {
     line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number") << 10
 }
 
+/// Lets this process open as many files as it may: a thousand connections, beside those of the tests that run with it, are more than the
+/// limit that processes begin with.
+fn open_many_files() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }).expect("up to the hard limit");
+}
+
 /// How many files and sockets a process has open.
 fn files_of(pid: u32) -> usize {
     fs::read_dir(format!("/proc/{pid}/fd")).expect("the process runs").count()
@@ -192,6 +200,7 @@ fn connector(cluster: &Secured) -> tokio_rustls::TlsConnector {
 
 #[test]
 fn a_thousand_strangers_take_little_memory_and_keep_no_reader_out() {
+    open_many_files();
     let cluster = Secured::start(|folder| {
         let file = folder.join("access.toml");
         fs::write(&file, access(&[("other", "some-token", "read = [\"*\"]")])).expect("written");
