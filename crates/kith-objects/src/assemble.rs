@@ -15,9 +15,9 @@ use std::thread;
 type Read<'a> = dyn Fn(u64) + Sync + 'a;
 
 impl Objects {
-    /// Makes the version that `manifest` describes in this place, which becomes its folder, of packs that `source` gives. A pack appears
-    /// when all of it is proven, the manifest last. Repeating it is harmless, and so is another build of the same version beside it;
-    /// one of other rows is refused. Memory: four parts of 8 MiB or so. Not for folders of this machine.
+    /// Uploads the version that `manifest` describes to this place, with packs that are read from `source`. A pack becomes visible once all
+    /// of its bytes are proven, and the manifest comes last. The call may be repeated, and another build of the same rows may run at the
+    /// same time; a build of other rows is refused. Holds about four parts of 8 MiB. Local folders are not supported.
     ///
     /// # Errors
     /// As [`Objects::reserve_version`]; [`ObjectsError::Damaged`]; if the source or the store fails. It is no version then.

@@ -235,7 +235,7 @@ mod tests {
         let new = folder.path().join("objects");
         place(&new).claim("a").unwrap();
         assert_eq!((mode(&new), mode(&new.join(IDENTITY_NAME))), (0o700, 0o600));
-        // Whoever makes the folder says who else may look.
+        // A folder that the user made keeps its mode.
         let shared = folder.path().join("shared");
         fs::create_dir(&shared).unwrap();
         fs::set_permissions(&shared, fs::Permissions::from_mode(0o750)).unwrap();

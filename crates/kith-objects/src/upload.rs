@@ -89,7 +89,7 @@ impl Objects {
             let uploads = futures::stream::iter(&packs).map(|pack| upload_pack(remote, folder, pack, &told));
             uploads.buffer_unordered(PACKS_AT_A_TIME).try_for_each(async |()| Ok(())).await
         })?;
-        // The bytes that were read first: what the packs beside it now hold is proven against them by whoever fetches.
+        // The manifest as it was read before the packs: if a pack has changed since, every fetch will notice.
         self.put_manifest(&manifest)?;
         Ok(manifest)
     }

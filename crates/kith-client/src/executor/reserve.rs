@@ -17,7 +17,7 @@ use std::{
 };
 use tonic::Status;
 
-/// A node that does not answer for so long is asked without a reservation: what is to be done about it is the execution's business.
+/// How long a node may take to answer. One that takes longer is read from without a reservation, and the execution deals with its failure.
 const PATIENCE: Duration = Duration::from_millis(100);
 
 /// What is being reserved.
@@ -30,7 +30,7 @@ struct Reserving<'a> {
 }
 
 impl Executor {
-    /// Reserves a read if it should be. It is then planned anew, as nodes had room.
+    /// Reserves the keys of a read at its nodes, if that is due, and replaces its plan with one of the nodes that granted them.
     ///
     /// # Errors
     /// As nodes refuse it.
@@ -43,7 +43,7 @@ impl Executor {
         deadline: Instant,
         planned: &mut Planned,
     ) -> Result<(), QueryError> {
-        // Who takes what there is takes nothing in vain.
+        // A router has charged the quota already; a partial read uses whatever nodes grant; one node grants or refuses all of it.
         if self.admits || options.partial || planned.plan.requests() < 2 || !fan_out.plan.reads_values() {
             return Ok(());
         }
@@ -82,7 +82,7 @@ impl Executor {
                 }
                 BookingStep::Refused { by, give_back } => {
                     let step = v1::ReservationStep::GiveBack;
-                    // Before whoever asks is told, and asks again.
+                    // The caller may retry at once, so what was granted is given back first.
                     join_all(give_back.into_iter().map(|ask| self.say(&reserving, ask, step))).await;
                     return Err(match refusals.get(&by) {
                         Some(status) => QueryError::from_status(status),

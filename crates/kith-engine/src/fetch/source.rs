@@ -36,7 +36,7 @@ pub trait Source: Send + Sync {
     }
 }
 
-/// Opens a file to read it, and nothing else: a pipe would keep whoever reads it for ever, and a device has no end.
+/// Opens a regular file; `None` for anything else: reading a pipe may block for ever, and a device has no end.
 fn open_regular(path: &Path) -> io::Result<Option<File>> {
     let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
     let file = File::options().read(true).custom_flags(flags).open(path)?;

@@ -7,7 +7,7 @@ use kith_types::{Direction, PartitionCount, PartitionId};
 
 const MEMBERS: u64 = 200;
 
-/// Each of so many members knows all others.
+/// A graph of this many members in which everyone is connected with everyone.
 fn clique() -> MemoryGraph {
     let mut graph = MemoryGraph::new(PartitionCount::new(4).expect("4 is a valid count"));
     let edges: Vec<(u64, u64)> =

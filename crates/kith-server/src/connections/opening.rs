@@ -1,5 +1,5 @@
-//! How a stranger's HTTP/2 begins, as far as its streams have to be counted: the library that serves them keeps a state, and an answer, of
-//! each one that is opened, whether or not its peer reads.
+//! Counts the HTTP/2 streams that a stranger opens, frame by frame: the library that serves them keeps state, and an unsent answer, for
+//! each stream, whether or not the peer reads.
 
 /// Streams that a stranger may open: a request that shows a token, and some that come with it.
 const STREAMS_MAX: u32 = 8;

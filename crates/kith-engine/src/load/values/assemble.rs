@@ -35,7 +35,7 @@ pub fn assemble(options: &ValuesOptions, folders: &[PathBuf]) -> Result<Manifest
     Ok(manifest)
 }
 
-/// What partitions that were built one by one become, for whoever writes it elsewhere than to a folder.
+/// The version that partitions built one by one make up, for callers that write it to something other than a folder.
 #[derive(Clone, Debug)]
 pub struct Assembly {
     manifest: Manifest,
