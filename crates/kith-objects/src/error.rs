@@ -119,6 +119,12 @@ impl ObjectsError {
         }
     }
 
+    /// Whether the object ends before what was asked for.
+    pub(crate) fn is_out_of_range(&self) -> bool {
+        let Self::Failed { source, .. } = self else { return false };
+        source.downcast_ref().is_some_and(|error| has_status(error, "416"))
+    }
+
     /// As the engine's fetch has it. `object` is the name that the engine asked for.
     pub(crate) fn in_fetch(self, object: &str) -> ObjectError {
         let object = object.to_owned();
@@ -129,8 +135,11 @@ impl ObjectsError {
     }
 }
 
-/// Listings fail with the status in the text alone: the type that has it is not for others.
 fn is_refusal(error: &object_store::Error) -> bool {
-    let text = error.to_string();
-    ["status code: 401", "status code: 403"].iter().any(|status| text.contains(status))
+    has_status(error, "401") || has_status(error, "403")
+}
+
+/// The status is in the text alone: the type that has it is not for others.
+fn has_status(error: &object_store::Error, status: &str) -> bool {
+    error.to_string().contains(&format!("status code: {status}"))
 }

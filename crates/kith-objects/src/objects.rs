@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::Path;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 /// A folder, or a prefix of a bucket, ready to be used. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -58,6 +58,13 @@ impl Objects {
             location: self.location.join(name),
             remote: self.remote.as_ref().map(|remote| remote.join(name)),
         }
+    }
+
+    /// The same place, whose requests are repeated for `patience` at most.
+    #[must_use]
+    pub fn repeating_for(&self, patience: Duration) -> Self {
+        let remote = self.remote.as_ref().map(|remote| remote.repeating_for(patience));
+        Self { location: self.location.clone(), remote }
     }
 
     /// The place around this one; `None`: there is none.

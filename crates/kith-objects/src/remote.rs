@@ -18,8 +18,11 @@ use std::time::Duration;
 use tokio::runtime::{Builder, Handle, Runtime, RuntimeFlavor};
 use url::Url;
 
-/// A connection that says nothing for so long is given up, and the request repeated.
+/// A connection that says nothing for so long is given up, and the request repeated; sooner where requests are repeated for less
+/// than twice as long.
 const SILENCE_MAX: Duration = Duration::from_secs(30);
+/// A sound store may take so long to begin an answer, whatever settings say.
+const SILENCE_MIN: Duration = Duration::from_secs(2);
 /// A request takes no longer in all: 8 MiB at 28 KiB/s.
 const REQUEST_MAX: Duration = Duration::from_secs(300);
 const CONNECT_MAX: Duration = Duration::from_secs(5);
@@ -37,6 +40,7 @@ pub(crate) struct Remote {
     pub(crate) store: Arc<dyn ObjectStore>,
     pub(crate) prefix: Path,
     location: Location,
+    access: Arc<Access>,
 }
 
 impl Remote {
@@ -47,12 +51,20 @@ impl Remote {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let store = build(url, access).map_err(failed)?;
         let prefix = Path::from_url_path(url.path()).map_err(|error| failed(error.into()))?;
-        Ok(Self { store, prefix, location: location.clone() })
+        Ok(Self { store, prefix, location: location.clone(), access: Arc::new(access.clone()) })
     }
 
     pub(crate) fn join(&self, name: &str) -> Self {
         let prefix = self.at(name);
-        Self { store: Arc::clone(&self.store), prefix, location: self.location.join(name) }
+        Self { prefix, location: self.location.join(name), ..self.clone() }
+    }
+
+    /// See [`crate::Objects::repeating_for`].
+    pub(crate) fn repeating_for(&self, patience: Duration) -> Self {
+        let Location::Bucket(url) = &self.location else { return self.clone() };
+        let access = Access { retry_for: patience.min(self.access.retry_for), ..Access::clone(&self.access) };
+        // Settings that were good for one client are good for another.
+        build(url, &access).map_or_else(|_| self.clone(), |store| Self { store, ..self.clone() })
     }
 
     /// Whether both are prefixes of one bucket.
@@ -69,7 +81,7 @@ impl Remote {
         let mut parts: Vec<_> = self.prefix.parts().collect();
         parts.pop();
         let prefix = Path::from_iter(parts);
-        Self { store: Arc::clone(&self.store), prefix, location: location.clone() }
+        Self { prefix, location: location.clone(), ..self.clone() }
     }
 
     /// The path of an object below the prefix.
@@ -92,8 +104,8 @@ impl Remote {
         block_on(async {
             match self.read_range(name, offset, into).await {
                 // A range that begins behind the end is an error to the store, and nothing to read to us.
-                Err(ObjectsError::Failed { .. })
-                    if self.size(name).await.is_ok_and(|size| size <= offset) =>
+                Err(error)
+                    if error.is_out_of_range() && self.size(name).await.is_ok_and(|size| size <= offset) =>
                 {
                     Ok(0)
                 }
@@ -176,10 +188,12 @@ impl Remote {
 }
 
 fn build(url: &Url, access: &Access) -> object_store::Result<Arc<dyn ObjectStore>> {
+    // The library looks at the time only between tries: two tries of a store that is silent take what `retry_for` allows.
+    let silence = (access.retry_for / 2).clamp(SILENCE_MIN, SILENCE_MAX);
     let client = ClientOptions::new()
         .with_timeout(REQUEST_MAX)
-        .with_read_timeout(SILENCE_MAX)
-        .with_connect_timeout(CONNECT_MAX)
+        .with_read_timeout(silence)
+        .with_connect_timeout(CONNECT_MAX.min(silence))
         .with_allow_http(access.is_plain_http());
     let backoff = BackoffConfig { init_backoff: RETRY_PAUSE, max_backoff: RETRY_PAUSE_MAX, base: 2.0 };
     let retry = RetryConfig { backoff, max_retries: RETRIES_MAX, retry_timeout: access.retry_for };

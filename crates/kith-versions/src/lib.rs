@@ -54,7 +54,7 @@ pub use fence::{Fence, Followed};
 pub use holders::Holders;
 pub use push::version_last_of_dropped;
 pub use refusal::Refusal;
-pub use repair::{Donors, Origin, origins};
+pub use repair::{BRIEF, Donors, Origin, origins};
 pub use store::{
     Action, CANCELLED_MAX, Cancelled, Frozen, Guards, HISTORY_MAX, HistoryEntry, Outcome, Policy, PushId,
     Running, StoreState, UnixMillis, VersionEntry, VersionState,

@@ -11,25 +11,31 @@ use std::{
     time::Duration,
 };
 
-/// How long an object store that did not answer comes after the peers. Each time that it is asked in vain costs the time for which
-/// requests to it are repeated, a minute by default.
+/// How long an object store that did not answer comes after the peers.
 const SILENCE: Duration = Duration::from_secs(300);
+
+/// How long requests to the object store are repeated while peers could give the files instead: a node that starts while the
+/// object store is away is soon back. A store that answers at all answers well within it.
+pub const BRIEF: Duration = Duration::from_secs(5);
 
 /// Something that has the files of a version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// Where the version was built, or uploaded to.
+    /// Where the version was built, or uploaded to; requests are repeated for [`BRIEF`] at most.
+    ObjectStoreBriefly,
+    /// The same; requests are repeated for as long as settings say.
     ObjectStore,
     /// Nodes that hold replicas.
     Peers,
 }
 
-/// The origins in the order in which they are asked, each once. `silent_for` is the time since the object store failed to
-/// answer; `None`: it answered when it was asked last.
-pub fn origins(silent_for: Option<Duration>) -> [Origin; 2] {
+/// The origins in the order in which they are asked. `silent_for` is the time since the object store failed to answer; `None`: it
+/// answered when it was asked last.
+pub fn origins(silent_for: Option<Duration>, has_peers: bool) -> &'static [Origin] {
     match silent_for {
-        Some(silent_for) if silent_for < SILENCE => [Origin::Peers, Origin::ObjectStore],
-        _ => [Origin::ObjectStore, Origin::Peers],
+        _ if !has_peers => &[Origin::ObjectStore],
+        Some(silent_for) if silent_for < SILENCE => &[Origin::Peers, Origin::ObjectStore],
+        _ => &[Origin::ObjectStoreBriefly, Origin::Peers, Origin::ObjectStore],
     }
 }
 
@@ -99,10 +105,12 @@ mod tests {
 
     #[test]
     fn the_object_store_comes_first_unless_it_was_silent_a_moment_ago() {
-        use Origin::{ObjectStore, Peers};
-        assert_eq!(origins(None), [ObjectStore, Peers]);
-        assert_eq!(origins(Some(Duration::ZERO)), [Peers, ObjectStore]);
-        assert_eq!(origins(Some(SILENCE)), [ObjectStore, Peers], "it may be back");
+        use Origin::{ObjectStore, ObjectStoreBriefly, Peers};
+        assert_eq!(origins(None, true), [ObjectStoreBriefly, Peers, ObjectStore]);
+        assert_eq!(origins(Some(Duration::ZERO), true), [Peers, ObjectStore]);
+        assert_eq!(origins(Some(SILENCE), true), [ObjectStoreBriefly, Peers, ObjectStore], "it may be back");
+        assert_eq!(origins(None, false), [ObjectStore]);
+        assert_eq!(origins(Some(Duration::ZERO), false), [ObjectStore]);
     }
 
     #[test]

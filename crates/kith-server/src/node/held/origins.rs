@@ -9,7 +9,7 @@ use crate::{
 use kith_engine::{Damage, FetchError, FileId, FileKind, Source, SplicedSource, read_manifest};
 use kith_objects::Objects;
 use kith_types::{NodeId, PartitionId};
-use kith_versions::{Donors, Origin, origins};
+use kith_versions::{BRIEF, Donors, Origin, origins};
 use kith_wire::documents::{ComponentDocument, ServedDocument, TopologyDocument};
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -55,23 +55,28 @@ impl HeldStores {
     /// # Errors
     /// What the object store said if nobody could give it, or what stands in the way on this node.
     pub(super) fn take_from_any(&self, wanted: &Wanted<'_>, take: &mut Take<'_>) -> Result<(), PrepareError> {
+        let (store, component, version) =
+            (&wanted.store.name, &wanted.component.name, wanted.component.version);
+        let has_peers = !wanted.replicas.donors.peers().is_empty();
         let mut said = None;
-        for origin in origins(self.silent().map(|since| since.elapsed())) {
+        for origin in origins(self.silent().map(|since| since.elapsed()), has_peers) {
+            let partitions = wanted.partitions.len();
+            tracing::info!(?origin, store, component, version, partitions, "files are asked for");
             let taken = match origin {
-                Origin::ObjectStore => self.take_from_objects(wanted, take),
-                Origin::Peers if wanted.replicas.donors.peers().is_empty() => continue,
+                Origin::ObjectStoreBriefly => {
+                    self.take_from_objects(wanted, &wanted.objects.repeating_for(BRIEF), take)
+                }
+                Origin::ObjectStore => self.take_from_objects(wanted, wanted.objects, take),
                 Origin::Peers => self.take_from_peers(wanted, take),
             };
             let error = match taken {
                 Ok(()) => return Ok(()),
                 Err(error) => error,
             };
-            let (store, component, version) =
-                (&wanted.store.name, &wanted.component.name, wanted.component.version);
             tracing::warn!(%error, ?origin, store, component, version, "files could not be had there");
             let is_local = wanted.given_up.is_cancelled() || !is_of_origin(&error);
             // What the object store says tells an operator more than that peers do not have it either.
-            if said.is_none() || origin == Origin::ObjectStore || is_local {
+            if said.is_none() || *origin == Origin::ObjectStore || is_local {
                 said = Some(error);
             }
             if is_local {
@@ -83,9 +88,14 @@ impl HeldStores {
         Err(PrepareError::Fetch { component, version, source })
     }
 
-    fn take_from_objects(&self, wanted: &Wanted<'_>, take: &mut Take<'_>) -> Result<(), FetchError> {
-        let threads = if wanted.objects.folder().is_some() { 1 } else { REQUESTS_AT_A_TIME };
-        let taken = take(&self.throttled(wanted.objects).until(wanted.given_up), threads);
+    fn take_from_objects(
+        &self,
+        wanted: &Wanted<'_>,
+        objects: &Objects,
+        take: &mut Take<'_>,
+    ) -> Result<(), FetchError> {
+        let threads = if objects.folder().is_some() { 1 } else { REQUESTS_AT_A_TIME };
+        let taken = take(&self.throttled(objects).until(wanted.given_up), threads);
         let failed = matches!(taken, Err(FetchError::Source(_))) && !wanted.given_up.is_cancelled();
         let silent = failed.then(Instant::now);
         *self.object_store_silent.lock().unwrap_or_else(PoisonError::into_inner) = silent;
