@@ -19,7 +19,11 @@ use std::{
     process::{Child, Stdio},
     sync::Arc,
 };
-use support::{cluster::Cluster, streams::connect, values};
+use support::{
+    cluster::{Cluster, signal},
+    streams::connect,
+    values,
+};
 use tokio::{runtime::Runtime, sync::watch};
 use unruly::{LATE, Manner, Unruly};
 
@@ -272,4 +276,18 @@ fn a_rate_is_a_rate_and_a_node_a_node() {
     assert!(refused(&["0"]).contains("nothing would ever come"));
     assert!(refused(&["off", "--node", "9"]).contains("no node 9"));
     assert_eq!(rates(&cluster, &[])[0]["bytes_per_second"], Value::Null);
+}
+
+#[test]
+fn a_look_at_the_rates_passes_over_a_node_that_is_down_and_a_change_does_not() {
+    let cluster = Cluster::start(&["--processes", "--groups", "2", "--nodes", "1"]);
+    let pid = cluster.node_pids(1)[0];
+    signal(pid, "STOP");
+    let looked = rates(&cluster, &[]);
+    let changed =
+        cluster.kith(&["cluster", "fetch-rate", "1MiB/s", "-o", "json"]).output().expect("kith runs");
+    signal(pid, "CONT");
+    let errors: Vec<bool> = looked.iter().map(|node| node["error"].is_string()).collect();
+    assert_eq!(errors, [false, true], "{looked:?}");
+    assert!(!changed.status.success(), "{}", String::from_utf8_lossy(&changed.stdout));
 }
