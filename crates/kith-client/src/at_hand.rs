@@ -50,15 +50,39 @@ impl Session {
     }
 }
 
-/// The edges and keys of a fan-out that asks for whole lists and nothing else; `None` of any other.
-pub(crate) fn whole_lists(fan_out: &FanOut) -> Option<(&EdgeSelector, &[u64])> {
-    match (&fan_out.plan, &fan_out.scope) {
-        (Operator::Expand { input, edge, longest: u64::MAX }, Scope::Keys(keys))
-            if **input == Operator::Keys && edge.filter.is_none() =>
-        {
-            Some((edge, keys))
+/// A question for the lists of keys, unfiltered, and nothing else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ListQuestion<'a> {
+    /// The edges.
+    pub edge: &'a EdgeSelector,
+    /// Whose lists.
+    pub keys: &'a [u64],
+    /// A list of more ids is answered with its length.
+    longest: u64,
+}
+
+impl<'a> ListQuestion<'a> {
+    /// The question that a fan-out is; `None` of any other.
+    pub fn of(fan_out: &'a FanOut) -> Option<Self> {
+        match (&fan_out.plan, &fan_out.scope) {
+            (Operator::Expand { input, edge, longest }, Scope::Keys(keys))
+                if **input == Operator::Keys && edge.filter.is_none() =>
+            {
+                Some(Self { edge, keys, longest: *longest })
+            }
+            _ => None,
         }
-        _ => None,
+    }
+
+    /// The answers in the order of the keys: from the lists at hand, the others as they were `fetched`.
+    pub fn joined(&self, at_hand: Vec<Option<Arc<[u64]>>>, fetched: Vec<ListEntry>) -> Value {
+        let mut fetched = fetched.into_iter();
+        let entry = |list: Option<Arc<[u64]>>| match list {
+            Some(ids) if self.longest < ids.len() as u64 => ListEntry::Longer(ids.len() as u64),
+            Some(ids) => ListEntry::Ids(ids.to_vec()),
+            None => fetched.next().unwrap_or(ListEntry::Unanswered),
+        };
+        Value::Lists(at_hand.into_iter().map(entry).collect())
     }
 }
 
@@ -72,16 +96,6 @@ pub(crate) fn rest(fan_out: &FanOut, keys: &[u64], at_hand: &[Option<Arc<[u64]>>
         _ => fan_out.kind,
     };
     Some(FanOut { kind, scope: Scope::Keys(missing), ..fan_out.clone() })
-}
-
-/// The lists in the order of the keys: those at hand, the others as they were `fetched`.
-pub(crate) fn joined(at_hand: Vec<Option<Arc<[u64]>>>, fetched: Vec<ListEntry>) -> Value {
-    let mut fetched = fetched.into_iter();
-    let entry = |list: Option<Arc<[u64]>>| match list {
-        Some(ids) => ListEntry::Ids(ids.to_vec()),
-        None => fetched.next().unwrap_or(ListEntry::Unanswered),
-    };
-    Value::Lists(at_hand.into_iter().map(entry).collect())
 }
 
 /// What of fetched lists may be kept: whole ones. A key that is not in the graph is not kept: there is no end of those.
@@ -112,10 +126,19 @@ mod tests {
     }
 
     #[test]
-    fn only_whole_lists_can_be_at_hand() {
-        assert_eq!(whole_lists(&asks(expand(u64::MAX), &[3])), Some((&edge(), &[3][..])));
-        assert_eq!(whole_lists(&asks(expand(512), &[3])), None);
-        assert_eq!(whole_lists(&asks(Operator::Union(Box::new(expand(u64::MAX))), &[3])), None);
+    fn only_lists_can_be_at_hand() {
+        let asked = asks(expand(512), &[3]);
+        let expected = ListQuestion { edge: &edge(), keys: &[3], longest: 512 };
+        assert_eq!(ListQuestion::of(&asked), Some(expected));
+        assert_eq!(ListQuestion::of(&asks(Operator::Union(Box::new(expand(u64::MAX))), &[3])), None);
+    }
+
+    #[test]
+    fn a_list_at_hand_that_is_longer_than_asked_for_is_answered_with_its_length() {
+        let fan_out = asks(expand(2), &[5, 6]);
+        let at_hand: Vec<Option<Arc<[u64]>>> = vec![Some([1, 2].into()), Some([1, 2, 3].into())];
+        let answers = ListQuestion::of(&fan_out).unwrap().joined(at_hand, Vec::new());
+        assert_eq!(answers, Value::Lists(vec![ListEntry::Ids(vec![1, 2]), ListEntry::Longer(3)]));
     }
 
     #[test]
@@ -127,7 +150,7 @@ mod tests {
         let fetched = vec![ListEntry::NotInGraph, ListEntry::Ids(vec![9])];
         assert_eq!(keepable(&asked, &fetched), [(7, [9].into())]);
         let expected = vec![ListEntry::NotInGraph, ListEntry::Ids(vec![1, 2]), ListEntry::Ids(vec![9])];
-        assert_eq!(joined(at_hand, fetched), Value::Lists(expected));
+        assert_eq!(ListQuestion::of(&fan_out).unwrap().joined(at_hand, fetched), Value::Lists(expected));
         let one: Vec<Option<Arc<[u64]>>> = vec![Some([].into()), None];
         assert_eq!(rest(&fan_out, &[5, 6], &one).unwrap().kind, FanOutKind::SingleKey);
         assert_eq!(rest(&fan_out, &[5], &one[..1]), None);

@@ -2,7 +2,8 @@
 //! session with a network cache in front of [`NetworkSource`].
 
 use crate::{
-    Answered, BatchAnswer, CacheMode, GraphService, ListStore, Proofs, QueryError, QueryOptions, at_hand,
+    Answered, BatchAnswer, CacheMode, GraphService, ListStore, Proofs, QueryError, QueryOptions,
+    at_hand::{self, ListQuestion},
     executor::{Executor, Handed, RoundOutcome, Streamed},
     profile::Trace,
     schemas::Schemas,
@@ -337,22 +338,21 @@ impl Run<'_> {
     /// Runs one fan-out, but for lists that are at hand.
     pub(crate) async fn round(&mut self, fan_out: &FanOut) -> Result<Value, QueryError> {
         let session = self.session;
-        let (Some(lists), Some((edge, keys))) = (&session.inner.caches.lists, at_hand::whole_lists(fan_out))
-        else {
+        let (Some(lists), Some(question)) = (&session.inner.caches.lists, ListQuestion::of(fan_out)) else {
             return self.ask(fan_out).await;
         };
         let at_hand = match self.options.cache {
-            CacheMode::Use => lists.read(&self.pinned, edge, keys),
-            CacheMode::Refresh => vec![None; keys.len()],
+            CacheMode::Use => lists.read(&self.pinned, question.edge, question.keys),
+            CacheMode::Refresh => vec![None; question.keys.len()],
             CacheMode::Bypass => return self.ask(fan_out).await,
         };
-        let Some(rest) = at_hand::rest(fan_out, keys, &at_hand) else {
-            return Ok(at_hand::joined(at_hand, Vec::new()));
+        let Some(rest) = at_hand::rest(fan_out, question.keys, &at_hand) else {
+            return Ok(question.joined(at_hand, Vec::new()));
         };
         match self.ask(&rest).await? {
             Value::Lists(fetched) => {
-                lists.keep(&self.pinned, edge, &at_hand::keepable(&rest, &fetched));
-                Ok(at_hand::joined(at_hand, fetched))
+                lists.keep(&self.pinned, question.edge, &at_hand::keepable(&rest, &fetched));
+                Ok(question.joined(at_hand, fetched))
             }
             other => Ok(other),
         }

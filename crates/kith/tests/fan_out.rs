@@ -140,7 +140,7 @@ fn a_network_is_one_exchange_where_one_small_group_holds_everything() {
 }
 
 #[test]
-fn badges_of_people_whom_nobody_asked_about_need_no_node() {
+fn badges_and_what_two_have_in_common_need_no_node_where_lists_are_at_hand() {
     let (mut cluster, village) = cluster("24");
     let members: BTreeSet<u64> = village.edges().iter().flat_map(|(a, b)| [*a, *b]).collect();
     let lists = |cluster: &Cluster| cluster.metric("kith_router_list_cache_entries").unwrap_or(0.0);
@@ -161,7 +161,10 @@ fn badges_of_people_whom_nobody_asked_about_need_no_node() {
         distances.iter().any(|distance| distance.as_u64().is_none_or(|steps| 2 < steps))
     };
     assert!(answers.iter().any(far), "some targets lie beyond the network, which alone needs no list");
-    for answer in answers {
+    let common = |pair: &[u64]| json!({"op": "common", "graph": "kith-village", "id": pair[0], "to": pair[1], "profile": true});
+    let (shared, exit) = cluster.run(&members.chunks_exact(2).map(common).collect::<Vec<_>>(), 1);
+    assert_eq!(exit, 0, "every question of what two have in common is answered");
+    for answer in answers.iter().chain(&shared) {
         assert_eq!(answer["profile"]["requests"], 0, "{answer}");
     }
 }
