@@ -4,15 +4,40 @@
 //! once; what it asks of others comes in on such a thread too. How much of the disk and of the network it takes is for
 //! throttles to say.
 
-use std::{io, sync::LazyLock, thread};
+use std::{io, sync::LazyLock, thread, time::Duration};
 use tokio::{
     runtime::{Builder, Runtime},
-    sync::oneshot,
+    sync::{oneshot, watch},
 };
 
 /// A tenth of the processor's time where reads want all of it: enough never to hold a lock for long.
 #[cfg(target_os = "linux")]
 const NICENESS: i32 = 10;
+
+/// How many pieces of work are under way in this process.
+static UNDER_WAY: LazyLock<watch::Sender<usize>> = LazyLock::new(|| watch::channel(0).0);
+
+/// Counts one piece of work until it is dropped.
+struct Counted;
+
+impl Counted {
+    fn new() -> Self {
+        UNDER_WAY.send_modify(|under_way| *under_way += 1);
+        Self
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        UNDER_WAY.send_modify(|under_way| *under_way -= 1);
+    }
+}
+
+/// Waits until no work is under way, for `patience` at most. Whether none is.
+pub(crate) async fn ended(patience: Duration) -> bool {
+    let mut under_way = UNDER_WAY.subscribe();
+    tokio::time::timeout(patience, under_way.wait_for(|under_way| *under_way == 0)).await.is_ok()
+}
 
 /// Work that ended without a result: it panicked, or the system has no thread for it.
 #[derive(Debug, thiserror::Error)]
@@ -35,7 +60,9 @@ pub(crate) fn spawn(work: impl FnOnce() + Send + 'static) {
     static RUNTIME: LazyLock<io::Result<Runtime>> = LazyLock::new(runtime);
     let begun = RUNTIME.as_ref().map_err(ToString::to_string).and_then(|runtime| {
         let named = thread::Builder::new().name("kith-background".to_owned());
-        let begun = named.spawn(|| {
+        let counted = Counted::new();
+        let begun = named.spawn(move || {
+            let _counted = counted;
             let _context = runtime.enter();
             give_way();
             work();
@@ -87,5 +114,14 @@ mod tests {
     #[tokio::test]
     async fn work_that_panics_is_an_error() {
         assert!(run(|| -> u8 { panic!("on purpose") }).await.is_err());
+    }
+
+    #[tokio::test]
+    async fn the_end_of_all_work_can_be_waited_for() {
+        let (release, held) = std::sync::mpsc::channel::<()>();
+        spawn(move || assert!(held.recv().is_err(), "nothing is sent"));
+        assert!(!ended(Duration::ZERO).await, "the work waits for its release");
+        drop(release);
+        assert!(ended(Duration::from_secs(60)).await);
     }
 }

@@ -17,25 +17,29 @@ pub(crate) const LEASE_TTL: Duration = Duration::from_secs(3);
 #[derive(Clone, Debug)]
 pub(crate) struct Freshness {
     started: Instant,
-    /// Milliseconds after `started`; written by the registration.
+    /// How old the metadata may have been at `started`.
+    age_at_start: Duration,
+    /// Milliseconds after the moment that `age_at_start` goes back to; written by the registration.
     renewed: Arc<AtomicU64>,
 }
 
 impl Freshness {
-    /// Of a process that has just read the metadata.
-    pub fn new() -> Self {
-        Self { started: Instant::now(), renewed: Arc::default() }
+    /// Of a process that starts with metadata of this age: zero if it has just read them.
+    pub fn new(age_at_start: Duration) -> Self {
+        Self { started: Instant::now(), age_at_start, renewed: Arc::default() }
     }
 
     /// The lease was kept by a request that was sent at this moment.
     pub fn renewed(&self, sent: Instant) {
-        let millis = u64::try_from(sent.duration_since(self.started).as_millis()).unwrap_or(u64::MAX);
+        let after = self.age_at_start + sent.duration_since(self.started);
+        let millis = u64::try_from(after.as_millis()).unwrap_or(u64::MAX);
         self.renewed.fetch_max(millis, Ordering::Relaxed);
     }
 
     /// How old what this process knows may be.
     pub fn age(&self) -> Duration {
-        self.started.elapsed().saturating_sub(Duration::from_millis(self.renewed.load(Ordering::Relaxed)))
+        let renewed = Duration::from_millis(self.renewed.load(Ordering::Relaxed));
+        (self.age_at_start + self.started.elapsed()).saturating_sub(renewed)
     }
 
     /// [`Freshness::age`], if the lease may have ended.
@@ -65,10 +69,19 @@ mod tests {
 
     #[test]
     fn a_lease_counts_from_when_its_renewal_was_sent() {
-        let freshness = Freshness::new();
+        let freshness = Freshness::new(Duration::ZERO);
         let later = Instant::now() + Duration::from_secs(60);
         freshness.renewed(later);
         freshness.renewed(freshness.started);
         assert_eq!((freshness.age(), freshness.stale()), (Duration::ZERO, None), "it does not go back");
+    }
+
+    #[test]
+    fn what_was_read_from_disk_is_as_old_as_the_copy_until_the_lease_is_kept() {
+        let hour = Duration::from_secs(3_600);
+        let freshness = Freshness::new(hour);
+        assert!(hour <= freshness.age() && freshness.stale().is_some());
+        freshness.renewed(Instant::now());
+        assert_eq!(freshness.stale(), None);
     }
 }

@@ -2,7 +2,7 @@
 //! losing the store stops changes, never reads.
 
 use crate::{
-    data_dir::write_atomically,
+    data_dir::{DataDirError, write_atomically},
     metadata::{MetadataError, MetadataStore, Snapshot, keys},
 };
 use futures::StreamExt;
@@ -10,10 +10,21 @@ use kith_wire::documents::{
     ClusterDocument, DOCUMENT_FORMAT, Document, DocumentError, NodeDocument, RebalanceDocument,
     RouterDocument, StoreDocument, TopologyDocument,
 };
-use std::{fs, path::PathBuf, sync::Arc};
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 use thiserror::Error;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
+
+/// In the data directory of a node or router: the topology that it saw last.
+const COPY_FILE: &str = "topology.json";
+
+/// How old a copy counts whose age cannot be told, because the clock was set back since it was written: old.
+const AGE_UNKNOWN: Duration = Duration::from_secs(86_400);
 
 /// The latest topology; clones see the same.
 pub type TopologyReceiver = watch::Receiver<Arc<TopologyDocument>>;
@@ -69,6 +80,32 @@ fn decode_under<D: Document>(snapshot: &Snapshot, prefix: &str) -> Result<Vec<D>
     entries.map(|entry| D::decode(&entry.value)).collect()
 }
 
+/// The copy of the topology in a process's data directory.
+pub fn copy_in(data: &Path) -> PathBuf {
+    data.join(COPY_FILE)
+}
+
+/// Removes the copy from a data directory, where nobody keeps it fresh any more: a process that started from it would serve
+/// what was true long ago.
+///
+/// # Errors
+/// [`DataDirError::Io`].
+pub fn forget_copy(data: &Path) -> Result<(), DataDirError> {
+    let path = copy_in(data);
+    match fs::remove_file(&path) {
+        Err(source) if source.kind() != io::ErrorKind::NotFound => Err(DataDirError::Io { path, source }),
+        _ => Ok(()),
+    }
+}
+
+/// A topology that is followed.
+pub struct Followed {
+    /// The latest.
+    pub topology: TopologyReceiver,
+    /// How old the first one may be: zero if the store told it, else since the copy on disk was written.
+    pub age: Duration,
+}
+
 /// Follows the store until `stop`. Starts from the copy in `cache` if the store cannot be reached, and keeps that copy fresh.
 ///
 /// # Errors
@@ -77,18 +114,20 @@ pub async fn follow(
     store: Arc<dyn MetadataStore>,
     cache: Option<PathBuf>,
     stop: CancellationToken,
-) -> Result<TopologyReceiver, TopologyError> {
-    let first = match store.read("").await {
-        Ok(snapshot) => document_of(&snapshot)?,
+) -> Result<Followed, TopologyError> {
+    let (first, age) = match store.read("").await {
+        Ok(snapshot) => (document_of(&snapshot)?, Duration::ZERO),
         Err(error) => match cached(&cache)? {
-            Some(document) => {
-                tracing::warn!(%error, revision = document.revision, "metadata store is unavailable: serving from the topology on disk");
-                document
+            Some((document, age)) => {
+                tracing::warn!(%error, revision = document.revision, age_s = age.as_secs(), "metadata store is unavailable: serving from the topology on disk");
+                (document, age)
             }
             None => return Err(TopologyError::Unavailable(error)),
         },
     };
-    save(&cache, &first);
+    if age.is_zero() {
+        save(&cache, &first);
+    }
     let revision = first.revision;
     let (sender, receiver) = watch::channel(Arc::new(first));
     tokio::spawn(async move {
@@ -105,14 +144,15 @@ pub async fn follow(
             }
         }
     });
-    Ok(receiver)
+    Ok(Followed { topology: receiver, age })
 }
 
-fn cached(cache: &Option<PathBuf>) -> Result<Option<TopologyDocument>, DocumentError> {
-    match cache.as_ref().map(fs::read) {
-        Some(Ok(bytes)) => TopologyDocument::decode(&bytes).map(Some),
-        _ => Ok(None),
-    }
+/// The copy on disk, and how long ago it was written.
+fn cached(cache: &Option<PathBuf>) -> Result<Option<(TopologyDocument, Duration)>, DocumentError> {
+    let Some(Ok(bytes)) = cache.as_ref().map(fs::read) else { return Ok(None) };
+    let written = cache.as_ref().and_then(|path| fs::metadata(path).ok()?.modified().ok());
+    let age = written.and_then(|written| written.elapsed().ok()).unwrap_or(AGE_UNKNOWN);
+    Ok(Some((TopologyDocument::decode(&bytes)?, age.max(Duration::from_millis(1)))))
 }
 
 fn save(cache: &Option<PathBuf>, document: &TopologyDocument) {

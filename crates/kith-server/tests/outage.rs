@@ -5,7 +5,7 @@ mod support;
 use kith_client::{GraphService, QueryOptions, Session, SessionSettings};
 use kith_ops::{GraphAnswer, GraphQuery, Operand};
 use kith_server::{
-    metadata::RemoteMetadata,
+    metadata::{EmbeddedMetadata, RemoteMetadata},
     node::{Node, NodeOptions},
 };
 use std::{net::SocketAddr, sync::Arc};
@@ -27,8 +27,6 @@ async fn a_node_starts_and_serves_while_the_metadata_store_is_away() {
     // Ends the cluster, keeps its folder.
     let folder = cluster.end().await;
 
-    let metadata = Arc::new(RemoteMetadata::connect(&nobody()).expect("an address"));
-    let stop = CancellationToken::new();
     let any = SocketAddr::from(([127, 0, 0, 1], 0));
     let options = NodeOptions {
         node: 0,
@@ -44,6 +42,16 @@ async fn a_node_starts_and_serves_while_the_metadata_store_is_away() {
         connections: Default::default(),
         security: Default::default(),
     };
+    // A process of its own keeps a copy of what the metadata store told it.
+    let (metadata, stop) = (EmbeddedMetadata::open(&data.join("metadata.json")), CancellationToken::new());
+    let metadata = Arc::new(metadata.expect("the cluster's metadata"));
+    let node = Node::start(options.clone(), metadata, stop.clone()).await.expect("the node starts");
+    stop.cancel();
+    node.ended().await;
+    drop(node);
+
+    let metadata = Arc::new(RemoteMetadata::connect(&nobody()).expect("an address"));
+    let stop = CancellationToken::new();
     let node = Node::start(options, metadata, stop.clone()).await.expect("the node starts from its disk");
 
     let session = Session::connect(vec![node.addr.to_string()], SessionSettings::default()).await;

@@ -15,6 +15,7 @@ use std::{
     process::{Child, Output, Stdio},
     sync::atomic::{AtomicBool, Ordering},
     thread,
+    time::{Duration, Instant},
 };
 use support::{
     cluster::{http_get, kith, signal, text},
@@ -27,6 +28,8 @@ const SPARES: u32 = 2;
 const ROUTERS: u32 = 2;
 /// Nodes lie in them in turn.
 const ZONES: [&str; 2] = ["a", "b"];
+/// The time of a file and the clock of a test are this close.
+const CLOCKS_APART: Duration = Duration::from_millis(500);
 /// Connections of a member of the village.
 const MEMBER: &str = "9043";
 const CONNECTIONS: usize = 666;
@@ -210,7 +213,7 @@ impl Machines {
         keys.lines().filter(|line| !line.is_empty()).count()
     }
 
-    fn wait_until(&self, what: &str, holds: impl Fn(&Self) -> bool) {
+    fn wait_until(&self, what: &str, mut holds: impl FnMut(&Self) -> bool) {
         support::wait_until_or_tell(what, || holds(self), || self.log());
     }
 
@@ -311,6 +314,7 @@ fn a_router_that_alone_loses_etcd_says_so_and_no_swap_ends_before_it_does() {
 
     // Or when those that do not know that they may not.
     line.cut();
+    let cut = Instant::now();
     let newest = told["before"].to_string();
     let told = machines.must(0, &["store", "swap", "people", &newest, "--force"]);
     assert_eq!(told["routers"], serde_json::json!([{"router": 1, "state": "expired"}]), "{}", machines.log());
@@ -325,6 +329,20 @@ fn a_router_that_alone_loses_etcd_says_so_and_no_swap_ends_before_it_does() {
     let status = machines.must(0, &["cluster", "status"]);
     assert!(3_000 < status["routers"][1]["metadata_age_ms"].as_u64().expect("a number"), "{status}");
     assert_eq!(machines.log().matches("the metadata store is out of reach").count(), 1, "{}", machines.log());
+
+    // What it starts from on its disk is no newer than before.
+    machines.routers[1].kill();
+    machines.routers[1].start(&log);
+    let (mut age, mut at_least) = (None, Duration::ZERO);
+    machines.wait_until("it serves what it knew", |all| {
+        at_least = cut.elapsed();
+        let status = all.must(0, &["cluster", "status"]);
+        age = status["routers"][1]["metadata_age_ms"].as_u64().map(Duration::from_millis);
+        age.is_some()
+    });
+    assert!(at_least < age.expect("it is told") + CLOCKS_APART, "{age:?} after {at_least:?}");
+    machines.wait_until("it is not ready", |all| !is_ready(all, 1));
+    assert_eq!(value(&machines, 1), "first");
 
     // If nobody knows better, all are asked.
     machines.etcd[0].kill();

@@ -17,7 +17,8 @@ use crate::{
     node::{Labels, Node, NodeOptions},
     router::{Router, RouterOptions, RouterSettings},
     security::Security,
-    serve, topology,
+    serve,
+    topology::{self, TopologyReceiver},
 };
 use futures::{FutureExt, future::join_all};
 use kith_wire::documents::TopologyDocument;
@@ -69,7 +70,7 @@ pub struct Dev {
     stop: CancellationToken,
     ready_file: PathBuf,
     /// Kept while it runs: nodes and routers of this process, the lock, the temporary directory.
-    _held: Held,
+    held: Held,
 }
 
 #[derive(Default)]
@@ -128,7 +129,7 @@ impl Dev {
         data.claim(&Identity { cluster_id: made.cluster_id.clone(), owner: "supervisor".to_owned() })?;
         held.data = Some(data);
         cluster::remove_stale(&*store, options.routers).await?;
-        let topology = topology::follow(Arc::clone(&store), None, stop.clone()).await?;
+        let topology = topology::follow(Arc::clone(&store), None, stop.clone()).await?.topology;
         let plan = Plan::new(&options, folder.clone(), &topology.borrow());
         let tasks = TaskTracker::new();
         let metadata = serve_metadata(&store).await?;
@@ -136,13 +137,13 @@ impl Dev {
         if options.processes {
             processes::start(&plan, metadata, topology.clone(), &tasks, stop.clone()).await?;
         } else {
-            start_here(&plan, &store, &mut held, &stop).await?;
+            start_here(&plan, &store, &topology, &mut held, &stop).await?;
         }
         let ready = ready::wait(topology.clone(), &plan).await?;
         ready.write(&options.ready_file)?;
         tasks.spawn(ready::follow(topology, plan, options.ready_file.clone(), ready.clone(), stop.clone()));
         tasks.close();
-        Ok(Self { ready, metadata, tasks, stop, ready_file: options.ready_file, _held: held })
+        Ok(Self { ready, metadata, tasks, stop, ready_file: options.ready_file, held })
     }
 
     /// What listens where.
@@ -159,11 +160,14 @@ impl Dev {
     pub async fn run(self) {
         self.stop.cancelled().await;
         self.tasks.wait().await;
-        let routers = self._held.routers.iter().map(|router| router.ended().boxed());
-        let nodes = self._held.nodes.iter().map(|node| node.ended().boxed());
+        let routers = self.held.routers.iter().map(|router| router.ended().boxed());
+        let nodes = self.held.nodes.iter().map(|node| node.ended().boxed());
         join_all(routers.chain(nodes)).await;
         // Whoever reads it next must not find a cluster that is gone.
         self.ready.remove(&self.ready_file);
+        if let Some(folder) = self.held.temporary {
+            temporary::remove(folder).await;
+        }
     }
 }
 
@@ -243,14 +247,17 @@ async fn serve_metadata(store: &Arc<dyn MetadataStore>) -> Result<SocketAddr, St
 async fn start_here(
     plan: &Plan,
     store: &Arc<dyn MetadataStore>,
+    topology: &TopologyReceiver,
     held: &mut Held,
     stop: &CancellationToken,
 ) -> Result<(), StartError> {
-    for node in &plan.nodes {
-        held.nodes.push(Node::start(node.clone(), Arc::clone(store), stop.clone()).await?);
+    for node in plan.nodes.iter().cloned() {
+        let (store, topology) = (Arc::clone(store), topology.clone());
+        held.nodes.push(Node::start_beside(node, store, topology, stop.clone()).await?);
     }
-    for router in &plan.routers {
-        held.routers.push(Router::start(router.clone(), Arc::clone(store), stop.clone()).await?);
+    for router in plan.routers.iter().cloned() {
+        let (store, topology) = (Arc::clone(store), topology.clone());
+        held.routers.push(Router::start_beside(router, store, topology, stop.clone()).await?);
     }
     Ok(())
 }

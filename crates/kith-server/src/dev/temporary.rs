@@ -2,12 +2,14 @@
 //! killed cannot remove its own; the next one does.
 
 use crate::{
+    background,
     data_dir::{DataDir, LOCK_FILE},
     error::StartError,
 };
 use std::{
     fs, io,
     path::{Path, PathBuf},
+    time::Duration,
 };
 use tempfile::TempDir;
 
@@ -31,6 +33,30 @@ pub(super) fn create(parent: &Path) -> Result<(TempDir, DataDir), StartError> {
     let marker = folder.path().join(MARKER_FILE);
     fs::write(&marker, MARKER).map_err(write(&marker))?;
     Ok((folder, lock))
+}
+
+/// How long the end of a run waits for fetches that notice only at their next block that they are to stop.
+const WORK_PATIENCE: Duration = Duration::from_secs(5);
+
+/// A request that came before the end may write once more while the directory is being removed.
+const REMOVALS_MAX: u32 = 3;
+
+/// Removes the directory of a run that ends, once nothing in this process writes into it any more.
+pub(super) async fn remove(folder: TempDir) {
+    let mut removed = Ok(());
+    for _ in 0..REMOVALS_MAX {
+        if !background::ended(WORK_PATIENCE).await {
+            tracing::warn!("work in the background goes on although the cluster ends");
+        }
+        removed = fs::remove_dir_all(folder.path());
+        if removed.is_ok() {
+            return;
+        }
+    }
+    if let Err(error) = removed {
+        let path = folder.path().display();
+        tracing::warn!(%error, %path, "the temporary directory was not removed; the next `kith dev` removes it");
+    }
 }
 
 /// Removes what killed runs left in `parent`.

@@ -109,6 +109,13 @@ impl NodeOptions {
     /// All indexes of most versions, and read in well under a second.
     pub const WARM_BYTES_DEFAULT: u64 = 256 << 20;
 
+    /// Refuses listeners that would give what they serve to everybody.
+    fn check(&self) -> Result<(), StartError> {
+        self.security.check_listen(self.listen)?;
+        self.security.check_http(self.http)?;
+        self.resp.map_or(Ok(()), |addr| self.security.check_listen(addr))
+    }
+
     fn addresses(&self) -> Addresses {
         Addresses { grpc: self.listen, http: self.http, resp: self.resp }
     }
@@ -165,13 +172,39 @@ impl Node {
         metadata: Arc<dyn MetadataStore>,
         stop: CancellationToken,
     ) -> Result<Self, StartError> {
-        options.security.check_listen(options.listen)?;
-        options.security.check_http(options.http)?;
-        options.resp.map_or(Ok(()), |addr| options.security.check_listen(addr))?;
-        http::count();
+        options.check()?;
         let data = Arc::new(DataDir::lock(&options.data)?);
-        let cache = Some(options.data.join("topology.json"));
-        let topology = topology::follow(Arc::clone(&metadata), cache, stop.clone()).await?;
+        let copy = topology::copy_in(&options.data);
+        let followed = topology::follow(Arc::clone(&metadata), Some(copy), stop.clone()).await?;
+        let topology = followed.topology;
+        Self::serve(options, data, metadata, topology, stop).await
+    }
+
+    /// Starts a node in the process of the metadata store. It shares the topology that the process follows, and keeps no
+    /// copy of it on disk: neither outlives the other.
+    ///
+    /// # Errors
+    /// As [`Node::start`].
+    pub async fn start_beside(
+        options: NodeOptions,
+        metadata: Arc<dyn MetadataStore>,
+        topology: TopologyReceiver,
+        stop: CancellationToken,
+    ) -> Result<Self, StartError> {
+        options.check()?;
+        let data = Arc::new(DataDir::lock(&options.data)?);
+        topology::forget_copy(&options.data)?;
+        Self::serve(options, data, metadata, topology, stop).await
+    }
+
+    async fn serve(
+        options: NodeOptions,
+        data: Arc<DataDir>,
+        metadata: Arc<dyn MetadataStore>,
+        topology: TopologyReceiver,
+        stop: CancellationToken,
+    ) -> Result<Self, StartError> {
+        http::count();
         counts::of_node(&topology, &stop);
         let first = Arc::clone(&topology.borrow());
         let id = ProcessId::node(options.node);
@@ -224,7 +257,7 @@ impl Node {
             document: document.encode(),
             addr: document.addr.clone(),
         };
-        liveness::register(Arc::clone(&metadata), registration, Freshness::new(), stop.clone());
+        liveness::register(Arc::clone(&metadata), registration, Freshness::new(Duration::ZERO), stop.clone());
         tokio::spawn(disk::follow(options.data.clone(), stop.clone()));
         tokio::spawn(residency::follow(Arc::clone(&held), stop.clone()));
         let repairs = versions::Repairs { node: options.node, metadata };
@@ -367,20 +400,23 @@ async fn follow_versions(
     repairs: versions::Repairs,
     stop: CancellationToken,
 ) {
-    loop {
-        let current = Arc::clone(&topology.borrow_and_update());
-        held.follow(&current, node, Instant::now());
-        let mut done = prepare_all(node, &held, &current, wanted(&current)).await;
-        held.retire(&current, Instant::now());
-        let (stores, versions) = (Arc::clone(&held), wanted(&current));
-        let freed = tokio::task::spawn_blocking(move || stores.free_strangers(&versions, Instant::now()));
-        done &= freed.await.is_ok();
-        done &= repairs.tell(&held, &current).await;
-        let wait = if done { RETIRE_INTERVAL } else { PREPARE_RETRY };
-        tokio::select! {
-            () = stop.cancelled() => return,
-            changed = topology.changed() => if changed.is_err() { return },
-            () = tokio::time::sleep(wait) => {}
+    let follow = async {
+        loop {
+            let current = Arc::clone(&topology.borrow_and_update());
+            held.follow(&current, node, Instant::now());
+            let mut done = prepare_all(node, &held, &current, wanted(&current)).await;
+            held.retire(&current, Instant::now());
+            let (stores, versions) = (Arc::clone(&held), wanted(&current));
+            let freed = tokio::task::spawn_blocking(move || stores.free_strangers(&versions, Instant::now()));
+            done &= freed.await.is_ok();
+            done &= repairs.tell(&held, &current).await;
+            let wait = if done { RETIRE_INTERVAL } else { PREPARE_RETRY };
+            tokio::select! {
+                changed = topology.changed() => if changed.is_err() { return },
+                () = tokio::time::sleep(wait) => {}
+            }
         }
-    }
+    };
+    // What runs in the background ends by itself; nothing begins after it.
+    stop.run_until_cancelled(follow).await;
 }

@@ -39,7 +39,7 @@ use crate::{
     resp::{self as redis, Backend},
     security::Security,
     serve::{self, Addresses, Ports},
-    topology::{self, TopologyReceiver},
+    topology::{self, Followed, TopologyReceiver},
     versions::{self, Coordinator, Stores},
 };
 use kith_client::{Caches, ListStore, Session, topology::Topology};
@@ -51,7 +51,7 @@ use kith_wire::{
         store_server::StoreServer as StoreGrpc,
     },
 };
-use std::{net::SocketAddr, path::PathBuf, sync::Arc};
+use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 use tokio::sync::watch;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
@@ -77,6 +77,15 @@ pub struct RouterOptions {
 }
 
 impl RouterOptions {
+    /// Refuses listeners that would give what they serve to everybody, and makes the directory.
+    fn check(&self) -> Result<(), StartError> {
+        self.security.check_listen(self.listen)?;
+        self.security.check_http(self.http)?;
+        self.resp.map_or(Ok(()), |addr| self.security.check_listen(addr))?;
+        std::fs::create_dir_all(&self.data)
+            .map_err(|source| StartError::Write { path: self.data.clone(), source })
+    }
+
     fn addresses(&self) -> Addresses {
         Addresses { grpc: self.listen, http: self.http, resp: self.resp }
     }
@@ -115,21 +124,42 @@ impl Router {
         metadata: Arc<dyn MetadataStore>,
         stop: CancellationToken,
     ) -> Result<Self, StartError> {
+        options.check()?;
+        let copy = topology::copy_in(&options.data);
+        let followed = topology::follow(Arc::clone(&metadata), Some(copy), stop.clone()).await?;
+        Self::serve(options, metadata, followed, stop).await
+    }
+
+    /// Starts a router in the process of the metadata store, as [`crate::node::Node::start_beside`] does a node.
+    ///
+    /// # Errors
+    /// As [`Router::start`].
+    pub async fn start_beside(
+        options: RouterOptions,
+        metadata: Arc<dyn MetadataStore>,
+        topology: TopologyReceiver,
+        stop: CancellationToken,
+    ) -> Result<Self, StartError> {
+        options.check()?;
+        topology::forget_copy(&options.data)?;
+        Self::serve(options, metadata, Followed { topology, age: Duration::ZERO }, stop).await
+    }
+
+    async fn serve(
+        options: RouterOptions,
+        metadata: Arc<dyn MetadataStore>,
+        followed: Followed,
+        stop: CancellationToken,
+    ) -> Result<Self, StartError> {
         http::count();
-        options.security.check_listen(options.listen)?;
-        options.security.check_http(options.http)?;
-        options.resp.map_or(Ok(()), |addr| options.security.check_listen(addr))?;
+        let Followed { topology: documents, age } = followed;
         let dialer = options.security.dialer().clone();
-        std::fs::create_dir_all(&options.data)
-            .map_err(|source| StartError::Write { path: options.data.clone(), source })?;
-        let cache = Some(options.data.join("topology.json"));
-        let documents = topology::follow(Arc::clone(&metadata), cache, stop.clone()).await?;
         counts::of_router(&documents, &stop);
         let cluster = documents.borrow().cluster.clone();
         place::check_claim(&cluster).await?;
         let id = ProcessId::router(options.router);
         id.wait_until_free(&*metadata, options.listen).await?;
-        let graph = Arc::new(graph_server(&options, &documents, &stop)?);
+        let graph = Arc::new(graph_server(&options, &documents, Freshness::new(age), &stop)?);
         let coordinator = Coordinator::new(options.router);
         let live_value = coordinator.name().to_owned();
         let rebalancer =
@@ -220,6 +250,7 @@ fn answer(
 fn graph_server(
     options: &RouterOptions,
     documents: &TopologyReceiver,
+    freshness: Freshness,
     stop: &CancellationToken,
 ) -> Result<service::GraphServer, StartError> {
     let settings = &options.settings;
@@ -249,7 +280,7 @@ fn graph_server(
         recorder,
         admission: admission::Admission::new(settings.admission.queries_max),
         counters: Arc::new(counters::RouterCounters::new()),
-        freshness: Freshness::new(),
+        freshness,
     })
 }
 
