@@ -307,9 +307,9 @@ fn keys_may_be_answered_partly_by_the_original_and_partly_by_the_hedge() {
     assert_eq!((fixture.hedges().keys_won, fixture.hedges().keys_wasted()), (1, 1));
 }
 
-/// 9.5, checks 3, 5 and 1.
+/// 9.5, checks 3 and 1. Check 5 is in `src/execution/tests.rs`.
 #[test]
-fn there_must_be_time_for_a_hedge_and_few_slow_nodes() {
+fn there_must_be_time_for_a_hedge_and_something_to_ask() {
     let mut short = Fixture::new(ExecutionOptions { deadline: Some(at(14)), ..hedged() });
     assert_eq!(short.late(10), NONE, "the answer would take 4 ms");
     short.reply(0, 11);
@@ -317,13 +317,8 @@ fn there_must_be_time_for_a_hedge_and_few_slow_nodes() {
     assert_eq!(short.hedges().aborted(HedgeAbort::NoTime), 2);
 
     let owners: &[&[u32]] = &[&[0, 1, 2], &[3, 4, 5]];
-    let table = || parts(owners, &|node| node / 3, Strategy::ReplicaGroups);
-    let mut three = Fixture::over(table(), hedged());
-    assert_eq!(three.late(10), ["r3: hedge n3[0]", "r4: hedge n4[1]"]);
-    (0..3).for_each(|request| drop(three.reply(request, 12)));
-    assert_eq!(three.hedges().aborted(HedgeAbort::MaxRoute), 1);
-
-    let mut answered = Fixture::over(table(), hedged());
+    let table = parts(owners, &|node| node / 3, Strategy::ReplicaGroups);
+    let mut answered = Fixture::over(table, hedged());
     answered.reply(0, 9);
     answered.late(10);
     answered.reply(1, 11);

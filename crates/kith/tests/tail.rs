@@ -44,6 +44,13 @@ fn reads(count: u64) -> Vec<Value> {
     (0..count).map(read).collect()
 }
 
+/// The same, each of one group.
+fn reads_of_one_group(count: u64) -> Vec<Value> {
+    let mut reads = reads(count);
+    reads.iter_mut().for_each(|read| read["fan_out"] = json!("min"));
+    reads
+}
+
 fn assert_right(answers: &[Value]) {
     for (at, answer) in (0..).zip(answers) {
         let results = answer["results"].as_array().unwrap_or_else(|| panic!("{answer}"));
@@ -107,6 +114,28 @@ fn with_a_node_frozen_and_another_killed_no_read_fails_and_hedges_win() {
         cluster.wait_until("the killed node is back", |cluster| cluster.node_pids(0)[1] != nodes[1]);
     }
     panic!("nothing was hedged in all that time");
+}
+
+#[test]
+fn a_group_that_is_frozen_as_a_whole_is_overtaken_as_a_whole() {
+    let cluster = started();
+    for () in in_time() {
+        let nodes = cluster.node_pids(0);
+        let mut frozen = Vec::new();
+        let (answers, exit) = cluster.run_and_then(&reads_of_one_group(500), 8, 50, || {
+            frozen.extend(nodes.iter().map(|&pid| Frozen::new(pid)));
+        });
+        assert_eq!(exit, 0);
+        assert_right(&answers);
+        drop(frozen);
+        let overtaken = |answer: &Value| {
+            requests(answer).filter(|request| request["outcome"] == "overtaken").count() == nodes.len()
+        };
+        if answers.iter().any(overtaken) {
+            return;
+        }
+    }
+    panic!("no read was hedged at all three nodes of the group");
 }
 
 #[test]

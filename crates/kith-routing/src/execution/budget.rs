@@ -12,8 +12,9 @@ const SLOT: Duration = Duration::from_millis(500);
 pub struct BudgetOptions {
     /// So many keys for each key asked in the last ten seconds. Infinite: no bound.
     pub share: f64,
-    /// Or, beside that, so many requests a second; none of it is saved up for longer than a second.
-    pub requests_per_second: u32,
+    /// Or, beside that, so many a second: requests, or whole queries ([`Budget::take_for`]). None of it is saved up for
+    /// longer than a second.
+    pub floor_per_second: u32,
 }
 
 /// A budget in keys over ten sliding seconds. One per process: all its queries share it.
@@ -21,7 +22,7 @@ pub struct BudgetOptions {
 pub struct Budget {
     options: BudgetOptions,
     slots: [Slot; SLOTS],
-    /// What is left of the floor, in requests, as of `floor_at`.
+    /// What is left of the floor, as of `floor_at`.
     floor: f64,
     floor_at: Timestamp,
 }
@@ -38,7 +39,7 @@ struct Slot {
 impl Budget {
     /// Nothing is asked or spent yet, and the floor is untouched.
     pub fn new(options: BudgetOptions) -> Self {
-        let floor = f64::from(options.requests_per_second);
+        let floor = f64::from(options.floor_per_second);
         Self { options, slots: [Slot::default(); SLOTS], floor, floor_at: Timestamp::ZERO }
     }
 
@@ -49,6 +50,12 @@ impl Budget {
 
     /// Spends `keys` on one request, if there is enough.
     pub fn take(&mut self, keys: usize, now: Timestamp) -> bool {
+        self.take_for(&mut false, keys, now)
+    }
+
+    /// Spends `keys` on one request of a query. The floor pays once for all of them, which `is_paid` keeps: a query ends with
+    /// its last request, so it would be of no use to ask some of them twice and not the others.
+    pub fn take_for(&mut self, is_paid: &mut bool, keys: usize, now: Timestamp) -> bool {
         let oldest = number_of(now).saturating_sub(SLOTS as u64 - 1);
         let (asked, spent) = self
             .slots
@@ -56,15 +63,16 @@ impl Budget {
             .filter(|slot| oldest <= slot.number)
             .fold((0, 0), |(asked, spent), slot| (asked + slot.asked, spent + slot.spent));
         let within = (spent + keys as u64) as f64 <= self.options.share * asked as f64;
-        if !within && !self.take_floor(now) {
-            return false;
+        if !within {
+            *is_paid = *is_paid || self.take_floor(now);
         }
-        self.slot(now).spent += keys as u64;
-        true
+        let enough = within || *is_paid;
+        self.slot(now).spent += if enough { keys as u64 } else { 0 };
+        enough
     }
 
     fn take_floor(&mut self, now: Timestamp) -> bool {
-        let rate = f64::from(self.options.requests_per_second);
+        let rate = f64::from(self.options.floor_per_second);
         let gained = now.since(self.floor_at).as_secs_f64() * rate;
         self.floor = (self.floor + gained).min(rate);
         self.floor_at = self.floor_at.max(now);
@@ -97,12 +105,12 @@ pub struct Budgets {
 }
 
 impl Default for Budgets {
-    /// Hedges: a tenth of the keys, and one request a second (Venice). Retries: as much again as was asked, so
+    /// Hedges: a tenth of the keys (Venice), and one query a second. Retries: as much again as was asked, so
     /// that a dead node costs nobody an answer while failures everywhere at most double the load.
     fn default() -> Self {
         Self {
-            hedges: Budget::new(BudgetOptions { share: 0.1, requests_per_second: 1 }),
-            retries: Budget::new(BudgetOptions { share: 1.0, requests_per_second: 100 }),
+            hedges: Budget::new(BudgetOptions { share: 0.1, floor_per_second: 1 }),
+            retries: Budget::new(BudgetOptions { share: 1.0, floor_per_second: 100 }),
         }
     }
 }
@@ -110,13 +118,13 @@ impl Default for Budgets {
 impl Budgets {
     /// No bounds: for tests of everything else.
     pub fn unlimited() -> Self {
-        let endless = Budget::new(BudgetOptions { share: f64::INFINITY, requests_per_second: u32::MAX });
+        let endless = Budget::new(BudgetOptions { share: f64::INFINITY, floor_per_second: u32::MAX });
         Self { hedges: endless.clone(), retries: endless }
     }
 
     /// Nothing may be asked twice.
     pub fn nothing() -> Self {
-        let none = Budget::new(BudgetOptions { share: 0.0, requests_per_second: 0 });
+        let none = Budget::new(BudgetOptions { share: 0.0, floor_per_second: 0 });
         Self { hedges: none.clone(), retries: none }
     }
 
@@ -136,7 +144,7 @@ mod tests {
     }
 
     fn tenth() -> Budget {
-        Budget::new(BudgetOptions { share: 0.1, requests_per_second: 1 })
+        Budget::new(BudgetOptions { share: 0.1, floor_per_second: 1 })
     }
 
     #[test]
@@ -166,6 +174,17 @@ mod tests {
         let taken = (0..10_000u64).filter(|now| budget.take(500, at(*now))).count();
         assert_eq!(taken, 10);
         assert!(budget.take(500, at(90_000)) && !budget.take(500, at(90_001)));
+    }
+
+    #[test]
+    fn the_floor_covers_all_requests_of_one_query_a_second() {
+        let mut budget = tenth();
+        let (mut first, mut second) = (false, false);
+        budget.on_asked(1_500, at(0));
+        assert!(budget.take_for(&mut first, 150, at(1)) && !first, "a tenth");
+        assert!((0..3).all(|_| budget.take_for(&mut first, 500, at(2))) && first);
+        assert!(!budget.take_for(&mut second, 1, at(3)) && !second, "another query");
+        assert!(budget.take_for(&mut second, 1, at(1_002)));
     }
 
     #[test]

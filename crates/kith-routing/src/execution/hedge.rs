@@ -45,7 +45,7 @@ impl Execution {
 
     /// The six checks, in this order: whom to ask for what, or why nobody.
     fn hedge(
-        &self,
+        &mut self,
         id: RequestId,
         view: &Candidates<'_>,
         budget: &mut Budget,
@@ -61,14 +61,18 @@ impl Execution {
             return Err(HedgeAbort::NoTime);
         }
         let others = self.others(request, view).ok_or(HedgeAbort::SlowRoute)?;
-        let is_new = !self.hedged_nodes.contains(&request.node);
-        let nodes_max = self.options.hedging.map_or(0, |rule| rule.nodes_max);
-        if is_new && nodes_max <= self.hedged_nodes.len() {
+        // All nodes of a ring are in one group: there only the budget limits hedges.
+        let group = view.node_index(request.node).map(|node| view.group_of(node));
+        let is_new = !self.hedged_groups.contains(&group);
+        let groups_max = self.options.hedging.map_or(0, |rule| rule.groups_max);
+        if is_new && groups_max <= self.hedged_groups.len() {
             return Err(HedgeAbort::MaxRoute);
         }
-        if !budget.take(others.values().map(Vec::len).sum(), self.now) {
+        let keys = others.values().map(Vec::len).sum();
+        if !budget.take_for(&mut self.is_hedging_paid, keys, self.now) {
             return Err(HedgeAbort::Budget);
         }
+        self.hedged_groups.extend(is_new.then_some(group));
         Ok(others)
     }
 
@@ -97,10 +101,6 @@ impl Execution {
     }
 
     fn send_hedges(&mut self, of: RequestId, keys_by_node: BTreeMap<NodeId, Vec<u32>>) {
-        let slow = self.requests[of.0 as usize].node;
-        if !self.hedged_nodes.contains(&slow) {
-            self.hedged_nodes.push(slow);
-        }
         for (node, keys) in keys_by_node {
             self.hedges.sent += 1;
             self.hedges.keys += keys.len() as u32;

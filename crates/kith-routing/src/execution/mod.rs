@@ -30,7 +30,7 @@ pub use outcome::{Failure, Missing, MissingReason, Outcome, Verdict};
 pub use rule::{HedgeAbort, HedgeCounts, HedgeRule, HedgeTime};
 
 use crate::load::{KeyClass, RequestEnd};
-use crate::{Candidates, FanOutPlan};
+use crate::{Candidates, FanOutPlan, GroupIndex};
 use failure::Retry;
 use kith_types::{Epoch, GroupId, NodeId, PartitionId, Timestamp};
 use ledger::Ledger;
@@ -100,8 +100,10 @@ pub struct Execution {
     late: Vec<RequestId>,
     /// Requests sent before are late because this process stood still.
     caught_up: Timestamp,
-    /// Nodes whose requests were hedged.
-    hedged_nodes: Vec<NodeId>,
+    /// Groups of the nodes whose requests were hedged.
+    hedged_groups: Vec<Option<GroupIndex>>,
+    /// The budget's floor has been charged for hedges of this query.
+    is_hedging_paid: bool,
     hedges: HedgeCounts,
     actions: Vec<Action>,
     retries: u32,
@@ -167,7 +169,8 @@ impl Execution {
             homeless: Vec::new(),
             late: Vec::new(),
             caught_up: Timestamp::ZERO,
-            hedged_nodes: Vec::new(),
+            hedged_groups: Vec::new(),
+            is_hedging_paid: false,
             hedges: HedgeCounts::default(),
             actions: Vec::with_capacity(plan.assignments.len()),
             retries: 0,

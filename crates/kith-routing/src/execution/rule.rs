@@ -21,14 +21,15 @@ pub struct HedgeTime {
 pub struct HedgeRule {
     /// By [`KeyClass`]; `None`: never.
     pub times: [Option<HedgeTime>; KeyClass::COUNT],
-    /// The slow nodes of one query that may be hedged. More are not slow nodes but a slow cluster (Venice).
-    pub nodes_max: usize,
+    /// How many groups of one query may have hedged nodes. A group can be late as a whole, so its nodes are not counted: the
+    /// budget limits how many keys are asked twice. More late groups are a slow cluster (Venice, which counts nodes).
+    pub groups_max: usize,
 }
 
 impl Default for HedgeRule {
     /// Nothing is late.
     fn default() -> Self {
-        Self { times: [None; KeyClass::COUNT], nodes_max: 2 }
+        Self { times: [None; KeyClass::COUNT], groups_max: 2 }
     }
 }
 
@@ -78,7 +79,7 @@ pub enum HedgeAbort {
     NoTime,
     /// Nobody is left to ask who does not owe this query an answer.
     SlowRoute,
-    /// So many nodes of this query are late that it is not they who are slow.
+    /// Nodes of so many other groups are hedged already that the cluster is slow.
     MaxRoute,
     /// Enough is asked twice already.
     Budget,

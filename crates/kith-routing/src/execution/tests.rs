@@ -12,16 +12,23 @@ use kith_types::{PartitionCount, StoreVersion};
 use std::time::Duration;
 
 fn table() -> RoutingTable {
-    let owners = [[0, 1, 0, 1], [2, 2, 3, 3], [4, 5, 5, 4]];
+    table_of(&[&[0, 1, 0, 1], &[2, 2, 3, 3], &[4, 5, 5, 4]])
+}
+
+/// The owners of each partition in each group; all groups have as many nodes.
+fn table_of(owners: &[&[u32]]) -> RoutingTable {
+    let nodes = 1 + owners.iter().flat_map(|owners| owners.iter().copied()).max().unwrap();
+    let groups = owners.len() as u32;
+    let group_of = |node: u32| GroupId(node / (nodes / groups));
     RoutingTable::new(TableParts {
         epoch: Epoch(7),
         strategy: crate::Strategy::ReplicaGroups,
-        partition_count: PartitionCount::new(4).unwrap(),
-        groups: (0..3).map(|id| GroupEntry { id: GroupId(id), role: GroupRole::Serving }).collect(),
-        nodes: (0..6)
-            .map(|id| NodeEntry { id: NodeId(id), group: GroupId(id / 2), ..NodeEntry::default() })
+        partition_count: PartitionCount::new(owners[0].len() as u32).unwrap(),
+        groups: (0..groups).map(|id| GroupEntry { id: GroupId(id), role: GroupRole::Serving }).collect(),
+        nodes: (0..nodes)
+            .map(|id| NodeEntry { id: NodeId(id), group: group_of(id), ..NodeEntry::default() })
             .collect(),
-        owners: owners.map(|owners| owners.map(NodeId).to_vec()).to_vec(),
+        owners: owners.iter().map(|owners| owners.iter().copied().map(NodeId).collect()).collect(),
         partition_epochs: vec![],
     })
     .unwrap()
@@ -48,9 +55,22 @@ impl Fixture {
     }
 
     fn with(options: ExecutionOptions, assignments: Vec<Assignment>) -> Self {
+        Self::over(table(), options, assignments)
+    }
+
+    /// The first three partitions of a table, a key each, asked of the nodes 0, 1 and 2, and late.
+    fn late(table: RoutingTable) -> Self {
+        let rule = HedgeRule::fixed(Duration::from_millis(1), Duration::ZERO);
+        let options = ExecutionOptions { hedging: Some(rule), ..ExecutionOptions::default() };
+        let assignments = (0..3).map(|key| Assignment { node: NodeId(key), keys: vec![key] }).collect();
+        let mut fixture = Self::over(table, options, assignments);
+        fixture.next();
+        fixture
+    }
+
+    fn over(table: RoutingTable, options: ExecutionOptions, assignments: Vec<Assignment>) -> Self {
         let plan = FanOutPlan { policy: "test", groups: vec![GroupId(0)], assignments, spilled_keys: 0 };
-        let partitions: Vec<PartitionId> = (0..4).map(PartitionId).collect();
-        let table = table();
+        let partitions: Vec<PartitionId> = table.partition_count().iter().collect();
         let availability = Availability::all(&table);
         let execution = Execution::new(&plan, &partitions, options, at(0));
         Self { availability, table, execution, budgets: Budgets::unlimited() }
@@ -204,7 +224,7 @@ fn a_node_that_seems_down_is_waited_for_where_nothing_may_be_asked_twice() {
 #[test]
 fn what_a_doubted_node_owes_moves_at_one_price() {
     // Enough for its two keys and not for more, of whoever is asked for them.
-    let exactly = Budget::new(BudgetOptions { share: 0.5, requests_per_second: 0 });
+    let exactly = Budget::new(BudgetOptions { share: 0.5, floor_per_second: 0 });
     let mut fixture = Fixture::new(ExecutionOptions::default());
     fixture.budgets = Budgets { retries: exactly, ..Budgets::nothing() };
     fixture.next();
@@ -458,4 +478,25 @@ fn requests_that_never_were_are_ignored() {
     fixture.next();
     assert_eq!(fixture.execution.on(Event::Reply { request: RequestId(99) }, at(1)), Disposition::Ignored);
     assert_eq!(fixture.execution.outstanding(), 2);
+}
+
+/// Even for a client that asks so little that a tenth of its keys is not one.
+#[test]
+fn a_group_that_is_late_as_a_whole_is_hedged_as_a_whole() {
+    for budgets in [Budgets::unlimited(), Budgets::default()] {
+        let mut group = Fixture::late(table_of(&[&[0, 1, 2], &[3, 4, 5]]));
+        group.budgets = budgets;
+        let late = Event::HedgeDue { caught_up: Timestamp::ZERO };
+        assert_eq!(group.on(late), ["r3: n3[0]", "r4: n4[1]", "r5: n5[2]"]);
+        assert_eq!((group.reply(3), group.reply(4)), (vec!["cancel r0".into()], vec!["cancel r1".into()]));
+        assert_eq!(group.reply(5), ["cancel r2", "Complete 3+0+0"], "nobody waits for the group");
+    }
+}
+
+#[test]
+fn nodes_that_are_late_in_a_third_group_are_waited_for() {
+    let mut spread = Fixture::late(table_of(&[&[0, 0, 0], &[1, 1, 1], &[2, 2, 2], &[3, 3, 3]]));
+    let late = Event::HedgeDue { caught_up: Timestamp::ZERO };
+    assert_eq!(spread.on(late), ["r3: n3[0]", "r4: n3[1]"]);
+    assert_eq!(spread.execution.hedges.aborted(HedgeAbort::MaxRoute), 1);
 }
