@@ -202,6 +202,28 @@ fn adjustment_and_borrow_even_out_the_keys() {
     assert!(borrowed.requests <= plain.requests + 5.0, "{plain:?} {borrowed:?}");
 }
 
+/// §III-C: node borrow "picks the under assigned node from the non-selected clusters": a member with 9,458
+/// connections, one of 8 groups of 5 nodes, 24 partitions. Two nodes more take as much as each of the five keeps.
+#[test]
+fn borrowed_nodes_take_as_much_of_a_hub_as_the_others_keep() {
+    let (mut plain, mut busiest, mut imbalance) = (0.0, 0.0, 0.0);
+    for seed in 0..20 {
+        let table = table(8, 5, 24, seed);
+        for (one, borrowed) in
+            plans(&table, "one-group", 1, 9_458, 10).iter().zip(plans(&table, "borrow", 1, 9_458, 10))
+        {
+            assert_eq!((one.requests(), borrowed.requests()), (5, 7));
+            plain += one.busiest_keys() as f64 / 200.0;
+            busiest += borrowed.busiest_keys() as f64 / 200.0;
+            imbalance += borrowed.imbalance() / 200.0;
+            // A partition has some 394 keys and one replica in a group: not every table can be evened out.
+            assert!(borrowed.busiest_keys() < one.busiest_keys() * 4 / 5, "{seed}: {borrowed}");
+        }
+    }
+    eprintln!("busiest {plain:.0}, {busiest:.0} with borrowed nodes: {imbalance:.3} of the mean");
+    assert!(busiest < 0.71 * plain && imbalance < 1.05, "{plain} {busiest} {imbalance}");
+}
+
 /// §V-A, figure 7b: requests do not grow with the number of groups, except the naive strategy's.
 #[test]
 fn more_groups_cost_only_the_naive_strategy_more_requests() {

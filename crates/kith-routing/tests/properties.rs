@@ -55,6 +55,23 @@ fn plan(name: &str, view: &Candidates<'_>, keys: &[PartitionId], limit: u32, see
 
 proptest! {
     #[test]
+    fn borrowed_nodes_are_few_and_make_no_node_busier(
+        groups in 2u32..5, nodes in 1u32..12, partitions in 1u32..80, keys in 1usize..400, limit in 1u32..3, seed: u64,
+    ) {
+        let table = table(groups, nodes, partitions, seed);
+        let up = Availability::all(&table);
+        let view = table.view(&up);
+        let keys = random_keys(&table, keys, &mut StdRng::seed_from_u64(seed));
+        let [spread, adjusted, borrowed] =
+            ["n-groups", "adjust", "borrow"].map(|name| plan(name, &view, &keys, limit, seed));
+        prop_assert!(adjusted.busiest_keys() <= spread.busiest_keys(), "{} and {}", spread, adjusted);
+        prop_assert_eq!(adjusted.requests(), spread.requests());
+        prop_assert!(borrowed.busiest_keys() <= adjusted.busiest_keys(), "{} and {}", adjusted, borrowed);
+        let more = borrowed.requests() - adjusted.requests();
+        prop_assert!(more <= nodes.div_ceil(4) as usize, "{} and {}", adjusted, borrowed);
+    }
+
+    #[test]
     fn placements_are_balanced_and_repeatable(
         partitions in 1u32..300, groups in 1u32..6, nodes in 1u32..30, seed: u64,
     ) {

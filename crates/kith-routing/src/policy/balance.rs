@@ -3,6 +3,8 @@
 use crate::policy::Draft;
 use crate::{Candidates, GroupIndex, NodeIndex};
 use kith_types::PartitionId;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 /// Nodes borrowed at most, as a share of a group: each costs a request.
 const BORROWED_SHARE: usize = 4;
@@ -10,70 +12,171 @@ const BORROWED_SHARE: usize = 4;
 /// The least number of keys worth a request to a borrowed node, as a share of the mean.
 const WORTH_SHARE: u32 = 4;
 
-/// The mean number of keys on the nodes that take part, rounded up.
-fn mean_keys(view: &Candidates<'_>, keys: &[PartitionId], draft: &Draft) -> u32 {
-    let busy = (0..view.node_count() as u32).filter(|node| 0 < draft.keys_on(NodeIndex(*node))).count();
-    keys.len().div_ceil(busy.max(1)) as u32
-}
+/// Nodes above the mean that are relieved at most, the heaviest: for each there is a count for every node of the table.
+const HEAVY_MAX: usize = 256;
 
-/// Moves keys from nodes above the mean to nodes below it that take part already,
-/// among the replicas in `groups`. One pass; each key moves at most once.
+/// Moves each key to the lightest of its replicas in `groups` that takes part already, if
+/// that leaves the two nodes closer. One pass; no request is added.
 pub(super) fn even_out(
     view: &Candidates<'_>,
     keys: &[PartitionId],
     groups: &[GroupIndex],
     draft: &mut Draft,
 ) {
-    let mean = mean_keys(view, keys, draft);
-    move_keys(view, keys, groups, draft, mean, |draft, node| 0 < draft.keys_on(node));
+    for (key, partition) in keys.iter().enumerate() {
+        let Some(from) = draft.node_of(key) else { continue };
+        let most = draft.keys_on(from).saturating_sub(2);
+        let replicas = groups.iter().filter_map(|group| view.replica(*partition, *group));
+        let light = replicas.filter(|node| (1..=most).contains(&draft.keys_on(*node)));
+        if let Some(to) = light.min_by_key(|node| draft.keys_on(*node)) {
+            draft.reassign(key, to);
+        }
+    }
 }
 
-/// Picks the nodes of `others` that could relieve the busy ones most, and moves keys to them.
+/// Gives keys of nodes above the mean to nodes that take no part yet. The mean is over the
+/// nodes that take part and those that may be borrowed: these take as much as the others keep.
 pub(super) fn borrow(
     view: &Candidates<'_>,
     keys: &[PartitionId],
     others: &[GroupIndex],
     draft: &mut Draft,
-    relief: &mut Vec<u32>,
+    relief: &mut Relief,
 ) {
-    let mean = mean_keys(view, keys, draft);
-    relief.clear();
-    relief.resize(view.node_count(), 0);
-    for (key, partition) in keys.iter().enumerate() {
-        let Some(node) = draft.node_of(key).filter(|node| mean < draft.keys_on(*node)) else { continue };
-        for group in others {
-            if let Some(other) = view.replica(*partition, *group).filter(|other| *other != node) {
-                relief[other.index()] += 1;
+    let busy = (0..view.node_count() as u32).filter(|node| 0 < draft.keys_on(NodeIndex(*node))).count();
+    let borrowed_max = view.nodes_per_group().div_ceil(BORROWED_SHARE);
+    let mean = keys.len().div_ceil(busy + borrowed_max) as u32;
+    relief.count(view, keys, others, draft, mean);
+    relief.borrow(view, keys, others, draft, borrowed_max);
+}
+
+/// How many of each heavy node's keys each free node could take: scratch space of [`borrow`].
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Relief {
+    /// What each node should have.
+    mean: u32,
+    /// The place of each node among the heavy ones, heaviest first, if it is one.
+    heavy: Vec<Option<u32>>,
+    /// By how many keys each heavy node is above the mean.
+    excess: Vec<u32>,
+    /// One row for each node, with one count for each heavy node. Rows of nodes that take part are not used.
+    keys: Vec<u32>,
+}
+
+impl Relief {
+    /// Counts how many keys of the nodes above `mean` each node of `others` could take. O(keys × others).
+    fn count(
+        &mut self,
+        view: &Candidates<'_>,
+        keys: &[PartitionId],
+        others: &[GroupIndex],
+        draft: &Draft,
+        mean: u32,
+    ) {
+        self.mean = mean;
+        let nodes = (0..view.node_count() as u32).map(NodeIndex);
+        let mut heavy: Vec<NodeIndex> = nodes.filter(|node| mean < draft.keys_on(*node)).collect();
+        heavy.sort_by_key(|node| Reverse(draft.keys_on(*node)));
+        heavy.truncate(HEAVY_MAX);
+        self.heavy.clear();
+        self.heavy.resize(view.node_count(), None);
+        self.excess.clear();
+        for (place, node) in heavy.into_iter().enumerate() {
+            self.heavy[node.index()] = Some(place as u32);
+            self.excess.push(draft.keys_on(node) - mean);
+        }
+        self.keys.clear();
+        self.keys.resize(view.node_count() * self.excess.len(), 0);
+        for (key, partition) in keys.iter().enumerate() {
+            if let Some(heavy) = self.heavy_of(draft, key) {
+                for node in others.iter().filter_map(|group| view.replica(*partition, *group)) {
+                    self.keys[node.index() * self.excess.len() + heavy] += 1;
+                }
             }
         }
     }
-    let worth = (mean / WORTH_SHARE).max(1);
-    let mut best: Vec<NodeIndex> = (0..view.node_count() as u32).map(NodeIndex).collect();
-    best.retain(|node| worth <= relief[node.index()] && draft.keys_on(*node) == 0);
-    best.sort_by_key(|node| std::cmp::Reverse(relief[node.index()]));
-    best.truncate(view.nodes_per_group().div_ceil(BORROWED_SHARE));
-    best.sort_unstable();
-    let borrowed = |_: &Draft, node: NodeIndex| best.binary_search(&node).is_ok();
-    move_keys(view, keys, others, draft, mean, borrowed);
-}
 
-fn move_keys(
-    view: &Candidates<'_>,
-    keys: &[PartitionId],
-    groups: &[GroupIndex],
-    draft: &mut Draft,
-    mean: u32,
-    may_take: impl Fn(&Draft, NodeIndex) -> bool,
-) {
-    for (key, partition) in keys.iter().enumerate() {
-        let Some(from) = draft.node_of(key) else { continue };
-        if draft.keys_on(from) <= mean {
-            continue;
+    /// The place among the heavy nodes of a key's node, if it is one.
+    fn heavy_of(&self, draft: &Draft, key: usize) -> Option<usize> {
+        Some(self.heavy[draft.node_of(key)?.index()]? as usize)
+    }
+
+    /// What a node could take of each heavy node without leaving that below the mean.
+    fn takes(&self, node: NodeIndex) -> impl Iterator<Item = u32> {
+        let width = self.excess.len();
+        let row = &self.keys[node.index() * width..][..width];
+        row.iter().zip(&self.excess).map(|(keys, excess)| *keys.min(excess))
+    }
+
+    /// By how much the sum of the squares of all excesses falls if a node takes what it could: a
+    /// little of each heavy node is worth more than much of one.
+    fn worth(&self, node: NodeIndex) -> u64 {
+        let squares = |excess: u32, takes: u32| u64::from(takes) * u64::from(2 * excess - takes);
+        self.excess.iter().zip(self.takes(node)).map(|(excess, takes)| squares(*excess, takes)).sum()
+    }
+
+    /// Borrows up to `borrowed_max` free nodes, each time the one that is worth most by then.
+    fn borrow(
+        &mut self,
+        view: &Candidates<'_>,
+        keys: &[PartitionId],
+        others: &[GroupIndex],
+        draft: &mut Draft,
+        borrowed_max: usize,
+    ) {
+        if self.excess.is_empty() {
+            return;
         }
-        let replicas = groups.iter().filter_map(|group| view.replica(*partition, *group));
-        let light = replicas.filter(|node| draft.keys_on(*node) < mean && may_take(draft, *node));
-        if let Some(to) = light.min_by_key(|node| draft.keys_on(*node)) {
-            draft.reassign(key, to);
+        let takes_min = (self.mean / WORTH_SHARE).max(1);
+        let free = (0..view.node_count() as u32).map(NodeIndex).filter(|node| draft.keys_on(*node) == 0);
+        let mut best: BinaryHeap<(u64, Reverse<NodeIndex>)> =
+            free.map(|node| (self.worth(node), Reverse(node))).collect();
+        let mut borrowed = 0;
+        while borrowed < borrowed_max
+            && let Some((once, Reverse(node))) = best.pop()
+        {
+            let takes: u32 = self.takes(node).sum();
+            if takes < takes_min {
+                continue;
+            }
+            // Worths only fall: a node whose worth has not fallen since it was computed is the best of all.
+            let now = self.worth(node);
+            if now < once {
+                best.push((now, Reverse(node)));
+                continue;
+            }
+            self.give(view, keys, others, draft, node, takes);
+            borrowed += 1;
+        }
+    }
+
+    /// Gives a node what it could take, `takes` keys in all, or, if that is more than the mean, its part of each heavy node.
+    fn give(
+        &mut self,
+        view: &Candidates<'_>,
+        keys: &[PartitionId],
+        others: &[GroupIndex],
+        draft: &mut Draft,
+        node: NodeIndex,
+        takes: u32,
+    ) {
+        let width = self.excess.len();
+        let mut room = self.mean.min(takes);
+        let share = |part: u32| (u64::from(part) * u64::from(room)).div_ceil(u64::from(takes));
+        let mut parts: Vec<u32> = self.takes(node).map(|part| share(part) as u32).collect();
+        for (key, partition) in keys.iter().enumerate() {
+            if room == 0 {
+                break;
+            }
+            let heavy = self.heavy_of(draft, key).filter(|heavy| 0 < parts[*heavy]);
+            let Some(heavy) = heavy.filter(|_| view.serves(*partition, node)) else { continue };
+            draft.reassign(key, node);
+            room -= 1;
+            parts[heavy] -= 1;
+            self.excess[heavy] -= 1;
+            for other in others.iter().filter_map(|group| view.replica(*partition, *group)) {
+                self.keys[other.index() * width + heavy] -= 1;
+            }
         }
     }
 }

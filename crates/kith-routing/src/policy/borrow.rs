@@ -1,5 +1,6 @@
 //! Node borrow (Moolle §III-C): as `adjust`, then a few nodes of groups that were not
-//! chosen relieve the busiest ones. It buys balance with a bounded number of requests.
+//! chosen take keys until they have as many as the others. It buys balance with a bounded
+//! number of requests.
 
 use crate::policy::{PlanError, PolicyState, ReplicaPolicy, balance, groups};
 use crate::{Candidates, FanOutPlan, GroupLimit, LoadSnapshot};
@@ -31,6 +32,7 @@ impl ReplicaPolicy for Borrow {
         let (chosen, others) = order.split_at(count);
         balance::even_out(view, keys, chosen, draft);
         balance::borrow(view, keys, others, draft, relief);
+        balance::even_out(view, keys, order, draft);
         draft.finish(self.name(), view)
     }
 }

@@ -1,7 +1,7 @@
 //! What a policy keeps between queries: round-robin cursors, and scratch space so
 //! that planning thousands of keys allocates only the plan itself.
 
-use crate::policy::{Draft, cover::Cover};
+use crate::policy::{Draft, balance::Relief, cover::Cover};
 use crate::{Candidates, GroupIndex, NodeIndex};
 use kith_types::{PartitionId, fmix64};
 
@@ -17,8 +17,7 @@ pub struct PolicyState {
     /// The nodes in the order in which equal ones are taken.
     pub(crate) order_of_nodes: Vec<NodeIndex>,
     pub(crate) cover: Cover,
-    /// How many keys each node outside the chosen groups could take over.
-    pub(crate) relief: Vec<u32>,
+    pub(crate) relief: Relief,
 }
 
 impl PolicyState {
@@ -30,7 +29,7 @@ impl PolicyState {
             order: Vec::new(),
             order_of_nodes: Vec::new(),
             cover: Cover::default(),
-            relief: Vec::new(),
+            relief: Relief::default(),
         }
     }
 
