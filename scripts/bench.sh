@@ -89,4 +89,5 @@ village=testdata/kith-village
   --policies one-group,n-groups,set-cover,round-robin --fan-out max
 
 section "what this client and one node sustain (nothing is written)"
-"$kith" bench calibrate -g village --ready-file "$work/ready.json" --step-seconds 0.7
+"$kith" bench calibrate -g village --ready-file "$work/ready.json" --step-seconds 0.7 ||
+  echo "(a limit that is not to be trusted fails no benchmark)"

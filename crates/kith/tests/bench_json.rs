@@ -1,4 +1,4 @@
-//! The JSON of `kith bench graph` and `kith bench kv`: field names are a contract, numbers are not.
+//! The JSON of `kith bench graph`, `kv` and `calibrate`: field names are a contract, numbers are not.
 
 mod support;
 
@@ -56,6 +56,28 @@ fn the_json_of_a_benchmark_keeps_its_fields() {
     let report: Value = serde_json::from_str(&output).expect("JSON");
     assert!(report["answers"]["checked"].as_u64().is_some_and(|checked| 100 < checked), "{report}");
     matches_golden(&report, "bench-graph.json");
+}
+
+/// A busy machine may leave a limit in doubt: that is told, and nothing is written.
+#[test]
+fn a_calibration_is_written_if_it_is_to_be_trusted_and_else_says_why_not() {
+    let cluster = Cluster::start(&["--groups", "1", "--nodes", "1"]);
+    let load = Reference::open("kith-village").expect("it comes with the project").load_arguments();
+    cluster.must(&load.iter().map(String::as_str).collect::<Vec<_>>());
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let out = folder.path().join("router.toml");
+    let flags = format!("bench calibrate -g kith-village --step-seconds 0.1 -o json --out {}", out.display());
+    let output = cluster.kith(&flags.split(' ').collect::<Vec<_>>()).output().expect("kith runs");
+    let report: Value =
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", text(&output)));
+    let doubts = ["client_doubt", "node_doubt"].map(|doubt| report[doubt].as_str());
+    let is_trusted = report["steering"].is_object() && doubts == [None, None];
+    assert_eq!(output.status.code(), Some(if is_trusted { 0 } else { 1 }), "{report}");
+    assert_eq!(out.exists(), is_trusted, "{report}");
+    assert_eq!(report["out"].is_string(), is_trusted, "{report}");
+    for attempts in ["client_attempts", "node_attempts"].map(|attempts| report[attempts].as_u64()) {
+        assert!(attempts.is_none_or(|attempts| (1..=3).contains(&attempts)), "{report}");
+    }
 }
 
 fn matches_golden(report: &Value, file: &str) {

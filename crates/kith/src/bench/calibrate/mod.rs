@@ -20,7 +20,7 @@ use std::{
     path::{Path, PathBuf},
     time::Duration,
 };
-use sustained::Step;
+use sustained::{Doubt, Step};
 
 #[derive(Debug, Args)]
 pub struct CalibrateFlags {
@@ -30,7 +30,8 @@ pub struct CalibrateFlags {
     /// A router's settings file: `[session.steering]` in it is replaced, the rest stays [default: only print]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Seconds at each rate tried; about fifteen rates are tried for each limit
+    /// Seconds at each rate tried; about fifteen rates are tried for each limit, three times at the most while it is not
+    /// to be trusted
     #[arg(long, value_name = "S", default_value_t = 1.5, value_parser = step_seconds)]
     step_seconds: f64,
 }
@@ -47,6 +48,12 @@ struct Calibration {
     steering: Steering,
     client_steps: Vec<Step>,
     node_steps: Vec<Step>,
+    /// How often each limit was searched for.
+    client_attempts: u32,
+    node_attempts: u32,
+    /// Why it is not to be trusted even so: nothing is written then.
+    client_doubt: Option<Doubt>,
+    node_doubt: Option<Doubt>,
     /// The node's limit was found from one client, which came to its own limit first.
     node_limited_by_client: bool,
     /// Where it was written.
@@ -64,27 +71,48 @@ pub async fn run(target: &TargetFlags, format: Format, flags: &CalibrateFlags) -
     let topology = router.topology().await.context("read the topology")?;
     let population = Population::open(&topology, &flags.graph)?;
     let length = Duration::from_secs_f64(flags.step_seconds);
-    let client_steps = rates::client(target, &flags.graph, &population, length).await?;
-    let node_steps = rates::node(&topology, &flags.graph, &population, length).await?;
+    let client = rates::client(target, &flags.graph, &population, length).await?;
+    let client_requests_per_second = sustained::limit(&client.steps)?;
+    // Every node has answered its part of the client's requests.
+    let seen = match client.doubt() {
+        None => client_requests_per_second / topology.nodes.len().max(1) as f64,
+        Some(_) => 0.0,
+    };
+    let node = rates::node(&topology, &flags.graph, &population, length, seen).await?;
     let (penalty_client, penalty_server, penalty_growth) =
         tokio::task::block_in_place(|| penalties::measure(&population))?;
     let steering = Steering {
-        client_requests_per_second: sustained::limit(&client_steps)?,
-        node_requests_per_second: sustained::limit(&node_steps)?,
+        client_requests_per_second,
+        node_requests_per_second: sustained::limit(&node.steps)?,
         penalty_client,
         penalty_server,
         penalty_growth,
     };
-    if let (Some(out), Some(mut settings)) = (&flags.out, settings) {
+    let is_trusted = client.doubt().is_none() && node.doubt().is_none();
+    let out = flags.out.clone().filter(|_| is_trusted);
+    if let (Some(out), Some(mut settings)) = (&out, settings) {
         settings.session.steering = steering.clone();
         settings.write(out).map_err(|error| failure(&error.into(), out))?;
     }
-    let node_limited_by_client =
-        steering.node_requests_per_second < 1.2 * steering.client_requests_per_second;
-    let calibration =
-        Calibration { steering, client_steps, node_steps, node_limited_by_client, out: flags.out.clone() };
+    let calibration = Calibration {
+        node_limited_by_client: is_limited_by_client(&steering),
+        steering,
+        client_attempts: client.attempts,
+        node_attempts: node.attempts,
+        client_doubt: client.doubt(),
+        node_doubt: node.doubt(),
+        client_steps: client.steps,
+        node_steps: node.steps,
+        out,
+    };
     output::print(format, &calibration, render)?;
-    Ok(Exit::Done)
+    Ok(if is_trusted { Exit::Done } else { Exit::Failed })
+}
+
+/// Whether a node's limit is about that of the client which looked for it.
+fn is_limited_by_client(steering: &Steering) -> bool {
+    let client = steering.client_requests_per_second;
+    (0.8 * client..1.2 * client).contains(&steering.node_requests_per_second)
 }
 
 fn settings(out: &Path) -> Result<RouterSettings, Failure> {
@@ -110,9 +138,9 @@ fn render(calibration: &Calibration) -> String {
     ];
     let steps = [("client", &calibration.client_steps), ("node", &calibration.node_steps)];
     let rows = steps.iter().flat_map(|(name, steps)| {
-        steps.iter().map(|step| {
+        steps.iter().map(move |step| {
             vec![
-                (*name).to_owned(),
+                format!("{name}{}", if step.check { ", check" } else { "" }),
                 count(step.due as u64),
                 count(step.answered as u64),
                 micros(step.p99_us),
@@ -123,18 +151,70 @@ fn render(calibration: &Calibration) -> String {
     });
     let mut text = table(&columns, rows);
     let Steering { client_requests_per_second, node_requests_per_second, .. } = calibration.steering;
-    text += &format!("\nD_RPS   {client_requests_per_second:.0} requests/s by this client\n");
-    text += &format!("D_SRPS  {node_requests_per_second:.0} requests/s by one node");
-    if calibration.node_limited_by_client {
+    text += &format!("\nD_RPS   {client_requests_per_second:.0} requests/s by this client");
+    text += &doubted(calibration.client_doubt, calibration.client_attempts);
+    text += &format!("\nD_SRPS  {node_requests_per_second:.0} requests/s by one node");
+    if calibration.node_doubt.is_none() && calibration.node_limited_by_client {
         text += " at least: this client came to its limit first";
     }
+    text += &doubted(calibration.node_doubt, calibration.node_attempts);
     let Steering { penalty_client, penalty_server, penalty_growth, .. } = calibration.steering;
     text += &format!(
         "\nequation 5: client {penalty_client:.4} us, server {penalty_server:.5} us, growth {penalty_growth:.2}\n"
     );
+    let is_trusted = calibration.client_doubt.is_none() && calibration.node_doubt.is_none();
     match &calibration.out {
         Some(out) => text += &format!("written to {}: start routers with --config\n", out.display()),
-        None => text += "nothing written: --out FILE writes it as a router's settings\n",
+        None if is_trusted => text += "nothing written: --out FILE writes it as a router's settings\n",
+        None => text += "nothing written: calibrate again while this machine and the nodes do little else\n",
     }
     text
+}
+
+fn doubted(doubt: Option<Doubt>, attempts: u32) -> String {
+    let said = doubt.map(|doubt| format!(": not to be trusted after {attempts} attempts: {doubt}"));
+    said.unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn steering(node: f64) -> Steering {
+        Steering {
+            client_requests_per_second: 9_156.0,
+            node_requests_per_second: node,
+            penalty_client: 0.1,
+            penalty_server: 0.1,
+            penalty_growth: 0.0,
+        }
+    }
+
+    #[test]
+    fn only_a_node_limit_near_the_clients_may_be_the_clients() {
+        assert!(is_limited_by_client(&steering(9_000.0)));
+        assert!(!is_limited_by_client(&steering(182.0)), "the node is slower than the client");
+        assert!(!is_limited_by_client(&steering(20_000.0)));
+    }
+
+    #[test]
+    fn a_limit_in_doubt_says_why_and_that_nothing_is_written() {
+        let doubt = Doubt::BelowSeen { limit: 182.0, seen: 1_526.0 };
+        let calibration = Calibration {
+            steering: steering(182.0),
+            client_steps: vec![],
+            node_steps: vec![],
+            client_attempts: 1,
+            node_attempts: 3,
+            client_doubt: None,
+            node_doubt: Some(doubt),
+            node_limited_by_client: false,
+            out: None,
+        };
+        let text = render(&calibration);
+        let node = "D_SRPS  182 requests/s by one node: not to be trusted after 3 attempts: \
+                    only 182 requests/s were sustained, but 1526 at another moment\n";
+        assert!(text.contains(node), "{text}");
+        assert!(text.contains("nothing written: calibrate again"), "{text}");
+    }
 }

@@ -34,11 +34,11 @@ pub async fn client(
     graph: &str,
     population: &Population,
     length: Duration,
-) -> anyhow::Result<Vec<Step>> {
+) -> anyhow::Result<Search> {
     let session = Arc::new(connect::session(target, SessionSettings::default()).await?);
     let members = Arc::new(members(population, |_| true)?);
     let graph: Arc<str> = graph.into();
-    search(length, move |index| {
+    search(length, 0.0, move |index| {
         let (session, graph, id) = (Arc::clone(&session), Arc::clone(&graph), members[index % members.len()]);
         async move {
             let operand = Operand::Connections { id };
@@ -51,7 +51,7 @@ pub async fn client(
     .await
 }
 
-/// D_SRPS (equation 10): the same at one node.
+/// D_SRPS (equation 10): the same at one node, which has answered `seen` requests per second before.
 ///
 /// # Errors
 /// If the topology names no node that is up.
@@ -60,7 +60,8 @@ pub async fn node(
     graph: &str,
     population: &Population,
     length: Duration,
-) -> anyhow::Result<Vec<Step>> {
+    seen: f64,
+) -> anyhow::Result<Search> {
     let node = topology.nodes.first().ok_or_else(|| {
         Failure::new("no_cluster", "no node has registered", "start nodes, or wait until they are up")
     })?;
@@ -88,7 +89,7 @@ pub async fn node(
         ..Default::default()
     };
     let shared = Arc::new((FramedTransport::default(), node.addr.clone(), base, members));
-    search(length, move |index| {
+    search(length, seen, move |index| {
         let shared = Arc::clone(&shared);
         async move {
             let (transport, addr, base, members) = &*shared;
@@ -113,12 +114,13 @@ fn members(population: &Population, wanted: impl Fn(u64) -> bool) -> anyhow::Res
 
 async fn search<F>(
     length: Duration,
+    seen: f64,
     ask: impl Fn(usize) -> F + Clone + Send + 'static,
-) -> anyhow::Result<Vec<Step>>
+) -> anyhow::Result<Search>
 where
     F: Future<Output = bool> + Send + 'static,
 {
-    let mut search = Search::default();
+    let mut search = Search::new(seen);
     // Connections open and files come into memory.
     drive(Schedule::new(200.0, Duration::from_millis(300), 0), ask.clone()).await;
     while let Some(rate) = search.next_rate() {
@@ -128,7 +130,7 @@ where
         }
         search.note(seen);
     }
-    Ok(search.steps)
+    Ok(search)
 }
 
 async fn measure<F>(rate: f64, length: Duration, ask: impl Fn(usize) -> F + Send + 'static) -> Step
@@ -152,5 +154,6 @@ fn step(rate: f64, due: usize, length: Duration, driven: &Driven<bool>) -> Step 
         p99_us: quantile(&latencies, 0.99).unwrap_or(0.0) as u64,
         errors: (due - answered) as u64,
         sustained: false,
+        check: false,
     }
 }

@@ -1,8 +1,10 @@
 //! The highest rate that is sustained: rates rise until the 99th percentile leaves its plateau, answers lag behind
-//! or fail; then the gap is halved a few times. Decides only; `rates` measures.
+//! or fail; then the gap is halved a few times. A limit is checked by two more rates, and searched for again while it is
+//! not to be trusted: a busy moment of the machine looks like one. Decides only; `rates` measures.
 
 use crate::failure::Failure;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
+use std::fmt;
 
 /// The first rate tried, per second: any machine sustains it.
 const RATE_FIRST: f64 = 250.0;
@@ -19,6 +21,15 @@ const P99_RISE: f64 = 8.0;
 /// … and at least this: below it, a busy machine's hiccups are taken for a knee.
 const P99_US_MIN: u64 = 20_000;
 
+/// A limit is checked by this part of it, which must be sustained ...
+const HELD_SHARE: f64 = 0.8;
+/// ... and by so many times it, which must not be. Both are further from it than one search is from the next.
+const EXCEEDED_SHARE: f64 = 1.25;
+/// A limit below this part of what was seen before is none.
+const SEEN_SHARE: f64 = 0.8;
+/// How often a limit is searched for, until it is to be trusted.
+const ATTEMPTS_MAX: u32 = 3;
+
 /// What was seen at one rate.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Step {
@@ -30,19 +41,92 @@ pub struct Step {
     pub errors: u64,
     /// Set by [`Search::note`].
     pub sustained: bool,
+    /// Whether it checks the limit that the steps before came to. Set by [`Search::note`].
+    pub check: bool,
+}
+
+/// Why a limit is not to be trusted.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Doubt {
+    /// Not even the first rate was sustained.
+    NothingSustained,
+    /// It is less than was seen at other times.
+    BelowSeen { limit: f64, seen: f64 },
+    /// A moment later, less was not sustained.
+    NotHeld { limit: f64, rate: f64 },
+    /// A moment later, more was sustained.
+    Exceeded { limit: f64, rate: f64 },
+}
+
+/// Why the limit that `steps` came to, in requests due per second, is not to be trusted; `None`: it is. `seen` are
+/// requests per second that were answered at another time.
+pub fn doubt(steps: &[Step], seen: f64) -> Option<Doubt> {
+    let limit = limit_due(steps);
+    if limit == 0.0 {
+        return Some(Doubt::NothingSustained);
+    }
+    if limit < SEEN_SHARE * seen {
+        return Some(Doubt::BelowSeen { limit, seen });
+    }
+    steps.iter().filter(|step| step.check).find_map(|check| match check.sustained {
+        false if check.due < limit => Some(Doubt::NotHeld { limit, rate: check.due }),
+        true if limit < check.due => Some(Doubt::Exceeded { limit, rate: check.due }),
+        _ => None,
+    })
+}
+
+/// The highest rate that was sustained before it was checked; 0: none.
+fn limit_due(steps: &[Step]) -> f64 {
+    let sustained = steps.iter().filter(|step| step.sustained && !step.check);
+    sustained.map(|step| step.due).fold(0.0, f64::max)
 }
 
 /// The search for one limit.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Search {
+    /// Those of the last attempt.
     pub steps: Vec<Step>,
+    /// How often it was begun.
+    pub attempts: u32,
+    /// Requests per second that were answered at another time.
+    seen: f64,
     halvings: usize,
+    /// Whether the limit is being checked.
+    is_checking: bool,
 }
 
 impl Search {
-    /// The rate to try next; `None` when the limit is known.
+    /// A search for a limit of which `seen` requests per second are known to be below it.
+    pub fn new(seen: f64) -> Self {
+        Self { steps: Vec::new(), attempts: 1, seen, halvings: 0, is_checking: false }
+    }
+
+    /// The rate to try next; `None` when the limit is known, or was in doubt too often.
     pub fn next_rate(&mut self) -> Option<f64> {
-        let best = self.steps.iter().filter(|step| step.sustained).map(|step| step.due).fold(0.0, f64::max);
+        if !self.is_checking {
+            let rate = self.next_rising();
+            self.is_checking = rate.is_none();
+            if rate.is_some() {
+                return rate;
+            }
+        }
+        if self.doubt().is_none() {
+            return self.next_check();
+        }
+        if self.attempts == ATTEMPTS_MAX {
+            return None;
+        }
+        *self = Self { attempts: self.attempts + 1, ..Self::new(self.seen) };
+        self.next_rising()
+    }
+
+    /// Why the limit is not to be trusted.
+    pub fn doubt(&self) -> Option<Doubt> {
+        doubt(&self.steps, self.seen)
+    }
+
+    fn next_rising(&mut self) -> Option<f64> {
+        let best = limit_due(&self.steps);
         let failed = self.steps.iter().filter(|step| !step.sustained).map(|step| step.due);
         let worst = failed.filter(|rate| best < *rate).fold(f64::INFINITY, f64::min);
         if worst.is_finite() {
@@ -56,10 +140,16 @@ impl Search {
         (rate <= RATE_MAX).then_some(rate)
     }
 
+    fn next_check(&self) -> Option<f64> {
+        let checks = self.steps.iter().filter(|step| step.check).count();
+        [HELD_SHARE, EXCEEDED_SHARE].get(checks).map(|share| share * limit_due(&self.steps))
+    }
+
     /// Takes in what was seen. A rate that was not sustained is worth a second try before: on a shared machine a
     /// neighbour's moment looks like a knee.
     pub fn note(&mut self, mut step: Step) {
         step.sustained = self.is_sustained(&step);
+        step.check = self.is_checking;
         self.steps.push(step);
     }
 
@@ -71,29 +161,59 @@ impl Search {
     }
 }
 
-/// The highest rate that was sustained, as it was answered.
+/// The highest rate that was sustained before it was checked, as it was answered.
 ///
 /// # Errors
 /// If not even the lowest was.
 pub fn limit(steps: &[Step]) -> Result<f64, Failure> {
-    let sustained = steps.iter().filter(|step| step.sustained).map(|step| step.answered);
+    let sustained = steps.iter().filter(|step| step.sustained && !step.check).map(|step| step.answered);
     sustained.reduce(f64::max).map(f64::round).ok_or_else(|| {
-        let message = format!("not even {RATE_FIRST} requests per second are sustained");
+        let message = format!("{}, {ATTEMPTS_MAX} times", Doubt::NothingSustained);
         Failure::new("not_sustained", message, "calibrate on a machine that does little else")
     })
+}
+
+impl fmt::Display for Doubt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Doubt::NothingSustained => write!(f, "not even {RATE_FIRST} requests/s were sustained"),
+            Doubt::BelowSeen { limit, seen } => {
+                write!(f, "only {limit:.0} requests/s were sustained, but {seen:.0} at another moment")
+            }
+            Doubt::NotHeld { limit, rate } => {
+                write!(f, "{limit:.0} requests/s were sustained, but not even {rate:.0} a moment later")
+            }
+            Doubt::Exceeded { limit, rate } => {
+                write!(f, "only {limit:.0} requests/s were sustained, but {rate:.0} a moment later")
+            }
+        }
+    }
+}
+
+impl Serialize for Doubt {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// A system that answers up to `capacity` and queues above it.
-    fn run(capacity: f64) -> Search {
-        let mut search = Search::default();
+    fn step(due: f64, sustained: bool, check: bool) -> Step {
+        let (answered, p99_us) = if sustained { (due, 900) } else { (due / 2.0, 400_000) };
+        Step { due, answered, p99_us, errors: 0, sustained, check }
+    }
+
+    /// A system that answers up to `capacity` and queues above it; `is_busy` says at which tries the machine does something
+    /// else, so that nothing is sustained.
+    fn run(capacity: f64, seen: f64, is_busy: impl Fn(usize) -> bool) -> Search {
+        let mut search = Search::new(seen);
+        let mut tries = 0;
         while let Some(due) = search.next_rate() {
-            let p99_us = if due <= capacity { 900 } else { 400_000 };
-            search.note(Step { due, answered: due.min(capacity), p99_us, errors: 0, sustained: false });
-            assert!(search.steps.len() < 40, "the search ends");
+            search.note(step(due, due <= capacity && !is_busy(tries), false));
+            tries += 1;
+            assert!(tries < 120, "the search ends");
         }
         search
     }
@@ -101,20 +221,69 @@ mod tests {
     #[test]
     fn the_limit_is_found_within_a_few_percent() {
         for capacity in [300.0, 4_321.0, 77_000.0] {
-            let limit = limit(&run(capacity).steps).unwrap();
+            let search = run(capacity, 0.0, |_| false);
+            let limit = limit(&search.steps).unwrap();
             assert!(limit <= capacity && 0.93 * capacity <= limit, "{limit} of {capacity}");
+            assert_eq!((search.attempts, search.doubt()), (1, None));
         }
     }
 
     #[test]
-    fn errors_end_the_rise_and_a_dead_system_is_told() {
-        let mut search = Search::default();
+    fn a_limit_that_a_busy_moment_cut_is_searched_for_again() {
+        // The first rate and those that halve the gap; one in the middle of the rise; the check itself.
+        for busy in [0..1, 0..4, 3..4, 5..9, 12..13] {
+            let search = run(4_321.0, 0.0, |tries| busy.contains(&tries));
+            let limit = limit(&search.steps).unwrap();
+            assert!((4_000.0..=4_321.0).contains(&limit), "{limit} while busy at {busy:?}");
+            assert_eq!((search.attempts, search.doubt()), (2, None), "busy at {busy:?}");
+        }
+    }
+
+    #[test]
+    fn a_machine_that_is_always_busy_is_given_up_and_the_limit_in_doubt() {
+        let search = run(4_321.0, 0.0, |tries| tries % 4 == 3);
+        assert_eq!(search.attempts, ATTEMPTS_MAX);
+        assert!(search.doubt().is_some());
+        let dead = run(4_321.0, 0.0, |_| true);
+        assert_eq!((dead.attempts, dead.doubt()), (ATTEMPTS_MAX, Some(Doubt::NothingSustained)));
+        assert_eq!(limit(&dead.steps).unwrap_err().code, "not_sustained");
+    }
+
+    #[test]
+    fn a_node_that_answered_more_before_has_a_higher_limit() {
+        // A client had 9,156 requests a second answered by six nodes.
+        let steps = [step(250.0, false, false), step(182.0, true, false), step(250.0, false, false)];
+        let seen = 9_156.0 / 6.0;
+        assert_eq!(doubt(&steps, seen), Some(Doubt::BelowSeen { limit: 182.0, seen }));
+        assert_eq!(doubt(&steps, 200.0), None, "a fifth less is chance");
+        let search = run(182.0, seen, |_| false);
+        assert_eq!((search.attempts, search.doubt().is_some()), (ATTEMPTS_MAX, true));
+    }
+
+    #[test]
+    fn a_limit_must_hold_below_it_and_not_above() {
+        let found = [step(1_000.0, true, false), step(1_500.0, false, false)];
+        let checked = |below, above| {
+            doubt(&[&found[..], &[step(800.0, below, true), step(1_250.0, above, true)]].concat(), 0.0)
+        };
+        assert_eq!(checked(true, false), None);
+        assert_eq!(checked(false, false), Some(Doubt::NotHeld { limit: 1_000.0, rate: 800.0 }));
+        assert_eq!(checked(true, true), Some(Doubt::Exceeded { limit: 1_000.0, rate: 1_250.0 }));
+        assert_eq!(
+            checked(true, true).unwrap().to_string(),
+            "only 1000 requests/s were sustained, but 1250 a moment later"
+        );
+    }
+
+    #[test]
+    fn errors_end_the_rise() {
+        let mut search = Search::new(0.0);
         let mut tries = 0;
         while let Some(due) = search.next_rate() {
             tries += 1;
-            search.note(Step { due, answered: due, p99_us: 500, errors: 1, sustained: false });
+            search.note(Step { errors: 1, ..step(due, true, false) });
         }
-        assert_eq!(tries, 1 + HALVINGS);
+        assert_eq!(tries, (1 + HALVINGS) * ATTEMPTS_MAX as usize);
         assert_eq!(limit(&search.steps).unwrap_err().code, "not_sustained");
     }
 }
