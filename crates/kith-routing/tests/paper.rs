@@ -221,7 +221,7 @@ fn borrowed_nodes_take_as_much_of_a_hub_as_the_others_keep() {
         }
     }
     eprintln!("busiest {plain:.0}, {busiest:.0} with borrowed nodes: {imbalance:.3} of the mean");
-    assert!(busiest < 0.71 * plain && imbalance < 1.05, "{plain} {busiest} {imbalance}");
+    assert!(busiest < 0.69 * plain && imbalance < 1.03, "{plain} {busiest} {imbalance}");
 }
 
 /// §V-A, figure 7b: requests do not grow with the number of groups, except the naive strategy's.

@@ -36,18 +36,20 @@ pub(super) fn even_out(
 
 /// Gives keys of nodes above the mean to nodes that take no part yet. The mean is over the
 /// nodes that take part and those that may be borrowed: these take as much as the others keep.
+/// The first `start` choices are left out: the best first node need not be one of the best few.
 pub(super) fn borrow(
     view: &Candidates<'_>,
     keys: &[PartitionId],
     others: &[GroupIndex],
     draft: &mut Draft,
     relief: &mut Relief,
+    start: usize,
 ) {
     let busy = (0..view.node_count() as u32).filter(|node| 0 < draft.keys_on(NodeIndex(*node))).count();
     let borrowed_max = view.nodes_per_group().div_ceil(BORROWED_SHARE);
     let mean = keys.len().div_ceil(busy + borrowed_max) as u32;
     relief.count(view, keys, others, draft, mean);
-    relief.borrow(view, keys, others, draft, borrowed_max);
+    relief.borrow(view, keys, others, draft, borrowed_max, start);
 }
 
 /// How many of each heavy node's keys each free node could take: scratch space of [`borrow`].
@@ -115,7 +117,8 @@ impl Relief {
         self.excess.iter().zip(self.takes(node)).map(|(excess, takes)| squares(*excess, takes)).sum()
     }
 
-    /// Borrows up to `borrowed_max` free nodes, each time the one that is worth most by then.
+    /// Borrows up to `borrowed_max` free nodes, each time the one that is worth most by then, without the first `start` ones.
+    #[allow(clippy::too_many_arguments)]
     fn borrow(
         &mut self,
         view: &Candidates<'_>,
@@ -123,6 +126,7 @@ impl Relief {
         others: &[GroupIndex],
         draft: &mut Draft,
         borrowed_max: usize,
+        start: usize,
     ) {
         if self.excess.is_empty() {
             return;
@@ -131,6 +135,9 @@ impl Relief {
         let free = (0..view.node_count() as u32).map(NodeIndex).filter(|node| draft.keys_on(*node) == 0);
         let mut best: BinaryHeap<(u64, Reverse<NodeIndex>)> =
             free.map(|node| (self.worth(node), Reverse(node))).collect();
+        for _ in 0..start {
+            best.pop();
+        }
         let mut borrowed = 0;
         while borrowed < borrowed_max
             && let Some((once, Reverse(node))) = best.pop()

@@ -7,6 +7,11 @@ use crate::{Candidates, FanOutPlan, GroupLimit, LoadSnapshot};
 use kith_types::PartitionId;
 use rand::Rng;
 
+/// How many first nodes are tried. Where partitions are few, the best one may hold the same ones as the second.
+const STARTS_MAX: usize = 4;
+/// No other is tried once the busiest node is above the mean by at most this share, or by one key.
+const EVEN_SHARE: u32 = 12;
+
 pub(super) struct Borrow;
 
 impl ReplicaPolicy for Borrow {
@@ -31,8 +36,19 @@ impl ReplicaPolicy for Borrow {
         let PolicyState { draft, order, relief, .. } = state;
         let (chosen, others) = order.split_at(count);
         balance::even_out(view, keys, chosen, draft);
-        balance::borrow(view, keys, others, draft, relief);
-        balance::even_out(view, keys, order, draft);
+        let spread = draft.clone();
+        for start in 0..STARTS_MAX {
+            let mut tried = spread.clone();
+            balance::borrow(view, keys, others, &mut tried, relief, start);
+            balance::even_out(view, keys, order, &mut tried);
+            if start == 0 || tried.busiest_keys() < draft.busiest_keys() {
+                *draft = tried;
+            }
+            let mean = draft.mean_keys();
+            if draft.busiest_keys() <= mean + (mean / EVEN_SHARE).max(1) {
+                break;
+            }
+        }
         draft.finish(self.name(), view)
     }
 }

@@ -73,6 +73,17 @@ impl Draft {
         self.keys_on[node.index()]
     }
 
+    /// How many keys the busiest node has.
+    pub fn busiest_keys(&self) -> u32 {
+        self.keys_on.iter().copied().max().unwrap_or(0)
+    }
+
+    /// Keys per node that takes part, rounded up; 0 if none does.
+    pub fn mean_keys(&self) -> u32 {
+        let busy = self.keys_on.iter().filter(|keys| 0 < **keys).count();
+        self.keys_on.iter().sum::<u32>().div_ceil(busy.max(1) as u32)
+    }
+
     /// Ends the plan.
     ///
     /// # Errors
