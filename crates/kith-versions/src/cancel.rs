@@ -131,7 +131,7 @@ mod tests {
             missing_max: 0,
         };
         let refused = state.apply(&begin("p999"), &context).unwrap_err();
-        assert_eq!(refused.to_string(), "push p999 was cancelled: ada cancelled it");
+        assert_eq!(refused.to_string(), "p999 was cancelled: ada cancelled it");
         state.apply(&begin("p1"), &context).unwrap();
     }
 }

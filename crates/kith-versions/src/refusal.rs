@@ -9,7 +9,7 @@ use thiserror::Error;
 #[non_exhaustive]
 pub enum Refusal {
     /// Another push of the store is under way.
-    #[error("push {push} of version {} runs already, by {who}", version.0)]
+    #[error("{push} of version {} runs already, by {who}", version.0)]
     PushRunning {
         /// Its id.
         push: PushId,
@@ -19,7 +19,7 @@ pub enum Refusal {
         who: String,
     },
     /// The push of this id has ended well before.
-    #[error("push {push} has ended before: it made version {}", version.0)]
+    #[error("{push} has ended before: it made version {}", version.0)]
     AlreadyPushed {
         /// Its id.
         push: PushId,
@@ -27,13 +27,13 @@ pub enum Refusal {
         version: StoreVersion,
     },
     /// The push is not under way: it ended, or was given up.
-    #[error("push {push} does not run any more")]
+    #[error("{push} does not run any more")]
     PushEnded {
         /// Its id.
         push: PushId,
     },
     /// Somebody ended the push.
-    #[error("push {push} was cancelled: {why}")]
+    #[error("{push} was cancelled: {why}")]
     PushCancelled {
         /// Its id.
         push: PushId,
@@ -41,7 +41,7 @@ pub enum Refusal {
         why: String,
     },
     /// The push that is to be cancelled serves already.
-    #[error("push {push} cannot be cancelled: its version {} serves already", version.0)]
+    #[error("{push} cannot be cancelled: its version {} serves already", version.0)]
     PushServed {
         /// Its id.
         push: PushId,
@@ -136,7 +136,7 @@ pub enum Refusal {
         nodes: Vec<NodeId>,
     },
     /// A push is to be served that has not passed the guards.
-    #[error("push {push} has not said what it holds")]
+    #[error("{push} has not said what it holds")]
     NotOffered {
         /// Its id.
         push: PushId,
@@ -236,7 +236,7 @@ impl Refusal {
     pub fn help(&self) -> String {
         match self {
             Refusal::PushRunning { push, .. } => {
-                format!("wait until push {push} ends; if its router is gone it is taken back within seconds")
+                format!("wait until {push} ends; if its router is gone it is taken back within seconds")
             }
             Refusal::AlreadyPushed { .. } => "nothing is left to do; a new push has a new id".to_owned(),
             Refusal::PushEnded { .. } => "see `kith store history` for how it ended; push again".to_owned(),

@@ -1,6 +1,7 @@
 //! What a user is told when something fails: a stable code, what happened, what to do. Codes are
 //! a contract: `docs/errors.md`.
 
+use console::Style;
 use kith_client::QueryError;
 use kith_engine::load::LoadError;
 use serde::Serialize;
@@ -93,11 +94,15 @@ impl From<Failure> for ErrorReport {
 impl ErrorReport {
     /// The code and help of whatever knows them, the message with all its context.
     pub fn of(error: &anyhow::Error) -> Self {
-        let messages: Vec<String> = error.chain().map(ToString::to_string).collect();
+        let message = error.chain().fold(String::new(), |told, cause| match cause.to_string() {
+            cause if told.contains(&cause) => told,
+            cause if told.is_empty() => cause,
+            cause => told + ": " + &cause,
+        });
         let (code, help) = known(error).unwrap_or_else(|| {
             ("internal".to_owned(), "this is a defect of Kith: please report it with the message".to_owned())
         });
-        Self { error: ErrorBody { code, message: messages.join(": "), help } }
+        Self { error: ErrorBody { code, message, help } }
     }
 
     /// What happened.
@@ -105,11 +110,16 @@ impl ErrorReport {
         &self.error.message
     }
 
-    /// For a terminal.
-    pub fn text(&self) -> String {
+    /// For people; what it begins with is coloured if `colored`.
+    pub fn text(&self, colored: bool) -> String {
         let ErrorBody { code, message, help } = &self.error;
-        let help = if help.is_empty() { String::new() } else { format!("\nhelp: {help}") };
-        format!("error[{code}]: {message}{help}")
+        let error = Style::new().red().bold().force_styling(colored);
+        let hint = Style::new().cyan().bold().force_styling(colored);
+        let help = match help.as_str() {
+            "" => String::new(),
+            help => format!("\n{}: {help}", hint.apply_to("help")),
+        };
+        format!("{}: {message}{help}", error.apply_to(format_args!("error[{code}]")))
     }
 
     /// How a command that fails with it ends.
@@ -149,8 +159,24 @@ mod tests {
         let error =
             Err::<(), _>(Failure::new("full", "no space left", "free some")).context("publish graph v");
         let report = ErrorReport::of(&error.unwrap_err());
-        assert_eq!(report.text(), "error[full]: publish graph v: no space left\nhelp: free some");
+        assert_eq!(report.text(false), "error[full]: publish graph v: no space left\nhelp: free some");
         assert_eq!(report.exit(), Exit::Failed);
+    }
+
+    #[test]
+    fn colours_are_put_around_what_a_message_begins_with() {
+        let report = ErrorReport::from(Failure::new("full", "no space left", "free some"));
+        assert_eq!(
+            report.text(true),
+            "\u{1b}[31m\u{1b}[1merror[full]\u{1b}[0m: no space left\n\u{1b}[36m\u{1b}[1mhelp\u{1b}[0m: free some"
+        );
+    }
+
+    #[test]
+    fn what_the_context_says_already_is_told_once() {
+        let error =
+            Err::<(), _>(Failure::new("full", "no space left", "")).context("no space left on node 3");
+        assert_eq!(ErrorReport::of(&error.unwrap_err()).message(), "no space left on node 3");
     }
 
     #[test]
@@ -162,7 +188,7 @@ mod tests {
     #[test]
     fn what_nobody_foresaw_is_internal() {
         let report = ErrorReport::of(&anyhow::anyhow!("odd"));
-        assert!(report.text().starts_with("error[internal]: odd\n"), "{}", report.text());
+        assert!(report.text(false).starts_with("error[internal]: odd\n"), "{}", report.text(false));
     }
 
     #[test]

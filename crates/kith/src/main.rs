@@ -10,6 +10,7 @@ mod confirm;
 mod connect;
 mod explain;
 mod failure;
+mod flag_error;
 #[cfg(test)]
 mod golden;
 mod graph;
@@ -37,7 +38,7 @@ use std::process::ExitCode;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    let cli = cli::Cli::parse();
+    let cli = cli::Cli::try_parse().unwrap_or_else(|error| flag_error::told::<cli::Cli>(error).exit());
     let format = cli.global.output;
     let exit = cli::run(cli).unwrap_or_else(|error| {
         if output::is_closed_pipe(&error) {

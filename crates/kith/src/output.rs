@@ -3,6 +3,7 @@
 use crate::failure::ErrorReport;
 use anyhow::Context;
 use clap::ValueEnum;
+use console::Term;
 use serde::Serialize;
 use std::io::{self, Write};
 
@@ -48,9 +49,10 @@ pub fn json_line<T: Serialize>(value: &T) -> String {
     line
 }
 
-/// Tells an error, for people and, if they are asked for, for scripts.
+/// Tells an error, for people and, if they are asked for, for scripts. It is coloured on a terminal that has colours, unless
+/// `NO_COLOR` is set.
 pub fn fail(format: Format, report: &ErrorReport) {
-    eprintln!("{}", report.text());
+    eprintln!("{}", report.text(Term::stderr().features().colors_supported()));
     if format == Format::Json {
         // Nobody is left to be told that this fails too.
         let _ = print_bytes(json_line(report).as_bytes());

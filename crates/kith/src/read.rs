@@ -4,7 +4,7 @@ use crate::{
     connect::{self, Service, TargetFlags},
     failure::{Exit, Failure},
     output::{self, Format},
-    reply::{BatchReply, KeyReply, Values},
+    reply::{BatchReply, KeyReply, ProfileReply, Values},
     request::{Batch, BatchFields, KeyEncoding, ReadOptions},
     stream,
     table::{plan, values},
@@ -13,6 +13,7 @@ use clap::Args;
 use kith_client::{BATCH_KEYS_MAX, BatchAnswer, QueryError, StoreShape};
 use kith_ops::Record;
 use kith_schema::{Schema, ValueType};
+use serde::Serialize;
 use serde_json::Value;
 use std::{
     collections::HashMap,
@@ -29,8 +30,9 @@ const LINE_BYTES_MAX: usize = kith_schema::KEY_BYTES_MAX.div_ceil(3) * 4 + 2;
 pub struct GetFlags {
     /// The store
     store: String,
-    /// The key: a number, text or base64, as the store's keys are
-    key: String,
+    /// The key: a number, text or base64, as the store's keys are. Several are printed as by `kith mget`
+    #[arg(required = true, value_name = "KEY")]
+    keys: Vec<String>,
     /// How keys of strings or bytes are written [default: text for strings, base64 for bytes]
     #[arg(long, value_enum, value_name = "ENCODING")]
     key_encoding: Option<KeyEncoding>,
@@ -42,9 +44,12 @@ pub struct GetFlags {
 pub struct MultiGetFlags {
     /// The store
     store: String,
-    /// The keys, one a line; `-` reads standard input
-    #[arg(long, value_name = "FILE")]
-    keys_from: PathBuf,
+    /// The keys: numbers, text or base64, as the store's keys are
+    #[arg(value_name = "KEY", required_unless_present = "keys_from")]
+    keys: Vec<String>,
+    /// A file of keys, one a line; `-` reads standard input
+    #[arg(long, value_name = "FILE", conflicts_with = "keys")]
+    keys_from: Option<PathBuf>,
     /// How keys of strings or bytes are written [default: text for strings, base64 for bytes]
     #[arg(long, value_enum, value_name = "ENCODING")]
     key_encoding: Option<KeyEncoding>,
@@ -139,20 +144,32 @@ pub fn is_wrong_keys(error: &anyhow::Error) -> bool {
         || error.downcast_ref::<Failure>().is_some_and(|failure| failure.code == "wrong_key_type")
 }
 
-/// Prints the value of one key.
+/// Prints the value of one key, or what became of each of several.
 ///
 /// # Errors
-/// `key_not_found`; if the key cannot be read.
+/// `key_not_found` of one key; if the keys cannot be read.
 pub async fn get(target: &TargetFlags, format: Format, flags: GetFlags) -> anyhow::Result<Exit> {
     let service = connect::service(target).await?;
     let asked = BatchFields {
         store: flags.store,
-        keys: vec![Value::from(flags.key)],
+        keys: flags.keys.into_iter().map(Value::from).collect(),
         key_encoding: flags.key_encoding,
     };
+    if asked.keys.len() == 1 {
+        return get_one(&*service, format, &asked, &flags.options).await;
+    }
+    print_all(&*service, format, &Batch { asked, options: flags.options }).await
+}
+
+async fn get_one(
+    service: &dyn Service,
+    format: Format,
+    asked: &BatchFields,
+    options: &ReadOptions,
+) -> anyhow::Result<Exit> {
     let shape = service.shape(&asked.store).await?;
     let keys = asked.keys(shape.key)?;
-    let answer = service.multi_get(&asked.store, &keys, &flags.options.query_options()).await?;
+    let answer = service.multi_get(&asked.store, &keys, &options.query_options()).await?;
     let value = match answer.records.get(0) {
         Some(Record::Absent) => {
             let message = format!("store {:?} has no key {}", asked.store, asked.keys[0]);
@@ -161,10 +178,11 @@ pub async fn get(target: &TargetFlags, format: Format, flags: GetFlags) -> anyho
         Some(Record::Found(value)) => Some(value),
         _ => None,
     };
-    let schema = schema_of(&*service, &asked.store, shape, &answer).await?;
+    let schema = schema_of(service, &asked.store, shape, &answer).await?;
     let values = Values { store: &asked.store, value: shape.value, schema: schema.as_ref() };
     let reply = BatchReply::new(&values, &asked.keys, &keys, &answer);
-    if let Some(profile) = &reply.last.profile {
+    let profile = reply.last.profile.as_ref();
+    if let (Format::Table, Some(profile)) = (format, profile) {
         // Standard output is the value's alone.
         eprint!("{}", plan::render(profile));
     }
@@ -173,11 +191,20 @@ pub async fn get(target: &TargetFlags, format: Format, flags: GetFlags) -> anyho
             let json = reply.results[0].value.json();
             output::print_bytes(&[json.map_or(value, str::as_bytes), b"\n"].concat())?;
         }
-        _ => output::print(format, &reply.results[0], |key: &KeyReply| {
-            values::table(std::slice::from_ref(key))
+        _ => output::print(format, &OneKeyReply { key: &reply.results[0], profile }, |one| {
+            values::table(std::slice::from_ref(one.key))
         })?,
     }
     Ok(if reply.is_complete() { Exit::Done } else { Exit::Partial })
+}
+
+/// What `kith get` prints of one key as JSON.
+#[derive(Serialize)]
+struct OneKeyReply<'a> {
+    #[serde(flatten)]
+    key: &'a KeyReply,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    profile: Option<&'a ProfileReply>,
 }
 
 /// Prints what became of each key, and how many ended how.
@@ -188,14 +215,21 @@ pub async fn multi_get(target: &TargetFlags, format: Format, flags: MultiGetFlag
     if flags.stream {
         stream::check_format(format)?;
     }
-    let keys = read_keys(&flags.keys_from, BATCH_KEYS_MAX)?;
+    let keys = match &flags.keys_from {
+        Some(file) => read_keys(file, BATCH_KEYS_MAX)?,
+        None => flags.keys.into_iter().map(Value::from).collect(),
+    };
     let service = connect::service(target).await?;
     let asked = BatchFields { store: flags.store, keys, key_encoding: flags.key_encoding };
     let batch = Batch { asked, options: flags.options };
     if flags.stream {
         return stream::write(&*service, &batch, &mut io::stdout()).await;
     }
-    let reply = Shapes::default().read(&*service, &batch).await?;
+    print_all(&*service, format, &batch).await
+}
+
+async fn print_all(service: &dyn Service, format: Format, batch: &Batch) -> anyhow::Result<Exit> {
+    let reply = Shapes::default().read(service, batch).await?;
     let text = match format {
         Format::Json => {
             let mut lines: String = reply.results.iter().map(output::json_line).collect();

@@ -142,15 +142,17 @@ mod tests {
     fn an_unknown_figure_is_a_usage_error_that_names_the_others() {
         let error = run(Format::Table, flags("7c", PathBuf::new())).unwrap_err();
         let report = crate::failure::ErrorReport::of(&error);
-        assert!(report.text().starts_with("error[usage]: there is no figure \"7c\"\nhelp: did you mean 7"));
-        assert!(report.text().contains("9d, tail, cache, or all") && report.exit() == Exit::Usage);
+        assert!(
+            report.text(false).starts_with("error[usage]: there is no figure \"7c\"\nhelp: did you mean 7")
+        );
+        assert!(report.text(false).contains("9d, tail, cache, or all") && report.exit() == Exit::Usage);
     }
 
     #[test]
     fn a_folder_that_cannot_be_written_is_told_with_its_cause() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let error = run(Format::Table, flags("7b", file.path().to_owned())).unwrap_err();
-        let text = crate::failure::ErrorReport::of(&error).text();
+        let text = crate::failure::ErrorReport::of(&error).text(false);
         assert!(text.starts_with("error[cannot_write]: cannot write ") && text.contains("xists"), "{text}");
     }
 

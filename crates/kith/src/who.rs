@@ -2,8 +2,32 @@
 
 use std::env;
 
-/// The name of the user, as `ada`; `unknown` where the system does not say.
+/// The variables that name the user, in the order in which they are asked.
+const NAMED_BY: [&str; 3] = ["KITH_WHO", "USER", "LOGNAME"];
+
+/// The name of the user, as `ada`; `uid 1000` where no variable says it, as under systemd and in containers.
 pub fn who() -> String {
-    let named = ["KITH_WHO", "USER", "LOGNAME"].iter().find_map(|name| env::var(name).ok());
-    named.filter(|name| !name.is_empty()).unwrap_or_else(|| "unknown".to_owned())
+    named(|variable| env::var(variable).ok(), rustix::process::getuid().as_raw())
+}
+
+fn named(variable: impl Fn(&str) -> Option<String>, uid: u32) -> String {
+    let mut names = NAMED_BY.iter().filter_map(|name| variable(name));
+    names.find(|name| !name.is_empty()).unwrap_or_else(|| format!("uid {uid}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_has_no_name_is_told_by_number() {
+        let variables = |set: &'static [(&str, &str)]| {
+            move |name: &str| {
+                set.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
+            }
+        };
+        assert_eq!(named(variables(&[("LOGNAME", "eve"), ("USER", "ada")]), 1000), "ada");
+        assert_eq!(named(variables(&[("USER", ""), ("LOGNAME", "eve")]), 1000), "eve");
+        assert_eq!(named(variables(&[]), 1000), "uid 1000");
+    }
 }

@@ -129,6 +129,58 @@ fn wrong_lines_are_shown_with_their_numbers() {
 }
 
 #[test]
+fn a_flag_that_is_no_number_is_told_with_what_was_expected() {
+    let folder = tempfile::tempdir().unwrap();
+    for (arguments, told) in [
+        (
+            "store swap s one",
+            "invalid value 'one' for '<VERSION>': expected a whole number in decimal digits",
+        ),
+        (
+            "load graph e.csv --graph v --max-errors few",
+            "invalid value 'few' for '--max-errors <N>': expected a whole",
+        ),
+        (
+            "get s 1 --deadline-ms 0",
+            "invalid value '0' for '--deadline-ms <MS>': expected a number of 1 or more",
+        ),
+    ] {
+        let output = kith(folder.path(), arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments}");
+        assert!(text(&output.stderr).contains(told), "{arguments}: {}", text(&output.stderr));
+    }
+}
+
+/// What `kith` prints where its standard streams are a terminal.
+fn on_a_terminal(folder: &Path, arguments: &str, environment: &[(&str, &str)]) -> String {
+    let spawn = "import pty, sys; pty.spawn(sys.argv[1:])";
+    let output = Command::new("python3")
+        .args(["-c", spawn, env!("CARGO_BIN_EXE_kith")])
+        .args(arguments.split_whitespace())
+        .current_dir(folder)
+        .env_remove("KITH_ROUTER")
+        .env_remove("XDG_RUNTIME_DIR")
+        .env_remove("NO_COLOR")
+        .env("TERM", "xterm")
+        .envs(environment.iter().copied())
+        .output()
+        .expect("python3 runs");
+    text(&output.stdout)
+}
+
+#[test]
+fn errors_are_coloured_on_a_terminal_and_nowhere_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let colored = "\u{1b}[31m\u{1b}[1merror[no_cluster]\u{1b}[0m: ";
+    let told = on_a_terminal(folder.path(), "graph list", &[]);
+    assert!(told.contains(colored) && told.contains("\u{1b}[1mhelp\u{1b}[0m: "), "{told:?}");
+    let told = on_a_terminal(folder.path(), "graph list", &[("NO_COLOR", "1")]);
+    assert!(told.contains("error[no_cluster]: ") && !told.contains('\u{1b}'), "{told:?}");
+    let piped = text(&kith(folder.path(), "graph list").stderr);
+    assert!(piped.starts_with("error[no_cluster]: ") && !piped.contains('\u{1b}'), "{piped:?}");
+}
+
+#[test]
 fn completions_are_printed_for_every_shell() {
     let folder = tempfile::tempdir().unwrap();
     for shell in ["bash", "zsh", "fish"] {

@@ -6,6 +6,7 @@ mod support;
 use serde_json::{Value, json};
 use std::{
     fs,
+    os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     sync::atomic::{AtomicBool, Ordering},
 };
@@ -119,6 +120,67 @@ fn records_are_decoded_by_the_schema_of_the_version_that_answered() {
         swaps.join().expect("the swaps end");
     });
     assert!(0 < seen[0] && 0 < seen[1], "both versions answered: {seen:?}");
+}
+
+#[test]
+fn keys_are_given_as_arguments_and_what_is_held_is_described() {
+    let world = World::start(&["--nodes", "1", "--groups", "1", "--partitions", "4"]);
+    world.create("people", &["--key", "id", "--value", "record"]);
+    let schema = r#"{"fields":[{"name":"name","type":"text"},{"name":"embed","type":"vector<f32,2>","nullable":true}]}"#;
+    let schema = world.write("schema.json", schema);
+    let rows = world.write("rows.jsonl", "{\"key\":7,\"value\":{\"name\":\"ada\",\"embed\":[1,2]}}\n");
+    let unnamed = |arguments: &[&str]| {
+        let mut command = world.cluster.kith(arguments);
+        for variable in ["KITH_WHO", "USER", "LOGNAME"] {
+            command.env_remove(variable);
+        }
+        assert!(command.status().expect("kith runs").success(), "{arguments:?}");
+    };
+    unnamed(&["store", "push", "people", &rows, "--schema", &schema]);
+
+    let lines = world.cluster.must(&["mget", "people", "7", "8", "-o", "json"]);
+    let lines: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    assert_eq!(
+        (&lines[0]["value"]["name"], &lines[1]["state"]),
+        (&json!("ada"), &json!("ABSENT")),
+        "{lines:?}"
+    );
+    let table = world.cluster.must(&["get", "people", "7", "8"]);
+    assert!(table.contains("1 found, 1 absent"), "{table}");
+    let keys = world.write("keys.txt", "7\n");
+    let both =
+        world.cluster.kith(&["mget", "people", "7", "--keys-from", &keys]).output().expect("kith runs");
+    assert_eq!(both.status.code(), Some(2), "{}", text(&both));
+    let wrong = world.cluster.kith(&["get", "people", "7x"]).output().expect("kith runs");
+    let told = String::from_utf8_lossy(&wrong.stderr).into_owned();
+    assert!(
+        told.contains("\"7x\"") && told.contains("whole numbers from 0 to 18446744073709551615"),
+        "{told}"
+    );
+    let profiled = world.json(&["get", "people", "7", "--profile"]);
+    assert_eq!(
+        (&profiled["state"], &profiled["profile"]["nodes"]),
+        (&json!("FOUND"), &json!(1)),
+        "{profiled}"
+    );
+
+    let described = world.cluster.must(&["store", "describe", "people"]);
+    assert!(described.contains("records have 2 fields:\n"), "{described}");
+    assert!(described.contains("embed  vector<f32,2>  may be null"), "{described}");
+    let served = world.json(&["store", "describe", "people"])["served_schema"].clone();
+    assert!(served.as_str().is_some_and(|schema| schema.contains("vector<f32,2>")), "{served}");
+
+    let history = world.json(&["store", "history", "people"]);
+    let pushed = &history.as_array().expect("a list").last().expect("the push");
+    let uid = fs::metadata(world.folder.path()).map(|folder| MetadataExt::uid(&folder)).expect("it is ours");
+    assert_eq!(pushed["who"], format!("uid {uid}"), "{history}");
+    assert!(pushed["at"].is_u64(), "times in JSON stay numbers: {history}");
+    for command in ["history", "versions"] {
+        let table = world.cluster.must(&["store", command, "people"]);
+        assert!(table.contains(" UTC") && table.contains("-") && table.contains(":"), "{table}");
+    }
+    let free = world.json(&["cluster", "status"])["nodes"][0]["disk_free"].as_u64();
+    assert!(free.is_none_or(|free| 0 < free), "{free:?}");
 }
 
 #[test]

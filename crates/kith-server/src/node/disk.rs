@@ -7,30 +7,37 @@ use tokio_util::sync::CancellationToken;
 const LOOK_INTERVAL: Duration = Duration::from_secs(5);
 
 /// The room of a file system, in bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Room {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Room {
     /// For processes without privileges.
     pub free: u64,
     pub total: u64,
 }
 
-/// The room of the file system that a folder is in; nothing if it cannot be told.
-pub(super) fn room(folder: &Path) -> Room {
-    let told = rustix::fs::statvfs(folder);
-    told.map_or_else(
-        |_| Room::default(),
-        |told| Room {
-            free: told.f_bavail.saturating_mul(told.f_frsize),
-            total: told.f_blocks.saturating_mul(told.f_frsize),
-        },
-    )
+/// The room of the file system that a folder is in, or will be in once it is made; `None` if the folder above it is not there
+/// either.
+fn room(folder: &Path) -> Option<Room> {
+    let told = rustix::fs::statvfs(folder).or_else(|error| match folder.parent() {
+        Some(parent) => rustix::fs::statvfs(parent),
+        None => Err(error),
+    });
+    let told = told.ok()?;
+    Some(Room {
+        free: told.f_bavail.saturating_mul(told.f_frsize),
+        total: told.f_blocks.saturating_mul(told.f_frsize),
+    })
+}
+
+/// The bytes that are free there.
+pub(super) fn free(folder: &Path) -> Option<u64> {
+    room(folder).map(|room| room.free)
 }
 
 /// Shows the room until told to stop.
 pub(super) async fn follow(folder: std::path::PathBuf, stop: CancellationToken) {
     let mut interval = tokio::time::interval(LOOK_INTERVAL);
     while stop.run_until_cancelled(interval.tick()).await.is_some() {
-        let Room { free, total } = room(&folder);
+        let Some(Room { free, total }) = room(&folder) else { continue };
         metrics::gauge!("kith_node_disk_free_bytes").set(free as f64);
         metrics::gauge!("kith_node_disk_bytes").set(total as f64);
     }
@@ -41,10 +48,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_folder_has_some_room_and_none_has_none() {
+    fn a_folder_has_its_room_before_it_is_made_and_one_that_is_gone_has_none_that_is_known() {
         let folder = tempfile::tempdir().unwrap();
-        let Room { free, total } = room(folder.path());
+        let Some(Room { free, total }) = room(folder.path()) else { panic!("the folder has some room") };
         assert!(free <= total && 0 < total);
-        assert_eq!(room(&folder.path().join("absent")), Room::default());
+        assert!(room(&folder.path().join("components")).is_some_and(|room| 0 < room.total));
+        assert_eq!(room(&folder.path().join("absent/components")), None);
     }
 }

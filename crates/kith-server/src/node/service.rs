@@ -405,7 +405,7 @@ impl NodeService {
             files_repaired,
             fetch_held_back: self.held.fetches().state().held_back.map_or(0, NonZeroU64::get),
             counters: request.counters.then(|| self.load.counters()),
-            disk_free: request.disk.then(|| super::disk::room(self.held.folder()).free),
+            disk_free: request.disk.then(|| super::disk::free(self.held.folder())).flatten(),
         })
     }
 }

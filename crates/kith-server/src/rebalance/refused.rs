@@ -43,8 +43,8 @@ pub(super) fn not_settled(left: usize) -> Status {
 
 pub(super) fn push_running(store: &str, push: &RunningDocument) -> Status {
     let RunningDocument { push, version, who, .. } = push;
-    let message = format!("push {push} of store {store:?} is running: version {version}, by {who}");
-    let help = format!("wait until push {push} ends; if its router is gone it is taken back within seconds");
+    let message = format!("{push} of store {store:?} is running: version {version}, by {who}");
+    let help = format!("wait until {push} ends; if its router is gone it is taken back within seconds");
     kith_wire::status(Code::FailedPrecondition, "push_running", message, help)
 }
 

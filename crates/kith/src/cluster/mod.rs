@@ -165,7 +165,7 @@ pub struct NodeReply {
     /// Bytes a second that its fetches are held back to, because reads got slower.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fetch_held_back: Option<u64>,
-    /// Bytes free where it keeps its versions; `None`: it is down.
+    /// Bytes free where it keeps its versions; `None`: it is down, or the system does not say.
     pub disk_free: Option<u64>,
 }
 

@@ -87,11 +87,11 @@ async fn load(target: &TargetFlags, flags: &GraphLoadFlags) -> anyhow::Result<(L
             store.mark_finished();
             Ok((report, Some(committed)))
         }
-        Err(Unpublished { error, is_certain }) => {
-            if is_certain {
+        Err(unpublished) => {
+            if unpublished.is_certain {
                 clear(&router, &flags.graph, &store).await;
             }
-            Err(error.context(format!("publish graph {}", flags.graph)))
+            Err(unpublished.named(&flags.graph, || format!("publish graph {}", flags.graph)))
         }
     }
 }

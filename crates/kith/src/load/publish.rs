@@ -49,7 +49,7 @@ pub async fn publish(
         push: push.to_owned(),
         node_wait_ms,
     };
-    let mut steps = router.publish(request).await.map_err(Unpublished::perhaps)?;
+    let mut steps = router.publish(request).await.map_err(|error| publication.unheard(error))?;
     Ok(follow(&mut steps, &mut publication, meter).await?.version)
 }
 

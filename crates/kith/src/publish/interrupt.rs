@@ -1,5 +1,6 @@
 //! Ctrl-C and SIGTERM while a router publishes: the cluster is asked to cancel, and what came of it is told.
 
+use super::Unpublished;
 use crate::{failure::Failure, who::who};
 use anyhow::Context;
 use futures::future::BoxFuture;
@@ -89,6 +90,20 @@ impl Publication {
         Box::pin(async move { router.store(v1::StoreRequest { store, who: who(), command }).await })
     }
 
+    /// An error while the router is asked. One that does not say what to do is the connection's: nobody knows then what the
+    /// router did.
+    pub fn unheard(&self, error: QueryError) -> Unpublished {
+        match error.help().is_empty() {
+            true => Unpublished::perhaps(self.lost(Some(&error))),
+            false => Unpublished::perhaps(error),
+        }
+    }
+
+    /// The router went away while it published.
+    pub fn lost(&self, error: Option<&QueryError>) -> Failure {
+        lost(&self.store, &self.push, error)
+    }
+
     /// Nobody waits for it any more.
     pub fn left(&self) -> Failure {
         let message = format!("{} was left before the cluster said what became of it", self.push);
@@ -97,5 +112,38 @@ impl Publication {
             self.store
         );
         Failure::new("publication_left", message, help)
+    }
+}
+
+fn lost(store: &str, push: &str, error: Option<&QueryError>) -> Failure {
+    let why = error.map_or_else(String::new, |error| format!(" ({error})"));
+    let message =
+        format!("the router went away before it said whether {push} of store {store:?} serves{why}");
+    let help = format!(
+        "look at `kith store versions {store}`: another router ends the push or takes it back within seconds; repeat it if the old \
+         version still serves then"
+    );
+    Failure::new("publication_lost", message, help)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_broken_connection_says_where_to_look_and_to_push_again() {
+        let broken = QueryError::Remote {
+            code: "unavailable".to_owned(),
+            message: "error reading a body from connection: broken pipe".to_owned(),
+            help: String::new(),
+        };
+        let told = lost("people", "push-1", Some(&broken));
+        assert_eq!(told.code, "publication_lost");
+        assert!(
+            told.message.contains("push-1 of store \"people\"") && told.message.ends_with("broken pipe)")
+        );
+        assert!(told.help.contains("`kith store versions people`") && told.help.contains("repeat it"));
+        let named = Unpublished::perhaps(told.clone()).named("people", || unreachable!("it names the store"));
+        assert_eq!(named.to_string(), told.message);
     }
 }

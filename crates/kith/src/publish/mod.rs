@@ -33,6 +33,12 @@ impl Unpublished {
     pub fn perhaps(error: impl Into<anyhow::Error>) -> Self {
         Self { error: error.into(), is_certain: false }
     }
+
+    /// The error, behind what failed unless it names the store itself.
+    pub fn named(self, store: &str, what: impl FnOnce() -> String) -> anyhow::Error {
+        let names_store = format!("{:#}", self.error).contains(&format!("store {store:?}"));
+        if names_store { self.error } else { self.error.context(what()) }
+    }
 }
 
 /// What came of a publication.
@@ -85,17 +91,11 @@ pub async fn follow(
                 return Ok(Served { version: step.committed_version, flip_us: step.flip_us, routers });
             }
             Ok(Some(step)) => meter.on_publish(&step),
-            Ok(None) => {
-                return Err(Unpublished::perhaps(Failure::new(
-                    "publication_lost",
-                    "the router went away before it said whether the new version serves",
-                    "`kith store describe` shows the version that serves; do it again if it is the old one",
-                )));
-            }
+            Ok(None) => return Err(Unpublished::perhaps(publication.lost(None))),
             Err(status) => {
                 let error = QueryError::from_status(&status);
                 let is_certain = is_verdict(&error);
-                return Err(Unpublished { error: error.into(), is_certain });
+                return Err(Unpublished { is_certain, ..publication.unheard(error) });
             }
         }
     }

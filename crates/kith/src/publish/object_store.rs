@@ -145,10 +145,10 @@ fn running(store: &str, work: Work<'_>, lock: &Path) -> Failure {
         );
     }
     let id = fs::read_to_string(lock).unwrap_or_default();
-    let id = if id.is_empty() { String::new() } else { format!(" {id}") };
+    let id = if id.is_empty() { "another push" } else { &id };
     Failure::new(
         "push_running",
-        format!("push{id} of store {store:?} is under way"),
+        format!("{id} of store {store:?} is under way"),
         "wait until it ends; a killed one does not stay in the way",
     )
 }
@@ -414,7 +414,7 @@ mod tests {
         let held = store(folder.path()).lock("people", Work::Push("push-1")).unwrap();
         let told = store(folder.path()).lock("people", Work::Push("push-2")).unwrap_err();
         assert_eq!(told.code, "push_running");
-        assert_eq!(told.message, "push push-1 of store \"people\" is under way");
+        assert_eq!(told.message, "push-1 of store \"people\" is under way");
         drop(held);
         store(folder.path()).lock("people", Work::Push("push-2")).unwrap();
     }

@@ -195,6 +195,12 @@ impl ValueReply {
     }
 }
 
+/// Why a key in this state is neither found nor absent, in words.
+pub fn reason<'a>(state: &str, error: Option<&'a ErrorReport>) -> Option<&'a str> {
+    let unanswered = (state == UNANSWERED).then_some("no replica of its partition answered in time");
+    error.map(ErrorReport::message).or(unanswered)
+}
+
 /// The state's word.
 pub(super) fn state_of(record: Record<'_>) -> &'static str {
     match record {

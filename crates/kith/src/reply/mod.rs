@@ -10,7 +10,7 @@ mod stream;
 #[cfg(test)]
 mod tests;
 
-pub use batch::{BatchReply, Footer, FooterLine, KeyReply, Values, key_name};
+pub use batch::{BatchReply, Footer, FooterLine, Json, KeyReply, Values, key_name, reason};
 pub use compute::{AggregateReply, ComputeReply, Computed, ComputedReply, CountReply};
 pub use profile::{ExplainReply, ProfileReply, RequestReply, RoundReply};
 pub use stream::StreamFooterLine;

@@ -26,9 +26,11 @@ use crate::{
     who::who,
 };
 use alter::AlterFlags;
+use anyhow::Context;
 use clap::Subcommand;
 use create::CreateFlags;
-use kith_client::RouterClient;
+use kith_client::{QueryError, RouterClient, StoreService};
+use kith_schema::{Schema, SchemaId};
 use kith_wire::{
     documents::{Document, StoreDocument},
     v1::{self, store_request::Command as Ask},
@@ -177,8 +179,7 @@ pub async fn run(target: &TargetFlags, format: Format, command: StoreCommand) ->
         StoreCommand::Alter(flags) => alter(&connect::router(target).await?, format, &flags).await?,
         StoreCommand::List => list(&connect::router(target).await?, format).await?,
         StoreCommand::Describe { store } => {
-            let store = described(&connect::router(target).await?, &store).await?;
-            output::print(format, &StoreReply::from(store), stores::describe)?;
+            describe(&connect::router(target).await?, format, &store).await?;
         }
         StoreCommand::Versions { store } => {
             versions(format, &described(&connect::router(target).await?, &store).await?)?;
@@ -222,6 +223,27 @@ async fn create(router: &RouterClient, format: Format, flags: &CreateFlags) -> a
     let create = Ask::Create(v1::CreateStore { definition: definition.into() });
     let (document, _) = one(router, &flags.store, create).await?;
     output::print(format, &StoreReply::from(document), stores::describe)
+}
+
+async fn describe(router: &RouterClient, format: Format, store: &str) -> anyhow::Result<()> {
+    let document = described(router, store).await?;
+    let schema = served_schema(router, &document).await;
+    let mut reply = StoreReply::from(document);
+    reply.served_schema = schema?.map(|schema| schema.to_string());
+    output::print(format, &reply, stores::describe)
+}
+
+/// The schema of the records that a store serves; `None` where it serves no records, or nobody who answers has their schema.
+async fn served_schema(router: &RouterClient, document: &StoreDocument) -> anyhow::Result<Option<Schema>> {
+    let Some(current) = document.current() else { return Ok(None) };
+    let Some(hash) = current.components.iter().find_map(|component| component.schema.as_deref()) else {
+        return Ok(None);
+    };
+    let id: SchemaId = hash.parse().context("read the name of the version's schema")?;
+    match router.schema(&document.name, current.version, id).await {
+        Err(QueryError::SchemaUnavailable { .. }) => Ok(None),
+        schema => Ok(Some(schema?)),
+    }
 }
 
 async fn alter(router: &RouterClient, format: Format, flags: &AlterFlags) -> anyhow::Result<()> {

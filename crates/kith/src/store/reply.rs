@@ -18,6 +18,9 @@ pub struct StoreReply {
     pub kept: usize,
     #[serde(flatten)]
     pub definition: DefinitionDocument,
+    /// Of `kith store describe`: the schema of the records that are served, in its canonical form.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub served_schema: Option<String>,
     pub running: Option<RunningReply>,
     /// `null`: pushes are accepted.
     pub frozen: Option<FrozenReply>,
@@ -113,6 +116,7 @@ impl From<StoreDocument> for StoreReply {
             records,
             bytes,
             kept: document.versions.iter().filter(|version| is_kept(&version.state)).count(),
+            served_schema: None,
             running: document.running.map(|running| RunningReply {
                 push: running.push,
                 version: running.version,

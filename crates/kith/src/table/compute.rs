@@ -2,22 +2,19 @@
 
 use super::{
     Side, table as rows,
-    values::{footer, shown},
+    values::{KeyLine, footer, key_lines, name, shown},
 };
-use crate::reply::{AggregateReply, ComputeReply, CountReply};
-use serde_json::Value;
+use crate::reply::{AggregateReply, ComputeReply, CountReply, Json, reason};
 
 /// A line a key, and how many ended how.
 pub fn results(reply: &ComputeReply) -> String {
-    let columns = [("key", Side::Left), ("state", Side::Left), ("record", Side::Left)];
-    let rows = rows(
-        &columns,
-        reply.results.iter().map(|key| {
-            let record = key.record.as_ref().map(|json| shown(json.text())).unwrap_or_default();
-            vec![text(&key.key), key.state.to_owned(), record]
-        }),
-    );
-    rows + &footer(&reply.last)
+    let lines = reply.results.iter().map(|key| KeyLine {
+        key: &key.key,
+        state: key.state,
+        value: key.record.as_ref().map(Json::text),
+        reason: reason(key.state, key.error.as_ref()),
+    });
+    key_lines("record", lines) + &footer(&reply.last)
 }
 
 /// A line a value or bucket, and how many keys ended how.
@@ -26,15 +23,11 @@ pub fn counts(reply: &AggregateReply) -> String {
     let rows = rows(
         &columns,
         reply.counts.iter().map(|counted| match counted {
-            CountReply::Value { value, count } => vec![text(value), count.to_string()],
+            CountReply::Value { value, count } => vec![name(value), count.to_string()],
             CountReply::Bucket { bucket, count } => vec![shown(bucket), count.to_string()],
         }),
     );
     let cut =
         if reply.truncated { "there are more values than are kept: some are not counted\n" } else { "" };
     rows + cut + &footer(&reply.last)
-}
-
-fn text(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), shown)
 }

@@ -16,7 +16,7 @@ pub mod top;
 mod units;
 pub mod values;
 
-pub use units::{bytes, count, micros, plural};
+pub use units::{bytes, count, date, micros, plural};
 
 use comfy_table::{CellAlignment, ContentArrangement, Table};
 

@@ -1,7 +1,8 @@
 //! Stores and their versions for people.
 
-use super::{Side, bytes, count, table};
+use super::{Side, bytes, count, date, plural, table};
 use crate::store::{FollowedReply, HistoryReply, StoreReply, SwapReply, VersionReply};
+use kith_schema::Schema;
 use kith_wire::documents::{FrozenDocument, HoldsDocument};
 
 /// One line per store.
@@ -28,7 +29,7 @@ pub fn list(stores: &[StoreReply]) -> String {
             bytes(store.bytes),
             count(store.kept as u64),
             match (&store.running, &store.frozen) {
-                (Some(running), _) => format!("push {}", running.push),
+                (Some(running), _) => running.push.clone(),
                 (None, Some(frozen)) => format!("frozen by {}", frozen.who),
                 (None, None) => String::new(),
             },
@@ -59,27 +60,48 @@ pub fn describe(store: &StoreReply) -> String {
     let least = (0 < definition.records_min).then(|| format!("at least {} records", definition.records_min));
     let drop = definition.drop_percent_max.map(|percent| format!("at most {percent} % fewer records a push"));
     let owner = definition.owner.as_ref().map(|owner| format!("pushed by {owner} only"));
-    let schema = definition.schema.as_ref().map(|schema| format!("records of {schema}"));
     let running = store.running.as_ref().map(|running| {
         format!(
-            "push {} of version {} runs, by {} at {}",
-            running.push, running.version, running.who, running.by
+            "{} of version {} runs since {}, by {} at {}",
+            running.push,
+            running.version,
+            date(running.since),
+            running.who,
+            running.by
         )
     });
-    let frozen = store.frozen.as_ref().map(|frozen| frozen_by(&frozen.who));
+    let frozen = store.frozen.as_ref().map(|frozen| frozen_by(&frozen.who, frozen.since));
     lines.extend(
-        [copies, agree, quota, keys, read, least, drop, owner, schema, running, frozen].into_iter().flatten(),
+        [copies, agree, quota, keys, read, least, drop, owner, running, frozen].into_iter().flatten(),
     );
-    lines.join("\n") + "\n"
+    lines.join("\n") + "\n" + &fields(store)
 }
 
-fn frozen_by(who: &str) -> String {
-    format!("frozen by {who}: pushes and loads are refused")
+/// The fields of the records: of those that are served, else of those that the first version will have.
+fn fields(store: &StoreReply) -> String {
+    let (what, schema) = match (&store.served_schema, &store.definition.schema) {
+        (Some(served), _) => ("records have", served),
+        (None, Some(first)) if store.version.is_none() => ("records of the first version have", first),
+        (None, _) => return String::new(),
+    };
+    let Ok(schema) = schema.parse::<Schema>() else { return format!("{what} {schema}\n") };
+    let columns = [("field", Side::Left), ("type", Side::Left), ("notes", Side::Left)];
+    let rows = schema.fields().iter().map(|field| {
+        let null = field.is_nullable().then_some("may be null");
+        let default = field.has_default().then_some("has a default");
+        let notes: Vec<&str> = null.into_iter().chain(default).collect();
+        vec![field.name().to_owned(), field.field_type().to_string(), notes.join(", ")]
+    });
+    format!("{what} {}:\n{}", plural(schema.fields().len() as u64, "field"), table(&columns, rows))
+}
+
+fn frozen_by(who: &str, since: u64) -> String {
+    format!("frozen by {who} since {}: pushes and loads are refused", date(since))
 }
 
 /// One line per version, the newest first; then whether pushes are refused.
 pub fn versions(versions: &[VersionReply], frozen: Option<&FrozenDocument>) -> String {
-    let frozen = frozen.map_or(String::new(), |frozen| frozen_by(&frozen.who) + "\n");
+    let frozen = frozen.map_or(String::new(), |frozen| frozen_by(&frozen.who, frozen.since) + "\n");
     if versions.is_empty() {
         return "nothing was pushed yet\n".to_owned() + &frozen;
     }
@@ -88,7 +110,7 @@ pub fn versions(versions: &[VersionReply], frozen: Option<&FrozenDocument>) -> S
         ("state", Side::Left),
         ("records", Side::Right),
         ("bytes", Side::Right),
-        ("pushed at", Side::Right),
+        ("pushed at", Side::Left),
         ("notes", Side::Left),
     ];
     let rows = versions.iter().rev().map(|version| {
@@ -100,7 +122,7 @@ pub fn versions(versions: &[VersionReply], frozen: Option<&FrozenDocument>) -> S
             version.state.clone(),
             count(version.records),
             bytes(version.bytes),
-            version.pushed_at.to_string(),
+            date(version.pushed_at),
             [held, without].into_iter().flatten().collect::<Vec<_>>().join(", "),
         ]
     });
@@ -110,7 +132,7 @@ pub fn versions(versions: &[VersionReply], frozen: Option<&FrozenDocument>) -> S
 /// One line per entry, the newest first.
 pub fn history(history: &[HistoryReply]) -> String {
     let columns = [
-        ("at", Side::Right),
+        ("at", Side::Left),
         ("who", Side::Left),
         ("what", Side::Left),
         ("version", Side::Right),
@@ -119,7 +141,7 @@ pub fn history(history: &[HistoryReply]) -> String {
     ];
     let rows = history.iter().rev().map(|entry| {
         vec![
-            entry.at.to_string(),
+            date(entry.at),
             entry.who.clone(),
             entry.action.clone(),
             entry.version.to_string(),

@@ -1,5 +1,7 @@
 //! Numbers as people read them.
 
+use chrono::DateTime;
+
 /// `1234567` as `1,234,567`.
 pub fn count(number: u64) -> String {
     let digits = number.to_string();
@@ -42,9 +44,22 @@ pub fn bytes(number: u64) -> String {
     format!("{value:.1} {}", UNITS[unit])
 }
 
+/// Milliseconds since 1970 as a date, in UTC and to the second.
+pub fn date(ms: u64) -> String {
+    let date = i64::try_from(ms).ok().and_then(DateTime::from_timestamp_millis);
+    date.map_or_else(|| ms.to_string(), |date| date.format("%Y-%m-%d %H:%M:%S UTC").to_string())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn times_are_dates_and_those_beyond_the_calendar_numbers() {
+        assert_eq!(date(0), "1970-01-01 00:00:00 UTC");
+        assert_eq!(date(1_795_248_213_784), "2026-11-21 08:03:33 UTC");
+        assert_eq!(date(u64::MAX), u64::MAX.to_string());
+    }
 
     #[test]
     fn numbers_are_grouped_and_scaled() {

@@ -1,20 +1,50 @@
 //! Values by key, for people.
 
 use super::{Side, plan, plural, table as rows};
-use crate::reply::{Footer, FooterLine, KeyReply};
+use crate::reply::{Footer, FooterLine, KeyReply, reason};
+use serde_json::Value;
 
 /// Longer values are cut: `kith get` prints one whole.
 const VALUE_CHARACTERS_MAX: usize = 80;
 
-/// A line a key.
+/// A line a key: its value, or why it has none where that is not known.
 pub fn table(keys: &[KeyReply]) -> String {
-    let columns = [("key", Side::Left), ("state", Side::Left), ("value", Side::Left)];
-    rows(&columns, keys.iter().map(row))
+    let lines = keys.iter().map(|key| KeyLine {
+        key: &key.key,
+        state: key.state,
+        value: key.value.text(),
+        reason: reason(key.state, key.error.as_ref()),
+    });
+    key_lines("value", lines)
 }
 
-fn row(key: &KeyReply) -> Vec<String> {
-    let name = key.key.as_str().map_or_else(|| key.key.to_string(), shown);
-    vec![name, key.state.to_owned(), key.value.text().map(shown).unwrap_or_default()]
+/// What became of a key.
+pub(super) struct KeyLine<'a> {
+    pub key: &'a Value,
+    pub state: &'a str,
+    pub value: Option<&'a str>,
+    /// Why it is neither found nor absent.
+    pub reason: Option<&'a str>,
+}
+
+/// A line a key, with a column of reasons if any failed.
+pub(super) fn key_lines<'a>(value: &str, keys: impl Iterator<Item = KeyLine<'a>>) -> String {
+    let keys: Vec<KeyLine<'_>> = keys.collect();
+    let columns = [("key", Side::Left), ("state", Side::Left), (value, Side::Left), ("reason", Side::Left)];
+    let columns = &columns[..if keys.iter().any(|key| key.reason.is_some()) { 4 } else { 3 }];
+    let cells = |key: &KeyLine<'_>| {
+        let value = key.value.map(shown).unwrap_or_default();
+        let mut cells =
+            vec![name(key.key), key.state.to_owned(), value, key.reason.unwrap_or_default().to_owned()];
+        cells.truncate(columns.len());
+        cells
+    };
+    rows(columns, keys.iter().map(cells))
+}
+
+/// Text as it is, everything else as JSON.
+pub(super) fn name(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), shown)
 }
 
 /// How many keys ended how, then the profile.
@@ -46,6 +76,23 @@ fn visible(character: char) -> Vec<char> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::reply::Values;
+    use kith_ops::{Record, RecordError};
+    use kith_schema::ValueType;
+
+    #[test]
+    fn the_reason_stands_beside_each_key_that_failed() {
+        let values = Values { store: "s", value: ValueType::Text, schema: None };
+        let key = |name: &str, record| KeyReply::new(&values, Value::from(name), record);
+        let good = key("a", Record::Found(b"1"));
+        assert_eq!(table(std::slice::from_ref(&good)), "key  state  value\na    FOUND  1\n");
+        let text =
+            table(&[good, key("b", Record::Error(RecordError::Damaged)), key("c", Record::Unanswered)]);
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(lines[0].ends_with("value  reason"), "{text}");
+        assert!(lines[2].contains("damaged on every replica") && lines[2].contains("its checksum"), "{text}");
+        assert!(lines[3].ends_with("no replica of its partition answered in time"), "{text}");
+    }
 
     #[test]
     fn values_stay_on_their_line() {

@@ -10,6 +10,8 @@ use std::io::{BufRead, BufReader};
 
 /// No key is longer, in base64 and with its line's end.
 const LINE_BYTES_MAX: u64 = 96 * 1024;
+/// Of a key in a message.
+const KEY_CHARACTERS_SHOWN: usize = 80;
 
 /// Keys that go.
 #[derive(Clone, Debug, Default, Args)]
@@ -52,17 +54,18 @@ fn delete_all(file: &dyn RowSource, key: KeyType, builder: &mut DeltaBuilder) ->
     }
 }
 
-fn key_bytes(key: KeyType, line: &[u8]) -> Result<Vec<u8>, &'static str> {
-    let text = std::str::from_utf8(line).map_err(|_| "it is not UTF-8 text")?;
+fn key_bytes(key: KeyType, line: &[u8]) -> Result<Vec<u8>, String> {
+    let cut = |text: &str| text.chars().take(KEY_CHARACTERS_SHOWN).collect::<String>();
+    let no_id = |text: &str| format!("{:?} is no whole number from 0 to {}", cut(text), u64::MAX);
+    let text = std::str::from_utf8(line).map_err(|_| "it is not UTF-8 text".to_owned())?;
     match key {
-        _ if text.is_empty() => Err("it is empty"),
-        KeyType::Id if text.bytes().all(|byte| byte.is_ascii_digit()) => text
-            .parse()
-            .map(|id: u64| id.to_le_bytes().to_vec())
-            .map_err(|_| "it is above 18446744073709551615"),
-        KeyType::Id => Err("it is no id"),
+        _ if text.is_empty() => Err("it is empty".to_owned()),
+        KeyType::Id if text.bytes().all(|byte| byte.is_ascii_digit()) => {
+            text.parse().map(|id: u64| id.to_le_bytes().to_vec()).map_err(|_| no_id(text))
+        }
+        KeyType::Id => Err(no_id(text)),
         KeyType::String => Ok(line.to_vec()),
-        KeyType::Bytes => STANDARD.decode(text).map_err(|_| "it is not base64 text"),
+        KeyType::Bytes => STANDARD.decode(text).map_err(|_| format!("{:?} is not base64 text", cut(text))),
     }
 }
 
@@ -85,5 +88,7 @@ mod tests {
         ] {
             assert!(key_bytes(key, line).is_err(), "{line:?}");
         }
+        let told = key_bytes(KeyType::Id, b"7x").unwrap_err();
+        assert_eq!(told, "\"7x\" is no whole number from 0 to 18446744073709551615");
     }
 }

@@ -95,12 +95,14 @@ pub async fn run(target: &TargetFlags, format: Format, flags: &PushFlags) -> any
     let schema = schema_hash(&offer.manifest)?;
     let Served { version, flip_us, routers } = match serve(&router, &push, &offer, schema, flags).await {
         Ok(served) => served,
-        Err(Unpublished { error, is_certain }) => {
-            if is_certain && let Ok(document) = described(&router, &flags.store).await {
+        Err(unpublished) => {
+            if unpublished.is_certain
+                && let Ok(document) = described(&router, &flags.store).await
+            {
                 // What cannot be removed now, the next push removes: the marker stays.
                 let _ = locked.clear_unfinished(Some(&document));
             }
-            return Err(error.context(format!("push {push} of store {}", flags.store)));
+            return Err(unpublished.named(&flags.store, || format!("{push} of store {:?}", flags.store)));
         }
     };
     locked.mark_finished();
@@ -290,7 +292,7 @@ async fn serve(
     // Nothing has been asked of the cluster yet.
     let unasked = |error| Unpublished { error, is_certain: true };
     let mut publication = Publication::new(router, &flags.store, push).map_err(unasked)?;
-    let mut steps = router.push_store(request).await.map_err(Unpublished::perhaps)?;
+    let mut steps = router.push_store(request).await.map_err(|error| publication.unheard(error))?;
     let mut meter = Meter::new();
     meter
         .note(&format!("{push} is handed over: Ctrl-C cancels it, and it goes on if this command is killed"));
