@@ -4,13 +4,17 @@ SHELL := bash
 .DEFAULT_GOAL := help
 CARGO ?= cargo
 
-.PHONY: help build demo test test-full test-spark test-python check bench fmt bless packages clean
+.PHONY: help build dist demo test test-full test-spark test-python test-dist check bench fmt bless packages clean
 
 help: ## What there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-build: packages ## The release binary, target/release/kith
+build: packages ## The release binary, target/release/kith; its line tables in kith.debug beside it
 	$(CARGO) build --release --bin kith
+	scripts/split-debug.sh "$${CARGO_TARGET_DIR:-target}/release/kith"
+
+dist: packages ## The tarball to install from, in target/dist: binary, manual, completions, units, licences, checksums
+	scripts/dist.sh
 
 demo: build ## A cluster of 2 groups × 3 nodes with a graph in it, a few queries, then it is yours
 	scripts/demo.sh
@@ -26,6 +30,9 @@ test-spark: packages ## Versions built by Spark against those of `kith store bui
 
 test-python: packages ## The Python client: a wheel, installed into a fresh environment, its tests and its notebook
 	scripts/test-python.sh
+
+test-dist: packages ## The tarball, unpacked into a root directory of its own and used there
+	scripts/test-dist.sh
 
 check: ## What CI runs
 	.ci/run

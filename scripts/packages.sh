@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # The one list of system packages. Does nothing where they are there already.
+#   binutils:   objcopy and objdump, for the tarball
 #   gcc:        links the binaries, builds zstd and the allocator
 #   make, git:  the front door and the tidy test
 #   etcd-server, etcd-client: the metadata store of clusters of many machines, for its tests
@@ -15,6 +16,7 @@ missing=()
 need() { command -v "$1" >/dev/null 2>&1 || missing+=("$2"); }
 need cc gcc
 need make make
+need objcopy binutils
 need git git
 need etcd etcd-server
 need etcdctl etcd-client

@@ -17,7 +17,10 @@ use crate::{
 };
 use anyhow::Context;
 use clap::{Args, CommandFactory, Parser, Subcommand};
-use std::num::NonZeroU16;
+use std::{
+    num::NonZeroU16,
+    path::{Path, PathBuf},
+};
 
 /// Serves social graphs from replicated groups, with the fan-out of every query under control
 #[derive(Debug, Parser)]
@@ -89,6 +92,11 @@ pub enum Command {
         /// The shell
         shell: clap_complete::Shell,
     },
+    /// Write the manual pages into a folder, one for each command
+    Man {
+        /// The folder, which is there
+        folder: PathBuf,
+    },
 }
 
 /// Runs a command.
@@ -130,6 +138,7 @@ pub fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Node(args) => args.run(target.security),
         Command::Router(args) => args.run(target.security),
         Command::Completions { shell } => completions(shell),
+        Command::Man { folder } => manual(&folder),
     }
 }
 
@@ -155,7 +164,8 @@ fn asks(command: &Command) -> bool {
         | Command::Dev(_)
         | Command::Node(_)
         | Command::Router(_)
-        | Command::Completions { .. } => false,
+        | Command::Completions { .. }
+        | Command::Man { .. } => false,
     }
 }
 
@@ -190,6 +200,18 @@ fn completions(shell: clap_complete::Shell) -> anyhow::Result<Exit> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "kith", &mut script);
     output::print_bytes(&script)?;
+    Ok(Exit::Done)
+}
+
+fn manual(folder: &Path) -> anyhow::Result<Exit> {
+    clap_mangen::generate_to(Cli::command(), folder).map_err(|error| {
+        let message = format!("write manual pages into {}: {error}", folder.display());
+        Failure::new(
+            "cannot_write",
+            message,
+            "check that the folder is there, its permissions and the free space",
+        )
+    })?;
     Ok(Exit::Done)
 }
 

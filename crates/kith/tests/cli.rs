@@ -190,3 +190,17 @@ fn completions_are_printed_for_every_shell() {
         assert!(script.contains("connections") && script.contains("fan-out"), "{shell}");
     }
 }
+
+#[test]
+fn every_command_has_a_manual_page() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("man1")).unwrap();
+    let output = kith(folder.path(), "man man1");
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    for page in ["kith.1", "kith-node.1", "kith-store-push.1", "kith-graph-path.1"] {
+        let page = fs::read_to_string(folder.path().join("man1").join(page)).expect(page);
+        assert!(page.contains(".TH kith") && page.contains("router"), "{page}");
+    }
+    let output = kith(folder.path(), "man absent");
+    assert!(text(&output.stderr).starts_with("error[cannot_write]: "), "{}", text(&output.stderr));
+}
