@@ -95,11 +95,40 @@ fn the_same_rows_come_out_of_every_container() {
         let sources = source("in", file);
         assert_eq!(shown(&read_inferred(&sources, &by_id(ValueShape::Json)).unwrap()), WANT);
         let schema = infer_schema(&sources, &by_id(ValueShape::Json), None).unwrap().canonical().to_owned();
-        assert!(schema.contains(r#""name":"v","type":"list<f32>""#), "a vector is never guessed: {schema}");
-        // Declared, the same column is one.
-        let declared = schema.replace("list<f32>", "vector<f16,2>").parse().unwrap();
+        assert!(
+            schema.contains(r#""name":"v","type":"vector<f32,2>""#),
+            "lists of a fixed length are vectors: {schema}"
+        );
+        // Declared as one of other elements, the same column is that.
+        let declared = schema.replace("vector<f32,2>", "vector<f16,2>").parse().unwrap();
         let rows = read(&sources, &by_id(ValueShape::Record(declared))).unwrap().0;
         assert_eq!(shown(&rows), WANT);
+    }
+}
+
+#[test]
+fn lists_that_only_happen_to_have_one_length_stay_lists() {
+    let mut lists = ListBuilder::new(Float32Builder::new());
+    let mut doubles = FixedSizeListBuilder::new(arrow_array::builder::Float64Builder::new(), 1);
+    for row in 0..2 {
+        lists.values().append_slice(&[row as f32, 0.5]);
+        lists.append(true);
+        doubles.values().append_value(0.1);
+        doubles.append(true);
+    }
+    let columns: [(&str, ArrayRef); 3] = [
+        ("id", Arc::new(UInt64Array::from(vec![0, 7]))),
+        ("v", Arc::new(lists.finish())),
+        ("d", Arc::new(doubles.finish())),
+    ];
+    let batch = RecordBatch::try_from_iter(columns).unwrap();
+    for file in [parquet(&batch, Compression::UNCOMPRESSED), arrow_file(&batch)] {
+        let schema = infer_schema(&source("in", file), &by_id(ValueShape::Json), None).unwrap();
+        assert!(schema.canonical().contains(r#""name":"v","type":"list<f32>""#), "{schema}");
+        assert!(
+            schema.canonical().contains(r#""name":"d","type":"list<f64>""#),
+            "vectors have no f64: {schema}"
+        );
     }
 }
 

@@ -28,12 +28,13 @@ use budget::batch_rows;
 use cells::{Cell, Cells};
 use kith_schema::{FieldType, Inference};
 use parquet::arrow::arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
+use parquet::arrow::parquet_to_arrow_schema;
 use parquet::file::metadata::RowGroupMetaData;
 use std::fs::File;
 use std::io::BufReader;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use types::field_type;
+use types::{field_type, vector_type};
 
 /// Rows of a Parquet batch: few enough that large values do not add up, enough that a batch costs nothing per row.
 const BATCH_ROWS: usize = 1_024;
@@ -45,7 +46,9 @@ type Bounded = Result<Opened, u64>;
 struct Batches {
     file: Arc<str>,
     schema: SchemaRef,
-    next: Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>>>,
+    /// As the writer declared it: Parquet itself knows no lists of a fixed length.
+    declared: SchemaRef,
+    next: Next,
 }
 
 impl Batches {
@@ -59,11 +62,11 @@ impl Batches {
             (false, true) => arrow_file(file, memory_bytes),
             (false, false) => arrow_stream(file, memory_bytes),
         });
-        let (schema, next) = opened?.map_err(|needed| {
+        let Opened { schema, declared, next } = opened?.map_err(|needed| {
             let file = Arc::clone(&name);
             RowsError::TooLarge { file, needed, memory_bytes }
         })?;
-        Ok(Batches { file: name, schema, next })
+        Ok(Batches { file: name, schema, declared, next })
     }
 
     fn next(&mut self) -> Result<Option<RecordBatch>, RowsError> {
@@ -76,7 +79,20 @@ impl Batches {
     }
 }
 
-type Opened = (SchemaRef, Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>>>);
+type Next = Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>>>;
+
+struct Opened {
+    schema: SchemaRef,
+    declared: SchemaRef,
+    next: Next,
+}
+
+impl Opened {
+    /// A file whose columns have the types that they are declared to have.
+    fn plain(schema: SchemaRef, next: Next) -> Self {
+        Opened { declared: Arc::clone(&schema), schema, next }
+    }
+}
 
 fn parquet(file: File, memory_bytes: u64) -> Result<Bounded, ArrowError> {
     pages::check_footer(&file)?;
@@ -90,8 +106,12 @@ fn parquet(file: File, memory_bytes: u64) -> Result<Bounded, ArrowError> {
             Err(needed) => return Ok(Err(needed)),
         }
     }
+    let written = builder.metadata().file_metadata().key_value_metadata();
+    let declared = parquet_to_arrow_schema(builder.parquet_schema(), written).ok().map(Arc::new);
     let reader = builder.with_batch_size(rows).build()?;
-    Ok(Ok((arrow_array::RecordBatchReader::schema(&reader), Box::new(reader))))
+    let schema = arrow_array::RecordBatchReader::schema(&reader);
+    let declared = declared.unwrap_or_else(|| Arc::clone(&schema));
+    Ok(Ok(Opened { schema, declared, next: Box::new(reader) }))
 }
 
 /// How many rows of a group can be decoded at a time, or how many bytes one may need.
@@ -122,7 +142,7 @@ fn arrow_file(file: File, memory_bytes: u64) -> Result<Bounded, ArrowError> {
         return Ok(Err(needed));
     }
     let reader = arrow_ipc::reader::FileReader::try_new(BufReader::new(file), None)?;
-    Ok(Ok((reader.schema(), Box::new(reader))))
+    Ok(Ok(Opened::plain(reader.schema(), Box::new(reader))))
 }
 
 fn arrow_stream(file: File, memory_bytes: u64) -> Result<Bounded, ArrowError> {
@@ -131,7 +151,7 @@ fn arrow_stream(file: File, memory_bytes: u64) -> Result<Bounded, ArrowError> {
         return Ok(Err(needed));
     }
     let reader = arrow_ipc::reader::StreamReader::try_new(BufReader::new(file), None)?;
-    Ok(Ok((reader.schema(), Box::new(reader))))
+    Ok(Ok(Opened::plain(reader.schema(), Box::new(reader))))
 }
 
 /// Runs a decoder; a panic of its is damage of the file.
@@ -263,6 +283,8 @@ pub(crate) fn infer(
             column: names[index].clone(),
             got,
         })?;
+        let written = batches.declared.field_with_name(field.name()).ok();
+        let declared = written.and_then(|written| vector_type(written.data_type())).or(declared);
         columns.push((&names[index], declared, field.is_nullable()));
     }
     let place = Place { file: Arc::clone(&batches.file), row: 1, unit: "row" };

@@ -1,7 +1,7 @@
 //! What field a column becomes when nobody declares one.
 
 use arrow_schema::DataType;
-use kith_schema::{FieldType, ScalarType};
+use kith_schema::{DIMENSIONS_MAX, ElementType, FieldType, ScalarType};
 
 /// The type of a column; `None` if it is all nulls.
 ///
@@ -11,7 +11,7 @@ pub(super) fn field_type(column: &DataType) -> Result<Option<FieldType>, String>
     let unknown = || Err(column.to_string());
     let field_type = match column {
         DataType::Null => return Ok(None),
-        // A vector must be declared: a list that happens to have one length in this file may have another in the next.
+        // A list that happens to have one length in this file may have another in the next: only `vector_type` makes vectors.
         DataType::List(item) | DataType::LargeList(item) | DataType::FixedSizeList(item, _) => {
             match scalar_type(item.data_type()) {
                 Some(scalar) => FieldType::List(scalar),
@@ -33,6 +33,20 @@ pub(super) fn field_type(column: &DataType) -> Result<Option<FieldType>, String>
         },
     };
     Ok(Some(field_type))
+}
+
+/// The vector that a column of lists of one declared length is; `None` of every other column. Lists of `f64` stay lists, for
+/// vectors have no such elements, and so do longer ones than any vector.
+pub(super) fn vector_type(column: &DataType) -> Option<FieldType> {
+    let DataType::FixedSizeList(item, length) = column else { return None };
+    let element = match item.data_type() {
+        DataType::Float32 => ElementType::F32,
+        DataType::Float16 => ElementType::F16,
+        DataType::Int8 => ElementType::I8,
+        _ => return None,
+    };
+    let dimensions = u32::try_from(*length).ok().filter(|count| (1..=DIMENSIONS_MAX).contains(count))?;
+    Some(FieldType::Vector { element, dimensions })
 }
 
 fn scalar_type(column: &DataType) -> Option<ScalarType> {
