@@ -31,6 +31,7 @@
 mod columnar;
 mod error;
 mod fault;
+mod fields;
 mod infer;
 mod key;
 mod options;
@@ -44,6 +45,7 @@ mod vectors;
 
 pub use error::{ReadError, RowsError};
 pub use fault::{Place, ROW_ERRORS_SHOWN, RowError, RowErrors, RowFault};
+pub use fields::{EachRow, Field, FieldTable};
 pub use infer::infer_schema;
 pub use kith_schema::{KeyType, ValueType};
 pub use options::{Format, FormatChoice, HeaderMode, RowOptions, UnknownFormat, ValueShape};

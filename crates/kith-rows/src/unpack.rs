@@ -91,7 +91,7 @@ impl Unpacked {
     }
 
     /// The bytes as text, without a byte order mark.
-    pub(crate) fn into_text(self) -> (FileErrors, impl BufRead) {
+    pub(crate) fn into_text(self) -> (FileErrors, impl BufRead + Send + use<>) {
         let errors = FileErrors { file: self.file, codec: self.codec };
         let skip = if self.head.starts_with(BOM) { BOM.len() } else { 0 };
         let mut bytes = self.bytes;
@@ -134,7 +134,7 @@ fn begins_as_text(head: &[u8]) -> bool {
 }
 
 /// UTF-8's byte order mark.
-const BOM: &[u8] = b"\xef\xbb\xbf";
+pub(crate) const BOM: &[u8] = b"\xef\xbb\xbf";
 
 /// Tells what an error while reading a file means.
 pub(crate) struct FileErrors {

@@ -117,6 +117,44 @@ fn a_dry_run_tells_what_a_load_would_drop() {
 }
 
 #[test]
+fn edges_are_read_from_json_lines_and_times_as_rfc_3339() {
+    let folder = tempfile::tempdir().unwrap();
+    let lines = [
+        r#"{"since":"2025-12-17T19:33:20Z","dst":2,"src":1}"#,
+        r#"{"src":"3","dst":"4","since":1766000000000,"more":[1]}"#,
+        "",
+        r#"{"src":-5,"dst":6,"since":1}"#,
+        r#"{"src":7,"dst":8,"since":"yesterday"}"#,
+        r#"{"src":9}"#,
+        "not JSON",
+    ];
+    fs::write(folder.path().join("edges.jsonl"), lines.join("\n")).unwrap();
+    fs::write(folder.path().join("schools.jsonl"), r#"{"member":1,"kind":"school","entity":9}"#).unwrap();
+    let load = "load graph edges.jsonl --entities schools.jsonl --graph v --dry-run --columns since:time";
+    let output = kith(folder.path(), &format!("{load} --max-errors 4 -o json"));
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let summary = json(&output);
+    assert_eq!((&summary["files"][0]["rows"], &summary["files"][0]["dropped"]), (&6.into(), &4.into()));
+    assert_eq!(summary["files"][1]["rows"], 1);
+    let dropped = summary["dropped"].as_array().unwrap();
+    let first = |reason: &str| {
+        let dropped =
+            dropped.iter().find(|dropped| dropped["reason"] == reason).unwrap_or_else(|| panic!("{summary}"));
+        dropped["first_lines"][0].as_str().unwrap().to_owned()
+    };
+    assert_eq!(first("negative id"), "edges.jsonl: line 4: src is negative: \"-5,6,1\"");
+    assert!(first("bad column value").starts_with("edges.jsonl: line 5: since is not a time from 1970 on"));
+    assert_eq!(first("empty id"), "edges.jsonl: line 6: dst is empty: \"9,,\"");
+    assert!(first("not a JSON object").starts_with("edges.jsonl: line 7: "));
+    let output = kith(folder.path(), load);
+    assert!(
+        text(&output.stderr).contains("error[bad_lines]: edges.jsonl has 4 bad lines"),
+        "{}",
+        text(&output.stderr)
+    );
+}
+
+#[test]
 fn wrong_lines_are_shown_with_their_numbers() {
     let folder = tempfile::tempdir().unwrap();
     let lines: String = (0..20).map(|line| format!("{line},x{line}\n")).collect();

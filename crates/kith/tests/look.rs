@@ -184,6 +184,39 @@ fn keys_are_given_as_arguments_and_what_is_held_is_described() {
 }
 
 #[test]
+fn a_table_of_edges_is_loaded_as_a_graph() {
+    let world = World::start(&["--nodes", "1", "--groups", "1", "--partitions", "4"]);
+    world.create("edges", &["--key", "id", "--value", "record"]);
+    let rows: String = (0..5_000_u64)
+        .map(|row| {
+            let (src, dst, since) = (row % 500, 1_000 + row, 1_766_000_000_000 + row);
+            format!("{{\"key\":{row},\"value\":{{\"since\":{since},\"dst\":{dst},\"src\":{src}}}}}\n")
+        })
+        .collect();
+    let rows = world.write("rows.jsonl", &rows);
+    let schema = world.write(
+        "schema.json",
+        r#"{"fields":[{"name":"since","type":"timestamp"},{"name":"dst","type":"u64"},{"name":"src","type":"i64"}]}"#,
+    );
+    world.push("edges", &[&rows, "--schema", &schema]);
+    let table = world.folder.path().join("edges.parquet").to_str().expect("UTF-8").to_owned();
+    world.json(&["store", "export", "edges", "--format", "parquet", "--out", &table]);
+
+    let load = ["load", "graph", &table, "--graph", "people", "--columns", "since:time"];
+    let loaded = world.json(&load);
+    assert_eq!(
+        (&loaded["files"][0]["rows"], &loaded["components"][0]["edges"]),
+        (&json!(5_000), &json!(5_000))
+    );
+    let connections = world.json(&["graph", "connections", "7", "--graph", "people"]);
+    let expected: Vec<u64> = (0..10).map(|turn| 1_007 + 500 * turn).collect();
+    assert_eq!(connections["ids"], json!(expected));
+    let wrong = world.cluster.kith(&["load", "graph", &table, "--graph", "people", "--src", "name"]).output();
+    let told = text(&wrong.expect("kith runs"));
+    assert!(told.contains("no column \"name\" for src (its columns: key, since, dst, src)"), "{told}");
+}
+
+#[test]
 fn a_key_lies_where_it_is_told_to_lie() {
     let world = World::start(&["--processes", "--nodes", "2", "--groups", "2"]);
     world.create("words", &[]);

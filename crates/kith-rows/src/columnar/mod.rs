@@ -8,6 +8,7 @@
 
 mod budget;
 mod cells;
+mod fields;
 mod messages;
 mod pages;
 mod thrift;
@@ -35,6 +36,8 @@ use std::io::BufReader;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use types::{field_type, vector_type};
+
+pub(crate) use fields::FieldBatches;
 
 /// Rows of a Parquet batch: few enough that large values do not add up, enough that a batch costs nothing per row.
 const BATCH_ROWS: usize = 1_024;

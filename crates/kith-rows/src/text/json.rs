@@ -3,13 +3,15 @@
 use super::ROW_BYTES_MAX;
 use crate::error::RowsError;
 use crate::fault::{Place, RowFault};
+use crate::fields::{EachRow, Field};
 use crate::infer::enough;
 use crate::key::{RawKey, put_key};
 use crate::options::{KEY_FIELD, RowOptions, VALUE_BASE64_FIELD, VALUE_FIELD, ValueShape};
 use crate::read::{Halt, Row, RowSink};
-use crate::unpack::{FileErrors, Unpacked};
+use crate::unpack::{BOM, FileErrors, Unpacked};
 use crate::value::{check_depth, json_fault, put_base64, put_compact};
 use kith_schema::{InferError, Inference, JsonFault, nearest};
+use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -60,6 +62,105 @@ fn is_whole(options: &RowOptions) -> bool {
     let can_be = matches!(options.value, ValueShape::Json | ValueShape::Record(_));
     options.key_field.is_some() && options.value_field.is_none() && can_be
 }
+
+/// The lines of a file as rows of fields.
+pub(crate) struct FieldLines {
+    names: Vec<String>,
+    lines: Lines<Box<dyn BufRead + Send>>,
+}
+
+impl FieldLines {
+    /// The names are those of the members of the lines that lie in the first bytes of the file.
+    pub(crate) fn new(unpacked: Unpacked) -> Self {
+        let mut names: Vec<String> = Vec::new();
+        let head = unpacked.head.strip_prefix(BOM).unwrap_or(&unpacked.head);
+        // The last line of a long file is cut off there: what it lacks, others have.
+        for line in head.split(|byte| *byte == b'\n') {
+            let Some(object) = std::str::from_utf8(line).ok().and_then(object) else { continue };
+            for (name, _) in object.0 {
+                if !names.iter().any(|known| *known == name) {
+                    names.push(name.into_owned());
+                }
+            }
+        }
+        let (errors, bytes) = unpacked.into_text();
+        FieldLines { names, lines: Lines { bytes: Box::new(bytes), errors, line: Vec::new(), number: 0 } }
+    }
+
+    pub(crate) fn names(&self) -> Vec<String> {
+        self.names.clone()
+    }
+
+    /// See [`crate::FieldTable::rows`].
+    pub(crate) fn rows(mut self, names: &[&str], each: &mut EachRow<'_>) -> Result<(), RowsError> {
+        while self.lines.advance()? {
+            let number = self.lines.number;
+            let fields = self.lines.text().and_then(|line| fields(line, names));
+            if !each(number, fields.as_deref().map_err(Clone::clone)) {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The members of these names, in their order.
+fn fields<'a>(line: &'a str, names: &[&str]) -> Result<Vec<Field<'a>>, RowFault> {
+    let object: Object<'a> = serde_json::from_str(line).map_err(|error| json_fault(&error))?;
+    let field = |name: &&str| {
+        let mut members = object.0.iter().filter(|(known, _)| known == name);
+        let member = members.next();
+        match members.next() {
+            Some(_) => Err(RowFault::Repeated { name: (*name).to_owned() }),
+            None => member.map_or(Ok(Field::Null), |(_, value)| field_of(value.get())),
+        }
+    };
+    names.iter().map(field).collect()
+}
+
+fn field_of(raw: &str) -> Result<Field<'_>, RowFault> {
+    Ok(match raw.as_bytes().first() {
+        Some(b'n') => Field::Null,
+        Some(b'"') => Field::Text(string(raw)?),
+        Some(b'0'..=b'9') => raw.parse().map_or(Field::Text(raw.into()), Field::Unsigned),
+        _ => Field::Text(raw.into()),
+    })
+}
+
+/// All members of an object, in their order.
+struct Object<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
+
+fn object(line: &str) -> Option<Object<'_>> {
+    serde_json::from_str(line).ok()
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Object<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Members;
+
+        impl<'de> Visitor<'de> for Members {
+            type Value = Vec<(Cow<'de, str>, &'de RawValue)>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut members = Vec::new();
+                while let Some(Name(name)) = map.next_key()? {
+                    members.push((name, map.next_value()?));
+                }
+                Ok(members)
+            }
+        }
+
+        deserializer.deserialize_map(Members).map(Object)
+    }
+}
+
+/// The name of a member.
+#[derive(Deserialize)]
+struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
 
 struct Lines<B> {
     bytes: B,
@@ -147,7 +248,7 @@ fn fill(line: &str, options: &RowOptions, out: &mut Row) -> Result<(), RowFault>
 
 /// The text of a JSON string.
 fn string(raw: &str) -> Result<Cow<'_, str>, RowFault> {
-    #[derive(serde::Deserialize)]
+    #[derive(Deserialize)]
     struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
     serde_json::from_str::<Text<'_>>(raw).map(|text| text.0).map_err(|error| json_fault(&error))
 }
@@ -199,8 +300,6 @@ impl<'de> Visitor<'de> for MembersSeed<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members<'de>, A::Error> {
-        #[derive(serde::Deserialize)]
-        struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
         let options = self.options;
         let whole = is_whole(options);
         let base64 = options.value == ValueShape::Bytes && options.value_field.is_none();

@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use clap::Args;
 use kith_engine::load::{
     LoadOptions, MEMBERS_COMPONENT, MEMORY_BYTES_DEFAULT,
-    input::{ColumnRef, ColumnSpec, EdgeColumns, HeaderMode, TextOptions},
+    input::{ColumnRef, ColumnSpec, EdgeColumns, HeaderMode, TextOptions, TypedOptions},
 };
 use kith_types::{PartitionCount, StoreVersion};
 use kith_wire::documents::StoreDocument;
@@ -18,7 +18,7 @@ const MEMORY_BYTES_MIN: usize = 16 << 20;
 
 #[derive(Debug, Args)]
 pub struct GraphLoadFlags {
-    /// Files of edges, one edge a line
+    /// Files of edges, one edge a line or row
     #[arg(value_name = "EDGES", required_unless_present_any = ["entities", "members"])]
     edges: Vec<PathBuf>,
     /// The graph, new or there already
@@ -176,6 +176,7 @@ impl GraphLoadFlags {
                 _ => HeaderMode::Detect,
             },
             max_errors: self.max_errors,
+            typed: Some((super::typed::open, TypedOptions { memory_bytes: self.memory })),
         };
         options.allow_empty = self.allow_empty;
         options.dry_run = self.dry_run;

@@ -7,6 +7,7 @@ mod flags;
 pub mod names;
 mod publish;
 mod summary;
+mod typed;
 
 pub use flags::GraphLoadFlags;
 pub use summary::{Dropped, LoadReply};
@@ -33,7 +34,7 @@ use std::time::Instant;
 pub enum LoadCommand {
     /// Load an edge type, entities and members of a graph
     ///
-    /// Files are CSV or TSV: plain, .gz or .zst. An edge type or entity kind that the graph has already is
+    /// Files are CSV or TSV, JSON lines, Parquet or Arrow IPC: plain, .gz or .zst. An edge type or entity kind that the graph has already is
     /// replaced as a whole, all others stay.
     Graph(Box<GraphLoadFlags>),
 }

@@ -3,6 +3,7 @@
 //! Every kept value is stored as a `u64` whose order is the order of the values, so that a range over a
 //! column is a range over stored numbers, whatever its kind.
 
+use chrono::DateTime;
 use std::fmt;
 use std::str::FromStr;
 use thiserror::Error;
@@ -14,7 +15,7 @@ pub const COLUMNS_MAX: usize = 8;
 /// What the values of a kept column are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ColumnKind {
-    /// Milliseconds since 1970-01-01 UTC; stored as they are.
+    /// Milliseconds since 1970-01-01 UTC, or a time from then on in RFC 3339; stored as milliseconds.
     Time,
     /// A whole number from 0; stored as it is.
     #[default]
@@ -40,6 +41,10 @@ impl ColumnKind {
     /// order of the numbers; `-0` is stored as `0`; NaN and infinities are refused.
     pub fn encode(self, text: &str) -> Option<u64> {
         match self {
+            ColumnKind::Time if text.contains('-') => {
+                let time = DateTime::parse_from_rfc3339(text).ok()?;
+                u64::try_from(time.timestamp_millis()).ok()
+            }
             ColumnKind::Time | ColumnKind::U64 => digits_only(text)?.parse().ok(),
             ColumnKind::I64 => text.parse::<i64>().ok().map(|value| value as u64 ^ SIGN),
             ColumnKind::F64 => text.parse::<f64>().ok().filter(|value| value.is_finite()).map(encode_f64),
@@ -197,6 +202,19 @@ mod tests {
             }
         }
         assert_eq!(ColumnKind::F64.encode("-0"), ColumnKind::F64.encode("0"));
+    }
+
+    #[test]
+    fn times_are_milliseconds_or_rfc_3339() {
+        let time = |text: &str| ColumnKind::Time.encode(text);
+        assert_eq!(time("1766000000000"), Some(1_766_000_000_000));
+        assert_eq!(time("1970-01-01T00:00:00.0019Z"), Some(1));
+        assert_eq!(time("2025-12-17T19:33:20Z"), Some(1_766_000_000_000));
+        assert_eq!(time("2025-12-17 20:33:20.500+01:00"), Some(1_766_000_000_500));
+        for text in ["1969-12-31T23:59:59Z", "2025-12-17", "2025-12-17T19:33:20", "2025-13-17T19:33:20Z", "-"]
+        {
+            assert_eq!(time(text), None, "{text}");
+        }
     }
 
     #[test]

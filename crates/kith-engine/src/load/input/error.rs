@@ -1,7 +1,7 @@
 //! Why a whole input file cannot be read.
 
 use super::source::Codec;
-use super::{ColumnRef, LineErrors};
+use super::{ColumnRef, LineErrors, TypedError};
 use std::io;
 use std::path::PathBuf;
 use thiserror::Error;
@@ -73,6 +73,9 @@ pub enum InputError {
         /// What it seems to be.
         found: &'static str,
     },
+    /// A file of rows cannot be read to its end.
+    #[error(transparent)]
+    Typed(TypedError),
     /// A line is longer than any sensible one: the file is not delimited text.
     #[error("{} has a line of more than {limit} bytes at line {line}", path.display())]
     LineTooLong {
@@ -126,7 +129,10 @@ impl InputError {
                 "fetch or write the file again; `gzip -t` or `zstd -t` checks it"
             }
             InputError::NotCompressed { .. } => "rename the file if it is plain text, or fetch it again",
-            InputError::NotText { .. } => "convert it to CSV or TSV first",
+            InputError::NotText { .. } => {
+                "convert it to CSV, TSV, JSON lines, Parquet or Arrow first; of a pipe only text is read"
+            }
+            InputError::Typed(_) => "write it again, or as CSV",
             InputError::LineTooLong { .. } => "check that the file is CSV or TSV with one edge a line",
             InputError::NoColumn { .. } => "name a column of the header, or give its place (from 1)",
             InputError::BadLines { .. } => "correct the lines, or allow some with --max-errors",

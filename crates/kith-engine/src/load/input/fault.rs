@@ -37,6 +37,8 @@ pub enum LineFault {
     UnclosedQuote,
     /// A closing quote is followed by more text.
     TextAfterQuote,
+    /// A line of a JSON file is no object of distinct members.
+    NotAnObject,
 }
 
 impl LineFault {
@@ -52,6 +54,7 @@ impl LineFault {
             LineFault::KindName => "bad kind name",
             LineFault::UnclosedQuote => "unclosed quote",
             LineFault::TextAfterQuote => "text after a closing quote",
+            LineFault::NotAnObject => "not a JSON object",
         }
     }
 }
@@ -61,6 +64,8 @@ impl LineFault {
 pub struct LineError {
     /// Its number in the (unpacked) file, from 1.
     pub line: u64,
+    /// `line` of text and JSON, `row` of tables.
+    pub unit: &'static str,
     /// The column at fault, where one is.
     pub column: Option<String>,
     /// What is wrong.
@@ -72,7 +77,7 @@ pub struct LineError {
 impl fmt::Display for LineError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let column = self.column.as_deref().unwrap_or("the line");
-        write!(f, "line {}: ", self.line)?;
+        write!(f, "{} {}: ", self.unit, self.line)?;
         match self.fault {
             LineFault::ColumnCount { expected, got } => {
                 write!(f, "expected {expected} columns, got {got}")
@@ -82,7 +87,7 @@ impl fmt::Display for LineError {
             LineFault::NegativeId => write!(f, "{column} is negative"),
             LineFault::IdTooLarge => write!(f, "{column} is above {}", u64::MAX),
             LineFault::ColumnValue(ColumnKind::Time) => {
-                write!(f, "{column} is not a time in milliseconds since 1970")
+                write!(f, "{column} is not a time from 1970 on, in milliseconds or as 2026-11-25T08:00:00Z")
             }
             LineFault::ColumnValue(kind) => write!(f, "{column} is not of kind {}", kind.name()),
             LineFault::KindName => {
@@ -90,7 +95,11 @@ impl fmt::Display for LineError {
             }
             LineFault::UnclosedQuote => write!(f, "a quoted field is not closed"),
             LineFault::TextAfterQuote => write!(f, "text follows a closing quote"),
+            LineFault::NotAnObject => write!(f, "the line is not one JSON object of distinct members"),
         }?;
+        if self.excerpt.is_empty() {
+            return Ok(());
+        }
         write!(f, ": \"{}\"", self.excerpt)
     }
 }
@@ -151,7 +160,13 @@ mod tests {
         let mut errors = LineErrors::default();
         for line in 1..=12 {
             let fault = if line % 2 == 0 { LineFault::EmptyId } else { LineFault::NotANumber };
-            errors.record(fault, || LineError { line, column: None, fault, excerpt: String::new() });
+            errors.record(fault, || LineError {
+                line,
+                unit: "line",
+                column: None,
+                fault,
+                excerpt: String::new(),
+            });
         }
         assert_eq!((errors.first.len(), errors.total()), (10, 12));
         assert_eq!(errors.by_reason["empty id"], 6);

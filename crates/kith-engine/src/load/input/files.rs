@@ -3,6 +3,7 @@
 use super::header::Wanted;
 use super::table::{ColumnFault, Row, Table};
 use super::{ColumnRef, ColumnSpec, FileReport, InputError, LineFault, ReadProgress, TextOptions};
+use std::borrow::Cow;
 use std::path::Path;
 
 /// The longest name of an edge type or entity kind: it is part of folder names and messages.
@@ -86,7 +87,7 @@ pub fn read_entities<E>(
     Table::open(path, options, wanted)?.rows(progress, |row| {
         let fields = row.id(0).and_then(|member| Ok((member, kind_name(row)?, row.id(2)?)));
         match fields.and_then(|fields| take_values(row, 3, columns, &mut values).map(|()| fields)) {
-            Ok((member, kind, entity)) => each(member, kind, entity, &values).map(Ok),
+            Ok((member, kind, entity)) => each(member, &kind, entity, &values).map(Ok),
             Err(fault) => Ok(Err(fault)),
         }
     })
@@ -111,9 +112,8 @@ pub fn read_members<E>(
     })
 }
 
-fn kind_name<'a>(row: &'a Row<'_>) -> Result<&'a str, ColumnFault> {
-    let name = std::str::from_utf8(row.bytes(1).trim_ascii()).ok();
-    name.filter(|name| is_kind_name(name)).ok_or(ColumnFault(1, LineFault::KindName))
+fn kind_name<'a>(row: &'a Row<'_>) -> Result<Cow<'a, str>, ColumnFault> {
+    row.text(1).filter(|name| is_kind_name(name)).ok_or(ColumnFault(1, LineFault::KindName))
 }
 
 /// Puts the kept columns, which follow the first `from` wanted ones, into `values`.

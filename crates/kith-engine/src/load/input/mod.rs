@@ -1,4 +1,5 @@
-//! Reads graph text: CSV or TSV, plain, gzip or Zstandard, with or without a header.
+//! Reads files of graphs: CSV or TSV text, plain, gzip or Zstandard, with or without a header; and files of rows that their
+//! caller can read ([`TypedFile`]).
 //!
 //! Three kinds of file: edges ([`read_edges`]), member-to-entity edges ([`read_entities`]) and lists of
 //! members ([`read_members`]). Each calls a function per good line, counts the wrong ones by reason, keeps the
@@ -16,6 +17,8 @@ mod source;
 mod table;
 #[cfg(test)]
 mod tests;
+mod text;
+mod typed;
 
 pub use columns::{COLUMNS_MAX, ColumnKind, ColumnRef, ColumnSpec, ColumnSpecError};
 pub use error::InputError;
@@ -26,3 +29,4 @@ pub use files::{
 pub use header::HeaderMode;
 pub use source::Codec;
 pub use table::{FileReport, ReadProgress, TextOptions};
+pub use typed::{EachRow, Field, OpenTyped, TypedError, TypedFile, TypedOptions};

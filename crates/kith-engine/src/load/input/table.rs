@@ -1,13 +1,14 @@
-//! One input file as a table: its delimiter, its header, the columns asked for, and its wrong lines.
+//! One input file as a table: the columns asked for, its rows, and its wrong lines.
 
-use super::fault::excerpt;
-use super::header::{self, NoColumn, Wanted, detect_delimiter};
+use super::header::{self, NoColumn, Wanted};
 use super::number::parse_id;
-use super::record::{Next, RecordReader};
-use super::source::Source;
+use super::record::RecordReader;
+use super::text::TextTable;
+use super::typed::{Field, OpenTyped, RowTable, TypedOptions};
 use super::{
     ColumnKind, HeaderMode, InputError, LINE_ERRORS_SHOWN, LineError, LineErrors, LineFault, ReadError,
 };
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 /// How to read text files.
@@ -19,6 +20,8 @@ pub struct TextOptions {
     pub header: HeaderMode,
     /// How many wrong lines a file may have before it is refused.
     pub max_errors: u64,
+    /// What opens files that are not text; `None`: all are.
+    pub typed: Option<(OpenTyped, TypedOptions)>,
 }
 
 /// How far the reading of a file is.
@@ -50,41 +53,52 @@ pub struct FileReport {
 }
 
 /// An open input file whose columns are found.
-pub(super) struct Table {
-    reader: RecordReader,
-    wanted: Vec<Wanted>,
-    /// Where each wanted column is in a record.
-    places: Vec<usize>,
-    /// Columns of every record; `None` in a file without lines.
-    width: Option<usize>,
-    max_errors: u64,
-    report: FileReport,
+pub(super) enum Table {
+    /// Lines of delimited text.
+    Text(TextTable),
+    /// Rows that the caller's reader makes out.
+    Rows(RowTable),
 }
 
-/// One line of data, as the caller of [`Table::rows`] sees it.
-pub(super) struct Row<'a> {
-    reader: &'a RecordReader,
-    places: &'a [usize],
+/// One line of data, as the caller of [`Table::rows`] sees it: the wanted columns.
+pub(super) enum Row<'a> {
+    Text { reader: &'a RecordReader, places: &'a [usize] },
+    Fields(&'a [Field<'a>]),
 }
 
 /// A fault in the wanted column of this index.
 pub(super) struct ColumnFault(pub(super) usize, pub(super) LineFault);
 
 impl Row<'_> {
-    /// The wanted column of this index, as bytes.
-    pub(super) fn bytes(&self, column: usize) -> &[u8] {
-        self.reader.field(self.places[column])
+    /// The wanted column of this index, as text; `None` if it is not UTF-8.
+    pub(super) fn text(&self, column: usize) -> Option<Cow<'_, str>> {
+        match self {
+            Row::Text { reader, places } => {
+                let bytes = reader.field(places[column]).trim_ascii();
+                std::str::from_utf8(bytes).ok().map(Cow::Borrowed)
+            }
+            Row::Fields(fields) => Some(fields[column].text()),
+        }
     }
 
     /// The wanted column of this index, as an id.
     pub(super) fn id(&self, column: usize) -> Result<u64, ColumnFault> {
-        parse_id(self.bytes(column)).map_err(|fault| ColumnFault(column, fault))
+        let id = match self {
+            Row::Text { reader, places } => parse_id(reader.field(places[column])),
+            Row::Fields(fields) => match &fields[column] {
+                Field::Unsigned(id) => Ok(*id),
+                field => parse_id(field.text().as_bytes()),
+            },
+        };
+        id.map_err(|fault| ColumnFault(column, fault))
     }
 
     /// The wanted column of this index, as the stored form of a value of `kind`.
     pub(super) fn value(&self, column: usize, kind: ColumnKind) -> Result<u64, ColumnFault> {
-        let text = std::str::from_utf8(self.bytes(column).trim_ascii()).ok();
-        let value = text.and_then(|text| kind.encode(text));
+        let value = match self {
+            Row::Text { .. } => self.text(column).and_then(|text| kind.encode(&text)),
+            Row::Fields(fields) => fields[column].encode(kind),
+        };
         value.ok_or(ColumnFault(column, LineFault::ColumnValue(kind)))
     }
 }
@@ -92,162 +106,78 @@ impl Row<'_> {
 impl Table {
     /// Opens `path` and finds the columns `wanted`.
     pub(super) fn open(path: &Path, options: &TextOptions, wanted: Vec<Wanted>) -> Result<Self, InputError> {
-        let source = Source::open(path)?;
-        let report = FileReport { path: path.to_owned(), ..FileReport::default() };
-        let mut table = Table {
-            reader: RecordReader::new(source, options.delimiter.unwrap_or(b',')),
-            wanted,
-            places: Vec::new(),
-            width: None,
-            max_errors: options.max_errors,
-            report,
-        };
-        table.skip_preamble()?;
-        if options.delimiter.is_none() {
-            table.reader.delimiter = detect_delimiter(table.reader.peek());
-        }
-        table.read_header(options.header)?;
-        Ok(table)
-    }
-
-    /// Skips a byte order mark and the `#` lines at the top, and leaves a whole line to peek at.
-    fn skip_preamble(&mut self) -> Result<(), InputError> {
-        let mut is_start = true;
-        loop {
-            let bytes = self.reader.peek();
-            if bytes.contains(&b'\n') || self.reader.at_end() {
-                if is_start && bytes.starts_with(b"\xef\xbb\xbf") {
-                    self.reader.skip(3);
-                }
-                is_start = false;
-                if self.reader.peek().first() != Some(&b'#') {
-                    return Ok(());
-                }
-                self.reader.skip_line();
-            } else {
-                self.reader.fill()?;
-            }
-        }
-    }
-
-    fn read_header(&mut self, mode: HeaderMode) -> Result<(), InputError> {
-        let first = loop {
-            match self.reader.next() {
-                Next::More if self.reader.fill()? => {}
-                Next::More => return Ok(()),
-                found => break found,
-            }
-        };
-        let fields: Vec<Vec<u8>> = match first {
-            Next::Record => (0..self.reader.width()).map(|i| self.reader.field(i).to_vec()).collect(),
-            // A first line that is no record is no header: it is counted with the wrong lines.
-            _ => Vec::new(),
-        };
-        let is_header = !fields.is_empty() && header::is_header(mode, &fields, &self.wanted);
-        let names: Vec<String> = if is_header {
-            fields.iter().map(|name| String::from_utf8_lossy(name).trim().to_owned()).collect()
-        } else {
-            self.reader.put_back();
-            Vec::new()
-        };
-        self.width = Some(fields.len()).filter(|&width| 0 < width);
-        let found = header::find_columns(&self.wanted, &names, fields.len());
-        self.places = found.map_err(|NoColumn { column, role, header }| {
-            let path = self.report.path.clone();
-            InputError::NoColumn { path, column, role, header }
-        })?;
-        Ok(())
-    }
-
-    /// Whether every line is `id delimiter id`, so that [`Table::pairs`] can read it.
-    fn is_plain_pairs(&self) -> bool {
-        self.width == Some(2) && self.places == [0, 1]
+        let tally = Tally::new(path, options.max_errors, wanted);
+        let typed = options.typed.map(|(open, options)| open(path, options));
+        Ok(match typed.transpose().map_err(InputError::Typed)?.flatten() {
+            Some(file) => Table::Rows(RowTable::new(file, tally)?),
+            None => Table::Text(TextTable::open(path, options, tally)?),
+        })
     }
 
     /// Calls `each` for every line of data. `each` answers whether the line is right; its own errors end
     /// the reading. `progress` is called once per block read.
     pub(super) fn rows<E>(
-        mut self,
+        self,
         progress: &mut dyn FnMut(&ReadProgress),
         mut each: impl FnMut(&Row<'_>) -> Result<Result<(), ColumnFault>, E>,
     ) -> Result<FileReport, ReadError<E>> {
-        while self.next_block(progress)? {
-            loop {
-                match self.reader.next() {
-                    Next::More => break,
-                    Next::Fault(fault) => self.line_fault(None, fault)?,
-                    Next::Record => self.row(&mut each)?,
-                }
-            }
+        match self {
+            Table::Text(table) => table.rows(progress, each),
+            Table::Rows(table) => table.rows(progress, &mut each),
         }
-        Ok(self.finish()?)
     }
 
-    /// As [`Table::rows`] for two id columns; lines of two plain ids, nearly all of a large file, take a
-    /// path of their own.
+    /// As [`Table::rows`] for two id columns.
     pub(super) fn pairs<E>(
-        mut self,
+        self,
         progress: &mut dyn FnMut(&ReadProgress),
         mut each: impl FnMut(u64, u64) -> Result<(), E>,
     ) -> Result<FileReport, ReadError<E>> {
-        if !self.is_plain_pairs() {
-            return self.rows(progress, |row| pair(row, &mut each));
+        match self {
+            Table::Text(table) => table.pairs(progress, each),
+            Table::Rows(table) => table.rows(progress, &mut |row| pair(row, &mut each)),
         }
-        while self.next_block(progress)? {
-            loop {
-                while let Some((src, dst)) = self.reader.next_plain_pair() {
-                    self.report.rows += 1;
-                    each(src, dst).map_err(ReadError::Caller)?;
-                }
-                match self.reader.next() {
-                    Next::More => break,
-                    Next::Fault(fault) => self.line_fault(None, fault)?,
-                    Next::Record => self.row(&mut |row: &Row<'_>| pair(row, &mut each))?,
-                }
-            }
-        }
-        Ok(self.finish()?)
+    }
+}
+
+/// What a file has held so far.
+pub(super) struct Tally {
+    pub(super) wanted: Vec<Wanted>,
+    max_errors: u64,
+    pub(super) report: FileReport,
+}
+
+impl Tally {
+    fn new(path: &Path, max_errors: u64, wanted: Vec<Wanted>) -> Self {
+        let report = FileReport { path: path.to_owned(), ..FileReport::default() };
+        Tally { wanted, max_errors, report }
     }
 
-    /// Makes more bytes available. The first call finds those that the header left.
-    fn next_block(&mut self, progress: &mut dyn FnMut(&ReadProgress)) -> Result<bool, InputError> {
-        let is_more = self.reader.fill()?;
-        progress(&ReadProgress {
-            path: self.report.path.clone(),
-            bytes_read: self.reader.source.bytes_read(),
-            bytes_total: self.reader.source.bytes_total,
-            lines: self.reader.next_line() - 1,
-        });
-        Ok(is_more)
+    /// Where each wanted column is, in a file with these column names and `width` columns.
+    pub(super) fn find_columns(&self, names: &[String], width: usize) -> Result<Vec<usize>, InputError> {
+        let found = header::find_columns(&self.wanted, names, width);
+        found.map_err(|NoColumn { column, role, header }| {
+            let path = self.report.path.clone();
+            InputError::NoColumn { path, column, role, header }
+        })
     }
 
-    fn row<E>(
+    /// Counts a wrong line, of this number. Gives the file up once too many are wrong *and* the first ten are known.
+    pub(super) fn fault(
         &mut self,
-        each: &mut impl FnMut(&Row<'_>) -> Result<Result<(), ColumnFault>, E>,
-    ) -> Result<(), ReadError<E>> {
-        let got = self.reader.width();
-        let expected =
-            *self.width.get_or_insert(got.max(self.places.iter().max().map_or(0, |last| last + 1)));
-        if expected != got {
-            return Ok(self.line_fault(None, LineFault::ColumnCount { expected, got })?);
-        }
-        let row = Row { reader: &self.reader, places: &self.places };
-        match each(&row).map_err(ReadError::Caller)? {
-            Ok(()) => self.report.rows += 1,
-            Err(ColumnFault(column, fault)) => self.line_fault(Some(column), fault)?,
-        }
-        Ok(())
-    }
-
-    /// Counts a wrong line. Gives the file up once too many are wrong *and* the first ten are known.
-    fn line_fault(&mut self, column: Option<usize>, fault: LineFault) -> Result<(), InputError> {
+        (unit, line): (&'static str, u64),
+        column: Option<usize>,
+        fault: LineFault,
+        excerpt: impl FnOnce() -> String,
+    ) -> Result<(), InputError> {
         self.report.rows += 1;
-        let (reader, wanted) = (&self.reader, &self.wanted);
+        let wanted = &self.wanted;
         self.report.errors.record(fault, || LineError {
-            line: reader.record_line(),
+            line,
+            unit,
             column: column.map(|column| wanted[column].label.clone()),
             fault,
-            excerpt: excerpt(reader.record_bytes()),
+            excerpt: excerpt(),
         });
         if self.report.errors.total() > self.max_errors.max(LINE_ERRORS_SHOWN as u64 - 1) {
             return self.check_errors(false);
@@ -255,7 +185,7 @@ impl Table {
         Ok(())
     }
 
-    fn check_errors(&mut self, complete: bool) -> Result<(), InputError> {
+    fn check_errors(&self, complete: bool) -> Result<(), InputError> {
         let (max_errors, errors) = (self.max_errors, &self.report.errors);
         if errors.total() <= max_errors {
             return Ok(());
@@ -264,15 +194,16 @@ impl Table {
         Err(InputError::BadLines { path, max_errors, errors, complete })
     }
 
-    fn finish(mut self) -> Result<FileReport, InputError> {
+    /// What the whole file held.
+    pub(super) fn finish(mut self, lines: u64, bytes: u64) -> Result<FileReport, InputError> {
         self.check_errors(true)?;
-        self.report.lines = self.reader.next_line() - 1;
-        self.report.bytes = self.reader.source.bytes_read();
+        (self.report.lines, self.report.bytes) = (lines, bytes);
         Ok(self.report)
     }
 }
 
-fn pair<E>(
+/// Hands on the first two wanted columns, which are ids.
+pub(super) fn pair<E>(
     row: &Row<'_>,
     each: &mut impl FnMut(u64, u64) -> Result<(), E>,
 ) -> Result<Result<(), ColumnFault>, E> {

@@ -106,7 +106,7 @@ fn columns_are_found_by_name_and_by_position() {
     let columns = EdgeColumns { columns: vec!["t=3:time".parse().unwrap()], ..EdgeColumns::default() };
     assert_eq!(edges_with(&headless, &TextOptions::default(), &columns).unwrap().0, [(5, 6, vec![70])]);
 
-    let told = TextOptions { header: HeaderMode::Absent, delimiter: Some(b':'), max_errors: 0 };
+    let told = TextOptions { header: HeaderMode::Absent, delimiter: Some(b':'), max_errors: 0, typed: None };
     let path = folder.file("c.txt", "1:2\n");
     assert_eq!(edges_with(&path, &told, &EdgeColumns::default()).unwrap().0, [(1, 2, vec![])]);
     let told = TextOptions { header: HeaderMode::Present, ..told };
@@ -243,10 +243,9 @@ fn column_values_and_kind_names_are_checked() {
     let path = folder.file("t.csv", "src,dst,at\n1,2,yesterday\n");
     let columns = EdgeColumns { columns: vec!["at:time".parse().unwrap()], ..EdgeColumns::default() };
     let error = edges_with(&path, &TextOptions::default(), &columns).unwrap_err();
-    assert!(
-        message(&folder, &error)
-            .ends_with("line 2: at is not a time in milliseconds since 1970: \"1,2,yesterday\"")
-    );
+    assert!(message(&folder, &error).ends_with(
+        "line 2: at is not a time from 1970 on, in milliseconds or as 2026-11-25T08:00:00Z: \"1,2,yesterday\""
+    ));
     let columns = EdgeColumns { columns: vec!["weight:f64".parse().unwrap()], ..EdgeColumns::default() };
     let error = edges_with(&path, &TextOptions::default(), &columns).unwrap_err();
     assert_eq!(
@@ -376,7 +375,7 @@ proptest! {
     fn any_text_is_read_or_refused_line_by_line(text in "([0-9]{0,20}|[-,;\"x#\n\r ]){0,60}") {
         let folder = Folder::new();
         let path = folder.file("any.csv", &text);
-        let options = TextOptions { delimiter: Some(b','), header: HeaderMode::Absent, max_errors: u64::MAX };
+        let options = TextOptions { delimiter: Some(b','), header: HeaderMode::Absent, max_errors: u64::MAX, typed: None };
         let Ok((edges, report)) = edges_with(&path, &options, &EdgeColumns::default()) else {
             // The first line has too few columns.
             return Ok(());
@@ -397,4 +396,83 @@ proptest! {
             prop_assert_eq!(edges.iter().map(|edge| (edge.0, edge.1)).collect::<Vec<_>>(), expected);
         }
     }
+}
+
+/// A file of three columns whose rows are written down as text: `!` is a row without fields.
+struct Written(Vec<String>, Vec<&'static str>);
+
+impl TypedFile for Written {
+    fn columns(&self) -> &[String] {
+        &self.0
+    }
+
+    fn unit(&self) -> &'static str {
+        "row"
+    }
+
+    fn bytes(&self) -> u64 {
+        100
+    }
+
+    fn rows(self: Box<Self>, columns: &[usize], each: &mut EachRow<'_>) -> Result<(), TypedError> {
+        for (number, row) in (1..).zip(&self.1) {
+            let cells: Vec<&str> = row.split(',').collect();
+            let field = |&place: &usize| match cells[place] {
+                "" => Field::Null,
+                text => text.parse().map_or(Field::Text(text.into()), Field::Unsigned),
+            };
+            let fields: Vec<Field<'_>> =
+                if *row == "!" { Vec::new() } else { columns.iter().map(field).collect() };
+            let row = if *row == "!" { Err(LineFault::NotAnObject) } else { Ok(&fields[..]) };
+            if !each(number, row) {
+                return Ok(());
+            }
+        }
+        if self.1.last() == Some(&"9,9,9") { Err("the file is cut off".into()) } else { Ok(()) }
+    }
+}
+
+fn written(rows: &[&'static str]) -> Written {
+    Written(["since", "dst", "src"].map(str::to_owned).to_vec(), rows.to_vec())
+}
+
+#[test]
+fn rows_of_other_files_are_counted_and_told_as_lines_are() {
+    fn open(path: &Path, _: TypedOptions) -> Result<Option<Box<dyn TypedFile>>, TypedError> {
+        let rows = ["7,2,1", "1970-01-01T00:00:01Z,3,1", ",4,1", "7,-5,1", "!", "7,2,x"];
+        Ok(path.ends_with("rows").then(|| Box::new(written(&rows)) as Box<dyn TypedFile>))
+    }
+    let folder = Folder::new();
+    let (rows, text) = (folder.file("rows", ""), folder.file("text", "since,dst,src\n7,2,1\n"));
+    let columns = EdgeColumns { columns: vec!["since:time".parse().unwrap()], ..EdgeColumns::default() };
+    let typed = Some((open as OpenTyped, TypedOptions { memory_bytes: 1 }));
+    let options = TextOptions { typed, max_errors: 4, ..TextOptions::default() };
+    let (edges, report) = edges_with(&rows, &options, &columns).unwrap();
+    assert_eq!(edges, [(1, 2, vec![7]), (1, 3, vec![1_000])]);
+    assert_eq!((report.rows, report.lines, report.bytes, report.errors.total()), (6, 6, 100, 4));
+    let told: Vec<String> = report.errors.first.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        told,
+        [
+            "row 3: since is not a time from 1970 on, in milliseconds or as 2026-11-25T08:00:00Z: \"1,4,\"",
+            "row 4: dst is negative: \"1,-5,7\"",
+            "row 5: the line is not one JSON object of distinct members",
+            "row 6: src is not a whole number: \"x,2,7\"",
+        ]
+    );
+    assert_eq!(edges_with(&text, &options, &columns).unwrap().0, [(1, 2, vec![7])], "text is read beside it");
+    let strict = TextOptions { max_errors: 3, ..options };
+    let error = edges_with(&rows, &strict, &columns).unwrap_err();
+    assert!(message(&folder, &error).starts_with("rows has 4 bad lines, 3 allowed; row 3: "), "{error}");
+}
+
+#[test]
+fn a_file_of_rows_that_breaks_off_is_refused_whatever_is_allowed() {
+    fn open(_: &Path, _: TypedOptions) -> Result<Option<Box<dyn TypedFile>>, TypedError> {
+        Ok(Some(Box::new(written(&["1,1,1", "9,9,9"]))))
+    }
+    let typed = Some((open as OpenTyped, TypedOptions { memory_bytes: 1 }));
+    let options = TextOptions { typed, max_errors: 9, ..TextOptions::default() };
+    let error = edges_with(Path::new("rows"), &options, &EdgeColumns::default()).unwrap_err();
+    assert_eq!(error.to_string(), "the file is cut off");
 }
