@@ -267,7 +267,7 @@ fn load_in_background(stars: &Stars, rays: u64, router: &str) -> Child {
     let file = stars.file(rays).display().to_string();
     let arguments = ["load", "graph", &file, "--graph", "star", "--router", router];
     let mut command = support::cluster::kith(&arguments);
-    command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("kith runs")
+    command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("kith runs")
 }
 
 #[test]
@@ -280,7 +280,7 @@ fn a_push_whose_router_is_killed_is_taken_back_and_one_version_serves() {
     // A node that does not move keeps the push where it is: begun, and not ready everywhere.
     let node = stars.cluster.node_pids(1)[0];
     signal(node, "STOP");
-    let mut load = load_in_background(&stars, 20, victim["addr"].as_str().expect("text"));
+    let load = load_in_background(&stars, 20, victim["addr"].as_str().expect("text"));
     let describe = |what: &str| {
         let arguments = ["store", what, "star", "-o", "json", "--router", &other];
         let output = support::cluster::kith(&arguments).output().expect("kith runs");
@@ -293,7 +293,11 @@ fn a_push_whose_router_is_killed_is_taken_back_and_one_version_serves() {
     signal(victim["pid"].as_u64().expect("a pid") as u32, "KILL");
     stars.cluster.wait_until("the push is taken back", |_| describe("describe")["running"].is_null());
     signal(node, "CONT");
-    assert!(!load.wait().expect("it ends").success(), "nobody told it that its version serves");
+    let load = load.wait_with_output().expect("it ends");
+    assert!(!load.status.success(), "nobody told it that its version serves");
+    let told = String::from_utf8_lossy(&load.stderr).into_owned();
+    assert!(told.contains("error[publication_lost]: the router went away"), "{told}");
+    assert!(told.contains("look at `kith store versions star`") && told.contains("repeat it"), "{told}");
     stars.assert_states(&[(first, "current"), (running, "failed")]);
     assert_eq!(stars.rays(), 10);
     let history = describe("history");
