@@ -3,7 +3,8 @@
 use crate::private;
 use serde::{Deserialize, Serialize};
 use std::{
-    fs, io,
+    fs,
+    io::{self, Write},
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     sync::{Mutex, OnceLock, PoisonError},
@@ -168,18 +169,7 @@ impl DataDir {
     /// # Errors
     /// If the identity is damaged or of another format.
     pub fn identity(&self) -> Result<Option<Identity>, DataDirError> {
-        let path = self.path.join(IDENTITY_FILE);
-        let bytes = match fs::read(&path) {
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(source) => return Err(DataDirError::Io { path, source }),
-        };
-        let file: IdentityFile = serde_json::from_slice(&bytes)
-            .map_err(|error| DataDirError::Damaged { path, detail: error.to_string() })?;
-        if file.format != DIRECTORY_FORMAT {
-            return Err(DataDirError::OtherFormat { path: self.path.clone(), got: file.format });
-        }
-        Ok(Some(file.identity))
+        identity(&self.path)
     }
 
     /// Claims a new directory for `identity`, or checks that it is `identity`'s already.
@@ -206,15 +196,36 @@ impl DataDir {
     }
 }
 
-/// The lock of a directory, which is made if it is not there, and closed to other users.
+/// Whose directory this is, without taking it; `None` if it is new or not there.
+///
+/// # Errors
+/// If the identity is damaged or of another format.
+pub(crate) fn identity(folder: &Path) -> Result<Option<Identity>, DataDirError> {
+    let path = folder.join(IDENTITY_FILE);
+    let bytes = match fs::read(&path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(source) => return Err(DataDirError::Io { path, source }),
+    };
+    let file: IdentityFile = serde_json::from_slice(&bytes)
+        .map_err(|error| DataDirError::Damaged { path, detail: error.to_string() })?;
+    if file.format != DIRECTORY_FORMAT {
+        return Err(DataDirError::OtherFormat { path: folder.to_owned(), got: file.format });
+    }
+    Ok(Some(file.identity))
+}
+
+/// The lock of a directory, which is made if it is not there, and closed to other users. It holds the process's id.
 fn locked(path: &Path) -> Result<fs::File, DataDirError> {
     let io = |path: PathBuf| move |source| DataDirError::Io { path, source };
     fs::create_dir_all(path).map_err(io(path.to_owned()))?;
     let file = path.join(LOCK_FILE);
     let lock = fs::File::options().create(true).truncate(false).write(true).open(&file);
-    let lock = lock.map_err(io(file.clone()))?;
+    let mut lock = lock.map_err(io(file.clone()))?;
     match lock.try_lock() {
         Ok(()) => {
+            let pid = format!("{}\n", std::process::id());
+            lock.set_len(0).and_then(|()| lock.write_all(pid.as_bytes())).map_err(io(file))?;
             if let Err(error) = private::tighten(path) {
                 let path = path.display();
                 tracing::warn!(%error, %path, "other users may be able to read the data directory");

@@ -190,7 +190,7 @@ impl StartError {
             }
             StartError::ObjectStoreClaim(error) => error.help(),
             StartError::ReadyFileInUse { .. } => {
-                "end that cluster first, or name another file with --ready-file"
+                "end that cluster first (`kith dev --stop`), or name another file with --ready-file"
             }
             StartError::InsecureListener { .. } => {
                 "give it a certificate (--tls-cert, --tls-key), or say that the network is trusted: --insecure-listen"

@@ -1,11 +1,17 @@
-//! `/healthz`, `/readyz` and `/metrics` of every process.
+//! `/`, `/healthz`, `/readyz` and `/metrics` of every process.
 
 use crate::{
     connections::{Connected, Watched, farewell, requests},
+    front_page::FrontPage,
     listen,
     serve::Bound,
 };
-use axum::{Router, http::StatusCode, middleware, routing::get};
+use axum::{
+    Router,
+    http::{HeaderMap, StatusCode},
+    middleware,
+    routing::get,
+};
 use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
     server::conn::auto,
@@ -83,10 +89,11 @@ const HEADER_BYTES_MAX: usize = 16 << 10;
 const STOP_PATIENCE: Duration = Duration::from_secs(1);
 
 /// Serves on `bound` until `stop`.
-pub(crate) fn serve(bound: Bound, readiness: Readiness, stop: CancellationToken) {
+pub(crate) fn serve(bound: Bound, front: FrontPage, readiness: Readiness, stop: CancellationToken) {
     let handle = recorder();
     tokio::spawn(keep_up(handle, stop.clone()));
     let app = Router::new()
+        .route("/", get(move |headers: HeaderMap| async move { front.answer(&headers) }))
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(move || async move { readiness.told() }))
         .route(

@@ -11,6 +11,7 @@ mod error;
 mod fail_point;
 mod framed;
 mod freshness;
+mod front_page;
 mod holding;
 mod http;
 mod listen;

@@ -134,7 +134,7 @@ pub fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Top(flags) => block_on(top::run(&target, output, &flags)),
         Command::Bench(command) => block_on(bench::run(&target, output, command)),
         Command::Sim(command) => sim::run(output, command),
-        Command::Dev(args) => args.run(target.ready_file),
+        Command::Dev(args) => args.run(output, target.ready_file),
         Command::Node(args) => args.run(target.security),
         Command::Router(args) => args.run(target.security),
         Command::Completions { shell } => completions(shell),

@@ -31,7 +31,7 @@ fn the_ready_file_names_distinct_processes_and_follows_them() {
     let mut cluster = Cluster::start(&["--processes", "--routers", "2", "--nodes", "2"]);
     let ready = cluster.ready();
     let fields: Vec<&String> = ready.as_object().expect("an object").keys().collect();
-    assert_eq!(fields, ["http", "nodes", "resp", "router", "routers"]);
+    assert_eq!(fields, ["data", "http", "nodes", "pid", "resp", "router", "routers"]);
     assert_eq!(ready["routers"][0]["addr"], ready["router"]);
     assert_eq!(ready["routers"][0]["resp"], ready["resp"]);
     let mut pids: Vec<u64> = [&ready["nodes"], &ready["routers"]]
@@ -319,8 +319,7 @@ fn data_is_kept_across_restarts_and_the_directory_has_one_owner() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let data = folder.path().join("data").display().to_string();
     let first = village(&["--data", &data]);
-    let second = support::cluster::kith(&[
-        "dev",
+    let second = support::cluster::dev(&[
         "--data",
         &data,
         "--ready-file",
@@ -340,7 +339,7 @@ fn data_is_kept_across_restarts_and_the_directory_has_one_owner() {
     let size = one(&again, json!({"op": "network", "graph": "kith-village", "id": 9043, "return": "size"}));
     assert_eq!(size["net"], 4842, "{size}");
     drop(again);
-    let other_shape = support::cluster::kith(&["dev", "--data", &data, "--groups", "5"])
+    let other_shape = support::cluster::dev(&["--data", &data, "--groups", "5"])
         .stdin(std::process::Stdio::null())
         .output()
         .expect("kith runs");
@@ -351,7 +350,7 @@ fn data_is_kept_across_restarts_and_the_directory_has_one_owner() {
     );
     fs::write(folder.path().join("data/kith.json"), r#"{"format":9,"cluster_id":"x","owner":"supervisor"}"#)
         .expect("written");
-    let newer = support::cluster::kith(&["dev", "--data", &data])
+    let newer = support::cluster::dev(&["--data", &data])
         .stdin(std::process::Stdio::null())
         .output()
         .expect("kith runs");
@@ -360,20 +359,6 @@ fn data_is_kept_across_restarts_and_the_directory_has_one_owner() {
         "{}",
         text(&newer)
     );
-}
-
-#[test]
-fn a_port_in_use_is_a_clear_error() {
-    let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
-    let port = taken.local_addr().expect("an address").port().to_string();
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let ready = folder.path().join("ready.json").display().to_string();
-    let output = support::cluster::kith(&["dev", "--port", &port, "--ready-file", &ready])
-        .stdin(std::process::Stdio::null())
-        .output()
-        .expect("kith runs");
-    assert_eq!(output.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("error[port_in_use]"), "{}", text(&output));
 }
 
 #[test]
@@ -467,8 +452,7 @@ fn a_frozen_router_costs_no_query_and_no_deadline() {
 fn a_second_cluster_does_not_take_the_first_ones_ready_file() {
     let cluster = Cluster::start(&["--nodes", "1"]);
     let ready = cluster.ready_file.to_str().expect("UTF-8").to_owned();
-    let second =
-        support::cluster::kith(&["dev", "--ready-file", &ready]).stdin(std::process::Stdio::null()).output();
+    let second = support::cluster::dev(&["--ready-file", &ready]).stdin(std::process::Stdio::null()).output();
     let second = second.expect("kith runs");
     assert!(
         String::from_utf8_lossy(&second.stderr).contains("error[ready_file_in_use]"),

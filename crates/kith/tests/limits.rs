@@ -85,7 +85,7 @@ fn bounds_that_bound_nothing_are_refused() {
         ("[admission]\nqueries = 1\n", "queries-max"),
     ] {
         fs::write(&file, settings).expect("written");
-        let dev = support::cluster::kith(&["dev", "--config", file.to_str().expect("UTF-8")]).output();
+        let dev = support::cluster::dev(&["--config", file.to_str().expect("UTF-8")]).output();
         let dev = dev.expect("kith runs");
         assert!(!dev.status.success() && text(&dev).contains(told), "{settings}: {}", text(&dev));
     }

@@ -185,7 +185,7 @@ fn does_not_start(server: &S3, objects: &str) -> String {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = |name: &str| folder.path().join(name).display().to_string();
     let (data, ready) = (path("data"), path("ready.json"));
-    let mut dev = support::cluster::kith(&["dev", "--groups", "1", "--nodes", "1", "--partitions", "8"]);
+    let mut dev = support::cluster::dev(&["--groups", "1", "--nodes", "1", "--partitions", "8"]);
     dev.args(["--data", &data, "--ready-file", &ready, "--objects", objects]).envs(env(server));
     let output = dev.output().expect("kith runs");
     assert!(!output.status.success(), "{}", text(&output));

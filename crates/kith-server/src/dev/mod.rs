@@ -1,12 +1,16 @@
 //! `kith dev`: a whole cluster on one machine, in one process or with one process per
 //! node and router. Whatever it starts ends with it.
 
+mod ports;
 mod processes;
 mod ready;
+mod stop;
 mod temporary;
 
 pub use crate::cluster::Shape;
+pub use ports::{PORT, PORT_HTTP, PORT_RESP};
 pub use ready::{ReadyDocument, ReadyNode, ReadyRouter};
+pub use stop::{StopError, stop};
 
 use crate::{
     cluster,
@@ -22,6 +26,7 @@ use crate::{
 };
 use futures::{FutureExt, future::join_all};
 use kith_wire::documents::TopologyDocument;
+use ports::Reserved;
 use std::{
     net::{IpAddr, Ipv4Addr, SocketAddr},
     num::{NonZeroU16, NonZeroU64},
@@ -48,10 +53,12 @@ pub struct DevOptions {
     pub objects: Option<String>,
     /// Where to say what listens where, once queries are answered.
     pub ready_file: PathBuf,
-    /// Port of the first router; 0 takes the one it had before, or a free one.
-    pub port: u16,
-    /// Its port for Redis clients; likewise.
-    pub resp_port: u16,
+    /// Port of the first router; 0 takes the one it had before, or a free one; `None` takes [`PORT`] if it is free, else what 0 takes.
+    pub port: Option<u16>,
+    /// Its HTTP port; likewise, with [`PORT_HTTP`].
+    pub http_port: Option<u16>,
+    /// Its port for Redis clients; likewise, with [`PORT_RESP`].
+    pub resp_port: Option<u16>,
     /// How routers answer.
     pub router: RouterSettings,
     /// How fast each node scrubs, in bytes a second; `None`: only what reads find damaged.
@@ -83,6 +90,9 @@ struct Held {
 
 /// In the data directory: where the metadata is, for nodes that are started by hand to join.
 const METADATA_FILE: &str = "metadata-address";
+
+/// Whose the data directory is.
+const OWNER: &str = "supervisor";
 
 /// Loopback: a development cluster has no security and is not for other machines.
 const HOST: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
@@ -126,18 +136,18 @@ impl Dev {
             options.objects.as_deref(),
         )
         .await?;
-        data.claim(&Identity { cluster_id: made.cluster_id.clone(), owner: "supervisor".to_owned() })?;
+        data.claim(&Identity { cluster_id: made.cluster_id.clone(), owner: OWNER.to_owned() })?;
         held.data = Some(data);
         cluster::remove_stale(&*store, options.routers).await?;
         let topology = topology::follow(Arc::clone(&store), None, stop.clone()).await?.topology;
-        let plan = Plan::new(&options, folder.clone(), &topology.borrow());
+        let (plan, reserved) = Plan::new(&options, folder.clone(), &topology.borrow());
         let tasks = TaskTracker::new();
         let metadata = serve_metadata(&store).await?;
         write_atomically(&folder.join(METADATA_FILE), format!("{metadata}\n").as_bytes())?;
         if options.processes {
-            processes::start(&plan, metadata, topology.clone(), &tasks, stop.clone()).await?;
+            processes::start(&plan, reserved, metadata, topology.clone(), &tasks, stop.clone()).await?;
         } else {
-            start_here(&plan, &store, &topology, &mut held, &stop).await?;
+            start_here(&plan, reserved, &store, &topology, &mut held, &stop).await?;
         }
         let ready = ready::wait(topology.clone(), &plan).await?;
         ready.write(&options.ready_file)?;
@@ -174,13 +184,16 @@ impl Dev {
 /// Which nodes and routers to start, and where.
 #[derive(Clone, Debug)]
 struct Plan {
+    /// The data directory.
+    data: PathBuf,
     nodes: Vec<NodeOptions>,
     routers: Vec<RouterOptions>,
     threads: Option<NonZeroU16>,
 }
 
 impl Plan {
-    fn new(options: &DevOptions, folder: PathBuf, topology: &TopologyDocument) -> Self {
+    /// With the usual ports kept from others until the routers start.
+    fn new(options: &DevOptions, folder: PathBuf, topology: &TopologyDocument) -> (Self, Reserved) {
         let node_ids = topology.cluster.groups.iter().flat_map(|group| group.nodes.iter().copied());
         let nodes = node_ids.map(|node| {
             let known = topology.nodes.iter().find(|document| document.node == node);
@@ -193,9 +206,9 @@ impl Plan {
             NodeOptions {
                 node,
                 place: place.unwrap_or_default(),
-                listen: remembered(known.map(|document| document.addr.as_str()), 0),
-                http: remembered(known.map(|document| document.http.as_str()), 0),
-                resp: Some(remembered(known.map(|document| document.resp.as_str()), 0)),
+                listen: ports::before(known.map(|document| document.addr.as_str())),
+                http: ports::before(known.map(|document| document.http.as_str())),
+                resp: Some(ports::before(known.map(|document| document.resp.as_str()))),
                 data: folder.join(format!("node-{node:03}")),
                 scrub_rate: options.scrub_rate,
                 fetch_rate: options.fetch_rate,
@@ -205,31 +218,30 @@ impl Plan {
                 security: Security::default(),
             }
         });
+        let mut reserved = Reserved::default();
         let routers = (0..options.routers).map(|router| {
             let known = topology.routers.iter().find(|document| document.router == router);
-            let (port, resp_port) = if router == 0 { (options.port, options.resp_port) } else { (0, 0) };
+            // The others are told by the first one, and need no port that a person knows.
+            let asked = |port: Option<u16>| if router == 0 { port } else { Some(0) };
+            let mut choose = |port, usual, before| reserved.choose(asked(port), usual, before);
             RouterOptions {
                 router,
-                listen: remembered(known.map(|document| document.addr.as_str()), port),
-                http: remembered(known.map(|document| document.http.as_str()), 0),
-                resp: Some(remembered(known.map(|document| document.resp.as_str()), resp_port)),
+                listen: choose(options.port, PORT, known.map(|document| document.addr.as_str())),
+                http: choose(options.http_port, PORT_HTTP, known.map(|document| document.http.as_str())),
+                resp: Some(choose(
+                    options.resp_port,
+                    PORT_RESP,
+                    known.map(|document| document.resp.as_str()),
+                )),
                 data: folder.join(format!("router-{router:03}")),
                 settings: options.router.clone(),
                 connections: ConnectionSettings::default(),
                 security: Security::default(),
             }
         });
-        Self { nodes: nodes.collect(), routers: routers.collect(), threads: options.threads }
+        let (nodes, routers) = (nodes.collect(), routers.collect());
+        (Self { data: folder.clone(), nodes, routers, threads: options.threads }, reserved)
     }
-}
-
-/// The port asked for; else the address used before, if it is free; else a free one.
-fn remembered(addr: Option<&str>, port: u16) -> SocketAddr {
-    if port != 0 {
-        return SocketAddr::new(HOST, port);
-    }
-    let before = addr.and_then(|addr| addr.parse::<SocketAddr>().ok());
-    before.filter(|addr| std::net::TcpListener::bind(addr).is_ok()).unwrap_or(SocketAddr::new(HOST, 0))
 }
 
 /// Serves the metadata to children, and to nodes that are started by hand to join.
@@ -246,6 +258,7 @@ async fn serve_metadata(store: &Arc<dyn MetadataStore>) -> Result<SocketAddr, St
 
 async fn start_here(
     plan: &Plan,
+    reserved: Reserved,
     store: &Arc<dyn MetadataStore>,
     topology: &TopologyReceiver,
     held: &mut Held,
@@ -255,6 +268,7 @@ async fn start_here(
         let (store, topology) = (Arc::clone(store), topology.clone());
         held.nodes.push(Node::start_beside(node, store, topology, stop.clone()).await?);
     }
+    drop(reserved);
     for router in plan.routers.iter().cloned() {
         let (store, topology) = (Arc::clone(store), topology.clone());
         held.routers.push(Router::start_beside(router, store, topology, stop.clone()).await?);

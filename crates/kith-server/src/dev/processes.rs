@@ -3,7 +3,7 @@
 //! A child ends when its standard input does: the pipe closes with this process,
 //! however it ends, so no child outlives it.
 
-use super::{Plan, log_file};
+use super::{Plan, log_file, ports::Reserved};
 use crate::{
     error::StartError,
     node::{Labels, NodeOptions},
@@ -77,6 +77,7 @@ impl RoleId {
 /// Starts every node, then every router, with the metadata at `addr`; returns once all have registered.
 pub(super) async fn start(
     plan: &Plan,
+    reserved: Reserved,
     addr: SocketAddr,
     topology: TopologyReceiver,
     tasks: &TaskTracker,
@@ -86,7 +87,8 @@ pub(super) async fn start(
     let routers: Vec<Role> =
         plan.routers.iter().map(|options| router_role(options, addr)).collect::<Result<_, _>>()?;
     let threads = plan.threads.unwrap_or_else(|| share_of_processors(nodes.len() + routers.len()));
-    for roles in [nodes, routers] {
+    for (roles, reserved) in [(nodes, None), (routers, Some(reserved))] {
+        drop(reserved);
         let mut children = Vec::new();
         for mut role in roles {
             role.arguments.extend(["--threads".to_owned(), threads.to_string()]);

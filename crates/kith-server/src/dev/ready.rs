@@ -34,6 +34,12 @@ pub struct ReadyDocument {
     pub nodes: Vec<ReadyNode>,
     /// Every router.
     pub routers: Vec<ReadyRouter>,
+    /// The process of `kith dev`, which ends all others when it ends.
+    #[serde(default)]
+    pub pid: u32,
+    /// Its data directory.
+    #[serde(default)]
+    pub data: PathBuf,
 }
 
 /// One node.
@@ -101,6 +107,8 @@ impl ReadyDocument {
                     pid: document.pid,
                 })
                 .collect(),
+            pid: std::process::id(),
+            data: plan.data.clone(),
         })
     }
 

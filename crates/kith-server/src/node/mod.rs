@@ -32,6 +32,7 @@ use crate::{
     data_dir::{DataDir, Identity},
     error::StartError,
     freshness::Freshness,
+    front_page::FrontPage,
     http::{self, Readiness},
     liveness::{self, ProcessId, Registration},
     load::LoadCounter,
@@ -118,6 +119,10 @@ impl NodeOptions {
 
     fn addresses(&self) -> Addresses {
         Addresses { grpc: self.listen, http: self.http, resp: self.resp }
+    }
+
+    fn front_page(&self, at: Addresses) -> FrontPage {
+        FrontPage { name: format!("node {}", self.node), does: "serves the partitions of one node", at }
     }
 
     fn document(&self, at: &Addresses) -> NodeDocument {
@@ -219,7 +224,7 @@ impl Node {
         let at = ports.addresses();
         let document = options.document(&at);
         let readiness = Readiness::default();
-        http::serve(ports.http, readiness.clone(), stop.clone());
+        http::serve(ports.http, options.front_page(at), readiness.clone(), stop.clone());
         let doctor: Arc<scrub::Doctor> = Arc::default();
         let lost = home::watch(&data, Arc::clone(&held), Arc::clone(&doctor), stop.clone());
         let reads: Arc<pace::Reads> = Arc::default();

@@ -31,6 +31,7 @@ use crate::{
     counts,
     error::StartError,
     freshness::Freshness,
+    front_page::FrontPage,
     http::{self, Readiness},
     liveness::{self, ProcessId, Registration},
     metadata::MetadataStore,
@@ -88,6 +89,10 @@ impl RouterOptions {
 
     fn addresses(&self) -> Addresses {
         Addresses { grpc: self.listen, http: self.http, resp: self.resp }
+    }
+
+    fn front_page(&self, at: Addresses) -> FrontPage {
+        FrontPage { name: format!("router {}", self.router), does: "answers queries of clients", at }
     }
 
     fn document(&self, at: &Addresses) -> RouterDocument {
@@ -186,7 +191,7 @@ impl Router {
         let at = ports.addresses();
         let document = options.document(&at);
         let readiness = Readiness::default();
-        http::serve(ports.http, readiness.clone(), stop.clone());
+        http::serve(ports.http, options.front_page(at), readiness.clone(), stop.clone());
         // The first queries shall not be the ones to connect.
         tokio::join!(graph.session.warm(), graph.forwarder.warm(stop.clone()));
         let redis_clients = ports.resp.map_or_else(serve::nobody, |bound| {

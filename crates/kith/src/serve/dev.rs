@@ -1,14 +1,19 @@
 //! `kith dev`: a whole cluster on this machine.
 
 use super::{
-    FetchP99, FetchRate, PlacementFlag, ScrubRate, begin, fetch_p99, fetch_rate, scrub_rate, settings,
-    start_failure, stop_signal,
+    FetchP99, FetchRate, PlacementFlag, ScrubRate, begin, detach, fetch_p99, fetch_rate, scrub_rate,
+    settings, start_failure, stop_signal,
 };
-use crate::{cli::block_on_threads, connect::WELL_KNOWN, failure::Exit};
+use crate::{
+    cli::{block_on, block_on_threads},
+    connect::WELL_KNOWN,
+    failure::{ErrorReport, Exit},
+    output::Format,
+};
 use clap::Args;
 use kith_objects::Location;
 use kith_server::{
-    dev::{Dev, DevOptions, Shape},
+    dev::{Dev, DevOptions, PORT, PORT_HTTP, PORT_RESP, ReadyDocument, Shape},
     place::ReadFrom,
 };
 use std::{num::NonZeroU16, path::PathBuf};
@@ -48,12 +53,15 @@ pub struct DevArgs {
     /// [default: a folder of the data directory]
     #[arg(long, value_name = "URL", value_parser = bucket)]
     objects: Option<Location>,
-    /// Port of the first router; 0 takes a free one
-    #[arg(long, value_name = "PORT", default_value_t = 0)]
-    port: u16,
-    /// Port of the first router for Redis clients; 0 takes a free one
-    #[arg(long, value_name = "PORT", default_value_t = 0)]
-    resp_port: u16,
+    /// Port of the first router; 0 takes a free one [default: 7000 if it is free, else another]
+    #[arg(long, value_name = "PORT")]
+    port: Option<u16>,
+    /// Port of the first router for HTTP; 0 takes a free one [default: 7080 if it is free, else another]
+    #[arg(long, value_name = "PORT")]
+    http_port: Option<u16>,
+    /// Port of the first router for Redis clients; 0 takes a free one [default: 7379 if it is free, else another]
+    #[arg(long, value_name = "PORT")]
+    resp_port: Option<u16>,
     /// Settings of the routers (TOML); docs/operating/settings.md lists the keys
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
@@ -76,6 +84,19 @@ pub struct DevArgs {
     /// End when standard input ends
     #[arg(long)]
     end_with_stdin: bool,
+    /// Return once the cluster answers, and leave it running without a terminal. Its log lies beside the ready file
+    #[arg(long, conflicts_with = "end_with_stdin")]
+    detach: bool,
+    /// End the cluster of this folder, or that of --ready-file or --data, and wait until it has ended
+    #[arg(long, conflicts_with_all = [
+        "placement", "groups", "nodes", "partitions", "zones", "router_count", "processes", "threads", "objects",
+        "port", "http_port", "resp_port", "config", "record", "scrub_rate", "fetch_rate", "fetch_p99", "read_from",
+        "end_with_stdin", "detach", "detached",
+    ])]
+    stop: bool,
+    /// Run as the process that --detach leaves
+    #[arg(long, hide = true, conflicts_with_all = ["detach", "end_with_stdin"])]
+    detached: bool,
 }
 
 /// A folder would have to be the same on all machines; the data directory has one.
@@ -97,16 +118,33 @@ impl DevArgs {
     /// Serves until told to end. Says what listens where in `ready_file`, else where clients look first.
     ///
     /// # Errors
-    /// If the cluster cannot start; nothing of it is left running then.
-    pub fn run(self, ready_file: Option<PathBuf>) -> anyhow::Result<Exit> {
+    /// If the cluster cannot start; nothing of it is left running then. With `--stop`, if there is none to stop.
+    pub fn run(self, format: Format, ready_file: Option<PathBuf>) -> anyhow::Result<Exit> {
+        if self.stop {
+            return block_on(detach::stop(format, ready_file, self.data));
+        }
+        if self.detach {
+            let ready_file = ready_file.unwrap_or_else(|| PathBuf::from(WELL_KNOWN[0]));
+            return detach::detach(format, &ready_file, |ready| self.ports().text(ready));
+        }
         // A supervisor answers nothing itself.
         let threads = self.threads.filter(|_| !self.processes);
-        block_on_threads(threads, self.serve(ready_file))
+        let detached = self.detached;
+        block_on_threads(threads, self.serve(ready_file)).inspect_err(|error| {
+            if detached {
+                detach::tell(&ErrorReport::of(error));
+            }
+        })
     }
 
     async fn serve(self, ready_file: Option<PathBuf>) -> anyhow::Result<Exit> {
         let ready_file = ready_file.unwrap_or_else(|| PathBuf::from(WELL_KNOWN[0]));
         begin("warn");
+        let stop = stop_signal(self.end_with_stdin);
+        if self.detached {
+            detach::leave_terminal(stop.clone())?;
+        }
+        let ports = self.ports();
         let mut router = settings(self.config.as_deref())?;
         router.record = self.record.or(router.record);
         if !self.read_from.is_empty() {
@@ -130,25 +168,79 @@ impl DevArgs {
             objects: self.objects.map(|location| location.to_string()),
             ready_file: ready_file.clone(),
             port: self.port,
+            http_port: self.http_port,
             resp_port: self.resp_port,
             router,
             scrub_rate: self.scrub_rate.0,
             fetch_rate: self.fetch_rate.0,
             fetch_p99: self.fetch_p99.ratio(),
         };
-        let dev = Dev::start(options, stop_signal(self.end_with_stdin)).await.map_err(start_failure)?;
-        let ready = dev.ready();
-        let count =
-            |number: usize, what: &str| format!("{number} {what}{}", if number == 1 { "" } else { "s" });
-        let (nodes, routers) = (count(ready.nodes.len(), "node"), count(ready.routers.len(), "router"));
-        eprintln!("kith dev: {nodes} and {routers} answer queries");
-        eprintln!("  router  {}", ready.router);
-        eprintln!("  http    {}  (/healthz /readyz /metrics)", ready.http);
-        eprintln!("  redis   {}  (redis-cli -p {} get STORE:KEY)", ready.resp, port(&ready.resp));
+        let dev = Dev::start(options, stop).await.map_err(start_failure)?;
+        eprint!("{}", ports.text(dev.ready()));
         eprintln!("  meta    {}  (for `kith node` that is to join)", dev.metadata());
         eprintln!("  ready   {}", ready_file.display());
         eprintln!("  next    kith load graph testdata/kith-village/edges.csv.gz --graph village");
+        if self.detached {
+            detach::tell(dev.ready());
+        }
         dev.run().await;
         Ok(Exit::Done)
+    }
+
+    fn ports(&self) -> Ports {
+        Ports { router: self.port, http: self.http_port, resp: self.resp_port }
+    }
+}
+
+/// The ports that were asked for.
+#[derive(Clone, Copy, Debug)]
+struct Ports {
+    router: Option<u16>,
+    http: Option<u16>,
+    resp: Option<u16>,
+}
+
+impl Ports {
+    /// What serves, and where.
+    fn text(self, ready: &ReadyDocument) -> String {
+        let count =
+            |number: usize, what: &str| format!("{number} {what}{}", if number == 1 { "" } else { "s" });
+        let (nodes, routers) = (count(ready.nodes.len(), "node"), count(ready.routers.len(), "router"));
+        let ReadyDocument { router, http, resp, .. } = ready;
+        let mut text = format!("kith dev: {nodes} and {routers} answer queries\n");
+        for (name, addr, asked, usual, note) in [
+            ("router", router, self.router, PORT, "--router, grpcurl".to_owned()),
+            ("http", http, self.http, PORT_HTTP, "/ says what is there".to_owned()),
+            ("redis", resp, self.resp, PORT_RESP, format!("redis-cli -p {} get STORE:KEY", port(resp))),
+        ] {
+            let is_other = asked.is_none() && port(addr) != usual.to_string();
+            let taken = if is_other { format!("; {usual} is taken") } else { String::new() };
+            text.push_str(&format!("  {name:<6}  {addr}  ({note}{taken})\n"));
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_usual_port_that_was_taken_is_told() {
+        let ready = ReadyDocument {
+            router: "127.0.0.1:41000".to_owned(),
+            http: format!("127.0.0.1:{PORT_HTTP}"),
+            resp: "127.0.0.1:41002".to_owned(),
+            nodes: Vec::new(),
+            routers: Vec::new(),
+            pid: 1,
+            data: PathBuf::new(),
+        };
+        let text = Ports { router: None, http: None, resp: Some(0) }.text(&ready);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[0], "kith dev: 0 nodes and 0 routers answer queries");
+        assert!(lines[1].contains("127.0.0.1:41000") && lines[1].ends_with("; 7000 is taken)"), "{text}");
+        assert!(!lines[2].contains("taken") && !lines[3].contains("taken"), "{text}");
+        assert!(lines[3].contains("redis-cli -p 41002 "), "{text}");
     }
 }

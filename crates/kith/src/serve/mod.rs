@@ -2,6 +2,7 @@
 
 mod config;
 mod create;
+mod detach;
 mod dev;
 mod metadata;
 mod process;

@@ -20,6 +20,16 @@ pub struct Cluster {
     _folder: tempfile::TempDir,
 }
 
+/// No test relies on a port that somebody else may use.
+const FREE_PORTS: [&str; 6] = ["--port", "0", "--http-port", "0", "--resp-port", "0"];
+
+/// A `kith dev` on free ports, with other arguments besides.
+pub fn dev(arguments: &[&str]) -> Command {
+    let mut command = kith(&["dev"]);
+    command.args(FREE_PORTS).args(arguments);
+    command
+}
+
 /// One run of the binary.
 pub fn kith(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_kith"));
@@ -56,8 +66,7 @@ impl Cluster {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let ready_file = folder.path().join("ready.json");
         let log = fs::File::create(folder.path().join("dev.log")).expect("a log file");
-        let mut command =
-            kith(&["dev", "--end-with-stdin", "--ready-file", ready_file.to_str().expect("UTF-8")]);
+        let mut command = dev(&["--end-with-stdin", "--ready-file", ready_file.to_str().expect("UTF-8")]);
         prepare(&mut command, folder.path());
         let child =
             command.args(arguments).stdin(Stdio::piped()).stderr(log).spawn().expect("kith dev starts");

@@ -1,0 +1,83 @@
+//! Where the first router of a development cluster serves: on ports that a person can remember, while they are free.
+
+use super::HOST;
+use std::net::{SocketAddr, TcpListener};
+
+/// The usual port for queries.
+pub const PORT: u16 = 7000;
+/// The usual port for HTTP.
+pub const PORT_HTTP: u16 = 7080;
+/// The usual port for Redis clients.
+pub const PORT_RESP: u16 = 7379;
+
+/// Usual ports that were free, and are kept from others until this is dropped: nodes start before the first router does.
+#[derive(Debug, Default)]
+pub(super) struct Reserved(Vec<TcpListener>);
+
+impl Reserved {
+    /// Where to listen. `asked`: a port; 0 is the one `before`, or a free one; `None` is the `usual` one, if it is free.
+    pub fn choose(&mut self, asked: Option<u16>, usual: u16, before: Option<&str>) -> SocketAddr {
+        match asked {
+            Some(0) => self::before(before),
+            Some(port) => SocketAddr::new(HOST, port),
+            None => match TcpListener::bind((HOST, usual)) {
+                Ok(listener) => {
+                    self.0.push(listener);
+                    SocketAddr::new(HOST, usual)
+                }
+                Err(_) => self::before(before),
+            },
+        }
+    }
+}
+
+/// The address that was used before, if it is free, else a free one.
+pub(super) fn before(addr: Option<&str>) -> SocketAddr {
+    let before = addr.and_then(|addr| addr.parse::<SocketAddr>().ok());
+    before.filter(|addr| TcpListener::bind(addr).is_ok()).unwrap_or(SocketAddr::new(HOST, 0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A port that was free a moment ago, and an address that is taken.
+    fn free_and_taken() -> (u16, TcpListener) {
+        let bind = || TcpListener::bind((HOST, 0)).unwrap();
+        let port = bind().local_addr().unwrap().port();
+        (port, bind())
+    }
+
+    #[test]
+    fn the_usual_port_is_taken_while_it_is_free_and_kept_from_others() {
+        let (free, _) = free_and_taken();
+        let mut first = Reserved::default();
+        assert_eq!(first.choose(None, free, None), SocketAddr::new(HOST, free));
+        assert_eq!(Reserved::default().choose(None, free, None).port(), 0);
+        drop(first);
+        assert_eq!(Reserved::default().choose(None, free, None).port(), free);
+    }
+
+    #[test]
+    fn a_usual_port_that_is_taken_leaves_the_one_before_or_a_free_one() {
+        let (free, taken) = free_and_taken();
+        let taken = taken.local_addr().unwrap();
+        let before = format!("{HOST}:{free}");
+        let mut reserved = Reserved::default();
+        assert_eq!(reserved.choose(None, taken.port(), Some(&before)).port(), free);
+        assert_eq!(reserved.choose(None, taken.port(), Some(&taken.to_string())).port(), 0);
+    }
+
+    #[test]
+    fn a_port_that_is_asked_for_is_used_as_it_is() {
+        let (free, taken) = free_and_taken();
+        let taken = taken.local_addr().unwrap().port();
+        let mut reserved = Reserved::default();
+        assert_eq!(
+            reserved.choose(Some(taken), free, None).port(),
+            taken,
+            "the router tells that it is taken"
+        );
+        assert_eq!(reserved.choose(Some(0), free, None).port(), 0, "not the usual one");
+    }
+}

@@ -1,0 +1,216 @@
+//! `kith dev --detach` and `kith dev --stop`: a cluster that goes on without a terminal, and its end.
+//!
+//! The process that stays is the same command, started with `--detached`. It tells on standard output, as one line of JSON, what
+//! listens where or why it failed. A byte on its standard input says that it is on its own; if the input ends before, it ends too, so
+//! that nothing is left of a start that was interrupted.
+
+use crate::{
+    connect::WELL_KNOWN,
+    failure::{Exit, Failure},
+    output::{self, Format},
+};
+use anyhow::Context;
+use kith_server::{
+    dev::{self, ReadyDocument, StopError},
+    private,
+};
+use serde::{Deserialize, Serialize};
+use std::{
+    env, fs,
+    io::{self, BufRead, BufReader, Read, Write},
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    thread,
+};
+use tokio_util::sync::CancellationToken;
+
+/// Lines of the log that are shown if nothing else is told.
+const LOG_LINES: usize = 5;
+
+/// What the process that stays tells.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Told {
+    Failed { error: ToldError },
+    Ready(ReadyDocument),
+}
+
+#[derive(Debug, Deserialize)]
+struct ToldError {
+    code: String,
+    message: String,
+    help: String,
+}
+
+#[derive(Serialize)]
+struct DetachReply<'a> {
+    #[serde(flatten)]
+    ready: &'a ReadyDocument,
+    log: &'a Path,
+}
+
+#[derive(Serialize)]
+struct StopReply {
+    stopped: u32,
+    data: PathBuf,
+}
+
+/// Starts this command again as a process that stays, and returns once its cluster answers. `places` tells people where it serves.
+///
+/// # Errors
+/// Those of the cluster's start; nothing of it is left running then.
+pub fn detach(
+    format: Format,
+    ready_file: &Path,
+    places: impl FnOnce(&ReadyDocument) -> String,
+) -> anyhow::Result<Exit> {
+    private::keep_files_private();
+    let log = ready_file.with_extension("log");
+    let mut child = Command::new(env::current_exe().context("find the binary of kith")?)
+        .args(env::args_os().skip(1).map(|argument| match argument.to_str() {
+            Some("--detach") => "--detached".into(),
+            _ => argument,
+        }))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(log_at(&log)?)
+        .spawn()
+        .context("start kith dev")?;
+    let mut line = String::new();
+    let told = child.stdout.take().expect("its output is piped");
+    // An output that breaks off says nothing, as one that ends.
+    let _ = BufReader::new(told).read_line(&mut line);
+    match serde_json::from_str(&line) {
+        Ok(Told::Ready(ready)) => {
+            let mut input = child.stdin.take().expect("its input is piped");
+            input.write_all(b"\n").context("tell kith dev to stay")?;
+            let reply = DetachReply { ready: &ready, log: &log };
+            output::print(format, &reply, |_| {
+                let stop = stop_command(ready_file);
+                format!("{}  log     {}\n  stop    {stop}\n", places(&ready), log.display())
+            })?;
+            Ok(Exit::Done)
+        }
+        Ok(Told::Failed { error: ToldError { code, message, help } }) => {
+            child.wait().context("wait for kith dev")?;
+            Err(Failure { code: code.into(), message, help }.into())
+        }
+        Err(_) => {
+            let status = child.wait().context("wait for kith dev")?;
+            let message =
+                format!("kith dev ended before it answered: {status}; last log lines:\n{}", tail(&log));
+            Err(Failure::new("child_failed", message, format!("its log is {}", log.display())).into())
+        }
+    }
+}
+
+/// The log, to be added to: another cluster may write there, which is what this one is told then.
+fn log_at(log: &Path) -> Result<fs::File, Failure> {
+    let folder = log.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let opened = folder
+        .map_or(Ok(()), fs::create_dir_all)
+        .and_then(|()| fs::File::options().create(true).append(true).open(log));
+    opened.map_err(|error| {
+        let help =
+            "check the directory, its permissions and the free space, or name another with --ready-file";
+        Failure::new("cannot_write", format!("write {}: {error}", log.display()), help)
+    })
+}
+
+fn tail(log: &Path) -> String {
+    let text = fs::read_to_string(log).unwrap_or_default();
+    let lines: Vec<&str> = text.lines().collect();
+    lines[lines.len().saturating_sub(LOG_LINES)..].join("\n")
+}
+
+fn stop_command(ready_file: &Path) -> String {
+    match ready_file.to_str() {
+        Some(file) if file == WELL_KNOWN[0] => "kith dev --stop".to_owned(),
+        _ => format!("kith dev --stop --ready-file {}", ready_file.display()),
+    }
+}
+
+/// Makes this process one without a terminal, whose end nothing but `stop` brings once it is on its own.
+///
+/// # Errors
+/// If the system refuses.
+pub fn leave_terminal(stop: CancellationToken) -> anyhow::Result<()> {
+    rustix::process::setsid().context("leave the terminal")?;
+    // A thread of its own: a blocked read of standard input must not hold up the runtime's end.
+    thread::spawn(move || {
+        if !matches!(io::stdin().read(&mut [0]), Ok(1)) {
+            stop.cancel();
+        }
+    });
+    Ok(())
+}
+
+/// Tells the process that waits. If it is gone, the input has ended too.
+pub fn tell(what: &impl Serialize) {
+    let _ = output::print_bytes(output::json_line(what).as_bytes());
+}
+
+/// Ends the cluster of a data directory, or of a ready file, and waits for it.
+///
+/// # Errors
+/// If none runs, or it is not to be ended.
+pub async fn stop(
+    format: Format,
+    ready_file: Option<PathBuf>,
+    data: Option<PathBuf>,
+) -> anyhow::Result<Exit> {
+    let (data, stopped) = match (ready_file, data) {
+        (None, Some(data)) => (data.clone(), dev::stop(&data, None).await),
+        (ready_file, data) => {
+            let file = ready_file.unwrap_or_else(|| PathBuf::from(WELL_KNOWN[0]));
+            let ready = named(&file, data.as_deref())?;
+            let stopped = dev::stop(&ready.data, Some(ready.pid)).await;
+            if let Err(StopError::NotRunning { .. }) = stopped {
+                let message = format!("ready file {} was left by a cluster that has ended", file.display());
+                let help = "nothing has to be stopped; `kith dev` replaces the file";
+                return Err(Failure::new("stale_ready_file", message, help).into());
+            }
+            (ready.data, stopped)
+        }
+    };
+    let stopped = stopped.map_err(|error| stop_failure(&error))?;
+    output::print(format, &StopReply { stopped, data }, |reply| {
+        format!("kith dev, process {}, has ended\n", reply.stopped)
+    })?;
+    Ok(Exit::Done)
+}
+
+/// What a ready file says of its cluster, which has the data directory `data` if one is named.
+fn named(file: &Path, data: Option<&Path>) -> Result<ReadyDocument, Failure> {
+    if !file.exists() {
+        let message = format!("there is no ready file {}", file.display());
+        let help = "run it in the folder where `kith dev` was started, or name the cluster with --ready-file or --data";
+        return Err(Failure::new("no_cluster", message, help));
+    }
+    let Some(ready) = ReadyDocument::read(file) else {
+        let message = format!("{} is no ready file", file.display());
+        return Err(Failure::new(
+            "ready_file_unreadable",
+            message,
+            "name that of a `kith dev`, or its --data",
+        ));
+    };
+    let real = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    match data {
+        Some(data) if real(data) != real(&ready.data) => {
+            let message = format!(
+                "ready file {} names a cluster with the data directory {}, not {}",
+                file.display(),
+                ready.data.display(),
+                data.display()
+            );
+            Err(Failure::usage(message, "give one of --ready-file and --data"))
+        }
+        _ => Ok(ready),
+    }
+}
+
+fn stop_failure(error: &StopError) -> Failure {
+    let source = std::error::Error::source(error).map(|source| format!(": {source}")).unwrap_or_default();
+    Failure { code: error.code().into(), message: format!("{error}{source}"), help: error.help() }
+}
