@@ -171,6 +171,18 @@ fn a_push_that_is_cancelled_leaves_nothing_and_is_in_nobodys_way() {
 }
 
 #[test]
+fn a_push_is_cancelled_by_its_id_before_it_begins() {
+    let world = World::start();
+    let cancelled = world.as_bob(&["store", "push", STORE, "--cancel=push-not-yet", "-o", "json"]);
+    assert_eq!(
+        parsed(&cancelled.stdout),
+        json!({"store": STORE, "push": "push-not-yet", "version": null, "cancelled": true, "serves": world.first}),
+        "{}",
+        text(&cancelled)
+    );
+}
+
+#[test]
 fn ctrl_c_and_sigterm_cancel_what_was_handed_over() {
     let mut world = World::start();
     let push = world.pushing("second");

@@ -40,17 +40,21 @@ pub async fn run(
     let ended = ended.find(|entry| {
         entry.cancelled.is_some() && push.is_none_or(|push| entry.push.as_deref() == Some(push))
     });
-    let ended = ended.ok_or_else(|| {
-        Failure::new(
-            "internal",
-            "the record does not name the push that was cancelled",
-            "report this with its log",
-        )
-    })?;
+    // A push that has not begun, or that failed before, is no cancelled one of the history.
+    let (push, version) = match (ended, push) {
+        (Some(ended), _) => {
+            (ended.push.clone().unwrap_or_default(), Some(ended.version).filter(|version| *version != 0))
+        }
+        (None, Some(push)) => (push.to_owned(), None),
+        (None, None) => {
+            let message = "the record does not name the push that was cancelled";
+            return Err(Failure::new("internal", message, "report this with its log").into());
+        }
+    };
     let reply = CancelReply {
         store: store.to_owned(),
-        push: ended.push.clone().unwrap_or_default(),
-        version: Some(ended.version).filter(|version| *version != 0),
+        push,
+        version,
         cancelled: true,
         serves: document.current().map(|current| current.version),
     };
