@@ -4,14 +4,15 @@ SHELL := bash
 .DEFAULT_GOAL := help
 CARGO ?= cargo
 
-.PHONY: help build dist demo test test-full test-spark test-python test-dist check bench fmt bless packages clean
+.PHONY: help build dist demo docs test test-full test-spark test-python test-dist check bench fmt bless packages clean
 
 help: ## What there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
+# KITH names a binary that there is; then none is built.
 build: packages ## The release binary, target/release/kith; its line tables in kith.debug beside it
-	$(CARGO) build --release --bin kith
-	scripts/split-debug.sh "$${CARGO_TARGET_DIR:-target}/release/kith"
+	$(if $(KITH),,$(CARGO) build --release --bin kith)
+	$(if $(KITH),,scripts/split-debug.sh "$${CARGO_TARGET_DIR:-target}/release/kith")
 
 dist: packages ## The tarball to install from, in target/dist: binary, manual, completions, units, licences, checksums
 	scripts/dist.sh
@@ -33,6 +34,9 @@ test-python: packages ## The Python client: a wheel, installed into a fresh envi
 
 test-dist: packages ## The tarball, unpacked into a root directory of its own and used there
 	scripts/test-dist.sh
+
+docs: packages ## Every block of the README and docs/, run as it is pasted
+	scripts/docs.sh
 
 check: ## What CI runs
 	.ci/run

@@ -55,8 +55,8 @@ That was a graph of 5,000 members on six nodes. What to try next:
 TEXT
 
 if [[ -t 0 && -t 1 ]]; then
-  echo "\`kith\` is target/release/kith; from this directory it finds the cluster, which serves until Ctrl-C."
+  echo "\`kith\` is $kith; from this directory it finds the cluster, which serves until Ctrl-C."
   wait "$cluster"
 else
-  echo "This cluster ends now; target/release/kith dev starts one that stays."
+  echo "This cluster ends now; \`$kith dev --detach\` starts one that stays."
 fi

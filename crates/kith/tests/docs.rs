@@ -1,5 +1,5 @@
 //! The documents describe what there is: every error code that the sources can give is in `docs/errors.md`, every check that 0008 lists
-//! has the tests that it names, and the README's store of values is made as it says.
+//! has the tests that it names, and the README's store of values is made as it says. Their code blocks are run by `scripts/docs.py`, whose tests are here.
 
 mod support;
 
@@ -202,9 +202,10 @@ fn a_parquet_file_is_served_replaced_and_rolled_back_by_the_five_commands_of_the
     assert_eq!(commands.len(), 5, "{commands:?}");
     let run = |command: &str| {
         let mut shell = Command::new("bash");
-        shell.args(["-euo", "pipefail", "-c", command]).current_dir(root());
+        let command = format!("kith() {{ \"$binary\" \"$@\"; }}; {command}");
+        shell.args(["-euo", "pipefail", "-c", &command]).current_dir(root());
         shell
-            .env("kith", env!("CARGO_BIN_EXE_kith"))
+            .env("binary", env!("CARGO_BIN_EXE_kith"))
             .env("KITH_ROUTER", ready["router"].as_str().expect("one"));
         let output = shell.output().expect("bash runs");
         assert!(output.status.success(), "{command}: {}", text(&output));
@@ -228,4 +229,128 @@ fn a_parquet_file_is_served_replaced_and_rolled_back_by_the_five_commands_of_the
     assert_ne!(tomorrow["score"], first["score"]);
     run(&commands[4]);
     assert_eq!(read(&commands[2]).0, first);
+}
+
+/// What the runner of blocks says of a document, and whether all is well.
+fn blocks_of(document: &str) -> (String, bool) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("page.md");
+    fs::write(&path, document).expect("written");
+    let mut runner = Command::new("python3");
+    runner.arg(root().join("scripts/docs.py")).arg(&path).env("KITH_BIN", env!("CARGO_BIN_EXE_kith"));
+    let output = runner.output().expect("python3 runs");
+    (text(&output), output.status.success())
+}
+
+#[test]
+fn blocks_of_documents_run_in_order_and_keep_what_they_set() {
+    let (told, succeeded) = blocks_of(
+        "<!-- sh\nhidden=1\n-->\n\n```sh\nshown=2; echo a,b >f\n```\n\n```console\n$ echo $((hidden + shown)) \\\n> and\n12 …\n\
+         $ cat f\na,b\n```\n\n```python\nx = open('f').read()\n```\n\n```python\nassert x == 'a,b\\n'\n```\n\n\
+         ```toml file=\"t\"\na = 1\n```\n\n```sh\ngrep a t\n```\n\n```json\n{\"a\": 1}\n```\n\n```text\nno code\n```\n",
+    );
+    assert!(
+        succeeded
+            && told.contains(
+                "7 blocks run (1 more that readers do not see), 0 skipped, 1 without code, 0 failed"
+            ),
+        "{told}"
+    );
+}
+
+#[test]
+fn the_first_block_that_fails_is_named_with_its_line_command_and_output() {
+    let (told, succeeded) = blocks_of("\n```sh\ntrue\n");
+    assert!(!succeeded && told.contains(":2: failed: ```sh") && told.contains("no end"), "{told}");
+    for (document, place, command, output) in [
+        ("```sh\ntrue\necho why; false\n```\n", ":3:", "false", "why"),
+        ("\n```console\n$ true\n$ echo one\ntwo\n```\n", ":4:", "echo one", "one"),
+        ("```python\nx = 1\nassert x == 2, 'why'\n```\n", ":3:", "assert x == 2", "why"),
+        ("```json\n{\"a\": }\n```\n", ":2:", "{\"a\": }", "Expecting value"),
+        ("```toml\na = \n```\n", ":2:", "a = ", "nvalid value"),
+        ("```perl\n1\n```\n", ":1:", "```perl", "skip="),
+        ("```\n1\n```\n", ":1:", "```", "skip="),
+    ] {
+        let (told, succeeded) = blocks_of(&format!("{document}\n```sh\ntouch never\n```\n"));
+        assert!(!succeeded && told.contains("1 failed"), "{document}: {told}");
+        for part in [place, command, output] {
+            assert!(told.contains(part), "{document}: {part} is not in {told}");
+        }
+    }
+}
+
+#[test]
+fn a_block_is_skipped_only_for_a_reason_which_is_told() {
+    let (told, succeeded) = blocks_of("\n```sh skip=\"needs Spark\"\nfalse\n```\n");
+    assert!(succeeded && told.contains(":2: needs Spark") && told.contains("0 blocks run"), "{told}");
+    for without in [
+        "```sh skip\nfalse\n```\n",
+        "```sh skip=\"\"\nfalse\n```\n",
+        "```sh skip=\" \"\nfalse\n```\n",
+        "```sh later=\"x\"\nfalse\n```\n",
+    ] {
+        let (told, succeeded) = blocks_of(without);
+        assert!(!succeeded && told.contains("why it cannot run"), "{without}: {told}");
+    }
+}
+
+/// How Git hosts name a heading: its letters, digits and hyphens in lower case, spaces as hyphens.
+fn anchor(heading: &str) -> String {
+    let lower = heading.trim_start_matches('#').trim().to_lowercase();
+    let kept = lower.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
+    kept.map(|c| if c == ' ' { '-' } else { c }).collect()
+}
+
+/// The lines of a document outside of its blocks.
+fn prose(document: &str) -> impl Iterator<Item = &str> {
+    let mut in_block = false;
+    document.lines().filter(move |line| {
+        let is_fence = line.trim_start().starts_with("```");
+        in_block ^= is_fence;
+        !in_block && !is_fence
+    })
+}
+
+fn documents(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).expect("a folder of documents can be read").flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            documents(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "md") {
+            found.push(path);
+        }
+    }
+}
+
+#[test]
+fn every_link_between_documents_leads_to_a_place_that_there_is() {
+    let mut paths = ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "clients/python/README.md"]
+        .map(|name| root().join(name))
+        .to_vec();
+    documents(&root().join("docs"), &mut paths);
+    let mut wrong = Vec::new();
+    let mut count = 0;
+    for path in paths {
+        let document = fs::read_to_string(&path).expect("a document");
+        let links = prose(&document).flat_map(|line| line.split("](").skip(1));
+        for link in links.filter_map(|rest| rest.split(')').next()) {
+            let (file, place) = link.split_once('#').unwrap_or((link, ""));
+            if link.contains("://") {
+                continue;
+            }
+            let target = if file.is_empty() { path.clone() } else { path.with_file_name(file) };
+            let is_there = match place {
+                "" => target.exists(),
+                place => fs::read_to_string(&target).is_ok_and(|text| {
+                    prose(&text).any(|line| line.starts_with('#') && anchor(line) == place)
+                }),
+            };
+            if !is_there {
+                wrong.push(format!("{}: {link}", path.display()));
+            }
+            count += 1;
+        }
+    }
+    assert!(100 < count);
+    assert!(wrong.is_empty(), "{wrong:#?}");
 }
