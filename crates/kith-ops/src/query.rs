@@ -1,6 +1,6 @@
 //! The questions one can ask of a graph.
 
-use kith_types::{Direction, PartitionCount, Workflow};
+use kith_types::{Direction, OperationName, PartitionCount, Workflow};
 
 /// One question, as the caller states it. Names are resolved against the
 /// graph's [`crate::GraphSchema`] by [`crate::Operation::new`].
@@ -81,6 +81,22 @@ pub enum Operand {
         /// How many, `1..=10_000`.
         k: u32,
     },
+}
+
+impl Operand {
+    /// The operation that answers it.
+    pub fn operation(&self) -> OperationName {
+        match self {
+            Operand::Connections { .. } => OperationName::Connections,
+            Operand::Entities { .. } => OperationName::Entities,
+            Operand::Members { .. } => OperationName::Members,
+            Operand::Network { .. } => OperationName::Network,
+            Operand::Distance { .. } => OperationName::Distance,
+            Operand::Path { .. } => OperationName::Path,
+            Operand::Common { .. } => OperationName::Common,
+            Operand::Suggest { .. } => OperationName::Suggest,
+        }
+    }
 }
 
 /// What of a set is wanted.

@@ -31,5 +31,5 @@ pub use names::{
     check_store_name,
 };
 pub use proof::ValueProof;
-pub use query::{Direction, FanOutKind, Workflow};
+pub use query::{Direction, FanOutKind, OperationName, Workflow};
 pub use time::Timestamp;
