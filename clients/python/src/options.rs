@@ -1,6 +1,6 @@
 //! What a caller may say about one question besides the question; names as in `docs/queries.md`.
 
-use kith_client::{CacheMode, FanOutLimit, QueryOptions, parse_fan_out, parse_hedging};
+use kith_client::{CacheMode, FanOutLimits, QueryOptions, parse_hedging};
 use kith_types::Workflow;
 use pyo3::{
     exceptions::{PyTypeError, PyValueError},
@@ -55,8 +55,8 @@ fn duration(value: &Bound<'_, PyAny>) -> PyResult<Duration> {
     })
 }
 
-fn fan_out(text: &str) -> PyResult<FanOutLimit> {
-    parse_fan_out(text).map_err(|got| wrong("fan_out", &got, "auto, min, max or groups=N"))
+fn fan_out(text: &str) -> PyResult<FanOutLimits> {
+    text.parse().map_err(|error| PyValueError::new_err(format!("fan_out: {error}")))
 }
 
 fn cache(text: &str) -> PyResult<CacheMode> {

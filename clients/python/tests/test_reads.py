@@ -104,7 +104,7 @@ def test_options_that_make_no_sense_are_refused(client: kith.Client) -> None:
     for options in ({"dealine": 1}, {"partial": "yes"}):
         with pytest.raises(TypeError):
             client.get("words", "w1", **options)
-    for options in ({"deadline": 0}, {"deadline": -1}, {"hedge": "always"}, {"fan_out": "groups=0"}):
+    for options in ({"deadline": 0}, {"deadline": -1}, {"hedge": "always"}, {"fan_out": "groups=0"}, {"fan_out": "union=2"}):
         with pytest.raises(ValueError):
             client.get("words", "w1", **options)
     with pytest.raises(kith.KithError) as wrong:

@@ -32,7 +32,7 @@ async fn report(
     query: &GraphQuery,
 ) -> Result<(), Box<dyn Error>> {
     for fan_out in [FanOutLimit::Min, FanOutLimit::Max] {
-        let options = QueryOptions { fan_out, profile: true, ..QueryOptions::default() };
+        let options = QueryOptions { fan_out: fan_out.into(), profile: true, ..QueryOptions::default() };
         let answered = service.query(graph, query, &options).await?;
         let GraphAnswer::Network(network) = answered.answer else { return Err("not a network".into()) };
         let profile = answered.profile.unwrap_or_default();

@@ -2,7 +2,7 @@
 
 use crate::{QueryError, Run, Session, topology::Pinned};
 use kith_ops::{EdgeSelector, FanOut, ListEntry, Operator, Scope, Value};
-use kith_types::FanOutKind;
+use kith_types::{FanOutKind, OperationName};
 use std::sync::Arc;
 
 /// Lists fetched at once before anybody asks: small requests, which hold up nobody.
@@ -46,7 +46,7 @@ impl Session {
             true => run.round(fan_out).await.map(Some),
             false => Ok(None),
         };
-        self.in_background(&graph.name, work).await
+        self.in_background(&graph.name, OperationName::Connections, work).await
     }
 }
 

@@ -13,7 +13,7 @@ pub(crate) async fn explain(
     options: &QueryOptions,
 ) -> Result<v1::ExplainReply, QueryError> {
     let options = QueryOptions { profile: true, ..options.clone() };
-    let (mut run, graph) = session.begin(graph, &options)?;
+    let (mut run, graph) = session.begin(graph, query.operand.operation(), &options)?;
     let mut operation = Operation::new(query, &graph.schema)?;
     let mut notes = outline(&operation, &options);
     let mut input = Input::Start;
@@ -29,7 +29,7 @@ pub(crate) async fn explain(
                 input = Input::Start;
             }
             Step::FanOut(fan_out) => {
-                let planned = session.executor().plan(run.topology(), run.pinned(), &fan_out, &options)?;
+                let planned = run.plan(&fan_out)?;
                 if planned.kind != FanOutKind::SingleKey {
                     break Some((fan_out, planned));
                 }

@@ -38,11 +38,15 @@ pub use failover::Failover;
 pub use fleet::Fleet;
 pub use framed::{REPLY_SLOT_BYTES, ReplyMemory, listen_locally, prepare_local};
 pub use in_flight::InFlight;
-pub use kith_routing::{FanOutLimit, load::Hedging};
-pub use options::{CacheMode, Page, Proofs, QueryOptions, fan_out_text, parse_fan_out, parse_hedging};
+pub use kith_routing::{
+    FanOutController, FanOutLimit, FanOutLimits, LoadSnapshot, QueryShape, Selector,
+    fan_out::{ControllerState, LimitError, SelectorError},
+    load::Hedging,
+};
+pub use options::{CacheMode, Page, Proofs, QueryOptions, parse_hedging};
 pub use router_client::RouterClient;
 pub use session::{Caches, NetworkSource, Run, Session, Uncached};
-pub use settings::{SessionSettings, SettingsError, millis};
+pub use settings::{OwnControllers, SessionSettings, SettingsError, millis};
 pub use steering::Steering;
 pub use store::{ANSWER_BYTES_MAX, BATCH_KEYS_MAX, BatchAnswer, BatchKeys, StoreService, StoreShape};
 pub use stream::{

@@ -1,14 +1,14 @@
 //! What a caller may say about one query besides the question.
 
-use kith_routing::{FanOutLimit, load::Hedging};
+use kith_routing::{FanOutLimits, load::Hedging};
 use kith_types::Workflow;
 use std::time::Duration;
 
 /// How one query is run. `Default` leaves every choice to the session's configuration.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct QueryOptions {
-    /// How many groups may take part.
-    pub fan_out: FanOutLimit,
+    /// How many groups may take part, for all rounds or by their kind.
+    pub fan_out: FanOutLimits,
     /// Name of a replica policy; `None` is the session's.
     pub policy: Option<String>,
     /// Whether to use the router's network cache.
@@ -64,32 +64,6 @@ impl Page {
     }
 }
 
-/// A fan-out limit from `auto`, `min`, `max` or `groups=N`.
-///
-/// # Errors
-/// The text, if it is none of these.
-pub fn parse_fan_out(text: &str) -> Result<FanOutLimit, String> {
-    match text {
-        "" | "auto" => Ok(FanOutLimit::Auto),
-        "min" => Ok(FanOutLimit::Min),
-        "max" => Ok(FanOutLimit::Max),
-        _ => match text.strip_prefix("groups=").map(str::parse) {
-            Some(Ok(groups)) if 0 < groups => Ok(FanOutLimit::Groups(groups)),
-            _ => Err(text.to_owned()),
-        },
-    }
-}
-
-/// A fan-out limit as [`parse_fan_out`] reads it.
-pub fn fan_out_text(limit: FanOutLimit) -> String {
-    match limit {
-        FanOutLimit::Auto => "auto".to_owned(),
-        FanOutLimit::Min => "min".to_owned(),
-        FanOutLimit::Max => "max".to_owned(),
-        FanOutLimit::Groups(groups) => format!("groups={groups}"),
-    }
-}
-
 /// Whether to hedge, from `on`, `table` or `off`.
 ///
 /// # Errors
@@ -125,15 +99,5 @@ mod tests {
         assert_eq!(cut(Some(6), None), [9, 12]);
         assert!(cut(Some(12), None).is_empty() && cut(None, Some(0)).is_empty());
         assert_eq!(cut(None, None), [1, 5, 9, 12]);
-    }
-
-    #[test]
-    fn limits_are_read_as_they_are_printed() {
-        for limit in [FanOutLimit::Auto, FanOutLimit::Min, FanOutLimit::Max, FanOutLimit::Groups(3)] {
-            assert_eq!(parse_fan_out(&fan_out_text(limit)), Ok(limit));
-        }
-        for bad in ["groups=0", "groups=-1", "groups=", "all", "groups=1.5"] {
-            assert_eq!(parse_fan_out(bad), Err(bad.to_owned()));
-        }
     }
 }

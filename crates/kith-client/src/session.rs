@@ -4,7 +4,7 @@
 use crate::{
     Answered, BatchAnswer, CacheMode, GraphService, ListStore, Proofs, QueryError, QueryOptions,
     at_hand::{self, ListQuestion},
-    executor::{Executor, Handed, RoundOutcome, Streamed},
+    executor::{Asking, Executor, Handed, Planned, RoundOutcome},
     profile::Trace,
     schemas::Schemas,
     settings::{SessionSettings, SettingsError},
@@ -19,9 +19,9 @@ use kith_ops::{
     CommonAnswer, FanOut, GraphAnswer, GraphQuery, Input, Network, NetworkKey, NetworkPlan, Operation,
     Records, Step, Value,
 };
-use kith_routing::{FanOutLimit, execution::Failure};
+use kith_routing::execution::Failure;
 use kith_schema::SchemaId;
-use kith_types::Workflow;
+use kith_types::{OperationName, Workflow};
 use kith_wire::v1;
 use std::{
     collections::BTreeSet,
@@ -94,6 +94,8 @@ pub struct Run<'a> {
     topology: Arc<Topology>,
     pinned: Arc<Pinned>,
     options: &'a QueryOptions,
+    /// What was asked.
+    operation: OperationName,
     deadline: Instant,
     trace: Trace,
     missing: BTreeSet<u32>,
@@ -160,10 +162,11 @@ impl Session {
     pub async fn in_background<T>(
         &self,
         graph: &str,
+        operation: OperationName,
         work: impl AsyncFnOnce(&mut Run<'_>) -> Result<T, QueryError>,
     ) -> Result<T, QueryError> {
         let options = QueryOptions { workflow: Workflow::Background, ..QueryOptions::default() };
-        let (mut run, _) = self.begin(graph, &options)?;
+        let (mut run, _) = self.begin(graph, operation, &options)?;
         work(&mut run).await
     }
 
@@ -177,11 +180,12 @@ impl Session {
     pub(crate) fn begin<'a>(
         &'a self,
         graph: &str,
+        operation: OperationName,
         options: &'a QueryOptions,
     ) -> Result<(Run<'a>, Arc<Graph>), QueryError> {
         let topology = self.topology();
         let graph = Arc::clone(topology.graph(graph)?);
-        Ok((self.begin_at(topology, &graph.pinned, options)?, graph))
+        Ok((self.begin_at(topology, &graph.pinned, operation, options)?, graph))
     }
 
     /// A run that has pinned something of `topology`.
@@ -189,6 +193,7 @@ impl Session {
         &'a self,
         topology: Arc<Topology>,
         pinned: &Arc<Pinned>,
+        operation: OperationName,
         options: &'a QueryOptions,
     ) -> Result<Run<'a>, QueryError> {
         if let Some(name) = &options.policy
@@ -204,6 +209,7 @@ impl Session {
             topology,
             pinned: Arc::clone(pinned),
             options,
+            operation,
             deadline: started + deadline,
             trace: Trace::new(started, options.profile || self.inner.settings.trace_all),
             missing: BTreeSet::new(),
@@ -219,7 +225,7 @@ impl Session {
     ) -> Result<Answered, QueryError> {
         let mut restarts = 0;
         loop {
-            let (mut run, pinned) = self.begin(graph, options)?;
+            let (mut run, pinned) = self.begin(graph, query.operand.operation(), options)?;
             match run.drive(query, &pinned).await {
                 Err(QueryError::VersionUnavailable { .. }) if restarts < RESTARTS_MAX => {
                     restarts += 1;
@@ -305,7 +311,7 @@ impl Run<'_> {
 
     /// How a network is fetched: in turn whenever the caller says how many groups may take part, or takes what is left of one.
     pub(crate) fn network_plan(&self) -> NetworkPlan {
-        if self.options.fan_out != FanOutLimit::Auto || self.options.partial {
+        if !self.options.fan_out.is_auto() || self.options.partial {
             return NetworkPlan::InTurn;
         }
         let table = &self.topology.table;
@@ -360,9 +366,9 @@ impl Run<'_> {
 
     /// Asks the nodes.
     pub(crate) async fn ask(&mut self, fan_out: &FanOut) -> Result<Value, QueryError> {
-        let executor = &self.session.inner.executor;
-        let run =
-            executor.run(&self.topology, &self.pinned, fan_out, self.options, self.deadline, &mut self.trace);
+        let &mut Self { ref topology, ref pinned, options, operation, deadline, ref mut trace, .. } = self;
+        let asking = Asking { topology, pinned, fan_out, options, operation, deadline };
+        let run = self.session.inner.executor.run(&asking, trace);
         let RoundOutcome { value, missing, failures } = run.await?;
         self.missing.extend(missing);
         self.failures.extend(failures);
@@ -375,9 +381,16 @@ impl Run<'_> {
         fan_out: &FanOut,
         handing: &mut Handing,
     ) -> Result<Handed, QueryError> {
-        let Self { topology, pinned, options, deadline, trace, .. } = self;
-        let run = Streamed { topology, pinned, fan_out, options, deadline: *deadline };
-        self.session.inner.executor.run_in_parts(&run, trace, handing).await
+        let &mut Self { ref topology, ref pinned, options, operation, deadline, ref mut trace, .. } = self;
+        let asking = Asking { topology, pinned, fan_out, options, operation, deadline };
+        self.session.inner.executor.run_in_parts(&asking, trace, handing).await
+    }
+
+    /// Decides whom the nodes' fan-out would go to, without asking them.
+    pub(crate) fn plan(&self, fan_out: &FanOut) -> Result<Planned, QueryError> {
+        let &Self { ref topology, ref pinned, options, operation, deadline, .. } = self;
+        let asking = Asking { topology, pinned, fan_out, options, operation, deadline };
+        self.session.inner.executor.plan(&asking)
     }
 
     /// Whether the caller takes an answer that lacks keys.
@@ -402,10 +415,10 @@ impl Run<'_> {
         let options = &QueryOptions { proofs: Proofs::Everywhere, ..self.options.clone() };
         let reads = shares.iter().map(|share| {
             let mut trace = self.trace.beside();
-            let (topology, deadline) = (&self.topology, self.deadline);
+            let (topology, operation, deadline) = (&*self.topology, self.operation, self.deadline);
             async move {
-                let read = executor.run(topology, share, fan_out, options, deadline, &mut trace);
-                read.await.map(|outcome| (outcome, trace))
+                let asking = Asking { topology, pinned: share, fan_out, options, operation, deadline };
+                executor.run(&asking, &mut trace).await.map(|outcome| (outcome, trace))
             }
         });
         let reads = try_join_all(reads.collect::<Vec<_>>()).await?;
@@ -420,11 +433,6 @@ impl Run<'_> {
             }
         }
         Ok(Value::Records(Records::agreed(answers)))
-    }
-
-    /// The topology that the query holds from start to end.
-    pub(crate) fn topology(&self) -> &Topology {
-        &self.topology
     }
 
     /// What it did so far.

@@ -3,10 +3,15 @@
 use crate::{
     ANSWER_BYTES_MAX, BATCH_KEYS_MAX, security::Dialer, steering::Steering, transport::TransportKind,
 };
-use kith_routing::{Controllers, ReplicaPolicy, fan_out::ControllerConfig, load::Hedging, policy};
+use kith_routing::{
+    Controllers, FanOutController, ReplicaPolicy, Selector,
+    fan_out::{ControllerConfig, SelectorError},
+    load::Hedging,
+    policy,
+};
 use kith_types::FanOutKind;
 use serde::{Deserialize, Serialize};
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use thiserror::Error;
 
 /// The most keys of one read, unless the settings say otherwise: twenty of the largest pages there are, and a bound on what one
@@ -34,8 +39,12 @@ pub struct SessionSettings {
     pub zone: String,
     /// The region that the zone is in, where nodes are labelled with one.
     pub region: String,
-    /// Fan-out controller by fan-out kind (`sync-union = "minimum"`); kinds left out keep their default (Moolle §IV-C).
+    /// Fan-out controllers by [`Selector`] (`"network@background" = "static(2)"`). The most specific selector of a fan-out
+    /// decides; without one, the default of its kind (Moolle §IV-C).
     pub controllers: BTreeMap<String, String>,
+    /// Controllers that the program brings: [`SessionSettings::with_controller`].
+    #[serde(skip)]
+    pub own_controllers: OwnControllers,
     /// What controllers steer by where they are not told themselves; written by `kith bench calibrate`.
     pub steering: Steering,
     /// Deadline of queries that bring none.
@@ -74,6 +83,7 @@ impl Default for SessionSettings {
             zone: String::new(),
             region: String::new(),
             controllers: BTreeMap::new(),
+            own_controllers: OwnControllers::default(),
             steering: Steering::default(),
             deadline_default: Duration::from_secs(5),
             deadline_max: Duration::from_secs(60),
@@ -116,11 +126,14 @@ pub enum SettingsError {
         /// The most it may be.
         max: u64,
     },
+    /// A controller is for fan-outs that there are not.
+    #[error("controllers: {0}")]
+    Selector(SelectorError),
     /// There is no such controller, or its parameters make no sense.
-    #[error("controller {text:?} of {kind}: {detail}")]
+    #[error("controller {text:?} of {selector}: {detail}")]
     Controller {
-        /// The kind of fan-out it is for.
-        kind: String,
+        /// What it is for.
+        selector: String,
         /// As written.
         text: String,
         /// What is wrong.
@@ -169,29 +182,79 @@ impl SessionSettings {
         Ok(())
     }
 
-    /// The controllers, by kind.
+    /// The same settings with a controller that the program brings. It decides about the fan-outs of `selector`, written as in
+    /// `controllers`, whose entry of the same selector it replaces.
     ///
     /// # Errors
-    /// [`SettingsError::Controller`].
+    /// [`SettingsError::Selector`].
+    pub fn with_controller(
+        mut self,
+        selector: &str,
+        controller: Arc<dyn FanOutController>,
+    ) -> Result<Self, SettingsError> {
+        let selector: Selector = selector.parse().map_err(SettingsError::Selector)?;
+        self.own_controllers.0.insert(selector, controller);
+        Ok(self)
+    }
+
+    /// The controllers.
+    ///
+    /// # Errors
+    /// [`SettingsError::Selector`], [`SettingsError::Controller`].
     pub fn controllers(&self) -> Result<Controllers, SettingsError> {
-        if let Some((kind, text)) = self.controllers.iter().find(|(kind, _)| !is_kind(kind)) {
-            let kinds = FanOutKind::ALL.map(FanOutKind::name).join(", ");
-            return Err(bad_controller(
-                kind,
-                text,
-                format!("there is no such kind of fan-out; kinds: {kinds}"),
-            ));
-        }
         let mut controllers = Controllers::default();
         for kind in FanOutKind::ALL {
-            let text = self.controllers.get(kind.name()).map(String::as_str);
-            let Some(text) = text.or_else(|| steered_by_default(kind)) else { continue };
-            let built =
-                text.parse().and_then(|config: ControllerConfig| self.steering.complete(config).build());
-            controllers
-                .set(kind, built.map_err(|error| bad_controller(kind.name(), text, error.to_string()))?);
+            if let Some(text) = steered_by_default(kind) {
+                controllers.set_default(kind, self.controller(kind.name(), text)?.1);
+            }
+        }
+        for (selector, text) in &self.controllers {
+            let selects: Selector = selector.parse().map_err(SettingsError::Selector)?;
+            let (text, controller) = self.controller(selector, text)?;
+            controllers.choose(selects, &text, controller);
+        }
+        for (selector, controller) in &self.own_controllers.0 {
+            controllers.choose(*selector, controller.name(), Arc::clone(controller));
         }
         Ok(controllers)
+    }
+
+    /// A controller as it is written, and the same with the numbers that it steers by.
+    fn controller(
+        &self,
+        selector: &str,
+        text: &str,
+    ) -> Result<(String, Arc<dyn FanOutController>), SettingsError> {
+        let built = text.parse().and_then(|config: ControllerConfig| {
+            let config = self.steering.complete(config);
+            Ok((config.to_string(), config.build()?))
+        });
+        built.map_err(|error| SettingsError::Controller {
+            selector: selector.to_owned(),
+            text: text.to_owned(),
+            detail: error.to_string(),
+        })
+    }
+}
+
+/// Controllers that a program brings, each with what it decides about.
+#[derive(Clone, Debug, Default)]
+pub struct OwnControllers(BTreeMap<Selector, Arc<dyn FanOutController>>);
+
+impl OwnControllers {
+    /// Whether the program brings none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// Equal if they are the same objects.
+impl PartialEq for OwnControllers {
+    fn eq(&self, other: &Self) -> bool {
+        let same = |((one, of_one), (two, of_two)): ((&Selector, &Arc<_>), (&Selector, &Arc<_>))| {
+            one == two && Arc::ptr_eq(of_one, of_two)
+        };
+        self.0.len() == other.0.len() && self.0.iter().zip(&other.0).all(same)
     }
 }
 
@@ -200,10 +263,6 @@ fn policy_named(name: &str) -> Result<&'static dyn ReplicaPolicy, SettingsError>
         let names: Vec<&str> = policy::ALL.iter().map(|policy| policy.name()).collect();
         SettingsError::Policy { name: name.to_owned(), known: names.join(", ") }
     })
-}
-
-fn is_kind(name: &str) -> bool {
-    FanOutKind::ALL.iter().any(|kind| kind.name() == name)
 }
 
 /// Those of the default controllers (`kith_routing::Controllers`) that steer by numbers.
@@ -216,10 +275,6 @@ fn steered_by_default(kind: FanOutKind) -> Option<&'static str> {
         | FanOutKind::EarlyTerminable
         | FanOutKind::Broadcast => None,
     }
-}
-
-fn bad_controller(kind: &str, text: &str, detail: String) -> SettingsError {
-    SettingsError::Controller { kind: kind.to_owned(), text: text.to_owned(), detail }
 }
 
 /// Durations as whole milliseconds.
@@ -247,15 +302,23 @@ pub mod millis {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kith_types::Workflow;
+    use kith_routing::{LoadSnapshot, QueryShape, fan_out::ControllerState};
+    use kith_types::{OperationName, Timestamp, Workflow};
 
-    fn with(kind: &str, text: &str) -> SessionSettings {
-        SessionSettings { controllers: [(kind.to_owned(), text.to_owned())].into(), ..Default::default() }
+    fn with(controllers: &[(&str, &str)]) -> SessionSettings {
+        let owned = controllers.iter().map(|(selector, text)| ((*selector).to_owned(), (*text).to_owned()));
+        SessionSettings { controllers: owned.collect(), ..Default::default() }
     }
 
+    fn query(operation: OperationName, kind: FanOutKind, workflow: Workflow) -> QueryShape {
+        QueryShape { operation, kind, workflow, keys: 9, groups: 5, nodes_per_group: 2, now: Timestamp::ZERO }
+    }
+
+    /// The controller of an interactive network query, as it was written.
     fn shown(settings: &SessionSettings, kind: FanOutKind) -> String {
         let controllers = settings.controllers().unwrap();
-        format!("{:?}", controllers.controller(kind, Workflow::Interactive))
+        let query = query(OperationName::Network, kind, Workflow::Interactive);
+        controllers.deciding(&query).text.to_owned()
     }
 
     #[test]
@@ -265,21 +328,59 @@ mod tests {
     }
 
     #[test]
-    fn a_controller_is_chosen_by_kind() {
-        let settings = with("sync-union", "static(3)");
-        assert!(shown(&settings, FanOutKind::SyncUnion).contains("groups: 3"));
-        assert_eq!(shown(&settings, FanOutKind::NonUnion), "Minimum");
+    fn a_controller_is_chosen_by_operation_kind_and_workflow() {
+        let settings = with(&[
+            ("sync-union", "static(3)"),
+            ("network@background", "static(4)"),
+            ("network:single-key", "maximum"),
+        ]);
+        assert_eq!(shown(&settings, FanOutKind::SyncUnion), "static(3)");
+        assert_eq!(shown(&settings, FanOutKind::SingleKey), "maximum");
+        assert_eq!(shown(&settings, FanOutKind::NonUnion), "minimum");
+        let controllers = settings.controllers().unwrap();
+        let text = |operation, kind, workflow| controllers.deciding(&query(operation, kind, workflow)).text;
+        let (single, union) = (FanOutKind::SingleKey, FanOutKind::AsyncUnion);
+        assert_eq!(text(OperationName::Network, union, Workflow::Background), "static(4)");
+        assert_eq!(text(OperationName::Network, single, Workflow::Background), "maximum", "the kind first");
+        assert_eq!(text(OperationName::Path, union, Workflow::Background), "async-union");
     }
 
     #[test]
     fn controllers_steer_by_the_measured_numbers() {
-        let mut settings = with("early-terminable", "early-terminating");
+        let mut settings = with(&[("early-terminable", "early-terminating")]);
         settings.steering.node_requests_per_second = 1_234.0;
         settings.steering.penalty_server = 0.25;
-        assert!(shown(&settings, FanOutKind::EarlyTerminable).contains("node_rps: 1234"));
-        let asynchronous = settings.controllers().unwrap();
-        let asynchronous = asynchronous.controller(FanOutKind::SyncUnion, Workflow::Background);
-        assert!(format!("{asynchronous:?}").contains("server: 0.25"), "{asynchronous:?}");
+        assert!(shown(&settings, FanOutKind::EarlyTerminable).contains("node=1234"));
+        let controllers = settings.controllers().unwrap();
+        let background = query(OperationName::Network, FanOutKind::AsyncUnion, Workflow::Background);
+        let by_default = controllers.deciding(&background).controller;
+        assert!(format!("{by_default:?}").contains("server: 0.25"), "{by_default:?}");
+    }
+
+    #[derive(Debug)]
+    struct Own;
+
+    impl FanOutController for Own {
+        fn name(&self) -> &'static str {
+            "own"
+        }
+
+        fn groups(&self, _: &QueryShape, _: &LoadSnapshot, _: &mut ControllerState) -> u32 {
+            4
+        }
+    }
+
+    #[test]
+    fn a_program_brings_controllers_of_its_own() {
+        let settings = with(&[("network", "static(3)"), ("sync-union", "static(2)")]);
+        let own: Arc<dyn FanOutController> = Arc::new(Own);
+        let brought = settings.clone().with_controller("network", Arc::clone(&own)).unwrap();
+        assert_eq!(shown(&brought, FanOutKind::SyncUnion), "own");
+        assert_ne!(brought, settings);
+        assert_eq!(brought, settings.clone().with_controller("network", own).unwrap());
+        assert_ne!(brought, settings.clone().with_controller("network", Arc::new(Own)).unwrap());
+        let error = settings.with_controller("netwrk", Arc::new(Own)).unwrap_err().to_string();
+        assert!(error.contains("operations: connections"), "{error}");
     }
 
     #[test]
@@ -302,13 +403,15 @@ mod tests {
         assert!(settings.hedging().unwrap_err().to_string().contains("table"));
         let settings = SessionSettings { policy_values: "nearest".to_owned(), ..Default::default() };
         assert!(settings.policy_values().is_err_and(|error| error.to_string().contains("least-loaded")));
-        for (kind, text, told) in [
+        for (selector, text, told) in [
             ("sync-onion", "minimum", "sync-union"),
+            ("sync-onion", "minimum", "operations: connections"),
+            ("network@nightly", "minimum", "workflows: interactive, background"),
             ("sync-union", "minimal", "minimum"),
             ("sync-union", "static(0)", "static"),
             ("sync-union", "static(", "expected"),
         ] {
-            let error = with(kind, text).controllers().unwrap_err().to_string();
+            let error = with(&[(selector, text)]).controllers().unwrap_err().to_string();
             assert!(error.contains(told), "{error}");
         }
     }

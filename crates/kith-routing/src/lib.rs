@@ -50,7 +50,7 @@ mod told;
 pub use availability::{Availability, NodeSet};
 pub use candidates::Candidates;
 pub use execution::Execution;
-pub use fan_out::{Controllers, FanOutController, FanOutLimit, QueryShape};
+pub use fan_out::{Controllers, FanOutController, FanOutLimit, FanOutLimits, QueryShape, Selector};
 pub use health::{Health, HealthChange, HealthEvent, HealthOptions};
 pub use latencies::{Latencies, ReportedLatencies};
 pub use load::{LoadMeter, LoadSnapshot, NodeLoad};

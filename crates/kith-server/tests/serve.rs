@@ -3,13 +3,15 @@
 mod support;
 
 use kith_client::{
-    Answered, GraphService, GrpcTransport, QueryOptions, Session, SessionSettings, Transport, TransportKind,
-    convert::operator_to_wire, security::Dialer,
+    Answered, ControllerState, FanOutController, GraphService, GrpcTransport, LoadSnapshot, QueryOptions,
+    QueryShape, Session, SessionSettings, Transport, TransportKind, convert::operator_to_wire,
+    security::Dialer,
 };
 use kith_ops::{CommonAnswer, CommonPlan, EdgeSelector, GraphAnswer, GraphQuery, Operand, Operator, Want};
+use kith_server::dev::DevOptions;
 use kith_types::{Direction, Workflow};
 use kith_wire::v1;
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use support::village;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -67,6 +69,38 @@ async fn a_loaded_graph_is_served_by_the_router_and_to_the_fast_client() {
         assert_eq!(error_code(service, "village", Operand::Connections { id: 1 }).await, "member_not_found");
         assert_eq!(error_code(service, "hamlet", Operand::Connections { id: 1 }).await, "unknown_graph");
     }
+}
+
+#[derive(Debug)]
+struct AlwaysTwo;
+
+impl FanOutController for AlwaysTwo {
+    fn name(&self) -> &'static str {
+        "always-two"
+    }
+
+    fn groups(&self, _: &QueryShape, _: &LoadSnapshot, _: &mut ControllerState) -> u32 {
+        2
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_router_asks_the_controller_that_its_program_brings() {
+    let bring = |options: &mut DevOptions| {
+        let settings = options.router.session.clone();
+        options.router.session = settings
+            .with_controller("network:sync-union", Arc::new(AlwaysTwo))
+            .expect("it selects something");
+    };
+    let cluster = support::start_with(3, 1, bring).await;
+    cluster.load("village", &village("edges.csv.gz"), None).await;
+    let answered = answer(&cluster.router, Operand::Network { id: 9043, want: Want::Size }).await;
+    let rounds = answered.profile.expect("a profile was asked for").rounds;
+    let decided: Vec<(&str, &str, u32)> = rounds
+        .iter()
+        .map(|round| (round.controller.as_str(), round.selector.as_str(), round.groups_allowed))
+        .collect();
+    assert_eq!(decided, [("minimum", "", 1), ("always-two", "network:sync-union", 2)]);
 }
 
 /// Threads on which a node evaluates what takes long.

@@ -85,7 +85,7 @@ async fn assert_served(cluster: &Cluster) {
     };
     for fan_out in [FanOutLimit::Min, FanOutLimit::Max, FanOutLimit::Auto] {
         for _ in 0..10 {
-            let options = QueryOptions { fan_out, ..QueryOptions::default() };
+            let options = QueryOptions { fan_out: fan_out.into(), ..QueryOptions::default() };
             let answered = session.query("village", &query, &options).await.expect("it is answered");
             let GraphAnswer::Ids(ids) = answered.answer else { panic!("connections are ids") };
             assert_eq!(ids.len(), 666);

@@ -68,9 +68,9 @@ impl Strategy {
     pub fn controlled(mut self, controller: &str) -> Self {
         let config: ControllerConfig =
             controller.parse().unwrap_or_else(|error| panic!("{controller}: {error}"));
-        let controller = config.build().unwrap_or_else(|error| panic!("{controller}: {error}"));
+        let built = config.build().unwrap_or_else(|error| panic!("{controller}: {error}"));
         for kind in FanOutKind::ALL {
-            self.controllers.set(kind, controller.clone());
+            self.controllers.choose(kind.into(), controller, built.clone());
         }
         self
     }

@@ -7,7 +7,7 @@
 //! equation 3), a spread of 1, never under 50 nor over 5,000.
 
 use crate::tail_latency::normal_quantile;
-use kith_types::{FanOutKind, PartitionCount, PartitionId};
+use kith_types::{FanOutKind, OperationName, PartitionCount, PartitionId};
 use rand::{Rng, RngExt};
 use std::time::Duration;
 
@@ -44,6 +44,16 @@ impl KeyCounts {
                 return keys.round() as u32;
             }
         }
+    }
+}
+
+/// The operation that makes fan-outs of a kind in the paper (§IV-A).
+pub fn operation_of(kind: FanOutKind) -> OperationName {
+    match kind {
+        FanOutKind::SingleKey => OperationName::Connections,
+        FanOutKind::NonUnion => OperationName::Distance,
+        FanOutKind::SyncUnion | FanOutKind::AsyncUnion => OperationName::Network,
+        FanOutKind::EarlyTerminable | FanOutKind::Broadcast => OperationName::Common,
     }
 }
 

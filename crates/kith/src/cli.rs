@@ -109,6 +109,9 @@ pub fn run(cli: Cli) -> anyhow::Result<Exit> {
         let help = "leave it out; it goes with `kith graph` and `kith explain` questions, `kith get`, `kith mget`, `kith compute`, `kith aggregate`, `kith run`, `kith bench graph` and `kith bench kv`";
         return Err(Failure::usage("--direct has no meaning here: this command asks no queries", help).into());
     }
+    if !target.controllers.is_empty() && !target.direct {
+        return Err(Failure::not_direct("controllers").into());
+    }
     if target.transport.is_some() && !asks(&cli.command) {
         let message = "--transport has no meaning here: this command asks no queries";
         let help = "leave it out; routers and nodes take theirs from `transport` in [session]";

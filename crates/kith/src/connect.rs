@@ -1,6 +1,6 @@
 //! Where the cluster is: `--router`, `--ready-file`, `KITH_ROUTER`, else the ready file that `kith dev` leaves.
 
-use crate::failure::Failure;
+use crate::{controllers::ControllerSet, failure::Failure};
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 use kith_client::{
@@ -30,6 +30,9 @@ pub struct TargetFlags {
     /// Ask the nodes directly (the fast client): one hop less, but no network cache
     #[arg(long, global = true)]
     pub direct: bool,
+    /// The fan-out controller of what a selector names, as network@background=static(2); only with --direct, again for others
+    #[arg(long = "controller", global = true, value_name = "SELECTOR=CONTROLLER")]
+    pub controllers: Vec<ControllerSet>,
     /// What queries travel in: frames are quicker, gRPC is what any other client speaks [default: framed]
     #[arg(long, global = true, value_enum, value_name = "KIND")]
     pub transport: Option<TransportFlag>,
@@ -156,6 +159,7 @@ pub async fn service(target: &TargetFlags) -> anyhow::Result<Arc<dyn Service>> {
 /// If no cluster is named or it cannot be reached, or the settings name what does not exist.
 pub async fn session(target: &TargetFlags, mut settings: SessionSettings) -> anyhow::Result<Session> {
     settings.dialer = target.security.dialer()?;
+    target.controllers.iter().for_each(|set| set.apply(&mut settings));
     settings.transport = target.transport.map_or(settings.transport, TransportKind::from);
     let Found { mut routers, nodes, named_by, .. } = find(target, &surroundings())?;
     routers.extend(nodes);

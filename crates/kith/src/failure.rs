@@ -59,6 +59,14 @@ impl Failure {
     pub fn usage(message: impl Into<String>, help: impl Into<String>) -> Self {
         Self::new(USAGE, message, help)
     }
+
+    /// A flag about what only a session of its own can choose, without `--direct`.
+    pub fn not_direct(what: &str) -> Self {
+        Self::usage(
+            format!("{what} are a router's own: a client cannot choose them"),
+            "add --direct, or start the router with other settings (--config)",
+        )
+    }
 }
 
 const USAGE: &str = "usage";

@@ -8,6 +8,7 @@ mod cluster;
 mod compute;
 mod confirm;
 mod connect;
+mod controllers;
 mod explain;
 mod failure;
 mod flag_error;

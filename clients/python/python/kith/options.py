@@ -14,7 +14,7 @@ class Options(TypedDict, total=False):
     partial: bool | None
     """Whether an answer that lacks keys is better than none."""
     fan_out: str | None
-    """How many replica groups may take part: ``auto``, ``min``, ``max`` or ``groups=N``."""
+    """How many replica groups may take part: ``auto``, ``min``, ``max`` or ``groups=N``; of rounds of one kind ``KIND=LIMIT``."""
     policy: str | None
     """The replica policy, as ``least-loaded``."""
     hedge: Literal["on", "table", "off"] | None

@@ -13,7 +13,7 @@ use kith_schema::{
     Schema,
     compute::{Aggregation, Computation},
 };
-use kith_types::FanOutKind;
+use kith_types::{FanOutKind, OperationName};
 use std::sync::Arc;
 
 /// What is wanted of the values of keys.
@@ -114,7 +114,7 @@ impl Session {
             let several = 1 < known.required_reads;
             let plan = if is_raw { Operator::Lookup } else { checked.operator(wanted, several) };
             let raw = plan == Operator::Lookup;
-            let mut run = self.begin_at(topology, &known.pinned, options)?;
+            let mut run = self.begin_at(topology, &known.pinned, wanted.operation(), options)?;
             if keys.is_empty() {
                 let value = Value::Records(Records::default());
                 return Ok(Gathered { run, known, checked, value, is_raw: true });
@@ -180,6 +180,14 @@ impl Wanted<'_> {
             Wanted::Values => true,
             Wanted::Compute(query) => query.at == ComputeAt::Client,
             Wanted::Aggregate(query) => query.at == ComputeAt::Client,
+        }
+    }
+
+    pub(crate) fn operation(self) -> OperationName {
+        match self {
+            Wanted::Values => OperationName::Mget,
+            Wanted::Compute(_) => OperationName::Compute,
+            Wanted::Aggregate(_) => OperationName::Aggregate,
         }
     }
 

@@ -1,7 +1,7 @@
 //! Queries and answers on the wire.
 
 use super::{ConvertError, direction_from_wire, direction_to_wire, workflow_from_wire, workflow_to_wire};
-use crate::{CacheMode, Page, Proofs, QueryError, QueryOptions, fan_out_text, parse_fan_out, parse_hedging};
+use crate::{CacheMode, FanOutLimits, Page, Proofs, QueryError, QueryOptions, parse_hedging};
 use kith_ops::{
     CommonAnswer, CommonPlan, GraphAnswer, GraphQuery, Network, NetworkAnswer, NetworkSizes, Operand,
     PathAnswer, Want, sets,
@@ -28,7 +28,7 @@ pub fn query_to_wire(graph: &str, query: &GraphQuery, options: &QueryOptions) ->
 pub(super) fn options_to_wire(options: &QueryOptions) -> v1::QueryOptions {
     v1::QueryOptions {
         workflow: workflow_to_wire(options.workflow),
-        fan_out: fan_out_text(options.fan_out),
+        fan_out: options.fan_out.to_string(),
         policy: options.policy.clone().unwrap_or_default(),
         cache: cache_to_wire(options.cache),
         hedge: options.hedging.map_or_else(String::new, |hedging| hedging.name().to_owned()),
@@ -102,8 +102,8 @@ pub fn query_from_wire(wire: v1::QueryRequest) -> Result<(String, GraphQuery, Qu
 pub(super) fn options_from_wire(options: v1::QueryOptions) -> Result<QueryOptions, QueryError> {
     let bad = |detail: String| QueryError::BadRequest { detail };
     let convert = |error: ConvertError| QueryError::BadRequest { detail: error.to_string() };
-    let fan_out = parse_fan_out(&options.fan_out)
-        .map_err(|text| bad(format!("fan_out {text:?} is none of min, max, auto, groups=N")))?;
+    let fan_out =
+        options.fan_out.parse::<FanOutLimits>().map_err(|error| bad(format!("fan_out: {error}")))?;
     let hedging = Some(options.hedge.as_str()).filter(|text| !text.is_empty()).map(parse_hedging);
     let hedging =
         hedging.transpose().map_err(|text| bad(format!("hedge {text:?} is none of on, table, off")))?;

@@ -29,7 +29,7 @@ use kith_routing::{
     fan_out::ControllerStates,
     load::Hedging,
 };
-use kith_types::FanOutKind;
+use kith_types::{FanOutKind, OperationName};
 use proofs::Told;
 use rand::{SeedableRng, rngs::StdRng};
 pub(crate) use round::Handed;
@@ -43,12 +43,15 @@ use tokio::sync::watch;
 /// Whoever takes so long to take an answer makes the others wait: how long they took then says nothing of their nodes.
 const HELD_UP: Duration = Duration::from_millis(1);
 
-/// A fan-out whose answers are handed on.
-pub(crate) struct Streamed<'a> {
+/// A fan-out of one query.
+#[derive(Clone, Copy)]
+pub(crate) struct Asking<'a> {
     pub topology: &'a Topology,
     pub pinned: &'a Pinned,
     pub fan_out: &'a FanOut,
     pub options: &'a QueryOptions,
+    /// What the query is, whose fan-out this is.
+    pub operation: OperationName,
     pub deadline: Instant,
 }
 
@@ -148,19 +151,14 @@ impl Executor {
     ///
     /// # Errors
     /// [`QueryError`], within the deadline.
-    pub async fn run(
+    pub(crate) async fn run(
         &self,
-        topology: &Topology,
-        pinned: &Pinned,
-        fan_out: &FanOut,
-        options: &QueryOptions,
-        deadline: Instant,
+        asking: &Asking<'_>,
         trace: &mut Trace,
     ) -> Result<RoundOutcome, QueryError> {
-        let mut planned = self.plan(topology, pinned, fan_out, options)?;
-        self.reserve(topology, pinned, fan_out, options, deadline, &mut planned).await?;
-        let mut round =
-            Round::new(self, topology, pinned, fan_out, &planned, options, deadline, trace, false);
+        let mut planned = self.plan(asking)?;
+        self.reserve(asking, &mut planned).await?;
+        let mut round = Round::new(self, asking, &planned, trace, false);
         let outcome = round.drive().await;
         hedge_metrics::count(&outcome.hedges);
         if planned.kind == FanOutKind::EarlyTerminable && outcome.verdict == Verdict::Complete {
@@ -177,14 +175,13 @@ impl Executor {
     /// [`QueryError`], within the deadline and what those took who were handed answers; what is wrong with an answer.
     pub(crate) async fn run_in_parts(
         &self,
-        run: &Streamed<'_>,
+        asking: &Asking<'_>,
         trace: &mut Trace,
         handing: &mut Handing,
     ) -> Result<Handed, QueryError> {
-        let &Streamed { topology, pinned, fan_out, options, deadline } = run;
-        let mut planned = self.plan(topology, pinned, fan_out, options)?;
-        self.reserve(topology, pinned, fan_out, options, deadline, &mut planned).await?;
-        let mut round = Round::new(self, topology, pinned, fan_out, &planned, options, deadline, trace, true);
+        let mut planned = self.plan(asking)?;
+        self.reserve(asking, &mut planned).await?;
+        let mut round = Round::new(self, asking, &planned, trace, true);
         let outcome: Outcome = loop {
             let (parts, outcome) = round.next_parts().await;
             for part in parts {

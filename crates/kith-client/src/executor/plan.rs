@@ -1,6 +1,6 @@
 //! Who is asked for what: controller, then policy (Moolle §III).
 
-use super::{Executor, RoutingState};
+use super::{Asking, Executor, RoutingState};
 use crate::{
     QueryError, QueryOptions,
     profile::planned_requests,
@@ -8,12 +8,13 @@ use crate::{
 };
 use kith_ops::{FanOut, Operator, ValueKind};
 use kith_routing::{
-    FanOutLimit, FanOutPlan, GroupLimit, PlanError, QueryShape, ReplicaPolicy,
+    FanOutLimit, FanOutPlan, GroupLimit, LoadSnapshot, PlanError, QueryShape, ReplicaPolicy, Selector,
     execution::HedgeRule,
+    fan_out::Decision,
     load::{Asked, Work},
     policy,
 };
-use kith_types::{FanOutKind, PartitionId, Workflow};
+use kith_types::{FanOutKind, PartitionId};
 use kith_wire::v1;
 use std::sync::Arc;
 
@@ -21,6 +22,11 @@ use std::sync::Arc;
 pub(crate) struct Planned {
     pub kind: FanOutKind,
     pub controller: &'static str,
+    /// What chose the controller, if something did.
+    selector: Option<Selector>,
+    groups_asked: u32,
+    /// What the controller decided by, where a profile is asked for.
+    inputs: Option<v1::ControllerInputs>,
     pub policy: &'static str,
     pub limit: GroupLimit,
     pub plan: FanOutPlan,
@@ -61,23 +67,17 @@ impl Executor {
     ///
     /// # Errors
     /// [`QueryError::UnknownPolicy`]; partitions without any replica, unless partial answers are allowed.
-    pub(crate) fn plan(
-        &self,
-        topology: &Topology,
-        pinned: &Pinned,
-        fan_out: &FanOut,
-        options: &QueryOptions,
-    ) -> Result<Planned, QueryError> {
-        let asked = asked(fan_out);
-        let policy = self.policy_for(asked, options)?;
+    pub(crate) fn plan(&self, asking: &Asking<'_>) -> Result<Planned, QueryError> {
+        let &Asking { topology, pinned, fan_out, options, .. } = asking;
         let count = topology.table.partition_count();
         let partitions = fan_out.scope.partitions(count);
         let availability = self.fleet.availability_within(&topology.table, &pinned.reach);
         let (region, zone) = &self.place;
         let near = topology.table.nodes_in_zone(region, zone);
         let view = topology.table.view(&availability).near(&near);
-        let kind = effective_kind(fan_out, options.workflow);
+        let kind = fan_out.kind.deciding(fan_out.scope.key_count(), options.workflow);
         let query = QueryShape {
+            operation: asking.operation,
             kind,
             keys: partitions.len() as u32,
             workflow: options.workflow,
@@ -85,14 +85,16 @@ impl Executor {
             nodes_per_group: view.nodes_per_group() as u32,
             now: self.fleet.now(),
         };
-        let work = Work { asked, kind };
+        let work = Work { asked: asked(fan_out), kind };
+        let policy = self.policy_for(work.asked, &query, options)?;
         let hedging = options.hedging.unwrap_or(self.hedging);
         let (load, hedging) = self.fleet.with_load(|load, now| {
             load.on_query(kind, now);
             (load.snapshot(now), load.hedge_rule(hedging, work, partitions.len(), now))
         });
         self.with_routing(|state| {
-            let limit = self.controllers.limit(options.fan_out, &query, &load, &mut state.controllers);
+            let decision = self.controllers.decide(options.fan_out, &query, &load, &mut state.controllers);
+            let Decision { by, groups_asked, limit } = decision;
             let RoutingState { policy: memory, rng, .. } = state;
             let planned = if options.partial {
                 policy::plan_what_is_up(policy, &view, &partitions, limit, memory, &load, rng)
@@ -100,32 +102,61 @@ impl Executor {
                 policy.plan(&view, &partitions, limit, memory, &load, rng)
             };
             let plan = planned.map_err(|error| unplannable(&error))?;
-            let controller = match options.fan_out {
-                FanOutLimit::Auto => self.controllers.controller(kind, options.workflow).name(),
-                FanOutLimit::Min | FanOutLimit::Max | FanOutLimit::Groups(_) => "the caller",
-            };
-            let policy = policy.name();
-            let reservations = Vec::new();
-            Ok(Planned { kind, controller, policy, limit, plan, work, hedging, partitions, reservations })
+            Ok(Planned {
+                kind,
+                controller: by.map_or(CALLER, |by| by.controller.name()),
+                selector: by.and_then(|by| by.selector),
+                groups_asked,
+                inputs: options.profile.then(|| inputs(&decision, &query, &load)),
+                policy: policy.name(),
+                limit,
+                plan,
+                work,
+                hedging,
+                partitions,
+                reservations: Vec::new(),
+            })
         })
     }
 
-    /// The policy that the caller names, else the session's. Reads by key have one of their own, which takes one group: a
-    /// caller that says how many may take part gets one that listens.
+    /// The policy that the caller names, else the session's. Reads by key have one of their own, which takes one group: where the
+    /// caller or a controller that somebody chose says how many may take part, they get one that listens.
     fn policy_for(
         &self,
         asked: Asked,
+        query: &QueryShape,
         options: &QueryOptions,
     ) -> Result<&'static dyn ReplicaPolicy, QueryError> {
-        match (&options.policy, asked) {
-            (Some(name), _) => {
-                policy::by_name(name).ok_or_else(|| QueryError::UnknownPolicy { name: name.clone() })
-            }
-            (None, Asked::Values | Asked::Computed) if options.fan_out == FanOutLimit::Auto => {
-                Ok(self.policy_values)
-            }
-            (None, _) => Ok(self.policy),
+        if let Some(name) = &options.policy {
+            return policy::by_name(name).ok_or_else(|| QueryError::UnknownPolicy { name: name.clone() });
         }
+        let is_left_to_defaults = options.fan_out.of(query.kind) == FanOutLimit::Auto
+            && self.controllers.deciding(query).selector.is_none();
+        match asked {
+            Asked::Values | Asked::Computed if is_left_to_defaults => Ok(self.policy_values),
+            Asked::Values | Asked::Computed | Asked::Graph => Ok(self.policy),
+        }
+    }
+}
+
+/// Who decides, in profiles, where the caller says how many groups may take part.
+const CALLER: &str = "the caller";
+
+/// What was known when it was decided.
+fn inputs(decision: &Decision<'_>, query: &QueryShape, load: &LoadSnapshot) -> v1::ControllerInputs {
+    let of_kind = load.kind(query.kind);
+    v1::ControllerInputs {
+        controller: decision.by.map(|by| by.text.to_owned()).unwrap_or_default(),
+        operation: query.operation.name().to_owned(),
+        workflow: query.workflow.name().to_owned(),
+        groups: query.groups,
+        nodes_per_group: query.nodes_per_group,
+        kind_fan_outs_per_second: of_kind.qps,
+        kind_requests_per_second: of_kind.rps,
+        client_requests_per_second: load.client_rps(),
+        clients: load.clients,
+        node_requests_per_second: load.node_rps_mean(),
+        termination_share: load.termination_share,
     }
 }
 
@@ -144,6 +175,9 @@ impl Planned {
         v1::RoundProfile {
             kind: self.kind.name().to_owned(),
             controller: self.controller.to_owned(),
+            selector: self.selector.map(|selector| selector.to_string()).unwrap_or_default(),
+            groups_asked: self.groups_asked,
+            inputs: self.inputs.clone(),
             policy: self.policy.to_owned(),
             groups_allowed: self.limit.0,
             keys: self.partitions.len() as u64,
@@ -157,14 +191,6 @@ impl Planned {
         planned_requests(&self.plan, |node| {
             topology.table.node_index(node).map_or(0, |index| topology.table.node_at(index).group.0)
         })
-    }
-}
-
-fn effective_kind(fan_out: &FanOut, workflow: Workflow) -> FanOutKind {
-    match (fan_out.scope.key_count(), fan_out.kind, workflow) {
-        (Some(1), _, _) => FanOutKind::SingleKey,
-        (_, FanOutKind::SyncUnion, Workflow::Background) => FanOutKind::AsyncUnion,
-        (_, kind, _) => kind,
     }
 }
 

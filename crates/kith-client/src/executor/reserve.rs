@@ -1,13 +1,9 @@
 //! Reads of several nodes that have little left of a store's read quota are reserved at all of them first (0012): one that is refused takes
 //! nothing anywhere. The shell of `kith_routing::Booking`.
 
-use super::{Executor, Planned};
-use crate::{
-    QueryError, QueryOptions,
-    topology::{Pinned, Topology},
-};
+use super::{Asking, Executor, Planned};
+use crate::{QueryError, topology::Topology};
 use futures::future::join_all;
-use kith_ops::FanOut;
 use kith_routing::{Booking, BookingStep, ReservationAsk, ReservationReply};
 use kith_types::NodeId;
 use kith_wire::v1;
@@ -34,15 +30,8 @@ impl Executor {
     ///
     /// # Errors
     /// As nodes refuse it.
-    pub(super) async fn reserve(
-        &self,
-        topology: &Topology,
-        pinned: &Pinned,
-        fan_out: &FanOut,
-        options: &QueryOptions,
-        deadline: Instant,
-        planned: &mut Planned,
-    ) -> Result<(), QueryError> {
+    pub(super) async fn reserve(&self, asking: &Asking<'_>, planned: &mut Planned) -> Result<(), QueryError> {
+        let &Asking { topology, pinned, fan_out, options, deadline, .. } = asking;
         // A router has charged the quota already; a partial read uses whatever nodes grant; one node grants or refuses all of it.
         if self.admits || options.partial || planned.plan.requests() < 2 || !fan_out.plan.reads_values() {
             return Ok(());

@@ -1,7 +1,7 @@
 //! One fan-out under way: the shell of `kith_routing::Execution`.
 
 use super::{
-    Executor, Planned, RoundOutcome,
+    Asking, Executor, Planned, RoundOutcome,
     calls::{self, Call, Rest},
     failure::{TOO_LARGE, class_of, query_error},
     round_trace::RoundTrace,
@@ -101,18 +101,14 @@ pub(crate) struct Handed {
 }
 
 impl<'a> Round<'a> {
-    #[allow(clippy::too_many_arguments, reason = "a query's context is borrowed piece by piece")]
     pub(super) fn new(
         executor: &'a Executor,
-        topology: &'a Topology,
-        pinned: &'a Pinned,
-        fan_out: &'a FanOut,
+        asking: &Asking<'a>,
         planned: &'a Planned,
-        options: &'a QueryOptions,
-        deadline: Instant,
         trace: &'a mut Trace,
         in_parts: bool,
     ) -> Self {
+        let &Asking { topology, pinned, fan_out, options, deadline, .. } = asking;
         let fleet = &executor.fleet;
         let execution_options = ExecutionOptions {
             deadline: Some(fleet.at(deadline)),

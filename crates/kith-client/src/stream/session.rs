@@ -115,7 +115,7 @@ impl Session {
             let known = Arc::clone(topology.store(store)?);
             keys.check_type(store, known.key)?;
             let checked = self.check(store, &known, wanted).await?;
-            let mut run = self.begin_at(topology, &known.pinned, options)?;
+            let mut run = self.begin_at(topology, &known.pinned, wanted.operation(), options)?;
             let books = Deliveries::new(keys.len());
             let bytes_max = self.settings().answer_bytes_max;
             let plan = checked.operator(wanted, 1 < known.required_reads);

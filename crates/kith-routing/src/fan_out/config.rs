@@ -84,9 +84,9 @@ impl ControllerConfig {
     /// If a name or parameter is unknown, or a value out of its range.
     pub fn build(&self) -> Result<Arc<dyn FanOutController>, ConfigError> {
         let unknown = || ConfigError::UnknownController { name: self.name.clone(), known: names().collect() };
-        let (_, build) = ALL.iter().find(|(name, _)| *name == self.name).ok_or_else(unknown)?;
+        let named = ALL.iter().find(|named| named.name == self.name).ok_or_else(unknown)?;
         let mut parameters = Parameters { config: self, used: vec![false; self.arguments.len()] };
-        let controller = build(&mut parameters)?;
+        let controller = (named.build)(&mut parameters)?;
         parameters.check_all_used()?;
         Ok(controller)
     }

@@ -1,40 +1,63 @@
-//! Which controller decides for which kind of fan-out (Moolle §IV-C).
+//! Which controller decides about which fan-out: the one that the settings or the program choose by a [`Selector`], else
+//! the default of its kind (Moolle §III-D, §IV-C).
 
-use crate::fan_out::{AsyncUnion, ControllerState, EarlyTerminating, FanOutController, Minimum, QueryShape};
+use crate::fan_out::{
+    AsyncUnion, ControllerState, EarlyTerminating, FanOutController, FanOutLimit, FanOutLimits, Minimum,
+    QueryShape, Selector,
+};
 use crate::{GroupLimit, LoadSnapshot};
-use kith_types::{FanOutKind, Workflow};
+use kith_types::FanOutKind;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What a caller says about the fan-out of one query.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum FanOutLimit {
-    /// The controller decides.
-    #[default]
-    Auto,
-    /// One group.
-    Min,
-    /// Every group.
-    Max,
-    /// This many groups; clamped to those there are.
-    Groups(u32),
-}
-
-/// One controller per kind of fan-out.
+/// The controllers of one client.
 #[derive(Clone, Debug)]
 pub struct Controllers {
-    by_kind: [Arc<dyn FanOutController>; FanOutKind::ALL.len()],
+    chosen: BTreeMap<Selector, Chosen>,
+    by_default: [Arc<dyn FanOutController>; FanOutKind::ALL.len()],
 }
 
-/// What the controllers of one client keep between queries, by kind.
+/// A controller that somebody chose.
+#[derive(Clone, Debug)]
+struct Chosen {
+    /// As it was written.
+    text: String,
+    controller: Arc<dyn FanOutController>,
+}
+
+/// What the controllers of one client keep between queries: by the selector that chose the controller, `None` for a
+/// default, and by kind, since rates and targets differ between kinds.
 #[derive(Clone, Debug, Default)]
-pub struct ControllerStates([ControllerState; FanOutKind::ALL.len()]);
+pub struct ControllerStates(BTreeMap<(Option<Selector>, FanOutKind), ControllerState>);
+
+/// The controller that decides about a fan-out.
+#[derive(Clone, Copy, Debug)]
+pub struct Deciding<'a> {
+    /// What chose it; `None`: it is the default of its kind.
+    pub selector: Option<Selector>,
+    /// The controller as it was written, with its parameters; of a default or a program's own, its name.
+    pub text: &'a str,
+    /// The controller.
+    pub controller: &'a Arc<dyn FanOutController>,
+}
+
+/// How many groups may take part in a fan-out, and who says so.
+#[derive(Clone, Copy, Debug)]
+pub struct Decision<'a> {
+    /// The controller; `None`: the caller said it.
+    pub by: Option<Deciding<'a>>,
+    /// The number of groups asked for, which may be more than there are.
+    pub groups_asked: u32,
+    /// The same within `1..=query.groups`.
+    pub limit: GroupLimit,
+}
 
 /// As in Moolle, but for early-terminable queries, which go to one group: on the paper's mix that halves the latency of all queries
 /// (`docs/figures.md`, "tail").
 impl Default for Controllers {
     fn default() -> Self {
         let mut controllers = Self::of_moolle();
-        controllers.set(FanOutKind::EarlyTerminable, Arc::new(Minimum));
+        controllers.set_default(FanOutKind::EarlyTerminable, Arc::new(Minimum));
         controllers
     }
 }
@@ -53,45 +76,53 @@ impl Controllers {
                 FanOutKind::Broadcast => Arc::new(Minimum),
             }
         };
-        Self { by_kind: FanOutKind::ALL.map(of_kind) }
+        Self { chosen: BTreeMap::new(), by_default: FanOutKind::ALL.map(of_kind) }
     }
 
-    /// Replaces the controller of one kind; a library user may supply its own.
-    pub fn set(&mut self, kind: FanOutKind, controller: Arc<dyn FanOutController>) {
-        self.by_kind[kind as usize] = controller;
+    /// Replaces the default of one kind, which decides where nothing is chosen.
+    pub fn set_default(&mut self, kind: FanOutKind, controller: Arc<dyn FanOutController>) {
+        self.by_default[kind as usize] = controller;
     }
 
-    /// The controller that decides for a query.
-    pub fn controller(&self, kind: FanOutKind, workflow: Workflow) -> &Arc<dyn FanOutController> {
-        &self.by_kind[deciding_kind(kind, workflow) as usize]
+    /// Chooses the controller of what `selector` selects, written `text`. It replaces one chosen before by the same selector.
+    pub fn choose(&mut self, selector: Selector, text: &str, controller: Arc<dyn FanOutController>) {
+        self.chosen.insert(selector, Chosen { text: text.to_owned(), controller });
     }
 
-    /// How many groups may take part in a query: what the caller says, else what
-    /// the controller decides, within `1..=query.groups`.
-    pub fn limit(
+    /// The controller that decides about a fan-out: of those chosen for it, the one with the most specific selector
+    /// ([`Selector::matching`]).
+    pub fn deciding(&self, query: &QueryShape) -> Deciding<'_> {
+        let matching = Selector::matching(query).into_iter();
+        let chosen = matching.filter_map(|selector| Some((selector, self.chosen.get(&selector)?))).next();
+        match chosen {
+            Some((selector, Chosen { text, controller })) => {
+                Deciding { selector: Some(selector), text, controller }
+            }
+            None => {
+                let controller = &self.by_default[query.kind as usize];
+                Deciding { selector: None, text: controller.name(), controller }
+            }
+        }
+    }
+
+    /// How many groups may take part in a fan-out: what the caller says of its kind, else what the controller decides.
+    pub fn decide(
         &self,
-        limit: FanOutLimit,
+        limits: FanOutLimits,
         query: &QueryShape,
         load: &LoadSnapshot,
         states: &mut ControllerStates,
-    ) -> GroupLimit {
-        let groups = match limit {
-            FanOutLimit::Min => 1,
-            FanOutLimit::Max => query.groups,
-            FanOutLimit::Groups(groups) => groups,
+    ) -> Decision<'_> {
+        let (by, groups_asked) = match limits.of(query.kind) {
+            FanOutLimit::Min => (None, 1),
+            FanOutLimit::Max => (None, query.groups),
+            FanOutLimit::Groups(groups) => (None, groups),
             FanOutLimit::Auto => {
-                let state = &mut states.0[deciding_kind(query.kind, query.workflow) as usize];
-                self.controller(query.kind, query.workflow).groups(query, load, state)
+                let by = self.deciding(query);
+                let state = states.0.entry((by.selector, query.kind)).or_default();
+                (Some(by), by.controller.groups(query, load, state))
             }
         };
-        GroupLimit(groups.clamp(1, query.groups.max(1)))
-    }
-}
-
-/// A union of many keys that nobody waits for is an asynchronous one, whoever asked.
-fn deciding_kind(kind: FanOutKind, workflow: Workflow) -> FanOutKind {
-    match (kind, workflow) {
-        (FanOutKind::SyncUnion, Workflow::Background) => FanOutKind::AsyncUnion,
-        _ => kind,
+        Decision { by, groups_asked, limit: GroupLimit(groups_asked.clamp(1, query.groups.max(1))) }
     }
 }

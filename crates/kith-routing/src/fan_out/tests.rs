@@ -4,11 +4,12 @@ use super::*;
 use crate::GroupLimit;
 use crate::load::{KindLoad, NodeLoad};
 use kith_types::NodeId;
+use proptest::prelude::*;
 
 /// A query in the paper's production layout: 10 groups of 20 nodes.
 pub(super) fn query(kind: FanOutKind, keys: u32) -> QueryShape {
-    let now = Timestamp::ZERO;
-    QueryShape { kind, keys, workflow: Workflow::Interactive, groups: 10, nodes_per_group: 20, now }
+    let (operation, workflow, now) = (OperationName::Network, Workflow::Interactive, Timestamp::ZERO);
+    QueryShape { operation, kind, keys, workflow, groups: 10, nodes_per_group: 20, now }
 }
 
 fn build(text: &str) -> Arc<dyn FanOutController> {
@@ -115,15 +116,12 @@ fn early_terminating_never_exceeds_what_global_rps_allows() {
 #[test]
 fn defaults_by_kind() {
     let names = |controllers: &Controllers| {
-        FanOutKind::ALL.map(|kind| controllers.controller(kind, Workflow::Interactive).name())
+        FanOutKind::ALL.map(|kind| controllers.deciding(&query(kind, 1)).controller.name())
     };
     let of_moolle = ["minimum", "minimum", "minimum", "async-union", "early-terminating", "minimum"];
     assert_eq!(names(&Controllers::of_moolle()), of_moolle);
     let controllers = Controllers::default();
     assert_eq!(names(&controllers), ["minimum", "minimum", "minimum", "async-union", "minimum", "minimum"]);
-    let name = |kind, workflow| controllers.controller(kind, workflow).name();
-    assert_eq!(name(FanOutKind::SyncUnion, Workflow::Background), "async-union", "nobody waits");
-    assert_eq!(name(FanOutKind::NonUnion, Workflow::Background), "minimum");
 }
 
 #[test]
@@ -131,32 +129,104 @@ fn a_caller_overrules_the_controller_within_what_there_is() {
     let controllers = Controllers::default();
     let shape = query(FanOutKind::NonUnion, 100);
     let mut states = ControllerStates::default();
-    let mut limit = |limit| controllers.limit(limit, &shape, &LoadSnapshot::default(), &mut states).0;
-    assert_eq!(limit(FanOutLimit::Auto), 1);
-    assert_eq!(limit(FanOutLimit::Min), 1);
-    assert_eq!(limit(FanOutLimit::Max), 10);
-    assert_eq!([0, 3, 99].map(|groups| limit(FanOutLimit::Groups(groups))), [1, 3, 10]);
+    let mut decide = |limits: FanOutLimits| {
+        let decision = controllers.decide(limits, &shape, &LoadSnapshot::default(), &mut states);
+        (decision.limit.0, decision.groups_asked, decision.by.is_none())
+    };
+    assert_eq!(decide(FanOutLimit::Auto.into()), (1, 1, false));
+    assert_eq!(decide(FanOutLimit::Min.into()), (1, 1, true));
+    assert_eq!(decide(FanOutLimit::Max.into()), (10, 10, true));
+    let groups = [0, 3, 99].map(|groups| decide(FanOutLimit::Groups(groups).into()));
+    assert_eq!(groups, [(1, 0, true), (3, 3, true), (10, 99, true)]);
+    let by_kind = FanOutLimits::from(FanOutLimit::Max);
+    assert_eq!(decide(by_kind.with(FanOutKind::NonUnion, FanOutLimit::Groups(2))), (2, 2, true));
+    assert_eq!(decide(by_kind.with(FanOutKind::NonUnion, FanOutLimit::Auto)), (1, 1, false));
+    assert_eq!(decide(by_kind.with(FanOutKind::SyncUnion, FanOutLimit::Min)), (10, 10, true));
+}
+
+#[derive(Debug)]
+struct ByKeys;
+
+impl FanOutController for ByKeys {
+    fn name(&self) -> &'static str {
+        "by-keys"
+    }
+
+    fn groups(&self, query: &QueryShape, _load: &LoadSnapshot, _state: &mut ControllerState) -> u32 {
+        query.keys / 100
+    }
 }
 
 #[test]
 fn a_library_user_can_bring_a_controller() {
-    #[derive(Debug)]
-    struct ByKeys;
-    impl FanOutController for ByKeys {
-        fn name(&self) -> &'static str {
-            "by-keys"
-        }
-        fn groups(&self, query: &QueryShape, _load: &LoadSnapshot, _state: &mut ControllerState) -> u32 {
-            query.keys / 100
-        }
-    }
     let mut controllers = Controllers::default();
-    controllers.set(FanOutKind::NonUnion, Arc::new(ByKeys));
+    controllers.choose("non-union".parse().unwrap(), "by-keys", Arc::new(ByKeys));
     let mut states = ControllerStates::default();
-    let load = LoadSnapshot::default();
-    let mut limit =
-        |keys| controllers.limit(FanOutLimit::Auto, &query(FanOutKind::NonUnion, keys), &load, &mut states);
+    let mut limit = |keys| {
+        let (shape, load) = (query(FanOutKind::NonUnion, keys), LoadSnapshot::default());
+        let decision = controllers.decide(FanOutLimits::default(), &shape, &load, &mut states);
+        assert_eq!(decision.by.unwrap().text, "by-keys");
+        decision.limit
+    };
     assert_eq!([limit(50), limit(700), limit(5_000)], [GroupLimit(1), GroupLimit(7), GroupLimit(10)]);
+}
+
+/// Every selector that selects something.
+fn selectors() -> Vec<Selector> {
+    let operations = OperationName::ALL.map(Some).into_iter().chain([None]);
+    let parts = operations.flat_map(|operation| {
+        let kinds = FanOutKind::ALL.map(Some).into_iter().chain([None]);
+        kinds.flat_map(move |kind| {
+            [None].into_iter().chain(Workflow::ALL.map(Some)).map(move |workflow| Selector {
+                operation,
+                kind,
+                workflow,
+            })
+        })
+    });
+    parts.filter(|selector| *selector != Selector::default()).collect()
+}
+
+proptest! {
+    #[test]
+    fn the_most_specific_of_the_chosen_controllers_decides(
+        chosen in prop::collection::btree_set(prop::sample::select(selectors()), 0..40),
+        operation in prop::sample::select(&OperationName::ALL),
+        kind in prop::sample::select(&FanOutKind::ALL),
+        workflow in prop::sample::select(&Workflow::ALL),
+    ) {
+        let mut controllers = Controllers::default();
+        for selector in &chosen {
+            controllers.choose(*selector, &selector.to_string(), Arc::new(ByKeys));
+        }
+        let matches = |selector: &&Selector| {
+            selector.operation.is_none_or(|it| it == operation)
+                && selector.kind.is_none_or(|it| it == kind)
+                && selector.workflow.is_none_or(|it| it == workflow)
+        };
+        let named = |it: &&Selector| (it.operation.is_some(), it.kind.is_some(), it.workflow.is_some());
+        let expected = chosen.iter().filter(matches).max_by_key(named);
+        let shape = QueryShape { operation, workflow, ..query(kind, 1) };
+        let deciding = controllers.deciding(&shape);
+        prop_assert_eq!(deciding.selector.as_ref(), expected);
+        let by_default = Controllers::default().deciding(&shape).text.to_owned();
+        prop_assert_eq!(deciding.text, expected.map_or(by_default, Selector::to_string));
+    }
+}
+
+#[test]
+fn each_kind_of_fan_out_has_a_state_of_its_own_under_one_controller() {
+    // Smoothed over kinds, the second would begin where the first is.
+    let mut controllers = Controllers::default();
+    let smoothed = build("pd(client-qps(1000))");
+    controllers.choose("network".parse().unwrap(), "pd", smoothed);
+    let mut load = early_qps(1_000.0);
+    load.kinds[FanOutKind::SyncUnion as usize].qps = 10.0;
+    let mut states = ControllerStates::default();
+    let mut groups =
+        |kind| controllers.decide(FanOutLimits::default(), &query(kind, 1_000), &load, &mut states).limit.0;
+    assert_eq!(groups(FanOutKind::EarlyTerminable), 1);
+    assert_eq!(groups(FanOutKind::SyncUnion), 5);
 }
 
 #[test]
@@ -164,6 +234,7 @@ fn every_controller_can_be_named_and_stays_within_bounds() {
     for name in names() {
         let controller = build(name);
         assert_eq!(controller.name(), name);
+        assert!(summary(name).is_some_and(|summary| !summary.is_empty()));
         let mut state = ControllerState::default();
         for (keys, qps) in [(0, 0.0), (1, 1e12), (u32::MAX, 3.0), (1_000, f64::MIN_POSITIVE)] {
             for groups in [1, 2, 10] {

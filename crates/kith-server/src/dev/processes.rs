@@ -136,6 +136,10 @@ fn node_role(options: &NodeOptions, metadata: SocketAddr) -> Role {
 }
 
 fn router_role(options: &RouterOptions, metadata: SocketAddr) -> Result<Role, StartError> {
+    if !options.settings.session.own_controllers.is_empty() {
+        let detail = "controllers that a program brings stay in its process: run the cluster in one process";
+        return Err(StartError::Settings { detail: detail.to_owned() });
+    }
     let config = options.data.with_extension("toml");
     options.settings.write(&config).map_err(|error| StartError::Settings { detail: error.to_string() })?;
     let arguments = ["router", "--id", &options.router.to_string(), "--metadata", &metadata.to_string()];

@@ -10,7 +10,7 @@ use kith_cache::{
 };
 use kith_client::{CacheMode, NetworkSource, QueryError, Run, Session};
 use kith_ops::{Network, NetworkKey};
-use kith_types::Timestamp;
+use kith_types::{OperationName, Timestamp};
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
     time::{Duration, Instant},
@@ -145,7 +145,7 @@ impl CachedNetworks {
             let (graph, key) = place;
             let network_edge = key.edge_type.clone();
             let fetched = session
-                .in_background(&graph, async |run: &mut Run<'_>| {
+                .in_background(&graph, OperationName::Network, async |run: &mut Run<'_>| {
                     let network = run.fetch_network(key).await?;
                     let now = origin::pinned(run.pinned(), &network_edge);
                     Ok((now == Some(origin)).then_some(network))

@@ -1,6 +1,6 @@
 //! A query as the line that `kith run` reads: for the record and the slow log.
 
-use kith_client::{CacheMode, FanOutLimit, QueryOptions, fan_out_text};
+use kith_client::{CacheMode, FanOutLimits, QueryOptions};
 use kith_ops::{CommonPlan, GraphQuery, Operand, Want};
 use kith_types::{Direction, Workflow};
 use serde_json::{Map, Value, json};
@@ -43,8 +43,8 @@ pub(super) fn options_json(options: &QueryOptions) -> Map<String, Value> {
     if options.workflow == Workflow::Background {
         object.insert("workflow".into(), json!("background"));
     }
-    if options.fan_out != FanOutLimit::Auto {
-        object.insert("fan_out".into(), json!(fan_out_text(options.fan_out)));
+    if options.fan_out != FanOutLimits::default() {
+        object.insert("fan_out".into(), json!(options.fan_out.to_string()));
     }
     if let Some(policy) = &options.policy {
         object.insert("policy".into(), json!(policy));

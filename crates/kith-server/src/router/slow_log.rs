@@ -61,8 +61,9 @@ fn plan_of(profile: &Profile) -> Value {
                        "took_us": request.took_us, "service_us": request.service_us, "outcome": request.outcome})
             })
             .collect();
-        json!({"name": round.name, "controller": round.controller, "policy": round.policy,
-               "groups_allowed": round.groups_allowed, "keys": round.keys, "took_us": round.took_us,
+        json!({"name": round.name, "controller": round.controller, "selector": round.selector,
+               "policy": round.policy, "groups_allowed": round.groups_allowed,
+               "groups_asked": round.groups_asked, "keys": round.keys, "took_us": round.took_us,
                "requests": requests})
     });
     json!({"requests": profile.requests, "groups": profile.groups, "nodes": profile.nodes,

@@ -5,12 +5,12 @@
 
 use crate::cluster::{ClusterConfig, QueryRecord};
 use crate::station::Station;
-use crate::workload::QuerySpec;
+use crate::workload::{QuerySpec, operation_of};
 use kith_routing::execution::{Budgets, ExecutionOptions, RequestId};
 use kith_routing::fan_out::ControllerStates;
 use kith_routing::load::{Charge, Hedging, RequestEnd, Work};
 use kith_routing::{
-    Availability, Controllers, Execution, FanOutLimit, FanOutPlan, Health, HealthChange, HealthEvent,
+    Availability, Controllers, Execution, FanOutLimits, FanOutPlan, Health, HealthChange, HealthEvent,
     LoadMeter, PlanError, PolicyState, QueryShape, ReplicaPolicy, RoutingTable,
 };
 use kith_types::{FanOutKind, NodeId, PartitionId, Timestamp, Workflow};
@@ -127,6 +127,7 @@ impl Client {
     ) -> Result<FanOutPlan, PlanError> {
         let view = table.view(&self.availability);
         let shape = QueryShape {
+            operation: operation_of(spec.kind),
             kind: spec.kind,
             keys: spec.partitions.len() as u32,
             workflow: Workflow::Interactive,
@@ -136,7 +137,9 @@ impl Client {
         };
         self.meter.on_query(spec.kind, now);
         let load = self.meter.snapshot(now);
-        let limit = self.controllers.limit(FanOutLimit::Auto, &shape, &load, &mut self.controller_states);
+        let limits = FanOutLimits::default();
+        let decision = self.controllers.decide(limits, &shape, &load, &mut self.controller_states);
+        let limit = decision.limit;
         self.policy.plan(&view, &spec.partitions, limit, &mut self.policy_state, &load, &mut self.decided)
     }
 

@@ -1,8 +1,8 @@
 //! What plans cost on average: production policies on random queries, without time.
 
-use crate::strategy::Strategy;
+use crate::{strategy::Strategy, workload::operation_of};
 use kith_routing::fan_out::ControllerStates;
-use kith_routing::{Availability, FanOutLimit, LoadSnapshot, PolicyState, QueryShape, RoutingTable};
+use kith_routing::{Availability, FanOutLimits, LoadSnapshot, PolicyState, QueryShape, RoutingTable};
 use kith_types::{FanOutKind, PartitionId, Timestamp, Workflow};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -33,6 +33,7 @@ pub fn mean_plan(
     let up = Availability::all(table);
     let view = table.view(&up);
     let shape = QueryShape {
+        operation: operation_of(kind),
         kind,
         keys,
         workflow: Workflow::Interactive,
@@ -48,7 +49,7 @@ pub fn mean_plan(
     for _ in 0..queries {
         let keys: Vec<PartitionId> =
             (0..keys).map(|_| PartitionId(rng.random_range(0..partitions))).collect();
-        let limit = strategy.controllers.limit(FanOutLimit::Auto, &shape, &load, &mut states);
+        let limit = strategy.controllers.decide(FanOutLimits::default(), &shape, &load, &mut states).limit;
         let plan = strategy.policy.plan(&view, &keys, limit, &mut memory, &load, &mut rng);
         let plan = plan.expect("every replica is up");
         sum.groups += f64::from(limit.0);

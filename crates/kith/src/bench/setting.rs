@@ -1,17 +1,17 @@
 //! What is compared: policies, fan-out limits and controllers.
 
-use kith_client::{FanOutLimit, QueryOptions, SessionSettings, fan_out_text, parse_fan_out};
-use kith_types::FanOutKind;
-use std::{collections::BTreeMap, str::FromStr};
+use crate::controllers::ControllerSet;
+use kith_client::{FanOutLimits, LimitError, QueryOptions, SessionSettings};
+use std::str::FromStr;
 
 /// One way to answer the same queries. What it leaves out stays as the query or the configuration has it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Setting {
     pub name: String,
     pub policy: Option<String>,
-    pub fan_out: Option<FanOutLimit>,
-    /// By kind of fan-out; for a direct session only.
-    pub controllers: BTreeMap<String, String>,
+    pub fan_out: Option<FanOutLimits>,
+    /// For a direct session only.
+    pub controllers: ControllerSet,
 }
 
 impl Setting {
@@ -27,12 +27,12 @@ impl Setting {
     /// The settings of a session that answers under this one.
     pub fn session(&self, base: &SessionSettings) -> SessionSettings {
         let mut settings = base.clone();
-        settings.controllers.extend(self.controllers.clone());
+        self.controllers.apply(&mut settings);
         settings
     }
 
     /// Every policy with every limit with every set of controllers.
-    pub fn product(policies: &[String], limits: &[FanOutLimit], controllers: &[ControllerSet]) -> Vec<Self> {
+    pub fn product(policies: &[String], limits: &[FanOutLimits], controllers: &[ControllerSet]) -> Vec<Self> {
         let mut all = vec![Self::default()];
         all = cross(all, policies, |setting, policy| {
             setting.policy = Some(policy.clone());
@@ -40,11 +40,11 @@ impl Setting {
         });
         all = cross(all, limits, |setting, limit| {
             setting.fan_out = Some(*limit);
-            fan_out_text(*limit)
+            limit.to_string()
         });
         all = cross(all, controllers, |setting, set| {
-            setting.controllers.clone_from(&set.by_kind);
-            set.name.clone()
+            setting.controllers = set.clone();
+            set.text.clone()
         });
         for setting in &mut all {
             if setting.name.is_empty() {
@@ -81,48 +81,14 @@ impl FromStr for Setting {
                 "name" => value.clone_into(&mut setting.name),
                 "policy" => setting.policy = Some(value.to_owned()),
                 "fan-out" => {
-                    let limit = parse_fan_out(value);
-                    setting.fan_out =
-                        Some(limit.map_err(|text| format!("{text:?} is none of min, max, auto, groups=N"))?);
+                    let limits = value.parse();
+                    setting.fan_out = Some(limits.map_err(|error: LimitError| error.to_string())?);
                 }
-                "controllers" => setting.controllers = value.parse::<ControllerSet>()?.by_kind,
+                "controllers" => setting.controllers = value.parse()?,
                 _ => return Err(format!("{key:?} is none of name, policy, fan-out, controllers")),
             }
         }
         Ok(setting)
-    }
-}
-
-/// Controllers to compare with others: `default`, one for every fan-out to several nodes (`maximum`), or some by
-/// kind (`early-terminable=maximum;sync-union=static(2)`).
-#[derive(Clone, Debug, PartialEq)]
-pub struct ControllerSet {
-    pub name: String,
-    by_kind: BTreeMap<String, String>,
-}
-
-impl FromStr for ControllerSet {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let kinds = FanOutKind::ALL.map(FanOutKind::name);
-        let mut by_kind = BTreeMap::new();
-        for part in text.split(';').filter(|part| *part != "default" && !part.is_empty()) {
-            match part.split_once('=') {
-                Some((kind, controller)) if kinds.contains(&kind) => {
-                    by_kind.insert(kind.to_owned(), controller.to_owned());
-                }
-                _ => {
-                    // The kind of a single key never has a choice.
-                    let several = kinds.iter().filter(|kind| **kind != FanOutKind::SingleKey.name());
-                    by_kind.extend(several.map(|kind| ((*kind).to_owned(), part.to_owned())));
-                }
-            }
-        }
-        let set = Self { name: text.to_owned(), by_kind };
-        let settings = SessionSettings { controllers: set.by_kind.clone(), ..SessionSettings::default() };
-        settings.controllers().map_err(|error| error.to_string())?;
-        Ok(set)
     }
 }
 
@@ -143,27 +109,18 @@ pub fn split_outside_parentheses(text: &str) -> Vec<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use kith_client::FanOutLimit;
 
     #[test]
     fn settings_are_written_in_one_line() {
         let setting: Setting = "name=naive policy=round-robin fan-out=max".parse().unwrap();
         assert_eq!((setting.name.as_str(), setting.policy.as_deref()), ("naive", Some("round-robin")));
-        assert_eq!(setting.fan_out, Some(FanOutLimit::Max));
+        assert_eq!(setting.fan_out, Some(FanOutLimit::Max.into()));
+        let by_kind: Setting = "fan-out=groups=1,sync-union=2".parse().unwrap();
+        assert_eq!(by_kind.fan_out, "groups=1,sync-union=2".parse().ok());
         for wrong in ["naive", "polcy=x", "fan-out=all", "controllers=sync-union=minimal"] {
             assert!(wrong.parse::<Setting>().is_err(), "{wrong}");
         }
-    }
-
-    #[test]
-    fn controllers_are_by_kind_or_for_all() {
-        let set: ControllerSet = "early-terminable=maximum;sync-union=static(2)".parse().unwrap();
-        assert_eq!(set.by_kind.len(), 2);
-        assert_eq!("maximum".parse::<ControllerSet>().unwrap().by_kind.len(), 5);
-        assert!("default".parse::<ControllerSet>().unwrap().by_kind.is_empty());
-        assert_eq!(
-            "client-qps(client=5)".parse::<ControllerSet>().unwrap().by_kind["sync-union"],
-            "client-qps(client=5)"
-        );
     }
 
     #[test]
@@ -175,7 +132,7 @@ mod tests {
     #[test]
     fn every_value_meets_every_other() {
         let policies = ["one-group".to_owned(), "n-groups".to_owned()];
-        let settings = Setting::product(&policies, &[FanOutLimit::Min, FanOutLimit::Max], &[]);
+        let settings = Setting::product(&policies, &[FanOutLimit::Min.into(), FanOutLimit::Max.into()], &[]);
         let names: Vec<&str> = settings.iter().map(|setting| setting.name.as_str()).collect();
         assert_eq!(names, ["one-group min", "one-group max", "n-groups min", "n-groups max"]);
         assert_eq!(Setting::product(&[], &[], &[])[0].name, "default");

@@ -18,7 +18,7 @@ use serde::Serialize;
 pub enum GraphCommand {
     /// Ask a graph.
     #[command(flatten)]
-    Ask(Question),
+    Ask(Box<Question>),
     /// List the graphs
     List,
     /// Show a graph's edge types and entity kinds

@@ -90,6 +90,9 @@ pub fn profile() -> v1::Profile {
         controller: "minimum".to_owned(),
         policy: "n-groups".to_owned(),
         groups_allowed: 1,
+        selector: String::new(),
+        groups_asked: 1,
+        inputs: None,
         keys: requests.iter().map(|request| request.keys).sum(),
         start_us: requests[0].start_us,
         took_us: requests.iter().map(|request| request.took_us).max().unwrap_or_default(),
@@ -98,27 +101,42 @@ pub fn profile() -> v1::Profile {
         requests,
         ended_early: false,
     };
+    let inputs = v1::ControllerInputs {
+        controller: "static(7)".to_owned(),
+        operation: "network".to_owned(),
+        workflow: "interactive".to_owned(),
+        groups: 2,
+        nodes_per_group: 3,
+        kind_fan_outs_per_second: 4.5,
+        kind_requests_per_second: 12.25,
+        client_requests_per_second: 20.0,
+        clients: 2,
+        node_requests_per_second: 8.0,
+        termination_share: Some(0.75),
+    };
+    let overtaken = request(1, 0, 30, 500, 1_200, "overtaken");
+    let hedge = v1::RequestProfile { cause: "hedge".to_owned(), ..request(4, 1, 30, 1_100, 600, "ok") };
     let retried =
         v1::RequestProfile { attempt: 2, cause: "retry".to_owned(), ..request(5, 1, 20, 1_000, 1_500, "ok") };
+    let asked = vec![overtaken, request(2, 0, 20, 500, 400, "unavailable"), retried, hedge];
     v1::Profile {
         requests: 4,
         groups: 2,
         nodes: 3,
         total_us: 2_500,
-        hedges: 0,
+        hedges: 1,
         metadata_age_ms: 0,
         cache: "miss".to_owned(),
         rounds: vec![
             round("first degree", "single-key", vec![request(1, 0, 1, 100, 300, "ok")]),
-            round(
-                "second degree",
-                "sync-union",
-                vec![
-                    request(1, 0, 30, 500, 1_200, "ok"),
-                    request(2, 0, 20, 500, 400, "unavailable"),
-                    retried,
-                ],
-            ),
+            v1::RoundProfile {
+                controller: "static".to_owned(),
+                selector: "network".to_owned(),
+                groups_allowed: 2,
+                groups_asked: 7,
+                inputs: Some(inputs),
+                ..round("second degree", "sync-union", asked)
+            },
         ],
     }
 }

@@ -12,7 +12,7 @@ mod tests;
 
 pub use batch::{BatchReply, Footer, FooterLine, Json, KeyReply, Values, key_name, reason};
 pub use compute::{AggregateReply, ComputeReply, Computed, ComputedReply, CountReply};
-pub use profile::{ExplainReply, ProfileReply, RequestReply, RoundReply};
+pub use profile::{ExplainReply, InputsReply, ProfileReply, RequestReply, RoundReply};
 pub use stream::StreamFooterLine;
 
 use crate::{

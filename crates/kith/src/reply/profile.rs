@@ -24,16 +24,45 @@ pub struct ProfileReply {
 pub struct RoundReply {
     pub name: String,
     pub kind: String,
+    /// Its name, or `the caller`.
     pub controller: String,
+    /// What chose the controller in the settings; left out: it is the default of its kind, or the caller decided.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub selector: String,
     pub policy: String,
+    /// `groups_asked` within the groups that there are.
     pub groups_allowed: u32,
+    pub groups_asked: u32,
     pub keys: u64,
     pub start_us: u64,
     pub took_us: u64,
     pub merged_ids: u64,
     pub busiest_over_mean: f64,
     pub ended_early: bool,
+    /// What was known when the controller decided; left out where no one asked for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inputs: Option<InputsReply>,
     pub requests: Vec<RequestReply>,
+}
+
+/// What a controller decides by.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct InputsReply {
+    /// With its parameters; left out: the caller decided.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub controller: String,
+    pub operation: String,
+    pub workflow: String,
+    pub groups: u32,
+    pub nodes_per_group: u32,
+    pub kind_fan_outs_per_second: f64,
+    pub kind_requests_per_second: f64,
+    pub client_requests_per_second: f64,
+    pub clients: u32,
+    pub node_requests_per_second: f64,
+    /// Left out before the first early-terminable fan-out has ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub termination_share: Option<f64>,
 }
 
 /// One request to one node.
@@ -88,17 +117,43 @@ impl From<&v1::RoundProfile> for RoundReply {
             name: wire.name.clone(),
             kind: wire.kind.clone(),
             controller: wire.controller.clone(),
+            selector: wire.selector.clone(),
             policy: wire.policy.clone(),
             groups_allowed: wire.groups_allowed,
+            groups_asked: wire.groups_asked,
             keys: wire.keys,
             start_us: wire.start_us,
             took_us: wire.took_us,
             merged_ids: wire.merged_ids,
-            busiest_over_mean: (wire.busiest_over_mean * 1e3).round() / 1e3,
+            busiest_over_mean: thousandths(wire.busiest_over_mean),
             ended_early: wire.ended_early,
+            inputs: wire.inputs.as_ref().map(InputsReply::from),
             requests: wire.requests.iter().map(RequestReply::from).collect(),
         }
     }
+}
+
+impl From<&v1::ControllerInputs> for InputsReply {
+    fn from(wire: &v1::ControllerInputs) -> Self {
+        Self {
+            controller: wire.controller.clone(),
+            operation: wire.operation.clone(),
+            workflow: wire.workflow.clone(),
+            groups: wire.groups,
+            nodes_per_group: wire.nodes_per_group,
+            kind_fan_outs_per_second: thousandths(wire.kind_fan_outs_per_second),
+            kind_requests_per_second: thousandths(wire.kind_requests_per_second),
+            client_requests_per_second: thousandths(wire.client_requests_per_second),
+            clients: wire.clients,
+            node_requests_per_second: thousandths(wire.node_requests_per_second),
+            termination_share: wire.termination_share.map(thousandths),
+        }
+    }
+}
+
+/// Rounded: more digits say nothing.
+fn thousandths(number: f64) -> f64 {
+    (number * 1e3).round() / 1e3
 }
 
 impl From<&v1::RequestProfile> for RequestReply {

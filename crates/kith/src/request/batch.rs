@@ -1,10 +1,10 @@
 //! A batch read of a store of values: `kith get`, `kith mget` and the operation `mget` of request lines.
 
-use super::options::{HedgeName, WorkflowName, fan_out, fan_out_field};
+use super::options::{HedgeName, WorkflowName, fan_out_field};
 use crate::failure::Failure;
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
 use clap::{Args, ValueEnum};
-use kith_client::{BatchKeys, FanOutLimit, QueryOptions};
+use kith_client::{BatchKeys, FanOutLimits, QueryOptions};
 use kith_schema::KeyType;
 use kith_types::ByteKeys;
 use serde::Deserialize;
@@ -55,10 +55,11 @@ pub struct ReadOptions {
     #[arg(long, value_enum, default_value_t)]
     #[serde(default)]
     pub workflow: WorkflowName,
-    /// How many replica groups may take part: min, max, auto or groups=N
-    #[arg(long, value_name = "LIMIT", value_parser = fan_out, default_value = "auto")]
+    /// How many replica groups may take part: min, max, auto or groups=N; of rounds of one kind KIND=LIMIT, as
+    /// non-union=max; several are separated by commas
+    #[arg(long, value_name = "LIMITS", default_value = "auto")]
     #[serde(default, deserialize_with = "fan_out_field")]
-    pub fan_out: FanOutLimit,
+    pub fan_out: FanOutLimits,
     /// The replica policy, as `n-groups` [default: the router's]
     #[arg(long)]
     #[serde(default)]

@@ -30,7 +30,15 @@ mod tests {
         names::{fields_of_variant, names_of},
         options::Options,
     };
+    use kith_types::OperationName;
     use std::{fs, path::Path};
+
+    #[test]
+    fn operations_are_those_that_controllers_are_chosen_by() {
+        let asked: Vec<&str> =
+            names_of::<Operation>().iter().chain(&[MGET, COMPUTE, AGGREGATE]).copied().collect();
+        assert_eq!(asked, OperationName::ALL.map(OperationName::name));
+    }
 
     #[test]
     fn every_operation_and_field_is_documented() {

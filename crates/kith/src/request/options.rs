@@ -1,7 +1,7 @@
 //! What every operation may be told besides its own fields: flags of its subcommand, fields of its line.
 
 use clap::{Args, ValueEnum};
-use kith_client::{CacheMode, FanOutLimit, Hedging, Page, Proofs, QueryOptions, parse_fan_out};
+use kith_client::{CacheMode, FanOutLimits, Hedging, Page, Proofs, QueryOptions};
 use kith_types::{Direction, Workflow};
 use serde::{Deserialize, Deserializer, de::Error};
 use std::{num::NonZeroU32, time::Duration};
@@ -26,10 +26,11 @@ pub struct Options {
     #[arg(long, value_enum, default_value_t)]
     #[serde(default)]
     pub workflow: WorkflowName,
-    /// How many replica groups may take part: min, max, auto or groups=N
-    #[arg(long, value_name = "LIMIT", value_parser = fan_out, default_value = "auto")]
+    /// How many replica groups may take part: min, max, auto or groups=N; of rounds of one kind KIND=LIMIT, as
+    /// sync-union=max; several are separated by commas
+    #[arg(long, value_name = "LIMITS", default_value = "auto")]
     #[serde(default, deserialize_with = "fan_out_field")]
-    pub fan_out: FanOutLimit,
+    pub fan_out: FanOutLimits,
     /// The replica policy, as `n-groups` [default: the router's]
     #[arg(long)]
     #[serde(default)]
@@ -119,12 +120,8 @@ impl HedgeName {
     }
 }
 
-pub(super) fn fan_out(text: &str) -> Result<FanOutLimit, String> {
-    parse_fan_out(text).map_err(|text| format!("{text:?} is none of min, max, auto, groups=N"))
-}
-
-pub(super) fn fan_out_field<'de, D: Deserializer<'de>>(deserializer: D) -> Result<FanOutLimit, D::Error> {
-    fan_out(&String::deserialize(deserializer)?).map_err(D::Error::custom)
+pub(super) fn fan_out_field<'de, D: Deserializer<'de>>(deserializer: D) -> Result<FanOutLimits, D::Error> {
+    String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
 }
 
 impl WorkflowName {

@@ -1,7 +1,8 @@
-//! A query's plan for people: each round, which node got which keys, and when.
+//! A query's plan for people: each round, which node got which keys, and when; and what the names in it mean.
 
 use super::{Side, bytes, count, micros, plural, table};
-use crate::reply::{ExplainReply, ProfileReply, RequestReply, RoundReply};
+use crate::reply::{ExplainReply, InputsReply, ProfileReply, RequestReply, RoundReply};
+use kith_routing::{fan_out, policy};
 
 /// Characters of a timeline.
 const BAR_CHARS: u64 = 32;
@@ -24,7 +25,7 @@ pub fn render(profile: &ProfileReply) -> String {
         );
         text += &requests(round, profile.total_us);
     }
-    text
+    text + &legend(profile)
 }
 
 /// What a query would do.
@@ -34,7 +35,9 @@ pub fn explain(reply: &ExplainReply) -> String {
         text += &heading(index, round);
         text += "\n";
         text += &planned(round);
+        text += &round.inputs.as_ref().map(|inputs| decision(round, inputs)).unwrap_or_default();
     }
+    text += &legend(&reply.plan);
     for note in &reply.notes {
         text += &format!("note: {note}\n");
     }
@@ -75,6 +78,15 @@ fn heading(index: usize, round: &RoundReply) -> String {
         format!("\nround {}: {} ({}), {}", index + 1, round.name, round.kind, plural(round.keys, "key"));
     if !round.controller.is_empty() {
         text += &format!(", {} by {}", plural(round.groups_allowed.into(), "group"), round.controller);
+        if !round.selector.is_empty() {
+            text += &format!(" for {}", round.selector);
+        }
+        let RoundReply { groups_asked: asked, groups_allowed: allowed, .. } = *round;
+        if allowed < asked {
+            text += &format!(" ({asked} asked for, but there are no more)");
+        } else if asked < allowed {
+            text += &format!(" ({asked} asked for, but one is the least)");
+        }
     }
     if !round.policy.is_empty() {
         text += &format!(", policy {}", round.policy);
@@ -84,6 +96,71 @@ fn heading(index: usize, round: &RoundReply) -> String {
     }
     text
 }
+
+/// Who decided how many groups take part, and by what.
+fn decision(round: &RoundReply, inputs: &InputsReply) -> String {
+    let mut text = match (inputs.controller.as_str(), round.selector.as_str()) {
+        ("", _) => "decided by the caller, no controller was asked".to_owned(),
+        (controller, "") => format!("decided by {controller}, the default for {}", round.kind),
+        (controller, selector) => {
+            format!("decided by {controller}, which the settings choose for {selector}")
+        }
+    };
+    text += &format!(
+        "\ninputs: operation {}, kind {}, workflow {}, {}; {} of {}",
+        inputs.operation,
+        round.kind,
+        inputs.workflow,
+        plural(round.keys, "key"),
+        plural(inputs.groups.into(), "group"),
+        plural(inputs.nodes_per_group.into(), "node"),
+    );
+    text += &format!(
+        "\nload: this client makes {} such fan-outs/s with {} requests/s, of {} requests/s in all; ",
+        inputs.kind_fan_outs_per_second, inputs.kind_requests_per_second, inputs.client_requests_per_second,
+    );
+    text += &match inputs.clients {
+        0 => "no node has told its load yet".to_owned(),
+        clients => format!(
+            "a node takes {} requests/s, of {}",
+            inputs.node_requests_per_second,
+            plural(clients.into(), "client")
+        ),
+    };
+    if let Some(share) = inputs.termination_share {
+        text += &format!("; {:.0} % of early-terminable fan-outs end early", share * 100.0);
+    }
+    text + "\n"
+}
+
+/// What the names in a plan mean, a line each.
+fn legend(profile: &ProfileReply) -> String {
+    let rounds = || profile.rounds.iter();
+    let controllers = rounds().filter_map(|round| {
+        Some(format!("controller {}: {}", round.controller, fan_out::summary(&round.controller)?))
+    });
+    let policies = rounds().filter_map(|round| {
+        Some(format!("policy {}: {}", round.policy, policy::by_name(&round.policy)?.summary()))
+    });
+    let requests = rounds().flat_map(|round| &round.requests).filter_map(|request| match request {
+        RequestReply { cause, .. } if cause == "hedge" => Some(HEDGE.to_owned()),
+        RequestReply { outcome, .. } if outcome == "overtaken" => Some(OVERTAKEN.to_owned()),
+        RequestReply { attempt, .. } if 1 < *attempt => Some(ATTEMPT.to_owned()),
+        _ => None,
+    });
+    let mut lines: Vec<String> = Vec::new();
+    for line in controllers.chain(policies).chain(requests) {
+        if !lines.contains(&line) {
+            lines.push(line);
+        }
+    }
+    if lines.is_empty() { String::new() } else { format!("\n{}\n", lines.join("\n")) }
+}
+
+const HEDGE: &str =
+    "hedge: the keys of a late request, asked of another node too; the first answer of each key counts";
+const OVERTAKEN: &str = "overtaken: its hedge answered first";
+const ATTEMPT: &str = "attempt 2: its keys had failed at another node";
 
 fn requests(round: &RoundReply, total_us: u64) -> String {
     let columns = [

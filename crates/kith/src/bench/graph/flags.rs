@@ -2,12 +2,12 @@
 
 use crate::bench::{
     population::Draw,
-    setting::{ControllerSet, Setting, split_outside_parentheses},
+    setting::{Setting, split_outside_parentheses},
     workload::Mix,
 };
-use crate::failure::Failure;
+use crate::{controllers::ControllerSet, failure::Failure};
 use clap::{Args, ValueEnum};
-use kith_client::{CacheMode, FanOutLimit, parse_fan_out};
+use kith_client::{CacheMode, FanOutLimits};
 use kith_ops::CommonPlan;
 use kith_routing::policy;
 use std::path::PathBuf;
@@ -44,10 +44,10 @@ pub struct GraphBenchFlags {
     /// Replica policies to compare
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     policies: Vec<String>,
-    /// Fan-out limits to compare: min, max, auto, groups=N
-    #[arg(long, value_name = "LIMITS", value_delimiter = ',', value_parser = fan_out)]
-    fan_out: Vec<FanOutLimit>,
-    /// Controllers to compare: default, maximum, …, or by kind as early-terminable=maximum; only with --direct
+    /// Fan-out limits to compare: min, max, auto, groups=N, or of rounds of one kind, as sync-union=max
+    #[arg(long, value_name = "LIMITS", value_delimiter = ',')]
+    fan_out: Vec<FanOutLimits>,
+    /// Controllers to compare: default, maximum, …, or by selector as early-terminable=maximum;network=static(2); only with --direct
     #[arg(long, value_name = "CONTROLLERS")]
     controllers: Vec<String>,
     /// A setting to compare, instead of the lists: 'name=naive policy=round-robin fan-out=max controllers=…'
@@ -109,11 +109,8 @@ impl GraphBenchFlags {
         }
         let controlled = settings.iter().any(|setting| !setting.controllers.is_empty());
         if !direct && (controlled || self.config.is_some()) {
-            let what = if controlled { "controllers" } else { "--config" };
-            return Err(Failure::usage(
-                format!("{what} are a router's own: a client cannot choose them"),
-                "add --direct, or start the router with other settings (--config)",
-            ));
+            let what = if controlled { "controllers" } else { "settings" };
+            return Err(Failure::not_direct(what));
         }
         Ok(settings)
     }
@@ -140,8 +137,4 @@ impl GraphBenchFlags {
 fn positive(text: &str) -> Result<f64, String> {
     let number = text.parse().ok().filter(|number: &f64| number.is_finite() && 0.0 < *number);
     number.ok_or_else(|| format!("{text:?} is not a number above 0"))
-}
-
-fn fan_out(text: &str) -> Result<FanOutLimit, String> {
-    parse_fan_out(text).map_err(|text| format!("{text:?} is none of min, max, auto, groups=N"))
 }

@@ -1,0 +1,206 @@
+//! Which fan-outs a controller decides about: those of an operation, of a kind, of a workflow, or of several of these
+//! at once. Written `OPERATION`, `KIND` or `OPERATION:KIND`, each alone or followed by `@WORKFLOW`; or `@WORKFLOW`.
+
+use super::QueryShape;
+use super::limits::{kind_named, kinds};
+use kith_types::{FanOutKind, OperationName, Workflow};
+use std::fmt;
+use std::str::FromStr;
+use thiserror::Error;
+
+/// Selects fan-outs. What is `None` may be anything.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Selector {
+    /// The operation that makes the fan-out.
+    pub operation: Option<OperationName>,
+    /// What kind of fan-out it is.
+    pub kind: Option<FanOutKind>,
+    /// Who waits for it.
+    pub workflow: Option<Workflow>,
+}
+
+impl From<FanOutKind> for Selector {
+    fn from(kind: FanOutKind) -> Self {
+        Self { kind: Some(kind), ..Self::default() }
+    }
+}
+
+/// A text that selects nothing.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SelectorError {
+    /// There is no such operation, kind or workflow.
+    #[error("selector {selector:?}: there is no {what} {part:?}; {known}")]
+    Unknown {
+        /// The whole text.
+        selector: String,
+        /// What is missing.
+        what: &'static str,
+        /// The name, as written.
+        part: String,
+        /// Those there are.
+        known: String,
+    },
+    /// No fan-out is of this kind in this workflow.
+    #[error(
+        "selector {selector:?} selects nothing: a union of the interactive workflow is sync-union, one of the \
+         background workflow is async-union"
+    )]
+    Nothing {
+        /// The whole text.
+        selector: String,
+    },
+}
+
+impl Selector {
+    /// Every selector that selects a fan-out, the most specific first: one that names the operation comes before one that
+    /// does not; of those alike in that, one that names the kind comes first, then one that names the workflow.
+    pub fn matching(query: &QueryShape) -> [Self; 7] {
+        let select = |operation: bool, kind: bool, workflow: bool| Self {
+            operation: operation.then_some(query.operation),
+            kind: kind.then_some(query.kind),
+            workflow: workflow.then_some(query.workflow),
+        };
+        [
+            select(true, true, true),
+            select(true, true, false),
+            select(true, false, true),
+            select(true, false, false),
+            select(false, true, true),
+            select(false, true, false),
+            select(false, false, true),
+        ]
+    }
+}
+
+impl FromStr for Selector {
+    type Err = SelectorError;
+
+    fn from_str(text: &str) -> Result<Self, SelectorError> {
+        let unknown = |what: &'static str, part: &str, known: String| SelectorError::Unknown {
+            selector: text.to_owned(),
+            what,
+            part: part.to_owned(),
+            known,
+        };
+        let operations = || format!("operations: {}", OperationName::ALL.map(OperationName::name).join(", "));
+        let known_kinds = || format!("kinds: {}", kinds());
+        let (what, workflow) = match text.split_once('@') {
+            Some((what, workflow)) => (what, Some(workflow)),
+            None => (text, None),
+        };
+        let mut selector = Self::default();
+        if let Some(name) = workflow {
+            let known = || format!("workflows: {}", Workflow::ALL.map(Workflow::name).join(", "));
+            let workflow = Workflow::ALL.into_iter().find(|workflow| workflow.name() == name);
+            selector.workflow = Some(workflow.ok_or_else(|| unknown("workflow", name, known()))?);
+        }
+        match what.split_once(':') {
+            Some((operation, kind)) => {
+                let known = operation_named(operation);
+                selector.operation =
+                    Some(known.ok_or_else(|| unknown("operation", operation, operations()))?);
+                let known = kind_named(kind);
+                selector.kind = Some(known.ok_or_else(|| unknown("kind of fan-out", kind, known_kinds()))?);
+            }
+            None if what.is_empty() && workflow.is_some() => {}
+            None => {
+                (selector.operation, selector.kind) = (operation_named(what), kind_named(what));
+                if selector.operation.is_none() && selector.kind.is_none() {
+                    let known = format!("{}; {}", operations(), known_kinds());
+                    return Err(unknown("operation or kind of fan-out", what, known));
+                }
+            }
+        }
+        if let (Some(kind), Some(workflow)) = (selector.kind, selector.workflow)
+            && !kind.is_made_in(workflow)
+        {
+            return Err(SelectorError::Nothing { selector: text.to_owned() });
+        }
+        Ok(selector)
+    }
+}
+
+fn operation_named(name: &str) -> Option<OperationName> {
+    OperationName::ALL.into_iter().find(|operation| operation.name() == name)
+}
+
+impl fmt::Display for Selector {
+    /// As it is read.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.operation.map_or("", OperationName::name))?;
+        if self.operation.is_some() && self.kind.is_some() {
+            f.write_str(":")?;
+        }
+        f.write_str(self.kind.map_or("", FanOutKind::name))?;
+        self.workflow.map_or(Ok(()), |workflow| write!(f, "@{}", workflow.name()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kith_types::Timestamp;
+
+    fn query(operation: OperationName, kind: FanOutKind, workflow: Workflow) -> QueryShape {
+        QueryShape { operation, kind, workflow, keys: 1, groups: 1, nodes_per_group: 1, now: Timestamp::ZERO }
+    }
+
+    #[test]
+    fn the_most_specific_selector_comes_first() {
+        let query = query(OperationName::Network, FanOutKind::AsyncUnion, Workflow::Background);
+        let texts = Selector::matching(&query).map(|selector| selector.to_string());
+        let expected = [
+            "network:async-union@background",
+            "network:async-union",
+            "network@background",
+            "network",
+            "async-union@background",
+            "async-union",
+            "@background",
+        ];
+        assert_eq!(texts, expected);
+    }
+
+    #[test]
+    fn selectors_are_read_as_they_are_printed() {
+        for operation in OperationName::ALL {
+            for kind in FanOutKind::ALL {
+                for workflow in Workflow::ALL.into_iter().filter(|workflow| kind.is_made_in(*workflow)) {
+                    for selector in Selector::matching(&query(operation, kind, workflow)) {
+                        assert_eq!(selector.to_string().parse(), Ok(selector));
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn no_name_is_both_an_operation_and_a_kind() {
+        assert!(OperationName::ALL.iter().all(|operation| kind_named(operation.name()).is_none()));
+    }
+
+    #[test]
+    fn unknown_names_are_refused_with_the_known_ones() {
+        let error = |text: &str| text.parse::<Selector>().expect_err(text).to_string();
+        for text in ["netwrk", "", "network-size", "Network", " network", "*"] {
+            let told = error(text);
+            assert!(
+                told.contains(&format!("no operation or kind of fan-out {text:?}; operations: connections,"))
+            );
+            assert!(told.contains("; kinds: single-key, non-union"), "{told}");
+        }
+        assert!(error("sync-union:network").contains("no operation \"sync-union\"; operations: connections"));
+        assert!(error("network:").contains("no kind of fan-out \"\"; kinds: single-key"));
+        assert!(error(":sync-union").contains("no operation \"\"; operations: connections"));
+        let told = error("network@nightly");
+        assert_eq!(
+            told,
+            "selector \"network@nightly\": there is no workflow \"nightly\"; workflows: interactive, background"
+        );
+        assert!(error("@").contains("workflows: interactive, background"));
+        for text in ["sync-union@background", "network:sync-union@background", "async-union@interactive"] {
+            assert!(error(text).contains("selects nothing"), "{text}: {}", error(text));
+        }
+    }
+}
