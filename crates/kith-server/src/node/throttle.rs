@@ -92,6 +92,11 @@ impl Throttle {
         ThrottleState { bytes_per_second, held_back, moving, bytes, waiting }
     }
 
+    /// Whether nothing passes any more, because the node ends.
+    pub fn ends(&self) -> bool {
+        self.stop.is_cancelled()
+    }
+
     /// Something is moved for as long as this is kept.
     pub fn moving(&self) -> Moving<'_> {
         self.lock().moving += 1;

@@ -73,8 +73,11 @@ impl HeldStores {
                 Ok(()) => return Ok(()),
                 Err(error) => error,
             };
-            tracing::warn!(%error, ?origin, store, component, version, "files could not be had there");
-            let is_local = wanted.given_up.is_cancelled() || !is_of_origin(&error);
+            let ends = self.ends(wanted);
+            if !ends {
+                tracing::warn!(%error, ?origin, store, component, version, "files could not be had there");
+            }
+            let is_local = ends || !is_of_origin(&error);
             // What the object store says tells an operator more than that peers do not have it either.
             if said.is_none() || *origin == Origin::ObjectStore || is_local {
                 said = Some(error);
@@ -96,10 +99,15 @@ impl HeldStores {
     ) -> Result<(), FetchError> {
         let threads = if objects.folder().is_some() { 1 } else { REQUESTS_AT_A_TIME };
         let taken = take(&self.throttled(objects).until(wanted.given_up), threads);
-        let failed = matches!(taken, Err(FetchError::Source(_))) && !wanted.given_up.is_cancelled();
+        let failed = matches!(taken, Err(FetchError::Source(_))) && !self.ends(wanted);
         let silent = failed.then(Instant::now);
         *self.object_store_silent.lock().unwrap_or_else(PoisonError::into_inner) = silent;
         taken
+    }
+
+    /// Whether a failure tells nothing about an origin: the node ends, or nobody wants the files any more.
+    fn ends(&self, wanted: &Wanted<'_>) -> bool {
+        wanted.given_up.is_cancelled() || self.fetches.ends()
     }
 
     /// Since when the object store has not answered.
