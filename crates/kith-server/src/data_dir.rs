@@ -226,10 +226,7 @@ fn locked(path: &Path) -> Result<fs::File, DataDirError> {
         Ok(()) => {
             let pid = format!("{}\n", std::process::id());
             lock.set_len(0).and_then(|()| lock.write_all(pid.as_bytes())).map_err(io(file))?;
-            if let Err(error) = private::tighten(path) {
-                let path = path.display();
-                tracing::warn!(%error, %path, "other users may be able to read the data directory");
-            }
+            private::close(path);
             Ok(lock)
         }
         Err(fs::TryLockError::WouldBlock) => Err(DataDirError::InUse { path: path.to_owned() }),

@@ -31,12 +31,20 @@ pub fn keep_as_private_as(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// Closes a data directory to other users, or warns that this cannot be done.
+pub(crate) fn close(data: &Path) {
+    if let Err(error) = tighten(data) {
+        let path = data.display();
+        tracing::warn!(%error, %path, "other users may be able to read the data directory");
+    }
+}
+
 /// Takes what group and others may do from a folder and all that lies in it: it may be older than this rule. Symbolic links are left
 /// alone, and what they lead to.
 ///
 /// # Errors
 /// The first of the system's, once all was tried.
-pub(crate) fn tighten(path: &Path) -> io::Result<()> {
+fn tighten(path: &Path) -> io::Result<()> {
     let found = fs::symlink_metadata(path)?;
     if found.is_symlink() {
         return Ok(());

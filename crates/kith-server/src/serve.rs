@@ -119,7 +119,7 @@ impl Ports {
         if security.gate.is_none() {
             grpc.local = kith_client::listen_locally(grpc.addr);
         }
-        Ok(Self { grpc, http: bind(asked.http, &connections).await?, resp })
+        Ok(Self { grpc, http: bind(asked.http, &connections.of_http()).await?, resp })
     }
 
     /// Where they are, the ports chosen.

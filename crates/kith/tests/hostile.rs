@@ -10,7 +10,7 @@ use kith_wire::frame::{self, Frame, Header, Op, PREFACE_BYTES, Preface};
 use rustls::{
     ClientConfig, RootCertStore, crypto::ring, pki_types::CertificateDer, pki_types::pem::PemObject,
 };
-use secured::{Secured, access, fill, with};
+use secured::{Secured, access, fill, must, with};
 use std::{
     fs,
     io::{BufRead, BufReader, Read, Write},
@@ -283,6 +283,28 @@ fn a_stranger_that_asks_and_does_not_read_is_hung_up_on_after_a_few_requests() {
         rest = more.get(length..).unwrap_or_default();
     }
     assert!(0 < answers && answers <= 8, "{answers} answers");
+}
+
+#[test]
+fn peers_of_the_port_for_health_and_metrics_take_no_place_of_readers() {
+    const OPEN_MAX: usize = 40;
+    let cluster = Secured::start(|_| vec!["--connections-max".to_owned(), OPEN_MAX.to_string()]);
+    let reader = cluster.authority.papers("writer");
+    fill(&cluster, "pages", 10, &reader);
+    let http = cluster.http();
+    let held: Vec<TcpStream> = (0..2 * OPEN_MAX)
+        .map(|_| {
+            let mut stream = TcpStream::connect(&http).expect("it listens");
+            stream.set_read_timeout(Some(PATIENCE)).expect("set");
+            // One that is refused may be hung up on before it has asked.
+            let _ = stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: kith\r\n\r\n");
+            let _ = stream.read(&mut [0; 16]);
+            stream
+        })
+        .collect();
+    let read = must(with(cluster.kith(&["get", "pages", "7"]), &reader));
+    assert!(read.contains("value 7 of pages"), "{read}");
+    drop(held);
 }
 
 #[test]

@@ -171,9 +171,11 @@ fn no_other_user_can_read_what_a_cluster_keeps() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let data = folder.path().join("data");
     let mode = |path: &Path| fs::metadata(path).expect("it is there").permissions().mode() & 0o777;
-    // As a release before left it.
-    fs::create_dir(&data).expect("made");
-    fs::set_permissions(&data, fs::Permissions::from_mode(0o755)).expect("set");
+    // As somebody else may have made them: each process closes its own.
+    for folder in [data.clone(), data.join("node-000"), data.join("router-000")] {
+        fs::create_dir(&folder).expect("made");
+        fs::set_permissions(&folder, fs::Permissions::from_mode(0o777)).expect("set");
+    }
     let cluster = Cluster::start(&[
         "--processes",
         "--nodes",

@@ -10,10 +10,10 @@ const SLOT: Duration = Duration::from_millis(500);
 /// What may be spent on second requests of one sort.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BudgetOptions {
-    /// So many keys for each key asked in the last ten seconds. Infinite: no bound.
+    /// Keys that may be asked again, for each key asked in the last ten seconds. Infinite: no bound.
     pub share: f64,
-    /// Or, beside that, so many a second: requests, or whole queries ([`Budget::take_for`]). None of it is saved up for
-    /// longer than a second.
+    /// What is allowed each second in addition to the share: this many requests, or whole queries ([`Budget::take_for`]).
+    /// It is saved up for one second at most.
     pub floor_per_second: u32,
 }
 

@@ -79,7 +79,7 @@ pub enum HedgeAbort {
     NoTime,
     /// Nobody is left to ask who does not owe this query an answer.
     SlowRoute,
-    /// Nodes of so many other groups are hedged already that the cluster is slow.
+    /// Nodes of as many other groups as the limit allows are hedged already: the whole cluster is slow.
     MaxRoute,
     /// Enough is asked twice already.
     Budget,

@@ -29,6 +29,10 @@ const RESERVED_MAX: usize = 4_096;
 const STRANGERS_MAX: usize = 256;
 /// Of all connections, those who have not shown who they are get no more than one in so many.
 const STRANGERS_SHARE: usize = 4;
+/// Connections to the port for health and metrics, which asks nobody who they are: probes and scrapers are few.
+const HTTP_MAX: usize = 64;
+/// Where the process takes few connections, that port takes no more than one in so many.
+const HTTP_SHARE: usize = 4;
 
 /// Bounds of one process, made of its settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +51,13 @@ impl Limits {
         let idle = Some(settings.idle.unwrap_or(IDLE_DEFAULT)).filter(|idle| !idle.is_zero());
         let strangers_max = (open_max / STRANGERS_SHARE).clamp(1, STRANGERS_MAX);
         Self { open_max, strangers_max, pace: Pace::new(idle) }
+    }
+
+    /// Those of the port for health and metrics, whose connections are counted apart from all others.
+    pub fn of_http(self) -> Self {
+        let open_max = (self.open_max / HTTP_SHARE).clamp(1, HTTP_MAX);
+        let strangers_max = (open_max / STRANGERS_SHARE).max(1);
+        Self { open_max, strangers_max, pace: self.pace }
     }
 }
 
@@ -77,6 +88,11 @@ mod tests {
         };
         assert_eq!(of(None, 1_048_576), (OPEN_MAX_DEFAULT, STRANGERS_MAX));
         assert_eq!(of(None, 1_024), (768, 192));
+        let of_http = |open_max| {
+            let settings = ConnectionSettings { open_max: Some(open_max), idle: None };
+            Limits::new(settings, 1_048_576).of_http().open_max
+        };
+        assert_eq!([1, 100, 16_384].map(of_http), [1, 25, HTTP_MAX]);
         assert_eq!(of(None, 256), (192, 48));
         assert_eq!(of(Some(100_000), 1_048_576), (100_000, STRANGERS_MAX));
         assert_eq!(of(Some(100_000), 20_000), (15_904, STRANGERS_MAX), "4,096 are left");

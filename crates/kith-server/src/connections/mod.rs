@@ -93,7 +93,15 @@ impl Connections {
 
     /// None yet, of a process that may have so many files open.
     fn within(settings: ConnectionSettings, files: usize) -> Self {
-        let limits = Limits::new(settings, files);
+        Self::limited(Limits::new(settings, files))
+    }
+
+    /// Room of its own for the port for health and metrics: whoever comes there takes no place of those who are asked who they are.
+    pub fn of_http(&self) -> Self {
+        Self::limited(self.0.limits.of_http())
+    }
+
+    fn limited(limits: Limits) -> Self {
         let census = Census::new(limits.open_max, limits.strangers_max);
         Self(Arc::new(Shared {
             started: Instant::now(),

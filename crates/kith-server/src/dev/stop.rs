@@ -43,7 +43,7 @@ pub enum StopError {
     Refused {
         /// The process.
         pid: u32,
-        /// Why.
+        /// What the system says.
         #[source]
         source: io::Error,
     },

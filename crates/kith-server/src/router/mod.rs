@@ -35,7 +35,7 @@ use crate::{
     http::{self, Readiness},
     liveness::{self, ProcessId, Registration},
     metadata::MetadataStore,
-    place,
+    place, private,
     rebalance::{self, Rebalancer},
     resp::{self as redis, Backend},
     security::Security,
@@ -84,7 +84,9 @@ impl RouterOptions {
         self.security.check_http(self.http)?;
         self.resp.map_or(Ok(()), |addr| self.security.check_listen(addr))?;
         std::fs::create_dir_all(&self.data)
-            .map_err(|source| StartError::Write { path: self.data.clone(), source })
+            .map_err(|source| StartError::Write { path: self.data.clone(), source })?;
+        private::close(&self.data);
+        Ok(())
     }
 
     fn addresses(&self) -> Addresses {

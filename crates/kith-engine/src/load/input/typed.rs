@@ -1,5 +1,5 @@
-//! Files whose rows are not delimited text: Parquet, Arrow, JSON lines. This crate knows none of these formats; whoever loads a
-//! graph brings what reads them, and everything else (columns, faults, reports) is as of text.
+//! Files whose rows are not delimited text: Parquet, Arrow, JSON lines. This crate knows none of these formats: the
+//! caller brings a reader for them. Columns, faults and reports are the same as for text.
 
 use super::fault::excerpt;
 use super::table::{ColumnFault, Row, Tally};

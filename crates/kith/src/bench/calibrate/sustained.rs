@@ -21,11 +21,12 @@ const P99_RISE: f64 = 8.0;
 /// … and at least this: below it, a busy machine's hiccups are taken for a knee.
 const P99_US_MIN: u64 = 20_000;
 
-/// A limit is checked by this part of it, which must be sustained ...
+/// A limit is checked at this fraction of it, which must be sustained.
 const HELD_SHARE: f64 = 0.8;
-/// ... and by so many times it, which must not be. Both are further from it than one search is from the next.
+/// A limit is checked at this multiple of it, which must not be sustained. Both checks are further from the limit than two
+/// searches are from each other.
 const EXCEEDED_SHARE: f64 = 1.25;
-/// A limit below this part of what was seen before is none.
+/// A limit below this fraction of what was sustained before is not trusted.
 const SEEN_SHARE: f64 = 0.8;
 /// How often a limit is searched for, until it is to be trusted.
 const ATTEMPTS_MAX: u32 = 3;
