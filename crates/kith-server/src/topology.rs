@@ -3,6 +3,7 @@
 
 use crate::{
     data_dir::{DataDirError, write_atomically},
+    freshness::Freshness,
     metadata::{MetadataError, MetadataStore, Snapshot, keys},
 };
 use futures::StreamExt;
@@ -102,8 +103,8 @@ pub fn forget_copy(data: &Path) -> Result<(), DataDirError> {
 pub struct Followed {
     /// The latest.
     pub topology: TopologyReceiver,
-    /// How old the first one may be: zero if the store told it, else since the copy on disk was written.
-    pub age: Duration,
+    /// How old it may be: until the store has been heard of, as old as the copy on disk.
+    pub freshness: Freshness,
 }
 
 /// Follows the store until `stop`. Starts from the copy in `cache` if the store cannot be reached, and keeps that copy fresh.
@@ -125,6 +126,7 @@ pub async fn follow(
             None => return Err(TopologyError::Unavailable(error)),
         },
     };
+    let freshness = Freshness::new(age);
     if age.is_zero() {
         save(&cache, &first);
     }
@@ -144,7 +146,7 @@ pub async fn follow(
             }
         }
     });
-    Ok(Followed { topology: receiver, age })
+    Ok(Followed { topology: receiver, freshness })
 }
 
 /// The copy on disk, and how long ago it was written.

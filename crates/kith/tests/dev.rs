@@ -10,7 +10,7 @@ use std::{
     process::{Command, Output, Stdio},
 };
 use support::{
-    cluster::{dev, http_get, is_alive, kith, signal, text},
+    cluster::{Cluster, dev, http_get, is_alive, kith, signal, text},
     wait_until,
 };
 
@@ -246,4 +246,49 @@ fn a_detached_start_that_is_interrupted_leaves_nothing() {
     let supervisor: u32 = started().expect("a process id");
     wait_until("what was started has ended", || !is_running(supervisor));
     assert!(!place.path().join(".kith/ready.json").exists());
+}
+
+/// The temporary directories of clusters in `parent`.
+fn temporary_in(parent: &Path) -> Vec<String> {
+    let entries = fs::read_dir(parent).expect("a folder").flatten();
+    let names = entries.map(|entry| entry.file_name().into_string().expect("UTF-8"));
+    names.filter(|name| name.starts_with("kith-dev-")).collect()
+}
+
+#[test]
+fn many_nodes_of_one_process_share_its_topology_and_end_in_the_middle_of_a_load() {
+    let parent = tempfile::tempdir().expect("a temporary folder");
+    let mut cluster = Cluster::start_temporary(&["--groups", "2", "--nodes", "30"], parent.path());
+    let data = parent.path().join(&temporary_in(parent.path())[0]);
+    let node = |node: u32, what: &str| data.join(format!("node-{node:03}")).join(what);
+    // A copy for each of them would be written and synced whenever one of the others changes anything.
+    assert!(node(59, "kith.json").exists() && !node(59, "topology.json").exists());
+    let edges = support::root().join("testdata/kith-village/edges.csv.gz");
+    let load = ["load", "graph", edges.to_str().expect("UTF-8"), "--graph", "village"];
+    let mut load = cluster.kith(&load).stderr(Stdio::null()).spawn().expect("kith runs");
+    cluster.wait_until("nodes fetch", |_| (0..60).any(|at| node(at, "components/village").exists()));
+    signal(cluster.pid(), "TERM");
+    cluster.wait_until("it has ended", |cluster| cluster.has_ended());
+    assert_eq!(temporary_in(parent.path()), Vec::<String>::new());
+    load.wait().expect("the load ends, one way or the other");
+}
+
+#[test]
+fn what_a_killed_cluster_left_behind_is_removed_by_the_next() {
+    let parent = tempfile::tempdir().expect("a temporary folder");
+    let left = || temporary_in(parent.path());
+    let mut killed = Cluster::start_temporary(&["--groups", "1", "--nodes", "1"], parent.path());
+    let before = left();
+    assert_eq!(before.len(), 1);
+    let pid = killed.pid();
+    signal(pid, "KILL");
+    killed.wait_until("it is gone", |killed| killed.has_ended());
+    assert_eq!(left(), before, "nobody could tidy up");
+    let running = Cluster::start_temporary(&["--groups", "1", "--nodes", "1"], parent.path());
+    let now = left();
+    assert!(now.len() == 1 && now != before, "{now:?}");
+    let another = Cluster::start_temporary(&["--groups", "1", "--nodes", "1"], parent.path());
+    assert!(left().len() == 2 && left().contains(&now[0]), "what is in use stays");
+    drop((running, another));
+    assert!(left().is_empty(), "{:?}", left());
 }

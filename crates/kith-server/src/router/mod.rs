@@ -149,7 +149,8 @@ impl Router {
     ) -> Result<Self, StartError> {
         options.check()?;
         topology::forget_copy(&options.data)?;
-        Self::serve(options, metadata, Followed { topology, age: Duration::ZERO }, stop).await
+        Self::serve(options, metadata, Followed { topology, freshness: Freshness::new(Duration::ZERO) }, stop)
+            .await
     }
 
     async fn serve(
@@ -159,14 +160,14 @@ impl Router {
         stop: CancellationToken,
     ) -> Result<Self, StartError> {
         http::count();
-        let Followed { topology: documents, age } = followed;
+        let Followed { topology: documents, freshness } = followed;
         let dialer = options.security.dialer().clone();
         counts::of_router(&documents, &stop);
         let cluster = documents.borrow().cluster.clone();
         place::check_claim(&cluster).await?;
         let id = ProcessId::router(options.router);
         id.wait_until_free(&*metadata, options.listen).await?;
-        let graph = Arc::new(graph_server(&options, &documents, Freshness::new(age), &stop)?);
+        let graph = Arc::new(graph_server(&options, &documents, freshness, &stop)?);
         let coordinator = Coordinator::new(options.router);
         let live_value = coordinator.name().to_owned();
         let rebalancer =
