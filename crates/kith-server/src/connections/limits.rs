@@ -31,7 +31,7 @@ const STRANGERS_MAX: usize = 256;
 const STRANGERS_SHARE: usize = 4;
 /// Connections to the port for health and metrics, which asks nobody who they are: probes and scrapers are few.
 const HTTP_MAX: usize = 64;
-/// Where the process takes few connections, that port takes no more than one in so many.
+/// That port takes at most one in this many of the connections that the process takes.
 const HTTP_SHARE: usize = 4;
 
 /// Bounds of one process, made of its settings.

@@ -96,7 +96,7 @@ impl Connections {
         Self::limited(Limits::new(settings, files))
     }
 
-    /// Room of its own for the port for health and metrics: whoever comes there takes no place of those who are asked who they are.
+    /// A separate count for the HTTP port, which authenticates nobody: its peers must not take the places of authenticated ones.
     pub fn of_http(&self) -> Self {
         Self::limited(self.0.limits.of_http())
     }
