@@ -4,6 +4,7 @@
 mod alarm;
 mod api;
 mod at_hand;
+mod budget;
 mod compute;
 pub mod convert;
 mod error;
@@ -29,6 +30,7 @@ mod transport;
 
 pub use api::{Answered, GraphService};
 pub use at_hand::ListStore;
+pub use budget::{Budget, Charge};
 pub use compute::{
     AggregateAnswer, AggregateBuilder, AggregateQuery, ComputeAnswer, ComputeAt, ComputeBuilder, ComputeQuery,
 };

@@ -84,7 +84,11 @@ const LABELLED: [Labelled; 4] = [
         label: "reason",
         values: &["too_many_connections", "unknown", "crowded_out", "idle", "slow_request", "stalled"],
     },
-    Labelled { name: "kith_server_requests_refused_total", label: "reason", values: &["memory"] },
+    Labelled {
+        name: "kith_server_requests_refused_total",
+        label: "reason",
+        values: &["memory", "reply_memory"],
+    },
     Labelled {
         name: "kith_server_refused_total",
         label: "code",

@@ -32,7 +32,7 @@ mod topology;
 mod undecoded;
 mod versions;
 
-pub use connections::{ConnectionSettings, IDLE_DEFAULT, OPEN_MAX_DEFAULT};
+pub use connections::{ConnectionSettings, IDLE_DEFAULT, OPEN_MAX_DEFAULT, REPLY_BYTES_DEFAULT};
 pub use data_dir::{DataDir, DataDirError, Identity};
 pub use error::StartError;
 pub use fail_point::{FailPoint, VARIABLE as FAIL_POINTS_VARIABLE};

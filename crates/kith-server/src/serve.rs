@@ -2,7 +2,7 @@
 
 use crate::{
     accept::{self, Served},
-    connections::{ConnectionSettings, Connections, requests},
+    connections::{Connections, requests},
     error::StartError,
     framed::FrameService,
     security::{Security, behind},
@@ -104,18 +104,17 @@ impl Ports {
     /// that none that is quick comes over TCP and stays there.
     ///
     /// # Errors
-    /// [`StartError::Listen`], [`StartError::TooFewFiles`].
+    /// [`StartError::Listen`].
     pub async fn bind(
         asked: Addresses,
         security: &Security,
-        settings: ConnectionSettings,
+        connections: &Connections,
     ) -> Result<Self, StartError> {
-        let connections = Connections::new(settings)?;
         let resp = match asked.resp {
-            Some(addr) => Some(bind(addr, &connections).await?),
+            Some(addr) => Some(bind(addr, connections).await?),
             None => None,
         };
-        let mut grpc = bind(asked.grpc, &connections).await?;
+        let mut grpc = bind(asked.grpc, connections).await?;
         if security.gate.is_none() {
             grpc.local = kith_client::listen_locally(grpc.addr);
         }

@@ -6,7 +6,11 @@ mod support;
 mod secured;
 
 use bytes::BytesMut;
-use kith_wire::frame::{self, Frame, Header, Op, PREFACE_BYTES, Preface};
+use kith_wire::{
+    Message,
+    frame::{self, Frame, Header, Op, PREFACE_BYTES, Preface},
+    v1,
+};
 use rustls::{
     ClientConfig, RootCertStore, crypto::ring, pki_types::CertificateDer, pki_types::pem::PemObject,
 };
@@ -22,7 +26,7 @@ use std::{
 };
 use support::{
     cluster::Cluster,
-    values::create,
+    values::{create, push},
     words::{WORDS, assert_reads, judge, mget, push_version},
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -484,4 +488,106 @@ fn large_frames_that_end_take_what_the_budget_has_and_no_more() {
     let grown = most_resident(pid).saturating_sub(before);
     assert!(grown < 384 * MIB, "{} MiB", grown / MIB);
     assert_reads(&cluster, "people", 100, 1);
+}
+
+/// How those ask who do not read what they are told.
+#[derive(Clone, Copy, Debug)]
+enum Unread {
+    Frames,
+    Http2,
+    Redis,
+}
+
+impl Unread {
+    /// Asks for all of `large` so many times.
+    fn asks(self, addr: &str, times: u32) -> TcpStream {
+        let ids: Vec<u64> = (0..LARGE_KEYS).collect();
+        let request =
+            v1::MultiGetRequest { store: "large".to_owned(), ids, ..v1::MultiGetRequest::default() };
+        let requests: Vec<u8> = match self {
+            Unread::Frames => {
+                let mut bytes = BytesMut::new();
+                for id in 1..=times {
+                    let header = Header::request(id.into(), Op::MultiGet);
+                    header.encode(&request, &mut bytes).expect("it is short");
+                }
+                [&Preface::OWN.encode()[..], &bytes].concat()
+            }
+            Unread::Http2 => {
+                let body = request.encode_to_vec();
+                let message = [&[0][..], &(body.len() as u32).to_be_bytes(), &body].concat();
+                let literal =
+                    |name: &[u8], value: &str| [name, &[value.len() as u8], value.as_bytes()].concat();
+                let headers = [
+                    vec![0x83, 0x86],
+                    literal(&[0x04], "/kith.v1.Store/MultiGet"),
+                    literal(&[0x01], "x"),
+                    literal(&[0x0f, 0x10], "application/grpc"),
+                    literal(b"\x00\x02te", "trailers"),
+                ]
+                .concat();
+                let requests = (0..times)
+                    .flat_map(|at| [http2(1, 4, 2 * at + 1, &headers), http2(0, 1, 2 * at + 1, &message)]);
+                let begin = [b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec(), http2(4, 0, 0, &[])];
+                begin.into_iter().chain(requests).collect::<Vec<_>>().concat()
+            }
+            Unread::Redis => {
+                let keys: String = (0..LARGE_KEYS).map(|key| format!(" large:{key}")).collect();
+                format!("MGET{keys}\r\n").repeat(times as usize).into_bytes()
+            }
+        };
+        let mut stream = TcpStream::connect(addr).expect("it listens");
+        stream.write_all(&requests).expect("it reads");
+        stream
+    }
+}
+
+/// What a value of `large` has, and how many there are: 16 MiB together.
+const LARGE_BYTES: usize = 256 << 10;
+const LARGE_KEYS: u64 = 64;
+
+#[test]
+fn replies_that_nobody_reads_take_what_the_budget_has_and_no_more() {
+    const CONNECTIONS: usize = 20;
+    let mut cluster = Cluster::start(&["--nodes", "1", "--processes", "--reply-memory", "96MiB"]);
+    create(&cluster, "people", WORDS.0, WORDS.1);
+    push_version(&cluster, "people", 100, 1);
+    create(&cluster, "large", WORDS.0, WORDS.1);
+    let rows = (0..LARGE_KEYS).map(|key| (key.to_le_bytes().to_vec(), vec![b'x'; LARGE_BYTES]));
+    push(&cluster, "large", WORDS, 1, rows);
+    let ready = cluster.ready();
+    let text = |value: &serde_json::Value| value.as_str().expect("text").to_owned();
+    let (router, node) = (&ready["routers"][0], &ready["nodes"][0]);
+    // What Redis clients ask in a row is one answer, and would be refused for its size.
+    for (how, times, role, addr) in [
+        (Unread::Frames, 3, router, "addr"),
+        (Unread::Http2, 3, router, "addr"),
+        (Unread::Redis, 1, router, "resp"),
+        (Unread::Redis, 1, node, "resp"),
+    ] {
+        let addr = text(&role[addr]);
+        let pid = role["pid"].as_u64().expect("a pid") as u32;
+        let before = resident(pid);
+        let mut held: Vec<_> = (0..CONNECTIONS).map(|_| how.asks(&addr, times)).collect();
+        let mut most = 0;
+        let request = mget("people", 0..100);
+        cluster.wait_until("others are answered", |cluster| {
+            most = most.max(resident(pid));
+            judge(&request, &cluster.run(std::slice::from_ref(&request), 1).0[0]).is_ok()
+        });
+        cluster.wait_until("somebody who does not read is hung up on", |_| {
+            most = most.max(resident(pid));
+            // Who writes to a connection that is gone is told so.
+            held.iter_mut().any(|stream| stream.write_all(b"\n").is_err())
+        });
+        let grown = most.saturating_sub(before);
+        eprintln!("{how:?}: {} MiB", grown / MIB);
+        assert!(grown < 320 * MIB, "{how:?}: {} MiB", grown / MIB);
+        // What they held is there for who reads.
+        held.clear();
+        cluster.wait_until("a large read is answered", |cluster| {
+            let answer = &cluster.run(&[mget("large", 0..LARGE_KEYS)], 1).0[0];
+            answer["footer"]["found"] == LARGE_KEYS
+        });
+    }
 }

@@ -9,6 +9,7 @@ use super::{
     silence::{Look, Silence},
     socket::{self, Sink, Socket},
 };
+use crate::{Budget, Charge};
 use bytes::{Buf, Bytes, BytesMut};
 use kith_wire::{
     MESSAGE_BYTES_MAX, Message, Rope,
@@ -29,6 +30,8 @@ const UNSENT_BYTES_MAX: usize = 64 << 20;
 /// So much room is made when the first part of a whole reply comes: what a node's share of a large read takes.
 /// Not of a stream's: its messages are shorter, and many lie here where nobody reads them.
 const WHOLE_BYTES_EXPECTED: usize = 2 << 20;
+/// Replies up to this size are not charged.
+const UNCHARGED_BYTES: usize = 16 << 10;
 /// An emptied buffer above this size is given back.
 const SPARE_BYTES: usize = 1 << 20;
 
@@ -41,6 +44,8 @@ pub(super) struct Connection {
     socket: Sink,
     /// Where bodies of long replies may lie.
     shared: Option<Arc<SharedReplies>>,
+    /// What long replies are charged to while they come, and until nobody has them any more.
+    replies: Option<Arc<Budget>>,
     /// Locked to register a request and write it, and to hand out a reply.
     state: Mutex<State>,
 }
@@ -66,7 +71,23 @@ struct Waiting {
     before: Rope,
     /// What has come of it last, where that follows its header.
     part: BytesMut,
+    /// For `part`, and what came before it through the socket.
+    charge: Option<Charge>,
     reply: Replying,
+}
+
+/// Why a frame of a reply is not taken in.
+enum Untaken {
+    /// The connection cannot go on.
+    Lost(Lost),
+    /// There is no memory for the reply.
+    NoMemory,
+}
+
+impl From<Lost> for Untaken {
+    fn from(lost: Lost) -> Self {
+        Untaken::Lost(lost)
+    }
 }
 
 /// Who waits for a reply.
@@ -80,11 +101,16 @@ enum Replying {
 
 impl Connection {
     /// Starts the task that reads; it ends with the connection. With a cipher it is TLS that is spoken on the stream.
-    pub fn start(stream: Socket, cipher: Option<Cipher>, shared: Option<Arc<SharedReplies>>) -> Arc<Self> {
+    pub fn start(
+        stream: Socket,
+        cipher: Option<Cipher>,
+        shared: Option<Arc<SharedReplies>>,
+        replies: Option<Arc<Budget>>,
+    ) -> Arc<Self> {
         let (source, socket) = socket::split(stream);
         let mut reader = Reader::new(source, cipher.is_some());
         let state = State { cipher: cipher.map(Box::new), ..State::default() };
-        let connection = Arc::new(Self { socket, shared, state: Mutex::new(state) });
+        let connection = Arc::new(Self { socket, shared, replies, state: Mutex::new(state) });
         // Not an owner: a connection that nobody can use any more is closed.
         let owner = Arc::downgrade(&connection);
         tokio::spawn(std::future::poll_fn(move |cx| {
@@ -152,7 +178,8 @@ impl Connection {
             kith_wire::status(Code::InvalidArgument, "bad_request", error.to_string(), "ask for less at once")
         })?;
         state.last_id = id;
-        state.waiting.insert(id, Waiting { before: Rope::default(), part: BytesMut::new(), reply });
+        let charge = self.replies.as_ref().map(Budget::charge);
+        state.waiting.insert(id, Waiting { before: Rope::default(), part: BytesMut::new(), charge, reply });
         self.flush(&mut state);
         Ok(id)
     }
@@ -210,12 +237,26 @@ impl Connection {
     }
 
     pub(super) fn give_up(&self, id: u64) {
-        let mut state = self.lock();
-        if state.waiting.remove(&id).is_some() && state.lost.is_none() {
-            let header = Header::request(id, Op::Cancel);
-            if state.put(|out| header.encode_bytes(&[], out)).is_ok() {
-                self.flush(&mut state);
-            }
+        let given_up = self.cancel(&mut self.lock(), id);
+        drop(given_up);
+    }
+
+    /// Nobody waits for this reply any more: the peer is told so.
+    fn cancel(&self, state: &mut State, id: u64) -> Option<Waiting> {
+        let waiting = state.waiting.remove(&id)?;
+        let header = Header::request(id, Op::Cancel);
+        if state.lost.is_none() && state.put(|out| header.encode_bytes(&[], out)).is_ok() {
+            self.flush(state);
+        }
+        Some(waiting)
+    }
+
+    /// Ends a reply for which there is no memory.
+    fn refuse(&self, mut state: MutexGuard<'_, State>, id: u64) {
+        let waiting = self.cancel(&mut state, id);
+        drop(state);
+        if let Some(waiting) = waiting {
+            waiting.reply.end(Err(no_memory()));
         }
     }
 
@@ -242,9 +283,17 @@ impl Connection {
         let Some(waiting) = state.waiting.get_mut(&header.id) else { return Ok(()) };
         let error = header.flags.has(Flags::ERROR).then(|| frame.status());
         if error.is_none() {
-            match shared {
-                Some(body) => waiting.take_shared(body, header.flags)?,
-                None => waiting.take(frame)?,
+            let taken = match shared {
+                Some(body) => waiting.take_shared(body, header.flags).map_err(Untaken::Lost),
+                None => waiting.take(frame),
+            };
+            match taken {
+                Ok(()) => {}
+                Err(Untaken::Lost(lost)) => return Err(lost),
+                Err(Untaken::NoMemory) => {
+                    self.refuse(state, header.id);
+                    return Ok(());
+                }
             }
         }
         end_if_last(state, &header, error.map_or(Ok(()), Err));
@@ -258,8 +307,14 @@ impl Connection {
         let flags = begun.header.flags;
         let waiting = state.waiting.get_mut(&begun.header.id).filter(|_| !flags.has(Flags::ERROR));
         let Some(waiting) = waiting else { return Ok(None) };
-        waiting.make_room(begun.body_bytes, flags)?;
-        Ok(Some(std::mem::take(&mut waiting.part)))
+        match waiting.make_room(begun.body_bytes, flags) {
+            Ok(()) => Ok(Some(std::mem::take(&mut waiting.part))),
+            Err(Untaken::Lost(lost)) => Err(lost),
+            Err(Untaken::NoMemory) => {
+                self.refuse(state, begun.header.id);
+                Ok(None)
+            }
+        }
     }
 
     /// The message that was lent, the frame's body at its end.
@@ -352,10 +407,12 @@ impl State {
 
 impl Waiting {
     /// Takes in a frame of the reply: a message, or a part of one.
-    fn take(&mut self, frame: Frame) -> Result<(), Lost> {
+    fn take(&mut self, frame: Frame) -> Result<(), Untaken> {
         let flags = frame.header.flags;
         if self.before.is_empty() && self.part.is_empty() && !flags.has(Flags::PART) {
-            self.reply.message(frame.body.into(), flags.has(Flags::LAST));
+            self.pay(frame.body.len())?;
+            let body = self.paid(frame.body);
+            self.reply.message(body.into(), flags.has(Flags::LAST));
             return Ok(());
         }
         self.make_room(frame.body.len(), flags)?;
@@ -367,7 +424,8 @@ impl Waiting {
     /// Takes in a body of the reply that lies in shared memory.
     fn take_shared(&mut self, body: Bytes, flags: Flags) -> Result<(), Lost> {
         self.check_length(body.len())?;
-        self.before.push(std::mem::take(&mut self.part).freeze());
+        let part = self.end_part();
+        self.before.push(part);
         self.before.push(body);
         self.grown(flags);
         Ok(())
@@ -381,18 +439,40 @@ impl Waiting {
     }
 
     /// For a message, or a part of one, of so many bytes.
-    fn make_room(&mut self, bytes: usize, flags: Flags) -> Result<(), Lost> {
+    fn make_room(&mut self, bytes: usize, flags: Flags) -> Result<(), Untaken> {
         self.check_length(bytes)?;
+        self.pay(bytes)?;
         let is_first = self.before.is_empty() && self.part.is_empty() && flags.has(Flags::PART);
         let is_of_whole = matches!(self.reply, Replying::Whole { .. });
         self.part.reserve(if is_first && is_of_whole { bytes.max(WHOLE_BYTES_EXPECTED) } else { bytes });
         Ok(())
     }
 
+    /// Charges what came last and so many bytes more.
+    fn pay(&mut self, more: usize) -> Result<(), Untaken> {
+        let bytes = self.part.len() + more;
+        let is_paid = |charge: &mut Charge| bytes <= UNCHARGED_BYTES || charge.grow_to(bytes);
+        if self.charge.as_mut().is_none_or(is_paid) { Ok(()) } else { Err(Untaken::NoMemory) }
+    }
+
+    /// Bytes that keep what was charged for them.
+    fn paid(&mut self, bytes: Bytes) -> Bytes {
+        match &mut self.charge {
+            Some(charge) if !charge.is_empty() => charge.take().pay_for(bytes),
+            _ => bytes,
+        }
+    }
+
+    fn end_part(&mut self) -> Bytes {
+        let part = std::mem::take(&mut self.part).freeze();
+        self.paid(part)
+    }
+
     /// After a part has come to the message, which may be whole now.
     fn grown(&mut self, flags: Flags) {
         if !flags.has(Flags::PART) {
-            self.before.push(std::mem::take(&mut self.part).freeze());
+            let part = self.end_part();
+            self.before.push(part);
             self.reply.message(std::mem::take(&mut self.before), flags.has(Flags::LAST));
         }
     }
@@ -425,6 +505,13 @@ impl Drop for Connection {
             reader.wake();
         }
     }
+}
+
+/// What a caller is told whose reply does not fit into the memory for replies.
+fn no_memory() -> Status {
+    let message = "replies that are being gathered take all the memory that this process has for them";
+    let help = "try again in a moment, ask for less at once, or raise `reply-memory`";
+    kith_wire::status(Code::ResourceExhausted, "overloaded", message, help)
 }
 
 /// A request under way.

@@ -218,7 +218,7 @@ impl Frames {
         match place.standing() {
             Standing::Connected(connection) => Ok(connection),
             Standing::Foreign(_) => Err(CallError::Foreign),
-            Standing::Unconnected => place.connect(addr, op, &self.dialer, self.locally).await,
+            Standing::Unconnected => place.connect(addr, op, self).await,
         }
     }
 
@@ -254,13 +254,7 @@ impl Place {
     }
 
     /// One connects, the others wait for what becomes of it. `op` is what it is needed for.
-    async fn connect(
-        &self,
-        addr: &str,
-        op: Op,
-        dialer: &Dialer,
-        locally: bool,
-    ) -> Result<Arc<Connection>, CallError> {
+    async fn connect(&self, addr: &str, op: Op, frames: &Frames) -> Result<Arc<Connection>, CallError> {
         let came = Instant::now();
         let mut attempt = self.attempt.lock().await;
         match self.standing() {
@@ -273,14 +267,15 @@ impl Place {
         {
             return Err(lost.to_status().into());
         }
-        let connected = tokio::time::timeout(CONNECT_TIMEOUT, greet(addr, dialer, locally)).await;
+        let connected =
+            tokio::time::timeout(CONNECT_TIMEOUT, greet(addr, &frames.dialer, frames.locally)).await;
         let connected = connected.unwrap_or_else(|_| {
             let reason = format!("{addr} did not answer within {} ms", CONNECT_TIMEOUT.as_millis());
             Err(ConnectError::Lost(Lost::new(reason)))
         });
         match connected {
             Ok(Greeted { stream, cipher, shared }) => {
-                let connection = Connection::start(stream, cipher, shared);
+                let connection = Connection::start(stream, cipher, shared, frames.dialer.replies().cloned());
                 self.is_told.store(false, Ordering::Relaxed);
                 metrics::counter!("kith_client_connections_opened_total", "op" => op.name()).increment(1);
                 *self.lock() = Standing::Connected(Arc::clone(&connection));

@@ -6,6 +6,7 @@ use super::{
     shared::{ReplyMemory, SharedReplies},
     socket::Socket,
 };
+use crate::Budget;
 use bytes::{Bytes, BytesMut};
 use futures::{FutureExt, StreamExt};
 use kith_wire::{
@@ -94,8 +95,16 @@ fn framed(id: u64, flags: Flags, body: &[u8]) -> Bytes {
 
 /// A connection, and the peer's end of it.
 fn connected(shared: Option<&Arc<SharedReplies>>) -> (Arc<Connection>, UnixStream) {
+    connected_within(shared, None)
+}
+
+/// The same, with a budget of replies.
+fn connected_within(
+    shared: Option<&Arc<SharedReplies>>,
+    replies: Option<Arc<Budget>>,
+) -> (Arc<Connection>, UnixStream) {
     let (near, far) = UnixStream::pair().unwrap();
-    (Connection::start(Socket::Right(near), None, shared.cloned()), far)
+    (Connection::start(Socket::Right(near), None, shared.cloned(), replies), far)
 }
 
 fn asked(connection: &Arc<Connection>) -> Call {
@@ -128,7 +137,8 @@ async fn replies_are_whole_however_their_bytes_come_and_whoever_gives_up() {
         let mut rng = StdRng::seed_from_u64(seed);
         let mut memory = ReplyMemory::new().unwrap();
         let shared = SharedReplies::open(std::process::id(), memory.offer()).unwrap();
-        let (connection, mut far) = connected(Some(&shared));
+        let budget = Budget::new(1 << 30);
+        let (connection, mut far) = connected_within(Some(&shared), Some(Arc::clone(&budget)));
         let count = rng.random_range(1..6);
         let plans: Vec<Planned> = (1..=count).map(|id| Planned::draw(id, &mut memory, &mut rng)).collect();
         let mut waiting: Vec<Option<Asked>> = plans
@@ -187,8 +197,38 @@ async fn replies_are_whole_however_their_bytes_come_and_whoever_gives_up() {
                 }
             }
         }
-        assert_eq!(memory.taken(), 0, "seed {seed}");
+        assert_eq!((memory.taken(), budget.taken()), (0, 0), "seed {seed}");
     }
+}
+
+#[tokio::test]
+async fn a_reply_that_does_not_fit_into_the_budget_is_refused_and_cancelled_and_the_connection_goes_on() {
+    let budget = Budget::new(200_000);
+    let (connection, mut far) = connected_within(None, Some(Arc::clone(&budget)));
+    let (first, second, third) = (asked(&connection), asked(&connection), asked(&connection));
+    let part = [1; 70_000];
+    for (id, flags) in [(1, Flags::PART), (2, Flags::PART), (1, Flags::LAST), (2, Flags::LAST)] {
+        far.write_all(&framed(id, flags, &part)).await.unwrap();
+    }
+    far.write_all(&framed(3, Flags::LAST, &[3; 100])).await.unwrap();
+    let error = first.await.unwrap_err();
+    assert_eq!(
+        (error.code(), kith_wire::detail_of(&error).code.as_str()),
+        (Code::ResourceExhausted, "overloaded")
+    );
+    let whole = second.await.unwrap();
+    assert_eq!((whole[0].len(), budget.taken()), (140_000, 140_000), "held as long as somebody has it");
+    assert_eq!(third.await.unwrap()[0].len(), 100);
+    drop(whole);
+    assert_eq!(budget.taken(), 0);
+    let (mut came, mut cancelled) = (BytesMut::new(), None);
+    while cancelled.is_none() {
+        far.read_buf(&mut came).await.unwrap();
+        while let Some(frame) = frame::decode(&mut came).unwrap() {
+            cancelled = (frame.header.op == Op::Cancel as u8).then_some(frame.header.id).or(cancelled);
+        }
+    }
+    assert_eq!(cancelled, Some(1));
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! Connections to others: the one place that knows whether they are TLS, whom to believe and what to show.
 
 use super::{GrpcChannel, SecurityError, SecurityOptions, TlsFailure, pem};
-use crate::transport::endpoint;
+use crate::{Budget, transport::endpoint};
 use arc_swap::ArcSwap;
 use futures::{FutureExt, future::BoxFuture};
 use hyper_util::rt::TokioIo;
@@ -32,7 +32,11 @@ const HTTP2: &[u8] = b"h2";
 
 /// Connects to others. Cheap to clone; clones share their certificates. `Default` connects in the clear.
 #[derive(Clone, Default)]
-pub struct Dialer(Option<Arc<Secured>>);
+pub struct Dialer {
+    secured: Option<Arc<Secured>>,
+    /// What long replies are charged to while they come in frames.
+    replies: Option<Arc<Budget>>,
+}
 
 /// What it takes to connect over TLS.
 pub(crate) struct Secured {
@@ -60,13 +64,14 @@ struct Token {
 impl fmt::Debug for Dialer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Never the token or the key.
-        f.debug_tuple("Dialer").field(&self.0.as_ref().map(|secured| &secured.options)).finish()
+        f.debug_tuple("Dialer").field(&self.secured.as_ref().map(|secured| &secured.options)).finish()
     }
 }
 
 impl PartialEq for Dialer {
     fn eq(&self, other: &Self) -> bool {
-        self.0.as_ref().map(Arc::as_ptr) == other.0.as_ref().map(Arc::as_ptr)
+        let secured = |dialer: &Self| dialer.secured.as_ref().map(Arc::as_ptr);
+        secured(self) == secured(other) && self.replies == other.replies
     }
 }
 
@@ -89,7 +94,19 @@ impl Dialer {
             _ => {}
         }
         let now = ArcSwap::from_pointee(Credentials::read(&options)?);
-        Ok(Self(Some(Arc::new(Secured { options, now, failures: Mutex::default() }))))
+        let secured = Secured { options, now, failures: Mutex::default() };
+        Ok(Self { secured: Some(Arc::new(secured)), replies: None })
+    }
+
+    /// The same, with a budget that long replies are charged to while they come in frames; one that does not fit is `overloaded`.
+    #[must_use]
+    pub fn with_reply_budget(self, replies: Arc<Budget>) -> Self {
+        Self { replies: Some(replies), ..self }
+    }
+
+    /// What long replies are charged to while they come in frames.
+    pub(crate) fn replies(&self) -> Option<&Arc<Budget>> {
+        self.replies.as_ref()
     }
 
     /// Reads the files again: connections from now on are made by what they say.
@@ -97,7 +114,7 @@ impl Dialer {
     /// # Errors
     /// [`SecurityError`]; what was read before stays then.
     pub fn reload(&self) -> Result<(), SecurityError> {
-        let Some(secured) = &self.0 else { return Ok(()) };
+        let Some(secured) = &self.secured else { return Ok(()) };
         secured.now.store(Arc::new(Credentials::read(&secured.options)?));
         Ok(())
     }
@@ -138,21 +155,21 @@ impl Dialer {
 
     /// What a call over gRPC shows, if anything.
     pub(super) fn token_header(&self) -> Option<HeaderValue> {
-        Some(self.0.as_ref()?.now.load().token.as_ref()?.header.clone())
+        Some(self.secured.as_ref()?.now.load().token.as_ref()?.header.clone())
     }
 
     /// Why there is no TLS with a peer, as the last connection to it ended; `None` if there is, or need be none.
     pub fn failure_at(&self, addr: &str) -> Option<TlsFailure> {
-        self.0.as_ref()?.failures().get(addr).cloned()
+        self.secured.as_ref()?.failures().get(addr).cloned()
     }
 
     /// What it takes to connect over TLS; `None`: nothing.
     pub(crate) fn secured(&self) -> Option<&Arc<Secured>> {
-        self.0.as_ref()
+        self.secured.as_ref()
     }
 
     fn connector(&self, addr: &str) -> Result<Option<Connector>, Status> {
-        let Some(secured) = &self.0 else { return Ok(None) };
+        let Some(secured) = &self.secured else { return Ok(None) };
         let name = server_name(addr).map_err(|error| Status::invalid_argument(error.to_string()))?;
         Ok(Some(Connector { secured: Arc::clone(secured), addr: addr.to_owned(), name }))
     }

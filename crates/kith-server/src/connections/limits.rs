@@ -11,8 +11,12 @@ pub struct ConnectionSettings {
     pub open_max: Option<usize>,
     /// Connections that ask nothing for so long are closed; `None`: [`IDLE_DEFAULT`]. Zero: never.
     pub idle: Option<Duration>,
+    /// Bytes of replies that are gathered or wait for their readers, all connections together; `None`: [`REPLY_BYTES_DEFAULT`].
+    pub reply_bytes: Option<usize>,
 }
 
+/// Memory for replies where nobody says otherwise: five of the largest.
+pub const REPLY_BYTES_DEFAULT: usize = 1 << 30;
 /// Connections at once where nobody says otherwise. Each idle one takes up to 47 KiB.
 pub const OPEN_MAX_DEFAULT: usize = 16_384;
 /// Longer than pools of clients usually keep connections that they do not use.
@@ -29,6 +33,9 @@ const RESERVED_MAX: usize = 4_096;
 const STRANGERS_MAX: usize = 256;
 /// Of all connections, those who have not shown who they are get no more than one in so many.
 const STRANGERS_SHARE: usize = 4;
+/// What one connection may have of the memory for replies: one part in so many, and room for the largest reply.
+const REPLY_SHARE: usize = 4;
+const REPLY_BYTES_EACH_MIN: usize = 256 << 20;
 /// Connections to the port for health and metrics, which asks nobody who they are: probes and scrapers are few.
 const HTTP_MAX: usize = 64;
 /// That port takes at most one in this many of the connections that the process takes.
@@ -40,6 +47,7 @@ pub(super) struct Limits {
     pub open_max: usize,
     pub strangers_max: usize,
     pub pace: Pace,
+    pub reply_bytes: usize,
 }
 
 impl Limits {
@@ -50,14 +58,20 @@ impl Limits {
         let open_max = settings.open_max.unwrap_or(OPEN_MAX_DEFAULT).min(allowed).max(1);
         let idle = Some(settings.idle.unwrap_or(IDLE_DEFAULT)).filter(|idle| !idle.is_zero());
         let strangers_max = (open_max / STRANGERS_SHARE).clamp(1, STRANGERS_MAX);
-        Self { open_max, strangers_max, pace: Pace::new(idle) }
+        let reply_bytes = settings.reply_bytes.unwrap_or(REPLY_BYTES_DEFAULT);
+        Self { open_max, strangers_max, pace: Pace::new(idle), reply_bytes }
+    }
+
+    /// Memory for the replies of one connection.
+    pub fn reply_bytes_each(self) -> usize {
+        (self.reply_bytes / REPLY_SHARE).max(REPLY_BYTES_EACH_MIN)
     }
 
     /// Those of the port for health and metrics, whose connections are counted apart from all others.
     pub fn of_http(self) -> Self {
         let open_max = (self.open_max / HTTP_SHARE).clamp(1, HTTP_MAX);
         let strangers_max = (open_max / STRANGERS_SHARE).max(1);
-        Self { open_max, strangers_max, pace: self.pace }
+        Self { open_max, strangers_max, ..self }
     }
 }
 
@@ -83,13 +97,13 @@ mod tests {
     #[test]
     fn connections_leave_descriptors_for_files() {
         let of = |open_max, files| {
-            let limits = Limits::new(ConnectionSettings { open_max, idle: None }, files);
+            let limits = Limits::new(ConnectionSettings { open_max, ..ConnectionSettings::default() }, files);
             (limits.open_max, limits.strangers_max)
         };
         assert_eq!(of(None, 1_048_576), (OPEN_MAX_DEFAULT, STRANGERS_MAX));
         assert_eq!(of(None, 1_024), (768, 192));
         let of_http = |open_max| {
-            let settings = ConnectionSettings { open_max: Some(open_max), idle: None };
+            let settings = ConnectionSettings { open_max: Some(open_max), ..ConnectionSettings::default() };
             Limits::new(settings, 1_048_576).of_http().open_max
         };
         assert_eq!([1, 100, 16_384].map(of_http), [1, 25, HTTP_MAX]);

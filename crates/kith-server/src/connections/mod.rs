@@ -1,49 +1,54 @@
 //! What connections may take of a process, whatever they speak: how many there are, how many of them by peers that nobody knows yet,
-//! bytes of requests in memory, and how long one may be idle (docs/design/0012-protection.md). The decisions are pure
-//! ([`census`], [`budget`], [`watch`]); this is their shell.
+//! bytes of requests and replies in memory, and how long one may be idle (docs/design/0012-protection.md). The decisions are pure
+//! ([`census`], [`room`], [`watch`]); this is their shell.
 
-mod budget;
 mod census;
 pub(crate) mod farewell;
 mod limits;
 mod opening;
 pub(crate) mod requests;
+mod room;
 mod stream;
 mod watch;
 
-pub(crate) use budget::{Charge, UNCHARGED_BYTES, room};
 pub(crate) use limits::FILES_MIN;
-pub use limits::{ConnectionSettings, IDLE_DEFAULT, OPEN_MAX_DEFAULT};
+pub use limits::{ConnectionSettings, IDLE_DEFAULT, OPEN_MAX_DEFAULT, REPLY_BYTES_DEFAULT};
+pub(crate) use room::{UNCHARGED_BYTES, room};
 pub(crate) use stream::Watched;
 pub(crate) use watch::{Reason, Seen, Watch};
 
 use crate::error::StartError;
-use budget::Budget;
 use census::{Census, Verdict};
+use kith_client::{Budget, Charge};
 use limits::Limits;
 use std::{
     collections::HashMap,
     io,
     net::IpAddr,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, Mutex, MutexGuard, PoisonError, Weak,
         atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     },
     time::{Duration, Instant},
 };
 use tokio::{
     sync::{Notify, Semaphore},
-    time::{Instant as TimerInstant, sleep_until},
+    time::{Instant as TimerInstant, MissedTickBehavior, sleep_until},
 };
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use tonic::{Code, Status};
+use watch::Taking;
 
 /// Peers that are told at the same time why they are not taken; others are hung up on.
 const FAREWELLS_MAX: usize = 32;
 /// Bytes of requests that one connection may have in memory: the largest request, a copy of it, and some more beside them.
 const CONNECTION_BYTES_MAX: usize = 176 << 20;
-/// And all connections of a process.
-const PROCESS_BYTES_MAX: usize = 192 << 20;
+/// And all connections of a process: three quarters of it, which are for large requests too, hold what one connection may have.
+const PROCESS_BYTES_MAX: usize = 240 << 20;
+/// Replies up to this size are not charged.
+pub(crate) const UNCHARGED_REPLY_BYTES: usize = 4 << 10;
+/// How often to look whether peers take their replies.
+const TAKING_INTERVAL: Duration = Duration::from_secs(1);
 /// Bytes that a stranger may send: enough for a request that shows a token.
 pub(crate) const STRANGER_BYTES_MAX: usize = 24 << 10;
 /// And in one frame, which holds nothing but the token.
@@ -63,6 +68,7 @@ struct Shared {
     limits: Limits,
     next: AtomicU64,
     requests: Arc<Budget>,
+    replies: Arc<Budget>,
     farewells: Arc<Semaphore>,
     state: Mutex<State>,
 }
@@ -70,8 +76,19 @@ struct Shared {
 #[derive(Debug)]
 struct State {
     census: Census,
-    /// How each stranger is told to leave.
-    strangers: HashMap<u64, CancellationToken>,
+    open: HashMap<u64, Open>,
+}
+
+/// What is kept of each connection.
+#[derive(Debug)]
+struct Open {
+    /// Has it end.
+    leave: CancellationToken,
+    /// The replies that it holds.
+    replies: Arc<Budget>,
+    /// Bytes that its peer has taken so far.
+    taken: Arc<AtomicU64>,
+    taking: Taking,
 }
 
 /// Why a connection is not taken.
@@ -81,6 +98,8 @@ pub(crate) struct TooMany;
 impl Connections {
     /// None yet.
     ///
+    /// Called in a runtime: while replies take much memory, a task closes the connections whose peers do not take theirs.
+    ///
     /// # Errors
     /// [`StartError::TooFewFiles`].
     pub fn new(settings: ConnectionSettings) -> Result<Self, StartError> {
@@ -88,28 +107,37 @@ impl Connections {
         if files < FILES_MIN {
             return Err(StartError::TooFewFiles { files });
         }
-        Ok(Self::within(settings, files))
+        let connections = Self::within(settings, files);
+        tokio::spawn(close_stalled(Arc::downgrade(&connections.0)));
+        Ok(connections)
     }
 
     /// None yet, of a process that may have so many files open.
     fn within(settings: ConnectionSettings, files: usize) -> Self {
-        Self::limited(Limits::new(settings, files))
+        let limits = Limits::new(settings, files);
+        Self::limited(limits, Budget::new(limits.reply_bytes))
     }
 
     /// A separate count for the HTTP port, which authenticates nobody: its peers must not take the places of authenticated ones.
     pub fn of_http(&self) -> Self {
-        Self::limited(self.0.limits.of_http())
+        Self::limited(self.0.limits.of_http(), Arc::clone(&self.0.replies))
     }
 
-    fn limited(limits: Limits) -> Self {
+    /// Memory for replies: of all connections, and of replies that are gathered for them.
+    pub fn replies(&self) -> &Arc<Budget> {
+        &self.0.replies
+    }
+
+    fn limited(limits: Limits, replies: Arc<Budget>) -> Self {
         let census = Census::new(limits.open_max, limits.strangers_max);
         Self(Arc::new(Shared {
             started: Instant::now(),
             limits,
             next: AtomicU64::new(0),
             requests: Budget::new(PROCESS_BYTES_MAX),
+            replies,
             farewells: Arc::new(Semaphore::new(FAREWELLS_MAX)),
-            state: Mutex::new(State { census, strangers: HashMap::new() }),
+            state: Mutex::new(State { census, open: HashMap::new() }),
         }))
     }
 
@@ -139,15 +167,25 @@ impl Connections {
             Verdict::Instead(stranger) => {
                 // Its place is free from now on; it is closed as soon as its task runs.
                 state.census.makes_way(stranger);
-                if let Some(leave) = state.strangers.remove(&stranger) {
-                    leave.cancel();
+                if let Some(open) = state.open.get(&stranger) {
+                    open.leave.cancel();
                 }
             }
             other => return Err(other),
         }
         let (id, leave) = (self.0.next.fetch_add(1, Ordering::Relaxed), CancellationToken::new());
+        let replies = self.0.replies.child(self.0.limits.reply_bytes_each());
         state.census.enters(id, now, address);
-        state.strangers.insert(id, leave.clone());
+        let taken = Arc::<AtomicU64>::default();
+        state.open.insert(
+            id,
+            Open {
+                leave: leave.clone(),
+                replies: Arc::clone(&replies),
+                taken: Arc::clone(&taken),
+                taking: Taking::default(),
+            },
+        );
         drop(state);
         Ok(Arc::new(Connected {
             connections: self.clone(),
@@ -160,6 +198,8 @@ impl Connections {
             under_way: AtomicUsize::new(0),
             requests: AtomicU64::new(0),
             budget: self.0.requests.child(CONNECTION_BYTES_MAX),
+            replies,
+            taken,
         }))
     }
 
@@ -179,7 +219,31 @@ impl Connections {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// While replies take more than half of their memory, ends connections whose peers hardly take theirs.
+async fn close_stalled(connections: Weak<Shared>) {
+    let mut looks = tokio::time::interval(TAKING_INTERVAL);
+    looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        looks.tick().await;
+        let Some(shared) = connections.upgrade() else { return };
+        if !shared.replies.is_pressed() {
+            continue;
+        }
+        for open in shared.lock().open.values_mut() {
+            if open.taking.is_too_slow(open.replies.taken(), open.taken.load(Ordering::Relaxed)) {
+                open.leave.cancel();
+            }
+        }
     }
 }
 
@@ -193,7 +257,7 @@ pub(crate) fn closed(reason: &'static str) {
 pub(crate) struct Connected {
     connections: Connections,
     id: u64,
-    /// Cancelled when somebody else gets its place.
+    /// Cancelled when somebody else gets its place, or its replies are in the way of others.
     leave: CancellationToken,
     /// When it has to have shown who it is.
     strange_until: TimerInstant,
@@ -205,6 +269,8 @@ pub(crate) struct Connected {
     under_way: AtomicUsize,
     requests: AtomicU64,
     budget: Arc<Budget>,
+    replies: Arc<Budget>,
+    taken: Arc<AtomicU64>,
 }
 
 impl Connected {
@@ -213,7 +279,6 @@ impl Connected {
         if !self.is_known.swap(true, Ordering::AcqRel) {
             let mut state = self.connections.lock();
             state.census.is_known(self.id);
-            state.strangers.remove(&self.id);
             drop(state);
             self.became_known.notify_waiters();
         }
@@ -241,7 +306,8 @@ impl Connected {
         *self.protocol.lock().unwrap_or_else(PoisonError::into_inner) = Some(protocol);
     }
 
-    /// Ends `served` if the peer does not show in time who it is, or somebody else needs its place before it does.
+    /// Ends `served` if the peer does not show in time who it is, somebody else needs its place before it does, or it does not take its
+    /// replies while their memory is short.
     ///
     /// # Errors
     /// Those of `served`; `TimedOut`.
@@ -254,18 +320,58 @@ impl Connected {
             () = self.leave.cancelled() => Some("crowded_out"),
             () = sleep_until(self.strange_until) => Some("unknown"),
         };
-        match reason {
-            None => served.await,
-            Some(reason) => {
-                closed(reason);
-                Err(io::ErrorKind::TimedOut.into())
-            }
-        }
+        let reason = match reason {
+            Some(reason) => reason,
+            None => tokio::select! {
+                biased;
+                done = &mut served => return done,
+                () = self.leave.cancelled() => Reason::Stalled.name(),
+            },
+        };
+        closed(reason);
+        Err(io::ErrorKind::TimedOut.into())
+    }
+
+    /// Ready once it is to end at once, though its peer is known.
+    pub fn has_to_leave(&self) -> WaitForCancellationFutureOwned {
+        self.leave.clone().cancelled_owned()
     }
 
     /// A message that begins, to be charged as it comes.
     pub fn charge(&self) -> Charge {
-        Charge::new(&self.budget)
+        self.budget.charge()
+    }
+
+    /// A charge for replies that has taken nothing yet.
+    pub fn no_reply(&self) -> Charge {
+        self.replies.charge()
+    }
+
+    /// A reply of so many bytes, charged until it is sent; nothing is taken for a short one.
+    ///
+    /// # Errors
+    /// `overloaded`: there is no memory for it.
+    pub fn charge_reply(&self, bytes: usize) -> Result<Charge, Status> {
+        let mut charge = self.no_reply();
+        if bytes <= UNCHARGED_REPLY_BYTES || charge.grow_to(bytes) {
+            return Ok(charge);
+        }
+        metrics::counter!("kith_server_requests_refused_total", "reason" => "reply_memory").increment(1);
+        let message =
+            "replies that wait for their readers take all the memory that this process has for them";
+        let help = "read replies as they come, ask for less at once, stream, or raise `reply-memory`";
+        Err(kith_wire::status(Code::ResourceExhausted, "overloaded", message, help))
+    }
+
+    /// The peer has taken so many bytes since the connection began.
+    pub fn has_taken(&self, bytes: u64) {
+        self.taken.store(bytes, Ordering::Relaxed);
+    }
+
+    /// Bytes of replies that are charged now.
+    #[cfg(test)]
+    pub fn reply_bytes(&self) -> usize {
+        self.replies.taken()
     }
 
     /// A watch over it from its beginning, and how often to look.
@@ -294,7 +400,7 @@ impl Drop for Connected {
         }
         let mut state = self.connections.lock();
         state.census.leaves(self.id);
-        state.strangers.remove(&self.id);
+        state.open.remove(&self.id);
     }
 }
 
@@ -322,9 +428,66 @@ pub(crate) mod testing {
 
     /// A connection whose peer is known, the only one of its process.
     pub(crate) fn known() -> Arc<Connected> {
-        let connections = Connections::within(ConnectionSettings::default(), 1 << 20);
-        let connected = connections.try_admit(None).expect("it is alone");
+        known_to(&Connections::within(ConnectionSettings::default(), 1 << 20))
+    }
+
+    /// The same, where the process has so much memory for replies.
+    pub(crate) fn known_within(reply_bytes: usize) -> Arc<Connected> {
+        let settings = ConnectionSettings { reply_bytes: Some(reply_bytes), ..ConnectionSettings::default() };
+        known_to(&Connections::within(settings, 1 << 20))
+    }
+
+    pub(super) fn known_to(connections: &Connections) -> Arc<Connected> {
+        let connected = connections.try_admit(None).expect("few are there");
         connected.is_known_now();
         connected
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{testing::known_to, *};
+
+    #[tokio::test]
+    async fn while_memory_for_replies_is_short_those_who_do_not_take_theirs_are_closed() {
+        let settings = ConnectionSettings { reply_bytes: Some(1 << 20), ..ConnectionSettings::default() };
+        let connections = Connections::new(settings).expect("files enough");
+        let [stuck, slow, quick] = [(); 3].map(|()| known_to(&connections));
+        let held = |connected: &Connected| connected.charge_reply(100 << 10).expect("there is room");
+        let _held = [held(&stuck), held(&slow), held(&quick)];
+        let takes = |connected: Arc<Connected>, bytes: u64| async move {
+            let served = async {
+                for tenth in 0u64.. {
+                    connected.has_taken(tenth * bytes / 10);
+                    tokio::time::sleep(Duration::from_millis(100)).await;
+                }
+                Ok(())
+            };
+            let ended = tokio::time::timeout(Duration::from_secs(6), connected.unless_strange(served)).await;
+            ended.map(|ended| ended.map_err(|error| error.kind()))
+        };
+        // 300 KiB of a MiB are no reason yet.
+        let waits = tokio::join!(takes(Arc::clone(&stuck), 0), takes(Arc::clone(&slow), 1 << 10));
+        assert!(waits.0.is_err() && waits.1.is_err(), "{waits:?}");
+        let _more = [held(&quick), held(&quick), held(&quick)];
+        let takes = tokio::join!(takes(stuck, 0), takes(slow, 1 << 10), takes(quick, 100 << 10));
+        assert_eq!(takes.0, Ok(Err(io::ErrorKind::TimedOut)));
+        assert_eq!(takes.1, Ok(Err(io::ErrorKind::TimedOut)));
+        assert!(takes.2.is_err(), "it reads: {takes:?}");
+    }
+
+    #[test]
+    fn replies_that_do_not_fit_are_refused_and_short_ones_are_not_charged() {
+        let connected = testing::known_within(1 << 20);
+        let first = connected.charge_reply(900 << 10).expect("there is room");
+        let refused = connected.charge_reply(200 << 10).expect_err("there is none");
+        assert_eq!(
+            (refused.code(), kith_wire::detail_of(&refused).code.as_str()),
+            (Code::ResourceExhausted, "overloaded")
+        );
+        let short = connected.charge_reply(UNCHARGED_REPLY_BYTES).expect("it is short");
+        assert_eq!(connected.reply_bytes(), 900 << 10);
+        drop((first, short));
+        assert_eq!(connected.reply_bytes(), 0);
     }
 }

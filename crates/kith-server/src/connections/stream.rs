@@ -13,6 +13,7 @@ use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
     time::{Instant, Interval, MissedTickBehavior, Sleep, sleep},
 };
+use tokio_util::sync::WaitForCancellationFutureOwned;
 
 /// How long a stranger that has sent all that it may waits for its requests to show who it is: they are under way.
 const FULL_PATIENCE: Duration = Duration::from_secs(1);
@@ -26,6 +27,8 @@ pub(crate) struct Watched<S> {
     connected: Arc<Connected>,
     /// `None` once the peer is known.
     stranger: Option<Stranger>,
+    /// Ready once it is to end though the peer is known.
+    leave: Pin<Box<WaitForCancellationFutureOwned>>,
     watch: Watch,
     look: Interval,
     received: u64,
@@ -68,8 +71,9 @@ impl<S: Unpin> Watched<S> {
         let mut look = tokio::time::interval_at(Instant::now() + every, every);
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let stranger = (!connected.is_known()).then(|| Stranger::new(&connected));
+        let leave = Box::pin(connected.has_to_leave());
         let (received, sent, is_unsent, over) = (0, 0, false, None);
-        Self { stream, connected, stranger, watch, look, received, sent, is_unsent, over }
+        Self { stream, connected, stranger, leave, watch, look, received, sent, is_unsent, over }
     }
 
     /// Ready once it is to be closed.
@@ -83,6 +87,11 @@ impl<S: Unpin> Watched<S> {
             } else if stranger.ends.poll_unpin(cx).is_ready() {
                 return Poll::Ready(*self.over.insert(Over::Failed));
             }
+        }
+        // Of a stranger this is told by `ends`.
+        if self.stranger.is_none() && self.leave.as_mut().poll(cx).is_ready() {
+            closed(Reason::Stalled.name());
+            return Poll::Ready(*self.over.insert(Over::Failed));
         }
         loop {
             ready!(self.look.poll_tick(cx));
@@ -117,6 +126,7 @@ impl<S: Unpin> Watched<S> {
     ) -> Poll<io::Result<usize>> {
         if let Poll::Ready(Ok(bytes)) = &written {
             self.sent += *bytes as u64;
+            self.connected.has_taken(self.sent);
         }
         self.sent(cx, written)
     }

@@ -121,6 +121,32 @@ impl Watch {
     }
 }
 
+/// A peer that needs longer than this for the replies that it is sent takes them too slowly, when their memory is short.
+const TAKEN_WITHIN_LOOKS: u64 = 30;
+/// So many looks in a row, each a second after the one before, tell a slow peer from one that paused.
+const SLOW_LOOKS: u32 = 2;
+
+/// How fast a peer takes the replies that its connection holds.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Taking {
+    held: usize,
+    taken: u64,
+    slow: u32,
+}
+
+impl Taking {
+    /// Another look, at what is held now and what was taken so far, in bytes; whether the peer is too slow.
+    pub fn is_too_slow(&mut self, held: usize, taken: u64) -> bool {
+        let before = std::mem::replace(self, Self { held, taken, slow: 0 });
+        // Only what was there all the time could have been taken.
+        let due = before.held.min(held) as u64 / TAKEN_WITHIN_LOOKS;
+        if 0 < before.held.min(held) && taken - before.taken <= due {
+            self.slow = before.slow.saturating_add(1);
+        }
+        SLOW_LOOKS <= self.slow
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -161,5 +187,27 @@ mod tests {
         let waiting = |sent| Seen { is_unsent: true, sent, ..Seen::default() };
         assert_eq!(closed(TEN_MINUTES, |_| waiting(0)), Some((7, Reason::Stalled)));
         assert_eq!(closed(TEN_MINUTES, waiting), None);
+    }
+
+    /// Looks until the peer counts as too slow; at most a hundred.
+    fn looks_until_too_slow(mut at: impl FnMut(u64) -> (usize, u64)) -> Option<u64> {
+        let mut taking = Taking::default();
+        (1..100).find(|look| {
+            let (held, taken) = at(*look);
+            taking.is_too_slow(held, taken)
+        })
+    }
+
+    #[test]
+    fn a_peer_that_hardly_takes_its_replies_is_too_slow() {
+        assert_eq!(looks_until_too_slow(|_| (10 << 20, 0)), Some(3));
+        assert_eq!(looks_until_too_slow(|look| (30_000, look * 900)), Some(3));
+        assert_eq!(looks_until_too_slow(|look| (30_000, look * 1_100)), None);
+        assert_eq!(looks_until_too_slow(|_| (0, 0)), None);
+        // It paused for one look now and then.
+        assert_eq!(looks_until_too_slow(|look| (30_000, look / 2 * 5_000)), None);
+        // What has only just come to be could not have been taken.
+        assert_eq!(looks_until_too_slow(|look| (if look % 2 == 0 { 10 << 20 } else { 0 }, 0)), None);
+        assert_eq!(looks_until_too_slow(|look| (1 << look.min(40), 0)), Some(3));
     }
 }

@@ -67,6 +67,8 @@ pub struct DevOptions {
     pub fetch_rate: Option<NonZeroU64>,
     /// How far fetches may raise the p99 of reads; `None`: as far as they do.
     pub fetch_p99: Option<f64>,
+    /// How the connections of each node and router are bounded.
+    pub connections: ConnectionSettings,
 }
 
 /// A running development cluster.
@@ -214,7 +216,7 @@ impl Plan {
                 fetch_rate: options.fetch_rate,
                 fetch_p99: options.fetch_p99,
                 warm_bytes: NodeOptions::WARM_BYTES_DEFAULT,
-                connections: ConnectionSettings::default(),
+                connections: options.connections,
                 security: Security::default(),
             }
         });
@@ -235,7 +237,7 @@ impl Plan {
                 )),
                 data: folder.join(format!("router-{router:03}")),
                 settings: options.router.clone(),
-                connections: ConnectionSettings::default(),
+                connections: options.connections,
                 security: Security::default(),
             }
         });

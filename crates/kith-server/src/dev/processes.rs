@@ -5,6 +5,7 @@
 
 use super::{Plan, log_file, ports::Reserved};
 use crate::{
+    connections::ConnectionSettings,
     error::StartError,
     node::{Labels, NodeOptions},
     router::RouterOptions,
@@ -113,7 +114,13 @@ fn share_of_processors(processes: usize) -> NonZeroU16 {
 fn node_role(options: &NodeOptions, metadata: SocketAddr) -> Role {
     let arguments = ["node", "--node", &options.node.to_string(), "--metadata", &metadata.to_string()];
     let mut arguments: Vec<String> = arguments.map(str::to_owned).to_vec();
-    arguments.extend(common_arguments(options.listen, options.http, options.resp, &options.data));
+    arguments.extend(common_arguments(
+        options.listen,
+        options.http,
+        options.resp,
+        &options.data,
+        options.connections,
+    ));
     let scrub_rate = options.scrub_rate.map_or("off".to_owned(), |rate| rate.to_string());
     arguments.extend(["--scrub-rate".to_owned(), scrub_rate]);
     if let Some(rate) = options.fetch_rate {
@@ -144,7 +151,13 @@ fn router_role(options: &RouterOptions, metadata: SocketAddr) -> Result<Role, St
     options.settings.write(&config).map_err(|error| StartError::Settings { detail: error.to_string() })?;
     let arguments = ["router", "--id", &options.router.to_string(), "--metadata", &metadata.to_string()];
     let mut arguments: Vec<String> = arguments.map(str::to_owned).to_vec();
-    arguments.extend(common_arguments(options.listen, options.http, options.resp, &options.data));
+    arguments.extend(common_arguments(
+        options.listen,
+        options.http,
+        options.resp,
+        &options.data,
+        options.connections,
+    ));
     arguments.extend(["--config".to_owned(), config.display().to_string()]);
     Ok(Role {
         name: format!("router {}", options.router),
@@ -159,6 +172,7 @@ fn common_arguments(
     http: SocketAddr,
     resp: Option<SocketAddr>,
     data: &std::path::Path,
+    connections: ConnectionSettings,
 ) -> Vec<String> {
     let data = data.display().to_string();
     let arguments =
@@ -166,6 +180,9 @@ fn common_arguments(
     let mut arguments = arguments.map(str::to_owned).to_vec();
     if let Some(resp) = resp {
         arguments.extend(["--resp".to_owned(), resp.to_string()]);
+    }
+    if let Some(bytes) = connections.reply_bytes {
+        arguments.extend(["--reply-memory".to_owned(), bytes.to_string()]);
     }
     arguments
 }

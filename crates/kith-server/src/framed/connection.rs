@@ -4,7 +4,7 @@ use super::{
     FrameService, Reply, expands,
     inbox::{Inbox, Next},
     outbox::Outbox,
-    running::Running,
+    running::{Answer, Running},
     streams::Streams,
     unsupported_frame,
 };
@@ -12,6 +12,7 @@ use crate::connections::{
     Connected, Reason, STRANGER_FRAME_BYTES_MAX, STRANGER_MESSAGES_MAX, Seen, Watch, closed, farewell,
     no_memory,
 };
+use kith_client::Charge;
 use kith_wire::{
     REQUEST_BYTES_MAX,
     frame::{Flags, Frame, FrameError, Header, Op, PREFACE_BYTES, Preface},
@@ -34,6 +35,8 @@ use tonic::{Code, Status};
 /// Requests of one connection under way at once; above it the next ones stay unread. As many as a router takes in all,
 /// so that it is the process that says `overloaded`, not a connection that falls silent.
 const RUNNING_MAX: usize = 8_192;
+/// Short replies that wait for the peer to read are charged beyond so many bytes together.
+const UNCHARGED_UNSENT_BYTES: usize = 64 << 10;
 /// A peer that has begun its preface ends it within this time, or is hung up on.
 const PREFACE_PATIENCE: Duration = Duration::from_secs(10);
 /// How long a stopping process waits for a connection's requests to end and their replies to be read.
@@ -76,7 +79,8 @@ pub(crate) async fn serve(
         look,
         taken: 0,
         outbox: Outbox::default(),
-        running: Running::default(),
+        unsent: connected.no_reply(),
+        running: Running::new(Arc::clone(&connected)),
         streams: Streams::default(),
         end: End::Open(Box::pin(stop.cancelled_owned())),
         is_parting: false,
@@ -103,6 +107,8 @@ struct Connection<S> {
     look: Interval,
     inbox: Inbox,
     outbox: Outbox,
+    /// For short replies in the outbox.
+    unsent: Charge,
     running: Running,
     streams: Streams,
     end: End,
@@ -130,8 +136,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         loop {
             let read = self.poll_read(cx)?;
             let answered = self.poll_running(cx) | self.poll_streams(cx);
-            let was_full = self.outbox.is_full();
+            let was_full = self.is_full();
             let is_sent = self.outbox.poll_send(&mut self.stream, cx)?.is_ready();
+            self.connected.has_taken(self.outbox.given());
             if read == Read::Eof || self.is_over(is_sent, cx) {
                 return Poll::Ready(Ok(()));
             }
@@ -216,8 +223,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         }
     }
 
-    fn may_take(&self) -> bool {
-        matches!(self.end, End::Open(_)) && !self.outbox.is_full() && self.under_way() < RUNNING_MAX
+    fn may_take(&mut self) -> bool {
+        matches!(self.end, End::Open(_)) && !self.is_full() && self.under_way() < RUNNING_MAX
+    }
+
+    /// Whether the peer has to read before anything more is done for it: much waits for it, or there is no memory for more.
+    fn is_full(&mut self) -> bool {
+        let bytes = self.outbox.encoded();
+        let charged = if bytes <= UNCHARGED_UNSENT_BYTES { 0 } else { bytes };
+        self.unsent.shrink_to(charged);
+        self.outbox.is_full() || !self.unsent.grow_to(charged)
     }
 
     fn under_way(&self) -> usize {
@@ -307,9 +322,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         }
     }
 
-    fn answer(&mut self, header: &Header, answer: Result<Reply, Status>) {
+    fn answer(&mut self, header: &Header, answer: Answer) {
         match answer {
-            Ok(Reply::Pieces(pieces)) => self.streams.start(*header, pieces),
+            Ok((Reply::Pieces(pieces), _)) => self.streams.start(*header, pieces),
             answer => self.outbox.answer(header, answer),
         }
     }
@@ -326,7 +341,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     fn close(&mut self, status: &Status) {
         self.outbox.error(&Header::of_connection(), status);
         self.is_parting = true;
-        self.running = Running::default();
+        self.running.clear();
         self.streams = Streams::default();
         self.end = End::Closing(Box::pin(sleep(STOP_PATIENCE)));
     }
@@ -334,7 +349,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     /// Answers that are there; stops while the peer does not read the ones before.
     fn poll_running(&mut self, cx: &mut Context<'_>) -> bool {
         let mut answered = false;
-        while !self.outbox.is_full()
+        while !self.is_full()
             && let Poll::Ready((header, answer)) = self.running.poll_next(cx)
         {
             self.answer(&header, answer);
@@ -346,10 +361,17 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     /// A piece of a reply for which there is credit; none while the peer does not read the ones before. Not all that could be had: it is
     /// sent while it is in the cache, before the next is made.
     fn poll_streams(&mut self, cx: &mut Context<'_>) -> bool {
-        if !self.outbox.is_full()
+        if !self.is_full()
             && let Poll::Ready((header, piece)) = self.streams.poll_next(cx)
         {
-            self.outbox.piece(&header, piece);
+            let charged = piece.and_then(|piece| {
+                let charge = self.connected.charge_reply(piece.bytes())?;
+                Ok((piece, charge))
+            });
+            if charged.is_err() {
+                self.streams.cancel(header.id);
+            }
+            self.outbox.piece(&header, charged);
             return true;
         }
         false

@@ -1,7 +1,8 @@
 //! What a connection has received and not taken in yet. A frame gets room as its bytes come, and pays for it.
 
-use crate::connections::{Charge, Connected, STRANGER_FRAME_BYTES_MAX, UNCHARGED_BYTES, room};
-use bytes::{Buf, BufMut, Bytes, BytesMut};
+use crate::connections::{Connected, STRANGER_FRAME_BYTES_MAX, UNCHARGED_BYTES, room};
+use bytes::{Buf, BufMut, BytesMut};
+use kith_client::Charge;
 use kith_wire::{
     REQUEST_BYTES_MAX,
     frame::{self, Frame, FrameError, Header, Incoming},
@@ -117,7 +118,7 @@ impl Inbox {
         if !charge.grow_to(COPIES * frame.body.len()) {
             return Next::Refused(frame.header);
         }
-        Next::Frame(Frame { body: Bytes::from_owner(Paid(frame.body, charge)), ..frame })
+        Next::Frame(Frame { body: charge.pay_for(frame.body), ..frame })
     }
 
     /// Reserves room for the frame that has begun, whose length is `bytes`.
@@ -136,15 +137,6 @@ impl Inbox {
         self.refused = bytes - self.bytes.len();
         self.bytes = BytesMut::new();
         Next::Refused(header)
-    }
-}
-
-/// A body, and what was taken for it.
-struct Paid(Bytes, #[expect(dead_code, reason = "dropping it gives back what was taken")] Charge);
-
-impl AsRef<[u8]> for Paid {
-    fn as_ref(&self) -> &[u8] {
-        &self.0
     }
 }
 

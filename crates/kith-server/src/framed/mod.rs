@@ -79,6 +79,22 @@ pub(crate) enum Reply {
     Pieces(Pieces),
 }
 
+impl Reply {
+    /// How long it is once it is encoded, as far as it is there.
+    fn bytes(&self) -> usize {
+        match self {
+            Reply::Evaluate(reply) => reply.encoded_len(),
+            Reply::Encoded(body) => body.iter().map(Bytes::len).sum(),
+            Reply::Ping(reply) => reply.encoded_len(),
+            Reply::Query(pieces) => pieces.as_slice().iter().map(Message::encoded_len).sum(),
+            Reply::MultiGet(reply) => reply.encoded_len(),
+            Reply::Compute(reply) => reply.encoded_len(),
+            Reply::Aggregate(reply) => reply.encoded_len(),
+            Reply::Pieces(_) => 0,
+        }
+    }
+}
+
 /// A body as the message that it should be.
 ///
 /// # Errors

@@ -1,8 +1,8 @@
 //! What a connection has still to send: encoded bytes, and replies in pieces that wait for room.
 
-use super::{Encoded, End, Piece, Reply};
+use super::{Encoded, End, Piece, Reply, running::Answer};
 use bytes::{Buf, Bytes, BytesMut};
-use kith_client::{REPLY_SLOT_BYTES, ReplyMemory};
+use kith_client::{Charge, REPLY_SLOT_BYTES, ReplyMemory};
 use kith_wire::{
     InSlices, MESSAGE_BYTES_MAX, Message,
     frame::{Flags, FrameError, Header, Place, decode_slots},
@@ -48,6 +48,8 @@ pub(super) struct Outbox {
     held: BytesMut,
     /// Bytes that were sent so far.
     sent: u64,
+    /// Bytes of bodies that were put into shared memory so far.
+    shared: u64,
 }
 
 /// A reply that goes in several frames, or in one that is not copied.
@@ -64,16 +66,18 @@ struct Long {
     end: End,
     /// Bytes that are left, encoded or not.
     bytes: usize,
+    /// What is charged for the whole reply.
+    charge: Charge,
 }
 
 impl Long {
     /// A message that is in the way of no other.
-    fn of(request: &Header, message: impl Into<VecDeque<Bytes>>, end: End) -> Self {
+    fn of(request: &Header, message: impl Into<VecDeque<Bytes>>, end: End, charge: Charge) -> Self {
         let mut message = message.into();
         message.retain(|slice| !slice.is_empty());
         let bytes = message.iter().map(Bytes::len).sum();
         let (pieces, behind) = (Vec::new().into_iter(), VecDeque::new());
-        Self { request: *request, pieces, behind, message, end, bytes }
+        Self { request: *request, pieces, behind, message, end, bytes, charge }
     }
 
     /// The next frame's flags and body; the last one is flagged so.
@@ -137,30 +141,38 @@ impl Outbox {
         self.sent
     }
 
+    /// Bytes that the peer was given so far, in whatever way.
+    pub fn given(&self) -> u64 {
+        self.sent + self.shared
+    }
+
     /// Bytes of frames that are encoded and not sent.
-    fn encoded(&self) -> usize {
+    pub fn encoded(&self) -> usize {
         self.first.iter().map(Bytes::len).sum::<usize>() + self.bytes.len()
     }
 
     /// Takes what a request is answered with.
-    pub fn answer(&mut self, request: &Header, answer: Result<Reply, Status>) {
-        match answer {
-            Ok(Reply::Evaluate(reply)) => self.message(request, &reply),
-            Ok(Reply::Encoded(body)) => self.slices(request, body, End::Reply),
-            Ok(Reply::Ping(reply)) => self.put(&request.reply(Flags::LAST), &reply),
-            Ok(Reply::Query(pieces)) => self.pieces(request, pieces),
-            Ok(Reply::MultiGet(reply)) => self.records(request, reply),
-            Ok(Reply::Compute(reply)) => self.records(request, reply),
-            Ok(Reply::Aggregate(reply)) => self.message(request, &reply),
-            Ok(Reply::Pieces(_)) => unreachable!("replies by credit come piece by piece"),
-            Err(status) => self.error(request, &status),
+    pub fn answer(&mut self, request: &Header, answer: Answer) {
+        let (reply, charge) = match answer {
+            Ok(charged) => charged,
+            Err(status) => return self.error(request, &status),
+        };
+        match reply {
+            Reply::Evaluate(reply) => self.message(request, &reply, charge),
+            Reply::Encoded(body) => self.slices(request, body, End::Reply, charge),
+            Reply::Ping(reply) => self.put(&request.reply(Flags::LAST), &reply),
+            Reply::Query(pieces) => self.pieces(request, pieces, charge),
+            Reply::MultiGet(reply) => self.records(request, reply, charge),
+            Reply::Compute(reply) => self.records(request, reply, charge),
+            Reply::Aggregate(reply) => self.message(request, &reply, charge),
+            Reply::Pieces(_) => unreachable!("replies by credit come piece by piece"),
         }
     }
 
     /// Takes the next piece of a reply, or the error that ends it.
-    pub fn piece(&mut self, request: &Header, piece: Result<Piece, Status>) {
-        let piece = match piece {
-            Ok(piece) => piece,
+    pub fn piece(&mut self, request: &Header, piece: Result<(Piece, Charge), Status>) {
+        let (piece, charge) = match piece {
+            Ok(charged) => charged,
             Err(status) => {
                 self.cancel(request.id);
                 return self.error(request, &status);
@@ -168,9 +180,10 @@ impl Outbox {
         };
         if let Some(before) = self.long.iter_mut().find(|long| long.request.id == request.id) {
             before.bytes += piece.bytes();
+            before.charge.absorb(charge);
             return before.behind.push_back(piece);
         }
-        self.slices(request, piece.body, piece.end);
+        self.slices(request, piece.body, piece.end, charge);
     }
 
     /// Drops what is left of a long reply that nobody wants any more.
@@ -215,28 +228,31 @@ impl Outbox {
     }
 
     /// A reply of one message.
-    fn message(&mut self, request: &Header, message: &impl Message) {
+    fn message(&mut self, request: &Header, message: &impl Message, charge: Charge) {
         match message.encoded_len() {
             PART_BYTES..=MESSAGE_BYTES_MAX => {
-                self.long.push_back(Long::of(request, [message.encode_to_vec().into()], End::Reply));
+                let message = [message.encode_to_vec().into()];
+                self.long.push_back(Long::of(request, message, End::Reply, charge));
             }
             _ => self.put(&request.reply(Flags::LAST), message),
         }
     }
 
     /// A reply of one message, mostly records.
-    fn records(&mut self, request: &Header, reply: impl InSlices) {
+    fn records(&mut self, request: &Header, reply: impl InSlices, charge: Charge) {
         if reply.encoded_len() < COPIED_BYTES_MAX {
             self.put(&request.reply(Flags::LAST), &reply);
         } else {
-            self.slices(request, reply.into_slices(), End::Reply);
+            self.slices(request, reply.into_slices(), End::Reply, charge);
         }
     }
 
     /// A message that is encoded, but not in one place.
-    fn slices(&mut self, request: &Header, body: Encoded, end: End) {
+    fn slices(&mut self, request: &Header, body: Encoded, end: End, charge: Charge) {
         match body.iter().map(Bytes::len).sum() {
-            COPIED_BYTES_MAX..=MESSAGE_BYTES_MAX => self.long.push_back(Long::of(request, body, end)),
+            COPIED_BYTES_MAX..=MESSAGE_BYTES_MAX => {
+                self.long.push_back(Long::of(request, body, end, charge));
+            }
             _ => {
                 let header = request.reply(end.flags());
                 if let Err(error) = header.encode_slices(&body, self.out()) {
@@ -246,11 +262,11 @@ impl Outbox {
         }
     }
 
-    fn pieces(&mut self, request: &Header, mut pieces: vec::IntoIter<v1::QueryReply>) {
+    fn pieces(&mut self, request: &Header, mut pieces: vec::IntoIter<v1::QueryReply>, charge: Charge) {
         if let [_] = pieces.as_slice()
             && let Some(only) = pieces.next()
         {
-            return self.message(request, &only);
+            return self.message(request, &only, charge);
         }
         let bytes = pieces.as_slice().iter().map(Message::encoded_len).sum();
         let behind = VecDeque::new();
@@ -261,6 +277,7 @@ impl Outbox {
             message: VecDeque::new(),
             end: End::Message,
             bytes,
+            charge,
         });
     }
 
@@ -311,6 +328,7 @@ impl Outbox {
             return None;
         }
         let place = self.memory.as_mut()?.put(body)?;
+        self.shared += bytes as u64;
         metrics::counter!("kith_server_shared_bytes_total").increment(bytes as u64);
         Some(place)
     }
@@ -372,6 +390,7 @@ impl Outbox {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::connections::testing::known;
     use kith_wire::frame::{self, Op};
     use std::collections::BTreeMap;
     use tokio::io::AsyncReadExt;
@@ -408,7 +427,10 @@ mod tests {
                 [message.slice(..head), message.slice(head..tail.max(head)), message.slice(tail.max(head)..)];
             let mut outbox = Outbox::default();
             outbox.acknowledge(&Header::request(1, Op::Alive));
-            outbox.answer(&Header::request(2, Op::Evaluate), Ok(Reply::Encoded(slices)));
+            let connected = known();
+            let charge = connected.charge_reply(bytes).unwrap();
+            outbox.answer(&Header::request(2, Op::Evaluate), Ok((Reply::Encoded(slices), charge)));
+            assert!(connected.reply_bytes() == if COPIED_BYTES_MAX <= bytes { bytes } else { 0 }, "{bytes}");
             outbox.acknowledge(&Header::request(3, Op::Alive));
             let mut sent = sent(outbox).await;
             let mut replies: BTreeMap<u64, (Vec<u8>, Flags)> = BTreeMap::new();
@@ -420,6 +442,7 @@ mod tests {
             }
             assert!(sent.is_empty() && replies.values().all(|(_, flags)| *flags == Flags::LAST));
             assert!(replies[&2].0 == message && replies.len() == 3, "{bytes}");
+            assert_eq!(connected.reply_bytes(), 0, "{bytes}");
         }
     }
 }

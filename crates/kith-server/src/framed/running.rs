@@ -1,31 +1,44 @@
 //! The requests of one connection that are not answered yet.
 
 use super::Reply;
+use crate::connections::Connected;
 use futures::{
     FutureExt,
     future::{AbortHandle, Abortable, BoxFuture},
 };
-use kith_client::InFlight;
+use kith_client::{Charge, InFlight};
 use kith_wire::frame::Header;
 use std::{
     collections::HashMap,
+    sync::Arc,
     task::{Context, Poll},
     time::Duration,
 };
 use tokio_util::task::AbortOnDropHandle;
 use tonic::{Code, Status};
 
-type Answer = Result<Reply, Status>;
+/// A reply, and what is charged for it until it is sent.
+pub(super) type Answer = Result<(Reply, Charge), Status>;
 
 /// Requests under way, by id.
-#[derive(Default)]
 pub(super) struct Running {
+    connected: Arc<Connected>,
     /// Ready with a request's header and answer; without one if it was cancelled.
     futures: InFlight<(Header, Option<Answer>)>,
     cancels: HashMap<u64, AbortHandle>,
 }
 
 impl Running {
+    /// None yet; their replies are charged to this connection as soon as they are there.
+    pub fn new(connected: Arc<Connected>) -> Self {
+        Self { connected, futures: InFlight::default(), cancels: HashMap::new() }
+    }
+
+    /// Drops all of them.
+    pub fn clear(&mut self) {
+        *self = Self::new(Arc::clone(&self.connected));
+    }
+
     /// How many there are.
     pub fn len(&self) -> usize {
         self.cancels.len()
@@ -43,14 +56,16 @@ impl Running {
     pub fn start(
         &mut self,
         header: Header,
-        mut call: BoxFuture<'static, Answer>,
+        mut call: BoxFuture<'static, Result<Reply, Status>>,
         cx: &mut Context<'_>,
     ) -> Option<Answer> {
         let is_alone = self.cancels.is_empty();
         if is_alone && let Poll::Ready(answer) = call.poll_unpin(cx) {
-            return Some(answer);
+            return Some(charged(&self.connected, answer));
         }
-        let call = if is_alone { call } else { on_its_own_task(call) };
+        let connected = Arc::clone(&self.connected);
+        let call = call.map(move |answer| charged(&connected, answer));
+        let call = if is_alone { call.boxed() } else { on_its_own_task(call) };
         let call = within(header.deadline_us, call);
         let (cancel, registration) = AbortHandle::new_pair();
         self.cancels.insert(header.id, cancel);
@@ -78,7 +93,13 @@ impl Running {
     }
 }
 
-fn on_its_own_task(call: BoxFuture<'static, Answer>) -> BoxFuture<'static, Answer> {
+fn charged(connected: &Connected, answer: Result<Reply, Status>) -> Answer {
+    let reply = answer?;
+    let charge = connected.charge_reply(reply.bytes())?;
+    Ok((reply, charge))
+}
+
+fn on_its_own_task(call: impl Future<Output = Answer> + Send + 'static) -> BoxFuture<'static, Answer> {
     let task = AbortOnDropHandle::new(tokio::spawn(call));
     task.map(|ended| match ended {
         Ok(answer) => answer,

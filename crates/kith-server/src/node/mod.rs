@@ -27,7 +27,7 @@ pub use throttle::{Throttle, ThrottleState};
 
 use crate::{
     background,
-    connections::ConnectionSettings,
+    connections::{ConnectionSettings, Connections},
     counts,
     data_dir::{DataDir, Identity},
     error::StartError,
@@ -220,7 +220,8 @@ impl Node {
         })?;
         let held = Arc::new(held_stores(&options, &first, &stop)?.living_in(&data));
         prepare_all(options.node, &held, &first, served(&first).collect()).await;
-        let ports = Ports::bind(options.addresses(), &options.security, options.connections).await?;
+        let connections = Connections::new(options.connections)?;
+        let ports = Ports::bind(options.addresses(), &options.security, &connections).await?;
         let at = ports.addresses();
         let document = options.document(&at);
         let readiness = Readiness::default();

@@ -3,14 +3,14 @@
 use kith_client::QueryError;
 use kith_ops::{Record, RecordError, Records};
 use kith_schema::{RecordView, Schema};
-use std::{borrow::Cow, sync::Arc};
+use std::{borrow::Cow, ops::Range, sync::Arc};
 
 /// What one read came to; those that were read together share it.
 #[derive(Clone, Debug)]
 pub(crate) struct Answer {
     values: Arc<Values>,
-    /// Where this read's keys begin.
-    from: usize,
+    /// This read's keys.
+    keys: Range<usize>,
 }
 
 /// The values of keys of one store, all of one version.
@@ -25,14 +25,25 @@ pub(crate) struct Values {
 }
 
 impl Answer {
-    /// To the keys from the one at `from`.
-    pub fn new(values: Arc<Values>, from: usize) -> Self {
-        Self { values, from }
+    /// To these of the keys.
+    pub fn new(values: Arc<Values>, keys: Range<usize>) -> Self {
+        Self { values, keys }
     }
 
-    /// Bytes of what it keeps in memory. `O(keys)`.
-    pub fn bytes(&self) -> u64 {
-        self.values.records.value_bytes()
+    /// To all of the keys.
+    pub fn of_all(values: Values) -> Self {
+        let keys = 0..values.records.len();
+        Self::new(Arc::new(values), keys)
+    }
+
+    /// Bytes of this read's values. `O(keys)`.
+    pub fn bytes(&self) -> usize {
+        let records = &self.values.records;
+        let length = |key| match records.get(key) {
+            Some(Record::Found(bytes)) => bytes.len(),
+            _ => 0,
+        };
+        self.keys.clone().map(length).sum()
     }
 
     /// The value of a key; `None` proves that there is none.
@@ -41,7 +52,7 @@ impl Answer {
     /// The reply, if it cannot be had.
     pub fn value(&self, key: usize) -> Result<Option<Cow<'_, [u8]>>, String> {
         let values = &*self.values;
-        match values.records.get(self.from + key) {
+        match values.records.get(self.keys.start + key) {
             Some(Record::Found(bytes)) => values.text(bytes).map(Some),
             Some(Record::Absent) => Ok(None),
             Some(Record::Error(error)) => Err(values.failed(error)),

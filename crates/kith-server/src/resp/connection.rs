@@ -8,9 +8,9 @@ use super::{
     round::Round,
     visitor::Visitor,
 };
-use crate::connections::{self, Charge, Reason, STRANGER_MESSAGES_MAX, Seen, UNCHARGED_BYTES, Watch, closed};
+use crate::connections::{self, Reason, STRANGER_MESSAGES_MAX, Seen, UNCHARGED_BYTES, Watch, closed};
 use bytes::{Buf, BytesMut};
-use kith_client::QueryError;
+use kith_client::{Charge, QueryError};
 use kith_wire::resp::{Decoder, Limits, Malformed, Replies};
 use std::{io, pin::pin, sync::Arc, task::Poll, time::Duration};
 use tokio::{
@@ -27,10 +27,8 @@ const UNKNOWN_FOR_LONG: &str = "NOAUTH too many commands before AUTH: closing th
 const READ_BYTES: usize = 16 << 10;
 /// Emptied buffers above this size are given back.
 const KEPT_BYTES: usize = 1 << 20;
-/// Who takes no byte of its replies for so long is hung up on: its round is held in memory.
+/// Who takes no byte of its replies for so long is hung up on: its round is held in memory. Sooner where memory is short, as all are.
 const STALLED: Duration = Duration::from_secs(60);
-/// The same while all of them together hold more than they should.
-const STALLED_PRESSED: Duration = Duration::from_secs(1);
 /// After an error that closes, what still comes is thrown away for so long, and no more of it than this: a socket that is closed with
 /// bytes unread takes back what it sent.
 const LINGER: Duration = Duration::from_secs(1);
@@ -62,6 +60,7 @@ pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
         inbox: BytesMut::new(),
         out: Replies::default(),
         unknown: 0,
+        sent: 0,
     };
     place.unless_strange(connection.run(stop)).await
 }
@@ -105,6 +104,8 @@ struct Connection<S> {
     out: Replies,
     /// Commands that came since nobody knows the client.
     unknown: u64,
+    /// Bytes that were sent so far.
+    sent: u64,
 }
 
 /// What follows a round.
@@ -204,22 +205,27 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         }
         let answers = self.endpoint.read(round.reads()).await;
         if !round.is_too_large(&answers) {
-            return self.reply(round, &answers).await;
+            return self.reply(round, answers).await;
         }
         drop(answers);
         self.endpoint.note_errors(round.errors());
         // Which commands arrive together is not their sender's choice: each has all the room for itself.
         for mut alone in round.one_by_one() {
             let answers = self.endpoint.read(alone.reads()).await;
-            self.reply(alone, &answers).await?;
+            self.reply(alone, answers).await?;
         }
         Ok(())
     }
 
-    async fn reply(&mut self, mut round: Round, answers: &[Result<Answer, QueryError>]) -> io::Result<()> {
+    async fn reply(
+        &mut self,
+        mut round: Round,
+        mut answers: Vec<Result<Answer, QueryError>>,
+    ) -> io::Result<()> {
+        let _charge = self.charge(&mut answers);
         loop {
-            let is_all = round.encode(answers, &mut self.out);
-            self.send(answers).await?;
+            let is_all = round.encode(&answers, &mut self.out);
+            self.send().await?;
             if is_all {
                 self.endpoint.note_errors(round.errors());
                 return Ok(());
@@ -227,19 +233,33 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         }
     }
 
-    /// Sends what is written; `answers` are held meanwhile.
-    async fn send(&mut self, answers: &[Result<Answer, QueryError>]) -> io::Result<()> {
-        let held = || answers.iter().flatten().map(Answer::bytes).sum();
+    /// Charges answers, which are kept until the last of them is sent. They become errors if there is no memory for them.
+    fn charge(&self, answers: &mut [Result<Answer, QueryError>]) -> Charge {
+        let bytes = answers.iter().flatten().map(Answer::bytes).sum();
+        self.place.charge_reply(bytes).unwrap_or_else(|refused| {
+            let refused = QueryError::from_status(&refused);
+            answers
+                .iter_mut()
+                .filter(|answer| answer.is_ok())
+                .for_each(|answer| *answer = Err(refused.clone()));
+            self.place.no_reply()
+        })
+    }
+
+    /// Sends what is written.
+    async fn send(&mut self) -> io::Result<()> {
         let mut left = self.out.bytes();
         while !left.is_empty() {
-            let written = taken(&self.endpoint, &held, self.stream.write(left)).await?;
+            let written = in_time(&self.endpoint, self.stream.write(left)).await?;
             if written == 0 {
                 return Err(io::ErrorKind::WriteZero.into());
             }
             left = &left[written..];
+            self.sent += written as u64;
+            self.place.has_taken(self.sent);
         }
         // TLS keeps what the socket did not take: a little.
-        taken(&self.endpoint, &held, self.stream.flush()).await?;
+        in_time(&self.endpoint, self.stream.flush()).await?;
         self.out.clear(KEPT_BYTES);
         Ok(())
     }
@@ -252,7 +272,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
 
     async fn hang_up_on(&mut self, why: &str) -> io::Result<()> {
         self.out.error(why);
-        self.send(&[]).await?;
+        self.send().await?;
         let most = if self.place.is_known() { LINGER_BYTES } else { STRANGER_LINGER_BYTES };
         part(&mut self.stream, most).await
     }
@@ -315,25 +335,14 @@ impl Begun {
     }
 }
 
-/// A step of writing, for which nobody waits for ever, and not for long where much is `held` for those who do not read. Nearly always
-/// it is done at once, and needs no timer.
-async fn taken<T>(
-    endpoint: &Endpoint,
-    held: &impl Fn() -> u64,
-    step: impl Future<Output = io::Result<T>>,
-) -> io::Result<T> {
+/// A step of writing, for which nobody waits for ever. Nearly always it is done at once, and needs no timer.
+async fn in_time<T>(endpoint: &Endpoint, step: impl Future<Output = io::Result<T>>) -> io::Result<T> {
     let mut step = pin!(step);
     if let Poll::Ready(done) = futures::poll!(step.as_mut()) {
         return done;
     }
-    let _unread = endpoint.unread(held());
-    let mut waited = Duration::ZERO;
-    while waited < STALLED && !(STALLED_PRESSED <= waited && endpoint.is_pressed()) {
-        if let Ok(done) = timeout(STALLED_PRESSED, step.as_mut()).await {
-            return done;
-        }
-        waited += STALLED_PRESSED;
-    }
-    endpoint.note_stalled();
-    Err(io::ErrorKind::TimedOut.into())
+    timeout(STALLED, step).await.unwrap_or_else(|_| {
+        endpoint.note_stalled();
+        Err(io::ErrorKind::TimedOut.into())
+    })
 }

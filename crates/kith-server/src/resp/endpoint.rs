@@ -36,30 +36,13 @@ const TLS_REQUIRED: &str = "ERR tls_required: this port takes TLS only (redis-cl
 /// What those are told for whom there is no room, as Redis does.
 const TOO_MANY: &[u8] = b"-ERR max number of clients reached\r\n";
 
-/// Above so many bytes of unread values, who reads nothing for a moment is hung up on.
-const UNREAD_BYTES_MAX: u64 = 256 << 20;
-
 /// What the connections of one listener share.
 pub(super) struct Endpoint {
     backend: Arc<dyn Backend>,
     addr: SocketAddr,
     clients: Arc<Clients>,
     commands: AtomicU64,
-    /// Bytes of values that wait for clients which do not read them just now.
-    unread: AtomicU64,
     metrics: Metrics,
-}
-
-/// Values that wait for a client, while this is held.
-pub(super) struct Unread<'e> {
-    endpoint: &'e Endpoint,
-    bytes: u64,
-}
-
-impl Drop for Unread<'_> {
-    fn drop(&mut self) {
-        self.endpoint.unread.fetch_sub(self.bytes, Ordering::Relaxed);
-    }
 }
 
 struct Metrics {
@@ -186,7 +169,6 @@ impl Endpoint {
             addr,
             clients: Arc::new(Clients::new(Instant::now())),
             commands: AtomicU64::new(0),
-            unread: AtomicU64::new(0),
         })
     }
 
@@ -215,17 +197,6 @@ impl Endpoint {
     pub fn note_malformed(&self, malformed: &Malformed) {
         self.metrics.malformed.increment(1);
         tracing::debug!(%malformed, "a Redis client breaks the protocol: closing its connection");
-    }
-
-    /// So many bytes of values wait for a client.
-    pub fn unread(&self, bytes: u64) -> Unread<'_> {
-        self.unread.fetch_add(bytes, Ordering::Relaxed);
-        Unread { endpoint: self, bytes }
-    }
-
-    /// Whether more waits for clients than a process should hold for them.
-    pub fn is_pressed(&self) -> bool {
-        UNREAD_BYTES_MAX < self.unread.load(Ordering::Relaxed)
     }
 
     /// A connection is closed because it does not read.

@@ -27,7 +27,7 @@ pub use settings::{
 };
 
 use crate::{
-    connections::ConnectionSettings,
+    connections::{ConnectionSettings, Connections},
     counts,
     error::StartError,
     freshness::Freshness,
@@ -43,7 +43,7 @@ use crate::{
     topology::{self, Followed, TopologyReceiver},
     versions::{self, Coordinator, Stores},
 };
-use kith_client::{Caches, ListStore, Session, topology::Topology};
+use kith_client::{Caches, ListStore, Session, security::Dialer, topology::Topology};
 use kith_wire::{
     MESSAGE_BYTES_MAX, REQUEST_BYTES_MAX,
     documents::{DOCUMENT_FORMAT, Document, RouterDocument},
@@ -161,13 +161,14 @@ impl Router {
     ) -> Result<Self, StartError> {
         http::count();
         let Followed { topology: documents, freshness } = followed;
-        let dialer = options.security.dialer().clone();
+        let connections = Connections::new(options.connections)?;
+        let dialer = options.security.dialer().clone().with_reply_budget(Arc::clone(connections.replies()));
         counts::of_router(&documents, &stop);
         let cluster = documents.borrow().cluster.clone();
         place::check_claim(&cluster).await?;
         let id = ProcessId::router(options.router);
         id.wait_until_free(&*metadata, options.listen).await?;
-        let graph = Arc::new(graph_server(&options, &documents, freshness, &stop)?);
+        let graph = Arc::new(graph_server(&options, &dialer, &documents, freshness, &stop)?);
         let coordinator = Coordinator::new(options.router);
         let live_value = coordinator.name().to_owned();
         let rebalancer =
@@ -190,7 +191,7 @@ impl Router {
             session,
             counters,
         };
-        let ports = Ports::bind(options.addresses(), &options.security, options.connections).await?;
+        let ports = Ports::bind(options.addresses(), &options.security, &connections).await?;
         let at = ports.addresses();
         let document = options.document(&at);
         let readiness = Readiness::default();
@@ -257,6 +258,7 @@ fn answer(
 
 fn graph_server(
     options: &RouterOptions,
+    dialer: &Dialer,
     documents: &TopologyReceiver,
     freshness: Freshness,
     stop: &CancellationToken,
@@ -267,7 +269,7 @@ fn graph_server(
     session_settings.trace_all = true;
     session_settings.admits = true;
     session_settings.tells_waits = true;
-    session_settings.dialer = options.security.dialer().clone();
+    session_settings.dialer = dialer.clone();
     let networks = Arc::new(networks::CachedNetworks::new(&settings.cache, documents.clone()));
     let lists = lists::CachedLists::start(&settings.cache, documents.clone());
     let caches = Caches { networks, lists: Some(Arc::clone(&lists) as Arc<dyn ListStore>) };
@@ -279,11 +281,7 @@ fn graph_server(
         .map_err(|source| StartError::Write { path: settings.record.clone().unwrap_or_default(), source })?;
     Ok(service::GraphServer {
         session,
-        forwarder: Arc::new(forward::Forwarder::new(
-            documents.clone(),
-            options.router,
-            options.security.dialer().clone(),
-        )),
+        forwarder: Arc::new(forward::Forwarder::new(documents.clone(), options.router, dialer.clone())),
         slow_log: Arc::new(slow_log::SlowLog::new(settings.slow_log.clone())),
         recorder,
         admission: admission::Admission::new(settings.admission.queries_max),

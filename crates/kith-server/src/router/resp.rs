@@ -87,8 +87,9 @@ impl RespReads {
         match self.values(&store, &keys).await {
             Ok(values) => {
                 for ask in asks {
+                    let own = Answer::new(Arc::clone(&values), ask.from..ask.from + ask.count);
                     // Its connection may be gone meanwhile.
-                    let _ = ask.answer.send(Ok(Answer::new(Arc::clone(&values), ask.from)));
+                    let _ = ask.answer.send(Ok(own));
                 }
             }
             // Too large together: each may be small enough.
@@ -109,7 +110,7 @@ impl RespReads {
     }
 
     async fn alone(&self, store: &str, keys: &BatchKeys) -> Result<Answer, QueryError> {
-        Ok(Answer::new(self.values(store, keys).await?, 0))
+        Ok(Answer::new(self.values(store, keys).await?, 0..keys.len()))
     }
 
     /// One fan-out. Keys fail by themselves, so that those that were read with them do not.

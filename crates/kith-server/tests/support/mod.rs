@@ -39,6 +39,7 @@ pub fn options(folder: &Path, groups: u32, nodes: u32) -> DevOptions {
         scrub_rate: None,
         fetch_rate: None,
         fetch_p99: None,
+        connections: Default::default(),
     }
 }
 

@@ -1,7 +1,7 @@
 //! The one file of a cluster's machines: every flag of `kith node`, `kith router` and `kith cluster create` is a key of
 //! the same name. Flags beat the file; keys that nobody knows are errors (docs/design/0007-etcd.md).
 
-use super::{FetchP99, FetchRate, PlacementFlag, ScrubRate, WarmBytes, metadata::MetadataFlags};
+use super::{FetchP99, FetchRate, PlacementFlag, ReplyMemory, ScrubRate, WarmBytes, metadata::MetadataFlags};
 use crate::failure::Failure;
 use kith_client::SessionSettings;
 use kith_server::{
@@ -42,6 +42,7 @@ pub struct ConfigFile {
     insecure_http: bool,
     connections_max: Option<usize>,
     connections_idle_ms: Option<u64>,
+    reply_memory: Option<ReplyMemory>,
     threads: Option<NonZeroU16>,
 
     // Of `kith cluster create`.
@@ -184,9 +185,17 @@ impl ConfigFile {
     }
 
     /// How the connections of a serving process are bounded; flags beat the file.
-    pub fn connections(&self, open_max: Option<usize>, idle_ms: Option<u64>) -> ConnectionSettings {
-        let idle = idle_ms.or(self.connections_idle_ms).map(Duration::from_millis);
-        ConnectionSettings { open_max: open_max.or(self.connections_max), idle }
+    pub fn connections(
+        &self,
+        open_max: Option<usize>,
+        idle_ms: Option<u64>,
+        reply_memory: Option<ReplyMemory>,
+    ) -> ConnectionSettings {
+        ConnectionSettings {
+            open_max: open_max.or(self.connections_max),
+            idle: idle_ms.or(self.connections_idle_ms).map(Duration::from_millis),
+            reply_bytes: reply_memory.or(self.reply_memory).map(|memory| memory.0),
+        }
     }
 
     /// How routers answer.

@@ -1,8 +1,8 @@
 //! `kith dev`: a whole cluster on this machine.
 
 use super::{
-    FetchP99, FetchRate, PlacementFlag, ScrubRate, begin, detach, fetch_p99, fetch_rate, scrub_rate,
-    settings, start_failure, stop_signal,
+    FetchP99, FetchRate, PlacementFlag, ReplyMemory, ScrubRate, begin, detach, fetch_p99, fetch_rate,
+    reply_memory, scrub_rate, settings, start_failure, stop_signal,
 };
 use crate::{
     cli::{block_on, block_on_threads},
@@ -13,6 +13,7 @@ use crate::{
 use clap::Args;
 use kith_objects::Location;
 use kith_server::{
+    ConnectionSettings,
     dev::{Dev, DevOptions, PORT, PORT_HTTP, PORT_RESP, ReadyDocument, Shape},
     place::ReadFrom,
 };
@@ -77,6 +78,10 @@ pub struct DevArgs {
     /// Fetches slow down while the p99 of a node's reads is above so many times what it is without them; `off`: never
     #[arg(long, value_name = "RATIO", value_parser = fetch_p99, default_value = "1.2")]
     fetch_p99: FetchP99,
+    /// Memory of each node and router for replies that are gathered or wait for their readers; others are refused (`overloaded`)
+    /// [default: 1GiB]
+    #[arg(long, value_name = "SIZE", value_parser = reply_memory)]
+    reply_memory: Option<ReplyMemory>,
     /// Where versions that were built elsewhere may be read from, and for which stores, as people,person-*=s3://BUCKET/PREFIX
     /// [default: nowhere]
     #[arg(long, value_name = "[STORES=]PLACE")]
@@ -90,8 +95,8 @@ pub struct DevArgs {
     /// End the cluster of this folder, or that of --ready-file or --data, and wait until it has ended
     #[arg(long, conflicts_with_all = [
         "placement", "groups", "nodes", "partitions", "zones", "router_count", "processes", "threads", "objects",
-        "port", "http_port", "resp_port", "config", "record", "scrub_rate", "fetch_rate", "fetch_p99", "read_from",
-        "end_with_stdin", "detach", "detached",
+        "port", "http_port", "resp_port", "config", "record", "scrub_rate", "fetch_rate", "fetch_p99", "reply_memory",
+        "read_from", "end_with_stdin", "detach", "detached",
     ])]
     stop: bool,
     /// Run as the process that --detach leaves
@@ -174,6 +179,10 @@ impl DevArgs {
             scrub_rate: self.scrub_rate.0,
             fetch_rate: self.fetch_rate.0,
             fetch_p99: self.fetch_p99.ratio(),
+            connections: ConnectionSettings {
+                reply_bytes: self.reply_memory.map(|memory| memory.0),
+                ..ConnectionSettings::default()
+            },
         };
         let dev = Dev::start(options, stop).await.map_err(start_failure)?;
         eprint!("{}", ports.text(dev.ready()));

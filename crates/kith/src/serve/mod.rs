@@ -246,6 +246,29 @@ fn warm_bytes(text: &str) -> Result<WarmBytes, String> {
     size(text).map(|bytes| WarmBytes(bytes as u64))
 }
 
+/// Memory for replies, as the command line and the configuration file write it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
+#[serde(try_from = "String")]
+struct ReplyMemory(usize);
+
+/// Less than this would refuse what clients usually ask for.
+const REPLY_MEMORY_MIN: usize = 16 << 20;
+
+impl TryFrom<String> for ReplyMemory {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        reply_memory(&text)
+    }
+}
+
+fn reply_memory(text: &str) -> Result<ReplyMemory, String> {
+    match size(text)? {
+        bytes if bytes < REPLY_MEMORY_MIN => Err(format!("{text} is less than 16MiB")),
+        bytes => Ok(ReplyMemory(bytes)),
+    }
+}
+
 fn settings(config: Option<&Path>) -> anyhow::Result<RouterSettings> {
     let Some(path) = config else { return Ok(RouterSettings::default()) };
     RouterSettings::read(path).map_err(|error| {

@@ -1,11 +1,11 @@
 //! `kith node` and `kith router`: one role, one process.
 
 use super::{
-    Ending, FetchP99, FetchRate, ScrubRate, WarmBytes, begin,
+    Ending, FetchP99, FetchRate, ReplyMemory, ScrubRate, WarmBytes, begin,
     config::{ConfigFile, Own},
     fetch_p99, fetch_rate,
     metadata::{MetadataFlags, missing},
-    scrub_rate, start_failure, warm_bytes,
+    reply_memory, scrub_rate, start_failure, warm_bytes,
 };
 use crate::{
     cli::block_on_threads,
@@ -73,6 +73,9 @@ struct ProcessArgs {
     /// Connections over which nothing was asked for so long are closed, but for those of Redis clients; 0: never [default: 600000]
     #[arg(long, value_name = "MS")]
     connections_idle_ms: Option<u64>,
+    /// Memory for replies that are gathered or wait for their readers; others are refused (`overloaded`) [default: 1GiB]
+    #[arg(long, value_name = "SIZE", value_parser = reply_memory)]
+    reply_memory: Option<ReplyMemory>,
     /// End when standard input ends: how a supervisor's children end with it
     #[arg(long)]
     end_with_stdin: bool,
@@ -173,7 +176,7 @@ impl ProcessArgs {
             resp,
             data,
             metadata,
-            connections: file.connections(self.connections_max, self.connections_idle_ms),
+            connections: file.connections(self.connections_max, self.connections_idle_ms, self.reply_memory),
             security,
             end_with_stdin: self.end_with_stdin || own.end_with_stdin,
         })
