@@ -12,6 +12,7 @@
 //! assert_eq!(partition_of_id(1005, partitions).0, 17);
 //! ```
 
+mod checksum;
 pub mod delta;
 mod hash;
 mod ids;
@@ -21,6 +22,7 @@ mod proof;
 mod query;
 mod time;
 
+pub use checksum::{crc32c, crc32c_append};
 pub use hash::{
     fmix64, fmix64_inverse, partition_of_hash, partition_of_id, partition_of_key, position_of_key,
 };

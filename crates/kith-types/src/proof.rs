@@ -1,6 +1,6 @@
 //! The checksum that travels with a value, so that the caller who asked for it proves it.
 
-use crate::KeyRef;
+use crate::{KeyRef, crc32c_append};
 
 /// The checksum of one record: of the lengths, the key and the value, as the record's file has it (`docs/formats/chunk-set.md`).
 ///
@@ -47,11 +47,11 @@ fn checksum(seed: u32, key: KeyRef<'_>, value: &[u8]) -> u32 {
         }
         KeyRef::Bytes(key) => key,
     };
-    let mut crc = crc32c::crc32c_append(seed, &head[..length]);
+    let mut crc = crc32c_append(seed, &head[..length]);
     if !key.is_empty() {
-        crc = crc32c::crc32c_append(crc, key);
+        crc = crc32c_append(crc, key);
     }
-    crc32c::crc32c_append(crc, value)
+    crc32c_append(crc, value)
 }
 
 /// LEB128, as in `delta`, on the stack.
@@ -68,6 +68,7 @@ fn put_varint(head: &mut [u8; HEAD_BYTES_MAX], length: &mut usize, mut value: us
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::crc32c;
 
     #[test]
     fn a_proof_holds_for_its_key_and_value_alone() {
@@ -89,10 +90,10 @@ mod tests {
     #[test]
     fn the_drawn_examples_hold() {
         let of = |key, value: &[u8]| ValueProof::of(key, value).crc32c;
-        assert_eq!(of(KeyRef::Bytes(b"k"), b"ab"), crc32c::crc32c(b"\x01\x02kab"));
-        assert_eq!(of(KeyRef::Id(5), b"ab"), crc32c::crc32c(b"\x02\x05\0\0\0\0\0\0\0ab"));
+        assert_eq!(of(KeyRef::Bytes(b"k"), b"ab"), crc32c(b"\x01\x02kab"));
+        assert_eq!(of(KeyRef::Id(5), b"ab"), crc32c(b"\x02\x05\0\0\0\0\0\0\0ab"));
         let long = vec![1; 300];
         let covered = [&b"\xac\x02"[..], &9u64.to_le_bytes(), &long].concat();
-        assert_eq!(of(KeyRef::Id(9), &long), crc32c::crc32c(&covered));
+        assert_eq!(of(KeyRef::Id(9), &long), crc32c(&covered));
     }
 }

@@ -198,7 +198,7 @@ impl<'k> StreamReader<'k> {
 }
 
 fn extended(crc32c: u32, message: &v1::MultiGetPiece) -> u32 {
-    crc32c::crc32c_append(crc32c::crc32c_append(crc32c, &message.positions), &message.records)
+    kith_types::crc32c_append(kith_types::crc32c_append(crc32c, &message.positions), &message.records)
 }
 
 fn footer_to_wire(footer: StreamFooter, crc32c: u32) -> v1::StreamFooter {

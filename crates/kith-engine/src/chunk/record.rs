@@ -60,7 +60,7 @@ impl Frame {
         put_varint(out, value.len() as u64);
         let mut crc = self.seed(offset);
         for part in [&out[CRC_BYTES..], key, value] {
-            crc = crc32c::crc32c_append(crc, part);
+            crc = kith_types::crc32c_append(crc, part);
         }
         out[..CRC_BYTES].copy_from_slice(&crc.to_le_bytes());
     }
@@ -110,7 +110,7 @@ impl<'a> Record<'a> {
     /// Whether every byte is as it was written.
     #[inline]
     pub(super) fn is_whole(&self) -> bool {
-        crc32c::crc32c_append(self.seed, self.covered) == self.crc
+        kith_types::crc32c_append(self.seed, self.covered) == self.crc
     }
 
     /// What proves the value to a caller that has the key.

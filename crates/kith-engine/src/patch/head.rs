@@ -64,7 +64,7 @@ impl Head {
             bytes.extend_from_slice(&section.bytes.to_le_bytes());
             bytes.extend_from_slice(&section.blake3);
         }
-        let crc = crc32c::crc32c(&bytes);
+        let crc = kith_types::crc32c(&bytes);
         bytes.extend_from_slice(&crc.to_le_bytes());
         bytes
     }
@@ -72,7 +72,7 @@ impl Head {
     /// Reads exactly the bytes of a head.
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self, Unusable> {
         let (covered, crc) = bytes.split_last_chunk::<CRC_BYTES>().ok_or(Unusable)?;
-        if crc32c::crc32c(covered) != u32::from_le_bytes(*crc) || covered.len() < SECTIONS_AT {
+        if kith_types::crc32c(covered) != u32::from_le_bytes(*crc) || covered.len() < SECTIONS_AT {
             return Err(Unusable);
         }
         let hash = |at: usize| {

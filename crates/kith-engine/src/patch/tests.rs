@@ -141,7 +141,7 @@ fn heads_that_cannot_be_are_refused() {
     let mut newer = sorted.encode();
     newer[8] = 2;
     let (covered, crc) = newer.split_last_chunk_mut::<4>().unwrap();
-    *crc = crc32c::crc32c(covered).to_le_bytes();
+    *crc = kith_types::crc32c(covered).to_le_bytes();
     assert_eq!(Head::decode(&newer), Err(Unusable), "another format version");
     // A section larger than all files of the version would be read into memory.
     let large = Section { bytes: 1 << 40, ..section(1) };

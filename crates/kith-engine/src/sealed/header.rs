@@ -81,7 +81,7 @@ impl Header {
         put_u32(&mut bytes, 16, self.id.partition.0);
         put_u32(&mut bytes, 20, self.id.set);
         put_u32(&mut bytes, 24, Self::block_bytes(self.id.kind) as u32);
-        let crc = crc32c::crc32c(&bytes[..CRC_AT]);
+        let crc = kith_types::crc32c(&bytes[..CRC_AT]);
         put_u32(&mut bytes, CRC_AT, crc);
         bytes
     }
@@ -95,7 +95,7 @@ impl Header {
         if let Some(header) = Self::possible(id).find(|header| *bytes == header.encode()) {
             return Ok(header);
         }
-        if get_u32(bytes, CRC_AT) != crc32c::crc32c(&bytes[..CRC_AT]) {
+        if get_u32(bytes, CRC_AT) != kith_types::crc32c(&bytes[..CRC_AT]) {
             return Err(Damage { file: file(), fault: Fault::Checksum { what: "header", offset: 0 } }.into());
         }
         let version = get_u32(bytes, 8);
@@ -142,7 +142,7 @@ mod tests {
     use kith_types::PartitionId;
 
     fn sealed_again(mut bytes: [u8; HEADER_BYTES]) -> [u8; HEADER_BYTES] {
-        let crc = crc32c::crc32c(&bytes[..CRC_AT]);
+        let crc = kith_types::crc32c(&bytes[..CRC_AT]);
         put_u32(&mut bytes, CRC_AT, crc);
         bytes
     }

@@ -112,7 +112,7 @@ impl SealedFile {
         ) else {
             return Err(self.impossible("block", start));
         };
-        if crc32c::crc32c(bytes) != u32::from_le_bytes(*crc) {
+        if kith_types::crc32c(bytes) != u32::from_le_bytes(*crc) {
             self.check()?;
             return Err(self.damage(Fault::Checksum { what: "block", offset: start as u64 }));
         }

@@ -39,7 +39,7 @@ impl FileSeal {
             let block_left = self.block_bytes as u64 - in_block;
             let count = block_left.min(self.body_bytes - self.position).min(bytes.len() as u64);
             let (now, later) = bytes.split_at(count as usize);
-            self.crc = crc32c::crc32c_append(self.crc, now);
+            self.crc = kith_types::crc32c_append(self.crc, now);
             self.position += count;
             bytes = later;
             if count == block_left || self.position == self.body_bytes {
@@ -61,7 +61,7 @@ impl FileSeal {
             _ => Fault::Foreign { what: "format version" },
         })?;
         let block = table.chunks(4).zip(self.table.chunks(4)).position(|(stated, found)| stated != found);
-        if crc32c::crc32c(table) != trailer.table_crc {
+        if kith_types::crc32c(table) != trailer.table_crc {
             return Err(Fault::Checksum { what: "checksum table", offset: self.body_bytes });
         }
         if let Some(block) = block {

@@ -41,7 +41,7 @@ impl BlockTable {
         if table.len() as u64 != 4 * body_bytes.div_ceil(block_bytes as u64) {
             return Err(impossible);
         }
-        if crc32c::crc32c(table) != trailer.table_crc {
+        if kith_types::crc32c(table) != trailer.table_crc {
             return Err(Fault::Checksum { what: "checksum table", offset: body_bytes });
         }
         Ok(Self { id, header_crc: trailer.header_crc, block_bytes, body_bytes, tail })
@@ -68,7 +68,7 @@ impl BlockTable {
         let mut wrong: Option<Range<usize>> = None;
         for (index, block) in bytes.chunks(self.block_bytes).enumerate() {
             let stated = self.tail.get(4 * (first + index)..).and_then(|rest| rest.first_chunk::<4>());
-            let holds = stated.is_some_and(|stated| crc32c::crc32c(block) == u32::from_le_bytes(*stated))
+            let holds = stated.is_some_and(|stated| kith_types::crc32c(block) == u32::from_le_bytes(*stated))
                 && (first + index > 0
                     || Header::read(block, self.id).is_ok_and(|header| header.crc() == self.header_crc));
             if !holds {

@@ -32,14 +32,14 @@ impl Trailer {
         bytes[48..52].copy_from_slice(&self.table_crc.to_le_bytes());
         bytes[52..56].copy_from_slice(&self.header_crc.to_le_bytes());
         bytes[56..60].copy_from_slice(MAGIC);
-        let crc = crc32c::crc32c(&bytes[..60]);
+        let crc = kith_types::crc32c(&bytes[..60]);
         bytes[60..].copy_from_slice(&crc.to_le_bytes());
         bytes
     }
 
     /// Reads a trailer; `None` if its checksum or magic does not hold.
     pub(crate) fn decode(bytes: &[u8; TRAILER_BYTES]) -> Option<Self> {
-        if trailer_crc(bytes) != crc32c::crc32c(&bytes[..60]) || &bytes[56..60] != MAGIC {
+        if trailer_crc(bytes) != kith_types::crc32c(&bytes[..60]) || &bytes[56..60] != MAGIC {
             return None;
         }
         let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("8 bytes"));

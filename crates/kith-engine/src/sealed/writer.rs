@@ -92,7 +92,7 @@ impl SealedWriter {
             body_bytes: self.position,
             records,
             fields,
-            table_crc: crc32c::crc32c(&self.table),
+            table_crc: kith_types::crc32c(&self.table),
             header_crc: self.header.crc(),
         }
         .encode();
@@ -117,7 +117,7 @@ impl SealedWriter {
     fn flush_body(&mut self) -> Result<(), WriteError> {
         let buffer = std::mem::take(&mut self.buffer);
         for block in buffer.chunks(self.block_bytes) {
-            self.table.extend_from_slice(&crc32c::crc32c(block).to_le_bytes());
+            self.table.extend_from_slice(&kith_types::crc32c(block).to_le_bytes());
         }
         self.hasher.update(&buffer);
         self.write(&buffer)?;

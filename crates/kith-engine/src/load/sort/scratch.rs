@@ -62,7 +62,7 @@ impl Scratch {
     /// Appends a block: [`HEAD_BYTES`] to be filled, then the payload. Leaves the head.
     pub(in crate::load) fn write_block(&mut self, block: &mut Vec<u8>) -> Result<(), SortError> {
         let payload = (block.len() - HEAD_BYTES) as u32;
-        let crc = crc32c::crc32c(&block[HEAD_BYTES..]);
+        let crc = kith_types::crc32c(&block[HEAD_BYTES..]);
         block[..4].copy_from_slice(&payload.to_le_bytes());
         block[4..HEAD_BYTES].copy_from_slice(&crc.to_le_bytes());
         let written = self.file.write_all_at(block, self.bytes);
@@ -93,7 +93,7 @@ impl Scratch {
         }
         block.resize(payload, 0);
         self.read_at(block, offset + HEAD_BYTES as u64)?;
-        if crc32c::crc32c(block) != crc { Err(self.damaged(offset)) } else { Ok(()) }
+        if kith_types::crc32c(block) != crc { Err(self.damaged(offset)) } else { Ok(()) }
     }
 
     fn read_at(&self, into: &mut [u8], offset: u64) -> Result<(), SortError> {
