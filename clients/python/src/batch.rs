@@ -9,6 +9,7 @@ use crate::{
 use kith_client::{BatchAnswer, BatchPiece};
 use kith_ops::{Record as State, RecordError, Records};
 use kith_schema::{FieldType, RecordView, Schema, ValueType};
+use kith_types::ErrorCode;
 use pyo3::{
     IntoPyObjectExt,
     exceptions::{PyIndexError, PyTypeError},
@@ -177,7 +178,7 @@ impl Batch {
                 Values::Plain(ValueType::Record) => {
                     let help = "read again: the version may have gone meanwhile";
                     let told = "none of these records was found, nor the schema that says how long their vectors are";
-                    error::of("schema_unavailable", told, help)
+                    error::of(ErrorCode::SchemaUnavailable, told, help)
                 }
                 _ => PyTypeError::new_err("only records have fields"),
             });

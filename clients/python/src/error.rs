@@ -1,8 +1,9 @@
 //! Errors on their way to Python: `kith.KithError` with the code and the help that every client of Kith shows.
 
 use kith_client::{QueryError, security::SecurityError};
+use kith_types::ErrorCode;
 use pyo3::prelude::*;
-use std::error::Error;
+use std::{collections::HashMap, error::Error};
 
 /// Why a question has no answer, as an exception.
 pub fn raised(error: &QueryError) -> PyErr {
@@ -20,11 +21,35 @@ pub fn refused(error: &SecurityError) -> PyErr {
     of(error.code(), &message, error.help())
 }
 
+/// The exception class of a code in `kith.errors`; `None`: the base of them all.
+fn exception(code: ErrorCode) -> Option<&'static str> {
+    match code {
+        ErrorCode::DeadlineExceeded => Some("DeadlineExceeded"),
+        ErrorCode::Overloaded => Some("Overloaded"),
+        ErrorCode::Unreachable
+        | ErrorCode::PartitionsUnavailable
+        | ErrorCode::NoCluster
+        | ErrorCode::TlsFailed
+        | ErrorCode::TlsRequired => Some("Unreachable"),
+        ErrorCode::Unauthenticated | ErrorCode::PermissionDenied => Some("Denied"),
+        ErrorCode::UnknownStore
+        | ErrorCode::UnknownGraph
+        | ErrorCode::MemberNotFound
+        | ErrorCode::EntityNotFound => Some("NotFound"),
+        _ => None,
+    }
+}
+
+/// The names of the exception classes by the names of their codes; codes of the base class are left out.
+pub fn classes() -> HashMap<&'static str, &'static str> {
+    ErrorCode::ALL.iter().filter_map(|code| Some((code.name(), exception(*code)?))).collect()
+}
+
 /// The exception of a code.
-pub fn of(code: &str, message: &str, help: &str) -> PyErr {
+pub fn of(code: ErrorCode, message: &str, help: &str) -> PyErr {
     Python::attach(|py| {
         let made = py.import("kith.errors").and_then(|errors| errors.getattr("error_of"));
-        match made.and_then(|error_of| error_of.call1((code, message, help))) {
+        match made.and_then(|error_of| error_of.call1((code.name(), message, help))) {
             Ok(error) => PyErr::from_value(error),
             Err(broken) => broken,
         }

@@ -21,6 +21,8 @@ mod value;
 /// What `kith` is made of; import that.
 #[pyo3::pymodule]
 mod _kith {
+    use pyo3::prelude::*;
+
     #[pymodule_export]
     use crate::{
         batch::{Batch, Entry},
@@ -33,7 +35,8 @@ mod _kith {
 
     /// Sets up what answers, before anybody asks.
     #[pymodule_init]
-    fn init() {
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         crate::call::init();
+        module.add("ERROR_CLASSES", crate::error::classes())
     }
 }

@@ -166,7 +166,7 @@ fn told<'py>(py: Python<'py>, footer: &StreamFooter) -> PyResult<Bound<'py, PyAn
     let mut missing: Vec<u32> = Vec::new();
     for failure in &footer.failures {
         missing.extend(&failure.partitions);
-        let told = (&failure.class, failure.keys, &failure.partitions, &failure.nodes);
+        let told = (failure.code.name(), failure.keys, &failure.partitions, &failure.nodes);
         failures.append(class.call1(told)?)?;
     }
     missing.sort_unstable();

@@ -3,6 +3,7 @@
 use kith_ops::OperationError;
 use kith_routing::QuotaKind;
 use kith_schema::{KeyType, ValueType, compute::ComputeError};
+use kith_types::ErrorCode;
 use kith_wire::v1::ErrorDetail;
 use thiserror::Error;
 use tonic::{Code, Status};
@@ -196,11 +197,11 @@ pub enum QueryError {
         /// Why.
         reason: String,
     },
-    /// An error that a router reported and this client has no variant for.
+    /// An error that a router or node reported.
     #[error("{message}")]
     Remote {
-        /// Its code.
-        code: String,
+        /// Its code; [`ErrorCode::Unrecognized`] if it is one of a later release, whose name then begins the message.
+        code: ErrorCode,
         /// Its message.
         message: String,
         /// Its help.
@@ -214,13 +215,10 @@ pub enum QueryError {
     },
 }
 
-/// What a process says that does not let the caller ask it.
-pub(crate) const DENIED: [&str; 3] = ["unauthenticated", "permission_denied", "tls_required"];
-
 impl QueryError {
     /// Whether the caller may not ask this: whoever else is asked says so too.
     pub fn is_denied(&self) -> bool {
-        DENIED.contains(&self.code())
+        self.code().is_denial()
     }
 
     /// A node's share of an answer of more than [`crate::ANSWER_BYTES_MAX`].
@@ -229,34 +227,34 @@ impl QueryError {
     }
 
     /// The stable code.
-    pub fn code(&self) -> &str {
+    pub fn code(&self) -> ErrorCode {
         match self {
             QueryError::Operation(error) => operation_code(error),
-            QueryError::UnknownGraph { .. } => "unknown_graph",
-            QueryError::UnknownStore { .. } => "unknown_store",
-            QueryError::NotValues { .. } => "not_values",
-            QueryError::NoVersion { .. } => "no_version",
-            QueryError::WrongKeys { .. } => "wrong_key_type",
-            QueryError::BatchTooLarge { .. } => "out_of_range",
-            QueryError::TooLarge { .. } => "too_large",
-            QueryError::Damaged { .. } => "damaged",
-            QueryError::Disagreement { .. } => "replicas_disagree",
-            QueryError::SchemaUnavailable { .. } => "schema_unavailable",
+            QueryError::UnknownGraph { .. } => ErrorCode::UnknownGraph,
+            QueryError::UnknownStore { .. } => ErrorCode::UnknownStore,
+            QueryError::NotValues { .. } => ErrorCode::NotValues,
+            QueryError::NoVersion { .. } => ErrorCode::NoVersion,
+            QueryError::WrongKeys { .. } => ErrorCode::WrongKeyType,
+            QueryError::BatchTooLarge { .. } => ErrorCode::OutOfRange,
+            QueryError::TooLarge { .. } => ErrorCode::TooLarge,
+            QueryError::Damaged { .. } => ErrorCode::Damaged,
+            QueryError::Disagreement { .. } => ErrorCode::ReplicasDisagree,
+            QueryError::SchemaUnavailable { .. } => ErrorCode::SchemaUnavailable,
             QueryError::Compute(error) => error.code(),
-            QueryError::NotRecords { .. } => "not_records",
-            QueryError::Unsupported { .. } => "unsupported_operation",
-            QueryError::UnknownPolicy { .. } => "unknown_policy",
-            QueryError::BadRequest { .. } => "bad_request",
-            QueryError::DeadlineExceeded { .. } => "deadline_exceeded",
-            QueryError::PartitionsUnavailable { .. } => "partitions_unavailable",
-            QueryError::VersionUnavailable { .. } => "version_unavailable",
-            QueryError::Overloaded { .. } => "overloaded",
-            QueryError::QuotaExceeded { .. } => "quota_exceeded",
-            QueryError::Unreachable { .. } => "unreachable",
-            QueryError::Tls { .. } => "tls_failed",
-            QueryError::NodeUnreachable { .. } => "node_unreachable",
-            QueryError::Remote { code, .. } => code,
-            QueryError::Internal { .. } => "internal",
+            QueryError::NotRecords { .. } => ErrorCode::NotRecords,
+            QueryError::Unsupported { .. } => ErrorCode::UnsupportedOperation,
+            QueryError::UnknownPolicy { .. } => ErrorCode::UnknownPolicy,
+            QueryError::BadRequest { .. } => ErrorCode::BadRequest,
+            QueryError::DeadlineExceeded { .. } => ErrorCode::DeadlineExceeded,
+            QueryError::PartitionsUnavailable { .. } => ErrorCode::PartitionsUnavailable,
+            QueryError::VersionUnavailable { .. } => ErrorCode::VersionUnavailable,
+            QueryError::Overloaded { .. } => ErrorCode::Overloaded,
+            QueryError::QuotaExceeded { .. } => ErrorCode::QuotaExceeded,
+            QueryError::Unreachable { .. } => ErrorCode::Unreachable,
+            QueryError::Tls { .. } => ErrorCode::TlsFailed,
+            QueryError::NodeUnreachable { .. } => ErrorCode::NodeUnreachable,
+            QueryError::Remote { code, .. } => *code,
+            QueryError::Internal { .. } => ErrorCode::Internal,
         }
     }
 
@@ -354,13 +352,12 @@ impl QueryError {
             _ => Vec::new(),
         };
         let detail = ErrorDetail {
-            code: self.code().to_owned(),
             help: self.help(),
             partitions,
-            epoch: 0,
             retry_after_ms: self.retry_after_ms(),
+            ..ErrorDetail::default()
         };
-        kith_wire::with_detail(self.grpc_code(), self.to_string(), detail)
+        kith_wire::with_detail(self.code(), self.to_string(), detail)
     }
 
     /// From the status that a router answered.
@@ -368,57 +365,30 @@ impl QueryError {
         let detail = kith_wire::detail_of(status);
         if status.code() == Code::Unimplemented && detail.help.is_empty() {
             return QueryError::Remote {
-                code: detail.code,
+                code: ErrorCode::UnsupportedOperation,
                 message: "the process at this address does not serve this".to_owned(),
                 help: "name a router: nodes only evaluate parts of queries".to_owned(),
             };
         }
-        QueryError::Remote { code: detail.code, message: status.message().to_owned(), help: detail.help }
-    }
-
-    fn grpc_code(&self) -> Code {
-        match self {
-            QueryError::Operation(
-                OperationError::MemberNotFound { .. } | OperationError::EntityNotFound { .. },
-            )
-            | QueryError::UnknownGraph { .. }
-            | QueryError::UnknownStore { .. } => Code::NotFound,
-            QueryError::Operation(_)
-            | QueryError::Compute(_)
-            | QueryError::UnknownPolicy { .. }
-            | QueryError::WrongKeys { .. }
-            | QueryError::BatchTooLarge { .. }
-            | QueryError::BadRequest { .. } => Code::InvalidArgument,
-            QueryError::NotValues { .. } | QueryError::NotRecords { .. } | QueryError::NoVersion { .. } => {
-                Code::FailedPrecondition
-            }
-            QueryError::Unsupported { .. } => Code::Unimplemented,
-            QueryError::TooLarge { .. } => Code::OutOfRange,
-            QueryError::Damaged { .. } | QueryError::Disagreement { .. } => Code::DataLoss,
-            QueryError::DeadlineExceeded { .. } => Code::DeadlineExceeded,
-            QueryError::PartitionsUnavailable { .. }
-            | QueryError::VersionUnavailable { .. }
-            | QueryError::SchemaUnavailable { .. }
-            | QueryError::NodeUnreachable { .. }
-            | QueryError::Tls { .. }
-            | QueryError::Unreachable { .. } => Code::Unavailable,
-            QueryError::Overloaded { .. } | QueryError::QuotaExceeded { .. } => Code::ResourceExhausted,
-            QueryError::Remote { .. } => Code::Unknown,
-            QueryError::Internal { .. } => Code::Internal,
-        }
+        let code = ErrorCode::of_name(&detail.code);
+        let message = match code {
+            ErrorCode::Unrecognized => format!("{}: {}", detail.code, status.message()),
+            _ => status.message().to_owned(),
+        };
+        QueryError::Remote { code, message, help: detail.help }
     }
 }
 
-fn operation_code(error: &OperationError) -> &'static str {
+fn operation_code(error: &OperationError) -> ErrorCode {
     match error {
-        OperationError::MemberNotFound { .. } => "member_not_found",
-        OperationError::EntityNotFound { .. } => "entity_not_found",
-        OperationError::UnknownEdgeType { .. } => "unknown_edge_type",
-        OperationError::UnknownKind { .. } => "unknown_kind",
-        OperationError::NoEdgeType => "no_edge_type",
-        OperationError::DirectionNotKept { .. } => "direction_not_kept",
-        OperationError::OutOfRange { .. } => "out_of_range",
-        _ => "internal",
+        OperationError::MemberNotFound { .. } => ErrorCode::MemberNotFound,
+        OperationError::EntityNotFound { .. } => ErrorCode::EntityNotFound,
+        OperationError::UnknownEdgeType { .. } => ErrorCode::UnknownEdgeType,
+        OperationError::UnknownKind { .. } => ErrorCode::UnknownKind,
+        OperationError::NoEdgeType => ErrorCode::NoEdgeType,
+        OperationError::DirectionNotKept { .. } => ErrorCode::DirectionNotKept,
+        OperationError::OutOfRange { .. } => ErrorCode::OutOfRange,
+        _ => ErrorCode::Internal,
     }
 }
 

@@ -11,6 +11,7 @@ use crate::{
 use futures::{FutureExt, StreamExt, future::BoxFuture};
 use kith_ops::GraphQuery;
 use kith_schema::{Schema, SchemaId};
+use kith_types::ErrorCode;
 use kith_wire::v1;
 use std::time::{Duration, Instant};
 use tokio::sync::Mutex;
@@ -271,11 +272,12 @@ pub(crate) fn left(options: &QueryOptions, elapsed: Duration) -> Option<QueryOpt
 /// that does not was made up by the transport.
 fn named(error: QueryError, addr: &str) -> QueryError {
     match error {
-        QueryError::Remote { code, message, help }
-            if help.is_empty() && ["internal", "cancelled", "unavailable"].contains(&code.as_str()) =>
-        {
-            QueryError::Unreachable { addr: addr.to_owned(), reason: message }
-        }
+        QueryError::Remote {
+            code: ErrorCode::Internal | ErrorCode::Cancelled | ErrorCode::Unavailable,
+            message,
+            help,
+            ..
+        } if help.is_empty() => QueryError::Unreachable { addr: addr.to_owned(), reason: message },
         other => other,
     }
 }
@@ -305,14 +307,18 @@ mod tests {
 
     #[test]
     fn only_what_the_transport_made_up_is_a_lost_router() {
-        let remote = |code: &str, help: &str| QueryError::Remote {
-            code: code.to_owned(),
+        let remote = |code: ErrorCode, help: &str| QueryError::Remote {
+            code,
             message: "broken pipe".to_owned(),
             help: help.to_owned(),
         };
         let lost = QueryError::Unreachable { addr: "a:1".to_owned(), reason: "broken pipe".to_owned() };
-        assert_eq!(named(remote("internal", ""), "a:1"), lost);
-        for kept in [remote("internal", "report it"), remote("overloaded", ""), remote("unknown_graph", "")] {
+        assert_eq!(named(remote(ErrorCode::Internal, ""), "a:1"), lost);
+        for kept in [
+            remote(ErrorCode::Internal, "report it"),
+            remote(ErrorCode::Overloaded, ""),
+            remote(ErrorCode::UnknownGraph, ""),
+        ] {
             assert_eq!(named(kept.clone(), "a:1"), kept);
         }
     }

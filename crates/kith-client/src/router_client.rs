@@ -21,6 +21,7 @@ use crate::{
 use futures::{FutureExt, StreamExt, future::BoxFuture, stream::BoxStream};
 use kith_ops::{GraphQuery, Operand, Want};
 use kith_schema::{Schema, SchemaId};
+use kith_types::ErrorCode;
 use kith_wire::{
     MESSAGE_BYTES_MAX, Message,
     documents::{Document, TopologyDocument},
@@ -110,9 +111,9 @@ impl RouterClient {
             Ok(topology) => return Ok((self, topology.into_inner())),
             Err(status) => status,
         };
-        match kith_wire::detail_of(&status).code.as_str() {
-            "unauthenticated" | "permission_denied" | "tls_required" => Err(QueryError::from_status(&status)),
-            _ => Err(unreachable(&self.dialer, &self.addr, status.message())),
+        match kith_wire::code_of(&status).is_denial() {
+            true => Err(QueryError::from_status(&status)),
+            false => Err(unreachable(&self.dialer, &self.addr, status.message())),
         }
     }
 
@@ -314,7 +315,7 @@ impl RouterClient {
     }
 
     pub(crate) fn error(&self, status: &Status) -> QueryError {
-        let lost = kith_wire::detail_of(status).code == "unavailable" && status.code() == Code::Unavailable;
+        let lost = kith_wire::code_of(status) == ErrorCode::Unavailable && status.code() == Code::Unavailable;
         if lost {
             unreachable(&self.dialer, &self.addr, status.message())
         } else {
@@ -493,7 +494,7 @@ pub(crate) fn overdue(patience: Duration) -> Status {
 fn no_answer(when: &str) -> Status {
     let message = format!("no answer {when}");
     let help = "the router may be frozen or cut off: look at its process, or ask another (--router)";
-    kith_wire::status(Code::DeadlineExceeded, "deadline_exceeded", message, help)
+    kith_wire::status(ErrorCode::DeadlineExceeded, message, help)
 }
 
 /// The document inside a topology message.

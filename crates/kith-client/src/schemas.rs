@@ -62,6 +62,7 @@ fn checked(text: &str, id: SchemaId) -> Result<Schema, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use kith_types::ErrorCode;
 
     const ONE: &str = r#"{"fields":[{"name":"a","type":"text"}]}"#;
     const OTHER: &str = r#"{"fields":[{"name":"a","type":"bytes"}]}"#;
@@ -72,7 +73,7 @@ mod tests {
         let id = ONE.parse::<Schema>().unwrap().id();
         for wrong in [OTHER, "{"] {
             let refused = schemas.get("s", 1, id, async { Ok(wrong.to_owned()) }).await;
-            assert_eq!(refused.unwrap_err().code(), "schema_unavailable");
+            assert_eq!(refused.unwrap_err().code(), ErrorCode::SchemaUnavailable);
         }
         assert_eq!(schemas.get("s", 1, id, async { Ok(ONE.to_owned()) }).await.unwrap().id(), id);
         let known = schemas.clone().get("t", 9, id, async { panic!("it is known") }).await;

@@ -316,17 +316,18 @@ impl Session {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use kith_types::ErrorCode;
 
     #[test]
     fn a_batch_is_bounded_in_keys_and_bytes() {
-        let code = |keys: BatchKeys| keys.check().map_err(|error| error.code().to_owned());
+        let code = |keys: BatchKeys| keys.check().map_err(|error| error.code());
         assert_eq!(code(BatchKeys::Ids(vec![7; BATCH_KEYS_MAX])), Ok(()));
-        assert_eq!(code(BatchKeys::Ids(vec![7; BATCH_KEYS_MAX + 1])), Err("out_of_range".to_owned()));
+        assert_eq!(code(BatchKeys::Ids(vec![7; BATCH_KEYS_MAX + 1])), Err(ErrorCode::OutOfRange));
         let key = |bytes: usize| BatchKeys::Bytes([vec![b'k'; bytes]].iter().collect());
         assert_eq!(code(key(KEY_BYTES_MAX)), Ok(()));
-        assert_eq!(code(key(KEY_BYTES_MAX + 1)), Err("out_of_range".to_owned()));
+        assert_eq!(code(key(KEY_BYTES_MAX + 1)), Err(ErrorCode::OutOfRange));
         let many: ByteKeys = (0..=ANSWER_BYTES_MAX / KEY_BYTES_MAX).map(|_| vec![0; KEY_BYTES_MAX]).collect();
-        assert_eq!(code(BatchKeys::Bytes(many)), Err("out_of_range".to_owned()));
+        assert_eq!(code(BatchKeys::Bytes(many)), Err(ErrorCode::OutOfRange));
     }
 
     #[test]
@@ -335,8 +336,8 @@ mod tests {
         let bytes = BatchKeys::Bytes(["1"].iter().collect());
         assert!(ids.check_type("s", KeyType::Id).is_ok() && bytes.check_type("s", KeyType::String).is_ok());
         assert!(bytes.check_type("s", KeyType::Bytes).is_ok());
-        assert_eq!(ids.check_type("s", KeyType::String).unwrap_err().code(), "wrong_key_type");
-        assert_eq!(bytes.check_type("s", KeyType::Id).unwrap_err().code(), "wrong_key_type");
+        assert_eq!(ids.check_type("s", KeyType::String).unwrap_err().code(), ErrorCode::WrongKeyType);
+        assert_eq!(bytes.check_type("s", KeyType::Id).unwrap_err().code(), ErrorCode::WrongKeyType);
         assert!(BatchKeys::Ids(vec![]).check_type("s", KeyType::Bytes).is_ok());
     }
 }

@@ -4,6 +4,7 @@
 use crate::remote::block_on;
 use crate::{Objects, ObjectsError};
 use kith_engine::{ObjectError, Source};
+use kith_types::ErrorCode;
 use object_store::PutMode;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
@@ -77,8 +78,11 @@ pub enum ClaimError {
 
 impl ClaimError {
     /// The stable code.
-    pub fn code(&self) -> &'static str {
-        if let Self::Objects(_) = self { "object_store_unreachable" } else { "object_store_taken" }
+    pub fn code(&self) -> ErrorCode {
+        match self {
+            Self::Objects(_) => ErrorCode::ObjectStoreUnreachable,
+            _ => ErrorCode::ObjectStoreTaken,
+        }
     }
 
     /// What to do about it.
@@ -220,7 +224,7 @@ mod tests {
         root.claim("a").unwrap();
         root.claim("a").unwrap();
         let taken = root.claim("b").unwrap_err();
-        assert_eq!(taken.code(), "object_store_taken");
+        assert_eq!(taken.code(), ErrorCode::ObjectStoreTaken);
         assert!(taken.to_string().contains("cluster a, not of cluster b"), "{taken}");
         fs::create_dir_all(folder.path().join("objects/people/values")).unwrap();
         let inside = root.join("people/values").claim("b").unwrap_err();

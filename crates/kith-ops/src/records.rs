@@ -2,7 +2,7 @@
 
 use bytes::{Bytes, BytesMut};
 use kith_schema::compute::ComputeFault;
-use kith_types::{KeyRef, ValueProof};
+use kith_types::{ErrorCode, KeyRef, ValueProof};
 use std::fmt;
 
 /// The value of one key, or why there is none (architecture D8: every key is accounted for).
@@ -35,12 +35,12 @@ pub enum RecordError {
 
 impl RecordError {
     /// The code that users see.
-    pub fn code(self) -> &'static str {
+    pub fn code(self) -> ErrorCode {
         match self {
-            RecordError::Damaged => "damaged",
-            RecordError::Unsuitable => "unsuitable",
-            RecordError::Disagreeing => "replicas_disagree",
-            RecordError::Dimensions(_) => "dimension_mismatch",
+            RecordError::Damaged => ErrorCode::Damaged,
+            RecordError::Unsuitable => ErrorCode::Unsuitable,
+            RecordError::Disagreeing => ErrorCode::ReplicasDisagree,
+            RecordError::Dimensions(_) => ErrorCode::DimensionMismatch,
         }
     }
 }

@@ -12,7 +12,7 @@ use kith_schema::compute::{
     GroupBy, Operand, Predicate,
 };
 use kith_schema::{RecordView, RecordWriter, Scalar, Schema};
-use kith_types::ByteKeys;
+use kith_types::{ByteKeys, ErrorCode};
 use proptest::prelude::*;
 use std::{collections::BTreeMap, ops::ControlFlow, sync::Arc};
 
@@ -348,27 +348,30 @@ fn zeros_are_one_value_and_wrong_plans_are_refused() {
     let (merged, _) = counted(&[0, 1], 2, &source, &by("w", GroupBy::Value { top: 9 }));
     assert_eq!(merged.counts, [2]);
     let code = |plan: AggregatePlan| Aggregation::new(&plan, &people()).map(|_| ()).unwrap_err().code();
-    assert_eq!(code(by("agee", GroupBy::Value { top: 9 })), "unknown_field");
-    assert_eq!(code(by("age", GroupBy::Value { top: 0 })), "out_of_range");
-    assert_eq!(code(by("age", GroupBy::Bucket(vec![]))), "out_of_range");
+    assert_eq!(code(by("agee", GroupBy::Value { top: 9 })), ErrorCode::UnknownField);
+    assert_eq!(code(by("age", GroupBy::Value { top: 0 })), ErrorCode::OutOfRange);
+    assert_eq!(code(by("age", GroupBy::Bucket(vec![]))), ErrorCode::OutOfRange);
     let bucket = |operand| Bucket { name: "x".into(), predicate: Predicate::AnyOf(vec![operand]) };
-    assert_eq!(code(by("age", GroupBy::Bucket(vec![bucket(Operand::Text("7".into()))]))), "wrong_field_type");
-    assert_eq!(code(by("tags", GroupBy::Bucket(vec![bucket(Operand::Whole(7))]))), "wrong_field_type");
+    assert_eq!(
+        code(by("age", GroupBy::Bucket(vec![bucket(Operand::Text("7".into()))]))),
+        ErrorCode::WrongFieldType
+    );
+    assert_eq!(code(by("tags", GroupBy::Bucket(vec![bucket(Operand::Whole(7))]))), ErrorCode::WrongFieldType);
     let nan =
         Aggregation::new(&by("age", GroupBy::Bucket(vec![bucket(Operand::Float(f64::NAN))])), &people());
     let nan = nan.map(|_| ()).unwrap_err();
-    assert_eq!(nan.code(), "bad_request");
+    assert_eq!(nan.code(), ErrorCode::BadRequest);
     let told = "a condition on field \"age\" compares with NaN, but must compare with a finite number";
     assert_eq!(nan.to_string(), told);
     let twice = vec![bucket(Operand::Whole(7)); 2];
-    assert_eq!(code(by("age", GroupBy::Bucket(twice))), "bad_request");
+    assert_eq!(code(by("age", GroupBy::Bucket(twice))), ErrorCode::BadRequest);
     let mut deep = Predicate::And(vec![]);
     for _ in 0..Predicate::DEPTH_MAX {
         deep = Predicate::Or(vec![deep]);
     }
     assert_eq!(
         code(by("age", GroupBy::Bucket(vec![Bucket { name: "x".into(), predicate: deep }]))),
-        "bad_request"
+        ErrorCode::BadRequest
     );
 }
 

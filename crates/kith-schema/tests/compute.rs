@@ -7,6 +7,7 @@ use kith_schema::compute::{
 use kith_schema::{
     ElementType, FieldType, RecordView, RecordWriter, ScalarType, Schema, f16_from_f32, f32_from_f16,
 };
+use kith_types::ErrorCode;
 use proptest::prelude::*;
 
 fn schema(text: &str) -> Schema {
@@ -305,26 +306,26 @@ fn plans_that_make_no_sense_are_refused_with_their_reason() {
     let (code, message) = refused(ComputePlan::new().project("titel"));
     assert_eq!(
         (code, message.as_str()),
-        ("unknown_field", "the records have no field \"titel\"; did you mean \"title\"?")
+        (ErrorCode::UnknownField, "the records have no field \"titel\"; did you mean \"title\"?")
     );
-    assert_eq!(refused(one(ComputeFunction::Dot(vec![1.0]))).0, "dimension_mismatch");
+    assert_eq!(refused(one(ComputeFunction::Dot(vec![1.0]))).0, ErrorCode::DimensionMismatch);
     assert!(matches!(
         Computation::new(&dot(&[1.0; 3]), &people),
         Err(ComputeError::Dimensions { want: 2, got: 3, .. })
     ));
     let over = |function, field: &str| refused(ComputePlan::new().operator(function, field, None)).0;
-    assert_eq!(over(ComputeFunction::Count, "title"), "wrong_field_type");
-    assert_eq!(over(ComputeFunction::Dot(vec![1.0]), "title"), "wrong_field_type");
-    assert_eq!(over(ComputeFunction::Cosine(vec![1.0]), "ids"), "wrong_field_type");
-    assert_eq!(over(ComputeFunction::Hadamard(vec![1.0]), "w"), "unknown_field");
-    assert_eq!(refused(ComputePlan::new().project("title").project("title")).0, "bad_request");
-    assert_eq!(refused(ComputePlan::new()).0, "bad_request");
-    assert_eq!(refused(dot(&[1.0, 2.0]).top_k("x", 0)).0, "out_of_range");
-    assert_eq!(refused(dot(&[1.0, 2.0]).top_k("y", 1)).0, "unknown_field");
-    assert_eq!(refused(dot(&[1.0, 2.0]).top_k("title", 1)).0, "wrong_field_type");
+    assert_eq!(over(ComputeFunction::Count, "title"), ErrorCode::WrongFieldType);
+    assert_eq!(over(ComputeFunction::Dot(vec![1.0]), "title"), ErrorCode::WrongFieldType);
+    assert_eq!(over(ComputeFunction::Cosine(vec![1.0]), "ids"), ErrorCode::WrongFieldType);
+    assert_eq!(over(ComputeFunction::Hadamard(vec![1.0]), "w"), ErrorCode::UnknownField);
+    assert_eq!(refused(ComputePlan::new().project("title").project("title")).0, ErrorCode::BadRequest);
+    assert_eq!(refused(ComputePlan::new()).0, ErrorCode::BadRequest);
+    assert_eq!(refused(dot(&[1.0, 2.0]).top_k("x", 0)).0, ErrorCode::OutOfRange);
+    assert_eq!(refused(dot(&[1.0, 2.0]).top_k("y", 1)).0, ErrorCode::UnknownField);
+    assert_eq!(refused(dot(&[1.0, 2.0]).top_k("title", 1)).0, ErrorCode::WrongFieldType);
     let operator = ComputeOperator { name: "x".into(), field: "v".into(), function: ComputeFunction::Count };
     let many = ComputePlan { operators: vec![operator; OPERATORS_MAX + 1], ..ComputePlan::new() };
-    assert_eq!(refused(many).0, "out_of_range");
+    assert_eq!(refused(many).0, ErrorCode::OutOfRange);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! A process's data directory: whose it is, in which format, and that only one process uses it.
 
 use crate::private;
+use kith_types::ErrorCode;
 use serde::{Deserialize, Serialize};
 use std::{
     fs,
@@ -114,13 +115,13 @@ impl DataDirError {
     }
 
     /// The stable code.
-    pub fn code(&self) -> &'static str {
+    pub fn code(&self) -> ErrorCode {
         match self {
-            DataDirError::InUse { .. } => "data_directory_in_use",
-            DataDirError::OtherFormat { .. } => "data_directory_format",
-            DataDirError::OtherOwner { .. } => "data_directory_owner",
-            DataDirError::Damaged { .. } => "data_directory_damaged",
-            DataDirError::Io { .. } => "data_directory_unusable",
+            DataDirError::InUse { .. } => ErrorCode::DataDirectoryInUse,
+            DataDirError::OtherFormat { .. } => ErrorCode::DataDirectoryFormat,
+            DataDirError::OtherOwner { .. } => ErrorCode::DataDirectoryOwner,
+            DataDirError::Damaged { .. } => ErrorCode::DataDirectoryDamaged,
+            DataDirError::Io { .. } => ErrorCode::DataDirectoryUnusable,
         }
     }
 }

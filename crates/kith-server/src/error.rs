@@ -8,6 +8,7 @@ use crate::{
 };
 use kith_client::security::SecurityError;
 use kith_objects::ClaimError;
+use kith_types::ErrorCode;
 use std::{io, net::SocketAddr, path::PathBuf};
 use thiserror::Error;
 
@@ -140,26 +141,30 @@ pub enum StartError {
 
 impl StartError {
     /// The stable code.
-    pub fn code(&self) -> &'static str {
+    pub fn code(&self) -> ErrorCode {
         match self {
             StartError::DataDir(error) => error.code(),
             StartError::Metadata(error) => error.code(),
-            StartError::TopologyUnknown(_) => "topology_unknown",
-            StartError::Topology { .. } => "topology_mismatch",
-            StartError::Outage(_) => "replicas_together",
-            StartError::Settings { .. } | StartError::MetadataTarget(_) => "bad_settings",
-            StartError::ObjectStore { .. } => "object_store_unreachable",
+            StartError::TopologyUnknown(_) => ErrorCode::TopologyUnknown,
+            StartError::Topology { .. } => ErrorCode::TopologyMismatch,
+            StartError::Outage(_) => ErrorCode::ReplicasTogether,
+            StartError::Settings { .. } | StartError::MetadataTarget(_) => ErrorCode::BadSettings,
+            StartError::ObjectStore { .. } => ErrorCode::ObjectStoreUnreachable,
             StartError::ObjectStoreClaim(error) => error.code(),
-            StartError::ReadyFileInUse { .. } => "ready_file_in_use",
-            StartError::InsecureListener { .. } | StartError::InsecureHttp { .. } => "insecure_listener",
-            StartError::OpenListener { .. } => "open_listener",
+            StartError::ReadyFileInUse { .. } => ErrorCode::ReadyFileInUse,
+            StartError::InsecureListener { .. } | StartError::InsecureHttp { .. } => {
+                ErrorCode::InsecureListener
+            }
+            StartError::OpenListener { .. } => ErrorCode::OpenListener,
             StartError::Security(error) => error.code(),
-            StartError::IdTaken { .. } => "id_taken",
-            StartError::Listen { source, .. } if source.kind() == io::ErrorKind::AddrInUse => "port_in_use",
-            StartError::Listen { .. } => "cannot_listen",
-            StartError::TooFewFiles { .. } => "too_few_files",
-            StartError::Spawn { .. } | StartError::Child { .. } => "child_failed",
-            StartError::Write { .. } => "cannot_write",
+            StartError::IdTaken { .. } => ErrorCode::IdTaken,
+            StartError::Listen { source, .. } if source.kind() == io::ErrorKind::AddrInUse => {
+                ErrorCode::PortInUse
+            }
+            StartError::Listen { .. } => ErrorCode::CannotListen,
+            StartError::TooFewFiles { .. } => ErrorCode::TooFewFiles,
+            StartError::Spawn { .. } | StartError::Child { .. } => ErrorCode::ChildFailed,
+            StartError::Write { .. } => ErrorCode::CannotWrite,
         }
     }
 

@@ -7,6 +7,7 @@ use crate::{
 use futures::{StreamExt, stream::BoxStream};
 use kith_client::security::{Dialer, GrpcChannel};
 use kith_engine::{HeldSource, ObjectError, OpenError, Source};
+use kith_types::ErrorCode;
 use kith_wire::v1::{self, node_client::NodeClient};
 use std::{path::Path, sync::Arc, time::Duration};
 use tokio::{runtime::Handle, sync::mpsc};
@@ -98,7 +99,7 @@ impl Source for PeerSource {
                     metrics::counter!("kith_node_fetched_from_peers_bytes_total").increment(count as u64);
                     return Ok(count);
                 }
-                Err(status) if kith_wire::detail_of(&status).code == NOT_HELD => {
+                Err(status) if kith_wire::code_of(&status) == ErrorCode::ObjectNotHeld => {
                     return Err(ObjectError::Missing { object: object.to_owned() });
                 }
                 Err(status) if status.code() == Code::Unavailable && tries < TRIES => tries += 1,
@@ -115,13 +116,11 @@ async fn in_time<T>(step: impl Future<Output = Result<T, Status>>) -> Result<T, 
     tokio::time::timeout(PATIENCE, step).await.map_err(late)?
 }
 
-/// The code of an object that a node does not hold, or not in this range.
-const NOT_HELD: &str = "object_not_held";
-
+/// For an object that a node does not hold, or not in this range.
 fn not_held(request: &v1::ReadObjectRequest, detail: &str) -> Status {
     let v1::ReadObjectRequest { store, component, version, object, .. } = request;
     let message = format!("{object} of {store}/{component} version {version}: {detail}");
-    kith_wire::status(Code::NotFound, "object_not_held", message, "ask another replica, or the object store")
+    kith_wire::status(ErrorCode::ObjectNotHeld, message, "ask another replica, or the object store")
 }
 
 /// Answers a peer.
@@ -132,16 +131,11 @@ pub(crate) async fn read_object(
     let names = [&request.store, &request.component, &request.object];
     if let Some(name) = names.into_iter().find(|name| !is_plain(name)) {
         let message = format!("{name:?} is no name of a store, component or object");
-        return Err(kith_wire::status(
-            Code::InvalidArgument,
-            "bad_request",
-            message,
-            "use a kith of this release",
-        ));
+        return Err(kith_wire::status(ErrorCode::BadRequest, message, "use a kith of this release"));
     }
     if RANGE_BYTES_MAX < request.bytes {
         let message = format!("a range of {} bytes is longer than {RANGE_BYTES_MAX}", request.bytes);
-        return Err(kith_wire::status(Code::InvalidArgument, "bad_request", message, "ask for several"));
+        return Err(kith_wire::status(ErrorCode::BadRequest, message, "ask for several"));
     }
     let held = Arc::clone(held);
     let (sender, receiver) = mpsc::channel(PIECE_QUEUE);
@@ -191,8 +185,7 @@ fn supply(
         piece.truncate(count);
         if moving.pass(count as u64).is_break() {
             return Err(kith_wire::status(
-                Code::Unavailable,
-                "leaving",
+                ErrorCode::Leaving,
                 "this node is about to end".to_owned(),
                 "ask another replica",
             ));

@@ -10,13 +10,14 @@ use crate::{
     undecoded,
 };
 use futures::{StreamExt, stream::BoxStream};
+use kith_types::ErrorCode;
 use kith_wire::{documents::Document, v1};
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 use tokio::net::{TcpListener, TcpSocket, UnixListener};
 use tokio_stream::wrappers::{ReceiverStream, WatchStream};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tonic::{
-    Code, Request, Response, Status,
+    Request, Response, Status,
     service::{Routes, RoutesBuilder},
     transport::Server,
 };
@@ -236,7 +237,7 @@ impl ClusterReader {
 
 fn only_routers(what: &str) -> Status {
     let message = format!("{what} is a router's work, this is a node");
-    kith_wire::status(Code::Unimplemented, "unsupported_operation", message, "ask a router")
+    kith_wire::status(ErrorCode::UnsupportedOperation, message, "ask a router")
 }
 
 #[tonic::async_trait]

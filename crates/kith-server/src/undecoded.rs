@@ -1,6 +1,7 @@
 //! gRPC requests whose message cannot be decoded: the library calls that an internal error, and it is the caller's.
 
 use axum::response::Response;
+use kith_types::ErrorCode;
 use tonic::{Code, Status, service::Routes};
 
 /// How the library's message begins.
@@ -16,7 +17,7 @@ async fn tell(response: Response) -> Response {
         Some(status) if status.code() == Code::Internal && status.message().starts_with(DECODE_FAILED) => {
             let message = format!("the request's body cannot be read: {}", status.message());
             let help = "use a client of this release, and nest what you ask for less deeply";
-            kith_wire::status(Code::InvalidArgument, "bad_request", message, help).into_http()
+            kith_wire::status(ErrorCode::BadRequest, message, help).into_http()
         }
         _ => response,
     }

@@ -8,6 +8,7 @@ use futures::StreamExt;
 use kith_server::metadata::{
     Committed, Condition, MetadataError, MetadataStore, MetadataTarget, Snapshot, Write,
 };
+use kith_types::ErrorCode;
 use std::{sync::Arc, time::Duration};
 
 /// Of every wait; far above what any takes, on a busy machine too.
@@ -78,7 +79,7 @@ async fn without_etcd_calls_end_with_an_error_and_go_on_when_it_is_back() {
         store.lease(Duration::from_secs(3)).await.map(|_| ()).expect_err("nobody answers"),
     ] {
         assert!(matches!(error, MetadataError::Unavailable { .. }), "{error}");
-        assert_eq!(error.code(), "metadata_unavailable");
+        assert_eq!(error.code(), ErrorCode::MetadataUnavailable);
     }
     etcd.restart();
     let condition = Condition { key: "a".to_owned(), revision: before };
@@ -152,7 +153,7 @@ async fn two_members_of_three_are_enough_and_one_is_not() {
         store.read("").await.map(|_| ()).expect_err("one of three"),
         store.commit(Vec::new(), put("lost")).await.map(|_| ()).expect_err("one of three"),
     ] {
-        assert_eq!(error.code(), "metadata_unavailable", "{error}");
+        assert_eq!(error.code(), ErrorCode::MetadataUnavailable, "{error}");
     }
     members[1].restart();
     commit_in_the_end(&*store, "back").await;
@@ -207,7 +208,7 @@ async fn users_are_known_by_their_password_and_again_after_a_restart() {
     assert!(matches!(nobody, MetadataError::Refused { .. }), "{nobody}");
     std::fs::write(&file, "hunter3").expect("written");
     let wrong = connect(&user).read("").await.expect_err("its password is another");
-    assert_eq!(wrong.code(), "metadata_refused", "{wrong}");
+    assert_eq!(wrong.code(), ErrorCode::MetadataRefused, "{wrong}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

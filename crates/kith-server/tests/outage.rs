@@ -8,6 +8,7 @@ use kith_server::{
     metadata::{EmbeddedMetadata, RemoteMetadata},
     node::{Node, NodeOptions},
 };
+use kith_types::ErrorCode;
 use std::{net::SocketAddr, sync::Arc};
 use support::village;
 use tokio_util::sync::CancellationToken;
@@ -90,5 +91,5 @@ async fn a_node_that_never_saw_a_topology_says_so() {
     };
     let error =
         Node::start(options, metadata, CancellationToken::new()).await.expect_err("it cannot know anything");
-    assert_eq!(error.code(), "topology_unknown");
+    assert_eq!(error.code(), ErrorCode::TopologyUnknown);
 }

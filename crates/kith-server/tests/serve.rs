@@ -31,7 +31,7 @@ async fn answer(service: &dyn GraphService, operand: Operand) -> Answered {
 async fn error_code(service: &dyn GraphService, graph: &str, operand: Operand) -> String {
     let error =
         service.query(graph, &ask(operand), &QueryOptions::default()).await.expect_err("it must fail");
-    error.code().to_owned()
+    error.code().name().to_owned()
 }
 
 #[tokio::test(flavor = "multi_thread")]

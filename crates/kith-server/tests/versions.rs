@@ -5,7 +5,7 @@ mod support;
 use kith_client::{FanOutLimit, GraphService, QueryError, QueryOptions, Session, SessionSettings};
 use kith_engine::load::{LoadOptions, load_graph};
 use kith_ops::{GraphAnswer, GraphQuery, Operand};
-use kith_types::{PartitionCount, StoreVersion};
+use kith_types::{ErrorCode, PartitionCount, StoreVersion};
 use kith_wire::{
     documents::{ComponentDocument, Document, StoreDocument},
     v1::{self, store_request::Command},
@@ -105,7 +105,7 @@ async fn a_node_that_a_push_left_out_is_not_asked_and_repairs_itself() {
     fs::write(&obstacle, "in the way").expect("written");
 
     let refused = push(&cluster, "strict", &components, 0).await.expect_err("one node cannot");
-    assert_eq!(refused.code(), "prepare_failed");
+    assert_eq!(refused.code(), ErrorCode::PrepareFailed);
     assert_served(&cluster).await;
     let version = push(&cluster, "lenient", &components, 1).await.expect("the other one can");
     let current = described(&cluster).await.current().expect("a version serves").clone();
@@ -130,7 +130,7 @@ async fn a_node_that_a_push_left_out_is_not_asked_and_repairs_itself() {
 async fn a_store_that_is_not_there_is_not_pushed_to() {
     let cluster = support::start(1, 1).await;
     let refused = push(&cluster, "p1", &[], 0).await.expect_err("there is no such store");
-    assert_eq!(refused.code(), "unknown_store");
+    assert_eq!(refused.code(), ErrorCode::UnknownStore);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -145,18 +145,18 @@ async fn what_callers_write_into_a_record_is_bounded() {
     };
     for odd in ["a\nb", "a\0b", "\u{1b}[2J", &"x".repeat(129), &"x".repeat(1_000_000)] {
         let refused = cancel(odd).await.expect_err("it is no id");
-        assert_eq!(refused.code(), "bad_request");
+        assert_eq!(refused.code(), ErrorCode::BadRequest);
     }
     for id in 0..120 {
         cancel(&format!("made-up-{id}")).await.expect("it is remembered");
     }
     let refused = push(&cluster, "empty", &[], 0).await.expect_err("nothing is no version");
-    assert_eq!(refused.code(), "bad_request");
+    assert_eq!(refused.code(), ErrorCode::BadRequest);
     let after = described(&cluster).await;
     assert_eq!(after.history, before.history, "nothing was pushed out");
     assert_eq!(after.version_last, before.version_last, "no number was used up");
     assert!(after.encode().len() < before.encode().len() + 2_048, "{}", after.encode().len());
     let components = built(&cluster, 1_000_000).await;
     let refused = push(&cluster, "made-up-119", &components, 0).await.expect_err("it was cancelled");
-    assert_eq!(refused.code(), "push_cancelled");
+    assert_eq!(refused.code(), ErrorCode::PushCancelled);
 }

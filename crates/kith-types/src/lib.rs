@@ -14,6 +14,7 @@
 
 mod checksum;
 pub mod delta;
+mod error_code;
 mod hash;
 mod ids;
 mod keys;
@@ -23,6 +24,7 @@ mod query;
 mod time;
 
 pub use checksum::{crc32c, crc32c_append};
+pub use error_code::{ErrorClass, ErrorCode};
 pub use hash::{
     fmix64, fmix64_inverse, partition_of_hash, partition_of_id, partition_of_key, position_of_key,
 };

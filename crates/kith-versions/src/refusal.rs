@@ -1,7 +1,7 @@
 //! Why a command is refused: a stable code, what stands against it, what to do.
 
 use crate::PushId;
-use kith_types::{NodeId, PartitionId, StoreVersion};
+use kith_types::{ErrorCode, NodeId, PartitionId, StoreVersion};
 use thiserror::Error;
 
 /// Why a command is refused. Nothing has changed then. Codes are a contract: `docs/errors.md`.
@@ -204,31 +204,31 @@ pub enum Refusal {
 
 impl Refusal {
     /// The stable code.
-    pub fn code(&self) -> &'static str {
+    pub fn code(&self) -> ErrorCode {
         match self {
-            Refusal::PushRunning { .. } => "push_running",
-            Refusal::AlreadyPushed { .. } => "already_pushed",
-            Refusal::PushEnded { .. } => "push_ended",
-            Refusal::PushCancelled { .. } => "push_cancelled",
-            Refusal::PushServed { .. } => "push_served",
-            Refusal::NoPush => "no_push",
-            Refusal::StoreFrozen { .. } => "store_frozen",
-            Refusal::RebalanceRunning { .. } => "rebalance_running",
-            Refusal::VersionNotNewer { .. } => "version_not_newer",
-            Refusal::VersionTooGreat { .. } | Refusal::VersionAhead { .. } => "version_too_great",
-            Refusal::UnknownVersion { .. } => "unknown_version",
-            Refusal::VersionNotKept { .. } => "version_not_kept",
-            Refusal::VersionBlocked { .. } => "version_blocked",
-            Refusal::VersionCurrent { .. } => "version_current",
-            Refusal::NothingOlder { .. } => "nothing_older",
-            Refusal::NotOlder { .. } => "not_older",
-            Refusal::NotPrepared { .. } | Refusal::NotOffered { .. } => "not_prepared",
-            Refusal::PartitionUncovered { .. } => "partition_uncovered",
-            Refusal::TooFewRecords { .. } => "too_few_records",
-            Refusal::RecordsDropped { .. } => "records_dropped",
-            Refusal::OverQuota { .. } => "over_quota",
-            Refusal::NotOwner { .. } => "store_owner",
-            Refusal::OthersStore { .. } => "permission_denied",
+            Refusal::PushRunning { .. } => ErrorCode::PushRunning,
+            Refusal::AlreadyPushed { .. } => ErrorCode::AlreadyPushed,
+            Refusal::PushEnded { .. } => ErrorCode::PushEnded,
+            Refusal::PushCancelled { .. } => ErrorCode::PushCancelled,
+            Refusal::PushServed { .. } => ErrorCode::PushServed,
+            Refusal::NoPush => ErrorCode::NoPush,
+            Refusal::StoreFrozen { .. } => ErrorCode::StoreFrozen,
+            Refusal::RebalanceRunning { .. } => ErrorCode::RebalanceRunning,
+            Refusal::VersionNotNewer { .. } => ErrorCode::VersionNotNewer,
+            Refusal::VersionTooGreat { .. } | Refusal::VersionAhead { .. } => ErrorCode::VersionTooGreat,
+            Refusal::UnknownVersion { .. } => ErrorCode::UnknownVersion,
+            Refusal::VersionNotKept { .. } => ErrorCode::VersionNotKept,
+            Refusal::VersionBlocked { .. } => ErrorCode::VersionBlocked,
+            Refusal::VersionCurrent { .. } => ErrorCode::VersionCurrent,
+            Refusal::NothingOlder { .. } => ErrorCode::NothingOlder,
+            Refusal::NotOlder { .. } => ErrorCode::NotOlder,
+            Refusal::NotPrepared { .. } | Refusal::NotOffered { .. } => ErrorCode::NotPrepared,
+            Refusal::PartitionUncovered { .. } => ErrorCode::PartitionUncovered,
+            Refusal::TooFewRecords { .. } => ErrorCode::TooFewRecords,
+            Refusal::RecordsDropped { .. } => ErrorCode::RecordsDropped,
+            Refusal::OverQuota { .. } => ErrorCode::OverQuota,
+            Refusal::NotOwner { .. } => ErrorCode::StoreOwner,
+            Refusal::OthersStore { .. } => ErrorCode::PermissionDenied,
         }
     }
 

@@ -3,17 +3,15 @@
 
 use crate::v1::ErrorDetail;
 use bytes::Bytes;
+use kith_types::ErrorCode;
 use prost::Message;
 use std::borrow::Cow;
 use tonic::{Code, Status};
 
-/// A status with a stable code, a message that says what happened and why, and a help text that says what to do.
-pub fn status(code: Code, kith_code: &str, message: impl Into<String>, help: impl Into<String>) -> Status {
-    with_detail(
-        code,
-        message,
-        ErrorDetail { code: kith_code.to_owned(), help: help.into(), ..ErrorDetail::default() },
-    )
+/// A status with a stable code, a message that says what happened and why, and a help text that says what to do. Its gRPC
+/// code is that of the class of `code`.
+pub fn status(code: ErrorCode, message: impl Into<String>, help: impl Into<String>) -> Status {
+    with_detail(code, message, ErrorDetail { help: help.into(), ..ErrorDetail::default() })
 }
 
 /// The type under which the details are announced.
@@ -60,15 +58,17 @@ pub(crate) fn bounded<'a>(text: impl Into<Cow<'a, str>>) -> Cow<'a, str> {
     format!("{}{ELLIPSIS}", &text[..end]).into()
 }
 
-/// A status with the details given. All errors that quote what somebody sent are made here: their texts are cut.
-pub fn with_detail(code: Code, message: impl Into<String>, mut detail: ErrorDetail) -> Status {
+/// A status with this code and these details, whose own `code` is overwritten. All errors that quote what somebody sent
+/// are made here, where their texts are cut.
+pub fn with_detail(code: ErrorCode, message: impl Into<String>, mut detail: ErrorDetail) -> Status {
     let message = bounded(message.into()).into_owned();
-    detail.code = bounded(detail.code).into_owned();
+    code.name().clone_into(&mut detail.code);
     detail.help = bounded(detail.help).into_owned();
     detail.partitions.truncate(PARTITIONS_MAX);
     let details = vec![RpcAny { type_url: DETAIL_TYPE.to_owned(), value: detail.encode_to_vec() }];
-    let envelope = RpcStatus { code: code as i32, message: message.clone(), details };
-    Status::with_details(code, message, envelope.encode_to_vec().into())
+    let grpc = code.class().grpc();
+    let envelope = RpcStatus { code: grpc, message: message.clone(), details };
+    Status::with_details(Code::from_i32(grpc), message, envelope.encode_to_vec().into())
 }
 
 /// The envelope of any status: the one it carries already, else one without details.
@@ -91,20 +91,25 @@ pub(crate) fn status_of_envelope(bytes: &Bytes) -> Status {
     }
 }
 
-/// The details of a status; a status from elsewhere (a proxy, a lost connection) gets a code from its gRPC code.
+/// The code of a status. One that comes from elsewhere (a proxy, a lost connection) gets a code from its gRPC code.
+pub fn code_of(status: &Status) -> ErrorCode {
+    ErrorCode::of_name(&detail_of(status).code)
+}
+
+/// The details of a status, with the code that [`code_of`] tells.
 pub fn detail_of(status: &Status) -> ErrorDetail {
     if let Some(detail) = own_detail(status) {
         return detail;
     }
     let code = match status.code() {
-        Code::DeadlineExceeded => "deadline_exceeded",
-        Code::Cancelled => "cancelled",
-        Code::Unavailable => "unavailable",
-        Code::Unimplemented => "unsupported_operation",
-        Code::ResourceExhausted => "overloaded",
-        _ => "internal",
+        Code::DeadlineExceeded => ErrorCode::DeadlineExceeded,
+        Code::Cancelled => ErrorCode::Cancelled,
+        Code::Unavailable => ErrorCode::Unavailable,
+        Code::Unimplemented => ErrorCode::UnsupportedOperation,
+        Code::ResourceExhausted => ErrorCode::Overloaded,
+        _ => ErrorCode::Internal,
     };
-    ErrorDetail { code: code.to_owned(), ..ErrorDetail::default() }
+    ErrorDetail { code: code.name().to_owned(), ..ErrorDetail::default() }
 }
 
 fn own_detail(status: &Status) -> Option<ErrorDetail> {
@@ -122,7 +127,7 @@ mod tests {
 
     #[test]
     fn details_come_back_from_the_standard_envelope() {
-        let sent = status(Code::NotFound, "member_not_found", "member 1 is not in the graph", "check the id");
+        let sent = status(ErrorCode::MemberNotFound, "member 1 is not in the graph", "check the id");
         let detail = detail_of(&sent);
         assert_eq!((detail.code.as_str(), detail.help.as_str()), ("member_not_found", "check the id"));
         let envelope = RpcStatus::decode(sent.details()).unwrap();
@@ -137,7 +142,7 @@ mod tests {
         let name = "ü\u{1f980}".repeat(1 << 20);
         let detail =
             ErrorDetail { help: name.clone(), partitions: (0..1 << 16).collect(), ..Default::default() };
-        let sent = with_detail(Code::NotFound, format!("no graph {name}"), detail);
+        let sent = with_detail(ErrorCode::UnknownGraph, format!("no graph {name}"), detail);
         assert!(sent.message().starts_with("no graph ü") && sent.message().ends_with('…'), "{sent}");
         let detail = detail_of(&sent);
         assert!(detail.help.ends_with("ü…") || detail.help.ends_with("\u{1f980}…"), "{}", detail.help);
@@ -154,8 +159,8 @@ mod tests {
 
     #[test]
     fn a_status_from_elsewhere_gets_a_code_from_its_grpc_code() {
-        assert_eq!(detail_of(&Status::unavailable("gone")).code, "unavailable");
+        assert_eq!(code_of(&Status::unavailable("gone")), ErrorCode::Unavailable);
         let foreign = Status::with_details(Code::Internal, "odd", b"not an envelope".to_vec().into());
-        assert_eq!(detail_of(&foreign).code, "internal");
+        assert_eq!(code_of(&foreign), ErrorCode::Internal);
     }
 }

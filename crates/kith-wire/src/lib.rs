@@ -24,7 +24,7 @@ pub mod etcd {
 }
 
 pub use around::{InSlices, around_records, around_slice};
-pub use error::{detail_of, status, with_detail};
+pub use error::{code_of, detail_of, status, with_detail};
 pub use prost::Message;
 pub use rope::Rope;
 

@@ -17,6 +17,7 @@ use crate::{
 };
 use anyhow::Context;
 use clap::{Args, CommandFactory, Parser, Subcommand};
+use kith_types::ErrorCode;
 use std::{
     num::NonZeroU16,
     path::{Path, PathBuf},
@@ -210,7 +211,7 @@ fn manual(folder: &Path) -> anyhow::Result<Exit> {
     clap_mangen::generate_to(Cli::command(), folder).map_err(|error| {
         let message = format!("write manual pages into {}: {error}", folder.display());
         Failure::new(
-            "cannot_write",
+            ErrorCode::CannotWrite,
             message,
             "check that the folder is there, its permissions and the free space",
         )

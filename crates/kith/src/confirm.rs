@@ -2,6 +2,7 @@
 
 use crate::failure::Failure;
 use anyhow::Context;
+use kith_types::ErrorCode;
 use std::io::{self, IsTerminal, Write};
 
 /// Asks whether `what` is to be dropped, unless `--yes` said so already.
@@ -22,6 +23,9 @@ pub fn confirm_drop(what: &str, yes: bool) -> anyhow::Result<()> {
     io::stdin().read_line(&mut answer).context("read standard input")?;
     match answer.trim() {
         "y" | "Y" | "yes" => Ok(()),
-        _ => Err(Failure::new("not_confirmed", "nothing was dropped", "--yes drops without asking").into()),
+        _ => {
+            Err(Failure::new(ErrorCode::NotConfirmed, "nothing was dropped", "--yes drops without asking")
+                .into())
+        }
     }
 }

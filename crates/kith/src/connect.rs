@@ -7,6 +7,7 @@ use kith_client::{
     Failover, GraphService, RouterClient, Session, SessionSettings, StoreService, TransportKind,
     security::{Dialer, SecurityError, SecurityOptions},
 };
+use kith_types::ErrorCode;
 use serde::Deserialize;
 use std::{
     env, fs,
@@ -84,7 +85,7 @@ pub fn security_failure(error: &SecurityError) -> Failure {
         message.push_str(&format!(": {inner}"));
         source = inner.source();
     }
-    Failure { code: error.code().into(), message, help: error.help().to_owned() }
+    Failure { code: error.code(), message, help: error.help().to_owned() }
 }
 
 /// A [`TransportKind`] on the command line.
@@ -235,7 +236,7 @@ fn find(target: &TargetFlags, surroundings: &Surroundings) -> Result<Found, Fail
             let looked: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
             let message = format!("no cluster is named and there is no ready file ({})", looked.join(", "));
             let help = "start one with `kith dev`, or name one with --router HOST:PORT";
-            Err(Failure::new("no_cluster", message, help))
+            Err(Failure::new(ErrorCode::NoCluster, message, help))
         }
     }
 }
@@ -249,10 +250,18 @@ fn well_known(surroundings: &Surroundings) -> Vec<PathBuf> {
 fn read(file: &Path) -> Result<Found, Failure> {
     let help = "it is there while `kith dev` runs: start it, or name a router with --router HOST:PORT";
     let bytes = fs::read(file).map_err(|error| {
-        Failure::new("ready_file_unreadable", format!("read ready file {}: {error}", file.display()), help)
+        Failure::new(
+            ErrorCode::ReadyFileUnreadable,
+            format!("read ready file {}: {error}", file.display()),
+            help,
+        )
     })?;
     let ready: ReadyFile = serde_json::from_slice(&bytes).map_err(|error| {
-        Failure::new("ready_file_unreadable", format!("{} is no ready file: {error}", file.display()), help)
+        Failure::new(
+            ErrorCode::ReadyFileUnreadable,
+            format!("{} is no ready file: {error}", file.display()),
+            help,
+        )
     })?;
     let mut pids: Vec<u32> =
         ready.routers.iter().chain(&ready.nodes).filter_map(|process| process.pid).collect();
@@ -329,7 +338,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let surroundings = Surroundings { current_dir: folder.path().to_owned(), ..Surroundings::default() };
         let failure = find(&TargetFlags::default(), &surroundings).unwrap_err();
-        assert_eq!(failure.code, "no_cluster");
+        assert_eq!(failure.code, ErrorCode::NoCluster);
         assert!(failure.help.contains("kith dev"), "{}", failure.help);
     }
 
@@ -340,7 +349,7 @@ mod tests {
             ready_file: Some("x.json".into()),
             ..TargetFlags::default()
         };
-        assert_eq!(find(&both, &Surroundings::default()).unwrap_err().code, "usage");
+        assert_eq!(find(&both, &Surroundings::default()).unwrap_err().code, ErrorCode::Usage);
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("ready.json");
         for text in [None, Some("{"), Some("{}")] {
@@ -348,7 +357,10 @@ mod tests {
                 fs::write(&file, text).unwrap();
             }
             let target = TargetFlags { ready_file: Some(file.clone()), ..TargetFlags::default() };
-            assert_eq!(find(&target, &Surroundings::default()).unwrap_err().code, "ready_file_unreadable");
+            assert_eq!(
+                find(&target, &Surroundings::default()).unwrap_err().code,
+                ErrorCode::ReadyFileUnreadable
+            );
         }
     }
 }

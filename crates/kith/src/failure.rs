@@ -4,8 +4,9 @@
 use console::Style;
 use kith_client::QueryError;
 use kith_engine::load::LoadError;
+use kith_types::ErrorCode;
 use serde::Serialize;
-use std::{borrow::Cow, process::ExitCode};
+use std::process::ExitCode;
 use thiserror::Error;
 
 /// How a command ended.
@@ -37,7 +38,7 @@ impl From<Exit> for ExitCode {
 #[error("{message}")]
 pub struct Failure {
     /// The stable code.
-    pub code: Cow<'static, str>,
+    pub code: ErrorCode,
     /// What happened, and why.
     pub message: String,
     /// What to do.
@@ -46,18 +47,18 @@ pub struct Failure {
 
 impl Failure {
     /// Any failure.
-    pub fn new(code: &'static str, message: impl Into<String>, help: impl Into<String>) -> Self {
-        Self { code: Cow::Borrowed(code), message: message.into(), help: help.into() }
+    pub fn new(code: ErrorCode, message: impl Into<String>, help: impl Into<String>) -> Self {
+        Self { code, message: message.into(), help: help.into() }
     }
 
     /// A request that cannot be understood.
     pub fn bad_request(message: impl Into<String>) -> Self {
-        Self::new("bad_request", message, "see docs/queries.md for the fields of each operation")
+        Self::new(ErrorCode::BadRequest, message, "see docs/queries.md for the fields of each operation")
     }
 
     /// Flags that contradict each other or make no sense.
     pub fn usage(message: impl Into<String>, help: impl Into<String>) -> Self {
-        Self::new(USAGE, message, help)
+        Self::new(ErrorCode::Usage, message, help)
     }
 
     /// A flag about what only a session of its own can choose, without `--direct`.
@@ -69,13 +70,9 @@ impl Failure {
     }
 }
 
-const USAGE: &str = "usage";
-/// Failures of the command line itself, also those that the engine finds.
-const USAGE_CODES: [&str; 4] = [USAGE, "invalid_name", "name_taken", "nothing_to_load"];
-
 impl From<&QueryError> for Failure {
     fn from(error: &QueryError) -> Self {
-        Self { code: error.code().to_owned().into(), message: error.to_string(), help: error.help() }
+        Self { code: error.code(), message: error.to_string(), help: error.help() }
     }
 }
 
@@ -87,7 +84,8 @@ pub struct ErrorReport {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 struct ErrorBody {
-    code: String,
+    #[serde(serialize_with = "name")]
+    code: ErrorCode,
     message: String,
     help: String,
 }
@@ -95,7 +93,7 @@ struct ErrorBody {
 impl From<Failure> for ErrorReport {
     fn from(failure: Failure) -> Self {
         let Failure { code, message, help } = failure;
-        Self { error: ErrorBody { code: code.into_owned(), message, help } }
+        Self { error: ErrorBody { code, message, help } }
     }
 }
 
@@ -108,7 +106,7 @@ impl ErrorReport {
             cause => told + ": " + &cause,
         });
         let (code, help) = known(error).unwrap_or_else(|| {
-            ("internal".to_owned(), "this is a defect of Kith: please report it with the message".to_owned())
+            (ErrorCode::Internal, "this is a defect of Kith: please report it with the message".to_owned())
         });
         Self { error: ErrorBody { code, message, help } }
     }
@@ -132,19 +130,23 @@ impl ErrorReport {
 
     /// How a command that fails with it ends.
     pub fn exit(&self) -> Exit {
-        if USAGE_CODES.contains(&self.error.code.as_str()) { Exit::Usage } else { Exit::Failed }
+        if self.error.code.exit_code() == 2 { Exit::Usage } else { Exit::Failed }
     }
 }
 
-fn known(error: &anyhow::Error) -> Option<(String, String)> {
+fn name<S: serde::Serializer>(code: &ErrorCode, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(code.name())
+}
+
+fn known(error: &anyhow::Error) -> Option<(ErrorCode, String)> {
     error.chain().find_map(|cause| {
         if let Some(failure) = cause.downcast_ref::<Failure>() {
-            Some((failure.code.to_string(), failure.help.clone()))
+            Some((failure.code, failure.help.clone()))
         } else if let Some(error) = cause.downcast_ref::<QueryError>() {
-            Some((error.code().to_owned(), error.help()))
+            Some((error.code(), error.help()))
         } else {
             let error = cause.downcast_ref::<LoadError>()?;
-            Some((error.code().to_owned(), error.help().to_owned()))
+            Some((error.code(), error.help().to_owned()))
         }
     })
 }
@@ -164,26 +166,29 @@ mod tests {
 
     #[test]
     fn the_help_of_the_cause_is_told_with_the_whole_message() {
-        let error =
-            Err::<(), _>(Failure::new("full", "no space left", "free some")).context("publish graph v");
+        let error = Err::<(), _>(Failure::new(ErrorCode::CannotWrite, "no space left", "free some"))
+            .context("publish graph v");
         let report = ErrorReport::of(&error.unwrap_err());
-        assert_eq!(report.text(false), "error[full]: publish graph v: no space left\nhelp: free some");
+        assert_eq!(
+            report.text(false),
+            "error[cannot_write]: publish graph v: no space left\nhelp: free some"
+        );
         assert_eq!(report.exit(), Exit::Failed);
     }
 
     #[test]
     fn colours_are_put_around_what_a_message_begins_with() {
-        let report = ErrorReport::from(Failure::new("full", "no space left", "free some"));
+        let report = ErrorReport::from(Failure::new(ErrorCode::CannotWrite, "no space left", "free some"));
         assert_eq!(
             report.text(true),
-            "\u{1b}[31m\u{1b}[1merror[full]\u{1b}[0m: no space left\n\u{1b}[36m\u{1b}[1mhelp\u{1b}[0m: free some"
+            "\u{1b}[31m\u{1b}[1merror[cannot_write]\u{1b}[0m: no space left\n\u{1b}[36m\u{1b}[1mhelp\u{1b}[0m: free some"
         );
     }
 
     #[test]
     fn what_the_context_says_already_is_told_once() {
-        let error =
-            Err::<(), _>(Failure::new("full", "no space left", "")).context("no space left on node 3");
+        let error = Err::<(), _>(Failure::new(ErrorCode::CannotWrite, "no space left", ""))
+            .context("no space left on node 3");
         assert_eq!(ErrorReport::of(&error.unwrap_err()).message(), "no space left on node 3");
     }
 

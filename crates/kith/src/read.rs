@@ -13,6 +13,7 @@ use clap::Args;
 use kith_client::{BATCH_KEYS_MAX, BatchAnswer, QueryError, StoreShape};
 use kith_ops::Record;
 use kith_schema::{Schema, ValueType};
+use kith_types::ErrorCode;
 use serde::Serialize;
 use serde_json::Value;
 use std::{
@@ -140,8 +141,8 @@ async fn schema_of(
 /// Whether keys were read as of another type than the store's.
 pub fn is_wrong_keys(error: &anyhow::Error) -> bool {
     let code = error.downcast_ref::<QueryError>().map(QueryError::code);
-    code == Some("wrong_key_type")
-        || error.downcast_ref::<Failure>().is_some_and(|failure| failure.code == "wrong_key_type")
+    code == Some(ErrorCode::WrongKeyType)
+        || error.downcast_ref::<Failure>().is_some_and(|failure| failure.code == ErrorCode::WrongKeyType)
 }
 
 /// Prints the value of one key, or what became of each of several.
@@ -173,7 +174,7 @@ async fn get_one(
     let value = match answer.records.get(0) {
         Some(Record::Absent) => {
             let message = format!("store {:?} has no key {}", asked.store, asked.keys[0]);
-            return Err(Failure::new("key_not_found", message, "check the key").into());
+            return Err(Failure::new(ErrorCode::KeyNotFound, message, "check the key").into());
         }
         Some(Record::Found(value)) => Some(value),
         _ => None,
@@ -250,7 +251,7 @@ pub fn read_keys(path: &Path, most: usize) -> anyhow::Result<Vec<Value>> {
     let unreadable = |error: io::Error| {
         let message = format!("read keys from {}: {error}", path.display());
         Failure::new(
-            "input_unreadable",
+            ErrorCode::InputUnreadable,
             message,
             "check the path and its permissions; `-` reads standard input",
         )
@@ -277,20 +278,23 @@ fn keys_of(
         let number = keys.len() + 1;
         if most < number {
             let message = format!("there are more than {most} keys");
-            return Err(
-                Failure::new("out_of_range", message, "ask in several batches, or with `kith run`").into()
-            );
+            return Err(Failure::new(
+                ErrorCode::OutOfRange,
+                message,
+                "ask in several batches, or with `kith run`",
+            )
+            .into());
         }
         if LINE_BYTES_MAX < line.len() {
             let message = format!("line {number} is longer than any key");
-            return Err(Failure::new("out_of_range", message, "one key a line").into());
+            return Err(Failure::new(ErrorCode::OutOfRange, message, "one key a line").into());
         }
         if line.pop_if(|byte| *byte == b'\n').is_some() {
             line.pop_if(|byte| *byte == b'\r');
         }
         let key = String::from_utf8(line).map_err(|_| {
             let help = "give keys that are no text in base64: --key-encoding base64";
-            Failure::new("bad_request", format!("line {number} is not UTF-8 text"), help)
+            Failure::new(ErrorCode::BadRequest, format!("line {number} is not UTF-8 text"), help)
         })?;
         keys.push(Value::from(key));
     }

@@ -14,6 +14,7 @@ use crate::{
 use anyhow::Context;
 use clap::Args;
 use futures::{StreamExt, stream};
+use kith_types::ErrorCode;
 use std::{
     fs::File,
     io::{self, BufRead, BufReader, Read, Write},
@@ -51,8 +52,9 @@ pub async fn run(target: &TargetFlags, flags: RunFlags) -> anyhow::Result<Exit> 
     let (sender, lines) = mpsc::channel(concurrency);
     let reading = thread::spawn(move || read_lines(input, &sender));
     let exit = answer_all(service, lines, concurrency, &mut io::stdout()).await?;
-    let read =
-        reading.join().map_err(|_| Failure::new("internal", "the reading of the input panicked", ""))?;
+    let read = reading
+        .join()
+        .map_err(|_| Failure::new(ErrorCode::Internal, "the reading of the input panicked", ""))?;
     read.map_err(|error| unreadable(&flags.input, &error))?;
     Ok(exit)
 }
@@ -67,7 +69,11 @@ fn open(path: &Path) -> Result<Box<dyn BufRead + Send>, Failure> {
 
 fn unreadable(path: &Path, error: &io::Error) -> Failure {
     let message = format!("read requests from {}: {error}", path.display());
-    Failure::new("input_unreadable", message, "check the path and its permissions; `-` reads standard input")
+    Failure::new(
+        ErrorCode::InputUnreadable,
+        message,
+        "check the path and its permissions; `-` reads standard input",
+    )
 }
 
 /// Sends every line, until the input or the interest in it ends.

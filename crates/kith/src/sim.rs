@@ -7,6 +7,7 @@ use crate::{
 };
 use clap::{Args, Subcommand};
 use kith_sim::figures::{self, Figure};
+use kith_types::ErrorCode;
 use serde::Serialize;
 use std::{fmt::Write as _, path::PathBuf};
 
@@ -91,7 +92,7 @@ fn named(name: &str) -> Result<&'static [Figure], Failure> {
 pub fn unwritten(error: figures::WriteError) -> Failure {
     let cause = std::error::Error::source(&error).map_or(String::new(), |cause| format!(": {cause}"));
     Failure::new(
-        "cannot_write",
+        ErrorCode::CannotWrite,
         format!("{error}{cause}"),
         "check the folder, its permissions and the free space",
     )

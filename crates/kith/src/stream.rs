@@ -12,6 +12,7 @@ use futures::StreamExt;
 use kith_client::{BatchKeys, BatchPiece, BatchStream, QueryError, StoreShape, StreamItem};
 use kith_ops::Record;
 use kith_schema::{Schema, ValueType};
+use kith_types::ErrorCode;
 use serde_json::Value;
 use std::io::Write;
 
@@ -85,7 +86,12 @@ async fn write_all(
             }
         }
     }
-    Err(Failure::new("internal", "the stream ended without a footer", "please report it with the log").into())
+    Err(Failure::new(
+        ErrorCode::Internal,
+        "the stream ended without a footer",
+        "please report it with the log",
+    )
+    .into())
 }
 
 fn lines(
@@ -144,7 +150,7 @@ mod tests {
         assert_eq!((&lines[3]["footer"]["status"], exit), (&Value::from("OK"), Some(Exit::Done)));
         let (lines, exit) = written(&["lost", "a"], true).await;
         assert_eq!((&lines[2]["footer"]["status"], exit), (&Value::from("PARTIAL"), Some(Exit::Partial)));
-        assert_eq!(lines[2]["footer"]["failures"][0]["class"], "timeout");
+        assert_eq!(lines[2]["footer"]["failures"][0]["class"], "deadline_exceeded");
     }
 
     #[tokio::test]

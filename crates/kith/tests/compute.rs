@@ -7,6 +7,7 @@ use futures::StreamExt;
 use kith_client::{BatchKeys, ComputeAt, QueryError, RouterClient};
 use kith_ops::Record;
 use kith_schema::{RecordView, Schema};
+use kith_types::ErrorCode::BadRequest as BAD;
 use kith_wire::v1;
 use serde_json::{Value, json};
 use std::{
@@ -54,8 +55,7 @@ const PEOPLE: &str = r#"{"fields":[
     {"name":"embed","type":"vector<f32,2>","nullable":true},
     {"name":"half","type":"vector<f16,2>"},
     {"name":"bytes","type":"vector<i8,2>"},
-    {"name":"any","type":"list<f64>"},
-    {"name":"tags","type":"list<text>","default":[]},
+    {"name":"any","type":"list<f64>"}, {"name":"tags","type":"list<text>","default":[]},
     {"name":"age","type":"i32","nullable":true}]}"#;
 
 /// Some people, and what is odd about them.
@@ -380,11 +380,11 @@ fn a_schema_of_the_plan_that_does_not_fit_is_refused_on_every_way_in() {
             for ids in [vec![], vec![1, 2]] {
                 let plan = || router.compute("people").project("title").with_schema(reader.clone()).at(at);
                 let told = plan().execute(ids.clone()).await.expect_err("it does not fit");
-                assert!(told.code() == "bad_request" && told.to_string().contains("does not fit"), "{told}");
+                assert!(told.code() == BAD && told.to_string().contains("does not fit"), "{told}");
                 assert!(!told.to_string().contains("node"), "{told}");
                 let (plan, keys) = (plan(), BatchKeys::Ids(ids));
                 let items: Vec<_> = plan.stream(&keys).collect().await;
-                assert!(matches!(&items[..], [Err(error)] if error.code() == "bad_request"), "{items:?}");
+                assert!(matches!(&items[..], [Err(error)] if error.code() == BAD), "{items:?}");
             }
         }
     });

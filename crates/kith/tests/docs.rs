@@ -1,8 +1,11 @@
-//! The documents describe what there is: every error code that the sources can give is in `docs/errors.md`, every check that 0008 lists
+//! The documents describe what there is: every error code, and nothing else, is in `docs/errors.md`, every check that 0008 lists
 //! has the tests that it names, and the README's store of values is made as it says. Their code blocks are run by `scripts/docs.py`, whose tests are here.
 
 mod support;
 
+use kith_routing::execution::{FailureClass, Retry};
+use kith_types::{Epoch, ErrorCode, StoreVersion};
+use kith_wire::resp::error_prefix;
 use serde_json::Value;
 use std::{
     collections::BTreeSet,
@@ -70,38 +73,6 @@ fn every_counter_is_there_before_its_first_event() {
     assert!(missing.is_empty(), "counts.rs lacks {missing:?}");
 }
 
-fn is_code(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_')
-}
-
-fn literal(text: &str) -> Option<&str> {
-    let (_, rest) = text.split_once('"')?;
-    Some(rest.split_once('"')?.0).filter(|text| is_code(text))
-}
-
-/// The codes in one source: first literals of the calls that make errors, and arms of the functions called `code`.
-fn codes(source: &str) -> BTreeSet<String> {
-    let source = source.split("#[cfg(test)]").next().unwrap_or_default();
-    let mut found = BTreeSet::new();
-    for call in ["Failure::new(", "kith_wire::status("] {
-        found.extend(source.split(call).skip(1).filter_map(literal).map(str::to_owned));
-    }
-    for function in ["fn code(", "fn operation_code("] {
-        for body in source.split(function).skip(1) {
-            let body = body.split("\n    }\n").next().unwrap_or_default();
-            let body = body.split("\n}\n").next().unwrap_or_default();
-            found.extend(
-                body.split("=> ")
-                    .skip(1)
-                    .filter(|arm| arm.starts_with('"'))
-                    .filter_map(literal)
-                    .map(str::to_owned),
-            );
-        }
-    }
-    found
-}
-
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).expect("a folder of sources can be read").flatten() {
         let path = entry.path();
@@ -113,21 +84,63 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
+/// The codes in the first columns of the tables of `docs/errors.md`.
+fn explained(document: &str) -> BTreeSet<&str> {
+    let rows = document.lines().filter_map(|line| line.strip_prefix("| `")?.split_once(" | "));
+    rows.flat_map(|(codes, _)| codes.split(", ")).map(|code| code.trim_matches('`')).collect()
+}
+
 #[test]
 fn every_error_code_is_explained() {
-    let documented = fs::read_to_string(root().join("docs/errors.md")).unwrap();
-    let mut files = Vec::new();
-    for name in ["kith", "kith-client", "kith-engine", "kith-server", "kith-versions", "kith-wire"] {
-        sources(&root().join("crates").join(name).join("src"), &mut files);
+    let document = fs::read_to_string(root().join("docs/errors.md")).expect("the document");
+    let codes: BTreeSet<&str> = ErrorCode::ALL.iter().map(|code| code.name()).collect();
+    assert_eq!(explained(&document), codes);
+}
+
+/// The last part of `docs/errors.md`: what follows from codes by the code itself.
+fn derived() -> String {
+    let of = |take: &dyn Fn(ErrorCode) -> bool| {
+        let codes = ErrorCode::ALL.iter().filter(|code| take(**code));
+        codes.map(|code| format!("`{code}`")).collect::<Vec<_>>().join(", ")
+    };
+    let retry = |code| FailureClass::of(code, StoreVersion(0), Epoch(0)).retry();
+    let mut text = "| gRPC status | HTTP status | codes |\n|---|---|---|\n".to_owned();
+    let classes: BTreeSet<(i32, u16, &str)> = ErrorCode::ALL
+        .iter()
+        .map(|code| code.class())
+        .map(|class| (class.grpc(), class.http(), class.into()))
+        .collect();
+    for (grpc, http, name) in classes {
+        text += &format!("| {name} ({grpc}) | {http} | {} |\n", of(&|code| code.class().grpc() == grpc));
     }
-    let found: BTreeSet<String> =
-        files.iter().flat_map(|path| codes(&fs::read_to_string(path).unwrap())).collect();
-    assert!(
-        found.contains("member_not_found") && found.contains("port_in_use") && found.contains("no_cluster")
+    text += "\n| a node answers with | the fan-out |\n|---|---|\n";
+    text += &format!(
+        "| {} | fails as a whole: every node would say so |\n",
+        of(&|code| retry(code) == Retry::FailQuery)
     );
-    let missing: Vec<&String> =
-        found.iter().filter(|code| !documented.contains(&format!("`{code}`"))).collect();
-    assert!(missing.is_empty(), "docs/errors.md does not explain {missing:?}");
+    text += &format!("| {} | leaves these keys unanswered |\n", of(&|code| retry(code) == Retry::Never));
+    text += "| any other code, and one that this release does not know | asks another replica |\n";
+    text += "\n| | codes |\n|---|---|\n";
+    text += &format!("| exit code 2 | {} |\n", of(&|code| code.exit_code() == 2));
+    for prefix in ["NOAUTH", "NOPERM"] {
+        text += &format!(
+            "| Redis: `{prefix}` instead of `ERR` | {} |\n",
+            of(&|code| error_prefix(code) == prefix)
+        );
+    }
+    text
+}
+
+#[test]
+fn what_follows_from_a_code_is_documented_as_it_is() {
+    let path = root().join("docs/errors.md");
+    let document = fs::read_to_string(&path).expect("the document");
+    let (before, after) = document.split_once("<!-- derived -->\n").expect("a mark before the tables");
+    if std::env::var_os("BLESS").is_some() {
+        fs::write(&path, format!("{before}<!-- derived -->\n{}", derived())).expect("written");
+    } else {
+        assert_eq!(after, derived(), "docs/errors.md differs; BLESS=1 rewrites it");
+    }
 }
 
 /// What Venice's tests check, as 0008 lists it.

@@ -8,6 +8,7 @@ use kith_client::{
     topology::Topology,
 };
 use kith_ops::{Record, Records};
+use kith_types::ErrorCode;
 use serde_json::Value;
 use std::{
     fs,
@@ -196,7 +197,7 @@ fn what_is_flipped_behind_a_router_is_asked_again_once() {
             flipper.flip(1);
             assert_right(&read().await.expect("an answer").records);
             assert_eq!(flipper.flip(ALL), 1, "{transport:?}");
-            assert_eq!(read().await.expect_err("nothing holds").code(), "damaged", "{transport:?}");
+            assert_eq!(read().await.expect_err("nothing holds").code(), ErrorCode::Damaged, "{transport:?}");
             let options = QueryOptions { partial: true, ..QueryOptions::default() };
             let part = client.multi_get("people", &keys(), &options).await.expect("a part");
             assert!(0 < part.counts().error && 0 < part.counts().absent, "{:?}", part.counts());

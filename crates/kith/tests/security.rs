@@ -7,6 +7,7 @@ mod offers;
 #[path = "support/secured.rs"]
 mod secured;
 
+use kith_types::ErrorCode;
 use offers::Attacker;
 use secured::{Authority, Papers, Secured, access, fill, must, refused, with};
 use serde_json::json;
@@ -246,22 +247,22 @@ fn the_right_to_write_one_store_reaches_no_other() {
     let text = |path: &Path| path.to_str().expect("UTF-8").to_owned();
     let detour = format!("{}/../../../secrets", text(&own));
     for (push, field, value, code) in [
-        ("a1", "url", json!(text(&secret)), "url_not_allowed"),
-        ("a2", "url", json!(format!("file://{}", text(&secret))), "url_not_allowed"),
-        ("a3", "url", json!(detour), "url_not_allowed"),
-        ("a4", "url", json!(text(&elsewhere)), "url_not_allowed"),
-        ("a5", "url", json!("s3://bucket/secrets/values/7"), "url_not_allowed"),
-        ("a6", "url", json!("/proc/self/fd"), "url_not_allowed"),
-        ("a7", "name", json!(text(&cluster.folder.path().join("deep"))), "bad_request"),
-        ("a8", "name", json!("../secrets/values"), "bad_request"),
-        ("a9", "name", json!(".."), "bad_request"),
-        ("a10", "name", json!(""), "bad_request"),
+        ("a1", "url", json!(text(&secret)), ErrorCode::UrlNotAllowed),
+        ("a2", "url", json!(format!("file://{}", text(&secret))), ErrorCode::UrlNotAllowed),
+        ("a3", "url", json!(detour), ErrorCode::UrlNotAllowed),
+        ("a4", "url", json!(text(&elsewhere)), ErrorCode::UrlNotAllowed),
+        ("a5", "url", json!("s3://bucket/secrets/values/7"), ErrorCode::UrlNotAllowed),
+        ("a6", "url", json!("/proc/self/fd"), ErrorCode::UrlNotAllowed),
+        ("a7", "name", json!(text(&cluster.folder.path().join("deep"))), ErrorCode::BadRequest),
+        ("a8", "name", json!("../secrets/values"), ErrorCode::BadRequest),
+        ("a9", "name", json!(".."), ErrorCode::BadRequest),
+        ("a10", "name", json!(""), ErrorCode::BadRequest),
     ] {
         let refused = ads.push("scores", push, &secrets, &[(field, value.clone())]).expect_err("refused");
         assert_eq!(refused.code(), code, "{field} {value}: {refused}");
     }
     let refused = ads.push("secrets", "a11", &secrets, &[]).expect_err("it may not write it");
-    assert_eq!(refused.code(), "permission_denied");
+    assert_eq!(refused.code(), ErrorCode::PermissionDenied);
 
     assert_eq!(files_below(cluster.folder.path()), before, "nothing came and nothing went");
     assert!(must(bearing(cluster.kith(&["get", "scores", "3"]), &token)).contains("value 3 of scores"));
@@ -302,10 +303,10 @@ fn a_version_of_another_store_is_refused_also_in_a_place_that_is_listed() {
     let secrets = writer.component("secrets");
     let url = json!(place.to_str().expect("UTF-8"));
     let refused = writer.push("scores", "b1", &secrets, &[("url", url.clone())]).expect_err("another store");
-    assert_eq!(refused.code(), "other_store", "{refused}");
+    assert_eq!(refused.code(), ErrorCode::OtherStore, "{refused}");
     assert!(refused.to_string().contains("secrets"), "{refused}");
     let refused = writer.push("secrets", "b2", &secrets, &[("url", url)]).expect_err("not for this store");
-    assert_eq!(refused.code(), "url_not_allowed", "{refused}");
+    assert_eq!(refused.code(), ErrorCode::UrlNotAllowed, "{refused}");
     assert!(must(with(cluster.kith(&["get", "scores", "3"]), &ops)).contains("value 3 of scores"));
 }
 

@@ -9,6 +9,7 @@ use kith_client::{
 };
 use kith_ops::{Record, RecordCounts};
 use kith_schema::RecordView;
+use kith_types::ErrorCode;
 use serde_json::{Value, json};
 use std::{fs, io::Write, process::Stdio, time::Duration};
 use support::{
@@ -139,7 +140,7 @@ fn what_makes_no_sense_is_told() {
     runtime.block_on(async {
         let router = connect(&cluster).await;
         let seen = read(&router, "nobody", 1, 0, &partial()).await;
-        assert_eq!(seen.error.map(|error| error.code().to_owned()), Some("unknown_store".to_owned()));
+        assert_eq!(seen.error.map(|error| error.code()), Some(ErrorCode::UnknownStore));
     });
 }
 
@@ -213,15 +214,19 @@ fn at_the_deadline_the_rest_is_unanswered_or_an_error() {
             continue;
         }
         for failure in &footer.failures {
-            assert!(["timeout", "unreachable"].contains(&failure.class.as_str()), "{failure:?}");
+            assert!(
+                [ErrorCode::DeadlineExceeded, ErrorCode::NodeUnreachable].contains(&failure.code),
+                "{failure:?}"
+            );
             assert_eq!(failure.nodes, [1], "{failure:?}");
             assert!(!failure.partitions.is_empty(), "{failure:?}");
         }
         break;
     }
     let seen = stopped(&QueryOptions { deadline, ..QueryOptions::default() });
-    let code = seen.error.as_ref().map(|error| error.code().to_owned()).unwrap_or_default();
-    assert!(["deadline_exceeded", "partitions_unavailable"].contains(&code.as_str()), "{seen:?}");
+    let code = seen.error.as_ref().map(|error| error.code());
+    let possible = [ErrorCode::DeadlineExceeded, ErrorCode::PartitionsUnavailable];
+    assert!(code.is_some_and(|code| possible.contains(&code)), "{seen:?}");
     // On the command line: what came is printed, and the exit code tells.
     signal(frozen, "STOP");
     let all = lines_of(0..ASKED);
@@ -281,9 +286,13 @@ fn records_that_are_damaged_everywhere_come_as_errors() {
         assert!(0 < seen.counts.error && 0 < seen.counts.found, "{:?}", seen.counts);
         let footer = seen.footer.expect("a footer");
         assert_eq!(footer.status, StreamStatus::Partial);
-        assert!(footer.failures.iter().all(|failure| failure.class == "corrupt"), "{:?}", footer.failures);
+        assert!(
+            footer.failures.iter().all(|failure| failure.code == ErrorCode::Damaged),
+            "{:?}",
+            footer.failures
+        );
         let seen = read(&router, "people", ASKED, PEOPLE, &patient()).await;
-        assert_eq!(seen.error.map(|error| error.code().to_owned()), Some("damaged".to_owned()));
+        assert_eq!(seen.error.map(|error| error.code()), Some(ErrorCode::Damaged));
     });
 }
 
@@ -410,7 +419,10 @@ fn large_records_that_nobody_reads_stay_where_they_are() {
         for (place, (counts, footer)) in join_all(stopping).await.into_iter().enumerate() {
             assert_eq!((footer.counts, footer.status), (counts, StreamStatus::Partial), "{place}");
             assert_eq!(counts.found + counts.unanswered, RECORDS, "{place}");
-            assert!(footer.failures.iter().all(|failure| failure.class == "timeout"), "{footer:?}");
+            assert!(
+                footer.failures.iter().all(|failure| failure.code == ErrorCode::DeadlineExceeded),
+                "{footer:?}"
+            );
             let lost: u64 = footer.failures.iter().map(|failure| failure.keys).sum();
             assert_eq!(lost, counts.unanswered, "{place}");
         }
@@ -478,9 +490,9 @@ fn a_router_that_dies_in_the_middle_leaves_the_rest_unanswered() {
                 seen.assert_accounted();
                 let footer = seen.footer.expect("a footer");
                 assert_eq!((footer.status, footer.crc32c), (StreamStatus::Partial, None));
-                assert_eq!(footer.failures[0].class, "transport");
+                assert_eq!(footer.failures[0].code, ErrorCode::Unreachable);
             } else {
-                assert_eq!(seen.error.map(|error| error.code().to_owned()), Some("unreachable".to_owned()));
+                assert_eq!(seen.error.map(|error| error.code()), Some(ErrorCode::Unreachable));
             }
         });
         cluster.wait_until("another router is up", |cluster| {

@@ -129,7 +129,7 @@ fn a_look_tells_of_every_node_group_and_router() {
         (&"up".into(), 0.0)
     );
     let table = cluster.must(&["top", "--once", "--interval", "0.1"]);
-    assert!(table.starts_with("2 groups, 4 of 4 nodes up, 1 router; over 0.1 s\n"), "{table}");
+    assert!(table.starts_with("2 groups, 4 of 4 nodes up, 1 router; over 0."), "{table}");
     for heading in ["requests/s", "p99", "pending keys", "hedges/s", "partial/s"] {
         assert!(table.contains(heading), "{heading}: {table}");
     }

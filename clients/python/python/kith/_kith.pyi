@@ -7,6 +7,8 @@ from kith.answers import Footer, StreamFooter
 from kith.errors import KithError
 from kith.security import Files
 
+ERROR_CLASSES: Mapping[str, str]
+
 State = Literal["FOUND", "ABSENT", "ERROR", "UNANSWERED"]
 
 class Call:

@@ -34,8 +34,8 @@ class StreamFailure:
     """Keys of a stream that failed alike."""
 
     class_: str
-    """Why: ``timeout``, ``overloaded``, ``throttled``, ``unreachable``, ``corrupt``, ``no_replica``, ``version_gone``, ``unsupported``,
-    ``internal``; ``transport`` if the stream itself was cut."""
+    """Why they have no answer: the code that a whole read would fail with (docs/errors.md); ``unreachable`` if the stream
+    itself was cut."""
     keys: int
     """How many."""
     partitions: list[int]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from kith import _kith
+
 
 class KithError(Exception):
     """``code`` is for programs, ``str(error)`` says what happened, ``help`` what to do."""
@@ -43,23 +45,8 @@ class NotFound(KithError, LookupError):
     """There is no such store, graph, member or entity."""
 
 
-_CLASSES: dict[str, type[KithError]] = {
-    "deadline_exceeded": DeadlineExceeded,
-    "overloaded": Overloaded,
-    "unreachable": Unreachable,
-    "partitions_unavailable": Unreachable,
-    "no_cluster": Unreachable,
-    "tls_failed": Unreachable,
-    "tls_required": Unreachable,
-    "unauthenticated": Denied,
-    "permission_denied": Denied,
-    "unknown_store": NotFound,
-    "unknown_graph": NotFound,
-    "member_not_found": NotFound,
-    "entity_not_found": NotFound,
-}
-
-
 def error_of(code: str, message: str, help: str) -> KithError:
-    """The exception of a code."""
-    return _CLASSES.get(code, KithError)(code, message, help)
+    """The exception of a code, of the class that the client's Rust half gives it."""
+    name = _kith.ERROR_CLASSES.get(code, "KithError")
+    made: KithError = globals()[name](code, message, help)
+    return made

@@ -99,6 +99,7 @@ pub fn schema_from_wire(wire: v1::SchemaRequest) -> Result<(String, u64, SchemaI
 mod tests {
     use super::*;
     use kith_ops::Records;
+    use kith_types::ErrorCode;
 
     #[test]
     fn batches_come_back_as_they_went() {
@@ -118,9 +119,9 @@ mod tests {
             byte_keys: encode_keys(&["a"].iter().collect()),
             ..Default::default()
         };
-        assert_eq!(batch_from_wire(both).unwrap_err().code(), "bad_request");
+        assert_eq!(batch_from_wire(both).unwrap_err().code(), ErrorCode::BadRequest);
         let torn = v1::MultiGetRequest { byte_keys: vec![9].into(), ..Default::default() };
-        assert_eq!(batch_from_wire(torn).unwrap_err().code(), "bad_request");
+        assert_eq!(batch_from_wire(torn).unwrap_err().code(), ErrorCode::BadRequest);
         let reply = |count| {
             let records = Records::unanswered(count);
             batch_answer_to_wire(BatchAnswer {
@@ -132,10 +133,10 @@ mod tests {
             })
         };
         assert!(!reply(2).complete && reply(0).complete);
-        assert_eq!(batch_answer_from_wire(reply(2), 3).unwrap_err().code(), "internal");
+        assert_eq!(batch_answer_from_wire(reply(2), 3).unwrap_err().code(), ErrorCode::Internal);
         let whole = batch_answer_from_wire(reply(2), 2).unwrap();
         assert_eq!((whole.counts().unanswered, whole.schema), (2, Some(SchemaId([7; 32]))));
         let odd = v1::MultiGetReply { schema: "7".to_owned(), ..reply(2) };
-        assert_eq!(batch_answer_from_wire(odd, 2).unwrap_err().code(), "internal");
+        assert_eq!(batch_answer_from_wire(odd, 2).unwrap_err().code(), ErrorCode::Internal);
     }
 }

@@ -334,6 +334,7 @@ fn malformed(detail: String) -> QueryError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use kith_types::ErrorCode;
 
     fn reader() -> Schema {
         r#"{"fields":[{"name":"v","type":"vector<f16,2>"}]}"#.parse().unwrap()
@@ -384,7 +385,7 @@ mod tests {
     #[test]
     fn plans_that_are_none_are_refused() {
         let none = compute_from_wire(v1::ComputeRequest::default()).unwrap_err();
-        assert_eq!(none.code(), "bad_request");
+        assert_eq!(none.code(), ErrorCode::BadRequest);
         let odd = v1::ComputePlan { operators: vec![v1::ComputeOperator::default()], ..Default::default() };
         assert!(matches!(compute_plan_from_wire(&odd), Err(ConvertError::Unknown { .. })));
         let odd = v1::ComputePlan { reader_schema: "{".to_owned(), ..Default::default() };

@@ -7,6 +7,7 @@ use crate::{
 };
 use kith_ops::{Deliveries, RecordCounts, Records};
 use kith_schema::{Schema, SchemaId, SchemaIdError};
+use kith_types::ErrorCode;
 use kith_wire::{
     body::{decode_set, encode_set},
     v1,
@@ -166,19 +167,19 @@ impl<'k> StreamReader<'k> {
         self.books.is_empty()
     }
 
-    /// What is to be said of a stream that was cut: that the keys which did not come have no answer, for the reason `class`. Which partitions
+    /// What is to be said of a stream that was cut: that the keys which did not come have no answer, for the reason `code`. Which partitions
     /// they are in and who was asked is not known here.
     ///
     /// # Errors
     /// [`QueryError::Internal`]: a defect.
-    pub fn cut(mut self, class: &str, total: Duration) -> Result<Vec<StreamItem>, QueryError> {
+    pub fn cut(mut self, code: ErrorCode, total: Duration) -> Result<Vec<StreamItem>, QueryError> {
         let Named { version, schema, result } = self.named.unwrap_or_default();
         let positions = self.books.rest();
         let keys = positions.len() as u64;
         let records = Records::unanswered(positions.len());
         self.books.note(&positions, &records).map_err(malformed)?;
         let counts = self.books.counts();
-        let failure = StreamFailure { partitions: vec![], keys, class: class.to_owned(), nodes: vec![] };
+        let failure = StreamFailure { partitions: vec![], keys, code, nodes: vec![] };
         let footer = StreamFooter {
             status: StreamStatus::of(&counts),
             counts,
@@ -207,7 +208,7 @@ fn footer_to_wire(footer: StreamFooter, crc32c: u32) -> v1::StreamFooter {
         let partitions: Vec<u64> = failure.partitions.iter().map(|partition| (*partition).into()).collect();
         v1::StreamFailure {
             partitions: encode_set(&partitions),
-            class: failure.class,
+            code: failure.code.name().to_owned(),
             nodes: failure.nodes,
             keys: failure.keys,
         }
@@ -249,7 +250,7 @@ fn footer_from_wire(
         Ok(StreamFailure {
             partitions: partitions.map_err(malformed)?,
             keys: failure.keys,
-            class: failure.class,
+            code: ErrorCode::of_name(&failure.code),
             nodes: failure.nodes,
         })
     });
@@ -279,6 +280,7 @@ fn malformed(why: impl std::fmt::Display) -> QueryError {
 mod tests {
     use super::*;
     use kith_ops::{RecordError, RecordsBuilder};
+    use kith_types::ErrorCode;
 
     fn piece(positions: &[u32], damaged: bool) -> StreamItem {
         let mut records = RecordsBuilder::with_capacity(0);
@@ -307,7 +309,7 @@ mod tests {
             failures: vec![StreamFailure {
                 partitions: vec![2, 300],
                 keys: 1,
-                class: "timeout".to_owned(),
+                code: ErrorCode::DeadlineExceeded,
                 nodes: vec![4, 1],
             }],
             version: 7,
@@ -352,15 +354,15 @@ mod tests {
         assert_eq!(read(written(&sent)).unwrap(), sent);
         let mut other = written(&sent);
         other[0].schema = SchemaId([3; 32]).to_string();
-        assert_eq!(read(other.clone()).unwrap_err().code(), "internal");
+        assert_eq!(read(other.clone()).unwrap_err().code(), ErrorCode::Internal);
         other[0].result_schema = "{".to_owned();
-        assert_eq!(read(other).unwrap_err().code(), "internal");
+        assert_eq!(read(other).unwrap_err().code(), ErrorCode::Internal);
     }
 
     #[test]
     fn what_does_not_add_up_is_an_error() {
         let whole = || written(&[piece(&[1, 3], false), piece(&[0, 2, 4], false), footer()]);
-        let refused = |messages| assert_eq!(read(messages).unwrap_err().code(), "internal");
+        let refused = |messages| assert_eq!(read(messages).unwrap_err().code(), ErrorCode::Internal);
         refused(written(&[piece(&[1, 3], false), piece(&[1], false)]));
         refused(written(&[piece(&[5], false)]));
         refused(written(&[piece(&[1, 3], false), footer()]));
@@ -384,12 +386,12 @@ mod tests {
         let mut reader = StreamReader::new(5);
         reader.items(written(&[piece(&[0, 4], false)]).remove(0)).unwrap();
         assert!(!reader.is_over() && !reader.is_empty());
-        let items = reader.cut("transport", Duration::ZERO).unwrap();
+        let items = reader.cut(ErrorCode::Unreachable, Duration::ZERO).unwrap();
         let [StreamItem::Piece(piece), StreamItem::Footer(footer)] = &items[..] else { panic!("{items:?}") };
         assert_eq!((&piece.positions, piece.records.counts().unanswered), (&vec![1, 2, 3], 3));
         let expected = RecordCounts { found: 1, absent: 1, error: 0, unanswered: 3 };
         assert_eq!((footer.status, footer.counts, footer.version), (StreamStatus::Partial, expected, 7));
-        assert_eq!((footer.failures[0].class.as_str(), footer.failures[0].keys), ("transport", 3));
+        assert_eq!((footer.failures[0].code, footer.failures[0].keys), (ErrorCode::Unreachable, 3));
     }
 
     #[test]
@@ -398,7 +400,7 @@ mod tests {
         reader.items(written(&[piece(&[0, 1, 3], false)]).remove(0)).unwrap_err();
         let mut reader = StreamReader::new(2);
         reader.items(written(&[piece(&[0, 1], false)]).remove(0)).unwrap();
-        let items = reader.cut("timeout", Duration::ZERO).unwrap();
+        let items = reader.cut(ErrorCode::DeadlineExceeded, Duration::ZERO).unwrap();
         let [StreamItem::Footer(footer)] = &items[..] else { panic!("{items:?}") };
         assert_eq!((footer.status, &footer.failures, footer.crc32c), (StreamStatus::Ok, &vec![], None));
     }

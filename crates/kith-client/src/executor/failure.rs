@@ -1,34 +1,14 @@
 //! What a node's failure means for retries, and what a failed fan-out tells the caller.
 
-use crate::{QueryError, error::DENIED, topology::Pinned};
+use crate::{QueryError, topology::Pinned};
 use kith_routing::execution::{FailureClass, MissingReason, Outcome};
-use kith_types::{Epoch, PartitionId, StoreVersion};
+use kith_types::{Epoch, ErrorCode, PartitionId, StoreVersion};
 use tonic::Status;
-
-/// The code of a node whose share of an answer is too large.
-pub(super) const TOO_LARGE: &str = "too_large";
 
 /// What a status means for retries: the node's own code where it gave one.
 pub(super) fn class_of(status: &Status, version: u64) -> FailureClass {
     let detail = kith_wire::detail_of(status);
-    match detail.code.as_str() {
-        "unavailable" => FailureClass::Connection,
-        "version_unavailable" => FailureClass::VersionUnavailable { version: StoreVersion(version) },
-        "not_owner" => FailureClass::NotOwner { epoch: Epoch(detail.epoch) },
-        "overloaded" => FailureClass::Overloaded,
-        "quota_exceeded" => FailureClass::Throttled,
-        "damaged" => FailureClass::Damaged,
-        "deadline_exceeded" => FailureClass::DeadlineExceeded,
-        "cancelled" => FailureClass::Connection,
-        "unknown_field" | "wrong_field_type" | "dimension_mismatch" | "out_of_range" | "not_records" => {
-            FailureClass::BadRequest
-        }
-        "bad_request" | TOO_LARGE => FailureClass::BadRequest,
-        // Every node would say so.
-        code if DENIED.contains(&code) => FailureClass::BadRequest,
-        "unsupported_operation" => FailureClass::Unsupported,
-        _ => FailureClass::Internal,
-    }
+    FailureClass::of(ErrorCode::of_name(&detail.code), StoreVersion(version), Epoch(detail.epoch))
 }
 
 /// What a failed fan-out tells the caller. `said` is what nodes said, oldest first; `is_lost` tells whether no

@@ -5,7 +5,7 @@ use super::{Asking, Executor, Planned};
 use crate::{QueryError, topology::Topology};
 use futures::future::join_all;
 use kith_routing::{Booking, BookingStep, ReservationAsk, ReservationReply};
-use kith_types::NodeId;
+use kith_types::{ErrorCode, NodeId};
 use kith_wire::v1;
 use std::{
     collections::BTreeMap,
@@ -136,7 +136,7 @@ impl Executor {
             }
             Some(Err(status)) => {
                 let detail = kith_wire::detail_of(&status);
-                if detail.code != "quota_exceeded" {
+                if kith_wire::code_of(&status) != ErrorCode::QuotaExceeded {
                     return ReservationReply::Unheld;
                 }
                 self.note_quota(store, node, v1::QuotaLeft::QuotaTight);

@@ -3,14 +3,13 @@
 use super::{
     Asking, Executor, Planned, RoundOutcome,
     calls::{self, Call, Rest},
-    failure::{TOO_LARGE, class_of, query_error},
+    failure::{class_of, query_error},
     round_trace::RoundTrace,
 };
 use crate::{
     InFlight, QueryError, QueryOptions,
     alarm::Alarm,
     convert::{operator_to_wire, value_of_reply, workflow_to_wire},
-    error::DENIED,
     profile::Trace,
     topology::{Pinned, Topology},
 };
@@ -27,7 +26,7 @@ use kith_routing::{
     },
     load::{Charge, NodeReport, RequestEnd},
 };
-use kith_types::{FanOutKind, NodeId, PartitionId, Timestamp};
+use kith_types::{ErrorCode, FanOutKind, NodeId, PartitionId, Timestamp};
 use kith_wire::{body::encode_keys, v1};
 use std::{
     cell::RefCell,
@@ -311,12 +310,12 @@ impl<'a> Round<'a> {
                     }
                     _ => fleet.on(node, HealthEvent::Success),
                 }
-                let code = kith_wire::detail_of(&status).code;
-                self.too_large |= code == TOO_LARGE;
+                let code = kith_wire::code_of(&status);
+                self.too_large |= code == ErrorCode::TooLarge;
                 if class == FailureClass::Throttled {
                     self.executor.note_quota(&self.pinned.name, node, v1::QuotaLeft::QuotaTight);
                 }
-                if DENIED.contains(&code.as_str()) || class == FailureClass::Throttled {
+                if code.is_denial() || class == FailureClass::Throttled {
                     self.denied = Some(QueryError::from_status(&status));
                 }
                 self.reasons.push(format!("{node}: {}", status.message()));

@@ -11,6 +11,7 @@ use super::{
 };
 use crate::{Budget, Charge};
 use bytes::{Buf, Bytes, BytesMut};
+use kith_types::ErrorCode;
 use kith_wire::{
     MESSAGE_BYTES_MAX, Message, Rope,
     frame::{Begun, Flags, Frame, FrameError, Header, Op, Place, encode_slots},
@@ -23,7 +24,7 @@ use std::{
     task::{Context, Poll, Waker},
 };
 use tokio::sync::{mpsc, oneshot};
-use tonic::{Code, Status};
+use tonic::Status;
 
 /// Unsent bytes above which more requests are refused: the peer does not read.
 const UNSENT_BYTES_MAX: usize = 64 << 20;
@@ -163,19 +164,14 @@ impl Connection {
         }
         if UNSENT_BYTES_MAX < state.unsent.len() {
             let message = "the peer does not read its requests";
-            return Err(kith_wire::status(
-                Code::ResourceExhausted,
-                "overloaded",
-                message,
-                "ask another replica",
-            ));
+            return Err(kith_wire::status(ErrorCode::Overloaded, message, "ask another replica"));
         }
         let id = state.last_id + 1;
         let shared = if self.shared.is_some() { Flags::SHARED } else { Flags::default() };
         let header = Header { id, flags: header.flags.with(shared), ..header };
         self.give_back(&mut state);
         state.put(|out| header.encode(body, out)).map_err(|error| {
-            kith_wire::status(Code::InvalidArgument, "bad_request", error.to_string(), "ask for less at once")
+            kith_wire::status(ErrorCode::BadRequest, error.to_string(), "ask for less at once")
         })?;
         state.last_id = id;
         let charge = self.replies.as_ref().map(Budget::charge);
@@ -511,7 +507,7 @@ impl Drop for Connection {
 fn no_memory() -> Status {
     let message = "replies that are being gathered take all the memory that this process has for them";
     let help = "try again in a moment, ask for less at once, or raise `reply-memory`";
-    kith_wire::status(Code::ResourceExhausted, "overloaded", message, help)
+    kith_wire::status(ErrorCode::Overloaded, message, help)
 }
 
 /// A request under way.

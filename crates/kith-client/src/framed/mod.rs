@@ -20,6 +20,7 @@ use crate::security::{Dialer, TlsFailure};
 use bytes::BytesMut;
 use cipher::Cipher;
 use connection::Connection;
+use kith_types::ErrorCode;
 use kith_wire::{
     Message, Rope,
     frame::{self, Flags, Frame, Header, Offer, Op, PREFACE_BYTES, Preface},
@@ -88,7 +89,7 @@ impl Lost {
     /// What the peer said before it closed the connection.
     fn told(status: &Status) -> Self {
         let reason = format!("the peer gave up: {}", status.message()).into();
-        Self { reason, is_idle: kith_wire::detail_of(status).code == frame::IDLE }
+        Self { reason, is_idle: kith_wire::code_of(status) == ErrorCode::Idle }
     }
 
     fn to_status(&self) -> Status {

@@ -412,6 +412,7 @@ fn is_closed(error: &io::Error) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use kith_types::ErrorCode;
     use std::{fs, path::Path};
 
     #[test]
@@ -425,7 +426,7 @@ mod tests {
             (file(), None, file(), None, "needs tls-cert"),
         ] {
             let error = Dialer::open(SecurityOptions { ca, cert, key, token }).unwrap_err();
-            assert!(error.to_string().contains(told) && error.code() == "usage", "{error}");
+            assert!(error.to_string().contains(told) && error.code() == ErrorCode::Usage, "{error}");
         }
         assert!(Dialer::open(SecurityOptions::default()).unwrap().secured().is_none());
     }
@@ -448,7 +449,7 @@ mod tests {
         };
         assert_eq!(read("s3cret\n").unwrap(), "s3cret");
         for bad in ["", "\n", "two words", "two\nlines\n", "é"] {
-            assert_eq!(read(bad).unwrap_err().code(), "bad_security_file", "{bad:?}");
+            assert_eq!(read(bad).unwrap_err().code(), ErrorCode::BadSecurityFile, "{bad:?}");
         }
         assert!(Token::read(Path::new("/nowhere/token")).is_err());
     }

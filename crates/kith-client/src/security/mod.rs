@@ -9,6 +9,7 @@ pub mod pem;
 pub use channel::GrpcChannel;
 pub use dialer::Dialer;
 pub use failure::TlsFailure;
+use kith_types::ErrorCode;
 
 use std::{io, path::PathBuf};
 use thiserror::Error;
@@ -72,12 +73,12 @@ pub enum SecurityError {
 
 impl SecurityError {
     /// The stable code.
-    pub fn code(&self) -> &'static str {
+    pub fn code(&self) -> ErrorCode {
         match self {
             SecurityError::File { .. } | SecurityError::Content { .. } | SecurityError::Tls { .. } => {
-                "bad_security_file"
+                ErrorCode::BadSecurityFile
             }
-            SecurityError::Option { .. } => "usage",
+            SecurityError::Option { .. } => ErrorCode::Usage,
         }
     }
 

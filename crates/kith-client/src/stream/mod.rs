@@ -13,6 +13,7 @@ use futures::{FutureExt, Stream, StreamExt, future::BoxFuture, stream::BoxStream
 use kith_ops::{RecordCounts, Records};
 use kith_routing::execution::Failure;
 use kith_schema::{Schema, SchemaId};
+use kith_types::ErrorCode;
 use kith_wire::v1;
 use std::{
     pin::Pin,
@@ -21,7 +22,7 @@ use std::{
     time::Duration,
 };
 use tokio::sync::mpsc;
-use tonic::{Code, Status};
+use tonic::Status;
 
 /// Pieces as they come, in any order, each key in one of them; then the footer. An error ends it: the keys that have not come
 /// by then have no answer. Nothing is done between polls, and little lies here: a reader that stops costs no more than that.
@@ -92,9 +93,8 @@ pub struct StreamFailure {
     pub partitions: Vec<u32>,
     /// How many.
     pub keys: u64,
-    /// Why, in a word: `timeout`, `overloaded`, `throttled`, `unreachable`, `corrupt`, `no_replica`, `version_gone`, `unsupported`,
-    /// `internal`; `transport` if the stream itself was cut.
-    pub class: String,
+    /// Why, as the error of a whole read would say; [`ErrorCode::Unreachable`] if the stream itself was cut.
+    pub code: ErrorCode,
     /// The nodes that were asked, in order. Several: it was tried again.
     pub nodes: Vec<u32>,
 }
@@ -124,7 +124,7 @@ impl StreamFailure {
         Self {
             partitions: failure.partitions.iter().map(|partition| partition.0).collect(),
             keys: failure.keys.into(),
-            class: failure.class.to_owned(),
+            code: failure.code,
             nodes: failure.tried.iter().map(|node| node.0).collect(),
         }
     }
@@ -134,7 +134,7 @@ impl StreamFailure {
 pub fn too_slow() -> Status {
     let message = "the deadline passed before all of the stream had come and was read";
     let help = "read faster, ask for less, or give the query more time";
-    kith_wire::status(Code::DeadlineExceeded, "deadline_exceeded", message, help)
+    kith_wire::status(ErrorCode::DeadlineExceeded, message, help)
 }
 
 /// Where work puts what a stream is made of.

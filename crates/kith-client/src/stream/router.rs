@@ -7,6 +7,7 @@ use crate::{
     router_client::{StreamRequest, overdue, patience},
 };
 use futures::{Stream, StreamExt};
+use kith_types::ErrorCode;
 use kith_wire::v1;
 use std::time::{Duration, Instant};
 use tonic::{Code, Status};
@@ -69,9 +70,9 @@ impl RouterClient {
             Err(Ended::Error(error)) => error,
             Err(Ended::Status(status)) => self.error(&status),
         };
-        let class = cut_class(&error).filter(|_| options.partial && !reader.is_empty());
-        let Some(class) = class else { return Err(error) };
-        for item in reader.cut(class, started.elapsed())? {
+        let code = cut_code(&error).filter(|_| options.partial && !reader.is_empty());
+        let Some(code) = code else { return Err(error) };
+        for item in reader.cut(code, started.elapsed())? {
             outlet.put(item).await;
         }
         Ok(())
@@ -124,13 +125,13 @@ async fn next(
     }
 }
 
-/// The class of failure of a stream that ended so, if it was cut rather than refused: every error of Kith's own says what to do,
+/// The code for the keys that are missing from a stream that ended so, if it was cut rather than refused: every error of Kith's own says what to do,
 /// one that does not was made up by the transport.
-fn cut_class(error: &QueryError) -> Option<&'static str> {
+fn cut_code(error: &QueryError) -> Option<ErrorCode> {
     match error {
-        QueryError::Unreachable { .. } => Some("transport"),
-        QueryError::Remote { help, .. } if help.is_empty() => Some("transport"),
-        error if error.code() == "deadline_exceeded" => Some("timeout"),
+        QueryError::Unreachable { .. } => Some(ErrorCode::Unreachable),
+        QueryError::Remote { help, .. } if help.is_empty() => Some(ErrorCode::Unreachable),
+        error if error.code() == ErrorCode::DeadlineExceeded => Some(ErrorCode::DeadlineExceeded),
         _ => None,
     }
 }

@@ -1,6 +1,6 @@
 //! Why a request failed, and the one place that says whether to try again.
 
-use kith_types::{Epoch, StoreVersion};
+use kith_types::{Epoch, ErrorClass, ErrorCode, StoreVersion};
 use std::fmt;
 
 /// Why a request, or one key of it, was not answered.
@@ -42,7 +42,7 @@ pub enum FailureClass {
 
 /// What to do about a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Retry {
+pub enum Retry {
     /// Ask another replica for the same keys.
     OtherReplica,
     /// These keys stay unanswered.
@@ -52,9 +52,49 @@ pub(super) enum Retry {
 }
 
 impl FailureClass {
+    /// What an error of this code means for the keys that were asked for. `version` is the one that the query pinned, and
+    /// `epoch` that of the node that answered. After a code that this release does not know, another replica is asked.
+    pub fn of(code: ErrorCode, version: StoreVersion, epoch: Epoch) -> Self {
+        match code {
+            ErrorCode::VersionUnavailable => FailureClass::VersionUnavailable { version },
+            ErrorCode::NotOwner => FailureClass::NotOwner { epoch },
+            ErrorCode::Unavailable | ErrorCode::Cancelled => FailureClass::Connection,
+            ErrorCode::Overloaded => FailureClass::Overloaded,
+            ErrorCode::QuotaExceeded => FailureClass::Throttled,
+            ErrorCode::Damaged => FailureClass::Damaged,
+            ErrorCode::DeadlineExceeded => FailureClass::DeadlineExceeded,
+            ErrorCode::UnsupportedOperation => FailureClass::Unsupported,
+            ErrorCode::NotRecords | ErrorCode::TooLarge => FailureClass::BadRequest,
+            other => Self::of_class(other.class()),
+        }
+    }
+
+    #[deny(clippy::wildcard_enum_match_arm)]
+    fn of_class(class: ErrorClass) -> Self {
+        match class {
+            // Every node would say so.
+            ErrorClass::InvalidArgument | ErrorClass::Unauthenticated | ErrorClass::PermissionDenied => {
+                FailureClass::BadRequest
+            }
+            ErrorClass::Cancelled
+            | ErrorClass::Unknown
+            | ErrorClass::DeadlineExceeded
+            | ErrorClass::NotFound
+            | ErrorClass::AlreadyExists
+            | ErrorClass::ResourceExhausted
+            | ErrorClass::FailedPrecondition
+            | ErrorClass::Aborted
+            | ErrorClass::OutOfRange
+            | ErrorClass::Unimplemented
+            | ErrorClass::Internal
+            | ErrorClass::Unavailable
+            | ErrorClass::DataLoss => FailureClass::Internal,
+        }
+    }
+
     /// The only retry decision in Kith. A new class must be placed by a person.
     #[deny(clippy::wildcard_enum_match_arm)]
-    pub(super) fn retry(self) -> Retry {
+    pub fn retry(self) -> Retry {
         match self {
             FailureClass::Connection | FailureClass::Timeout | FailureClass::NodeDown => Retry::OtherReplica,
             FailureClass::NotOwner { .. } | FailureClass::VersionUnavailable { .. } => Retry::OtherReplica,

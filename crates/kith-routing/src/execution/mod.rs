@@ -25,13 +25,12 @@ mod tests;
 
 pub use budget::{Budget, BudgetOptions, Budgets};
 pub use event::{Action, Cause, Disposition, Event, RequestId};
-pub use failure::FailureClass;
+pub use failure::{FailureClass, Retry};
 pub use outcome::{Failure, Missing, MissingReason, Outcome, Verdict};
 pub use rule::{HedgeAbort, HedgeCounts, HedgeRule, HedgeTime};
 
 use crate::load::{KeyClass, RequestEnd};
 use crate::{Candidates, FanOutPlan, GroupIndex};
-use failure::Retry;
 use kith_types::{Epoch, GroupId, NodeId, PartitionId, Timestamp};
 use ledger::Ledger;
 use retry::Homeless;

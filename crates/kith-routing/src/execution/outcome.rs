@@ -1,7 +1,7 @@
 //! How a fan-out ended: every key accounted for.
 
 use crate::execution::{FailureClass, HedgeCounts};
-use kith_types::{NodeId, PartitionId};
+use kith_types::{ErrorCode, NodeId, PartitionId};
 use std::fmt;
 
 /// How it ended.
@@ -29,21 +29,26 @@ pub enum MissingReason {
 }
 
 impl MissingReason {
-    /// The word for it in the footer of a stream. A new class of failure must be placed by a person.
+    /// The code that a stream's footer gives for it, which is also that of a whole read which fails for it.
     #[deny(clippy::wildcard_enum_match_arm)]
-    pub fn word(self) -> &'static str {
+    pub fn code(self) -> ErrorCode {
         match self {
-            MissingReason::NoReplica => "no_replica",
-            MissingReason::Deadline => "timeout",
+            MissingReason::NoReplica => ErrorCode::PartitionsUnavailable,
+            MissingReason::Deadline => ErrorCode::DeadlineExceeded,
             MissingReason::Failed(class) => match class {
-                FailureClass::Timeout | FailureClass::DeadlineExceeded => "timeout",
-                FailureClass::Connection | FailureClass::NodeDown | FailureClass::Cancelled => "unreachable",
-                FailureClass::NotOwner { .. } | FailureClass::VersionUnavailable { .. } => "version_gone",
-                FailureClass::Overloaded => "overloaded",
-                FailureClass::Throttled => "throttled",
-                FailureClass::Damaged => "corrupt",
-                FailureClass::Unsupported => "unsupported",
-                FailureClass::Internal | FailureClass::BadRequest => "internal",
+                FailureClass::Timeout | FailureClass::DeadlineExceeded => ErrorCode::DeadlineExceeded,
+                FailureClass::Connection | FailureClass::NodeDown | FailureClass::Cancelled => {
+                    ErrorCode::NodeUnreachable
+                }
+                FailureClass::NotOwner { .. } | FailureClass::VersionUnavailable { .. } => {
+                    ErrorCode::VersionUnavailable
+                }
+                FailureClass::Overloaded => ErrorCode::Overloaded,
+                FailureClass::Throttled => ErrorCode::QuotaExceeded,
+                FailureClass::Damaged => ErrorCode::Damaged,
+                FailureClass::Unsupported => ErrorCode::UnsupportedOperation,
+                FailureClass::BadRequest => ErrorCode::BadRequest,
+                FailureClass::Internal => ErrorCode::Internal,
             },
         }
     }
@@ -79,8 +84,8 @@ pub struct Failure {
     pub partitions: Vec<PartitionId>,
     /// How many.
     pub keys: u32,
-    /// Why, in a word that footers use: [`MissingReason::word`].
-    pub class: &'static str,
+    /// Why: [`MissingReason::code`].
+    pub code: ErrorCode,
     /// The nodes that were asked, in order. More than one: it was tried again.
     pub tried: Vec<NodeId>,
 }
@@ -113,8 +118,8 @@ impl Outcome {
     pub fn failures(&self) -> Vec<Failure> {
         let mut failures: Vec<Failure> = Vec::new();
         for missing in &self.missing {
-            let class = missing.reason.word();
-            let alike = |failure: &&mut Failure| failure.class == class && failure.tried == missing.tried;
+            let code = missing.reason.code();
+            let alike = |failure: &&mut Failure| failure.code == code && failure.tried == missing.tried;
             if let Some(failure) = failures.iter_mut().find(alike) {
                 failure.partitions.push(missing.partition);
                 failure.keys += missing.keys;
@@ -122,7 +127,7 @@ impl Outcome {
                 failures.push(Failure {
                     partitions: vec![missing.partition],
                     keys: missing.keys,
-                    class,
+                    code,
                     tried: missing.tried.clone(),
                 });
             }

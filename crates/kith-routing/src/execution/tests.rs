@@ -8,7 +8,7 @@
 
 use super::*;
 use crate::{Assignment, Availability, GroupEntry, GroupRole, NodeEntry, RoutingTable, TableParts};
-use kith_types::{PartitionCount, StoreVersion};
+use kith_types::{ErrorCode, PartitionCount, StoreVersion};
 use std::time::Duration;
 
 fn table() -> RoutingTable {
@@ -467,9 +467,16 @@ fn what_failed_alike_is_told_together() {
     let told: Vec<_> = outcome
         .failures()
         .into_iter()
-        .map(|failure| (failure.class, failure.partitions.len(), failure.keys, failure.tried.len()))
+        .map(|failure| (failure.code, failure.partitions.len(), failure.keys, failure.tried.len()))
         .collect();
-    assert_eq!(told, [("timeout", 2, 4, 1), ("no_replica", 1, 2, 0), ("timeout", 1, 2, 2)]);
+    assert_eq!(
+        told,
+        [
+            (ErrorCode::DeadlineExceeded, 2, 4, 1),
+            (ErrorCode::PartitionsUnavailable, 1, 2, 0),
+            (ErrorCode::DeadlineExceeded, 1, 2, 2)
+        ]
+    );
 }
 
 #[test]

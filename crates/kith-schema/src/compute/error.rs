@@ -2,6 +2,7 @@
 
 use crate::language::did_you_mean;
 use crate::{FieldType, SchemaError};
+use kith_types::ErrorCode;
 use thiserror::Error;
 
 /// Why a plan is refused, before any record is read.
@@ -117,17 +118,17 @@ pub struct ComputeFault {
 
 impl ComputeError {
     /// The code that users see.
-    pub fn code(&self) -> &'static str {
+    pub fn code(&self) -> ErrorCode {
         match self {
-            ComputeError::UnknownField { .. } | ComputeError::UnknownScore { .. } => "unknown_field",
-            ComputeError::WrongType { .. } | ComputeError::NoScore { .. } => "wrong_field_type",
-            ComputeError::Dimensions { .. } => "dimension_mismatch",
-            ComputeError::OutOfRange { .. } => "out_of_range",
+            ComputeError::UnknownField { .. } | ComputeError::UnknownScore { .. } => ErrorCode::UnknownField,
+            ComputeError::WrongType { .. } | ComputeError::NoScore { .. } => ErrorCode::WrongFieldType,
+            ComputeError::Dimensions { .. } => ErrorCode::DimensionMismatch,
+            ComputeError::OutOfRange { .. } => ErrorCode::OutOfRange,
             ComputeError::TooDeep { .. }
             | ComputeError::NotFinite { .. }
             | ComputeError::RepeatedBucket { .. }
             | ComputeError::Nothing
-            | ComputeError::Result(_) => "bad_request",
+            | ComputeError::Result(_) => ErrorCode::BadRequest,
         }
     }
 }

@@ -2,13 +2,14 @@
 //! than the connection.
 
 use bytes::{BufMut, BytesMut};
+use kith_types::ErrorCode;
 use kith_wire::frame::{Header, Preface};
 use std::time::Duration;
 use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
     time::timeout,
 };
-use tonic::{Code, Status};
+use tonic::Status;
 
 /// Nobody waits longer for a peer to say what it speaks, or to close.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -61,7 +62,7 @@ fn text(open_max: usize) -> String {
 
 fn status(text: &str) -> Status {
     let help = "use fewer connections, or ask another process";
-    kith_wire::status(Code::ResourceExhausted, "too_many_connections", text, help)
+    kith_wire::status(ErrorCode::TooManyConnections, text, help)
 }
 
 fn in_frames(text: &str) -> BytesMut {

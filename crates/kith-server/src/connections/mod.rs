@@ -11,6 +11,7 @@ mod room;
 mod stream;
 mod watch;
 
+use kith_types::ErrorCode;
 pub(crate) use limits::FILES_MIN;
 pub use limits::{ConnectionSettings, IDLE_DEFAULT, OPEN_MAX_DEFAULT, REPLY_BYTES_DEFAULT};
 pub(crate) use room::{UNCHARGED_BYTES, room};
@@ -36,7 +37,7 @@ use tokio::{
     time::{Instant as TimerInstant, MissedTickBehavior, sleep_until},
 };
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
-use tonic::{Code, Status};
+use tonic::Status;
 use watch::Taking;
 
 /// Peers that are told at the same time why they are not taken; others are hung up on.
@@ -325,7 +326,7 @@ impl Connected {
             None => tokio::select! {
                 biased;
                 done = &mut served => return done,
-                () = self.leave.cancelled() => Reason::Stalled.name(),
+                () = self.leave.cancelled() => Reason::Stalled.code().name(),
             },
         };
         closed(reason);
@@ -360,7 +361,7 @@ impl Connected {
         let message =
             "replies that wait for their readers take all the memory that this process has for them";
         let help = "read replies as they come, ask for less at once, stream, or raise `reply-memory`";
-        Err(kith_wire::status(Code::ResourceExhausted, "overloaded", message, help))
+        Err(kith_wire::status(ErrorCode::Overloaded, message, help))
     }
 
     /// The peer has taken so many bytes since the connection began.
@@ -419,7 +420,7 @@ pub(crate) fn no_memory() -> Status {
     metrics::counter!("kith_server_requests_refused_total", "reason" => "memory").increment(1);
     let message = "requests that are under way take all the memory that this process has for them";
     let help = "try again in a moment, or ask for less at once";
-    kith_wire::status(Code::ResourceExhausted, "overloaded", message, help)
+    kith_wire::status(ErrorCode::Overloaded, message, help)
 }
 
 #[cfg(test)]
@@ -483,7 +484,7 @@ mod tests {
         let refused = connected.charge_reply(200 << 10).expect_err("there is none");
         assert_eq!(
             (refused.code(), kith_wire::detail_of(&refused).code.as_str()),
-            (Code::ResourceExhausted, "overloaded")
+            (tonic::Code::ResourceExhausted, "overloaded")
         );
         let short = connected.charge_reply(UNCHARGED_REPLY_BYTES).expect("it is short");
         assert_eq!(connected.reply_bytes(), 900 << 10);

@@ -13,9 +13,10 @@ use bytes::Bytes;
 use futures::{FutureExt, StreamExt, stream};
 use http_body::Frame;
 use http_body_util::{BodyExt, StreamBody};
+use kith_types::ErrorCode;
 use std::sync::Arc;
 use tokio::time::Instant;
-use tonic::{Code, Status};
+use tonic::Status;
 
 /// The methods whose requests are streams: they last as long as their callers like.
 const STREAMED: &str = "/grpc.reflection.";
@@ -125,7 +126,7 @@ fn charged(body: Body, connected: &Arc<Connected>, is_streamed: bool) -> Body {
                 _ = look.tick(), if !is_streamed => {
                     let seen = Seen { received: came as u64, has_begun: true, ..Seen::default() };
                     if watch.look(seen) == Some(Reason::SlowRequest) {
-                        closed(Reason::SlowRequest.name());
+                        closed(Reason::SlowRequest.code().name());
                         return Some((Err(too_slow()), None));
                     }
                 }
@@ -147,5 +148,5 @@ fn charged(body: Body, connected: &Arc<Connected>, is_streamed: bool) -> Body {
 
 fn too_slow() -> Status {
     let message = "the request did not come in time: it stood still, or came more slowly than 128 KiB/s";
-    kith_wire::status(Code::DeadlineExceeded, "deadline_exceeded", message, "ask for less at once")
+    kith_wire::status(ErrorCode::DeadlineExceeded, message, "ask for less at once")
 }

@@ -90,7 +90,7 @@ impl<S: Unpin> Watched<S> {
         }
         // Of a stranger this is told by `ends`.
         if self.stranger.is_none() && self.leave.as_mut().poll(cx).is_ready() {
-            closed(Reason::Stalled.name());
+            closed(Reason::Stalled.code().name());
             return Poll::Ready(*self.over.insert(Over::Failed));
         }
         loop {
@@ -100,7 +100,7 @@ impl<S: Unpin> Watched<S> {
             // Whether a request comes too slowly is seen where its body is read.
             let seen = Seen { messages, received, sent, has_begun: false, is_unsent, is_under_way };
             if let Some(reason) = self.watch.look(seen) {
-                closed(reason.name());
+                closed(reason.code().name());
                 return Poll::Ready(*self.over.insert(match reason {
                     Reason::Idle => Over::Quietly,
                     Reason::SlowRequest | Reason::Stalled => Over::Failed,

@@ -2,7 +2,7 @@
 //!
 //! Without a clock: whoever holds a watch looks at regular intervals.
 
-use kith_wire::frame;
+use kith_types::ErrorCode;
 use std::time::Duration;
 
 /// The longest pause between two looks.
@@ -28,12 +28,12 @@ pub(crate) enum Reason {
 }
 
 impl Reason {
-    /// As in metrics.
-    pub fn name(self) -> &'static str {
+    /// The code that the peer is told, whose name is the metric's label.
+    pub fn code(self) -> ErrorCode {
         match self {
-            Reason::Idle => frame::IDLE,
-            Reason::SlowRequest => "slow_request",
-            Reason::Stalled => "stalled",
+            Reason::Idle => ErrorCode::Idle,
+            Reason::SlowRequest => ErrorCode::SlowRequest,
+            Reason::Stalled => ErrorCode::Stalled,
         }
     }
 }

@@ -5,6 +5,7 @@
 
 use super::OWNER;
 use crate::data_dir::{self, DataDirError, LOCK_FILE};
+use kith_types::ErrorCode;
 use std::{
     fs, io,
     path::{Path, PathBuf},
@@ -57,13 +58,13 @@ pub enum StopError {
 
 impl StopError {
     /// The stable code.
-    pub fn code(&self) -> &'static str {
+    pub fn code(&self) -> ErrorCode {
         match self {
-            StopError::NotRunning { .. } => "not_running",
-            StopError::OtherOwner { .. } => "data_directory_owner",
+            StopError::NotRunning { .. } => ErrorCode::NotRunning,
+            StopError::OtherOwner { .. } => ErrorCode::DataDirectoryOwner,
             StopError::DataDir(error) => error.code(),
-            StopError::Refused { .. } => "cannot_stop",
-            StopError::StillRunning { .. } => "still_running",
+            StopError::Refused { .. } => ErrorCode::CannotStop,
+            StopError::StillRunning { .. } => ErrorCode::StillRunning,
         }
     }
 

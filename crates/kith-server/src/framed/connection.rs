@@ -13,6 +13,7 @@ use crate::connections::{
     no_memory,
 };
 use kith_client::Charge;
+use kith_types::ErrorCode;
 use kith_wire::{
     REQUEST_BYTES_MAX,
     frame::{Flags, Frame, FrameError, Header, Op, PREFACE_BYTES, Preface},
@@ -30,7 +31,7 @@ use tokio::{
     time::{Instant, Interval, MissedTickBehavior, Sleep, interval_at, sleep},
 };
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
-use tonic::{Code, Status};
+use tonic::Status;
 
 /// Requests of one connection under way at once; above it the next ones stay unread. As many as a router takes in all,
 /// so that it is the process that says `overloaded`, not a connection that falls silent.
@@ -178,17 +179,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
 
     /// Says why, and closes.
     fn part(&mut self, reason: Reason) {
-        closed(reason.name());
-        let (code, message, help) = match reason {
-            Reason::Idle => (Code::Unavailable, "nothing was asked for long", "connect again"),
+        closed(reason.code().name());
+        let (message, help) = match reason {
+            Reason::Idle => ("nothing was asked for long", "connect again"),
             Reason::SlowRequest => (
-                Code::DeadlineExceeded,
                 "the request did not come in time: it stood still, or came more slowly than 128 KiB/s",
                 "ask for less at once",
             ),
-            Reason::Stalled => (Code::Unavailable, "replies were not read for a minute", "read them"),
+            Reason::Stalled => ("replies were not read for a minute", "read them"),
         };
-        let status = kith_wire::status(code, reason.name(), message, help);
+        let status = kith_wire::status(reason.code(), message, help);
         self.close(&status);
     }
 
@@ -334,7 +334,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         metrics::counter!("kith_server_malformed_connections_total").increment(1);
         tracing::warn!(what, "a framed connection breaks the protocol: closing it");
         let help = "use a client of this release";
-        self.close(&kith_wire::status(Code::InvalidArgument, "bad_request", what, help));
+        self.close(&kith_wire::status(ErrorCode::BadRequest, what, help));
     }
 
     /// Says why, and closes: what is under way is dropped, and nothing more is read.
@@ -394,7 +394,7 @@ fn too_many_of_a_stranger() -> Status {
 
 fn unauthenticated(message: String) -> Status {
     let help = "show a certificate or a token that the access file names";
-    kith_wire::status(Code::Unauthenticated, "unauthenticated", message, help)
+    kith_wire::status(ErrorCode::Unauthenticated, message, help)
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

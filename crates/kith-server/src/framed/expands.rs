@@ -2,8 +2,9 @@
 //! They are counted before.
 
 use kith_client::BATCH_KEYS_MAX;
+use kith_types::ErrorCode;
 use kith_wire::frame::Op;
-use tonic::{Code, Status};
+use tonic::Status;
 
 /// A shorter request is not looked at: it cannot become large.
 const LOOKED_AT_BYTES: usize = 1 << 20;
@@ -25,7 +26,7 @@ pub(super) fn check(op: Op, body: &[u8]) -> Result<(), Status> {
     }
     let refused = |message: String| {
         let help = "ask in several batches";
-        Err(kith_wire::status(Code::OutOfRange, "out_of_range", message, help))
+        Err(kith_wire::status(ErrorCode::OutOfRange, message, help))
     };
     match op {
         Op::Query | Op::Ping => refused(format!(
@@ -102,7 +103,7 @@ mod tests {
         assert_eq!(ids(&[0x12, 5, 1]), None);
         let codes = |body: Vec<u8>| check(Op::MultiGet, &body).map_err(|status| status.code());
         assert_eq!(codes(read(vec![1; BATCH_KEYS_MAX], vec![])), Ok(()));
-        assert_eq!(codes(read(vec![1; BATCH_KEYS_MAX + 100_000], vec![])), Err(Code::OutOfRange));
+        assert_eq!(codes(read(vec![1; BATCH_KEYS_MAX + 100_000], vec![])), Err(tonic::Code::InvalidArgument));
         assert_eq!(codes(read(vec![], vec![1; 2 * LOOKED_AT_BYTES])), Ok(()));
         assert!(
             check(Op::Query, &[0; LOOKED_AT_BYTES]).is_ok()

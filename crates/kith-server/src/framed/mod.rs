@@ -15,13 +15,14 @@ pub(crate) use streams::{End, Piece, Pieces};
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
+use kith_types::ErrorCode;
 use kith_wire::{
     Message,
     frame::{Frame, Op},
     v1,
 };
 use std::{sync::Arc, vec};
-use tonic::{Code, Status};
+use tonic::Status;
 
 /// What answers requests that come in frames.
 ///
@@ -102,7 +103,7 @@ impl Reply {
 pub(crate) fn request<M: Message + Default>(body: Bytes) -> Result<M, Status> {
     M::decode(body).map_err(|error| {
         let message = format!("the request's body cannot be read: {error}");
-        kith_wire::status(Code::InvalidArgument, "bad_request", message, "use a client of this release")
+        kith_wire::status(ErrorCode::BadRequest, message, "use a client of this release")
     })
 }
 
@@ -110,7 +111,7 @@ pub(crate) fn request<M: Message + Default>(body: Bytes) -> Result<M, Status> {
 pub(crate) fn unsupported(op: &str) -> Status {
     let message = format!("this process does not serve the framed operation {op}");
     let help = "routers serve `query`, `multi_get`, `multi_get_stream`, `compute`, `compute_stream` and `aggregate`, nodes `evaluate` and `ping`; a newer operation needs a newer release";
-    kith_wire::status(Code::Unimplemented, "unsupported_operation", message, help)
+    kith_wire::status(ErrorCode::UnsupportedOperation, message, help)
 }
 
 fn unsupported_frame(frame: &Frame) -> Status {

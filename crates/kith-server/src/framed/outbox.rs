@@ -3,6 +3,7 @@
 use super::{Encoded, End, Piece, Reply, running::Answer};
 use bytes::{Buf, Bytes, BytesMut};
 use kith_client::{Charge, REPLY_SLOT_BYTES, ReplyMemory};
+use kith_types::ErrorCode;
 use kith_wire::{
     InSlices, MESSAGE_BYTES_MAX, Message,
     frame::{Flags, FrameError, Header, Place, decode_slots},
@@ -16,7 +17,7 @@ use std::{
     vec,
 };
 use tokio::io::AsyncWrite;
-use tonic::{Code, Status};
+use tonic::Status;
 
 /// Above so many unsent bytes nothing more is read or answered: a peer that does not read its replies waits for itself.
 const UNSENT_BYTES_MAX: usize = 1 << 20;
@@ -201,14 +202,14 @@ impl Outbox {
         if self.memory.is_some() {
             let (message, help) =
                 ("memory was offered to this connection before", "use a client of this release");
-            let status = kith_wire::status(Code::InvalidArgument, "bad_request", message, help);
+            let status = kith_wire::status(ErrorCode::BadRequest, message, help);
             return self.error(request, &status);
         }
         self.memory = ReplyMemory::new();
         let Some(memory) = &self.memory else {
             let message = "no memory is left to be shared: as many connections have some as may, or the system has none";
             let help = "long replies come through the socket";
-            let status = kith_wire::status(Code::ResourceExhausted, "overloaded", message, help);
+            let status = kith_wire::status(ErrorCode::Overloaded, message, help);
             return self.error(request, &status);
         };
         let offer = memory.offer().encode();
@@ -295,7 +296,7 @@ impl Outbox {
 
     fn too_long(&mut self, header: &Header, error: &FrameError) {
         let help = "ask for a page of it";
-        let status = kith_wire::status(Code::OutOfRange, "out_of_range", error.to_string(), help);
+        let status = kith_wire::status(ErrorCode::OutOfRange, error.to_string(), help);
         header.encode_error(&status, self.out());
     }
 

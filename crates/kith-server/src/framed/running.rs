@@ -7,6 +7,7 @@ use futures::{
     future::{AbortHandle, Abortable, BoxFuture},
 };
 use kith_client::{Charge, InFlight};
+use kith_types::ErrorCode;
 use kith_wire::frame::Header;
 use std::{
     collections::HashMap,
@@ -15,7 +16,7 @@ use std::{
     time::Duration,
 };
 use tokio_util::task::AbortOnDropHandle;
-use tonic::{Code, Status};
+use tonic::Status;
 
 /// A reply, and what is charged for it until it is sent.
 pub(super) type Answer = Result<(Reply, Charge), Status>;
@@ -119,7 +120,7 @@ fn within(deadline_us: u32, call: BoxFuture<'static, Answer>) -> BoxFuture<'stat
             answer.unwrap_or_else(|_| {
                 let message = format!("the deadline of {deadline_us} us passed");
                 let help = "give the query more time";
-                Err(kith_wire::status(Code::DeadlineExceeded, "deadline_exceeded", message, help))
+                Err(kith_wire::status(ErrorCode::DeadlineExceeded, message, help))
             })
         })
         .boxed()

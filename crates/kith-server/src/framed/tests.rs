@@ -20,7 +20,7 @@ use kith_client::{
     security::Dialer,
 };
 use kith_ops::{GraphAnswer, GraphQuery, Operand};
-use kith_types::Workflow;
+use kith_types::{ErrorCode, Workflow};
 use kith_wire::v1::{node_server, query_reply::Answer, value};
 use std::{
     sync::atomic::{AtomicU64, Ordering},
@@ -32,7 +32,7 @@ use tokio::{
     sync::watch,
 };
 use tokio_util::sync::CancellationToken;
-use tonic::{Request, Response};
+use tonic::{Code, Request, Response};
 
 /// What a request's graph makes the node do: answer at once, answer after the gate opens, fail, answer at length, at great length.
 const ECHO: &str = "echo";
@@ -63,7 +63,7 @@ impl Scripted {
     async fn evaluate(&self, request: v1::EvaluateRequest) -> Result<v1::EvaluateReply, Status> {
         self.started.fetch_add(1, Ordering::Relaxed);
         let value = match request.graph.as_str() {
-            FAIL => return Err(kith_wire::status(Code::DataLoss, "damaged", "a block is bad", "load again")),
+            FAIL => return Err(kith_wire::status(ErrorCode::Damaged, "a block is bad", "load again")),
             LONG => value::Value::Set(Bytes::from(vec![7; LONG_BYTES])),
             HUGE => value::Value::Set(Bytes::from(vec![8; HUGE_BYTES])),
             WAIT => {
@@ -270,7 +270,7 @@ async fn answers_and_errors_are_the_same_over_both_on_one_port() {
         let long = transport.evaluate(&server.addr, asking(LONG, 7)).await.unwrap();
         assert_eq!(long.value.unwrap().value, Some(value::Value::Set(vec![7; LONG_BYTES].into())), "{name}");
         let error = transport.ping(&server.addr, v1::PingRequest::default()).await.unwrap_err();
-        assert_eq!(kith_wire::detail_of(&error).code, "unsupported_operation", "{name}");
+        assert_eq!(kith_wire::code_of(&error), ErrorCode::UnsupportedOperation, "{name}");
     }
 }
 
@@ -407,7 +407,7 @@ async fn more_connections_than_allowed_are_told_so_and_the_others_go_on() {
     }
     let mut other = by_hand::Raw::connect(&server.addr).await;
     let told = other.receive().await.expect("an error").status();
-    assert_eq!(kith_wire::detail_of(&told).code, "too_many_connections", "{told:?}");
+    assert_eq!(kith_wire::code_of(&told), ErrorCode::TooManyConnections, "{told:?}");
     assert_eq!(other.receive().await, None);
     let grpc = TransportKind::Grpc.build(&Dialer::default());
     let refused = grpc.evaluate(&server.addr, asking(ECHO, 1)).await.unwrap_err();
@@ -451,7 +451,7 @@ async fn a_deadline_passes_at_the_node() {
     let header = v1::RequestHeader { deadline_us: 10_000, ..Default::default() };
     let request = v1::EvaluateRequest { header: Some(header), ..asking(WAIT, 1) };
     let error = transport.evaluate(&server.addr, request).await.unwrap_err();
-    assert_eq!(kith_wire::detail_of(&error).code, "deadline_exceeded");
+    assert_eq!(kith_wire::code_of(&error), ErrorCode::DeadlineExceeded);
     server.until_waiting(0).await;
 }
 

@@ -11,6 +11,7 @@ mod target;
 
 pub use embedded::EmbeddedMetadata;
 pub use etcd::EtcdMetadata;
+use kith_types::ErrorCode;
 pub use remote::RemoteMetadata;
 pub use service::MetadataService;
 pub use target::{MetadataTarget, TargetError};
@@ -122,13 +123,13 @@ pub struct Write {
 
 impl MetadataError {
     /// The stable code.
-    pub fn code(&self) -> &'static str {
+    pub fn code(&self) -> ErrorCode {
         match self {
-            MetadataError::Refused { .. } => "metadata_refused",
-            MetadataError::Damaged { .. } => "data_directory_damaged",
+            MetadataError::Refused { .. } => ErrorCode::MetadataRefused,
+            MetadataError::Damaged { .. } => ErrorCode::DataDirectoryDamaged,
             MetadataError::Unavailable { .. }
             | MetadataError::LeaseEnded(_)
-            | MetadataError::Write { .. } => "metadata_unavailable",
+            | MetadataError::Write { .. } => ErrorCode::MetadataUnavailable,
         }
     }
 }

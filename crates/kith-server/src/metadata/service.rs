@@ -4,7 +4,7 @@ use super::{Committed, Condition, Entry, LeaseId, MetadataError, MetadataStore, 
 use futures::{StreamExt, stream::BoxStream};
 use kith_wire::v1;
 use std::{sync::Arc, time::Duration};
-use tonic::{Code, Request, Response, Status};
+use tonic::{Request, Response, Status};
 
 /// gRPC `Metadata` over any store.
 pub struct MetadataService {
@@ -83,5 +83,5 @@ fn reply_of(snapshot: Snapshot) -> v1::ReadReply {
 
 fn status_of(error: MetadataError) -> Status {
     let help = "reads go on without it; check the supervisor's log and its disk";
-    kith_wire::status(Code::Unavailable, error.code(), error.to_string(), help)
+    kith_wire::status(error.code(), error.to_string(), help)
 }

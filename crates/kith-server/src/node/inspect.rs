@@ -11,7 +11,7 @@ use super::{
 use crate::{background, topology::TopologyReceiver};
 use futures::{StreamExt, stream::BoxStream};
 use kith_engine::{OpenError, ValueError, ValuesReader};
-use kith_types::PartitionId;
+use kith_types::{ErrorCode, PartitionId};
 use kith_wire::{
     documents::{ServedDocument, TopologyDocument},
     v1,
@@ -19,7 +19,7 @@ use kith_wire::{
 use std::{ops::ControlFlow, sync::Arc};
 use tokio::sync::{Semaphore, mpsc};
 use tokio_stream::wrappers::ReceiverStream;
-use tonic::{Code, Request, Response, Status};
+use tonic::{Request, Response, Status};
 
 /// Pieces that may wait for a slow reader; beyond them the node stops reading.
 const PIECE_QUEUE: usize = 2;
@@ -39,14 +39,12 @@ impl InspectService {
         match self.held.get(store, version) {
             Some(VersionReader::Values(reader)) => Ok(reader),
             Some(VersionReader::Graph(_)) => Err(kith_wire::status(
-                Code::FailedPrecondition,
-                "not_values",
+                ErrorCode::NotValues,
                 format!("store {store:?} holds a graph, which has no values by key"),
                 "`kith store list` shows what stores hold",
             )),
             None => Err(kith_wire::status(
-                Code::FailedPrecondition,
-                "version_unavailable",
+                ErrorCode::VersionUnavailable,
                 format!("node {} does not hold version {version} of {store:?}", self.node),
                 "ask another replica",
             )),
@@ -77,7 +75,7 @@ impl v1::inspect_server::Inspect for InspectService {
         let schema = reader.manifest().values().and_then(|values| values.schema.clone());
         let schema = schema.ok_or_else(|| {
             let message = format!("the values of store {store:?} at version {version} have no schema");
-            kith_wire::status(Code::FailedPrecondition, "schema_unavailable", message, "they are no records")
+            kith_wire::status(ErrorCode::SchemaUnavailable, message, "they are no records")
         })?;
         Ok(Response::new(v1::SchemaReply { schema }))
     }
@@ -160,31 +158,25 @@ fn refused(node: u32, error: &ValueError) -> Status {
     match error {
         ValueError::Damaged(_) => {
             let help = "ask another replica; `kith store verify --deep` shows what is damaged";
-            kith_wire::status(Code::DataLoss, "damaged", message, help)
+            kith_wire::status(ErrorCode::Damaged, message, help)
         }
         ValueError::NotHeld { .. } => {
             let help = "refresh the routing table";
-            kith_wire::status(Code::FailedPrecondition, "not_owner", message, help)
+            kith_wire::status(ErrorCode::NotOwner, message, help)
         }
-        _ => kith_wire::status(
-            Code::InvalidArgument,
-            "wrong_key_type",
-            message,
-            "give a key as the store has them",
-        ),
+        _ => kith_wire::status(ErrorCode::WrongKeyType, message, "give a key as the store has them"),
     }
 }
 
 fn not_looked_at(error: &OpenError) -> Status {
     let message = format!("this node lacks descriptors or memory to look at its files: {error}");
-    kith_wire::status(Code::ResourceExhausted, "overloaded", message, "ask again in a moment")
+    kith_wire::status(ErrorCode::Overloaded, message, "ask again in a moment")
 }
 
 /// What is told of a version that nothing is known of.
 pub(super) fn unknown(node: u32, store: &str, version: u64) -> Status {
     kith_wire::status(
-        Code::FailedPrecondition,
-        "version_not_kept",
+        ErrorCode::VersionNotKept,
         format!("the metadata that node {node} has seen names no version {version} of {store:?}"),
         "`kith store versions` lists the versions that are kept",
     )

@@ -4,7 +4,7 @@ use super::{CopyError, ReleaseError, held::HeldStores, service::NodeService, wan
 use crate::{background, peer::PeerSource, topology::TopologyReceiver};
 use futures::{StreamExt, stream::BoxStream};
 use kith_engine::{FetchError, Source};
-use kith_types::PartitionId;
+use kith_types::{ErrorCode, PartitionId};
 use kith_wire::{
     documents::{ServedDocument, TopologyDocument},
     v1,
@@ -17,7 +17,7 @@ use std::{
 };
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
-use tonic::{Code, Status};
+use tonic::Status;
 
 /// Progress messages that may wait for their reader.
 const PROGRESS_QUEUE: usize = 64;
@@ -104,7 +104,7 @@ pub(super) async fn seen(
         Ok(Ok(topology)) => Ok(Arc::clone(&topology)),
         _ => {
             let message = format!("this node has not seen revision {revision} of the metadata yet");
-            Err(kith_wire::status(Code::Unavailable, "metadata_unavailable", message, "it is asked again"))
+            Err(kith_wire::status(ErrorCode::MetadataUnavailable, message, "it is asked again"))
         }
     }
 }
@@ -118,12 +118,7 @@ fn partitions_of(topology: &TopologyDocument, asked: &[u32]) -> Result<Vec<Parti
     let count = topology.cluster.partitions;
     if let Some(partition) = asked.iter().find(|partition| count <= **partition) {
         let message = format!("there is no partition {partition}, the cluster has {count}");
-        return Err(kith_wire::status(
-            Code::InvalidArgument,
-            "bad_request",
-            message,
-            "use a router of this release",
-        ));
+        return Err(kith_wire::status(ErrorCode::BadRequest, message, "use a router of this release"));
     }
     Ok(asked.iter().copied().map(PartitionId).collect())
 }
@@ -145,19 +140,19 @@ fn copy_status(node: u32, error: &CopyError) -> Status {
         CopyError::Fetch {
             source: FetchError::Source(_) | FetchError::Cancelled | FetchError::Busy { .. },
             ..
-        } => kith_wire::status(Code::Unavailable, "copy_interrupted", message, "it is tried again"),
+        } => kith_wire::status(ErrorCode::CopyInterrupted, message, "it is tried again"),
         CopyError::Donor { .. }
         | CopyError::Fetch { source: FetchError::Damaged(_) | FetchError::Manifest(_), .. } => {
-            kith_wire::status(Code::DataLoss, "donor_unfit", message, "another replica is asked")
+            kith_wire::status(ErrorCode::DonorUnfit, message, "another replica is asked")
         }
         _ => {
             let help = "mend the node, then `kith cluster rebalance --continue`, or --abort";
-            kith_wire::status(Code::FailedPrecondition, "stealer_unfit", message, help)
+            kith_wire::status(ErrorCode::StealerUnfit, message, help)
         }
     }
 }
 
 fn release_status(node: u32, error: &ReleaseError) -> Status {
     let message = with_causes(node, error);
-    kith_wire::status(Code::FailedPrecondition, "release_failed", message, "it is tried again")
+    kith_wire::status(ErrorCode::ReleaseFailed, message, "it is tried again")
 }

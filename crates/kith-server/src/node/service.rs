@@ -32,7 +32,7 @@ use kith_ops::{
     EvaluateError, LookupKeys, Operator, Room, Share, SourceError, Value, evaluate, evaluate_values,
     sets::Scratch,
 };
-use kith_types::{ByteKeys, PartitionId};
+use kith_types::{ByteKeys, ErrorCode, PartitionId};
 use kith_wire::{
     body::{decode_keys, key_count},
     documents::{Document, ServedDocument},
@@ -52,7 +52,7 @@ use std::{
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::CancellationToken;
-use tonic::{Code, Request, Response, Status};
+use tonic::{Request, Response, Status};
 
 /// Time for a request that brings no deadline.
 const DEADLINE_DEFAULT: Duration = Duration::from_secs(10);
@@ -229,21 +229,20 @@ impl NodeService {
                 "node {} does not hold version {} of {:?}",
                 self.node, request.graph_version, request.graph
             );
-            kith_wire::status(Code::FailedPrecondition, "version_unavailable", message, "ask another replica")
+            kith_wire::status(ErrorCode::VersionUnavailable, message, "ask another replica")
         })?;
         let plan = request.plan.as_ref().map(operator_from_wire).transpose();
         let plan = plan.and_then(|plan| plan.ok_or(ConvertError::Missing("plan")));
         let plan = plan.map_err(|error| {
             let code = match error {
-                ConvertError::TooDeep(_) | ConvertError::TooWide(_) => "bad_request",
-                _ => "unsupported_operation",
+                ConvertError::TooDeep(_) | ConvertError::TooWide(_) => ErrorCode::BadRequest,
+                _ => ErrorCode::UnsupportedOperation,
             };
             let help = "use a client of this release";
-            kith_wire::status(Code::InvalidArgument, code, error.to_string(), help)
+            kith_wire::status(code, error.to_string(), help)
         })?;
-        let refused = |detail: String| {
-            kith_wire::status(Code::InvalidArgument, "bad_request", detail, "use a client of this release")
-        };
+        let refused =
+            |detail: String| kith_wire::status(ErrorCode::BadRequest, detail, "use a client of this release");
         if matches!(reader, VersionReader::Values(_)) {
             check_key_count(&request).map_err(refused)?;
         }
@@ -274,7 +273,7 @@ impl NodeService {
         self.load.start(client, now).ok_or_else(|| {
             metrics::counter!("kith_node_overloaded_total").increment(1);
             let message = format!("node {} has too many requests in flight", self.node);
-            kith_wire::status(Code::ResourceExhausted, "overloaded", message, "ask another replica")
+            kith_wire::status(ErrorCode::Overloaded, message, "ask another replica")
         })
     }
 
@@ -388,7 +387,7 @@ impl NodeService {
     fn ping(&self, request: &v1::PingRequest) -> Result<v1::PingReply, Status> {
         if self.load.is_leaving() {
             let message = format!("node {} is about to end", self.node);
-            return Err(kith_wire::status(Code::Unavailable, "leaving", message, "ask another replica"));
+            return Err(kith_wire::status(ErrorCode::Leaving, message, "ask another replica"));
         }
         if !request.waits.is_empty() {
             self.reads.told(&request.waits);
@@ -544,12 +543,7 @@ impl v1::node_server::Node for NodeService {
         request: Request<v1::PrepareRequest>,
     ) -> Result<Response<Self::PrepareStream>, Status> {
         let store = ServedDocument::decode(&request.get_ref().record).map_err(|error| {
-            kith_wire::status(
-                Code::InvalidArgument,
-                "bad_request",
-                error.to_string(),
-                "use a router of this release",
-            )
+            kith_wire::status(ErrorCode::BadRequest, error.to_string(), "use a router of this release")
         })?;
         let revision = request.get_ref().revision;
         let options = self.prepare_options(request.into_inner());
@@ -596,43 +590,38 @@ fn prepare_status(node: u32, error: &super::PrepareError) -> Status {
         message.push_str(&format!(": {inner}"));
         source = inner.source();
     }
-    kith_wire::status(
-        Code::Aborted,
-        "prepare_failed",
-        message,
-        "nothing was swapped; mend the cause and load again",
-    )
+    kith_wire::status(ErrorCode::PrepareFailed, message, "nothing was swapped; mend the cause and load again")
 }
 
 /// What an evaluation that failed is answered with.
 pub(super) fn status_of(node: u32, epoch: u64, error: &EvaluateError) -> Status {
     let message = format!("node {node}: {error}");
-    let (code, kith_code, help) = match error {
-        EvaluateError::Cancelled => (Code::DeadlineExceeded, "deadline_exceeded", "give the query more time"),
+    let (code, help) = match error {
+        EvaluateError::Cancelled => (ErrorCode::DeadlineExceeded, "give the query more time"),
         EvaluateError::Source(SourceError::NotOwner { partition }) => {
-            let (code, help) = ("not_owner".to_owned(), "refresh the routing table".to_owned());
+            let help = "refresh the routing table".to_owned();
             let partitions = vec![partition.0];
-            let detail = v1::ErrorDetail { code, help, epoch, partitions, ..Default::default() };
-            return kith_wire::with_detail(Code::FailedPrecondition, message, detail);
+            let detail = v1::ErrorDetail { help, epoch, partitions, ..Default::default() };
+            return kith_wire::with_detail(ErrorCode::NotOwner, message, detail);
         }
         EvaluateError::Source(SourceError::Damaged { .. }) => {
             tracing::error!(%error, node, "damaged data");
             metrics::counter!("kith_node_damaged_reads_total").increment(1);
-            (Code::DataLoss, "damaged", "ask another replica; load the graph again to repair this one")
+            (ErrorCode::Damaged, "ask another replica; load the graph again to repair this one")
         }
-        EvaluateError::TooLarge { .. } => (Code::OutOfRange, "too_large", "ask in several batches"),
+        EvaluateError::TooLarge { .. } => (ErrorCode::TooLarge, "ask in several batches"),
         EvaluateError::Repeated { .. } | EvaluateError::UnknownPartition { .. } => {
-            (Code::InvalidArgument, "bad_request", "name each key, and each partition that there is, once")
+            (ErrorCode::BadRequest, "name each key, and each partition that there is, once")
         }
-        EvaluateError::TooMany { .. } => (Code::InvalidArgument, "bad_request", "ask in several requests"),
+        EvaluateError::TooMany { .. } => (ErrorCode::BadRequest, "ask in several requests"),
         EvaluateError::TooManyOperators { .. } | EvaluateError::TooManyIds { .. } => {
-            (Code::InvalidArgument, "bad_request", "ask in several plans")
+            (ErrorCode::BadRequest, "ask in several plans")
         }
-        EvaluateError::Plan(error) => (Code::InvalidArgument, error.code(), "see docs/queries.md"),
+        EvaluateError::Plan(error) => (error.code(), "see docs/queries.md"),
         EvaluateError::NotRecords => {
-            (Code::FailedPrecondition, "not_records", "`kith store describe` shows what the store holds")
+            (ErrorCode::NotRecords, "`kith store describe` shows what the store holds")
         }
-        _ => (Code::InvalidArgument, "bad_request", "use a client of this release"),
+        _ => (ErrorCode::BadRequest, "use a client of this release"),
     };
-    kith_wire::status(code, kith_code, message, help)
+    kith_wire::status(code, message, help)
 }

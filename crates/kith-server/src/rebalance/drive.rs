@@ -12,7 +12,7 @@ use kith_routing::{
     RoutingTable, TableParts,
     rebalance::{CopyFault, Phase, RebalanceAction, RebalanceEvent, RebalanceState, Reclaim},
 };
-use kith_types::{Epoch, NodeId, PartitionId, Timestamp};
+use kith_types::{Epoch, ErrorCode, NodeId, PartitionId, Timestamp};
 use kith_wire::{
     documents::{ClusterDocument, Document, RebalanceDocument, TopologyDocument},
     v1::{self, cluster_client::ClusterClient, node_client::NodeClient},
@@ -525,9 +525,9 @@ async fn copy_to(
 }
 
 fn fault_of(status: &Status) -> CopyFault {
-    match kith_wire::detail_of(status).code.as_str() {
-        "donor_unfit" => CopyFault::Donor,
-        "stealer_unfit" => CopyFault::Stealer,
+    match kith_wire::code_of(status) {
+        ErrorCode::DonorUnfit => CopyFault::Donor,
+        ErrorCode::StealerUnfit => CopyFault::Stealer,
         _ => CopyFault::Transient,
     }
 }

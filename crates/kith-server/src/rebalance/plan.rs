@@ -182,6 +182,7 @@ fn into_groups(nodes: &[&NodeDocument], group: Option<u32>, cluster: &ClusterDoc
 #[cfg(test)]
 mod tests {
     use super::*;
+    use kith_types::ErrorCode;
     use kith_wire::documents::{DOCUMENT_FORMAT, GroupDocument};
 
     fn cluster(groups: &[(u32, &[u32])]) -> ClusterDocument {
@@ -270,7 +271,7 @@ mod tests {
             replace("", &["7"]),
         ] {
             let refused = shape_of(&wrong, &cluster, &topology).unwrap_err();
-            assert_eq!(kith_wire::detail_of(&refused).code, "bad_shape", "{wrong:?}");
+            assert_eq!(kith_wire::code_of(&refused), ErrorCode::BadShape, "{wrong:?}");
         }
     }
 }

@@ -1,8 +1,9 @@
 //! What callers are told when a rebalance is not begun.
 
 use kith_routing::rebalance::{BeginRefusal, PlanRefusal};
+use kith_types::ErrorCode;
 use kith_wire::documents::{RebalanceDocument, RunningDocument};
-use tonic::{Code, Status};
+use tonic::Status;
 
 /// A shape that makes no sense for this cluster.
 pub(super) fn plan_status(refusal: &PlanRefusal) -> Status {
@@ -12,54 +13,52 @@ pub(super) fn plan_status(refusal: &PlanRefusal) -> Status {
         }
         _ => "nothing has changed; `kith cluster status` shows groups and nodes",
     };
-    kith_wire::status(Code::FailedPrecondition, "shape_refused", refusal.to_string(), help)
+    kith_wire::status(ErrorCode::ShapeRefused, refusal.to_string(), help)
 }
 
 /// Something asked for that no node or group is.
 pub(super) fn bad_shape(message: String, help: &str) -> Status {
-    kith_wire::status(Code::InvalidArgument, "bad_shape", message, help)
+    kith_wire::status(ErrorCode::BadShape, message, help)
 }
 
 /// A group that is to take reads again is not as far as the others.
 pub(super) fn behind(group: u32, lack: String, help: &str) -> Status {
     let message = format!("group {group} cannot take reads yet: {lack}");
-    kith_wire::status(Code::FailedPrecondition, "group_behind", message, help)
+    kith_wire::status(ErrorCode::GroupBehind, message, help)
 }
 
 pub(super) fn begin_status(refusal: &BeginRefusal, settle: Status) -> Status {
     match refusal {
         BeginRefusal::NotSettled { .. } => settle,
-        other => {
-            kith_wire::status(Code::FailedPrecondition, "shape_refused", other.to_string(), "plan again")
-        }
+        other => kith_wire::status(ErrorCode::ShapeRefused, other.to_string(), "plan again"),
     }
 }
 
 pub(super) fn not_settled(left: usize) -> Status {
     let message = format!("the last rebalance has {left} given-up partitions to free");
     let help = "wait until their grace has passed: `kith cluster rebalance --status` shows how many are left";
-    kith_wire::status(Code::FailedPrecondition, "rebalance_not_settled", message, help)
+    kith_wire::status(ErrorCode::RebalanceNotSettled, message, help)
 }
 
 pub(super) fn push_running(store: &str, push: &RunningDocument) -> Status {
     let RunningDocument { push, version, who, .. } = push;
     let message = format!("{push} of store {store:?} is running: version {version}, by {who}");
     let help = format!("wait until {push} ends; if its router is gone it is taken back within seconds");
-    kith_wire::status(Code::FailedPrecondition, "push_running", message, help)
+    kith_wire::status(ErrorCode::PushRunning, message, help)
 }
 
 pub(super) fn running(document: &RebalanceDocument) -> Status {
     let message = format!("rebalance {} of {} is running", document.id, document.who);
     let help = "wait until it ends, or end it with `kith cluster rebalance --abort`";
-    kith_wire::status(Code::FailedPrecondition, "rebalance_running", message, help)
+    kith_wire::status(ErrorCode::RebalanceRunning, message, help)
 }
 
 pub(super) fn no_rebalance() -> Status {
     let help = "`kith cluster add-node`, `drain` and their like begin one";
-    kith_wire::status(Code::NotFound, "no_rebalance", "no rebalance is under way", help)
+    kith_wire::status(ErrorCode::NoRebalance, "no rebalance is under way", help)
 }
 
 pub(super) fn conflict() -> Status {
     let message = "the cluster changed again and again meanwhile";
-    kith_wire::status(Code::Aborted, "conflict", message, "look at it again, then try again")
+    kith_wire::status(ErrorCode::Conflict, message, "look at it again, then try again")
 }

@@ -4,10 +4,10 @@ use super::{Dead, Rebalancer, nodes::addr_of};
 use crate::{peer::PeerSource, place};
 use kith_engine::{FileKind, Manifest, Source, read_manifest};
 use kith_routing::rebalance::StoreSizes;
-use kith_types::NodeId;
+use kith_types::{ErrorCode, NodeId};
 use kith_wire::documents::{ComponentDocument, ServedDocument, TopologyDocument};
 use std::collections::{BTreeMap, BTreeSet};
-use tonic::{Code, Status};
+use tonic::Status;
 
 impl Rebalancer {
     /// The stores with their sizes. Manifests come from the object store, or from whichever live node has them.
@@ -83,7 +83,7 @@ impl Rebalancer {
             let message =
                 format!("the manifest of {}/{name} version {version} cannot be read: {detail}", store.name);
             let help = "start the nodes that hold it (see `kith cluster status`)";
-            kith_wire::status(Code::Unavailable, "manifest_unreadable", message, help)
+            kith_wire::status(ErrorCode::ManifestUnreadable, message, help)
         })
     }
 }

@@ -3,6 +3,7 @@
 use kith_client::QueryError;
 use kith_ops::{Record, RecordError, Records};
 use kith_schema::{RecordView, Schema};
+use kith_wire::resp::error_prefix;
 use std::{borrow::Cow, ops::Range, sync::Arc};
 
 /// What one read came to; those that were read together share it.
@@ -94,5 +95,5 @@ impl Values {
 
 /// An error as a reply: code, message, what to do.
 pub(crate) fn refusal(error: &QueryError) -> String {
-    format!("ERR {}: {error} ({})", error.code(), error.help())
+    format!("{} {}: {error} ({})", error_prefix(error.code()), error.code(), error.help())
 }

@@ -329,7 +329,7 @@ impl Begun {
             let (messages, received) = (self.taken, self.received);
             let seen = Seen { messages, received, has_begun: true, ..Seen::default() };
             if self.watch.look(seen) == Some(Reason::SlowRequest) {
-                return closed(Reason::SlowRequest.name());
+                return closed(Reason::SlowRequest.code().name());
             }
         }
     }

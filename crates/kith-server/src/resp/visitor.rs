@@ -1,6 +1,8 @@
 //! Who asks on a connection, and what they may: the decisions of the gate, in the words of Redis.
 
 use crate::security::{Caller, Gate, Identity, Need, Right};
+use kith_types::ErrorCode;
+use kith_wire::resp::error_prefix;
 use std::sync::Arc;
 use tonic::Status;
 
@@ -108,12 +110,13 @@ impl Visitor {
 
 /// What the gate says, as Redis does: the kind in front tells clients what to do.
 fn reply(status: &Status) -> String {
-    let detail = kith_wire::detail_of(status);
-    let help = detail.help;
-    match detail.code.as_str() {
-        "unauthenticated" => "NOAUTH Authentication required.".to_owned(),
-        "permission_denied" => format!("NOPERM {} ({help})", status.message()),
-        code => format!("ERR {code}: {} ({help})", status.message()),
+    let help = kith_wire::detail_of(status).help;
+    let code = kith_wire::code_of(status);
+    let (prefix, message) = (error_prefix(code), status.message());
+    match code {
+        ErrorCode::Unauthenticated => format!("{prefix} Authentication required."),
+        ErrorCode::PermissionDenied => format!("{prefix} {message} ({help})"),
+        code => format!("{prefix} {code}: {message} ({help})"),
     }
 }
 

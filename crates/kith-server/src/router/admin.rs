@@ -15,7 +15,7 @@ use crate::{
 };
 use futures::{StreamExt, stream::BoxStream};
 use kith_client::{Fleet, Session, security::Dialer};
-use kith_types::{NodeId, StoreVersion};
+use kith_types::{ErrorCode, NodeId, StoreVersion};
 use kith_versions::Standing;
 use kith_wire::{
     documents::{ComponentDocument, NodeDocument, RouterDocument, TopologyDocument},
@@ -25,7 +25,7 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::CancellationToken;
-use tonic::{Code, Request, Response, Status};
+use tonic::{Request, Response, Status};
 
 /// A node or router that does not answer within this time is shown as down.
 const NODE_PATIENCE: Duration = Duration::from_millis(500);
@@ -155,11 +155,11 @@ impl Admin {
 fn components(json: &[u8], who: &Who, store: &str) -> Result<Vec<ComponentDocument>, Status> {
     serde_json::from_slice(json).map_err(|error| {
         let reason = format!("the components of the push cannot be read: {error}");
-        let (method, code) = ("push", "bad_request");
+        let (method, code) = ("push", ErrorCode::BadRequest);
         let (subject, peer) = (&who.name, who.peer);
         audit::refused(&Refused { subject, method, store, code, reason: &reason, peer });
         let help = "nothing was pushed; components are a JSON list, as `kith store push` and docs/design/0005-stores.md write it";
-        kith_wire::status(Code::InvalidArgument, "bad_request", reason, help)
+        kith_wire::status(ErrorCode::BadRequest, reason, help)
     })
 }
 
@@ -190,8 +190,8 @@ impl Who {
 
     /// One line in the audit log, if this is the answer to whoever asked for what is somebody else's.
     fn note_denied(&self, method: &str, store: &str, status: &Status) {
-        let code = &kith_wire::detail_of(status).code;
-        if code != "permission_denied" {
+        let code = kith_wire::code_of(status);
+        if code != ErrorCode::PermissionDenied {
             return;
         }
         audit::refused(&Refused {

@@ -92,6 +92,7 @@ pub(crate) fn refused(topology: &Topology, store: &str, error: QueryError) -> Qu
 #[cfg(test)]
 mod tests {
     use super::*;
+    use kith_types::ErrorCode;
     use kith_wire::documents::TopologyDocument;
     use serde_json::json;
 
@@ -137,8 +138,8 @@ mod tests {
     fn queries_beyond_the_slots_are_turned_away_and_a_slot_that_is_given_back_is_taken() {
         let (admission, topology) = (Admission::new(1), topology(1));
         let held = admission.enter(&topology, "pages").unwrap();
-        let refused = admission.enter(&topology, "pages").err().map(|error| error.code().to_owned());
-        assert_eq!(refused.as_deref(), Some("overloaded"));
+        let refused = admission.enter(&topology, "pages").err().map(|error| error.code());
+        assert_eq!(refused, Some(ErrorCode::Overloaded));
         drop(held);
         assert!(admission.enter(&topology, "pages").is_ok());
     }

@@ -3,12 +3,13 @@
 
 use futures::future;
 use kith_client::security::Dialer;
+use kith_types::ErrorCode;
 use kith_wire::{
     documents::{NodeDocument, TopologyDocument},
     v1::{self, node_client::NodeClient},
 };
 use std::time::Duration;
-use tonic::{Code, Status};
+use tonic::Status;
 
 /// A node that does not answer within this time is not waited for.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -27,7 +28,7 @@ pub(super) async fn fetch_rates(
     if let (true, Some(node)) = (nodes.is_empty(), request.node) {
         let message = format!("no node {node} has registered");
         let help = "`kith cluster status` shows the nodes";
-        return Err(kith_wire::status(Code::InvalidArgument, "bad_request", message, help));
+        return Err(kith_wire::status(ErrorCode::BadRequest, message, help));
     }
     nodes.sort_by_key(|node| node.node);
     let rate = request.rate.unwrap_or_default();

@@ -21,6 +21,7 @@ use kith_client::{
     convert::{answer_to_wire, query_from_wire},
 };
 use kith_ops::{GraphQuery, Operand};
+use kith_types::ErrorCode;
 use kith_wire::{
     frame::Op,
     v1::{self, query_reply::Answer},
@@ -103,14 +104,14 @@ impl GraphServer {
         op: &'static str,
         query: &dyn Fn() -> Value,
         started: Instant,
-        ended: Result<Option<&v1::Profile>, &str>,
+        ended: Result<Option<&v1::Profile>, ErrorCode>,
     ) {
         let took = started.elapsed();
         self.counters.query(took, ended.is_err());
         metrics::histogram!("kith_router_query_seconds", "op" => op).record(took.as_secs_f64());
         let (outcome, profile) = match ended {
             Ok(profile) => ("ok", profile),
-            Err(code) => (code, None),
+            Err(code) => (code.name(), None),
         };
         if let Some(profile) = profile {
             metrics::counter!("kith_router_requests_total", "op" => op).increment(profile.requests.into());

@@ -10,6 +10,7 @@ use kith_client::{
     convert::{StreamWriter, batch_from_wire, compute_from_wire},
     too_slow,
 };
+use kith_types::ErrorCode;
 use kith_wire::{InSlices, v1};
 use metrics::Gauge;
 use serde_json::json;
@@ -120,7 +121,7 @@ impl GraphServer {
             let work = server.stream_into(&asked, &sender);
             if tokio::time::timeout_at(cut.into(), work).await.is_err() {
                 metrics::counter!("kith_router_streams_cut_total").increment(1);
-                server.note_stream(&asked, Err("deadline_exceeded"));
+                server.note_stream(&asked, Err(ErrorCode::DeadlineExceeded));
             }
         });
         Messages { messages, is_over: false, _task: AbortOnDropHandle::new(task) }
@@ -145,7 +146,7 @@ impl GraphServer {
                     Ok(writer.message(StreamItem::Piece(piece)))
                 }
                 Err(error) => {
-                    self.note_stream(asked, Err(QueryError::code(&error)));
+                    self.note_stream(asked, Err(error.code()));
                     Err(self.refused(&asked.store, error).to_status())
                 }
             };
@@ -155,7 +156,7 @@ impl GraphServer {
         }
     }
 
-    fn note_stream(&self, asked: &Asked, ended: Result<Option<&v1::Profile>, &str>) {
+    fn note_stream(&self, asked: &Asked, ended: Result<Option<&v1::Profile>, ErrorCode>) {
         let line = || json!({"op": asked.op(), "store": asked.store, "keys": asked.keys.len()});
         self.note(asked.op(), &line, asked.started, ended);
     }
@@ -232,5 +233,5 @@ impl Stream for Messages {
 pub(super) fn uncredited() -> Status {
     let message = "a stream is sent as its reader gives credit: the request must be flagged so";
     let help = "use a client of this release";
-    kith_wire::status(tonic::Code::InvalidArgument, "bad_request", message, help)
+    kith_wire::status(ErrorCode::BadRequest, message, help)
 }

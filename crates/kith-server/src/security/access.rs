@@ -1,7 +1,7 @@
 //! Who may do what: the file of `--access`, and decisions by it. Text in, decisions out.
 
 use super::caller::Identity;
-use kith_wire::v1;
+use kith_types::ErrorCode;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use std::{
@@ -9,7 +9,7 @@ use std::{
     fmt,
     sync::Arc,
 };
-use tonic::{Code, Status};
+use tonic::Status;
 
 /// The longest name of a subject: it goes into histories and logs.
 const NAME_BYTES_MAX: usize = 128;
@@ -197,9 +197,8 @@ impl Access {
     /// # Errors
     /// `unauthenticated`, `permission_denied`, `tls_required`, with what to do.
     pub fn subject(&self, identity: &Identity) -> Result<&Arc<Subject>, Status> {
-        let unknown = |message: String, help: &str| {
-            kith_wire::status(Code::Unauthenticated, "unauthenticated", message, help)
-        };
+        let unknown =
+            |message: String, help: &str| kith_wire::status(ErrorCode::Unauthenticated, message, help);
         match identity {
             Identity::Plain => Err(tls_required()),
             Identity::Nobody => Err(unknown(
@@ -214,7 +213,7 @@ impl Access {
                 found.ok_or_else(|| {
                     let message = format!("the certificate of {} has no rights", names.join(", "));
                     let help = "list one of its names in the file of --access";
-                    kith_wire::status(Code::PermissionDenied, "permission_denied", message, help)
+                    kith_wire::status(ErrorCode::PermissionDenied, message, help)
                 })
             }
         }
@@ -232,15 +231,7 @@ impl Subject {
         }
         let message = format!("{} may not {need}", self.name);
         let help = "ask whoever looks after the cluster: rights are in the file of --access";
-        Err(kith_wire::with_detail(
-            Code::PermissionDenied,
-            message,
-            v1::ErrorDetail {
-                code: "permission_denied".to_owned(),
-                help: help.to_owned(),
-                ..Default::default()
-            },
-        ))
+        Err(kith_wire::status(ErrorCode::PermissionDenied, message, help))
     }
 
     /// As whoever is asked something knows them.
@@ -268,7 +259,7 @@ impl Subject {
 pub(super) fn tls_required() -> Status {
     let message = "this port takes TLS only";
     let help = "name the authority of its certificate: --tls-ca";
-    kith_wire::status(Code::Unauthenticated, "tls_required", message, help)
+    kith_wire::status(ErrorCode::TlsRequired, message, help)
 }
 
 pub(crate) fn is_pattern(text: &str) -> bool {

@@ -1,5 +1,6 @@
 //! One line in the log for each call that is refused for who asks, or for what it names: for those who watch for attacks.
 
+use kith_types::ErrorCode;
 use std::{
     net::SocketAddr,
     sync::{Mutex, PoisonError},
@@ -21,7 +22,7 @@ pub(crate) struct Refused<'a> {
     /// The store that it names; empty where it names none.
     pub store: &'a str,
     /// The stable code of the answer.
-    pub code: &'a str,
+    pub code: ErrorCode,
     /// What the caller was told.
     pub reason: &'a str,
     /// Where they asked from.
@@ -41,7 +42,8 @@ static BUDGET: Mutex<Budget> = Mutex::new(Budget { second: 0, lines: 0, left_out
 /// Writes the line, unless there were too many this second, and counts the call.
 pub(crate) fn refused(call: &Refused<'_>) {
     let Refused { subject, method, store, code, reason, peer } = *call;
-    metrics::counter!("kith_server_refused_total", "code" => code.to_owned()).increment(1);
+    let code = code.name();
+    metrics::counter!("kith_server_refused_total", "code" => code).increment(1);
     let second = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     let line = BUDGET.lock().unwrap_or_else(PoisonError::into_inner).take(second);
     if let Some(left_out) = line {

@@ -123,7 +123,7 @@ impl Gate {
                 subject: &subject,
                 method,
                 store: need.store(),
-                code: &kith_wire::detail_of(status).code,
+                code: kith_wire::code_of(status),
                 reason: status.message(),
                 peer: caller.peer,
             });

@@ -15,8 +15,9 @@ use axum::{
     response::Response,
 };
 use bytes::Bytes;
+use kith_types::ErrorCode;
 use std::sync::Arc;
-use tonic::{Code, Status, service::Routes};
+use tonic::{Status, service::Routes};
 
 /// Before a message on the wire: whether it is compressed, and its length.
 const PREFIX_BYTES: usize = 5;
@@ -79,7 +80,7 @@ fn caller(gate: &Gate, request: &Request) -> Result<Caller, Status> {
     }
     let token = header.to_str().ok().and_then(bearer_token).ok_or_else(|| {
         let message = "the header `authorization` holds no bearer token";
-        kith_wire::status(Code::Unauthenticated, "unauthenticated", message, "write it as `Bearer TOKEN`")
+        kith_wire::status(ErrorCode::Unauthenticated, message, "write it as `Bearer TOKEN`")
     })?;
     Ok(gate.bearer(token.as_bytes(), &connection))
 }
@@ -95,7 +96,7 @@ async fn whole(body: Body) -> Result<Bytes, Status> {
             return status;
         }
         let message = format!("the request's message cannot be read: {error}");
-        kith_wire::status(Code::InvalidArgument, "bad_request", message, "ask for less at once")
+        kith_wire::status(ErrorCode::BadRequest, message, "ask for less at once")
     })
 }
 
@@ -115,7 +116,7 @@ fn refusal(error: &axum::Error) -> Option<Status> {
 fn message(body: &[u8]) -> Result<&[u8], Status> {
     let bad = |what: &str| {
         let help = "use a client of this release";
-        kith_wire::status(Code::InvalidArgument, "bad_request", what, help)
+        kith_wire::status(ErrorCode::BadRequest, what, help)
     };
     let (prefix, rest) =
         body.split_first_chunk::<PREFIX_BYTES>().ok_or_else(|| bad("a request without a message"))?;

@@ -158,6 +158,7 @@ impl Security {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use kith_types::ErrorCode;
 
     #[test]
     fn what_lacks_something_is_refused() {
@@ -172,10 +173,10 @@ mod tests {
             (ServerSecurity { cert: file(), key: file(), ..none.clone() }, "tls-ca or tls-client-ca"),
         ] {
             let error = Security::open(options).unwrap_err();
-            assert!(error.to_string().contains(told) && error.code() == "usage", "{error}");
+            assert!(error.to_string().contains(told) && error.code() == ErrorCode::Usage, "{error}");
         }
         let missing = ServerSecurity { cert: file(), key: file(), ca: file(), ..none };
-        assert_eq!(Security::open(missing).unwrap_err().code(), "bad_security_file");
+        assert_eq!(Security::open(missing).unwrap_err().code(), ErrorCode::BadSecurityFile);
     }
 
     #[test]
@@ -186,7 +187,7 @@ mod tests {
             let gate = Some(testing::gate(folder.path(), access));
             Security { gate, insecure_listen, ..Security::default() }.check_listen(addr)
         };
-        assert_eq!(listens(None, false).unwrap_err().code(), "open_listener");
+        assert_eq!(listens(None, false).unwrap_err().code(), ErrorCode::OpenListener);
         listens(None, true).unwrap();
         listens(Some(""), false).unwrap();
         let open = Security { gate: Some(testing::gate(folder.path(), None)), ..Security::default() };
@@ -199,7 +200,7 @@ mod tests {
         security.check_listen("127.0.0.1:0".parse().unwrap()).unwrap();
         security.check_listen("[::1]:0".parse().unwrap()).unwrap();
         let refused = security.check_listen("10.1.2.3:7100".parse().unwrap()).unwrap_err();
-        assert_eq!(refused.code(), "insecure_listener");
+        assert_eq!(refused.code(), ErrorCode::InsecureListener);
         let trusted = Security::open(ServerSecurity { insecure_listen: true, ..Default::default() }).unwrap();
         trusted.check_listen("10.1.2.3:7100".parse().unwrap()).unwrap();
     }
@@ -211,7 +212,7 @@ mod tests {
             let options = ServerSecurity { insecure_listen, insecure_http, ..Default::default() };
             Security::open(options).unwrap()
         };
-        assert_eq!(of(false, false).check_http(addr).unwrap_err().code(), "insecure_listener");
+        assert_eq!(of(false, false).check_http(addr).unwrap_err().code(), ErrorCode::InsecureListener);
         of(false, false).check_http("127.0.0.1:0".parse().unwrap()).unwrap();
         of(true, false).check_http(addr).unwrap();
         of(false, true).check_http(addr).unwrap();

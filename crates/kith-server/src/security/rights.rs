@@ -2,12 +2,13 @@
 //! is closed until somebody says who may call it.
 
 use super::access::{Need, Right};
+use kith_types::ErrorCode;
 use kith_wire::{
     Message,
     frame::Op,
     v1::{self, rebalance_request::Command as Reshape, store_request::Command as Ask},
 };
-use tonic::{Code, Status};
+use tonic::Status;
 
 /// What a method needs.
 pub(super) enum Rule {
@@ -71,7 +72,7 @@ pub(super) fn need_of_op(op: Op, body: &[u8]) -> Result<Need, Status> {
 fn decoded<M: Message + Default>(message: &[u8]) -> Result<M, Status> {
     M::decode(message).map_err(|error| {
         let message = format!("the request's body cannot be read: {error}");
-        kith_wire::status(Code::InvalidArgument, "bad_request", message, "use a client of this release")
+        kith_wire::status(ErrorCode::BadRequest, message, "use a client of this release")
     })
 }
 

@@ -1,9 +1,10 @@
 //! Bounds of what callers have written into the metadata: a store's record is one value there, which is read and written as a whole.
 
+use kith_types::ErrorCode;
 use kith_versions::PushId;
 use kith_wire::documents::{ComponentDocument, DefinitionDocument, HoldsDocument};
 use std::time::Duration;
-use tonic::{Code, Status};
+use tonic::Status;
 
 /// The longest id of a push: a job's name and a number. It stays in the record and in its history.
 pub(super) const PUSH_ID_BYTES_MAX: usize = 128;
@@ -36,19 +37,14 @@ pub(crate) fn push_id(id: &str) -> Result<PushId, Status> {
     }
     let message = format!("{:?} cannot be the id of a push", plain(id, PUSH_ID_BYTES_MAX));
     let help = format!("an id is 1 to {PUSH_ID_BYTES_MAX} letters, digits, '.', '_', ':' or '-'");
-    Err(kith_wire::status(Code::InvalidArgument, "bad_request", message, help))
+    Err(kith_wire::status(ErrorCode::BadRequest, message, help))
 }
 
 /// Refuses lists of components that make no version, or that no record has room for.
 pub(super) fn check_components(components: &[ComponentDocument]) -> Result<(), Status> {
     if components.is_empty() {
         let help = "nothing was pushed; name the components that make the version";
-        return Err(kith_wire::status(
-            Code::InvalidArgument,
-            "bad_request",
-            "a push without components",
-            help,
-        ));
+        return Err(kith_wire::status(ErrorCode::BadRequest, "a push without components", help));
     }
     let bytes = serde_json::to_vec(components).map_or(usize::MAX, |json| json.len());
     at_most("the components of a push", bytes, COMPONENTS_BYTES_MAX)
@@ -63,7 +59,7 @@ pub(super) fn check_record(store: &str, bytes: usize) -> Result<(), Status> {
         "the record of store {store:?} would have {bytes} bytes, and a push begins with at most {RECORD_BYTES_MAX}"
     );
     let help = "nothing was pushed; keep fewer versions (`kith store alter --retain`, `kith store release`), or push fewer components";
-    Err(kith_wire::status(Code::FailedPrecondition, "record_too_large", message, help))
+    Err(kith_wire::status(ErrorCode::RecordTooLarge, message, help))
 }
 
 /// Refuses definitions that no record has room for.
@@ -90,7 +86,7 @@ pub(super) fn check_owner(owner: Option<&str>) -> Result<(), Status> {
 fn check_text(what: &str, text: &str, max: usize) -> Result<(), Status> {
     if text.contains(char::is_control) {
         let (message, help) = (format!("{what} has control characters"), "leave them out");
-        return Err(kith_wire::status(Code::InvalidArgument, "bad_request", message, help));
+        return Err(kith_wire::status(ErrorCode::BadRequest, message, help));
     }
     at_most(what, text.len(), max)
 }
@@ -109,7 +105,7 @@ pub(crate) fn node_wait(asked_ms: Option<u64>) -> Result<Duration, Status> {
                 "nothing was pushed; wait at most {} s, or leave nodes out: --allow-missing",
                 NODE_WAIT_MAX.as_secs()
             );
-            Err(kith_wire::status(Code::InvalidArgument, "out_of_range", message, help))
+            Err(kith_wire::status(ErrorCode::OutOfRange, message, help))
         }
     }
 }
@@ -134,7 +130,7 @@ fn at_most(what: &str, bytes: usize, max: usize) -> Result<(), Status> {
         return Ok(());
     }
     let message = format!("{what} has {bytes} bytes");
-    Err(kith_wire::status(Code::InvalidArgument, "bad_request", message, format!("use at most {max} bytes")))
+    Err(kith_wire::status(ErrorCode::BadRequest, message, format!("use at most {max} bytes")))
 }
 
 #[cfg(test)]
@@ -159,7 +155,7 @@ mod tests {
             &"x".repeat(600_000),
         ] {
             let refused = push_id(bad).unwrap_err();
-            assert_eq!(kith_wire::detail_of(&refused).code, "bad_request");
+            assert_eq!(kith_wire::code_of(&refused), ErrorCode::BadRequest);
             assert!(refused.message().len() < 1_000, "the message does not repeat it all");
         }
     }
@@ -172,7 +168,7 @@ mod tests {
         }
         for beyond in [NODE_WAIT_MAX.as_millis() as u64 + 1, u64::MAX] {
             let refused = node_wait(Some(beyond)).unwrap_err();
-            assert_eq!(kith_wire::detail_of(&refused).code, "out_of_range");
+            assert_eq!(kith_wire::code_of(&refused), ErrorCode::OutOfRange);
         }
     }
 
@@ -196,7 +192,7 @@ mod tests {
         }
         assert!(check_components(&[]).is_err());
         let refused = check_record("people", RECORD_BYTES_MAX + 1).unwrap_err();
-        assert_eq!(kith_wire::detail_of(&refused).code, "record_too_large");
+        assert_eq!(kith_wire::code_of(&refused), ErrorCode::RecordTooLarge);
         assert!(refused.message().contains("\"people\""), "{refused}");
     }
 }

@@ -12,6 +12,7 @@ use crate::{
     metadata::{MetadataError, MetadataStore, keys},
 };
 use futures::StreamExt;
+use kith_types::ErrorCode;
 use kith_versions::{Command, PushId};
 use kith_wire::documents::{Document, RunningDocument, StoreDocument};
 use std::{
@@ -21,7 +22,6 @@ use std::{
 };
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
-use tonic::Code;
 
 /// How often the routers of running pushes are looked after.
 const CARE_INTERVAL: Duration = Duration::from_secs(1);
@@ -153,7 +153,7 @@ pub(crate) async fn wait_until_live(
         if LIVE_WAIT < started.elapsed() {
             let message = "this router has not registered with the metadata store yet";
             let help = "try again, or ask another router";
-            return Err(kith_wire::status(Code::Unavailable, "metadata_unavailable", message, help).into());
+            return Err(kith_wire::status(ErrorCode::MetadataUnavailable, message, help).into());
         }
         tokio::time::sleep(LIVE_RETRY).await;
     }

@@ -13,7 +13,7 @@ use crate::{
     metadata::{Committed, Condition, Write, keys},
 };
 use kith_schema::Schema;
-use kith_types::{InvalidName, StoreVersion, check_store_name};
+use kith_types::{ErrorCode, InvalidName, StoreVersion, check_store_name};
 use kith_versions::{Command, Effect, PushId, Refusal, Standing};
 use kith_wire::{
     documents::{
@@ -22,7 +22,7 @@ use kith_wire::{
     v1::{self, store_request::Command as Asked},
 };
 use std::{num::NonZeroU64, time::Instant};
-use tonic::{Code, Status};
+use tonic::Status;
 
 /// Most versions that may be kept: each is a copy of the store on every node.
 const RETAIN_MAX: u32 = 100;
@@ -178,7 +178,7 @@ impl Stores {
             Committed::Conflict => {
                 let message = format!("there is a store {store:?} already");
                 let help = "choose another name, or drop it first";
-                Err(kith_wire::status(Code::AlreadyExists, "store_exists", message, help).into())
+                Err(kith_wire::status(ErrorCode::StoreExists, message, help).into())
             }
         }
     }
@@ -275,14 +275,14 @@ fn reply(document: &StoreDocument, before: u64) -> v1::StoreReply {
 fn unreadable_definition(error: &serde_json::Error) -> Status {
     let message = format!("the definition of the store cannot be read: {error}");
     let help = "no store was made; a definition is a JSON object with at least `holds`, `retain` and `required_reads`";
-    kith_wire::status(Code::InvalidArgument, "bad_request", message, help)
+    kith_wire::status(ErrorCode::BadRequest, message, help)
 }
 
 /// What a caller is told whose name is none.
 fn invalid_name(error: &InvalidName) -> Status {
     let help = format!("a name is {}", error.rule);
     let message = format!("a {} cannot be called {:?}", error.what, error.name);
-    kith_wire::status(Code::InvalidArgument, "invalid_name", message, help)
+    kith_wire::status(ErrorCode::InvalidName, message, help)
 }
 
 /// Refuses names that cannot be folders.
@@ -295,13 +295,11 @@ fn check_retain(retain: u32) -> Result<(), Status> {
         return Ok(());
     }
     let (message, help) = (format!("{retain} versions to keep"), "keep at most 100");
-    Err(kith_wire::status(Code::InvalidArgument, "bad_definition", message, help))
+    Err(kith_wire::status(ErrorCode::BadDefinition, message, help))
 }
 
 fn check_definition(definition: &DefinitionDocument, groups: usize) -> Result<(), Status> {
-    let bad = |message: String, help: &str| {
-        Err(kith_wire::status(Code::InvalidArgument, "bad_definition", message, help))
-    };
+    let bad = |message: String, help: &str| Err(kith_wire::status(ErrorCode::BadDefinition, message, help));
     if let HoldsDocument::Values { key, value, .. } = &definition.holds {
         for (what, got, known) in [
             ("key", key, &["id", "string", "bytes"][..]),
@@ -354,7 +352,7 @@ mod tests {
             check_name(good).unwrap();
         }
         for bad in ["", "V", ".hidden", "..", "../x", "a/b", "é", &"x".repeat(64)] {
-            assert_eq!(kith_wire::detail_of(&check_name(bad).unwrap_err()).code, "invalid_name", "{bad}");
+            assert_eq!(kith_wire::code_of(&check_name(bad).unwrap_err()), ErrorCode::InvalidName, "{bad}");
         }
     }
 

@@ -8,9 +8,10 @@ use crate::{
 };
 use kith_engine::{FetchError, MANIFEST_NAME, Manifest, ObjectError, OpenError};
 use kith_objects::{Location, Objects};
+use kith_types::ErrorCode;
 use kith_wire::documents::{ComponentDocument, StoreDocument};
 use std::time::{Duration, SystemTime};
-use tonic::{Code, Status};
+use tonic::Status;
 
 /// What to do about a version that is not whole.
 const BUILD_AGAIN: &str = "nothing was swapped; build it again under a new number, then push that";
@@ -25,7 +26,7 @@ impl Stores {
         let own: Location = location.parse().map_err(|error| unusable(&PlaceError::Location(error)))?;
         for url in push.components.iter().filter_map(|component| component.url.as_deref()) {
             place::check_url(url, &push.store, &own, &self.read_from).map_err(|error| {
-                refused(push, "url_not_allowed", &error.to_string());
+                refused(push, ErrorCode::UrlNotAllowed, &error.to_string());
                 url_not_allowed(&error)
             })?;
         }
@@ -45,7 +46,7 @@ impl Stores {
             if same.is_some_and(|same| same.manifest_hash != component.manifest_hash) {
                 let message = format!("store {:?} has another version {}", store.name, component.version);
                 let help = "build it again under another number";
-                return Err(kith_wire::status(Code::FailedPrecondition, "version_taken", message, help));
+                return Err(kith_wire::status(ErrorCode::VersionTaken, message, help));
             }
             let own = format!("{}-{}", component.version, push.push.0);
             let is_own = component.folder.as_ref().map_or(!is_bucket, |folder| *folder == own);
@@ -57,10 +58,10 @@ impl Stores {
                     component.folder(),
                     push.push.0
                 );
-                refused(push, "bad_request", &reason);
+                refused(push, ErrorCode::BadRequest, &reason);
                 let help = "nothing was pushed; upload the version into the folder VERSION-PUSH of its component, and push it under \
                             that version and that push's id";
-                return Err(kith_wire::status(Code::InvalidArgument, "bad_request", reason, help));
+                return Err(kith_wire::status(ErrorCode::BadRequest, reason, help));
             }
         }
         Ok(())
@@ -86,15 +87,15 @@ impl Stores {
         });
         let checked = checked.await.unwrap_or_else(|error| Err(Status::internal(error.to_string())));
         checked.inspect_err(|status| {
-            if kith_wire::detail_of(status).code == "other_store" {
-                refused(push, "other_store", status.message());
+            if kith_wire::code_of(status) == ErrorCode::OtherStore {
+                refused(push, ErrorCode::OtherStore, status.message());
             }
         })
     }
 }
 
 /// One line for those who watch for attacks.
-fn refused(push: &Push, code: &str, reason: &str) {
+fn refused(push: &Push, code: ErrorCode, reason: &str) {
     audit::refused(&Refused {
         subject: &push.who,
         method: "push",
@@ -150,18 +151,18 @@ fn other_store(manifest: &Manifest, store: &str, component: &ComponentDocument) 
         "component {:?} of the push is a version {of}, built as {:?}, not one of store {store:?}",
         component.name, manifest.component
     );
-    kith_wire::status(Code::FailedPrecondition, "other_store", message, "build it again for this store")
+    kith_wire::status(ErrorCode::OtherStore, message, "build it again for this store")
 }
 
 fn url_not_allowed(refused: &UrlRefused) -> Status {
     let help = "copy the version to this machine and push its folder, or have the routers' `read-from` list the place: \
                 docs/operating/object-stores.md";
-    kith_wire::status(Code::PermissionDenied, "url_not_allowed", refused.to_string(), help)
+    kith_wire::status(ErrorCode::UrlNotAllowed, refused.to_string(), help)
 }
 
 fn unusable(error: &PlaceError) -> Status {
     let help = "see docs/operating/object-stores.md for the settings of object stores";
-    kith_wire::status(Code::Unavailable, "object_store_unreachable", chain(error), help)
+    kith_wire::status(ErrorCode::ObjectStoreUnreachable, chain(error), help)
 }
 
 fn unreadable(place: &Objects, error: &FetchError) -> Status {
@@ -177,13 +178,13 @@ fn unreadable(place: &Objects, error: &FetchError) -> Status {
         _ => {
             let help = "check that routers can reach it, and the endpoint and keys in their environment: \
                         docs/operating/object-stores.md";
-            kith_wire::status(Code::Unavailable, "object_store_unreachable", message, help)
+            kith_wire::status(ErrorCode::ObjectStoreUnreachable, message, help)
         }
     }
 }
 
 fn damaged(message: String, help: &str) -> Status {
-    kith_wire::status(Code::FailedPrecondition, "version_damaged", message, help)
+    kith_wire::status(ErrorCode::VersionDamaged, message, help)
 }
 
 /// An error with its causes.

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::fail_point::FailPoint;
 use futures::{StreamExt, stream::FuturesUnordered};
-use kith_types::{NodeId, PartitionId};
+use kith_types::{ErrorCode, NodeId, PartitionId};
 use kith_versions::{Command, Context, Pull, Standing, Supply};
 use kith_wire::{
     documents::{Document, StoreDocument},
@@ -124,7 +124,7 @@ impl Stores {
                     let message = format!("node {} cannot be reached, after {waited} s: {why}", node.0);
                     let help = "nothing was swapped; start the node (see `kith cluster status`) and try again; \
                                 --node-wait says how long it is waited for";
-                    return Err(kith_wire::status(Code::Unavailable, "node_unreachable", message, help));
+                    return Err(kith_wire::status(ErrorCode::NodeUnreachable, message, help));
                 }
                 other => return other,
             }
@@ -166,6 +166,6 @@ impl Stores {
 }
 
 fn is_away(status: &Status) -> bool {
-    kith_wire::detail_of(status).code == "unavailable"
+    kith_wire::code_of(status) == ErrorCode::Unavailable
         || (status.code() == Code::Unknown && status.details().is_empty())
 }

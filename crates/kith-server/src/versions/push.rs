@@ -12,7 +12,7 @@ use super::{
 use crate::{fail_point::FailPoint, metadata::keys, place};
 use futures::StreamExt;
 use kith_objects::Objects;
-use kith_types::StoreVersion;
+use kith_types::{ErrorCode, StoreVersion};
 use kith_versions::{Command, PushId, Refusal, Standing, version_last_of_dropped};
 use kith_wire::{
     documents::{
@@ -391,7 +391,7 @@ fn components_of(store: &StoreDocument, push: &Push) -> Result<Vec<ComponentDocu
         Size::OfGraph if !is_graph => {
             let message = format!("store {:?} holds values, not a graph", store.name);
             let help = "load the graph under another name, or push to the store";
-            Err(kith_wire::status(Code::FailedPrecondition, "not_a_graph", message, help))
+            Err(kith_wire::status(ErrorCode::NotAGraph, message, help))
         }
         _ if is_graph => merged(store, &push.components),
         _ => Ok(push.components.clone()),
@@ -408,7 +408,7 @@ fn merged(store: &StoreDocument, loaded: &[ComponentDocument]) -> Result<Vec<Com
                     component.name, store.name, known.role, component.role
                 );
                 let help = "load it under another name, or drop the graph first";
-                return Err(kith_wire::status(Code::FailedPrecondition, "role_changed", message, help));
+                return Err(kith_wire::status(ErrorCode::RoleChanged, message, help));
             }
             Some(known) => *known = component.clone(),
             None => components.push(component.clone()),
@@ -476,6 +476,6 @@ mod tests {
     fn a_component_cannot_change_its_role() {
         let graph = graph(vec![component("follows", "directed", 1)]);
         let error = merged(&graph, &[component("follows", "undirected", 2)]).unwrap_err();
-        assert_eq!(kith_wire::detail_of(&error).code, "role_changed");
+        assert_eq!(kith_wire::code_of(&error), ErrorCode::RoleChanged);
     }
 }

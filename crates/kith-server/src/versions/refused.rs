@@ -2,9 +2,10 @@
 
 use super::document::UnknownName;
 use crate::metadata::MetadataError;
+use kith_types::ErrorCode;
 use kith_versions::Refusal;
 use kith_wire::documents::DocumentError;
-use tonic::{Code, Status};
+use tonic::Status;
 
 /// A store's record is not changed.
 #[derive(Debug)]
@@ -23,20 +24,13 @@ impl ChangeError {
     pub fn to_status(&self, store: &str) -> Status {
         match self {
             ChangeError::Unknown => kith_wire::status(
-                Code::NotFound,
-                "unknown_store",
+                ErrorCode::UnknownStore,
                 format!("there is no store {store:?}"),
                 "`kith store list` shows those there are",
             ),
-            ChangeError::Refused(refusal) => kith_wire::status(
-                match refusal {
-                    Refusal::OthersStore { .. } => Code::PermissionDenied,
-                    _ => Code::FailedPrecondition,
-                },
-                refusal.code(),
-                format!("store {store:?}: {refusal}"),
-                refusal.help(),
-            ),
+            ChangeError::Refused(refusal) => {
+                kith_wire::status(refusal.code(), format!("store {store:?}: {refusal}"), refusal.help())
+            }
             ChangeError::Metadata(error) => not_written(store, error),
             ChangeError::Failed(status) => status.clone(),
         }
@@ -73,7 +67,7 @@ fn not_written(store: &str, error: &MetadataError) -> Status {
         "" => error.to_string(),
         store => format!("the record of store {store:?} was not changed: {error}"),
     };
-    kith_wire::status(Code::Unavailable, error.code(), message, help)
+    kith_wire::status(error.code(), message, help)
 }
 
 impl From<DocumentError> for ChangeError {
@@ -90,11 +84,11 @@ impl From<UnknownName> for ChangeError {
 
 /// A record or request that another release wrote.
 pub(crate) fn other_release(detail: String) -> Status {
-    kith_wire::status(Code::InvalidArgument, "bad_request", detail, "use a release that knows this document")
+    kith_wire::status(ErrorCode::BadRequest, detail, "use a release that knows this document")
 }
 
 /// Others changed the record again and again.
 pub(super) fn conflict(store: &str) -> Status {
     let message = format!("store {store:?} changed again and again meanwhile");
-    kith_wire::status(Code::Aborted, "conflict", message, "look at it again, then try again")
+    kith_wire::status(ErrorCode::Conflict, message, "look at it again, then try again")
 }

@@ -28,10 +28,6 @@ const TRACE_BYTES: usize = 16;
 /// sent while any of it is left, whatever its size. What a link of 10 Gbit/s carries in a millisecond.
 pub const CREDIT_BYTES: u32 = 1 << 20;
 
-/// The code of the error with which a server closes a connection over which nothing was asked for long. A request that crossed it was
-/// not looked at.
-pub const IDLE: &str = "idle";
-
 /// What a frame asks for. Its number on the wire is an `u8` that is never used again for another meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::v1;
+use kith_types::ErrorCode;
 use proptest::prelude::*;
 use std::{fs, path::Path};
 
@@ -56,7 +57,7 @@ fn drawn() -> Vec<(&'static str, String)> {
         complete: true,
         ..Default::default()
     };
-    let status = crate::status(tonic::Code::ResourceExhausted, "overloaded", "busy", "wait");
+    let status = crate::status(ErrorCode::Overloaded, "busy", "wait");
     let mut drawn = vec![
         ("preface", hex(&Preface::OWN.encode())),
         ("evaluate", with(request, &|header, out| header.encode(&evaluate, out).unwrap())),
@@ -137,7 +138,7 @@ fn drawn_stream(batch: &v1::MultiGetRequest, records: Bytes) -> Vec<(&'static st
         unanswered: 1,
         failures: vec![v1::StreamFailure {
             partitions: crate::body::encode_set(&[9]),
-            class: "timeout".to_owned(),
+            code: "deadline_exceeded".to_owned(),
             nodes: vec![4],
             keys: 1,
         }],
@@ -175,14 +176,14 @@ fn the_drawing_shows_each_kind_of_frame_byte_by_byte() {
 
 #[test]
 fn an_error_comes_back_with_its_code_message_and_details() {
-    let status = crate::status(tonic::Code::DataLoss, "damaged", "a block is bad", "load again");
+    let status = crate::status(ErrorCode::Damaged, "a block is bad", "load again");
     let mut out = BytesMut::new();
     Header::request(9, Op::Evaluate).reply(Flags::LAST).encode_error(&status, &mut out);
     let frame = decode(&mut out).unwrap().unwrap();
     assert!(frame.header.flags.has(Flags::ERROR) && frame.header.id == 9);
     let back = frame.status();
     assert_eq!((back.code(), back.message()), (tonic::Code::DataLoss, "a block is bad"));
-    assert_eq!(crate::detail_of(&back).code, "damaged");
+    assert_eq!(crate::code_of(&back), ErrorCode::Damaged);
     let plain = Status::internal("no details");
     Header::of_connection().encode_error(&plain, &mut out);
     let back = decode(&mut out).unwrap().unwrap().status();

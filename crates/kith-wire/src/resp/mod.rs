@@ -9,3 +9,14 @@ mod tests;
 
 pub use decode::{Command, Decoder, Limits, Malformed};
 pub use replies::{Replies, Version};
+
+use kith_types::ErrorCode;
+
+/// The word that an error reply of this code begins with, by which Redis clients tell kinds of errors apart.
+pub fn error_prefix(code: ErrorCode) -> &'static str {
+    match code {
+        ErrorCode::Unauthenticated => "NOAUTH",
+        ErrorCode::PermissionDenied => "NOPERM",
+        _ => "ERR",
+    }
+}

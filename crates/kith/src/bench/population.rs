@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use anyhow::Context;
 use kith_engine::{ComponentReader, GraphReader};
 use kith_ops::{EdgeSelector, GraphSchema, KindRole, NeighbourSource};
-use kith_types::{Direction, PartitionCount, PartitionId};
+use kith_types::{Direction, ErrorCode, PartitionCount, PartitionId};
 use kith_wire::documents::{ServedDocument, TopologyDocument};
 use rand::{Rng, RngExt};
 use std::{ops::ControlFlow, path::Path, sync::Arc};
@@ -45,7 +45,7 @@ impl Population {
         let document = topology.graph(graph).ok_or_else(|| {
             let known: Vec<&str> = topology.graphs().map(|document| document.name.as_str()).collect();
             let help = format!("graphs: {}; load one with `kith load graph`", known.join(", "));
-            Failure::new("unknown_graph", format!("there is no graph {graph:?}"), help)
+            Failure::new(ErrorCode::UnknownGraph, format!("there is no graph {graph:?}"), help)
         })?;
         let partitions =
             PartitionCount::new(topology.cluster.partitions).context("read the partition count")?;
@@ -54,7 +54,7 @@ impl Population {
                 let message =
                     format!("the graph's files in the cluster's object store cannot be read: {error:#}");
                 Failure::new(
-                    "object_store_unreachable",
+                    ErrorCode::ObjectStoreUnreachable,
                     message,
                     "run the benchmark on a machine that has this folder",
                 )
@@ -64,7 +64,7 @@ impl Population {
 
     fn over(reader: GraphReader) -> anyhow::Result<Self> {
         let edge = first_edge_type(reader.schema())
-            .ok_or_else(|| Failure::new("bad_request", "the graph has no edges", "load some"))?;
+            .ok_or_else(|| Failure::new(ErrorCode::BadRequest, "the graph has no edges", "load some"))?;
         let mut members = Vec::new();
         for component in reader.components() {
             if component.manifest().component != edge.kind {
@@ -91,7 +91,7 @@ impl Population {
             })?;
         }
         self.degrees_up_to = sums;
-        anyhow::ensure!(0 < sum, Failure::new("bad_request", "the graph has no edges", "load some"));
+        anyhow::ensure!(0 < sum, Failure::new(ErrorCode::BadRequest, "the graph has no edges", "load some"));
         Ok(())
     }
 

@@ -8,7 +8,7 @@ use crate::{
 use anyhow::Context;
 use kith_client::QueryOptions;
 use kith_ops::{CommonPlan, GraphQuery, Operand, Want};
-use kith_types::Workflow;
+use kith_types::{ErrorCode, Workflow};
 use rand::{Rng, RngExt, SeedableRng, rngs::StdRng};
 use serde::Serialize;
 use std::{fs, path::Path, str::FromStr};
@@ -130,7 +130,11 @@ impl Workload {
     pub fn recorded(file: &Path) -> anyhow::Result<Self> {
         let text = fs::read_to_string(file).with_context(|| format!("read {}", file.display())).map_err(
             |error| {
-                Failure::new("input_unreadable", format!("{error:#}"), "check the path and its permissions")
+                Failure::new(
+                    ErrorCode::InputUnreadable,
+                    format!("{error:#}"),
+                    "check the path and its permissions",
+                )
             },
         )?;
         let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
@@ -151,9 +155,12 @@ impl Workload {
         let pool = pool.collect::<Result<Vec<_>, Failure>>()?;
         if pool.is_empty() {
             let message = format!("{} holds no requests", file.display());
-            return Err(
-                Failure::new("input_unreadable", message, "record some with `kith router --record`").into()
-            );
+            return Err(Failure::new(
+                ErrorCode::InputUnreadable,
+                message,
+                "record some with `kith router --record`",
+            )
+            .into());
         }
         Ok(Self { pool, in_order: true })
     }
@@ -180,7 +187,7 @@ fn draw_operand(
     if share < single + multi {
         let id = population.draw_with_degree(options.draw, options.keys_min, rng).ok_or_else(|| {
             let message = format!("no member has {} connections", options.keys_min);
-            Failure::new("bad_request", message, "choose a smaller --keys-min")
+            Failure::new(ErrorCode::BadRequest, message, "choose a smaller --keys-min")
         })?;
         return Ok(Operand::Network { id, want: Want::Size });
     }

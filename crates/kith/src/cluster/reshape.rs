@@ -10,6 +10,7 @@ use crate::{
 use anyhow::Context;
 use clap::Args;
 use kith_client::{QueryError, RouterClient};
+use kith_types::ErrorCode;
 use kith_wire::{
     documents::RebalanceStatusDocument,
     v1::{self, rebalance_request::Command as Ask},
@@ -187,7 +188,7 @@ pub async fn run(
     if ended.state == "stopped" {
         let reason = ended.reason.unwrap_or_default();
         let help = "`kith cluster rebalance --continue` goes on, --abort ends it";
-        return Err(Failure::new("rebalance_stopped", reason, help).into());
+        return Err(Failure::new(ErrorCode::RebalanceStopped, reason, help).into());
     }
     output::print(format, &ended, table::reshape::status)?;
     Ok(if ended.state == "finished" { Exit::Done } else { Exit::Failed })
@@ -218,9 +219,9 @@ async fn begin(
 /// How long a refusal is waited out; `None`: it does not pass by itself.
 fn patience(error: &anyhow::Error, wait: Option<u64>) -> Option<Duration> {
     let Some(QueryError::Remote { code, .. }) = error.downcast_ref() else { return None };
-    let default = match code.as_str() {
-        "rebalance_not_settled" => SETTLE_WAIT,
-        "group_behind" => BEHIND_WAIT,
+    let default = match code {
+        ErrorCode::RebalanceNotSettled => SETTLE_WAIT,
+        ErrorCode::GroupBehind => BEHIND_WAIT,
         _ => return None,
     };
     Some(wait.map_or(default, Duration::from_secs))
@@ -248,16 +249,22 @@ async fn follow(
         }
         let answer = match &router {
             Some(router) => ask(router, Ask::Status(v1::RebalanceLook {})).await,
-            None => {
-                Err(Failure::new("unreachable", "no router answers", "look at `kith cluster status`").into())
-            }
+            None => Err(Failure::new(
+                ErrorCode::Unreachable,
+                "no router answers",
+                "look at `kith cluster status`",
+            )
+            .into()),
         };
         match answer {
             Ok((status, _)) if status.id != begun.id => {
                 let message = "the rebalance ended, and another has begun since";
-                return Err(
-                    Failure::new("rebalance_lost", message, "see `kith cluster rebalance --status`").into()
-                );
+                return Err(Failure::new(
+                    ErrorCode::RebalanceLost,
+                    message,
+                    "see `kith cluster rebalance --status`",
+                )
+                .into());
             }
             Ok((status, _)) => {
                 heard = Instant::now();
@@ -276,7 +283,8 @@ async fn follow(
 /// Whether a router, or the metadata, may be back soon.
 fn is_passing(error: &anyhow::Error) -> bool {
     error.downcast_ref::<QueryError>().is_none_or(|error| {
-        !matches!(error, QueryError::Remote { code, .. } if code != "metadata_unavailable" && code != "unavailable")
+        let QueryError::Remote { code, .. } = error else { return true };
+        matches!(code, ErrorCode::MetadataUnavailable | ErrorCode::Unavailable)
     })
 }
 
@@ -316,14 +324,14 @@ mod tests {
 
     #[test]
     fn what_passes_by_itself_is_waited_for_as_long_as_asked() {
-        let of = |code: &str, wait| {
-            let (code, message, help) = (code.to_owned(), String::new(), String::new());
+        let of = |code: ErrorCode, wait| {
+            let (message, help) = (String::new(), String::new());
             patience(&QueryError::Remote { code, message, help }.into(), wait)
         };
-        assert_eq!(of("rebalance_not_settled", None), Some(SETTLE_WAIT));
-        assert_eq!(of("rebalance_not_settled", Some(0)), Some(Duration::ZERO));
-        assert_eq!(of("group_behind", None), Some(BEHIND_WAIT));
-        assert_eq!(of("shape_refused", Some(9)), None);
+        assert_eq!(of(ErrorCode::RebalanceNotSettled, None), Some(SETTLE_WAIT));
+        assert_eq!(of(ErrorCode::RebalanceNotSettled, Some(0)), Some(Duration::ZERO));
+        assert_eq!(of(ErrorCode::GroupBehind, None), Some(BEHIND_WAIT));
+        assert_eq!(of(ErrorCode::ShapeRefused, Some(9)), None);
         assert_eq!(patience(&anyhow::anyhow!("the router is away"), Some(9)), None);
     }
 }

@@ -7,7 +7,7 @@ use kith_engine::load::{
     LoadOptions, MEMBERS_COMPONENT, MEMORY_BYTES_DEFAULT,
     input::{ColumnRef, ColumnSpec, EdgeColumns, HeaderMode, TextOptions, TypedOptions},
 };
-use kith_types::{PartitionCount, StoreVersion};
+use kith_types::{ErrorCode, PartitionCount, StoreVersion};
 use kith_wire::documents::StoreDocument;
 use std::path::PathBuf;
 
@@ -139,7 +139,7 @@ impl GraphLoadFlags {
                 let message =
                     format!("{name:?} of graph {:?} is {}, the load makes it {role}", self.graph, known.role);
                 Err(Failure::new(
-                    "role_changed",
+                    ErrorCode::RoleChanged,
                     message,
                     "load it under another name, or drop the graph first",
                 ))
@@ -195,6 +195,7 @@ mod tests {
     use crate::cli::{Cli, Command};
     use crate::load::{GraphLoadFlags, LoadCommand};
     use clap::Parser;
+    use kith_types::ErrorCode;
     use kith_wire::documents::{
         ComponentDocument, DOCUMENT_FORMAT, DefinitionDocument, HoldsDocument, StoreDocument, VersionDocument,
     };
@@ -238,7 +239,7 @@ mod tests {
             "a.csv --memory 1KiB",
             "a.csv a.csv",
         ] {
-            assert_eq!(flags(line).unwrap().check().unwrap_err().code, "usage", "{line}");
+            assert_eq!(flags(line).unwrap().check().unwrap_err().code, ErrorCode::Usage, "{line}");
         }
     }
 
@@ -281,7 +282,7 @@ mod tests {
         };
         let check = |line| flags(line).unwrap().check_against(Some(&graph)).map_err(|failure| failure.code);
         assert_eq!(check("a.csv"), Ok(()));
-        assert_eq!(check("a.csv --directed"), Err("role_changed".into()));
+        assert_eq!(check("a.csv --directed"), Err(ErrorCode::RoleChanged));
         assert_eq!(check("a.csv --directed --edge-type follows"), Ok(()));
         assert_eq!(check("--members a.csv"), Ok(()));
     }

@@ -25,7 +25,7 @@ use anyhow::Context;
 use clap::Subcommand;
 use kith_client::{QueryError, RouterClient};
 use kith_engine::load::{LoadError, LoadOptions, LoadReport, input::InputError, load_graph};
-use kith_types::PartitionCount;
+use kith_types::{ErrorCode, PartitionCount};
 use kith_wire::documents::StoreDocument;
 use publish::Load;
 use std::time::Instant;
@@ -150,5 +150,5 @@ async fn known(router: &RouterClient, graph: &str) -> anyhow::Result<Option<Stor
 }
 
 fn is_unknown(error: &anyhow::Error) -> bool {
-    error.downcast_ref::<QueryError>().is_some_and(|error| error.code() == "unknown_store")
+    error.downcast_ref::<QueryError>().is_some_and(|error| error.code() == ErrorCode::UnknownStore)
 }

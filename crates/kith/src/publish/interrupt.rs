@@ -5,6 +5,7 @@ use crate::{failure::Failure, who::who};
 use anyhow::Context;
 use futures::future::BoxFuture;
 use kith_client::{QueryError, RouterClient};
+use kith_types::ErrorCode;
 use kith_wire::v1::{self, store_request::Command};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -70,7 +71,7 @@ impl Publication {
                 reply = answered => {
                     self.cancelling = Some(Box::pin(std::future::pending()));
                     match reply {
-                        Err(error) if error.code() != "push_served" => return Beside::Refused(error),
+                        Err(error) if error.code() != ErrorCode::PushServed => return Beside::Refused(error),
                         // The publication itself says what came of it.
                         _ => continue,
                     }
@@ -111,7 +112,7 @@ impl Publication {
             "`kith store describe {0}` shows whether it runs, `kith store push {0} --cancel` ends it",
             self.store
         );
-        Failure::new("publication_left", message, help)
+        Failure::new(ErrorCode::PublicationLeft, message, help)
     }
 }
 
@@ -123,7 +124,7 @@ fn lost(store: &str, push: &str, error: Option<&QueryError>) -> Failure {
         "look at `kith store versions {store}`: another router ends the push or takes it back within seconds; repeat it if the old \
          version still serves then"
     );
-    Failure::new("publication_lost", message, help)
+    Failure::new(ErrorCode::PublicationLost, message, help)
 }
 
 #[cfg(test)]
@@ -133,12 +134,12 @@ mod tests {
     #[test]
     fn a_broken_connection_says_where_to_look_and_to_push_again() {
         let broken = QueryError::Remote {
-            code: "unavailable".to_owned(),
+            code: ErrorCode::Unavailable,
             message: "error reading a body from connection: broken pipe".to_owned(),
             help: String::new(),
         };
         let told = lost("people", "push-1", Some(&broken));
-        assert_eq!(told.code, "publication_lost");
+        assert_eq!(told.code, ErrorCode::PublicationLost);
         assert!(
             told.message.contains("push-1 of store \"people\"") && told.message.ends_with("broken pipe)")
         );

@@ -13,7 +13,7 @@ pub use place::{component_place, location, manifest_at, place, refused, version_
 use crate::{failure::Failure, store::FollowedReply};
 use interrupt::Beside;
 use kith_client::QueryError;
-use kith_types::PartitionCount;
+use kith_types::{ErrorCode, PartitionCount};
 use kith_wire::{
     documents::{StoreDocument, TopologyDocument},
     v1,
@@ -105,7 +105,7 @@ pub async fn follow(
 /// lost connection is not, for the router goes on without its client; nor is a metadata store that failed, for it may
 /// have taken the commit.
 fn is_verdict(error: &QueryError) -> bool {
-    matches!(error, QueryError::Remote { code, help, .. } if code != "metadata_unavailable" && !help.is_empty())
+    matches!(error, QueryError::Remote { code, help, .. } if *code != ErrorCode::MetadataUnavailable && !help.is_empty())
 }
 
 /// The router looks too; here nothing has been built yet.
@@ -116,7 +116,7 @@ pub fn check_thawed(store: &StoreDocument) -> Result<(), Failure> {
     let Some(frozen) = &store.frozen else { return Ok(()) };
     let message = format!("store {:?} is frozen, by {}: it takes no push or load", store.name, frozen.who);
     let help = format!("`kith store thaw {}` has it take pushes again", store.name);
-    Err(Failure::new("store_frozen", message, help))
+    Err(Failure::new(ErrorCode::StoreFrozen, message, help))
 }
 
 /// How many partitions the cluster has.
@@ -126,7 +126,7 @@ pub fn check_thawed(store: &StoreDocument) -> Result<(), Failure> {
 pub fn partition_count(topology: &TopologyDocument) -> Result<PartitionCount, Failure> {
     let partitions = topology.cluster.partitions;
     PartitionCount::new(partitions).ok_or_else(|| {
-        Failure::new("internal", format!("the cluster says that it has {partitions} partitions"), "")
+        Failure::new(ErrorCode::Internal, format!("the cluster says that it has {partitions} partitions"), "")
     })
 }
 
@@ -136,14 +136,14 @@ mod tests {
 
     #[test]
     fn only_the_routers_own_word_is_a_verdict() {
-        let remote = |code: &str, help: &str| QueryError::Remote {
-            code: code.to_owned(),
+        let remote = |code: ErrorCode, help: &str| QueryError::Remote {
+            code,
             message: "it failed".to_owned(),
             help: help.to_owned(),
         };
-        assert!(is_verdict(&remote("node_unreachable", "start the node")));
-        assert!(!is_verdict(&remote("metadata_unavailable", "wait")));
-        assert!(!is_verdict(&remote("unavailable", "")), "the connection broke");
-        assert!(!is_verdict(&remote("internal", "")), "the transport failed");
+        assert!(is_verdict(&remote(ErrorCode::NodeUnreachable, "start the node")));
+        assert!(!is_verdict(&remote(ErrorCode::MetadataUnavailable, "wait")));
+        assert!(!is_verdict(&remote(ErrorCode::Unavailable, "")), "the connection broke");
+        assert!(!is_verdict(&remote(ErrorCode::Internal, "")), "the transport failed");
     }
 }

@@ -14,7 +14,7 @@ use super::{
 use crate::{failure::Failure, store::build::fault::chain};
 use kith_objects::{ClaimError, Objects};
 use kith_server::private::keep_as_private_as;
-use kith_types::StoreVersion;
+use kith_types::{ErrorCode, StoreVersion};
 use kith_wire::documents::{ClusterDocument, ComponentDocument, StoreDocument};
 use std::{
     borrow::Cow,
@@ -132,14 +132,14 @@ impl ObjectStore {
 fn unreachable(folder: &Path, error: &dyn std::error::Error) -> Failure {
     let message = format!("the cluster's object store {} cannot be used: {}", folder.display(), chain(error));
     let help = "run this on a machine that has this folder, with the rights to write to it";
-    Failure::new("object_store_unreachable", message, help)
+    Failure::new(ErrorCode::ObjectStoreUnreachable, message, help)
 }
 
 /// Whoever holds the lock is told by what it wrote there.
 fn running(store: &str, work: Work<'_>, lock: &Path) -> Failure {
     if let Work::Load(_) = work {
         return Failure::new(
-            "load_running",
+            ErrorCode::LoadRunning,
             format!("another load of graph {store:?} is under way"),
             "wait until it ends; a killed load does not stay in the way",
         );
@@ -147,7 +147,7 @@ fn running(store: &str, work: Work<'_>, lock: &Path) -> Failure {
     let id = fs::read_to_string(lock).unwrap_or_default();
     let id = if id.is_empty() { "another push" } else { &id };
     Failure::new(
-        "push_running",
+        ErrorCode::PushRunning,
         format!("{id} of store {store:?} is under way"),
         "wait until it ends; a killed one does not stay in the way",
     )
@@ -291,7 +291,7 @@ impl LockedStore {
             return Ok((folder, Some(place)));
         }
         let message = format!("{} is not the version that is served", place.location());
-        Err(Failure::new("version_damaged", message, "push all rows, without --delta"))
+        Err(Failure::new(ErrorCode::VersionDamaged, message, "push all rows, without --delta"))
     }
 
     fn name(&self) -> Cow<'_, str> {
@@ -345,7 +345,7 @@ pub fn unusable(path: &Path) -> impl FnOnce(io::Error) -> Failure {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "the disk is full: free some space",
             _ => "check the folder and its permissions",
         };
-        Failure::new("object_store_unusable", message, help)
+        Failure::new(ErrorCode::ObjectStoreUnusable, message, help)
     }
 }
 
@@ -402,7 +402,10 @@ mod tests {
     fn two_loads_of_one_graph_do_not_meet() {
         let folder = tempfile::tempdir().unwrap();
         let held = store(folder.path()).lock("v", Work::Load("load-1")).unwrap();
-        assert_eq!(store(folder.path()).lock("v", Work::Load("load-1")).unwrap_err().code, "load_running");
+        assert_eq!(
+            store(folder.path()).lock("v", Work::Load("load-1")).unwrap_err().code,
+            ErrorCode::LoadRunning
+        );
         store(folder.path()).lock("w", Work::Load("load-1")).unwrap();
         drop(held);
         store(folder.path()).lock("v", Work::Load("load-1")).unwrap();
@@ -413,7 +416,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let held = store(folder.path()).lock("people", Work::Push("push-1")).unwrap();
         let told = store(folder.path()).lock("people", Work::Push("push-2")).unwrap_err();
-        assert_eq!(told.code, "push_running");
+        assert_eq!(told.code, ErrorCode::PushRunning);
         assert_eq!(told.message, "push-1 of store \"people\" is under way");
         drop(held);
         store(folder.path()).lock("people", Work::Push("push-2")).unwrap();
@@ -470,6 +473,6 @@ mod tests {
         ObjectStore::open(&cluster).unwrap();
         ObjectStore::open(&cluster).unwrap();
         cluster.object_store = folder.path().join("not/here").display().to_string();
-        assert_eq!(ObjectStore::open(&cluster).unwrap_err().code, "object_store_unreachable");
+        assert_eq!(ObjectStore::open(&cluster).unwrap_err().code, ErrorCode::ObjectStoreUnreachable);
     }
 }

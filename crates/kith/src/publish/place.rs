@@ -5,7 +5,7 @@ use crate::{failure::Failure, store::build::fault::chain};
 use kith_engine::{FetchError, Manifest, VerifyDepth, verify_version};
 use kith_objects::{Location, Objects, ObjectsError};
 use kith_server::place::{self, PlaceError};
-use kith_types::StoreVersion;
+use kith_types::{ErrorCode, StoreVersion};
 use kith_wire::documents::{ClusterDocument, ComponentDocument};
 use std::path::{Path, PathBuf};
 
@@ -16,9 +16,11 @@ use std::path::{Path, PathBuf};
 pub fn place(location: &str) -> Result<Objects, Failure> {
     place::objects(location).map_err(|error| match error {
         PlaceError::Objects(error) => refused(&error),
-        error => {
-            Failure::new("bad_input", chain(&error), "name a folder, or s3://BUCKET/PREFIX, gs://…, az://…")
-        }
+        error => Failure::new(
+            ErrorCode::BadInput,
+            chain(&error),
+            "name a folder, or s3://BUCKET/PREFIX, gs://…, az://…",
+        ),
     })
 }
 
@@ -47,11 +49,11 @@ pub fn manifest_at(place: &Objects) -> Result<Manifest, Failure> {
     place.manifest().map_err(|error| match error {
         FetchError::Source(error) => {
             let help = "check that it can be reached, and the endpoint and keys in the environment: docs/operating/object-stores.md";
-            Failure::new("object_store_unreachable", format!("{}: {}", place.location(), chain(&error)), help)
+            Failure::new(ErrorCode::ObjectStoreUnreachable, format!("{}: {}", place.location(), chain(&error)), help)
         }
         error => {
             let message = format!("{} is no whole version: {}", place.location(), chain(&error));
-            Failure::new("version_damaged", message, "build it again with `kith store build`")
+            Failure::new(ErrorCode::VersionDamaged, message, "build it again with `kith store build`")
         }
     })
 }
@@ -73,7 +75,7 @@ pub fn version_here(place: &Objects, folder: &Path) -> Result<(PathBuf, Manifest
     copied.map_err(|error| refused(&error))?;
     let damaged = |what: &str| {
         let message = format!("{} is no whole version: {what}", place.location());
-        Failure::new("version_damaged", message, "build it again with `kith store build`")
+        Failure::new(ErrorCode::VersionDamaged, message, "build it again with `kith store build`")
     };
     let report = verify_version(folder, None, VerifyDepth::Deep);
     let report = report.map_err(|error| damaged(&chain(&error)))?;
@@ -97,10 +99,10 @@ pub fn versions_at(place: &Objects) -> Result<Vec<u64>, Failure> {
 /// An object store that does not do what it is asked.
 pub fn refused(error: &ObjectsError) -> Failure {
     let code = match error {
-        ObjectsError::Taken { .. } | ObjectsError::Reserved { .. } => "version_taken",
-        ObjectsError::Local { .. } => "object_store_unusable",
-        ObjectsError::NoVersion { .. } | ObjectsError::Damaged { .. } => "version_damaged",
-        _ => "object_store_unreachable",
+        ObjectsError::Taken { .. } | ObjectsError::Reserved { .. } => ErrorCode::VersionTaken,
+        ObjectsError::Local { .. } => ErrorCode::ObjectStoreUnusable,
+        ObjectsError::NoVersion { .. } | ObjectsError::Damaged { .. } => ErrorCode::VersionDamaged,
+        _ => ErrorCode::ObjectStoreUnreachable,
     };
     Failure::new(code, chain(error), error.help())
 }

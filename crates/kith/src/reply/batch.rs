@@ -6,6 +6,7 @@ use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
 use kith_client::{BatchAnswer, BatchKeys, QueryError};
 use kith_ops::{Record, RecordError};
 use kith_schema::{RecordError as RecordFault, RecordView, Schema, ValueType};
+use kith_types::ErrorCode;
 use serde::Serialize;
 use serde_json::{Value, value::RawValue};
 
@@ -220,9 +221,11 @@ pub(super) fn why(store: &str, error: RecordError) -> Failure {
         RecordError::Disagreeing => {
             Failure::from(&QueryError::Disagreement { store: store.to_owned(), keys: 1 })
         }
-        RecordError::Unsuitable | RecordError::Dimensions(_) => {
-            Failure::new("bad_request", "the value cannot be worked on as asked", "see docs/queries.md")
-        }
+        RecordError::Unsuitable | RecordError::Dimensions(_) => Failure::new(
+            ErrorCode::BadRequest,
+            "the value cannot be worked on as asked",
+            "see docs/queries.md",
+        ),
     }
 }
 

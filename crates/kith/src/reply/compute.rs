@@ -11,6 +11,7 @@ use kith_client::{
 };
 use kith_ops::{Record, RecordError};
 use kith_schema::{RecordView, Scalar, Schema, compute::ComputeFault};
+use kith_types::ErrorCode;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -145,7 +146,7 @@ impl AggregateReply {
 fn json_of(result: Option<&Schema>, bytes: &[u8]) -> Result<Json, Failure> {
     let defect = |why: String| {
         let help = "this is a defect of Kith: please report it with the question";
-        Failure::new("internal", format!("a result does not decode: {why}"), help)
+        Failure::new(ErrorCode::Internal, format!("a result does not decode: {why}"), help)
     };
     let schema = result.ok_or_else(|| defect("it came without its schema".to_owned()))?;
     let json = RecordView::new(schema, bytes).and_then(|view| view.to_result_json());
@@ -173,7 +174,7 @@ fn why(store: &str, query: &ComputeQuery, error: RecordError) -> Failure {
     });
     let message = format!("{what}the query has {want} numbers, the record's list {got}");
     let help = "records of this field have lists of different lengths: a field of type vector<f32,n> has not";
-    Failure::new("dimension_mismatch", message, help)
+    Failure::new(ErrorCode::DimensionMismatch, message, help)
 }
 
 fn scalar_json(value: Scalar<'_>) -> Value {

@@ -11,6 +11,7 @@ use kith_ops::{
     RecordsOver, Want,
 };
 use kith_schema::{KeyType, Schema, SchemaId, ValueType};
+use kith_types::ErrorCode;
 use kith_wire::v1;
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
@@ -211,7 +212,7 @@ impl StoreService for Fake {
             let failure = StreamFailure {
                 partitions: vec![3],
                 keys: counts.unanswered,
-                class: "timeout".to_owned(),
+                code: ErrorCode::DeadlineExceeded,
                 nodes: vec![1],
             };
             let footer = StreamFooter {

@@ -22,6 +22,7 @@ use crate::{
 use checksum::checksum;
 use kith_client::Answered;
 use kith_ops::{CommonAnswer, GraphAnswer, Network, NetworkAnswer};
+use kith_types::ErrorCode;
 use serde::Serialize;
 
 /// One answer, as a line of `kith run`.
@@ -154,5 +155,5 @@ impl NetworkSets {
 
 fn wrong_kind(got: &str) -> Failure {
     let message = format!("the question was answered with something else: {got}");
-    Failure::new("internal", message, "this is a defect of Kith: please report it with the question")
+    Failure::new(ErrorCode::Internal, message, "this is a defect of Kith: please report it with the question")
 }

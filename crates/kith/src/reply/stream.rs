@@ -35,7 +35,7 @@ pub struct StreamFooterReply {
 /// Keys that failed alike.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FailureReply {
-    pub class: String,
+    pub class: &'static str,
     pub keys: u64,
     pub partitions: Vec<u32>,
     pub nodes: Vec<u32>,
@@ -53,7 +53,7 @@ impl From<StreamFooter> for StreamFooterLine {
         let RecordCounts { found, absent, error, unanswered } = footer.counts;
         let micros = |time: std::time::Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
         let failure = |failure: StreamFailure| FailureReply {
-            class: failure.class,
+            class: failure.code.name(),
             keys: failure.keys,
             partitions: failure.partitions,
             nodes: failure.nodes,
@@ -80,6 +80,7 @@ impl From<StreamFooter> for StreamFooterLine {
 mod tests {
     use super::*;
     use kith_client::StreamStatus;
+    use kith_types::ErrorCode;
     use serde_json::json;
     use std::time::Duration;
 
@@ -101,8 +102,12 @@ mod tests {
         let expected = json!({"footer": {"status": "OK", "found": 2, "absent": 1, "error": 0, "unanswered": 0,
             "versions": [7], "total_us": 90, "service_us": 30}});
         assert_eq!(serde_json::to_value(line).unwrap(), expected);
-        let failure =
-            StreamFailure { partitions: vec![3, 9], keys: 1, class: "timeout".to_owned(), nodes: vec![5] };
+        let failure = StreamFailure {
+            partitions: vec![3, 9],
+            keys: 1,
+            code: ErrorCode::DeadlineExceeded,
+            nodes: vec![5],
+        };
         let cut = StreamFooter {
             status: StreamStatus::Partial,
             counts: RecordCounts { found: 2, unanswered: 1, ..RecordCounts::default() },
@@ -113,7 +118,7 @@ mod tests {
         let line = StreamFooterLine::from(cut);
         assert!(!line.is_complete());
         let told = serde_json::to_value(line).unwrap();
-        let failures = json!([{"class": "timeout", "keys": 1, "partitions": [3, 9], "nodes": [5]}]);
+        let failures = json!([{"class": "deadline_exceeded", "keys": 1, "partitions": [3, 9], "nodes": [5]}]);
         assert_eq!((&told["footer"]["failures"], &told["footer"]["crc32c"]), (&failures, &json!("0000001f")));
     }
 }

@@ -6,7 +6,7 @@ use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
 use clap::{Args, ValueEnum};
 use kith_client::{BatchKeys, FanOutLimits, QueryOptions};
 use kith_schema::KeyType;
-use kith_types::ByteKeys;
+use kith_types::{ByteKeys, ErrorCode};
 use serde::Deserialize;
 use serde_json::Value;
 use std::{num::NonZeroU32, time::Duration};
@@ -129,7 +129,7 @@ pub fn batch_keys(
         }
         let message = format!("key {shown} (number {}) cannot be one of store {store:?}: {why}", place + 1);
         let help = "ids are numbers, strings are text, bytes are base64 (docs/queries.md)";
-        Failure::new("wrong_key_type", message, help)
+        Failure::new(ErrorCode::WrongKeyType, message, help)
     };
     let keys = keys.iter().enumerate();
     if key == KeyType::Id {

@@ -303,6 +303,7 @@ pub fn single_precision(numbers: &[f64]) -> Result<Vec<f32>, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use kith_types::ErrorCode;
     use serde_json::json;
 
     #[test]
@@ -364,10 +365,10 @@ mod tests {
         };
         let by_value = json!({"field": "f", "top": 3});
         assert!(code(json!({"store": "s", "keys": [], "count_by_value": by_value})).is_ok());
-        assert_eq!(code(json!({"store": "s", "keys": []})).unwrap_err(), "bad_request");
+        assert_eq!(code(json!({"store": "s", "keys": []})).unwrap_err(), ErrorCode::BadRequest);
         let by_bucket = json!({"field": "f", "buckets": []});
         let both =
             json!({"store": "s", "keys": [], "count_by_value": by_value, "count_by_bucket": by_bucket});
-        assert_eq!(code(both).unwrap_err(), "bad_request");
+        assert_eq!(code(both).unwrap_err(), ErrorCode::BadRequest);
     }
 }

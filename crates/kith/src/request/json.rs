@@ -82,6 +82,7 @@ impl<'de> Visitor<'de> for Seed {
 mod tests {
     use super::super::parse;
     use super::*;
+    use kith_types::ErrorCode;
 
     #[test]
     fn values_are_what_they_are_and_no_member_is_there_twice() {
@@ -94,7 +95,7 @@ mod tests {
             [r#"{"op":"mget","store":"s","keys":[1],"keys":[2]}"#, r#"{"op":"mget","a":[{"b":1,"b":1}]}"#]
         {
             let refused = parse(text).unwrap_err();
-            assert_eq!(refused.code, "bad_request");
+            assert_eq!(refused.code, ErrorCode::BadRequest);
             assert!(refused.message.contains("is there twice at line 1 column"), "{}", refused.message);
         }
         assert!(parse(r#"{"op":"mget""#).unwrap_err().message.starts_with("the line is not JSON: EOF"));

@@ -9,6 +9,7 @@ use super::{
     options::Options,
 };
 use crate::failure::{Failure, near_miss};
+use kith_types::ErrorCode;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
@@ -80,7 +81,7 @@ fn operation_name(op: Option<Value>) -> Result<String, Failure> {
                 Some(near) => format!("did you mean {near:?}?"),
                 None => format!("operations: {}", known.join(", ")),
             };
-            Err(Failure::new("unsupported_operation", message, help))
+            Err(Failure::new(ErrorCode::UnsupportedOperation, message, help))
         }
         Some(_) => Err(Failure::bad_request("field `op`: the name of an operation is a string")),
         None => Err(Failure::bad_request("missing field `op`")),

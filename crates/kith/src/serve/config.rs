@@ -10,6 +10,7 @@ use kith_server::{
     place::ReadFrom,
     router::{AdmissionSettings, CacheSettings, RouterSettings, SlowLogSettings, UploadSettings},
 };
+use kith_types::ErrorCode;
 use serde::Deserialize;
 use std::{
     collections::BTreeMap,
@@ -146,7 +147,7 @@ impl ConfigFile {
         let Some(path) = path else { return Ok(Self::default()) };
         let bad = |detail: String| {
             Failure::new(
-                "bad_settings",
+                ErrorCode::BadSettings,
                 format!("settings file {}: {detail}", path.display()),
                 "see docs/operating/machines.md for the keys",
             )
@@ -285,7 +286,7 @@ fn choose(owns: Vec<Own>, id: Option<u32>, flag: &str, section: &str) -> Result<
         }
         (Some(_), Some(_), Some(id)) => {
             let message = format!("the file of --config has more than one {section} {id}");
-            Err(Failure::new("bad_settings", message, "each process has one"))
+            Err(Failure::new(ErrorCode::BadSettings, message, "each process has one"))
         }
         (Some(_), Some(_), None) => {
             Err(Failure::usage(format!("{flag} is missing"), format!("the file has {section} {there}")))
@@ -340,7 +341,7 @@ mod tests {
         assert_eq!(counts.map(|own| own.unwrap().threads.map(u16::from)), [Some(4), Some(1), Some(4)]);
         assert!(file("threads = 0\n").unwrap_err().contains("nonzero"));
         let twice = file("[[node]]\nnode = 9\n[[node]]\nnode = 9\n").unwrap();
-        assert_eq!(twice.node(Some(9)).unwrap_err().code, "bad_settings");
+        assert_eq!(twice.node(Some(9)).unwrap_err().code, ErrorCode::BadSettings);
     }
 
     #[test]

@@ -14,6 +14,7 @@ use kith_server::{
     dev::{self, ReadyDocument, StopError},
     private,
 };
+use kith_types::ErrorCode;
 use serde::{Deserialize, Serialize};
 use std::{
     env, fs,
@@ -93,13 +94,13 @@ pub fn detach(
         }
         Ok(Told::Failed { error: ToldError { code, message, help } }) => {
             child.wait().context("wait for kith dev")?;
-            Err(Failure { code: code.into(), message, help }.into())
+            Err(Failure { code: ErrorCode::of_name(&code), message, help }.into())
         }
         Err(_) => {
             let status = child.wait().context("wait for kith dev")?;
             let message =
                 format!("kith dev ended before it answered: {status}; last log lines:\n{}", tail(&log));
-            Err(Failure::new("child_failed", message, format!("its log is {}", log.display())).into())
+            Err(Failure::new(ErrorCode::ChildFailed, message, format!("its log is {}", log.display())).into())
         }
     }
 }
@@ -113,7 +114,7 @@ fn log_at(log: &Path) -> Result<fs::File, Failure> {
     opened.map_err(|error| {
         let help =
             "check the directory, its permissions and the free space, or name another with --ready-file";
-        Failure::new("cannot_write", format!("write {}: {error}", log.display()), help)
+        Failure::new(ErrorCode::CannotWrite, format!("write {}: {error}", log.display()), help)
     })
 }
 
@@ -168,7 +169,7 @@ pub async fn stop(
             if let Err(StopError::NotRunning { .. }) = stopped {
                 let message = format!("ready file {} was left by a cluster that has ended", file.display());
                 let help = "nothing has to be stopped; `kith dev` replaces the file";
-                return Err(Failure::new("stale_ready_file", message, help).into());
+                return Err(Failure::new(ErrorCode::StaleReadyFile, message, help).into());
             }
             (ready.data, stopped)
         }
@@ -185,12 +186,12 @@ fn named(file: &Path, data: Option<&Path>) -> Result<ReadyDocument, Failure> {
     if !file.exists() {
         let message = format!("there is no ready file {}", file.display());
         let help = "run it in the folder where `kith dev` was started, or name the cluster with --ready-file or --data";
-        return Err(Failure::new("no_cluster", message, help));
+        return Err(Failure::new(ErrorCode::NoCluster, message, help));
     }
     let Some(ready) = ReadyDocument::read(file) else {
         let message = format!("{} is no ready file", file.display());
         return Err(Failure::new(
-            "ready_file_unreadable",
+            ErrorCode::ReadyFileUnreadable,
             message,
             "name that of a `kith dev`, or its --data",
         ));
@@ -212,5 +213,5 @@ fn named(file: &Path, data: Option<&Path>) -> Result<ReadyDocument, Failure> {
 
 fn stop_failure(error: &StopError) -> Failure {
     let source = std::error::Error::source(error).map(|source| format!(": {source}")).unwrap_or_default();
-    Failure { code: error.code().into(), message: format!("{error}{source}"), help: error.help() }
+    Failure { code: error.code(), message: format!("{error}{source}"), help: error.help() }
 }

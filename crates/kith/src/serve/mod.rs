@@ -9,6 +9,7 @@ mod process;
 
 pub use create::{CreateFlags, CreateReply};
 pub use dev::DevArgs;
+use kith_types::ErrorCode;
 pub use process::{NodeArgs, RouterArgs};
 
 use crate::{
@@ -276,7 +277,7 @@ fn settings(config: Option<&Path>) -> anyhow::Result<RouterSettings> {
             SettingsFileError::Io { source, .. } => format!("{error}: {source}"),
             _ => error.to_string(),
         };
-        Failure::new("bad_settings", message, "see docs/operating/settings.md for the keys").into()
+        Failure::new(ErrorCode::BadSettings, message, "see docs/operating/settings.md for the keys").into()
     })
 }
 

@@ -8,6 +8,7 @@ mod push;
 mod reply;
 
 pub use build::{BuildReply, ChangesReply, DiscardReply, PartitionReply};
+use kith_types::ErrorCode;
 pub use look::{
     export::ExportReply,
     place::PlaceReply,
@@ -302,7 +303,11 @@ async fn one(
     let reply = ask(router, store, command).await?;
     let document = documents(&reply)?.pop();
     let document = document.ok_or_else(|| {
-        Failure::new("internal", "the router answered without the store's record", "report this with its log")
+        Failure::new(
+            ErrorCode::Internal,
+            "the router answered without the store's record",
+            "report this with its log",
+        )
     })?;
     Ok((document, reply))
 }

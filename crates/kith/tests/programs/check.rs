@@ -10,7 +10,7 @@ use crate::{
 };
 use kith_engine::{FetchOptions, MANIFEST_NAME, Manifest, PATCH_NAME, ValuesReader, fetch};
 use kith_objects::{IDENTITY_NAME, Objects};
-use kith_types::PartitionId;
+use kith_types::{ErrorCode, PartitionId};
 use kith_wire::{
     documents::{ComponentDocument, StoreDocument},
     v1::{self, store_request::Command as Ask},
@@ -104,7 +104,7 @@ impl World {
                 for version in record.versions.iter().filter(|version| !version.components.is_empty()) {
                     let swap = Ask::Swap(v1::SwapStore { to: version.version, force: true });
                     match site.ask(0, &record.name, swap).await {
-                        Err(error) if error.code() != "version_current" => {
+                        Err(error) if error.code() != ErrorCode::VersionCurrent => {
                             let (version, name) = (version.version, site.of(&record.name));
                             self.model.wrong(format!("version {version} of {name} cannot serve: {error}"));
                             continue;

@@ -8,6 +8,7 @@ use crate::{
 };
 use kith_client::{BatchKeys, QueryError, QueryOptions, StoreService};
 use kith_ops::Record;
+use kith_types::ErrorCode;
 use kith_wire::v1::{self, store_request::Command as Ask};
 use std::{
     sync::Arc,
@@ -29,7 +30,7 @@ pub struct Client {
 pub type Outcome = Result<&'static str, String>;
 
 pub fn code(error: &QueryError) -> String {
-    error.code().to_owned()
+    error.code().name().to_owned()
 }
 
 /// Milliseconds since 1970: what versions are numbered by.
@@ -155,7 +156,7 @@ impl Client {
         // Somebody must.
         for router in (0..ROUTERS).cycle().take(20) {
             match &thawed {
-                Err(error) if error.code() != "unknown_store" => {
+                Err(error) if error.code() != ErrorCode::UnknownStore => {
                     tokio::time::sleep(Duration::from_millis(200)).await;
                     thawed = site.ask(router, store, thaw.clone()).await;
                 }

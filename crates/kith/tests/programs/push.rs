@@ -12,7 +12,7 @@ use kith_engine::{
     load::{ValuesBuilder, ValuesOptions},
 };
 use kith_objects::Objects;
-use kith_types::{PartitionCount, StoreVersion};
+use kith_types::{ErrorCode, PartitionCount, StoreVersion};
 use kith_wire::{
     documents::ComponentDocument,
     v1::{self, store_request::Command as Ask},
@@ -291,7 +291,7 @@ async fn hand_over(router: &RouterClient, request: &v1::PushRequest) -> Result<u
 
 /// Whether a push cannot come to serve any more: the router itself says so, not a connection that broke.
 fn is_verdict(error: &QueryError) -> bool {
-    matches!(error, QueryError::Remote { code, help, .. } if code != "metadata_unavailable" && !help.is_empty())
+    matches!(error, QueryError::Remote { code, help, .. } if *code != ErrorCode::MetadataUnavailable && !help.is_empty())
 }
 
 fn build(scratch: &Path, store: &str, number: u64, rows: &Content) -> Manifest {

@@ -3,6 +3,7 @@
 use super::FileRole;
 use crate::load::BuildError;
 use crate::load::input::InputError;
+use kith_types::ErrorCode;
 use std::path::PathBuf;
 use thiserror::Error;
 
@@ -64,19 +65,19 @@ pub enum LoadError {
 
 impl LoadError {
     /// A short, stable name of the fault, for scripts.
-    pub fn code(&self) -> &'static str {
+    pub fn code(&self) -> ErrorCode {
         match self {
-            LoadError::Nothing => "nothing_to_load",
-            LoadError::NoRows { role: FileRole::Edges, .. } => "no_edges",
-            LoadError::NoRows { role: FileRole::Entities, .. } => "no_entities",
-            LoadError::NoRows { role: FileRole::Members, .. } => "no_members",
-            LoadError::Name { .. } => "invalid_name",
-            LoadError::NameTaken { .. } => "name_taken",
-            LoadError::TooManyKinds { .. } => "too_many_kinds",
-            LoadError::Input(InputError::BadLines { .. }) => "bad_lines",
-            LoadError::Input(_) => "bad_input",
-            LoadError::Build { source: BuildError::Busy { .. }, .. } => "load_running",
-            LoadError::Build { .. } => "build_failed",
+            LoadError::Nothing => ErrorCode::NothingToLoad,
+            LoadError::NoRows { role: FileRole::Edges, .. } => ErrorCode::NoEdges,
+            LoadError::NoRows { role: FileRole::Entities, .. } => ErrorCode::NoEntities,
+            LoadError::NoRows { role: FileRole::Members, .. } => ErrorCode::NoMembers,
+            LoadError::Name { .. } => ErrorCode::InvalidName,
+            LoadError::NameTaken { .. } => ErrorCode::NameTaken,
+            LoadError::TooManyKinds { .. } => ErrorCode::TooManyKinds,
+            LoadError::Input(InputError::BadLines { .. }) => ErrorCode::BadLines,
+            LoadError::Input(_) => ErrorCode::BadInput,
+            LoadError::Build { source: BuildError::Busy { .. }, .. } => ErrorCode::LoadRunning,
+            LoadError::Build { .. } => ErrorCode::BuildFailed,
         }
     }
 

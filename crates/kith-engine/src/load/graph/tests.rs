@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::load::input::{ColumnKind, ColumnSpec};
-use kith_types::{PartitionCount, StoreVersion};
+use kith_types::{ErrorCode, PartitionCount, StoreVersion};
 use std::path::PathBuf;
 use tempfile::TempDir;
 
@@ -113,7 +113,7 @@ fn a_dry_run_checks_everything_and_writes_nothing() {
     assert_eq!((report.components.len(), report.files.len()), (0, 3));
     assert_eq!((report.files[0].report.rows, report.files[0].self_loops), (2, 1));
     options.members = vec![file(&dir, "m.csv", "id\n1\nx\n")];
-    assert_eq!(load(&options).unwrap_err().code(), "bad_lines");
+    assert_eq!(load(&options).unwrap_err().code(), ErrorCode::BadLines);
     assert!(!options.out_dir.exists());
 }
 

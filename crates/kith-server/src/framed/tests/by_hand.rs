@@ -1,6 +1,7 @@
 //! What only frames can do wrong, sent and taken in by hand.
 
 use super::*;
+use kith_types::ErrorCode;
 use kith_wire::frame::{self, Flags, Header, PREFACE_BYTES, Preface};
 use std::{collections::HashMap, net::SocketAddr};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -112,7 +113,7 @@ async fn a_request_that_crosses_the_peers_goodbye_is_asked_again() {
         let mut first = Raw::accept(&listener).await;
         first.receive().await.expect("a request");
         let mut goodbye = bytes::BytesMut::new();
-        let idle = kith_wire::status(Code::Unavailable, frame::IDLE, "nothing was asked", "connect again");
+        let idle = kith_wire::status(ErrorCode::Idle, "nothing was asked", "connect again");
         Header::of_connection().encode_error(&idle, &mut goodbye);
         first.stream.write_all(&goodbye).await.expect("it takes bytes");
         let mut second = Raw::accept(&listener).await;
@@ -133,11 +134,11 @@ async fn what_is_not_served_is_refused_by_name_and_the_connection_goes_on() {
         raw.send(header, &()).await;
         let refused = raw.receive().await.unwrap();
         assert_eq!(refused.header.id, header.id);
-        assert_eq!(kith_wire::detail_of(&refused.status()).code, "unsupported_operation");
+        assert_eq!(kith_wire::code_of(&refused.status()), ErrorCode::UnsupportedOperation);
     }
     // Not an `EvaluateRequest`: field 1 says that it is longer than it is.
     raw.send_bytes(Header::request(4, Op::Evaluate), &[0x0a, 0x7f]).await;
-    assert_eq!(kith_wire::detail_of(&raw.receive().await.unwrap().status()).code, "bad_request");
+    assert_eq!(kith_wire::code_of(&raw.receive().await.unwrap().status()), ErrorCode::BadRequest);
     raw.send(Header::request(5, Op::Alive), &()).await;
     let alive = raw.receive().await.unwrap();
     assert!(alive.body.is_empty() && alive.header.flags == Flags::LAST);

@@ -6,6 +6,7 @@ use super::{
     streams::GATED,
     *,
 };
+use kith_types::ErrorCode;
 use kith_wire::frame::{Flags, Header, Offer, Place, decode_slots, encode_slots};
 use std::{collections::BTreeSet, fs::File, os::unix::fs::FileExt};
 use tokio::net::UnixStream;
@@ -158,7 +159,7 @@ async fn replies_that_are_kept_stay_what_they_were() {
             kept.push((reply, count));
         }
         let error = transport.evaluate(&server.addr, in_slices(FAIL, 9)).await.unwrap_err();
-        assert_eq!(kith_wire::detail_of(&error).code, "damaged");
+        assert_eq!(kith_wire::code_of(&error), ErrorCode::Damaged);
     }
     kept.iter().for_each(|(reply, count)| assert_whole(reply, *count));
     server.die();

@@ -3,6 +3,7 @@
 use super::{streams::GATED, *};
 use crate::framed::streams::End;
 use futures::stream;
+use kith_types::ErrorCode;
 
 /// Of what is not copied, of what is, and more than a frame holds.
 const SLICE_BYTES: [usize; 3] = [40 << 10, 20 << 10, 150 << 10];
@@ -23,7 +24,7 @@ impl Scripted {
                 }
                 let is_last = number + 1 == count;
                 if graph == FAIL && is_last {
-                    return Err(kith_wire::status(Code::DataLoss, "damaged", "a block is bad", "load again"));
+                    return Err(kith_wire::status(ErrorCode::Damaged, "a block is bad", "load again"));
                 }
                 let service_us = if is_last { 7 } else { 0 };
                 let slice =
@@ -89,7 +90,7 @@ async fn an_error_ends_a_reply_between_its_slices() {
     let transport = framed();
     for count in [1, 2, 9] {
         let error = transport.evaluate(&server.addr, in_slices(FAIL, count)).await.unwrap_err();
-        assert_eq!(kith_wire::detail_of(&error).code, "damaged");
+        assert_eq!(kith_wire::code_of(&error), ErrorCode::Damaged);
         assert_whole(&transport.evaluate(&server.addr, in_slices(ECHO, 3)).await.unwrap(), 3);
     }
 }
@@ -113,7 +114,7 @@ async fn a_sliced_reply_ends_with_its_deadline_or_its_node() {
     let header = v1::RequestHeader { deadline_us: 20_000, ..Default::default() };
     let request = v1::EvaluateRequest { header: Some(header), ..in_slices(GATED, 3) };
     let error = transport.evaluate(&server.addr, request).await.unwrap_err();
-    assert_eq!(kith_wire::detail_of(&error).code, "deadline_exceeded");
+    assert_eq!(kith_wire::code_of(&error), ErrorCode::DeadlineExceeded);
     server.until_waiting(0).await;
     let (asker, addr) = (Arc::clone(&transport), server.addr.clone());
     let sliced = tokio::spawn(async move { asker.evaluate(&addr, in_slices(GATED, 3)).await });

@@ -2,6 +2,7 @@
 
 use super::{by_hand::Raw, *};
 use futures::{StreamExt, stream};
+use kith_types::ErrorCode;
 use kith_wire::frame::{CREDIT_BYTES, Header};
 use tokio::io::AsyncWriteExt;
 
@@ -112,7 +113,7 @@ async fn the_deadline_ends_a_reply_in_its_middle() {
     let mut parts = transport.evaluate_in_parts(server.addr.clone(), request);
     assert_eq!(number_of(parts.next().await), 0);
     let error = parts.next().await.expect("an end").unwrap_err();
-    assert_eq!(kith_wire::detail_of(&error).code, "deadline_exceeded");
+    assert_eq!(kith_wire::code_of(&error), ErrorCode::DeadlineExceeded);
     assert!(parts.next().await.is_none());
     server.until_waiting(0).await;
 }

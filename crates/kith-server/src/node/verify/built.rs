@@ -5,9 +5,10 @@ use kith_engine::{
     Damage, Fault, FetchError, Manifest, OnVerify, Source, VerifyDepth, prove_pack, read_manifest,
 };
 use kith_objects::{ClaimError, Listed, Objects};
+use kith_types::ErrorCode;
 use kith_wire::{documents::ComponentDocument, v1};
 use std::error::Error;
-use tonic::{Code, Status};
+use tonic::Status;
 
 /// Where the copy of a component lies.
 pub(in crate::node) struct Place<'a> {
@@ -102,7 +103,7 @@ impl Place<'_> {
             Ok(Some(owner)) => {
                 let message = format!("{location} is the object store of cluster {owner}, not of {cluster}");
                 let help = "give each cluster a prefix or folder of its own";
-                Err(kith_wire::status(Code::FailedPrecondition, "object_store_taken", message, help))
+                Err(kith_wire::status(ErrorCode::ObjectStoreTaken, message, help))
             }
             Ok(None) => {
                 let message = format!(
@@ -110,15 +111,12 @@ impl Place<'_> {
                     kith_objects::IDENTITY_NAME
                 );
                 let help = "mount the folder on this node, or check the bucket, the endpoint and the keys in its environment";
-                Err(kith_wire::status(Code::Unavailable, "object_store_unreachable", message, help))
+                Err(kith_wire::status(ErrorCode::ObjectStoreUnreachable, message, help))
             }
             Err(ClaimError::Objects(error)) => Err(unreachable(&error, error.help())),
-            Err(error) => Err(kith_wire::status(
-                Code::FailedPrecondition,
-                "object_store_taken",
-                error.to_string(),
-                error.help(),
-            )),
+            Err(error) => {
+                Err(kith_wire::status(ErrorCode::ObjectStoreTaken, error.to_string(), error.help()))
+            }
         }
     }
 }
@@ -156,5 +154,5 @@ pub(in crate::node) fn unreachable(error: &dyn Error, help: &str) -> Status {
         message.push_str(&format!(": {cause}"));
         source = cause.source();
     }
-    kith_wire::status(Code::Unavailable, "object_store_unreachable", message, help)
+    kith_wire::status(ErrorCode::ObjectStoreUnreachable, message, help)
 }

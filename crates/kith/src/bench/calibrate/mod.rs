@@ -15,6 +15,7 @@ use anyhow::Context;
 use clap::Args;
 use kith_client::Steering;
 use kith_server::router::RouterSettings;
+use kith_types::ErrorCode;
 use serde::Serialize;
 use std::{
     path::{Path, PathBuf},
@@ -124,7 +125,7 @@ fn settings(out: &Path) -> Result<RouterSettings, Failure> {
 
 fn failure(error: &anyhow::Error, out: &Path) -> Failure {
     let message = format!("settings file {} cannot be used: {error:#}", out.display());
-    Failure::new("bad_settings", message, "see docs/operating/settings.md for the keys")
+    Failure::new(ErrorCode::BadSettings, message, "see docs/operating/settings.md for the keys")
 }
 
 fn render(calibration: &Calibration) -> String {

@@ -15,7 +15,7 @@ use kith_client::{
     FramedTransport, GraphService, QueryOptions, SessionSettings, Transport, convert::operator_to_wire,
 };
 use kith_ops::{GraphQuery, Operand, Operator};
-use kith_types::{PartitionCount, Workflow, partition_of_id};
+use kith_types::{ErrorCode, PartitionCount, Workflow, partition_of_id};
 use kith_wire::{documents::TopologyDocument, v1};
 use rand::{SeedableRng, rngs::StdRng};
 use std::{sync::Arc, time::Duration};
@@ -63,7 +63,7 @@ pub async fn node(
     seen: f64,
 ) -> anyhow::Result<Search> {
     let node = topology.nodes.first().ok_or_else(|| {
-        Failure::new("no_cluster", "no node has registered", "start nodes, or wait until they are up")
+        Failure::new(ErrorCode::NoCluster, "no node has registered", "start nodes, or wait until they are up")
     })?;
     let partitions = PartitionCount::new(topology.cluster.partitions).context("read the partition count")?;
     let group = topology.cluster.groups.iter().find(|group| group.nodes.contains(&node.node));
@@ -107,7 +107,7 @@ fn members(population: &Population, wanted: impl Fn(u64) -> bool) -> anyhow::Res
     let members: Vec<u64> = drawn.filter(|id| wanted(*id)).collect();
     anyhow::ensure!(
         !members.is_empty(),
-        Failure::new("bad_request", "the graph has no members on this node", "load a larger graph")
+        Failure::new(ErrorCode::BadRequest, "the graph has no members on this node", "load a larger graph")
     );
     Ok(members)
 }

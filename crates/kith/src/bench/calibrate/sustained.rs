@@ -3,6 +3,7 @@
 //! not to be trusted: a busy moment of the machine looks like one. Decides only; `rates` measures.
 
 use crate::failure::Failure;
+use kith_types::ErrorCode;
 use serde::{Serialize, Serializer};
 use std::fmt;
 
@@ -170,7 +171,7 @@ pub fn limit(steps: &[Step]) -> Result<f64, Failure> {
     let sustained = steps.iter().filter(|step| step.sustained && !step.check).map(|step| step.answered);
     sustained.reduce(f64::max).map(f64::round).ok_or_else(|| {
         let message = format!("{}, {ATTEMPTS_MAX} times", Doubt::NothingSustained);
-        Failure::new("not_sustained", message, "calibrate on a machine that does little else")
+        Failure::new(ErrorCode::NotSustained, message, "calibrate on a machine that does little else")
     })
 }
 
@@ -247,7 +248,7 @@ mod tests {
         assert!(search.doubt().is_some());
         let dead = run(4_321.0, 0.0, |_| true);
         assert_eq!((dead.attempts, dead.doubt()), (ATTEMPTS_MAX, Some(Doubt::NothingSustained)));
-        assert_eq!(limit(&dead.steps).unwrap_err().code, "not_sustained");
+        assert_eq!(limit(&dead.steps).unwrap_err().code, ErrorCode::NotSustained);
     }
 
     #[test]
@@ -285,6 +286,6 @@ mod tests {
             search.note(Step { errors: 1, ..step(due, true, false) });
         }
         assert_eq!(tries, (1 + HALVINGS) * ATTEMPTS_MAX as usize);
-        assert_eq!(limit(&search.steps).unwrap_err().code, "not_sustained");
+        assert_eq!(limit(&search.steps).unwrap_err().code, ErrorCode::NotSustained);
     }
 }

@@ -6,6 +6,7 @@ mod slices;
 mod table;
 
 pub use flags::GraphBenchFlags;
+use kith_types::ErrorCode;
 
 use super::{
     population::Population,
@@ -82,7 +83,11 @@ async fn services(
     }
     let base = match &flags.config {
         Some(file) => RouterSettings::read(file).map_err(|error| {
-            Failure::new("bad_settings", error.to_string(), "see docs/operating/settings.md for the keys")
+            Failure::new(
+                ErrorCode::BadSettings,
+                error.to_string(),
+                "see docs/operating/settings.md for the keys",
+            )
         })?,
         None => RouterSettings::default(),
     };

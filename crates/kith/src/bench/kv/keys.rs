@@ -4,6 +4,7 @@ use super::{KvBenchFlags, draw::Draw};
 use crate::{failure::Failure, read, request::BatchFields};
 use kith_client::{BatchKeys, StoreShape};
 use kith_schema::KeyType;
+use kith_types::ErrorCode;
 use kith_wire::documents::TopologyDocument;
 use rand::{SeedableRng, rngs::StdRng};
 use std::sync::Arc;
@@ -46,7 +47,7 @@ impl Known {
         };
         if known.count() == 0 {
             let help = "push some rows (`kith store push`), or name a file with keys (--keys-from)";
-            return Err(Failure::new("bad_request", "there are no keys to ask for", help).into());
+            return Err(Failure::new(ErrorCode::BadRequest, "there are no keys to ask for", help).into());
         }
         Ok(known)
     }

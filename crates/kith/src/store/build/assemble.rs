@@ -19,7 +19,7 @@ use kith_engine::{
 };
 use kith_objects::{Location, Objects};
 use kith_rows::{RowReport, ValueType};
-use kith_types::StoreVersion;
+use kith_types::{ErrorCode, StoreVersion};
 use serde::Serialize;
 use std::{
     fs,
@@ -164,7 +164,7 @@ fn summaries(parts: &Objects) -> Result<Summaries, Failure> {
 fn partition_folders(parts: &Path) -> Result<Vec<PathBuf>, Failure> {
     let unreadable = |error: std::io::Error| {
         let help = "name the folder that the tasks of `kith store build-partition` had as --out";
-        Failure::new("bad_input", format!("{} cannot be read: {error}", parts.display()), help)
+        Failure::new(ErrorCode::BadInput, format!("{} cannot be read: {error}", parts.display()), help)
     };
     let mut folders = Vec::new();
     for entry in fs::read_dir(parts).map_err(unreadable)? {

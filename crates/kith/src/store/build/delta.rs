@@ -6,6 +6,7 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use clap::Args;
 use kith_engine::load::{DeltaBuilder, ValuesBuildError};
 use kith_rows::{KeyType, RowSource};
+use kith_types::ErrorCode;
 use std::io::{BufRead, BufReader};
 
 /// No key is longer, in base64 and with its line's end.
@@ -33,7 +34,7 @@ pub fn delete(named: &str, key: KeyType, builder: &mut DeltaBuilder) -> Result<u
 fn delete_all(file: &dyn RowSource, key: KeyType, builder: &mut DeltaBuilder) -> Result<u64, Failure> {
     let unreadable = |error: std::io::Error| {
         let message = format!("{} cannot be read: {error}", file.name());
-        Failure::new("bad_input", message, "check the path and its permissions")
+        Failure::new(ErrorCode::BadInput, message, "check the path and its permissions")
     };
     let mut lines = BufReader::new(file.open().map_err(unreadable)?);
     let (mut number, mut line) = (0, Vec::new());
@@ -48,7 +49,7 @@ fn delete_all(file: &dyn RowSource, key: KeyType, builder: &mut DeltaBuilder) ->
         let text = text.strip_suffix(b"\r").unwrap_or(text);
         let bytes = key_bytes(key, text).map_err(|why| {
             let message = format!("{} line {number}: {why}", file.name());
-            Failure::new("bad_rows", message, "give one key a line, and nothing else")
+            Failure::new(ErrorCode::BadRows, message, "give one key a line, and nothing else")
         })?;
         builder.delete(&bytes).map_err(|error: ValuesBuildError| fault::build(&error))?;
     }

@@ -4,6 +4,7 @@ use crate::failure::Failure;
 use kith_engine::load::ValuesBuildError;
 use kith_rows::{RowError, RowFault, RowsError};
 use kith_schema::InferError;
+use kith_types::ErrorCode;
 use std::error::Error;
 
 /// An error with all its causes. Those that repeat their cause are told once.
@@ -31,11 +32,13 @@ pub fn rows(error: &RowsError) -> Failure {
             } else {
                 "correct them, or drop some with --max-errors"
             };
-            Failure::new("bad_rows", message, help)
+            Failure::new(ErrorCode::BadRows, message, help)
         }
-        RowsError::NoGoodRows { .. } => {
-            Failure::new("no_rows", message, "nothing was changed; correct the rows, or the flags about them")
-        }
+        RowsError::NoGoodRows { .. } => Failure::new(
+            ErrorCode::NoRows,
+            message,
+            "nothing was changed; correct the rows, or the flags about them",
+        ),
         RowsError::Infer(fault) => {
             let help = match **fault {
                 InferError::Json { .. } => {
@@ -44,16 +47,20 @@ pub fn rows(error: &RowsError) -> Failure {
                 InferError::NoFields { .. } => "records have a field besides their key: add one to the rows",
                 _ => "say what the fields are with --schema FILE",
             };
-            Failure::new("bad_schema", message, help)
+            Failure::new(ErrorCode::BadSchema, message, help)
         }
         RowsError::Schema(_) => {
-            Failure::new("bad_schema", message, "say what the fields are with --schema FILE")
+            Failure::new(ErrorCode::BadSchema, message, "say what the fields are with --schema FILE")
         }
         RowsError::UnknownColumn { .. } => {
             let help = "leave the column out, or give a schema that has it with --schema FILE";
-            Failure::new("bad_input", message, help)
+            Failure::new(ErrorCode::BadInput, message, help)
         }
-        _ => Failure::new("bad_input", message, "nothing was built; correct the file or the flags about it"),
+        _ => Failure::new(
+            ErrorCode::BadInput,
+            message,
+            "nothing was built; correct the file or the flags about it",
+        ),
     }
 }
 
@@ -63,8 +70,8 @@ pub fn build(error: &ValuesBuildError) -> Failure {
     match error {
         ValuesBuildError::Duplicate { .. } => {
             let help = "remove one of the rows, or say which to keep: --duplicates first or last";
-            Failure::new("duplicate_key", message, help)
+            Failure::new(ErrorCode::DuplicateKey, message, help)
         }
-        _ => Failure::new("build_failed", message, error.help()),
+        _ => Failure::new(ErrorCode::BuildFailed, message, error.help()),
     }
 }

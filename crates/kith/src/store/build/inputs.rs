@@ -7,6 +7,7 @@ use crate::{
 };
 use kith_objects::{Location, Objects};
 use kith_rows::RowSource;
+use kith_types::ErrorCode;
 use std::io::{self, Read};
 
 /// The files and objects of `inputs`, in order. A URL names an object, or all objects below it (names that begin with `.` or `_`
@@ -25,7 +26,7 @@ pub fn files(inputs: &[String]) -> Result<Vec<Box<dyn RowSource>>, Failure> {
         let path = path.folder().map_or_else(|| input.clone(), |path| path.display().to_string());
         let files = kith_rows::find_files(&[path]).map_err(|error| {
             let help = "name files, folders or patterns that are there";
-            Failure::new("bad_input", fault::chain(&error), help)
+            Failure::new(ErrorCode::BadInput, fault::chain(&error), help)
         })?;
         found.extend(files.into_iter().map(|file| Box::new(file) as Box<dyn RowSource>));
     }
@@ -35,13 +36,13 @@ pub fn files(inputs: &[String]) -> Result<Vec<Box<dyn RowSource>>, Failure> {
 fn objects(input: &str, found: &mut Vec<Box<dyn RowSource>>) -> Result<(), Failure> {
     let nothing = || {
         let help = "name an object, a prefix of objects or a pattern that is there";
-        Failure::new("bad_input", format!("{input:?} names no object"), help)
+        Failure::new(ErrorCode::BadInput, format!("{input:?} names no object"), help)
     };
     let before = found.len();
     if let Some(at) = input.find(['*', '?', '[']) {
         let pattern = glob::Pattern::new(input).map_err(|error| {
             let message = format!("{input:?} is no valid pattern: {}", error.msg);
-            Failure::new("bad_input", message, "`*`, `?`, `[…]` and `**` are known")
+            Failure::new(ErrorCode::BadInput, message, "`*`, `?`, `[…]` and `**` are known")
         })?;
         let folder = input[..at].rsplit_once('/').map_or(input, |(folder, _)| folder);
         let options = glob::MatchOptions { require_literal_separator: true, ..glob::MatchOptions::new() };

@@ -16,7 +16,7 @@ use clap::Args;
 use kith_engine::load::PartitionSummary;
 use kith_objects::{Location, Objects, ObjectsError};
 use kith_rows::{KeyType, ValueType};
-use kith_types::{PartitionCount, PartitionId, StoreVersion};
+use kith_types::{ErrorCode, PartitionCount, PartitionId, StoreVersion};
 use serde::Serialize;
 use std::{
     path::{Path, PathBuf},
@@ -140,7 +140,7 @@ fn upload(place: &Objects, folder: &Path, summary: &PartitionSummary) -> Result<
             let message =
                 format!("{object}: another build of the partition is there, of other rows or options");
             let help = "give each build of a version a place of its own for its partitions";
-            Err(Failure::new("build_failed", message, help))
+            Err(Failure::new(ErrorCode::BuildFailed, message, help))
         }
         Err(error) => Err(refused(&error)),
     }

@@ -10,7 +10,7 @@ use kith_engine::{
     },
 };
 use kith_rows::{ReadError, RowErrors, RowOptions, RowReport, RowSource, RowsError, ValueShape, read_rows};
-use kith_types::{PartitionId, StoreVersion};
+use kith_types::{ErrorCode, PartitionId, StoreVersion};
 use std::{
     fs::{self, File},
     io::{self, Read},
@@ -150,7 +150,7 @@ impl Rows {
             .and_then(|()| tempfile::Builder::new().prefix(".scratch-").tempdir_in(&target.out_dir));
         let scratch = scratch.map_err(|error| {
             let message = format!("{} cannot be written: {error}", target.out_dir.display());
-            Failure::new("build_failed", message, "check the folder and its permissions")
+            Failure::new(ErrorCode::BuildFailed, message, "check the folder and its permissions")
         })?;
         let mut options = self.values_options(flags, shape, target);
         options.scratch_dir = scratch.path().to_owned();

@@ -8,7 +8,7 @@ use crate::{
 use kith_engine::Manifest;
 use kith_rows::{KeyType, RowOptions, ValueShape, ValueType, infer_schema};
 use kith_schema::{Schema, compatible};
-use kith_types::PartitionCount;
+use kith_types::{ErrorCode, PartitionCount};
 use kith_wire::documents::{ClusterDocument, HoldsDocument, StoreDocument, TopologyDocument};
 use std::{fs, path::Path};
 
@@ -58,11 +58,11 @@ impl Shape {
         let HoldsDocument::Values { key, value, key_field } = &store.definition.holds else {
             let message = format!("store {:?} is a graph", store.name);
             let help = format!("kith load graph EDGES --graph {}", store.name);
-            return Err(Failure::new("not_values", message, help));
+            return Err(Failure::new(ErrorCode::NotValues, message, help));
         };
         let unknown = |error: &dyn std::error::Error| {
             let help = "use a release that knows what this store holds";
-            Failure::new("bad_definition", format!("store {:?}: {error}", store.name), help)
+            Failure::new(ErrorCode::BadDefinition, format!("store {:?}: {error}", store.name), help)
         };
         let value: ValueType = value.parse().map_err(|error| unknown(&error))?;
         let schema = match value {
@@ -132,7 +132,7 @@ impl Shape {
             Ok(changes) => Ok(changes.iter().map(ToString::to_string).collect()),
             Err(error) if force => Ok(vec![format!("{error}; forced")]),
             Err(error) => Err(Failure::new(
-                "incompatible_schema",
+                ErrorCode::IncompatibleSchema,
                 format!("readers of the current version could not read this one: {error}"),
                 "keep the field as it was, or `--force` if nobody reads it",
             )),
@@ -146,7 +146,7 @@ impl Shape {
     pub fn check(&self, store: &str, manifest: &Manifest, force: bool) -> Result<Vec<String>, Failure> {
         let other = |what: String| {
             let help = "build it again for this store: `kith store build`";
-            Failure::new("other_store", format!("the folder holds {what}"), help)
+            Failure::new(ErrorCode::OtherStore, format!("the folder holds {what}"), help)
         };
         let Some(values) = manifest.values() else { return Err(other("a graph component".to_owned())) };
         if manifest.component != store {
@@ -177,7 +177,7 @@ fn current_schema(store: &StoreDocument, cluster: &ClusterDocument) -> Result<Op
     let manifest = manifest_at(&place).map_err(|failure| {
         let message = format!("read the schema of version {}: {}", current.version, failure.message);
         let help = "run this on a machine that can reach the cluster's object store";
-        Failure::new("object_store_unreachable", message, help)
+        Failure::new(ErrorCode::ObjectStoreUnreachable, message, help)
     })?;
     let text = manifest.values().and_then(|values| values.schema.as_deref());
     text.map(|text| parsed(text, "the current version")).transpose()
@@ -190,7 +190,7 @@ fn current_schema(store: &StoreDocument, cluster: &ClusterDocument) -> Result<Op
 pub fn read_schema(path: &Path) -> Result<Schema, Failure> {
     let text = fs::read_to_string(path).map_err(|error| {
         let help = "check the path and its permissions";
-        Failure::new("bad_schema", format!("{} cannot be read: {error}", path.display()), help)
+        Failure::new(ErrorCode::BadSchema, format!("{} cannot be read: {error}", path.display()), help)
     })?;
     parsed(&text, &path.display().to_string())
 }
@@ -198,6 +198,6 @@ pub fn read_schema(path: &Path) -> Result<Schema, Failure> {
 fn parsed(text: &str, whose: &str) -> Result<Schema, Failure> {
     text.parse().map_err(|error| {
         let message = format!("the schema of {whose}: {}", fault::chain(&error));
-        Failure::new("bad_schema", message, "see docs/formats/schema.md for the language")
+        Failure::new(ErrorCode::BadSchema, message, "see docs/formats/schema.md for the language")
     })
 }

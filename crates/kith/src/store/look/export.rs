@@ -20,7 +20,7 @@ use clap::{Args, ValueEnum};
 use kith_client::{QueryError, StoreService};
 use kith_rows::{ParquetRows, RowOptions, ValueShape, WriteRowsError};
 use kith_schema::{KeyType, SchemaId, UnknownKind, ValueType};
-use kith_types::PartitionId;
+use kith_types::{ErrorCode, PartitionId};
 use kith_wire::{documents::HoldsDocument, v1};
 use serde::Serialize;
 use std::{
@@ -141,7 +141,7 @@ async fn shape(
         return Err(QueryError::NotValues { name: version.name.clone() }.into());
     };
     let newer = |error: UnknownKind| {
-        Failure::new("internal", error.to_string(), "use a kith of the cluster's release")
+        Failure::new(ErrorCode::Internal, error.to_string(), "use a kith of the cluster's release")
     };
     let key: KeyType = key.parse().map_err(newer)?;
     let value = match value.parse::<ValueType>().map_err(newer)? {
@@ -152,7 +152,7 @@ async fn shape(
             let hash = version.components.iter().find_map(|component| component.schema.as_deref());
             let hash = hash.ok_or_else(|| {
                 let message = format!("version {} of records names no schema", version.version);
-                Failure::new("schema_unavailable", message, "push it again with this release")
+                Failure::new(ErrorCode::SchemaUnavailable, message, "push it again with this release")
             })?;
             let id: SchemaId = hash.parse().context("read the name of the version's schema")?;
             ValueShape::Record(router.schema(&version.name, version.version, id).await?)
@@ -201,7 +201,7 @@ async fn export(
     Err(last.map_or_else(
         || {
             let message = "no node that is known holds it".to_owned();
-            Failure::new("partitions_unavailable", message, "look at `kith cluster status`").into()
+            Failure::new(ErrorCode::PartitionsUnavailable, message, "look at `kith cluster status`").into()
         },
         anyhow::Error::from,
     ))
@@ -319,7 +319,7 @@ fn told(path: &Path, error: WriteRowsError) -> anyhow::Error {
         WriteRowsError::Parquet(error) => unwritable(path, &io::Error::other(error)).into(),
         error => {
             let message = format!("a record is not what the store says: {error}");
-            Failure::new("damaged", message, "push the version again, or export another one").into()
+            Failure::new(ErrorCode::Damaged, message, "push the version again, or export another one").into()
         }
     }
 }
@@ -367,5 +367,5 @@ impl Out {
 
 fn unwritable(path: &Path, error: &io::Error) -> Failure {
     let message = format!("write {}: {error}", path.display());
-    Failure::new("output_unwritable", message, "check the path, its permissions and the free space")
+    Failure::new(ErrorCode::OutputUnwritable, message, "check the path, its permissions and the free space")
 }

@@ -3,6 +3,7 @@
 use crate::failure::Failure;
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
 use kith_schema::{KeyType, RecordView, Schema, ValueType};
+use kith_types::ErrorCode;
 use serde_json::Value;
 
 /// How the records of a version are written.
@@ -79,7 +80,7 @@ fn text(bytes: &[u8]) -> Result<&str, Failure> {
 
 fn odd(why: &str) -> Failure {
     let message = format!("a record is not what the store says: {why}");
-    Failure::new("damaged", message, "push the version again, or export another one")
+    Failure::new(ErrorCode::Damaged, message, "push the version again, or export another one")
 }
 
 #[cfg(test)]

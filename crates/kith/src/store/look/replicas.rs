@@ -7,7 +7,7 @@ use crate::{
 use anyhow::Context;
 use kith_client::{QueryError, RouterClient, inspect::Inspector, security::Dialer, topology::Topology};
 use kith_routing::{NodeIndex, StoreReach};
-use kith_types::{NodeId, PartitionId};
+use kith_types::{ErrorCode, NodeId, PartitionId};
 use kith_wire::documents::{ServedDocument, StoreDocument};
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -108,7 +108,7 @@ impl Replicas {
 /// If it knows the caller and refuses, or does not know them: that says nothing about what it has.
 pub fn told<T>(answer: Result<T, QueryError>) -> Result<Result<T, ErrorReport>, QueryError> {
     match answer {
-        Err(error) if matches!(error.code(), "permission_denied" | "unauthenticated") => Err(error),
+        Err(error) if error.is_denied() => Err(error),
         answer => Ok(answer.map_err(|error| ErrorReport::of(&error.into()))),
     }
 }
@@ -119,7 +119,7 @@ fn kept(document: &StoreDocument, version: Option<u64>) -> Result<ServedDocument
         let current = document.current().map(|current| document.at(current));
         return current.ok_or_else(|| {
             let message = format!("store {store:?} serves no version yet");
-            Failure::new("no_version", message, "push one: kith store push")
+            Failure::new(ErrorCode::NoVersion, message, "push one: kith store push")
         });
     };
     let is_kept = |state: &str| matches!(state, "current" | "retained" | "blocked");
@@ -127,7 +127,7 @@ fn kept(document: &StoreDocument, version: Option<u64>) -> Result<ServedDocument
     found.map(|entry| document.at(entry)).ok_or_else(|| {
         let message = format!("version {number} of store {store:?} is not kept");
         Failure::new(
-            "version_not_kept",
+            ErrorCode::VersionNotKept,
             message,
             format!("`kith store versions {store}` lists those that are"),
         )

@@ -8,6 +8,7 @@ use crate::{
 };
 use kith_engine::{MANIFEST_NAME, Manifest, VerifyDepth, verify_version};
 use kith_objects::{Location, Objects};
+use kith_types::ErrorCode;
 use std::{
     fs::{self, File},
     io,
@@ -119,5 +120,9 @@ fn names(folder: &Path) -> Result<Vec<std::ffi::OsString>, Failure> {
 
 fn damaged(folder: &Path, what: &str) -> Failure {
     let message = format!("{} is no whole version: {what}", folder.display());
-    Failure::new("version_damaged", message, "nothing was pushed; build it again with `kith store build`")
+    Failure::new(
+        ErrorCode::VersionDamaged,
+        message,
+        "nothing was pushed; build it again with `kith store build`",
+    )
 }

@@ -7,6 +7,7 @@ use crate::{
     store::one,
     table,
 };
+use kith_types::ErrorCode;
 use kith_wire::v1::{self, store_request::Command};
 use serde::Serialize;
 
@@ -48,7 +49,7 @@ pub async fn run(
         (None, Some(push)) => (push.to_owned(), None),
         (None, None) => {
             let message = "the record does not name the push that was cancelled";
-            return Err(Failure::new("internal", message, "report this with its log").into());
+            return Err(Failure::new(ErrorCode::Internal, message, "report this with its log").into());
         }
     };
     let reply = CancelReply {

@@ -33,7 +33,7 @@ use kith_engine::Manifest;
 use kith_objects::Objects;
 use kith_rows::RowErrors;
 use kith_schema::Schema;
-use kith_types::StoreVersion;
+use kith_types::{ErrorCode, StoreVersion};
 use kith_wire::{
     documents::{ComponentDocument, StoreDocument},
     v1,
@@ -138,7 +138,7 @@ fn check_owner(document: &StoreDocument, target: &TargetFlags) -> Result<(), Fai
     match &document.definition.owner {
         Some(owner) if *owner != who() && !target.security.shows_who() => {
             let message = format!("only {owner} pushes to store {:?}, not {}", document.name, who());
-            Err(Failure::new("store_owner", message, format!("ask {owner}")))
+            Err(Failure::new(ErrorCode::StoreOwner, message, format!("ask {owner}")))
         }
         _ => Ok(()),
     }
@@ -195,7 +195,7 @@ fn current_folder(
     let values = components.iter().find(|component| component.name == VALUES_COMPONENT);
     let Some(values) = values else {
         let message = format!("store {:?} serves no version yet: there is nothing to change", document.name);
-        return Err(Failure::new("no_version", message, "push all rows first, without --delta"));
+        return Err(Failure::new(ErrorCode::NoVersion, message, "push all rows first, without --delta"));
     };
     locked.built(values)
 }
@@ -227,7 +227,11 @@ fn take(
         (Some(named), _) if named.manifest_hash != hash => {
             // Served, or a rollback away.
             let message = format!("the store has another version that was built under the number {number}");
-            return Err(Failure::new("version_taken", message, "build it again under another --version"));
+            return Err(Failure::new(
+                ErrorCode::VersionTaken,
+                message,
+                "build it again under another --version",
+            ));
         }
         (Some(named), _) => (named.folder.clone(), named.url.clone()),
         (None, None) => (None, Some(place.location().to_string())),
@@ -250,7 +254,7 @@ fn newer(version: u64, document: &StoreDocument) -> Result<u64, Failure> {
         return Ok(version);
     }
     let message = format!("version {version} is not above {last}, the last one used");
-    Err(Failure::new("version_not_newer", message, "give a greater number, or none"))
+    Err(Failure::new(ErrorCode::VersionNotNewer, message, "give a greater number, or none"))
 }
 
 async fn serve(
@@ -306,7 +310,11 @@ fn schema_hash(manifest: &Manifest) -> Result<Option<String>, Failure> {
     let schema = manifest.values().and_then(|values| values.schema.as_deref());
     let schema = schema.map(str::parse::<Schema>).transpose().map_err(|error| {
         let message = format!("the schema in the version's manifest makes no sense: {error}");
-        Failure::new("version_damaged", message, "nothing was pushed; build it again with `kith store build`")
+        Failure::new(
+            ErrorCode::VersionDamaged,
+            message,
+            "nothing was pushed; build it again with `kith store build`",
+        )
     })?;
     Ok(schema.map(|schema| schema.id().to_string()))
 }
