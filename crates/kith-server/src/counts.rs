@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use tokio_util::sync::CancellationToken;
 
 /// What queries are called in metrics.
-const QUERIES: [&str; 14] = [
+const QUERIES: [&str; 15] = [
     "connections",
     "entities",
     "members",
@@ -17,6 +17,7 @@ const QUERIES: [&str; 14] = [
     "path",
     "common",
     "suggest",
+    "explain",
     "mget",
     "mget_stream",
     "compute",

@@ -121,6 +121,17 @@ impl Comparison {
         (Comparison::Le, "le"),
     ];
 
+    /// Its word in requests.
+    pub fn name(self) -> &'static str {
+        match self {
+            Comparison::Eq => "eq",
+            Comparison::Gt => "gt",
+            Comparison::Ge => "ge",
+            Comparison::Lt => "lt",
+            Comparison::Le => "le",
+        }
+    }
+
     fn admits(self, order: Ordering) -> bool {
         match self {
             Comparison::Eq => order.is_eq(),

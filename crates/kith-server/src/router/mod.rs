@@ -10,6 +10,7 @@ mod forward;
 mod lists;
 mod networks;
 mod origin;
+mod pipeline;
 mod query_json;
 mod reads;
 mod record;
@@ -43,7 +44,8 @@ use crate::{
     topology::{self, Followed, TopologyReceiver},
     versions::{self, Coordinator, Stores},
 };
-use kith_client::{Caches, ListStore, Session, security::Dialer, topology::Topology};
+use kith_client::security::Dialer;
+use kith_client::{Caches, ListStore, Session, topology::Topology};
 use kith_wire::{
     MESSAGE_BYTES_MAX, REQUEST_BYTES_MAX,
     documents::{DOCUMENT_FORMAT, Document, RouterDocument},
@@ -178,8 +180,8 @@ impl Router {
         let (changes, to_nodes) = (documents.clone(), dialer.clone());
         let stores = Stores::new(Arc::clone(&metadata), changes, coordinator, to_nodes, read_from, uploads);
         versions::take_care(stores.clone(), stop.clone());
-        let (session, counters) = (graph.session.clone(), Arc::clone(&graph.counters));
-        let (freshness, watched) = (graph.freshness.clone(), Arc::clone(&graph.counters));
+        let (session, counters) = (graph.session.clone(), Arc::clone(&graph.pipeline.counters));
+        let (freshness, watched) = (graph.pipeline.freshness.clone(), Arc::clone(&graph.pipeline.counters));
         let fleet = Arc::clone(graph.session.executor().fleet());
         let admin = admin::Admin {
             freshness: freshness.clone(),
@@ -282,11 +284,13 @@ fn graph_server(
     Ok(service::GraphServer {
         session,
         forwarder: Arc::new(forward::Forwarder::new(documents.clone(), options.router, dialer.clone())),
-        slow_log: Arc::new(slow_log::SlowLog::new(settings.slow_log.clone())),
-        recorder,
-        admission: admission::Admission::new(settings.admission.queries_max),
-        counters: Arc::new(counters::RouterCounters::new()),
-        freshness,
+        pipeline: Arc::new(pipeline::Pipeline {
+            admission: admission::Admission::new(settings.admission.queries_max),
+            recorder,
+            slow_log: slow_log::SlowLog::new(settings.slow_log.clone()),
+            counters: Arc::new(counters::RouterCounters::new()),
+            freshness,
+        }),
     })
 }
 

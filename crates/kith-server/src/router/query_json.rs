@@ -1,8 +1,13 @@
-//! A query as the line that `kith run` reads: for the record and the slow log.
+//! A request as the line that `kith run` reads: for the record and the slow-query log.
 
-use kith_client::{CacheMode, FanOutLimits, QueryOptions};
+use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
+use kith_client::FanOutLimits;
+use kith_client::{BatchKeys, CacheMode, QueryOptions};
 use kith_ops::{CommonPlan, GraphQuery, Operand, Want};
-use kith_types::{Direction, Workflow};
+use kith_schema::compute::{
+    AggregatePlan, Bucket, ComputeFunction, ComputePlan, GroupBy, Operand as Compared, Predicate,
+};
+use kith_types::{ByteKeys, Direction, Workflow};
 use serde_json::{Map, Value, json};
 
 /// The line's object. Options that are the default are left out.
@@ -38,7 +43,7 @@ pub fn query_json(graph: &str, query: &GraphQuery, options: &QueryOptions) -> Va
 }
 
 /// The options of graphs and stores alike that are not the default.
-pub(super) fn options_json(options: &QueryOptions) -> Map<String, Value> {
+fn options_json(options: &QueryOptions) -> Map<String, Value> {
     let mut object = Map::new();
     if options.workflow == Workflow::Background {
         object.insert("workflow".into(), json!("background"));
@@ -94,5 +99,120 @@ fn want_name(want: Want) -> &'static str {
         Want::Ids => "ids",
         Want::Size => "size",
         Want::Exists => "exists",
+    }
+}
+
+/// The line's object that `kith run` reads. Options that are the default are left out.
+pub fn batch_json(store: &str, keys: &BatchKeys, options: &QueryOptions) -> Value {
+    Value::Object(keyed("mget", store, keys, options))
+}
+
+/// A computation as such a line.
+pub fn compute_json(store: &str, keys: &BatchKeys, plan: &ComputePlan, options: &QueryOptions) -> Value {
+    let mut line = keyed("compute", store, keys, options);
+    if !plan.project.is_empty() {
+        line.insert("project".into(), json!(plan.project));
+    }
+    for operator in &plan.operators {
+        let mut entry = json!({"field": operator.field, "as": operator.name});
+        match &operator.function {
+            ComputeFunction::Dot(query)
+            | ComputeFunction::Cosine(query)
+            | ComputeFunction::Hadamard(query) => {
+                entry["query"] = json!(query);
+            }
+            ComputeFunction::Count => {}
+        }
+        let entries = line.entry(operator.function.name()).or_insert_with(|| json!([]));
+        entries.as_array_mut().expect("made so").push(entry);
+    }
+    if let Some(top_k) = &plan.top_k {
+        line.insert("top_k".into(), json!({"by": top_k.by, "k": top_k.k}));
+    }
+    Value::Object(line)
+}
+
+/// An aggregation as such a line.
+pub fn aggregate_json(store: &str, keys: &BatchKeys, plan: &AggregatePlan, options: &QueryOptions) -> Value {
+    let mut line = keyed("aggregate", store, keys, options);
+    let field = &plan.field;
+    match &plan.by {
+        GroupBy::Value { top } => {
+            line.insert("count_by_value".into(), json!({"field": field, "top": top}));
+        }
+        GroupBy::Bucket(buckets) => {
+            let buckets: Vec<Value> = buckets.iter().map(bucket_json).collect();
+            line.insert("count_by_bucket".into(), json!({"field": field, "buckets": buckets}));
+        }
+    }
+    Value::Object(line)
+}
+
+/// A name, and the members of a condition beside it.
+fn bucket_json(bucket: &Bucket) -> Value {
+    let mut object = predicate_json(&bucket.predicate);
+    object.insert("name".into(), json!(bucket.name));
+    Value::Object(object)
+}
+
+fn predicate_json(predicate: &Predicate) -> Map<String, Value> {
+    let several =
+        |inner: &[Predicate]| inner.iter().map(|inner| Value::Object(predicate_json(inner))).collect();
+    let (name, value) = match predicate {
+        Predicate::Compare(comparison, operand) => (comparison.name(), operand_json(operand)),
+        Predicate::AnyOf(operands) => ("any_of", operands.iter().map(operand_json).collect()),
+        Predicate::And(inner) => ("and", several(inner)),
+        Predicate::Or(inner) => ("or", several(inner)),
+    };
+    Map::from_iter([(name.to_owned(), value)])
+}
+
+fn operand_json(operand: &Compared) -> Value {
+    match operand {
+        Compared::Bool(value) => json!(value),
+        Compared::Whole(value) => json!(value),
+        Compared::Float(value) => json!(value),
+        Compared::Text(text) => json!(text),
+    }
+}
+
+fn keyed(op: &str, store: &str, keys: &BatchKeys, options: &QueryOptions) -> Map<String, Value> {
+    let mut line = options_json(options);
+    line.insert("op".into(), json!(op));
+    line.insert("store".into(), json!(store));
+    let (keys, encoding) = match keys {
+        BatchKeys::Ids(ids) => (json!(ids), None),
+        BatchKeys::Bytes(keys) => keys_json(keys),
+    };
+    line.insert("keys".into(), keys);
+    if let Some(encoding) = encoding {
+        line.insert("key_encoding".into(), json!(encoding));
+    }
+    line
+}
+
+/// Text where all keys are, else base64.
+fn keys_json(keys: &ByteKeys) -> (Value, Option<&'static str>) {
+    let text: Result<Vec<&str>, _> = keys.iter().map(std::str::from_utf8).collect();
+    match text {
+        Ok(text) => (json!(text), Some("text")),
+        Err(_) => (keys.iter().map(|key| BASE64.encode(key)).collect(), Some("base64")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn batches_are_recorded_as_lines_that_can_be_replayed() {
+        let options = QueryOptions { partial: true, ..QueryOptions::default() };
+        let line = |keys| batch_json("people", &keys, &options);
+        let ids = json!({"op": "mget", "store": "people", "keys": [u64::MAX, 1], "partial": true});
+        assert_eq!(line(BatchKeys::Ids(vec![u64::MAX, 1])), ids);
+        let text = line(BatchKeys::Bytes(["a", ""].iter().collect()));
+        assert_eq!((&text["keys"], &text["key_encoding"]), (&json!(["a", ""]), &json!("text")));
+        let bytes = line(BatchKeys::Bytes([[0xff_u8, 0]].iter().collect()));
+        assert_eq!((&bytes["keys"], &bytes["key_encoding"]), (&json!(["/wA="]), &json!("base64")));
     }
 }

@@ -1,6 +1,6 @@
 //! What Redis clients read through a router: batch reads of its session, those of one moment together.
 
-use super::service::GraphServer;
+use super::{query_json::batch_json, reads::summary, service::GraphServer};
 use crate::resp::{Answer, Backend, Group, Values};
 use futures::{
     FutureExt,
@@ -115,14 +115,16 @@ impl RespReads {
 
     /// One fan-out. Keys fail by themselves, so that those that were read with them do not.
     async fn values(&self, store: &str, keys: &BatchKeys) -> Result<Arc<Values>, QueryError> {
-        let admitted = self.server.enter(store)?;
         let options = QueryOptions { partial: true, ..QueryOptions::default() };
-        let answer = self.server.read_values("resp", admitted, store, keys, &options).await?;
+        let (server, line) = (&self.server, || batch_json(store, keys, &options));
+        let passage = server.begin_read(server.enter(store)?, "resp", keys, line)?;
+        let answered = server.session.multi_get(store, keys, &options).await;
+        let answer = passage.note(answered, &|| summary("mget", store, keys))?;
         let is_complete = answer.is_complete();
         let values = self.readable(store, answer).await;
         if !is_complete || values.is_err() {
             // The client gets an error for some key at least: it cannot ask for answers that may lack something.
-            self.server.counters.failed_after_all("resp");
+            passage.failed_after_all();
         }
         values
     }

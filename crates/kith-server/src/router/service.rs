@@ -1,33 +1,29 @@
 //! What a router answers, over gRPC and in frames.
 
 use super::{
-    admission::{Admission, Admitted},
-    counters::{RouterCounters, query_failed},
     forward::Forwarder,
+    pipeline::{Entered, Pipeline},
     query_json::query_json,
-    record::Recorder,
-    slow_log::SlowLog,
 };
 use crate::framed::{self, FrameService, Reply};
-use crate::freshness::Freshness;
 use bytes::Bytes;
 use futures::{
     FutureExt, StreamExt,
     future::{self, BoxFuture},
     stream::BoxStream,
 };
+use kith_client::Session;
 use kith_client::{
-    Answered, GraphService, QueryError, QueryOptions, Session,
+    Answered, GraphService, QueryError, QueryOptions,
     convert::{answer_to_wire, query_from_wire},
 };
 use kith_ops::{GraphQuery, Operand};
-use kith_types::ErrorCode;
 use kith_wire::{
     frame::Op,
     v1::{self, query_reply::Answer},
 };
 use serde_json::Value;
-use std::{sync::Arc, time::Instant};
+use std::sync::Arc;
 use tonic::{Request, Response, Status};
 
 /// Ids in one message of a stream: half a mebibyte of varints at the most.
@@ -38,11 +34,7 @@ const PIECE_IDS: usize = 65_536;
 pub(super) struct GraphServer {
     pub session: Session,
     pub forwarder: Arc<Forwarder>,
-    pub slow_log: Arc<SlowLog>,
-    pub recorder: Option<Recorder>,
-    pub admission: Admission,
-    pub counters: Arc<RouterCounters>,
-    pub freshness: Freshness,
+    pub pipeline: Arc<Pipeline>,
 }
 
 /// A query as it came in.
@@ -50,76 +42,39 @@ struct Incoming {
     graph: String,
     query: GraphQuery,
     options: QueryOptions,
-    _admitted: Admitted,
+    /// Passed on by another router, whose record has it.
+    is_forwarded: bool,
+    entered: Entered,
 }
 
 impl GraphServer {
+    /// A place among the requests in flight for one that asks this store or graph.
+    ///
+    /// # Errors
+    /// [`QueryError::Overloaded`].
+    pub fn enter(&self, of: &str) -> Result<Entered, QueryError> {
+        self.pipeline.enter(self.session.topology(), of)
+    }
+
     fn admit(&self, request: v1::QueryRequest) -> Result<Incoming, QueryError> {
-        let admitted = self.admission.enter(&self.session.topology(), &request.graph)?;
+        let entered = self.enter(&request.graph)?;
+        let is_forwarded = request.options.as_ref().is_some_and(|options| options.forwarded);
         let (graph, query, options) = query_from_wire(request)?;
-        Ok(Incoming { graph, query, options, _admitted: admitted })
+        Ok(Incoming { graph, query, options, is_forwarded, entered })
     }
 
     async fn answer(&self, request: v1::QueryRequest) -> Result<v1::QueryReply, Status> {
-        let started = Instant::now();
-        let forwarded = request.options.as_ref().is_some_and(|options| options.forwarded);
         let original = request.clone();
         let incoming = self.admit(request).map_err(|error| error.to_status())?;
-        let op = operation_name(&incoming.query.operand);
-        if let Some(recorder) = &self.recorder
-            && !forwarded
-        {
-            recorder.note(&query_json(&incoming.graph, &incoming.query, &incoming.options));
-        }
-        if !forwarded
-            && let Some(reply) = self.forwarder.forward(&incoming.query, &incoming.options, original).await
-        {
+        let Incoming { graph, query, options, is_forwarded, entered } = incoming;
+        let line = || query_json(&graph, &query, &options);
+        let passage = entered.query(operation_name(&query.operand), (!is_forwarded).then_some(line));
+        if !is_forwarded && let Some(reply) = self.forwarder.forward(&query, &options, original).await {
             return reply;
         }
-        let answered = self.session.query(&incoming.graph, &incoming.query, &incoming.options).await;
-        let ended = answered.as_ref().map(|answered| answered.profile.as_ref()).map_err(QueryError::code);
-        let query = || query_json(&incoming.graph, &incoming.query, &incoming.options);
-        self.note(op, &query, started, ended);
-        match answered {
-            Ok(answered) => {
-                self.counters.answer(op, answered.complete);
-                self.counters.store(&incoming.graph, started.elapsed());
-                let profile = self.shown(answered.profile, incoming.options.profile);
-                Ok(reply_of(Answered { profile, ..answered }))
-            }
-            Err(error) => Err(error.to_status()),
-        }
-    }
-
-    /// The profile for whoever asked for it: every query is traced for the slow log. It says how old the metadata is once that is
-    /// more than it should be.
-    pub fn shown(&self, profile: Option<v1::Profile>, asked: bool) -> Option<v1::Profile> {
-        let metadata_age_ms = self.freshness.stale().map_or(0, |age| age.as_millis() as u64);
-        profile.filter(|_| asked).map(|profile| v1::Profile { metadata_age_ms, ..profile })
-    }
-
-    /// Metrics and the slow log: of an answer its profile, of a failure its code.
-    pub fn note(
-        &self,
-        op: &'static str,
-        query: &dyn Fn() -> Value,
-        started: Instant,
-        ended: Result<Option<&v1::Profile>, ErrorCode>,
-    ) {
-        let took = started.elapsed();
-        self.counters.query(took, ended.is_err());
-        metrics::histogram!("kith_router_query_seconds", "op" => op).record(took.as_secs_f64());
-        let (outcome, profile) = match ended {
-            Ok(profile) => ("ok", profile),
-            Err(code) => (code.name(), None),
-        };
-        if let Some(profile) = profile {
-            metrics::counter!("kith_router_requests_total", "op" => op).increment(profile.requests.into());
-        }
-        if ended.is_err() {
-            query_failed(op);
-        }
-        self.slow_log.note(query, took, profile, outcome);
+        let answered = self.session.query(&graph, &query, &options).await;
+        let answered = passage.end(answered, options.profile, &line);
+        answered.map(reply_of).map_err(|error| error.to_status())
     }
 }
 
@@ -275,8 +230,15 @@ impl v1::graph_server::Graph for GraphServer {
         request: Request<v1::QueryRequest>,
     ) -> Result<Response<v1::ExplainReply>, Status> {
         let incoming = self.admit(request.into_inner()).map_err(|error| error.to_status())?;
-        let plan = self.session.explain(&incoming.graph, &incoming.query, &incoming.options).await;
-        plan.map(Response::new).map_err(|error| error.to_status())
+        let Incoming { graph, query, options, entered, .. } = incoming;
+        let summary = || {
+            let mut line = query_json(&graph, &query, &options);
+            line["explain"] = Value::Bool(true);
+            line
+        };
+        let passage = entered.query("explain", None::<fn() -> Value>);
+        let plan = self.session.explain(&graph, &query, &options).await;
+        passage.end(plan, true, &summary).map(Response::new).map_err(|error| error.to_status())
     }
 }
 

@@ -1,23 +1,29 @@
 //! Streams of records, over gRPC and in frames. Each is a task of its own, one message ahead of its reader, and ends with
 //! its deadline whether it is read or not (`docs/design/0010-streaming.md`).
 
-use super::{admission::Admitted, reads::batch_json, service::GraphServer};
+use super::{
+    pipeline::Passage,
+    query_json::{batch_json, compute_json},
+    reads::summary,
+    service::GraphServer,
+};
 use crate::framed::{End, Piece, Pieces};
 use futures::{Stream, StreamExt, stream::BoxStream};
+use kith_client::Session;
 use kith_client::{
-    BatchKeys, BatchStream, ComputeAt, ComputeQuery, Proofs, QueryError, QueryOptions, Session, StoreService,
-    StreamItem, StreamStatus,
+    BatchKeys, BatchStream, ComputeAt, ComputeQuery, Proofs, QueryError, QueryOptions, StoreService,
+    StreamItem,
     convert::{StreamWriter, batch_from_wire, compute_from_wire},
     too_slow,
 };
 use kith_types::ErrorCode;
 use kith_wire::{InSlices, v1};
 use metrics::Gauge;
-use serde_json::json;
+use serde_json::Value;
 use std::{
     pin::Pin,
     task::{Context, Poll},
-    time::{Duration, Instant},
+    time::Duration,
 };
 use tokio::sync::mpsc;
 use tokio_util::task::AbortOnDropHandle;
@@ -31,13 +37,11 @@ type Message = Result<v1::MultiGetPiece, Status>;
 
 /// A batch read whose records are sent as they come.
 struct Asked {
-    store: String,
     keys: BatchKeys,
     /// What is wanted of the records, if they are not wanted as they are.
     query: Option<ComputeQuery>,
     options: QueryOptions,
-    started: Instant,
-    admitted: Admitted,
+    passage: Passage,
     _counted: Counted,
 }
 
@@ -59,69 +63,51 @@ impl Drop for Counted {
 }
 
 impl Asked {
-    fn op(&self) -> &'static str {
-        if self.query.is_some() { "compute_stream" } else { "mget_stream" }
-    }
-
     fn items<'a>(&'a self, session: &'a Session) -> BatchStream<'a> {
-        let Self { store, keys, query, options, .. } = self;
+        let Self { keys, query, options, passage, .. } = self;
+        let store = passage.of();
         match query {
             None => session.multi_get_stream(store, keys, options),
             Some(query) => session.read_compute_stream(store, keys, query, options),
         }
     }
+
+    fn summary(&self) -> Value {
+        summary(self.passage.op(), self.passage.of(), &self.keys)
+    }
 }
 
 impl GraphServer {
     /// Begins a stream of values.
-    fn begin_read(&self, request: v1::MultiGetRequest) -> Result<Messages, QueryError> {
-        let started = Instant::now();
-        let mut admitted = self.enter(&request.store)?;
+    fn begin_values(&self, request: v1::MultiGetRequest) -> Result<Messages, QueryError> {
+        let entered = self.enter(&request.store)?;
         let (store, keys, options) = batch_from_wire(request)?;
-        self.let_in(&mut admitted, &store, &keys)?;
-        if let Some(recorder) = &self.recorder {
-            recorder.note(&batch_json(&store, &keys, &options));
-        }
-        Ok(self.begin(Asked {
-            store,
-            keys,
-            query: None,
-            options,
-            started,
-            admitted,
-            _counted: Counted::new(),
-        }))
+        let line = || batch_json(&store, &keys, &options);
+        let passage = self.begin_read(entered, "mget_stream", &keys, line)?;
+        Ok(self.begin(Asked { keys, query: None, options, passage, _counted: Counted::new() }))
     }
 
     /// Begins a stream of results.
     fn begin_compute(&self, request: v1::ComputeRequest) -> Result<Messages, QueryError> {
-        let started = Instant::now();
-        let mut admitted = self.enter(&request.store)?;
+        let entered = self.enter(&request.store)?;
         let (store, keys, plan, options) = compute_from_wire(request)?;
         let query = ComputeQuery { plan, at: ComputeAt::Nodes };
         query.check_stream()?;
-        self.let_in(&mut admitted, &store, &keys)?;
-        Ok(self.begin(Asked {
-            store,
-            keys,
-            query: Some(query),
-            options,
-            started,
-            admitted,
-            _counted: Counted::new(),
-        }))
+        let line = || compute_json(&store, &keys, &query.plan, &options);
+        let passage = self.begin_read(entered, "compute_stream", &keys, line)?;
+        Ok(self.begin(Asked { keys, query: Some(query), options, passage, _counted: Counted::new() }))
     }
 
     /// Begins what was let in. It ends with a footer or an error.
     fn begin(&self, asked: Asked) -> Messages {
-        let cut = asked.started + self.session.patience(&asked.options) + READ_GRACE;
+        let cut = asked.passage.started() + self.session.patience(&asked.options) + READ_GRACE;
         let (sender, messages) = mpsc::channel(1);
         let server = self.clone();
         let task = tokio::spawn(async move {
             let work = server.stream_into(&asked, &sender);
             if tokio::time::timeout_at(cut.into(), work).await.is_err() {
                 metrics::counter!("kith_router_streams_cut_total").increment(1);
-                server.note_stream(&asked, Err(ErrorCode::DeadlineExceeded));
+                asked.passage.cut_stream(&|| asked.summary());
             }
         });
         Messages { messages, is_over: false, _task: AbortOnDropHandle::new(task) }
@@ -129,36 +115,26 @@ impl GraphServer {
 
     async fn stream_into(&self, asked: &Asked, sender: &mpsc::Sender<Message>) {
         let mut items = asked.items(&self.session);
-        let mut writer = StreamWriter::new(asked.store.clone());
+        let mut writer = StreamWriter::new(asked.passage.of().to_owned());
         while let Some(item) = items.next().await {
             let message = match item {
                 Ok(StreamItem::Footer(mut footer)) => {
-                    self.note_stream(asked, Ok(footer.profile.as_ref()));
-                    self.counters.answer(asked.op(), footer.status == StreamStatus::Ok);
-                    footer.profile = self.shown(footer.profile, asked.options.profile);
+                    asked.passage.end_stream(&mut footer, asked.options.profile, &|| asked.summary());
                     Ok(writer.message(StreamItem::Footer(footer)))
                 }
                 Ok(StreamItem::Piece(mut piece)) => {
                     if asked.options.proofs == Proofs::Here {
                         piece.records.drop_proofs();
                     }
-                    asked.admitted.answered(&asked.store, piece.records.value_bytes());
+                    asked.passage.charge(piece.records.value_bytes());
                     Ok(writer.message(StreamItem::Piece(piece)))
                 }
-                Err(error) => {
-                    self.note_stream(asked, Err(error.code()));
-                    Err(self.refused(&asked.store, error).to_status())
-                }
+                Err(error) => Err(asked.passage.fail_stream(error, &|| asked.summary()).to_status()),
             };
             if sender.send(message).await.is_err() {
                 return;
             }
         }
-    }
-
-    fn note_stream(&self, asked: &Asked, ended: Result<Option<&v1::Profile>, ErrorCode>) {
-        let line = || json!({"op": asked.op(), "store": asked.store, "keys": asked.keys.len()});
-        self.note(asked.op(), &line, asked.started, ended);
     }
 
     /// Values as they go over gRPC.
@@ -169,7 +145,7 @@ impl GraphServer {
         &self,
         request: v1::MultiGetRequest,
     ) -> Result<BoxStream<'static, Message>, Status> {
-        Ok(self.begin_read(request).map_err(|error| error.to_status())?.boxed())
+        Ok(self.begin_values(request).map_err(|error| error.to_status())?.boxed())
     }
 
     /// Results as they go over gRPC.
@@ -185,7 +161,7 @@ impl GraphServer {
     /// # Errors
     /// As [`GraphServer::multi_get_stream`].
     pub fn multi_get_pieces(&self, request: v1::MultiGetRequest) -> Result<Pieces, Status> {
-        Ok(self.begin_read(request).map_err(|error| error.to_status())?.into_pieces())
+        Ok(self.begin_values(request).map_err(|error| error.to_status())?.into_pieces())
     }
 
     /// Results as they go in frames.
