@@ -2,7 +2,8 @@
 //!
 //! `cargo run -p kith-client --example ask -- HOST:PORT GRAPH MEMBER`, with any router's address.
 
-use kith_client::{FanOutLimit, GraphService, QueryOptions, RouterClient, Session, SessionSettings};
+use kith_api::{GraphService, QueryOptions};
+use kith_client::{FanOutLimit, RouterClient, Session, SessionSettings};
 use kith_ops::{GraphAnswer, GraphQuery, Operand, Want};
 use std::{env, error::Error};
 

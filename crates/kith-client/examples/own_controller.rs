@@ -3,8 +3,9 @@
 //!
 //! `cargo run -p kith-client --example own_controller -- HOST:PORT GRAPH MEMBER`, with any router's address.
 
+use kith_api::{GraphService, QueryOptions};
 use kith_client::{ControllerState, FanOutController, LoadSnapshot, QueryShape};
-use kith_client::{GraphService, QueryOptions, Session, SessionSettings};
+use kith_client::{Session, SessionSettings};
 use kith_ops::{GraphQuery, Operand, Want};
 use std::{env, error::Error, sync::Arc};
 

@@ -1,6 +1,7 @@
 //! Whole neighbour lists that need not be asked for, because they are at hand already.
 
-use crate::{QueryError, Run, Session, topology::Pinned};
+use crate::{Run, Session, topology::Pinned};
+use kith_api::QueryError;
 use kith_ops::{EdgeSelector, FanOut, ListEntry, Operator, Scope, Value};
 use kith_types::{FanOutKind, OperationName};
 use std::sync::Arc;

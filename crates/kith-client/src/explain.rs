@@ -1,7 +1,8 @@
 //! The plan of a query without its cost: single-key look-ups are run, as later steps depend
 //! on them; the first fan-out to many keys is planned, not run; the rest is outlined.
 
-use crate::{QueryError, QueryOptions, Session};
+use crate::Session;
+use kith_api::{QueryError, QueryOptions};
 use kith_ops::{FanOut, GraphQuery, Input, Operation, Outline, Step};
 use kith_types::{FanOutKind, Workflow};
 use kith_wire::v1;

@@ -3,12 +3,13 @@
 //! This is about the hop to the router alone; what happens to requests of nodes is decided where plans are carried
 //! out (`kith_routing::execution`). Queries only read, so that asking one twice changes nothing.
 
-use crate::{
-    AggregateAnswer, AggregateQuery, Answered, BatchAnswer, BatchKeys, BatchStream, ComputeAnswer,
-    ComputeQuery, GraphService, Outlet, QueryError, QueryOptions, RouterClient, StoreService, StoreShape,
-    TransportKind, driven, security::Dialer,
-};
+use crate::{RouterClient, TransportKind};
 use futures::{FutureExt, StreamExt, future::BoxFuture};
+use kith_api::{
+    AggregateAnswer, AggregateQuery, Answered, BatchAnswer, BatchKeys, BatchStream, ComputeAnswer,
+    ComputeQuery, GraphService, Outlet, QueryError, QueryOptions, StoreService, StoreShape, driven,
+};
+use kith_net::security::Dialer;
 use kith_ops::GraphQuery;
 use kith_schema::{Schema, SchemaId};
 use kith_types::ErrorCode;

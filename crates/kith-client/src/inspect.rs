@@ -2,10 +2,8 @@
 //!
 //! Nothing here retries or chooses a node: whoever asks wants this node's own word.
 
-use crate::{
-    QueryError,
-    security::{Dialer, GrpcChannel},
-};
+use kith_api::QueryError;
+use kith_net::security::{Dialer, GrpcChannel};
 use kith_wire::{
     MESSAGE_BYTES_MAX,
     v1::{self, inspect_client::InspectClient},

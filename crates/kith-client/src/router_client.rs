@@ -3,22 +3,26 @@
 mod cluster;
 
 use crate::{
-    AggregateAnswer, AggregateQuery, Answered, BatchAnswer, BatchKeys, BatchStream, ComputeAnswer, ComputeAt,
-    ComputeQuery, GraphService, Proofs, QueryError, QueryOptions, StoreService, StoreShape,
     compute::{aggregate_here, compute_here},
-    convert::{
-        aggregate_answer_from_wire, aggregate_to_wire, answer_from_wire, batch_answer_from_wire,
-        batch_to_wire, compute_answer_from_wire, compute_to_wire, query_to_wire,
-    },
     failover::left,
-    framed::{CallError, Frames, decoded},
     schemas::Schemas,
-    security::{Dialer, GrpcChannel, TlsFailure},
     store::note_mismatches,
     topology::Topology,
     transport::TransportKind,
 };
 use futures::{FutureExt, StreamExt, future::BoxFuture, stream::BoxStream};
+use kith_api::{
+    AggregateAnswer, AggregateQuery, Answered, BatchAnswer, BatchKeys, BatchStream, ComputeAnswer, ComputeAt,
+    ComputeQuery, GraphService, Proofs, QueryError, QueryOptions, StoreService, StoreShape,
+    convert::{
+        aggregate_answer_from_wire, aggregate_to_wire, answer_from_wire, batch_answer_from_wire,
+        batch_to_wire, compute_answer_from_wire, compute_to_wire, query_to_wire,
+    },
+};
+use kith_net::{
+    frames::{CallError, Frames, decoded},
+    security::{Dialer, GrpcChannel, TlsFailure},
+};
 use kith_ops::{GraphQuery, Operand, Want};
 use kith_schema::{Schema, SchemaId};
 use kith_types::ErrorCode;

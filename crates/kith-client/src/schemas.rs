@@ -1,6 +1,6 @@
 //! The schemas that a client knows, by their hash: fetched once, checked against it, kept.
 
-use crate::QueryError;
+use kith_api::QueryError;
 use kith_schema::{Schema, SchemaId};
 use std::{
     collections::HashMap,

@@ -2,7 +2,7 @@
 //! session with a network cache in front of [`NetworkSource`].
 
 use crate::{
-    Answered, BatchAnswer, CacheMode, GraphService, ListStore, Proofs, QueryError, QueryOptions,
+    ListStore,
     at_hand::{self, ListQuestion},
     executor::{Asking, Executor, Handed, Planned, RoundOutcome},
     profile::Trace,
@@ -15,6 +15,7 @@ use futures::{
     FutureExt,
     future::{BoxFuture, try_join_all},
 };
+use kith_api::{Answered, BatchAnswer, CacheMode, GraphService, Proofs, QueryError, QueryOptions};
 use kith_ops::{
     CommonAnswer, FanOut, GraphAnswer, GraphQuery, Input, Network, NetworkKey, NetworkPlan, Operation,
     Records, Step, Value,

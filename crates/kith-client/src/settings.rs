@@ -1,8 +1,8 @@
 //! What a session is configured with. The same document configures a router.
 
-use crate::{
-    ANSWER_BYTES_MAX, BATCH_KEYS_MAX, security::Dialer, steering::Steering, transport::TransportKind,
-};
+use crate::{steering::Steering, transport::TransportKind};
+use kith_api::{ANSWER_BYTES_MAX, BATCH_KEYS_MAX};
+use kith_net::security::Dialer;
 use kith_routing::{
     Controllers, FanOutController, ReplicaPolicy, Selector,
     fan_out::{ControllerConfig, SelectorError},

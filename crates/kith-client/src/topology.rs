@@ -4,7 +4,9 @@ mod table;
 
 pub use table::{cluster_document, listed_document, listed_entry, role_of_group, role_text, table_parts};
 
-use crate::{QueryError, RouterClient, router_client::topology_of, security::Dialer};
+use crate::{RouterClient, router_client::topology_of};
+use kith_api::QueryError;
+use kith_net::security::Dialer;
 use kith_ops::{GraphSchema, KindRole, KindSchema};
 use kith_routing::{QuotaRates, RoutingTable, StoreReach, TableError};
 use kith_schema::{KeyType, SchemaId, SchemaIdError, UnknownKind, ValueType};

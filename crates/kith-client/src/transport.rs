@@ -1,14 +1,14 @@
 //! How a request reaches a node: one trait, over frames or gRPC. The bodies are the same on
 //! both, so frames can only be faster, never able to do more.
 
-use crate::{
-    framed::{CONNECT_TIMEOUT, CallError, Frames, decoded},
-    security::{Dialer, GrpcChannel},
-};
 use futures::{
     FutureExt, StreamExt,
     future::BoxFuture,
     stream::{self, BoxStream},
+};
+use kith_net::{
+    frames::{CallError, Frames, decoded},
+    security::{Dialer, GrpcChannel},
 };
 use kith_wire::{
     MESSAGE_BYTES_MAX,
@@ -21,18 +21,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
-use tonic::{
-    Code, Status,
-    transport::{Channel, Endpoint},
-};
-
-/// A peer that does not answer an HTTP/2 ping this long after one was due is frozen: its connection is given up.
-const KEEP_ALIVE: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(5));
-/// A stream window that a reply of a few megabytes does not wait on.
-const STREAM_WINDOW_BYTES: u32 = 8 << 20;
-/// The most that HTTP/2 has: what a connection holds is bounded by its streams' windows. A smaller one is filled by a few streams that nobody
-/// reads, and then every other reply on the connection waits for them.
-const CONNECTION_WINDOW_BYTES: u32 = (1 << 31) - 1;
+use tonic::{Code, Status};
 
 /// Carries requests to nodes. Dropping the future cancels the request.
 ///
@@ -192,22 +181,6 @@ pub struct GrpcTransport {
     dialer: Dialer,
     /// By address; written when a node is first spoken to, and when it is gone.
     channels: Mutex<HashMap<String, GrpcChannel>>,
-}
-
-/// The connection settings that every gRPC client of Kith uses. [`Dialer`] connects by them, in the clear or over TLS.
-///
-/// # Errors
-/// If `addr` is not `host:port`.
-pub fn endpoint(addr: &str) -> Result<Endpoint, Status> {
-    let endpoint = Channel::from_shared(format!("http://{addr}"))
-        .map_err(|error| Status::invalid_argument(format!("bad address {addr:?}: {error}")))?;
-    Ok(endpoint
-        .connect_timeout(CONNECT_TIMEOUT)
-        .tcp_nodelay(true)
-        .http2_keep_alive_interval(KEEP_ALIVE.0)
-        .keep_alive_timeout(KEEP_ALIVE.1)
-        .initial_stream_window_size(STREAM_WINDOW_BYTES)
-        .initial_connection_window_size(CONNECTION_WINDOW_BYTES))
 }
 
 impl GrpcTransport {

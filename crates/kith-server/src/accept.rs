@@ -82,7 +82,7 @@ fn accept_locally(
     tasks.spawn(async move {
         let welcome = |stream: UnixStream, connected: Arc<Connected>| {
             connected.speaks("framed-local");
-            kith_client::prepare_local(&stream);
+            kith_net::frames::prepare_local(&stream);
             let served = framed::serve(stream, Arc::clone(&frames), true, connected, stop.clone());
             connections.spawn(async move {
                 if let Err(error) = served.await {

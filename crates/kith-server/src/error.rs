@@ -6,7 +6,7 @@ use crate::{
     metadata::{MetadataError, TargetError},
     topology::TopologyError,
 };
-use kith_client::security::SecurityError;
+use kith_net::security::SecurityError;
 use kith_objects::ClaimError;
 use kith_types::ErrorCode;
 use std::{io, net::SocketAddr, path::PathBuf};

@@ -5,8 +5,8 @@ use crate::{
     node::{HeldStores, Throttle},
 };
 use futures::{StreamExt, stream::BoxStream};
-use kith_client::security::{Dialer, GrpcChannel};
 use kith_engine::{HeldSource, ObjectError, OpenError, Source};
+use kith_net::security::{Dialer, GrpcChannel};
 use kith_types::ErrorCode;
 use kith_wire::v1::{self, node_client::NodeClient};
 use std::{path::Path, sync::Arc, time::Duration};

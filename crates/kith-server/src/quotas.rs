@@ -1,6 +1,6 @@
 //! The read quotas of stores, as one process enforces its share of them: what was read so far, by store.
 
-use kith_client::QueryError;
+use kith_api::QueryError;
 use kith_routing::{AdmittedBy, QuotaExceeded, QuotaKind, QuotaRates, ReadQuota, ReservationId, Reserved};
 use kith_types::Timestamp;
 use std::{

@@ -117,7 +117,7 @@ impl Ports {
         };
         let mut grpc = bind(asked.grpc, connections).await?;
         if security.gate.is_none() {
-            grpc.local = kith_client::listen_locally(grpc.addr);
+            grpc.local = kith_net::frames::listen_locally(grpc.addr);
         }
         Ok(Self { grpc, http: bind(asked.http, &connections.of_http()).await?, resp })
     }

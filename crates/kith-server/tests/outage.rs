@@ -2,7 +2,8 @@
 
 mod support;
 
-use kith_client::{GraphService, QueryOptions, Session, SessionSettings};
+use kith_api::{GraphService, QueryOptions};
+use kith_client::{Session, SessionSettings};
 use kith_ops::{GraphAnswer, GraphQuery, Operand};
 use kith_server::{
     metadata::{EmbeddedMetadata, RemoteMetadata},

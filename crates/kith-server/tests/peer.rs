@@ -2,8 +2,8 @@
 
 mod support;
 
-use kith_client::security::Dialer;
 use kith_engine::{FetchError, FetchOptions, fetch, verify_component};
+use kith_net::security::Dialer;
 use kith_server::PeerSource;
 use kith_types::PartitionId;
 use std::ops::ControlFlow;

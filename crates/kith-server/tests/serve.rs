@@ -2,11 +2,12 @@
 
 mod support;
 
+use kith_api::{Answered, GraphService, QueryOptions, convert::operator_to_wire};
 use kith_client::{
-    Answered, ControllerState, FanOutController, GraphService, GrpcTransport, LoadSnapshot, QueryOptions,
-    QueryShape, Session, SessionSettings, Transport, TransportKind, convert::operator_to_wire,
-    security::Dialer,
+    ControllerState, FanOutController, GrpcTransport, LoadSnapshot, QueryShape, Session, SessionSettings,
+    Transport, TransportKind,
 };
+use kith_net::security::Dialer;
 use kith_ops::{CommonAnswer, CommonPlan, EdgeSelector, GraphAnswer, GraphQuery, Operand, Operator, Want};
 use kith_server::dev::DevOptions;
 use kith_types::{Direction, Workflow};

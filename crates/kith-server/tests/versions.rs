@@ -2,7 +2,8 @@
 
 mod support;
 
-use kith_client::{FanOutLimit, GraphService, QueryError, QueryOptions, Session, SessionSettings};
+use kith_api::{GraphService, QueryError, QueryOptions};
+use kith_client::{FanOutLimit, Session, SessionSettings};
 use kith_engine::load::{LoadOptions, load_graph};
 use kith_ops::{GraphAnswer, GraphQuery, Operand};
 use kith_types::{ErrorCode, PartitionCount, StoreVersion};

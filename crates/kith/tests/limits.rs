@@ -4,7 +4,8 @@
 mod support;
 
 use futures::FutureExt;
-use kith_client::{TransportKind, convert::operator_to_wire, inspect::Inspector, security::Dialer};
+use kith_api::convert::operator_to_wire;
+use kith_client::{TransportKind, inspect::Inspector, security::Dialer};
 use kith_ops::{EdgeSelector, Operator};
 use kith_types::Direction;
 use kith_wire::v1;

@@ -2,11 +2,8 @@
 
 mod support;
 
-use kith_client::{
-    RouterClient, TransportKind,
-    convert::{operator_to_wire, value_of_reply},
-    security::Dialer,
-};
+use kith_api::convert::{operator_to_wire, value_of_reply};
+use kith_client::{RouterClient, TransportKind, security::Dialer};
 use kith_engine::{KeyType, ValueType};
 use kith_ops::{Operator, Record};
 use kith_types::ByteKeys;

@@ -1,12 +1,12 @@
 //! Plans, built step by step.
 
-use super::{AggregateAnswer, AggregateQuery, ComputeAnswer, ComputeAt, ComputeQuery};
-use crate::{BatchKeys, BatchStream, QueryError, QueryOptions, RouterClient, Session, StoreService};
+use crate::{RouterClient, Session};
+use kith_api::{AggregateAnswer, AggregateQuery, ComputeAnswer, ComputeAt, ComputeQuery};
+use kith_api::{BatchKeys, BatchStream, QueryError, QueryOptions, StoreService};
 use kith_schema::{
     Schema,
     compute::{AggregatePlan, Bucket, ComputeFunction, GroupBy, Predicate},
 };
-use kith_types::ByteKeys;
 
 /// A computation under way to be asked: `client.compute("pages").project("title").dot("embed", q).top_k("dot_embed", 20).execute(keys)`.
 ///
@@ -190,17 +190,5 @@ impl RouterClient {
     /// Counts over records of `store`.
     pub fn aggregate(&self, store: impl Into<String>) -> AggregateBuilder<'_> {
         AggregateBuilder::new(self, store)
-    }
-}
-
-impl From<Vec<u64>> for BatchKeys {
-    fn from(ids: Vec<u64>) -> Self {
-        BatchKeys::Ids(ids)
-    }
-}
-
-impl From<ByteKeys> for BatchKeys {
-    fn from(keys: ByteKeys) -> Self {
-        BatchKeys::Bytes(keys)
     }
 }

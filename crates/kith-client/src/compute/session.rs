@@ -1,13 +1,9 @@
 //! Keys of a store, asked straight of the nodes: for their values, or for what a plan makes of them.
 
-use super::{
-    AggregateAnswer, AggregateQuery, ComputeAnswer, ComputeAt, ComputeQuery, aggregated, aggregation,
-    computation, internal, results, whole,
-};
-use crate::{
-    BatchAnswer, BatchKeys, QueryError, QueryOptions, Run, Session, StoreService, session::RESTARTS_MAX,
-    topology::ValueStore,
-};
+use super::{aggregated, aggregation, computation, internal, results, whole};
+use crate::{Run, Session, session::RESTARTS_MAX, topology::ValueStore};
+use kith_api::{AggregateAnswer, AggregateQuery, ComputeAnswer, ComputeAt, ComputeQuery};
+use kith_api::{BatchAnswer, BatchKeys, QueryError, QueryOptions, StoreService};
 use kith_ops::{FanOut, Operator, Records, Value, aggregate_fetched};
 use kith_schema::{
     Schema,

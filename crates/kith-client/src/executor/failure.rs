@@ -1,6 +1,7 @@
 //! What a node's failure means for retries, and what a failed fan-out tells the caller.
 
-use crate::{QueryError, topology::Pinned};
+use crate::topology::Pinned;
+use kith_api::QueryError;
 use kith_routing::execution::{FailureClass, MissingReason, Outcome};
 use kith_types::{Epoch, ErrorCode, PartitionId, StoreVersion};
 use tonic::Status;

@@ -14,7 +14,6 @@ mod round_trace;
 pub(crate) use plan::Planned;
 
 use crate::{
-    QueryError, QueryOptions,
     fleet::Fleet,
     profile::Trace,
     settings::{SessionSettings, SettingsError},
@@ -22,6 +21,7 @@ use crate::{
     topology::{Pinned, Topology},
     transport::Transport,
 };
+use kith_api::{QueryError, QueryOptions};
 use kith_ops::{FanOut, Value};
 use kith_routing::{
     Controllers, LoadSnapshot, PolicyState, QuotaPressure, ReplicaPolicy,

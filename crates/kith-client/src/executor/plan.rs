@@ -2,10 +2,10 @@
 
 use super::{Asking, Executor, RoutingState};
 use crate::{
-    QueryError, QueryOptions,
     profile::planned_requests,
     topology::{Pinned, Topology},
 };
+use kith_api::{QueryError, QueryOptions};
 use kith_ops::{FanOut, Operator, ValueKind};
 use kith_routing::{
     FanOutLimit, FanOutPlan, GroupLimit, LoadSnapshot, PlanError, QueryShape, ReplicaPolicy, Selector,

@@ -1,7 +1,8 @@
 //! Values that nodes send with what proves them, and what a node is told whose value does not hold.
 
 use super::{Executor, round::Round};
-use crate::{Proofs, store::note_mismatches};
+use crate::store::note_mismatches;
+use kith_api::Proofs;
 use kith_ops::{Scope, Value};
 use kith_types::{KeyRef, NodeId, Timestamp};
 use kith_wire::v1;

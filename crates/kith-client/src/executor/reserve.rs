@@ -2,8 +2,9 @@
 //! nothing anywhere. The shell of `kith_routing::Booking`.
 
 use super::{Asking, Executor, Planned};
-use crate::{QueryError, topology::Topology};
+use crate::topology::Topology;
 use futures::future::join_all;
+use kith_api::QueryError;
 use kith_routing::{Booking, BookingStep, ReservationAsk, ReservationReply};
 use kith_types::{ErrorCode, NodeId};
 use kith_wire::v1;

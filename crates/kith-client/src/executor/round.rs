@@ -7,13 +7,16 @@ use super::{
     round_trace::RoundTrace,
 };
 use crate::{
-    InFlight, QueryError, QueryOptions,
     alarm::Alarm,
-    convert::{operator_to_wire, value_of_reply, workflow_to_wire},
     profile::Trace,
     topology::{Pinned, Topology},
 };
 use futures::FutureExt;
+use kith_api::{
+    QueryError, QueryOptions,
+    convert::{operator_to_wire, value_of_reply, workflow_to_wire},
+};
+use kith_net::InFlight;
 use kith_ops::{
     FanOut, ListEntry, Missing as MissingKeys, Operator, Part, Record, RecordError, Records, Scope, Value,
     sets::Scratch,

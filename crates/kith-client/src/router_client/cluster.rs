@@ -1,7 +1,7 @@
 //! What a router is asked about its cluster: how it stands, and what changes it.
 
 use super::{CALL_PATIENCE, RouterClient, topology_of, within};
-use crate::QueryError;
+use kith_api::QueryError;
 use kith_wire::{documents::TopologyDocument, v1};
 use std::time::Duration;
 use tonic::Streaming;

@@ -1,11 +1,9 @@
 //! Computations over records that come as a stream: for those whose cluster cannot.
 
-use super::{BatchPiece, BatchStream, Outlet, StreamItem, StreamStatus, driven};
-use crate::{
-    BatchKeys, QueryError, QueryOptions, StoreService,
-    compute::{computation, internal, refuse_damaged, results},
-};
+use crate::compute::{computation, internal, refuse_damaged, results};
 use futures::StreamExt;
+use kith_api::{BatchKeys, QueryError, QueryOptions, StoreService};
+use kith_api::{BatchPiece, BatchStream, Outlet, StreamItem, StreamStatus, driven};
 use kith_ops::RecordCounts;
 use kith_schema::{
     Schema, SchemaId, ValueType,

@@ -1,12 +1,17 @@
 //! Streams through a router.
 
-use super::{BatchStream, Outlet, compute_stream_here, driven, too_slow};
+use super::compute_stream_here;
+use crate::store::note_mismatches;
 use crate::{
-    BatchKeys, ComputeAt, ComputeQuery, Proofs, QueryError, QueryOptions, RouterClient,
-    convert::{StreamReader, batch_to_wire, compute_to_wire},
+    RouterClient,
     router_client::{StreamRequest, overdue, patience},
 };
 use futures::{Stream, StreamExt};
+use kith_api::{
+    BatchKeys, ComputeAt, ComputeQuery, Proofs, QueryError, QueryOptions,
+    convert::{StreamReader, batch_to_wire, compute_to_wire},
+};
+use kith_api::{BatchStream, Outlet, driven, too_slow};
 use kith_types::ErrorCode;
 use kith_wire::v1;
 use std::time::{Duration, Instant};
@@ -62,7 +67,11 @@ impl RouterClient {
             StreamRequest::Values(_) => StreamReader::proving(keys),
             StreamRequest::Compute(_) => StreamReader::new(keys.len()),
         };
-        let error = match self.read_messages(request, options, started, &mut reader, outlet).await {
+        let read = self.read_messages(request, options, started, &mut reader, outlet).await;
+        if 0 < reader.mismatches() {
+            note_mismatches(reader.mismatches());
+        }
+        let error = match read {
             Ok(()) => return Ok(()),
             Err(Ended::Status(status)) if status.code() == Code::Unimplemented && reader.is_empty() => {
                 return Err(QueryError::Unsupported { detail: status.message().to_owned() });

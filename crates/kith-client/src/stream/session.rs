@@ -1,10 +1,10 @@
 //! Streams straight from the nodes.
 
 use super::compute_stream_here;
-use super::{BatchPiece, BatchStream, Outlet, StreamFailure, StreamFooter, StreamItem, StreamStatus, driven};
-use crate::{
-    BatchKeys, ComputeAt, ComputeQuery, QueryError, QueryOptions, Run, Session, compute::Wanted,
-    executor::Handed, session::RESTARTS_MAX, topology::ValueStore,
+use crate::{Run, Session, compute::Wanted, executor::Handed, session::RESTARTS_MAX, topology::ValueStore};
+use kith_api::{BatchKeys, ComputeAt, ComputeQuery, QueryError, QueryOptions};
+use kith_api::{
+    BatchPiece, BatchStream, Outlet, StreamFailure, StreamFooter, StreamItem, StreamStatus, driven,
 };
 use kith_ops::{Deliveries, FanOut, Part, RecordError, Records, Value};
 use kith_schema::{Schema, SchemaId};
@@ -190,7 +190,7 @@ fn footer(handing: &Handing, handed: Handed, run: Run<'_>, total: Duration) -> S
     StreamFooter {
         status: StreamStatus::of(&counts),
         counts,
-        failures: handed.failures.into_iter().map(StreamFailure::of).collect(),
+        failures: handed.failures.into_iter().map(StreamFailure::from).collect(),
         version: handing.known.pinned.version,
         schema: handing.schema(),
         crc32c: None,

@@ -20,7 +20,7 @@ pub(crate) use watch::{Reason, Seen, Watch};
 
 use crate::error::StartError;
 use census::{Census, Verdict};
-use kith_client::{Budget, Charge};
+use kith_net::{Budget, Charge};
 use limits::Limits;
 use std::{
     collections::HashMap,

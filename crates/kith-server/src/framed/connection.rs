@@ -12,7 +12,7 @@ use crate::connections::{
     Connected, Reason, STRANGER_FRAME_BYTES_MAX, STRANGER_MESSAGES_MAX, Seen, Watch, closed, farewell,
     no_memory,
 };
-use kith_client::Charge;
+use kith_net::Charge;
 use kith_types::ErrorCode;
 use kith_wire::{
     REQUEST_BYTES_MAX,

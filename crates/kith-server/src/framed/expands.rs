@@ -1,7 +1,7 @@
 //! Requests that would be many times as large in memory as they are in frames: ids are a byte each there, and eight once they are decoded.
 //! They are counted before.
 
-use kith_client::BATCH_KEYS_MAX;
+use kith_api::BATCH_KEYS_MAX;
 use kith_types::ErrorCode;
 use kith_wire::frame::Op;
 use tonic::Status;

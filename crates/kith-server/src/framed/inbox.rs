@@ -2,7 +2,7 @@
 
 use crate::connections::{Connected, STRANGER_FRAME_BYTES_MAX, UNCHARGED_BYTES, room};
 use bytes::{Buf, BufMut, BytesMut};
-use kith_client::Charge;
+use kith_net::Charge;
 use kith_wire::{
     REQUEST_BYTES_MAX,
     frame::{self, Frame, FrameError, Header, Incoming},

@@ -2,7 +2,7 @@
 
 use super::{Encoded, End, Piece, Reply, running::Answer};
 use bytes::{Buf, Bytes, BytesMut};
-use kith_client::{Charge, REPLY_SLOT_BYTES, ReplyMemory};
+use kith_net::{Charge, frames::REPLY_SLOT_BYTES, frames::ReplyMemory};
 use kith_types::ErrorCode;
 use kith_wire::{
     InSlices, MESSAGE_BYTES_MAX, Message,

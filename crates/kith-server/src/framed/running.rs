@@ -6,7 +6,7 @@ use futures::{
     FutureExt,
     future::{AbortHandle, Abortable, BoxFuture},
 };
-use kith_client::{Charge, InFlight};
+use kith_net::{Charge, InFlight};
 use kith_types::ErrorCode;
 use kith_wire::frame::Header;
 use std::{

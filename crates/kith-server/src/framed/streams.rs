@@ -4,7 +4,8 @@
 use super::Encoded;
 use bytes::Bytes;
 use futures::{StreamExt, stream::BoxStream};
-use kith_client::{InFlight, too_slow};
+use kith_api::too_slow;
+use kith_net::InFlight;
 use kith_wire::{
     Message,
     frame::{CREDIT_BYTES, Flags, Header},

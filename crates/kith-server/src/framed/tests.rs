@@ -15,10 +15,9 @@ use crate::{
     serve::{self, Bound},
 };
 use futures::{StreamExt, stream::BoxStream};
-use kith_client::{
-    FramedTransport, GraphService, QueryOptions, RouterClient, Transport, TransportKind, endpoint,
-    security::Dialer,
-};
+use kith_api::{GraphService, QueryOptions};
+use kith_client::{FramedTransport, RouterClient, Transport, TransportKind};
+use kith_net::{endpoint, security::Dialer};
 use kith_ops::{GraphAnswer, GraphQuery, Operand};
 use kith_types::{ErrorCode, Workflow};
 use kith_wire::v1::{node_server, query_reply::Answer, value};
@@ -207,7 +206,7 @@ impl Server {
         routes.add_service(node_server::NodeServer::new(OverGrpc(Arc::clone(&node))));
         let service: Option<Arc<dyn FrameService>> = if frames { Some(Arc::clone(&node) as _) } else { None };
         // A release before frames listens nowhere else either.
-        let local = frames.then(|| kith_client::listen_locally(addr)).flatten();
+        let local = frames.then(|| kith_net::frames::listen_locally(addr)).flatten();
         let connections = Connections::new(settings).expect("files enough");
         let bound = Bound { addr, listener, local, connections };
         serve::spawn(bound, routes, service, &Security::default(), stop.clone());

@@ -9,7 +9,7 @@ use crate::{
     topology::TopologyReceiver,
 };
 use arc_swap::ArcSwap;
-use kith_client::QueryError;
+use kith_api::QueryError;
 use kith_ops::Value;
 use kith_routing::{AdmittedBy, ExportStep, QuotaRates, ReservationId, Reserved};
 use kith_wire::{documents::TopologyDocument, v1};

@@ -10,7 +10,7 @@ use futures::{
     FutureExt,
     future::{self, BoxFuture},
 };
-use kith_client::{ANSWER_BYTES_MAX, BatchKeys, QueryError};
+use kith_api::{ANSWER_BYTES_MAX, BatchKeys, QueryError};
 use kith_engine::{KeyType, ValueError, ValueType, ValuesReader};
 use kith_ops::{RecordError, Records, RecordsBuilder};
 use kith_wire::{

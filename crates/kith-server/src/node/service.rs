@@ -23,7 +23,7 @@ use futures::{
     future::{self, BoxFuture},
     stream::BoxStream,
 };
-use kith_client::{
+use kith_api::{
     ANSWER_BYTES_MAX, BATCH_KEYS_MAX,
     convert::{ConvertError, operator_from_wire},
 };

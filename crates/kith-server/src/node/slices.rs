@@ -14,7 +14,7 @@ use futures::{
     future::ready,
     stream::{self, BoxStream},
 };
-use kith_client::ANSWER_BYTES_MAX;
+use kith_api::ANSWER_BYTES_MAX;
 use kith_ops::{EvaluateError, Records, Room, SliceSizes, SourceError, Value};
 use kith_wire::v1;
 use std::{

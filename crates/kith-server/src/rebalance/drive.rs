@@ -7,7 +7,7 @@ use super::{
 };
 use crate::metadata::{Committed, Condition, Entry, MetadataError, Write, keys};
 use futures::{StreamExt, stream::FuturesUnordered};
-use kith_client::security::{Dialer, GrpcChannel};
+use kith_net::security::{Dialer, GrpcChannel};
 use kith_routing::{
     RoutingTable, TableParts,
     rebalance::{CopyFault, Phase, RebalanceAction, RebalanceEvent, RebalanceState, Reclaim},

@@ -21,7 +21,7 @@ use crate::{
 };
 use document::parts_of;
 use drive::Driver;
-use kith_client::security::Dialer;
+use kith_net::security::Dialer;
 use kith_routing::{
     RoutingTable,
     rebalance::{Conditions, RebalancePlan, RebalanceState},

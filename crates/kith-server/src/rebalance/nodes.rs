@@ -2,7 +2,7 @@
 
 use super::Dead;
 use crate::metadata::{MetadataError, MetadataStore, keys};
-use kith_client::security::Dialer;
+use kith_net::security::Dialer;
 use kith_types::NodeId;
 use kith_wire::{
     documents::TopologyDocument,

@@ -3,7 +3,7 @@
 use super::{nodes::ping, refused::behind};
 use crate::holding::groups_of;
 use futures::future::join_all;
-use kith_client::security::Dialer;
+use kith_net::security::Dialer;
 use kith_types::NodeId;
 use kith_wire::{
     documents::{GroupDocument, ServedDocument, TopologyDocument},

@@ -1,6 +1,6 @@
 //! What the keys of a store came to, and how errors are told.
 
-use kith_client::QueryError;
+use kith_api::QueryError;
 use kith_ops::{Record, RecordError, Records};
 use kith_schema::{RecordView, Schema};
 use kith_wire::resp::error_prefix;

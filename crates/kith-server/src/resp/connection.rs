@@ -10,7 +10,8 @@ use super::{
 };
 use crate::connections::{self, Reason, STRANGER_MESSAGES_MAX, Seen, UNCHARGED_BYTES, Watch, closed};
 use bytes::{Buf, BytesMut};
-use kith_client::{Charge, QueryError};
+use kith_api::QueryError;
+use kith_net::Charge;
 use kith_wire::resp::{Decoder, Limits, Malformed, Replies};
 use std::{io, pin::pin, sync::Arc, task::Poll, time::Duration};
 use tokio::{

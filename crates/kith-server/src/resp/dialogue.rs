@@ -9,7 +9,7 @@ use super::{
     visitor::{AuthError, DEFAULT_USER, Visitor},
 };
 use crate::security::Need;
-use kith_client::QueryError;
+use kith_api::QueryError;
 use kith_engine::KeyType;
 use kith_wire::resp::{Command, Limits, Replies, Version};
 use std::sync::Arc;

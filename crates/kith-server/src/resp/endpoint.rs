@@ -14,7 +14,7 @@ use crate::{
     serve::Bound,
 };
 use futures::future::join_all;
-use kith_client::QueryError;
+use kith_api::QueryError;
 use kith_engine::KeyType;
 use kith_wire::resp::{Limits, Malformed};
 use metrics::{Counter, Gauge, counter, gauge};

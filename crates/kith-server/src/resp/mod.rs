@@ -18,7 +18,7 @@ pub(crate) use endpoint::spawn;
 pub(crate) use round::Group;
 
 use futures::future::BoxFuture;
-use kith_client::QueryError;
+use kith_api::QueryError;
 use kith_engine::KeyType;
 use std::sync::Arc;
 

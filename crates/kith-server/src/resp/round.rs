@@ -1,7 +1,7 @@
 //! The commands that a connection has sent together: their keys by store, and their replies in order.
 
 use super::answer::{Answer, refusal};
-use kith_client::{BatchKeys, QueryError};
+use kith_api::{BatchKeys, QueryError};
 use kith_engine::{KEY_BYTES_MAX, KeyType};
 use kith_types::ByteKeys;
 use kith_wire::resp::{Command, Replies, Version};

@@ -6,7 +6,7 @@ use crate::{
     security::{Caller, Identity, testing::gate},
 };
 use futures::{FutureExt, future::BoxFuture};
-use kith_client::{BatchKeys, QueryError};
+use kith_api::{BatchKeys, QueryError};
 use kith_engine::KeyType;
 use kith_ops::{RecordError, RecordsBuilder};
 use kith_schema::{RecordWriter, Scalar, Schema};

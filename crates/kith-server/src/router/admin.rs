@@ -14,7 +14,8 @@ use crate::{
     versions::{Push, Size, Stores, cut_who, last_push, node_wait, now, observed, push_id},
 };
 use futures::{StreamExt, stream::BoxStream};
-use kith_client::{Fleet, Session, security::Dialer};
+use kith_client::{Fleet, Session};
+use kith_net::security::Dialer;
 use kith_types::{ErrorCode, NodeId, StoreVersion};
 use kith_versions::Standing;
 use kith_wire::{

@@ -2,7 +2,8 @@
 //! at once, and counted by store and reason (docs/design/0012-protection.md).
 
 use crate::quotas::{self, Quotas};
-use kith_client::{QueryError, topology::Topology};
+use kith_api::QueryError;
+use kith_client::topology::Topology;
 use kith_routing::AdmittedBy;
 use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};

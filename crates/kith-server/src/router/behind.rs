@@ -8,7 +8,8 @@ use crate::{
     topology::TopologyReceiver,
 };
 use futures::future::join_all;
-use kith_client::{Fleet, security::Dialer};
+use kith_client::Fleet;
+use kith_net::security::Dialer;
 use kith_wire::v1::{self, cluster_client::ClusterClient};
 use std::{sync::Arc, time::Duration};
 use tokio_util::sync::CancellationToken;

@@ -2,7 +2,7 @@
 //! rate of its own settings.
 
 use futures::future;
-use kith_client::security::Dialer;
+use kith_net::security::Dialer;
 use kith_types::ErrorCode;
 use kith_wire::{
     documents::{NodeDocument, TopologyDocument},

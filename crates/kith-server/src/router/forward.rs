@@ -3,8 +3,10 @@
 
 use crate::topology::TopologyReceiver;
 use futures::future::join_all;
+use kith_api::{CacheMode, QueryOptions};
 use kith_cache::owner_of;
-use kith_client::{CacheMode, QueryOptions, RouterClient, security::Dialer};
+use kith_client::RouterClient;
+use kith_net::security::Dialer;
 use kith_ops::{GraphQuery, Operand};
 use kith_routing::{OwnerChoice, OwnerOutcome, OwnerVerdict, Owners};
 use kith_types::Timestamp;

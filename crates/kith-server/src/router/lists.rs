@@ -2,8 +2,9 @@
 
 use super::{origin, settings::CacheSettings};
 use crate::topology::TopologyReceiver;
+use kith_api::QueryError;
 use kith_cache::ListCache;
-use kith_client::{ListStore, QueryError, Session, topology::Graph, topology::Pinned};
+use kith_client::{ListStore, Session, topology::Graph, topology::Pinned};
 use kith_ops::{EdgeSelector, KindRole};
 use kith_wire::documents::ServedDocument;
 use std::{

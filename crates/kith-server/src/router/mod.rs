@@ -44,8 +44,8 @@ use crate::{
     topology::{self, Followed, TopologyReceiver},
     versions::{self, Coordinator, Stores},
 };
-use kith_client::security::Dialer;
 use kith_client::{Caches, ListStore, Session, topology::Topology};
+use kith_net::security::Dialer;
 use kith_wire::{
     MESSAGE_BYTES_MAX, REQUEST_BYTES_MAX,
     documents::{DOCUMENT_FORMAT, Document, RouterDocument},

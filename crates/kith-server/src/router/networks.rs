@@ -5,10 +5,11 @@
 use super::{origin, settings::CacheSettings};
 use crate::topology::TopologyReceiver;
 use futures::{FutureExt, future::BoxFuture};
+use kith_api::{CacheMode, QueryError};
 use kith_cache::{
     Basis, CacheCounters, CacheOptions, Failure, FlightId, Landing, Lookup, Mode, NetworkCache, Origin,
 };
-use kith_client::{CacheMode, NetworkSource, QueryError, Run, Session};
+use kith_client::{NetworkSource, Run, Session};
 use kith_ops::{Network, NetworkKey};
 use kith_types::{OperationName, Timestamp};
 use std::{

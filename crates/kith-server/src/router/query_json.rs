@@ -1,8 +1,8 @@
 //! A request as the line that `kith run` reads: for the record and the slow-query log.
 
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
+use kith_api::{BatchKeys, CacheMode, QueryOptions};
 use kith_client::FanOutLimits;
-use kith_client::{BatchKeys, CacheMode, QueryOptions};
 use kith_ops::{CommonPlan, GraphQuery, Operand, Want};
 use kith_schema::compute::{
     AggregatePlan, Bucket, ComputeFunction, ComputePlan, GroupBy, Operand as Compared, Predicate,

@@ -6,7 +6,7 @@ use super::{
     service::GraphServer,
 };
 use futures::stream::BoxStream;
-use kith_client::{
+use kith_api::{
     AggregateQuery, BatchKeys, ComputeAt, ComputeQuery, Proofs, QueryError, StoreService,
     convert::{
         aggregate_answer_to_wire, aggregate_from_wire, batch_answer_to_wire, batch_from_wire,

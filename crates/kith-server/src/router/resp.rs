@@ -6,7 +6,7 @@ use futures::{
     FutureExt,
     future::{BoxFuture, join_all},
 };
-use kith_client::{BatchAnswer, BatchKeys, QueryError, QueryOptions, StoreService};
+use kith_api::{BatchAnswer, BatchKeys, QueryError, QueryOptions, StoreService};
 use kith_engine::{KeyType, ValueType};
 use std::{
     collections::BTreeMap,

@@ -12,11 +12,11 @@ use futures::{
     future::{self, BoxFuture},
     stream::BoxStream,
 };
-use kith_client::Session;
-use kith_client::{
+use kith_api::{
     Answered, GraphService, QueryError, QueryOptions,
     convert::{answer_to_wire, query_from_wire},
 };
+use kith_client::Session;
 use kith_ops::{GraphQuery, Operand};
 use kith_wire::{
     frame::Op,

@@ -9,13 +9,13 @@ use super::{
 };
 use crate::framed::{End, Piece, Pieces};
 use futures::{Stream, StreamExt, stream::BoxStream};
-use kith_client::Session;
-use kith_client::{
+use kith_api::{
     BatchKeys, BatchStream, ComputeAt, ComputeQuery, Proofs, QueryError, QueryOptions, StoreService,
     StreamItem,
     convert::{StreamWriter, batch_from_wire, compute_from_wire},
     too_slow,
 };
+use kith_client::Session;
 use kith_types::ErrorCode;
 use kith_wire::{InSlices, v1};
 use metrics::Gauge;

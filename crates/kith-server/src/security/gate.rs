@@ -9,7 +9,7 @@ use super::{
 };
 use crate::framed::FrameService;
 use arc_swap::ArcSwap;
-use kith_client::security::{SecurityError, pem};
+use kith_net::security::{SecurityError, pem};
 use rustls::{ServerConfig, crypto::ring, server::WebPkiClientVerifier};
 use sha2::{Digest, Sha256};
 use std::{fmt, io, path::PathBuf, sync::Arc, time::SystemTime};

@@ -19,7 +19,7 @@ pub(crate) use layer::behind;
 pub(crate) use access::{is_pattern, matches};
 
 use crate::error::StartError;
-use kith_client::security::{Dialer, SecurityError, SecurityOptions};
+use kith_net::security::{Dialer, SecurityError, SecurityOptions};
 use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 use tokio_util::sync::CancellationToken;
 

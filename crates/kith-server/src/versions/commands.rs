@@ -237,7 +237,7 @@ impl Stores {
         dropped.map_err(|error| match error {
             ChangeError::Unknown => {
                 let known = self.topology.borrow().graphs().map(|graph| graph.name.clone()).collect();
-                kith_client::QueryError::UnknownGraph { name: graph.to_owned(), known }.to_status()
+                kith_api::QueryError::UnknownGraph { name: graph.to_owned(), known }.to_status()
             }
             other => other.to_status(graph),
         })

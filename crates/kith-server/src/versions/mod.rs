@@ -26,7 +26,7 @@ pub(crate) use repairs::Repairs;
 use crate::{
     holding, metadata::MetadataStore, place::ReadFrom, router::UploadSettings, topology::TopologyReceiver,
 };
-use kith_client::security::Dialer;
+use kith_net::security::Dialer;
 use kith_types::NodeId;
 use kith_versions::{Holders, PushId, UnixMillis};
 use kith_wire::documents::ClusterDocument;

@@ -1,10 +1,11 @@
 //! A service that answers every question with something fixed, and can tell what it was asked.
 
 use futures::{FutureExt, future::BoxFuture};
+use kith_api::{Outlet, driven};
 use kith_client::{
     AggregateAnswer, AggregateQuery, Answered, BatchAnswer, BatchKeys, BatchPiece, BatchStream,
-    ComputeAnswer, ComputeQuery, GraphService, Outlet, QueryError, QueryOptions, StoreService, StoreShape,
-    StreamFailure, StreamFooter, StreamItem, StreamStatus, driven,
+    ComputeAnswer, ComputeQuery, GraphService, QueryError, QueryOptions, StoreService, StoreShape,
+    StreamFailure, StreamFooter, StreamItem, StreamStatus,
 };
 use kith_ops::{
     CommonAnswer, GraphAnswer, GraphQuery, Network, NetworkAnswer, Operand, OperationError, PathAnswer,

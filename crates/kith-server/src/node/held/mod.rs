@@ -28,8 +28,8 @@ use crate::{
     place,
 };
 use component::Component;
-use kith_client::security::Dialer;
 use kith_engine::{Damage, GraphReader, HeldSource, OpenError, Source, ValuesReader};
+use kith_net::security::Dialer;
 use kith_objects::Objects;
 use kith_types::{PartitionCount, PartitionId};
 use kith_wire::documents::{ComponentDocument, HoldsDocument, ServedDocument, TopologyDocument};

@@ -12,11 +12,11 @@ use crate::{
     },
     peer::PeerSource,
 };
-use kith_client::security::Dialer;
 use kith_engine::{
     Damage, FetchError, FetchOptions, FetchProgress, HeldSource, OpenError, Source, SplicedSource,
     VersionFolder, read_manifest,
 };
+use kith_net::security::Dialer;
 use kith_types::PartitionId;
 use kith_wire::documents::{ComponentDocument, ServedDocument};
 use std::{

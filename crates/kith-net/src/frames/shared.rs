@@ -267,11 +267,11 @@ mod tests {
         for index in 0..2 {
             assert!(sent.found_with(&value, Some(kith_types::ValueProof::of(key(index), &value))));
         }
-        let body = crate::convert::records_to_wire(&sent.finish());
+        let body = kith_api::convert::records_to_wire(&sent.finish());
         let mut memory = ReplyMemory::new().expect("few are open");
         let replies = seen(&memory);
         let place = memory.put(std::slice::from_ref(&body)).expect("a slot is free");
-        let came = || crate::convert::records_from_wire(&replies.body(place).expect("it lies there"));
+        let came = || kith_api::convert::records_from_wire(&replies.body(place).expect("it lies there"));
         assert!(came().expect("records").prove(key).is_empty());
         let held = came().expect("records");
         // The slot is taken again while somebody looks at it.

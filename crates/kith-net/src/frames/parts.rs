@@ -20,7 +20,7 @@ const CREDIT_STEP: u32 = CREDIT_BYTES / 2;
 /// The messages of a reply, first to last. Ends after the last or an error; dropped before, it cancels the request. What is not
 /// taken out of it is not asked for: a message and [`CREDIT_BYTES`] at the most lie here.
 #[derive(Debug)]
-pub(crate) struct Parts {
+pub struct Parts {
     connection: Arc<Connection>,
     id: u64,
     /// Bounded by the credit.

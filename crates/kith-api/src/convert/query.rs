@@ -1,11 +1,12 @@
 //! Queries and answers on the wire.
 
 use super::{ConvertError, direction_from_wire, direction_to_wire, workflow_from_wire, workflow_to_wire};
-use crate::{CacheMode, FanOutLimits, Page, Proofs, QueryError, QueryOptions, parse_hedging};
+use crate::{CacheMode, Page, Proofs, QueryError, QueryOptions, parse_hedging};
 use kith_ops::{
     CommonAnswer, CommonPlan, GraphAnswer, GraphQuery, Network, NetworkAnswer, NetworkSizes, Operand,
     PathAnswer, Want, sets,
 };
+use kith_routing::FanOutLimits;
 use kith_wire::v1::{self, common_reply, query_reply::Answer, query_request::Operand as Wire};
 use std::{sync::Arc, time::Duration};
 

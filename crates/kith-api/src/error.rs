@@ -222,7 +222,7 @@ impl QueryError {
     }
 
     /// A node's share of an answer of more than [`crate::ANSWER_BYTES_MAX`].
-    pub(crate) fn too_large() -> Self {
+    pub fn too_large() -> Self {
         QueryError::TooLarge { max: crate::ANSWER_BYTES_MAX as u64 }
     }
 

@@ -1,10 +1,7 @@
 //! Streams of records on the wire: both ends, and the checksum between them.
 
 use super::{records_from_wire, records_to_wire};
-use crate::{
-    BatchKeys, BatchPiece, QueryError, StreamFailure, StreamFooter, StreamItem, StreamStatus,
-    store::note_mismatches,
-};
+use crate::{BatchKeys, BatchPiece, QueryError, StreamFailure, StreamFooter, StreamItem, StreamStatus};
 use kith_ops::{Deliveries, RecordCounts, Records};
 use kith_schema::{Schema, SchemaId, SchemaIdError};
 use kith_types::ErrorCode;
@@ -97,12 +94,20 @@ pub struct StreamReader<'k> {
     named: Option<Named>,
     crc32c: u32,
     is_over: bool,
+    mismatches: u64,
 }
 
 impl<'k> StreamReader<'k> {
     /// Of a stream that answers so many keys.
     pub fn new(keys: usize) -> Self {
-        Self { keys: None, books: Deliveries::new(keys), named: None, crc32c: 0, is_over: false }
+        Self {
+            keys: None,
+            books: Deliveries::new(keys),
+            named: None,
+            crc32c: 0,
+            is_over: false,
+            mismatches: 0,
+        }
     }
 
     /// Of a stream of the values of `keys`, each of which is proven before it is handed on.
@@ -136,7 +141,7 @@ impl<'k> StreamReader<'k> {
                 let lookup = keys.lookup();
                 let damaged = records.prove(|index| lookup.key(positions[index] as usize));
                 if !damaged.is_empty() {
-                    note_mismatches(damaged.len() as u64);
+                    self.mismatches += damaged.len() as u64;
                     let why = format!("the checksums of {} values do not hold", damaged.len());
                     return Err(malformed(why));
                 }
@@ -155,6 +160,11 @@ impl<'k> StreamReader<'k> {
             items.push(StreamItem::Footer(Box::new(footer)));
         }
         Ok(items)
+    }
+
+    /// How many values came with a proof that does not hold.
+    pub fn mismatches(&self) -> u64 {
+        self.mismatches
     }
 
     /// Whether the footer has come.

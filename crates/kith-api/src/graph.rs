@@ -5,8 +5,7 @@ use futures::future::BoxFuture;
 use kith_ops::{GraphAnswer, GraphQuery};
 use kith_wire::v1;
 
-/// Answers queries about graphs: [`crate::RouterClient`] through a router,
-/// [`crate::Session`] directly from the nodes (the fast client).
+/// Answers queries about graphs, through a router or directly from the nodes.
 pub trait GraphService: Send + Sync + 'static {
     /// Answers one query.
     fn query<'a>(

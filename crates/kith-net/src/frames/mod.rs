@@ -13,7 +13,7 @@ mod socket;
 mod tests;
 
 pub use local::{listen as listen_locally, prepare as prepare_local};
-pub(crate) use parts::Parts;
+pub use parts::Parts;
 pub use shared::{ReplyMemory, SLOT_BYTES as REPLY_SLOT_BYTES};
 
 use crate::security::{Dialer, TlsFailure};
@@ -40,13 +40,13 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tonic::Status;
 
 /// Time to open a connection, its preface answered, before the peer counts as unreachable.
-pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_millis(500);
+pub const CONNECT_TIMEOUT: Duration = Duration::from_millis(500);
 /// A peer that does not speak frames is asked again after so long: it may have been replaced by a newer release.
 const FOREIGN_FOR: Duration = Duration::from_secs(10);
 
 /// Framed connections, by address.
 #[derive(Debug)]
-pub(crate) struct Frames {
+pub struct Frames {
     dialer: Dialer,
     /// Whether peers on this machine are asked past TCP, where both have it.
     locally: bool,
@@ -75,7 +75,7 @@ enum Standing {
 
 /// Why a connection is over, or could not be opened.
 #[derive(Clone, Debug)]
-pub(crate) struct Lost {
+pub struct Lost {
     reason: Arc<str>,
     /// Whether the peer closed it because nothing was asked: what crossed that on its way was not looked at.
     is_idle: bool,
@@ -100,7 +100,7 @@ impl Lost {
 
 /// Why a call has no reply.
 #[derive(Debug)]
-pub(crate) enum CallError {
+pub enum CallError {
     /// The peer does not speak frames: nothing was sent. Ask over gRPC.
     Foreign,
     /// What the peer said, or why it said nothing.
@@ -408,6 +408,6 @@ async fn first_answer(
 ///
 /// # Errors
 /// If it is none.
-pub(crate) fn decoded<M: Message + Default>(body: Rope) -> Result<M, Status> {
+pub fn decoded<M: Message + Default>(body: Rope) -> Result<M, Status> {
     body.decode().map_err(|error| Status::internal(format!("a reply that cannot be read: {error}")))
 }

@@ -1,7 +1,7 @@
 //! Connections to others: the one place that knows whether they are TLS, whom to believe and what to show.
 
 use super::{GrpcChannel, SecurityError, SecurityOptions, TlsFailure, pem};
-use crate::{Budget, transport::endpoint};
+use crate::{Budget, endpoint::endpoint};
 use arc_swap::ArcSwap;
 use futures::{FutureExt, future::BoxFuture};
 use hyper_util::rt::TokioIo;

@@ -1,0 +1,232 @@
+//! Batch reads and computations whose records are handed on as they arrive, and the footer that accounts for every key
+//! (`docs/design/0010-streaming.md`).
+
+use crate::QueryError;
+use futures::{FutureExt, Stream, StreamExt, future::BoxFuture, stream::BoxStream};
+use kith_ops::{RecordCounts, Records};
+use kith_routing::execution::Failure;
+use kith_schema::{Schema, SchemaId};
+use kith_types::ErrorCode;
+use kith_wire::v1;
+use std::{
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
+use tokio::sync::mpsc;
+use tonic::Status;
+
+/// Pieces as they come, in any order, each key in one of them; then the footer. An error ends it: the keys that have not come
+/// by then have no answer. Nothing is done between polls, and little lies here: a reader that stops costs no more than that.
+pub type BatchStream<'a> = BoxStream<'a, Result<StreamItem, QueryError>>;
+
+/// What a stream is made of.
+#[derive(Clone, Debug, PartialEq)]
+pub enum StreamItem {
+    /// Some of the records.
+    Piece(BatchPiece),
+    /// The last item.
+    Footer(Box<StreamFooter>),
+}
+
+/// Some of a stream's records.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BatchPiece {
+    /// The places of their keys among those asked for, ascending.
+    pub positions: Vec<u32>,
+    /// One per position.
+    pub records: Records,
+    /// The version that answers: one for the whole stream.
+    pub version: u64,
+    /// Of records: its schema, for [`crate::StoreService::schema`]; of a computation that of its results.
+    pub schema: Option<SchemaId>,
+    /// Of a computation: the schema of its results.
+    pub result: Option<Arc<Schema>>,
+}
+
+/// What became of every key of a stream.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StreamFooter {
+    /// In a word.
+    pub status: StreamStatus,
+    /// How many keys ended how; the four sum to the number of keys.
+    pub counts: RecordCounts,
+    /// What went wrong, one entry for keys that failed alike; only of partial answers.
+    pub failures: Vec<StreamFailure>,
+    /// The version that answered; 0 if none did.
+    pub version: u64,
+    /// Of records: its schema.
+    pub schema: Option<SchemaId>,
+    /// CRC-32C of the pieces as they travelled, which held. `None` if they did not travel as a stream: of a fast client.
+    pub crc32c: Option<u32>,
+    /// From the request's arrival to the footer, as whoever made it measured.
+    pub total: Duration,
+    /// The longest that a node worked on a request whose answer counts.
+    pub service: Duration,
+    /// The plan and its timings, if asked for.
+    pub profile: Option<v1::Profile>,
+}
+
+/// How a stream ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StreamStatus {
+    /// Every key is found or absent.
+    Ok,
+    /// Some are not.
+    Partial,
+    /// None is.
+    Failed,
+}
+
+/// Keys that failed alike.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StreamFailure {
+    /// Their partitions, ascending.
+    pub partitions: Vec<u32>,
+    /// How many.
+    pub keys: u64,
+    /// Why, as the error of a whole read would say; [`ErrorCode::Unreachable`] if the stream itself was cut.
+    pub code: ErrorCode,
+    /// The nodes that were asked, in order. Several: it was tried again.
+    pub nodes: Vec<u32>,
+}
+
+impl StreamStatus {
+    /// The status of counts.
+    pub fn of(counts: &RecordCounts) -> Self {
+        match (counts.found + counts.absent, counts.error + counts.unanswered) {
+            (_, 0) => StreamStatus::Ok,
+            (0, _) => StreamStatus::Failed,
+            _ => StreamStatus::Partial,
+        }
+    }
+
+    /// The word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            StreamStatus::Ok => "OK",
+            StreamStatus::Partial => "PARTIAL",
+            StreamStatus::Failed => "FAILED",
+        }
+    }
+}
+
+impl From<Failure> for StreamFailure {
+    fn from(failure: Failure) -> Self {
+        Self {
+            partitions: failure.partitions.iter().map(|partition| partition.0).collect(),
+            keys: failure.keys.into(),
+            code: failure.code,
+            nodes: failure.tried.iter().map(|node| node.0).collect(),
+        }
+    }
+}
+
+/// What ends a stream not all of which came and was read when its deadline passed: told by whichever end notices.
+pub fn too_slow() -> Status {
+    let message = "the deadline passed before all of the stream had come and was read";
+    let help = "read faster, ask for less, or give the query more time";
+    kith_wire::status(ErrorCode::DeadlineExceeded, message, help)
+}
+
+/// Where work puts what a stream is made of.
+#[derive(Clone, Debug)]
+pub struct Outlet(mpsc::Sender<StreamItem>);
+
+impl Outlet {
+    /// Hands an item on; comes back when there is room for the next.
+    pub async fn put(&self, item: StreamItem) {
+        // Whoever drops the stream drops the work with it.
+        let _ = self.0.send(item).await;
+    }
+
+    /// Hands on all of a stream.
+    ///
+    /// # Errors
+    /// The stream's.
+    pub async fn put_all(&self, mut items: BatchStream<'_>) -> Result<(), QueryError> {
+        while let Some(item) = items.next().await {
+            self.put(item?).await;
+        }
+        Ok(())
+    }
+}
+
+/// A stream of what `work` puts into its outlet, ended by its error. The work goes on only while the stream is polled, and
+/// one item ahead at the most.
+pub fn driven<'a, Work>(work: impl FnOnce(Outlet) -> Work) -> BatchStream<'a>
+where
+    Work: Future<Output = Result<(), QueryError>> + Send + 'a,
+{
+    let (sender, items) = mpsc::channel(1);
+    let work = work(Outlet(sender)).boxed();
+    Driven { work: Some(work), items, error: None }.boxed()
+}
+
+struct Driven<'a> {
+    work: Option<BoxFuture<'a, Result<(), QueryError>>>,
+    items: mpsc::Receiver<StreamItem>,
+    error: Option<QueryError>,
+}
+
+impl Stream for Driven<'_> {
+    type Item = Result<StreamItem, QueryError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        if let Some(work) = &mut self.work
+            && let Poll::Ready(ended) = work.poll_unpin(cx)
+        {
+            self.error = ended.err();
+            self.work = None;
+        }
+        match self.items.poll_recv(cx) {
+            Poll::Ready(Some(item)) => Poll::Ready(Some(Ok(item))),
+            Poll::Ready(None) => Poll::Ready(self.error.take().map(Err)),
+            Poll::Pending => Poll::Pending,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    fn piece(version: u64) -> StreamItem {
+        StreamItem::Piece(BatchPiece {
+            positions: vec![],
+            records: Records::default(),
+            version,
+            schema: None,
+            result: None,
+        })
+    }
+
+    #[tokio::test]
+    async fn work_is_one_item_ahead_and_its_error_comes_last() {
+        let made = AtomicU32::new(0);
+        let mut stream = driven(async |outlet: Outlet| {
+            for version in 0..5 {
+                made.fetch_add(1, Ordering::Relaxed);
+                outlet.put(piece(version)).await;
+            }
+            Err(QueryError::BadRequest { detail: "at the end".to_owned() })
+        });
+        for version in 0..5 {
+            assert_eq!(stream.next().await, Some(Ok(piece(version))));
+            assert!(u64::from(made.load(Ordering::Relaxed)) <= version + 3);
+        }
+        assert!(matches!(stream.next().await, Some(Err(QueryError::BadRequest { .. }))));
+        assert_eq!(stream.next().await, None);
+    }
+
+    #[test]
+    fn a_status_follows_from_the_counts() {
+        let counts = |found, absent, error, unanswered| RecordCounts { found, absent, error, unanswered };
+        assert_eq!(StreamStatus::of(&counts(0, 0, 0, 0)), StreamStatus::Ok);
+        assert_eq!(StreamStatus::of(&counts(1, 2, 0, 0)), StreamStatus::Ok);
+        assert_eq!(StreamStatus::of(&counts(0, 2, 0, 1)), StreamStatus::Partial);
+        assert_eq!(StreamStatus::of(&counts(0, 0, 1, 1)), StreamStatus::Failed);
+    }
+}

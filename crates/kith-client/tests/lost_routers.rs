@@ -1,0 +1,45 @@
+//! A router that dies under a call is unreachable, and the reason is told.
+
+use kith_api::QueryError;
+use kith_client::{RouterClient, security::Dialer};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpListener,
+};
+
+const SETTINGS: &[u8] = &[0, 0, 0, 4, 0, 0, 0, 0, 0];
+/// `:status: 200`, `content-type: application/grpc`.
+const HEADERS: &[u8] = b"\x00\x00\x14\x01\x04\x00\x00\x00\x01\x88\x0f\x10\x10application/grpc";
+/// The first two of a hundred bytes.
+const DATA: &[u8] = &[0, 0, 100, 0, 0, 0, 0, 0, 1, 0, 0];
+
+/// A router that takes a call, says this much of its reply, and dies.
+async fn dies_after(said: Vec<u8>) -> QueryError {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("it works");
+    let addr = listener.local_addr().unwrap().to_string();
+    let server = tokio::spawn(async move {
+        let (mut socket, _) = listener.accept().await.expect("it works");
+        socket.write_all(SETTINGS).await.expect("it works");
+        // The preface, the client's settings, and at least the beginning of its call.
+        let (mut heard, mut buffer) = (0, [0; 4096]);
+        while heard < 150 {
+            heard += socket.read(&mut buffer).await.expect("it works");
+        }
+        socket.write_all(&said).await.expect("it works");
+        socket.flush().await.expect("it works");
+    });
+    let client = RouterClient::lazy(addr.clone(), &Dialer::default()).expect("it works");
+    let error = client.topology().await.expect_err("it is dead");
+    server.await.expect("it works");
+    assert!(matches!(&error, QueryError::Unreachable { addr: told, .. } if *told == addr), "{error:?}");
+    error
+}
+
+#[tokio::test]
+async fn a_router_that_dies_under_a_call_is_unreachable_however_far_its_reply_was() {
+    let said = [Vec::new(), HEADERS.to_vec(), [HEADERS, DATA].concat()];
+    for said in said {
+        let error = dies_after(said).await;
+        assert!(!error.to_string().contains("transport error"), "the reason is told: {error}");
+    }
+}
