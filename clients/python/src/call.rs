@@ -3,12 +3,13 @@
 use crate::error::raised;
 use futures::{FutureExt, future::BoxFuture};
 use kith_client::QueryError;
+use parking_lot::{Condvar, Mutex};
 use pyo3::{exceptions::PyRuntimeError, prelude::*};
 use pyo3_async_runtimes::tokio::{future_into_py, get_runtime};
 use std::{
     future, process,
     sync::{
-        Arc, Condvar, Mutex, OnceLock, PoisonError,
+        Arc, OnceLock,
         atomic::{AtomicBool, Ordering},
     },
     thread::{self, ThreadId},
@@ -57,7 +58,7 @@ impl Call {
 
     fn take(&self) -> PyResult<BoxFuture<'static, Ended>> {
         same_process()?;
-        let work = self.work.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let work = self.work.lock().take();
         work.ok_or_else(|| PyRuntimeError::new_err("this question was asked already: ask it anew"))
     }
 }
@@ -117,11 +118,11 @@ fn meet_workers() {
     let met = Arc::new((Mutex::new(0), Condvar::new()));
     let meet = |met: &(Mutex<usize>, Condvar)| {
         let (count, changed) = met;
-        let mut count = count.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut count = count.lock();
         *count += 1;
         changed.notify_all();
         // Whether all came or time is up, the process ends now.
-        drop(changed.wait_timeout_while(count, LEAVING_MAX, |count| *count <= WORKERS));
+        changed.wait_while_for(&mut count, |count| *count <= WORKERS, LEAVING_MAX);
     };
     for _ in 0..WORKERS {
         let met = Arc::clone(&met);

@@ -16,6 +16,7 @@ use kith_client::{
     StoreShape, TransportKind,
 };
 use kith_schema::{ValueType, compute::GroupBy};
+use parking_lot::{Mutex, MutexGuard};
 use pyo3::{
     IntoPyObjectExt,
     exceptions::PyTypeError,
@@ -24,7 +25,7 @@ use pyo3::{
 };
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -307,8 +308,8 @@ impl Shared {
         self.lock().remove(store);
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<String, (Instant, StoreShape)>> {
-        self.shapes.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, (Instant, StoreShape)>> {
+        self.shapes.lock()
     }
 }
 

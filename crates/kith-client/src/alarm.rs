@@ -6,10 +6,11 @@
 //! is a lock and an entry in a map; what is due sooner it waits for exactly. (Netty's hashed wheel timer is the same idea; it
 //! carries the retries of the systems that Venice's readers are built on.)
 
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::{
     collections::BTreeMap,
     pin::Pin,
-    sync::{Condvar, LazyLock, Mutex, MutexGuard, PoisonError},
+    sync::LazyLock,
     task::{Context, Poll, Waker},
     thread,
     time::{Duration, Instant},
@@ -72,19 +73,18 @@ impl Board {
             }
             if next.is_none() && LINGER <= now.saturating_duration_since(busy) {
                 state.is_idle = true;
-                state = self.set.wait(state).unwrap_or_else(PoisonError::into_inner);
+                self.set.wait(&mut state);
                 state.is_idle = false;
                 busy = Instant::now();
                 continue;
             }
             let nap = next.unwrap_or(TICK).min(TICK);
-            let woken = self.set.wait_timeout(state, nap);
-            state = woken.unwrap_or_else(PoisonError::into_inner).0;
+            self.set.wait_for(&mut state, nap);
         }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

@@ -7,8 +7,9 @@ use kith_routing::{
 };
 use kith_types::{NodeId, Timestamp};
 use kith_wire::v1;
+use parking_lot::{Mutex, MutexGuard};
 use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    sync::{Arc, Weak},
     time::{Duration, Instant},
 };
 use tokio::sync::{Notify, broadcast, watch};
@@ -109,7 +110,7 @@ impl Fleet {
     pub fn with_load<T>(&self, work: impl FnOnce(&mut LoadMeter, Timestamp) -> T) -> T {
         let now = self.now();
         let (result, changed) = {
-            let mut load = self.load.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut load = self.load.lock();
             let result = work(&mut load, now);
             (result, load.newly_avoided(self.reach.load().table.nodes().len()))
         };
@@ -117,7 +118,7 @@ impl Fleet {
             if !avoided.is_empty() {
                 tracing::warn!(?avoided, "nodes with too many requests pending are avoided for now");
             }
-            *self.avoided.lock().unwrap_or_else(PoisonError::into_inner) = avoided;
+            *self.avoided.lock() = avoided;
             let table = Arc::clone(&self.reach.load().table);
             self.refresh(table);
         }
@@ -195,12 +196,12 @@ impl Fleet {
     }
 
     fn reachable(&self, table: &RoutingTable) -> Availability {
-        let avoided = self.avoided.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let avoided = self.avoided.lock().clone();
         reachable(&self.lock(), &avoided, table)
     }
 
     fn lock(&self) -> MutexGuard<'_, Health> {
-        self.health.lock().unwrap_or_else(PoisonError::into_inner)
+        self.health.lock()
     }
 
     /// Has the transport let go of addresses that the table does not name any longer. More than it names are few, and seldom:

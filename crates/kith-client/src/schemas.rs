@@ -2,10 +2,8 @@
 
 use kith_api::QueryError;
 use kith_schema::{Schema, SchemaId};
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
-};
+use parking_lot::{Mutex, MutexGuard};
+use std::{collections::HashMap, sync::Arc};
 
 /// More than the stores of a cluster have among them; beyond it all are forgotten and fetched again.
 const SCHEMAS_MAX: usize = 4_096;
@@ -45,8 +43,8 @@ impl Schemas {
         Ok(schema)
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<SchemaId, Schema>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, HashMap<SchemaId, Schema>> {
+        self.known.lock()
     }
 }
 

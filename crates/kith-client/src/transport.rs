@@ -15,10 +15,11 @@ use kith_wire::{
     frame::Op,
     v1::{self, node_client::NodeClient},
 };
+use parking_lot::{Mutex, MutexGuard};
 use serde::{Deserialize, Serialize};
 use std::{
     collections::{HashMap, HashSet},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::Duration,
 };
 use tonic::{Code, Status};
@@ -190,7 +191,7 @@ impl GrpcTransport {
     }
 
     fn channels(&self) -> MutexGuard<'_, HashMap<String, GrpcChannel>> {
-        self.channels.lock().unwrap_or_else(PoisonError::into_inner)
+        self.channels.lock()
     }
 
     fn client(&self, addr: &str) -> Result<NodeClient<GrpcChannel>, Status> {

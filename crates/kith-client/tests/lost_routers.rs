@@ -16,7 +16,7 @@ const DATA: &[u8] = &[0, 0, 100, 0, 0, 0, 0, 0, 1, 0, 0];
 /// A router that takes a call, says this much of its reply, and dies.
 async fn dies_after(said: Vec<u8>) -> QueryError {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("it works");
-    let addr = listener.local_addr().unwrap().to_string();
+    let addr = listener.local_addr().expect("it listens").to_string();
     let server = tokio::spawn(async move {
         let (mut socket, _) = listener.accept().await.expect("it works");
         socket.write_all(SETTINGS).await.expect("it works");

@@ -15,11 +15,12 @@
 #![allow(unsafe_code)]
 
 use memmap2::{Mmap, MmapOptions};
+use parking_lot::Mutex;
 use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
-use std::sync::{Arc, Mutex, Once, OnceLock, PoisonError};
+use std::sync::{Arc, Once, OnceLock};
 
 /// The most mappings at a time: Linux allows about as many per process (`vm.max_map_count`).
 const MAPPINGS_MAX: usize = 65_536;
@@ -259,12 +260,12 @@ impl Drop for Mapping {
                 }
             }
         }
-        FREE.lock().unwrap_or_else(PoisonError::into_inner).push(self.slot);
+        FREE.lock().push(self.slot);
     }
 }
 
 fn register(start: usize, bytes: usize) -> io::Result<usize> {
-    let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut free = FREE.lock();
     let slot = match free.pop() {
         Some(slot) => slot,
         None => {

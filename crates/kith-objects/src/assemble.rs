@@ -5,10 +5,10 @@ use crate::upload::{PACKS_AT_A_TIME, PART_BYTES, PARTS_MAX};
 use crate::{Objects, ObjectsError};
 use kith_engine::{Manifest, PackEntry, Source, prove_pack};
 use object_store::{MultipartUpload, ObjectStoreExt};
+use parking_lot::Mutex;
 use std::io;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 /// Told of each piece, by whichever thread read it: bytes so far.
@@ -37,7 +37,7 @@ impl Objects {
         let total = packs.iter().map(|pack| pack.bytes).sum();
         let progress = Mutex::new((0, told));
         let read = |bytes: u64| {
-            let (done, told) = &mut *progress.lock().unwrap_or_else(PoisonError::into_inner);
+            let (done, told) = &mut *progress.lock();
             *done += bytes;
             told(*done, total);
         };

@@ -2,13 +2,14 @@
 
 use crate::private;
 use kith_types::ErrorCode;
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use std::{
     fs,
     io::{self, Write},
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
-    sync::{Mutex, OnceLock, PoisonError},
+    sync::OnceLock,
 };
 use thiserror::Error;
 
@@ -142,7 +143,7 @@ impl DataDir {
     /// # Errors
     /// If another process has taken it meanwhile, or it cannot be written.
     pub fn keep(&self) -> Result<u32, DataDirError> {
-        let mut lock = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lock = self.lock.lock();
         let path = self.path.join(LOCK_FILE);
         let io = |source| DataDirError::Io { path: path.clone(), source };
         let held = lock.file.metadata().map_err(io)?;

@@ -3,10 +3,11 @@
 
 use kith_routing::ReportedLatencies;
 use kith_wire::v1::{NodeCounters, NodeLoad};
+use parking_lot::Mutex;
 use std::{
     collections::HashMap,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
     },
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
@@ -85,7 +86,7 @@ impl LoadCounter {
 
     /// A request for so many keys is over; `took`: how long its answer took, `None` if it is an error.
     pub fn note(&self, keys: usize, took: Option<Duration>) {
-        let mut tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tally = self.tally.lock();
         tally.requests += 1;
         tally.keys += keys as u64;
         match took {
@@ -96,7 +97,7 @@ impl LoadCounter {
 
     /// All that was noted.
     pub fn counters(&self) -> NodeCounters {
-        let tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
+        let tally = self.tally.lock();
         NodeCounters {
             started_us: tally.started_us,
             requests: tally.requests,
@@ -123,7 +124,7 @@ impl LoadCounter {
             return None;
         }
         self.requests.fetch_add(1, Ordering::Relaxed);
-        let mut window = self.window.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut window = self.window.lock();
         if window.clients.len() < CLIENTS_MAX {
             window.clients.insert(client, now);
         }
@@ -133,7 +134,7 @@ impl LoadCounter {
 
     /// The load now.
     pub fn load(&self, now: Instant) -> NodeLoad {
-        let mut window = self.window.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut window = self.window.lock();
         window.turn(&self.requests, now);
         NodeLoad {
             requests_per_second: window.rate,

@@ -3,9 +3,9 @@
 use kith_api::QueryError;
 use kith_routing::{AdmittedBy, QuotaExceeded, QuotaKind, QuotaRates, ReadQuota, ReservationId, Reserved};
 use kith_types::Timestamp;
+use parking_lot::{Mutex, MutexGuard};
 use std::{
     collections::HashMap,
-    sync::{Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -120,7 +120,7 @@ impl Quotas {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<String, ReadQuota>> {
-        self.lines.lock().unwrap_or_else(PoisonError::into_inner)
+        self.lines.lock()
     }
 
     fn now(&self) -> Timestamp {

@@ -14,6 +14,7 @@ use kith_client::{BATCH_KEYS_MAX, BatchAnswer, QueryError, StoreShape};
 use kith_ops::Record;
 use kith_schema::{Schema, ValueType};
 use kith_types::ErrorCode;
+use parking_lot::{Mutex, MutexGuard};
 use serde::Serialize;
 use serde_json::Value;
 use std::{
@@ -21,7 +22,6 @@ use std::{
     fs::File,
     io::{self, BufRead, BufReader, Read},
     path::{Path, PathBuf},
-    sync::{Mutex, PoisonError},
 };
 
 /// No line is longer: the longest key in base64, and a line's end.
@@ -118,8 +118,8 @@ impl Shapes {
         self.lock().remove(store).is_some()
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<String, StoreShape>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, StoreShape>> {
+        self.known.lock()
     }
 }
 

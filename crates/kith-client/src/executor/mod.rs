@@ -30,12 +30,13 @@ use kith_routing::{
     load::Hedging,
 };
 use kith_types::{FanOutKind, OperationName};
+use parking_lot::Mutex;
 use proofs::Told;
 use rand::{SeedableRng, rngs::StdRng};
 pub(crate) use round::Handed;
 use round::Round;
 use std::{
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::{Duration, Instant},
 };
 use tokio::sync::watch;
@@ -144,7 +145,7 @@ impl Executor {
     }
 
     fn with_routing<T>(&self, work: impl FnOnce(&mut RoutingState) -> T) -> T {
-        work(&mut self.routing.lock().unwrap_or_else(PoisonError::into_inner))
+        work(&mut self.routing.lock())
     }
 
     /// Runs one fan-out to its end.

@@ -9,12 +9,12 @@ use crate::errors::{Damage, Fault};
 use crate::manifest::FileEntry;
 use crate::sealed::BlockTable;
 use crate::verify::{Proof, TURN_BYTES, give_way};
+use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
-use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 /// A fetch on its way.
@@ -123,7 +123,7 @@ struct Worker<'a> {
 impl Worker<'_> {
     fn work_off(&mut self, queue: &Mutex<VecDeque<Work<'_>>>) -> Result<(), FetchError> {
         loop {
-            let next = queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+            let next = queue.lock().pop_front();
             match next {
                 Some(Work::Large(file)) => {
                     let mut buffer = std::mem::take(&mut self.buffer);

@@ -4,11 +4,11 @@
 
 use super::FetchError;
 use super::error::IoContext;
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Device → bytes that are promised and not written yet.
 static PROMISED: Mutex<BTreeMap<u64, u64>> = Mutex::new(BTreeMap::new());
@@ -57,7 +57,7 @@ impl Drop for Space {
 }
 
 fn promised() -> MutexGuard<'static, BTreeMap<u64, u64>> {
-    PROMISED.lock().unwrap_or_else(PoisonError::into_inner)
+    PROMISED.lock()
 }
 
 #[cfg(test)]

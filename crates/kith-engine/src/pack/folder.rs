@@ -6,11 +6,12 @@ use crate::files::FileId;
 use crate::manifest::{Manifest, PackEntry};
 use crate::map::{Mapping, Slice};
 use crate::residency::Mapped;
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 /// A version's folder, built or fetched. Readers opened from one share its mappings, which live as long as they do.
 #[derive(Debug)]
@@ -74,7 +75,7 @@ impl VersionFolder {
 
     /// What of it is mapped by now.
     pub(crate) fn mapped(&self) -> Mapped {
-        let maps = self.maps.lock().unwrap_or_else(PoisonError::into_inner);
+        let maps = self.maps.lock();
         Mapped::new(maps.values().map(Arc::clone).collect())
     }
 
@@ -92,7 +93,7 @@ impl VersionFolder {
     pub(crate) fn slice(&self, id: FileId, bytes: u64) -> Result<Slice, OpenError> {
         let missing = || OpenError::from(Damage { file: id.to_string(), fault: Fault::Missing });
         let (pack, place) = self.layout.find(&id.to_string()).ok_or_else(missing)?;
-        let mut maps = self.maps.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut maps = self.maps.lock();
         let map = match maps.get(&place.pack) {
             Some(map) => Arc::clone(map),
             None => {

@@ -16,11 +16,12 @@ use kith_wire::{
     MESSAGE_BYTES_MAX, Message, Rope,
     frame::{Begun, Flags, Frame, FrameError, Header, Op, Place, encode_slots},
 };
+use parking_lot::{Mutex, MutexGuard};
 use std::{
     collections::HashMap,
     io,
     pin::Pin,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     task::{Context, Poll, Waker},
 };
 use tokio::sync::{mpsc, oneshot};
@@ -373,7 +374,7 @@ impl Connection {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 
@@ -496,7 +497,7 @@ impl Replying {
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let state = self.state.get_mut();
         if let Some(reader) = state.reader.take() {
             reader.wake();
         }

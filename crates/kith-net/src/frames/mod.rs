@@ -25,13 +25,14 @@ use kith_wire::{
     Message, Rope,
     frame::{self, Flags, Frame, Header, Offer, Op, PREFACE_BYTES, Preface},
 };
+use parking_lot::{Mutex, MutexGuard};
 use shared::SharedReplies;
 use socket::Socket;
 use std::{
     collections::{HashMap, HashSet},
     io,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicBool, Ordering},
     },
     time::{Duration, Instant},
@@ -211,7 +212,7 @@ impl Frames {
     }
 
     fn places(&self) -> MutexGuard<'_, HashMap<String, Arc<Place>>> {
-        self.places.lock().unwrap_or_else(PoisonError::into_inner)
+        self.places.lock()
     }
 
     async fn connection(&self, addr: &str, op: Op) -> Result<Arc<Connection>, CallError> {
@@ -298,7 +299,7 @@ impl Place {
     }
 
     fn lock(&self) -> MutexGuard<'_, Standing> {
-        self.standing.lock().unwrap_or_else(PoisonError::into_inner)
+        self.standing.lock()
     }
 }
 

@@ -10,12 +10,13 @@ use super::Lost;
 use bytes::Bytes;
 use kith_wire::frame::{Offer, Place};
 use memmap2::{Mmap, MmapMut};
+use parking_lot::Mutex;
 use std::{
     fs::File,
     io,
     os::fd::AsRawFd,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicUsize, Ordering},
     },
 };
@@ -160,7 +161,7 @@ impl SharedReplies {
 
     /// Slots to be given back; none the next time.
     pub fn take_spent(&self) -> Vec<u32> {
-        std::mem::take(&mut self.spent.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut self.spent.lock())
     }
 }
 
@@ -173,7 +174,7 @@ impl AsRef<[u8]> for Lent {
 
 impl Drop for Lent {
     fn drop(&mut self) {
-        self.replies.spent.lock().unwrap_or_else(PoisonError::into_inner).push(self.place.slot);
+        self.replies.spent.lock().push(self.place.slot);
     }
 }
 

@@ -5,12 +5,13 @@ use crate::{Budget, endpoint::endpoint};
 use arc_swap::ArcSwap;
 use futures::{FutureExt, future::BoxFuture};
 use hyper_util::rt::TokioIo;
+use parking_lot::{Mutex, MutexGuard};
 use rustls::{ClientConfig, crypto::ring, pki_types::ServerName};
 use std::{
     collections::HashMap,
     fmt, io,
     pin::Pin,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     task::{Context, Poll, ready},
 };
 use tokio::{
@@ -204,7 +205,7 @@ impl Secured {
     }
 
     fn failures(&self) -> MutexGuard<'_, HashMap<String, TlsFailure>> {
-        self.failures.lock().unwrap_or_else(PoisonError::into_inner)
+        self.failures.lock()
     }
 
     async fn shake_hands(

@@ -22,12 +22,13 @@ use crate::error::StartError;
 use census::{Census, Verdict};
 use kith_net::{Budget, Charge};
 use limits::Limits;
+use parking_lot::{Mutex, MutexGuard};
 use std::{
     collections::HashMap,
     io,
     net::IpAddr,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError, Weak,
+        Arc, Weak,
         atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     },
     time::{Duration, Instant},
@@ -226,7 +227,7 @@ impl Connections {
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 
@@ -304,7 +305,7 @@ impl Connected {
     pub fn speaks(&self, protocol: &'static str) {
         metrics::counter!("kith_server_connections_total", "protocol" => protocol).increment(1);
         metrics::gauge!("kith_server_connections", "protocol" => protocol).increment(1);
-        *self.protocol.lock().unwrap_or_else(PoisonError::into_inner) = Some(protocol);
+        *self.protocol.lock() = Some(protocol);
     }
 
     /// Ends `served` if the peer does not show in time who it is, somebody else needs its place before it does, or it does not take its
@@ -396,7 +397,7 @@ impl Connected {
 
 impl Drop for Connected {
     fn drop(&mut self) {
-        if let Some(protocol) = *self.protocol.get_mut().unwrap_or_else(PoisonError::into_inner) {
+        if let Some(protocol) = *self.protocol.get_mut() {
             metrics::gauge!("kith_server_connections", "protocol" => protocol).decrement(1);
         }
         let mut state = self.connections.lock();

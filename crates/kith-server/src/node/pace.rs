@@ -4,9 +4,10 @@
 use super::{HeldStores, Throttle};
 use kith_routing::{Latencies, Pace, PaceOptions, PaceSample, SeenFrom, ToldReads};
 use kith_types::Timestamp;
+use parking_lot::{Mutex, MutexGuard};
 use std::{
     num::NonZeroU64,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::{Duration, Instant},
 };
 use tokio_util::sync::CancellationToken;
@@ -44,7 +45,7 @@ impl Reads {
     }
 
     fn lock(&self) -> MutexGuard<'_, Seen> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

@@ -11,10 +11,11 @@ use super::{
 };
 use crate::{background, topology::TopologyReceiver};
 use kith_wire::documents::{ComponentDocument, ServedDocument, TopologyDocument};
+use parking_lot::{Mutex, MutexGuard};
 use std::{
     collections::{BTreeMap, BTreeSet},
     num::NonZeroU64,
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::Duration,
 };
 use tokio::sync::Notify;
@@ -60,8 +61,8 @@ impl Doctor {
         (state.damaged.values().sum(), state.repaired)
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Patients> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Patients> {
+        self.state.lock()
     }
 
     fn found(&self, key: Key, files: u64) {

@@ -3,10 +3,10 @@
 use kith_engine::{MANIFEST_NAME, ObjectError, PATCH_NAME, Source};
 use kith_routing::RateLimiter;
 use kith_types::Timestamp;
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::{
     num::NonZeroU64,
     ops::ControlFlow,
-    sync::{Condvar, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 use tokio_util::sync::CancellationToken;
@@ -120,10 +120,7 @@ impl Throttle {
             }
             match state.limiter.wait(turn, self.now()) {
                 Duration::ZERO => break ControlFlow::Continue(()),
-                left => {
-                    let woken = self.changed.wait_timeout(state, left.min(NAP));
-                    state = woken.unwrap_or_else(PoisonError::into_inner).0;
-                }
+                left => drop(self.changed.wait_for(&mut state, left.min(NAP))),
             }
         };
         state.waiting -= 1;
@@ -138,7 +135,7 @@ impl Throttle {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

@@ -33,13 +33,10 @@ use kith_wire::{
     },
     v1::{self, rebalance_request::Command},
 };
+use parking_lot::{Mutex, MutexGuard};
 use plan::Planned;
 use refused::{begin_status, no_rebalance, not_settled, push_running, running};
-use std::{
-    collections::BTreeSet,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 use tonic::Status;
 
 /// How long what was given up is kept unless said otherwise: longer than any query's deadline, so that one that pinned
@@ -80,7 +77,7 @@ impl Rebalancer {
     }
 
     fn driving(&self) -> MutexGuard<'_, Option<String>> {
-        self.driving.lock().unwrap_or_else(PoisonError::into_inner)
+        self.driving.lock()
     }
 
     /// Does what a request asks.

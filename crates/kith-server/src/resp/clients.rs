@@ -1,12 +1,13 @@
 //! Who is connected.
 
 use super::visitor::Visitor;
+use parking_lot::{Mutex, MutexGuard};
 use std::{
     collections::BTreeMap,
     fmt::Write,
     net::SocketAddr,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicU64, Ordering},
     },
     time::{Duration, Instant},
@@ -103,7 +104,7 @@ impl Clients {
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<Client>>> {
-        self.connected.lock().unwrap_or_else(PoisonError::into_inner)
+        self.connected.lock()
     }
 }
 
@@ -129,17 +130,17 @@ impl Client {
 
     /// What it says of itself, to be changed.
     pub(super) fn said(&self) -> MutexGuard<'_, Said> {
-        self.said.lock().unwrap_or_else(PoisonError::into_inner)
+        self.said.lock()
     }
 
     /// From now on they are this visitor.
     pub(super) fn is(&self, visitor: Visitor) {
-        *self.visitor.lock().unwrap_or_else(PoisonError::into_inner) = visitor;
+        *self.visitor.lock() = visitor;
     }
 
     /// What they are called now; in one word, as lines are read by words.
     fn user(&self) -> Option<String> {
-        let name = self.visitor.lock().unwrap_or_else(PoisonError::into_inner).name()?;
+        let name = self.visitor.lock().name()?;
         let word = |letter: char| if letter.is_whitespace() || letter.is_control() { '_' } else { letter };
         Some(name.chars().map(word).collect())
     }

@@ -4,12 +4,10 @@ use crate::load::micros_since_1970;
 use kith_client::Executor;
 use kith_routing::{NodeLoad, ReportedLatencies};
 use kith_wire::v1;
+use parking_lot::Mutex;
 use std::{
     collections::BTreeMap,
-    sync::{
-        Mutex, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::atomic::{AtomicU64, Ordering},
     time::Duration,
 };
 
@@ -43,7 +41,7 @@ impl RouterCounters {
     pub fn query(&self, took: Duration, failed: bool) {
         self.queries.fetch_add(1, Ordering::Relaxed);
         self.failed.fetch_add(failed.into(), Ordering::Relaxed);
-        self.latencies.lock().unwrap_or_else(PoisonError::into_inner).record(took);
+        self.latencies.lock().record(took);
     }
 
     /// A query that was answered in part could not be made use of.
@@ -54,7 +52,7 @@ impl RouterCounters {
 
     /// A query of a store was answered.
     pub fn store(&self, store: &str, took: Duration) {
-        let mut stores = self.stores.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut stores = self.stores.lock();
         match stores.get_mut(store) {
             Some(latencies) => latencies.record(took),
             None => stores.entry(store.to_owned()).or_default().record(took),
@@ -63,7 +61,7 @@ impl RouterCounters {
 
     /// How long answers of a store took since this router started: the p50, the p99 and how many.
     pub fn latencies_of(&self, store: &str) -> (u64, Duration, Duration) {
-        let stores = self.stores.lock().unwrap_or_else(PoisonError::into_inner);
+        let stores = self.stores.lock();
         let Some(latencies) = stores.get(store) else { return Default::default() };
         let share = |per_mille| latencies.per_mille(per_mille).unwrap_or_default();
         (latencies.count(), share(500), share(990))
@@ -71,8 +69,7 @@ impl RouterCounters {
 
     /// Shows how long answers of each store took.
     pub fn show(&self) {
-        let names: Vec<String> =
-            self.stores.lock().unwrap_or_else(PoisonError::into_inner).keys().cloned().collect();
+        let names: Vec<String> = self.stores.lock().keys().cloned().collect();
         for store in names {
             let (count, p50, p99) = self.latencies_of(&store);
             let labels =
@@ -99,7 +96,7 @@ impl RouterCounters {
             queries: load(&self.queries),
             failed: load(&self.failed),
             partial: load(&self.partial),
-            latencies: self.latencies.lock().unwrap_or_else(PoisonError::into_inner).counts().to_vec(),
+            latencies: self.latencies.lock().counts().to_vec(),
             nodes: executor.load().nodes.iter().map(asked).collect(),
         }
     }
@@ -141,7 +138,7 @@ mod tests {
         counters.answer("mget", true);
         let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         assert_eq!((load(&counters.queries), load(&counters.failed), load(&counters.partial)), (3, 1, 1));
-        assert_eq!(counters.latencies.lock().unwrap().count(), 3);
+        assert_eq!(counters.latencies.lock().count(), 3);
     }
 
     #[test]

@@ -11,9 +11,10 @@ use kith_ops::{GraphQuery, Operand};
 use kith_routing::{OwnerChoice, OwnerOutcome, OwnerVerdict, Owners};
 use kith_types::Timestamp;
 use kith_wire::v1;
+use parking_lot::{Mutex, MutexGuard};
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::{Duration, Instant},
 };
 use tokio_util::sync::CancellationToken;
@@ -94,7 +95,7 @@ impl Forwarder {
     }
 
     fn owners(&self) -> MutexGuard<'_, Owners> {
-        self.owners.lock().unwrap_or_else(PoisonError::into_inner)
+        self.owners.lock()
     }
 
     fn now(&self) -> Timestamp {
@@ -124,7 +125,7 @@ impl Forwarder {
     }
 
     fn clients(&self) -> MutexGuard<'_, HashMap<String, RouterClient>> {
-        self.clients.lock().unwrap_or_else(PoisonError::into_inner)
+        self.clients.lock()
     }
 }
 

@@ -7,9 +7,10 @@ use kith_cache::ListCache;
 use kith_client::{ListStore, Session, topology::Graph, topology::Pinned};
 use kith_ops::{EdgeSelector, KindRole};
 use kith_wire::documents::ServedDocument;
+use parking_lot::{Mutex, MutexGuard};
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    sync::{Arc, Weak},
     time::Duration,
 };
 use tokio_util::sync::CancellationToken;
@@ -51,7 +52,7 @@ impl CachedLists {
     }
 
     fn lock(&self) -> MutexGuard<'_, ListCache> {
-        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
+        self.cache.lock()
     }
 }
 

@@ -12,8 +12,9 @@ use kith_cache::{
 use kith_client::{NetworkSource, Run, Session};
 use kith_ops::{Network, NetworkKey};
 use kith_types::{OperationName, Timestamp};
+use parking_lot::{Mutex, MutexGuard};
 use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    sync::{Arc, Weak},
     time::{Duration, Instant},
 };
 use tokio::sync::oneshot;
@@ -164,7 +165,7 @@ impl CachedNetworks {
 
 impl Shared {
     fn lock(&self) -> Option<MutexGuard<'_, Cache>> {
-        Some(self.cache.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner))
+        Some(self.cache.as_ref()?.lock())
     }
 
     fn look_up(&self, place: &Key, origin: Origin, mode: CacheMode) -> Lookup<Arc<Network>> {

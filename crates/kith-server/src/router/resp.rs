@@ -8,10 +8,8 @@ use futures::{
 };
 use kith_api::{BatchAnswer, BatchKeys, QueryError, QueryOptions, StoreService};
 use kith_engine::{KeyType, ValueType};
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, PoisonError},
-};
+use parking_lot::Mutex;
+use std::{collections::BTreeMap, sync::Arc};
 use tokio::sync::oneshot;
 
 /// Reads of more keys go by themselves: they gain nothing, and would delay the others.
@@ -56,7 +54,7 @@ impl RespReads {
         let Group { store, keys } = group;
         let (answer, answered) = oneshot::channel();
         let full = {
-            let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut waiting = self.waiting.lock();
             match waiting.get_mut(&store) {
                 None => {
                     tokio::spawn(Arc::clone(self).next_turn(store.clone()));
@@ -76,7 +74,7 @@ impl RespReads {
     /// Lets all tasks run that can run, which may have reads too; then reads what has come together.
     async fn next_turn(self: Arc<Self>, store: String) {
         tokio::task::yield_now().await;
-        let together = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(&store);
+        let together = self.waiting.lock().remove(&store);
         if let Some(together) = together {
             self.read_together(store, together).await;
         }

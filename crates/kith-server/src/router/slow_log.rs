@@ -2,11 +2,9 @@
 
 use super::settings::SlowLogSettings;
 use kith_wire::v1::Profile;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
-use std::{
-    sync::{Mutex, PoisonError},
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 /// Writes slow queries to the process's log, a bounded number a second.
 #[derive(Debug)]
@@ -35,7 +33,7 @@ impl SlowLog {
     }
 
     fn may_write(&self, now: Instant) -> Option<u64> {
-        let mut window = self.window.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut window = self.window.lock();
         if Duration::from_secs(1) <= now.saturating_duration_since(window.0) {
             (window.0, window.1) = (now, 0);
         }

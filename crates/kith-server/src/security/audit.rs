@@ -1,9 +1,9 @@
 //! One line in the log for each call that is refused for who asks, or for what it names: for those who watch for attacks.
 
 use kith_types::ErrorCode;
+use parking_lot::Mutex;
 use std::{
     net::SocketAddr,
-    sync::{Mutex, PoisonError},
     time::{SystemTime, UNIX_EPOCH},
 };
 
@@ -45,7 +45,7 @@ pub(crate) fn refused(call: &Refused<'_>) {
     let code = code.name();
     metrics::counter!("kith_server_refused_total", "code" => code).increment(1);
     let second = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-    let line = BUDGET.lock().unwrap_or_else(PoisonError::into_inner).take(second);
+    let line = BUDGET.lock().take(second);
     if let Some(left_out) = line {
         let (subject, store, reason) = (cut(subject), cut(store), cut(reason));
         let peer = peer.map(tracing::field::display);

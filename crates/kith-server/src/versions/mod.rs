@@ -30,9 +30,10 @@ use kith_net::security::Dialer;
 use kith_types::NodeId;
 use kith_versions::{Holders, PushId, UnixMillis};
 use kith_wire::documents::ClusterDocument;
+use parking_lot::{Mutex, MutexGuard};
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::{Duration, SystemTime},
 };
 use tokio_util::sync::CancellationToken;
@@ -93,7 +94,7 @@ impl Stores {
     }
 
     fn active(&self) -> MutexGuard<'_, BTreeMap<PushId, Active>> {
-        self.active.lock().unwrap_or_else(PoisonError::into_inner)
+        self.active.lock()
     }
 
     /// The cluster as this router sees it.

@@ -6,10 +6,10 @@
 //! check, no binary log, no InnoDB. `fsync` it never calls.
 
 use mysql_async::{Conn, OptsBuilder, Statement, prelude::Queryable};
+use parking_lot::Mutex;
 use std::{
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
-    sync::{Mutex, PoisonError},
     time::{Duration, Instant},
 };
 use tokio::sync::Semaphore;
@@ -136,10 +136,10 @@ impl Reader {
     /// The value of a key; `None` if there is none.
     pub async fn get(&self, id: u64) -> Result<Option<Vec<u8>>, String> {
         let _permit = self.free.acquire().await.map_err(|error| error.to_string())?;
-        let taken = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let taken = self.idle.lock().pop();
         let (mut conn, statement) = taken.expect("a permit is a connection");
         let value = conn.exec_first(&statement, (id,)).await;
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner).push((conn, statement));
+        self.idle.lock().push((conn, statement));
         value.map_err(|error| error.to_string())
     }
 }

@@ -1,9 +1,7 @@
 //! What there should be: every build has a label of its own, which its rows say, with the cluster and the store that they are of.
 
-use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
-    sync::{Mutex, MutexGuard, PoisonError},
-};
+use parking_lot::{Mutex, MutexGuard};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// No build has more keys; readers ask for all of them.
 pub const KEYS_MAX: u64 = 33;
@@ -53,7 +51,7 @@ fn changed_key(label: Label) -> u64 {
 
 impl Model {
     fn known(&self) -> MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        self.known.lock()
     }
 
     /// A new build of a store.

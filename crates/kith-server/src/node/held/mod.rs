@@ -33,10 +33,11 @@ use kith_net::security::Dialer;
 use kith_objects::Objects;
 use kith_types::{PartitionCount, PartitionId};
 use kith_wire::documents::{ComponentDocument, HoldsDocument, ServedDocument, TopologyDocument};
+use parking_lot::{Mutex, MutexGuard, RwLock};
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak},
+    sync::{Arc, Weak},
     time::{Duration, Instant},
 };
 use tokio_util::sync::CancellationToken;
@@ -201,18 +202,18 @@ impl HeldStores {
     }
 
     fn sources(&self) -> MutexGuard<'_, BTreeMap<PathBuf, Arc<HeldSource>>> {
-        self.sources.lock().unwrap_or_else(PoisonError::into_inner)
+        self.sources.lock()
     }
 
     /// The reader of one version of a store.
     pub fn get(&self, store: &str, version: u64) -> Option<VersionReader> {
-        let stores = self.stores.read().unwrap_or_else(PoisonError::into_inner);
+        let stores = self.stores.read();
         stores.get(store)?.get(&version).map(|held| held.reader.clone())
     }
 
     /// The readers of all versions held, with store and version.
     pub fn readers(&self) -> Vec<((String, u64), VersionReader)> {
-        let stores = self.stores.read().unwrap_or_else(PoisonError::into_inner);
+        let stores = self.stores.read();
         let each = stores.iter().flat_map(|(store, versions)| {
             versions.iter().map(|(version, held)| ((store.clone(), *version), held.reader.clone()))
         });
@@ -228,13 +229,13 @@ impl HeldStores {
     /// Takes on what a table gives to this node. What is missing comes with the next preparation.
     pub fn follow(&self, topology: &TopologyDocument, node: u32, now: Instant) {
         let next = Owned::of(&topology.cluster, node);
-        let mut owned = self.owned.write().unwrap_or_else(PoisonError::into_inner);
+        let mut owned = self.owned.write();
         *owned = owned.followed_by(next, topology.rebalance.is_none(), now);
     }
 
     /// What the table gives to this node of a store, ascending.
     pub(crate) fn owned(&self, store: &ServedDocument) -> Arc<[PartitionId]> {
-        self.owned.read().unwrap_or_else(PoisonError::into_inner).of_store(store)
+        self.owned.read().of_store(store)
     }
 
     /// Pulls, verifies and opens what a store needs at one version; nothing changes for running queries. `revision`
@@ -294,7 +295,7 @@ impl HeldStores {
         if bytes_max == 0 {
             return 0;
         }
-        let _one_at_a_time = self.warming.lock().unwrap_or_else(PoisonError::into_inner);
+        let _one_at_a_time = self.warming.lock();
         let warmed = component.warm(warm::budget(bytes_max));
         metrics::counter!("kith_node_warmed_bytes_total").increment(warmed);
         warmed
@@ -310,7 +311,7 @@ impl HeldStores {
         let reader = self.reader(store, &components)?;
         residency::begin(&reader);
         let held = Held { reader, components, since_revision: revision, retired: None };
-        let mut stores = self.stores.write().unwrap_or_else(PoisonError::into_inner);
+        let mut stores = self.stores.write();
         stores.entry(store.name.clone()).or_default().insert(store.version, held);
         Ok(())
     }
@@ -335,7 +336,7 @@ impl HeldStores {
 
     /// Whether a version is held with these partitions; if it was about to be forgotten, it stays.
     fn is_here(&self, store: &ServedDocument, revision: u64, owned: &[PartitionId]) -> bool {
-        let mut stores = self.stores.write().unwrap_or_else(PoisonError::into_inner);
+        let mut stores = self.stores.write();
         let held = stores.get_mut(&store.name).and_then(|versions| versions.get_mut(&store.version));
         let held = held.filter(|held| held.components.values().all(|component| component.covers(owned)));
         held.map(|held| {
@@ -370,7 +371,7 @@ impl HeldStores {
     }
 
     fn open_already(&self, store: &str, component: &(String, u64)) -> Option<Component> {
-        let stores = self.stores.read().unwrap_or_else(PoisonError::into_inner);
+        let stores = self.stores.read();
         stores.get(store)?.values().find_map(|held| held.components.get(component).cloned())
     }
 
@@ -425,11 +426,11 @@ impl HeldStores {
         let of = |stores: &BTreeMap<String, BTreeMap<u64, Held>>| {
             Some(stores.get(&store.name)?.get(&store.version)?.components.clone())
         };
-        let known = of(&self.stores.read().unwrap_or_else(PoisonError::into_inner));
+        let known = of(&self.stores.read());
         let Some(mut components) = known else { return Ok(()) };
         components.insert((component.name.clone(), component.version), opened.clone());
         let reader = self.reader(store, &components)?;
-        let mut stores = self.stores.write().unwrap_or_else(PoisonError::into_inner);
+        let mut stores = self.stores.write();
         let held = stores.get_mut(&store.name).and_then(|versions| versions.get_mut(&store.version));
         if let Some(held) = held {
             (held.reader, held.components) = (reader, components);

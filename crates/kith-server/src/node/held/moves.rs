@@ -11,7 +11,6 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
     ops::ControlFlow,
-    sync::PoisonError,
     time::Instant,
 };
 use thiserror::Error;
@@ -205,7 +204,7 @@ impl HeldStores {
 
     /// Is no node of a version any more: readers of old tables are told to ask another.
     fn forget(&self, store: &ServedDocument) {
-        let mut stores = self.stores.write().unwrap_or_else(PoisonError::into_inner);
+        let mut stores = self.stores.write();
         if let Some(versions) = stores.get_mut(&store.name) {
             versions.remove(&store.version);
         }
@@ -229,7 +228,7 @@ impl HeldStores {
     ) -> Result<(), PrepareError> {
         for &store in versions.iter().filter(|store| self.get(&store.name, store.version).is_some()) {
             let since = {
-                let stores = self.stores.read().unwrap_or_else(PoisonError::into_inner);
+                let stores = self.stores.read();
                 let held = stores.get(&store.name).and_then(|versions| versions.get(&store.version));
                 held.map_or(0, |held| held.since_revision)
             };
@@ -245,7 +244,7 @@ impl HeldStores {
     /// Frees what no table has given to this node for a grace in which no rebalance ran: leftovers of one that ended
     /// without this node, and stores that are other groups' to hold. Blocks.
     pub fn free_strangers(&self, versions: &[ServedDocument], now: Instant) {
-        let settled = self.owned.read().unwrap_or_else(PoisonError::into_inner).settled();
+        let settled = self.owned.read().settled();
         if settled.is_none_or(|since| now.saturating_duration_since(since) < VERSION_GRACE) {
             return;
         }
@@ -283,7 +282,7 @@ impl HeldStores {
     fn strangers(&self, versions: &[ServedDocument]) -> Vec<PartitionId> {
         let Some(store) = versions.first() else { return Vec::new() };
         let owned = self.owned(store);
-        let stores = self.stores.read().unwrap_or_else(PoisonError::into_inner);
+        let stores = self.stores.read();
         let held = stores.get(&store.name).into_iter().flat_map(BTreeMap::values);
         let open = held.flat_map(|held| held.components.values()).flat_map(Component::partitions);
         let strangers = open.filter(|partition| owned.binary_search(partition).is_err());

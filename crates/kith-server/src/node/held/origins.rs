@@ -13,7 +13,6 @@ use kith_versions::{BRIEF, Donors, Origin, origins};
 use kith_wire::documents::{ComponentDocument, ServedDocument, TopologyDocument};
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::PoisonError,
     time::Instant,
 };
 use tokio_util::sync::CancellationToken;
@@ -101,7 +100,7 @@ impl HeldStores {
         let taken = take(&self.throttled(objects).until(wanted.given_up), threads);
         let failed = matches!(taken, Err(FetchError::Source(_))) && !self.ends(wanted);
         let silent = failed.then(Instant::now);
-        *self.object_store_silent.lock().unwrap_or_else(PoisonError::into_inner) = silent;
+        *self.object_store_silent.lock() = silent;
         taken
     }
 
@@ -112,7 +111,7 @@ impl HeldStores {
 
     /// Since when the object store has not answered.
     fn silent(&self) -> Option<Instant> {
-        *self.object_store_silent.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.object_store_silent.lock()
     }
 
     /// From peers, and of these from others if one gives damaged bytes. Each further try asks one peer less, or one for less.

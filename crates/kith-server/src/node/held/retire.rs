@@ -8,7 +8,6 @@ use std::{
     collections::BTreeSet,
     fs,
     path::{Path, PathBuf},
-    sync::PoisonError,
     time::Instant,
 };
 
@@ -18,7 +17,7 @@ impl HeldStores {
     pub fn retire(&self, topology: &TopologyDocument, now: Instant) {
         let versions: BTreeSet<(&str, u64)> =
             named(topology).map(|store| (store.name.as_str(), store.version)).collect();
-        let mut stores = self.stores.write().unwrap_or_else(PoisonError::into_inner);
+        let mut stores = self.stores.write();
         for (name, held) in stores.iter_mut() {
             held.retain(|version, held| {
                 if versions.contains(&(name.as_str(), *version)) || topology.revision < held.since_revision {
@@ -51,7 +50,7 @@ impl HeldStores {
     /// The folders of one store that are held, named, or half fetched and still wanted.
     fn used(&self, store: &str, topology: &TopologyDocument) -> BTreeSet<PathBuf> {
         let half_fetched = self.half_fetched(store, topology);
-        let stores = self.stores.read().unwrap_or_else(PoisonError::into_inner);
+        let stores = self.stores.read();
         let held = stores.get(store).into_iter().flat_map(|versions| versions.values());
         let held = held.flat_map(|held| held.components.keys());
         let held = held.map(|(name, version)| self.folder_of(store, name, *version));
@@ -74,7 +73,7 @@ impl HeldStores {
     /// Whether everything is open that the table gives to this node of a version.
     fn is_whole(&self, store: &ServedDocument) -> bool {
         let owned = self.owned(store);
-        let stores = self.stores.read().unwrap_or_else(PoisonError::into_inner);
+        let stores = self.stores.read();
         let held = stores.get(&store.name).and_then(|versions| versions.get(&store.version));
         held.is_some_and(|held| held.components.values().all(|component| component.covers(&owned)))
     }

@@ -1,10 +1,8 @@
 //! Work on a node's files, one at a time for each store: fetches, copies, repairs and clean-ups of different stores run side
 //! by side, so that a slow source of one is in no other's way.
 
-use std::{
-    collections::BTreeSet,
-    sync::{Condvar, Mutex, MutexGuard, PoisonError},
-};
+use parking_lot::{Condvar, Mutex, MutexGuard};
+use std::collections::BTreeSet;
 
 /// Which stores are worked on.
 #[derive(Debug, Default)]
@@ -24,8 +22,9 @@ pub(super) struct Turn<'a> {
 impl Turns {
     /// Waits until nobody else works on the store. Whoever holds a turn asks for no other one.
     pub fn take(&self, store: &str) -> Turn<'_> {
-        let busy = self.ended.wait_while(self.lock(), |busy| busy.contains(store));
-        busy.unwrap_or_else(PoisonError::into_inner).insert(store.to_owned());
+        let mut busy = self.lock();
+        self.ended.wait_while(&mut busy, |busy| busy.contains(store));
+        busy.insert(store.to_owned());
         Turn { turns: self, store: store.to_owned() }
     }
 
@@ -36,7 +35,7 @@ impl Turns {
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeSet<String>> {
-        self.busy.lock().unwrap_or_else(PoisonError::into_inner)
+        self.busy.lock()
     }
 }
 
