@@ -14,6 +14,7 @@ const OVERLOADED_RETRY_MS: u64 = 100;
 /// Why a query has no answer. Codes are a contract: `docs/errors.md`.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum QueryError {
     /// The question does not fit the graph.
     #[error(transparent)]
@@ -21,7 +22,6 @@ pub enum QueryError {
     /// There is no such graph.
     #[error("there is no graph {name:?}")]
     UnknownGraph {
-        /// As asked.
         name: String,
         /// The graphs there are.
         known: Vec<String>,
@@ -29,27 +29,19 @@ pub enum QueryError {
     /// There is no such store of values.
     #[error("there is no store {name:?}")]
     UnknownStore {
-        /// As asked.
         name: String,
         /// The stores of values there are.
         known: Vec<String>,
     },
     /// The store has no values: it is a graph.
     #[error("store {name:?} holds a graph, which has no values by key")]
-    NotValues {
-        /// As asked.
-        name: String,
-    },
+    NotValues { name: String },
     /// The store serves nothing yet.
     #[error("store {store:?} serves no version yet")]
-    NoVersion {
-        /// The store.
-        store: String,
-    },
+    NoVersion { store: String },
     /// The keys are of another type than the store's.
     #[error("the keys of store {store:?} are of type {expected}, not {got}")]
     WrongKeys {
-        /// The store.
         store: String,
         /// What its keys are.
         expected: KeyType,
@@ -61,21 +53,15 @@ pub enum QueryError {
     BatchTooLarge {
         /// What of it.
         what: &'static str,
-        /// Its size.
         got: u64,
-        /// The bound.
         max: u64,
     },
     /// The answer, or a node's share of what it is made from, is more than it may be.
     #[error("the answer, or what it is made from, is more than {max} bytes")]
-    TooLarge {
-        /// The bound.
-        max: u64,
-    },
+    TooLarge { max: u64 },
     /// Records are damaged on every replica that could be asked.
     #[error("records of store {store:?} are damaged on every replica that could be asked: {detail}")]
     Damaged {
-        /// The store.
         store: String,
         /// What a node said.
         detail: String,
@@ -83,7 +69,6 @@ pub enum QueryError {
     /// Replicas gave different answers about keys of a store whose answers must agree.
     #[error("replicas of store {store:?} disagree about {keys} of the keys asked for")]
     Disagreement {
-        /// The store.
         store: String,
         /// How many keys.
         keys: u64,
@@ -91,7 +76,6 @@ pub enum QueryError {
     /// Records cannot be decoded: nobody who answers has their schema.
     #[error("the schema of the records of store {store:?} at version {version} cannot be had: {reason}")]
     SchemaUnavailable {
-        /// The store.
         store: String,
         /// The version that answered.
         version: u64,
@@ -104,7 +88,6 @@ pub enum QueryError {
     /// The store's values are no records: they have no fields to work on.
     #[error("the values of store {store:?} are {value}, not records: they have no fields")]
     NotRecords {
-        /// The store.
         store: String,
         /// What they are.
         value: ValueType,
@@ -117,10 +100,7 @@ pub enum QueryError {
     },
     /// There is no such replica policy.
     #[error("there is no policy {name:?}")]
-    UnknownPolicy {
-        /// As asked.
-        name: String,
-    },
+    UnknownPolicy { name: String },
     /// The request itself is malformed.
     #[error("bad request: {detail}")]
     BadRequest {
@@ -129,14 +109,10 @@ pub enum QueryError {
     },
     /// Time ran out.
     #[error("the deadline of {deadline_ms} ms passed")]
-    DeadlineExceeded {
-        /// The deadline.
-        deadline_ms: u64,
-    },
+    DeadlineExceeded { deadline_ms: u64 },
     /// No replica of these partitions answered.
     #[error("{} of the partitions asked have no replica that answers: {reason}", partitions.len())]
     PartitionsUnavailable {
-        /// The partitions.
         partitions: Vec<u32>,
         /// The last reason given.
         reason: String,
@@ -146,21 +122,15 @@ pub enum QueryError {
     VersionUnavailable {
         /// `graph` or `store`.
         what: &'static str,
-        /// Its name.
         name: String,
-        /// The version.
         version: u64,
     },
     /// The router or its nodes turn work away.
     #[error("overloaded: {detail}")]
-    Overloaded {
-        /// Who.
-        detail: String,
-    },
+    Overloaded { detail: String },
     /// More of a store is read than its quota allows.
     #[error("the read quota of store {store:?} is used up: {per_second} {} a second at {at}", kind.name())]
     QuotaExceeded {
-        /// The store.
         store: String,
         /// Of what there is no more.
         kind: QuotaKind,
@@ -173,38 +143,24 @@ pub enum QueryError {
     },
     /// The router cannot be reached.
     #[error("router {addr} cannot be reached: {reason}")]
-    Unreachable {
-        /// Where.
-        addr: String,
-        /// Why.
-        reason: String,
-    },
+    Unreachable { addr: String, reason: String },
     /// There is no TLS with a peer: it, or this process, is not who the other believes.
     #[error("no TLS with {addr}: {reason}")]
     Tls {
-        /// Where.
         addr: String,
-        /// Why.
         reason: String,
         /// What to do.
         help: &'static str,
     },
     /// A node that was asked by itself cannot be reached.
     #[error("node at {addr} cannot be reached: {reason}")]
-    NodeUnreachable {
-        /// Where.
-        addr: String,
-        /// Why.
-        reason: String,
-    },
+    NodeUnreachable { addr: String, reason: String },
     /// An error that a router or node reported.
     #[error("{message}")]
     Remote {
         /// Its code; [`ErrorCode::Unrecognized`] if it is one of a later release, whose name then begins the message.
         code: ErrorCode,
-        /// Its message.
         message: String,
-        /// Its help.
         help: String,
     },
     /// A defect of Kith.

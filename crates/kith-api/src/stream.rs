@@ -14,6 +14,7 @@ use std::{
     task::{Context, Poll},
     time::Duration,
 };
+use strum::IntoStaticStr;
 use tokio::sync::mpsc;
 use tonic::Status;
 
@@ -69,7 +70,8 @@ pub struct StreamFooter {
 }
 
 /// How a stream ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr)]
+#[strum(serialize_all = "UPPERCASE")]
 pub enum StreamStatus {
     /// Every key is found or absent.
     Ok,
@@ -104,11 +106,7 @@ impl StreamStatus {
 
     /// The word for it.
     pub fn name(self) -> &'static str {
-        match self {
-            StreamStatus::Ok => "OK",
-            StreamStatus::Partial => "PARTIAL",
-            StreamStatus::Failed => "FAILED",
-        }
+        self.into()
     }
 }
 

@@ -101,6 +101,7 @@ impl Default for SessionSettings {
 /// Settings name something that does not exist.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum SettingsError {
     /// There is no such policy.
     #[error("there is no policy {name:?}; policies: {known}")]
@@ -119,7 +120,6 @@ pub enum SettingsError {
     /// A bound is none, or above what any may be.
     #[error("{what} is {got}, but must be from 1 to {max}")]
     Bound {
-        /// Its key.
         what: &'static str,
         /// As written.
         got: u64,

@@ -80,6 +80,7 @@ pub struct ValueStore {
 /// A topology document makes no sense.
 #[derive(Debug, Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum BadTopology {
     /// Not a partition count.
     #[error("{0} partitions")]
@@ -94,18 +95,10 @@ pub enum BadTopology {
     },
     /// A component's role is of a newer release, or nonsense.
     #[error("component {component:?} of graph {graph:?} has unknown role {role:?}")]
-    Role {
-        /// The graph.
-        graph: String,
-        /// The component.
-        component: String,
-        /// The role.
-        role: String,
-    },
+    Role { graph: String, component: String, role: String },
     /// A store's keys or values are of a newer release, or nonsense.
     #[error("store {store:?}")]
     Kind {
-        /// The store.
         store: String,
         /// Which word.
         #[source]
@@ -114,7 +107,6 @@ pub enum BadTopology {
     /// The schema of a store's records is named by nonsense.
     #[error("store {store:?}")]
     Schema {
-        /// The store.
         store: String,
         /// What is given.
         #[source]

@@ -8,6 +8,7 @@ use thiserror::Error;
 /// What does not hold in a file.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum Fault {
     /// The file is not there.
     #[error("file is missing")]
@@ -37,7 +38,6 @@ pub enum Fault {
     /// A field with a value that no writer gives it.
     #[error("{what} at byte {offset} is impossible")]
     Content {
-        /// The field.
         what: &'static str,
         /// Where, as near as known.
         offset: u64,
@@ -66,30 +66,22 @@ pub struct Damage {
 /// A component, or a part of it, cannot be opened.
 #[derive(Debug, Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum OpenError {
     /// A byte is missing, extra or wrong.
     #[error(transparent)]
     Damaged(#[from] Damage),
     /// The operating system refused.
     #[error("cannot read {path}")]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// Its answer.
-        source: io::Error,
-    },
+    Io { path: PathBuf, source: io::Error },
     /// There is no component in the folder.
     #[error("{path} holds no component: its manifest is missing")]
-    NoComponent {
-        /// The folder.
-        path: PathBuf,
-    },
+    NoComponent { path: PathBuf },
     /// A later release wrote the file.
     #[error("{file} has format version {got}, but this release reads up to {supported}")]
     FormatTooNew {
         /// File name.
         file: String,
-        /// Its version.
         got: u32,
         /// The newest known here.
         supported: u32,
@@ -99,7 +91,6 @@ pub enum OpenError {
     FormatTooOld {
         /// File name.
         file: String,
-        /// Its version.
         got: u32,
         /// The one read here.
         supported: u32,
@@ -127,7 +118,6 @@ pub enum OpenError {
     /// The manifest is whole, but of another version or another store.
     #[error("{path} holds the version with manifest {got}, but {expected} is needed")]
     OtherVersion {
-        /// The folder.
         path: PathBuf,
         /// The identity that was asked for.
         expected: String,
@@ -137,7 +127,6 @@ pub enum OpenError {
     /// The manifest is whole, but of a component of another store.
     #[error("{path} is a version of {got}, not of {expected}")]
     OtherStore {
-        /// The folder.
         path: PathBuf,
         /// The component and store that the manifest names.
         got: String,
@@ -181,18 +170,14 @@ pub enum ReadError {
 /// A file cannot be written.
 #[derive(Debug, Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum WriteError {
     /// What was to be copied is damaged.
     #[error(transparent)]
     Damaged(#[from] Damage),
     /// The operating system refused; a full disk, mostly.
     #[error("cannot write {path}")]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// Its answer.
-        source: io::Error,
-    },
+    Io { path: PathBuf, source: io::Error },
     /// Input is not in the order that the file needs.
     #[error("{file}: record {record} is out of order")]
     OutOfOrder {
@@ -216,7 +201,6 @@ pub enum WriteError {
         file: String,
         /// A key or a value.
         what: &'static str,
-        /// Its length.
         got: u64,
         /// The longest allowed.
         max: u64,
@@ -226,7 +210,6 @@ pub enum WriteError {
     NoId {
         /// File name.
         file: String,
-        /// Its length.
         bytes: usize,
     },
     /// An ordinal at or beyond the end of the table that it points into.
@@ -234,7 +217,6 @@ pub enum WriteError {
     OrdinalOutOfRange {
         /// File name.
         file: String,
-        /// The ordinal.
         got: u32,
         /// Keys in the table.
         count: u32,

@@ -34,11 +34,11 @@ struct Identity {
 /// A place that a cluster cannot have.
 #[derive(Debug, Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum ClaimError {
     /// Another cluster has it.
     #[error("{location} is the object store of cluster {owner}, not of cluster {cluster}")]
     Taken {
-        /// The place.
         location: String,
         /// Whose it is.
         owner: String,
@@ -48,7 +48,6 @@ pub enum ClaimError {
     /// It lies inside that of another cluster.
     #[error("{location} lies in the object store of cluster {owner}, at {around}")]
     Inside {
-        /// The place.
         location: String,
         /// Whose it is.
         owner: String,
@@ -58,7 +57,6 @@ pub enum ClaimError {
     /// Nobody's name is in it, but something else is.
     #[error("{location} is no cluster's object store and not empty: it has {found:?}")]
     Occupied {
-        /// The place.
         location: String,
         /// Something in it.
         found: String,
@@ -67,10 +65,7 @@ pub enum ClaimError {
     #[error(
         "{location} cannot be told to be of any cluster: its {IDENTITY_NAME} is damaged or of another release"
     )]
-    Damaged {
-        /// The place.
-        location: String,
-    },
+    Damaged { location: String },
     /// It cannot be read or written.
     #[error(transparent)]
     Objects(#[from] ObjectsError),

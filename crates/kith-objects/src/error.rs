@@ -9,11 +9,11 @@ use thiserror::Error;
 /// A place, or an object in it, cannot be used.
 #[derive(Debug, Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum ObjectsError {
     /// Its settings are wrong.
     #[error("{location} cannot be used")]
     Settings {
-        /// The place.
         location: String,
         /// What is wrong.
         source: Box<object_store::Error>,
@@ -34,10 +34,7 @@ pub enum ObjectsError {
     },
     /// Something else is there.
     #[error("{object} is there already, and is not the same")]
-    Taken {
-        /// The object.
-        object: String,
-    },
+    Taken { object: String },
     /// Another build has begun to write a version there.
     #[error("{location} is where another build, of other rows or with other options, writes or wrote")]
     Reserved {
@@ -47,7 +44,6 @@ pub enum ObjectsError {
     /// What a version was to be made of is damaged; nothing was put in its place.
     #[error("{location} cannot be made")]
     Damaged {
-        /// The version.
         location: String,
         /// What does not hold.
         source: kith_engine::Damage,
@@ -63,19 +59,13 @@ pub enum ObjectsError {
     /// A file of this machine.
     #[error("{} cannot be read or written", path.display())]
     Local {
-        /// The file.
         path: PathBuf,
         /// What the system says.
         source: io::Error,
     },
     /// What was to be uploaded is no whole version.
     #[error("{} is no whole version", path.display())]
-    NoVersion {
-        /// Its folder.
-        path: PathBuf,
-        /// Why.
-        source: kith_engine::OpenError,
-    },
+    NoVersion { path: PathBuf, source: kith_engine::OpenError },
 }
 
 impl ObjectsError {

@@ -8,25 +8,21 @@ use thiserror::Error;
 /// The question does not fit the graph.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum OperationError {
     /// A member that the query names is not in the graph (it may exist elsewhere with no connections; this one does not).
     #[error("member {id} is not in the graph")]
-    MemberNotFound {
-        /// The member.
-        id: u64,
-    },
+    MemberNotFound { id: u64 },
     /// No member has such an entity of the kind.
     #[error("{kind} {entity} is not in the graph")]
     EntityNotFound {
         /// The entity kind.
         kind: String,
-        /// The entity.
         entity: u64,
     },
     /// The graph has no such edge type.
     #[error("unknown edge type {name:?}")]
     UnknownEdgeType {
-        /// As asked.
         name: String,
         /// The edge types there are.
         known: Vec<String>,
@@ -34,7 +30,6 @@ pub enum OperationError {
     /// The graph has no such edge type or entity kind.
     #[error("unknown kind {name:?}")]
     UnknownKind {
-        /// As asked.
         name: String,
         /// The kinds there are.
         known: Vec<String>,
@@ -51,9 +46,7 @@ pub enum OperationError {
     /// A number is out of its range.
     #[error("{what} is {got}, but must be {range}")]
     OutOfRange {
-        /// The field.
         what: &'static str,
-        /// Its value.
         got: u64,
         /// The range, for people.
         range: &'static str,
@@ -66,6 +59,7 @@ pub enum OperationError {
 /// An operator tree cannot be evaluated.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum EvaluateError {
     /// An operator got an input of another type than it works on.
     #[error("operator {operator} cannot work on {got}")]
@@ -77,22 +71,13 @@ pub enum EvaluateError {
     },
     /// The tree is deeper than allowed.
     #[error("the operator plan is deeper than {max}")]
-    TooDeep {
-        /// The bound.
-        max: usize,
-    },
+    TooDeep { max: usize },
     /// The tree has more operators than allowed.
     #[error("the operator plan has more than {max} operators")]
-    TooManyOperators {
-        /// The bound.
-        max: usize,
-    },
+    TooManyOperators { max: usize },
     /// The tree carries more fixed ids than allowed.
     #[error("the operator plan carries more than {max} ids")]
-    TooManyIds {
-        /// The bound.
-        max: usize,
-    },
+    TooManyIds { max: usize },
     /// A request has more keys or partitions than a share can have.
     #[error("the request has {got} {what}, but must have at most {max}")]
     TooMany {
@@ -100,7 +85,6 @@ pub enum EvaluateError {
         what: &'static str,
         /// How many it has.
         got: usize,
-        /// The bound.
         max: usize,
     },
     /// A request names a key or partition twice.
@@ -114,7 +98,6 @@ pub enum EvaluateError {
     /// A request names a partition that the graph does not have.
     #[error("the request names partition {partition}, but the graph has partitions 0 to {last}")]
     UnknownPartition {
-        /// As asked.
         partition: PartitionId,
         /// The last that there is.
         last: u32,
@@ -151,11 +134,11 @@ pub enum EvaluateError {
 /// The nodes' parts do not make up one value.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum MergeError {
     /// A key or partition was answered by no part.
     #[error("{missing} of {expected} keys have no answer")]
     Missing {
-        /// How many.
         missing: usize,
         /// Of how many.
         expected: usize,
@@ -163,7 +146,6 @@ pub enum MergeError {
     /// A part answers for a key that was not asked, or that another part answered too.
     #[error("position {position} of {expected} is answered twice or was never asked")]
     Position {
-        /// The place.
         position: u32,
         /// How many keys there are.
         expected: usize,

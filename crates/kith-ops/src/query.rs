@@ -18,15 +18,12 @@ pub struct GraphQuery {
 
 /// What is asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum Operand {
     /// The first degree of a member.
-    Connections {
-        /// The member.
-        id: u64,
-    },
+    Connections { id: u64 },
     /// The entities of one kind of a member.
     Entities {
-        /// The member.
         id: u64,
         /// The entity kind.
         kind: String,
@@ -40,14 +37,12 @@ pub enum Operand {
     },
     /// First degree, exactly-second degree, their union and the raw union of the first degree's lists.
     Network {
-        /// The member.
         id: u64,
         /// `Size` or `Ids`.
         want: Want,
     },
     /// Distance badge 0, 1, 2, 3 or unknown, of one source to many targets (Moolle, Algorithm 1).
     Distance {
-        /// The source.
         from: u64,
         /// The targets, in any order, repeats allowed.
         to: Vec<u64>,
@@ -65,7 +60,6 @@ pub enum Operand {
     Common {
         /// One member.
         id: u64,
-        /// The other.
         to: u64,
         /// An entity kind, or `None` for common connections.
         kind: Option<String>,
@@ -76,7 +70,6 @@ pub enum Operand {
     },
     /// People you may know: the top `k` of the second degree by number of common connections.
     Suggest {
-        /// The member.
         id: u64,
         /// How many, `1..=10_000`.
         k: u32,

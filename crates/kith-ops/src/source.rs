@@ -98,6 +98,7 @@ impl<'a> SourceValue<'a> {
 /// Why a list cannot be read.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum SourceError {
     /// The node does not hold the partition: the caller's routing table is old.
     #[error("partition {partition} is not held here")]
@@ -121,10 +122,7 @@ pub enum SourceError {
     },
     /// A key cannot be one of a store whose keys are ids.
     #[error("a key of {got} bytes cannot be an id, which has 8")]
-    KeyLength {
-        /// Its length.
-        got: usize,
-    },
+    KeyLength { got: usize },
     /// Bytes are missing or fail their checksum. Another replica may answer.
     #[error("damaged data in {file}: {detail}")]
     Damaged {

@@ -22,11 +22,11 @@ pub enum ReadError<E> {
 /// Why files are refused, or cannot be read.
 #[derive(Debug, Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum RowsError {
     /// A source cannot be opened.
     #[error("{file} cannot be opened")]
     Open {
-        /// The source.
         file: Arc<str>,
         /// What the system says.
         source: io::Error,
@@ -34,7 +34,6 @@ pub enum RowsError {
     /// The disk or the network under it failed.
     #[error("{file} cannot be read further")]
     Read {
-        /// The source.
         file: Arc<str>,
         /// What the system says.
         source: io::Error,
@@ -42,7 +41,6 @@ pub enum RowsError {
     /// A compressed file ends in the middle.
     #[error("{file} is cut off: its {codec} data end early; fetch or write it again")]
     Truncated {
-        /// The source.
         file: Arc<str>,
         /// How it is compressed.
         codec: Codec,
@@ -50,7 +48,6 @@ pub enum RowsError {
     /// A file does not unpack or decode.
     #[error("{file} is damaged or cut off: {detail}; fetch or write it again")]
     Damaged {
-        /// The source.
         file: Arc<str>,
         /// What the decoder says.
         detail: String,
@@ -61,7 +58,6 @@ pub enum RowsError {
          row groups or batches", needed.div_ceil(1 << 20), memory_bytes >> 20
     )]
     TooLarge {
-        /// The source.
         file: Arc<str>,
         /// Bytes that it needs at a time, as far as can be told before it is decoded.
         needed: u64,
@@ -71,7 +67,6 @@ pub enum RowsError {
     /// A file is written in a way that is not built in.
     #[error("{file} cannot be decoded: {detail}; write it uncompressed or with snappy, zstd, gzip or lz4")]
     Unsupported {
-        /// The source.
         file: Arc<str>,
         /// What the decoder says.
         detail: String,
@@ -79,7 +74,6 @@ pub enum RowsError {
     /// A file is of another format than told.
     #[error("{file} is not {told}, it looks like {found}")]
     OtherFormat {
-        /// The source.
         file: Arc<str>,
         /// What was told.
         told: Format,
@@ -89,7 +83,6 @@ pub enum RowsError {
     /// A file is of no format that can be read.
     #[error("{file} is no CSV, JSON, Parquet or Arrow file: {found}")]
     UnknownFormat {
-        /// The source.
         file: Arc<str>,
         /// What it seems to be.
         found: &'static str,
@@ -97,7 +90,6 @@ pub enum RowsError {
     /// A row of a text file is longer than any that could be kept.
     #[error("{place} is longer than {limit} bytes: is a quote not closed, or the file not text?")]
     RowTooLong {
-        /// The row.
         place: Place,
         /// The most bytes a row may have.
         limit: u64,
@@ -105,7 +97,6 @@ pub enum RowsError {
     /// A column that is needed is not there.
     #[error("{file} has no column {column:?} (its columns: {}); --key-field and --value-field name them", columns.join(", "))]
     NoColumn {
-        /// The source.
         file: Arc<str>,
         /// The column looked for.
         column: String,
@@ -114,18 +105,11 @@ pub enum RowsError {
     },
     /// Two columns of one name.
     #[error("{file} has more than one column {column:?}")]
-    RepeatedColumn {
-        /// The source.
-        file: Arc<str>,
-        /// The name.
-        column: String,
-    },
+    RepeatedColumn { file: Arc<str>, column: String },
     /// A column that has no place in the value.
     #[error("{file} has a column {column:?} that is not in the schema{}", near.as_ref().map(|near| format!("; did you mean {near:?}?")).unwrap_or_default())]
     UnknownColumn {
-        /// The source.
         file: Arc<str>,
-        /// The column.
         column: String,
         /// The field that was probably meant.
         near: Option<String>,
@@ -133,7 +117,6 @@ pub enum RowsError {
     /// Columns besides key and value.
     #[error("{file} has columns besides key and value ({}): name the value with --value-field to leave them out", columns.join(", "))]
     ExtraColumns {
-        /// The source.
         file: Arc<str>,
         /// All its columns.
         columns: Vec<String>,
@@ -141,9 +124,7 @@ pub enum RowsError {
     /// A column of a type that no field can have.
     #[error("column {column:?} of {file} is of type {got}, which cannot be stored")]
     ColumnType {
-        /// The source.
         file: Arc<str>,
-        /// The column.
         column: String,
         /// Its type, as Arrow names it.
         got: String,
@@ -152,16 +133,10 @@ pub enum RowsError {
     #[error(
         "{file} has no column \"key\" in its first line, which may be a header or a row: say --header yes or no, or --key-field"
     )]
-    HeaderUnclear {
-        /// The source.
-        file: Arc<str>,
-    },
+    HeaderUnclear { file: Arc<str> },
     /// Names are needed and the file has none.
     #[error("{file} has no header: columns need names, or the store a schema")]
-    NoHeader {
-        /// The source.
-        file: Arc<str>,
-    },
+    NoHeader { file: Arc<str> },
     /// Raw vectors and the other settings do not go together.
     #[error("raw f32 rows {why}")]
     Vectors {
@@ -173,7 +148,6 @@ pub enum RowsError {
         "{file} is {bytes} bytes long, not a multiple of the {row_bytes} of a row of {dimensions} dimensions"
     )]
     NotWhole {
-        /// The source.
         file: Arc<str>,
         /// Its length, unpacked.
         bytes: u64,

@@ -31,6 +31,7 @@ impl fmt::Display for Place {
 /// What is wrong with a row.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum RowFault {
     /// Another number of columns than the first row.
     #[error("expected {expected} columns, got {got}")]
@@ -64,10 +65,7 @@ pub enum RowFault {
     },
     /// A key that is too long.
     #[error("key has {bytes} bytes, at most {KEY_BYTES_MAX} are allowed")]
-    KeyTooLong {
-        /// Its length.
-        bytes: usize,
-    },
+    KeyTooLong { bytes: usize },
     /// No value.
     #[error("it has no value: {name:?} is missing or null")]
     NoValue {
@@ -84,10 +82,7 @@ pub enum RowFault {
     },
     /// A value that is too large.
     #[error("value has {bytes} bytes, at most {VALUE_BYTES_MAX} are allowed")]
-    ValueTooLarge {
-        /// Its length.
-        bytes: usize,
-    },
+    ValueTooLarge { bytes: usize },
     /// Bytes that are not text.
     #[error("{what} is not UTF-8 text")]
     NotText {
@@ -113,14 +108,10 @@ pub enum RowFault {
     TooDeep,
     /// A member that comes twice.
     #[error("member {name:?} is there twice")]
-    Repeated {
-        /// The member.
-        name: String,
-    },
+    Repeated { name: String },
     /// A member that means nothing here.
     #[error("member {name:?} is neither key nor value{}; with --key-field the whole object is the value", near.as_ref().map(|near| format!(" (did you mean {near:?}?)")).unwrap_or_default())]
     UnknownMember {
-        /// The member.
         name: String,
         /// What was probably meant.
         near: Option<String>,

@@ -3,10 +3,12 @@
 use kith_schema::{KeyType, Schema, ValueType, nearest};
 use std::fmt;
 use std::str::FromStr;
+use strum::IntoStaticStr;
 use thiserror::Error;
 
 /// What a file is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum Format {
     /// Comma- or tab-separated text, quoted as in RFC 4180.
     Csv,
@@ -138,13 +140,7 @@ impl Format {
 
     /// The word users type.
     pub fn name(self) -> &'static str {
-        match self {
-            Format::Csv => "csv",
-            Format::Json => "json",
-            Format::Parquet => "parquet",
-            Format::Arrow => "arrow",
-            Format::F32le => "f32le",
-        }
+        self.into()
     }
 }
 

@@ -30,6 +30,7 @@ const BATCH_BYTES: usize = 8 << 20;
 /// A row cannot be written.
 #[derive(Debug, Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum WriteRowsError {
     /// A key or value is not what the store says.
     #[error("a {what} is not what the store says")]
@@ -43,7 +44,6 @@ pub enum WriteRowsError {
     /// A field of a record is damaged.
     #[error("field {field:?} of a record is damaged: {why}")]
     Field {
-        /// The field.
         field: String,
         /// What does not hold.
         why: &'static str,

@@ -106,6 +106,7 @@ impl RowSource for MemorySource {
 /// Why an input names no files.
 #[derive(Debug, Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum InputError {
     /// A pattern that is none.
     #[error("{input:?} is no valid pattern: {why}")]
@@ -124,7 +125,6 @@ pub enum InputError {
     /// A path that cannot be looked at.
     #[error("{} cannot be read", path.display())]
     Path {
-        /// The path.
         path: PathBuf,
         /// What the system says.
         source: io::Error,

@@ -10,22 +10,14 @@ use thiserror::Error;
 
 /// One difference that is allowed.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum Change {
     /// A new field, which may be null or has a default.
-    Added {
-        /// Its name.
-        field: String,
-        /// Its type.
-        field_type: FieldType,
-    },
+    Added { field: String, field_type: FieldType },
     /// A field is gone: who still asks for it gets an error.
-    Dropped {
-        /// Its name.
-        field: String,
-    },
+    Dropped { field: String },
     /// `i32` became `i64`, or `f32` became `f64`.
     Widened {
-        /// Its name.
         field: String,
         /// What it was.
         old: FieldType,
@@ -33,15 +25,9 @@ pub enum Change {
         new: FieldType,
     },
     /// A field may now be null.
-    Nullable {
-        /// Its name.
-        field: String,
-    },
+    Nullable { field: String },
     /// The default is another, or there was none, or there is none any more.
-    Default {
-        /// Its name.
-        field: String,
-    },
+    Default { field: String },
     /// The same fields in another order; only JSON output shows it.
     Reordered,
 }

@@ -5,6 +5,7 @@ use kith_types::{PartitionCount, PartitionId, partition_of_id, partition_of_key}
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
+use strum::IntoStaticStr;
 use thiserror::Error;
 
 /// The longest key, in bytes; the chunk set format has the same bound.
@@ -14,7 +15,8 @@ pub const KEY_BYTES_MAX: usize = 64 * 1024;
 pub const VALUE_BYTES_MAX: usize = 64 << 20;
 
 /// What the keys of a store are. Fixed when the store is created.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 #[serde(rename_all = "lowercase")]
 pub enum KeyType {
     /// Any `u64`; its key bytes are eight, little-endian.
@@ -26,7 +28,8 @@ pub enum KeyType {
 }
 
 /// What the values of a store are. Fixed when the store is created.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 #[serde(rename_all = "lowercase")]
 pub enum ValueType {
     /// UTF-8 text.
@@ -59,11 +62,7 @@ impl KeyType {
 
     /// The word users type.
     pub fn name(self) -> &'static str {
-        match self {
-            KeyType::Id => "id",
-            KeyType::String => "string",
-            KeyType::Bytes => "bytes",
-        }
+        self.into()
     }
 
     /// The partition of a key (`docs/formats/partition-function.md`); `None` if an id has not eight bytes.
@@ -82,12 +81,7 @@ impl ValueType {
 
     /// The word users type.
     pub fn name(self) -> &'static str {
-        match self {
-            ValueType::Text => "text",
-            ValueType::Bytes => "bytes",
-            ValueType::Json => "json",
-            ValueType::Record => "record",
-        }
+        self.into()
     }
 }
 

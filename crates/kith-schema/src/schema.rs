@@ -46,35 +46,23 @@ struct Inner {
 /// Why fields make no schema.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum SchemaError {
     /// No fields, or too many.
     #[error("a schema has at least one and at most 4096 fields, not {got}")]
-    FieldCount {
-        /// How many.
-        got: usize,
-    },
+    FieldCount { got: usize },
     /// A name that is empty, too long or not printable.
     #[error("field name {name:?} is not of 1 to 255 bytes without control characters")]
-    Name {
-        /// The name.
-        name: String,
-    },
+    Name { name: String },
     /// Two fields of one name.
     #[error("field {name:?} is there twice")]
-    Duplicate {
-        /// The name.
-        name: String,
-    },
+    Duplicate { name: String },
     /// The fixed part alone is larger than a value may be.
     #[error("the fixed part of a record has {bytes} bytes, a value at most 67108864")]
-    TooLarge {
-        /// Its size.
-        bytes: usize,
-    },
+    TooLarge { bytes: usize },
     /// A default that is no value of its field.
     #[error("the default of field {field:?} does not fit it")]
     Default {
-        /// The field.
         field: String,
         /// Why not.
         source: EncodeError,

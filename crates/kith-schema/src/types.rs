@@ -4,12 +4,14 @@ use crate::language::TypeError;
 use crate::nearest;
 use std::fmt;
 use std::str::FromStr;
+use strum::IntoStaticStr;
 
 /// The most dimensions of a vector: 256 KiB of `f32`, far above any embedding in use.
 pub const DIMENSIONS_MAX: u32 = 65_536;
 
 /// A type of one value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum ScalarType {
     /// `false` or `true`.
     Bool,
@@ -32,7 +34,8 @@ pub enum ScalarType {
 }
 
 /// What the elements of a vector are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum ElementType {
     /// Single precision.
     F32,
@@ -76,17 +79,7 @@ impl ScalarType {
 
     /// The word in schemas.
     pub fn name(self) -> &'static str {
-        match self {
-            ScalarType::Bool => "bool",
-            ScalarType::I32 => "i32",
-            ScalarType::I64 => "i64",
-            ScalarType::U64 => "u64",
-            ScalarType::F32 => "f32",
-            ScalarType::F64 => "f64",
-            ScalarType::Text => "text",
-            ScalarType::Bytes => "bytes",
-            ScalarType::Timestamp => "timestamp",
-        }
+        self.into()
     }
 
     /// Bytes of a value; `None` if they differ from value to value.
@@ -115,11 +108,7 @@ impl ElementType {
 
     /// The word in schemas.
     pub fn name(self) -> &'static str {
-        match self {
-            ElementType::F32 => "f32",
-            ElementType::F16 => "f16",
-            ElementType::I8 => "i8",
-        }
+        self.into()
     }
 
     /// Bytes of an element.

@@ -55,25 +55,17 @@ struct IdentityFile {
 /// A data directory cannot be used.
 #[derive(Debug, Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum DataDirError {
     /// Another process has it open.
     #[error("data directory {path} is in use by another process")]
-    InUse {
-        /// The directory.
-        path: PathBuf,
-    },
+    InUse { path: PathBuf },
     /// It was written by another release.
     #[error("data directory {path} has format {got}, this release reads format {DIRECTORY_FORMAT}")]
-    OtherFormat {
-        /// The directory.
-        path: PathBuf,
-        /// Its format.
-        got: u32,
-    },
+    OtherFormat { path: PathBuf, got: u32 },
     /// It belongs to another cluster or process.
     #[error("data directory {path} belongs to {} of cluster {}, not to {} of cluster {}", got.owner, got.cluster_id, expected.owner, expected.cluster_id)]
     OtherOwner {
-        /// The directory.
         path: PathBuf,
         /// Who asks for it.
         expected: Identity,
@@ -83,7 +75,6 @@ pub enum DataDirError {
     /// Its identity file is damaged.
     #[error("{path} is damaged: {detail}")]
     Damaged {
-        /// The file.
         path: PathBuf,
         /// What does not hold.
         detail: String,
@@ -93,7 +84,6 @@ pub enum DataDirError {
     Io {
         /// The path at fault.
         path: PathBuf,
-        /// Why.
         #[source]
         source: io::Error,
     },

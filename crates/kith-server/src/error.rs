@@ -15,6 +15,7 @@ use thiserror::Error;
 /// Why a node, router or supervisor cannot start.
 #[derive(Debug, Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum StartError {
     /// The data directory cannot be used.
     #[error(transparent)]
@@ -48,7 +49,6 @@ pub enum StartError {
     ObjectStore {
         /// Its folder or URL.
         location: String,
-        /// Why.
         #[source]
         source: Box<crate::place::PlaceError>,
     },
@@ -66,9 +66,7 @@ pub enum StartError {
     /// An address cannot be listened on.
     #[error("listen on {addr}")]
     Listen {
-        /// The address.
         addr: SocketAddr,
-        /// Why.
         #[source]
         source: io::Error,
     },
@@ -82,31 +80,21 @@ pub enum StartError {
     },
     /// Others could listen in, and nobody has said that they may.
     #[error("{addr} is not on loopback, and what is said there would not be encrypted")]
-    InsecureListener {
-        /// The address.
-        addr: SocketAddr,
-    },
+    InsecureListener { addr: SocketAddr },
     /// Everybody who connects would have every right, and nobody has said that they may.
     #[error("{addr} is not on loopback, and whoever connects there would have every right")]
-    OpenListener {
-        /// The address.
-        addr: SocketAddr,
-    },
+    OpenListener { addr: SocketAddr },
     /// Health and metrics, which are never encrypted, would be read by others, and nobody has said that they may.
     #[error(
         "{addr} is not on loopback, and health and metrics, which name stores, are served there in the clear"
     )]
-    InsecureHttp {
-        /// The address.
-        addr: SocketAddr,
-    },
+    InsecureHttp { addr: SocketAddr },
     /// Certificates, keys or rights cannot be used.
     #[error(transparent)]
     Security(#[from] SecurityError),
     /// Another cluster that still runs is named by the ready file.
     #[error("ready file {path} names a cluster that runs, with its router at {router}")]
     ReadyFileInUse {
-        /// The file.
         path: PathBuf,
         /// The router that answers.
         router: String,
@@ -114,16 +102,13 @@ pub enum StartError {
     /// A child process cannot be started.
     #[error("start {what}")]
     Spawn {
-        /// What.
         what: String,
-        /// Why.
         #[source]
         source: io::Error,
     },
     /// A child process did not come up.
     #[error("{what} did not come up: {detail}")]
     Child {
-        /// What.
         what: String,
         /// What it said.
         detail: String,
@@ -131,9 +116,7 @@ pub enum StartError {
     /// A file cannot be written.
     #[error("write {path}")]
     Write {
-        /// The file.
         path: PathBuf,
-        /// Why.
         #[source]
         source: io::Error,
     },

@@ -6,12 +6,14 @@
 //! closed any more. A file ends one process once, so that whoever starts it again gets past the step.
 
 use std::{fs, path::PathBuf, process, sync::OnceLock};
+use strum::IntoStaticStr;
 
 /// Names the folder.
 pub const VARIABLE: &str = "KITH_FAIL_POINTS";
 
 /// A step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
 pub enum FailPoint {
     /// Router: a push is written as begun.
     PushBegun,
@@ -70,24 +72,7 @@ impl FailPoint {
 
     /// The name of its file.
     pub fn name(self) -> &'static str {
-        match self {
-            FailPoint::PushBegun => "push-begun",
-            FailPoint::PushPreparing => "push-preparing",
-            FailPoint::PushPrepared => "push-prepared",
-            FailPoint::PushFlipped => "push-flipped",
-            FailPoint::PushCleaned => "push-cleaned",
-            FailPoint::PushFailed => "push-failed",
-            FailPoint::PushGivenUp => "push-given-up",
-            FailPoint::ChangeAsked => "change-asked",
-            FailPoint::ChangeWritten => "change-written",
-            FailPoint::RecoveryBegun => "recovery-begun",
-            FailPoint::RecoveryWritten => "recovery-written",
-            FailPoint::NodeFetching => "node-fetching",
-            FailPoint::NodeFetched => "node-fetched",
-            FailPoint::NodeOpened => "node-opened",
-            FailPoint::NodeReady => "node-ready",
-            FailPoint::NodeRetiring => "node-retiring",
-        }
+        self.into()
     }
 
     /// Ends this process if a test asked for that. Where none did, this is one load.

@@ -1,7 +1,10 @@
 //! Words about queries that routing, operations and the wire share.
 
+use strum::IntoStaticStr;
+
 /// What is asked, by the name that users write: `op` of a request line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum OperationName {
     /// The members that a member is connected to.
     Connections,
@@ -45,25 +48,14 @@ impl OperationName {
 
     /// The name users type in requests and configuration.
     pub fn name(self) -> &'static str {
-        match self {
-            OperationName::Connections => "connections",
-            OperationName::Entities => "entities",
-            OperationName::Members => "members",
-            OperationName::Network => "network",
-            OperationName::Distance => "distance",
-            OperationName::Path => "path",
-            OperationName::Common => "common",
-            OperationName::Suggest => "suggest",
-            OperationName::Mget => "mget",
-            OperationName::Compute => "compute",
-            OperationName::Aggregate => "aggregate",
-        }
+        self.into()
     }
 }
 
 /// What kind of fan-out a request makes; each has its own default controller
 /// (Moolle §IV-A, §IV-C).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
 pub enum FanOutKind {
     /// One key: one node of one group.
     SingleKey,
@@ -92,14 +84,7 @@ impl FanOutKind {
 
     /// The name users type in configuration and read in profiles.
     pub fn name(self) -> &'static str {
-        match self {
-            FanOutKind::SingleKey => "single-key",
-            FanOutKind::NonUnion => "non-union",
-            FanOutKind::SyncUnion => "sync-union",
-            FanOutKind::AsyncUnion => "async-union",
-            FanOutKind::EarlyTerminable => "early-terminable",
-            FanOutKind::Broadcast => "broadcast",
-        }
+        self.into()
     }
 
     /// The kind that decides about a fan-out of this kind: one key is a single key, and a union that nobody waits for is
@@ -126,7 +111,8 @@ impl FanOutKind {
 }
 
 /// Who waits for the answer: an input to fan-out controllers (Moolle §III-D).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum Workflow {
     /// A person or a page waits.
     #[default]
@@ -141,10 +127,7 @@ impl Workflow {
 
     /// The name users type in requests and configuration.
     pub fn name(self) -> &'static str {
-        match self {
-            Workflow::Interactive => "interactive",
-            Workflow::Background => "background",
-        }
+        self.into()
     }
 }
 

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 
 /// What is asked of a store, or has happened to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum Command {
     /// Start a push. Begun again with the same id it changes nothing.
     Begin {
@@ -20,9 +21,7 @@ pub enum Command {
     },
     /// It is built: have it pass the guards.
     Offer {
-        /// The push.
         push: PushId,
-        /// Its records.
         records: u64,
         /// Bytes of one replica.
         bytes: u64,
@@ -30,33 +29,13 @@ pub enum Command {
         force: bool,
     },
     /// A node has fetched, verified and opened it.
-    Ready {
-        /// The push.
-        push: PushId,
-        /// The node.
-        node: NodeId,
-    },
+    Ready { push: PushId, node: NodeId },
     /// A node cannot: it is left out if the push allows that, else the push fails.
-    NodeFailed {
-        /// The push.
-        push: PushId,
-        /// The node.
-        node: NodeId,
-        /// Why.
-        reason: String,
-    },
+    NodeFailed { push: PushId, node: NodeId, reason: String },
     /// Serve it.
-    Flip {
-        /// The push.
-        push: PushId,
-    },
+    Flip { push: PushId },
     /// Give it up.
-    Abort {
-        /// The push.
-        push: PushId,
-        /// Why.
-        reason: String,
-    },
+    Abort { push: PushId, reason: String },
     /// End a push because somebody wants it ended: it never serves, also if it has not begun yet.
     Cancel {
         /// The push; `None`: the one under way.
@@ -67,13 +46,9 @@ pub enum Command {
     /// Accept pushes again.
     Thaw,
     /// Its coordinator is gone: take it back.
-    Recover {
-        /// The push.
-        push: PushId,
-    },
+    Recover { push: PushId },
     /// Serve another version; the current one is retained. A push under way ends.
     Swap {
-        /// Which.
         to: StoreVersion,
         /// Also if it is blocked.
         force: bool,
@@ -86,30 +61,17 @@ pub enum Command {
         force: bool,
     },
     /// Keep a version whatever comes.
-    Hold {
-        /// Which.
-        version: StoreVersion,
-    },
+    Hold { version: StoreVersion },
     /// Let the clean-up have it again.
-    Release {
-        /// Which.
-        version: StoreVersion,
-    },
+    Release { version: StoreVersion },
     /// Have a retained version served by force only.
-    Block {
-        /// Which.
-        version: StoreVersion,
-    },
+    Block { version: StoreVersion },
     /// Take that back.
-    Unblock {
-        /// Which.
-        version: StoreVersion,
-    },
+    Unblock { version: StoreVersion },
     /// A node that was left out has it now.
     Repaired {
         /// Which version.
         version: StoreVersion,
-        /// The node.
         node: NodeId,
     },
     /// Change what the definition asks for.
@@ -148,24 +110,14 @@ pub struct Context<'a> {
 
 /// What must be done once the new state is written. Done twice, it does no harm.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum Effect {
     /// Nodes fetch, verify and open a version.
-    Prepare {
-        /// Which.
-        version: StoreVersion,
-        /// Who.
-        nodes: BTreeSet<NodeId>,
-    },
+    Prepare { version: StoreVersion, nodes: BTreeSet<NodeId> },
     /// Readers begin with this version from now on.
-    Serve {
-        /// Which.
-        version: StoreVersion,
-    },
+    Serve { version: StoreVersion },
     /// Nodes forget a version after a grace, and its files may go.
-    Drop {
-        /// Which.
-        version: StoreVersion,
-    },
+    Drop { version: StoreVersion },
 }
 
 /// A command that was granted.

@@ -2,9 +2,11 @@
 //! lease has ended knows by itself that it may serve something older, and says so.
 
 use std::collections::{BTreeMap, BTreeSet};
+use strum::IntoStaticStr;
 
 /// What became of one router.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum Followed {
     /// It serves what was made current.
     Seen,
@@ -17,11 +19,7 @@ pub enum Followed {
 impl Followed {
     /// Its name in replies.
     pub fn name(self) -> &'static str {
-        match self {
-            Followed::Seen => "seen",
-            Followed::Expired => "expired",
-            Followed::Unknown => "unknown",
-        }
+        self.into()
     }
 }
 

@@ -7,11 +7,11 @@ use thiserror::Error;
 /// Why a command is refused. Nothing has changed then. Codes are a contract: `docs/errors.md`.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum Refusal {
     /// Another push of the store is under way.
     #[error("{push} of version {} runs already, by {who}", version.0)]
     PushRunning {
-        /// Its id.
         push: PushId,
         /// What it makes.
         version: StoreVersion,
@@ -21,21 +21,16 @@ pub enum Refusal {
     /// The push of this id has ended well before.
     #[error("{push} has ended before: it made version {}", version.0)]
     AlreadyPushed {
-        /// Its id.
         push: PushId,
         /// What it made.
         version: StoreVersion,
     },
     /// The push is not under way: it ended, or was given up.
     #[error("{push} does not run any more")]
-    PushEnded {
-        /// Its id.
-        push: PushId,
-    },
+    PushEnded { push: PushId },
     /// Somebody ended the push.
     #[error("{push} was cancelled: {why}")]
     PushCancelled {
-        /// Its id.
         push: PushId,
         /// Who or what ended it.
         why: String,
@@ -43,7 +38,6 @@ pub enum Refusal {
     /// The push that is to be cancelled serves already.
     #[error("{push} cannot be cancelled: its version {} serves already", version.0)]
     PushServed {
-        /// Its id.
         push: PushId,
         /// What it made.
         version: StoreVersion,
@@ -59,14 +53,10 @@ pub enum Refusal {
     },
     /// A rebalance is under way.
     #[error("rebalance {rebalance} runs")]
-    RebalanceRunning {
-        /// Its id.
-        rebalance: String,
-    },
+    RebalanceRunning { rebalance: String },
     /// Version numbers grow.
     #[error("version {} is not above {}, the last one used", version.0, last.0)]
     VersionNotNewer {
-        /// As asked.
         version: StoreVersion,
         /// The greatest that was ever used.
         last: StoreVersion,
@@ -80,7 +70,6 @@ pub enum Refusal {
     /// A number so far above the clock that it would leave few for those that come after it.
     #[error("version {} is more than a day ahead of the clock: at most {} is taken", version.0, most.0)]
     VersionAhead {
-        /// As asked.
         version: StoreVersion,
         /// The greatest that is taken now.
         most: StoreVersion,
@@ -88,7 +77,6 @@ pub enum Refusal {
     /// There is no such version.
     #[error("there is no version {}", version.0)]
     UnknownVersion {
-        /// As asked.
         version: StoreVersion,
         /// The versions there are.
         known: Vec<StoreVersion>,
@@ -96,23 +84,16 @@ pub enum Refusal {
     /// Nodes do not keep it: its push failed or has not ended.
     #[error("version {} is {state}: nodes do not have it", version.0)]
     VersionNotKept {
-        /// Which.
         version: StoreVersion,
         /// Where it stands.
         state: &'static str,
     },
     /// It was rolled back or blocked.
     #[error("version {} is blocked: it was rolled back, or somebody blocked it", version.0)]
-    VersionBlocked {
-        /// Which.
-        version: StoreVersion,
-    },
+    VersionBlocked { version: StoreVersion },
     /// It is served.
     #[error("version {} is the current one", version.0)]
-    VersionCurrent {
-        /// Which.
-        version: StoreVersion,
-    },
+    VersionCurrent { version: StoreVersion },
     /// Nothing to roll back to.
     #[error("no version older than {} can be served", current.0)]
     NothingOlder {
@@ -122,7 +103,6 @@ pub enum Refusal {
     /// A rollback to a newer version.
     #[error("version {} is not older than {}, the current one", to.0, current.0)]
     NotOlder {
-        /// As asked.
         to: StoreVersion,
         /// The version that is served.
         current: StoreVersion,
@@ -130,17 +110,13 @@ pub enum Refusal {
     /// Nodes have not said that they are ready.
     #[error("version {} is not ready on {} of the nodes", version.0, nodes.len())]
     NotPrepared {
-        /// Which.
         version: StoreVersion,
         /// Who is missing.
         nodes: Vec<NodeId>,
     },
     /// A push is to be served that has not passed the guards.
     #[error("{push} has not said what it holds")]
-    NotOffered {
-        /// Its id.
-        push: PushId,
-    },
+    NotOffered { push: PushId },
     /// So many nodes lack it that a partition has no replica.
     #[error("no node that has version {} holds partition {}", version.0, partition.0)]
     PartitionUncovered {

@@ -5,6 +5,7 @@ use std::{
     collections::{BTreeSet, VecDeque},
     fmt,
 };
+use strum::IntoStaticStr;
 
 /// So many entries of the history are kept: enough to see a week of daily pushes of a store with their trouble, and a
 /// record of a few kilobytes.
@@ -64,7 +65,8 @@ pub struct Guards {
 }
 
 /// Where a version stands. The names are a contract of the command line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum VersionState {
     /// It is served.
     Current,
@@ -81,13 +83,7 @@ pub enum VersionState {
 impl VersionState {
     /// Its name in documents and on the command line.
     pub fn name(self) -> &'static str {
-        match self {
-            VersionState::Current => "current",
-            VersionState::Retained => "retained",
-            VersionState::Blocked => "blocked",
-            VersionState::Fetching => "fetching",
-            VersionState::Failed => "failed",
-        }
+        self.into()
     }
 
     /// The state of that name.
@@ -153,7 +149,8 @@ pub struct Frozen {
 }
 
 /// What was done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum Action {
     /// A push ended.
     Push,
@@ -182,19 +179,7 @@ pub enum Action {
 impl Action {
     /// Its name in documents and on the command line.
     pub fn name(self) -> &'static str {
-        match self {
-            Action::Push => "push",
-            Action::Swap => "swap",
-            Action::Rollback => "rollback",
-            Action::Hold => "hold",
-            Action::Release => "release",
-            Action::Block => "block",
-            Action::Unblock => "unblock",
-            Action::Repair => "repair",
-            Action::Define => "define",
-            Action::Freeze => "freeze",
-            Action::Thaw => "thaw",
-        }
+        self.into()
     }
 
     /// The action of that name.

@@ -26,6 +26,7 @@ pub const DOCUMENT_FORMAT: u32 = 2;
 /// A document cannot be read.
 #[derive(Debug, Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum DocumentError {
     /// It is not the JSON that it should be.
     #[error("malformed {what} document")]
@@ -41,7 +42,6 @@ pub enum DocumentError {
     OtherFormat {
         /// What it is.
         what: &'static str,
-        /// Its format.
         got: u32,
     },
 }

@@ -30,31 +30,24 @@ use thiserror::Error;
 /// A message that does not hold what it should.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum ConvertError {
     /// A field that must be set is not.
     #[error("field {0} is missing")]
     Missing(&'static str),
     /// An enum value of a newer release, or nonsense.
     #[error("field {field} has unknown value {got}")]
-    Unknown {
-        /// The field.
-        field: &'static str,
-        /// Its number.
-        got: i32,
-    },
+    Unknown { field: &'static str, got: i32 },
     /// A packed body is malformed.
     #[error("field {field} is malformed")]
     Body {
-        /// The field.
         field: &'static str,
-        /// Where.
         #[source]
         source: BodyError,
     },
     /// A schema that is none.
     #[error("field {field} is no schema: {why}")]
     Schema {
-        /// The field.
         field: &'static str,
         /// What is wrong with it.
         why: String,

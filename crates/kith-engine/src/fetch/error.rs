@@ -9,6 +9,7 @@ use thiserror::Error;
 /// A fetch failed; the target is as it was before.
 #[derive(Debug, Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum FetchError {
     /// A manifest cannot be read, lists no such partition, or is not that of the version wanted.
     #[error(transparent)]
@@ -24,7 +25,6 @@ pub enum FetchError {
     Io {
         /// The file or folder.
         path: PathBuf,
-        /// Its answer.
         source: io::Error,
     },
     /// The disk is too full to begin.
@@ -42,15 +42,11 @@ pub enum FetchError {
     Quota {
         /// Bytes of the wanted partitions.
         needed: u64,
-        /// The quota.
         allowed: u64,
     },
     /// The target holds something else: another version, or foreign files.
     #[error("{path} is in the way")]
-    Occupied {
-        /// The target.
-        path: PathBuf,
-    },
+    Occupied { path: PathBuf },
     /// Another fetch to the same target is running.
     #[error("{path} is being fetched already")]
     Busy {

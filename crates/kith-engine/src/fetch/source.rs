@@ -46,23 +46,17 @@ fn open_regular(path: &Path) -> io::Result<Option<File>> {
 /// An object cannot be read.
 #[derive(Debug, Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum ObjectError {
     /// It is not there.
     #[error("the source has no {object}")]
-    Missing {
-        /// Its name.
-        object: String,
-    },
+    Missing { object: String },
     /// Something is there, but no file.
     #[error("{object} of the source is no regular file")]
-    NoFile {
-        /// Its name.
-        object: String,
-    },
+    NoFile { object: String },
     /// The source refused or did not answer.
     #[error("cannot read {object} from the source")]
     Failed {
-        /// Its name.
         object: String,
         /// What it says.
         source: Box<dyn Error + Send + Sync>,

@@ -19,7 +19,6 @@ pub(crate) enum Piece {
     Loose(PathBuf),
     /// A part of a file that stays, proven as it is copied.
     Copy {
-        /// The file.
         path: PathBuf,
         /// Where the logical file begins in it.
         offset: u64,

@@ -33,22 +33,17 @@ pub struct ValuesReader {
 /// A value cannot be read. It may be there: this is never "not found".
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum ValueError {
     /// What the answer rests on is damaged.
     #[error(transparent)]
     Damaged(#[from] Damage),
     /// The key belongs to a partition that was not opened.
     #[error("partition {} is not held here", partition.0)]
-    NotHeld {
-        /// The partition.
-        partition: PartitionId,
-    },
+    NotHeld { partition: PartitionId },
     /// The key cannot be one of this store.
     #[error("a key of {got} bytes cannot be an id, which has 8")]
-    KeyLength {
-        /// Its length.
-        got: usize,
-    },
+    KeyLength { got: usize },
 }
 
 /// Where a key's record lies, or would lie.

@@ -30,13 +30,13 @@ pub struct SecurityOptions {
 /// A file that says who somebody is, or what they may, cannot be used.
 #[derive(Debug, Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum SecurityError {
     /// It cannot be read.
     #[error("{option}: read {path}")]
     File {
         /// Which option named it.
         option: &'static str,
-        /// The file.
         path: PathBuf,
         /// Why not.
         #[source]
@@ -47,7 +47,6 @@ pub enum SecurityError {
     Content {
         /// Which option named it.
         option: &'static str,
-        /// The file.
         path: PathBuf,
         /// What is wrong with it.
         detail: String,
@@ -57,14 +56,12 @@ pub enum SecurityError {
     Tls {
         /// Which option.
         option: &'static str,
-        /// Why.
         #[source]
         source: rustls::Error,
     },
     /// An option lacks another.
     #[error("{option} {detail}")]
     Option {
-        /// Its name.
         option: &'static str,
         /// What it lacks.
         detail: &'static str,

@@ -11,15 +11,12 @@ pub struct RequestId(pub u32);
 
 /// What happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum Event {
     /// A request was answered in full; of one that was answered in part before, the rest of it.
-    Reply {
-        /// Which.
-        request: RequestId,
-    },
+    Reply { request: RequestId },
     /// The next keys of a request are answered, more of it is to come; only of answers that can be taken apart.
     ReplySoFar {
-        /// Which.
         request: RequestId,
         /// How many keys, in the order in which they were asked for, after those told of before: fewer than are left.
         keys: u32,
@@ -28,23 +25,14 @@ pub enum Event {
     },
     /// A request was answered but for some keys, as when one partition's files are damaged.
     ReplyInPart {
-        /// Which.
         request: RequestId,
         /// The keys without an answer, as indexes into the query's keys, and why.
         failed: Vec<(u32, FailureClass)>,
     },
     /// A request was not answered.
-    Failed {
-        /// Which.
-        request: RequestId,
-        /// Why.
-        class: FailureClass,
-    },
+    Failed { request: RequestId, class: FailureClass },
     /// A node seems to be down: what it still owes is asked elsewhere at once, if another replica of it is up.
-    NodeDown {
-        /// Which.
-        node: NodeId,
-    },
+    NodeDown { node: NodeId },
     /// The time of `Execution::next_hedge` has come, and no reply that is here already is left to be told of.
     HedgeDue {
         /// What was sent before is late because this process stood still: `LoadMeter::caught_up`.
@@ -77,16 +65,14 @@ pub enum Disposition {
 
 /// Why a request is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum Cause {
     /// The plan says so.
     Plan,
     /// Its keys failed elsewhere.
     Retry,
     /// A request is late.
-    Hedge {
-        /// Which.
-        of: RequestId,
-    },
+    Hedge { of: RequestId },
 }
 
 impl Cause {
@@ -105,6 +91,7 @@ impl Cause {
 
 /// What the shell must do.
 #[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum Action {
     /// Ask a node for some keys.
     Send {
@@ -114,7 +101,6 @@ pub enum Action {
         node: NodeId,
         /// Indexes into the query's keys, ascending.
         keys: Arc<[u32]>,
-        /// Why.
         cause: Cause,
     },
     /// Tell a node that an answer is no longer needed.

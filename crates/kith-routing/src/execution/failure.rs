@@ -2,9 +2,11 @@
 
 use kith_types::{Epoch, ErrorClass, ErrorCode, StoreVersion};
 use std::fmt;
+use strum::IntoStaticStr;
 
 /// Why a request, or one key of it, was not answered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum FailureClass {
     /// The connection could not be made or broke.
     Connection,
@@ -110,21 +112,7 @@ impl FailureClass {
 
     /// The word for it in profiles, metrics and answers.
     pub fn name(self) -> &'static str {
-        match self {
-            FailureClass::Connection => "connection",
-            FailureClass::Timeout => "timeout",
-            FailureClass::NodeDown => "node_down",
-            FailureClass::NotOwner { .. } => "not_owner",
-            FailureClass::VersionUnavailable { .. } => "version_unavailable",
-            FailureClass::Overloaded => "overloaded",
-            FailureClass::Throttled => "throttled",
-            FailureClass::Damaged => "damaged",
-            FailureClass::Unsupported => "unsupported",
-            FailureClass::Internal => "internal",
-            FailureClass::BadRequest => "bad_request",
-            FailureClass::DeadlineExceeded => "deadline_exceeded",
-            FailureClass::Cancelled => "cancelled",
-        }
+        self.into()
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::load::KeyClass;
 use kith_types::Timestamp;
 use std::time::Duration;
+use strum::IntoStaticStr;
 
 /// The least by which a timer may be late before that is our fault (Venice: 100 ms; a thread here wakes within two).
 const SLACK_MIN: Duration = Duration::from_millis(2);
@@ -69,7 +70,8 @@ impl HedgePlan {
 }
 
 /// Why a late request was not hedged, in the order in which that is looked at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum HedgeAbort {
     /// It is answered, or over.
     Answered,
@@ -106,14 +108,7 @@ impl HedgeAbort {
 
     /// The word for it in metrics.
     pub fn name(self) -> &'static str {
-        match self {
-            HedgeAbort::Answered => "answered",
-            HedgeAbort::DelayConstraint => "delay_constraint",
-            HedgeAbort::NoTime => "no_time",
-            HedgeAbort::SlowRoute => "slow_route",
-            HedgeAbort::MaxRoute => "max_route",
-            HedgeAbort::Budget => "budget",
-        }
+        self.into()
     }
 }
 

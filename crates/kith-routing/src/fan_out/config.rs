@@ -36,6 +36,7 @@ pub enum Argument {
 /// A controller cannot be made from this text.
 #[derive(Clone, Debug, Error, PartialEq)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum ConfigError {
     /// The text is not of the form `name(argument, …)`.
     #[error("controller {text:?} is not of the form name(argument, …): {expected} expected at {at}")]
@@ -58,7 +59,6 @@ pub enum ConfigError {
     /// The controller has no such parameter, or one too many.
     #[error("controller {controller:?} takes no argument {argument:?}")]
     UnknownArgument {
-        /// The controller.
         controller: String,
         /// As written.
         argument: String,
@@ -66,11 +66,8 @@ pub enum ConfigError {
     /// A parameter has a value that makes no sense.
     #[error("{parameter} of controller {controller:?} is {got}, but must be {range}")]
     OutOfRange {
-        /// The controller.
         controller: String,
-        /// The parameter.
         parameter: &'static str,
-        /// Its value.
         got: f64,
         /// What it may be.
         range: &'static str,

@@ -56,6 +56,7 @@ impl FanOutLimits {
 /// A text that is no limit.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum LimitError {
     /// It is no limit of this release.
     #[error("{text:?} is none of min, max, auto, groups=N, nor KIND=LIMIT for rounds of one kind")]
@@ -71,10 +72,7 @@ pub enum LimitError {
     },
     /// Two limits are given for the same rounds.
     #[error("{what} has two limits")]
-    Twice {
-        /// The rounds.
-        what: String,
-    },
+    Twice { what: String },
 }
 
 /// The names of all kinds of fan-out.

@@ -25,6 +25,7 @@ use thiserror::Error;
 /// Partitions cannot be placed as asked.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum PlacementError {
     /// A group has no nodes.
     #[error("group number {group} has no nodes")]
@@ -34,10 +35,7 @@ pub enum PlacementError {
     },
     /// A node is listed twice.
     #[error("node {node} is listed twice")]
-    DuplicateNode {
-        /// The node.
-        node: NodeId,
-    },
+    DuplicateNode { node: NodeId },
     /// A ring of fewer nodes than replicas.
     #[error("{replicas} replicas need as many nodes on the ring, which has {nodes}")]
     TooFewNodes {
@@ -48,10 +46,7 @@ pub enum PlacementError {
     },
     /// A node to remove, or to move from, is not in the group.
     #[error("node {node} is not in the group")]
-    UnknownNode {
-        /// The node.
-        node: NodeId,
-    },
+    UnknownNode { node: NodeId },
 }
 
 /// Places every partition once in each group: an independent balanced permutation

@@ -10,11 +10,11 @@ use thiserror::Error;
 
 /// Why the loss of one zone, or of one rack, would leave a partition without a replica.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum OutageRisk {
     /// Where a node is cannot be told, so nothing can be said about its replicas.
     #[error("node {node} has no {domain}, and others have one")]
     Unlabelled {
-        /// The node.
         node: NodeId,
         /// `zone` or `rack`.
         domain: &'static str,

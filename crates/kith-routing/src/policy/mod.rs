@@ -79,6 +79,7 @@ pub trait ReplicaPolicy: Send + Sync {
 /// Why there is no plan.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum PlanError {
     /// These partitions have no replica that may serve now.
     #[error("no replica of {} can serve now", list(.partitions))]
@@ -89,7 +90,6 @@ pub enum PlanError {
     /// A key names a partition that the table does not have.
     #[error("partition {partition} does not exist: the table has {partition_count}")]
     UnknownPartition {
-        /// As asked.
         partition: PartitionId,
         /// How many there are.
         partition_count: PartitionCount,

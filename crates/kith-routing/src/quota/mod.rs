@@ -15,6 +15,7 @@ pub use read::{AdmittedBy, ReadQuota};
 pub use reservations::{RESERVATION_LIFE, ReservationId, Reserved};
 
 use std::{num::NonZeroU64, time::Duration};
+use strum::IntoStaticStr;
 
 /// What the buckets hold: bursts of a page's queries pass, a second of overuse does not.
 const BURST: Duration = Duration::from_secs(1);
@@ -69,7 +70,8 @@ impl QuotaRates {
 }
 
 /// Of what too much was read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum QuotaKind {
     /// Keys.
     Keys,
@@ -80,10 +82,7 @@ pub enum QuotaKind {
 impl QuotaKind {
     /// As in messages and metrics.
     pub fn name(self) -> &'static str {
-        match self {
-            QuotaKind::Keys => "keys",
-            QuotaKind::Bytes => "bytes",
-        }
+        self.into()
     }
 }
 

@@ -6,17 +6,14 @@ use thiserror::Error;
 /// Why the execution waits for a person.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum StopReason {
     /// A node that is to get a partition is down.
     #[error("stealer {node} is down: bring it back and go on, or abort")]
-    StealerDown {
-        /// The node.
-        node: NodeId,
-    },
+    StealerDown { node: NodeId },
     /// A node that is to get a partition cannot take it.
     #[error("stealer {node} cannot take partition {partition}: mend it and go on, or abort")]
     StealerFailed {
-        /// The node.
         node: NodeId,
         /// What it was to get.
         partition: PartitionId,
@@ -36,7 +33,6 @@ pub enum StopReason {
         "partition {partition} could not be copied from {donor} to {stealer}: go on to try again, or abort"
     )]
     CopyFailed {
-        /// The partition.
         partition: PartitionId,
         /// Who gives.
         donor: NodeId,
@@ -54,20 +50,15 @@ pub enum StopReason {
 /// A plan may not be begun.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum BeginRefusal {
     /// A push runs, and what it fetches is where the table says now.
     #[error("a push of store {store} is running: wait for it or abort it, then rebalance")]
-    PushRunning {
-        /// The store.
-        store: String,
-    },
+    PushRunning { store: String },
     /// Files that the rebalance before gave up still wait for their grace; were they wanted
     /// again, two hands would be on them.
     #[error("the last rebalance has {left} given-up partitions to reclaim: wait for their grace to end")]
-    NotSettled {
-        /// How many.
-        left: usize,
-    },
+    NotSettled { left: usize },
     /// The plan was made for another table.
     #[error("the plan starts from epoch {planned}, but epoch {in_force} is in force: plan anew")]
     TableChanged {

@@ -8,6 +8,7 @@ use thiserror::Error;
 
 /// What shall become of a cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum TargetShape {
     /// New nodes, or drained ones to be used again, take their share of their groups.
     AddNodes(Vec<NodeEntry>),
@@ -26,7 +27,6 @@ pub enum TargetShape {
     AddGroup {
         /// The new group.
         group: GroupId,
-        /// Its nodes.
         nodes: Vec<NodeEntry>,
     },
     /// A group is taken out of serving. No data moves.
@@ -40,35 +40,23 @@ pub enum TargetShape {
 /// A shape cannot be planned; nothing has changed.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum PlanRefusal {
     /// A node is not in the table.
     #[error("node {node} is not in the routing table")]
-    UnknownNode {
-        /// As asked.
-        node: NodeId,
-    },
+    UnknownNode { node: NodeId },
     /// A group is not in the table.
     #[error("group {group} is not in the routing table")]
-    UnknownGroup {
-        /// As asked.
-        group: GroupId,
-    },
+    UnknownGroup { group: GroupId },
     /// A node to add is in the table, in use.
     #[error("node {node} is in the routing table already")]
-    NodeExists {
-        /// As asked.
-        node: NodeId,
-    },
+    NodeExists { node: NodeId },
     /// A group to add is in the table.
     #[error("group {group} is in the routing table already")]
-    GroupExists {
-        /// As asked.
-        group: GroupId,
-    },
+    GroupExists { group: GroupId },
     /// A node is listed with another group than the change is about.
     #[error("node {node} belongs to group {got}, not {expected}")]
     OtherGroup {
-        /// The node.
         node: NodeId,
         /// Its entry's group.
         got: GroupId,
@@ -78,23 +66,18 @@ pub enum PlanRefusal {
     /// A group has another role than the change starts from.
     #[error("group {group} is {}", describe(*.role))]
     GroupRole {
-        /// The group.
         group: GroupId,
         /// What it is now.
         role: GroupRole,
     },
     /// No group would be left to serve.
     #[error("group {group} is the last one that serves: restore or add another first")]
-    LastServingGroup {
-        /// As asked.
-        group: GroupId,
-    },
+    LastServingGroup { group: GroupId },
     /// A store would have no group left that serves it.
     #[error(
         "store {store} is served by group {group} only: raise its replication or restore another group first"
     )]
     StoreOnlyThere {
-        /// The store.
         store: String,
         /// The group to be taken out.
         group: GroupId,
@@ -104,7 +87,6 @@ pub enum PlanRefusal {
         "{required} replicas of store {store} must agree, and without group {group} {left} would answer: restore another group first"
     )]
     AnswersMissing {
-        /// The store.
         store: String,
         /// The group to be taken out.
         group: GroupId,
@@ -118,7 +100,6 @@ pub enum PlanRefusal {
         "without group {group} nodes that do not have store {store} yet would have to answer for partition {partition}: they fetch it by themselves, try again"
     )]
     StoreBehind {
-        /// The store.
         store: String,
         /// The group to be taken out.
         group: GroupId,
@@ -133,13 +114,11 @@ pub enum PlanRefusal {
     NoDonor {
         /// The store, if it is about one.
         store: Option<String>,
-        /// The partition.
         partition: PartitionId,
     },
     /// The sizes of a store are not one per partition.
     #[error("store {store} gives sizes of {got} partitions, the cluster has {expected}")]
     Sizes {
-        /// The store.
         store: String,
         /// As given.
         got: usize,

@@ -6,6 +6,7 @@ use thiserror::Error;
 /// A table that contradicts itself.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum TableError {
     /// There is nothing to route to.
     #[error("a routing table needs at least one group and one node")]
@@ -17,7 +18,6 @@ pub enum TableError {
         what: &'static str,
         /// How many there are.
         got: usize,
-        /// The bound.
         max: usize,
     },
     /// Group ids are not ascending and distinct.
@@ -28,14 +28,10 @@ pub enum TableError {
     },
     /// A node is listed twice.
     #[error("node {node} is listed twice")]
-    DuplicateNode {
-        /// The node.
-        node: NodeId,
-    },
+    DuplicateNode { node: NodeId },
     /// A node names a group that is not listed.
     #[error("node {node} belongs to group {group}, which is not listed")]
     UnknownGroup {
-        /// The node.
         node: NodeId,
         /// The group it names.
         group: GroupId,
@@ -46,7 +42,6 @@ pub enum TableError {
     /// A replica is not the one that follows from the ring.
     #[error("replica {rank} of partition {partition} is node {got}, but the ring says {expected}")]
     NotOnRing {
-        /// The partition.
         partition: PartitionId,
         /// 0 is the first replica.
         rank: usize,
@@ -68,27 +63,17 @@ pub enum TableError {
     Length {
         /// Which list.
         what: &'static str,
-        /// Its length.
         got: usize,
         /// The length it must have.
         expected: usize,
     },
     /// A partition is owned by a node that is not listed, or is of another group.
     #[error("group {group} gives partition {partition} to node {node}, which is not one of its nodes")]
-    ForeignOwner {
-        /// The group.
-        group: GroupId,
-        /// The partition.
-        partition: PartitionId,
-        /// The node.
-        node: NodeId,
-    },
+    ForeignOwner { group: GroupId, partition: PartitionId, node: NodeId },
     /// A partition changed after the table did.
     #[error("partition {partition} has epoch {got}, later than the table's {table}")]
     PartitionEpoch {
-        /// The partition.
         partition: PartitionId,
-        /// Its epoch.
         got: Epoch,
         /// The table's.
         table: Epoch,

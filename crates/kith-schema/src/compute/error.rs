@@ -8,11 +8,11 @@ use thiserror::Error;
 /// Why a plan is refused, before any record is read.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum ComputeError {
     /// A field that the records do not have.
     #[error("the records have no field {field:?}{}", did_you_mean(near))]
     UnknownField {
-        /// The name.
         field: String,
         /// The field that was probably meant.
         near: Option<String>,
@@ -20,11 +20,8 @@ pub enum ComputeError {
     /// An operator does not work on a field of this type.
     #[error("{operator} cannot work on field {field:?}, which is {got}: it needs {needs}")]
     WrongType {
-        /// The operator.
         operator: &'static str,
-        /// The field.
         field: String,
-        /// Its type.
         got: FieldType,
         /// What it should be, in words.
         needs: &'static str,
@@ -32,7 +29,6 @@ pub enum ComputeError {
     /// A condition compares with what no number is ordered against.
     #[error("a condition on field {field:?} compares with {got}, but must compare with a finite number")]
     NotFinite {
-        /// The field.
         field: String,
         /// With what: NaN, or an infinity.
         got: &'static str,
@@ -40,9 +36,7 @@ pub enum ComputeError {
     /// A query vector is not as long as the vectors of its field.
     #[error("{operator} over field {field:?} needs a query of {want} numbers, got {got}")]
     Dimensions {
-        /// The operator.
         operator: &'static str,
-        /// The field.
         field: String,
         /// What the schema says.
         want: u32,
@@ -55,25 +49,17 @@ pub enum ComputeError {
         did_you_mean(near)
     )]
     UnknownScore {
-        /// The name.
         by: String,
         /// What was probably meant.
         near: Option<String>,
     },
     /// The best are wanted by something that has no order of numbers.
     #[error("top_k is by {by:?}, which is {got}: it needs a number")]
-    NoScore {
-        /// The name.
-        by: String,
-        /// Its type.
-        got: FieldType,
-    },
+    NoScore { by: String, got: FieldType },
     /// A number is out of its range.
     #[error("{what} is {got}, but must be {range}")]
     OutOfRange {
-        /// What.
         what: &'static str,
-        /// Its value.
         got: u64,
         /// The range, for people.
         range: &'static str,
@@ -86,10 +72,7 @@ pub enum ComputeError {
     },
     /// Two buckets of one name.
     #[error("bucket {name:?} is there twice")]
-    RepeatedBucket {
-        /// The name.
-        name: String,
-    },
+    RepeatedBucket { name: String },
     /// Nothing is asked for.
     #[error("nothing is asked for: project a field, or work one out")]
     Nothing,

@@ -1,6 +1,7 @@
 //! What is asked, as the asker states it. Nothing in it was checked yet.
 
 use crate::Schema;
+use strum::IntoStaticStr;
 
 /// The most operators of a plan: a bound on what one request costs a node per record.
 pub const OPERATORS_MAX: usize = 128;
@@ -35,7 +36,8 @@ pub struct ComputeOperator {
 }
 
 /// What to work out of a field.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum ComputeFunction {
     /// The dot product of a vector and a query, `f64`.
     Dot(Vec<f32>),
@@ -91,12 +93,7 @@ impl ComputePlan {
 impl ComputeFunction {
     /// The word in requests and messages.
     pub fn name(&self) -> &'static str {
-        match self {
-            ComputeFunction::Dot(_) => "dot",
-            ComputeFunction::Cosine(_) => "cosine",
-            ComputeFunction::Hadamard(_) => "hadamard",
-            ComputeFunction::Count => "count",
-        }
+        self.into()
     }
 
     /// The query vector, of those that have one.

@@ -4,6 +4,7 @@ use super::ComputeError;
 use super::computation::in_range;
 use crate::{FieldType, Scalar, ScalarType};
 use std::cmp::Ordering;
+use strum::IntoStaticStr;
 
 /// The most conditions and values of all predicates of a plan.
 const PARTS_MAX: u64 = 10_000;
@@ -31,7 +32,8 @@ pub enum Predicate {
 }
 
 /// How a value stands to another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum Comparison {
     /// Equal.
     Eq,
@@ -123,13 +125,7 @@ impl Comparison {
 
     /// Its word in requests.
     pub fn name(self) -> &'static str {
-        match self {
-            Comparison::Eq => "eq",
-            Comparison::Gt => "gt",
-            Comparison::Ge => "ge",
-            Comparison::Lt => "lt",
-            Comparison::Le => "le",
-        }
+        self.into()
     }
 
     fn admits(self, order: Ordering) -> bool {

@@ -7,11 +7,11 @@ use thiserror::Error;
 /// Why no schema could be inferred. `P` says where a row is.
 #[derive(Debug, Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum InferError<P: Debug + Display> {
     /// Two rows hold types that do not go together.
     #[error("field {field:?} is {first} in {first_place} and {then} in {then_place}")]
     Conflict {
-        /// The field.
         field: String,
         /// What it was until then.
         first: Box<str>,
@@ -19,13 +19,11 @@ pub enum InferError<P: Debug + Display> {
         first_place: P,
         /// What it is here.
         then: Box<str>,
-        /// The row.
         then_place: P,
     },
     /// A row is no JSON object, or holds what no record can.
     #[error("{place}: {fault}")]
     Json {
-        /// The row.
         place: P,
         /// What is wrong.
         fault: JsonFault,
@@ -41,10 +39,7 @@ pub enum InferError<P: Debug + Display> {
     },
     /// Only nulls, or only empty lists.
     #[error("field {field:?} is null or empty in every row: declare its type in a schema file")]
-    NoType {
-        /// The field.
-        field: String,
-    },
+    NoType { field: String },
     /// The fields make no schema.
     #[error(transparent)]
     Schema(#[from] SchemaError),

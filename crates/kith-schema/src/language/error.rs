@@ -47,6 +47,7 @@ pub enum TypeError {
 /// Why a text is not a schema.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum SchemaFault {
     /// The text is not JSON, or a thing in it is of another kind than it must be.
     #[error("schema is not as it should be: {detail} (line {line}, column {column})")]
@@ -63,7 +64,6 @@ pub enum SchemaFault {
     Member {
         /// `schema`, or which field.
         place: String,
-        /// The member.
         name: String,
         /// Whether it is known, but there twice.
         twice: bool,
@@ -77,7 +77,6 @@ pub enum SchemaFault {
     Missing {
         /// `schema`, or which field.
         place: String,
-        /// The member.
         name: &'static str,
     },
     /// A member holds another kind of JSON value than it must.
@@ -85,7 +84,6 @@ pub enum SchemaFault {
     Kind {
         /// `schema`, or which field.
         place: String,
-        /// The member.
         name: &'static str,
         /// What it should be.
         expected: &'static str,

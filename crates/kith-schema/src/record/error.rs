@@ -6,6 +6,7 @@ use thiserror::Error;
 /// What is wrong with one value.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum ValueFault {
     /// A value of another type.
     #[error("expected {expected}, got {got}")]
@@ -20,7 +21,6 @@ pub enum ValueFault {
     OutOfRange {
         /// The type of the field or item.
         expected: String,
-        /// The number.
         got: String,
     },
     /// NaN or an infinity.
@@ -39,10 +39,7 @@ pub enum ValueFault {
     NullItem,
     /// A key that a map has already.
     #[error("its key {key:?} is there twice")]
-    RepeatedKey {
-        /// The key.
-        key: String,
-    },
+    RepeatedKey { key: String },
     /// Text that should be base64 (standard alphabet, padded).
     #[error("it is not base64 text")]
     NotBase64,
@@ -54,37 +51,27 @@ pub enum ValueFault {
 /// Why a record is refused.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum EncodeError {
     /// A field that the schema does not have.
     #[error("field {field:?} is not in the schema{}", did_you_mean(near))]
     UnknownField {
-        /// The name.
         field: String,
         /// The field that was probably meant.
         near: Option<String>,
     },
     /// A field that may not be null and has no default.
     #[error("field {field:?} is missing")]
-    Missing {
-        /// The name.
-        field: String,
-    },
+    Missing { field: String },
     /// A null where none may be.
     #[error("field {field:?} is null, the schema says it never is")]
-    Null {
-        /// The name.
-        field: String,
-    },
+    Null { field: String },
     /// A field given twice.
     #[error("field {field:?} is there twice")]
-    Repeated {
-        /// The name.
-        field: String,
-    },
+    Repeated { field: String },
     /// A value that does not fit its field.
     #[error("field {field:?}{}: {fault}", item.map(|item| format!(", item {item}")).unwrap_or_default())]
     Value {
-        /// The name.
         field: String,
         /// Which item of a list, vector or map, from 1.
         item: Option<u64>,
@@ -108,11 +95,11 @@ pub enum EncodeError {
 /// to another schema.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum RecordError {
     /// The bytes are no record of the schema.
     #[error("record of {bytes} bytes is damaged or of another schema: {why}")]
     Damaged {
-        /// Its length.
         bytes: usize,
         /// What does not hold.
         why: &'static str,
@@ -120,7 +107,6 @@ pub enum RecordError {
     /// A field's bytes are no value of its type.
     #[error("field {field:?} of the record is damaged: {why}")]
     DamagedField {
-        /// The name.
         field: String,
         /// What does not hold.
         why: &'static str,
@@ -128,7 +114,6 @@ pub enum RecordError {
     /// A field that the schema does not have.
     #[error("field {field:?} is not in the schema{}", did_you_mean(near))]
     UnknownField {
-        /// The name.
         field: String,
         /// The field that was probably meant.
         near: Option<String>,

@@ -21,6 +21,7 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(20);
 /// A development cluster was not stopped.
 #[derive(Debug, Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum StopError {
     /// Nobody uses the data directory.
     #[error("no `kith dev` runs with the data directory {data}")]
@@ -42,7 +43,6 @@ pub enum StopError {
     /// The process is another user's, or cannot be looked at.
     #[error("process {pid} cannot be stopped")]
     Refused {
-        /// The process.
         pid: u32,
         /// What the system says.
         #[source]
@@ -50,10 +50,7 @@ pub enum StopError {
     },
     /// It goes on.
     #[error("process {pid} was told to end and has not ended within {END_TIMEOUT:?}")]
-    StillRunning {
-        /// The process.
-        pid: u32,
-    },
+    StillRunning { pid: u32 },
 }
 
 impl StopError {

@@ -162,13 +162,11 @@ pub struct LeaseId(pub u64);
 /// The metadata cannot be read or changed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum MetadataError {
     /// The store cannot be reached now; reads go on without it.
     #[error("metadata store is unavailable: {reason}")]
-    Unavailable {
-        /// Why.
-        reason: String,
-    },
+    Unavailable { reason: String },
     /// The store answers, and says no: rights, quotas, sizes. Reads go on without it.
     #[error("metadata store refuses: {reason}")]
     Refused {
@@ -181,16 +179,13 @@ pub enum MetadataError {
     /// A write to disk failed; nothing was committed.
     #[error("write metadata to {path}")]
     Write {
-        /// The file.
         path: PathBuf,
-        /// Why.
         #[source]
         source: io::Error,
     },
     /// The file on disk is not a metadata file of this release.
     #[error("metadata file {path} cannot be read: {detail}")]
     Damaged {
-        /// The file.
         path: PathBuf,
         /// What does not hold.
         detail: String,

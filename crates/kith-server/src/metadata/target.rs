@@ -33,11 +33,11 @@ pub struct MetadataTarget {
 /// An address or its options make no sense.
 #[derive(Debug, Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum TargetError {
     /// The address names nothing that can be connected to.
     #[error("metadata address {address:?}: {detail}")]
     Address {
-        /// The address.
         address: String,
         /// What is wrong with it.
         detail: String,
@@ -46,10 +46,7 @@ pub enum TargetError {
     #[error(
         "cluster name {name:?}: 1 to {CLUSTER_NAME_BYTES_MAX} letters, digits, dots, hyphens and underscores"
     )]
-    ClusterName {
-        /// The name.
-        name: String,
-    },
+    ClusterName { name: String },
     /// An option lacks, or contradicts, another.
     #[error("{option} {detail}")]
     Option {
@@ -63,9 +60,7 @@ pub enum TargetError {
     File {
         /// The option's name.
         option: &'static str,
-        /// The file.
         path: PathBuf,
-        /// Why.
         #[source]
         source: io::Error,
     },

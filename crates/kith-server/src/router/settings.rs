@@ -126,20 +126,18 @@ impl UploadSettings {
 /// A settings file cannot be used.
 #[derive(Debug, Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum SettingsFileError {
     /// It cannot be read or written.
     #[error("settings file {path}")]
     Io {
-        /// The file.
         path: PathBuf,
-        /// Why.
         #[source]
         source: io::Error,
     },
     /// It is not what it should be.
     #[error("settings file {path}: {detail}")]
     Malformed {
-        /// The file.
         path: PathBuf,
         /// Where and why.
         detail: String,

@@ -10,23 +10,14 @@ use thiserror::Error;
 /// A figure could not be written.
 #[derive(Debug, Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum WriteError {
     /// A file or its folder cannot be written.
     #[error("cannot write {}", path.display())]
-    File {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        source: std::io::Error,
-    },
+    File { path: PathBuf, source: std::io::Error },
     /// The figure cannot be drawn, as when it has no finite point.
     #[error("cannot draw figure {name}: {reason}")]
-    Draw {
-        /// Which.
-        name: String,
-        /// Why.
-        reason: String,
-    },
+    Draw { name: String, reason: String },
 }
 
 /// Writes a figure's files into `dir`, which is made if need be; the paths written.

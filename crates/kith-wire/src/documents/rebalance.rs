@@ -73,12 +73,10 @@ pub struct PlanDocument {
 /// What shall become of a cluster.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "what", rename_all = "kebab-case")]
+#[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum ShapeDocument {
     /// New nodes, or drained ones again, take their share.
-    AddNodes {
-        /// The nodes.
-        nodes: Vec<ListedNodeDocument>,
-    },
+    AddNodes { nodes: Vec<ListedNodeDocument> },
     /// Nodes give everything up and leave.
     RemoveNodes {
         /// Their ids.
@@ -97,22 +95,11 @@ pub enum ShapeDocument {
         new: ListedNodeDocument,
     },
     /// A new group is filled, then serves.
-    AddGroup {
-        /// Its id.
-        group: u32,
-        /// Its nodes.
-        nodes: Vec<ListedNodeDocument>,
-    },
+    AddGroup { group: u32, nodes: Vec<ListedNodeDocument> },
     /// A group is taken out of serving.
-    DrainGroup {
-        /// Its id.
-        group: u32,
-    },
+    DrainGroup { group: u32 },
     /// And put back.
-    RestoreGroup {
-        /// Its id.
-        group: u32,
-    },
+    RestoreGroup { group: u32 },
     /// The nodes that are there share evenly.
     Even,
 }
@@ -215,16 +202,14 @@ pub struct NodeTotalsDocument {
 /// What an execution is doing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "is", rename_all = "kebab-case")]
+#[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum PhaseDocument {
     /// Copying.
     Working,
     /// A table is being written.
     Committing,
     /// Waiting for a person.
-    Stopped {
-        /// Why.
-        reason: StopDocument,
-    },
+    Stopped { reason: StopDocument },
     /// The table of an abort is being written.
     Undoing,
     /// The cluster has the shape asked for.
@@ -236,29 +221,20 @@ pub enum PhaseDocument {
 /// Why an execution waits for a person.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "why", rename_all = "kebab-case")]
+#[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum StopDocument {
     /// A node that is to get a partition is down.
-    StealerDown {
-        /// The node.
-        node: u32,
-    },
+    StealerDown { node: u32 },
     /// A node cannot take a partition.
-    StealerFailed {
-        /// The node.
-        node: u32,
-        /// The partition.
-        partition: u32,
-    },
+    StealerFailed { node: u32, partition: u32 },
     /// Nobody alive can give a partition.
     NoDonor {
-        /// The partition.
         partition: u32,
         /// Who waits for it.
         stealer: u32,
     },
     /// A copy failed too often.
     CopyFailed {
-        /// The partition.
         partition: u32,
         /// Who gives.
         donor: u32,

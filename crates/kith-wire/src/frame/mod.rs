@@ -15,6 +15,7 @@ pub use shared::{Offer, Place, decode_slots, encode_slots};
 use crate::MESSAGE_BYTES_MAX;
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use prost::Message;
+use strum::IntoStaticStr;
 use thiserror::Error;
 use tonic::Status;
 
@@ -29,7 +30,8 @@ const TRACE_BYTES: usize = 16;
 pub const CREDIT_BYTES: u32 = 1 << 20;
 
 /// What a frame asks for. Its number on the wire is an `u8` that is never used again for another meaning.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 #[repr(u8)]
 pub enum Op {
     /// `EvaluateRequest`, answered by `EvaluateReply`: node.
@@ -87,22 +89,7 @@ impl Op {
 
     /// As in metrics and messages.
     pub fn name(self) -> &'static str {
-        match self {
-            Op::Evaluate => "evaluate",
-            Op::Ping => "ping",
-            Op::Query => "query",
-            Op::Cancel => "cancel",
-            Op::Credit => "credit",
-            Op::Alive => "alive",
-            Op::MultiGet => "multi_get",
-            Op::Compute => "compute",
-            Op::Aggregate => "aggregate",
-            Op::MultiGetStream => "multi_get_stream",
-            Op::ComputeStream => "compute_stream",
-            Op::Identify => "identify",
-            Op::Share => "share",
-            Op::GiveBack => "give_back",
-        }
+        self.into()
     }
 }
 

@@ -12,12 +12,14 @@ use kith_types::{ErrorCode, Workflow};
 use rand::{Rng, RngExt, SeedableRng, rngs::StdRng};
 use serde::Serialize;
 use std::{fs, path::Path, str::FromStr};
+use strum::IntoStaticStr;
 
 /// Distinct queries of a mix. Enough that a slice seldom repeats one, few enough to know all answers.
 const POOL: usize = 4_000;
 
 /// What of a result is told apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// One key: connections.
@@ -33,12 +35,7 @@ pub enum Kind {
 impl Kind {
     /// As printed.
     pub fn name(self) -> &'static str {
-        match self {
-            Kind::SingleKey => "single-key",
-            Kind::MultiKey => "multi-key",
-            Kind::Common => "common",
-            Kind::Other => "other",
-        }
+        self.into()
     }
 
     fn of(operand: &Operand) -> Self {

@@ -10,6 +10,7 @@ use thiserror::Error;
 /// Why a load fails. None of its components is left then.
 #[derive(Debug, Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum LoadError {
     /// No file is given.
     #[error("nothing to load: no file of edges, entities or members")]
@@ -37,7 +38,6 @@ pub enum LoadError {
     /// Two components of one name.
     #[error("{name:?} is the name of {by} already")]
     NameTaken {
-        /// The name.
         name: String,
         /// What else has it.
         by: &'static str,
@@ -45,7 +45,6 @@ pub enum LoadError {
     /// An entities file has too many kinds.
     #[error("{} has more than {max} entity kinds", path.display())]
     TooManyKinds {
-        /// The file.
         path: PathBuf,
         /// The most that are loaded at once.
         max: usize,
@@ -55,12 +54,7 @@ pub enum LoadError {
     Input(#[from] InputError),
     /// A component cannot be built.
     #[error("cannot build {component:?}")]
-    Build {
-        /// Its name.
-        component: String,
-        /// Why.
-        source: BuildError,
-    },
+    Build { component: String, source: BuildError },
 }
 
 impl LoadError {

@@ -137,12 +137,12 @@ fn folders(dir: &Path) -> io::Result<Vec<PathBuf>> {
 /// How far a load is.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum LoadProgress<'a> {
     /// A file is being read; once per block.
     Reading(&'a ReadProgress),
     /// A component's files are being written; once per partition.
     Building {
-        /// Its name.
         component: &'a str,
         /// How far it is.
         progress: BuildProgress,

@@ -6,6 +6,7 @@
 use chrono::DateTime;
 use std::fmt;
 use std::str::FromStr;
+use strum::IntoStaticStr;
 use thiserror::Error;
 
 /// The most extra columns that one edge type or entity kind keeps: each costs eight bytes an edge while it
@@ -13,7 +14,8 @@ use thiserror::Error;
 pub const COLUMNS_MAX: usize = 8;
 
 /// What the values of a kept column are.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum ColumnKind {
     /// Milliseconds since 1970-01-01 UTC, or a time from then on in RFC 3339; stored as milliseconds.
     Time,
@@ -29,12 +31,7 @@ pub enum ColumnKind {
 impl ColumnKind {
     /// The name users type after the colon.
     pub fn name(self) -> &'static str {
-        match self {
-            ColumnKind::Time => "time",
-            ColumnKind::U64 => "u64",
-            ColumnKind::I64 => "i64",
-            ColumnKind::F64 => "f64",
-        }
+        self.into()
     }
 
     /// The stored form of `text`, or `None` if it is not of this kind. The order of stored values is the

@@ -10,11 +10,11 @@ use thiserror::Error;
 /// file as it is on disk.
 #[derive(Debug, Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum InputError {
     /// The file cannot be opened.
     #[error("{} cannot be opened", path.display())]
     Open {
-        /// The file.
         path: PathBuf,
         /// What the system says.
         source: io::Error,
@@ -22,7 +22,6 @@ pub enum InputError {
     /// The disk or the network under the file failed.
     #[error("{} cannot be read beyond byte {bytes} (line {line})", path.display())]
     Read {
-        /// The file.
         path: PathBuf,
         /// Bytes read so far.
         bytes: u64,
@@ -34,7 +33,6 @@ pub enum InputError {
     /// A compressed file ends in the middle.
     #[error("{} is cut off: its {codec} data end early at byte {bytes} (line {line})", path.display())]
     Truncated {
-        /// The file.
         path: PathBuf,
         /// How it is compressed.
         codec: Codec,
@@ -46,7 +44,6 @@ pub enum InputError {
     /// A compressed file does not unpack.
     #[error("{} is damaged: its {codec} data are invalid before byte {bytes} (line {line})", path.display())]
     Damaged {
-        /// The file.
         path: PathBuf,
         /// How it is compressed.
         codec: Codec,
@@ -60,7 +57,6 @@ pub enum InputError {
     /// The name says compressed, the first bytes do not.
     #[error("{} is named as {codec} but does not begin like it", path.display())]
     NotCompressed {
-        /// The file.
         path: PathBuf,
         /// What its name promises.
         codec: Codec,
@@ -68,7 +64,6 @@ pub enum InputError {
     /// The file is of a known kind that is not delimited text.
     #[error("{} is {found}, not CSV or TSV text (plain, .gz or .zst)", path.display())]
     NotText {
-        /// The file.
         path: PathBuf,
         /// What it seems to be.
         found: &'static str,
@@ -79,9 +74,7 @@ pub enum InputError {
     /// A line is longer than any sensible one: the file is not delimited text.
     #[error("{} has a line of more than {limit} bytes at line {line}", path.display())]
     LineTooLong {
-        /// The file.
         path: PathBuf,
-        /// The line.
         line: u64,
         /// The most bytes a line may have.
         limit: usize,
@@ -89,7 +82,6 @@ pub enum InputError {
     /// A column that is needed is not there.
     #[error("{} has no column {column} for {role} (its columns: {})", path.display(), header.join(", "))]
     NoColumn {
-        /// The file.
         path: PathBuf,
         /// The column looked for.
         column: ColumnRef,
@@ -102,7 +94,6 @@ pub enum InputError {
     #[error("{} has {}, {max_errors} allowed; {}", path.display(), count(errors, *complete),
             errors.first[0])]
     BadLines {
-        /// The file.
         path: PathBuf,
         /// How many were allowed.
         max_errors: u64,

@@ -69,23 +69,18 @@ pub struct SortOptions {
 /// Why a sort cannot go on.
 #[derive(Debug, Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum SortError {
     /// The scratch file cannot be made, written or read.
     #[error("cannot use a scratch file in {}", dir.display())]
     Io {
-        /// Its folder.
         dir: PathBuf,
         /// What the system says.
         source: io::Error,
     },
     /// A scratch file does not give back what was written.
     #[error("a scratch file in {} is damaged at byte {offset}", dir.display())]
-    Damaged {
-        /// Its folder.
-        dir: PathBuf,
-        /// Where.
-        offset: u64,
-    },
+    Damaged { dir: PathBuf, offset: u64 },
 }
 
 /// Takes records in any order.

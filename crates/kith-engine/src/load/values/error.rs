@@ -11,6 +11,7 @@ use thiserror::Error;
 /// Why a version of a store cannot be built. Nothing of it is left under its final name.
 #[derive(Debug, Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum ValuesBuildError {
     /// Files or folders cannot be made.
     #[error(transparent)]
@@ -28,17 +29,13 @@ pub enum ValuesBuildError {
         key: String,
         /// A key or a value.
         what: &'static str,
-        /// Its length.
         got: usize,
         /// The longest allowed.
         max: usize,
     },
     /// A key that is not an id.
     #[error("a key of {got} bytes cannot be an id, which has 8")]
-    KeyLength {
-        /// Its length.
-        got: usize,
-    },
+    KeyLength { got: usize },
     /// A key of another partition.
     #[error("key {key} belongs to partition {got}, not {expected}")]
     OtherPartition {

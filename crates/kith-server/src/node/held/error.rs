@@ -7,37 +7,29 @@ use thiserror::Error;
 /// A component version cannot be made ready.
 #[derive(Debug, Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum PrepareError {
     /// Its files cannot be pulled or do not pass their checks.
     #[error("fetch component {component:?} version {version}")]
     Fetch {
-        /// The component.
         component: String,
-        /// Its version.
         version: u64,
-        /// Why.
         #[source]
         source: FetchError,
     },
     /// Nobody knows where its files are.
     #[error("find component {component:?} version {version}")]
     Place {
-        /// The component.
         component: String,
-        /// Its version.
         version: u64,
-        /// Why.
         #[source]
         source: Box<PlaceError>,
     },
     /// Its files are here but cannot be opened.
     #[error("open component {component:?} version {version}")]
     Open {
-        /// The component.
         component: String,
-        /// Its version.
         version: u64,
-        /// Why.
         #[source]
         source: OpenError,
     },
@@ -46,16 +38,8 @@ pub enum PrepareError {
     Directory(#[source] DataDirError),
     /// Nobody waits for it any more.
     #[error("the preparation of version {version} of store {store:?} was given up")]
-    GivenUp {
-        /// The store.
-        store: String,
-        /// Its version.
-        version: u64,
-    },
+    GivenUp { store: String, version: u64 },
     /// This release cannot serve what the store holds.
     #[error("store {store:?} holds what this release cannot serve")]
-    Unsupported {
-        /// The store.
-        store: String,
-    },
+    Unsupported { store: String },
 }

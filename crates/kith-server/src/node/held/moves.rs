@@ -18,21 +18,16 @@ use thiserror::Error;
 /// Partitions cannot be copied; what was answered before is answered still.
 #[derive(Debug, Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum CopyError {
     /// The donor is no node that can be asked.
     #[error("the donor cannot be asked: {detail}")]
-    Donor {
-        /// Why.
-        detail: String,
-    },
+    Donor { detail: String },
     /// Files cannot be copied.
     #[error("copy component {component:?} version {version}")]
     Fetch {
-        /// The component.
         component: String,
-        /// Its version.
         version: u64,
-        /// Why.
         #[source]
         source: FetchError,
     },
@@ -44,22 +39,18 @@ pub enum CopyError {
 /// Partitions cannot be freed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum ReleaseError {
     /// The table gives it to this node.
     #[error("the table gives partition {partition} to this node")]
-    Owned {
-        /// The partition.
-        partition: PartitionId,
-    },
+    Owned { partition: PartitionId },
     /// The rest cannot be opened without it.
     #[error(transparent)]
     Open(#[from] PrepareError),
     /// Files cannot be read or removed.
     #[error("free partitions of component {component:?}")]
     Files {
-        /// The component.
         component: String,
-        /// Why.
         #[source]
         source: FetchError,
     },

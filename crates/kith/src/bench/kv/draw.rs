@@ -3,12 +3,14 @@
 use rand::{Rng, RngExt};
 use rand_distr::{Distribution as _, Zipf};
 use serde::Serialize;
+use strum::IntoStaticStr;
 
 /// YCSB's, which the paper's evaluation used (Voldemort §6.2).
 pub const EXPONENT_DEFAULT: f64 = 0.99;
 
 /// How keys are drawn.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum, Serialize, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 #[serde(rename_all = "lowercase")]
 pub enum Popularity {
     /// Each as likely as any other
@@ -21,10 +23,7 @@ pub enum Popularity {
 impl Popularity {
     /// As printed.
     pub fn name(self) -> &'static str {
-        match self {
-            Popularity::Uniform => "uniform",
-            Popularity::Zipfian => "zipfian",
-        }
+        self.into()
     }
 }
 
