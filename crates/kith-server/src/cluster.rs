@@ -1,12 +1,8 @@
 //! The shape of a cluster: made once, in whatever metadata store, then checked.
 
-use crate::{
-    error::StartError,
-    metadata::{Committed, Condition, MetadataStore, Write, keys},
-    node::Labels,
-    place,
-};
+use crate::{error::StartError, node::Labels, place};
 use kith_client::topology::{cluster_document, table_parts};
+use kith_metadata::{Committed, Condition, MetadataStore, Write, keys};
 use kith_objects::Location;
 use kith_routing::{GroupEntry, GroupRole, NodeEntry, Strategy, TableParts, placement::outage_risk};
 use kith_types::{Epoch, GroupId, NodeId, PartitionCount};

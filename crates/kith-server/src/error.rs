@@ -1,11 +1,7 @@
 //! Why a process cannot start.
 
-use crate::{
-    connections::FILES_MIN,
-    data_dir::DataDirError,
-    metadata::{MetadataError, TargetError},
-    topology::TopologyError,
-};
+use crate::{connections::FILES_MIN, data_dir::DataDirError, topology::TopologyError};
+use kith_metadata::{MetadataError, TargetError};
 use kith_net::security::SecurityError;
 use kith_objects::ClaimError;
 use kith_types::ErrorCode;

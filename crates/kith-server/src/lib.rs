@@ -17,7 +17,6 @@ mod http;
 mod listen;
 mod liveness;
 mod load;
-pub mod metadata;
 pub mod node;
 mod peer;
 pub mod place;

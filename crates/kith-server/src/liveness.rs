@@ -4,8 +4,8 @@
 use crate::{
     StartError,
     freshness::{Freshness, LEASE_TTL},
-    metadata::{Committed, Condition, LeaseId, MetadataError, MetadataStore, Write, keys},
 };
+use kith_metadata::{Committed, Condition, LeaseId, MetadataError, MetadataStore, Write, keys};
 use serde::Deserialize;
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 use tokio::{

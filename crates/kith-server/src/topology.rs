@@ -4,9 +4,9 @@
 use crate::{
     data_dir::{DataDirError, write_atomically},
     freshness::Freshness,
-    metadata::{MetadataError, MetadataStore, Snapshot, keys},
 };
 use futures::StreamExt;
+use kith_metadata::{MetadataError, MetadataStore, Snapshot, keys};
 use kith_wire::documents::{
     ClusterDocument, DOCUMENT_FORMAT, Document, DocumentError, NodeDocument, RebalanceDocument,
     RouterDocument, StoreDocument, TopologyDocument,

@@ -1,13 +1,11 @@
 //! What only etcd can do to its clients: compact, restart, be away, ask for users and certificates.
 
-#[path = "support/etcd.rs"]
+#[path = "../../kith-metadata/tests/support/etcd.rs"]
 mod etcd;
 
 use etcd::Etcd;
 use futures::StreamExt;
-use kith_server::metadata::{
-    Committed, Condition, MetadataError, MetadataStore, MetadataTarget, Snapshot, Write,
-};
+use kith_metadata::{Committed, Condition, MetadataError, MetadataStore, MetadataTarget, Snapshot, Write};
 use kith_types::ErrorCode;
 use std::{sync::Arc, time::Duration};
 

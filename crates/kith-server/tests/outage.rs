@@ -4,11 +4,9 @@ mod support;
 
 use kith_api::{GraphService, QueryOptions};
 use kith_client::{Session, SessionSettings};
+use kith_metadata::{EmbeddedMetadata, RemoteMetadata};
 use kith_ops::{GraphAnswer, GraphQuery, Operand};
-use kith_server::{
-    metadata::{EmbeddedMetadata, RemoteMetadata},
-    node::{Node, NodeOptions},
-};
+use kith_server::node::{Node, NodeOptions};
 use kith_types::ErrorCode;
 use std::{net::SocketAddr, sync::Arc};
 use support::village;

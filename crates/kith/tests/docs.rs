@@ -58,7 +58,7 @@ fn counters(source: &str) -> BTreeSet<String> {
 #[test]
 fn every_counter_is_there_before_its_first_event() {
     let mut paths = Vec::new();
-    for name in ["kith-server", "kith-client"] {
+    for name in ["kith-server", "kith-client", "kith-net", "kith-metadata", "kith-api"] {
         sources(&root().join("crates").join(name).join("src"), &mut paths);
     }
     let counts = fs::read_to_string(root().join("crates/kith-server/src/counts.rs")).expect("the source");

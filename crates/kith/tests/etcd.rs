@@ -3,7 +3,7 @@
 
 mod support;
 
-#[path = "../../kith-server/tests/support/etcd.rs"]
+#[path = "../../kith-metadata/tests/support/etcd.rs"]
 mod etcd;
 
 use etcd::Etcd;

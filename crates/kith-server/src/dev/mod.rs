@@ -17,7 +17,6 @@ use crate::{
     connections::{ConnectionSettings, Connections},
     data_dir::{DataDir, Identity, write_atomically},
     error::StartError,
-    metadata::{EmbeddedMetadata, MetadataService, MetadataStore},
     node::{Labels, Node, NodeOptions},
     router::{Router, RouterOptions, RouterSettings},
     security::Security,
@@ -25,6 +24,7 @@ use crate::{
     topology::{self, TopologyReceiver},
 };
 use futures::{FutureExt, future::join_all};
+use kith_metadata::{EmbeddedMetadata, MetadataService, MetadataStore};
 use kith_wire::documents::TopologyDocument;
 use ports::Reserved;
 use std::{

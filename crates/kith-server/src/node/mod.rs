@@ -36,7 +36,6 @@ use crate::{
     http::{self, Readiness},
     liveness::{self, ProcessId, Registration},
     load::LoadCounter,
-    metadata::MetadataStore,
     resp::{self as redis, Backend},
     security::Security,
     serve::{self, Addresses, ClusterReader, Ports},
@@ -44,6 +43,7 @@ use crate::{
     versions,
 };
 use futures::StreamExt;
+use kith_metadata::MetadataStore;
 use kith_types::PartitionCount;
 use kith_wire::{
     MESSAGE_BYTES_MAX, REQUEST_BYTES_MAX,

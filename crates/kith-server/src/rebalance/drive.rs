@@ -5,8 +5,8 @@ use super::{
     document::{record, settled},
     nodes::{addr_of, dead},
 };
-use crate::metadata::{Committed, Condition, Entry, MetadataError, Write, keys};
 use futures::{StreamExt, stream::FuturesUnordered};
+use kith_metadata::{Committed, Condition, Entry, MetadataError, Write, keys};
 use kith_net::security::{Dialer, GrpcChannel};
 use kith_routing::{
     RoutingTable, TableParts,

@@ -15,12 +15,12 @@ mod takeover;
 pub(crate) use takeover::take_over;
 
 use crate::{
-    metadata::{Committed, Condition, Entry, MetadataStore, Write, keys},
     topology::TopologyReceiver,
     versions::{self, ChangeError, Coordinator},
 };
 use document::parts_of;
 use drive::Driver;
+use kith_metadata::{Committed, Condition, Entry, MetadataStore, Write, keys};
 use kith_net::security::Dialer;
 use kith_routing::{
     RoutingTable,
@@ -254,7 +254,7 @@ fn told(error: ChangeError) -> Status {
     error.to_status("")
 }
 
-fn unavailable(error: crate::metadata::MetadataError) -> Status {
+fn unavailable(error: kith_metadata::MetadataError) -> Status {
     told(error.into())
 }
 

@@ -1,7 +1,7 @@
 //! Which nodes are down, for rebalances.
 
 use super::Dead;
-use crate::metadata::{MetadataError, MetadataStore, keys};
+use kith_metadata::{MetadataError, MetadataStore, keys};
 use kith_net::security::Dialer;
 use kith_types::NodeId;
 use kith_wire::{

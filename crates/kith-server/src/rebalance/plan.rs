@@ -7,7 +7,8 @@ use super::{
     restore::check_is_current,
     unavailable,
 };
-use crate::{metadata::keys, versions};
+use crate::versions;
+use kith_metadata::keys;
 use kith_routing::{
     NodeEntry, RoutingTable,
     rebalance::{PlanOptions, RebalancePlan, TargetShape, plan},

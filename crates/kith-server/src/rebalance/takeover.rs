@@ -5,10 +5,8 @@ use super::{
     document::{parts_of, record, settled},
     drive::Driver,
 };
-use crate::{
-    metadata::{Committed, Condition, Entry, Write, keys},
-    versions,
-};
+use crate::versions;
+use kith_metadata::{Committed, Condition, Entry, Write, keys};
 use kith_routing::{
     RoutingTable,
     rebalance::{Phase, RebalanceState, ResumeRefusal, StopReason},

@@ -35,7 +35,6 @@ use crate::{
     front_page::FrontPage,
     http::{self, Readiness},
     liveness::{self, ProcessId, Registration},
-    metadata::MetadataStore,
     place, private,
     rebalance::{self, Rebalancer},
     resp::{self as redis, Backend},
@@ -45,6 +44,7 @@ use crate::{
     versions::{self, Coordinator, Stores},
 };
 use kith_client::{Caches, ListStore, Session, topology::Topology};
+use kith_metadata::MetadataStore;
 use kith_net::security::Dialer;
 use kith_wire::{
     MESSAGE_BYTES_MAX, REQUEST_BYTES_MAX,

@@ -7,11 +7,9 @@ use super::{
     observe::show,
     refused::ChangeError,
 };
-use crate::{
-    fail_point::FailPoint,
-    metadata::{MetadataError, MetadataStore, keys},
-};
+use crate::fail_point::FailPoint;
 use futures::StreamExt;
+use kith_metadata::{MetadataError, MetadataStore, keys};
 use kith_types::ErrorCode;
 use kith_versions::{Command, PushId};
 use kith_wire::documents::{Document, RunningDocument, StoreDocument};

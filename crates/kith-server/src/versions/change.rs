@@ -6,7 +6,7 @@ use super::{
     holders_of, now,
     refused::{ChangeError, conflict},
 };
-use crate::metadata::{Committed, Condition, MetadataStore, Write, keys};
+use kith_metadata::{Committed, Condition, MetadataStore, Write, keys};
 use kith_versions::{Command, Context, Effect, Standing};
 use kith_wire::documents::{
     ClusterDocument, ComponentDocument, DefinitionDocument, Document, RebalanceDocument, StoreDocument,
@@ -170,7 +170,7 @@ async fn rebalance(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metadata::EmbeddedMetadata;
+    use kith_metadata::EmbeddedMetadata;
     use kith_versions::PushId;
     use kith_wire::documents::{DOCUMENT_FORMAT, GroupDocument, HoldsDocument, VersionDocument};
 

@@ -8,10 +8,8 @@ use super::{
     push::flipped,
     refused::{ChangeError, conflict, other_release},
 };
-use crate::{
-    fail_point::FailPoint,
-    metadata::{Committed, Condition, Write, keys},
-};
+use crate::fail_point::FailPoint;
+use kith_metadata::{Committed, Condition, Write, keys};
 use kith_schema::Schema;
 use kith_types::{ErrorCode, InvalidName, StoreVersion, check_store_name};
 use kith_versions::{Command, Effect, PushId, Refusal, Standing};

@@ -1,8 +1,9 @@
 //! After a flip: waits until every router that lives serves it, or its lease has ended.
 
 use super::Stores;
-use crate::{freshness::LEASE_TTL, metadata::keys, router::own_status};
+use crate::{freshness::LEASE_TTL, router::own_status};
 use futures::future::join_all;
+use kith_metadata::keys;
 use kith_versions::{Fence, Followed};
 use kith_wire::v1;
 use std::{
@@ -52,7 +53,7 @@ impl Stores {
     }
 
     /// Routers that hold a lease, without this one.
-    async fn live_routers(&self) -> Result<BTreeSet<u32>, crate::metadata::MetadataError> {
+    async fn live_routers(&self) -> Result<BTreeSet<u32>, kith_metadata::MetadataError> {
         let live = self.metadata.read(keys::LIVE_ROUTERS).await?;
         let others = live.entries.iter().filter(|entry| entry.value != self.coordinator.name().as_bytes());
         Ok(others.filter_map(|entry| entry.key.strip_prefix(keys::LIVE_ROUTERS)?.parse().ok()).collect())

@@ -23,9 +23,8 @@ pub(crate) use push::{Push, Size};
 pub(crate) use refused::{ChangeError, other_release};
 pub(crate) use repairs::Repairs;
 
-use crate::{
-    holding, metadata::MetadataStore, place::ReadFrom, router::UploadSettings, topology::TopologyReceiver,
-};
+use crate::{holding, place::ReadFrom, router::UploadSettings, topology::TopologyReceiver};
+use kith_metadata::MetadataStore;
 use kith_net::security::Dialer;
 use kith_types::NodeId;
 use kith_versions::{Holders, PushId, UnixMillis};

@@ -9,8 +9,9 @@ use super::{
     now,
     refused::{ChangeError, conflict},
 };
-use crate::{fail_point::FailPoint, metadata::keys, place};
+use crate::{fail_point::FailPoint, place};
 use futures::StreamExt;
+use kith_metadata::keys;
 use kith_objects::Objects;
 use kith_types::{ErrorCode, StoreVersion};
 use kith_versions::{Command, PushId, Refusal, Standing, version_last_of_dropped};

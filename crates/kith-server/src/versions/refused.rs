@@ -1,7 +1,7 @@
 //! What callers are told when a store cannot be changed.
 
 use super::document::UnknownName;
-use crate::metadata::MetadataError;
+use kith_metadata::MetadataError;
 use kith_types::ErrorCode;
 use kith_versions::Refusal;
 use kith_wire::documents::DocumentError;

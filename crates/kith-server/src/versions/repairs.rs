@@ -4,7 +4,8 @@ use super::{
     change::{Asker, change},
     refused::ChangeError,
 };
-use crate::{metadata::MetadataStore, node::HeldStores};
+use crate::node::HeldStores;
+use kith_metadata::MetadataStore;
 use kith_types::{NodeId, StoreVersion};
 use kith_versions::Command;
 use kith_wire::documents::{ServedDocument, TopologyDocument};

@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use clap::Args;
-use kith_server::metadata::MetadataTarget;
+use kith_metadata::MetadataTarget;
 use std::path::PathBuf;
 
 /// Where a cluster's metadata is. Each flag is a key of the file of `--config` too.

@@ -13,9 +13,9 @@ use crate::{
     failure::{Exit, Failure},
 };
 use clap::Args;
+use kith_metadata::MetadataStore;
 use kith_server::{
     ConnectionSettings, Security, ServerSecurity,
-    metadata::MetadataStore,
     node::{Labels, Node, NodeOptions},
     place::ReadFrom,
     router::{Router, RouterOptions},

@@ -4,7 +4,7 @@ use super::{
     Security,
     failure::{CallError, Fate, Next, Repeat},
 };
-use crate::metadata::TargetError;
+use crate::TargetError;
 use kith_wire::etcd::{AuthenticateRequest, auth_client::AuthClient};
 use std::{
     future::Future,

@@ -1,6 +1,6 @@
 //! What a failed call to etcd means, and whether to ask again: decided from its status alone.
 
-use crate::metadata::MetadataError;
+use crate::MetadataError;
 use std::error::Error;
 use tonic::{Code, ConnectError, Status};
 

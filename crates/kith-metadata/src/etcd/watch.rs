@@ -4,7 +4,7 @@
 //! way: the prefix is read again. So nothing can be missed, and nothing is told that was never so.
 
 use super::{Root, endpoints::Line, range_end};
-use crate::metadata::Snapshot;
+use crate::Snapshot;
 use futures::{StreamExt, stream::BoxStream};
 use kith_wire::etcd::{
     WatchCreateRequest, WatchRequest, WatchResponse, watch_client::WatchClient, watch_request::RequestUnion,

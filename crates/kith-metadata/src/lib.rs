@@ -192,7 +192,7 @@ pub enum MetadataError {
     },
 }
 
-/// The metadata store. Implementations are held to `tests/metadata_contract.rs`.
+/// The metadata store. Implementations are held to `tests/contract.rs`.
 ///
 /// Callers may assume: commits are atomic and totally ordered by revision; a watch
 /// never misses the latest state, though it may skip states in between.

@@ -5,7 +5,7 @@ mod etcd;
 
 use etcd::Etcd;
 use futures::StreamExt;
-use kith_server::metadata::{
+use kith_metadata::{
     Committed, Condition, EmbeddedMetadata, MetadataError, MetadataService, MetadataStore, MetadataTarget,
     RemoteMetadata, Write,
 };
