@@ -15,7 +15,7 @@ const STREAM_WINDOW_BYTES: u32 = 8 << 20;
 /// reads, and then every other reply on the connection waits for them.
 const CONNECTION_WINDOW_BYTES: u32 = (1 << 31) - 1;
 
-/// The connection settings that every gRPC client of Kith uses. [`Dialer`] connects by them, in the clear or over TLS.
+/// The connection settings that every gRPC client of Kith uses. [`crate::security::Dialer`] connects by them, in the clear or over TLS.
 ///
 /// # Errors
 /// If `addr` is not `host:port`.
