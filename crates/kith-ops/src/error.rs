@@ -118,7 +118,7 @@ pub enum EvaluateError {
     #[error("the plan does not fit the records: {0}")]
     Plan(#[from] ComputeError),
     /// The store's values are no records.
-    #[error("the values of the store are no records: nothing can be worked out of their fields")]
+    #[error("the values of the store are not records, so they have no fields to compute from")]
     NotRecords,
     /// A field of the records cannot be read as the plan's schema has it.
     #[error("the plan's schema does not fit the records: {0}")]

@@ -78,7 +78,7 @@ pub enum StartError {
     #[error("{addr} is not on loopback, and what is said there would not be encrypted")]
     InsecureListener { addr: SocketAddr },
     /// Everybody who connects would have every right, and nobody has said that they may.
-    #[error("{addr} is not on loopback, and whoever connects there would have every right")]
+    #[error("{addr} is not on loopback, and everybody who connects there would have every right")]
     OpenListener { addr: SocketAddr },
     /// Health and metrics, which are never encrypted, would be read by others, and nobody has said that they may.
     #[error(

@@ -38,7 +38,7 @@ pub struct Cli {
 /// Flags of every command.
 #[derive(Clone, Debug, Args)]
 pub struct GlobalFlags {
-    /// How to print
+    /// Output format
     #[arg(short, long, value_enum, global = true, default_value_t, value_name = "FORMAT")]
     pub output: Format,
     /// Where the cluster is.
@@ -61,22 +61,22 @@ pub enum Command {
     Get(GetFlags),
     /// Read many keys of a store at once
     Mget(MultiGetFlags),
-    /// Work out scores, projections and counts of records where they lie, and the best of them
+    /// Compute scores, projections, counts and the best records on the nodes
     Compute(Box<ComputeFlags>),
     /// Count records by the values of a field
     Aggregate(Box<AggregateFlags>),
-    /// Answer a file of requests, one JSON object a line
+    /// Answer a file of requests, one JSON object per line
     Run(run::RunFlags),
     /// Load data into the cluster
     #[command(subcommand)]
     Load(LoadCommand),
-    /// Look after stores and their versions
+    /// Manage stores and their versions
     #[command(subcommand)]
     Store(Box<store::StoreCommand>),
-    /// Look at the cluster
+    /// Show and change the cluster
     #[command(subcommand)]
     Cluster(cluster::ClusterCommand),
-    /// Watch nodes, groups and routers: rates, times, what is pending, hedged, partial or failing
+    /// Watch nodes, groups and routers: rates, latencies, pending keys, hedges and failures
     Top(top::TopFlags),
     /// Measure a cluster, and how a graph builds
     #[command(subcommand)]
@@ -86,7 +86,7 @@ pub enum Command {
     Sim(sim::SimCommand),
     /// Serve the partitions of one node
     Node(Box<NodeArgs>),
-    /// Answer queries for clients, with a network cache
+    /// Answer queries of clients, with a network cache
     Router(Box<RouterArgs>),
     /// Print a completion script for a shell
     Completions {

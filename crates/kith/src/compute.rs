@@ -37,7 +37,7 @@ pub struct ComputeFlags {
     /// Count the items of a list, map or vector
     #[arg(long, value_name = "[NAME=]FIELD", value_parser = count)]
     count: Vec<CountFields>,
-    /// Only so many records, those with the greatest number under --by
+    /// Return only this many records: those with the greatest value of --by
     #[arg(long, value_name = "K", requires = "by")]
     top_k: Option<u32>,
     /// What the best are the best by: a name that is worked out, or a field

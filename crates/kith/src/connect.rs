@@ -22,7 +22,7 @@ pub const WELL_KNOWN: [&str; 2] = [".kith/ready.json", "kith/ready.json"];
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Cluster")]
 pub struct TargetFlags {
-    /// A router, or several: the first that can be reached is asked, the next if it goes away [env: KITH_ROUTER]
+    /// One or more routers; the first that can be reached is used, and the next one if it goes away [env: KITH_ROUTER]
     #[arg(long = "router", value_name = "HOST:PORT", global = true, value_delimiter = ',')]
     pub routers: Vec<String>,
     /// The ready file of `kith dev` [default: .kith/ready.json, $XDG_RUNTIME_DIR/kith/ready.json]
@@ -31,10 +31,10 @@ pub struct TargetFlags {
     /// Ask the nodes directly (the fast client): one hop less, but no network cache
     #[arg(long, global = true)]
     pub direct: bool,
-    /// The fan-out controller of what a selector names, as network@background=static(2); only with --direct, again for others
+    /// Use this fan-out controller where the selector matches, such as network@background=static(2); only with --direct; may be repeated
     #[arg(long = "controller", global = true, value_name = "SELECTOR=CONTROLLER")]
     pub controllers: Vec<ControllerSet>,
-    /// What queries travel in: frames are quicker, gRPC is what any other client speaks [default: framed]
+    /// Protocol for queries: frames are faster, gRPC is what other clients speak [default: framed]
     #[arg(long, global = true, value_enum, value_name = "KIND")]
     pub transport: Option<TransportFlag>,
     /// Who this process is to others, and whom it believes.
@@ -55,7 +55,7 @@ pub struct SecurityFlags {
     /// Its private key (PEM)
     #[arg(long, value_name = "FILE", global = true, env = "KITH_TLS_KEY")]
     pub tls_key: Option<PathBuf>,
-    /// A file with the token that says who asks
+    /// File with the token that authenticates this client
     #[arg(long, value_name = "FILE", global = true, env = "KITH_TOKEN_FILE")]
     pub token_file: Option<PathBuf>,
 }

@@ -75,7 +75,7 @@ impl v1::inspect_server::Inspect for InspectService {
         let schema = reader.manifest().values().and_then(|values| values.schema.clone());
         let schema = schema.ok_or_else(|| {
             let message = format!("the values of store {store:?} at version {version} have no schema");
-            kith_wire::status(ErrorCode::SchemaUnavailable, message, "they are no records")
+            kith_wire::status(ErrorCode::SchemaUnavailable, message, "only stores of records have schemas")
         })?;
         Ok(Response::new(v1::SchemaReply { schema }))
     }

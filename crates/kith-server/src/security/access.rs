@@ -202,11 +202,11 @@ impl Access {
         match identity {
             Identity::Plain => Err(tls_required()),
             Identity::Nobody => Err(unknown(
-                "nobody knows who asks: neither a token nor a certificate was shown".to_owned(),
+                "the caller is unknown: it presented neither a token nor a certificate".to_owned(),
                 "show one: --token-file, or --tls-cert and --tls-key",
             )),
             Identity::Token(hash) => self.tokens.get(hash).ok_or_else(|| {
-                unknown("the token is not known".to_owned(), "ask whoever looks after the cluster for one")
+                unknown("the token is unknown".to_owned(), "ask the administrator of the cluster for a token")
             }),
             Identity::Certificate(names) => {
                 let found = names.iter().find_map(|name| self.certificates.get(name));
@@ -230,7 +230,7 @@ impl Subject {
             return Ok(());
         }
         let message = format!("{} may not {need}", self.name);
-        let help = "ask whoever looks after the cluster: rights are in the file of --access";
+        let help = "ask the administrator of the cluster: rights are in the file of --access";
         Err(kith_wire::status(ErrorCode::PermissionDenied, message, help))
     }
 

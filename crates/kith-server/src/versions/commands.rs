@@ -313,7 +313,7 @@ fn check_definition(definition: &DefinitionDocument, groups: usize) -> Result<()
             matches!(&definition.holds, HoldsDocument::Values { value, .. } if value == "record");
         if !is_of_records {
             return bad(
-                "a schema, and values that are no records".to_owned(),
+                "a schema requires `--value record`".to_owned(),
                 "make a store of records, or leave it out",
             );
         }

@@ -83,7 +83,7 @@ impl FromStr for Mix {
 pub struct MixOptions {
     pub mix: Mix,
     pub draw: Draw,
-    /// Multi-key queries are about members with at least so many connections.
+    /// Use members with at least this many connections for multi-key queries.
     pub keys_min: u64,
     /// How common entities are found.
     pub plan: CommonPlan,

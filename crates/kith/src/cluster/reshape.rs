@@ -43,7 +43,7 @@ pub struct ApplyFlags {
     /// Partitions per batch, which is what is copied again if it fails [default: 64]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     batch: Option<u32>,
-    /// Keep what was given up for so many seconds, for clients that still know the old owners [default: 60]
+    /// Keep partitions that were given up for this many seconds, for clients that still know the old owners [default: 60]
     #[arg(long, value_name = "SECONDS")]
     grace: Option<u64>,
     /// What each node may copy per second, in MiB [default: as fast as it goes]
@@ -91,7 +91,7 @@ pub struct RebalanceFlags {
     /// Have them share evenly
     #[arg(long, group = "what")]
     apply: bool,
-    /// End the one under way: what is finished stays, the rest is undone
+    /// Stop the rebalance: finished batches stay, the rest is undone
     #[arg(long, group = "what")]
     abort: bool,
     /// Show the one under way, or the last one
@@ -106,7 +106,7 @@ pub struct RebalanceFlags {
     /// Partitions per batch [default: 64]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     batch: Option<u32>,
-    /// Keep what was given up for so many seconds [default: 60]
+    /// Keep partitions that were given up for this many seconds [default: 60]
     #[arg(long, value_name = "SECONDS")]
     grace: Option<u64>,
     /// What each node may copy per second, in MiB [default: as fast as it goes]

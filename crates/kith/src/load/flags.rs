@@ -21,10 +21,10 @@ pub struct GraphLoadFlags {
     /// Files of edges, one edge a line or row
     #[arg(value_name = "EDGES", required_unless_present_any = ["entities", "members"])]
     edges: Vec<PathBuf>,
-    /// The graph, new or there already
+    /// The graph to load into; it is created if it does not exist
     #[arg(short, long, value_name = "NAME", value_parser = graph_name)]
     pub graph: String,
-    /// What the edges are [default: connection]
+    /// Name of the edge type [default: connection]
     #[arg(long, value_name = "NAME")]
     edge_type: Option<String>,
     /// Edges go one way: from the first column to the second
@@ -33,7 +33,7 @@ pub struct GraphLoadFlags {
     /// A file of member,kind,entity lines; each kind becomes one of the graph's
     #[arg(long, value_name = "FILE")]
     entities: Vec<PathBuf>,
-    /// A file with the ids of members, for those that have no edge
+    /// File with the ids of members, for members that have no edges
     #[arg(long, value_name = "FILE")]
     members: Vec<PathBuf>,
     /// The column of the first id, by name or place from 1
@@ -42,34 +42,34 @@ pub struct GraphLoadFlags {
     /// The column of the second id, by name or place from 1
     #[arg(long, value_name = "COLUMN")]
     dst: Option<ColumnRef>,
-    /// More columns of edges to keep: NAME, NAME=PLACE, either with :time, :u64, :i64 or :f64, as created_ms:time
+    /// More columns of edges to keep: NAME or NAME=POSITION, optionally with :time, :u64, :i64 or :f64, such as created_ms:time
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
     columns: Vec<ColumnSpec>,
-    /// More columns of entities to keep, as year:u64
+    /// More columns of entities to keep, such as year:u64
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
     entity_columns: Vec<ColumnSpec>,
     /// What separates columns: a character, or tab, comma, semicolon, pipe, space [default: detected]
     #[arg(long, value_parser = delimiter)]
     delimiter: Option<u8>,
-    /// Files begin with a header line [default: detected]
+    /// The files have a header line [default: detected]
     #[arg(long, conflicts_with = "no_header")]
     header: bool,
-    /// Files begin with data
+    /// The files have no header line
     #[arg(long)]
     no_header: bool,
-    /// Drop up to so many wrong lines of each file instead of refusing it
+    /// Drop up to this many wrong lines of each file instead of refusing the file
     #[arg(long, value_name = "N", default_value_t = 0)]
     max_errors: u64,
-    /// Let a file without any edge empty the edge type
+    /// Allow a file without edges, which empties the edge type
     #[arg(long)]
     pub allow_empty: bool,
     /// How long a node that is down is waited for, at most 1h; then the load fails [default: 1m]
     #[arg(long = "node-wait", value_name = "DURATION", value_parser = node_wait)]
     pub node_wait_ms: Option<u64>,
-    /// Read and check the files, build and change nothing; needs no cluster
+    /// Read and check the files without building or changing anything; needs no cluster
     #[arg(long)]
     pub dry_run: bool,
-    /// Memory for sorting, as 512MiB
+    /// Memory for sorting, such as 512MiB
     #[arg(long, value_name = "SIZE", value_parser = size, default_value_t = MEMORY_BYTES_DEFAULT, hide_default_value = true)]
     memory: usize,
     /// Threads to sort and write with [default: the machine's cores]

@@ -55,7 +55,7 @@ pub struct Options {
     #[arg(long)]
     #[serde(default)]
     pub partial: bool,
-    /// At most so many ids, of an answer that is a set of ids
+    /// Return at most this many ids of an answer that is a set of ids
     #[arg(long, value_name = "N")]
     #[serde(default)]
     pub limit: Option<u64>,
@@ -94,7 +94,7 @@ pub enum CacheName {
     Use,
     /// Neither read nor fill it
     Bypass,
-    /// Fetch anew and fill it
+    /// Fetch again and store the result
     Refresh,
 }
 

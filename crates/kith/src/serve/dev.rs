@@ -69,27 +69,27 @@ pub struct DevArgs {
     /// Append every query to a file that `kith run` and `kith bench graph` can replay
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
-    /// How fast each node reads all that it holds again, to repair what is damaged; `off`: only what reads find
+    /// How fast each node rereads everything that it holds, to repair damage; `off` repairs only what reads find
     #[arg(long, value_name = "RATE", value_parser = scrub_rate, default_value = "10MiB/s")]
     scrub_rate: ScrubRate,
     /// How fast each node pulls versions, copies and repairs, all together; `off`: no limit
     #[arg(long, value_name = "RATE", value_parser = fetch_rate, default_value = "off")]
     fetch_rate: FetchRate,
-    /// Fetches slow down while the p99 of a node's reads is above so many times what it is without them; `off`: never
+    /// Slow fetches down while the p99 of a node's reads is above this multiple of its value without them; `off`: never
     #[arg(long, value_name = "RATIO", value_parser = fetch_p99, default_value = "1.2")]
     fetch_p99: FetchP99,
     /// Memory of each node and router for replies that are gathered or wait for their readers; others are refused (`overloaded`)
     /// [default: 1GiB]
     #[arg(long, value_name = "SIZE", value_parser = reply_memory)]
     reply_memory: Option<ReplyMemory>,
-    /// Where versions that were built elsewhere may be read from, and for which stores, as people,person-*=s3://BUCKET/PREFIX
+    /// Places that versions built elsewhere may be read from, optionally by store, such as people,person-*=s3://BUCKET/PREFIX
     /// [default: nowhere]
     #[arg(long, value_name = "[STORES=]PLACE")]
     read_from: Vec<ReadFrom>,
     /// End when standard input ends
     #[arg(long)]
     end_with_stdin: bool,
-    /// Return once the cluster answers, and leave it running without a terminal. Its log lies beside the ready file
+    /// Return once the cluster answers, and leave it running without a terminal; its log lies next to the ready file
     #[arg(long, conflicts_with = "end_with_stdin")]
     detach: bool,
     /// End the cluster of this folder, or that of --ready-file or --data, and wait until it has ended

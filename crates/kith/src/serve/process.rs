@@ -57,7 +57,7 @@ struct ProcessArgs {
     /// Authorities of callers' certificates (PEM): callers show one, or a token where --access has tokens
     #[arg(long, value_name = "FILE")]
     tls_client_ca: Option<PathBuf>,
-    /// Who may do what (TOML); docs/operating/securing.md shows one. Without it, whoever can connect may do everything
+    /// File of rights (TOML); docs/operating/securing.md shows one. Without it, everybody who can connect may do everything
     #[arg(long, value_name = "FILE")]
     access: Option<PathBuf>,
     /// Listen off loopback without TLS: the network is trusted
@@ -88,7 +88,7 @@ pub struct NodeArgs {
     /// in the file]
     #[arg(long, value_name = "N")]
     node: Option<u32>,
-    /// Read all that the node holds again, so fast, and repair what is damaged; `off` repairs only what reads find
+    /// How fast the node rereads everything that it holds, to repair damage; `off` repairs only what reads find
     /// [default: 10MiB/s]
     #[arg(long, value_name = "RATE", value_parser = scrub_rate)]
     scrub_rate: Option<ScrubRate>,
@@ -96,10 +96,10 @@ pub struct NodeArgs {
     /// it live [default: off]
     #[arg(long, value_name = "RATE", value_parser = fetch_rate)]
     fetch_rate: Option<FetchRate>,
-    /// Fetches slow down while the p99 of reads is above so many times what it is without them; `off`: never [default: 1.2]
+    /// Slow fetches down while the p99 of reads is above this multiple of its value without them; `off`: never [default: 1.2]
     #[arg(long, value_name = "RATIO", value_parser = fetch_p99)]
     fetch_p99: Option<FetchP99>,
-    /// Bring so much of a new version into memory before it serves, indexes first, as far as that leaves what is served there
+    /// Bring this much of a new version into memory before it serves, indexes first, as far as that leaves what is served there
     /// [default: 256MiB]
     #[arg(long, value_name = "SIZE", value_parser = warm_bytes)]
     warm_bytes: Option<WarmBytes>,
@@ -116,7 +116,7 @@ pub struct NodeArgs {
     process: ProcessArgs,
 }
 
-/// Answer queries for clients, with a network cache
+/// Answer queries of clients, with a network cache
 #[derive(Args, Debug)]
 pub struct RouterArgs {
     /// Id of the router: members are owned by routers [default: the only one in the file, else 0]
@@ -127,7 +127,7 @@ pub struct RouterArgs {
     /// Append every query to a file that `kith run` and `kith bench graph` can replay
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
-    /// Where versions that were built elsewhere may be read from, and for which stores, as people,person-*=s3://BUCKET/PREFIX
+    /// Places that versions built elsewhere may be read from, optionally by store, such as people,person-*=s3://BUCKET/PREFIX
     /// [default: nowhere]
     #[arg(long, value_name = "[STORES=]PLACE")]
     read_from: Vec<ReadFrom>,

@@ -29,7 +29,7 @@ pub struct AlterFlags {
     /// Refuse versions with fewer records
     #[arg(long, value_name = "N")]
     records_min: Option<u64>,
-    /// Refuse versions with more than so many per cent fewer records than the current one; `off`: none
+    /// Refuse versions whose number of records drops by more than this many per cent; `off`: none
     #[arg(long, value_name = "PERCENT", value_parser = drop_max)]
     drop_max: Option<DropMax>,
     /// Who alone may push and, where callers show who they are, change or drop the store; `off`: anybody with the right

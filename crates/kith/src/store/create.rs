@@ -49,7 +49,7 @@ pub struct CreateFlags {
     /// Refuse versions with fewer records
     #[arg(long, default_value_t = 0, value_name = "N")]
     records_min: u64,
-    /// Refuse versions with more than so many per cent fewer records than the current one
+    /// Refuse versions whose number of records drops by more than this many per cent
     #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(0..=100))]
     drop_max: Option<u8>,
     /// Who alone may push and, where callers show who they are, change or drop the store

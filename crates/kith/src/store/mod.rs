@@ -54,7 +54,7 @@ pub enum StoreCommand {
     Assemble(Box<build::AssembleFlags>),
     /// Remove partitions that were built one by one, and nothing else, once a version is made of them
     DiscardParts(build::DiscardFlags),
-    /// Make rows or a built version what the store serves
+    /// Push rows or a built version, and serve it
     Push(Box<push::PushFlags>),
     /// List the stores, graphs among them
     List,

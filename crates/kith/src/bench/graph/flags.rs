@@ -35,7 +35,7 @@ pub struct GraphBenchFlags {
     /// How members are drawn
     #[arg(long, value_enum, default_value_t)]
     pub members: Draw,
-    /// Multi-key queries are about members with at least so many connections
+    /// Use members with at least this many connections for multi-key queries
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub keys_min: u64,
     /// How common entities are found; `push` is the one that ends early

@@ -45,7 +45,7 @@ pub struct BuildFlags {
     /// Without a cluster: what values are, text, bytes, json or record [default: text]
     #[arg(long, value_name = "TYPE", requires = "partitions")]
     pub value: Option<ValueType>,
-    /// Read and check the rows, build nothing; rows with one key are not looked for
+    /// Read and check the rows, but build nothing; duplicate keys are not detected
     #[arg(long)]
     pub dry_run: bool,
     /// How rows are read and written.
@@ -59,10 +59,10 @@ pub struct RowFlags {
     /// What the files are: csv, json, parquet, arrow or f32le [default: as their first bytes say]
     #[arg(long, value_name = "FORMAT")]
     format: Option<Format>,
-    /// Of f32le: numbers in a row
+    /// Numbers per row, for f32le
     #[arg(long, value_name = "N")]
     dims: Option<u32>,
-    /// Whether CSV files begin with a header line [default: detected]
+    /// Whether CSV files have a header line [default: detected]
     #[arg(long, value_enum)]
     header: Option<Header>,
     /// What separates CSV columns: a character, or tab, comma, semicolon, pipe, space [default: detected]
@@ -84,10 +84,10 @@ pub struct RowFlags {
     #[arg(long, value_name = "LEVEL", num_args = 0..=1, require_equals = true, default_missing_value = "3",
         value_parser = clap::value_parser!(i32).range(1..=19))]
     pub compress: Option<i32>,
-    /// Drop up to so many wrong rows instead of refusing them
+    /// Drop up to this many wrong rows instead of refusing them
     #[arg(long, value_name = "N", default_value_t = 0)]
     max_errors: u64,
-    /// Memory for sorting, as 512MiB; what is decoded of Parquet and Arrow files may take as much again
+    /// Memory for sorting, such as 512MiB; decoding Parquet and Arrow files may take as much again
     #[arg(long, value_name = "SIZE", value_parser = memory, default_value_t = MEMORY_BYTES_DEFAULT, hide_default_value = true)]
     pub memory: usize,
     /// Threads to sort with [default: the machine's cores]
@@ -116,7 +116,7 @@ impl Default for RowFlags {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Header {
-    /// They do
+    /// They have one
     Yes,
     /// They begin with data
     No,

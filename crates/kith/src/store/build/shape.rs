@@ -134,7 +134,7 @@ impl Shape {
             Err(error) => Err(Failure::new(
                 ErrorCode::IncompatibleSchema,
                 format!("readers of the current version could not read this one: {error}"),
-                "keep the field as it was, or `--force` if nobody reads it",
+                "keep the field as it was, or use `--force` if no client reads it",
             )),
         }
     }

@@ -46,7 +46,7 @@ pub struct ExportFlags {
     /// Where to; `-` is standard output. A file appears when it is whole
     #[arg(long, value_name = "FILE", default_value = "-")]
     out: PathBuf,
-    /// At most so many bytes a second, as 10MiB/s
+    /// Read at most this many bytes per second, such as 10MiB/s
     #[arg(long, value_name = "RATE", value_parser = rate)]
     rate: Option<u64>,
 }

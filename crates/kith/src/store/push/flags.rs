@@ -37,7 +37,7 @@ pub struct PushFlags {
     /// Nodes copy the version from each other: each partition comes from where it was built once, as to another data centre
     #[arg(long)]
     pub from_peers: bool,
-    /// Pass the store's guards, and the rule of schemas
+    /// Skip the store's guards and the check of schema compatibility
     #[arg(long)]
     pub force: bool,
     /// How rows are read and written.
