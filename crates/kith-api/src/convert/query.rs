@@ -106,8 +106,9 @@ pub(super) fn options_from_wire(options: v1::QueryOptions) -> Result<QueryOption
     let fan_out =
         options.fan_out.parse::<FanOutLimits>().map_err(|error| bad(format!("fan_out: {error}")))?;
     let hedging = Some(options.hedge.as_str()).filter(|text| !text.is_empty()).map(parse_hedging);
-    let hedging =
-        hedging.transpose().map_err(|text| bad(format!("hedge must be one of on, table, off, not {text:?}")))?;
+    let hedging = hedging
+        .transpose()
+        .map_err(|text| bad(format!("hedge must be one of on, table, off, not {text:?}")))?;
     Ok(QueryOptions {
         fan_out,
         hedging,
