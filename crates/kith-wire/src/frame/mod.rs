@@ -25,6 +25,8 @@ const LENGTH_BYTES: usize = 4;
 /// Id, operation, flags, tenant, deadline.
 const FIXED_BYTES: usize = 8 + 1 + 1 + 2 + 4;
 const TRACE_BYTES: usize = 16;
+/// Where the flags stand: behind length, id and operation.
+const FLAGS_AT: usize = LENGTH_BYTES + 8 + 1;
 /// What a credited request begins with: so many bytes of messages may come before more credit does. The next message is
 /// sent while any of it is left, whatever its size. What a link of 10 Gbit/s carries in a millisecond.
 pub const CREDIT_BYTES: u32 = 1 << 20;
@@ -358,9 +360,15 @@ pub fn take(buffer: &mut BytesMut, body_bytes_max: usize) -> Result<Incoming, Fr
     if length < FIXED_BYTES {
         return Err(FrameError::TooShort { bytes: length as u64 });
     }
-    if FIXED_BYTES + TRACE_BYTES + body_bytes_max < length {
-        let bytes_max = FIXED_BYTES + TRACE_BYTES + body_bytes_max;
-        return Err(FrameError::TooLong { bytes: length as u64, bytes_max: bytes_max as u64 });
+    let longest = FIXED_BYTES + body_bytes_max;
+    let too_long =
+        |bytes_max: usize| FrameError::TooLong { bytes: length as u64, bytes_max: bytes_max as u64 };
+    if longest + TRACE_BYTES < length {
+        return Err(too_long(longest + TRACE_BYTES));
+    }
+    // Only a trace id may take the room of a trace id.
+    if longest < length && buffer.get(FLAGS_AT).is_some_and(|flags| !Flags(*flags).has(Flags::TRACE)) {
+        return Err(too_long(longest));
     }
     if buffer.len() < LENGTH_BYTES + length {
         let Some(mut head) = buffer.get(LENGTH_BYTES..HEADER_BYTES) else { return Ok(Incoming::Nothing) };

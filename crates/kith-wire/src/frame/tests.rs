@@ -231,6 +231,22 @@ fn impossible_lengths_are_refused_before_anything_is_allocated() {
 }
 
 #[test]
+fn a_body_is_never_longer_than_allowed() {
+    let request = Header::request(1, Op::Ping);
+    let traced = Header { trace: Some([7; 16]), ..request };
+    for (header, body_bytes, is_taken) in
+        [(request, 10, true), (request, 11, false), (traced, 10, true), (traced, 11, false)]
+    {
+        let mut buffer = encoded(header, &vec![1; body_bytes]);
+        let taken = take(&mut buffer, 10);
+        assert_eq!(taken.is_ok(), is_taken, "{taken:?}");
+    }
+    // A frame whose header promises no trace id has no room for one in its body.
+    let mut longer = encoded(request, &[1; 26]);
+    assert_eq!(take(&mut longer, 10), Err(FrameError::TooLong { bytes: 42, bytes_max: 26 }));
+}
+
+#[test]
 fn prefaces_of_others_are_told_apart() {
     assert_eq!(Preface::decode(Preface::OWN.encode()), Ok(Preface::OWN));
     assert_eq!(Preface::decode(*b"PRI * HT"), Err(PrefaceError::Foreign));
