@@ -121,7 +121,7 @@ impl Schema {
     ///
     /// # Errors
     /// See [`SchemaError`].
-    pub fn new(fields: Vec<Field>) -> Result<Self, SchemaError> {
+    pub fn new(mut fields: Vec<Field>) -> Result<Self, SchemaError> {
         if !(1..=FIELDS_MAX).contains(&fields.len()) {
             return Err(SchemaError::FieldCount { got: fields.len() });
         }
@@ -141,6 +141,10 @@ impl Schema {
             return Err(SchemaError::TooLarge { bytes: layout.fixed_bytes() });
         }
         let (defaults, spelled) = coded_defaults(&fields)?;
+        for (field, spelled) in fields.iter_mut().zip(&spelled) {
+            // As the canonical text has it, so that two spellings of one default are equal.
+            field.default = spelled.as_ref().map(|text| text.parse().expect("a default was printed as JSON"));
+        }
         let canonical = canonical(&fields, &spelled);
         let id = SchemaId(*blake3::hash(canonical.as_bytes()).as_bytes());
         Ok(Schema(Arc::new(Inner { fields, by_name, layout, defaults, canonical, id })))

@@ -129,3 +129,11 @@ fn equal_schemas_have_equal_ids_whatever_their_text() {
         a.id()
     );
 }
+
+#[test]
+fn another_spelling_of_a_default_is_no_change() {
+    let old = schema(&["v:vector<f16,2> =[0.1,0.25]", "f:f32 =1"]);
+    let new: Schema = old.canonical().parse().unwrap();
+    assert_eq!(old.id(), new.id());
+    assert_eq!(compatible(&old, &new), Ok(vec![]));
+}
