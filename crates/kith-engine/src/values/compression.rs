@@ -10,6 +10,7 @@ use crate::sealed::{HEADER_BYTES, SealedFile};
 use std::io;
 use zstd::bulk;
 use zstd::dict::DecoderDictionary;
+use zstd::zstd_safe::DDict;
 
 /// The longest value of a store, before compression.
 pub(crate) const VALUE_BYTES_MAX: usize = 64 << 20;
@@ -38,8 +39,11 @@ impl Compressor {
 pub(crate) struct Decompressor(DecoderDictionary<'static>);
 
 impl Decompressor {
-    pub(crate) fn new(dictionary: &[u8]) -> Self {
-        Self(DecoderDictionary::copy(dictionary))
+    /// `None` if zstd refuses the dictionary.
+    pub(crate) fn new(dictionary: &[u8]) -> Option<Self> {
+        // `copy` panics on a dictionary that has the magic of a trained one and nothing else of it.
+        DDict::try_create(dictionary)?;
+        Some(Self(DecoderDictionary::copy(dictionary)))
     }
 
     /// What one thread works with; made once per batch.
@@ -84,7 +88,7 @@ mod tests {
         let text = b"a dictionary of sorts, words that come again and again in values of a store".repeat(4);
         for dictionary in [&[][..], &text] {
             let mut compressor = Compressor::new(3, dictionary).unwrap();
-            let shared = Decompressor::new(dictionary);
+            let shared = Decompressor::new(dictionary).unwrap();
             let mut context = shared.context().unwrap();
             let mut out = Vec::new();
             for value in [&b""[..], b"x", b"words that come again and again", &vec![7; 100_000]] {
@@ -97,8 +101,15 @@ mod tests {
     }
 
     #[test]
+    fn a_dictionary_that_is_cut_short_is_refused() {
+        let magic = 0xec30_a437_u32.to_le_bytes();
+        assert!(Decompressor::new(&[&magic[..], &[1, 0, 0, 0]].concat()).is_none());
+        assert!(Decompressor::new(b"any other bytes are a dictionary without tables").is_some());
+    }
+
+    #[test]
     fn what_is_no_frame_or_too_large_is_refused() {
-        let shared = Decompressor::new(&[]);
+        let shared = Decompressor::new(&[]).unwrap();
         let mut context = shared.context().unwrap();
         let large = zstd::bulk::compress(&vec![0; VALUE_BYTES_MAX + 1], 1).unwrap();
         for bytes in [&b""[..], b"no frame at all", &large] {

@@ -8,6 +8,7 @@ use crate::files::{FileId, FileKind};
 use crate::manifest::{KeyType, Manifest};
 use crate::pack::VersionFolder;
 use crate::residency::Mapped;
+use crate::sealed::HEADER_BYTES;
 use kith_ops::SourceValue;
 use kith_schema::Schema;
 use kith_types::{PartitionCount, PartitionId};
@@ -99,7 +100,13 @@ impl ValuesReader {
             *slot = Some(Box::new(ChunkSetReader::open(&folder, partition, None)?));
         }
         let decompressor = match values.compression {
-            Some(_) => Some(Decompressor::new(&read_dictionary(&folder)?)),
+            Some(_) => {
+                let refused = || {
+                    let fault = Fault::Content { what: "dictionary", offset: HEADER_BYTES as u64 };
+                    Damage { file: FileId::dictionary().to_string(), fault }
+                };
+                Some(Decompressor::new(&read_dictionary(&folder)?).ok_or_else(refused)?)
+            }
             None => None,
         };
         let mapped = folder.mapped();
