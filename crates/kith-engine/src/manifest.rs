@@ -11,7 +11,7 @@ mod content;
 
 use crate::errors::{Damage, Fault, OpenError, WriteError};
 use crate::files::{FileId, FileKind, MANIFEST_NAME};
-use crate::pack::{pack_name, place};
+use crate::pack::{FILE_BYTES_MAX, pack_name, place};
 pub use content::{Compression, Content, Counts, GraphContent, ValueCounts, ValuesContent};
 use kith_ops::KindSchema;
 pub use kith_schema::{KeyType, ValueType};
@@ -76,6 +76,19 @@ impl FileEntry {
     /// Which file it is.
     pub fn id(&self) -> Option<FileId> {
         FileId::parse(&self.name)
+    }
+
+    /// Which file it is, if a manifest may list it; else the field that cannot be.
+    pub(crate) fn check(&self) -> Result<FileId, &'static str> {
+        // A name that is not one of ours could also lead out of the folder.
+        let id = self.id().ok_or("file name")?;
+        if self.bytes > FILE_BYTES_MAX {
+            return Err("size of a file");
+        }
+        if self.first_position.as_ref().is_some_and(|text| u64::from_str_radix(text, 16).is_err()) {
+            return Err("first_position");
+        }
+        Ok(id)
     }
 
     /// The same bytes: whoever has them need not move them.

@@ -6,7 +6,6 @@ use super::content::{Content, Counts, GraphContent, ValuesContent};
 use super::{FileEntry, MANIFEST_FORMAT, Manifest, PackEntry};
 use crate::errors::{Damage, Fault, OpenError};
 use crate::files::{FileKind, MANIFEST_NAME};
-use crate::pack::FILE_BYTES_MAX;
 use kith_ops::KindRole;
 use kith_types::{PartitionCount, StoreVersion};
 use serde::{Deserialize, Serialize};
@@ -119,17 +118,10 @@ fn content(document: Document) -> Result<Manifest, &'static str> {
     let compressed = matches!(&content, Content::Values(values) if values.compression.is_some());
     let mut dictionaries = 0;
     for entry in &document.files {
-        // A name that is not one of ours could also lead out of the folder.
-        let id = entry.id().ok_or("file name")?;
+        let id = entry.check()?;
         dictionaries += usize::from(id.kind == FileKind::Dictionary);
         if id.kind != FileKind::Dictionary && id.partition.0 >= partition_count.get() {
             return Err("partition of a file");
-        }
-        if entry.bytes > FILE_BYTES_MAX {
-            return Err("size of a file");
-        }
-        if entry.first_position.as_ref().is_some_and(|text| u64::from_str_radix(text, 16).is_err()) {
-            return Err("first_position");
         }
     }
     if dictionaries != usize::from(compressed) {

@@ -87,10 +87,10 @@ pub struct ValueCounts {
 }
 
 impl ValueCounts {
-    /// Adds another's.
+    /// Adds another's, which may be anything that a summary states.
     pub(crate) fn add(&mut self, other: &ValueCounts) {
-        self.records += other.records;
-        self.key_bytes += other.key_bytes;
-        self.value_bytes += other.value_bytes;
+        self.records = self.records.saturating_add(other.records);
+        self.key_bytes = self.key_bytes.saturating_add(other.key_bytes);
+        self.value_bytes = self.value_bytes.saturating_add(other.value_bytes);
     }
 }

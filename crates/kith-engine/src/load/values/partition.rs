@@ -66,6 +66,12 @@ impl PartitionSummary {
         if !summary.files.iter().all(ours) {
             return Err(fault(format!("{SUMMARY_NAME} names files of another partition")));
         }
+        if !summary.files.is_sorted_by(|a, b| a.name < b.name) {
+            return Err(fault(format!("{SUMMARY_NAME} names its files out of order, or one of them twice")));
+        }
+        if let Some(what) = summary.files.iter().find_map(|file| file.check().err()) {
+            return Err(fault(format!("{SUMMARY_NAME} is damaged: its {what} is impossible")));
+        }
         Ok(summary)
     }
 
@@ -212,4 +218,50 @@ pub(super) fn identity(options: &ValuesOptions) -> String {
     };
     let text = serde_json::to_vec(&shared).expect("strings and numbers always serialize");
     blake3::hash(&text).to_hex().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::files::FileId;
+    use crate::pack::FILE_BYTES_MAX;
+
+    #[test]
+    fn a_summary_that_cannot_become_a_manifest_is_refused() {
+        let file = |id: FileId, bytes: u64| FileEntry {
+            name: id.to_string(),
+            pack: 0,
+            offset: 0,
+            bytes,
+            records: 1,
+            blake3: String::new(),
+            crc32c: 0,
+            first_position: None,
+        };
+        let summary = |files: Vec<FileEntry>| PartitionSummary {
+            kith_partition: SUMMARY_FORMAT,
+            partition: 3,
+            options: String::new(),
+            counts: ValueCounts { records: u64::MAX, ..ValueCounts::default() },
+            files,
+            seal: String::new(),
+        };
+        let decode = |files| PartitionSummary::decode(&summary(files).sealed().encode(), Path::new("part"));
+        let (members, postings) =
+            (FileId::members(PartitionId(3)), FileId::postings(PartitionId(3), kith_types::Direction::Both));
+        let two = decode(vec![file(postings, 1), file(members, FILE_BYTES_MAX)]).unwrap();
+        let mut counts = two.counts;
+        counts.add(&two.counts);
+        assert_eq!(counts.records, u64::MAX);
+        let unplaced = FileEntry { first_position: Some("none".to_owned()), ..file(members, 1) };
+        for (files, why) in [
+            (vec![file(members, 1), file(members, 1)], "twice"),
+            (vec![file(members, 1), file(postings, 1)], "out of order"),
+            (vec![file(members, FILE_BYTES_MAX + 1)], "size of a file"),
+            (vec![unplaced], "first_position"),
+        ] {
+            let error = decode(files).unwrap_err().to_string();
+            assert!(error.contains(why), "{error}");
+        }
+    }
 }
