@@ -4,7 +4,7 @@ SHELL := bash
 .DEFAULT_GOAL := help
 CARGO ?= cargo
 
-.PHONY: help build dist demo docs test test-full test-spark test-python test-dist check bench fmt bless packages clean
+.PHONY: help build dist demo docs test test-full test-spark test-python test-dist check fuzz deny miri bench fmt bless packages clean
 
 help: ## What there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -40,6 +40,15 @@ docs: packages ## Every block of the README and docs/, run as it is pasted
 
 check: ## What CI runs
 	.ci/run
+
+fuzz: ## Fuzzes every decoder, a minute each (KITH_FUZZ_SECONDS); FUZZ="frames resp" fuzzes only these
+	scripts/fuzz.sh $(FUZZ)
+
+deny: ## Licences, sources, bans and advisories of all dependencies; needs cargo-deny
+	scripts/deny.sh
+
+miri: ## The tests of the format crates under Miri; needs a nightly toolchain with it
+	scripts/miri.sh
 
 bench: packages ## Paired benchmarks; prints, passes no verdict
 	scripts/bench.sh

@@ -10,6 +10,7 @@
 #   python3:    the Python client, its tests and its notebook
 #   postgresql, mariadb-server-core, memcached, librocksdb-dev: the rivals of `make bench` (only with --bench)
 #   g++, iproute2: the lines of C++ before RocksDB, and `ss`, which counts bytes received (only with --bench)
+#   g++:        libFuzzer (only with --fuzz)
 set -euo pipefail
 
 missing=()
@@ -37,6 +38,9 @@ if [[ "${1:-}" == --bench ]]; then
   need g++ g++
   need ss iproute2
   [[ -f /usr/include/rocksdb/db.h ]] || missing+=(librocksdb-dev)
+fi
+if [[ "${1:-}" == --fuzz ]]; then
+  need c++ g++
 fi
 if ((${#missing[@]} > 0)); then
   echo "installing ${missing[*]}"
