@@ -24,6 +24,14 @@ pub enum BodyError {
     /// It ends before its last entry.
     #[error("the body ends before its last entry")]
     Short,
+    /// More entries than were asked for.
+    #[error("the body has {count} entries, but at most {entries_max} were asked for")]
+    TooMany {
+        /// As it says.
+        count: usize,
+        /// The most that can be.
+        entries_max: usize,
+    },
     /// A state of a newer release, or nonsense.
     #[error("unknown record state {0}")]
     State(u8),

@@ -354,7 +354,7 @@ async fn sub_requests(kith: &Kith, graph: &Edges, requests: usize) {
                 let request = v1::EvaluateRequest { keys: vec![*id], ..base.clone() };
                 let reply = transport.evaluate(&node.addr, request).await.expect("the node answers");
                 let Answer::Lists(lists) =
-                    value_from_wire(reply.value.expect("a value")).expect("it is whole")
+                    value_from_wire(reply.value.expect("a value"), 1).expect("it is whole")
                 else {
                     panic!("a list was asked for");
                 };

@@ -396,7 +396,8 @@ fn a_warm_node_answers_a_long_read_in_slices_and_a_short_one_whole() {
             reply.slices.len()
         );
         assert!(reply.served.len() == 1 && reply.load.is_some(), "{reply:?}");
-        let kith_ops::Value::Records(records) = value_of_reply(&mut reply).expect("a value") else {
+        let kith_ops::Value::Records(records) = value_of_reply(&mut reply, count as usize).expect("a value")
+        else {
             panic!("records")
         };
         assert_eq!(records.len() as u64, count);

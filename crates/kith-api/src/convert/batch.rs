@@ -70,7 +70,7 @@ pub fn batch_answer_to_wire(answer: BatchAnswer) -> v1::MultiGetReply {
 /// [`QueryError::Internal`] if it is malformed or has another number of records.
 pub fn batch_answer_from_wire(reply: v1::MultiGetReply, keys: usize) -> Result<BatchAnswer, QueryError> {
     let malformed = |detail: String| QueryError::Internal { detail };
-    let records = records_from_wire(&reply.records).map_err(|error| malformed(error.to_string()))?;
+    let records = records_from_wire(&reply.records, keys).map_err(|error| malformed(error.to_string()))?;
     if records.len() != keys {
         return Err(malformed(format!("{keys} keys were answered by {} records", records.len())));
     }

@@ -231,7 +231,7 @@ pub fn compute_answer_from_wire(
     keys: usize,
     plan: &ComputePlan,
 ) -> Result<ComputeAnswer, QueryError> {
-    let records = records_from_wire(&reply.records).map_err(|error| malformed(error.to_string()))?;
+    let records = records_from_wire(&reply.records, keys).map_err(|error| malformed(error.to_string()))?;
     if records.len() != keys || reply.best.iter().any(|&place| records.len() <= place as usize) {
         return Err(malformed(format!("{keys} keys were answered by {} records", records.len())));
     }
@@ -298,7 +298,8 @@ pub fn aggregate_answer_from_wire(
     keys: usize,
     plan: &AggregatePlan,
 ) -> Result<AggregateAnswer, QueryError> {
-    let groups = reply.groups.ok_or(ConvertError::Missing("groups")).and_then(groups_from_wire);
+    let groups = reply.groups.ok_or(ConvertError::Missing("groups"));
+    let groups = groups.and_then(|groups| groups_from_wire(groups, keys));
     let groups = groups.map_err(|error| malformed(error.to_string()))?;
     if groups.records.len() != keys || !groups.fits(&plan.by) {
         return Err(malformed("the router sent groups of another plan".to_owned()));

@@ -135,7 +135,7 @@ impl<'k> StreamReader<'k> {
             let positions = decode_set(&message.positions).map_err(malformed)?;
             let positions = positions.into_iter().map(u32::try_from).collect::<Result<Vec<_>, _>>();
             let positions = positions.map_err(malformed)?;
-            let mut records = records_from_wire(&message.records).map_err(malformed)?;
+            let mut records = records_from_wire(&message.records, positions.len()).map_err(malformed)?;
             self.books.note(&positions, &records).map_err(malformed)?;
             if let Some(keys) = self.keys {
                 let lookup = keys.lookup();

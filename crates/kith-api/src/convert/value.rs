@@ -45,11 +45,11 @@ pub fn value_to_wire(value: &Value) -> v1::Value {
     v1::Value { value: Some(value) }
 }
 
-/// A value from the wire.
+/// A value from the wire, for a question about `keys` keys.
 ///
 /// # Errors
-/// If it is missing or malformed.
-pub fn value_from_wire(wire: v1::Value) -> Result<Value, ConvertError> {
+/// If it is missing or malformed, or has more records than keys.
+pub fn value_from_wire(wire: v1::Value, keys: usize) -> Result<Value, ConvertError> {
     Ok(match wire.value.ok_or(ConvertError::Missing("value"))? {
         Wire::Lists(lists) => {
             let lists = decode_lists(&lists).map_err(body_error("value.lists"))?;
@@ -69,24 +69,27 @@ pub fn value_from_wire(wire: v1::Value) -> Result<Value, ConvertError> {
         }
         Wire::Count(count) => Value::Count(count),
         Wire::Exists(exists) => Value::Exists(exists),
-        Wire::Groups(groups) => Value::Groups(groups_from_wire(groups)?),
-        Wire::Records(body) => Value::Records(records_from_wire(&body).map_err(body_error("value.records"))?),
+        Wire::Groups(groups) => Value::Groups(groups_from_wire(groups, keys)?),
+        Wire::Records(body) => {
+            Value::Records(records_from_wire(&body, keys).map_err(body_error("value.records"))?)
+        }
     })
 }
 
-/// What a node answers.
+/// What a node answers to a question about `keys` keys.
 ///
 /// # Errors
 /// As [`value_from_wire`].
-pub fn value_of_reply(reply: &mut v1::EvaluateReply) -> Result<Value, ConvertError> {
+pub fn value_of_reply(reply: &mut v1::EvaluateReply, keys: usize) -> Result<Value, ConvertError> {
     match (reply.value.take(), &reply.slices[..]) {
-        (Some(value), []) => value_from_wire(value),
+        (Some(value), []) => value_from_wire(value, keys),
         (None, []) => Err(ConvertError::Missing("value")),
         (Some(_), _) => Err(ConvertError::Missing("either value or slices")),
         (None, slices) => {
             let mut records = Records::default();
             for slice in slices {
-                records.append(records_from_wire(slice).map_err(body_error("slices"))?);
+                let left = keys.saturating_sub(records.len());
+                records.append(records_from_wire(slice, left).map_err(body_error("slices"))?);
             }
             Ok(Value::Records(records))
         }
@@ -134,9 +137,9 @@ fn bodies(records: &Records) -> Vec<RecordBody> {
 /// Records over a packed body; values are not copied.
 ///
 /// # Errors
-/// If the body is malformed.
-pub fn records_from_wire(body: &Bytes) -> Result<Records, BodyError> {
-    let (entries, values) = decode_records(body)?;
+/// If the body is malformed, or has more than `records_max` records.
+pub fn records_from_wire(body: &Bytes, records_max: usize) -> Result<Records, BodyError> {
+    let (entries, values) = decode_records(body, records_max)?;
     let mut records = RecordsOver::new(entries.len(), values);
     for entry in entries {
         match entry {
@@ -173,9 +176,9 @@ pub fn groups_to_wire(groups: &Groups) -> v1::Groups {
 ///
 /// # Errors
 /// If a body is malformed.
-pub fn groups_from_wire(wire: v1::Groups) -> Result<Groups, ConvertError> {
+pub fn groups_from_wire(wire: v1::Groups, keys: usize) -> Result<Groups, ConvertError> {
     Ok(Groups {
-        records: records_from_wire(&wire.records).map_err(body_error("value.groups.records"))?,
+        records: records_from_wire(&wire.records, keys).map_err(body_error("value.groups.records"))?,
         values: decode_keys(&wire.values).map_err(body_error("value.groups.values"))?,
         counts: wire.counts,
         truncated: wire.truncated,
@@ -218,7 +221,7 @@ mod tests {
             }),
         ];
         for value in values {
-            assert_eq!(value_from_wire(value_to_wire(&value)), Ok(value));
+            assert_eq!(value_from_wire(value_to_wire(&value), 100), Ok(value));
         }
     }
 
@@ -241,16 +244,21 @@ mod tests {
             records_to_wire(&records()),
         ];
         let mut reply = v1::EvaluateReply { slices, ..Default::default() };
-        let Ok(Value::Records(got)) = value_of_reply(&mut reply) else { panic!("records") };
+        let Ok(Value::Records(got)) = value_of_reply(&mut reply, 100) else { panic!("records") };
         assert!(got.iter().eq(records().iter().chain(records().iter())));
+        let fewer = got.len() - 1;
+        assert!(matches!(
+            value_of_reply(&mut reply.clone(), fewer),
+            Err(ConvertError::Body { field: "slices", source: BodyError::TooMany { .. } })
+        ));
         let value = Some(value_to_wire(&Value::Count(1)));
         let both = v1::EvaluateReply { value, ..reply.clone() };
         for mut wrong in [both, v1::EvaluateReply::default()] {
-            assert!(value_of_reply(&mut wrong).is_err());
+            assert!(value_of_reply(&mut wrong, 100).is_err());
         }
         reply.slices[1] = Bytes::from_static(&[1, 9]);
         assert_eq!(
-            value_of_reply(&mut reply),
+            value_of_reply(&mut reply, 100),
             Err(ConvertError::Body { field: "slices", source: BodyError::State(9) })
         );
     }
@@ -258,7 +266,7 @@ mod tests {
     #[test]
     fn tallies_without_their_counts_are_refused() {
         let wire = Wire::Tallies(v1::Tallies { ids: encode_set(&[1, 2]), counts: vec![1] });
-        let got = value_from_wire(v1::Value { value: Some(wire) });
+        let got = value_from_wire(v1::Value { value: Some(wire) }, 2);
         assert_eq!(got, Err(ConvertError::Missing("value.tallies.counts")));
     }
 }

@@ -351,7 +351,7 @@ impl<'a> Round<'a> {
         let wrong_version = reply.served.iter().any(|served| served.version != self.pinned.version);
         let Some(open) = self.open.get_mut(&request) else { return };
         let owed = &open.keys[open.heard..];
-        let mut value = match value_of_reply(&mut reply) {
+        let mut value = match value_of_reply(&mut reply, owed.len()) {
             Ok(value) if !wrong_version && answers(&value, owed.len(), rest.is_some()) => value,
             _ => {
                 self.reasons.push(format!("{node}: sent a malformed answer"));

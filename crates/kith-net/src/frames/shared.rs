@@ -272,7 +272,7 @@ mod tests {
         let mut memory = ReplyMemory::new().expect("few are open");
         let replies = seen(&memory);
         let place = memory.put(std::slice::from_ref(&body)).expect("a slot is free");
-        let came = || kith_api::convert::records_from_wire(&replies.body(place).expect("it lies there"));
+        let came = || kith_api::convert::records_from_wire(&replies.body(place).expect("it lies there"), 2);
         assert!(came().expect("records").prove(key).is_empty());
         let held = came().expect("records");
         // The slot is taken again while somebody looks at it.

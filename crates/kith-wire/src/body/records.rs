@@ -96,12 +96,16 @@ pub fn encode_records_head(entries: &[RecordBody], room: usize) -> Vec<u8> {
 
 /// The entries of [`encode_records`], and the bytes of their values, which are not copied.
 ///
+/// An entry takes half a byte of the body and 24 bytes of memory, so the caller says how many it has asked for.
+///
 /// # Errors
-/// If the body is malformed or the lengths do not sum to the bytes that are left.
-/// Allocates at most a few bytes per byte of body.
-pub fn decode_records(body: &Bytes) -> Result<(Vec<RecordBody>, Bytes), BodyError> {
+/// If the body is malformed, has more than `entries_max` entries, or the lengths do not sum to the bytes that are left.
+pub fn decode_records(body: &Bytes, entries_max: usize) -> Result<(Vec<RecordBody>, Bytes), BodyError> {
     let mut rest: &[u8] = body;
     let count = take_count(&mut rest)?;
+    if entries_max < count {
+        return Err(BodyError::TooMany { count, entries_max });
+    }
     let (states, mut rest) = rest.split_at_checked(count.div_ceil(2)).ok_or(BodyError::Short)?;
     let mut entries = Vec::with_capacity(count);
     let mut total = 0usize;
@@ -195,14 +199,14 @@ mod tests {
                 UNSENT => (RecordBody::Unsent, vec![]),
                 _ => (RecordBody::Unanswered, vec![]),
             }).collect();
-            let (entries, values) = decode_records(&encode(&records)).unwrap();
+            let (entries, values) = decode_records(&encode(&records), 40).unwrap();
             prop_assert_eq!(entries, records.iter().map(|(entry, _)| *entry).collect::<Vec<_>>());
             prop_assert_eq!(values.as_ref(), records.iter().flat_map(|(_, value)| value.clone()).collect::<Vec<u8>>());
         }
 
         #[test]
         fn hostile_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-            let _ = decode_records(&bytes.into());
+            let _ = decode_records(&bytes.into(), 400);
         }
     }
 
@@ -228,10 +232,16 @@ mod tests {
         ];
         let with_proof = encode(&proven);
         assert_eq!(with_proof, [0x02, 0x08, 0x02, 1, 2, 3, 4, 5, 6, 7, 8, b'a', b'b'].as_slice());
-        assert_eq!(decode_records(&with_proof.slice(..8)), Err(BodyError::Short));
-        assert_eq!(decode_records(&body.slice(..6)), Err(BodyError::Short));
+        assert_eq!(decode_records(&with_proof.slice(..8), 2), Err(BodyError::Short));
+        assert_eq!(decode_records(&body.slice(..6), 4), Err(BodyError::Short));
         let longer: Bytes = [&body[..], b"!"].concat().into();
-        assert_eq!(decode_records(&longer), Err(BodyError::Trailing(1)));
-        assert_eq!(decode_records(&Bytes::from_static(&[1, 9])), Err(BodyError::State(9)));
+        assert_eq!(decode_records(&longer, 4), Err(BodyError::Trailing(1)));
+        assert_eq!(decode_records(&Bytes::from_static(&[1, 9]), 1), Err(BodyError::State(9)));
+    }
+    #[test]
+    fn more_entries_than_were_asked_for_are_refused_before_they_are_decoded() {
+        let body = encode(&vec![(RecordBody::Absent, vec![]); 60]);
+        assert_eq!(decode_records(&body, 60).unwrap().0.len(), 60);
+        assert_eq!(decode_records(&body, 59), Err(BodyError::TooMany { count: 60, entries_max: 59 }));
     }
 }
