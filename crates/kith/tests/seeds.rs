@@ -1,6 +1,7 @@
 //! Runs the fuzz targets (`fuzz/properties`) over their seeds: inputs that our encoders make, and inputs that once broke a decoder.
 
 #[path = "../../../fuzz/properties/mod.rs"]
+#[allow(dead_code, reason = "only the fuzzer bounds the memory that an input may take")]
 mod properties;
 
 use properties::{TARGETS, Target};
@@ -13,8 +14,9 @@ fn folder() -> PathBuf {
 
 fn names(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
-    let mut names: Vec<_> =
-        entries.map(|entry| entry.unwrap().file_name().into_string().expect("names are text")).collect();
+    let mut names: Vec<_> = entries
+        .map(|entry| entry.expect("an entry").file_name().into_string().expect("names are text"))
+        .collect();
     names.sort();
     names
 }
@@ -25,15 +27,15 @@ fn check(target: &Target) {
     for (name, bytes) in (target.seeds)() {
         let path = folder.join(name);
         if std::env::var_os("BLESS").is_some() {
-            fs::create_dir_all(&folder).unwrap();
-            fs::write(&path, &bytes).unwrap();
+            fs::create_dir_all(&folder).expect("a folder");
+            fs::write(&path, &bytes).expect("written");
         }
         let is_same = fs::read(&path).is_ok_and(|written| written == bytes);
         assert!(is_same, "{} is not what its encoder makes; `make bless` writes it again", path.display());
     }
     for name in names(&folder) {
         println!("{}/{name}", target.name);
-        (target.check)(&fs::read(folder.join(name)).unwrap());
+        (target.check)(&fs::read(folder.join(name)).expect("a seed"));
     }
     (target.check)(b"");
 }

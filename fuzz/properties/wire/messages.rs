@@ -61,7 +61,7 @@ pub fn seeds() -> Vec<Seed> {
     let network = v1::NetworkOperand { id: 9_043, want: 1 };
     let operand = Some(v1::query_request::Operand::Network(network));
     let query = v1::QueryRequest { graph: "village".to_owned(), operand, ..Default::default() };
-    let mut plan = v1::Operator { op: Some(v1::operator::Op::Ids(Bytes::from_static(&[2, 5, 9]).into())) };
+    let mut plan = v1::Operator { op: Some(v1::operator::Op::Ids(Bytes::from_static(&[2, 5, 9]))) };
     for _ in 0..5 {
         let limit = v1::LimitOperator { input: Some(Box::new(plan)), count: 3 };
         plan = v1::Operator { op: Some(v1::operator::Op::Limit(Box::new(limit))) };
