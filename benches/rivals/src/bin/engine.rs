@@ -90,6 +90,14 @@ impl Both {
     }
 
     fn compare(&self, count: usize) {
+        let mut opened = self.opened(count);
+        println!("values of {} bytes", self.value_bytes);
+        opened.look(count);
+        opened.copy(self.value_bytes, count);
+        opened.prove(self.value_bytes, count);
+    }
+
+    fn opened(&self, count: usize) -> Opened {
         let reader = open(&self.ours);
         let [mut one, mut many] = [Api::Get, Api::MultiGet].map(|api| PlainTable::open(&self.theirs, api));
         // Pages are mapped once, by both.
@@ -97,28 +105,73 @@ impl Both {
         let noise = noise(self.value_bytes);
         let floor =
             Floor::new(self.value_bytes, (0..self.rows).map(|id| value(&noise, self.value_bytes, id)));
-        let keys: Vec<Vec<[u8; 8]>> = (0..=count).map(|round| keys(round as u64, self.rows)).collect();
-        println!("values of {} bytes", self.value_bytes);
-        {
-            let mut sides: [Side<'_>; 4] = [
-                ("Kith, first words", Box::new(|round| per_batch(&keys[round], |keys| touch(&reader, keys)))),
-                ("Get", Box::new(|round| per_batch(&keys[round], |keys| one.touch(keys)))),
-                ("MultiGet", Box::new(|round| per_batch(&keys[round], |keys| many.touch(keys)))),
-                ("floor", Box::new(|round| per_batch(&keys[round], |keys| floor.touch(keys)))),
-            ];
-            let took = rounds(&mut sides, count, BATCH * BATCHES);
-            print(&sides, &took);
-        }
-        let mut unproven = Copied::with_room(self.value_bytes);
-        let mut ours = Vec::with_capacity(BATCH * self.value_bytes);
-        let mut bare = Vec::with_capacity(BATCH * self.value_bytes);
-        let [mut theirs, mut grouped] = [(); 2].map(|()| vec![0; BATCH * self.value_bytes]);
+        let keys = (0..=count).map(|round| keys(round as u64, self.rows)).collect();
+        Opened { reader, one, many, floor, keys }
+    }
+
+    /// Resident memory after every value was read, each in a process of its own.
+    fn weigh(&self) {
+        let program = std::env::current_exe().expect("this program");
+        let resident = |role: &str, dir: &Path| -> u64 {
+            let output = Command::new(&program).arg(role).arg(dir).output().expect("this program runs");
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            String::from_utf8_lossy(&output.stdout).trim().parse().expect("a number")
+        };
+        let index: u64 = self
+            .manifest
+            .files
+            .iter()
+            .filter(|entry| entry.name.ends_with(FileKind::Index.extension()))
+            .map(|entry| entry.bytes)
+            .sum();
+        let pure = self.rows * (8 + self.value_bytes as u64);
+        let (ours, theirs) = (resident("kith", &self.ours), resident("rocksdb", &self.theirs));
+        println!(
+            "  memory: Kith {:.1} bytes a key, of keys, values and index ({:.1}): {:.3}; RocksDB {:.1} bytes a key",
+            ours as f64 / self.rows as f64,
+            (pure + index) as f64 / self.rows as f64,
+            ours as f64 / (pure + index) as f64,
+            theirs as f64 / self.rows as f64
+        );
+    }
+}
+
+/// Both engines, ready to be asked, and the keys of each round.
+struct Opened {
+    reader: ValuesReader,
+    one: PlainTable,
+    many: PlainTable,
+    floor: Floor,
+    keys: Vec<Vec<[u8; 8]>>,
+}
+
+impl Opened {
+    /// Only the first word of each value is read.
+    fn look(&mut self, count: usize) {
+        let Self { reader, one, many, floor, keys } = self;
+        let mut sides: [Side<'_>; 4] = [
+            ("Kith, first words", Box::new(|round| per_batch(&keys[round], |keys| touch(reader, keys)))),
+            ("Get", Box::new(|round| per_batch(&keys[round], |keys| one.touch(keys)))),
+            ("MultiGet", Box::new(|round| per_batch(&keys[round], |keys| many.touch(keys)))),
+            ("floor", Box::new(|round| per_batch(&keys[round], |keys| floor.touch(keys)))),
+        ];
+        let took = rounds(&mut sides, count, BATCH * BATCHES);
+        print(&sides, &took);
+    }
+
+    /// All values are copied into one buffer.
+    fn copy(&mut self, value_bytes: usize, count: usize) {
+        let Self { reader, one, many, floor, keys } = self;
+        let mut unproven = Copied::with_room(value_bytes);
+        let mut ours = Vec::with_capacity(BATCH * value_bytes);
+        let mut bare = Vec::with_capacity(BATCH * value_bytes);
+        let [mut theirs, mut grouped] = [(); 2].map(|()| vec![0; BATCH * value_bytes]);
         let mut sides: [Side<'_>; 5] = [
             (
                 "Kith, copied, proven by the client",
                 Box::new(|round| {
                     per_batch(&keys[round], |keys| {
-                        copy_with_proofs(&reader, keys, &mut unproven);
+                        copy_with_proofs(reader, keys, &mut unproven);
                         last_word(&unproven.bytes)
                     })
                 }),
@@ -128,7 +181,7 @@ impl Both {
                 Box::new(|round| {
                     per_batch(&keys[round], |keys| {
                         ours.clear();
-                        copy(&reader, keys, &mut ours);
+                        copy(reader, keys, &mut ours);
                         last_word(&ours)
                     })
                 }),
@@ -164,44 +217,17 @@ impl Both {
         ];
         let took = rounds(&mut sides, count, BATCH * BATCHES);
         print(&sides, &took);
-        self.prove(&reader, &keys, count);
     }
 
     /// By itself, since it proves the values of one batch again and again and so answers with another number.
-    fn prove(&self, reader: &ValuesReader, keys: &[Vec<[u8; 8]>], count: usize) {
-        let batch = &keys[0][..BATCH];
-        let mut received = Copied::with_room(self.value_bytes);
-        copy_with_proofs(reader, batch, &mut received);
-        let prove = |_| (0..BATCHES).map(|_| prove(batch, self.value_bytes, &received)).sum();
+    fn prove(&self, value_bytes: usize, count: usize) {
+        let batch = &self.keys[0][..BATCH];
+        let mut received = Copied::with_room(value_bytes);
+        copy_with_proofs(&self.reader, batch, &mut received);
+        let prove = |_| (0..BATCHES).map(|_| prove(batch, value_bytes, &received)).sum();
         let mut sides: [Side<'_>; 1] = [("what the client proves", Box::new(prove))];
         let took = rounds(&mut sides, count, BATCH * BATCHES);
         print(&sides, &took);
-    }
-
-    /// Resident memory after every value was read, each in a process of its own.
-    fn weigh(&self) {
-        let program = std::env::current_exe().expect("this program");
-        let resident = |role: &str, dir: &Path| -> u64 {
-            let output = Command::new(&program).arg(role).arg(dir).output().expect("this program runs");
-            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-            String::from_utf8_lossy(&output.stdout).trim().parse().expect("a number")
-        };
-        let index: u64 = self
-            .manifest
-            .files
-            .iter()
-            .filter(|entry| entry.name.ends_with(FileKind::Index.extension()))
-            .map(|entry| entry.bytes)
-            .sum();
-        let pure = self.rows * (8 + self.value_bytes as u64);
-        let (ours, theirs) = (resident("kith", &self.ours), resident("rocksdb", &self.theirs));
-        println!(
-            "  memory: Kith {:.1} bytes a key, of keys, values and index ({:.1}): {:.3}; RocksDB {:.1} bytes a key",
-            ours as f64 / self.rows as f64,
-            (pure + index) as f64 / self.rows as f64,
-            ours as f64 / (pure + index) as f64,
-            theirs as f64 / self.rows as f64
-        );
     }
 }
 
@@ -263,9 +289,10 @@ fn copy_with_proofs(reader: &ValuesReader, keys: &[[u8; 8]], out: &mut Copied) {
 /// What a client does with what it received: how many values hold, which is all of them.
 fn prove(keys: &[[u8; 8]], value_bytes: usize, received: &Copied) -> u64 {
     let values = received.bytes.chunks(value_bytes).zip(&received.proofs);
-    let holds = keys.iter().zip(values).filter(|(key, (value, proof))| {
-        proof.holds(KeyRef::Id(u64::from_le_bytes(**key)), value)
-    });
+    let holds = keys
+        .iter()
+        .zip(values)
+        .filter(|(key, (value, proof))| proof.holds(KeyRef::Id(u64::from_le_bytes(**key)), value));
     let count = holds.count();
     assert_eq!(count, keys.len(), "every value holds");
     count as u64
