@@ -21,7 +21,7 @@ pub fn refused(error: &SecurityError) -> PyErr {
     of(error.code(), &message, error.help())
 }
 
-/// The exception class of a code in `kith.errors`; `None`: the base of them all.
+/// The exception class of a code in `kith.errors`; `None` for the base class.
 fn exception(code: ErrorCode) -> Option<&'static str> {
     match code {
         ErrorCode::DeadlineExceeded => Some("DeadlineExceeded"),
@@ -40,7 +40,7 @@ fn exception(code: ErrorCode) -> Option<&'static str> {
     }
 }
 
-/// The names of the exception classes by the names of their codes; codes of the base class are left out.
+/// The exception classes by code, both by name. Codes of the base class are left out.
 pub fn classes() -> HashMap<&'static str, &'static str> {
     ErrorCode::ALL.iter().filter_map(|code| Some((code.name(), exception(*code)?))).collect()
 }

@@ -9,13 +9,13 @@ use kith_schema::{
 };
 use kith_types::ByteKeys;
 
-/// Where records are worked on.
+/// Where records are processed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ComputeAt {
-    /// On nodes, where they lie; here if the cluster is of a release that cannot.
+    /// On the nodes that hold them; in the client if the cluster's release cannot.
     #[default]
     Nodes,
-    /// Here: whole records travel. The answer is the same, bit for bit.
+    /// In the client, which reads whole records. The answer is the same, bit for bit.
     Client,
 }
 
@@ -24,7 +24,7 @@ pub enum ComputeAt {
 pub struct ComputeQuery {
     /// What is wanted of each record.
     pub plan: ComputePlan,
-    /// Where.
+    /// Where the records are processed.
     pub at: ComputeAt,
 }
 
@@ -33,7 +33,7 @@ pub struct ComputeQuery {
 pub struct AggregateQuery {
     /// What is counted.
     pub plan: AggregatePlan,
-    /// Where.
+    /// Where the records are processed.
     pub at: ComputeAt,
 }
 

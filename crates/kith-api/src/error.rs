@@ -172,7 +172,7 @@ pub enum QueryError {
 }
 
 impl QueryError {
-    /// Whether the caller may not ask this: whoever else is asked says so too.
+    /// Whether the caller lacks a right or an identity, so that every router and node would refuse it.
     pub fn is_denied(&self) -> bool {
         self.code().is_denial()
     }

@@ -61,7 +61,7 @@ pub struct StreamFooter {
     pub schema: Option<SchemaId>,
     /// CRC-32C of the pieces as they travelled, which held. `None` if they did not travel as a stream: of a fast client.
     pub crc32c: Option<u32>,
-    /// From the request's arrival to the footer, as whoever made it measured.
+    /// Time from the request's arrival to the footer, as measured by the process that made the footer.
     pub total: Duration,
     /// The longest that a node worked on a request whose answer counts.
     pub service: Duration,
@@ -135,7 +135,7 @@ pub struct Outlet(mpsc::Sender<StreamItem>);
 impl Outlet {
     /// Hands an item on; comes back when there is room for the next.
     pub async fn put(&self, item: StreamItem) {
-        // Whoever drops the stream drops the work with it.
+        // Sending fails only if the stream was dropped, and with it this work.
         let _ = self.0.send(item).await;
     }
 

@@ -2,11 +2,11 @@
 
 use strum::{EnumString, IntoStaticStr, VariantArray};
 
-/// Declares the codes by their classes: who adds one must say of which class it is.
+/// Declares the codes, grouped by class, so that every new code gets a class.
 macro_rules! codes {
     ($($class:ident: $($code:ident),+;)+) => {
-        /// Why something failed, as programs match it: the same from the node that found it to the exit code of a command. Its
-        /// name, in snake case, is a contract. `Unrecognized` stands for a code of a later release.
+        /// The reason for a failure, for programs to match on. It is the same from the node that detects the failure to the
+        /// command that exits with it. Its name, in snake case, is a contract. `Unrecognized` stands for a code of a later release.
         #[derive(
             Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, EnumString, IntoStaticStr, VariantArray,
         )]
@@ -17,7 +17,7 @@ macro_rules! codes {
         }
 
         impl ErrorCode {
-            /// Its kind, which gRPC and HTTP statuses and decisions about retries follow.
+            /// Its class, which determines the gRPC and HTTP status and most decisions about retries.
             pub fn class(self) -> ErrorClass {
                 match self {
                     $($(ErrorCode::$code)|+ => ErrorClass::$class,)+
@@ -68,7 +68,7 @@ codes! {
     Unauthenticated: Unauthenticated, TlsRequired;
 }
 
-/// What kind of error a code is: the canonical codes of gRPC, which HTTP has statuses for.
+/// The class of a code: the canonical codes of gRPC, each of which has an HTTP status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, IntoStaticStr)]
 #[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
 #[allow(missing_docs, reason = "as gRPC defines them")]
@@ -105,12 +105,12 @@ impl ErrorCode {
         name.parse().unwrap_or(ErrorCode::Unrecognized)
     }
 
-    /// Whether whoever asks may not ask this: every router and node would say so.
+    /// Whether the caller lacks a right or an identity, so that every router and node would refuse it.
     pub fn is_denial(self) -> bool {
         matches!(self.class(), ErrorClass::Unauthenticated | ErrorClass::PermissionDenied)
     }
 
-    /// How a command ends that fails with it: 2 if its command line makes no sense, else 1.
+    /// The exit code of a command that fails with it: 2 if the command line is invalid, otherwise 1.
     pub fn exit_code(self) -> u8 {
         match self {
             ErrorCode::Usage | ErrorCode::InvalidName | ErrorCode::NameTaken | ErrorCode::NothingToLoad => 2,
@@ -126,7 +126,7 @@ impl std::fmt::Display for ErrorCode {
 }
 
 impl ErrorClass {
-    /// The number that gRPC gives it.
+    /// Its number in gRPC.
     pub fn grpc(self) -> i32 {
         match self {
             ErrorClass::Cancelled => 1,
@@ -148,7 +148,7 @@ impl ErrorClass {
         }
     }
 
-    /// The status that HTTP has for it, as `google/rpc/code.proto` pairs them.
+    /// Its HTTP status, by the mapping in `google/rpc/code.proto`.
     pub fn http(self) -> u16 {
         match self {
             ErrorClass::InvalidArgument | ErrorClass::FailedPrecondition | ErrorClass::OutOfRange => 400,
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn denials_are_about_who_asks() {
+    fn denials_concern_the_caller() {
         let denials: Vec<_> =
             ErrorCode::ALL.iter().filter(|code| code.is_denial()).map(|c| c.name()).collect();
         assert_eq!(denials, ["permission_denied", "url_not_allowed", "unauthenticated", "tls_required"]);

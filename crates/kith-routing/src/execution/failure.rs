@@ -54,8 +54,8 @@ pub enum Retry {
 }
 
 impl FailureClass {
-    /// What an error of this code means for the keys that were asked for. `version` is the one that the query pinned, and
-    /// `epoch` that of the node that answered. After a code that this release does not know, another replica is asked.
+    /// The class of a node's error, which decides what happens to the keys of its request. `version` is the version that the
+    /// query pinned, and `epoch` the epoch of the node. For a code that this release does not know, another replica is asked.
     pub fn of(code: ErrorCode, version: StoreVersion, epoch: Epoch) -> Self {
         match code {
             ErrorCode::VersionUnavailable => FailureClass::VersionUnavailable { version },
@@ -74,7 +74,7 @@ impl FailureClass {
     #[deny(clippy::wildcard_enum_match_arm)]
     fn of_class(class: ErrorClass) -> Self {
         match class {
-            // Every node would say so.
+            // Every node would refuse it.
             ErrorClass::InvalidArgument | ErrorClass::Unauthenticated | ErrorClass::PermissionDenied => {
                 FailureClass::BadRequest
             }

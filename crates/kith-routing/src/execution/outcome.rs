@@ -29,7 +29,7 @@ pub enum MissingReason {
 }
 
 impl MissingReason {
-    /// The code that a stream's footer gives for it, which is also that of a whole read which fails for it.
+    /// The code for it in a stream's footer: the code with which a whole read would fail for the same reason.
     #[deny(clippy::wildcard_enum_match_arm)]
     pub fn code(self) -> ErrorCode {
         match self {

@@ -49,7 +49,7 @@ pub enum InferError<P: Debug + Display> {
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("{detail}{}", if *column == 0 { String::new() } else { format!(" (byte {column})") })]
 pub struct JsonFault {
-    /// What.
+    /// What is wrong with the row.
     pub detail: String,
     /// Where, in bytes from 1; 0 if it is not at one place.
     pub column: usize,

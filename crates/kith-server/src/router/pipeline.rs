@@ -1,8 +1,8 @@
-//! What every request passes on its way through a router, whichever door it came by and whether its answer is whole or a
-//! stream: it is admitted, recorded, run, noted in metrics and the slow-query log, and charged to the store's quota.
+//! The steps that every request takes through a router, over every protocol, whether its answer is whole or a stream: it is
+//! admitted, recorded, run, noted in metrics and the slow-query log, and charged to the store's quota.
 //!
-//! The types hold the order: only an [`Entered`] request becomes a [`Passage`], and only a passage hands out an answer.
-//! Who may ask at all is decided before, for all methods alike (`security::rights`).
+//! The types enforce the order: only an [`Entered`] request becomes a [`Passage`], and only a passage returns an answer.
+//! Rights are checked before, for all methods alike (`security::rights`).
 
 use super::{
     admission::{Admission, Admitted, refused},
@@ -20,7 +20,7 @@ use kith_wire::v1;
 use serde_json::Value;
 use std::{sync::Arc, time::Instant};
 
-/// What a router keeps of its requests.
+/// The parts of a router that every request passes.
 pub(super) struct Pipeline {
     pub admission: Admission,
     pub recorder: Option<Recorder>,
@@ -33,7 +33,7 @@ pub(super) struct Pipeline {
 pub(super) struct Entered {
     pipeline: Arc<Pipeline>,
     topology: Arc<Topology>,
-    /// The store or graph that it asks.
+    /// The store or graph of the request.
     of: String,
     started: Instant,
     admitted: Admitted,
@@ -42,13 +42,13 @@ pub(super) struct Entered {
 /// A request that is being run.
 pub(super) struct Passage {
     entered: Entered,
-    /// What metrics call it.
+    /// The name of the operation in metrics.
     op: &'static str,
 }
 
-/// An answer as the pipeline sees it.
+/// What the pipeline needs to know of an answer.
 pub(super) trait Accounted {
-    /// How it came about.
+    /// Its profile.
     fn profile(&mut self) -> &mut Option<v1::Profile>;
     /// Whether nothing is missing.
     fn is_complete(&self) -> bool;
@@ -58,7 +58,7 @@ pub(super) trait Accounted {
 }
 
 impl Pipeline {
-    /// A place among the requests in flight for one that asks the store or graph `of`.
+    /// Admits a request for the store or graph `of` to the requests in flight.
     ///
     /// # Errors
     /// [`QueryError::Overloaded`].
@@ -77,8 +77,8 @@ impl Pipeline {
 }
 
 impl Entered {
-    /// Begins a query of a graph, or the plan of one. `line` is left out where the request is in a record already, or has
-    /// nothing to replay.
+    /// Begins a query of a graph, or of its plan. `line` is the request for the record; it is `None` if another router has
+    /// recorded the request, or if there is nothing to replay.
     pub fn query(self, op: &'static str, line: Option<impl FnOnce() -> Value>) -> Passage {
         if let Some(line) = line {
             self.pipeline.record(line);
@@ -86,7 +86,7 @@ impl Entered {
         Passage { entered: self, op }
     }
 
-    /// Begins a read of values: `bounds` are those of its keys, which its store's quota pays for.
+    /// Begins a read of values, whose keys are charged to the store's quota. `bounds` is the outcome of checking the keys.
     ///
     /// # Errors
     /// [`QueryError::BatchTooLarge`], [`QueryError::QuotaExceeded`]; nothing is taken then.
@@ -105,8 +105,8 @@ impl Entered {
 }
 
 impl Passage {
-    /// The whole answer: noted, charged, and counted if it lacks something. The profile stays for whoever asked for it
-    /// (`shows_profile`). `summary` is what the slow-query log shows of the request.
+    /// Ends a request with a whole answer: notes and charges it, and counts it if it is incomplete. The profile is removed
+    /// unless the caller asked for it (`shows_profile`). `summary` is the request as the slow-query log shows it.
     ///
     /// # Errors
     /// That of the answer.
@@ -121,7 +121,7 @@ impl Passage {
         Ok(answer)
     }
 
-    /// Notes and charges a whole answer which its door still works on.
+    /// Notes and charges a whole answer that still has to be processed.
     ///
     /// # Errors
     /// That of the answer.
@@ -146,8 +146,8 @@ impl Passage {
         self.entered.admitted.answered(&self.entered.of, bytes);
     }
 
-    /// Notes the end of a stream and makes its footer ready. How long a stream took says how fast it was read: it is no
-    /// latency of the store.
+    /// Notes the end of a stream and prepares its footer. The duration of a stream depends on its reader, so it does not
+    /// count as a latency of the store.
     pub fn end_stream(&self, footer: &mut StreamFooter, shows_profile: bool, summary: &dyn Fn() -> Value) {
         self.note_end(Ok(footer.profile.as_ref()), summary);
         self.show(footer, shows_profile);
@@ -164,22 +164,22 @@ impl Passage {
         self.note_end(Err(ErrorCode::DeadlineExceeded), summary);
     }
 
-    /// Notes that a client was told of an error although the read was answered in part: its door has no partial answers.
+    /// Counts an incomplete answer as a failure, for protocols without partial answers.
     pub fn failed_after_all(&self) {
         self.entered.pipeline.counters.failed_after_all(self.op);
     }
 
-    /// When it came.
+    /// When the request arrived.
     pub fn started(&self) -> Instant {
         self.entered.started
     }
 
-    /// The store or graph that it asks.
+    /// The store or graph of the request.
     pub fn of(&self) -> &str {
         &self.entered.of
     }
 
-    /// What metrics call it.
+    /// The name of the operation in metrics.
     pub fn op(&self) -> &'static str {
         self.op
     }
@@ -203,8 +203,8 @@ impl Passage {
         pipeline.slow_log.note(summary, took, profile, outcome);
     }
 
-    /// Every query is traced for the slow-query log; whoever asked gets the profile, with the age of the metadata once that
-    /// is more than it should be.
+    /// Counts an incomplete answer, and removes the profile unless the caller asked for it: every query is traced for the
+    /// slow-query log. A profile that stays gets the age of the metadata, if that is stale.
     fn show(&self, answer: &mut impl Accounted, shows_profile: bool) {
         let pipeline = &self.entered.pipeline;
         pipeline.counters.answer(self.op, answer.is_complete());
@@ -235,7 +235,7 @@ impl Accounted for Answered {
     }
 }
 
-/// A plan is a profile of what was or would be asked.
+/// Its plan is a profile.
 impl Accounted for v1::ExplainReply {
     fn profile(&mut self) -> &mut Option<v1::Profile> {
         &mut self.plan

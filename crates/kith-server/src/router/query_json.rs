@@ -148,7 +148,7 @@ pub fn aggregate_json(store: &str, keys: &BatchKeys, plan: &AggregatePlan, optio
     Value::Object(line)
 }
 
-/// A name, and the members of a condition beside it.
+/// The members of its condition, and its name.
 fn bucket_json(bucket: &Bucket) -> Value {
     let mut object = predicate_json(&bucket.predicate);
     object.insert("name".into(), json!(bucket.name));

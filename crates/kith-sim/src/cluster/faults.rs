@@ -18,10 +18,10 @@ pub enum Fault {
 /// A fault and its time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FaultAt {
-    /// When.
+    /// When it begins, in simulated time.
     pub at: Timestamp,
     /// To whom.
     pub node: NodeId,
-    /// What.
+    /// The fault itself.
     pub fault: Fault,
 }

@@ -60,7 +60,7 @@ pub struct Panel {
     pub y: Axis,
     /// How.
     pub style: Style,
-    /// What.
+    /// The lines to draw.
     pub series: Vec<Series>,
 }
 

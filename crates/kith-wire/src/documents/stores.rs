@@ -179,7 +179,7 @@ pub struct CancelledDocument {
 pub struct HistoryDocument {
     /// When, milliseconds since 1970.
     pub at: u64,
-    /// Who.
+    /// Who asked for it.
     pub who: String,
     /// `push`, `swap`, `rollback`, `hold`, `release`, `block`, `unblock`, `repair`, `define`, `freeze` or `thaw`.
     pub action: String,

@@ -12,7 +12,7 @@ pub use replies::{Replies, Version};
 
 use kith_types::ErrorCode;
 
-/// The word that an error reply of this code begins with, by which Redis clients tell kinds of errors apart.
+/// The first word of an error reply with this code, by which Redis clients tell kinds of errors apart.
 pub fn error_prefix(code: ErrorCode) -> &'static str {
     match code {
         ErrorCode::Unauthenticated => "NOAUTH",

@@ -22,7 +22,7 @@ use tonic::Streaming;
 
 /// A publication that did not end well.
 pub struct Unpublished {
-    /// Why.
+    /// Why it failed.
     pub error: anyhow::Error,
     /// Whether the router itself said so. If not, the new version may still come to serve.
     pub is_certain: bool,

@@ -84,7 +84,7 @@ fn look(
             let proven = prove_pack(place.source, &manifest, number, &mut each);
             let proven = proven.map_err(|error| unreachable(&error, HELP))?;
             if proven.is_cut {
-                return Err(Status::cancelled("whoever asked has left"));
+                return Err(Status::cancelled("the caller has gone"));
             }
             found.bytes += proven.bytes;
             found.damages.extend(proven.damages.iter().map(|damage| in_pack(&manifest, &pack.name, damage)));
