@@ -12,8 +12,8 @@ use crate::{
     value,
 };
 use kith_client::{
-    AggregateQuery, Failover, GraphService, QueryError, QueryOptions, Session, SessionSettings, StoreService,
-    StoreShape, TransportKind,
+    AggregateQuery, Failover, QueryError, QueryOptions, Service, Session, SessionSettings, StoreShape,
+    TransportKind,
 };
 use kith_schema::{ValueType, compute::GroupBy};
 use parking_lot::{Mutex, MutexGuard};
@@ -33,10 +33,6 @@ use std::{
 const SHAPE_AGE_MAX: Duration = Duration::from_secs(10);
 /// More stores than a program reads; beyond, all are asked about anew.
 const SHAPES_MAX: usize = 1_024;
-
-/// Answers about graphs and stores.
-pub trait Service: GraphService + StoreService {}
-impl<T: GraphService + StoreService> Service for T {}
 
 /// Connections to one cluster.
 #[pyclass(frozen, module = "kith._kith")]

@@ -1,28 +1,7 @@
-//! One way to ask, whoever answers: a router, or this process itself.
+//! Answers to queries of graphs.
 
-use crate::{QueryError, QueryOptions};
-use futures::future::BoxFuture;
-use kith_ops::{GraphAnswer, GraphQuery};
+use kith_ops::GraphAnswer;
 use kith_wire::v1;
-
-/// Answers queries about graphs, through a router or directly from the nodes.
-pub trait GraphService: Send + Sync + 'static {
-    /// Answers one query.
-    fn query<'a>(
-        &'a self,
-        graph: &'a str,
-        query: &'a GraphQuery,
-        options: &'a QueryOptions,
-    ) -> BoxFuture<'a, Result<Answered, QueryError>>;
-
-    /// The plan of a query: the first fan-out is run where the second depends on it, the rest is only planned.
-    fn explain<'a>(
-        &'a self,
-        graph: &'a str,
-        query: &'a GraphQuery,
-        options: &'a QueryOptions,
-    ) -> BoxFuture<'a, Result<v1::ExplainReply, QueryError>>;
-}
 
 /// An answer and how it came about.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,21 +1,25 @@
 //! What every door and client of Kith speaks: requests, options, answers and errors, and how they travel ([`convert`]).
 //!
-//! [`GraphService`] answers queries of graphs, [`StoreService`] reads values; a session, a client of a router and a test's
-//! fake implement both. Nothing here connects to anything.
+//! A [`Service`] answers a [`Request`] by a [`Reply`]; a session, a client of a router and a test's fake are services. Nothing
+//! here connects to anything.
 
 mod compute;
 pub mod convert;
 mod error;
 mod graph;
 mod options;
+mod request;
+mod service;
 mod store;
 mod stream;
 
 pub use compute::{AggregateAnswer, AggregateQuery, ComputeAnswer, ComputeAt, ComputeQuery};
 pub use error::QueryError;
-pub use graph::{Answered, GraphService};
+pub use graph::Answered;
 pub use options::{CacheMode, Page, Proofs, QueryOptions, parse_hedging};
-pub use store::{ANSWER_BYTES_MAX, BATCH_KEYS_MAX, BatchAnswer, BatchKeys, StoreService, StoreShape};
+pub use request::{Question, Reply, Request};
+pub use service::Service;
+pub use store::{ANSWER_BYTES_MAX, BATCH_KEYS_MAX, BatchAnswer, BatchKeys, StoreShape};
 pub use stream::{
     BatchPiece, BatchStream, Outlet, StreamFailure, StreamFooter, StreamItem, StreamStatus, driven, too_slow,
 };

@@ -29,6 +29,21 @@ pub struct QueryOptions {
     pub trace_id: String,
     /// For a batch read: who checks the checksums of its values. Clients keep the default; a router does what its client asks.
     pub proofs: Proofs,
+    /// Whether another router passed it on, which has recorded it.
+    pub forwarded: bool,
+    /// The name of the front door that it came through, if that is one without partial answers, such as `resp`: an incomplete
+    /// answer is a failure then. Never travels.
+    pub door: Option<&'static str>,
+}
+
+impl QueryOptions {
+    /// What is left of the deadline after `elapsed`, if there is a deadline; `None` if nothing is left.
+    pub fn left(&self, elapsed: Duration) -> Option<Option<Duration>> {
+        match self.deadline {
+            Some(deadline) => Some(Some(deadline.checked_sub(elapsed).filter(|left| !left.is_zero())?)),
+            None => Some(None),
+        }
+    }
 }
 
 /// Who checks the checksums of the values of a batch read.

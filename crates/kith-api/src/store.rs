@@ -1,11 +1,8 @@
 //! Batch reads of a store of values: one fan-out, every key accounted for (architecture D8).
 
-use crate::{
-    AggregateAnswer, AggregateQuery, BatchStream, ComputeAnswer, ComputeQuery, QueryError, QueryOptions,
-};
-use futures::future::BoxFuture;
+use crate::QueryError;
 use kith_ops::{LookupKeys, RecordCounts, Records, Scope};
-use kith_schema::{KEY_BYTES_MAX, KeyType, Schema, SchemaId, ValueType};
+use kith_schema::{KEY_BYTES_MAX, KeyType, SchemaId, ValueType};
 use kith_types::ByteKeys;
 use kith_wire::v1;
 
@@ -14,87 +11,6 @@ pub const BATCH_KEYS_MAX: usize = 1_000_000;
 /// The most bytes of the values of one node's share of an answer, and of all of it unless a session's settings say otherwise
 /// (`answer-bytes-max`); of all keys of a batch together as well.
 pub const ANSWER_BYTES_MAX: usize = 64 << 20;
-
-/// Reads values by key, through a router or directly from the nodes.
-pub trait StoreService: Send + Sync + 'static {
-    /// Reads the values of `keys`, all of one version. One record per key in the order of the keys, repeats included.
-    ///
-    /// # Errors
-    /// Without [`QueryOptions::partial`] a key that has no proven answer fails the batch; with it, it is one of the
-    /// answer's. What makes no sense is refused before anything is asked.
-    fn multi_get<'a>(
-        &'a self,
-        store: &'a str,
-        keys: &'a BatchKeys,
-        options: &'a QueryOptions,
-    ) -> BoxFuture<'a, Result<BatchAnswer, QueryError>>;
-
-    /// Reads as [`StoreService::multi_get`] does, and hands records on as they arrive; then a footer that accounts for every key.
-    ///
-    /// # Errors
-    /// Those of [`StoreService::multi_get`], as the last item; with [`QueryOptions::partial`] only if nothing at all was answered.
-    fn multi_get_stream<'a>(
-        &'a self,
-        store: &'a str,
-        keys: &'a BatchKeys,
-        options: &'a QueryOptions,
-    ) -> BatchStream<'a>;
-
-    /// What a plan makes of the records of `keys`, all of one version. A plan that does not fit the records is refused before any node is asked.
-    ///
-    /// # Errors
-    /// As [`StoreService::multi_get`]; [`QueryError::Compute`], [`QueryError::NotRecords`].
-    fn read_compute<'a>(
-        &'a self,
-        store: &'a str,
-        keys: &'a BatchKeys,
-        query: &'a ComputeQuery,
-        options: &'a QueryOptions,
-    ) -> BoxFuture<'a, Result<ComputeAnswer, QueryError>>;
-
-    /// What a plan without `top_k` makes of the records of `keys`, handed on as it arrives: as [`StoreService::multi_get_stream`]. Pieces name the
-    /// schema of the results.
-    ///
-    /// # Errors
-    /// Those of [`StoreService::read_compute`], as the last item; [`QueryError::BadRequest`] of a plan with `top_k`.
-    fn read_compute_stream<'a>(
-        &'a self,
-        store: &'a str,
-        keys: &'a BatchKeys,
-        query: &'a ComputeQuery,
-        options: &'a QueryOptions,
-    ) -> BatchStream<'a>;
-
-    /// Counts the values of a field over the records of `keys`, all of one version.
-    ///
-    /// # Errors
-    /// As [`StoreService::read_compute`].
-    fn read_aggregate<'a>(
-        &'a self,
-        store: &'a str,
-        keys: &'a BatchKeys,
-        query: &'a AggregateQuery,
-        options: &'a QueryOptions,
-    ) -> BoxFuture<'a, Result<AggregateAnswer, QueryError>>;
-
-    /// What the store's keys and values are.
-    ///
-    /// # Errors
-    /// If there is no such store of values, or nobody answers.
-    fn shape<'a>(&'a self, store: &'a str) -> BoxFuture<'a, Result<StoreShape, QueryError>>;
-
-    /// The schema that the records of a version are written under; `id` as an answer of that version names it. Asks
-    /// nobody for one that is known already: the same schema is fetched once, whichever versions and stores have it.
-    ///
-    /// # Errors
-    /// [`QueryError::SchemaUnavailable`] if nobody who answers has it.
-    fn schema<'a>(
-        &'a self,
-        store: &'a str,
-        version: u64,
-        id: SchemaId,
-    ) -> BoxFuture<'a, Result<Schema, QueryError>>;
-}
 
 /// What the keys and values of a store are: fixed when it is created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -225,7 +141,7 @@ pub struct BatchAnswer {
     pub served: Vec<(String, u64)>,
     /// The plan and its timings, if asked for.
     pub profile: Option<v1::Profile>,
-    /// Of records: the schema of the version that answered, for [`StoreService::schema`].
+    /// Of records: the schema of the version that answered, for [`crate::Service::schema`].
     pub schema: Option<SchemaId>,
 }
 

@@ -40,7 +40,7 @@ pub struct BatchPiece {
     pub records: Records,
     /// The version that answers: one for the whole stream.
     pub version: u64,
-    /// Of records: its schema, for [`crate::StoreService::schema`]; of a computation that of its results.
+    /// Of records: its schema, for [`crate::Service::schema`]; of a computation that of its results.
     pub schema: Option<SchemaId>,
     /// Of a computation: the schema of its results.
     pub result: Option<Arc<Schema>>,

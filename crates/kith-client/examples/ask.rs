@@ -2,7 +2,7 @@
 //!
 //! `cargo run -p kith-client --example ask -- HOST:PORT GRAPH MEMBER`, with any router's address.
 
-use kith_api::{GraphService, QueryOptions};
+use kith_api::{QueryOptions, Service};
 use kith_client::{FanOutLimit, RouterClient, Session, SessionSettings};
 use kith_ops::{GraphAnswer, GraphQuery, Operand, Want};
 use std::{env, error::Error};
@@ -28,7 +28,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
 async fn report(
     way: &str,
-    service: &dyn GraphService,
+    service: &dyn Service,
     graph: &str,
     query: &GraphQuery,
 ) -> Result<(), Box<dyn Error>> {

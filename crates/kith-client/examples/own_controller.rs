@@ -3,7 +3,7 @@
 //!
 //! `cargo run -p kith-client --example own_controller -- HOST:PORT GRAPH MEMBER`, with any router's address.
 
-use kith_api::{GraphService, QueryOptions};
+use kith_api::{QueryOptions, Service};
 use kith_client::{ControllerState, FanOutController, LoadSnapshot, QueryShape};
 use kith_client::{Session, SessionSettings};
 use kith_ops::{GraphQuery, Operand, Want};

@@ -1,20 +1,17 @@
-//! A router that goes away while a query is with it: the query is asked again at the next router, once.
+//! A router that goes away while a request is with it: the request is sent to the next router, once, if it is idempotent.
 //!
 //! This is about the hop to the router alone; what happens to requests of nodes is decided where plans are carried
-//! out (`kith_routing::execution`). Queries only read, so that asking one twice changes nothing.
+//! out (`kith_routing::execution`).
 
 use crate::{RouterClient, TransportKind};
 use futures::{FutureExt, StreamExt, future::BoxFuture};
-use kith_api::{
-    AggregateAnswer, AggregateQuery, Answered, BatchAnswer, BatchKeys, BatchStream, ComputeAnswer,
-    ComputeQuery, GraphService, Outlet, QueryError, QueryOptions, StoreService, StoreShape, driven,
-};
+use kith_api::{BatchStream, Outlet, QueryError, QueryOptions, Reply, Request, Service, driven};
 use kith_net::security::Dialer;
-use kith_ops::GraphQuery;
-use kith_schema::{Schema, SchemaId};
 use kith_types::ErrorCode;
-use kith_wire::v1;
-use std::time::{Duration, Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 use tokio::sync::Mutex;
 
 /// The routers that were named, one of which answers.
@@ -52,48 +49,32 @@ impl Failover {
         Ok(Self { addrs, transport, dialer, current: Mutex::new(current) })
     }
 
-    async fn ask<'a, T>(
-        &self,
-        options: &QueryOptions,
-        call: impl Fn(RouterClient, QueryOptions) -> BoxFuture<'a, Result<T, QueryError>>,
-    ) -> Result<T, QueryError> {
+    async fn ask(&self, request: Arc<Request>) -> Result<Reply, QueryError> {
         let started = Instant::now();
         let client = self.current.lock().await.clone();
         let addr = client.addr().to_owned();
-        let lost = match call(client, options.clone()).await.map_err(|error| named(error, &addr)) {
-            Err(error @ QueryError::Unreachable { .. }) => error,
+        let lost = match client.call(Arc::clone(&request)).await.map_err(|error| named(error, &addr)) {
+            Err(error @ QueryError::Unreachable { .. }) if request.question.is_idempotent() => error,
             other => return other,
         };
         let Some(next) = self.instead_of(&addr).await else { return Err(lost) };
-        match left(options, started.elapsed()) {
-            Some(options) => {
-                let addr = next.addr().to_owned();
-                call(next, options).await.map_err(|error| named(error, &addr))
-            }
-            None => Err(lost),
-        }
+        let Some(request) = left(&request, started.elapsed()) else { return Err(lost) };
+        let addr = next.addr().to_owned();
+        next.call(request).await.map_err(|error| named(error, &addr))
     }
 
     /// A router that goes away before anything came is replaced; after that, what came cannot be taken back.
-    async fn stream_into(
-        &self,
-        asked: Asked<'_>,
-        options: &QueryOptions,
-        outlet: Outlet,
-    ) -> Result<(), QueryError> {
+    async fn stream_into(&self, request: Arc<Request>, outlet: Outlet) -> Result<(), QueryError> {
         let started = Instant::now();
         let client = self.current.lock().await.clone();
-        let lost = match asked.forward(&client, options, &outlet).await {
+        let lost = match forward(&client, Arc::clone(&request), &outlet).await {
             Forwarded::Done => return Ok(()),
-            Forwarded::Ended(error) => return Err(error),
-            Forwarded::Lost(error) => error,
+            Forwarded::Lost(error) if request.question.is_idempotent() => error,
+            Forwarded::Ended(error) | Forwarded::Lost(error) => return Err(error),
         };
-        let (Some(next), Some(options)) =
-            (self.instead_of(client.addr()).await, left(options, started.elapsed()))
-        else {
-            return Err(lost);
-        };
-        match asked.forward(&next, &options, &outlet).await {
+        let Some(next) = self.instead_of(client.addr()).await else { return Err(lost) };
+        let Some(request) = left(&request, started.elapsed()) else { return Err(lost) };
+        match forward(&next, request, &outlet).await {
             Forwarded::Done => Ok(()),
             Forwarded::Ended(error) | Forwarded::Lost(error) => Err(error),
         }
@@ -110,110 +91,13 @@ impl Failover {
     }
 }
 
-impl GraphService for Failover {
-    fn query<'a>(
-        &'a self,
-        graph: &'a str,
-        query: &'a GraphQuery,
-        options: &'a QueryOptions,
-    ) -> BoxFuture<'a, Result<Answered, QueryError>> {
-        let call = move |client: RouterClient, options: QueryOptions| {
-            async move { client.query(graph, query, &options).await }.boxed()
-        };
-        self.ask(options, call).boxed()
+impl Service for Failover {
+    fn call(&self, request: Arc<Request>) -> BoxFuture<'_, Result<Reply, QueryError>> {
+        self.ask(request).boxed()
     }
 
-    fn explain<'a>(
-        &'a self,
-        graph: &'a str,
-        query: &'a GraphQuery,
-        options: &'a QueryOptions,
-    ) -> BoxFuture<'a, Result<v1::ExplainReply, QueryError>> {
-        let call = move |client: RouterClient, options: QueryOptions| {
-            async move { client.explain(graph, query, &options).await }.boxed()
-        };
-        self.ask(options, call).boxed()
-    }
-}
-
-impl StoreService for Failover {
-    fn multi_get<'a>(
-        &'a self,
-        store: &'a str,
-        keys: &'a BatchKeys,
-        options: &'a QueryOptions,
-    ) -> BoxFuture<'a, Result<BatchAnswer, QueryError>> {
-        let call = move |client: RouterClient, options: QueryOptions| {
-            async move { client.multi_get(store, keys, &options).await }.boxed()
-        };
-        self.ask(options, call).boxed()
-    }
-
-    fn multi_get_stream<'a>(
-        &'a self,
-        store: &'a str,
-        keys: &'a BatchKeys,
-        options: &'a QueryOptions,
-    ) -> BatchStream<'a> {
-        driven(move |outlet| self.stream_into(Asked { store, keys, query: None }, options, outlet))
-    }
-
-    fn read_compute<'a>(
-        &'a self,
-        store: &'a str,
-        keys: &'a BatchKeys,
-        query: &'a ComputeQuery,
-        options: &'a QueryOptions,
-    ) -> BoxFuture<'a, Result<ComputeAnswer, QueryError>> {
-        let call = move |client: RouterClient, options: QueryOptions| {
-            async move { client.read_compute(store, keys, query, &options).await }.boxed()
-        };
-        self.ask(options, call).boxed()
-    }
-
-    fn read_compute_stream<'a>(
-        &'a self,
-        store: &'a str,
-        keys: &'a BatchKeys,
-        query: &'a ComputeQuery,
-        options: &'a QueryOptions,
-    ) -> BatchStream<'a> {
-        driven(move |outlet| self.stream_into(Asked { store, keys, query: Some(query) }, options, outlet))
-    }
-
-    fn read_aggregate<'a>(
-        &'a self,
-        store: &'a str,
-        keys: &'a BatchKeys,
-        query: &'a AggregateQuery,
-        options: &'a QueryOptions,
-    ) -> BoxFuture<'a, Result<AggregateAnswer, QueryError>> {
-        let call = move |client: RouterClient, options: QueryOptions| {
-            async move { client.read_aggregate(store, keys, query, &options).await }.boxed()
-        };
-        self.ask(options, call).boxed()
-    }
-
-    fn shape<'a>(&'a self, store: &'a str) -> BoxFuture<'a, Result<StoreShape, QueryError>> {
-        async move {
-            let call = move |client: RouterClient, _| async move { client.shape(store).await }.boxed();
-            self.ask(&QueryOptions::default(), call).await
-        }
-        .boxed()
-    }
-
-    fn schema<'a>(
-        &'a self,
-        store: &'a str,
-        version: u64,
-        id: SchemaId,
-    ) -> BoxFuture<'a, Result<Schema, QueryError>> {
-        async move {
-            let call =
-                move |client: RouterClient, _| async move { client.schema(store, version, id).await }.boxed();
-            self.ask(&QueryOptions::default(), call).await
-        }
-        .boxed()
+    fn stream(&self, request: Arc<Request>) -> BatchStream<'_> {
+        driven(move |outlet| self.stream_into(request, outlet))
     }
 }
 
@@ -225,32 +109,19 @@ enum Forwarded {
     Ended(QueryError),
 }
 
-/// What is answered by a stream: values, or what a computation makes of them.
-#[derive(Clone, Copy)]
-struct Asked<'a> {
-    store: &'a str,
-    keys: &'a BatchKeys,
-    query: Option<&'a ComputeQuery>,
-}
-
-impl Asked<'_> {
-    async fn forward(self, client: &RouterClient, options: &QueryOptions, outlet: &Outlet) -> Forwarded {
-        let Self { store, keys, query } = self;
-        let mut items = match query {
-            None => client.multi_get_stream(store, keys, options),
-            Some(query) => client.read_compute_stream(store, keys, query, options),
-        };
-        let mut is_first = true;
-        while let Some(item) = items.next().await {
-            match item.map_err(|error| named(error, client.addr())) {
-                Ok(item) => outlet.put(item).await,
-                Err(error @ QueryError::Unreachable { .. }) if is_first => return Forwarded::Lost(error),
-                Err(error) => return Forwarded::Ended(error),
-            }
-            is_first = false;
+/// Hands on what one router answers.
+async fn forward(client: &RouterClient, request: Arc<Request>, outlet: &Outlet) -> Forwarded {
+    let mut items = client.stream(request);
+    let mut is_first = true;
+    while let Some(item) = items.next().await {
+        match item.map_err(|error| named(error, client.addr())) {
+            Ok(item) => outlet.put(item).await,
+            Err(error @ QueryError::Unreachable { .. }) if is_first => return Forwarded::Lost(error),
+            Err(error) => return Forwarded::Ended(error),
         }
-        Forwarded::Done
+        is_first = false;
     }
+    Forwarded::Done
 }
 
 /// The others, the one named after `gone` first.
@@ -260,13 +131,11 @@ fn after(addrs: &[String], gone: &str) -> Vec<String> {
     after.iter().chain(before).filter(|addr| *addr != gone).cloned().collect()
 }
 
-/// The options with what is left of the deadline; `None` if nothing is.
-pub(crate) fn left(options: &QueryOptions, elapsed: Duration) -> Option<QueryOptions> {
-    let deadline = match options.deadline {
-        Some(deadline) => Some(deadline.checked_sub(elapsed).filter(|left| !left.is_zero())?),
-        None => None,
-    };
-    Some(QueryOptions { deadline, ..options.clone() })
+/// The request with what is left of its deadline; `None` if nothing is.
+fn left(request: &Arc<Request>, elapsed: Duration) -> Option<Arc<Request>> {
+    let deadline = request.options.left(elapsed)?;
+    let options = QueryOptions { deadline, ..request.options.clone() };
+    Some(Arc::new(Request { question: request.question.clone(), options }))
 }
 
 /// A connection that broke under a query is a router that is gone. Every error of Kith's own says what to do; one
@@ -286,6 +155,7 @@ fn named(error: QueryError, addr: &str) -> QueryError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use kith_api::Question;
 
     #[test]
     fn the_next_router_is_the_one_named_after() {
@@ -299,11 +169,14 @@ mod tests {
     #[test]
     fn a_second_try_gets_what_is_left_of_the_deadline() {
         let millis = Duration::from_millis;
-        let options = QueryOptions { deadline: Some(millis(300)), ..QueryOptions::default() };
-        assert_eq!(left(&options, millis(100)).map(|left| left.deadline), Some(Some(millis(200))));
-        assert!(left(&options, millis(300)).is_none());
-        let patient = left(&QueryOptions::default(), millis(300)).map(|left| left.deadline);
-        assert_eq!(patient, Some(None));
+        let left_of = |deadline: Option<u64>, elapsed| {
+            let options = QueryOptions { deadline: deadline.map(millis), ..QueryOptions::default() };
+            let question = Question::Shape { store: "s".to_owned() };
+            left(&Arc::new(Request { question, options }), millis(elapsed)).map(|left| left.options.deadline)
+        };
+        assert_eq!(left_of(Some(300), 100), Some(Some(millis(200))));
+        assert_eq!(left_of(Some(300), 300), None);
+        assert_eq!(left_of(None, 300), Some(None));
     }
 
     #[test]

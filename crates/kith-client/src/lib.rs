@@ -1,5 +1,5 @@
 //! Kith's client: runs operations against a cluster, directly ([`Session`], the fast
-//! client) or through a router ([`RouterClient`]; [`Failover`] goes to the next router if one is gone). All answer a [`GraphService`]'s queries and a [`StoreService`]'s reads.
+//! client) or through a router ([`RouterClient`]; [`Failover`] goes to the next router if one is gone). All are a [`Service`].
 
 mod alarm;
 mod at_hand;
@@ -12,10 +12,10 @@ pub mod inspect;
 mod profile;
 mod router_client;
 mod schemas;
+mod service;
 mod session;
 mod settings;
 mod steering;
-mod store;
 mod stream;
 pub mod topology;
 mod transport;
@@ -27,8 +27,8 @@ pub use failover::Failover;
 pub use fleet::Fleet;
 pub use kith_api::{
     ANSWER_BYTES_MAX, AggregateAnswer, AggregateQuery, Answered, BATCH_KEYS_MAX, BatchAnswer, BatchKeys,
-    BatchPiece, BatchStream, CacheMode, ComputeAnswer, ComputeAt, ComputeQuery, GraphService, Page, Proofs,
-    QueryError, QueryOptions, StoreService, StoreShape, StreamFailure, StreamFooter, StreamItem,
+    BatchPiece, BatchStream, CacheMode, ComputeAnswer, ComputeAt, ComputeQuery, Page, Proofs, QueryError,
+    QueryOptions, Question, Reply, Request, Service, StoreShape, StreamFailure, StreamFooter, StreamItem,
     StreamStatus, parse_hedging,
 };
 pub use kith_net::security;

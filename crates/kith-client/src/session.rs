@@ -15,7 +15,7 @@ use futures::{
     FutureExt,
     future::{BoxFuture, try_join_all},
 };
-use kith_api::{Answered, BatchAnswer, CacheMode, GraphService, Proofs, QueryError, QueryOptions};
+use kith_api::{Answered, BatchAnswer, CacheMode, Proofs, QueryError, QueryOptions};
 use kith_ops::{
     CommonAnswer, FanOut, GraphAnswer, GraphQuery, Input, Network, NetworkKey, NetworkPlan, Operation,
     Records, Step, Value,
@@ -23,7 +23,6 @@ use kith_ops::{
 use kith_routing::execution::Failure;
 use kith_schema::SchemaId;
 use kith_types::{OperationName, Workflow};
-use kith_wire::v1;
 use std::{
     collections::BTreeSet,
     sync::Arc,
@@ -218,7 +217,7 @@ impl Session {
         })
     }
 
-    async fn answer(
+    pub(crate) async fn answer(
         &self,
         graph: &str,
         query: &GraphQuery,
@@ -462,25 +461,5 @@ impl Run<'_> {
             profile: self.trace.finish(),
             schema,
         }
-    }
-}
-
-impl GraphService for Session {
-    fn query<'a>(
-        &'a self,
-        graph: &'a str,
-        query: &'a GraphQuery,
-        options: &'a QueryOptions,
-    ) -> BoxFuture<'a, Result<Answered, QueryError>> {
-        self.answer(graph, query, options).boxed()
-    }
-
-    fn explain<'a>(
-        &'a self,
-        graph: &'a str,
-        query: &'a GraphQuery,
-        options: &'a QueryOptions,
-    ) -> BoxFuture<'a, Result<v1::ExplainReply, QueryError>> {
-        crate::explain::explain(self, graph, query, options).boxed()
     }
 }

@@ -2,7 +2,7 @@
 
 mod support;
 
-use kith_api::{GraphService, QueryOptions};
+use kith_api::{QueryOptions, Service};
 use kith_client::{Session, SessionSettings};
 use kith_metadata::{EmbeddedMetadata, RemoteMetadata};
 use kith_ops::{GraphAnswer, GraphQuery, Operand};

@@ -2,7 +2,7 @@
 
 mod support;
 
-use kith_api::{Answered, GraphService, QueryOptions, convert::operator_to_wire};
+use kith_api::{Answered, QueryOptions, Service, convert::operator_to_wire};
 use kith_client::{
     ControllerState, FanOutController, GrpcTransport, LoadSnapshot, QueryShape, Session, SessionSettings,
     Transport, TransportKind,
@@ -24,12 +24,12 @@ fn ask(operand: Operand) -> GraphQuery {
     GraphQuery { operand, edge_type: None, direction: None, workflow: Workflow::Interactive }
 }
 
-async fn answer(service: &dyn GraphService, operand: Operand) -> Answered {
+async fn answer(service: &dyn Service, operand: Operand) -> Answered {
     let options = QueryOptions { profile: true, ..QueryOptions::default() };
     service.query("village", &ask(operand), &options).await.expect("the query is answered")
 }
 
-async fn error_code(service: &dyn GraphService, graph: &str, operand: Operand) -> String {
+async fn error_code(service: &dyn Service, graph: &str, operand: Operand) -> String {
     let error =
         service.query(graph, &ask(operand), &QueryOptions::default()).await.expect_err("it must fail");
     error.code().name().to_owned()
@@ -44,7 +44,7 @@ async fn a_loaded_graph_is_served_by_the_router_and_to_the_fast_client() {
     let over_grpc = SessionSettings { transport: TransportKind::Grpc, ..SessionSettings::default() };
     let session_over_grpc = Session::connect(seeds, over_grpc).await.expect("a node answers");
     let router_over_grpc = cluster.router.clone().with_transport(TransportKind::Grpc);
-    let services: [&dyn GraphService; 4] = [&cluster.router, &session, &router_over_grpc, &session_over_grpc];
+    let services: [&dyn Service; 4] = [&cluster.router, &session, &router_over_grpc, &session_over_grpc];
     for service in services {
         let network = answer(service, Operand::Network { id: 9043, want: Want::Ids }).await;
         let GraphAnswer::Network(network_answer) = &network.answer else { panic!("{network:?}") };

@@ -2,7 +2,7 @@
 
 mod support;
 
-use kith_api::{GraphService, QueryError, QueryOptions};
+use kith_api::{QueryError, QueryOptions, Service};
 use kith_client::{FanOutLimit, Session, SessionSettings};
 use kith_engine::load::{LoadOptions, load_graph};
 use kith_ops::{GraphAnswer, GraphQuery, Operand};

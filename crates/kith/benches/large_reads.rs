@@ -15,7 +15,7 @@ mod support;
 mod turns;
 
 use futures::{StreamExt, stream};
-use kith_client::{BatchKeys, QueryOptions, StoreService};
+use kith_client::{BatchKeys, QueryOptions, Service};
 use kith_engine::{KeyType, ValueType};
 use kith_types::fmix64;
 use rand::{RngExt, SeedableRng, rngs::StdRng};
@@ -48,8 +48,6 @@ const QUESTIONS: usize = 64;
 /// Reads of one size in a block, by keys, and how many of these are under way at once.
 const SIZES: [(usize, usize); 3] = [(1, 4_000), (100, 400), (1_000, 60)];
 const IN_FLIGHT: [usize; 2] = [1, 16];
-
-type Service = Arc<dyn StoreService>;
 
 fn main() {
     if rig::gather::serve_if_told() {
@@ -100,7 +98,7 @@ fn glance(value: &[u8], id: u64) {
     assert!(value.len() == 1_024 && u64::from_le_bytes(*word) == fmix64(id << 7), "key {id}");
 }
 
-fn against_others(runtime: &Runtime, service: &Service, cluster: &Cluster, amount: Amount) {
+fn against_others(runtime: &Runtime, service: &Arc<dyn Service>, cluster: &Cluster, amount: Amount) {
     let questions = questions(KEYS);
     let asked = |question: usize| &questions[question % QUESTIONS];
     let mut gather = Gather::start(NODES, ROWS);
@@ -165,7 +163,7 @@ fn against_others(runtime: &Runtime, service: &Service, cluster: &Cluster, amoun
 }
 
 /// CPU time a key of reads of each size, alone and many at once; sizes take turns.
-fn per_key(runtime: &Runtime, service: &Service, cluster: &Cluster, nodes: usize, blocks: usize) {
+fn per_key(runtime: &Runtime, service: &Arc<dyn Service>, cluster: &Cluster, nodes: usize, blocks: usize) {
     let parts = parts(cluster.node_pids(0));
     let settings: Vec<(usize, usize, usize)> =
         SIZES.iter().flat_map(|&(keys, reads)| IN_FLIGHT.map(|in_flight| (keys, reads, in_flight))).collect();
@@ -195,7 +193,7 @@ fn per_key(runtime: &Runtime, service: &Service, cluster: &Cluster, nodes: usize
     }
 }
 
-async fn read_many(service: &Service, questions: &[Vec<u64>], reads: usize, in_flight: usize) {
+async fn read_many(service: &Arc<dyn Service>, questions: &[Vec<u64>], reads: usize, in_flight: usize) {
     let options = QueryOptions::default();
     let calls = (0..reads).map(|read| {
         let ids = &questions[read % QUESTIONS];

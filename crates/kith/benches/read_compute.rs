@@ -15,9 +15,7 @@ mod support;
 #[allow(dead_code, reason = "servers by themselves are for reads")]
 mod turns;
 
-use kith_client::{
-    BatchKeys, ComputeAnswer, ComputeAt, ComputeQuery, QueryOptions, StoreService, TransportKind,
-};
+use kith_client::{BatchKeys, ComputeAnswer, ComputeAt, ComputeQuery, QueryOptions, Service, TransportKind};
 use kith_ops::Record;
 use kith_schema::{
     RecordView,
@@ -100,7 +98,7 @@ fn dot(row: &[f32], query: &[f32]) -> f64 {
 /// One plan, through one service.
 struct Comparison<'a> {
     runtime: &'a Runtime,
-    service: &'a Arc<dyn StoreService>,
+    service: &'a Arc<dyn Service>,
     plan: ComputePlan,
     /// Of every row.
     scores: &'a [f64],

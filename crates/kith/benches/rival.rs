@@ -17,7 +17,7 @@ mod support;
 
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
 use draw::{Draw, EXPONENT_DEFAULT, Popularity};
-use kith_client::{BatchKeys, QueryOptions, RouterClient, Session, SessionSettings, StoreService};
+use kith_client::{BatchKeys, QueryOptions, RouterClient, Service, Session, SessionSettings};
 use rand::{Rng, SeedableRng, rngs::StdRng};
 use rig::{
     cpu::{self, Parts},
@@ -141,7 +141,7 @@ struct Side {
 }
 
 enum Asked {
-    Kith(Arc<dyn StoreService>),
+    Kith(Arc<dyn Service>),
     MariaDb(Reader),
 }
 

@@ -12,7 +12,7 @@ mod stats;
 mod support;
 
 use futures::StreamExt;
-use kith_client::{BatchKeys, QueryOptions, StoreService, StreamItem};
+use kith_client::{BatchKeys, QueryOptions, Service, StreamItem};
 use kith_engine::{KeyType, ValueType};
 use kith_types::fmix64;
 use rand::{RngExt, SeedableRng, rngs::StdRng};
@@ -56,7 +56,7 @@ fn main() {
     }
 }
 
-async fn compare(label: &str, service: &Arc<dyn StoreService>, pairs: u64, work: Duration) {
+async fn compare(label: &str, service: &Arc<dyn Service>, pairs: u64, work: Duration) {
     let (mut whole, mut streamed) = (Vec::new(), Vec::new());
     for pair in 0..pairs + 5 {
         let mut rng = StdRng::seed_from_u64(pair);
@@ -108,7 +108,7 @@ fn quantile(took: &[Took], share: f64) -> Duration {
     all[((all.len() - 1) as f64 * share).round() as usize]
 }
 
-async fn read_whole(service: &dyn StoreService, ids: &[u64], work: Duration) -> Took {
+async fn read_whole(service: &dyn Service, ids: &[u64], work: Duration) -> Took {
     let keys = BatchKeys::Ids(ids.to_vec());
     let started = Instant::now();
     let answer = service.multi_get(STORE, &keys, &QueryOptions::default()).await.expect("an answer");
@@ -119,7 +119,7 @@ async fn read_whole(service: &dyn StoreService, ids: &[u64], work: Duration) -> 
     Took { first, all: started.elapsed() }
 }
 
-async fn read_stream(service: &dyn StoreService, ids: &[u64], work: Duration) -> Took {
+async fn read_stream(service: &dyn Service, ids: &[u64], work: Duration) -> Took {
     let keys = BatchKeys::Ids(ids.to_vec());
     let options = QueryOptions::default();
     let started = Instant::now();

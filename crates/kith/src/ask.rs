@@ -8,7 +8,7 @@ use crate::{
     request::Question,
     table,
 };
-use kith_client::GraphService;
+use kith_client::Service;
 
 /// Asks a question and prints the answer.
 ///
@@ -26,7 +26,7 @@ pub async fn ask(target: &TargetFlags, format: Format, question: &Question) -> a
 ///
 /// # Errors
 /// If it has none.
-pub async fn answer(service: &dyn GraphService, question: &Question) -> anyhow::Result<Answer> {
+pub async fn answer(service: &dyn Service, question: &Question) -> anyhow::Result<Answer> {
     let (query, options) = (question.query(), question.options.query_options());
     let answered = service.query(&question.options.graph, &query, &options).await?;
     Ok(Answer::new(question, answered)?)

@@ -1,7 +1,7 @@
 //! `kith compute`, `kith aggregate`: what is worked out of records where they lie.
 
 use crate::{
-    connect::{self, Service, TargetFlags},
+    connect::{self, TargetFlags},
     failure::Exit,
     output::{self, Format},
     read::{Shapes, is_wrong_keys, read_keys},
@@ -14,7 +14,7 @@ use crate::{
     table::compute as tables,
 };
 use clap::Args;
-use kith_client::BATCH_KEYS_MAX;
+use kith_client::{BATCH_KEYS_MAX, Service};
 use kith_schema::compute::Bucket;
 use std::{fs, io, path::PathBuf};
 

@@ -4,7 +4,7 @@ use crate::{controllers::ControllerSet, failure::Failure};
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 use kith_client::{
-    Failover, GraphService, RouterClient, Session, SessionSettings, StoreService, TransportKind,
+    Failover, RouterClient, Service, Session, SessionSettings, TransportKind,
     security::{Dialer, SecurityError, SecurityOptions},
 };
 use kith_types::ErrorCode;
@@ -134,11 +134,6 @@ struct ReadyProcess {
     addr: String,
     pid: Option<u32>,
 }
-
-/// Answers about graphs and stores.
-pub trait Service: GraphService + StoreService {}
-
-impl<T: GraphService + StoreService> Service for T {}
 
 /// What answers queries. A router that goes away is replaced by the next one named.
 ///

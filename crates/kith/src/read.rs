@@ -1,7 +1,7 @@
 //! `kith get`, `kith mget`: values of a store by key.
 
 use crate::{
-    connect::{self, Service, TargetFlags},
+    connect::{self, TargetFlags},
     failure::{Exit, Failure},
     output::{self, Format},
     reply::{BatchReply, KeyReply, ProfileReply, Values},
@@ -10,7 +10,7 @@ use crate::{
     table::{plan, values},
 };
 use clap::Args;
-use kith_client::{BATCH_KEYS_MAX, BatchAnswer, QueryError, StoreShape};
+use kith_client::{BATCH_KEYS_MAX, BatchAnswer, QueryError, Service, StoreShape};
 use kith_ops::Record;
 use kith_schema::{Schema, ValueType};
 use kith_types::ErrorCode;

@@ -5,7 +5,7 @@
 
 use crate::{
     ask,
-    connect::{self, Service, TargetFlags},
+    connect::{self, TargetFlags},
     failure::{ErrorReport, Exit, Failure},
     output,
     read::Shapes,
@@ -14,6 +14,7 @@ use crate::{
 use anyhow::Context;
 use clap::Args;
 use futures::{StreamExt, stream};
+use kith_client::Service;
 use kith_types::ErrorCode;
 use std::{
     fs::File,

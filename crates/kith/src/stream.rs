@@ -1,7 +1,6 @@
 //! `kith mget --stream`, `kith compute --stream`: records as they arrive, then the footer that accounts for every key.
 
 use crate::{
-    connect::Service,
     failure::{Exit, Failure},
     output::{self, Format},
     reply::{Computed, ComputedReply, KeyReply, StreamFooterLine, Values, key_name},
@@ -9,7 +8,7 @@ use crate::{
 };
 use anyhow::Context;
 use futures::StreamExt;
-use kith_client::{BatchKeys, BatchPiece, BatchStream, QueryError, StoreShape, StreamItem};
+use kith_client::{BatchKeys, BatchPiece, BatchStream, QueryError, Service, StoreShape, StreamItem};
 use kith_ops::Record;
 use kith_schema::{Schema, ValueType};
 use kith_types::ErrorCode;

@@ -7,9 +7,7 @@ mod support;
 mod unruly;
 
 use futures::future::join_all;
-use kith_client::{
-    BatchKeys, Caches, QueryOptions, Session, SessionSettings, StoreService, topology::Topology,
-};
+use kith_client::{BatchKeys, Caches, QueryOptions, Service, Session, SessionSettings, topology::Topology};
 use kith_ops::Record;
 use std::{
     sync::Arc,

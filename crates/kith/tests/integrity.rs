@@ -4,7 +4,7 @@
 mod support;
 
 use kith_client::{
-    BatchKeys, Caches, QueryOptions, RouterClient, Session, SessionSettings, StoreService, TransportKind,
+    BatchKeys, Caches, QueryOptions, RouterClient, Service, Session, SessionSettings, TransportKind,
     topology::Topology,
 };
 use kith_ops::{Record, Records};
@@ -165,7 +165,7 @@ fn what_is_flipped_between_a_node_and_its_client_comes_from_a_replica() {
 }
 
 /// How many values a stream of all keys has, all of them right.
-async fn streamed(service: &dyn StoreService) -> Result<u64, kith_client::QueryError> {
+async fn streamed(service: &dyn Service) -> Result<u64, kith_client::QueryError> {
     use futures::StreamExt;
     let (keys, options) = (keys(), QueryOptions::default());
     let mut items = service.multi_get_stream("people", &keys, &options);
@@ -251,7 +251,7 @@ fn a_node_whose_values_do_not_hold_is_told_and_repairs_them() {
     let runtime = Runtime::new().expect("a runtime");
     let (session, _flipper, _topology) = runtime.block_on(session(&cluster));
     let router = runtime.block_on(connect(&cluster));
-    let services: [&dyn StoreService; 2] = [&session, &router];
+    let services: [&dyn Service; 2] = [&session, &router];
     let (asked, options) = (keys(), QueryOptions::default());
     for service in services {
         let (before, _) = files(&cluster);

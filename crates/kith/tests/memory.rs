@@ -2,7 +2,7 @@
 
 mod support;
 
-use kith_client::{BatchKeys, QueryOptions, RouterClient, Session, SessionSettings, StoreService};
+use kith_client::{BatchKeys, QueryOptions, RouterClient, Service, Session, SessionSettings};
 use kith_engine::{KeyType, ValueType};
 use kith_types::fmix64;
 use support::{

@@ -4,9 +4,7 @@
 mod support;
 
 use futures::{StreamExt, future::join_all};
-use kith_client::{
-    QueryOptions, Session, SessionSettings, StoreService, StreamItem, StreamStatus, TransportKind,
-};
+use kith_client::{QueryOptions, Service, Session, SessionSettings, StreamItem, StreamStatus, TransportKind};
 use kith_ops::{Record, RecordCounts};
 use kith_schema::RecordView;
 use kith_types::ErrorCode;
@@ -155,7 +153,7 @@ fn a_node_that_dies_or_stands_still_in_the_middle_costs_no_key() {
             let router = connect(&cluster).await;
             let session = Session::connect(vec![router.addr().to_owned()], SessionSettings::default());
             let session = session.await.expect("the cluster is up");
-            let services: [&dyn StoreService; 2] = [&router, &session];
+            let services: [&dyn Service; 2] = [&router, &session];
             let (asked, options) = (keys(ASKED), patient());
             let mut streams = services.map(|service| service.multi_get_stream("people", &asked, &options));
             let mut seen = [Seen::new(ASKED), Seen::new(ASKED)];
@@ -388,7 +386,7 @@ fn large_records_that_nobody_reads_stay_where_they_are() {
     let deadline = Duration::from_secs(8);
     let options = QueryOptions { deadline: Some(deadline), partial: true, ..QueryOptions::default() };
     runtime().block_on(async {
-        let mut services: Vec<Box<dyn StoreService>> = Vec::new();
+        let mut services: Vec<Box<dyn Service>> = Vec::new();
         for kind in [TransportKind::Framed, TransportKind::Grpc] {
             let router = connect(&cluster).await.with_transport(kind);
             let addrs = vec![router.addr().to_owned()];
@@ -453,7 +451,7 @@ fn streams_over_grpc_that_nobody_reads_stop_nobody() {
             Session::connect(vec![router.addr().to_owned()], grpc).await.expect("the cluster is up");
         let over_grpc = connect(&cluster).await.with_transport(TransportKind::Grpc);
         // The router asks its node over gRPC too, over one connection for all of them.
-        let services: [&dyn StoreService; 3] = [&router, &over_grpc, &session];
+        let services: [&dyn Service; 3] = [&router, &over_grpc, &session];
         let (asked, one, options) = (keys(MANY), keys(1), patient());
         for service in services {
             let mut streams = Vec::new();

@@ -3,7 +3,7 @@
 
 mod support;
 
-use kith_client::{BatchKeys, QueryOptions, RouterClient, StoreService};
+use kith_client::{BatchKeys, QueryOptions, RouterClient, Service};
 use kith_engine::{KeyType, ValueType};
 use serde_json::Value;
 use std::{

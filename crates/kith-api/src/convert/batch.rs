@@ -4,9 +4,9 @@ use super::{
     query::{options_from_wire, options_to_wire},
     records_from_wire, records_to_wire,
 };
-use crate::{BatchAnswer, BatchKeys, QueryError, QueryOptions};
+use crate::{BatchAnswer, BatchKeys, QueryError, QueryOptions, Question, Request};
 use bytes::Bytes;
-use kith_schema::{SchemaId, SchemaIdError};
+use kith_schema::SchemaIdError;
 use kith_types::ByteKeys;
 use kith_wire::{
     body::{decode_keys, encode_keys},
@@ -47,9 +47,10 @@ pub(super) fn keys_from_wire(ids: Vec<u64>, byte_keys: &[u8]) -> Result<BatchKey
 ///
 /// # Errors
 /// [`QueryError::BadRequest`] if a field makes no sense.
-pub fn batch_from_wire(wire: v1::MultiGetRequest) -> Result<(String, BatchKeys, QueryOptions), QueryError> {
+pub fn batch_from_wire(wire: v1::MultiGetRequest) -> Result<Request, QueryError> {
     let keys = keys_from_wire(wire.ids, &wire.byte_keys)?;
-    Ok((wire.store, keys, options_from_wire(wire.options.unwrap_or_default())?))
+    let options = options_from_wire(wire.options.unwrap_or_default())?;
+    Ok(Request { question: Question::Values { store: wire.store, keys }, options })
 }
 
 /// An answer as the wire has it; values are copied once.
@@ -84,21 +85,23 @@ pub fn batch_answer_from_wire(reply: v1::MultiGetReply, keys: usize) -> Result<B
     })
 }
 
-/// A question for a schema from the wire: the store, its version, the schema.
+/// A request for a schema from the wire.
 ///
 /// # Errors
 /// [`QueryError::BadRequest`] if the schema is named by nonsense.
-pub fn schema_from_wire(wire: v1::SchemaRequest) -> Result<(String, u64, SchemaId), QueryError> {
+pub fn schema_from_wire(wire: v1::SchemaRequest) -> Result<Request, QueryError> {
     let id = wire.schema.parse().map_err(|error: SchemaIdError| QueryError::BadRequest {
         detail: format!("field schema: {error}"),
     })?;
-    Ok((wire.store, wire.version, id))
+    let question = Question::Schema { store: wire.store, version: wire.version, id };
+    Ok(Request { question, options: QueryOptions::default() })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use kith_ops::Records;
+    use kith_schema::SchemaId;
     use kith_types::ErrorCode;
 
     #[test]
@@ -106,10 +109,11 @@ mod tests {
         let options = QueryOptions { partial: true, profile: true, ..QueryOptions::default() };
         for keys in [BatchKeys::Ids(vec![u64::MAX, 0, 0]), BatchKeys::Bytes(["", "a", ""].iter().collect())] {
             let back = batch_from_wire(batch_to_wire("people", &keys, &options)).unwrap();
-            assert_eq!(back, ("people".to_owned(), keys, options.clone()));
+            let question = Question::Values { store: "people".to_owned(), keys };
+            assert_eq!(back, Request { question, options: options.clone() });
         }
         let none = batch_from_wire(batch_to_wire("people", &BatchKeys::Ids(vec![]), &options)).unwrap();
-        assert!(none.1.is_empty(), "a batch without keys has no type");
+        assert!(none.question.keys().unwrap().is_empty(), "a batch without keys has no type");
     }
 
     #[test]

@@ -7,7 +7,10 @@ use super::{
     query::{options_from_wire, options_to_wire},
     records_from_wire, records_to_wire,
 };
-use crate::{AggregateAnswer, BatchAnswer, BatchKeys, ComputeAnswer, Proofs, QueryError, QueryOptions};
+use crate::{
+    AggregateAnswer, AggregateQuery, BatchAnswer, BatchKeys, ComputeAnswer, ComputeAt, ComputeQuery, Proofs,
+    QueryError, QueryOptions, Question, Request,
+};
 use kith_ops::Groups;
 use kith_schema::{
     Schema,
@@ -197,15 +200,14 @@ pub fn compute_to_wire(
 ///
 /// # Errors
 /// [`QueryError::BadRequest`].
-pub fn compute_from_wire(
-    wire: v1::ComputeRequest,
-) -> Result<(String, BatchKeys, ComputePlan, QueryOptions), QueryError> {
+pub fn compute_from_wire(wire: v1::ComputeRequest) -> Result<Request, QueryError> {
     let plan = wire.plan.as_ref().ok_or(ConvertError::Missing("plan")).and_then(compute_plan_from_wire);
     let keys = keys_from_wire(wire.ids, &wire.byte_keys)?;
     // Results are worked out of values that were checked before.
     let options = options_from_wire(wire.options.unwrap_or_default())?;
     let options = QueryOptions { proofs: Proofs::Here, ..options };
-    Ok((wire.store, keys, plan.map_err(bad)?, options))
+    let query = ComputeQuery { plan: plan.map_err(bad)?, at: ComputeAt::Nodes };
+    Ok(Request { question: Question::Compute { store: wire.store, keys, query }, options })
 }
 
 /// An answer as the wire has it.
@@ -263,15 +265,14 @@ pub fn aggregate_to_wire(
 ///
 /// # Errors
 /// [`QueryError::BadRequest`].
-pub fn aggregate_from_wire(
-    wire: v1::AggregateRequest,
-) -> Result<(String, BatchKeys, AggregatePlan, QueryOptions), QueryError> {
+pub fn aggregate_from_wire(wire: v1::AggregateRequest) -> Result<Request, QueryError> {
     let plan = wire.plan.as_ref().ok_or(ConvertError::Missing("plan")).and_then(aggregate_plan_from_wire);
     let keys = keys_from_wire(wire.ids, &wire.byte_keys)?;
     // Results are worked out of values that were checked before.
     let options = options_from_wire(wire.options.unwrap_or_default())?;
     let options = QueryOptions { proofs: Proofs::Here, ..options };
-    Ok((wire.store, keys, plan.map_err(bad)?, options))
+    let query = AggregateQuery { plan: plan.map_err(bad)?, at: ComputeAt::Nodes };
+    Ok(Request { question: Question::Aggregate { store: wire.store, keys, query }, options })
 }
 
 /// An answer as the wire has it.
@@ -354,8 +355,9 @@ mod tests {
             let options = QueryOptions { partial: true, ..QueryOptions::default() };
             for keys in [BatchKeys::Ids(vec![7, 0]), BatchKeys::Bytes(["", "a"].iter().collect())] {
                 let wire = compute_to_wire("s", &keys, &plan, &options);
-                let (store, back, plan_back, _) = compute_from_wire(wire).unwrap();
-                assert_eq!((store.as_str(), back, plan_back), ("s", keys, plan.clone()));
+                let query = ComputeQuery { plan: plan.clone(), at: ComputeAt::Nodes };
+                let question = Question::Compute { store: "s".to_owned(), keys, query };
+                assert_eq!(compute_from_wire(wire).unwrap(), Request { question, options: options.clone() });
             }
         }
     }
@@ -378,8 +380,9 @@ mod tests {
             let plan = AggregatePlan { field: "age".to_owned(), by, reader: Some(reader()) };
             let keys = BatchKeys::Ids(vec![1]);
             let wire = aggregate_to_wire("s", &keys, &plan, &QueryOptions::default());
-            let (_, back, plan_back, _) = aggregate_from_wire(wire).unwrap();
-            assert_eq!((back, plan_back), (keys, plan));
+            let query = AggregateQuery { plan, at: ComputeAt::Nodes };
+            let question = Question::Aggregate { store: "s".to_owned(), keys, query };
+            assert_eq!(aggregate_from_wire(wire).unwrap().question, question);
         }
     }
 

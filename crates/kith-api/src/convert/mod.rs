@@ -15,7 +15,9 @@ pub use compute::{
     compute_answer_from_wire, compute_answer_to_wire, compute_from_wire, compute_to_wire,
 };
 pub use operator::{operator_from_wire, operator_to_wire};
-pub use query::{answer_from_wire, answer_to_wire, query_from_wire, query_to_wire};
+pub use query::{
+    answer_from_wire, answer_to_wire, answered_from_wire, answered_to_wire, query_from_wire, query_to_wire,
+};
 pub use stream::{StreamReader, StreamWriter};
 pub use value::{
     groups_from_wire, groups_to_wire, records_from_wire, records_in_place, records_to_wire, value_from_wire,

@@ -1,7 +1,7 @@
 //! Queries and answers on the wire.
 
 use super::{ConvertError, direction_from_wire, direction_to_wire, workflow_from_wire, workflow_to_wire};
-use crate::{CacheMode, Page, Proofs, QueryError, QueryOptions, parse_hedging};
+use crate::{Answered, CacheMode, Page, Proofs, QueryError, QueryOptions, Question, Request, parse_hedging};
 use kith_ops::{
     CommonAnswer, CommonPlan, GraphAnswer, GraphQuery, Network, NetworkAnswer, NetworkSizes, Operand,
     PathAnswer, Want, sets,
@@ -47,6 +47,7 @@ pub(super) fn options_to_wire(options: &QueryOptions) -> v1::QueryOptions {
             Proofs::Everywhere => v1::Proofs::Checked,
         }
         .into(),
+        forwarded: options.forwarded,
         ..Default::default()
     }
 }
@@ -82,7 +83,7 @@ fn operand_to_wire(operand: &Operand) -> Wire {
 ///
 /// # Errors
 /// [`QueryError::BadRequest`] if a field is missing or makes no sense.
-pub fn query_from_wire(wire: v1::QueryRequest) -> Result<(String, GraphQuery, QueryOptions), QueryError> {
+pub fn query_from_wire(wire: v1::QueryRequest) -> Result<Request, QueryError> {
     let bad = |detail: String| QueryError::BadRequest { detail };
     let convert = |error: ConvertError| QueryError::BadRequest { detail: error.to_string() };
     let options = wire.options.unwrap_or_default();
@@ -93,7 +94,10 @@ pub fn query_from_wire(wire: v1::QueryRequest) -> Result<(String, GraphQuery, Qu
         direction: direction_from_wire(options.direction).map_err(convert)?,
         workflow: workflow_from_wire(options.workflow).map_err(convert)?,
     };
-    Ok((wire.graph, query, options_from_wire(options)?))
+    Ok(Request {
+        question: Question::Graph { graph: wire.graph, query },
+        options: options_from_wire(options)?,
+    })
 }
 
 /// The options of any question from the wire.
@@ -126,6 +130,8 @@ pub(super) fn options_from_wire(options: v1::QueryOptions) -> Result<QueryOption
             Ok(v1::Proofs::Checked) => Proofs::Everywhere,
             Err(_) => return Err(bad(format!("proofs {} is no way to check values", options.proofs))),
         },
+        forwarded: options.forwarded,
+        door: None,
     })
 }
 
@@ -193,6 +199,33 @@ fn cache_from_wire(got: i32) -> Result<CacheMode, ConvertError> {
         Ok(v1::CacheMode::Refresh) => Ok(CacheMode::Refresh),
         Err(_) => Err(ConvertError::Unknown { field: "cache", got }),
     }
+}
+
+/// An answer and all that belongs to it, whole.
+pub fn answered_to_wire(answered: Answered) -> v1::QueryReply {
+    v1::QueryReply {
+        answer: Some(answer_to_wire(&answered.answer)),
+        complete: answered.complete,
+        missing_partitions: answered.missing_partitions,
+        profile: answered.profile,
+        served: answered.served.into_iter().map(|(name, version)| v1::Served { name, version }).collect(),
+    }
+}
+
+/// An answer and all that belongs to it, from the wire; the pieces of a stream must have been joined.
+///
+/// # Errors
+/// [`QueryError::Internal`] if it is missing or malformed.
+pub fn answered_from_wire(reply: v1::QueryReply, ids_wanted: bool) -> Result<Answered, QueryError> {
+    let malformed = |detail: String| QueryError::Internal { detail };
+    let answer = reply.answer.ok_or_else(|| malformed("the router sent no answer".to_owned()))?;
+    Ok(Answered {
+        answer: answer_from_wire(answer, ids_wanted).map_err(|error| malformed(error.to_string()))?,
+        complete: reply.complete,
+        missing_partitions: reply.missing_partitions,
+        served: reply.served.into_iter().map(|served| (served.name, served.version)).collect(),
+        profile: reply.profile,
+    })
 }
 
 /// An answer as the wire has it, whole.

@@ -2,7 +2,7 @@
 
 use crate::{RouterClient, Session};
 use kith_api::{AggregateAnswer, AggregateQuery, ComputeAnswer, ComputeAt, ComputeQuery};
-use kith_api::{BatchKeys, BatchStream, QueryError, QueryOptions, StoreService};
+use kith_api::{BatchKeys, BatchStream, QueryError, QueryOptions, Service};
 use kith_schema::{
     Schema,
     compute::{AggregatePlan, Bucket, ComputeFunction, GroupBy, Predicate},
@@ -13,7 +13,7 @@ use kith_schema::{
 /// A value that is worked out is called `<function>_<field>`, unless [`ComputeBuilder::named`] says otherwise.
 #[must_use = "nothing is asked before `execute`"]
 pub struct ComputeBuilder<'a> {
-    service: &'a dyn StoreService,
+    service: &'a dyn Service,
     store: String,
     query: ComputeQuery,
     options: QueryOptions,
@@ -22,7 +22,7 @@ pub struct ComputeBuilder<'a> {
 /// An aggregation under way to be asked.
 #[must_use = "nothing is asked before it says what to count by"]
 pub struct AggregateBuilder<'a> {
-    service: &'a dyn StoreService,
+    service: &'a dyn Service,
     store: String,
     at: ComputeAt,
     options: QueryOptions,
@@ -30,7 +30,7 @@ pub struct AggregateBuilder<'a> {
 
 impl<'a> ComputeBuilder<'a> {
     /// Nothing yet, of records of `store`.
-    pub fn new(service: &'a dyn StoreService, store: impl Into<String>) -> Self {
+    pub fn new(service: &'a dyn Service, store: impl Into<String>) -> Self {
         let (query, options) = (ComputeQuery::default(), QueryOptions::default());
         Self { service, store: store.into(), query, options }
     }
@@ -106,7 +106,7 @@ impl<'a> ComputeBuilder<'a> {
     /// Asks it of the records of these keys.
     ///
     /// # Errors
-    /// As [`StoreService::read_compute`].
+    /// As [`Service::read_compute`].
     pub async fn execute(self, keys: impl Into<BatchKeys>) -> Result<ComputeAnswer, QueryError> {
         self.service.read_compute(&self.store, &keys.into(), &self.query, &self.options).await
     }
@@ -114,7 +114,7 @@ impl<'a> ComputeBuilder<'a> {
 
 impl<'a> AggregateBuilder<'a> {
     /// Of records of `store`.
-    pub fn new(service: &'a dyn StoreService, store: impl Into<String>) -> Self {
+    pub fn new(service: &'a dyn Service, store: impl Into<String>) -> Self {
         Self { service, store: store.into(), at: ComputeAt::default(), options: QueryOptions::default() }
     }
 
@@ -133,7 +133,7 @@ impl<'a> AggregateBuilder<'a> {
     /// How many records have each value of `field`; all counts are merged before the `top` highest are told.
     ///
     /// # Errors
-    /// As [`StoreService::read_aggregate`].
+    /// As [`Service::read_aggregate`].
     pub async fn count_by_value(
         self,
         field: impl Into<String>,
@@ -146,7 +146,7 @@ impl<'a> AggregateBuilder<'a> {
     /// How many values of `field` satisfy each predicate.
     ///
     /// # Errors
-    /// As [`StoreService::read_aggregate`].
+    /// As [`Service::read_aggregate`].
     pub async fn count_by_bucket(
         self,
         field: impl Into<String>,

@@ -8,7 +8,7 @@ pub(crate) use session::Wanted;
 
 use kith_api::{
     ANSWER_BYTES_MAX, AggregateAnswer, BatchAnswer, BatchKeys, ComputeAnswer, QueryError, QueryOptions,
-    StoreService,
+    Service,
 };
 use kith_ops::{EvaluateError, Groups, Records, aggregate_fetched, best, compute_fetched};
 use kith_schema::{
@@ -70,9 +70,9 @@ pub(crate) fn results(
 /// Reads whole records through `service` and works them out here: for those whose cluster cannot.
 ///
 /// # Errors
-/// As [`StoreService::multi_get`]; what is wrong with the plan.
+/// As [`Service::multi_get`]; what is wrong with the plan.
 pub(crate) async fn compute_here(
-    service: &(impl StoreService + ?Sized),
+    service: &(impl Service + ?Sized),
     store: &str,
     keys: &BatchKeys,
     plan: &ComputePlan,
@@ -92,7 +92,7 @@ pub(crate) async fn compute_here(
 /// # Errors
 /// As [`compute_here`].
 pub(crate) async fn aggregate_here(
-    service: &(impl StoreService + ?Sized),
+    service: &(impl Service + ?Sized),
     store: &str,
     keys: &BatchKeys,
     plan: &AggregatePlan,
@@ -106,7 +106,7 @@ pub(crate) async fn aggregate_here(
 }
 
 async fn fetch(
-    service: &(impl StoreService + ?Sized),
+    service: &(impl Service + ?Sized),
     store: &str,
     keys: &BatchKeys,
     options: &QueryOptions,

@@ -3,7 +3,7 @@
 use super::{aggregated, aggregation, computation, internal, results, whole};
 use crate::{Run, Session, session::RESTARTS_MAX, topology::ValueStore};
 use kith_api::{AggregateAnswer, AggregateQuery, ComputeAnswer, ComputeAt, ComputeQuery};
-use kith_api::{BatchAnswer, BatchKeys, QueryError, QueryOptions, StoreService};
+use kith_api::{BatchAnswer, BatchKeys, QueryError, QueryOptions, Service};
 use kith_ops::{FanOut, Operator, Records, Value, aggregate_fetched};
 use kith_schema::{
     Schema,

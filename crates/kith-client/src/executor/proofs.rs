@@ -1,7 +1,7 @@
 //! Values that nodes send with what proves them, and what a node is told whose value does not hold.
 
 use super::{Executor, round::Round};
-use crate::store::note_mismatches;
+use crate::service::note_mismatches;
 use kith_api::Proofs;
 use kith_ops::{Scope, Value};
 use kith_types::{KeyRef, NodeId, Timestamp};

@@ -2,7 +2,7 @@
 
 use crate::compute::{computation, internal, refuse_damaged, results};
 use futures::StreamExt;
-use kith_api::{BatchKeys, QueryError, QueryOptions, StoreService};
+use kith_api::{BatchKeys, QueryError, QueryOptions, Service};
 use kith_api::{BatchPiece, BatchStream, Outlet, StreamItem, StreamStatus, driven};
 use kith_ops::RecordCounts;
 use kith_schema::{
@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 /// Reads whole records through `service` as they come and works them out here; a plan without `top_k`.
 pub(crate) fn compute_stream_here<'a>(
-    service: &'a (impl StoreService + ?Sized),
+    service: &'a (impl Service + ?Sized),
     store: &'a str,
     keys: &'a BatchKeys,
     plan: &'a ComputePlan,
@@ -64,7 +64,7 @@ struct Working {
 
 impl Working {
     async fn new(
-        service: &(impl StoreService + ?Sized),
+        service: &(impl Service + ?Sized),
         store: &str,
         plan: &ComputePlan,
         version: u64,

@@ -1,58 +1,50 @@
 //! Streams through a router.
 
 use super::compute_stream_here;
-use crate::store::note_mismatches;
+use crate::service::note_mismatches;
 use crate::{
     RouterClient,
     router_client::{StreamRequest, overdue, patience},
 };
 use futures::{Stream, StreamExt};
 use kith_api::{
-    BatchKeys, ComputeAt, ComputeQuery, Proofs, QueryError, QueryOptions,
+    BatchKeys, ComputeAt, Outlet, Proofs, QueryError, QueryOptions, Question, Request,
     convert::{StreamReader, batch_to_wire, compute_to_wire},
+    too_slow,
 };
-use kith_api::{BatchStream, Outlet, driven, too_slow};
 use kith_types::ErrorCode;
 use kith_wire::v1;
 use std::time::{Duration, Instant};
-use tonic::{Code, Status};
+use tonic::Status;
 
 impl RouterClient {
-    pub(crate) fn stream<'a>(
-        &'a self,
-        store: &'a str,
-        keys: &'a BatchKeys,
-        options: &'a QueryOptions,
-    ) -> BatchStream<'a> {
-        driven(async move |outlet: Outlet| {
-            keys.check()?;
-            // What was handed on cannot be taken back: the router has checked it before.
-            let asked = QueryOptions { proofs: Proofs::Everywhere, ..options.clone() };
-            let request = StreamRequest::Values(batch_to_wire(store, keys, &asked));
-            self.stream_into(request, keys, options, &outlet).await
-        })
-    }
-
-    pub(crate) fn computed_stream<'a>(
-        &'a self,
-        store: &'a str,
-        keys: &'a BatchKeys,
-        query: &'a ComputeQuery,
-        options: &'a QueryOptions,
-    ) -> BatchStream<'a> {
-        driven(async move |outlet: Outlet| {
-            keys.check()?;
-            query.check_stream()?;
-            if query.at == ComputeAt::Nodes {
-                let request = StreamRequest::Compute(compute_to_wire(store, keys, &query.plan, options));
-                match self.stream_into(request, keys, options, &outlet).await {
-                    // A release before streams of results.
-                    Err(QueryError::Unsupported { .. }) => {}
-                    ended => return ended,
-                }
+    /// Hands on values, or what a plan makes of records, as the router sends them.
+    ///
+    /// # Errors
+    /// As [`kith_api::Service::stream`].
+    pub(crate) async fn stream_answer(&self, asked: &Request, outlet: &Outlet) -> Result<(), QueryError> {
+        let Request { question, options } = asked;
+        match question {
+            Question::Values { store, keys } => {
+                keys.check()?;
+                // What was handed on cannot be taken back: the router has checked it before.
+                let everywhere = QueryOptions { proofs: Proofs::Everywhere, ..options.clone() };
+                let request = StreamRequest::Values(batch_to_wire(store, keys, &everywhere));
+                self.stream_into(request, keys, options, outlet).await
             }
-            outlet.put_all(compute_stream_here(self, store, keys, &query.plan, options)).await
-        })
+            Question::Compute { store, keys, query } => {
+                keys.check()?;
+                query.check_stream()?;
+                if query.at == ComputeAt::Client {
+                    return outlet
+                        .put_all(compute_stream_here(self, store, keys, &query.plan, options))
+                        .await;
+                }
+                let request = StreamRequest::Compute(compute_to_wire(store, keys, &query.plan, options));
+                self.stream_into(request, keys, options, outlet).await
+            }
+            other => other.check_stream(),
+        }
     }
 
     async fn stream_into(
@@ -73,9 +65,6 @@ impl RouterClient {
         }
         let error = match read {
             Ok(()) => return Ok(()),
-            Err(Ended::Status(status)) if status.code() == Code::Unimplemented && reader.is_empty() => {
-                return Err(QueryError::Unsupported { detail: status.message().to_owned() });
-            }
             Err(Ended::Error(error)) => error,
             Err(Ended::Status(status)) => self.error(&status),
         };

@@ -2,9 +2,9 @@
 
 use super::compute_stream_here;
 use crate::{Run, Session, compute::Wanted, executor::Handed, session::RESTARTS_MAX, topology::ValueStore};
-use kith_api::{BatchKeys, ComputeAt, ComputeQuery, QueryError, QueryOptions};
 use kith_api::{
-    BatchPiece, BatchStream, Outlet, StreamFailure, StreamFooter, StreamItem, StreamStatus, driven,
+    BatchKeys, BatchPiece, ComputeAt, Outlet, QueryError, QueryOptions, Question, Request, StreamFailure,
+    StreamFooter, StreamItem, StreamStatus,
 };
 use kith_ops::{Deliveries, FanOut, Part, RecordError, Records, Value};
 use kith_schema::{Schema, SchemaId};
@@ -64,37 +64,26 @@ impl Handing {
 }
 
 impl Session {
-    /// The values of keys as nodes send them.
-    pub(crate) fn stream<'a>(
-        &'a self,
-        store: &'a str,
-        keys: &'a BatchKeys,
-        options: &'a QueryOptions,
-    ) -> BatchStream<'a> {
-        driven(async move |outlet: Outlet| {
-            self.stream_into(store, keys, Wanted::Values, options, &outlet).await
-        })
-    }
-
-    /// What a plan makes of the records of keys, as nodes send it.
-    pub(crate) fn computed_stream<'a>(
-        &'a self,
-        store: &'a str,
-        keys: &'a BatchKeys,
-        query: &'a ComputeQuery,
-        options: &'a QueryOptions,
-    ) -> BatchStream<'a> {
-        driven(async move |outlet: Outlet| {
-            query.check_stream()?;
-            match query.at {
-                ComputeAt::Nodes => {
-                    self.stream_into(store, keys, Wanted::Compute(query), options, &outlet).await
-                }
-                ComputeAt::Client => {
-                    outlet.put_all(compute_stream_here(self, store, keys, &query.plan, options)).await
-                }
+    /// Hands on values, or what a plan makes of records, as nodes send them.
+    ///
+    /// # Errors
+    /// As [`kith_api::Service::stream`].
+    pub(crate) async fn stream_answer(&self, request: &Request, outlet: &Outlet) -> Result<(), QueryError> {
+        let Request { question, options } = request;
+        match question {
+            Question::Values { store, keys } => {
+                self.stream_into(store, keys, Wanted::Values, options, outlet).await
             }
-        })
+            Question::Compute { store, keys, query } if query.at == ComputeAt::Client => {
+                query.check_stream()?;
+                outlet.put_all(compute_stream_here(self, store, keys, &query.plan, options)).await
+            }
+            Question::Compute { store, keys, query } => {
+                query.check_stream()?;
+                self.stream_into(store, keys, Wanted::Compute(query), options, outlet).await
+            }
+            other => other.check_stream(),
+        }
     }
 
     /// One fan-out over the keys; again on a newer version if the nodes no longer have the one that it pinned and nothing of it

@@ -15,7 +15,7 @@ use crate::{
     serve::{self, Bound},
 };
 use futures::{StreamExt, stream::BoxStream};
-use kith_api::{GraphService, QueryOptions};
+use kith_api::{QueryOptions, Service};
 use kith_client::{FramedTransport, RouterClient, Transport, TransportKind};
 use kith_net::{endpoint, security::Dialer};
 use kith_ops::{GraphAnswer, GraphQuery, Operand};

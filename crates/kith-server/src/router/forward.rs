@@ -3,14 +3,13 @@
 
 use crate::topology::TopologyReceiver;
 use futures::future::join_all;
-use kith_api::{CacheMode, QueryOptions};
+use kith_api::{CacheMode, QueryError, QueryOptions, Question, Reply, Request, Service};
 use kith_cache::owner_of;
 use kith_client::RouterClient;
 use kith_net::security::Dialer;
-use kith_ops::{GraphQuery, Operand};
+use kith_ops::Operand;
 use kith_routing::{OwnerChoice, OwnerOutcome, OwnerVerdict, Owners};
 use kith_types::Timestamp;
-use kith_wire::v1;
 use parking_lot::{Mutex, MutexGuard};
 use std::{
     collections::HashMap,
@@ -18,7 +17,7 @@ use std::{
     time::{Duration, Instant},
 };
 use tokio_util::sync::CancellationToken;
-use tonic::{Code, Status};
+use tonic::Code;
 
 /// How often it is looked whether the connections to the other routers are open: as often as clients probe nodes that are down.
 const WARM_INTERVAL: Duration = Duration::from_millis(200);
@@ -68,20 +67,18 @@ impl Forwarder {
     }
 
     /// The owner's reply, if another router owns the member and can be reached.
-    pub async fn forward(
-        &self,
-        query: &GraphQuery,
-        options: &QueryOptions,
-        request: v1::QueryRequest,
-    ) -> Option<Result<v1::QueryReply, Status>> {
+    pub async fn forward(&self, request: &Request) -> Option<Result<Reply, QueryError>> {
+        let Request { question: Question::Graph { query, .. }, options } = request else { return None };
         let member = cached_member(&query.operand)?;
-        if options.cache == CacheMode::Bypass {
+        if options.forwarded || options.cache == CacheMode::Bypass {
             return None;
         }
         let client = self.owner(member)?;
         let choice = self.owners().choose(client.addr(), options.deadline, self.now());
         let OwnerChoice::Ask { patience } = choice else { return None };
-        let reply = tokio::time::timeout(patience, client.forward(request)).await;
+        let options = QueryOptions { forwarded: true, ..options.clone() };
+        let passed_on = Arc::new(Request { question: request.question.clone(), options });
+        let reply = tokio::time::timeout(patience, client.call(passed_on)).await;
         let outcome = reply.as_ref().map_or(OwnerOutcome::Silent, outcome_of);
         let verdict = self.owners().on(client.addr(), outcome, self.now());
         match (verdict, reply) {
@@ -129,8 +126,8 @@ impl Forwarder {
     }
 }
 
-fn outcome_of(reply: &Result<v1::QueryReply, Status>) -> OwnerOutcome {
-    match reply.as_ref().map_err(Status::code) {
+fn outcome_of(reply: &Result<Reply, QueryError>) -> OwnerOutcome {
+    match reply.as_ref().map_err(|error| error.to_status().code()) {
         Ok(_) => OwnerOutcome::Answered,
         Err(Code::Unavailable) => OwnerOutcome::Unreachable,
         Err(Code::Cancelled) => OwnerOutcome::Broken,
@@ -140,8 +137,8 @@ fn outcome_of(reply: &Result<v1::QueryReply, Status>) -> OwnerOutcome {
 }
 
 /// The owner's reply, which says in its profile whose it is.
-fn told_who(mut reply: v1::QueryReply, addr: &str) -> v1::QueryReply {
-    if let Some(profile) = &mut reply.profile {
+fn told_who(mut reply: Reply, addr: &str) -> Reply {
+    if let Some(Some(profile)) = reply.profile_mut() {
         profile.cache = format!("{} (forwarded to {addr})", profile.cache);
     }
     metrics::counter!("kith_router_forwarded_total").increment(1);

@@ -7,17 +7,15 @@
 use super::{
     admission::{Admission, Admitted, refused},
     counters::{RouterCounters, query_failed},
+    query_json::{request_json, summary_json},
     record::Recorder,
     slow_log::SlowLog,
 };
 use crate::freshness::Freshness;
-use kith_api::{
-    AggregateAnswer, Answered, BatchAnswer, BatchKeys, ComputeAnswer, QueryError, StreamFooter, StreamStatus,
-};
+use kith_api::{BatchKeys, QueryError, Question, Reply, Request, StreamFooter, StreamStatus};
 use kith_client::topology::Topology;
 use kith_types::ErrorCode;
 use kith_wire::v1;
-use serde_json::Value;
 use std::{sync::Arc, time::Instant};
 
 /// The parts of a router that every request passes.
@@ -33,8 +31,7 @@ pub(super) struct Pipeline {
 pub(super) struct Entered {
     pipeline: Arc<Pipeline>,
     topology: Arc<Topology>,
-    /// The store or graph of the request.
-    of: String,
+    request: Arc<Request>,
     started: Instant,
     admitted: Admitted,
 }
@@ -46,127 +43,104 @@ pub(super) struct Passage {
     op: &'static str,
 }
 
-/// What the pipeline needs to know of an answer.
-pub(super) trait Accounted {
-    /// Its profile.
-    fn profile(&mut self) -> &mut Option<v1::Profile>;
-    /// Whether nothing is missing.
-    fn is_complete(&self) -> bool;
-    /// The bytes of values in it that its store's quota pays for; `None` of a graph, and of a stream, which is charged piece
-    /// by piece.
-    fn value_bytes(&self) -> Option<u64>;
-}
-
 impl Pipeline {
-    /// Admits a request for the store or graph `of` to the requests in flight.
+    /// Admits a request to the requests in flight.
     ///
     /// # Errors
     /// [`QueryError::Overloaded`].
-    pub fn enter(self: &Arc<Self>, topology: Arc<Topology>, of: &str) -> Result<Entered, QueryError> {
+    pub fn enter(
+        self: &Arc<Self>,
+        topology: Arc<Topology>,
+        request: Arc<Request>,
+    ) -> Result<Entered, QueryError> {
         let started = Instant::now();
-        let admitted = self.admission.enter(&topology, of)?;
-        Ok(Entered { pipeline: Arc::clone(self), topology, of: of.to_owned(), started, admitted })
+        let admitted = self.admission.enter(&topology, request.question.of())?;
+        Ok(Entered { pipeline: Arc::clone(self), topology, request, started, admitted })
     }
 
-    /// Appends the request to the record, if one is kept. `line` is what `kith run` reads.
-    fn record(&self, line: impl FnOnce() -> Value) {
-        if let Some(recorder) = &self.recorder {
-            recorder.note(&line());
+    /// Appends the request to the record, if one is kept: unless another router has recorded it, or there is nothing to replay.
+    fn record(&self, request: &Request) {
+        if let Some(recorder) = &self.recorder
+            && !request.options.forwarded
+            && let Some(line) = request_json(request)
+        {
+            recorder.note(&line);
         }
     }
 }
 
 impl Entered {
-    /// Begins a query of a graph, or of its plan. `line` is the request for the record; it is `None` if another router has
-    /// recorded the request, or if there is nothing to replay.
-    pub fn query(self, op: &'static str, line: Option<impl FnOnce() -> Value>) -> Passage {
-        if let Some(line) = line {
-            self.pipeline.record(line);
-        }
-        Passage { entered: self, op }
-    }
-
-    /// Begins a read of values, whose keys are charged to the store's quota. `bounds` is the outcome of checking the keys.
+    /// Begins the request. If it reads keys, they are charged to the store's quota; `bounds` is the outcome of checking them.
     ///
     /// # Errors
     /// [`QueryError::BatchTooLarge`], [`QueryError::QuotaExceeded`]; nothing is taken then.
-    pub fn read(
+    pub fn begin(
         mut self,
         op: &'static str,
-        keys: &BatchKeys,
-        bounds: Result<(), QueryError>,
-        line: impl FnOnce() -> Value,
+        bounds: impl FnOnce(&BatchKeys) -> Result<(), QueryError>,
     ) -> Result<Passage, QueryError> {
-        bounds.map_err(|error| refused(&self.topology, &self.of, error))?;
-        self.admitted.read(&self.topology, &self.of, keys.len())?;
-        self.pipeline.record(line);
+        let Request { question, options } = &*self.request;
+        if let Some(keys) = question.keys() {
+            bounds(keys).map_err(|error| refused(&self.topology, question.of(), error))?;
+            self.admitted.read(&self.topology, question.of(), keys.len())?;
+        }
+        self.pipeline.record(&self.request);
+        let op = options.door.unwrap_or(op);
         Ok(Passage { entered: self, op })
     }
 }
 
 impl Passage {
     /// Ends a request with a whole answer: notes and charges it, and counts it if it is incomplete. The profile is removed
-    /// unless the caller asked for it (`shows_profile`). `summary` is the request as the slow-query log shows it.
+    /// unless the caller asked for it.
     ///
     /// # Errors
     /// That of the answer.
-    pub fn end<A: Accounted>(
-        self,
-        answered: Result<A, QueryError>,
-        shows_profile: bool,
-        summary: &dyn Fn() -> Value,
-    ) -> Result<A, QueryError> {
-        let mut answer = self.note(answered, summary)?;
-        self.show(&mut answer, shows_profile);
-        Ok(answer)
-    }
-
-    /// Notes and charges a whole answer that still has to be processed.
-    ///
-    /// # Errors
-    /// That of the answer.
-    pub fn note<A: Accounted>(
-        &self,
-        mut answered: Result<A, QueryError>,
-        summary: &dyn Fn() -> Value,
-    ) -> Result<A, QueryError> {
-        let ended = answered.as_mut().map(|answer| answer.profile().as_ref()).map_err(|error| error.code());
-        self.note_end(ended, summary);
-        let answer = answered.map_err(|error| self.refused(error))?;
-        let Entered { pipeline, of, started, .. } = &self.entered;
-        pipeline.counters.store(of, started.elapsed());
-        if let Some(bytes) = answer.value_bytes() {
-            self.charge(bytes);
+    pub fn end(self, mut answered: Result<Reply, QueryError>) -> Result<Reply, QueryError> {
+        let ended = match &mut answered {
+            Ok(reply) => Ok(reply.profile_mut().and_then(|profile| profile.as_ref())),
+            Err(error) => Err(error.code()),
+        };
+        self.note_end(ended);
+        let mut reply = answered.map_err(|error| self.refused(error))?;
+        let Entered { pipeline, request, started, .. } = &self.entered;
+        pipeline.counters.store(request.question.of(), started.elapsed());
+        if let Some(batch) = reply.batch() {
+            self.charge(batch.records.value_bytes());
         }
-        Ok(answer)
+        let is_complete = reply.is_complete();
+        if !is_complete && request.options.door.is_some() {
+            pipeline.counters.failed_after_all(self.op);
+        }
+        let is_shown = request.options.profile || matches!(request.question, Question::Explain { .. });
+        let mut none = None;
+        self.show(is_complete, reply.profile_mut().unwrap_or(&mut none), is_shown);
+        Ok(reply)
     }
 
     /// Charges a part of a stream.
     pub fn charge(&self, bytes: u64) {
-        self.entered.admitted.answered(&self.entered.of, bytes);
+        let Entered { admitted, request, .. } = &self.entered;
+        admitted.answered(request.question.of(), bytes);
     }
 
     /// Notes the end of a stream and prepares its footer. The duration of a stream depends on its reader, so it does not
     /// count as a latency of the store.
-    pub fn end_stream(&self, footer: &mut StreamFooter, shows_profile: bool, summary: &dyn Fn() -> Value) {
-        self.note_end(Ok(footer.profile.as_ref()), summary);
-        self.show(footer, shows_profile);
+    pub fn end_stream(&self, footer: &mut StreamFooter) {
+        self.note_end(Ok(footer.profile.as_ref()));
+        let is_complete = footer.status == StreamStatus::Ok;
+        self.show(is_complete, &mut footer.profile, self.entered.request.options.profile);
     }
 
     /// Notes that a stream failed.
-    pub fn fail_stream(&self, error: QueryError, summary: &dyn Fn() -> Value) -> QueryError {
-        self.note_end(Err(error.code()), summary);
+    pub fn fail_stream(&self, error: QueryError) -> QueryError {
+        self.note_end(Err(error.code()));
         self.refused(error)
     }
 
     /// Notes that a stream was cut because its reader was too slow.
-    pub fn cut_stream(&self, summary: &dyn Fn() -> Value) {
-        self.note_end(Err(ErrorCode::DeadlineExceeded), summary);
-    }
-
-    /// Counts an incomplete answer as a failure, for protocols without partial answers.
-    pub fn failed_after_all(&self) {
-        self.entered.pipeline.counters.failed_after_all(self.op);
+    pub fn cut_stream(&self) {
+        self.note_end(Err(ErrorCode::DeadlineExceeded));
     }
 
     /// When the request arrived.
@@ -174,19 +148,14 @@ impl Passage {
         self.entered.started
     }
 
-    /// The store or graph of the request.
-    pub fn of(&self) -> &str {
-        &self.entered.of
-    }
-
-    /// The name of the operation in metrics.
-    pub fn op(&self) -> &'static str {
-        self.op
+    /// The request.
+    pub fn request(&self) -> &Arc<Request> {
+        &self.entered.request
     }
 
     /// Metrics and the slow-query log: of an answer its profile, of a failure its code.
-    fn note_end(&self, ended: Result<Option<&v1::Profile>, ErrorCode>, summary: &dyn Fn() -> Value) {
-        let (Entered { pipeline, started, .. }, op) = (&self.entered, self.op);
+    fn note_end(&self, ended: Result<Option<&v1::Profile>, ErrorCode>) {
+        let (Entered { pipeline, started, request, .. }, op) = (&self.entered, self.op);
         let took = started.elapsed();
         pipeline.counters.query(took, ended.is_err());
         metrics::histogram!("kith_router_query_seconds", "op" => op).record(took.as_secs_f64());
@@ -200,108 +169,22 @@ impl Passage {
         if ended.is_err() {
             query_failed(op);
         }
-        pipeline.slow_log.note(summary, took, profile, outcome);
+        pipeline.slow_log.note(&|| summary_json(request, op), took, profile, outcome);
     }
 
     /// Counts an incomplete answer, and removes the profile unless the caller asked for it: every query is traced for the
     /// slow-query log. A profile that stays gets the age of the metadata, if that is stale.
-    fn show(&self, answer: &mut impl Accounted, shows_profile: bool) {
+    fn show(&self, is_complete: bool, profile: &mut Option<v1::Profile>, is_shown: bool) {
         let pipeline = &self.entered.pipeline;
-        pipeline.counters.answer(self.op, answer.is_complete());
+        pipeline.counters.answer(self.op, is_complete);
         let metadata_age_ms = pipeline.freshness.stale().map_or(0, |age| age.as_millis() as u64);
-        let profile = answer.profile();
-        *profile = profile.take().filter(|_| shows_profile);
+        *profile = profile.take().filter(|_| is_shown);
         if let Some(profile) = profile {
             profile.metadata_age_ms = metadata_age_ms;
         }
     }
 
     fn refused(&self, error: QueryError) -> QueryError {
-        refused(&self.entered.topology, &self.entered.of, error)
-    }
-}
-
-impl Accounted for Answered {
-    fn profile(&mut self) -> &mut Option<v1::Profile> {
-        &mut self.profile
-    }
-
-    fn is_complete(&self) -> bool {
-        self.complete
-    }
-
-    fn value_bytes(&self) -> Option<u64> {
-        None
-    }
-}
-
-/// Its plan is a profile.
-impl Accounted for v1::ExplainReply {
-    fn profile(&mut self) -> &mut Option<v1::Profile> {
-        &mut self.plan
-    }
-
-    fn is_complete(&self) -> bool {
-        true
-    }
-
-    fn value_bytes(&self) -> Option<u64> {
-        None
-    }
-}
-
-impl Accounted for BatchAnswer {
-    fn profile(&mut self) -> &mut Option<v1::Profile> {
-        &mut self.profile
-    }
-
-    fn is_complete(&self) -> bool {
-        BatchAnswer::is_complete(self)
-    }
-
-    fn value_bytes(&self) -> Option<u64> {
-        Some(self.records.value_bytes())
-    }
-}
-
-impl Accounted for ComputeAnswer {
-    fn profile(&mut self) -> &mut Option<v1::Profile> {
-        &mut self.answer.profile
-    }
-
-    fn is_complete(&self) -> bool {
-        self.answer.is_complete()
-    }
-
-    fn value_bytes(&self) -> Option<u64> {
-        Some(self.answer.records.value_bytes())
-    }
-}
-
-impl Accounted for AggregateAnswer {
-    fn profile(&mut self) -> &mut Option<v1::Profile> {
-        &mut self.answer.profile
-    }
-
-    fn is_complete(&self) -> bool {
-        self.answer.is_complete()
-    }
-
-    fn value_bytes(&self) -> Option<u64> {
-        Some(self.answer.records.value_bytes())
-    }
-}
-
-impl Accounted for StreamFooter {
-    fn profile(&mut self) -> &mut Option<v1::Profile> {
-        &mut self.profile
-    }
-
-    fn is_complete(&self) -> bool {
-        self.status == StreamStatus::Ok
-    }
-
-    fn value_bytes(&self) -> Option<u64> {
-        None
+        refused(&self.entered.topology, self.entered.request.question.of(), error)
     }
 }

@@ -1,7 +1,7 @@
 //! A request as the line that `kith run` reads: for the record and the slow-query log.
 
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
-use kith_api::{BatchKeys, CacheMode, QueryOptions};
+use kith_api::{BatchKeys, CacheMode, QueryOptions, Question, Request};
 use kith_client::FanOutLimits;
 use kith_ops::{CommonPlan, GraphQuery, Operand, Want};
 use kith_schema::compute::{
@@ -9,6 +9,33 @@ use kith_schema::compute::{
 };
 use kith_types::{ByteKeys, Direction, Workflow};
 use serde_json::{Map, Value, json};
+
+/// A request as the line that `kith run` reads; `None` if there is no such line.
+pub fn request_json(Request { question, options }: &Request) -> Option<Value> {
+    Some(match question {
+        Question::Graph { graph, query } => query_json(graph, query, options),
+        Question::Values { store, keys } => batch_json(store, keys, options),
+        Question::Compute { store, keys, query } => compute_json(store, keys, &query.plan, options),
+        Question::Aggregate { store, keys, query } => aggregate_json(store, keys, &query.plan, options),
+        Question::Explain { .. } | Question::Shape { .. } | Question::Schema { .. } => return None,
+    })
+}
+
+/// A request as the slow-query log shows it: of keys only their number. `op` is its name in metrics.
+pub(super) fn summary_json(Request { question, options }: &Request, op: &'static str) -> Value {
+    match question {
+        Question::Graph { graph, query } => query_json(graph, query, options),
+        Question::Explain { graph, query } => {
+            let mut line = query_json(graph, query, options);
+            line["explain"] = Value::Bool(true);
+            line
+        }
+        _ => {
+            let op = options.door.map_or(op, |_| question.name());
+            json!({"op": op, "store": question.of(), "keys": question.keys().map(BatchKeys::len)})
+        }
+    }
+}
 
 /// The line's object. Options that are the default are left out.
 pub fn query_json(graph: &str, query: &GraphQuery, options: &QueryOptions) -> Value {

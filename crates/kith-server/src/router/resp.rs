@@ -1,12 +1,12 @@
 //! What Redis clients read through a router: batch reads of its session, those of one moment together.
 
-use super::{query_json::batch_json, reads::summary, service::GraphServer};
+use super::service::GraphServer;
 use crate::resp::{Answer, Backend, Group, Values};
 use futures::{
     FutureExt,
     future::{BoxFuture, join_all},
 };
-use kith_api::{BatchAnswer, BatchKeys, QueryError, QueryOptions, StoreService};
+use kith_api::{BatchAnswer, BatchKeys, QueryError, QueryOptions, Question, Reply, Request, Service};
 use kith_engine::{KeyType, ValueType};
 use parking_lot::Mutex;
 use std::{collections::BTreeMap, sync::Arc};
@@ -82,7 +82,8 @@ impl RespReads {
 
     async fn read_together(self: Arc<Self>, store: String, together: Together) {
         let Together { keys, asks } = together;
-        match self.values(&store, &keys).await {
+        let request = read_of(store, keys);
+        match self.values(Arc::clone(&request)).await {
             Ok(values) => {
                 for ask in asks {
                     let own = Answer::new(Arc::clone(&values), ask.from..ask.from + ask.count);
@@ -92,10 +93,10 @@ impl RespReads {
             }
             // Too large together: each may be small enough.
             Err(QueryError::TooLarge { .. }) if 1 < asks.len() => {
-                let alone =
-                    asks.into_iter().map(|ask| (keys.select(ask.from..ask.from + ask.count), ask.answer));
-                let alone = alone.map(async |(keys, answer)| {
-                    let _ = answer.send(self.alone(&store, &keys).await);
+                let Some(keys) = request.question.keys() else { return };
+                let alone = asks.into_iter().map(async |ask| {
+                    let keys = keys.select(ask.from..ask.from + ask.count);
+                    let _ = ask.answer.send(self.alone(request.question.of().to_owned(), keys).await);
                 });
                 join_all(alone).await;
             }
@@ -107,24 +108,17 @@ impl RespReads {
         }
     }
 
-    async fn alone(&self, store: &str, keys: &BatchKeys) -> Result<Answer, QueryError> {
-        Ok(Answer::new(self.values(store, keys).await?, 0..keys.len()))
+    async fn alone(&self, store: String, keys: BatchKeys) -> Result<Answer, QueryError> {
+        let count = keys.len();
+        Ok(Answer::new(self.values(read_of(store, keys)).await?, 0..count))
     }
 
     /// One fan-out. Keys fail by themselves, so that those that were read with them do not.
-    async fn values(&self, store: &str, keys: &BatchKeys) -> Result<Arc<Values>, QueryError> {
-        let options = QueryOptions { partial: true, ..QueryOptions::default() };
-        let (server, line) = (&self.server, || batch_json(store, keys, &options));
-        let passage = server.begin_read(server.enter(store)?, "resp", keys, line)?;
-        let answered = server.session.multi_get(store, keys, &options).await;
-        let answer = passage.note(answered, &|| summary("mget", store, keys))?;
-        let is_complete = answer.is_complete();
-        let values = self.readable(store, answer).await;
-        if !is_complete || values.is_err() {
-            // The client gets an error for some key at least: it cannot ask for answers that may lack something.
-            passage.failed_after_all();
+    async fn values(&self, request: Arc<Request>) -> Result<Arc<Values>, QueryError> {
+        match self.server.call(Arc::clone(&request)).await? {
+            Reply::Values(answer) => self.readable(request.question.of(), answer).await,
+            other => Err(QueryError::Internal { detail: format!("a read was answered by {other:.60?}") }),
         }
-        values
     }
 
     /// An answer with what is needed to make text of its records.
@@ -166,7 +160,7 @@ impl Backend for RespReads {
     fn read(self: Arc<Self>, group: Group) -> BoxFuture<'static, Result<Answer, QueryError>> {
         async move {
             if KEYS_TOGETHER_MAX < group.keys.len() {
-                return self.alone(&group.store, &group.keys).await;
+                return self.alone(group.store, group.keys).await;
             }
             let lost = |_| QueryError::Internal { detail: "a read ended without an answer".to_owned() };
             self.join(group).await.map_err(lost)?
@@ -198,6 +192,12 @@ impl Together {
         self.asks.push(Ask { from, count, answer });
         Ok(())
     }
+}
+
+/// A read of keys that fail by themselves.
+fn read_of(store: String, keys: BatchKeys) -> Arc<Request> {
+    let options = QueryOptions { partial: true, door: Some("resp"), ..QueryOptions::default() };
+    Arc::new(Request { question: Question::Values { store, keys }, options })
 }
 
 /// The error of keys that nobody answered for.

@@ -4,9 +4,7 @@ use super::{
     latency::Latencies,
     open_loop::{Schedule, drive},
 };
-use kith_client::{
-    BatchKeys, QueryOptions, RouterClient, Session, SessionSettings, StoreService, TransportKind,
-};
+use kith_client::{BatchKeys, QueryOptions, RouterClient, Service, Session, SessionSettings, TransportKind};
 use kith_types::fmix64;
 use serde_json::Value;
 use std::{sync::Arc, time::Duration};
@@ -25,28 +23,28 @@ pub fn rows(count: u64) -> impl Iterator<Item = (Vec<u8>, Vec<u8>)> {
 #[derive(Clone)]
 pub struct Store {
     pub name: &'static str,
-    pub service: Arc<dyn StoreService>,
+    pub service: Arc<dyn Service>,
 }
 
 /// Straight to the nodes.
-pub async fn direct(ready: &Value) -> Arc<dyn StoreService> {
+pub async fn direct(ready: &Value) -> Arc<dyn Service> {
     direct_over(ready, TransportKind::Framed).await
 }
 
 /// From the nodes, over a transport.
-pub async fn direct_over(ready: &Value, transport: TransportKind) -> Arc<dyn StoreService> {
+pub async fn direct_over(ready: &Value, transport: TransportKind) -> Arc<dyn Service> {
     let settings = SessionSettings { transport, ..SessionSettings::default() };
     let session = Session::connect(vec![router(ready)], settings).await;
     Arc::new(session.expect("the cluster is up"))
 }
 
 /// Through the router.
-pub async fn routed(ready: &Value) -> Arc<dyn StoreService> {
+pub async fn routed(ready: &Value) -> Arc<dyn Service> {
     routed_over(ready, TransportKind::Framed).await
 }
 
 /// Through the router, which is asked over a transport.
-pub async fn routed_over(ready: &Value, transport: TransportKind) -> Arc<dyn StoreService> {
+pub async fn routed_over(ready: &Value, transport: TransportKind) -> Arc<dyn Service> {
     let client = RouterClient::connect(&[router(ready)]).await.expect("the router is up");
     Arc::new(client.with_transport(transport))
 }

@@ -3,15 +3,14 @@
 use futures::{FutureExt, future::BoxFuture};
 use kith_api::{Outlet, driven};
 use kith_client::{
-    AggregateAnswer, AggregateQuery, Answered, BatchAnswer, BatchKeys, BatchPiece, BatchStream,
-    ComputeAnswer, ComputeQuery, GraphService, QueryError, QueryOptions, StoreService, StoreShape,
-    StreamFailure, StreamFooter, StreamItem, StreamStatus,
+    Answered, BatchAnswer, BatchKeys, BatchPiece, BatchStream, QueryError, QueryOptions, Question, Reply,
+    Request, Service, StoreShape, StreamFailure, StreamFooter, StreamItem, StreamStatus,
 };
 use kith_ops::{
     CommonAnswer, GraphAnswer, GraphQuery, Network, NetworkAnswer, Operand, OperationError, PathAnswer,
     RecordsOver, Want,
 };
-use kith_schema::{KeyType, Schema, SchemaId, ValueType};
+use kith_schema::{KeyType, ValueType};
 use kith_types::ErrorCode;
 use kith_wire::v1;
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
@@ -143,35 +142,9 @@ pub fn profile() -> v1::Profile {
     }
 }
 
-impl GraphService for Fake {
-    fn query<'a>(
-        &'a self,
-        graph: &'a str,
-        query: &'a GraphQuery,
-        options: &'a QueryOptions,
-    ) -> BoxFuture<'a, Result<Answered, QueryError>> {
-        futures::future::ready(Fake::answer(graph, query, options)).boxed()
-    }
-
-    fn explain<'a>(
-        &'a self,
-        _: &'a str,
-        _: &'a GraphQuery,
-        _: &'a QueryOptions,
-    ) -> BoxFuture<'a, Result<v1::ExplainReply, QueryError>> {
-        let notes = vec!["the second degree depends on the first".to_owned()];
-        futures::future::ready(Ok(v1::ExplainReply { plan: Some(profile()), notes })).boxed()
-    }
-}
-
-/// Answers about any store of texts: each key is its own value, but for `none` and `lost`.
-impl StoreService for Fake {
-    fn multi_get<'a>(
-        &'a self,
-        store: &'a str,
-        keys: &'a BatchKeys,
-        _options: &'a QueryOptions,
-    ) -> BoxFuture<'a, Result<BatchAnswer, QueryError>> {
+impl Fake {
+    /// Each key is its own value, but for `none` and `lost`.
+    fn values(store: &str, keys: &BatchKeys) -> BatchAnswer {
         let BatchKeys::Bytes(keys) = keys else { panic!("texts") };
         let value = |key: &&[u8]| **key != *b"none" && **key != *b"lost";
         let values: Vec<u8> = keys.iter().filter(value).collect::<Vec<_>>().concat();
@@ -185,24 +158,43 @@ impl StoreService for Fake {
         }
         let records = records.finish().expect("all bytes are taken");
         let served = vec![(store.to_owned(), 1)];
-        let answer = BatchAnswer { records, missing_partitions: vec![], served, profile: None, schema: None };
-        async move { Ok(answer) }.boxed()
+        BatchAnswer { records, missing_partitions: vec![], served, profile: None, schema: None }
+    }
+}
+
+/// Answers about any graph, and any store of texts.
+impl Service for Fake {
+    fn call(&self, request: Arc<Request>) -> BoxFuture<'_, Result<Reply, QueryError>> {
+        let Request { question, options } = &*request;
+        let reply = match question {
+            Question::Graph { graph, query } => Fake::answer(graph, query, options).map(Reply::Graph),
+            Question::Explain { .. } => {
+                let notes = vec!["the second degree depends on the first".to_owned()];
+                Ok(Reply::Plan(v1::ExplainReply { plan: Some(profile()), notes }))
+            }
+            Question::Values { store, keys } => Ok(Reply::Values(Fake::values(store, keys))),
+            Question::Shape { .. } => {
+                Ok(Reply::Shape(StoreShape { key: KeyType::String, value: ValueType::Text }))
+            }
+            Question::Compute { .. } | Question::Aggregate { .. } | Question::Schema { .. } => {
+                unreachable!("texts are no records")
+            }
+        };
+        futures::future::ready(reply).boxed()
     }
 
     /// The last key first. Of `lost` the footer tells, to those who take partial answers; others get an error in its place.
-    fn multi_get_stream<'a>(
-        &'a self,
-        store: &'a str,
-        keys: &'a BatchKeys,
-        options: &'a QueryOptions,
-    ) -> BatchStream<'a> {
+    fn stream(&self, request: Arc<Request>) -> BatchStream<'_> {
         driven(async move |outlet: Outlet| {
-            let answer = self.multi_get(store, keys, options).await?;
+            let Question::Values { store, keys } = &request.question else {
+                unreachable!("texts are no records")
+            };
+            let answer = Fake::values(store, keys);
             for place in (0..keys.len() as u32).rev() {
                 let mut records = answer.records.clone();
                 records.retain(|index| index == place as usize);
                 let is_lost = 0 < records.counts().unanswered;
-                if is_lost && !options.partial {
+                if is_lost && !request.options.partial {
                     return Err(QueryError::DeadlineExceeded { deadline_ms: 7 });
                 }
                 let piece =
@@ -230,48 +222,5 @@ impl StoreService for Fake {
             outlet.put(StreamItem::Footer(Box::new(footer))).await;
             Ok(())
         })
-    }
-
-    fn read_compute<'a>(
-        &'a self,
-        _store: &'a str,
-        _keys: &'a BatchKeys,
-        _query: &'a ComputeQuery,
-        _options: &'a QueryOptions,
-    ) -> BoxFuture<'a, Result<ComputeAnswer, QueryError>> {
-        unreachable!("texts are no records")
-    }
-
-    fn read_compute_stream<'a>(
-        &'a self,
-        _store: &'a str,
-        _keys: &'a BatchKeys,
-        _query: &'a ComputeQuery,
-        _options: &'a QueryOptions,
-    ) -> BatchStream<'a> {
-        unreachable!("texts are no records")
-    }
-
-    fn read_aggregate<'a>(
-        &'a self,
-        _store: &'a str,
-        _keys: &'a BatchKeys,
-        _query: &'a AggregateQuery,
-        _options: &'a QueryOptions,
-    ) -> BoxFuture<'a, Result<AggregateAnswer, QueryError>> {
-        unreachable!("texts are no records")
-    }
-
-    fn shape<'a>(&'a self, _store: &'a str) -> BoxFuture<'a, Result<StoreShape, QueryError>> {
-        async { Ok(StoreShape { key: KeyType::String, value: ValueType::Text }) }.boxed()
-    }
-
-    fn schema<'a>(
-        &'a self,
-        _store: &'a str,
-        _version: u64,
-        _id: SchemaId,
-    ) -> BoxFuture<'a, Result<Schema, QueryError>> {
-        unreachable!("texts have no schema")
     }
 }

@@ -1,7 +1,7 @@
 //! What every operation may be told besides its own fields: flags of its subcommand, fields of its line.
 
 use clap::{Args, ValueEnum};
-use kith_client::{CacheMode, FanOutLimits, Hedging, Page, Proofs, QueryOptions};
+use kith_client::{CacheMode, FanOutLimits, Hedging, Page, QueryOptions};
 use kith_types::{Direction, Workflow};
 use serde::{Deserialize, Deserializer, de::Error};
 use std::{num::NonZeroU32, time::Duration};
@@ -165,8 +165,7 @@ impl Options {
             partial: self.partial,
             workflow: self.workflow(),
             page: Page { after: self.after, limit: self.limit },
-            trace_id: String::new(),
-            proofs: Proofs::default(),
+            ..QueryOptions::default()
         }
     }
 }

@@ -30,7 +30,7 @@ use alter::AlterFlags;
 use anyhow::Context;
 use clap::Subcommand;
 use create::CreateFlags;
-use kith_client::{QueryError, RouterClient, StoreService};
+use kith_client::{QueryError, RouterClient, Service};
 use kith_schema::{Schema, SchemaId};
 use kith_wire::{
     documents::{Document, StoreDocument},

@@ -3,7 +3,7 @@
 use super::{cluster::Cluster, values::push};
 use futures::StreamExt;
 use kith_client::{
-    BatchKeys, BatchStream, QueryError, QueryOptions, RouterClient, StoreService, StreamFooter, StreamItem,
+    BatchKeys, BatchStream, QueryError, QueryOptions, RouterClient, Service, StreamFooter, StreamItem,
 };
 use kith_engine::{KeyType, ValueType};
 use kith_ops::{Record, RecordCounts};
@@ -107,7 +107,7 @@ pub fn keys(count: u64) -> BatchKeys {
 
 /// Reads a whole stream.
 pub async fn read(
-    service: &dyn StoreService,
+    service: &dyn Service,
     store: &str,
     count: u64,
     known: u64,

@@ -20,7 +20,7 @@ use crate::{
     output::{self, Format},
 };
 use anyhow::Context;
-use kith_client::GraphService;
+use kith_client::Service;
 use kith_server::router::RouterSettings;
 use slices::{Answers, Slices};
 use std::sync::Arc;
@@ -76,7 +76,7 @@ async fn services(
     target: &TargetFlags,
     flags: &GraphBenchFlags,
     settings: &[Setting],
-) -> anyhow::Result<Vec<Arc<dyn GraphService>>> {
+) -> anyhow::Result<Vec<Arc<dyn Service>>> {
     if !target.direct {
         let service = connect::service(target).await?;
         return Ok(vec![service; settings.len()]);
@@ -91,7 +91,7 @@ async fn services(
         })?,
         None => RouterSettings::default(),
     };
-    let mut services: Vec<Arc<dyn GraphService>> = Vec::new();
+    let mut services: Vec<Arc<dyn Service>> = Vec::new();
     for setting in settings {
         services.push(Arc::new(connect::session(target, setting.session(&base.session)).await?));
     }

@@ -8,7 +8,7 @@ use crate::bench::{
     twin::fingerprint,
     workload::{Ask, Kind, Workload},
 };
-use kith_client::{Answered, GraphService, QueryError, QueryOptions};
+use kith_client::{Answered, QueryError, QueryOptions, Service};
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 /// Before the first slice, each setting is asked for so long: connections open, files come into memory.
@@ -19,7 +19,7 @@ pub struct Slices<'a> {
     pub flags: &'a GraphBenchFlags,
     pub settings: &'a [Setting],
     /// At each setting's index, what answers under it.
-    pub services: Vec<Arc<dyn GraphService>>,
+    pub services: Vec<Arc<dyn Service>>,
     pub workload: Arc<Workload>,
     pub answers: Answers,
 }
@@ -107,11 +107,7 @@ impl Slices<'_> {
     }
 }
 
-async fn answer(
-    service: Arc<dyn GraphService>,
-    ask: Ask,
-    options: QueryOptions,
-) -> Result<Answered, QueryError> {
+async fn answer(service: Arc<dyn Service>, ask: Ask, options: QueryOptions) -> Result<Answered, QueryError> {
     service.query(&ask.graph, &ask.query, &options).await
 }
 

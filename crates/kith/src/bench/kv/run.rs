@@ -5,16 +5,13 @@ use super::{
     draw::Draw,
     keys::{Drawn, Known},
 };
-use crate::{
-    bench::{
-        cpu,
-        latency::Latencies,
-        open_loop::{Driven, Schedule, drive},
-        tally::keep,
-    },
-    connect::Service,
+use crate::bench::{
+    cpu,
+    latency::Latencies,
+    open_loop::{Driven, Schedule, drive},
+    tally::keep,
 };
-use kith_client::{BatchAnswer, QueryError, QueryOptions};
+use kith_client::{BatchAnswer, QueryError, QueryOptions, Service};
 use kith_ops::RecordCounts;
 use std::{
     collections::{BTreeMap, BTreeSet},

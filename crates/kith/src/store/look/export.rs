@@ -17,7 +17,7 @@ use crate::{
 };
 use anyhow::Context;
 use clap::{Args, ValueEnum};
-use kith_client::{QueryError, StoreService};
+use kith_client::{QueryError, Service};
 use kith_rows::{ParquetRows, RowOptions, ValueShape, WriteRowsError};
 use kith_schema::{KeyType, SchemaId, UnknownKind, ValueType};
 use kith_types::{ErrorCode, PartitionId};
@@ -133,7 +133,7 @@ pub async fn run(target: &TargetFlags, format: Format, flags: ExportFlags) -> an
 
 /// What this version's keys and values are, and the store's key field.
 async fn shape(
-    router: &impl StoreService,
+    router: &impl Service,
     replicas: &Replicas,
 ) -> anyhow::Result<(KeyType, ValueShape, Option<String>)> {
     let version = &replicas.version;

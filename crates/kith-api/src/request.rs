@@ -1,0 +1,180 @@
+//! What can be asked of a cluster, and what is answered. Every door turns what it reads into a [`Request`], and writes a
+//! [`Reply`] or a stream.
+
+use crate::{
+    AggregateAnswer, AggregateQuery, Answered, BatchAnswer, BatchKeys, ComputeAnswer, ComputeQuery,
+    QueryError, QueryOptions, StoreShape,
+};
+use kith_ops::GraphQuery;
+use kith_schema::{Schema, SchemaId};
+use kith_types::OperationName;
+use kith_wire::v1;
+use strum::IntoStaticStr;
+
+/// One request: a question, and how it is to be answered.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Request {
+    /// What is asked.
+    pub question: Question,
+    /// Deadline, fan-out, partial answers and the like.
+    pub options: QueryOptions,
+}
+
+/// What is asked. `IntoStaticStr` gives the name of a variant as messages write it.
+#[derive(Clone, Debug, PartialEq, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
+#[allow(missing_docs, reason = "fields are named for what they hold")]
+pub enum Question {
+    /// A query of a graph. Answered by [`Reply::Graph`].
+    Graph { graph: String, query: GraphQuery },
+    /// The plan of a query: the first fan-out is run if the second depends on it, the rest is only planned. Answered by
+    /// [`Reply::Plan`].
+    Explain { graph: String, query: GraphQuery },
+    /// The values of keys, all of one version. Answered by [`Reply::Values`], or by a stream.
+    Values { store: String, keys: BatchKeys },
+    /// What a plan makes of the records of keys, all of one version. A plan that does not fit the records is refused before any
+    /// node is asked. Answered by [`Reply::Computed`], or without `top_k` by a stream.
+    Compute { store: String, keys: BatchKeys, query: ComputeQuery },
+    /// Counts of a field's values over the records of keys, all of one version. Answered by [`Reply::Aggregated`].
+    Aggregate { store: String, keys: BatchKeys, query: AggregateQuery },
+    /// The types of a store's keys and values. Answered by [`Reply::Shape`].
+    Shape { store: String },
+    /// The schema of a version's records, by the id that an answer of that version names. Answered by [`Reply::Schema`].
+    Schema { store: String, version: u64, id: SchemaId },
+}
+
+/// What is answered to a [`Question`] of the same kind.
+#[derive(Clone, Debug, PartialEq, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
+#[allow(missing_docs, reason = "each variant is the answer to the question that names it")]
+pub enum Reply {
+    Graph(Answered),
+    Plan(v1::ExplainReply),
+    Values(BatchAnswer),
+    Computed(ComputeAnswer),
+    Aggregated(AggregateAnswer),
+    Shape(StoreShape),
+    Schema(Schema),
+}
+
+impl Request {
+    /// The request for the plan, if this is a query of a graph; any other stays what it is.
+    pub fn explained(self) -> Self {
+        let question = match self.question {
+            Question::Graph { graph, query } => Question::Explain { graph, query },
+            other => other,
+        };
+        Self { question, ..self }
+    }
+}
+
+impl Question {
+    /// The graph or store that it is about.
+    pub fn of(&self) -> &str {
+        match self {
+            Question::Graph { graph, .. } | Question::Explain { graph, .. } => graph,
+            Question::Values { store, .. }
+            | Question::Compute { store, .. }
+            | Question::Aggregate { store, .. }
+            | Question::Shape { store }
+            | Question::Schema { store, .. } => store,
+        }
+    }
+
+    /// The operation, for metrics, records and controllers. `None` for what is not a query: plans, shapes and schemas.
+    pub fn operation(&self) -> Option<OperationName> {
+        match self {
+            Question::Graph { query, .. } => Some(query.operand.operation()),
+            Question::Values { .. } => Some(OperationName::Mget),
+            Question::Compute { .. } => Some(OperationName::Compute),
+            Question::Aggregate { .. } => Some(OperationName::Aggregate),
+            Question::Explain { .. } | Question::Shape { .. } | Question::Schema { .. } => None,
+        }
+    }
+
+    /// The operation's name, and that of what is not a query.
+    pub fn name(&self) -> &'static str {
+        self.operation().map_or_else(|| self.into(), OperationName::name)
+    }
+
+    /// The keys that a store's quota is charged for; `None` if it is about a graph, or about no keys.
+    pub fn keys(&self) -> Option<&BatchKeys> {
+        match self {
+            Question::Values { keys, .. }
+            | Question::Compute { keys, .. }
+            | Question::Aggregate { keys, .. } => Some(keys),
+            Question::Graph { .. }
+            | Question::Explain { .. }
+            | Question::Shape { .. }
+            | Question::Schema { .. } => None,
+        }
+    }
+
+    /// Whether asking twice has the effect of asking once. Only such a request may be sent again after its outcome was lost: to
+    /// another router, to another node, or as a hedge.
+    pub fn is_idempotent(&self) -> bool {
+        match self {
+            Question::Graph { .. }
+            | Question::Explain { .. }
+            | Question::Values { .. }
+            | Question::Compute { .. }
+            | Question::Aggregate { .. }
+            | Question::Shape { .. }
+            | Question::Schema { .. } => true,
+        }
+    }
+
+    /// Refuses a question that has no stream.
+    ///
+    /// # Errors
+    /// [`QueryError::BadRequest`].
+    pub fn check_stream(&self) -> Result<(), QueryError> {
+        match self {
+            Question::Values { .. } => Ok(()),
+            Question::Compute { query, .. } => query.check_stream(),
+            Question::Graph { .. }
+            | Question::Explain { .. }
+            | Question::Aggregate { .. }
+            | Question::Shape { .. }
+            | Question::Schema { .. } => {
+                let name: &str = self.into();
+                Err(QueryError::BadRequest { detail: format!("a request of kind {name:?} has no stream") })
+            }
+        }
+    }
+}
+
+impl Reply {
+    /// The profile, where the answer has one.
+    pub fn profile_mut(&mut self) -> Option<&mut Option<v1::Profile>> {
+        match self {
+            Reply::Graph(answered) => Some(&mut answered.profile),
+            Reply::Plan(plan) => Some(&mut plan.plan),
+            Reply::Values(answer) => Some(&mut answer.profile),
+            Reply::Computed(computed) => Some(&mut computed.answer.profile),
+            Reply::Aggregated(aggregated) => Some(&mut aggregated.answer.profile),
+            Reply::Shape(_) | Reply::Schema(_) => None,
+        }
+    }
+
+    /// Whether nothing is missing.
+    pub fn is_complete(&self) -> bool {
+        match self {
+            Reply::Graph(answered) => answered.complete,
+            Reply::Plan(_) | Reply::Shape(_) | Reply::Schema(_) => true,
+            Reply::Values(_) | Reply::Computed(_) | Reply::Aggregated(_) => {
+                self.batch().is_none_or(BatchAnswer::is_complete)
+            }
+        }
+    }
+
+    /// What became of each key, of an answer about keys.
+    pub fn batch(&self) -> Option<&BatchAnswer> {
+        match self {
+            Reply::Values(answer) => Some(answer),
+            Reply::Computed(computed) => Some(&computed.answer),
+            Reply::Aggregated(aggregated) => Some(&aggregated.answer),
+            Reply::Graph(_) | Reply::Plan(_) | Reply::Shape(_) | Reply::Schema(_) => None,
+        }
+    }
+}

@@ -1,0 +1,290 @@
+//! A client that speaks to routers: the simple way in, one hop more than [`crate::Session`].
+
+mod cluster;
+mod pieces;
+mod service;
+
+use crate::{schemas::Schemas, transport::TransportKind};
+use futures::{StreamExt, stream::BoxStream};
+use kith_api::{QueryError, QueryOptions};
+use kith_net::{
+    frames::{CallError, Frames, decoded},
+    security::{Dialer, GrpcChannel, TlsFailure},
+};
+use kith_types::ErrorCode;
+use kith_wire::{
+    MESSAGE_BYTES_MAX,
+    documents::{Document, TopologyDocument},
+    frame::Op,
+    v1::{self, cluster_client::ClusterClient, graph_client::GraphClient, store_client::StoreClient},
+};
+use pieces::joined;
+use std::{sync::Arc, time::Duration};
+use tonic::{Code, Response, Status, transport::Channel};
+
+/// A router that cannot tell its topology within this time is not one to choose.
+const CONNECT_PATIENCE: Duration = Duration::from_secs(2);
+/// How long an administrative call may take.
+const CALL_PATIENCE: Duration = Duration::from_secs(10);
+/// How long a query without a deadline may take: no router allows more.
+const QUERY_PATIENCE: Duration = Duration::from_secs(60);
+/// What the way there and back may add to a query's deadline.
+const DEADLINE_GRACE: Duration = Duration::from_millis(500);
+
+/// Connections to one router: queries travel in frames, if it speaks them, the rest over HTTP/2. Cheap to clone; clones share them.
+#[derive(Clone, Debug)]
+pub struct RouterClient {
+    addr: String,
+    /// `None` where gRPC was asked for.
+    frames: Option<Arc<Frames>>,
+    graph: GraphClient<GrpcChannel>,
+    cluster: ClusterClient<GrpcChannel>,
+    store: StoreClient<GrpcChannel>,
+    schemas: Schemas,
+    dialer: Dialer,
+}
+
+/// What is answered by a stream.
+pub(crate) enum StreamRequest {
+    Values(v1::MultiGetRequest),
+    Compute(v1::ComputeRequest),
+}
+
+impl RouterClient {
+    /// Connects in the clear to the first router of `addrs` (`host:port`) that can be reached.
+    ///
+    /// # Errors
+    /// As [`RouterClient::connect_by`].
+    pub async fn connect(addrs: &[String]) -> Result<Self, QueryError> {
+        Self::connect_by(addrs, &Dialer::default()).await
+    }
+
+    /// Connects to the first router of `addrs` (`host:port`) that can be reached and answers this process.
+    ///
+    /// # Errors
+    /// [`QueryError::Unreachable`] with the last reason if none can; [`QueryError::Tls`], and what the router says of who this
+    /// process is.
+    pub async fn connect_by(addrs: &[String], dialer: &Dialer) -> Result<Self, QueryError> {
+        Ok(Self::connect_and_look(addrs, dialer).await?.0)
+    }
+
+    /// The same, with what it said of the cluster: whoever asked again might find it gone.
+    pub(crate) async fn connect_and_look(
+        addrs: &[String],
+        dialer: &Dialer,
+    ) -> Result<(Self, v1::Topology), QueryError> {
+        let mut last =
+            QueryError::Unreachable { addr: "(none)".to_owned(), reason: "no address given".to_owned() };
+        for addr in addrs {
+            let answered = match dialer.connect(addr).await {
+                Ok(channel) => Self::through(addr.clone(), channel, dialer).answering().await,
+                Err(status) => Err(unreachable(dialer, addr, status.message())),
+            };
+            match answered {
+                Ok(answered) => return Ok(answered),
+                Err(error) => last = error,
+            }
+        }
+        Err(last)
+    }
+
+    /// Itself, once it has shown that it answers: a frozen process still accepts connections.
+    async fn answering(self) -> Result<(Self, v1::Topology), QueryError> {
+        let asked = self.cluster.clone();
+        let call = async move { { asked }.get_topology(v1::TopologyRequest {}).await };
+        let status = match within(CONNECT_PATIENCE, call).await {
+            Ok(topology) => return Ok((self, topology.into_inner())),
+            Err(status) => status,
+        };
+        match kith_wire::code_of(&status).is_denial() {
+            true => Err(QueryError::from_status(&status)),
+            false => Err(unreachable(&self.dialer, &self.addr, status.message())),
+        }
+    }
+
+    /// Speaks gRPC over a channel that is there already; `addr` is for queries in frames, in the clear, and for messages.
+    pub fn over(addr: String, channel: Channel) -> Self {
+        let dialer = Dialer::default();
+        Self::through(addr, dialer.bearing(channel), &dialer)
+    }
+
+    /// Connects when it is first used.
+    ///
+    /// # Errors
+    /// If `addr` is no address.
+    pub fn lazy(addr: String, dialer: &Dialer) -> Result<Self, Status> {
+        let channel = dialer.channel(&addr)?;
+        Ok(Self::through(addr, channel, dialer))
+    }
+
+    fn through(addr: String, channel: GrpcChannel, dialer: &Dialer) -> Self {
+        let graph = GraphClient::new(channel.clone())
+            .max_decoding_message_size(MESSAGE_BYTES_MAX)
+            .max_encoding_message_size(MESSAGE_BYTES_MAX);
+        Self {
+            addr,
+            frames: Some(Arc::new(Frames::new(dialer.clone(), TransportKind::default().is_local()))),
+            dialer: dialer.clone(),
+            graph,
+            store: StoreClient::new(channel.clone())
+                .max_decoding_message_size(MESSAGE_BYTES_MAX)
+                .max_encoding_message_size(MESSAGE_BYTES_MAX),
+            schemas: Schemas::default(),
+            cluster: ClusterClient::new(channel).max_decoding_message_size(MESSAGE_BYTES_MAX),
+        }
+    }
+
+    /// Itself, with what its queries shall travel in.
+    pub fn with_transport(mut self, transport: TransportKind) -> Self {
+        self.frames = match transport {
+            TransportKind::Grpc => None,
+            framed => Some(Arc::new(Frames::new(self.dialer.clone(), framed.is_local()))),
+        };
+        self
+    }
+
+    /// How it connects: to go on to nodes in the same way.
+    pub fn dialer(&self) -> &Dialer {
+        &self.dialer
+    }
+
+    /// The router's address.
+    pub fn addr(&self) -> &str {
+        &self.addr
+    }
+
+    /// Opens the connection that queries take, unless it is open; whether it is then.
+    pub async fn warm(&self) -> bool {
+        match &self.frames {
+            Some(frames) => frames.open(&self.addr).await,
+            None => false,
+        }
+    }
+
+    /// Passes a query on as it came, marked as forwarded: from a router to the owner of a member's network.
+    ///
+    /// # Errors
+    /// As the other router reports them.
+    pub async fn forward(&self, mut request: v1::QueryRequest) -> Result<v1::QueryReply, Status> {
+        request.options.get_or_insert_default().forwarded = true;
+        self.ask(request, false).await
+    }
+
+    /// `pieces` says whether the reply may be too long for one message.
+    async fn ask(&self, request: v1::QueryRequest, pieces: bool) -> Result<v1::QueryReply, Status> {
+        if let Some(frames) = &self.frames {
+            match frames.call(&self.addr, Op::Query, frame_deadline(request.options.as_ref()), &request).await
+            {
+                Ok(pieces) => return joined(pieces.into_iter().map(decoded)),
+                // A release before frames.
+                Err(CallError::Foreign) => {}
+                Err(CallError::Status(status)) => return Err(*status),
+            }
+        }
+        let mut client = self.graph.clone();
+        if !pieces {
+            return Ok(client.query(request).await?.into_inner());
+        }
+        let mut stream = client.query_stream(request).await?.into_inner();
+        let mut pieces = Vec::new();
+        while let Some(piece) = stream.message().await? {
+            pieces.push(Ok(piece));
+        }
+        joined(pieces)
+    }
+
+    /// The messages of a stream: in frames, or over gRPC. The deadline is the router's own and half a second.
+    pub(crate) async fn messages(
+        &self,
+        request: StreamRequest,
+        options: &QueryOptions,
+    ) -> Result<BoxStream<'static, Result<v1::MultiGetPiece, Status>>, Status> {
+        if let Some(frames) = &self.frames {
+            let deadline = Some(patience(options));
+            let parts = match &request {
+                StreamRequest::Values(request) => {
+                    frames.call_in_parts(&self.addr, Op::MultiGetStream, deadline, request).await
+                }
+                StreamRequest::Compute(request) => {
+                    frames.call_in_parts(&self.addr, Op::ComputeStream, deadline, request).await
+                }
+            };
+            match parts {
+                Ok(parts) => return Ok(parts.map(|part| part.and_then(decoded)).boxed()),
+                // A release before frames.
+                Err(CallError::Foreign) => {}
+                Err(CallError::Status(status)) => return Err(*status),
+            }
+        }
+        let mut store = self.store.clone();
+        let messages = match request {
+            StreamRequest::Values(request) => store.multi_get_stream(request).await?,
+            StreamRequest::Compute(request) => store.compute_stream(request).await?,
+        };
+        Ok(messages.into_inner().boxed())
+    }
+
+    pub(crate) fn error(&self, status: &Status) -> QueryError {
+        let lost = kith_wire::code_of(status) == ErrorCode::Unavailable && status.code() == Code::Unavailable;
+        if lost {
+            unreachable(&self.dialer, &self.addr, status.message())
+        } else {
+            QueryError::from_status(status)
+        }
+    }
+}
+
+/// A call that ends in time, whatever the other side does.
+async fn within<T>(
+    patience: Duration,
+    call: impl Future<Output = Result<Response<T>, Status>>,
+) -> Result<Response<T>, Status> {
+    tokio::time::timeout(patience, call)
+        .await
+        .unwrap_or_else(|_| Err(no_answer(&format!("within {} ms", patience.as_millis()))))
+}
+
+/// How long whoever asks a router waits for its answer: it tells by itself when a query's own deadline has passed.
+pub(crate) fn patience(options: &QueryOptions) -> Duration {
+    options.deadline.unwrap_or(QUERY_PATIENCE) + DEADLINE_GRACE
+}
+
+/// A query that was waited for until its [`patience`] ended.
+pub(crate) fn overdue(patience: Duration) -> Status {
+    let (deadline, grace) = (patience.saturating_sub(DEADLINE_GRACE), DEADLINE_GRACE);
+    no_answer(&format!(
+        "within {} ms, nor word of it in the {} ms after",
+        deadline.as_millis(),
+        grace.as_millis()
+    ))
+}
+
+fn no_answer(when: &str) -> Status {
+    let message = format!("no answer {when}");
+    let help = "the router may be frozen or cut off: look at its process, or ask another (--router)";
+    kith_wire::status(ErrorCode::DeadlineExceeded, message, help)
+}
+
+/// The document inside a topology message.
+///
+/// # Errors
+/// If it cannot be read.
+pub(crate) fn topology_of(message: &v1::Topology) -> Result<TopologyDocument, QueryError> {
+    TopologyDocument::decode(&message.document)
+        .map_err(|error| QueryError::Internal { detail: error.to_string() })
+}
+
+/// How long the router may take: it tells by itself when a query's own deadline has passed.
+fn frame_deadline(options: Option<&v1::QueryOptions>) -> Option<Duration> {
+    let millis = options.map_or(0, |options| options.deadline_ms);
+    (0 < millis).then(|| Duration::from_millis(millis.into()) + DEADLINE_GRACE)
+}
+
+/// A router that cannot be spoken to: over TLS, or at all.
+fn unreachable(dialer: &Dialer, addr: &str, reason: &str) -> QueryError {
+    let addr = addr.to_owned();
+    match dialer.failure_at(&addr) {
+        Some(TlsFailure { reason, help }) => QueryError::Tls { addr, reason, help },
+        None => QueryError::Unreachable { addr, reason: reason.to_owned() },
+    }
+}

@@ -1,0 +1,222 @@
+//! A router's client as a [`Service`].
+
+use super::{CALL_PATIENCE, DEADLINE_GRACE, RouterClient, overdue, patience, within};
+use crate::{
+    compute::{aggregate_here, compute_here},
+    service::note_mismatches,
+    topology::Topology,
+};
+use futures::{FutureExt, future::BoxFuture};
+use kith_api::{
+    AggregateAnswer, AggregateQuery, Answered, BatchAnswer, BatchKeys, BatchStream, ComputeAnswer, ComputeAt,
+    ComputeQuery, Outlet, Proofs, QueryError, QueryOptions, Question, Reply, Request, Service, StoreShape,
+    convert::{
+        aggregate_answer_from_wire, aggregate_to_wire, answered_from_wire, batch_answer_from_wire,
+        batch_to_wire, compute_answer_from_wire, compute_to_wire, query_to_wire,
+    },
+    driven,
+};
+use kith_net::frames::CallError;
+use kith_ops::{GraphQuery, Operand, Want};
+use kith_schema::{Schema, SchemaId};
+use kith_wire::{Message, frame::Op, v1};
+use std::{sync::Arc, time::Instant};
+use tonic::{Response, Status};
+
+impl Service for RouterClient {
+    fn call(&self, request: Arc<Request>) -> BoxFuture<'_, Result<Reply, QueryError>> {
+        async move {
+            let Request { question, options } = &*request;
+            Ok(match question {
+                Question::Graph { graph, query } => {
+                    Reply::Graph(self.query_graph(graph, query, options).await?)
+                }
+                Question::Explain { graph, query } => Reply::Plan(self.plan(graph, query, options).await?),
+                Question::Values { store, keys } => {
+                    Reply::Values(self.proven_values(store, keys, options).await?)
+                }
+                Question::Compute { store, keys, query } => {
+                    Reply::Computed(self.computed(store, keys, query, options).await?)
+                }
+                Question::Aggregate { store, keys, query } => {
+                    Reply::Aggregated(self.aggregated(store, keys, query, options).await?)
+                }
+                Question::Shape { store } => Reply::Shape(self.store_shape(store).await?),
+                Question::Schema { store, version, id } => {
+                    Reply::Schema(self.store_schema(store, *version, *id).await?)
+                }
+            })
+        }
+        .boxed()
+    }
+
+    fn stream(&self, request: Arc<Request>) -> BatchStream<'_> {
+        driven(async move |outlet: Outlet| self.stream_answer(&request, &outlet).await)
+    }
+}
+
+impl RouterClient {
+    async fn query_graph(
+        &self,
+        graph: &str,
+        query: &GraphQuery,
+        options: &QueryOptions,
+    ) -> Result<Answered, QueryError> {
+        let ids_wanted = wants_ids(&query.operand);
+        let request = query_to_wire(graph, query, options);
+        let patience = patience(options);
+        let reply = match tokio::time::timeout(patience, self.ask(request, ids_wanted)).await {
+            Ok(reply) => reply.map_err(|status| self.error(&status))?,
+            Err(_) => return Err(self.error(&overdue(patience))),
+        };
+        answered_from_wire(reply, ids_wanted)
+    }
+
+    async fn plan(
+        &self,
+        graph: &str,
+        query: &GraphQuery,
+        options: &QueryOptions,
+    ) -> Result<v1::ExplainReply, QueryError> {
+        let mut client = self.graph.clone();
+        let patience = patience(options);
+        let reply = within(patience, client.explain(query_to_wire(graph, query, options))).await;
+        Ok(reply.map_err(|status| self.error(&status))?.into_inner())
+    }
+
+    /// Asks something about keys of a store, which has one message for an answer: in frames, or as `grpc` asks it.
+    async fn batch<Request: Message, Reply: Message + Default, Called>(
+        &self,
+        op: Op,
+        options: &QueryOptions,
+        request: Request,
+        grpc: impl FnOnce(Request) -> Called,
+    ) -> Result<Reply, Status>
+    where
+        Called: Future<Output = Result<Response<Reply>, Status>>,
+    {
+        let patience = patience(options);
+        let asked = async {
+            if let Some(frames) = &self.frames {
+                let deadline = options.deadline.map(|deadline| deadline + DEADLINE_GRACE);
+                match frames.ask(&self.addr, op, deadline, &request).await {
+                    Ok(reply) => return Ok(reply),
+                    // A release before frames.
+                    Err(CallError::Foreign) => {}
+                    Err(CallError::Status(status)) => return Err(*status),
+                }
+            }
+            Ok(grpc(request).await?.into_inner())
+        };
+        tokio::time::timeout(patience, asked).await.unwrap_or_else(|_| Err(overdue(patience)))
+    }
+
+    /// Reads values and proves each. Should one not hold, the read is asked again, once, with the router checking what its nodes
+    /// send, so that it finds another replica.
+    async fn proven_values(
+        &self,
+        store: &str,
+        keys: &BatchKeys,
+        options: &QueryOptions,
+    ) -> Result<BatchAnswer, QueryError> {
+        keys.check()?;
+        let started = Instant::now();
+        let (answer, mismatched) = self.values(store, keys, options, Proofs::There).await?;
+        if mismatched == 0 {
+            return Ok(answer);
+        }
+        tracing::warn!(router = self.addr, store, mismatched, "values do not match their checksums");
+        let Some(deadline) = options.left(started.elapsed()) else {
+            return Err(self.error(&overdue(started.elapsed())));
+        };
+        let again = QueryOptions { deadline, ..options.clone() };
+        let (answer, mismatched) = self.values(store, keys, &again, Proofs::Everywhere).await?;
+        if 0 < mismatched && !options.partial {
+            let detail = format!("{mismatched} values from {} do not match their checksums", self.addr);
+            return Err(QueryError::Damaged { store: store.to_owned(), detail });
+        }
+        Ok(answer)
+    }
+
+    /// Reads values once; how many of them do not match their checksums. They are damaged.
+    async fn values(
+        &self,
+        store: &str,
+        keys: &BatchKeys,
+        options: &QueryOptions,
+        proofs: Proofs,
+    ) -> Result<(BatchAnswer, u64), QueryError> {
+        let asked = QueryOptions { proofs, ..options.clone() };
+        let request = batch_to_wire(store, keys, &asked);
+        let grpc = |request: v1::MultiGetRequest| async move { self.store.clone().multi_get(request).await };
+        let reply = self.batch(Op::MultiGet, options, request, grpc).await;
+        let reply = reply.map_err(|status| self.error(&status))?;
+        let mut answer = batch_answer_from_wire(reply, keys.len())?;
+        let lookup = keys.lookup();
+        let mismatched = answer.records.prove(|index| lookup.key(index)).len() as u64;
+        if 0 < mismatched {
+            note_mismatches(mismatched);
+        }
+        Ok((answer, mismatched))
+    }
+
+    async fn computed(
+        &self,
+        store: &str,
+        keys: &BatchKeys,
+        query: &ComputeQuery,
+        options: &QueryOptions,
+    ) -> Result<ComputeAnswer, QueryError> {
+        keys.check()?;
+        if query.at == ComputeAt::Client {
+            return compute_here(self, store, keys, &query.plan, options).await;
+        }
+        let request = compute_to_wire(store, keys, &query.plan, options);
+        let grpc = |request: v1::ComputeRequest| async move { self.store.clone().compute(request).await };
+        let reply = self.batch(Op::Compute, options, request, grpc).await;
+        compute_answer_from_wire(reply.map_err(|status| self.error(&status))?, keys.len(), &query.plan)
+    }
+
+    async fn aggregated(
+        &self,
+        store: &str,
+        keys: &BatchKeys,
+        query: &AggregateQuery,
+        options: &QueryOptions,
+    ) -> Result<AggregateAnswer, QueryError> {
+        keys.check()?;
+        if query.at == ComputeAt::Client {
+            return aggregate_here(self, store, keys, &query.plan, options).await;
+        }
+        let request = aggregate_to_wire(store, keys, &query.plan, options);
+        let grpc = |request: v1::AggregateRequest| async move { self.store.clone().aggregate(request).await };
+        let reply = self.batch(Op::Aggregate, options, request, grpc).await;
+        aggregate_answer_from_wire(reply.map_err(|status| self.error(&status))?, keys.len(), &query.plan)
+    }
+
+    async fn store_shape(&self, store: &str) -> Result<StoreShape, QueryError> {
+        let topology = Topology::from_document(Arc::new(self.topology().await?));
+        let topology = topology.map_err(|error| QueryError::Internal { detail: error.to_string() })?;
+        let store = topology.store(store)?;
+        Ok(StoreShape { key: store.key, value: store.value })
+    }
+
+    async fn store_schema(&self, store: &str, version: u64, id: SchemaId) -> Result<Schema, QueryError> {
+        let request = v1::SchemaRequest { store: store.to_owned(), version, schema: id.to_string() };
+        let fetch = async move {
+            let mut client = self.store.clone();
+            let reply = within(CALL_PATIENCE, client.schema(request)).await;
+            Ok(reply.map_err(|status| self.error(&status))?.into_inner().schema)
+        };
+        self.schemas.get(store, version, id, fetch).await
+    }
+}
+
+/// Whether the answer can be too large for one message.
+fn wants_ids(operand: &Operand) -> bool {
+    match operand {
+        Operand::Network { want, .. } | Operand::Common { want, .. } => *want == Want::Ids,
+        Operand::Connections { .. } | Operand::Entities { .. } | Operand::Members { .. } => true,
+        Operand::Distance { .. } | Operand::Path { .. } | Operand::Suggest { .. } => false,
+    }
+}
