@@ -539,6 +539,19 @@ fn a_table_changed_by_another_is_left_alone() {
     assert_eq!(state.next(Timestamp::ZERO), [RebalanceAction::Ended(Ending::Aborted)]);
 }
 
+/// It was passed over in silence: only aborts that write nothing said that they are over.
+#[test]
+fn an_abort_that_writes_a_table_says_that_it_is_over() {
+    let mut state = announced();
+    state.next(Timestamp::ZERO);
+    state.on(RebalanceEvent::Abort, Timestamp::ZERO);
+    let is_commit = |action: &RebalanceAction| matches!(action, RebalanceAction::Commit(_));
+    assert!(state.next(Timestamp::ZERO).iter().any(is_commit), "the new node is taken off the list");
+    state.on(RebalanceEvent::Committed, Timestamp::ZERO);
+    assert_eq!(state.next(Timestamp::ZERO), [RebalanceAction::Ended(Ending::Aborted)]);
+    assert_eq!(state.next(Timestamp::ZERO), [], "once");
+}
+
 /// On a ring a batch may bring back what an earlier one took away. If it is then aborted,
 /// the node keeps it as long as somebody may use the table that says it has it.
 #[test]

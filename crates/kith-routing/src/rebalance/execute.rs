@@ -95,6 +95,7 @@ impl RebalanceState {
         if self.parts.abort_asked && unfinished && may_undo {
             self.undo(now, &mut actions);
         }
+        actions.extend(self.untold.take().map(RebalanceAction::Ended));
         while self.parts.phase == Phase::Working {
             let Some(step) = self.steps.get(self.parts.steps_done).copied() else {
                 self.end(Ending::Finished, &mut actions);
@@ -289,6 +290,7 @@ impl RebalanceState {
         }
         if undoing {
             self.parts.phase = Phase::Ended(Ending::Aborted);
+            self.untold = Some(Ending::Aborted);
             return;
         }
         self.parts.phase = Phase::Working;

@@ -146,6 +146,8 @@ pub struct RebalanceState {
     pub(super) dead: BTreeSet<NodeId>,
     /// No table before this epoch is used by anybody.
     pub(super) oldest_in_use: Epoch,
+    /// How it ended, until `next` has said so.
+    pub(super) untold: Option<Ending>,
 }
 
 impl RebalanceState {
@@ -227,7 +229,7 @@ impl RebalanceState {
 
     fn of(parts: RebalanceParts) -> Self {
         let (steps, oldest_in_use) = (parts.plan.steps(), parts.plan.before.epoch);
-        Self { parts, steps, dead: BTreeSet::new(), oldest_in_use }
+        Self { parts, steps, dead: BTreeSet::new(), oldest_in_use, untold: None }
     }
 
     /// What is to be stored.

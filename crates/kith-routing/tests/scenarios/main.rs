@@ -1,0 +1,32 @@
+//! Plays `testdata/scenarios/{routing,execution,rebalance}`: see `docs/testing.md`.
+
+mod cluster;
+mod execution;
+mod language;
+mod outcome;
+mod plans;
+mod rebalance;
+mod routing;
+mod words;
+
+use kith_scenario::{Area, check};
+
+const PACKAGE: &str = "kith-routing";
+
+#[test]
+fn routing_and_placement_are_as_told() {
+    let area = Area { folder: "routing", package: PACKAGE, language: language::ROUTING };
+    check(&area, routing::Routing::default);
+}
+
+#[test]
+fn executions_are_as_told() {
+    let area = Area { folder: "execution", package: PACKAGE, language: language::EXECUTION };
+    check(&area, execution::FanOut::default);
+}
+
+#[test]
+fn rebalances_are_as_told() {
+    let area = Area { folder: "rebalance", package: PACKAGE, language: language::REBALANCE };
+    check(&area, rebalance::Rebalance::default);
+}

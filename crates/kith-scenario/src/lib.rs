@@ -1,0 +1,43 @@
+//! Scenario scripts: pages of commands and of what is expected after each, for tests of decisions.
+//!
+//! A script is a title, an explanation, a line `---`, and then commands with the lines that they print:
+//!
+//! ```text
+//! A dead node's keys go to another group
+//!
+//! Two groups hold each partition once. Node n0 dies. Its partition is read from the other group, and
+//! nothing else changes.
+//! ---
+//! n0 loses its connection
+//! > n0 is down
+//! ask p0 p1
+//! > n2: p0
+//! > n1: p1
+//! ```
+//!
+//! A crate brings a [`Player`] that carries out the commands of its own small language on its own decisions, and one test
+//! that calls [`check`]. This crate reads the scripts, compares what was printed, shows differences, and rewrites the
+//! expected lines if `BLESS` is set. It is a development dependency only. `docs/testing.md` says how to write a script.
+
+mod command;
+mod diff;
+mod layout;
+mod read;
+mod runner;
+mod script;
+
+pub use command::Command;
+pub use diff::difference;
+pub use layout::{Group, Owner, group};
+pub use read::{duration, millis, number, numbered, partitions};
+pub use runner::{Area, check, play};
+pub use script::{Malformed, Script, Step};
+
+/// What carries out the commands of a script. A fresh one is made for each script.
+pub trait Player {
+    /// Carries out one command. Returns the lines that it prints.
+    ///
+    /// # Errors
+    /// If the command is unknown or makes no sense: the script is wrong, and the test fails at this line.
+    fn play(&mut self, command: &Command<'_>) -> Result<Vec<String>, String>;
+}
