@@ -1,7 +1,7 @@
 //! What every door and client of Kith speaks: requests, options, answers and errors, and how they travel ([`convert`]).
 //!
 //! [`GraphService`] answers queries of graphs, [`StoreService`] reads values; a session, a client of a router and a test's
-//! fake implement both. Nothing here connects to anything.
+//! fake implement both. [`topology`] is the cluster that they ask. Nothing here connects to anything.
 
 mod compute;
 pub mod convert;
@@ -10,6 +10,7 @@ mod graph;
 mod options;
 mod store;
 mod stream;
+pub mod topology;
 
 pub use compute::{AggregateAnswer, AggregateQuery, ComputeAnswer, ComputeAt, ComputeQuery};
 pub use error::QueryError;

@@ -12,7 +12,6 @@ mod fail_point;
 mod framed;
 mod freshness;
 mod front_page;
-mod holding;
 mod http;
 mod listen;
 mod liveness;
@@ -46,7 +45,7 @@ pub fn component_document(manifest: &Manifest, loaded_at: u64) -> ComponentDocum
     let graph = manifest.graph().expect("what is loaded into a graph is a graph component");
     ComponentDocument {
         name: manifest.component.clone(),
-        role: kith_client::topology::role_name(graph.role).to_owned(),
+        role: kith_api::topology::role_name(graph.role).to_owned(),
         version: manifest.version.0,
         manifest_hash: manifest.hash(),
         columns: graph.columns.clone(),

@@ -43,6 +43,7 @@ use crate::{
     versions,
 };
 use futures::StreamExt;
+use kith_api::topology::wanted;
 use kith_metadata::MetadataStore;
 use kith_types::PartitionCount;
 use kith_wire::{
@@ -391,12 +392,6 @@ fn prepare_store(
 
 fn served(topology: &TopologyDocument) -> impl Iterator<Item = ServedDocument> {
     topology.stores.iter().filter(|store| store.version != 0).cloned()
-}
-
-/// What is served comes before what is kept for a rollback.
-pub(crate) fn wanted(topology: &TopologyDocument) -> Vec<ServedDocument> {
-    let kept = topology.kept.iter().filter(|kept| kept.is_whole).map(|kept| kept.at.clone());
-    served(topology).chain(kept).collect()
 }
 
 async fn follow_versions(

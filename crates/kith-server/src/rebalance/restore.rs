@@ -1,8 +1,8 @@
 //! Whether a group that was taken out may take reads again: pushes have passed over its nodes that were down.
 
 use super::{nodes::ping, refused::behind};
-use crate::holding::groups_of;
 use futures::future::join_all;
+use kith_api::topology::groups_of;
 use kith_net::security::Dialer;
 use kith_types::NodeId;
 use kith_wire::{

@@ -23,7 +23,8 @@ pub(crate) use push::{Push, Size};
 pub(crate) use refused::{ChangeError, other_release};
 pub(crate) use repairs::Repairs;
 
-use crate::{holding, place::ReadFrom, router::UploadSettings, topology::TopologyReceiver};
+use crate::{place::ReadFrom, router::UploadSettings, topology::TopologyReceiver};
+use kith_api::topology;
 use kith_metadata::MetadataStore;
 use kith_net::security::Dialer;
 use kith_types::NodeId;
@@ -115,7 +116,7 @@ impl Stores {
 /// swap rests on them.
 pub(crate) fn holders_of(cluster: &ClusterDocument, store: &str, copies: Option<u32>) -> Holders {
     let mut holders = Holders::default();
-    for group in holding::groups_of(cluster, store, copies) {
+    for group in topology::groups_of(cluster, store, copies) {
         let owners = group.owners.iter().copied().map(NodeId).collect();
         let groups = if group.takes_reads() { &mut holders.groups } else { &mut holders.drained };
         groups.push(owners);

@@ -1,6 +1,6 @@
 //! What a table gives to one node, store by store: one of fewer copies than there are groups lies in some of them only.
 
-use crate::holding;
+use kith_api::topology;
 use kith_routing::{GroupRole, Strategy, groups_of_store};
 use kith_types::{GroupId, PartitionId};
 use kith_wire::documents::{ClusterDocument, ServedDocument};
@@ -20,11 +20,11 @@ impl Owned {
     /// What a cluster's table gives to `node`. O(groups × partitions).
     pub fn of(cluster: &ClusterDocument, node: u32) -> Self {
         let groups = cluster.groups.iter().map(|group| {
-            let (id, role) = holding::placed(group);
+            let (id, role) = topology::placed(group);
             let own = (0..).map(PartitionId).zip(&group.owners).filter(|(_, owner)| **owner == node);
             (id, role, own.map(|(partition, _)| partition).collect())
         });
-        Self { strategy: holding::strategy_of(cluster), groups: groups.collect(), settled: None }
+        Self { strategy: topology::strategy_of(cluster), groups: groups.collect(), settled: None }
     }
 
     /// The same, of a table that has just come. `is_calm` says that no rebalance runs.

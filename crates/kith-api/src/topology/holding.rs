@@ -1,17 +1,17 @@
-//! Which groups hold which store, by the cluster's document: all of them, or as many as the store's definition asks for. Which
-//! ones is decided by [`kith_routing::groups_of_store`], for routers, nodes and clients alike.
+//! What is to be held, and by which groups, by the cluster's documents: by all of them, or by as many as the store's definition asks for.
+//! Which ones is decided by [`kith_routing::groups_of_store`], for routers, nodes and clients alike.
 
 use kith_routing::{GroupRole, Strategy, groups_of_store};
 use kith_types::GroupId;
-use kith_wire::documents::{ClusterDocument, GroupDocument};
+use kith_wire::documents::{ClusterDocument, GroupDocument, ServedDocument, TopologyDocument};
 
 /// How replicas follow from ownership.
-pub(crate) fn strategy_of(cluster: &ClusterDocument) -> Strategy {
+pub fn strategy_of(cluster: &ClusterDocument) -> Strategy {
     if cluster.strategy == "ring" { Strategy::Ring } else { Strategy::ReplicaGroups }
 }
 
 /// A group as far as placement asks: one that joins holds nothing yet, one that is taken out holds on.
-pub(crate) fn placed(group: &GroupDocument) -> (GroupId, GroupRole) {
+pub fn placed(group: &GroupDocument) -> (GroupId, GroupRole) {
     let role = match (group.is_filled(), group.takes_reads()) {
         (false, _) => GroupRole::Joining,
         (true, false) => GroupRole::Maintenance,
@@ -22,7 +22,7 @@ pub(crate) fn placed(group: &GroupDocument) -> (GroupId, GroupRole) {
 
 /// The groups that hold a store of `copies` copies (`None`: one per group), in the document's order; of a ring its first
 /// `copies` ranks.
-pub(crate) fn groups_of<'a>(
+pub fn groups_of<'a>(
     cluster: &'a ClusterDocument,
     store: &str,
     copies: Option<u32>,
@@ -30,6 +30,13 @@ pub(crate) fn groups_of<'a>(
     let held = groups_of_store(strategy_of(cluster), cluster.groups.iter().map(placed), store, copies);
     let groups = cluster.groups.iter().enumerate();
     groups.filter(move |(place, _)| held >> place & 1 == 1).map(|(_, group)| group)
+}
+
+/// The versions that nodes hold: what is served comes before what is kept for a rollback.
+pub fn wanted(topology: &TopologyDocument) -> Vec<ServedDocument> {
+    let served = topology.stores.iter().filter(|store| store.version != 0).cloned();
+    let kept = topology.kept.iter().filter(|kept| kept.is_whole).map(|kept| kept.at.clone());
+    served.chain(kept).collect()
 }
 
 #[cfg(test)]
