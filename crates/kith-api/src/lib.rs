@@ -15,8 +15,9 @@ pub mod topology;
 pub use compute::{AggregateAnswer, AggregateQuery, ComputeAnswer, ComputeAt, ComputeQuery};
 pub use error::QueryError;
 pub use graph::{Answered, GraphService};
+pub use kith_wire::{BATCH_KEYS_MAX, too_slow};
 pub use options::{CacheMode, Page, Proofs, QueryOptions, parse_hedging};
-pub use store::{ANSWER_BYTES_MAX, BATCH_KEYS_MAX, BatchAnswer, BatchKeys, StoreService, StoreShape};
+pub use store::{ANSWER_BYTES_MAX, BatchAnswer, BatchKeys, StoreService, StoreShape};
 pub use stream::{
-    BatchPiece, BatchStream, Outlet, StreamFailure, StreamFooter, StreamItem, StreamStatus, driven, too_slow,
+    BatchPiece, BatchStream, Outlet, StreamFailure, StreamFooter, StreamItem, StreamStatus, driven,
 };

@@ -1,11 +1,11 @@
 //! Why a process cannot start.
 
-use crate::{connections::FILES_MIN, data_dir::DataDirError, topology::TopologyError};
+use crate::{data_dir::DataDirError, topology::TopologyError};
 use kith_metadata::{MetadataError, TargetError};
-use kith_net::security::SecurityError;
+use kith_net::{security::SecurityError, server::ListenError};
 use kith_objects::ClaimError;
 use kith_types::ErrorCode;
-use std::{io, net::SocketAddr, path::PathBuf};
+use std::{io, path::PathBuf};
 use thiserror::Error;
 
 /// Why a node, router or supervisor cannot start.
@@ -59,32 +59,9 @@ pub enum StartError {
         /// Where the other listens.
         addr: String,
     },
-    /// An address cannot be listened on.
-    #[error("listen on {addr}")]
-    Listen {
-        addr: SocketAddr,
-        #[source]
-        source: io::Error,
-    },
-    /// The system lets this process have too few files and connections open.
-    #[error(
-        "this process may have {files} files and connections open at once, and needs {FILES_MIN} at least"
-    )]
-    TooFewFiles {
-        /// How many it may have.
-        files: usize,
-    },
-    /// Others could listen in, and nobody has said that they may.
-    #[error("{addr} is not on loopback, and what is said there would not be encrypted")]
-    InsecureListener { addr: SocketAddr },
-    /// Everybody who connects would have every right, and nobody has said that they may.
-    #[error("{addr} is not on loopback, and everybody who connects there would have every right")]
-    OpenListener { addr: SocketAddr },
-    /// Health and metrics, which are never encrypted, would be read by others, and nobody has said that they may.
-    #[error(
-        "{addr} is not on loopback, and health and metrics, which name stores, are served there in the clear"
-    )]
-    InsecureHttp { addr: SocketAddr },
+    /// It cannot listen where it should.
+    #[error(transparent)]
+    Listen(#[from] ListenError),
     /// Certificates, keys or rights cannot be used.
     #[error(transparent)]
     Security(#[from] SecurityError),
@@ -131,17 +108,9 @@ impl StartError {
             StartError::ObjectStore { .. } => ErrorCode::ObjectStoreUnreachable,
             StartError::ObjectStoreClaim(error) => error.code(),
             StartError::ReadyFileInUse { .. } => ErrorCode::ReadyFileInUse,
-            StartError::InsecureListener { .. } | StartError::InsecureHttp { .. } => {
-                ErrorCode::InsecureListener
-            }
-            StartError::OpenListener { .. } => ErrorCode::OpenListener,
             StartError::Security(error) => error.code(),
             StartError::IdTaken { .. } => ErrorCode::IdTaken,
-            StartError::Listen { source, .. } if source.kind() == io::ErrorKind::AddrInUse => {
-                ErrorCode::PortInUse
-            }
-            StartError::Listen { .. } => ErrorCode::CannotListen,
-            StartError::TooFewFiles { .. } => ErrorCode::TooFewFiles,
+            StartError::Listen(error) => error.code(),
             StartError::Spawn { .. } | StartError::Child { .. } => ErrorCode::ChildFailed,
             StartError::Write { .. } => ErrorCode::CannotWrite,
         }
@@ -176,21 +145,9 @@ impl StartError {
             StartError::ReadyFileInUse { .. } => {
                 "end that cluster first (`kith dev --stop`), or name another file with --ready-file"
             }
-            StartError::InsecureListener { .. } => {
-                "give it a certificate (--tls-cert, --tls-key), or say that the network is trusted: --insecure-listen"
-            }
-            StartError::OpenListener { .. } => {
-                "say who may do what (--access), or whose certificates to ask for (--tls-client-ca), or that the network is trusted: --insecure-listen"
-            }
-            StartError::InsecureHttp { .. } => {
-                "serve them on loopback, or say that their network is trusted: --insecure-http"
-            }
             StartError::Security(error) => error.help(),
             StartError::IdTaken { .. } => "stop that one first, or give this one another id (--id, --node)",
-            StartError::Listen { .. } => "stop what uses the port, or choose another (0 takes a free one)",
-            StartError::TooFewFiles { .. } => {
-                "raise the limit to 4096 or more: `ulimit -n 4096`, `LimitNOFILE=` of systemd, `--ulimit nofile=` of containers"
-            }
+            StartError::Listen(error) => error.help(),
             StartError::Spawn { .. } | StartError::Child { .. } => {
                 "its log is in the data directory, as node-NNN.log"
             }

@@ -1,19 +1,14 @@
 //! Node and router processes, cluster metadata and the supervisor of `kith dev`.
 
-mod accept;
 mod background;
 pub mod cluster;
-mod connections;
+mod cluster_reader;
 mod counts;
 mod data_dir;
 pub mod dev;
 mod error;
 mod fail_point;
-mod framed;
 mod freshness;
-mod front_page;
-mod http;
-mod listen;
 mod liveness;
 mod load;
 pub mod node;
@@ -24,18 +19,17 @@ mod quotas;
 mod rebalance;
 mod resp;
 pub mod router;
-mod security;
-mod serve;
 mod topology;
-mod undecoded;
 mod versions;
 
-pub use connections::{ConnectionSettings, IDLE_DEFAULT, OPEN_MAX_DEFAULT, REPLY_BYTES_DEFAULT};
 pub use data_dir::{DataDir, DataDirError, Identity};
 pub use error::StartError;
 pub use fail_point::{FailPoint, VARIABLE as FAIL_POINTS_VARIABLE};
+pub use kith_net::server::{
+    connections::{ConnectionSettings, IDLE_DEFAULT, OPEN_MAX_DEFAULT, REPLY_BYTES_DEFAULT},
+    security::{Security, ServerSecurity},
+};
 pub use peer::PeerSource;
-pub use security::{Security, ServerSecurity};
 
 use kith_engine::Manifest;
 use kith_wire::documents::ComponentDocument;

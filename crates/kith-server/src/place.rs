@@ -1,9 +1,7 @@
 //! Where built components lie: in the cluster's object store, or where they say.
 
-use crate::{
-    error::StartError,
-    security::{is_pattern, matches},
-};
+use crate::error::StartError;
+use kith_net::server::security::{is_pattern, matches};
 use kith_objects::{Access, ClaimError, Location, LocationError, Objects, ObjectsError};
 use kith_wire::documents::{ClusterDocument, ComponentDocument};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};

@@ -5,12 +5,12 @@
 
 use super::{Plan, log_file, ports::Reserved};
 use crate::{
-    connections::ConnectionSettings,
     error::StartError,
     node::{Labels, NodeOptions},
     router::RouterOptions,
     topology::TopologyReceiver,
 };
+use kith_net::server::connections::ConnectionSettings;
 use kith_wire::documents::TopologyDocument;
 use std::{
     net::SocketAddr,

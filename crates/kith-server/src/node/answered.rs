@@ -1,7 +1,7 @@
 //! A node's answer to a request, as it goes over each way: whole or in parts, the values of a read from where they were gathered.
 
-use crate::framed::{Encoded, End, Piece, Reply};
 use kith_api::convert::{records_in_place, records_to_wire, value_to_wire};
+use kith_net::server::framed::{Encoded, End, Piece, Reply};
 use kith_ops::Value;
 use kith_wire::v1;
 

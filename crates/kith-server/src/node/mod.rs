@@ -27,24 +27,26 @@ pub use throttle::{Throttle, ThrottleState};
 
 use crate::{
     background,
-    connections::{ConnectionSettings, Connections},
+    cluster_reader::ClusterReader,
     counts,
     data_dir::{DataDir, Identity},
     error::StartError,
     freshness::Freshness,
-    front_page::FrontPage,
-    http::{self, Readiness},
     liveness::{self, ProcessId, Registration},
     load::LoadCounter,
     resp::{self as redis, Backend},
-    security::Security,
-    serve::{self, Addresses, ClusterReader, Ports},
     topology::{self, TopologyReceiver},
     versions,
 };
 use futures::StreamExt;
 use kith_api::topology::wanted;
 use kith_metadata::MetadataStore;
+use kith_net::server::{
+    self, Addresses, FrontPage, Ports,
+    connections::{ConnectionSettings, Connections},
+    http::{self, Readiness},
+    security::Security,
+};
 use kith_types::PartitionCount;
 use kith_wire::{
     MESSAGE_BYTES_MAX, REQUEST_BYTES_MAX,
@@ -115,7 +117,7 @@ impl NodeOptions {
     fn check(&self) -> Result<(), StartError> {
         self.security.check_listen(self.listen)?;
         self.security.check_http(self.http)?;
-        self.resp.map_or(Ok(()), |addr| self.security.check_listen(addr))
+        Ok(self.resp.map_or(Ok(()), |addr| self.security.check_listen(addr))?)
     }
 
     fn addresses(&self) -> Addresses {
@@ -244,7 +246,7 @@ impl Node {
         });
         let serving = answer(ports.grpc, Arc::clone(&service), &options.security, stop.clone());
         options.security.follow(stop.clone());
-        let redis_clients = ports.resp.map_or_else(serve::nobody, |bound| {
+        let redis_clients = ports.resp.map_or_else(server::nobody, |bound| {
             let reads = resp::RespReads::new(service);
             redis::spawn(bound, Arc::new(reads) as Arc<dyn Backend>, &options.security, stop.clone())
         });
@@ -300,13 +302,13 @@ impl Node {
         self.load.leave();
         tokio::time::sleep(LEAVING).await;
         self.stop.cancel();
-        serve::ended(&self.serving).await;
+        server::ended(&self.serving).await;
         self.ended().await;
     }
 
     /// Waits, once it is to stop, until Redis clients have their replies; not for long.
     pub async fn ended(&self) {
-        serve::ended(&self.redis_clients).await;
+        server::ended(&self.redis_clients).await;
     }
 }
 
@@ -329,7 +331,7 @@ fn held_stores(
 }
 
 fn answer(
-    bound: serve::Bound,
+    bound: server::Bound,
     service: Arc<service::NodeService>,
     security: &Security,
     stop: CancellationToken,
@@ -346,9 +348,9 @@ fn answer(
         turns: Arc::new(tokio::sync::Semaphore::new(1)),
     };
     let inspect = InspectServer::new(inspect).max_encoding_message_size(MESSAGE_BYTES_MAX);
-    let mut routes = serve::routes();
+    let mut routes = server::routes();
     routes.add_service(node).add_service(inspect).add_service(cluster);
-    serve::spawn(bound, routes, Some(service), security, stop)
+    server::spawn(bound, routes, Some(service), security, stop)
 }
 
 /// Prepares versions, several stores at a time; one that fails is tried again by [`follow_versions`], and refused until then.

@@ -12,7 +12,6 @@ use super::{
 use crate::{
     background,
     fail_point::FailPoint,
-    framed::{self, FrameService, Reply},
     load::{InFlight, LoadCounter},
     peer,
     topology::TopologyReceiver,
@@ -28,6 +27,7 @@ use kith_api::{
     convert::{ConvertError, operator_from_wire},
 };
 use kith_engine::KeyType;
+use kith_net::server::framed::{self, FrameService, Reply};
 use kith_ops::{
     EvaluateError, LookupKeys, Operator, Room, Share, SourceError, Value, evaluate, evaluate_values,
     sets::Scratch,

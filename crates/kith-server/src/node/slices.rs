@@ -5,16 +5,14 @@ use super::{
     answered::Answered,
     service::{AbandonOnDrop, Job, KEYS_INLINE_MAX, NodeService, keys_of, status_of},
 };
-use crate::{
-    framed::{Piece, Reply},
-    load::InFlight,
-};
+use crate::load::InFlight;
 use futures::{
     StreamExt,
     future::ready,
     stream::{self, BoxStream},
 };
 use kith_api::ANSWER_BYTES_MAX;
+use kith_net::server::framed::{Piece, Reply};
 use kith_ops::{EvaluateError, Records, Room, SliceSizes, SourceError, Value};
 use kith_wire::v1;
 use std::{

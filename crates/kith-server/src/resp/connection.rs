@@ -8,10 +8,12 @@ use super::{
     round::Round,
     visitor::Visitor,
 };
-use crate::connections::{self, Reason, STRANGER_MESSAGES_MAX, Seen, UNCHARGED_BYTES, Watch, closed};
 use bytes::{Buf, BytesMut};
 use kith_api::QueryError;
-use kith_net::Charge;
+use kith_net::{
+    Charge,
+    server::connections::{self, Reason, STRANGER_MESSAGES_MAX, Seen, UNCHARGED_BYTES, Watch, closed},
+};
 use kith_wire::resp::{Decoder, Limits, Malformed, Replies};
 use std::{io, pin::pin, sync::Arc, task::Poll, time::Duration};
 use tokio::{

@@ -8,9 +8,9 @@ use super::{
     round::{Many, Round, shown},
     visitor::{AuthError, DEFAULT_USER, Visitor},
 };
-use crate::security::Need;
 use kith_api::QueryError;
 use kith_engine::KeyType;
+use kith_net::server::security::Need;
 use kith_wire::resp::{Command, Limits, Replies, Version};
 use std::sync::Arc;
 

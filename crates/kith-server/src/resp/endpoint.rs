@@ -7,15 +7,15 @@ use super::{
     dialogue::Host,
     visitor::Visitor,
 };
-use crate::{
-    connections::{self, farewell},
-    listen::{self, Opening},
-    security::{Gate, Need, Security},
-    serve::Bound,
-};
 use futures::future::join_all;
 use kith_api::QueryError;
 use kith_engine::KeyType;
+use kith_net::server::{
+    Bound,
+    connections::{self, farewell},
+    listen::{self, Opening},
+    security::{Gate, Need, Security},
+};
 use kith_wire::resp::{Limits, Malformed};
 use metrics::{Counter, Gauge, counter, gauge};
 use std::{

@@ -1,13 +1,13 @@
 //! Whole connections over a pair of streams in memory, with stores that need no cluster.
 
 use super::{Answer, Backend, Group, Values, connection, endpoint::Endpoint, visitor::Visitor};
-use crate::{
-    connections::testing::{known, known_within},
-    security::{Caller, Identity, testing::gate},
-};
 use futures::{FutureExt, future::BoxFuture};
 use kith_api::{BatchKeys, QueryError};
 use kith_engine::KeyType;
+use kith_net::server::{
+    connections::testing::{known, known_within},
+    security::{Caller, Identity, testing::gate},
+};
 use kith_ops::{RecordError, RecordsBuilder};
 use kith_schema::{RecordWriter, Scalar, Schema};
 use proptest::prelude::*;

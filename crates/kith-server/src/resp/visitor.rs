@@ -1,6 +1,6 @@
 //! Who asks on a connection, and what they may: the decisions of the gate, in the words of Redis.
 
-use crate::security::{Caller, Gate, Identity, Need, Right};
+use kith_net::server::security::{Caller, Gate, Identity, Need, Right};
 use kith_types::ErrorCode;
 use kith_wire::resp::error_prefix;
 use std::sync::Arc;
@@ -123,7 +123,7 @@ fn reply(status: &Status) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::security::testing::gate;
+    use kith_net::server::security::testing::gate;
     use sha2::{Digest, Sha256};
 
     fn hash(token: &str) -> String {

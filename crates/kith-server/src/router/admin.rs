@@ -2,20 +2,24 @@
 
 use super::{behind::own_status, counters::RouterCounters, fetch_rates, shape};
 use crate::{
-    accept::Peer,
+    cluster_reader::ClusterReader,
     freshness::Freshness,
     rebalance::Rebalancer,
-    security::{
-        Asker,
-        audit::{self, Refused},
-    },
-    serve::ClusterReader,
     topology::TopologyReceiver,
     versions::{Push, Size, Stores, cut_who, last_push, node_wait, now, observed, push_id},
 };
 use futures::{StreamExt, stream::BoxStream};
 use kith_client::{Fleet, Session};
-use kith_net::security::Dialer;
+use kith_net::{
+    security::Dialer,
+    server::{
+        Peer,
+        security::{
+            Asker,
+            audit::{self, Refused},
+        },
+    },
+};
 use kith_types::{ErrorCode, NodeId, StoreVersion};
 use kith_versions::Standing;
 use kith_wire::{

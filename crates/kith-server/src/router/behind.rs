@@ -4,12 +4,11 @@
 use super::{counters::RouterCounters, shape::Shape};
 use crate::{
     freshness::{Freshness, is_behind},
-    http::Readiness,
     topology::TopologyReceiver,
 };
 use futures::future::join_all;
 use kith_client::Fleet;
-use kith_net::security::Dialer;
+use kith_net::{security::Dialer, server::http::Readiness};
 use kith_wire::v1::{self, cluster_client::ClusterClient};
 use std::{sync::Arc, time::Duration};
 use tokio_util::sync::CancellationToken;

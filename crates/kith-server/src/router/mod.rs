@@ -28,24 +28,27 @@ pub use settings::{
 };
 
 use crate::{
-    connections::{ConnectionSettings, Connections},
     counts,
     error::StartError,
     freshness::Freshness,
-    front_page::FrontPage,
-    http::{self, Readiness},
     liveness::{self, ProcessId, Registration},
     place, private,
     rebalance::{self, Rebalancer},
     resp::{self as redis, Backend},
-    security::Security,
-    serve::{self, Addresses, Ports},
     topology::{self, Followed, TopologyReceiver},
     versions::{self, Coordinator, Stores},
 };
 use kith_client::{Caches, ListStore, Session, topology::Topology};
 use kith_metadata::MetadataStore;
-use kith_net::security::Dialer;
+use kith_net::{
+    security::Dialer,
+    server::{
+        self, Addresses, FrontPage, Ports,
+        connections::{ConnectionSettings, Connections},
+        http::{self, Readiness},
+        security::Security,
+    },
+};
 use kith_wire::{
     MESSAGE_BYTES_MAX, REQUEST_BYTES_MAX,
     documents::{DOCUMENT_FORMAT, Document, RouterDocument},
@@ -200,7 +203,7 @@ impl Router {
         http::serve(ports.http, options.front_page(at), readiness.clone(), stop.clone());
         // The first queries shall not be the ones to connect.
         tokio::join!(graph.session.warm(), graph.forwarder.warm(stop.clone()));
-        let redis_clients = ports.resp.map_or_else(serve::nobody, |bound| {
+        let redis_clients = ports.resp.map_or_else(server::nobody, |bound| {
             let reads = resp::RespReads::new(Arc::clone(&graph));
             redis::spawn(bound, Arc::new(reads) as Arc<dyn Backend>, &options.security, stop.clone())
         });
@@ -229,18 +232,18 @@ impl Router {
         tracing::info!(addr = %self.addr, "router leaves");
         self.readiness.set(false);
         self.stop.cancel();
-        serve::ended(&self.serving).await;
+        server::ended(&self.serving).await;
         self.ended().await;
     }
 
     /// Waits, once it is to stop, until Redis clients have their replies; not for long.
     pub async fn ended(&self) {
-        serve::ended(&self.redis_clients).await;
+        server::ended(&self.redis_clients).await;
     }
 }
 
 fn answer(
-    bound: serve::Bound,
+    bound: server::Bound,
     graph: Arc<service::GraphServer>,
     admin: admin::Admin,
     security: &Security,
@@ -253,9 +256,9 @@ fn answer(
         .max_decoding_message_size(REQUEST_BYTES_MAX)
         .max_encoding_message_size(MESSAGE_BYTES_MAX);
     let cluster = ClusterServer::new(admin).max_decoding_message_size(REQUEST_BYTES_MAX);
-    let mut routes = serve::routes();
+    let mut routes = server::routes();
     routes.add_service(queries).add_service(reads).add_service(cluster);
-    serve::spawn(bound, routes, Some(graph), security, stop)
+    server::spawn(bound, routes, Some(graph), security, stop)
 }
 
 fn graph_server(

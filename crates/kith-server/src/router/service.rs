@@ -5,7 +5,6 @@ use super::{
     pipeline::{Entered, Pipeline},
     query_json::query_json,
 };
-use crate::framed::{self, FrameService, Reply};
 use bytes::Bytes;
 use futures::{
     FutureExt, StreamExt,
@@ -17,6 +16,7 @@ use kith_api::{
     convert::{answer_to_wire, query_from_wire},
 };
 use kith_client::Session;
+use kith_net::server::framed::{self, FrameService, Reply};
 use kith_ops::{GraphQuery, Operand};
 use kith_wire::{
     frame::Op,

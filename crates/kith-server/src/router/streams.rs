@@ -7,7 +7,6 @@ use super::{
     reads::summary,
     service::GraphServer,
 };
-use crate::framed::{End, Piece, Pieces};
 use futures::{Stream, StreamExt, stream::BoxStream};
 use kith_api::{
     BatchKeys, BatchStream, ComputeAt, ComputeQuery, Proofs, QueryError, QueryOptions, StoreService,
@@ -16,6 +15,7 @@ use kith_api::{
     too_slow,
 };
 use kith_client::Session;
+use kith_net::server::framed::{End, Piece, Pieces};
 use kith_types::ErrorCode;
 use kith_wire::{InSlices, v1};
 use metrics::Gauge;
