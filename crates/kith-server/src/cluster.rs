@@ -1,9 +1,9 @@
 //! The shape of a cluster: made once, in whatever metadata store, then checked.
 
-use crate::{error::StartError, node::Labels, place};
 use kith_api::topology::{cluster_document, table_parts};
 use kith_metadata::{Committed, Condition, MetadataStore, Write, keys};
 use kith_objects::Location;
+use kith_process::{Labels, StartError, place};
 use kith_routing::{GroupEntry, GroupRole, NodeEntry, Strategy, TableParts, placement::outage_risk};
 use kith_types::{Epoch, GroupId, NodeId, PartitionCount};
 use kith_wire::documents::{ClusterDocument, DOCUMENT_FORMAT, Document};

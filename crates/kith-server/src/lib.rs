@@ -1,35 +1,18 @@
 //! Node and router processes, cluster metadata and the supervisor of `kith dev`.
 
-mod background;
 pub mod cluster;
-mod cluster_reader;
-mod counts;
-mod data_dir;
 pub mod dev;
-mod error;
-mod fail_point;
-mod freshness;
-mod liveness;
-mod load;
 pub mod node;
-mod peer;
-pub mod place;
-pub mod private;
-mod quotas;
 mod rebalance;
 mod resp;
 pub mod router;
-mod topology;
 mod versions;
 
-pub use data_dir::{DataDir, DataDirError, Identity};
-pub use error::StartError;
-pub use fail_point::{FailPoint, VARIABLE as FAIL_POINTS_VARIABLE};
 pub use kith_net::server::{
     connections::{ConnectionSettings, IDLE_DEFAULT, OPEN_MAX_DEFAULT, REPLY_BYTES_DEFAULT},
     security::{Security, ServerSecurity},
 };
-pub use peer::PeerSource;
+pub use kith_process::{FAIL_POINTS_VARIABLE, FailPoint, PeerSource, StartError, place, private};
 
 use kith_engine::Manifest;
 use kith_wire::documents::ComponentDocument;

@@ -14,11 +14,8 @@ pub use stop::{StopError, stop};
 
 use crate::{
     cluster,
-    data_dir::{DataDir, Identity, write_atomically},
-    error::StartError,
-    node::{Labels, Node, NodeOptions},
+    node::{Node, NodeOptions},
     router::{Router, RouterOptions, RouterSettings},
-    topology::{self, TopologyReceiver},
 };
 use futures::{FutureExt, future::join_all};
 use kith_metadata::{EmbeddedMetadata, MetadataService, MetadataStore};
@@ -26,6 +23,11 @@ use kith_net::server::{
     self,
     connections::{ConnectionSettings, Connections},
     security::Security,
+};
+use kith_process::{
+    Labels, StartError,
+    data_dir::{DataDir, Identity, write_atomically},
+    topology::{self, TopologyReceiver},
 };
 use kith_wire::documents::TopologyDocument;
 use ports::Reserved;

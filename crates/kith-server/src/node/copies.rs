@@ -6,7 +6,7 @@ use super::{
     inspect::{named, unknown},
     verify::Depth,
 };
-use crate::{background, topology::TopologyReceiver};
+use kith_process::{background, topology::TopologyReceiver};
 use kith_wire::{
     documents::{ComponentDocument, ServedDocument},
     v1,

@@ -1,7 +1,7 @@
 //! Looks after the node's data directory: somebody may remove it under the process.
 
 use super::{held::HeldStores, scrub::Doctor};
-use crate::data_dir::{DataDir, DataDirError};
+use kith_process::data_dir::{DataDir, DataDirError};
 use std::{sync::Arc, time::Duration};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;

@@ -8,9 +8,9 @@ use super::{
     quota::NodeQuotas,
     verify::{Depth, verify},
 };
-use crate::{background, topology::TopologyReceiver};
 use futures::{StreamExt, stream::BoxStream};
 use kith_engine::{OpenError, ValueError, ValuesReader};
+use kith_process::{background, topology::TopologyReceiver};
 use kith_types::{ErrorCode, PartitionId};
 use kith_wire::{
     documents::{ServedDocument, TopologyDocument},

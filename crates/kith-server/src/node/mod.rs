@@ -2,15 +2,19 @@
 
 mod answered;
 mod copies;
+mod counts;
 mod disk;
 mod export;
 mod heal;
 mod held;
 mod home;
 mod inspect;
+mod load;
 mod moves;
 mod pace;
+mod peer;
 mod quota;
+mod repairs;
 mod residency;
 mod resp;
 mod scrub;
@@ -23,20 +27,12 @@ mod warm;
 pub use held::{
     CopyError, HeldStores, PrepareError, PrepareOptions, ReleaseError, Replicas, Supplier, VersionReader,
 };
+pub use kith_process::Labels;
 pub use throttle::{Throttle, ThrottleState};
 
 use crate::{
-    background,
-    cluster_reader::ClusterReader,
-    counts,
-    data_dir::{DataDir, Identity},
-    error::StartError,
-    freshness::Freshness,
-    liveness::{self, ProcessId, Registration},
-    load::LoadCounter,
+    node::load::LoadCounter,
     resp::{self as redis, Backend},
-    topology::{self, TopologyReceiver},
-    versions,
 };
 use futures::StreamExt;
 use kith_api::topology::wanted;
@@ -46,6 +42,13 @@ use kith_net::server::{
     connections::{ConnectionSettings, Connections},
     http::{self, Readiness},
     security::Security,
+};
+use kith_process::{
+    ClusterReader, StartError, background,
+    data_dir::{DataDir, Identity},
+    freshness::Freshness,
+    liveness::{self, ProcessId, Registration},
+    topology::{self, TopologyReceiver},
 };
 use kith_types::PartitionCount;
 use kith_wire::{
@@ -141,17 +144,6 @@ impl NodeOptions {
             region: self.place.region.clone(),
         }
     }
-}
-
-/// Where a node is: failure domains, empty where unlabelled.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Labels {
-    /// Inside the region.
-    pub zone: String,
-    /// Inside the zone.
-    pub rack: String,
-    /// Data centre.
-    pub region: String,
 }
 
 /// A running node.
@@ -269,7 +261,7 @@ impl Node {
         liveness::register(Arc::clone(&metadata), registration, Freshness::new(Duration::ZERO), stop.clone());
         tokio::spawn(disk::follow(options.data.clone(), stop.clone()));
         tokio::spawn(residency::follow(Arc::clone(&held), stop.clone()));
-        let repairs = versions::Repairs { node: options.node, metadata };
+        let repairs = repairs::Repairs { node: options.node, metadata };
         tokio::spawn(follow_versions(options.node, held, topology, repairs, stop.clone()));
         readiness.set(true);
         tracing::info!(node = options.node, addr = %at.grpc, "node serves");
@@ -322,7 +314,7 @@ fn held_stores(
         .ok_or(StartError::Topology { detail: format!("{} partitions", cluster.partitions) })?;
     let owned = held::Owned::of(cluster, options.node);
     let components = options.data.join("components");
-    let object_store = crate::place::objects(&cluster.object_store).map_err(|source| {
+    let object_store = kith_process::place::objects(&cluster.object_store).map_err(|source| {
         StartError::ObjectStore { location: cluster.object_store.clone(), source: Box::new(source) }
     })?;
     let fetches = Throttle::new(options.fetch_rate, stop.clone());
@@ -400,7 +392,7 @@ async fn follow_versions(
     node: u32,
     held: Arc<HeldStores>,
     mut topology: TopologyReceiver,
-    repairs: versions::Repairs,
+    repairs: repairs::Repairs,
     stop: CancellationToken,
 ) {
     let follow = async {

@@ -1,10 +1,10 @@
 //! What a rebalance asks of a node: copy partitions from a peer, free what it gave up.
 
 use super::{CopyError, ReleaseError, held::HeldStores, service::NodeService};
-use crate::{background, peer::PeerSource, topology::TopologyReceiver};
 use futures::{StreamExt, stream::BoxStream};
 use kith_api::topology::wanted;
 use kith_engine::{FetchError, Source};
+use kith_process::{PeerSource, background, topology::TopologyReceiver};
 use kith_types::{ErrorCode, PartitionId};
 use kith_wire::{
     documents::{ServedDocument, TopologyDocument},

@@ -4,13 +4,13 @@
 //! and what those leave, for exports.
 
 use super::{answered::Answered, service::NodeService};
-use crate::{
-    quotas::{self, Quotas},
-    topology::TopologyReceiver,
-};
 use arc_swap::ArcSwap;
 use kith_api::QueryError;
 use kith_ops::Value;
+use kith_process::{
+    quotas::{self, Quotas},
+    topology::TopologyReceiver,
+};
 use kith_routing::{AdmittedBy, ExportStep, QuotaRates, ReservationId, Reserved};
 use kith_wire::{documents::TopologyDocument, v1};
 use std::{collections::HashMap, sync::Arc, time::Duration};

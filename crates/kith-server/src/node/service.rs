@@ -9,12 +9,9 @@ use super::{
     scrub::Doctor,
     slices::Cut,
 };
-use crate::{
-    background,
-    fail_point::FailPoint,
+use crate::node::{
     load::{InFlight, LoadCounter},
     peer,
-    topology::TopologyReceiver,
 };
 use bytes::Bytes;
 use futures::{
@@ -32,6 +29,7 @@ use kith_ops::{
     EvaluateError, LookupKeys, Operator, Room, Share, SourceError, Value, evaluate, evaluate_values,
     sets::Scratch,
 };
+use kith_process::{FailPoint, background, topology::TopologyReceiver};
 use kith_types::{ByteKeys, ErrorCode, PartitionId};
 use kith_wire::{
     body::{decode_keys, key_count},

@@ -14,14 +14,15 @@ mod takeover;
 
 pub(crate) use takeover::take_over;
 
-use crate::{
-    topology::TopologyReceiver,
-    versions::{self, ChangeError, Coordinator},
-};
+use crate::versions::{self, Coordinator};
 use document::parts_of;
 use drive::Driver;
-use kith_metadata::{Committed, Condition, Entry, MetadataStore, Write, keys};
+use kith_metadata::{
+    Committed, Condition, Entry, MetadataStore, Write, keys,
+    records::{self, ChangeError},
+};
 use kith_net::security::Dialer;
+use kith_process::topology::TopologyReceiver;
 use kith_routing::{
     RoutingTable,
     rebalance::{Conditions, RebalancePlan, RebalanceState},
@@ -87,7 +88,7 @@ impl Rebalancer {
     pub async fn command(&self, request: v1::RebalanceRequest) -> Result<v1::RebalanceReply, Status> {
         let v1::RebalanceRequest { who, command } = request;
         let command = command
-            .ok_or_else(|| versions::other_release("a rebalance request without a command".to_owned()))?;
+            .ok_or_else(|| records::other_release("a rebalance request without a command".to_owned()))?;
         match command {
             Command::Plan(asked) => {
                 let planned = self.plan(&asked).await?;
@@ -172,7 +173,7 @@ impl Rebalancer {
         let mut conditions = Vec::new();
         for entry in stores.entries {
             let store = StoreDocument::decode(&entry.value)
-                .map_err(|error| versions::other_release(error.to_string()))?;
+                .map_err(|error| records::other_release(error.to_string()))?;
             if let Some(push) = &store.running {
                 return Err(push_running(&store.name, push));
             }
@@ -200,14 +201,14 @@ impl Rebalancer {
         conditions: &Conditions,
     ) -> Result<(RebalanceDocument, RebalanceState), Status> {
         let table = RoutingTable::new(plan.before.clone())
-            .map_err(|error| versions::other_release(error.to_string()))?;
+            .map_err(|error| records::other_release(error.to_string()))?;
         let state = RebalanceState::begin(plan, grace, &table, conditions)
             .map_err(|refusal| begin_status(&refusal, not_settled(conditions.reclaims_left)))?;
         let mut document = RebalanceDocument {
             format: DOCUMENT_FORMAT,
             id: format!("rebalance-{:016x}", rand::random::<u64>()),
             who: who.to_owned(),
-            since: versions::now().0,
+            since: records::now().0,
             driver: self.coordinator.name().to_owned(),
             fence: 1,
             grace_ms: u64::try_from(grace.as_millis()).unwrap_or(u64::MAX),
@@ -244,9 +245,9 @@ impl Rebalancer {
 }
 
 fn decoded(entry: &Entry) -> Result<RebalanceDocument, Status> {
-    let document = RebalanceDocument::decode(&entry.value)
-        .map_err(|error| versions::other_release(error.to_string()))?;
-    parts_of(&document).map_err(|error| versions::other_release(error.to_string()))?;
+    let document =
+        RebalanceDocument::decode(&entry.value).map_err(|error| records::other_release(error.to_string()))?;
+    parts_of(&document).map_err(|error| records::other_release(error.to_string()))?;
     Ok(document)
 }
 

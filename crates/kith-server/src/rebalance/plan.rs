@@ -7,8 +7,7 @@ use super::{
     restore::check_is_current,
     unavailable,
 };
-use crate::versions;
-use kith_metadata::keys;
+use kith_metadata::{keys, records};
 use kith_routing::{
     NodeEntry, RoutingTable,
     rebalance::{PlanOptions, RebalancePlan, TargetShape, plan},
@@ -33,7 +32,7 @@ impl Rebalancer {
     /// Plans the way to a shape.
     pub(super) async fn plan(&self, asked: &v1::ShapeRequest) -> Result<Planned, Status> {
         let snapshot = self.metadata.read(keys::CLUSTER).await.map_err(unavailable)?;
-        let other = |detail: String| versions::other_release(detail);
+        let other = |detail: String| records::other_release(detail);
         let entry = snapshot.get(keys::CLUSTER).ok_or_else(|| other("there is no cluster yet".to_owned()))?;
         let cluster = ClusterDocument::decode(&entry.value).map_err(|error| other(error.to_string()))?;
         let before = settled(&cluster).map_err(|error| other(error.to_string()))?;

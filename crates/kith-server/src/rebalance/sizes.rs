@@ -1,8 +1,8 @@
 //! What moves with a partition: bytes of all kept versions of every store, from their manifests.
 
 use super::{Dead, Rebalancer, nodes::addr_of};
-use crate::{peer::PeerSource, place};
 use kith_engine::{FileKind, Manifest, Source, read_manifest};
+use kith_process::{PeerSource, place};
 use kith_routing::rebalance::StoreSizes;
 use kith_types::{ErrorCode, NodeId};
 use kith_wire::documents::{ComponentDocument, ServedDocument, TopologyDocument};

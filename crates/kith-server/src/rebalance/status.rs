@@ -1,7 +1,7 @@
 //! What a person is told of a rebalance.
 
 use super::document::{node_document, pair_document, parts_of};
-use crate::versions::other_release;
+use kith_metadata::records::other_release;
 use kith_routing::rebalance::{
     Ending, Phase, Progress, RebalanceParts, RebalancePlan, Step, StopReason, TransferState,
 };

@@ -2,14 +2,15 @@
 
 use super::{behind::own_status, counters::RouterCounters, fetch_rates, shape};
 use crate::{
-    cluster_reader::ClusterReader,
-    freshness::Freshness,
     rebalance::Rebalancer,
-    topology::TopologyReceiver,
-    versions::{Push, Size, Stores, cut_who, last_push, node_wait, now, observed, push_id},
+    versions::{Push, Size, Stores, last_push, observed},
 };
 use futures::{StreamExt, stream::BoxStream};
 use kith_client::{Fleet, Session};
+use kith_metadata::records::{
+    bounds::{cut_who, node_wait, push_id},
+    now,
+};
 use kith_net::{
     security::Dialer,
     server::{
@@ -20,6 +21,7 @@ use kith_net::{
         },
     },
 };
+use kith_process::{ClusterReader, freshness::Freshness, topology::TopologyReceiver};
 use kith_types::{ErrorCode, NodeId, StoreVersion};
 use kith_versions::Standing;
 use kith_wire::{

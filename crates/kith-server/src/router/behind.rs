@@ -2,13 +2,13 @@
 //! knows better, in `/readyz`.
 
 use super::{counters::RouterCounters, shape::Shape};
-use crate::{
-    freshness::{Freshness, is_behind},
-    topology::TopologyReceiver,
-};
 use futures::future::join_all;
 use kith_client::Fleet;
 use kith_net::{security::Dialer, server::http::Readiness};
+use kith_process::{
+    freshness::{Freshness, is_behind},
+    topology::TopologyReceiver,
+};
 use kith_wire::v1::{self, cluster_client::ClusterClient};
 use std::{sync::Arc, time::Duration};
 use tokio_util::sync::CancellationToken;

@@ -5,6 +5,7 @@ mod admin;
 mod admission;
 mod behind;
 mod counters;
+mod counts;
 mod fetch_rates;
 mod forward;
 mod lists;
@@ -28,14 +29,8 @@ pub use settings::{
 };
 
 use crate::{
-    counts,
-    error::StartError,
-    freshness::Freshness,
-    liveness::{self, ProcessId, Registration},
-    place, private,
     rebalance::{self, Rebalancer},
     resp::{self as redis, Backend},
-    topology::{self, Followed, TopologyReceiver},
     versions::{self, Coordinator, Stores},
 };
 use kith_client::{Caches, ListStore, Session, topology::Topology};
@@ -48,6 +43,13 @@ use kith_net::{
         http::{self, Readiness},
         security::Security,
     },
+};
+use kith_process::{
+    StartError,
+    freshness::Freshness,
+    liveness::{self, ProcessId, Registration},
+    place, private,
+    topology::{self, Followed, TopologyReceiver},
 };
 use kith_wire::{
     MESSAGE_BYTES_MAX, REQUEST_BYTES_MAX,

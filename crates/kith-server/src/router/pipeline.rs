@@ -10,11 +10,11 @@ use super::{
     record::Recorder,
     slow_log::SlowLog,
 };
-use crate::freshness::Freshness;
 use kith_api::{
     AggregateAnswer, Answered, BatchAnswer, BatchKeys, ComputeAnswer, QueryError, StreamFooter, StreamStatus,
 };
 use kith_client::topology::Topology;
+use kith_process::freshness::Freshness;
 use kith_types::ErrorCode;
 use kith_wire::v1;
 use serde_json::Value;

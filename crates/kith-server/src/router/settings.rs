@@ -1,8 +1,8 @@
 //! How a router answers: one document, read from a TOML file, written by
 //! `kith bench calibrate`, passed on to child processes as it is.
 
-use crate::place::ReadFrom;
 use kith_client::{SessionSettings, millis};
+use kith_process::place::ReadFrom;
 use serde::{Deserialize, Serialize};
 use std::{
     fs, io,

@@ -1,15 +1,12 @@
 //! Pushes whose router died are taken back: by any router, within seconds, and at once by the next push of that store.
 
-use super::{
-    Coordinator, Stores,
-    change::{Asker, change, read},
-    clean, now,
-    observe::show,
-    refused::ChangeError,
-};
-use crate::fail_point::FailPoint;
+use super::{Coordinator, Stores, clean, observe::show};
 use futures::StreamExt;
-use kith_metadata::{MetadataError, MetadataStore, keys};
+use kith_metadata::{
+    MetadataError, MetadataStore, keys,
+    records::{Asker, ChangeError, change, now, read},
+};
+use kith_process::FailPoint;
 use kith_types::ErrorCode;
 use kith_versions::{Command, PushId};
 use kith_wire::documents::{Document, RunningDocument, StoreDocument};

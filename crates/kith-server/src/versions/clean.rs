@@ -124,7 +124,7 @@ mod tests {
     #[test]
     fn what_a_version_names_or_may_come_to_name_stays() {
         let folder = tempfile::tempdir().unwrap();
-        let objects = crate::place::objects(folder.path().to_str().unwrap()).unwrap();
+        let objects = kith_process::place::objects(folder.path().to_str().unwrap()).unwrap();
         let built = |version: u64| folder.path().join(format!("village/connection/{version}"));
         for version in [3, 4, 5, 6] {
             std::fs::create_dir_all(built(version)).unwrap();
@@ -172,7 +172,7 @@ mod tests {
     #[test]
     fn a_folder_of_a_push_goes_when_its_version_is_dropped_or_it_is_long_forgotten() {
         let folder = tempfile::tempdir().unwrap();
-        let objects = crate::place::objects(folder.path().to_str().unwrap()).unwrap();
+        let objects = kith_process::place::objects(folder.path().to_str().unwrap()).unwrap();
         let names = ["7-push-a", "7-push-b", "8-push-c", "9-push-d"];
         let built = |name: &str| folder.path().join("kv/values").join(name);
         for name in names {

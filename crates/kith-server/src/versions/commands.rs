@@ -1,15 +1,13 @@
 //! Looking at stores and changing them, besides pushes: each change is one write.
 
-use super::{
-    Stores, bounds,
-    change::{Asker, Changed, Known, change, define, read},
-    clean,
-    document::policy_of,
-    push::flipped,
-    refused::{ChangeError, conflict, other_release},
+use super::{Stores, clean, push::flipped};
+use kith_metadata::{
+    Committed, Condition, Write, keys,
+    records::{
+        Asker, ChangeError, Changed, Known, bounds, change, conflict, define, other_release, policy_of, read,
+    },
 };
-use crate::fail_point::FailPoint;
-use kith_metadata::{Committed, Condition, Write, keys};
+use kith_process::FailPoint;
 use kith_schema::Schema;
 use kith_types::{ErrorCode, InvalidName, StoreVersion, check_store_name};
 use kith_versions::{Command, Effect, PushId, Refusal, Standing};

@@ -1,9 +1,10 @@
 //! After a flip: waits until every router that lives serves it, or its lease has ended.
 
 use super::Stores;
-use crate::{freshness::LEASE_TTL, router::own_status};
+use crate::router::own_status;
 use futures::future::join_all;
 use kith_metadata::keys;
+use kith_process::freshness::LEASE_TTL;
 use kith_versions::{Fence, Followed};
 use kith_wire::v1;
 use std::{

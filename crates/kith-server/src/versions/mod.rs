@@ -2,40 +2,27 @@
 //! change is one conditional write of the store's record; whatever router does it, and whenever it dies, at most one
 //! version is served.
 
-mod bounds;
 mod caretaker;
-mod change;
 mod clean;
 mod commands;
-mod document;
 mod fence;
 mod observe;
 mod offer;
 mod prepare;
 mod push;
-mod refused;
-mod repairs;
 
-pub(crate) use bounds::{cut_who, node_wait, push_id};
 pub(crate) use caretaker::{is_live, take_care, wait_until_live};
 pub(crate) use observe::{last_push, observed};
 pub(crate) use push::{Push, Size};
-pub(crate) use refused::{ChangeError, other_release};
-pub(crate) use repairs::Repairs;
 
-use crate::{place::ReadFrom, router::UploadSettings, topology::TopologyReceiver};
-use kith_api::topology;
+use crate::router::UploadSettings;
 use kith_metadata::MetadataStore;
 use kith_net::security::Dialer;
-use kith_types::NodeId;
-use kith_versions::{Holders, PushId, UnixMillis};
+use kith_process::{place::ReadFrom, topology::TopologyReceiver};
+use kith_versions::PushId;
 use kith_wire::documents::ClusterDocument;
 use parking_lot::{Mutex, MutexGuard};
-use std::{
-    collections::BTreeMap,
-    sync::Arc,
-    time::{Duration, SystemTime},
-};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use tokio_util::sync::CancellationToken;
 
 /// How long a commit may take to come back through the watch.
@@ -110,21 +97,4 @@ impl Stores {
             tracing::warn!(revision, "a commit has not come back through the watch yet");
         }
     }
-}
-
-/// Who holds a store of `copies` copies (`None`: one per group). Groups that are joining have nothing yet: neither a push nor a
-/// swap rests on them.
-pub(crate) fn holders_of(cluster: &ClusterDocument, store: &str, copies: Option<u32>) -> Holders {
-    let mut holders = Holders::default();
-    for group in topology::groups_of(cluster, store, copies) {
-        let owners = group.owners.iter().copied().map(NodeId).collect();
-        let groups = if group.takes_reads() { &mut holders.groups } else { &mut holders.drained };
-        groups.push(owners);
-    }
-    holders
-}
-
-pub(crate) fn now() -> UnixMillis {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    UnixMillis(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }

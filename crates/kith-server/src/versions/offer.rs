@@ -2,10 +2,10 @@
 //! checked before a node is told to fetch anything, and nothing is asked of a place that is not allowed.
 
 use super::{Stores, push::Push};
-use crate::place::{self, PlaceError, UrlRefused};
 use kith_engine::{FetchError, MANIFEST_NAME, Manifest, ObjectError, OpenError};
 use kith_net::server::security::audit::{self, Refused};
 use kith_objects::{Location, Objects};
+use kith_process::place::{self, PlaceError, UrlRefused};
 use kith_types::ErrorCode;
 use kith_wire::documents::{ComponentDocument, StoreDocument};
 use std::time::{Duration, SystemTime};

@@ -2,13 +2,11 @@
 
 use super::{
     Stores,
-    document::state_of,
-    holders_of, now,
     push::{Progress, Push},
-    refused::ChangeError,
 };
-use crate::fail_point::FailPoint;
 use futures::{StreamExt, stream::FuturesUnordered};
+use kith_metadata::records::{ChangeError, holders_of, now, state_of};
+use kith_process::FailPoint;
 use kith_types::{ErrorCode, NodeId, PartitionId};
 use kith_versions::{Command, Context, Pull, Standing, Supply};
 use kith_wire::{

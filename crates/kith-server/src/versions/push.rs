@@ -1,18 +1,15 @@
 //! A push from its first write to its last: begin, prepare everywhere, flip, clean.
 
-use super::{
-    Active, Stores, bounds,
-    change::{Asker, Changed, Known, New, change, change_known, read},
-    clean,
-    commands::check_name,
-    document::state_of,
-    now,
-    refused::{ChangeError, conflict},
-};
-use crate::{fail_point::FailPoint, place};
+use super::{Active, Stores, clean, commands::check_name};
 use futures::StreamExt;
-use kith_metadata::keys;
+use kith_metadata::{
+    keys,
+    records::{
+        Asker, ChangeError, Changed, Known, New, bounds, change, change_known, conflict, now, read, state_of,
+    },
+};
 use kith_objects::Objects;
+use kith_process::{FailPoint, place};
 use kith_types::{ErrorCode, StoreVersion};
 use kith_versions::{Command, PushId, Refusal, Standing, version_last_of_dropped};
 use kith_wire::{

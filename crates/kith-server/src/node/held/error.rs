@@ -1,7 +1,7 @@
 //! Why a version cannot be made ready.
 
-use crate::{data_dir::DataDirError, place::PlaceError};
 use kith_engine::{FetchError, OpenError};
+use kith_process::{data_dir::DataDirError, place::PlaceError};
 use thiserror::Error;
 
 /// A component version cannot be made ready.

@@ -22,15 +22,15 @@ use super::{
     verify::{self, Found},
     warm,
 };
-use crate::{
-    data_dir::{DataDir, DataDirError},
-    fail_point::FailPoint,
-    place,
-};
 use component::Component;
 use kith_engine::{Damage, GraphReader, HeldSource, OpenError, Source, ValuesReader};
 use kith_net::security::Dialer;
 use kith_objects::Objects;
+use kith_process::{
+    FailPoint,
+    data_dir::{DataDir, DataDirError},
+    place,
+};
 use kith_types::{PartitionCount, PartitionId};
 use kith_wire::documents::{ComponentDocument, HoldsDocument, ServedDocument, TopologyDocument};
 use parking_lot::{Mutex, MutexGuard, RwLock};

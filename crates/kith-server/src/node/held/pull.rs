@@ -4,19 +4,16 @@ use super::{
     Component, HeldStores, PrepareError, PrepareOptions, Progress, Replicas, Supplier, cannot_open,
     origins::Wanted,
 };
-use crate::{
-    fail_point::FailPoint,
-    node::{
-        heal::{fetch_anew, heal},
-        throttle::Throttled,
-    },
-    peer::PeerSource,
+use crate::node::{
+    heal::{fetch_anew, heal},
+    throttle::Throttled,
 };
 use kith_engine::{
     Damage, FetchError, FetchOptions, FetchProgress, HeldSource, OpenError, Source, SplicedSource,
     VersionFolder, read_manifest,
 };
 use kith_net::security::Dialer;
+use kith_process::{FailPoint, PeerSource};
 use kith_types::PartitionId;
 use kith_wire::documents::{ComponentDocument, ServedDocument};
 use std::{

@@ -1,11 +1,10 @@
 //! A node that a push left out says when it has the version after all, so that it is asked for it again.
 
-use super::{
-    change::{Asker, change},
-    refused::ChangeError,
-};
 use crate::node::HeldStores;
-use kith_metadata::MetadataStore;
+use kith_metadata::{
+    MetadataStore,
+    records::{Asker, ChangeError, change},
+};
 use kith_types::{NodeId, StoreVersion};
 use kith_versions::Command;
 use kith_wire::documents::{ServedDocument, TopologyDocument};

@@ -1,7 +1,7 @@
 //! What callers are told when a store cannot be changed.
 
 use super::document::UnknownName;
-use kith_metadata::MetadataError;
+use crate::MetadataError;
 use kith_types::ErrorCode;
 use kith_versions::Refusal;
 use kith_wire::documents::DocumentError;
@@ -9,7 +9,7 @@ use tonic::Status;
 
 /// A store's record is not changed.
 #[derive(Debug)]
-pub(crate) enum ChangeError {
+pub enum ChangeError {
     /// There is no such store.
     Unknown,
     /// The state machine says no.
@@ -21,6 +21,7 @@ pub(crate) enum ChangeError {
 }
 
 impl ChangeError {
+    /// What a caller is told who asked for `store`; empty where all are asked about.
     pub fn to_status(&self, store: &str) -> Status {
         match self {
             ChangeError::Unknown => kith_wire::status(
@@ -83,12 +84,12 @@ impl From<UnknownName> for ChangeError {
 }
 
 /// A record or request that another release wrote.
-pub(crate) fn other_release(detail: String) -> Status {
+pub fn other_release(detail: String) -> Status {
     kith_wire::status(ErrorCode::BadRequest, detail, "use a release that knows this document")
 }
 
 /// Others changed the record again and again.
-pub(super) fn conflict(store: &str) -> Status {
+pub fn conflict(store: &str) -> Status {
     let message = format!("store {store:?} changed again and again meanwhile");
     kith_wire::status(ErrorCode::Conflict, message, "look at it again, then try again")
 }

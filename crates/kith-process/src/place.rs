@@ -1,6 +1,6 @@
 //! Where built components lie: in the cluster's object store, or where they say.
 
-use crate::error::StartError;
+use crate::StartError;
 use kith_net::server::security::{is_pattern, matches};
 use kith_objects::{Access, ClaimError, Location, LocationError, Objects, ObjectsError};
 use kith_wire::documents::{ClusterDocument, ComponentDocument};
@@ -62,11 +62,15 @@ impl<'de> Deserialize<'de> for ReadFrom {
 
 /// Why a version is not read from where a push says it lies.
 #[derive(Debug, PartialEq, Eq, Error)]
-pub(crate) enum UrlRefused {
+#[allow(missing_docs, reason = "fields are named for what they hold")]
+pub enum UrlRefused {
+    /// It names no place.
     #[error(transparent)]
     Location(#[from] LocationError),
+    /// It lies in the cluster's own object store.
     #[error("{url} lies in the object store of this cluster, where each store has a place of its own")]
     Own { url: String },
+    /// Nobody has said that this store may be read from there.
     #[error("versions of store {store:?} are not read from {url}")]
     NotListed { url: String, store: String },
 }
@@ -75,7 +79,7 @@ pub(crate) enum UrlRefused {
 ///
 /// # Errors
 /// [`UrlRefused`].
-pub(crate) fn check_url(
+pub fn check_url(
     url: &str,
     store: &str,
     object_store: &Location,
@@ -121,7 +125,7 @@ pub fn objects(location: &str) -> Result<Objects, PlaceError> {
 ///
 /// # Errors
 /// [`StartError`]: it is another cluster's, cannot be used, or does not answer.
-pub(crate) async fn claim(cluster: &ClusterDocument) -> Result<(), StartError> {
+pub async fn claim(cluster: &ClusterDocument) -> Result<(), StartError> {
     let ClusterDocument { object_store: location, cluster_id, .. } = cluster.clone();
     let claimed = tokio::task::spawn_blocking(move || {
         let objects = objects(&location).map_err(|source| {
@@ -134,7 +138,7 @@ pub(crate) async fn claim(cluster: &ClusterDocument) -> Result<(), StartError> {
 }
 
 /// As [`claim`], but a process starts although its object store does not answer: what is served needs none.
-pub(crate) async fn check_claim(cluster: &ClusterDocument) -> Result<(), StartError> {
+pub async fn check_claim(cluster: &ClusterDocument) -> Result<(), StartError> {
     match claim(cluster).await {
         Err(StartError::ObjectStoreClaim(ClaimError::Objects(error))) => {
             tracing::warn!(%error, "the object store cannot be told to be this cluster's yet");

@@ -32,7 +32,7 @@ pub fn keep_as_private_as(folder: &Path) -> io::Result<()> {
 }
 
 /// Closes a data directory to other users, or warns that this cannot be done.
-pub(crate) fn close(data: &Path) {
+pub fn close(data: &Path) {
     if let Err(error) = tighten(data) {
         let path = data.display();
         tracing::warn!(%error, %path, "other users may be able to read the data directory");

@@ -15,14 +15,14 @@ use thiserror::Error;
 /// A record says what this release does not know.
 #[derive(Debug, Error)]
 #[error("the record of store {store:?} names an unknown {what} {name:?}")]
-pub(super) struct UnknownName {
+pub struct UnknownName {
     store: String,
     what: &'static str,
     name: String,
 }
 
 /// What a definition asks of the life-cycle.
-pub(super) fn policy_of(definition: &DefinitionDocument) -> Policy {
+pub fn policy_of(definition: &DefinitionDocument) -> Policy {
     Policy {
         retain: definition.retain,
         quota_bytes: definition.quota_bytes,
@@ -38,7 +38,7 @@ pub(super) fn policy_of(definition: &DefinitionDocument) -> Policy {
 ///
 /// # Errors
 /// [`UnknownName`].
-pub(super) fn state_of(document: &StoreDocument) -> Result<StoreState, UnknownName> {
+pub fn state_of(document: &StoreDocument) -> Result<StoreState, UnknownName> {
     let unknown =
         |what, name: &str| UnknownName { store: document.name.clone(), what, name: name.to_owned() };
     let versions = document.versions.iter().map(|entry| {
@@ -107,7 +107,7 @@ fn running_of(document: &RunningDocument) -> Running {
 }
 
 /// The record of `state`. Versions are made of what `before` says; a version that is new there, of `components`.
-pub(super) fn document_of(
+pub fn document_of(
     state: &StoreState,
     before: &StoreDocument,
     components: &[ComponentDocument],

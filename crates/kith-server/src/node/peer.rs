@@ -1,120 +1,23 @@
-//! Fetching from another node instead of the object store: both ends of `Node.ReadObject`.
+//! Giving objects to another node, which fetches them from here instead of the object store: the answering end of
+//! `Node.ReadObject`.
 
-use crate::{
-    background,
-    node::{HeldStores, Throttle},
-};
+use super::{HeldStores, Throttle};
 use futures::{StreamExt, stream::BoxStream};
 use kith_engine::{HeldSource, ObjectError, OpenError, Source};
-use kith_net::security::{Dialer, GrpcChannel};
+use kith_process::background;
 use kith_types::ErrorCode;
-use kith_wire::v1::{self, node_client::NodeClient};
-use std::{path::Path, sync::Arc, time::Duration};
-use tokio::{runtime::Handle, sync::mpsc};
+use kith_wire::v1;
+use std::{path::Path, sync::Arc};
+use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
-use tonic::{Code, Status};
+use tonic::Status;
 
 /// Bytes of one message: the threads that send and take it in are those that answer reads, and a read must not wait for long.
 const PIECE_BYTES: usize = 64 << 10;
-/// Bytes asked of a peer at a time, for the same reason: what is throttled comes in small gusts.
-const ASKED_BYTES: usize = 256 << 10;
 /// Pieces that may wait for their reader.
 const PIECE_QUEUE: usize = 4;
 /// The longest range of one request: a few times what a fetch asks for at once.
 const RANGE_BYTES_MAX: u64 = 256 << 20;
-/// A peer that sends nothing for so long is given up.
-const PATIENCE: Duration = Duration::from_secs(20);
-/// A connection that broke is tried once more: a peer that was idle may have closed it.
-const TRIES: u32 = 2;
-
-/// One component version on another node. Blocking, so not for the threads of a runtime; made inside one, whose threads take in
-/// what the peer sends.
-#[derive(Clone, Debug)]
-pub struct PeerSource {
-    runtime: Handle,
-    client: NodeClient<GrpcChannel>,
-    store: String,
-    component: String,
-    version: u64,
-}
-
-impl PeerSource {
-    /// The component `component` of `store` at its own version, on the node at `addr` (`host:port`). Nothing is asked yet.
-    ///
-    /// # Errors
-    /// If the address is none.
-    ///
-    /// # Panics
-    /// Outside a runtime.
-    pub fn new(
-        dialer: &Dialer,
-        addr: &str,
-        store: &str,
-        component: &str,
-        version: u64,
-    ) -> Result<Self, Status> {
-        Ok(Self {
-            runtime: Handle::current(),
-            client: NodeClient::new(dialer.channel(addr)?),
-            store: store.to_owned(),
-            component: component.to_owned(),
-            version,
-        })
-    }
-
-    async fn try_read(&self, object: &str, offset: u64, into: &mut [u8]) -> Result<usize, Status> {
-        let request = v1::ReadObjectRequest {
-            store: self.store.clone(),
-            component: self.component.clone(),
-            version: self.version,
-            object: object.to_owned(),
-            offset,
-            bytes: into.len() as u64,
-        };
-        let mut client = self.client.clone();
-        let mut pieces = in_time(client.read_object(request)).await?.into_inner();
-        let mut done = 0;
-        while let Some(piece) = in_time(pieces.message()).await? {
-            let end = done + piece.bytes.len();
-            let place = into.get_mut(done..end);
-            place
-                .ok_or_else(|| Status::internal("it sent more than asked for"))?
-                .copy_from_slice(&piece.bytes);
-            done = end;
-        }
-        Ok(done)
-    }
-}
-
-impl Source for PeerSource {
-    fn piece_bytes(&self) -> usize {
-        ASKED_BYTES
-    }
-
-    fn read(&self, object: &str, offset: u64, into: &mut [u8]) -> Result<usize, ObjectError> {
-        let mut tries = 1;
-        loop {
-            match self.runtime.block_on(self.try_read(object, offset, into)) {
-                Ok(count) => {
-                    metrics::counter!("kith_node_fetched_from_peers_bytes_total").increment(count as u64);
-                    return Ok(count);
-                }
-                Err(status) if kith_wire::code_of(&status) == ErrorCode::ObjectNotHeld => {
-                    return Err(ObjectError::Missing { object: object.to_owned() });
-                }
-                Err(status) if status.code() == Code::Unavailable && tries < TRIES => tries += 1,
-                Err(status) => {
-                    return Err(ObjectError::Failed { object: object.to_owned(), source: status.into() });
-                }
-            }
-        }
-    }
-}
-
-async fn in_time<T>(step: impl Future<Output = Result<T, Status>>) -> Result<T, Status> {
-    let late = |_| Status::deadline_exceeded(format!("the peer sent nothing for {} s", PATIENCE.as_secs()));
-    tokio::time::timeout(PATIENCE, step).await.map_err(late)?
-}
 
 /// For an object that a node does not hold, or not in this range.
 fn not_held(request: &v1::ReadObjectRequest, detail: &str) -> Status {
@@ -124,7 +27,7 @@ fn not_held(request: &v1::ReadObjectRequest, detail: &str) -> Status {
 }
 
 /// Answers a peer.
-pub(crate) async fn read_object(
+pub(super) async fn read_object(
     held: &Arc<HeldStores>,
     request: v1::ReadObjectRequest,
 ) -> Result<BoxStream<'static, Result<v1::ObjectPiece, Status>>, Status> {
@@ -217,6 +120,7 @@ mod tests {
     use super::*;
     use std::{num::NonZeroU64, thread};
     use tokio_util::sync::CancellationToken;
+    use tonic::Code;
 
     struct Ones(usize);
 

@@ -11,11 +11,11 @@ use std::{
 
 /// A process that is silent for so long counts as gone in `kith cluster status`, and swaps wait for a router no longer. Routing
 /// does not wait for it: clients notice by themselves.
-pub(crate) const LEASE_TTL: Duration = Duration::from_secs(3);
+pub const LEASE_TTL: Duration = Duration::from_secs(3);
 
 /// When this process was last known to be in reach of the metadata store.
 #[derive(Clone, Debug)]
-pub(crate) struct Freshness {
+pub struct Freshness {
     started: Instant,
     /// How old the metadata may have been at `started`.
     age_at_start: Duration,
@@ -50,7 +50,7 @@ impl Freshness {
 
 /// Whether a process whose own metadata has this age is to be passed over by load balancers: only if others know better. When
 /// nobody does, the metadata store is gone for all, and reads go on.
-pub(crate) fn is_behind(own: Duration, others: impl IntoIterator<Item = Duration>) -> bool {
+pub fn is_behind(own: Duration, others: impl IntoIterator<Item = Duration>) -> bool {
     LEASE_TTL < own && others.into_iter().any(|age| age <= LEASE_TTL)
 }
 

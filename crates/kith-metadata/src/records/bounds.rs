@@ -7,11 +7,11 @@ use std::time::Duration;
 use tonic::Status;
 
 /// The longest id of a push: a job's name and a number. It stays in the record and in its history.
-pub(super) const PUSH_ID_BYTES_MAX: usize = 128;
+pub const PUSH_ID_BYTES_MAX: usize = 128;
 /// The longest name of an owner, or of who asks.
-pub(crate) const WHO_BYTES_MAX: usize = 128;
+pub const WHO_BYTES_MAX: usize = 128;
 /// The longest reason that the history gives for a push that failed.
-pub(super) const REASON_BYTES_MAX: usize = 1 << 10;
+pub const REASON_BYTES_MAX: usize = 1 << 10;
 /// The longest name of the field that is the key.
 const KEY_FIELD_BYTES_MAX: usize = 1 << 10;
 /// A push waits so long for a node that is away, unless it says otherwise, before it does without it or fails.
@@ -30,7 +30,7 @@ const RECORD_BYTES_MAX: usize = 1 << 20;
 ///
 /// # Errors
 /// `bad_request`: it is long or odd.
-pub(crate) fn push_id(id: &str) -> Result<PushId, Status> {
+pub fn push_id(id: &str) -> Result<PushId, Status> {
     let is_known = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b':' | b'-');
     if (1..=PUSH_ID_BYTES_MAX).contains(&id.len()) && id.bytes().all(is_known) {
         return Ok(PushId(id.to_owned()));
@@ -41,7 +41,7 @@ pub(crate) fn push_id(id: &str) -> Result<PushId, Status> {
 }
 
 /// Refuses lists of components that make no version, or that no record has room for.
-pub(super) fn check_components(components: &[ComponentDocument]) -> Result<(), Status> {
+pub fn check_components(components: &[ComponentDocument]) -> Result<(), Status> {
     if components.is_empty() {
         let help = "nothing was pushed; name the components that make the version";
         return Err(kith_wire::status(ErrorCode::BadRequest, "a push without components", help));
@@ -51,7 +51,7 @@ pub(super) fn check_components(components: &[ComponentDocument]) -> Result<(), S
 }
 
 /// Refuses the record of a store that a push would make too large.
-pub(super) fn check_record(store: &str, bytes: usize) -> Result<(), Status> {
+pub fn check_record(store: &str, bytes: usize) -> Result<(), Status> {
     if bytes <= RECORD_BYTES_MAX {
         return Ok(());
     }
@@ -63,12 +63,12 @@ pub(super) fn check_record(store: &str, bytes: usize) -> Result<(), Status> {
 }
 
 /// Refuses definitions that no record has room for.
-pub(super) fn check_definition_bytes(definition: &[u8]) -> Result<(), Status> {
+pub fn check_definition_bytes(definition: &[u8]) -> Result<(), Status> {
     at_most("a definition", definition.len(), DEFINITION_BYTES_MAX)
 }
 
 /// Refuses texts of a definition that are too long, or no text.
-pub(super) fn check_texts(definition: &DefinitionDocument) -> Result<(), Status> {
+pub fn check_texts(definition: &DefinitionDocument) -> Result<(), Status> {
     check_owner(definition.owner.as_deref())?;
     match &definition.holds {
         HoldsDocument::Values { key_field: Some(field), .. } => {
@@ -79,7 +79,7 @@ pub(super) fn check_texts(definition: &DefinitionDocument) -> Result<(), Status>
 }
 
 /// Refuses owners whose name is too long, or no name.
-pub(super) fn check_owner(owner: Option<&str>) -> Result<(), Status> {
+pub fn check_owner(owner: Option<&str>) -> Result<(), Status> {
     owner.map_or(Ok(()), |owner| check_text("the name of an owner", owner, WHO_BYTES_MAX))
 }
 
@@ -95,7 +95,7 @@ fn check_text(what: &str, text: &str, max: usize) -> Result<(), Status> {
 ///
 /// # Errors
 /// `out_of_range`: longer than any push may.
-pub(crate) fn node_wait(asked_ms: Option<u64>) -> Result<Duration, Status> {
+pub fn node_wait(asked_ms: Option<u64>) -> Result<Duration, Status> {
     match asked_ms.map(Duration::from_millis) {
         None => Ok(NODE_WAIT),
         Some(wait) if wait <= NODE_WAIT_MAX => Ok(wait),
@@ -111,12 +111,12 @@ pub(crate) fn node_wait(asked_ms: Option<u64>) -> Result<Duration, Status> {
 }
 
 /// What a caller calls itself, as far as there is room for it.
-pub(crate) fn cut_who(who: &str) -> String {
+pub fn cut_who(who: &str) -> String {
     plain(who, WHO_BYTES_MAX)
 }
 
 /// A text as far as there is room for it, without control characters.
-pub(super) fn plain(text: &str, max: usize) -> String {
+pub fn plain(text: &str, max: usize) -> String {
     const CUT: char = '…';
     let is_cut = max < text.len();
     let room = if is_cut { max - CUT.len_utf8() } else { max };

@@ -34,7 +34,7 @@ impl Drop for Counted {
 }
 
 /// Waits until no work is under way, for `patience` at most. Whether none is.
-pub(crate) async fn ended(patience: Duration) -> bool {
+pub async fn ended(patience: Duration) -> bool {
     let mut under_way = UNDER_WAY.subscribe();
     tokio::time::timeout(patience, under_way.wait_for(|under_way| *under_way == 0)).await.is_ok()
 }
@@ -42,10 +42,10 @@ pub(crate) async fn ended(patience: Duration) -> bool {
 /// Work that ended without a result: it panicked, or the system has no thread for it.
 #[derive(Debug, thiserror::Error)]
 #[error("work in the background ended unexpectedly")]
-pub(crate) struct Ended;
+pub struct Ended;
 
 /// Does work and waits for what comes of it.
-pub(crate) async fn run<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Ended> {
+pub async fn run<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Ended> {
     let (sender, receiver) = oneshot::channel();
     spawn(move || {
         // Whoever waited may have left.
@@ -56,7 +56,7 @@ pub(crate) async fn run<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'st
 
 /// Begins work and lets it go, in a runtime that has a low priority too. If it cannot begin, what it owns is dropped, which
 /// whoever listens to it is told by.
-pub(crate) fn spawn(work: impl FnOnce() + Send + 'static) {
+pub fn spawn(work: impl FnOnce() + Send + 'static) {
     static RUNTIME: LazyLock<io::Result<Runtime>> = LazyLock::new(runtime);
     let begun = RUNTIME.as_ref().map_err(ToString::to_string).and_then(|runtime| {
         let named = thread::Builder::new().name("kith-background".to_owned());

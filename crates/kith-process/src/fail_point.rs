@@ -76,7 +76,7 @@ impl FailPoint {
     }
 
     /// Ends this process if a test asked for that. Where none did, this is one load.
-    pub(crate) fn reach(self) {
+    pub fn reach(self) {
         static FOLDER: OnceLock<Option<PathBuf>> = OnceLock::new();
         let folder = FOLDER.get_or_init(|| std::env::var_os(VARIABLE).map(PathBuf::from));
         if let Some(folder) = folder

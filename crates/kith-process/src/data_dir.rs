@@ -17,7 +17,7 @@ use thiserror::Error;
 const DIRECTORY_FORMAT: u32 = 2;
 const IDENTITY_FILE: &str = "kith.json";
 /// Held by whoever uses the directory.
-pub(crate) const LOCK_FILE: &str = "lock";
+pub const LOCK_FILE: &str = "lock";
 
 /// A data directory, locked until dropped.
 #[derive(Debug)]
@@ -192,7 +192,7 @@ impl DataDir {
 ///
 /// # Errors
 /// If the identity is damaged or of another format.
-pub(crate) fn identity(folder: &Path) -> Result<Option<Identity>, DataDirError> {
+pub fn identity(folder: &Path) -> Result<Option<Identity>, DataDirError> {
     let path = folder.join(IDENTITY_FILE);
     let bytes = match fs::read(&path) {
         Ok(bytes) => bytes,

@@ -1,6 +1,7 @@
 //! What a node measures of its own load, for the replies that carry it (Moolle, equation 9:
 //! the number of clients `m` is counted where all clients meet).
 
+use kith_process::micros_since_1970;
 use kith_routing::ReportedLatencies;
 use kith_wire::v1::{NodeCounters, NodeLoad};
 use parking_lot::Mutex;
@@ -10,7 +11,7 @@ use std::{
         Arc,
         atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
     },
-    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+    time::{Duration, Instant},
 };
 
 /// Requests per second are averaged over about this time.
@@ -143,12 +144,6 @@ impl LoadCounter {
             leaving: self.is_leaving(),
         }
     }
-}
-
-/// Now, to tell one start of a process from another.
-pub fn micros_since_1970() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
 }
 
 impl Window {

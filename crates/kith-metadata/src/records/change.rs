@@ -6,7 +6,7 @@ use super::{
     holders_of, now,
     refused::{ChangeError, conflict},
 };
-use kith_metadata::{Committed, Condition, MetadataStore, Write, keys};
+use crate::{Committed, Condition, MetadataStore, Write, keys};
 use kith_versions::{Command, Context, Effect, Standing};
 use kith_wire::documents::{
     ClusterDocument, ComponentDocument, DefinitionDocument, Document, RebalanceDocument, StoreDocument,
@@ -16,25 +16,34 @@ use kith_wire::documents::{
 const COMMIT_TRIES: u32 = 20;
 
 /// A store's record, and when it was changed last.
-pub(super) struct Known {
+pub struct Known {
+    /// The record.
     pub document: StoreDocument,
+    /// When it was changed last.
     pub revision: u64,
 }
 
 /// A change that was written.
 #[derive(Debug)]
-pub(super) struct Changed {
+pub struct Changed {
+    /// The record before it.
     pub before: StoreDocument,
+    /// The record with it.
     pub document: StoreDocument,
+    /// The revision at which it was written.
     pub revision: u64,
+    /// What is to be done now.
     pub effects: Vec<Effect>,
 }
 
 /// Who changes, and what the cluster looks like.
 #[derive(Clone, Copy)]
-pub(super) struct Asker<'a> {
+pub struct Asker<'a> {
+    /// As the history names them.
     pub who: &'a str,
+    /// What is known of them.
     pub standing: Standing,
+    /// The cluster, for who holds the store.
     pub cluster: &'a ClusterDocument,
 }
 
@@ -45,7 +54,11 @@ impl<'a> Asker<'a> {
     }
 }
 
-pub(super) async fn read(metadata: &dyn MetadataStore, store: &str) -> Result<Option<Known>, ChangeError> {
+/// The record of a store; `None` if there is none.
+///
+/// # Errors
+/// [`ChangeError`]: it cannot be read.
+pub async fn read(metadata: &dyn MetadataStore, store: &str) -> Result<Option<Known>, ChangeError> {
     let key = keys::store(store);
     let snapshot = metadata.read(&key).await?;
     let Some(entry) = snapshot.get(&key) else { return Ok(None) };
@@ -56,7 +69,7 @@ pub(super) async fn read(metadata: &dyn MetadataStore, store: &str) -> Result<Op
 ///
 /// # Errors
 /// [`ChangeError`]; nothing is changed then, unless the metadata store went away while it wrote.
-pub(super) async fn change(
+pub async fn change(
     metadata: &dyn MetadataStore,
     store: &str,
     asker: Asker<'_>,
@@ -75,7 +88,7 @@ pub(super) async fn change(
 ///
 /// # Errors
 /// As [`change`].
-pub(super) async fn define(
+pub async fn define(
     metadata: &dyn MetadataStore,
     store: &str,
     asker: Asker<'_>,
@@ -102,7 +115,7 @@ pub(super) async fn define(
 
 /// What a change writes besides what the state machine says.
 #[derive(Clone, Copy, Default)]
-pub(super) struct New<'a> {
+pub struct New<'a> {
     /// What a version that the commands begin is made of.
     pub components: &'a [ComponentDocument],
     /// `None`: as before.
@@ -110,7 +123,7 @@ pub(super) struct New<'a> {
 }
 
 /// As [`change`], of a record as it was read; `None` if it has changed meanwhile.
-pub(super) async fn change_known(
+pub async fn change_known(
     metadata: &dyn MetadataStore,
     known: &Known,
     asker: Asker<'_>,
@@ -170,7 +183,7 @@ async fn rebalance(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kith_metadata::EmbeddedMetadata;
+    use crate::EmbeddedMetadata;
     use kith_versions::PushId;
     use kith_wire::documents::{DOCUMENT_FORMAT, GroupDocument, HoldsDocument, VersionDocument};
 

@@ -10,7 +10,7 @@ use std::{
 };
 
 /// What was read of the stores that have a quota, and since when it is counted.
-pub(crate) struct Quotas {
+pub struct Quotas {
     /// By store. Locked for less than a microsecond, twice a read.
     lines: Mutex<HashMap<String, ReadQuota>>,
     started: Instant,
@@ -129,7 +129,7 @@ impl Quotas {
 }
 
 /// The reason why a read was too much, in metrics.
-pub(crate) fn reason(kind: QuotaKind) -> &'static str {
+pub fn reason(kind: QuotaKind) -> &'static str {
     match kind {
         QuotaKind::Keys => "quota_keys",
         QuotaKind::Bytes => "quota_bytes",
