@@ -4,7 +4,6 @@ pub mod cluster;
 pub mod dev;
 pub mod node;
 mod rebalance;
-mod resp;
 pub mod router;
 mod versions;
 

@@ -30,12 +30,10 @@ pub use held::{
 pub use kith_process::Labels;
 pub use throttle::{Throttle, ThrottleState};
 
-use crate::{
-    node::load::LoadCounter,
-    resp::{self as redis, Backend},
-};
+use crate::node::load::LoadCounter;
 use futures::StreamExt;
 use kith_api::topology::wanted;
+use kith_doors::resp::{self as redis, Backend};
 use kith_metadata::MetadataStore;
 use kith_net::server::{
     self, Addresses, FrontPage, Ports,

@@ -5,12 +5,12 @@ use super::{
     quota::WayIn,
     service::{KEYS_INLINE_MAX, NodeService},
 };
-use crate::resp::{Answer, Backend, Group, Values};
 use futures::{
     FutureExt,
     future::{self, BoxFuture},
 };
 use kith_api::{ANSWER_BYTES_MAX, BatchKeys, QueryError};
+use kith_doors::resp::{Answer, Backend, Group, Values};
 use kith_engine::{KeyType, ValueError, ValueType, ValuesReader};
 use kith_ops::{RecordError, Records, RecordsBuilder};
 use kith_wire::{

@@ -30,10 +30,10 @@ pub use settings::{
 
 use crate::{
     rebalance::{self, Rebalancer},
-    resp::{self as redis, Backend},
     versions::{self, Coordinator, Stores},
 };
 use kith_client::{Caches, ListStore, Session, topology::Topology};
+use kith_doors::resp::{self as redis, Backend};
 use kith_metadata::MetadataStore;
 use kith_net::{
     security::Dialer,

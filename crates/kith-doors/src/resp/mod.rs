@@ -13,20 +13,20 @@ mod round;
 mod tests;
 mod visitor;
 
-pub(crate) use answer::{Answer, Values};
-pub(crate) use endpoint::spawn;
-pub(crate) use round::Group;
+pub use answer::{Answer, Values};
+pub use endpoint::spawn;
+pub use round::Group;
 
 use futures::future::BoxFuture;
 use kith_api::QueryError;
-use kith_engine::KeyType;
+use kith_schema::KeyType;
 use std::sync::Arc;
 
 /// Where values come from.
 ///
 /// Contract: a key's answer is a value, the proof that there is none, or an error; never "none" for want of knowing. The future of
 /// [`Backend::read`] is polled on the connection's own task: work that takes longer than handing it over belongs on another thread.
-pub(crate) trait Backend: Send + Sync + 'static {
+pub trait Backend: Send + Sync + 'static {
     /// `router` or `node`.
     fn role(&self) -> &'static str;
 

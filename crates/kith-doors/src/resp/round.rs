@@ -2,7 +2,7 @@
 
 use super::answer::{Answer, refusal};
 use kith_api::{BatchKeys, QueryError};
-use kith_engine::{KEY_BYTES_MAX, KeyType};
+use kith_schema::{KEY_BYTES_MAX, KeyType};
 use kith_types::ByteKeys;
 use kith_wire::resp::{Command, Replies, Version};
 use std::ops::Range;
@@ -36,8 +36,10 @@ pub(super) struct Round {
 
 /// Keys of one store.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Group {
+pub struct Group {
+    /// The store.
     pub store: String,
+    /// The keys.
     pub keys: BatchKeys,
 }
 

@@ -9,8 +9,8 @@ use super::{
     visitor::{AuthError, DEFAULT_USER, Visitor},
 };
 use kith_api::QueryError;
-use kith_engine::KeyType;
 use kith_net::server::security::Need;
+use kith_schema::KeyType;
 use kith_wire::resp::{Command, Limits, Replies, Version};
 use std::sync::Arc;
 

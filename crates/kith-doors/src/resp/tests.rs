@@ -3,13 +3,12 @@
 use super::{Answer, Backend, Group, Values, connection, endpoint::Endpoint, visitor::Visitor};
 use futures::{FutureExt, future::BoxFuture};
 use kith_api::{BatchKeys, QueryError};
-use kith_engine::KeyType;
 use kith_net::server::{
     connections::testing::{known, known_within},
     security::{Caller, Identity, testing::gate},
 };
 use kith_ops::{RecordError, RecordsBuilder};
-use kith_schema::{RecordWriter, Scalar, Schema};
+use kith_schema::{KeyType, RecordWriter, Scalar, Schema};
 use proptest::prelude::*;
 use sha2::{Digest, Sha256};
 use std::{

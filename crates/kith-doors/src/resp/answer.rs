@@ -8,7 +8,7 @@ use std::{borrow::Cow, ops::Range, sync::Arc};
 
 /// What one read came to; those that were read together share it.
 #[derive(Clone, Debug)]
-pub(crate) struct Answer {
+pub struct Answer {
     values: Arc<Values>,
     /// This read's keys.
     keys: Range<usize>,
@@ -16,8 +16,10 @@ pub(crate) struct Answer {
 
 /// The values of keys of one store, all of one version.
 #[derive(Debug)]
-pub(crate) struct Values {
+pub struct Values {
+    /// The store.
     pub store: String,
+    /// What came of each key.
     pub records: Records,
     /// What values are records of, where they are.
     pub schema: Option<Schema>,

@@ -9,13 +9,13 @@ use super::{
 };
 use futures::future::join_all;
 use kith_api::QueryError;
-use kith_engine::KeyType;
 use kith_net::server::{
     Bound,
     connections::{self, farewell},
     listen::{self, Opening},
     security::{Gate, Need, Security},
 };
+use kith_schema::KeyType;
 use kith_wire::resp::{Limits, Malformed};
 use metrics::{Counter, Gauge, counter, gauge};
 use std::{
@@ -76,7 +76,7 @@ impl Metrics {
 }
 
 /// Serves RESP on `bound` until `stop`, to whom `security` lets in. The tasks are those of its connections: they end soon after.
-pub(crate) fn spawn(
+pub fn spawn(
     bound: Bound,
     backend: Arc<dyn Backend>,
     security: &Security,
