@@ -2,7 +2,6 @@
 
 pub mod cluster;
 pub mod dev;
-pub mod node;
 mod rebalance;
 pub mod router;
 mod versions;

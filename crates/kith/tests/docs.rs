@@ -20,8 +20,16 @@ fn root() -> PathBuf {
 }
 
 /// The crates that nodes and routers are made of, as far as they count anything.
-const SERVING: [&str; 7] =
-    ["kith-server", "kith-doors", "kith-process", "kith-client", "kith-net", "kith-metadata", "kith-api"];
+const SERVING: [&str; 8] = [
+    "kith-server",
+    "kith-node",
+    "kith-doors",
+    "kith-process",
+    "kith-client",
+    "kith-net",
+    "kith-metadata",
+    "kith-api",
+];
 
 /// The names of metrics in a text.
 fn metrics(text: &str) -> BTreeSet<String> {

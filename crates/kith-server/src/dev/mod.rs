@@ -14,7 +14,6 @@ pub use stop::{StopError, stop};
 
 use crate::{
     cluster,
-    node::{Node, NodeOptions},
     router::{Router, RouterOptions, RouterSettings},
 };
 use futures::{FutureExt, future::join_all};
@@ -24,6 +23,7 @@ use kith_net::server::{
     connections::{ConnectionSettings, Connections},
     security::Security,
 };
+use kith_node::{Node, NodeOptions};
 use kith_process::{
     Labels, StartError,
     data_dir::{DataDir, Identity, write_atomically},

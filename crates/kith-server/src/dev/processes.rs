@@ -4,8 +4,9 @@
 //! however it ends, so no child outlives it.
 
 use super::{Plan, log_file, ports::Reserved};
-use crate::{node::NodeOptions, router::RouterOptions};
+use crate::router::RouterOptions;
 use kith_net::server::connections::ConnectionSettings;
+use kith_node::NodeOptions;
 use kith_process::{Labels, StartError, topology::TopologyReceiver};
 use kith_wire::documents::TopologyDocument;
 use std::{

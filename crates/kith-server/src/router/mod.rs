@@ -144,7 +144,7 @@ impl Router {
         Self::serve(options, metadata, followed, stop).await
     }
 
-    /// Starts a router in the process of the metadata store, as [`crate::node::Node::start_beside`] does a node.
+    /// Starts a router in the process of the metadata store, as [`kith_node::Node::start_beside`] does a node.
     ///
     /// # Errors
     /// As [`Router::start`].

@@ -4,7 +4,7 @@ use super::{
     Component, HeldStores, PrepareError, PrepareOptions, Progress, Replicas, Supplier, cannot_open,
     origins::Wanted,
 };
-use crate::node::{
+use crate::{
     heal::{fetch_anew, heal},
     throttle::Throttled,
 };

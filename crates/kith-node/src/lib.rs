@@ -30,7 +30,7 @@ pub use held::{
 pub use kith_process::Labels;
 pub use throttle::{Throttle, ThrottleState};
 
-use crate::node::load::LoadCounter;
+use crate::load::LoadCounter;
 use futures::StreamExt;
 use kith_api::topology::wanted;
 use kith_doors::resp::{self as redis, Backend};

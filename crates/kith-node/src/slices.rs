@@ -5,7 +5,7 @@ use super::{
     answered::Answered,
     service::{AbandonOnDrop, Job, KEYS_INLINE_MAX, NodeService, keys_of, status_of},
 };
-use crate::node::load::InFlight;
+use crate::load::InFlight;
 use futures::{
     StreamExt,
     future::ready,

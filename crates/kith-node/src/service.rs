@@ -9,7 +9,7 @@ use super::{
     scrub::Doctor,
     slices::Cut,
 };
-use crate::node::{
+use crate::{
     load::{InFlight, LoadCounter},
     peer,
 };

@@ -1,6 +1,6 @@
 //! A node that a push left out says when it has the version after all, so that it is asked for it again.
 
-use crate::node::HeldStores;
+use crate::HeldStores;
 use kith_metadata::{
     MetadataStore,
     records::{Asker, ChangeError, change},

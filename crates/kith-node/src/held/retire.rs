@@ -1,7 +1,7 @@
 //! What the cluster gave up goes, after a grace, with its files.
 
 use super::{HeldStores, VERSION_GRACE};
-use crate::node::heal::aside_of;
+use crate::heal::aside_of;
 use kith_engine::staging_of;
 use kith_process::FailPoint;
 use kith_wire::documents::{ServedDocument, TopologyDocument};

@@ -1,7 +1,7 @@
 //! What the object store has of a version that this node may have to fetch.
 
 use super::HeldStores;
-use crate::node::verify::{Depth, Place, unreachable, verify_built};
+use crate::verify::{Depth, Place, unreachable, verify_built};
 use kith_engine::OnVerify;
 use kith_wire::{documents::ComponentDocument, v1};
 use tokio_util::sync::CancellationToken;
@@ -13,7 +13,7 @@ impl HeldStores {
     ///
     /// # Errors
     /// As [`verify_built`].
-    pub(in crate::node) fn verify_built(
+    pub(crate) fn verify_built(
         &self,
         (store, component, cluster): (&str, &ComponentDocument, &str),
         depth: Depth,

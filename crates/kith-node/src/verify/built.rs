@@ -11,7 +11,7 @@ use std::error::Error;
 use tonic::Status;
 
 /// Where the copy of a component lies.
-pub(in crate::node) struct Place<'a> {
+pub(crate) struct Place<'a> {
     /// Its own folder.
     pub objects: &'a Objects,
     /// The same, for what is read: as throttled as the node's fetches.
@@ -25,7 +25,7 @@ pub(in crate::node) struct Place<'a> {
 ///
 /// # Errors
 /// `object_store_unreachable`, `object_store_taken`; that it was ended. Nothing is known of the copy then.
-pub(in crate::node) fn verify_built(
+pub(crate) fn verify_built(
     place: &Place<'_>,
     component: &ComponentDocument,
     depth: VerifyDepth,
@@ -147,7 +147,7 @@ fn of_manifest(damage: Damage) -> v1::DamagedFile {
 }
 
 /// The object store cannot be asked; an error with its causes.
-pub(in crate::node) fn unreachable(error: &dyn Error, help: &str) -> Status {
+pub(crate) fn unreachable(error: &dyn Error, help: &str) -> Status {
     let mut message = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {

@@ -1,7 +1,7 @@
 //! Takes what this node lacks of a version from the object store or else from peers, as [`kith_versions::origins`] decides.
 
 use super::{HeldStores, PrepareError, pull::REQUESTS_AT_A_TIME};
-use crate::node::{heal::Take, throttle::Throttled};
+use crate::{heal::Take, throttle::Throttled};
 use kith_engine::{Damage, FetchError, FileId, FileKind, Source, SplicedSource, read_manifest};
 use kith_metadata::records::holders_of;
 use kith_objects::Objects;
