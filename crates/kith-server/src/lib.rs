@@ -1,10 +1,7 @@
 //! Node and router processes, cluster metadata and the supervisor of `kith dev`.
 
-pub mod cluster;
 pub mod dev;
-mod rebalance;
 pub mod router;
-mod versions;
 
 pub use kith_net::server::{
     connections::{ConnectionSettings, IDLE_DEFAULT, OPEN_MAX_DEFAULT, REPLY_BYTES_DEFAULT},

@@ -8,6 +8,7 @@ pub mod body;
 pub mod documents;
 mod error;
 pub mod frame;
+pub mod millis;
 pub mod resp;
 mod rope;
 

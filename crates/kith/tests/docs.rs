@@ -20,9 +20,10 @@ fn root() -> PathBuf {
 }
 
 /// The crates that nodes and routers are made of, as far as they count anything.
-const SERVING: [&str; 8] = [
+const SERVING: [&str; 9] = [
     "kith-server",
     "kith-node",
+    "kith-control",
     "kith-doors",
     "kith-process",
     "kith-client",

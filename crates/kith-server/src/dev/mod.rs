@@ -7,16 +7,14 @@ mod ready;
 mod stop;
 mod temporary;
 
-pub use crate::cluster::Shape;
+pub use kith_control::cluster::Shape;
 pub use ports::{PORT, PORT_HTTP, PORT_RESP};
 pub use ready::{ReadyDocument, ReadyNode, ReadyRouter};
 pub use stop::{StopError, stop};
 
-use crate::{
-    cluster,
-    router::{Router, RouterOptions, RouterSettings},
-};
+use crate::router::{Router, RouterOptions, RouterSettings};
 use futures::{FutureExt, future::join_all};
+use kith_control::cluster;
 use kith_metadata::{EmbeddedMetadata, MetadataService, MetadataStore};
 use kith_net::server::{
     self,

@@ -1,12 +1,10 @@
 //! A router: answers queries for any client, with a network cache in front of the
 //! nodes (Moolle's NCS), and does the cluster's administration.
 
-mod admin;
 mod admission;
 mod behind;
 mod counters;
 mod counts;
-mod fetch_rates;
 mod forward;
 mod lists;
 mod networks;
@@ -18,21 +16,16 @@ mod record;
 mod resp;
 mod service;
 mod settings;
-mod shape;
 mod slow_log;
 mod streams;
+mod view;
 
-pub(crate) use behind::own_status;
+pub use kith_control::UploadSettings;
 pub use query_json::query_json;
-pub use settings::{
-    AdmissionSettings, CacheSettings, RouterSettings, SettingsFileError, SlowLogSettings, UploadSettings,
-};
+pub use settings::{AdmissionSettings, CacheSettings, RouterSettings, SettingsFileError, SlowLogSettings};
 
-use crate::{
-    rebalance::{self, Rebalancer},
-    versions::{self, Coordinator, Stores},
-};
 use kith_client::{Caches, ListStore, Session, topology::Topology};
+use kith_control::{Admin, Coordinator, Rebalancer, Stores, take_care, take_over};
 use kith_doors::resp::{self as redis, Backend};
 use kith_metadata::MetadataStore;
 use kith_net::{
@@ -180,23 +173,22 @@ impl Router {
         let live_value = coordinator.name().to_owned();
         let rebalancer =
             Rebalancer::new(Arc::clone(&metadata), documents.clone(), coordinator.clone(), dialer.clone());
-        rebalance::take_over(rebalancer.clone(), stop.clone());
+        take_over(rebalancer.clone(), stop.clone());
         let (read_from, uploads) = (options.settings.read_from.clone(), options.settings.uploads.clone());
         let (changes, to_nodes) = (documents.clone(), dialer.clone());
         let stores = Stores::new(Arc::clone(&metadata), changes, coordinator, to_nodes, read_from, uploads);
-        versions::take_care(stores.clone(), stop.clone());
+        take_care(stores.clone(), stop.clone());
         let (session, counters) = (graph.session.clone(), Arc::clone(&graph.pipeline.counters));
         let (freshness, watched) = (graph.pipeline.freshness.clone(), Arc::clone(&graph.pipeline.counters));
         let fleet = Arc::clone(graph.session.executor().fleet());
-        let admin = admin::Admin {
+        let admin = Admin {
             freshness: freshness.clone(),
             stores,
             rebalancer,
             topology: documents.clone(),
             dialer: dialer.clone(),
             stop: stop.clone(),
-            session,
-            counters,
+            view: Arc::new(view::View { session, counters }),
         };
         let ports = Ports::bind(options.addresses(), &options.security, &connections).await?;
         let at = ports.addresses();
@@ -247,7 +239,7 @@ impl Router {
 fn answer(
     bound: server::Bound,
     graph: Arc<service::GraphServer>,
-    admin: admin::Admin,
+    admin: Admin,
     security: &Security,
     stop: CancellationToken,
 ) -> TaskTracker {

@@ -26,7 +26,7 @@ const LIVE_WAIT: Duration = Duration::from_secs(10);
 const LIVE_RETRY: Duration = Duration::from_millis(50);
 
 /// Takes back the pushes of routers that are gone, and removes what uploads that were killed left behind, until `stop`.
-pub(crate) fn take_care(stores: Stores, stop: CancellationToken) {
+pub fn take_care(stores: Stores, stop: CancellationToken) {
     sweep_now_and_then(stores.clone(), stop.clone());
     tokio::spawn(async move {
         let mut changes = stores.metadata.watch(keys::STORES, 0);

@@ -12,7 +12,7 @@ mod sizes;
 mod status;
 mod takeover;
 
-pub(crate) use takeover::take_over;
+pub use takeover::take_over;
 
 use crate::versions::{self, Coordinator};
 use document::parts_of;
@@ -51,7 +51,7 @@ const SEEN_WAIT: Duration = Duration::from_secs(2);
 
 /// Plans and drives rebalances, for one router.
 #[derive(Clone)]
-pub(crate) struct Rebalancer {
+pub struct Rebalancer {
     metadata: Arc<dyn MetadataStore>,
     topology: TopologyReceiver,
     coordinator: Coordinator,
@@ -68,6 +68,7 @@ struct Records {
 }
 
 impl Rebalancer {
+    /// Drives nothing yet. `coordinator`: which start of which router this is.
     pub fn new(
         metadata: Arc<dyn MetadataStore>,
         topology: TopologyReceiver,

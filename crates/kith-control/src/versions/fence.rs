@@ -1,7 +1,7 @@
 //! After a flip: waits until every router that lives serves it, or its lease has ended.
 
 use super::Stores;
-use crate::router::own_status;
+use crate::own_status;
 use futures::future::join_all;
 use kith_metadata::keys;
 use kith_process::freshness::LEASE_TTL;

@@ -1,12 +1,12 @@
 //! Administration: status, loads of graphs, and what `versions` does to stores.
 
-use super::{behind::own_status, counters::RouterCounters, fetch_rates, shape};
 use crate::{
+    fetch_rates, own_status,
     rebalance::Rebalancer,
+    shape,
     versions::{Push, Size, Stores, last_push, observed},
 };
-use futures::{StreamExt, stream::BoxStream};
-use kith_client::{Fleet, Session};
+use futures::{StreamExt, future::BoxFuture, stream::BoxStream};
 use kith_metadata::records::{
     bounds::{cut_who, node_wait, push_id},
     now,
@@ -41,16 +41,40 @@ const PROGRESS_QUEUE: usize = 256;
 
 /// The `Cluster` service of a router.
 #[derive(Clone)]
-pub(super) struct Admin {
+pub struct Admin {
+    /// Carries out what is asked of stores.
     pub stores: Stores,
+    /// Carries out rebalances.
     pub rebalancer: Rebalancer,
+    /// The cluster.
     pub topology: TopologyReceiver,
+    /// How old it may be.
     pub freshness: Freshness,
+    /// Connects to nodes and to other routers.
     pub dialer: Dialer,
+    /// Ends the streams of changes.
     pub stop: CancellationToken,
-    /// Whose nodes are asked, and what it knows of them.
-    pub session: Session,
-    pub counters: Arc<RouterCounters>,
+    /// What the router knows of the nodes, and of itself.
+    pub view: Arc<dyn RouterView>,
+}
+
+/// What a router knows by answering queries, as far as the status of the cluster shows it.
+pub trait RouterView: Send + Sync + 'static {
+    /// Asks a node about itself, over the connections that queries take.
+    fn ping<'a>(
+        &'a self,
+        addr: &'a str,
+        request: v1::PingRequest,
+    ) -> BoxFuture<'a, Result<v1::PingReply, Status>>;
+
+    /// Whether queries are sent to a node now.
+    fn is_up(&self, node: NodeId) -> bool;
+
+    /// How long answers of a store took since the router started: how many, their p50 and their p99.
+    fn latencies_of(&self, store: &str) -> (u64, Duration, Duration);
+
+    /// What the router did since it started.
+    fn counters(&self) -> v1::RouterCounters;
 }
 
 type ProgressStream = BoxStream<'static, Result<v1::PublishProgress, Status>>;
@@ -92,7 +116,7 @@ impl Admin {
         let read = tokio::time::timeout(NODE_PATIENCE, self.stores.documents()).await;
         let documents = read.ok().and_then(Result::ok).unwrap_or_default();
         let statuses = documents.into_iter().map(|store| {
-            let (answers, p50, p99) = self.counters.latencies_of(&store.name);
+            let (answers, p50, p99) = self.view.latencies_of(&store.name);
             let age = observed(&store, now()).version_age.unwrap_or_default();
             v1::StoreStatus {
                 version: store.current().map_or(0, |current| current.version),
@@ -107,10 +131,6 @@ impl Admin {
             }
         });
         statuses.collect()
-    }
-
-    fn fleet(&self) -> &Arc<Fleet> {
-        self.session.executor().fleet()
     }
 
     async fn node_status(
@@ -138,10 +158,10 @@ impl Admin {
         };
         if document.is_some() {
             let request = v1::PingRequest { counters, disk: true, ..Default::default() };
-            let ping = self.fleet().transport().ping(&status.addr, request);
+            let ping = self.view.ping(&status.addr, request);
             match tokio::time::timeout(NODE_PATIENCE, ping).await {
                 Ok(Ok(reply)) => {
-                    let up = self.fleet().is_up(NodeId(node));
+                    let up = self.view.is_up(NodeId(node));
                     status.state = if up { "up" } else { "coming back" }.to_owned();
                     status.load = reply.load;
                     status.served = reply.served;
@@ -234,7 +254,7 @@ impl v1::cluster_server::Cluster for Admin {
         request: Request<v1::StatusRequest>,
     ) -> Result<Response<v1::ClusterStatus>, Status> {
         let v1::StatusRequest { counters, own } = request.into_inner();
-        let told = counters.then(|| self.counters.told(self.session.executor()));
+        let told = counters.then(|| self.view.counters());
         let topology = Arc::clone(&self.topology.borrow());
         let revision = topology.revision;
         let metadata_age_ms = u64::try_from(self.freshness.age().as_millis()).unwrap_or(u64::MAX);

@@ -119,7 +119,7 @@ impl Stores {
     ///
     /// # Errors
     /// As the caller is to be told. Unless the metadata store went away, what served before serves on.
-    pub async fn push(&self, push: &Push, progress: &Progress) -> Result<Served, Status> {
+    pub(crate) async fn push(&self, push: &Push, progress: &Progress) -> Result<Served, Status> {
         let ended = self.try_push(push, progress).await;
         if let Some(outcome) = outcome(&ended) {
             metrics::counter!("kith_router_pushes_total", "store" => push.store.clone(), "outcome" => outcome)

@@ -19,7 +19,7 @@ struct Nodes {
 
 /// What is shown.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Shape {
+pub struct Shape {
     nodes: BTreeMap<Place, Nodes>,
     /// Whether each group is taken out.
     groups: BTreeMap<u32, bool>,
@@ -64,7 +64,7 @@ impl Shape {
 }
 
 /// Each group, of whose nodes these are down.
-pub(super) fn groups(topology: &TopologyDocument, down: &[u32]) -> Vec<v1::GroupStatus> {
+pub(crate) fn groups(topology: &TopologyDocument, down: &[u32]) -> Vec<v1::GroupStatus> {
     let group = |group: &GroupDocument| v1::GroupStatus {
         group: group.group,
         state: state(group).to_owned(),

@@ -1,9 +1,8 @@
 //! A rebalance in the metadata, and back: what is stored is data of its own (`kith_wire::documents`).
 
 use kith_api::topology::{
-    cluster_document, listed_document, listed_entry, role_of_group, role_text, table_parts,
+    BadTopology, cluster_document, listed_document, listed_entry, role_of_group, role_text, table_parts,
 };
-use kith_client::topology::BadTopology;
 use kith_routing::{
     GroupEntry, GroupIndex, RoutingTable, TableError, TableParts,
     placement::OwnerChange,

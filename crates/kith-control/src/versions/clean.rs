@@ -2,7 +2,7 @@
 //!
 //! In a bucket, pushes upload beside each other, so that a folder which nobody names yet may be of a push that is about to be
 //! handed over. A folder of this kind is removed only if its version was dropped by the change at hand, or if nothing was written to
-//! it for [`UploadSettings::orphan_age`](crate::router::UploadSettings::orphan_age); a push is refused long before that.
+//! it for [`UploadSettings::orphan_age`](crate::UploadSettings::orphan_age); a push is refused long before that.
 
 use kith_objects::{Objects, ObjectsError};
 use kith_types::{check_component_name, check_store_name};

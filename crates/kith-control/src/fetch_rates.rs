@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 ///
 /// # Errors
 /// If there is no such node.
-pub(super) async fn fetch_rates(
+pub(crate) async fn fetch_rates(
     topology: &TopologyDocument,
     dialer: &Dialer,
     request: v1::FetchRatesRequest,

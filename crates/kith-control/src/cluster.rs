@@ -72,7 +72,7 @@ pub async fn create_cluster(
 }
 
 /// The cluster in `store`, after checking that it has the shape asked for; a new one if there is none.
-pub(crate) async fn create_or_check(
+pub async fn create_or_check(
     store: &dyn MetadataStore,
     shape: &Shape,
     folder: &Path,
@@ -224,7 +224,7 @@ fn entry(shape: &Shape, group: GroupId, nodes: u32, place: u32) -> NodeEntry {
 }
 
 /// Forgets routers of an earlier run that this one does not start.
-pub(crate) async fn remove_stale(store: &dyn MetadataStore, routers: u32) -> Result<(), StartError> {
+pub async fn remove_stale(store: &dyn MetadataStore, routers: u32) -> Result<(), StartError> {
     let snapshot = store.read(keys::ROUTERS).await?;
     let wanted: Vec<String> = (0..routers).map(keys::router).collect();
     let stale = snapshot.entries.iter().filter(|entry| !wanted.contains(&entry.key));

@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 const CARE_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Takes over from drivers that are gone, until `stop`.
-pub(crate) fn take_over(rebalancer: Rebalancer, stop: CancellationToken) {
+pub fn take_over(rebalancer: Rebalancer, stop: CancellationToken) {
     tokio::spawn(async move {
         let mut interval = tokio::time::interval(CARE_INTERVAL);
         interval.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);

@@ -11,11 +11,12 @@ mod offer;
 mod prepare;
 mod push;
 
-pub(crate) use caretaker::{is_live, take_care, wait_until_live};
+pub use caretaker::take_care;
+pub(crate) use caretaker::{is_live, wait_until_live};
 pub(crate) use observe::{last_push, observed};
 pub(crate) use push::{Push, Size};
 
-use crate::router::UploadSettings;
+use crate::UploadSettings;
 use kith_metadata::MetadataStore;
 use kith_net::security::Dialer;
 use kith_process::{place::ReadFrom, topology::TopologyReceiver};
@@ -30,7 +31,7 @@ const VISIBLE_WAIT: Duration = Duration::from_secs(5);
 
 /// One start of one router. Pushes say who runs them, so that those of a router that is gone can be taken back.
 #[derive(Clone, Debug)]
-pub(crate) struct Coordinator(Arc<str>);
+pub struct Coordinator(Arc<str>);
 
 impl Coordinator {
     /// A new start of a router.
@@ -46,7 +47,7 @@ impl Coordinator {
 
 /// Changes stores, for one router.
 #[derive(Clone)]
-pub(crate) struct Stores {
+pub struct Stores {
     metadata: Arc<dyn MetadataStore>,
     topology: TopologyReceiver,
     coordinator: Coordinator,
@@ -68,6 +69,8 @@ struct Active {
 }
 
 impl Stores {
+    /// Runs no push yet. `coordinator`: which start of which router this is; versions that were built elsewhere are read from
+    /// `read_from` alone.
     pub fn new(
         metadata: Arc<dyn MetadataStore>,
         topology: TopologyReceiver,
