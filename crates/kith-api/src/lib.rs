@@ -1,7 +1,7 @@
 //! What every door and client of Kith speaks: requests, options, answers and errors, and how they travel ([`convert`]).
 //!
-//! A [`Service`] answers a [`Request`] by a [`Reply`]; a session, a client of a router and a test's fake are services. Nothing
-//! here connects to anything.
+//! A [`Service`] answers a [`Request`] by a [`Reply`]; a session, a client of a router and a test's fake are services.
+//! [`topology`] is the cluster that they ask. Nothing here connects to anything.
 
 mod compute;
 pub mod convert;
@@ -12,14 +12,16 @@ mod request;
 mod service;
 mod store;
 mod stream;
+pub mod topology;
 
 pub use compute::{AggregateAnswer, AggregateQuery, ComputeAnswer, ComputeAt, ComputeQuery};
 pub use error::QueryError;
 pub use graph::Answered;
+pub use kith_wire::{BATCH_KEYS_MAX, too_slow};
 pub use options::{CacheMode, Page, Proofs, QueryOptions, parse_hedging};
 pub use request::{Question, Reply, Request};
 pub use service::Service;
-pub use store::{ANSWER_BYTES_MAX, BATCH_KEYS_MAX, BatchAnswer, BatchKeys, StoreShape};
+pub use store::{ANSWER_BYTES_MAX, BatchAnswer, BatchKeys, StoreShape};
 pub use stream::{
-    BatchPiece, BatchStream, Outlet, StreamFailure, StreamFooter, StreamItem, StreamStatus, driven, too_slow,
+    BatchPiece, BatchStream, Outlet, StreamFailure, StreamFooter, StreamItem, StreamStatus, driven,
 };

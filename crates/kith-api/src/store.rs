@@ -4,10 +4,8 @@ use crate::QueryError;
 use kith_ops::{LookupKeys, RecordCounts, Records, Scope};
 use kith_schema::{KEY_BYTES_MAX, KeyType, SchemaId, ValueType};
 use kith_types::ByteKeys;
-use kith_wire::v1;
+use kith_wire::{BATCH_KEYS_MAX, v1};
 
-/// The most keys that a batch can have, whatever a session's settings allow (`keys-max`): of ids, a request of ten megabytes.
-pub const BATCH_KEYS_MAX: usize = 1_000_000;
 /// The most bytes of the values of one node's share of an answer, and of all of it unless a session's settings say otherwise
 /// (`answer-bytes-max`); of all keys of a batch together as well.
 pub const ANSWER_BYTES_MAX: usize = 64 << 20;

@@ -16,7 +16,6 @@ use std::{
 };
 use strum::IntoStaticStr;
 use tokio::sync::mpsc;
-use tonic::Status;
 
 /// Pieces as they come, in any order, each key in one of them; then the footer. An error ends it: the keys that have not come
 /// by then have no answer. Nothing is done between polls, and little lies here: a reader that stops costs no more than that.
@@ -119,13 +118,6 @@ impl From<Failure> for StreamFailure {
             nodes: failure.tried.iter().map(|node| node.0).collect(),
         }
     }
-}
-
-/// What ends a stream not all of which came and was read when its deadline passed: told by whichever end notices.
-pub fn too_slow() -> Status {
-    let message = "the deadline passed before all of the stream had come and was read";
-    let help = "read faster, ask for less, or give the query more time";
-    kith_wire::status(ErrorCode::DeadlineExceeded, message, help)
 }
 
 /// Where work puts what a stream is made of.

@@ -37,8 +37,9 @@ pub use kith_routing::{
     fan_out::{ControllerState, LimitError, SelectorError},
     load::Hedging,
 };
+pub use kith_wire::millis;
 pub use router_client::RouterClient;
 pub use session::{Caches, NetworkSource, Run, Session, Uncached};
-pub use settings::{OwnControllers, SessionSettings, SettingsError, millis};
+pub use settings::{OwnControllers, SessionSettings, SettingsError};
 pub use steering::Steering;
 pub use transport::{EvaluateParts, FramedTransport, GrpcTransport, Transport, TransportKind};

@@ -5,6 +5,7 @@
 
 mod embedded;
 mod etcd;
+pub mod records;
 mod remote;
 mod service;
 mod target;

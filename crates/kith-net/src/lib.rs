@@ -1,11 +1,12 @@
-//! How processes of Kith reach each other: the framed protocol's client side, TLS and tokens, gRPC channels, and the memory
-//! that replies take. Nothing here knows what is asked.
+//! How processes of Kith reach each other: frames, TLS and tokens, gRPC channels, and the memory that replies take. [`server`] is
+//! the end that listens. Nothing here knows what is asked, but for which right it needs.
 
 mod budget;
 mod endpoint;
 pub mod frames;
 mod in_flight;
 pub mod security;
+pub mod server;
 
 pub use budget::{Budget, Charge};
 pub use endpoint::endpoint;

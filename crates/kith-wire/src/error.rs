@@ -14,6 +14,13 @@ pub fn status(code: ErrorCode, message: impl Into<String>, help: impl Into<Strin
     with_detail(code, message, ErrorDetail { help: help.into(), ..ErrorDetail::default() })
 }
 
+/// What ends a stream not all of which came and was read when its deadline passed: told by whichever end notices.
+pub fn too_slow() -> Status {
+    let message = "the deadline passed before all of the stream had come and was read";
+    let help = "read faster, ask for less, or give the query more time";
+    status(ErrorCode::DeadlineExceeded, message, help)
+}
+
 /// The type under which the details are announced.
 const DETAIL_TYPE: &str = "type.googleapis.com/kith.v1.ErrorDetail";
 

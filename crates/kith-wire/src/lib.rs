@@ -8,6 +8,7 @@ pub mod body;
 pub mod documents;
 mod error;
 pub mod frame;
+pub mod millis;
 pub mod resp;
 mod rope;
 
@@ -24,7 +25,7 @@ pub mod etcd {
 }
 
 pub use around::{InSlices, around_records, around_slice};
-pub use error::{code_of, detail_of, status, with_detail};
+pub use error::{code_of, detail_of, status, too_slow, with_detail};
 pub use prost::Message;
 pub use rope::Rope;
 
@@ -37,6 +38,9 @@ pub const MESSAGE_BYTES_MAX: usize = 256 << 20;
 
 /// The largest request that a process takes, in bytes: 64 MiB of keys, and what is written around them. Replies are longer.
 pub const REQUEST_BYTES_MAX: usize = 80 << 20;
+
+/// The most keys that a batch can have, whatever a session's settings allow (`keys-max`): of ids, a request of ten megabytes.
+pub const BATCH_KEYS_MAX: usize = 1_000_000;
 
 /// How many bytes a message takes on the wire.
 pub fn encoded_len(message: &impl prost::Message) -> usize {

@@ -19,6 +19,19 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
+/// The crates that nodes and routers are made of, as far as they count anything.
+const SERVING: [&str; 9] = [
+    "kith-server",
+    "kith-node",
+    "kith-control",
+    "kith-doors",
+    "kith-process",
+    "kith-client",
+    "kith-net",
+    "kith-metadata",
+    "kith-api",
+];
+
 /// The names of metrics in a text.
 fn metrics(text: &str) -> BTreeSet<String> {
     let words = text.split(|c: char| !(c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_'));
@@ -36,7 +49,9 @@ fn every_alert_is_about_a_metric_that_there_is() {
     assert!(10 < alerts.len());
     let explained = metrics(&read("docs/operating/metrics.md"));
     let mut paths = Vec::new();
-    sources(&root().join("crates/kith-server/src"), &mut paths);
+    for name in SERVING {
+        sources(&root().join("crates").join(name).join("src"), &mut paths);
+    }
     let code: Vec<String> = paths.iter().map(|path| fs::read_to_string(path).expect("a source")).collect();
     for metric in alerts {
         assert!(explained.contains(&metric), "{metric} is not in metrics.md");
@@ -58,10 +73,13 @@ fn counters(source: &str) -> BTreeSet<String> {
 #[test]
 fn every_counter_is_there_before_its_first_event() {
     let mut paths = Vec::new();
-    for name in ["kith-server", "kith-client", "kith-net", "kith-metadata", "kith-api"] {
+    for name in SERVING {
         sources(&root().join("crates").join(name).join("src"), &mut paths);
     }
-    let counts = fs::read_to_string(root().join("crates/kith-server/src/counts.rs")).expect("the source");
+    let (lists, paths): (Vec<PathBuf>, Vec<PathBuf>) =
+        paths.into_iter().partition(|path| path.ends_with("counts.rs"));
+    assert_eq!(lists.len(), 3, "of every process, of nodes, of routers");
+    let counts: String = lists.iter().map(|path| fs::read_to_string(path).expect("a source")).collect();
     let found: BTreeSet<String> =
         paths.iter().flat_map(|path| counters(&fs::read_to_string(path).expect("a source"))).collect();
     assert!(30 < found.len());

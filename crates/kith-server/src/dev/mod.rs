@@ -7,24 +7,26 @@ mod ready;
 mod stop;
 mod temporary;
 
-pub use crate::cluster::Shape;
+pub use kith_control::cluster::Shape;
 pub use ports::{PORT, PORT_HTTP, PORT_RESP};
 pub use ready::{ReadyDocument, ReadyNode, ReadyRouter};
 pub use stop::{StopError, stop};
 
-use crate::{
-    cluster,
+use crate::router::{Router, RouterOptions, RouterSettings};
+use futures::{FutureExt, future::join_all};
+use kith_control::cluster;
+use kith_metadata::{EmbeddedMetadata, MetadataService, MetadataStore};
+use kith_net::server::{
+    self,
     connections::{ConnectionSettings, Connections},
-    data_dir::{DataDir, Identity, write_atomically},
-    error::StartError,
-    node::{Labels, Node, NodeOptions},
-    router::{Router, RouterOptions, RouterSettings},
     security::Security,
-    serve,
+};
+use kith_node::{Node, NodeOptions};
+use kith_process::{
+    Labels, StartError,
+    data_dir::{DataDir, Identity, write_atomically},
     topology::{self, TopologyReceiver},
 };
-use futures::{FutureExt, future::join_all};
-use kith_metadata::{EmbeddedMetadata, MetadataService, MetadataStore};
 use kith_wire::documents::TopologyDocument;
 use ports::Reserved;
 use std::{
@@ -249,12 +251,12 @@ impl Plan {
 /// Serves the metadata to children, and to nodes that are started by hand to join.
 async fn serve_metadata(store: &Arc<dyn MetadataStore>) -> Result<SocketAddr, StartError> {
     let connections = Connections::new(ConnectionSettings::default())?;
-    let bound = serve::bind(SocketAddr::new(HOST, 0), &connections).await?;
+    let bound = server::bind(SocketAddr::new(HOST, 0), &connections).await?;
     let addr = bound.addr;
-    let mut routes = serve::routes();
+    let mut routes = server::routes();
     routes.add_service(MetadataService::new(Arc::clone(store)));
     // Outlives its clients: it stops when this process does.
-    serve::spawn(bound, routes, None, &Security::default(), CancellationToken::new());
+    server::spawn(bound, routes, None, &Security::default(), CancellationToken::new());
     Ok(addr)
 }
 

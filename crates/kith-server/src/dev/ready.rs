@@ -1,9 +1,9 @@
 //! The ready file: what listens where, as JSON, replaced whole at every change.
 
 use super::Plan;
-use crate::{
+use kith_process::{
+    StartError,
     data_dir::{DataDirError, write_atomically},
-    error::StartError,
     topology::TopologyReceiver,
 };
 use kith_wire::documents::TopologyDocument;

@@ -4,7 +4,7 @@
 //! open; a process id alone may long be somebody else's.
 
 use super::OWNER;
-use crate::data_dir::{self, DataDirError, LOCK_FILE};
+use kith_process::data_dir::{self, DataDirError, LOCK_FILE};
 use kith_types::ErrorCode;
 use std::{
     fs, io,

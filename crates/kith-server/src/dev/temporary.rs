@@ -1,10 +1,9 @@
 //! The data directory of a `kith dev` that was given none: made for one run, removed at its end. A run that was
 //! killed cannot remove its own; the next one does.
 
-use crate::{
-    background,
+use kith_process::{
+    StartError, background,
     data_dir::{DataDir, LOCK_FILE},
-    error::StartError,
 };
 use std::{
     fs, io,

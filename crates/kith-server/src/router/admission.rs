@@ -1,9 +1,9 @@
 //! What a router lets in: so many queries at a time, and of each store so many keys and bytes a second. Whoever is not let in is told
 //! at once, and counted by store and reason (docs/design/0012-protection.md).
 
-use crate::quotas::{self, Quotas};
 use kith_api::QueryError;
 use kith_client::topology::Topology;
+use kith_process::quotas::{self, Quotas};
 use kith_routing::AdmittedBy;
 use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};

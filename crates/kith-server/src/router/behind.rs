@@ -1,16 +1,15 @@
 //! A router that has lost the metadata store says so: in its log, its metrics, its answers' profiles and, if another router
 //! knows better, in `/readyz`.
 
-use super::{counters::RouterCounters, shape::Shape};
-use crate::{
-    freshness::{Freshness, is_behind},
-    http::Readiness,
-    topology::TopologyReceiver,
-};
+use super::counters::RouterCounters;
 use futures::future::join_all;
 use kith_client::Fleet;
-use kith_net::security::Dialer;
-use kith_wire::v1::{self, cluster_client::ClusterClient};
+use kith_control::{own_status, shape::Shape};
+use kith_net::{security::Dialer, server::http::Readiness};
+use kith_process::{
+    freshness::{Freshness, is_behind},
+    topology::TopologyReceiver,
+};
 use std::{sync::Arc, time::Duration};
 use tokio_util::sync::CancellationToken;
 
@@ -71,11 +70,4 @@ impl Watch {
         });
         join_all(asked).await.into_iter().flatten().collect()
     }
-}
-
-/// What a router says of itself.
-pub(crate) async fn own_status(dialer: &Dialer, addr: &str) -> Result<v1::ClusterStatus, tonic::Status> {
-    let mut router = ClusterClient::new(dialer.connect(addr).await?);
-    let request = v1::StatusRequest { own: true, ..Default::default() };
-    Ok(router.status(request).await?.into_inner())
 }

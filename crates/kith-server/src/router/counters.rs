@@ -1,7 +1,7 @@
 //! What a router did since it started, for those who look (`docs/design/0014-live-view.md`).
 
-use crate::load::micros_since_1970;
 use kith_client::Executor;
+use kith_process::micros_since_1970;
 use kith_routing::{NodeLoad, ReportedLatencies};
 use kith_wire::v1;
 use parking_lot::Mutex;

@@ -1,13 +1,13 @@
 //! Members are owned by routers (rendezvous hashing): several routers hold one network
 //! cache, not copies. A query that needs a member's network goes to its owner, once.
 
-use crate::topology::TopologyReceiver;
 use futures::future::join_all;
 use kith_api::{CacheMode, QueryError, QueryOptions, Question, Reply, Request, Service};
 use kith_cache::owner_of;
 use kith_client::RouterClient;
 use kith_net::security::Dialer;
 use kith_ops::Operand;
+use kith_process::topology::TopologyReceiver;
 use kith_routing::{OwnerChoice, OwnerOutcome, OwnerVerdict, Owners};
 use kith_types::Timestamp;
 use parking_lot::{Mutex, MutexGuard};

@@ -4,7 +4,6 @@ use super::{
     pieces::{is_short, pieces},
     service::GraphServer,
 };
-use crate::framed::{self, End, FrameService, Piece, Pieces, Reply as FrameReply};
 use bytes::Bytes;
 use futures::{
     FutureExt, StreamExt,
@@ -18,6 +17,7 @@ use kith_api::{
         batch_from_wire, compute_answer_to_wire, compute_from_wire, query_from_wire, schema_from_wire,
     },
 };
+use kith_net::server::framed::{self, End, FrameService, Piece, Pieces, Reply as FrameReply};
 use kith_types::ErrorCode;
 use kith_wire::{InSlices, frame::Op, v1};
 use std::sync::Arc;

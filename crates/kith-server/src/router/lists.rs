@@ -1,11 +1,14 @@
 //! Neighbour lists that the router keeps: the shell of `kith_cache::ListCache`.
 
 use super::{origin, settings::CacheSettings};
-use crate::topology::TopologyReceiver;
 use kith_api::QueryError;
 use kith_cache::ListCache;
-use kith_client::{ListStore, Session, topology::Graph, topology::Pinned};
+use kith_client::{
+    ListStore, Session,
+    topology::{Graph, Pinned},
+};
 use kith_ops::{EdgeSelector, KindRole};
+use kith_process::topology::TopologyReceiver;
 use kith_wire::documents::ServedDocument;
 use parking_lot::{Mutex, MutexGuard};
 use std::{

@@ -1,11 +1,10 @@
 //! A router: answers queries for any client, with a network cache in front of the
 //! nodes (Moolle's NCS), and does the cluster's administration.
 
-mod admin;
 mod admission;
 mod behind;
 mod counters;
-mod fetch_rates;
+mod counts;
 mod forward;
 mod frames;
 mod lists;
@@ -18,35 +17,34 @@ mod record;
 mod resp;
 mod service;
 mod settings;
-mod shape;
 mod slow_log;
 mod streams;
+mod view;
 
-pub(crate) use behind::own_status;
+pub use kith_control::UploadSettings;
 pub use query_json::query_json;
-pub use settings::{
-    AdmissionSettings, CacheSettings, RouterSettings, SettingsFileError, SlowLogSettings, UploadSettings,
-};
+pub use settings::{AdmissionSettings, CacheSettings, RouterSettings, SettingsFileError, SlowLogSettings};
 
-use crate::{
-    connections::{ConnectionSettings, Connections},
-    counts,
-    error::StartError,
+use kith_client::{Caches, ListStore, Session, topology::Topology};
+use kith_control::{Admin, Coordinator, Rebalancer, Stores, take_care, take_over};
+use kith_doors::resp::{self as redis, Backend};
+use kith_metadata::MetadataStore;
+use kith_net::{
+    security::Dialer,
+    server::{
+        self, Addresses, FrontPage, Ports,
+        connections::{ConnectionSettings, Connections},
+        http::{self, Readiness},
+        security::Security,
+    },
+};
+use kith_process::{
+    StartError,
     freshness::Freshness,
-    front_page::FrontPage,
-    http::{self, Readiness},
     liveness::{self, ProcessId, Registration},
     place, private,
-    rebalance::{self, Rebalancer},
-    resp::{self as redis, Backend},
-    security::Security,
-    serve::{self, Addresses, Ports},
     topology::{self, Followed, TopologyReceiver},
-    versions::{self, Coordinator, Stores},
 };
-use kith_client::{Caches, ListStore, Session, topology::Topology};
-use kith_metadata::MetadataStore;
-use kith_net::security::Dialer;
 use kith_wire::{
     MESSAGE_BYTES_MAX, REQUEST_BYTES_MAX,
     documents::{DOCUMENT_FORMAT, Document, RouterDocument},
@@ -140,7 +138,7 @@ impl Router {
         Self::serve(options, metadata, followed, stop).await
     }
 
-    /// Starts a router in the process of the metadata store, as [`crate::node::Node::start_beside`] does a node.
+    /// Starts a router in the process of the metadata store, as [`kith_node::Node::start_beside`] does a node.
     ///
     /// # Errors
     /// As [`Router::start`].
@@ -176,23 +174,22 @@ impl Router {
         let live_value = coordinator.name().to_owned();
         let rebalancer =
             Rebalancer::new(Arc::clone(&metadata), documents.clone(), coordinator.clone(), dialer.clone());
-        rebalance::take_over(rebalancer.clone(), stop.clone());
+        take_over(rebalancer.clone(), stop.clone());
         let (read_from, uploads) = (options.settings.read_from.clone(), options.settings.uploads.clone());
         let (changes, to_nodes) = (documents.clone(), dialer.clone());
         let stores = Stores::new(Arc::clone(&metadata), changes, coordinator, to_nodes, read_from, uploads);
-        versions::take_care(stores.clone(), stop.clone());
+        take_care(stores.clone(), stop.clone());
         let (session, counters) = (graph.session.clone(), Arc::clone(&graph.pipeline.counters));
         let (freshness, watched) = (graph.pipeline.freshness.clone(), Arc::clone(&graph.pipeline.counters));
         let fleet = Arc::clone(graph.session.executor().fleet());
-        let admin = admin::Admin {
+        let admin = Admin {
             freshness: freshness.clone(),
             stores,
             rebalancer,
             topology: documents.clone(),
             dialer: dialer.clone(),
             stop: stop.clone(),
-            session,
-            counters,
+            view: Arc::new(view::View { session, counters }),
         };
         let ports = Ports::bind(options.addresses(), &options.security, &connections).await?;
         let at = ports.addresses();
@@ -201,7 +198,7 @@ impl Router {
         http::serve(ports.http, options.front_page(at), readiness.clone(), stop.clone());
         // The first queries shall not be the ones to connect.
         tokio::join!(graph.session.warm(), graph.forwarder.warm(stop.clone()));
-        let redis_clients = ports.resp.map_or_else(serve::nobody, |bound| {
+        let redis_clients = ports.resp.map_or_else(server::nobody, |bound| {
             let reads = resp::RespReads::new(Arc::clone(&graph));
             redis::spawn(bound, Arc::new(reads) as Arc<dyn Backend>, &options.security, stop.clone())
         });
@@ -230,20 +227,20 @@ impl Router {
         tracing::info!(addr = %self.addr, "router leaves");
         self.readiness.set(false);
         self.stop.cancel();
-        serve::ended(&self.serving).await;
+        server::ended(&self.serving).await;
         self.ended().await;
     }
 
     /// Waits, once it is to stop, until Redis clients have their replies; not for long.
     pub async fn ended(&self) {
-        serve::ended(&self.redis_clients).await;
+        server::ended(&self.redis_clients).await;
     }
 }
 
 fn answer(
-    bound: serve::Bound,
+    bound: server::Bound,
     graph: Arc<service::GraphServer>,
-    admin: admin::Admin,
+    admin: Admin,
     security: &Security,
     stop: CancellationToken,
 ) -> TaskTracker {
@@ -254,9 +251,9 @@ fn answer(
         .max_decoding_message_size(REQUEST_BYTES_MAX)
         .max_encoding_message_size(MESSAGE_BYTES_MAX);
     let cluster = ClusterServer::new(admin).max_decoding_message_size(REQUEST_BYTES_MAX);
-    let mut routes = serve::routes();
+    let mut routes = server::routes();
     routes.add_service(queries).add_service(reads).add_service(cluster);
-    serve::spawn(bound, routes, Some(graph), security, stop)
+    server::spawn(bound, routes, Some(graph), security, stop)
 }
 
 fn graph_server(

@@ -3,7 +3,6 @@
 //! served while they are refreshed by the asynchronous controller.
 
 use super::{origin, settings::CacheSettings};
-use crate::topology::TopologyReceiver;
 use futures::{FutureExt, future::BoxFuture};
 use kith_api::{CacheMode, QueryError};
 use kith_cache::{
@@ -11,6 +10,7 @@ use kith_cache::{
 };
 use kith_client::{NetworkSource, Run, Session};
 use kith_ops::{Network, NetworkKey};
+use kith_process::topology::TopologyReceiver;
 use kith_types::{OperationName, Timestamp};
 use parking_lot::{Mutex, MutexGuard};
 use std::{

@@ -11,9 +11,9 @@ use super::{
     record::Recorder,
     slow_log::SlowLog,
 };
-use crate::freshness::Freshness;
 use kith_api::{BatchKeys, QueryError, Question, Reply, Request, StreamFooter, StreamStatus};
 use kith_client::topology::Topology;
+use kith_process::freshness::Freshness;
 use kith_types::ErrorCode;
 use kith_wire::v1;
 use std::{sync::Arc, time::Instant};

@@ -1,12 +1,12 @@
 //! What Redis clients read through a router: batch reads of its session, those of one moment together.
 
 use super::service::GraphServer;
-use crate::resp::{Answer, Backend, Group, Values};
 use futures::{
     FutureExt,
     future::{BoxFuture, join_all},
 };
 use kith_api::{BatchAnswer, BatchKeys, QueryError, QueryOptions, Question, Reply, Request, Service};
+use kith_doors::resp::{Answer, Backend, Group, Values};
 use kith_engine::{KeyType, ValueType};
 use parking_lot::Mutex;
 use std::{collections::BTreeMap, sync::Arc};

@@ -4,9 +4,9 @@
 use super::{FetchP99, FetchRate, PlacementFlag, ReplyMemory, ScrubRate, WarmBytes, metadata::MetadataFlags};
 use crate::failure::Failure;
 use kith_client::SessionSettings;
+use kith_node::Labels;
 use kith_server::{
     ConnectionSettings, ServerSecurity,
-    node::Labels,
     place::ReadFrom,
     router::{AdmissionSettings, CacheSettings, RouterSettings, SlowLogSettings, UploadSettings},
 };

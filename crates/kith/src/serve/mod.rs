@@ -16,11 +16,10 @@ use crate::{
     failure::Failure,
     load::names::{rate, size},
 };
+use kith_node::NodeOptions;
 use kith_routing::{PaceOptions, Strategy};
 use kith_server::{
-    StartError,
-    node::NodeOptions,
-    private,
+    StartError, private,
     router::{RouterSettings, SettingsFileError},
 };
 use std::{io::IsTerminal, num::NonZeroU64, path::Path};

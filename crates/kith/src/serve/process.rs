@@ -14,9 +14,9 @@ use crate::{
 };
 use clap::Args;
 use kith_metadata::MetadataStore;
+use kith_node::{Labels, Node, NodeOptions};
 use kith_server::{
     ConnectionSettings, Security, ServerSecurity,
-    node::{Labels, Node, NodeOptions},
     place::ReadFrom,
     router::{Router, RouterOptions},
 };

@@ -8,8 +8,8 @@ use super::support::{
     redis::{Redis, Tls},
     wait_until_or_tell,
 };
+use kith_control::cluster::{Shape, create_cluster};
 use kith_metadata::{EmbeddedMetadata, MetadataService, MetadataStore, keys};
-use kith_server::cluster::{Shape, create_cluster};
 use kith_wire::documents::{Document, NodeDocument, RouterDocument};
 use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, IsCa, Issuer, KeyPair, KeyUsagePurpose,

@@ -1,0 +1,245 @@
+//! The cluster as whoever asks it knows it: routing table, addresses, graphs and stores of values at one revision. And the
+//! documents of the metadata that these are made from, each way.
+
+mod holding;
+mod table;
+
+pub use holding::{groups_of, placed, strategy_of, wanted};
+pub use table::{cluster_document, listed_document, listed_entry, role_of_group, role_text, table_parts};
+
+use crate::QueryError;
+use kith_ops::{GraphSchema, KindRole, KindSchema};
+use kith_routing::{QuotaRates, RoutingTable, StoreReach, TableError};
+use kith_schema::{KeyType, SchemaId, SchemaIdError, UnknownKind, ValueType};
+use kith_types::{NodeId, StoreVersion};
+use kith_wire::documents::{HoldsDocument, ServedDocument, TopologyDocument};
+use std::{collections::BTreeMap, sync::Arc};
+use thiserror::Error;
+
+/// The cluster at one metadata revision. Immutable: a query holds one from start to end.
+#[derive(Debug)]
+pub struct Topology {
+    /// The revision.
+    pub revision: u64,
+    /// Who owns what.
+    pub table: Arc<RoutingTable>,
+    /// Graphs by name.
+    pub graphs: BTreeMap<String, Arc<Graph>>,
+    /// Stores of values by name, those without a version yet among them.
+    pub stores: BTreeMap<String, Arc<ValueStore>>,
+    /// Routers' gRPC addresses, in the order of their ids.
+    pub routers: Vec<String>,
+    /// The document it was made from.
+    pub document: Arc<TopologyDocument>,
+}
+
+/// One version of a graph or store: what a query pins, from start to end.
+#[derive(Debug)]
+pub struct Pinned {
+    /// The name of the graph or store.
+    pub name: String,
+    /// Its version; 0: none is served yet.
+    pub version: u64,
+    /// The version of each of its components: a load replaces those that it brings.
+    pub components: Arc<BTreeMap<String, StoreVersion>>,
+    /// `graph` or `store`, for messages.
+    pub what: &'static str,
+    /// Who holds this version: others are not asked for it.
+    pub reach: StoreReach,
+}
+
+/// One graph at the version that queries pin.
+#[derive(Debug)]
+pub struct Graph {
+    /// Its name and version.
+    pub pinned: Arc<Pinned>,
+    /// Its kinds.
+    pub schema: GraphSchema,
+}
+
+/// One store of values at the version that reads pin.
+#[derive(Debug)]
+pub struct ValueStore {
+    /// Its name and version.
+    pub pinned: Arc<Pinned>,
+    /// What its keys are.
+    pub key: KeyType,
+    /// What its values are.
+    pub value: ValueType,
+    /// Of records: the schema of this version.
+    pub schema: Option<SchemaId>,
+    /// How many answers to a key must agree; 1 at least.
+    pub required_reads: u32,
+    /// How much of it may be read a second, over all routers.
+    pub read_quota: QuotaRates,
+}
+
+/// A topology document makes no sense.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+#[allow(missing_docs, reason = "fields are named for what they hold")]
+pub enum BadTopology {
+    /// Not a partition count.
+    #[error("{0} partitions")]
+    Partitions(u32),
+    /// The table's strategy or a group's role is of a newer release, or nonsense.
+    #[error("unknown {what} {name:?}")]
+    Word {
+        /// What it should say.
+        what: &'static str,
+        /// What it says.
+        name: String,
+    },
+    /// A component's role is of a newer release, or nonsense.
+    #[error("component {component:?} of graph {graph:?} has unknown role {role:?}")]
+    Role { graph: String, component: String, role: String },
+    /// A store's keys or values are of a newer release, or nonsense.
+    #[error("store {store:?}")]
+    Kind {
+        store: String,
+        /// Which word.
+        #[source]
+        source: UnknownKind,
+    },
+    /// The schema of a store's records is named by nonsense.
+    #[error("store {store:?}")]
+    Schema {
+        store: String,
+        /// What is given.
+        #[source]
+        source: SchemaIdError,
+    },
+    /// The owners do not make a table.
+    #[error("routing table")]
+    Table(#[from] TableError),
+}
+
+impl Topology {
+    /// What a document describes. A node that has not registered yet has an empty address and cannot be asked.
+    ///
+    /// # Errors
+    /// If it makes no sense.
+    pub fn from_document(document: Arc<TopologyDocument>) -> Result<Self, BadTopology> {
+        let table = table_of(&document)?;
+        let graphs = document.graphs().map(|graph| {
+            let (pinned, schema) = (pinned(graph, "graph", &table), schema_of(graph)?);
+            Ok((graph.name.clone(), Arc::new(Graph { pinned, schema })))
+        });
+        let stores = document.stores.iter().filter_map(|store| value_store(store, &table).transpose());
+        let stores = stores.map(|store| store.map(|store| (store.pinned.name.clone(), Arc::new(store))));
+        Ok(Self {
+            revision: document.revision,
+            graphs: graphs.collect::<Result<_, BadTopology>>()?,
+            stores: stores.collect::<Result<_, BadTopology>>()?,
+            table: Arc::new(table),
+            routers: document.routers.iter().map(|router| router.addr.clone()).collect(),
+            document,
+        })
+    }
+
+    /// The graph of this name.
+    ///
+    /// # Errors
+    /// [`QueryError::UnknownGraph`].
+    pub fn graph(&self, name: &str) -> Result<&Arc<Graph>, QueryError> {
+        self.graphs.get(name).ok_or_else(|| QueryError::UnknownGraph {
+            name: name.to_owned(),
+            known: self.graphs.keys().cloned().collect(),
+        })
+    }
+
+    /// The store of values of this name, once it serves a version.
+    ///
+    /// # Errors
+    /// [`QueryError::UnknownStore`], [`QueryError::NotValues`] of a graph, [`QueryError::NoVersion`].
+    pub fn store(&self, name: &str) -> Result<&Arc<ValueStore>, QueryError> {
+        match self.stores.get(name) {
+            Some(store) if store.pinned.version == 0 => Err(QueryError::NoVersion { store: name.to_owned() }),
+            Some(store) => Ok(store),
+            None if self.document.stores.iter().any(|store| store.name == name) => {
+                Err(QueryError::NotValues { name: name.to_owned() })
+            }
+            None => Err(QueryError::UnknownStore {
+                name: name.to_owned(),
+                known: self.stores.keys().cloned().collect(),
+            }),
+        }
+    }
+}
+
+/// The store of values that a document describes; `None` of a graph.
+fn value_store(store: &ServedDocument, table: &RoutingTable) -> Result<Option<ValueStore>, BadTopology> {
+    let HoldsDocument::Values { key, value, .. } = &store.definition.holds else { return Ok(None) };
+    let kind = |source| BadTopology::Kind { store: store.name.clone(), source };
+    let schema = store.components.iter().find_map(|component| component.schema.as_deref());
+    let schema = schema.map(str::parse).transpose();
+    Ok(Some(ValueStore {
+        schema: schema.map_err(|source| BadTopology::Schema { store: store.name.clone(), source })?,
+        pinned: pinned(store, "store", table),
+        key: key.parse().map_err(kind)?,
+        value: value.parse().map_err(kind)?,
+        required_reads: store.definition.required_reads.max(1),
+        read_quota: QuotaRates {
+            keys: store.definition.read_quota_keys,
+            bytes: store.definition.read_quota_bytes,
+        },
+    }))
+}
+
+fn pinned(store: &ServedDocument, what: &'static str, table: &RoutingTable) -> Arc<Pinned> {
+    let excluded: Vec<NodeId> = store.excluded.iter().copied().map(NodeId).collect();
+    let reach = StoreReach::new(table, &store.name, store.definition.replication, &excluded);
+    let components = store.components.iter();
+    let components = components.map(|component| (component.name.clone(), StoreVersion(component.version)));
+    Arc::new(Pinned {
+        name: store.name.clone(),
+        version: store.version,
+        components: Arc::new(components.collect()),
+        what,
+        reach,
+    })
+}
+
+/// The role's name in documents.
+pub fn role_name(role: KindRole) -> &'static str {
+    match role {
+        KindRole::Undirected => "undirected",
+        KindRole::Directed => "directed",
+        KindRole::Entity => "entity",
+        KindRole::MembersOnly => "members-only",
+    }
+}
+
+/// The role of that name.
+pub fn role_by_name(name: &str) -> Option<KindRole> {
+    [KindRole::Undirected, KindRole::Directed, KindRole::Entity, KindRole::MembersOnly]
+        .into_iter()
+        .find(|role| role_name(*role) == name)
+}
+
+fn schema_of(graph: &ServedDocument) -> Result<GraphSchema, BadTopology> {
+    let kinds = graph.components.iter().map(|component| {
+        let role = role_by_name(&component.role).ok_or_else(|| BadTopology::Role {
+            graph: graph.name.clone(),
+            component: component.name.clone(),
+            role: component.role.clone(),
+        })?;
+        Ok(KindSchema { name: component.name.clone(), role, columns: component.columns.clone() })
+    });
+    Ok(GraphSchema { kinds: kinds.collect::<Result<_, BadTopology>>()? })
+}
+
+/// The table, with addresses; of a node that the table lists without labels, those that it registered with.
+fn table_of(document: &TopologyDocument) -> Result<RoutingTable, BadTopology> {
+    let mut parts = table_parts(&document.cluster)?;
+    for entry in &mut parts.nodes {
+        let Some(known) = document.nodes.iter().find(|known| known.node == entry.id.0) else { continue };
+        entry.address.clone_from(&known.addr);
+        if entry.zone.is_empty() && entry.rack.is_empty() && entry.region.is_empty() {
+            entry.zone.clone_from(&known.zone);
+            entry.rack.clone_from(&known.rack);
+            entry.region.clone_from(&known.region);
+        }
+    }
+    Ok(RoutingTable::new(parts)?)
+}

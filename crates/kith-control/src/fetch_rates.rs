@@ -1,0 +1,50 @@
+//! How fast nodes fetch: asked of, and told to, each node itself. Nothing is written: a node that starts again has the
+//! rate of its own settings.
+
+use futures::future;
+use kith_net::security::Dialer;
+use kith_types::ErrorCode;
+use kith_wire::{
+    documents::{NodeDocument, TopologyDocument},
+    v1::{self, node_client::NodeClient},
+};
+use std::time::Duration;
+use tonic::Status;
+
+/// A node that does not answer within this time is not waited for.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Asks or tells one node, or all that are registered, side by side; each answers for itself.
+///
+/// # Errors
+/// If there is no such node.
+pub(crate) async fn fetch_rates(
+    topology: &TopologyDocument,
+    dialer: &Dialer,
+    request: v1::FetchRatesRequest,
+) -> Result<v1::FetchRatesReply, Status> {
+    let meant = |node: &&NodeDocument| request.node.is_none_or(|id| id == node.node);
+    let mut nodes: Vec<&NodeDocument> = topology.nodes.iter().filter(meant).collect();
+    if let (true, Some(node)) = (nodes.is_empty(), request.node) {
+        let message = format!("no node {node} has registered");
+        let help = "`kith cluster status` shows the nodes";
+        return Err(kith_wire::status(ErrorCode::BadRequest, message, help));
+    }
+    nodes.sort_by_key(|node| node.node);
+    let rate = request.rate.unwrap_or_default();
+    let asked = nodes.into_iter().map(async |node| {
+        let (rate, error) = match ask(dialer, &node.addr, rate).await {
+            Ok(rate) => (Some(rate), String::new()),
+            Err(status) => (None, status.message().to_owned()),
+        };
+        v1::NodeFetchRate { node: node.node, rate, error }
+    });
+    Ok(v1::FetchRatesReply { nodes: future::join_all(asked).await })
+}
+
+async fn ask(dialer: &Dialer, addr: &str, rate: v1::FetchRateRequest) -> Result<v1::FetchRateReply, Status> {
+    let asked =
+        async { Ok(NodeClient::new(dialer.connect(addr).await?).fetch_rate(rate).await?.into_inner()) };
+    let late = |_| Status::deadline_exceeded(format!("no answer within {} s", PATIENCE.as_secs()));
+    tokio::time::timeout(PATIENCE, asked).await.map_err(late)?
+}

@@ -1,0 +1,17 @@
+//! What a router coordinates: pushes, swaps and rollbacks of stores, rebalances, and the shape of a new cluster. [`Admin`] is the
+//! service that asks for it. Any router can do any of it, and each change is one conditional write of the metadata.
+
+mod admin;
+pub mod cluster;
+mod fetch_rates;
+mod own_status;
+mod rebalance;
+pub mod shape;
+mod uploads;
+mod versions;
+
+pub use admin::{Admin, RouterView};
+pub use own_status::own_status;
+pub use rebalance::{Rebalancer, take_over};
+pub use uploads::UploadSettings;
+pub use versions::{Coordinator, Stores, take_care};

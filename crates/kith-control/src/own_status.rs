@@ -1,0 +1,11 @@
+//! Asking a router about itself.
+
+use kith_net::security::Dialer;
+use kith_wire::v1::{self, cluster_client::ClusterClient};
+
+/// What a router says of itself.
+pub async fn own_status(dialer: &Dialer, addr: &str) -> Result<v1::ClusterStatus, tonic::Status> {
+    let mut router = ClusterClient::new(dialer.connect(addr).await?);
+    let request = v1::StatusRequest { own: true, ..Default::default() };
+    Ok(router.status(request).await?.into_inner())
+}

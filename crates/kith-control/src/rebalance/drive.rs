@@ -1,0 +1,533 @@
+//! Drives one rebalance: takes in what happened, stores what is decided, then does it.
+
+use super::{
+    Rebalancer,
+    document::{record, settled},
+    nodes::{addr_of, dead},
+};
+use futures::{StreamExt, stream::FuturesUnordered};
+use kith_metadata::{Committed, Condition, Entry, MetadataError, Write, keys};
+use kith_net::security::{Dialer, GrpcChannel};
+use kith_routing::{
+    RoutingTable, TableParts,
+    rebalance::{CopyFault, Phase, RebalanceAction, RebalanceEvent, RebalanceState, Reclaim},
+};
+use kith_types::{Epoch, ErrorCode, NodeId, PartitionId, Timestamp};
+use kith_wire::{
+    documents::{ClusterDocument, Document, RebalanceDocument, TopologyDocument},
+    v1::{self, cluster_client::ClusterClient, node_client::NodeClient},
+};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::{Duration, Instant},
+};
+use thiserror::Error;
+use tokio::{
+    sync::mpsc,
+    task::{AbortHandle, JoinSet},
+};
+use tonic::Status;
+
+/// How often liveness, tables in use and a person's word are looked at.
+const LOOK_INTERVAL: Duration = Duration::from_millis(250);
+/// Pause after a copy or a release that failed by nobody's fault, and between tries to reach the metadata.
+const RETRY_PAUSE: Duration = Duration::from_secs(1);
+/// A router that does not say within this time which table it has may have an old one.
+const ROUTER_PATIENCE: Duration = Duration::from_secs(1);
+
+/// This router drives no more.
+#[derive(Debug, Error)]
+pub(super) enum DriveError {
+    /// Another driver has taken over, or the record is gone.
+    #[error("another driver has taken over")]
+    Fenced,
+    /// The cluster's record cannot be read.
+    #[error("the cluster's record cannot be read: {0}")]
+    Cluster(String),
+}
+
+/// What came of something that was begun.
+enum Happened {
+    Copied(Vec<usize>, Result<(), FailedCopy>),
+    /// A node has freed partitions of these stores.
+    Released(NodeId, Vec<(PartitionId, Vec<u32>)>),
+}
+
+/// Why something was not copied.
+struct FailedCopy {
+    fault: CopyFault,
+    /// Who to whom, and what was said.
+    detail: String,
+}
+
+/// One rebalance, driven by this router.
+pub(super) struct Driver {
+    rebalancer: Rebalancer,
+    document: RebalanceDocument,
+    state: RebalanceState,
+    /// What a table does not say of the cluster.
+    cluster: ClusterDocument,
+    /// The key that holds the record, and the revision of this driver's last write.
+    key: &'static str,
+    revision: u64,
+    written: Vec<u8>,
+    started: Instant,
+    down: BTreeSet<NodeId>,
+    /// No router has a table before this.
+    in_use: Epoch,
+    copies: BTreeMap<usize, AbortHandle>,
+    work: JoinSet<()>,
+    sender: mpsc::UnboundedSender<Happened>,
+    happened: mpsc::UnboundedReceiver<Happened>,
+}
+
+impl Driver {
+    /// Of a rebalance whose first record was just written.
+    pub fn new(
+        rebalancer: Rebalancer,
+        document: RebalanceDocument,
+        state: RebalanceState,
+        cluster: ClusterDocument,
+        revision: u64,
+    ) -> Self {
+        Self::resumed(rebalancer, document, state, cluster, revision, keys::REBALANCE)
+    }
+
+    /// Of one that was taken over; `key` holds its record.
+    pub fn resumed(
+        rebalancer: Rebalancer,
+        document: RebalanceDocument,
+        state: RebalanceState,
+        cluster: ClusterDocument,
+        revision: u64,
+        key: &str,
+    ) -> Self {
+        // Unbounded, but never longer than what one batch has under way.
+        let (sender, happened) = mpsc::unbounded_channel();
+        let key = if key == keys::REBALANCE { keys::REBALANCE } else { keys::REBALANCE_ENDED };
+        Self {
+            written: document.encode(),
+            rebalancer,
+            document,
+            state,
+            cluster,
+            key,
+            revision,
+            started: Instant::now(),
+            down: BTreeSet::new(),
+            in_use: Epoch(0),
+            copies: BTreeMap::new(),
+            work: JoinSet::new(),
+            sender,
+            happened,
+        }
+    }
+
+    /// Which rebalance.
+    pub fn id(&self) -> &str {
+        &self.document.id
+    }
+
+    fn now(&self) -> Timestamp {
+        Timestamp(self.started.elapsed())
+    }
+
+    /// Drives until nothing is left to do. Dropped or fenced, it leaves nothing running here.
+    ///
+    /// # Errors
+    /// [`DriveError`]: somebody else drives on.
+    pub async fn run(mut self) -> Result<(), DriveError> {
+        let mut looks = tokio::time::interval(LOOK_INTERVAL);
+        looks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        loop {
+            let actions = self.state.next(self.now());
+            // Stored before it is done: whoever takes over knows at least as much.
+            self.save().await?;
+            if self.act(actions).await? {
+                continue;
+            }
+            if self.state.is_settled() {
+                return Ok(());
+            }
+            tokio::select! {
+                Some(happened) = self.happened.recv() => {
+                    self.take_in(happened);
+                    while let Ok(more) = self.happened.try_recv() {
+                        self.take_in(more);
+                    }
+                }
+                _ = looks.tick() => self.look().await?,
+            }
+        }
+    }
+
+    fn on(&mut self, event: RebalanceEvent) {
+        let now = self.now();
+        for action in self.state.on(event, now) {
+            match action {
+                RebalanceAction::Cancel(index) => self.cancel(index),
+                RebalanceAction::Stopped(reason) => {
+                    tracing::error!(rebalance = self.id(), %reason, "stopped")
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn take_in(&mut self, happened: Happened) {
+        match happened {
+            Happened::Copied(indexes, outcome) => {
+                if let Err(FailedCopy { detail, .. }) = &outcome {
+                    self.document.last_failure.clone_from(detail);
+                }
+                for index in indexes {
+                    self.copies.remove(&index);
+                    self.on(match &outcome {
+                        Ok(()) => RebalanceEvent::Copied(index),
+                        Err(failed) => RebalanceEvent::CopyFailed(index, failed.fault),
+                    });
+                }
+            }
+            Happened::Released(node, freed) => {
+                freed.into_iter().for_each(|(partition, stores)| {
+                    self.on(RebalanceEvent::Reclaimed(node, partition, stores));
+                });
+            }
+        }
+    }
+
+    fn cancel(&mut self, index: usize) {
+        if let Some(copy) = self.copies.remove(&index) {
+            copy.abort();
+        }
+    }
+
+    /// Writes the record if it changed, on condition that nobody else has.
+    async fn save(&mut self) -> Result<(), DriveError> {
+        record(&mut self.document, self.state.parts(), &self.cluster);
+        let bytes = self.document.encode();
+        let is_over = matches!(self.state.phase(), Phase::Ended(_));
+        if bytes == self.written && (self.key == keys::REBALANCE_ENDED || !is_over) {
+            return Ok(());
+        }
+        let target = if is_over { keys::REBALANCE_ENDED } else { keys::REBALANCE };
+        let revision = loop {
+            let condition = Condition { key: self.key.to_owned(), revision: self.revision };
+            let mut writes = vec![Write::put(target, bytes.clone())];
+            if target != self.key {
+                writes.extend([Write::delete(self.key), Write::delete(keys::REBALANCE_ASKED)]);
+            }
+            match self.rebalancer.metadata.commit(vec![condition], writes).await {
+                Ok(Committed::At(revision)) => break revision,
+                Ok(Committed::Conflict) => {
+                    // The answer to an earlier try may have been lost.
+                    let snapshot = self.rebalancer.metadata.read(keys::REBALANCE).await;
+                    match snapshot.map(|snapshot| snapshot.get(target).cloned()) {
+                        Ok(Some(entry)) if entry.value == bytes => break entry.revision,
+                        Ok(_) => return Err(DriveError::Fenced),
+                        Err(error) => self.pause(&error).await,
+                    }
+                }
+                Err(error) => self.pause(&error).await,
+            }
+        };
+        (self.key, self.revision, self.written) = (target, revision, bytes);
+        Ok(())
+    }
+
+    async fn pause(&self, error: &MetadataError) {
+        tracing::warn!(rebalance = self.id(), %error, "the rebalance waits for the metadata store");
+        tokio::time::sleep(RETRY_PAUSE).await;
+    }
+
+    /// Does what was decided; whether there is more to decide at once.
+    async fn act(&mut self, actions: Vec<RebalanceAction>) -> Result<bool, DriveError> {
+        let mut copies: BTreeMap<(NodeId, NodeId, Vec<u32>), Vec<usize>> = BTreeMap::new();
+        let mut reclaims: BTreeMap<(NodeId, Vec<u32>), Vec<PartitionId>> = BTreeMap::new();
+        let mut committed = false;
+        for action in actions {
+            match action {
+                RebalanceAction::Copy(index) => {
+                    let copy = &self.state.parts().transfers[index].copy;
+                    let stores = copy.stores.iter().map(|store| store.store).collect();
+                    copies.entry((copy.donor, copy.stealer, stores)).or_default().push(index);
+                }
+                RebalanceAction::Reclaim(node, partition, stores) => {
+                    reclaims.entry((node, stores)).or_default().push(partition);
+                }
+                RebalanceAction::Cancel(index) => self.cancel(index),
+                RebalanceAction::Commit(table) => {
+                    let event = self.commit(&table).await?;
+                    self.on(event);
+                    committed = true;
+                }
+                RebalanceAction::Stopped(reason) => {
+                    tracing::error!(rebalance = self.id(), %reason, "stopped: a person must decide");
+                }
+                RebalanceAction::Ended(ending) => {
+                    tracing::info!(rebalance = self.id(), ?ending, "it is over")
+                }
+            }
+        }
+        for ((donor, stealer, stores), indexes) in copies {
+            self.copy(donor, stealer, &stores, indexes);
+        }
+        for ((node, stores), partitions) in reclaims {
+            self.release(node, stores, partitions);
+        }
+        Ok(committed)
+    }
+
+    /// Puts a table in force, on condition that the one before it is and that nobody has taken over.
+    async fn commit(&mut self, table: &TableParts) -> Result<RebalanceEvent, DriveError> {
+        loop {
+            let snapshot = match self.rebalancer.metadata.read(keys::CLUSTER).await {
+                Ok(snapshot) => snapshot,
+                Err(error) => {
+                    self.pause(&error).await;
+                    continue;
+                }
+            };
+            let unreadable = |error: String| DriveError::Cluster(error);
+            let entry = snapshot.get(keys::CLUSTER).ok_or_else(|| unreadable("it is gone".to_owned()))?;
+            let cluster =
+                ClusterDocument::decode(&entry.value).map_err(|error| unreadable(error.to_string()))?;
+            let in_force = settled(&cluster).map_err(|error| unreadable(error.to_string()))?;
+            if in_force != *self.state.table() {
+                let in_force = RoutingTable::new(in_force).map_err(|error| unreadable(error.to_string()))?;
+                return Ok(RebalanceEvent::CommitRefused(Box::new(in_force)));
+            }
+            let next = kith_api::topology::cluster_document(table, &cluster);
+            let conditions = vec![
+                Condition { key: keys::CLUSTER.to_owned(), revision: entry.revision },
+                Condition { key: self.key.to_owned(), revision: self.revision },
+            ];
+            let write = Write::put(keys::CLUSTER, next.encode());
+            match self.rebalancer.metadata.commit(conditions, vec![write]).await {
+                Ok(Committed::At(revision)) => {
+                    tracing::info!(rebalance = self.id(), epoch = next.epoch, "a new table is in force");
+                    self.rebalancer.wait_until_seen(revision).await;
+                    return Ok(RebalanceEvent::Committed);
+                }
+                Ok(Committed::Conflict) => self.check_fence().await?,
+                // It may have been taken: the table in force says so.
+                Err(error) => self.pause(&error).await,
+            }
+        }
+    }
+
+    async fn check_fence(&self) -> Result<(), DriveError> {
+        match self.rebalancer.metadata.read(keys::REBALANCE).await {
+            Ok(snapshot) if snapshot.get(self.key).is_none_or(|entry| entry.revision != self.revision) => {
+                Err(DriveError::Fenced)
+            }
+            Ok(_) => Ok(()),
+            Err(error) => {
+                self.pause(&error).await;
+                Ok(())
+            }
+        }
+    }
+
+    fn store_names(&self, stores: &[u32]) -> Vec<String> {
+        let known = &self.state.parts().plan.stores;
+        stores.iter().filter_map(|store| Some(known.get(*store as usize)?.name.clone())).collect()
+    }
+
+    /// One request for all that one stealer gets from one donor.
+    fn copy(&mut self, donor: NodeId, stealer: NodeId, stores: &[u32], indexes: Vec<usize>) {
+        let transfers = &self.state.parts().transfers;
+        let request = v1::CopyRequest {
+            from: String::new(),
+            stores: self.store_names(stores),
+            partitions: indexes.iter().map(|index| transfers[*index].copy.partition.0).collect(),
+            revision: self.revision,
+            bytes_per_second: self.document.bytes_per_second,
+        };
+        let (sender, topology) = (self.sender.clone(), self.rebalancer.topology.clone());
+        let (id, of_task) = (self.document.id.clone(), indexes.clone());
+        let dialer = self.rebalancer.dialer.clone();
+        let task = self.work.spawn(async move {
+            let topology = topology.borrow().clone();
+            let outcome = copy_to(&dialer, &topology, donor, stealer, request).await.map_err(|status| {
+                let error = status.message();
+                tracing::warn!(rebalance = id, %donor, %stealer, error, "a copy failed");
+                FailedCopy { fault: fault_of(&status), detail: format!("from {donor} to {stealer}: {error}") }
+            });
+            if outcome.as_ref().is_err_and(|failed| failed.fault == CopyFault::Transient) {
+                tokio::time::sleep(RETRY_PAUSE).await;
+            }
+            let _ = sender.send(Happened::Copied(of_task, outcome));
+        });
+        // Aborting one aborts all that came with it: the others are told of as failed.
+        for index in indexes {
+            self.copies.insert(index, task.clone());
+        }
+    }
+
+    fn release(&mut self, node: NodeId, stores: Vec<u32>, partitions: Vec<PartitionId>) {
+        let request = v1::ReleaseRequest {
+            stores: self.store_names(&stores),
+            partitions: partitions.iter().map(|partition| partition.0).collect(),
+            revision: self.revision,
+        };
+        let (sender, topology) = (self.sender.clone(), self.rebalancer.topology.clone());
+        let (id, dialer) = (self.document.id.clone(), self.rebalancer.dialer.clone());
+        self.work.spawn(async move {
+            loop {
+                let known = topology.borrow().clone();
+                let released = async {
+                    let channel = connect(&dialer, &known, node).await?;
+                    NodeClient::new(channel).release(request.clone()).await
+                };
+                let Err(status) = released.await else { break };
+                tracing::warn!(rebalance = id, %node, error = status.message(), "files could not be freed yet");
+                tokio::time::sleep(RETRY_PAUSE).await;
+            }
+            let freed = partitions.into_iter().map(|partition| (partition, stores.clone())).collect();
+            let _ = sender.send(Happened::Released(node, freed));
+        });
+    }
+
+    /// Looks whether this router still drives, who is down, which tables are in use, and what a person asks.
+    async fn look(&mut self) -> Result<(), DriveError> {
+        let records = self.rebalancer.metadata.read(keys::REBALANCE).await;
+        let Ok(records) = records.inspect_err(|error| tracing::debug!(%error, "nothing is seen now")) else {
+            return Ok(());
+        };
+        if records.get(self.key).is_none_or(|entry| entry.revision != self.revision) {
+            return Err(DriveError::Fenced);
+        }
+        while self.work.try_join_next().is_some() {}
+        self.restart_lost_copies();
+        let topology = self.rebalancer.topology.borrow().clone();
+        let plan = &self.state.parts().plan;
+        let nodes = plan.announced.nodes.iter().chain(&plan.before.nodes).map(|node| node.id).collect();
+        if let Ok(dead) = dead(&*self.rebalancer.metadata, &self.rebalancer.dialer, &topology, &nodes).await {
+            let (came, went): (Vec<_>, Vec<_>) = (
+                self.down.difference(&dead).copied().collect(),
+                dead.difference(&self.down).copied().collect(),
+            );
+            came.into_iter().for_each(|node| self.on(RebalanceEvent::NodeUp(node)));
+            went.into_iter().for_each(|node| self.on(RebalanceEvent::NodeDown(node)));
+            self.down = dead;
+            self.give_up_on_the_dead();
+        }
+        let awaited = |reclaim: &Reclaim| self.in_use < reclaim.gone_since;
+        if self.state.parts().reclaims.iter().any(awaited)
+            && let Some(epoch) = self.oldest_in_use(&topology).await
+        {
+            self.in_use = epoch;
+            self.on(RebalanceEvent::InUse(epoch));
+        }
+        match records.get(keys::REBALANCE_ASKED) {
+            Some(asked) => self.hear(asked).await,
+            None => Ok(()),
+        }
+    }
+
+    /// When all else is over, a node that is down is not waited for: it frees by itself what no table gives it, once it is
+    /// back. Else the node that died could not be replaced before it lived again.
+    fn give_up_on_the_dead(&mut self) {
+        if !matches!(self.state.phase(), Phase::Ended(_)) {
+            return;
+        }
+        let now = self.now();
+        let due = |reclaim: &&Reclaim| reclaim.ready_at <= now && self.down.contains(&reclaim.node);
+        let gone: BTreeSet<NodeId> =
+            self.state.parts().reclaims.iter().filter(due).map(|reclaim| reclaim.node).collect();
+        for node in gone {
+            tracing::warn!(rebalance = self.id(), %node, "it is down: it frees what it gave up when it is back");
+            self.on(RebalanceEvent::Emptied(node));
+        }
+    }
+
+    /// A copy that went down with another that was cancelled is one that failed.
+    fn restart_lost_copies(&mut self) {
+        let lost: Vec<usize> =
+            self.copies.iter().filter(|(_, task)| task.is_finished()).map(|(index, _)| *index).collect();
+        if self.happened.is_empty() {
+            for index in lost {
+                self.copies.remove(&index);
+                self.on(RebalanceEvent::CopyFailed(index, CopyFault::Transient));
+            }
+        }
+    }
+
+    /// What a person asked for at whichever router. Stored before it is taken off, so that no crash loses it.
+    async fn hear(&mut self, asked: &Entry) -> Result<(), DriveError> {
+        let text = String::from_utf8_lossy(&asked.value).into_owned();
+        match text.split_once(' ') {
+            Some(("abort", id)) if id == self.id() => self.on(RebalanceEvent::Abort),
+            Some(("resume", id)) if id == self.id() => self.on(RebalanceEvent::Continue),
+            _ => {}
+        }
+        self.save().await?;
+        let condition = Condition { key: asked.key.clone(), revision: asked.revision };
+        let write = Write::delete(asked.key.clone());
+        if let Err(error) = self.rebalancer.metadata.commit(vec![condition], vec![write]).await {
+            tracing::debug!(%error, "what was asked is heard again");
+        }
+        Ok(())
+    }
+
+    /// The oldest table of the routers that live; `None` if one of them does not say.
+    async fn oldest_in_use(&self, topology: &TopologyDocument) -> Option<Epoch> {
+        let live = self.rebalancer.metadata.read(keys::LIVE).await.ok()?;
+        let routers =
+            topology.routers.iter().filter(|router| live.get(&keys::live_router(router.router)).is_some());
+        let mut asked: FuturesUnordered<_> =
+            routers.map(|router| epoch_at(&self.rebalancer.dialer, &router.addr)).collect();
+        let mut oldest = Epoch(topology.cluster.epoch);
+        while let Some(epoch) = asked.next().await {
+            oldest = oldest.min(epoch?);
+        }
+        Some(oldest)
+    }
+}
+
+async fn epoch_at(dialer: &Dialer, addr: &str) -> Option<Epoch> {
+    let asked = async {
+        let channel = dialer.connect(addr).await.ok()?;
+        let reply = ClusterClient::new(channel)
+            .max_decoding_message_size(kith_wire::MESSAGE_BYTES_MAX)
+            .get_topology(v1::TopologyRequest {})
+            .await
+            .ok()?;
+        let document = TopologyDocument::decode(&reply.get_ref().document).ok()?;
+        Some(Epoch(document.cluster.epoch))
+    };
+    tokio::time::timeout(ROUTER_PATIENCE, asked).await.ok().flatten()
+}
+
+async fn connect(dialer: &Dialer, topology: &TopologyDocument, node: NodeId) -> Result<GrpcChannel, Status> {
+    let addr = addr_of(topology, node).ok_or_else(|| Status::unavailable("it has not registered"))?;
+    dialer.connect(&addr).await
+}
+
+async fn copy_to(
+    dialer: &Dialer,
+    topology: &TopologyDocument,
+    donor: NodeId,
+    stealer: NodeId,
+    mut request: v1::CopyRequest,
+) -> Result<(), Status> {
+    request.from =
+        addr_of(topology, donor).ok_or_else(|| Status::unavailable("the donor has not registered"))?;
+    let mut steps =
+        NodeClient::new(connect(dialer, topology, stealer).await?).copy(request).await?.into_inner();
+    while let Some(step) = steps.message().await? {
+        if step.ready {
+            return Ok(());
+        }
+    }
+    Err(Status::unavailable("it ended before it was there"))
+}
+
+fn fault_of(status: &Status) -> CopyFault {
+    match kith_wire::code_of(status) {
+        ErrorCode::DonorUnfit => CopyFault::Donor,
+        ErrorCode::StealerUnfit => CopyFault::Stealer,
+        _ => CopyFault::Transient,
+    }
+}

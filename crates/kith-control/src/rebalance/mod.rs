@@ -1,0 +1,264 @@
+//! Rebalances carried out: a thin shell around the state machine of `kith_routing::rebalance` (Voldemort §5.7). One router
+//! drives; its every write is conditional on its last one, so that a driver that was thought dead can change nothing
+//! (`docs/design/0006-rebalance.md`).
+
+mod document;
+mod drive;
+mod nodes;
+mod plan;
+mod refused;
+mod restore;
+mod sizes;
+mod status;
+mod takeover;
+
+pub use takeover::take_over;
+
+use crate::versions::{self, Coordinator};
+use document::parts_of;
+use drive::Driver;
+use kith_metadata::{
+    Committed, Condition, Entry, MetadataStore, Write, keys,
+    records::{self, ChangeError},
+};
+use kith_net::security::Dialer;
+use kith_process::topology::TopologyReceiver;
+use kith_routing::{
+    RoutingTable,
+    rebalance::{Conditions, RebalancePlan, RebalanceState},
+};
+use kith_types::NodeId;
+use kith_wire::{
+    documents::{
+        ClusterDocument, DOCUMENT_FORMAT, Document, PhaseDocument, RebalanceDocument, StoreDocument,
+    },
+    v1::{self, rebalance_request::Command},
+};
+use parking_lot::{Mutex, MutexGuard};
+use plan::Planned;
+use refused::{begin_status, no_rebalance, not_settled, push_running, running};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use tonic::Status;
+
+/// How long what was given up is kept unless said otherwise: longer than any query's deadline, so that one that pinned
+/// an older table still finds it.
+const GRACE_DEFAULT: Duration = Duration::from_secs(60);
+/// Others may change the cluster while a rebalance begins; so often is looked again.
+const BEGIN_TRIES: u32 = 10;
+
+/// How long a router waits for its watch to bring what it has read. A revision of nothing but leases never comes.
+const SEEN_WAIT: Duration = Duration::from_secs(2);
+
+/// Plans and drives rebalances, for one router.
+#[derive(Clone)]
+pub struct Rebalancer {
+    metadata: Arc<dyn MetadataStore>,
+    topology: TopologyReceiver,
+    coordinator: Coordinator,
+    /// Connects to nodes and routers.
+    dialer: Dialer,
+    /// The rebalance that this router drives now; written when driving begins and ends.
+    driving: Arc<Mutex<Option<String>>>,
+}
+
+/// The records as read at once.
+struct Records {
+    running: Option<Entry>,
+    ended: Option<Entry>,
+}
+
+impl Rebalancer {
+    /// Drives nothing yet. `coordinator`: which start of which router this is.
+    pub fn new(
+        metadata: Arc<dyn MetadataStore>,
+        topology: TopologyReceiver,
+        coordinator: Coordinator,
+        dialer: Dialer,
+    ) -> Self {
+        Self { metadata, topology, coordinator, dialer, driving: Arc::default() }
+    }
+
+    fn driving(&self) -> MutexGuard<'_, Option<String>> {
+        self.driving.lock()
+    }
+
+    /// Does what a request asks.
+    ///
+    /// # Errors
+    /// As the caller is to be told; nothing is changed then.
+    pub async fn command(&self, request: v1::RebalanceRequest) -> Result<v1::RebalanceReply, Status> {
+        let v1::RebalanceRequest { who, command } = request;
+        let command = command
+            .ok_or_else(|| records::other_release("a rebalance request without a command".to_owned()))?;
+        match command {
+            Command::Plan(asked) => {
+                let planned = self.plan(&asked).await?;
+                Ok(status::planned(&planned.plan, &who))
+            }
+            Command::Apply(asked) => self.begin(&asked, &who).await,
+            Command::Status(_) => self.status().await,
+            Command::Abort(_) => self.ask("abort").await,
+            Command::Resume(_) => self.ask("resume").await,
+        }
+    }
+
+    async fn records(&self) -> Result<Records, Status> {
+        let snapshot = self.metadata.read(keys::REBALANCE).await.map_err(unavailable)?;
+        Ok(Records {
+            running: snapshot.get(keys::REBALANCE).cloned(),
+            ended: snapshot.get(keys::REBALANCE_ENDED).cloned(),
+        })
+    }
+
+    async fn status(&self) -> Result<v1::RebalanceReply, Status> {
+        let Records { running, ended } = self.records().await?;
+        let entry = running.or(ended).ok_or_else(no_rebalance)?;
+        status::recorded(&decoded(&entry)?)
+    }
+
+    /// Passes a person's word on to whoever drives.
+    async fn ask(&self, what: &str) -> Result<v1::RebalanceReply, Status> {
+        let entry = self.records().await?.running.ok_or_else(no_rebalance)?;
+        let document = decoded(&entry)?;
+        let value = format!("{what} {}", document.id).into_bytes();
+        self.metadata
+            .commit(Vec::new(), vec![Write::put(keys::REBALANCE_ASKED, value)])
+            .await
+            .map_err(unavailable)?;
+        status::recorded(&document)
+    }
+
+    /// Plans, writes the record and begins to drive. The reply is that of the beginning.
+    async fn begin(&self, asked: &v1::ShapeRequest, who: &str) -> Result<v1::RebalanceReply, Status> {
+        versions::wait_until_live(&*self.metadata, &self.coordinator).await.map_err(told)?;
+        for _ in 0..BEGIN_TRIES {
+            let Records { running: under_way, ended } = self.records().await?;
+            if let Some(entry) = under_way {
+                return Err(running(&decoded(&entry)?));
+            }
+            // Read before the plan is made: no store and no version can slip in between.
+            let mut conditions = self.no_push_runs().await?;
+            let Planned { plan, cluster, cluster_revision, dead } = self.plan(asked).await?;
+            let reclaims_left = match &ended {
+                Some(entry) => decoded(entry)?.reclaims.len(),
+                None => 0,
+            };
+            let begin = Conditions { push_running: None, reclaims_left, dead };
+            let grace = asked.grace_ms.map_or(GRACE_DEFAULT, Duration::from_millis);
+            let (document, state) = self.first_record(plan, &cluster, asked, who, grace, &begin)?;
+            let revision_of = |entry: Option<&Entry>| entry.map_or(0, |entry| entry.revision);
+            for (key, revision) in [
+                (keys::REBALANCE, 0),
+                (keys::REBALANCE_ENDED, revision_of(ended.as_ref())),
+                (keys::CLUSTER, cluster_revision),
+            ] {
+                conditions.push(Condition { key: key.to_owned(), revision });
+            }
+            let writes =
+                vec![Write::put(keys::REBALANCE, document.encode()), Write::delete(keys::REBALANCE_ASKED)];
+            if let Committed::At(revision) =
+                self.metadata.commit(conditions, writes).await.map_err(unavailable)?
+            {
+                let reply = status::recorded(&document)?;
+                self.drive(Driver::new(self.clone(), document, state, cluster, revision));
+                return Ok(reply);
+            }
+        }
+        Err(refused::conflict())
+    }
+
+    /// Conditions that hold as long as no store begins a push.
+    async fn no_push_runs(&self) -> Result<Vec<Condition>, Status> {
+        let stores = self.metadata.read(keys::STORES).await.map_err(unavailable)?;
+        self.wait_until_seen(stores.revision).await;
+        let mut conditions = Vec::new();
+        for entry in stores.entries {
+            let store = StoreDocument::decode(&entry.value)
+                .map_err(|error| records::other_release(error.to_string()))?;
+            if let Some(push) = &store.running {
+                return Err(push_running(&store.name, push));
+            }
+            conditions.push(Condition { key: entry.key, revision: entry.revision });
+        }
+        Ok(conditions)
+    }
+
+    /// Waits, not for long, until this router's topology is at least as new.
+    async fn wait_until_seen(&self, revision: u64) {
+        let mut topology = self.topology.clone();
+        let seen = topology.wait_for(|topology| revision <= topology.revision);
+        if tokio::time::timeout(SEEN_WAIT, seen).await.is_err() {
+            tracing::debug!(revision, "the watch of the metadata lags");
+        }
+    }
+
+    fn first_record(
+        &self,
+        plan: RebalancePlan,
+        cluster: &ClusterDocument,
+        asked: &v1::ShapeRequest,
+        who: &str,
+        grace: Duration,
+        conditions: &Conditions,
+    ) -> Result<(RebalanceDocument, RebalanceState), Status> {
+        let table = RoutingTable::new(plan.before.clone())
+            .map_err(|error| records::other_release(error.to_string()))?;
+        let state = RebalanceState::begin(plan, grace, &table, conditions)
+            .map_err(|refusal| begin_status(&refusal, not_settled(conditions.reclaims_left)))?;
+        let mut document = RebalanceDocument {
+            format: DOCUMENT_FORMAT,
+            id: format!("rebalance-{:016x}", rand::random::<u64>()),
+            who: who.to_owned(),
+            since: records::now().0,
+            driver: self.coordinator.name().to_owned(),
+            fence: 1,
+            grace_ms: u64::try_from(grace.as_millis()).unwrap_or(u64::MAX),
+            bytes_per_second: asked.bytes_per_second,
+            plan: document::plan_document(&state.parts().plan, cluster),
+            steps_done: 0,
+            first_uncommitted: 0,
+            table: cluster.clone(),
+            phase: PhaseDocument::Working,
+            abort_asked: false,
+            transfers: Vec::new(),
+            reclaims: Vec::new(),
+            last_failure: String::new(),
+        };
+        document::record(&mut document, state.parts(), cluster);
+        Ok((document, state))
+    }
+
+    /// Drives until it is over, or another router takes over.
+    fn drive(&self, driver: Driver) {
+        let id = driver.id().to_owned();
+        *self.driving() = Some(id.clone());
+        let rebalancer = self.clone();
+        tokio::spawn(async move {
+            match driver.run().await {
+                Ok(()) => tracing::info!(rebalance = id, "nothing is left to do"),
+                Err(error) => {
+                    tracing::warn!(rebalance = id, %error, "this router no longer drives the rebalance")
+                }
+            }
+            rebalancer.driving().take_if(|driving| *driving == id);
+        });
+    }
+}
+
+fn decoded(entry: &Entry) -> Result<RebalanceDocument, Status> {
+    let document =
+        RebalanceDocument::decode(&entry.value).map_err(|error| records::other_release(error.to_string()))?;
+    parts_of(&document).map_err(|error| records::other_release(error.to_string()))?;
+    Ok(document)
+}
+
+fn told(error: ChangeError) -> Status {
+    error.to_status("")
+}
+
+fn unavailable(error: kith_metadata::MetadataError) -> Status {
+    told(error.into())
+}
+
+/// Nodes of the plan that are down.
+type Dead = BTreeSet<NodeId>;

@@ -1,0 +1,129 @@
+//! The cluster's shape, for metrics and for whoever asks: nodes that are down, and groups that are taken out.
+
+use kith_types::NodeId;
+use kith_wire::{
+    documents::{GroupDocument, TopologyDocument},
+    v1,
+};
+use std::collections::BTreeMap;
+
+/// A group and a zone; nodes without a label are in the zone of no name.
+type Place = (u32, String);
+
+/// Nodes of one place that are in use.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Nodes {
+    listed: u32,
+    down: u32,
+}
+
+/// What is shown.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Shape {
+    nodes: BTreeMap<Place, Nodes>,
+    /// Whether each group is taken out.
+    groups: BTreeMap<u32, bool>,
+}
+
+impl Shape {
+    fn of(topology: &TopologyDocument, is_up: impl Fn(NodeId) -> bool) -> Self {
+        let cluster = &topology.cluster;
+        let mut shape = Self::default();
+        for group in &cluster.groups {
+            shape.groups.insert(group.group, state(group) == "out");
+            for &node in &group.nodes {
+                let listed = cluster.listed.iter().find(|listed| listed.node == node);
+                // Nobody misses a node that has given everything up.
+                if listed.is_some_and(|listed| listed.drained) {
+                    continue;
+                }
+                let document = topology.nodes.iter().find(|document| document.node == node);
+                let zone = listed.map(|listed| &listed.zone).filter(|zone| !zone.is_empty());
+                let zone = zone.or(document.map(|document| &document.zone)).cloned().unwrap_or_default();
+                let nodes = shape.nodes.entry((group.group, zone)).or_default();
+                nodes.listed += 1;
+                nodes.down += u32::from(document.is_none() || !is_up(NodeId(node)));
+            }
+        }
+        shape
+    }
+
+    /// Shows a topology; what was shown before and is gone shows nothing.
+    pub fn show(&mut self, topology: &TopologyDocument, is_up: impl Fn(NodeId) -> bool) {
+        let now = Self::of(topology, is_up);
+        for place in self.nodes.keys().filter(|place| !now.nodes.contains_key(*place)) {
+            nodes(place, Nodes::default());
+        }
+        for group in self.groups.keys().filter(|group| !now.groups.contains_key(*group)) {
+            out(*group, false);
+        }
+        now.nodes.iter().for_each(|(place, counted)| nodes(place, *counted));
+        now.groups.iter().for_each(|(group, is_out)| out(*group, *is_out));
+        *self = now;
+    }
+}
+
+/// Each group, of whose nodes these are down.
+pub(crate) fn groups(topology: &TopologyDocument, down: &[u32]) -> Vec<v1::GroupStatus> {
+    let group = |group: &GroupDocument| v1::GroupStatus {
+        group: group.group,
+        state: state(group).to_owned(),
+        nodes: group.nodes.len() as u32,
+        nodes_down: group.nodes.iter().filter(|node| down.contains(node)).count() as u32,
+    };
+    topology.cluster.groups.iter().map(group).collect()
+}
+
+/// What a group does, in a word.
+fn state(group: &GroupDocument) -> &'static str {
+    match (group.takes_reads(), group.is_filled()) {
+        (true, _) => "serving",
+        (false, true) => "out",
+        (false, false) => "joining",
+    }
+}
+
+fn nodes((group, zone): &Place, Nodes { listed, down }: Nodes) {
+    let labels = [("group", group.to_string()), ("zone", zone.clone())];
+    metrics::gauge!("kith_router_nodes", &labels).set(listed);
+    metrics::gauge!("kith_router_nodes_down", &labels).set(down);
+}
+
+fn out(group: u32, is_out: bool) {
+    metrics::gauge!("kith_router_group_out", "group" => group.to_string()).set(f64::from(u8::from(is_out)));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn nodes_are_counted_by_group_and_zone_unless_they_are_drained() {
+        let node = |node: u32, zone: &str| json!({"format": 2, "node": node, "addr": "a:1", "http": "", "pid": 1, "zone": zone});
+        let group = |group: u32, nodes: &[u32], role: &str| json!({"group": group, "nodes": nodes, "owners": nodes, "role": role});
+        let topology: TopologyDocument = serde_json::from_value(json!({
+            "format": 2, "revision": 1, "routers": [], "stores": [],
+            "nodes": [node(0, "a"), node(1, "a"), node(2, "b"), node(3, "")],
+            "cluster": {
+                "format": 2, "cluster_id": "", "epoch": 1, "partitions": 2, "object_store": "",
+                "groups": [group(0, &[0, 1, 2], ""), group(1, &[3, 4], "maintenance")],
+                "listed": [{"node": 1, "group": 0, "drained": true}, {"node": 2, "group": 0, "zone": "c"}],
+            },
+        }))
+        .expect("a document");
+        // Node 1 is down, and drained; node 4 has never come.
+        let shape = Shape::of(&topology, |node| node != NodeId(1) && node != NodeId(2));
+        let places: Vec<(u32, &str, u32, u32)> = shape
+            .nodes
+            .iter()
+            .map(|((group, zone), nodes)| (*group, zone.as_str(), nodes.listed, nodes.down))
+            .collect();
+        assert_eq!(places, [(0, "a", 1, 0), (0, "c", 1, 1), (1, "", 2, 1)]);
+        assert_eq!(shape.groups, BTreeMap::from([(0, false), (1, true)]));
+        let told = groups(&topology, &[2, 4]);
+        let told: Vec<(u32, &str, u32, u32)> =
+            told.iter().map(|it| (it.group, it.state.as_str(), it.nodes, it.nodes_down)).collect();
+        assert_eq!(told, [(0, "serving", 3, 1), (1, "out", 2, 1)]);
+    }
+}

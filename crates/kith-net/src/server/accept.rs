@@ -1,0 +1,338 @@
+//! One port for two protocols, in the clear or over TLS: a connection's first byte says which it speaks.
+
+use crate::server::{
+    Bound,
+    connections::{Connected, Connections, Watched, farewell},
+    framed::{self, FrameService},
+    listen::{self, Opening},
+    security::{Caller, Gate, Identity, Need},
+};
+use kith_wire::frame::Preface;
+use std::{
+    io,
+    net::SocketAddr,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+};
+use tokio::{
+    io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf},
+    net::{TcpStream, UnixListener, UnixStream},
+    sync::mpsc,
+};
+use tokio_rustls::server::TlsStream;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tonic::transport::server::Connected as ConnectInfo;
+
+/// gRPC connections that may wait for tonic to take them over.
+const HANDED_OVER_MAX: usize = 64;
+/// How HTTP/2 begins: `PRI * HTTP/2.0`. tonic reads the rest.
+const HTTP2_FIRST: u8 = b'P';
+
+/// What a port serves.
+#[derive(Clone)]
+pub(crate) struct Served {
+    /// In frames; `None`: there are none.
+    pub frames: Option<Arc<dyn FrameService>>,
+    /// Takes TLS only; `None`: everything in the clear.
+    pub gate: Option<Arc<Gate>>,
+}
+
+/// Accepts where `bound` listens until `stop`. Framed connections are served here, as some of `tasks`; those that speak HTTP/2 come out.
+pub(crate) fn spawn(
+    bound: Bound,
+    served: Served,
+    tasks: &TaskTracker,
+    stop: CancellationToken,
+) -> mpsc::Receiver<Accepted> {
+    let (http2, handed_over) = mpsc::channel(HANDED_OVER_MAX);
+    let connections = tasks.clone();
+    if let (Some(frames), Some(local)) = (&served.frames, bound.local) {
+        accept_locally(local, bound.connections.clone(), Arc::clone(frames), tasks, stop.clone());
+    }
+    let room = bound.connections;
+    tasks.spawn(async move {
+        let welcome = |(stream, addr), connected| {
+            let begun = welcome(stream, addr, connected, served.clone(), http2.clone(), stop.clone());
+            connections.spawn(async move {
+                if let Err(error) = begun.await {
+                    tracing::debug!(%error, "a connection ended");
+                }
+            });
+        };
+        let refuse = |(stream, _)| {
+            if served.gate.is_none() {
+                room.refuse(farewell::on_shared_port(stream, room.open_max()));
+            }
+        };
+        listen::each(bound.listener, &room, &stop, welcome, refuse).await;
+    });
+    handed_over
+}
+
+/// Serves frames to processes of this machine past TCP.
+fn accept_locally(
+    listener: UnixListener,
+    room: Connections,
+    frames: Arc<dyn FrameService>,
+    tasks: &TaskTracker,
+    stop: CancellationToken,
+) {
+    let connections = tasks.clone();
+    tasks.spawn(async move {
+        let welcome = |stream: UnixStream, connected: Arc<Connected>| {
+            connected.speaks("framed-local");
+            crate::frames::prepare_local(&stream);
+            let served = framed::serve(stream, Arc::clone(&frames), true, connected, stop.clone());
+            connections.spawn(async move {
+                if let Err(error) = served.await {
+                    tracing::debug!(%error, "a connection ended");
+                }
+            });
+        };
+        let refuse = |stream| room.refuse(farewell::on_shared_port(stream, room.open_max()));
+        listen::each(listener, &room, &stop, welcome, refuse).await;
+    });
+}
+
+async fn welcome(
+    stream: TcpStream,
+    addr: SocketAddr,
+    connected: Arc<Connected>,
+    served: Served,
+    http2: mpsc::Sender<Accepted>,
+    stop: CancellationToken,
+) -> io::Result<()> {
+    listen::prepare(&stream)?;
+    let opened = open(stream, addr, &connected, &served, &stop);
+    let Some(Begun { stream, first, caller }) = connected.unless_strange(opened).await? else {
+        return Ok(());
+    };
+    let frames = match (&served.gate, &caller) {
+        (Some(gate), Some(caller)) => served.frames.map(|frames| gate.guard(frames, caller.clone())),
+        _ => served.frames,
+    };
+    match frames {
+        Some(frames) if Preface::may_begin(&[first]) => {
+            connected.speaks("framed");
+            match stream {
+                Stream::Plain(stream) => framed::serve(stream, frames, false, connected, stop).await,
+                Stream::Tls(stream) => framed::serve(stream, frames, false, connected, stop).await,
+            }
+        }
+        _ if first == HTTP2_FIRST => {
+            connected.speaks("grpc");
+            let peer = Peer { addr: Some(addr), caller, connected: Arc::clone(&connected) };
+            // Nobody takes it if the server has stopped meanwhile: it is closed then.
+            let accepted = Accepted { stream: Watched::new(stream, Arc::clone(&connected)), peer };
+            let handed_over = async {
+                let _ = http2.send(accepted).await;
+                Ok(())
+            };
+            connected.unless_strange(handed_over).await
+        }
+        _ => {
+            connected.speaks("other");
+            Ok(())
+        }
+    }
+}
+
+/// A connection that has begun.
+struct Begun {
+    stream: Stream,
+    first: u8,
+    /// Who it is; `None` where nobody asks.
+    caller: Option<Caller>,
+}
+
+/// Has a connection begin; `None` if its peer closes it before. Whoever shows a certificate that has rights is known from here on, and
+/// everybody where nobody asks.
+async fn open(
+    stream: TcpStream,
+    addr: SocketAddr,
+    connected: &Connected,
+    served: &Served,
+    stop: &CancellationToken,
+) -> io::Result<Option<Begun>> {
+    let Some(gate) = &served.gate else {
+        let Some(first) = listen::first_byte(&stream, stop).await? else { return Ok(None) };
+        connected.is_known_now();
+        return Ok(Some(Begun { stream: Stream::Plain(stream), first, caller: None }));
+    };
+    let (first, stream, caller) = match listen::open(gate, stream, Some(addr), stop).await? {
+        Opening::Closed => return Ok(None),
+        // Answered in their own protocol: that they should have spoken TLS.
+        Opening::Clear(stream, first) => {
+            (first, Stream::Plain(stream), Caller::new(Identity::Plain).at(Some(addr)))
+        }
+        Opening::Tls(mut stream, caller) => {
+            if gate.check(&caller, &Need::Known).is_ok() {
+                connected.is_known_now();
+            }
+            let mut first = [0];
+            if listen::within(stop, stream.read(&mut first)).await? == 0 {
+                return Ok(None);
+            }
+            (first[0], Stream::Tls(Box::new(Opened { first: Some(first[0]), stream: *stream })), caller)
+        }
+    };
+    Ok(Some(Begun { stream, first, caller: Some(caller) }))
+}
+
+/// Who is at the other end of a gRPC connection: in the extensions of each of its requests.
+#[derive(Clone, Debug)]
+pub struct Peer {
+    /// Where they are.
+    pub addr: Option<SocketAddr>,
+    /// Who they are; `None` where nobody asks.
+    pub caller: Option<Caller>,
+    /// Their connection.
+    pub connected: Arc<Connected>,
+}
+
+/// A connection that speaks HTTP/2.
+pub(crate) struct Accepted {
+    stream: Watched<Stream>,
+    peer: Peer,
+}
+
+enum Stream {
+    Plain(TcpStream),
+    Tls(Box<Opened>),
+}
+
+/// A connection over TLS, of which one byte was read already.
+struct Opened {
+    first: Option<u8>,
+    stream: TlsStream<TcpStream>,
+}
+
+impl ConnectInfo for Accepted {
+    type ConnectInfo = Peer;
+
+    fn connect_info(&self) -> Peer {
+        self.peer.clone()
+    }
+}
+
+impl AsyncRead for Opened {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        if let Some(first) = self.first
+            && 0 < buffer.remaining()
+        {
+            buffer.put_slice(&[first]);
+            self.first = None;
+            return Poll::Ready(Ok(()));
+        }
+        Pin::new(&mut self.stream).poll_read(cx, buffer)
+    }
+}
+
+impl AsyncWrite for Opened {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(cx, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}
+
+impl AsyncRead for Stream {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        match &mut *self {
+            Stream::Plain(stream) => Pin::new(stream).poll_read(cx, buffer),
+            Stream::Tls(stream) => Pin::new(stream).poll_read(cx, buffer),
+        }
+    }
+}
+
+impl AsyncWrite for Stream {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        match &mut *self {
+            Stream::Plain(stream) => Pin::new(stream).poll_write(cx, bytes),
+            Stream::Tls(stream) => Pin::new(stream).poll_write(cx, bytes),
+        }
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        match &mut *self {
+            Stream::Plain(stream) => Pin::new(stream).poll_write_vectored(cx, slices),
+            Stream::Tls(stream) => Pin::new(&mut stream.stream).poll_write_vectored(cx, slices),
+        }
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        match self {
+            Stream::Plain(stream) => stream.is_write_vectored(),
+            Stream::Tls(stream) => stream.stream.is_write_vectored(),
+        }
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match &mut *self {
+            Stream::Plain(stream) => Pin::new(stream).poll_flush(cx),
+            Stream::Tls(stream) => Pin::new(stream).poll_flush(cx),
+        }
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match &mut *self {
+            Stream::Plain(stream) => Pin::new(stream).poll_shutdown(cx),
+            Stream::Tls(stream) => Pin::new(stream).poll_shutdown(cx),
+        }
+    }
+}
+
+impl AsyncRead for Accepted {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(cx, buffer)
+    }
+}
+
+impl AsyncWrite for Accepted {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(cx, bytes)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(cx, slices)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}

@@ -1,0 +1,152 @@
+//! Requests over HTTP: each is under way until its answer has ended, its body is charged as it comes, and its answer until it is sent.
+
+use super::{Connected, Reason, Seen, UNCHARGED_BYTES, UNCHARGED_REPLY_BYTES, UnderWay, closed, no_memory};
+use crate::server::accept::Peer;
+use axum::{
+    body::{Body, HttpBody},
+    extract::Request,
+    http::HeaderMap,
+    middleware::Next,
+    response::Response,
+};
+use bytes::Bytes;
+use futures::{FutureExt, StreamExt, stream};
+use http_body::Frame;
+use http_body_util::{BodyExt, StreamBody};
+use kith_types::ErrorCode;
+use std::sync::Arc;
+use tokio::time::Instant;
+use tonic::Status;
+
+/// The methods whose requests are streams: they last as long as their callers like.
+const STREAMED: &str = "/grpc.reflection.";
+
+/// Long answers are handed to the library that sends them in pieces of this size.
+const PIECE_BYTES: usize = 64 << 10;
+
+/// Counts and bounds a gRPC request.
+pub(crate) async fn of_peer(request: Request, next: Next) -> Response {
+    match request.extensions().get::<Peer>().map(|peer| Arc::clone(&peer.connected)) {
+        Some(connected) => follow(connected, request, next).await,
+        None => next.run(request).await,
+    }
+}
+
+/// Counts and bounds a request of a connection.
+pub(crate) async fn follow(connected: Arc<Connected>, request: Request, next: Next) -> Response {
+    let under_way = connected.request();
+    let is_streamed = request.uri().path().starts_with(STREAMED);
+    let response = next.run(request.map(|body| charged(body, &connected, is_streamed))).await;
+    if response.body().is_end_stream() {
+        return response;
+    }
+    let (head, mut body) = response.into_parts();
+    // An answer is encoded when it is first asked for. That is when its peer has room for it; until then it would lie here uncharged.
+    let first = body.frame().now_or_never();
+    let is_over = matches!(first, Some(None));
+    let mut answer = Answer { body, connected, piece: Bytes::new(), is_over, _under_way: under_way };
+    let first = match first.flatten() {
+        Some(Ok(frame)) => match answer.take(frame) {
+            Ok(frame) => Some(Ok(frame)),
+            Err(refused) => return refused.into_http(),
+        },
+        other => other,
+    };
+    let rest = stream::unfold(answer, |mut answer| async move { Some((answer.next().await?, answer)) });
+    Response::from_parts(head, Body::new(StreamBody::new(stream::iter(first).chain(rest))))
+}
+
+/// An answer, charged to its connection from when it is encoded until it is sent.
+struct Answer {
+    body: Body,
+    connected: Arc<Connected>,
+    /// What is left of a long frame.
+    piece: Bytes,
+    is_over: bool,
+    _under_way: UnderWay,
+}
+
+impl Answer {
+    async fn next(&mut self) -> Option<Result<Frame<Bytes>, axum::Error>> {
+        if !self.piece.is_empty() {
+            return Some(Ok(self.next_piece()));
+        }
+        if self.is_over {
+            return None;
+        }
+        Some(
+            self.body
+                .frame()
+                .await?
+                .map(|frame| self.take(frame).unwrap_or_else(|refused| self.end(&refused))),
+        )
+    }
+
+    /// The frame, or the first piece of it.
+    ///
+    /// # Errors
+    /// `overloaded`: there is no memory for it.
+    fn take(&mut self, frame: Frame<Bytes>) -> Result<Frame<Bytes>, Status> {
+        match frame.into_data() {
+            Ok(data) if data.len() <= UNCHARGED_REPLY_BYTES => Ok(Frame::data(data)),
+            Ok(data) => {
+                self.piece = self.connected.charge_reply(data.len())?.pay_for(data);
+                Ok(self.next_piece())
+            }
+            Err(trailers) => Ok(trailers),
+        }
+    }
+
+    fn next_piece(&mut self) -> Frame<Bytes> {
+        let bytes = self.piece.len().min(PIECE_BYTES);
+        Frame::data(self.piece.split_to(bytes))
+    }
+
+    /// What ends it early.
+    fn end(&mut self, status: &Status) -> Frame<Bytes> {
+        self.is_over = true;
+        let mut trailers = HeaderMap::new();
+        // Texts of ours fit into headers.
+        let _ = status.add_header(&mut trailers);
+        Frame::trailers(trailers)
+    }
+}
+
+/// The same body, charged to its connection until it has been read. It fails if there is no memory for it, or it comes too slowly.
+fn charged(body: Body, connected: &Arc<Connected>, is_streamed: bool) -> Body {
+    let (watch, every) = connected.watch();
+    let look = tokio::time::interval_at(Instant::now() + every, every);
+    let state = (body.into_data_stream(), connected.charge(), watch, look, 0usize);
+    let pieces = stream::unfold(Some(state), move |state| async move {
+        let (mut body, mut charge, mut watch, mut look, mut came) = state?;
+        let piece = loop {
+            tokio::select! {
+                biased;
+                piece = body.next() => break piece?,
+                _ = look.tick(), if !is_streamed => {
+                    let seen = Seen { received: came as u64, has_begun: true, ..Seen::default() };
+                    if watch.look(seen) == Some(Reason::SlowRequest) {
+                        closed(Reason::SlowRequest.code().name());
+                        return Some((Err(too_slow()), None));
+                    }
+                }
+            }
+        };
+        let piece: Bytes = match piece {
+            Ok(piece) => piece,
+            Err(error) => return Some((Err(Status::from_error(error.into())), None)),
+        };
+        came += piece.len();
+        // Its reader puts pieces together, in a buffer that doubles.
+        if !is_streamed && UNCHARGED_BYTES < came && !charge.grow_to(2 * came) {
+            return Some((Err(no_memory()), None));
+        }
+        Some((Ok(piece), Some((body, charge, watch, look, came))))
+    });
+    Body::from_stream(pieces)
+}
+
+fn too_slow() -> Status {
+    let message = "the request did not come in time: it stood still, or came more slowly than 128 KiB/s";
+    kith_wire::status(ErrorCode::DeadlineExceeded, message, "ask for less at once")
+}

@@ -1,0 +1,213 @@
+//! When an open connection is closed: it is idle, sends a message too slowly, or does not take its replies.
+//!
+//! Without a clock: whoever holds a watch looks at regular intervals.
+
+use kith_types::ErrorCode;
+use std::time::Duration;
+
+/// The longest pause between two looks.
+const LOOK_MAX: Duration = Duration::from_secs(10);
+/// And the shortest, for short bounds on idleness.
+const LOOK_MIN: Duration = Duration::from_millis(50);
+/// A message that has begun is whole within this time, or goes on coming at [`BYTES_PER_SECOND_MIN`].
+const GRACE: Duration = Duration::from_secs(10);
+/// The slowest link that a large request may come over: 64 MiB take less than nine minutes.
+const BYTES_PER_SECOND_MIN: u64 = 128 << 10;
+/// A peer that takes none of its replies for so long is closed: they are held in memory.
+const STALLED: Duration = Duration::from_secs(60);
+
+/// Why a connection is closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// Nothing was asked for long.
+    Idle,
+    /// A message that began does not end.
+    SlowRequest,
+    /// Replies are not taken.
+    Stalled,
+}
+
+impl Reason {
+    /// The code that the peer is told, whose name is the metric's label.
+    pub fn code(self) -> ErrorCode {
+        match self {
+            Reason::Idle => ErrorCode::Idle,
+            Reason::SlowRequest => ErrorCode::SlowRequest,
+            Reason::Stalled => ErrorCode::Stalled,
+        }
+    }
+}
+
+/// A connection as it is at a look.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Seen {
+    /// Whole messages that came, so far.
+    pub messages: u64,
+    /// Bytes that came, so far.
+    pub received: u64,
+    /// Bytes that were sent, so far.
+    pub sent: u64,
+    /// Whether a message has begun that this process would read on.
+    pub has_begun: bool,
+    /// Whether bytes wait for the peer to take them.
+    pub is_unsent: bool,
+    /// Whether an answer is owed.
+    pub is_under_way: bool,
+}
+
+/// How often to look, and when a connection counts as idle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Pace {
+    /// Between two looks.
+    pub interval: Duration,
+    idle_looks: Option<u32>,
+}
+
+impl Pace {
+    /// `idle`: after so long; `None`: never.
+    pub fn new(idle: Option<Duration>) -> Self {
+        let interval = idle.map_or(LOOK_MAX, |idle| (idle / 4).clamp(LOOK_MIN, LOOK_MAX));
+        Self { interval, idle_looks: idle.map(|idle| looks(idle, interval)) }
+    }
+}
+
+/// Looks that cover a time.
+fn looks(time: Duration, interval: Duration) -> u32 {
+    u32::try_from(time.as_millis().div_ceil(interval.as_millis())).unwrap_or(u32::MAX)
+}
+
+/// What earlier looks saw.
+#[derive(Clone, Copy, Debug)]
+pub struct Watch {
+    pace: Pace,
+    last: Seen,
+    idle: u32,
+    unsent: u32,
+    /// Looks at the message that has begun, and what had come when it was first seen.
+    begun: Option<(u32, u64)>,
+}
+
+impl Watch {
+    /// Of a connection that has just begun.
+    pub(crate) fn new(pace: Pace) -> Self {
+        Self { pace, last: Seen::default(), idle: 0, unsent: 0, begun: None }
+    }
+
+    /// Another look; why the connection is to be closed.
+    pub fn look(&mut self, now: Seen) -> Option<Reason> {
+        let last = std::mem::replace(&mut self.last, now);
+        let is_idle = now.messages == last.messages && !now.is_under_way && !now.is_unsent && !now.has_begun;
+        self.idle = if is_idle { self.idle.saturating_add(1) } else { 0 };
+        let is_stuck = now.is_unsent && last.is_unsent && now.sent == last.sent;
+        self.unsent = if is_stuck { self.unsent.saturating_add(1) } else { 0 };
+        self.begun = match self.begun {
+            _ if !now.has_begun => None,
+            Some((looks, since)) if now.messages == last.messages => Some((looks.saturating_add(1), since)),
+            _ => Some((0, now.received)),
+        };
+        if self.begun.is_some_and(|(looks, since)| self.is_slow(looks, now.received - since)) {
+            return Some(Reason::SlowRequest);
+        }
+        if looks(STALLED, self.pace.interval) <= self.unsent {
+            return Some(Reason::Stalled);
+        }
+        self.pace.idle_looks.filter(|most| *most <= self.idle).map(|_| Reason::Idle)
+    }
+
+    fn is_slow(&self, looks: u32, bytes: u64) -> bool {
+        let over = (self.pace.interval * looks).saturating_sub(GRACE);
+        let is_over = GRACE <= self.pace.interval * looks;
+        is_over && bytes <= (over.as_secs_f64() * BYTES_PER_SECOND_MIN as f64) as u64
+    }
+}
+
+/// A peer that needs longer than this for the replies that it is sent takes them too slowly, when their memory is short.
+const TAKEN_WITHIN_LOOKS: u64 = 30;
+/// So many looks in a row, each a second after the one before, tell a slow peer from one that paused.
+const SLOW_LOOKS: u32 = 2;
+
+/// How fast a peer takes the replies that its connection holds.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Taking {
+    held: usize,
+    taken: u64,
+    slow: u32,
+}
+
+impl Taking {
+    /// Another look, at what is held now and what was taken so far, in bytes; whether the peer is too slow.
+    pub fn is_too_slow(&mut self, held: usize, taken: u64) -> bool {
+        let before = std::mem::replace(self, Self { held, taken, slow: 0 });
+        // Only what was there all the time could have been taken.
+        let due = before.held.min(held) as u64 / TAKEN_WITHIN_LOOKS;
+        if 0 < before.held.min(held) && taken - before.taken <= due {
+            self.slow = before.slow.saturating_add(1);
+        }
+        SLOW_LOOKS <= self.slow
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Looks until the connection is closed: how many, and why.
+    fn closed(idle: Option<Duration>, mut at: impl FnMut(u64) -> Seen) -> Option<(u64, Reason)> {
+        let mut watch = Watch::new(Pace::new(idle));
+        (1..2_000).find_map(|look| watch.look(at(look)).map(|reason| (look, reason)))
+    }
+
+    const TEN_MINUTES: Option<Duration> = Some(Duration::from_secs(600));
+
+    #[test]
+    fn nobody_who_asks_or_waits_is_idle() {
+        assert_eq!(closed(TEN_MINUTES, |_| Seen::default()), Some((60, Reason::Idle)));
+        assert_eq!(closed(None, |_| Seen::default()), None);
+        assert_eq!(closed(TEN_MINUTES, |look| Seen { messages: look / 59, ..Seen::default() }), None);
+        assert_eq!(closed(TEN_MINUTES, |_| Seen { is_under_way: true, ..Seen::default() }), None);
+    }
+
+    #[test]
+    fn a_message_ends_in_time_or_keeps_coming() {
+        let begun = |received| Seen { has_begun: true, received, ..Seen::default() };
+        assert_eq!(closed(None, |_| begun(4)), Some((2, Reason::SlowRequest)));
+        // A short bound on idleness gives a message as long.
+        let look = closed(Some(Duration::from_secs(1)), |_| begun(4));
+        assert_eq!(look, Some((41, Reason::SlowRequest)));
+        let per_look = BYTES_PER_SECOND_MIN * LOOK_MAX.as_secs();
+        assert_eq!(closed(None, |look| begun(look * per_look)), None);
+        assert!(closed(None, |look| begun(look * per_look / 2)).is_some());
+        // Each of them is another message.
+        let many = |look| Seen { messages: look, has_begun: true, received: look, ..Seen::default() };
+        assert_eq!(closed(None, many), None);
+    }
+
+    #[test]
+    fn a_peer_that_takes_no_reply_is_closed_after_a_minute() {
+        let waiting = |sent| Seen { is_unsent: true, sent, ..Seen::default() };
+        assert_eq!(closed(TEN_MINUTES, |_| waiting(0)), Some((7, Reason::Stalled)));
+        assert_eq!(closed(TEN_MINUTES, waiting), None);
+    }
+
+    /// Looks until the peer counts as too slow; at most a hundred.
+    fn looks_until_too_slow(mut at: impl FnMut(u64) -> (usize, u64)) -> Option<u64> {
+        let mut taking = Taking::default();
+        (1..100).find(|look| {
+            let (held, taken) = at(*look);
+            taking.is_too_slow(held, taken)
+        })
+    }
+
+    #[test]
+    fn a_peer_that_hardly_takes_its_replies_is_too_slow() {
+        assert_eq!(looks_until_too_slow(|_| (10 << 20, 0)), Some(3));
+        assert_eq!(looks_until_too_slow(|look| (30_000, look * 900)), Some(3));
+        assert_eq!(looks_until_too_slow(|look| (30_000, look * 1_100)), None);
+        assert_eq!(looks_until_too_slow(|_| (0, 0)), None);
+        // It paused for one look now and then.
+        assert_eq!(looks_until_too_slow(|look| (30_000, look / 2 * 5_000)), None);
+        // What has only just come to be could not have been taken.
+        assert_eq!(looks_until_too_slow(|look| (if look % 2 == 0 { 10 << 20 } else { 0 }, 0)), None);
+        assert_eq!(looks_until_too_slow(|look| (1 << look.min(40), 0)), Some(3));
+    }
+}

@@ -1,0 +1,410 @@
+//! One framed connection: a single task reads, runs, answers and writes. At one request in flight nothing else is woken.
+
+use super::{
+    FrameService, Reply, expands,
+    inbox::{Inbox, Next},
+    outbox::Outbox,
+    running::{Answer, Running},
+    streams::Streams,
+    unsupported_frame,
+};
+use crate::{
+    Charge,
+    server::connections::{
+        Connected, Reason, STRANGER_FRAME_BYTES_MAX, STRANGER_MESSAGES_MAX, Seen, Watch, closed, farewell,
+        no_memory,
+    },
+};
+use kith_types::ErrorCode;
+use kith_wire::{
+    REQUEST_BYTES_MAX,
+    frame::{Flags, Frame, FrameError, Header, Op, PREFACE_BYTES, Preface},
+};
+use metrics::Counter;
+use std::{
+    io,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
+use tokio::{
+    io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
+    time::{Instant, Interval, MissedTickBehavior, Sleep, interval_at, sleep},
+};
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
+use tonic::Status;
+
+/// Requests of one connection under way at once; above it the next ones stay unread. As many as a router takes in all,
+/// so that it is the process that says `overloaded`, not a connection that falls silent.
+const RUNNING_MAX: usize = 8_192;
+/// Short replies that wait for the peer to read are charged beyond so many bytes together.
+const UNCHARGED_UNSENT_BYTES: usize = 64 << 10;
+/// A peer that has begun its preface ends it within this time, or is hung up on.
+const PREFACE_PATIENCE: Duration = Duration::from_secs(10);
+/// How long a stopping process waits for a connection's requests to end and their replies to be read.
+const STOP_PATIENCE: Duration = Duration::from_secs(10);
+
+/// Speaks frames on `stream`, whose first bytes are a preface, until the peer closes it, breaks the protocol, or `stop`
+/// and its requests have ended.
+///
+/// # Errors
+/// The socket's.
+pub(crate) async fn serve(
+    mut stream: impl AsyncRead + AsyncWrite + Unpin,
+    service: Arc<dyn FrameService>,
+    is_local: bool,
+    connected: Arc<Connected>,
+    stop: CancellationToken,
+) -> io::Result<()> {
+    let greeted = async {
+        let mut preface = [0; PREFACE_BYTES];
+        tokio::time::timeout(PREFACE_PATIENCE, stream.read_exact(&mut preface)).await??;
+        Preface::decode(preface).map_err(io::Error::other)?;
+        stream.write_all(&Preface::OWN.encode()).await?;
+        stream.flush().await
+    };
+    connected.unless_strange(greeted).await?;
+    if is_local {
+        // Whoever may connect here may connect to the port, where nobody is asked.
+        connected.is_known_now();
+    }
+    let (watch, every) = connected.watch();
+    let mut look = interval_at(Instant::now() + every, every);
+    look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut connection = Connection {
+        stream,
+        service,
+        is_local,
+        inbox: Inbox::new(Arc::clone(&connected)),
+        connected: Arc::clone(&connected),
+        watch,
+        look,
+        taken: 0,
+        outbox: Outbox::default(),
+        unsent: connected.no_reply(),
+        running: Running::new(Arc::clone(&connected)),
+        streams: Streams::default(),
+        end: End::Open(Box::pin(stop.cancelled_owned())),
+        is_parting: false,
+        frames: metrics::counter!("kith_server_frames_total"),
+    };
+    connected.unless_strange(std::future::poll_fn(|cx| connection.poll(cx))).await?;
+    if connection.is_parting {
+        let left = async {
+            farewell::leave(&mut connection.stream).await;
+            Ok(())
+        };
+        connected.unless_strange(left).await?;
+    }
+    Ok(())
+}
+
+struct Connection<S> {
+    stream: S,
+    service: Arc<dyn FrameService>,
+    /// Whether the peer may see memory of this process.
+    is_local: bool,
+    connected: Arc<Connected>,
+    watch: Watch,
+    look: Interval,
+    inbox: Inbox,
+    outbox: Outbox,
+    /// For short replies in the outbox.
+    unsent: Charge,
+    running: Running,
+    streams: Streams,
+    end: End,
+    /// Whether the peer has been told why it is closed, and may not have read that yet.
+    is_parting: bool,
+    /// Frames that came, so far.
+    taken: u64,
+    frames: Counter,
+}
+
+/// Whether it still reads.
+enum End {
+    /// Until the process stops.
+    Open(Pin<Box<WaitForCancellationFutureOwned>>),
+    /// Requests under way end, then it closes; at the latest at this time.
+    Stopping(Pin<Box<Sleep>>),
+    /// What is in the outbox is sent, then it closes; at the latest at this time.
+    Closing(Pin<Box<Sleep>>),
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.poll_stop(cx);
+        self.poll_look(cx);
+        loop {
+            let read = self.poll_read(cx)?;
+            let answered = self.poll_running(cx) | self.poll_streams(cx);
+            let was_full = self.is_full();
+            let is_sent = self.outbox.poll_send(&mut self.stream, cx)?.is_ready();
+            self.connected.has_taken(self.outbox.given());
+            if read == Read::Eof || self.is_over(is_sent, cx) {
+                return Poll::Ready(Ok(()));
+            }
+            // Room again for what was left unread and unanswered, or for the next frame of a long reply.
+            let has_room = is_sent && (was_full || !self.outbox.is_empty());
+            if read != Read::Some && !answered && !has_room {
+                return Poll::Pending;
+            }
+        }
+    }
+
+    fn poll_stop(&mut self, cx: &mut Context<'_>) {
+        if let End::Open(stopped) = &mut self.end
+            && stopped.as_mut().poll(cx).is_ready()
+        {
+            self.end = End::Stopping(Box::pin(sleep(STOP_PATIENCE)));
+        }
+    }
+
+    /// Closes the connection if it is idle, or its peer is too slow.
+    fn poll_look(&mut self, cx: &mut Context<'_>) {
+        while matches!(self.end, End::Open(_)) && self.look.poll_tick(cx).is_ready() {
+            let seen = Seen {
+                messages: self.taken,
+                received: self.inbox.received,
+                sent: self.outbox.sent(),
+                has_begun: self.may_take() && self.inbox.has_begun(),
+                is_unsent: !self.outbox.is_empty(),
+                is_under_way: 0 < self.under_way(),
+            };
+            match self.watch.look(seen) {
+                None => self.inbox.rest(),
+                Some(reason) => self.part(reason),
+            }
+        }
+    }
+
+    /// Says why, and closes.
+    fn part(&mut self, reason: Reason) {
+        closed(reason.code().name());
+        let (message, help) = match reason {
+            Reason::Idle => ("nothing was asked for long", "connect again"),
+            Reason::SlowRequest => (
+                "the request did not come in time: it stood still, or came more slowly than 128 KiB/s",
+                "ask for less at once",
+            ),
+            Reason::Stalled => ("replies were not read for a minute", "read them"),
+        };
+        let status = kith_wire::status(reason.code(), message, help);
+        self.close(&status);
+    }
+
+    /// `is_sent` says whether the socket has all that was taken from the outbox.
+    fn is_over(&mut self, is_sent: bool, cx: &mut Context<'_>) -> bool {
+        let is_sent = is_sent && self.outbox.is_empty();
+        let is_idle = is_sent && self.under_way() == 0;
+        match &mut self.end {
+            End::Open(_) => false,
+            End::Stopping(patience) => is_idle || patience.as_mut().poll(cx).is_ready(),
+            End::Closing(patience) => is_sent || patience.as_mut().poll(cx).is_ready(),
+        }
+    }
+
+    /// One read, and all whole frames of it.
+    fn poll_read(&mut self, cx: &mut Context<'_>) -> io::Result<Read> {
+        if !matches!(self.end, End::Open(_)) {
+            return Ok(Read::Nothing);
+        }
+        // What was left in the inbox when the outbox was full comes first.
+        self.take_in(cx);
+        if !self.may_take() {
+            return Ok(Read::Nothing);
+        }
+        match self.inbox.poll_read(&mut self.stream, cx)? {
+            Poll::Ready(0) => Ok(Read::Eof),
+            Poll::Ready(_) => {
+                self.take_in(cx);
+                Ok(Read::Some)
+            }
+            Poll::Pending => Ok(Read::Nothing),
+        }
+    }
+
+    fn may_take(&mut self) -> bool {
+        matches!(self.end, End::Open(_)) && !self.is_full() && self.under_way() < RUNNING_MAX
+    }
+
+    /// Whether the peer has to read before anything more is done for it: much waits for it, or there is no memory for more.
+    fn is_full(&mut self) -> bool {
+        let bytes = self.outbox.encoded();
+        let charged = if bytes <= UNCHARGED_UNSENT_BYTES { 0 } else { bytes };
+        self.unsent.shrink_to(charged);
+        self.outbox.is_full() || !self.unsent.grow_to(charged)
+    }
+
+    fn under_way(&self) -> usize {
+        self.running.len() + self.streams.len()
+    }
+
+    fn take_in(&mut self, cx: &mut Context<'_>) {
+        while self.may_take() {
+            match self.inbox.next() {
+                Ok(Next::Frame(frame)) => {
+                    self.frames.increment(1);
+                    self.taken += 1;
+                    self.on_frame(frame, cx);
+                    if STRANGER_MESSAGES_MAX <= self.taken && !self.connected.is_known() {
+                        self.close(&too_many_of_a_stranger());
+                    }
+                }
+                Ok(Next::Refused(header)) => self.outbox.error(&header, &no_memory()),
+                Ok(Next::More) => return,
+                Err(FrameError::TooLong { bytes, .. })
+                    if !self.connected.is_known() && bytes <= REQUEST_BYTES_MAX as u64 =>
+                {
+                    self.close(&too_long_for_a_stranger(bytes));
+                }
+                Err(error) => self.malformed(&error.to_string()),
+            }
+        }
+    }
+
+    fn on_frame(&mut self, frame: Frame, cx: &mut Context<'_>) {
+        let header = frame.header;
+        match Op::from_number(header.op) {
+            Some(Op::Cancel) => {
+                self.running.cancel(header.id);
+                self.streams.cancel(header.id);
+                self.outbox.cancel(header.id);
+            }
+            Some(Op::Alive) => self.outbox.acknowledge(&header),
+            Some(Op::Identify) => match Arc::clone(&self.service).identify(&frame.body) {
+                Ok(service) => {
+                    self.connected.is_known_now();
+                    self.service = service.unwrap_or_else(|| Arc::clone(&self.service));
+                    self.outbox.acknowledge(&header);
+                }
+                Err(status) => {
+                    // Whoever shows what nobody knows is nobody from then on, whatever they were before.
+                    if let Some(nobody) = Arc::clone(&self.service).of_nobody() {
+                        self.service = nobody;
+                    }
+                    self.outbox.error(&header, &status);
+                }
+            },
+            Some(Op::Credit) => match frame.credit() {
+                Some(bytes) => self.streams.credit(header.id, bytes),
+                None => self.malformed("credit that is no number"),
+            },
+            Some(Op::Share) if self.is_local => self.outbox.share(&header),
+            Some(Op::Share) | None => self.outbox.error(&header, &unsupported_frame(&frame)),
+            Some(Op::GiveBack) => {
+                if !self.outbox.take_back(&frame.body) {
+                    self.malformed("slots that the peer does not have");
+                }
+            }
+            Some(_) if header.id == 0 => {
+                self.malformed("a request with id 0");
+            }
+            Some(_) if self.running.has(header.id) || self.streams.has(header.id) => {
+                self.malformed("a request with the id of one that is under way");
+            }
+            Some(_) if !header.flags.has(Flags::LAST) => {
+                self.malformed("a request in pieces");
+            }
+            Some(op) => {
+                if let Err(status) = expands::check(op, &frame.body) {
+                    return self.outbox.error(&header, &status);
+                }
+                let service = Arc::clone(&self.service);
+                let call = match (header.flags.has(Flags::CREDITED), self.under_way()) {
+                    (true, _) => service.call_credited(op, frame.body),
+                    (false, 0) => service.call_alone(op, frame.body),
+                    (false, _) => service.call(op, frame.body),
+                };
+                if let Some(answer) = self.running.start(header, call, cx) {
+                    self.answer(&header, answer);
+                }
+            }
+        }
+    }
+
+    fn answer(&mut self, header: &Header, answer: Answer) {
+        match answer {
+            Ok((Reply::Pieces(pieces), _)) => self.streams.start(*header, pieces),
+            answer => self.outbox.answer(header, answer),
+        }
+    }
+
+    /// Says what is wrong and closes: nothing after it can be understood.
+    fn malformed(&mut self, what: &str) {
+        metrics::counter!("kith_server_malformed_connections_total").increment(1);
+        tracing::warn!(what, "a framed connection breaks the protocol: closing it");
+        let help = "use a client of this release";
+        self.close(&kith_wire::status(ErrorCode::BadRequest, what, help));
+    }
+
+    /// Says why, and closes: what is under way is dropped, and nothing more is read.
+    fn close(&mut self, status: &Status) {
+        self.outbox.error(&Header::of_connection(), status);
+        self.is_parting = true;
+        self.running.clear();
+        self.streams = Streams::default();
+        self.end = End::Closing(Box::pin(sleep(STOP_PATIENCE)));
+    }
+
+    /// Answers that are there; stops while the peer does not read the ones before.
+    fn poll_running(&mut self, cx: &mut Context<'_>) -> bool {
+        let mut answered = false;
+        while !self.is_full()
+            && let Poll::Ready((header, answer)) = self.running.poll_next(cx)
+        {
+            self.answer(&header, answer);
+            answered = true;
+        }
+        answered
+    }
+
+    /// A piece of a reply for which there is credit; none while the peer does not read the ones before. Not all that could be had: it is
+    /// sent while it is in the cache, before the next is made.
+    fn poll_streams(&mut self, cx: &mut Context<'_>) -> bool {
+        if !self.is_full()
+            && let Poll::Ready((header, piece)) = self.streams.poll_next(cx)
+        {
+            let charged = piece.and_then(|piece| {
+                let charge = self.connected.charge_reply(piece.bytes())?;
+                Ok((piece, charge))
+            });
+            if charged.is_err() {
+                self.streams.cancel(header.id);
+            }
+            self.outbox.piece(&header, charged);
+            return true;
+        }
+        false
+    }
+}
+
+fn too_long_for_a_stranger(bytes: u64) -> Status {
+    let message = format!(
+        "a frame of {bytes} bytes, from a peer that has not shown who it is: at most {STRANGER_FRAME_BYTES_MAX} are taken"
+    );
+    unauthenticated(message)
+}
+
+fn too_many_of_a_stranger() -> Status {
+    let message = format!(
+        "{STRANGER_MESSAGES_MAX} frames came from a peer that has not shown who it is: no more are taken"
+    );
+    unauthenticated(message)
+}
+
+fn unauthenticated(message: String) -> Status {
+    let help = "show a certificate or a token that the access file names";
+    kith_wire::status(ErrorCode::Unauthenticated, message, help)
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Read {
+    /// Bytes came; there may be more.
+    Some,
+    /// None came, or none are wanted now.
+    Nothing,
+    /// The peer is gone: nobody waits for the answers.
+    Eof,
+}

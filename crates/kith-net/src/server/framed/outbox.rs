@@ -1,0 +1,452 @@
+//! What a connection has still to send: encoded bytes, and replies in pieces that wait for room.
+
+use super::{Encoded, End, Piece, Reply, running::Answer};
+use crate::{
+    Charge,
+    frames::{REPLY_SLOT_BYTES, ReplyMemory},
+};
+use bytes::{Buf, Bytes, BytesMut};
+use kith_types::ErrorCode;
+use kith_wire::{
+    InSlices, MESSAGE_BYTES_MAX, Message,
+    frame::{Flags, FrameError, Header, Place, decode_slots},
+    v1,
+};
+use std::{
+    collections::VecDeque,
+    io::{self, IoSlice},
+    pin::Pin,
+    task::{Context, Poll},
+    vec,
+};
+use tokio::io::AsyncWrite;
+use tonic::Status;
+
+/// Above so many unsent bytes nothing more is read or answered: a peer that does not read its replies waits for itself.
+const UNSENT_BYTES_MAX: usize = 1 << 20;
+/// Bytes of long replies that may wait besides the longest of them, for which small ones must not wait: as above.
+const LONG_BYTES_MAX: usize = 8 << 20;
+/// A longer message goes in parts of this size, which take turns with those of other replies. What a link of 10 Gbit/s
+/// carries in 0.1 ms; the cost of a frame's header and of a turn is nothing beside it.
+const PART_BYTES: usize = REPLY_SLOT_BYTES;
+/// A shorter message that lies in slices is put together: that costs less than to send each from where it lies. And a shorter
+/// part is sent where there is shared memory, too.
+const COPIED_BYTES_MAX: usize = 32 << 10;
+/// Slices of one write: a header and what a part is made of, mostly.
+const SLICES_MAX: usize = 4;
+/// An emptied buffer above this size is given back.
+const SPARE_BYTES: usize = 1 << 20;
+
+/// Unsent replies of one connection.
+#[derive(Debug, Default)]
+pub(super) struct Outbox {
+    /// Frames that go first: parts of long replies lie where they were made, and are not copied.
+    first: VecDeque<Bytes>,
+    /// Encoded frames behind them.
+    bytes: BytesMut,
+    /// Replies whose frames lie where they were made; they take turns.
+    long: VecDeque<Long>,
+    /// Where their bodies may lie instead, if the peer sees it.
+    memory: Option<ReplyMemory>,
+    /// Frames of messages that go on and whose bodies lie there: nobody waits for these before the next frame that is sent.
+    held: BytesMut,
+    /// Bytes that were sent so far.
+    sent: u64,
+    /// Bytes of bodies that were put into shared memory so far.
+    shared: u64,
+}
+
+/// A reply that goes in several frames, or in one that is not copied.
+#[derive(Debug)]
+struct Long {
+    request: Header,
+    /// Messages of a reply in pieces that are not encoded yet.
+    pieces: vec::IntoIter<v1::QueryReply>,
+    /// Pieces that came while one before them was on its way.
+    behind: VecDeque<Piece>,
+    /// What is left of the message that is on its way, in slices that follow each other.
+    message: VecDeque<Bytes>,
+    /// What ends with it.
+    end: End,
+    /// Bytes that are left, encoded or not.
+    bytes: usize,
+    /// What is charged for the whole reply.
+    charge: Charge,
+}
+
+impl Long {
+    /// A message that is in the way of no other.
+    fn of(request: &Header, message: impl Into<VecDeque<Bytes>>, end: End, charge: Charge) -> Self {
+        let mut message = message.into();
+        message.retain(|slice| !slice.is_empty());
+        let bytes = message.iter().map(Bytes::len).sum();
+        let (pieces, behind) = (Vec::new().into_iter(), VecDeque::new());
+        Self { request: *request, pieces, behind, message, end, bytes, charge }
+    }
+
+    /// The next frame's flags and body; the last one is flagged so.
+    fn next(&mut self) -> (Flags, Vec<Bytes>) {
+        if self.message.is_empty() {
+            if let Some(piece) = self.pieces.next() {
+                self.message = [piece.encode_to_vec().into()].into();
+                self.end = End::of_message(self.pieces.as_slice().is_empty());
+            } else if let Some(piece) = self.behind.pop_front() {
+                self.message = piece.body.into_iter().filter(|slice| !slice.is_empty()).collect();
+                self.end = piece.end;
+            }
+        }
+        let body = self.part();
+        self.bytes -= body.iter().map(Bytes::len).sum::<usize>();
+        let flags = if self.message.is_empty() { self.end.flags() } else { Flags::PART };
+        (flags, body)
+    }
+
+    /// The next bytes of the message, a part's at the most.
+    fn part(&mut self) -> Vec<Bytes> {
+        let (mut body, mut room) = (Vec::new(), PART_BYTES);
+        while 0 < room
+            && let Some(slice) = self.message.front_mut()
+        {
+            let taken = slice.split_to(slice.len().min(room));
+            room -= taken.len();
+            body.push(taken);
+            if slice.is_empty() {
+                self.message.pop_front();
+            }
+        }
+        // An empty slice would be taken for bytes that are left.
+        while self.message.front().is_some_and(Bytes::is_empty) {
+            self.message.pop_front();
+        }
+        body
+    }
+
+    /// Whether all of it that is here is on its way.
+    fn is_spent(&self) -> bool {
+        self.message.is_empty() && self.pieces.as_slice().is_empty() && self.behind.is_empty()
+    }
+}
+
+impl Outbox {
+    /// Whether the peer has to read before anything more is done for it.
+    pub fn is_full(&self) -> bool {
+        let long = || self.long.iter().map(|long| long.bytes);
+        let longest = long().max().unwrap_or(0);
+        UNSENT_BYTES_MAX < self.encoded() || LONG_BYTES_MAX < long().sum::<usize>() - longest
+    }
+
+    /// Whether all is sent.
+    pub fn is_empty(&self) -> bool {
+        self.encoded() == 0 && self.long.is_empty()
+    }
+
+    /// Bytes that were sent so far.
+    pub fn sent(&self) -> u64 {
+        self.sent
+    }
+
+    /// Bytes that the peer was given so far, in whatever way.
+    pub fn given(&self) -> u64 {
+        self.sent + self.shared
+    }
+
+    /// Bytes of frames that are encoded and not sent.
+    pub fn encoded(&self) -> usize {
+        self.first.iter().map(Bytes::len).sum::<usize>() + self.bytes.len()
+    }
+
+    /// Takes what a request is answered with.
+    pub fn answer(&mut self, request: &Header, answer: Answer) {
+        let (reply, charge) = match answer {
+            Ok(charged) => charged,
+            Err(status) => return self.error(request, &status),
+        };
+        match reply {
+            Reply::Evaluate(reply) => self.message(request, &reply, charge),
+            Reply::Encoded(body) => self.slices(request, body, End::Reply, charge),
+            Reply::Ping(reply) => self.put(&request.reply(Flags::LAST), &reply),
+            Reply::Query(pieces) => self.pieces(request, pieces, charge),
+            Reply::MultiGet(reply) => self.records(request, reply, charge),
+            Reply::Compute(reply) => self.records(request, reply, charge),
+            Reply::Aggregate(reply) => self.message(request, &reply, charge),
+            Reply::Pieces(_) => unreachable!("replies by credit come piece by piece"),
+        }
+    }
+
+    /// Takes the next piece of a reply, or the error that ends it.
+    pub fn piece(&mut self, request: &Header, piece: Result<(Piece, Charge), Status>) {
+        let (piece, charge) = match piece {
+            Ok(charged) => charged,
+            Err(status) => {
+                self.cancel(request.id);
+                return self.error(request, &status);
+            }
+        };
+        if let Some(before) = self.long.iter_mut().find(|long| long.request.id == request.id) {
+            before.bytes += piece.bytes();
+            before.charge.absorb(charge);
+            return before.behind.push_back(piece);
+        }
+        self.slices(request, piece.body, piece.end, charge);
+    }
+
+    /// Drops what is left of a long reply that nobody wants any more.
+    pub fn cancel(&mut self, id: u64) {
+        self.long.retain(|long| long.request.id != id);
+    }
+
+    /// Takes an empty reply.
+    pub fn acknowledge(&mut self, request: &Header) {
+        self.put(&request.reply(Flags::LAST), &());
+    }
+
+    /// Offers memory that the peer may see, or says why not.
+    pub fn share(&mut self, request: &Header) {
+        if self.memory.is_some() {
+            let (message, help) =
+                ("memory was offered to this connection before", "use a client of this release");
+            let status = kith_wire::status(ErrorCode::BadRequest, message, help);
+            return self.error(request, &status);
+        }
+        self.memory = ReplyMemory::new();
+        let Some(memory) = &self.memory else {
+            let message = "no memory is left to be shared: as many connections have some as may, or the system has none";
+            let help = "long replies come through the socket";
+            let status = kith_wire::status(ErrorCode::Overloaded, message, help);
+            return self.error(request, &status);
+        };
+        let offer = memory.offer().encode();
+        request.reply(Flags::LAST).encode_bytes(&offer, self.out()).expect("an offer is short");
+    }
+
+    /// Lets slots of that memory be used again; `false` if they were not in use.
+    #[must_use]
+    pub fn take_back(&mut self, slots: &[u8]) -> bool {
+        let (Some(memory), Some(mut slots)) = (&mut self.memory, decode_slots(slots)) else { return false };
+        slots.all(|slot| memory.take_back(slot))
+    }
+
+    /// Takes an error reply.
+    pub fn error(&mut self, request: &Header, status: &Status) {
+        request.reply(Flags::LAST).encode_error(status, self.out());
+    }
+
+    /// A reply of one message.
+    fn message(&mut self, request: &Header, message: &impl Message, charge: Charge) {
+        match message.encoded_len() {
+            PART_BYTES..=MESSAGE_BYTES_MAX => {
+                let message = [message.encode_to_vec().into()];
+                self.long.push_back(Long::of(request, message, End::Reply, charge));
+            }
+            _ => self.put(&request.reply(Flags::LAST), message),
+        }
+    }
+
+    /// A reply of one message, mostly records.
+    fn records(&mut self, request: &Header, reply: impl InSlices, charge: Charge) {
+        if reply.encoded_len() < COPIED_BYTES_MAX {
+            self.put(&request.reply(Flags::LAST), &reply);
+        } else {
+            self.slices(request, reply.into_slices(), End::Reply, charge);
+        }
+    }
+
+    /// A message that is encoded, but not in one place.
+    fn slices(&mut self, request: &Header, body: Encoded, end: End, charge: Charge) {
+        match body.iter().map(Bytes::len).sum() {
+            COPIED_BYTES_MAX..=MESSAGE_BYTES_MAX => {
+                self.long.push_back(Long::of(request, body, end, charge));
+            }
+            _ => {
+                let header = request.reply(end.flags());
+                if let Err(error) = header.encode_slices(&body, self.out()) {
+                    self.too_long(&header, &error);
+                }
+            }
+        }
+    }
+
+    fn pieces(&mut self, request: &Header, mut pieces: vec::IntoIter<v1::QueryReply>, charge: Charge) {
+        if let [_] = pieces.as_slice()
+            && let Some(only) = pieces.next()
+        {
+            return self.message(request, &only, charge);
+        }
+        let bytes = pieces.as_slice().iter().map(Message::encoded_len).sum();
+        let behind = VecDeque::new();
+        self.long.push_back(Long {
+            request: *request,
+            pieces,
+            behind,
+            message: VecDeque::new(),
+            end: End::Message,
+            bytes,
+            charge,
+        });
+    }
+
+    /// Where the next frame goes, behind those that were held for it.
+    fn out(&mut self) -> &mut BytesMut {
+        self.bytes.unsplit(self.held.split());
+        &mut self.bytes
+    }
+
+    fn put(&mut self, header: &Header, body: &impl Message) {
+        if let Err(error) = header.encode(body, self.out()) {
+            self.too_long(header, &error);
+        }
+    }
+
+    fn too_long(&mut self, header: &Header, error: &FrameError) {
+        let help = "ask for a page of it";
+        let status = kith_wire::status(ErrorCode::OutOfRange, error.to_string(), help);
+        header.encode_error(&status, self.out());
+    }
+
+    /// Takes one frame of the long replies, whose turn it is, if little else waits: what is put behind it later waits for it.
+    fn fill(&mut self) {
+        if PART_BYTES <= self.encoded() {
+            return;
+        }
+        let Some(mut long) = self.long.pop_front() else { return };
+        let (flags, body) = long.next();
+        let bytes = body.iter().map(Bytes::len).sum();
+        const SHORT: &str = "a part is shorter than a message may be";
+        if let Some(place) = self.put_shared(&long.request, &body, bytes) {
+            let header = long.request.reply(flags.with(Flags::SHARED));
+            let out = if flags.has(Flags::PART) { &mut self.held } else { self.out() };
+            header.encode_bytes(&place.encode(), out).expect(SHORT);
+        } else {
+            long.request.reply(flags).encode_head(bytes, self.out()).expect(SHORT);
+            self.first.push_back(self.bytes.split().freeze());
+            self.first.extend(body);
+        }
+        if !long.is_spent() {
+            self.long.push_back(long);
+        }
+    }
+
+    /// Has a part lie in shared memory, if its receiver looks there and it is worth it.
+    fn put_shared(&mut self, request: &Header, body: &[Bytes], bytes: usize) -> Option<Place> {
+        if bytes < COPIED_BYTES_MAX || !request.flags.has(Flags::SHARED) {
+            return None;
+        }
+        let place = self.memory.as_mut()?.put(body)?;
+        self.shared += bytes as u64;
+        metrics::counter!("kith_server_shared_bytes_total").increment(bytes as u64);
+        Some(place)
+    }
+
+    /// Sends what is encoded and one frame of the long replies. Ready once that is sent, also if more of them is left, so
+    /// that requests are read meanwhile; pending while the socket takes no more.
+    ///
+    /// # Errors
+    /// The socket's.
+    pub fn poll_send(
+        &mut self,
+        stream: &mut (impl AsyncWrite + Unpin),
+        cx: &mut Context<'_>,
+    ) -> Poll<io::Result<()>> {
+        self.fill();
+        loop {
+            if self.encoded() == 0 {
+                if SPARE_BYTES < self.bytes.capacity() {
+                    self.bytes = BytesMut::new();
+                }
+                // Over TLS, what is taken is not yet sent.
+                return Pin::new(&mut *stream).poll_flush(cx);
+            }
+            let written = match self.first.is_empty() {
+                true => Pin::new(&mut *stream).poll_write(cx, &self.bytes),
+                false => {
+                    let mut slices = [IoSlice::new(&[]); SLICES_MAX];
+                    slices
+                        .iter_mut()
+                        .zip(&self.first)
+                        .for_each(|(slice, bytes)| *slice = IoSlice::new(bytes));
+                    let count = self.first.len().min(SLICES_MAX);
+                    Pin::new(&mut *stream).poll_write_vectored(cx, &slices[..count])
+                }
+            };
+            match std::task::ready!(written)? {
+                0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+                written => self.advance(written),
+            }
+        }
+    }
+
+    /// So many bytes more are sent.
+    fn advance(&mut self, mut written: usize) {
+        self.sent += written as u64;
+        while let Some(bytes) = self.first.front_mut() {
+            let sent = written.min(bytes.len());
+            bytes.advance(sent);
+            written -= sent;
+            if !bytes.is_empty() {
+                return;
+            }
+            self.first.pop_front();
+        }
+        self.bytes.advance(written);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::server::connections::testing::known;
+    use kith_wire::frame::{self, Op};
+    use std::collections::BTreeMap;
+    use tokio::io::AsyncReadExt;
+
+    /// All that is sent, through a socket that takes little at a time.
+    async fn sent(mut outbox: Outbox) -> BytesMut {
+        let (mut ours, mut theirs) = tokio::io::duplex(5_000);
+        let send = async move {
+            while !outbox.is_empty() {
+                std::future::poll_fn(|cx| outbox.poll_send(&mut ours, cx)).await.unwrap();
+            }
+        };
+        let mut bytes = BytesMut::new();
+        let read = async { while theirs.read_buf(&mut bytes).await.unwrap() > 0 {} };
+        tokio::join!(send, read);
+        bytes
+    }
+
+    #[tokio::test]
+    async fn a_reply_in_slices_comes_as_if_it_lay_in_one_place() {
+        for bytes in [
+            0,
+            10,
+            COPIED_BYTES_MAX - 1,
+            COPIED_BYTES_MAX,
+            PART_BYTES - 1,
+            PART_BYTES,
+            2 * PART_BYTES,
+            1_000_000,
+        ] {
+            let message: Bytes = (0..bytes).map(|at| (at * 7 / 3) as u8).collect();
+            let (head, tail) = (message.len().min(7), message.len().saturating_sub(3));
+            let slices =
+                [message.slice(..head), message.slice(head..tail.max(head)), message.slice(tail.max(head)..)];
+            let mut outbox = Outbox::default();
+            outbox.acknowledge(&Header::request(1, Op::Alive));
+            let connected = known();
+            let charge = connected.charge_reply(bytes).unwrap();
+            outbox.answer(&Header::request(2, Op::Evaluate), Ok((Reply::Encoded(slices), charge)));
+            assert!(connected.reply_bytes() == if COPIED_BYTES_MAX <= bytes { bytes } else { 0 }, "{bytes}");
+            outbox.acknowledge(&Header::request(3, Op::Alive));
+            let mut sent = sent(outbox).await;
+            let mut replies: BTreeMap<u64, (Vec<u8>, Flags)> = BTreeMap::new();
+            while let Some(frame) = frame::decode(&mut sent).unwrap() {
+                let (body, flags) = replies.entry(frame.header.id).or_default();
+                assert!(frame.body.len() <= PART_BYTES && !flags.has(Flags::LAST));
+                body.extend_from_slice(&frame.body);
+                *flags = frame.header.flags;
+            }
+            assert!(sent.is_empty() && replies.values().all(|(_, flags)| *flags == Flags::LAST));
+            assert!(replies[&2].0 == message && replies.len() == 3, "{bytes}");
+            assert_eq!(connected.reply_bytes(), 0, "{bytes}");
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! The requests of one connection that are not answered yet.
+
+use super::Reply;
+use crate::{Charge, InFlight, server::connections::Connected};
+use futures::{
+    FutureExt,
+    future::{AbortHandle, Abortable, BoxFuture},
+};
+use kith_types::ErrorCode;
+use kith_wire::frame::Header;
+use std::{
+    collections::HashMap,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
+use tokio_util::task::AbortOnDropHandle;
+use tonic::Status;
+
+/// A reply, and what is charged for it until it is sent.
+pub(super) type Answer = Result<(Reply, Charge), Status>;
+
+/// Requests under way, by id.
+pub(super) struct Running {
+    connected: Arc<Connected>,
+    /// Ready with a request's header and answer; without one if it was cancelled.
+    futures: InFlight<(Header, Option<Answer>)>,
+    cancels: HashMap<u64, AbortHandle>,
+}
+
+impl Running {
+    /// None yet; their replies are charged to this connection as soon as they are there.
+    pub fn new(connected: Arc<Connected>) -> Self {
+        Self { connected, futures: InFlight::default(), cancels: HashMap::new() }
+    }
+
+    /// Drops all of them.
+    pub fn clear(&mut self) {
+        *self = Self::new(Arc::clone(&self.connected));
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.cancels.len()
+    }
+
+    /// Whether a request of this id is under way.
+    pub fn has(&self, id: u64) -> bool {
+        self.cancels.contains_key(&id)
+    }
+
+    /// Starts a request: its answer, if that is there at once.
+    ///
+    /// The only request of a connection stays on the connection's task: no other task or thread is woken for it, neither
+    /// to begin nor to answer. Those that come while one is under way get tasks of their own, and so all cores.
+    pub fn start(
+        &mut self,
+        header: Header,
+        mut call: BoxFuture<'static, Result<Reply, Status>>,
+        cx: &mut Context<'_>,
+    ) -> Option<Answer> {
+        let is_alone = self.cancels.is_empty();
+        if is_alone && let Poll::Ready(answer) = call.poll_unpin(cx) {
+            return Some(charged(&self.connected, answer));
+        }
+        let connected = Arc::clone(&self.connected);
+        let call = call.map(move |answer| charged(&connected, answer));
+        let call = if is_alone { call.boxed() } else { on_its_own_task(call) };
+        let call = within(header.deadline_us, call);
+        let (cancel, registration) = AbortHandle::new_pair();
+        self.cancels.insert(header.id, cancel);
+        let answer = Abortable::new(call, registration);
+        self.futures.push(answer.map(move |answer| (header, answer.ok())));
+        None
+    }
+
+    /// Drops a request that nobody wants any more; unknown ids are answered already.
+    pub fn cancel(&mut self, id: u64) {
+        if let Some(cancel) = self.cancels.get(&id) {
+            cancel.abort();
+        }
+    }
+
+    /// The next answer; pending while there is none. Cancelled requests vanish here.
+    pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<(Header, Answer)> {
+        loop {
+            let (header, answer) = std::task::ready!(self.futures.poll_next(cx));
+            self.cancels.remove(&header.id);
+            if let Some(answer) = answer {
+                return Poll::Ready((header, answer));
+            }
+        }
+    }
+}
+
+fn charged(connected: &Connected, answer: Result<Reply, Status>) -> Answer {
+    let reply = answer?;
+    let charge = connected.charge_reply(reply.bytes())?;
+    Ok((reply, charge))
+}
+
+fn on_its_own_task(call: impl Future<Output = Answer> + Send + 'static) -> BoxFuture<'static, Answer> {
+    let task = AbortOnDropHandle::new(tokio::spawn(call));
+    task.map(|ended| match ended {
+        Ok(answer) => answer,
+        Err(error) => Err(Status::internal(format!("a request ended unexpectedly: {error}"))),
+    })
+    .boxed()
+}
+
+/// Work past its deadline is dropped.
+fn within(deadline_us: u32, call: BoxFuture<'static, Answer>) -> BoxFuture<'static, Answer> {
+    if deadline_us == 0 {
+        return call;
+    }
+    let timed = tokio::time::timeout(Duration::from_micros(deadline_us.into()), call);
+    timed
+        .map(move |answer| {
+            answer.unwrap_or_else(|_| {
+                let message = format!("the deadline of {deadline_us} us passed");
+                let help = "give the query more time";
+                Err(kith_wire::status(ErrorCode::DeadlineExceeded, message, help))
+            })
+        })
+        .boxed()
+}

@@ -1,0 +1,86 @@
+//! `/` of every process: what it is, where it serves, what else is there.
+
+use crate::server::Addresses;
+use axum::{
+    http::{HeaderMap, header},
+    response::{IntoResponse, Response},
+};
+
+/// What else the HTTP port serves.
+const PATHS: [(&str, &str); 3] = [
+    ("/healthz", "whether the process runs"),
+    ("/readyz", "whether it answers queries"),
+    ("/metrics", "its metrics, for Prometheus"),
+];
+/// Where the documentation is.
+const DOCS: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "#readme");
+
+/// A process, as its front page describes it.
+#[derive(Clone, Debug)]
+pub struct FrontPage {
+    /// Its role and id, as `router 0`.
+    pub name: String,
+    /// What it does, as the end of a sentence that begins with "It".
+    pub does: &'static str,
+    /// Where it listens.
+    pub at: Addresses,
+}
+
+impl FrontPage {
+    /// The page: with links for browsers, plain for all others.
+    pub fn answer(&self, headers: &HeaderMap) -> Response {
+        let accepted = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        if accepted.contains("text/html") {
+            let page = self.lines(|target| format!("<a href=\"{target}\">{target}</a>"));
+            let page = format!("<!doctype html>\n<title>Kith: {}</title>\n<pre>\n{page}</pre>\n", self.name);
+            return ([(header::CONTENT_TYPE, "text/html; charset=utf-8")], page).into_response();
+        }
+        self.lines(str::to_owned).into_response()
+    }
+
+    fn lines(&self, link: impl Fn(&str) -> String) -> String {
+        let Self { name, does, at } = self;
+        let mut page = format!("Kith {}, {name}. It {does}.\n\n", env!("CARGO_PKG_VERSION"));
+        page.push_str(&format!("{:<22}queries, over gRPC and frames: --router {0}\n", at.grpc.to_string()));
+        if let Some(resp) = at.resp {
+            let command = format!("redis-cli -h {} -p {} get STORE:KEY", resp.ip(), resp.port());
+            page.push_str(&format!("{:<22}Redis clients: {command}\n", resp.to_string()));
+        }
+        for (path, what) in PATHS {
+            let padding = " ".repeat(22 - path.len());
+            page.push_str(&format!("{}{padding}{what}\n", link(path)));
+        }
+        page.push_str(&format!("\nDocumentation: {}\n", link(DOCS)));
+        page
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page() -> FrontPage {
+        let addr = |port| std::net::SocketAddr::from(([127, 0, 0, 1], port));
+        let at = Addresses { grpc: addr(7000), http: addr(7080), resp: Some(addr(7379)) };
+        FrontPage { name: "router 0".to_owned(), does: "answers queries", at }
+    }
+
+    #[test]
+    fn a_terminal_is_shown_every_port_and_path() {
+        let text = page().lines(str::to_owned);
+        for told in ["router 0. It answers queries.", "--router 127.0.0.1:7000", "-p 7379", "/metrics", DOCS]
+        {
+            assert!(text.contains(told), "{told}: {text}");
+        }
+    }
+
+    #[test]
+    fn a_browser_gets_links() {
+        let accepts = HeaderMap::from_iter([(header::ACCEPT, "text/html,*/*".parse().unwrap())]);
+        let answer = page().answer(&accepts);
+        assert_eq!(answer.headers()[header::CONTENT_TYPE], "text/html; charset=utf-8");
+        assert!(
+            page().answer(&HeaderMap::new()).headers()[header::CONTENT_TYPE] != "text/html; charset=utf-8"
+        );
+    }
+}

@@ -1,0 +1,154 @@
+//! `/`, `/healthz`, `/readyz` and `/metrics` of every process.
+
+use crate::server::{
+    Bound,
+    connections::{Connected, Watched, farewell, requests},
+    front_page::FrontPage,
+    listen,
+};
+use axum::{
+    Router,
+    http::{HeaderMap, StatusCode},
+    middleware,
+    routing::get,
+};
+use hyper_util::{
+    rt::{TokioExecutor, TokioIo, TokioTimer},
+    server::conn::auto,
+    service::TowerToHyperService,
+};
+use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
+use std::{
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+use tokio::net::TcpStream;
+use tokio_util::sync::CancellationToken;
+
+/// Whether a process answers queries: set once it does, cleared when it stops; and whether others are to be asked rather.
+#[derive(Clone, Debug, Default)]
+pub struct Readiness {
+    ready: Arc<AtomicBool>,
+    behind: Arc<AtomicBool>,
+}
+
+impl Readiness {
+    /// Says whether queries are answered.
+    pub fn set(&self, ready: bool) {
+        self.ready.store(ready, Ordering::Release);
+    }
+
+    /// Whether queries are answered.
+    pub fn get(&self) -> bool {
+        self.ready.load(Ordering::Acquire)
+    }
+
+    /// Says whether another process knows newer metadata.
+    pub fn set_behind(&self, behind: bool) {
+        self.behind.store(behind, Ordering::Release);
+    }
+
+    fn told(&self) -> (StatusCode, &'static str) {
+        match (self.get(), self.behind.load(Ordering::Acquire)) {
+            (true, false) => (StatusCode::OK, "ready\n"),
+            (true, true) => (StatusCode::SERVICE_UNAVAILABLE, "metadata is stale\n"),
+            (false, _) => (StatusCode::SERVICE_UNAVAILABLE, "not ready\n"),
+        }
+    }
+}
+
+/// How often what histograms took in is counted into their buckets: until then each value takes memory.
+const UPKEEP: Duration = Duration::from_secs(5);
+
+/// The process's metrics; installed when first asked for, one for all roles in it.
+fn recorder() -> &'static PrometheusHandle {
+    static HANDLE: OnceLock<PrometheusHandle> = OnceLock::new();
+    HANDLE.get_or_init(|| {
+        let recorder = PrometheusBuilder::new().build_recorder();
+        let handle = recorder.handle();
+        if metrics::set_global_recorder(recorder).is_err() {
+            tracing::warn!("another metrics recorder is installed: /metrics stays empty");
+        }
+        handle
+    })
+}
+
+/// Counts from now on: what was counted before is lost.
+pub fn count() {
+    recorder();
+}
+
+/// The header of a request is here within this time after the connection was opened or the last answer was sent, or it is closed.
+const HEADER_PATIENCE: Duration = Duration::from_secs(10);
+/// A longer header is refused.
+const HEADER_BYTES_MAX: usize = 16 << 10;
+/// An answer under way when the process ends is let end for so long.
+const STOP_PATIENCE: Duration = Duration::from_secs(1);
+
+/// Serves on `bound` until `stop`.
+pub fn serve(bound: Bound, front: FrontPage, readiness: Readiness, stop: CancellationToken) {
+    let handle = recorder();
+    tokio::spawn(keep_up(handle, stop.clone()));
+    let app = Router::new()
+        .route("/", get(move |headers: HeaderMap| async move { front.answer(&headers) }))
+        .route("/healthz", get(|| async { "ok\n" }))
+        .route("/readyz", get(move || async move { readiness.told() }))
+        .route(
+            "/metrics",
+            get(move || async move {
+                handle.run_upkeep();
+                handle.render()
+            }),
+        );
+    tokio::spawn(async move {
+        let room = bound.connections;
+        let welcome = |(stream, _), connected| {
+            tokio::spawn(answer(stream, connected, app.clone(), stop.clone()));
+        };
+        let refuse = |(stream, _)| {
+            let told = farewell::in_http1(room.open_max());
+            room.refuse(async move { farewell::at_once(stream, &told).await });
+        };
+        listen::each(bound.listener, &room, &stop, welcome, refuse).await;
+    });
+}
+
+/// Serves one connection. Whoever asks something is known: nobody is asked more here.
+async fn answer(stream: TcpStream, connected: Arc<Connected>, app: Router, stop: CancellationToken) {
+    connected.speaks("http");
+    let of = Arc::clone(&connected);
+    let counted = middleware::from_fn(move |request, next| {
+        of.is_known_now();
+        requests::follow(Arc::clone(&of), request, next)
+    });
+    let mut server = auto::Builder::new(TokioExecutor::new()).http1_only();
+    server
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEADER_PATIENCE)
+        .max_buf_size(HEADER_BYTES_MAX);
+    let stream = TokioIo::new(Watched::new(stream, connected));
+    let served = server.serve_connection(stream, TowerToHyperService::new(app.layer(counted)));
+    tokio::pin!(served);
+    let ended = tokio::select! {
+        ended = &mut served => ended,
+        () = stop.cancelled() => {
+            served.as_mut().graceful_shutdown();
+            tokio::time::timeout(STOP_PATIENCE, served).await.unwrap_or(Ok(()))
+        }
+    };
+    if let Err(error) = ended {
+        tracing::debug!(%error, "an HTTP connection ended");
+    }
+}
+
+/// Nobody may ever ask for `/metrics`.
+async fn keep_up(handle: &'static PrometheusHandle, stop: CancellationToken) {
+    let mut turns = tokio::time::interval(UPKEEP);
+    while stop.run_until_cancelled(turns.tick()).await.is_some() {
+        handle.run_upkeep();
+    }
+}

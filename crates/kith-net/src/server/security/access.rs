@@ -1,0 +1,401 @@
+//! Who may do what: the file of `--access`, and decisions by it. Text in, decisions out.
+
+use super::caller::Identity;
+use kith_types::ErrorCode;
+use serde::Deserialize;
+use sha2::{Digest, Sha256};
+use std::{
+    collections::{HashMap, HashSet},
+    fmt,
+    sync::Arc,
+};
+use tonic::Status;
+
+/// The longest name of a subject: it goes into histories and logs.
+const NAME_BYTES_MAX: usize = 128;
+/// Whose hash is in a file by mistake: no token at all, as where a variable was not set, and the token of countless examples.
+const NO_TOKENS: [&str; 3] = ["", "\n", "test"];
+
+/// What can be done to a store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Right {
+    /// Read it.
+    Read,
+    /// Push to it, swap its versions.
+    Write,
+    /// Make it, define it, drop it.
+    Admin,
+}
+
+impl Right {
+    fn name(self) -> &'static str {
+        match self {
+            Right::Read => "read",
+            Right::Write => "write",
+            Right::Admin => "admin",
+        }
+    }
+}
+
+/// What it takes to be answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Need {
+    /// To be one of those who are listed.
+    Known,
+    /// A right to a store or graph.
+    Store(Right, String),
+    /// To look after the whole cluster: `admin` of all stores.
+    Administrator,
+    /// To be part of the cluster.
+    Cluster,
+}
+
+impl Need {
+    /// The store that it is about; empty if it is about none.
+    pub fn store(&self) -> &str {
+        if let Need::Store(_, store) = self { store } else { "" }
+    }
+}
+
+impl fmt::Display for Need {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Need::Known => f.write_str("ask this"),
+            Need::Store(right, store) if store.is_empty() => {
+                write!(f, "{} a store that the request does not name", right.name())
+            }
+            Need::Store(right, store) => write!(f, "{} store {store:?}", right.name()),
+            Need::Administrator => f.write_str("administer the cluster"),
+            Need::Cluster => f.write_str("do what nodes and routers ask of each other"),
+        }
+    }
+}
+
+/// The file, as written.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct AccessFile {
+    #[serde(default)]
+    subject: Vec<SubjectEntry>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+struct SubjectEntry {
+    name: String,
+    #[serde(default)]
+    token_sha256: Vec<String>,
+    #[serde(default)]
+    certificate: Vec<String>,
+    #[serde(default)]
+    read: Vec<String>,
+    #[serde(default)]
+    write: Vec<String>,
+    #[serde(default)]
+    admin: Vec<String>,
+    #[serde(default)]
+    cluster: bool,
+}
+
+/// One of those who may do something.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Subject {
+    /// What they are called, in logs and histories.
+    pub name: Arc<str>,
+    /// Stores by right: names, or beginnings of names with `*` after them.
+    read: Vec<String>,
+    write: Vec<String>,
+    admin: Vec<String>,
+    /// A node or router.
+    cluster: bool,
+}
+
+/// Who asks, as the file of rights says: in the extensions of a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Asker {
+    /// What they are called.
+    pub name: Arc<str>,
+    /// Whether they look after all stores.
+    pub is_administrator: bool,
+}
+
+/// Who may do what.
+#[derive(Debug, Default)]
+pub(crate) struct Access {
+    tokens: HashMap<[u8; 32], Arc<Subject>>,
+    /// By a name in a certificate.
+    certificates: HashMap<String, Arc<Subject>>,
+}
+
+impl Access {
+    /// Reads the file's text.
+    ///
+    /// # Errors
+    /// What is wrong with it, for people.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let file: AccessFile = toml::from_str(text).map_err(|error| format!("cannot be read: {error}"))?;
+        let (mut access, mut names) = (Self::default(), HashSet::new());
+        for entry in file.subject {
+            if !names.insert(entry.name.clone()) {
+                return Err(format!(
+                    "has the subject {:?} twice: give it all its rights at once",
+                    entry.name
+                ));
+            }
+            access.add(entry)?;
+        }
+        Ok(access)
+    }
+
+    fn add(&mut self, entry: SubjectEntry) -> Result<(), String> {
+        let SubjectEntry { name, token_sha256, certificate, read, write, admin, cluster } = entry;
+        if name.is_empty() {
+            return Err("has a subject without a name".to_owned());
+        }
+        if NAME_BYTES_MAX < name.len() || name.contains(char::is_control) {
+            return Err(format!(
+                "has a subject whose name is longer than {NAME_BYTES_MAX} bytes or has control characters"
+            ));
+        }
+        let stores = read.iter().chain(&write).chain(&admin);
+        if let Some(bad) = stores.into_iter().find(|store| !is_pattern(store)) {
+            return Err(format!(
+                "gives {name:?} a right to {bad:?}: a store's name, or its beginning and `*`"
+            ));
+        }
+        if token_sha256.is_empty() && certificate.is_empty() {
+            return Err(format!("has no token-sha256 and no certificate of {name:?}"));
+        }
+        let subject = Arc::new(Subject { name: name.as_str().into(), read, write, admin, cluster });
+        for text in token_sha256 {
+            let hash = hash_of(&text)
+                .ok_or_else(|| format!("has a token-sha256 of {name:?} that is not 64 hexadecimal digits"))?;
+            if NO_TOKENS.iter().any(|token| hash == <[u8; 32]>::from(Sha256::digest(token))) {
+                return Err(format!(
+                    "has the hash of an empty token, or of `test`, as token-sha256 of {name:?}: make a token by `openssl rand -hex 32`"
+                ));
+            }
+            if self.tokens.insert(hash, Arc::clone(&subject)).is_some() {
+                return Err(format!("has a token of {name:?} twice"));
+            }
+        }
+        for text in certificate {
+            if self.certificates.insert(text.clone(), Arc::clone(&subject)).is_some() {
+                return Err(format!("has the certificate {text:?} twice"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether anybody can show a token.
+    pub fn has_tokens(&self) -> bool {
+        !self.tokens.is_empty()
+    }
+
+    /// Who somebody is.
+    ///
+    /// # Errors
+    /// `unauthenticated`, `permission_denied`, `tls_required`, with what to do.
+    pub fn subject(&self, identity: &Identity) -> Result<&Arc<Subject>, Status> {
+        let unknown =
+            |message: String, help: &str| kith_wire::status(ErrorCode::Unauthenticated, message, help);
+        match identity {
+            Identity::Plain => Err(tls_required()),
+            Identity::Nobody => Err(unknown(
+                "the caller is unknown: it presented neither a token nor a certificate".to_owned(),
+                "show one: --token-file, or --tls-cert and --tls-key",
+            )),
+            Identity::Token(hash) => self.tokens.get(hash).ok_or_else(|| {
+                unknown("the token is unknown".to_owned(), "ask the administrator of the cluster for a token")
+            }),
+            Identity::Certificate(names) => {
+                let found = names.iter().find_map(|name| self.certificates.get(name));
+                found.ok_or_else(|| {
+                    let message = format!("the certificate of {} has no rights", names.join(", "));
+                    let help = "list one of its names in the file of --access";
+                    kith_wire::status(ErrorCode::PermissionDenied, message, help)
+                })
+            }
+        }
+    }
+}
+
+impl Subject {
+    /// Lets them, or says what they lack.
+    ///
+    /// # Errors
+    /// `permission_denied`.
+    pub fn check(&self, need: &Need) -> Result<(), Status> {
+        if self.may(need) {
+            return Ok(());
+        }
+        let message = format!("{} may not {need}", self.name);
+        let help = "ask the administrator of the cluster: rights are in the file of --access";
+        Err(kith_wire::status(ErrorCode::PermissionDenied, message, help))
+    }
+
+    /// As whoever is asked something knows them.
+    pub fn asker(&self) -> Asker {
+        Asker { name: Arc::clone(&self.name), is_administrator: self.may(&Need::Administrator) }
+    }
+
+    fn may(&self, need: &Need) -> bool {
+        let any = |patterns: &[String], store: &str| patterns.iter().any(|pattern| matches(pattern, store));
+        match need {
+            _ if self.cluster => true,
+            Need::Known => true,
+            Need::Cluster => false,
+            Need::Administrator => self.admin.iter().any(|pattern| pattern == "*"),
+            Need::Store(right, store) => {
+                any(&self.admin, store)
+                    || (*right == Right::Read && any(&self.read, store))
+                    || (*right == Right::Write && any(&self.write, store))
+            }
+        }
+    }
+}
+
+/// What somebody is told who speaks in the clear where TLS is asked for.
+pub(super) fn tls_required() -> Status {
+    let message = "this port takes TLS only";
+    let help = "name the authority of its certificate: --tls-ca";
+    kith_wire::status(ErrorCode::TlsRequired, message, help)
+}
+
+/// Whether a text is the name of a store, or the beginning of one and `*`.
+pub fn is_pattern(text: &str) -> bool {
+    let name = text.strip_suffix('*').unwrap_or(text);
+    !text.is_empty() && !name.contains('*')
+}
+
+/// Whether a pattern is the name of this store, or its beginning.
+pub fn matches(pattern: &str, store: &str) -> bool {
+    match pattern.strip_suffix('*') {
+        Some(beginning) => store.starts_with(beginning),
+        None => pattern == store,
+    }
+}
+
+fn hash_of(text: &str) -> Option<[u8; 32]> {
+    let digits = text.as_bytes();
+    if digits.len() != 64 || !digits.iter().all(u8::is_ascii_hexdigit) {
+        return None;
+    }
+    let mut hash = [0; 32];
+    for (byte, pair) in hash.iter_mut().zip(digits.chunks_exact(2)) {
+        *byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
+    }
+    Some(hash)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILE: &str = r#"
+        [[subject]]
+        name = "ads"
+        token-sha256 = ["00000000000000000000000000000000000000000000000000000000000000aB"]
+        read = ["pages", "people-*"]
+        write = ["scores"]
+
+        [[subject]]
+        name = "ops"
+        certificate = ["CN=ops", "dns:ops.internal"]
+        admin = ["*"]
+
+        [[subject]]
+        name = "cluster"
+        certificate = ["CN=kith"]
+        cluster = true
+    "#;
+
+    fn token() -> Identity {
+        let mut hash = [0; 32];
+        hash[31] = 0xab;
+        Identity::Token(hash)
+    }
+
+    fn certificate(names: &[&str]) -> Identity {
+        Identity::Certificate(names.iter().map(ToString::to_string).collect())
+    }
+
+    fn code(result: Result<(), Status>) -> String {
+        result.map_or_else(|status| kith_wire::detail_of(&status).code, |()| "ok".to_owned())
+    }
+
+    fn asks(identity: &Identity, need: Need) -> String {
+        let access = Access::parse(FILE).unwrap();
+        code(access.subject(identity).and_then(|subject| subject.check(&need)))
+    }
+
+    fn store(right: Right, name: &str) -> Need {
+        Need::Store(right, name.to_owned())
+    }
+
+    #[test]
+    fn rights_are_by_name_or_beginning_and_admin_implies_the_others() {
+        let token = token();
+        for (need, told) in [
+            (store(Right::Read, "pages"), "ok"),
+            (store(Right::Read, "people-2"), "ok"),
+            (store(Right::Read, "people"), "permission_denied"),
+            (store(Right::Read, "pages2"), "permission_denied"),
+            (store(Right::Write, "pages"), "permission_denied"),
+            (store(Right::Write, "scores"), "ok"),
+            (store(Right::Read, "scores"), "permission_denied"),
+            (store(Right::Admin, "scores"), "permission_denied"),
+            (Need::Known, "ok"),
+            (Need::Administrator, "permission_denied"),
+            (Need::Cluster, "permission_denied"),
+        ] {
+            assert_eq!(asks(&token, need.clone()), told, "{need}");
+        }
+        let ops = certificate(&["CN=nobody", "dns:ops.internal"]);
+        for right in [Right::Read, Right::Write, Right::Admin] {
+            assert_eq!(asks(&ops, store(right, "anything")), "ok");
+        }
+        assert_eq!(asks(&ops, Need::Administrator), "ok");
+        assert_eq!(asks(&ops, Need::Cluster), "permission_denied");
+        assert_eq!(asks(&certificate(&["CN=kith"]), Need::Cluster), "ok");
+        assert_eq!(asks(&certificate(&["CN=kith"]), store(Right::Admin, "pages")), "ok");
+    }
+
+    #[test]
+    fn whoever_is_not_listed_is_told_what_is_missing() {
+        assert_eq!(asks(&Identity::Nobody, Need::Known), "unauthenticated");
+        assert_eq!(asks(&Identity::Token([1; 32]), Need::Known), "unauthenticated");
+        assert_eq!(asks(&certificate(&["CN=eve"]), Need::Known), "permission_denied");
+        assert_eq!(asks(&certificate(&[]), Need::Known), "permission_denied");
+        assert_eq!(asks(&Identity::Plain, Need::Known), "tls_required");
+    }
+
+    #[test]
+    fn files_that_make_no_sense_are_refused() {
+        let subject = |rest: &str| format!("[[subject]]\nname = \"x\"\n{rest}");
+        let token_of = |token: &str| {
+            let hash: String = Sha256::digest(token).iter().map(|byte| format!("{byte:02x}")).collect();
+            format!("token-sha256 = [\"{hash}\"]\n")
+        };
+        for (text, told) in [
+            (subject("certificate = [\"CN=x\"]\nreads = []\n"), "unknown field `reads`"),
+            (subject(""), "no token-sha256 and no certificate"),
+            (subject("token-sha256 = [\"s3cret\"]\n"), "64 hexadecimal digits"),
+            (subject("certificate = [\"CN=x\"]\nread = [\"*a\"]\n"), "\"*a\""),
+            (subject("certificate = [\"CN=x\"]\nread = [\"\"]\n"), "a store's name"),
+            (subject("certificate = [\"CN=x\", \"CN=x\"]\n"), "twice"),
+            (subject(&token_of("")), "empty token"),
+            (subject(&token_of("\n")), "empty token"),
+            (subject(&token_of("test")), "openssl rand"),
+            (subject(&format!("certificate = [\"CN=x\"]\n{}", subject(""))), "the subject \"x\" twice"),
+            (format!("[[subject]]\nname = \"{}\"\n", "x".repeat(NAME_BYTES_MAX + 1)), "longer than 128"),
+            ("[[subject]]\nname = \"a\\u001b\"\n".to_owned(), "control characters"),
+            ("[[subject]]\nname = \"\"\n".to_owned(), "without a name"),
+            ("[[subjects]]\n".to_owned(), "subjects"),
+        ] {
+            let error = Access::parse(&text).unwrap_err();
+            assert!(error.contains(told), "{error}");
+        }
+        assert!(!Access::parse("").unwrap().has_tokens(), "nobody may do anything");
+    }
+}

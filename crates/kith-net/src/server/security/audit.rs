@@ -1,0 +1,92 @@
+//! One line in the log for each call that is refused for who asks, or for what it names: for those who watch for attacks.
+
+use kith_types::ErrorCode;
+use parking_lot::Mutex;
+use std::{
+    net::SocketAddr,
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+/// Lines a second. A caller who is refused in a loop must not fill a disk; the lines that were left out are counted in the next one.
+const LINES_PER_SECOND: u32 = 20;
+/// Characters of a text of the caller's that a line repeats.
+const CHARS_MAX: usize = 200;
+
+/// A call that was refused.
+#[derive(Clone, Copy, Debug)]
+pub struct Refused<'a> {
+    /// Who asked, as the file of rights or their certificate calls them.
+    pub subject: &'a str,
+    /// The method or operation.
+    pub method: &'a str,
+    /// The store that it names; empty where it names none.
+    pub store: &'a str,
+    /// The stable code of the answer.
+    pub code: ErrorCode,
+    /// What the caller was told.
+    pub reason: &'a str,
+    /// Where they asked from.
+    pub peer: Option<SocketAddr>,
+}
+
+/// Lines of one second.
+#[derive(Debug, Default)]
+struct Budget {
+    second: u64,
+    lines: u32,
+    left_out: u64,
+}
+
+static BUDGET: Mutex<Budget> = Mutex::new(Budget { second: 0, lines: 0, left_out: 0 });
+
+/// Writes the line, unless there were too many this second, and counts the call.
+pub fn refused(call: &Refused<'_>) {
+    let Refused { subject, method, store, code, reason, peer } = *call;
+    let code = code.name();
+    metrics::counter!("kith_server_refused_total", "code" => code).increment(1);
+    let second = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    let line = BUDGET.lock().take(second);
+    if let Some(left_out) = line {
+        let (subject, store, reason) = (cut(subject), cut(store), cut(reason));
+        let peer = peer.map(tracing::field::display);
+        tracing::warn!(audit = true, subject, method, store, code, reason, peer, left_out, "refused");
+    }
+}
+
+impl Budget {
+    /// Room for a line at this time, and how many were left out before it; `None`: this one is left out.
+    fn take(&mut self, second: u64) -> Option<u64> {
+        if self.second != second {
+            (self.second, self.lines) = (second, 0);
+        }
+        if self.lines == LINES_PER_SECOND {
+            self.left_out += 1;
+            return None;
+        }
+        self.lines += 1;
+        Some(std::mem::take(&mut self.left_out))
+    }
+}
+
+fn cut(text: &str) -> &str {
+    text.char_indices().nth(CHARS_MAX).map_or(text, |(end, _)| &text[..end])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_has_so_many_lines_and_the_next_one_says_how_many_were_left_out() {
+        let mut budget = Budget::default();
+        let lines = (0..100).filter(|_| budget.take(7).is_some()).count();
+        assert_eq!(lines, LINES_PER_SECOND as usize);
+        assert_eq!((budget.take(8), budget.take(8)), (Some(80), Some(0)));
+    }
+
+    #[test]
+    fn long_texts_are_cut_between_characters() {
+        assert_eq!(cut("scores"), "scores");
+        assert_eq!(cut(&"é".repeat(1_000)).chars().count(), CHARS_MAX);
+    }
+}

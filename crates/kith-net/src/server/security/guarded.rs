@@ -1,0 +1,64 @@
+//! A framed service as one caller may use it.
+
+use super::{caller::Caller, gate::Gate, rights};
+use crate::server::framed::{FrameService, Reply};
+use bytes::Bytes;
+use futures::{
+    FutureExt,
+    future::{self, BoxFuture},
+};
+use kith_wire::frame::Op;
+use std::sync::Arc;
+use tonic::Status;
+
+/// Asks the gate before each request.
+pub(super) struct Guarded {
+    pub gate: Arc<Gate>,
+    pub service: Arc<dyn FrameService>,
+    pub caller: Caller,
+}
+
+impl Guarded {
+    /// Answers by `call` whoever may ask this.
+    fn checked(
+        &self,
+        op: Op,
+        body: Bytes,
+        call: impl FnOnce(Arc<dyn FrameService>, Bytes) -> BoxFuture<'static, Result<Reply, Status>>,
+    ) -> BoxFuture<'static, Result<Reply, Status>> {
+        let need = rights::need_of_op(op, &body);
+        match need.and_then(|need| self.gate.admit(&self.caller, &need, op.name())) {
+            Ok(_) => call(Arc::clone(&self.service), body),
+            Err(status) => future::ready(Err(status)).boxed(),
+        }
+    }
+}
+
+impl FrameService for Guarded {
+    fn call(self: Arc<Self>, op: Op, body: Bytes) -> BoxFuture<'static, Result<Reply, Status>> {
+        self.checked(op, body, |service, body| service.call(op, body))
+    }
+
+    fn call_alone(self: Arc<Self>, op: Op, body: Bytes) -> BoxFuture<'static, Result<Reply, Status>> {
+        self.checked(op, body, |service, body| service.call_alone(op, body))
+    }
+
+    fn call_credited(self: Arc<Self>, op: Op, body: Bytes) -> BoxFuture<'static, Result<Reply, Status>> {
+        self.checked(op, body, |service, body| service.call_credited(op, body))
+    }
+
+    fn identify(self: Arc<Self>, token: &[u8]) -> Result<Option<Arc<dyn FrameService>>, Status> {
+        if self.caller.identity == super::Identity::Plain {
+            return Err(super::access::tls_required());
+        }
+        let caller = self.gate.bearer(token, &self.caller);
+        self.gate.admit(&caller, &super::access::Need::Known, Op::Identify.name())?;
+        Ok(Some(self.gate.guard(Arc::clone(&self.service), caller)))
+    }
+
+    fn of_nobody(self: Arc<Self>) -> Option<Arc<dyn FrameService>> {
+        let nobody = Caller::new(super::Identity::Nobody).at(self.caller.peer);
+        let is_plain = self.caller.identity == super::Identity::Plain;
+        (!is_plain).then(|| self.gate.guard(Arc::clone(&self.service), nobody))
+    }
+}

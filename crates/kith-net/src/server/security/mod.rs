@@ -1,0 +1,222 @@
+//! Who may speak to this process, and who it is to others: TLS, certificates, tokens and rights (docs/design/0012-protection.md).
+
+mod access;
+pub mod audit;
+mod caller;
+mod gate;
+mod guarded;
+mod layer;
+mod names;
+mod rights;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
+
+pub use access::{Asker, Need, Right, is_pattern, matches};
+pub use caller::{Caller, Identity};
+pub use gate::Gate;
+pub(crate) use layer::behind;
+
+use crate::{
+    security::{Dialer, SecurityError, SecurityOptions},
+    server::ListenError,
+};
+use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
+use tokio_util::sync::CancellationToken;
+
+/// How often files are looked at. Certificates are renewed days before they expire; a token that is taken back works no longer than this.
+const LOOK_INTERVAL: Duration = Duration::from_secs(5);
+
+/// The files that say who a serving process is, whom it believes and who may do what. `Default` is no security.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ServerSecurity {
+    /// This process's certificate, as PEM: with it the process takes TLS only.
+    pub cert: Option<PathBuf>,
+    /// Its private key, as PEM.
+    pub key: Option<PathBuf>,
+    /// Authorities of the other processes' certificates, as PEM; those of callers where none are given.
+    pub ca: Option<PathBuf>,
+    /// Authorities of callers' certificates, as PEM: with it callers show one, or a token where `access` has tokens.
+    pub client_ca: Option<PathBuf>,
+    /// Who may do what (TOML).
+    pub access: Option<PathBuf>,
+    /// Listens off loopback although nothing is encrypted.
+    pub insecure_listen: bool,
+    /// Serves health and metrics off loopback in the clear, whatever else is encrypted.
+    pub insecure_http: bool,
+}
+
+/// The security of one process. Cheap to clone; clones share their files. `Default` is none, for loopback only.
+#[derive(Clone, Debug, Default)]
+pub struct Security {
+    /// Who may come in; `None`: everybody, in the clear.
+    pub gate: Option<Arc<Gate>>,
+    dialer: Dialer,
+    insecure_listen: bool,
+    insecure_http: bool,
+}
+
+impl Security {
+    /// As the files say.
+    ///
+    /// # Errors
+    /// [`SecurityError`]: a file cannot be used, or an option lacks another.
+    pub fn open(options: ServerSecurity) -> Result<Self, SecurityError> {
+        let ServerSecurity { cert, key, ca, client_ca, access, insecure_listen, insecure_http } = options;
+        let lacks = |option, detail| Err(SecurityError::Option { option, detail });
+        let (Some(cert), Some(key)) = (&cert, &key) else {
+            let alone = [
+                ("tls-cert", cert.is_some(), "needs tls-key"),
+                ("tls-key", key.is_some(), "needs tls-cert"),
+                ("tls-client-ca", client_ca.is_some(), "needs tls-cert and tls-key"),
+                ("access", access.is_some(), "needs tls-cert and tls-key: tokens are not taken in the clear"),
+                (
+                    "tls-ca",
+                    ca.is_some(),
+                    "needs tls-cert and tls-key: a process speaks TLS both ways or none",
+                ),
+            ];
+            return match alone.into_iter().find(|(_, is_there, _)| *is_there) {
+                Some((option, _, detail)) => lacks(option, detail),
+                None => Ok(Self { insecure_listen, insecure_http, ..Self::default() }),
+            };
+        };
+        let Some(ca) = ca.or_else(|| client_ca.clone()) else {
+            return lacks(
+                "tls-cert",
+                "needs tls-ca or tls-client-ca: other processes of the cluster are believed by it",
+            );
+        };
+        let outgoing =
+            SecurityOptions { ca: Some(ca), cert: Some(cert.clone()), key: Some(key.clone()), token: None };
+        let gate = Gate::open(gate::Files { cert: cert.clone(), key: key.clone(), client_ca, access })?;
+        Ok(Self {
+            gate: Some(Arc::new(gate)),
+            dialer: Dialer::open(outgoing)?,
+            insecure_listen,
+            insecure_http,
+        })
+    }
+
+    /// Connects to other processes as this one.
+    pub fn dialer(&self) -> &Dialer {
+        &self.dialer
+    }
+
+    /// Refuses to listen off loopback where others can read along, or where callers need not show who they are.
+    ///
+    /// # Errors
+    /// [`ListenError::InsecureListener`], [`ListenError::OpenListener`].
+    pub fn check_listen(&self, addr: SocketAddr) -> Result<(), ListenError> {
+        if self.insecure_listen || addr.ip().is_loopback() {
+            return Ok(());
+        }
+        match &self.gate {
+            None => Err(ListenError::InsecureListener { addr }),
+            Some(gate) if !gate.knows_callers() => Err(ListenError::OpenListener { addr }),
+            Some(_) => Ok(()),
+        }
+    }
+
+    /// Refuses to serve health and metrics, which name stores, where others can listen in: they are in the clear.
+    ///
+    /// # Errors
+    /// [`ListenError::InsecureHttp`].
+    pub fn check_http(&self, addr: SocketAddr) -> Result<(), ListenError> {
+        match self.insecure_http || self.insecure_listen || addr.ip().is_loopback() {
+            true => Ok(()),
+            false => Err(ListenError::InsecureHttp { addr }),
+        }
+    }
+
+    /// Takes up files that change, until `stop`.
+    pub fn follow(&self, stop: CancellationToken) {
+        let Some(gate) = self.gate.clone() else { return };
+        let dialer = self.dialer.clone();
+        tokio::spawn(async move {
+            let mut seen = gate.state_of_files();
+            loop {
+                tokio::select! {
+                    () = stop.cancelled() => return,
+                    () = tokio::time::sleep(LOOK_INTERVAL) => {}
+                }
+                let now = gate.state_of_files();
+                if now == seen {
+                    continue;
+                }
+                match gate.reload().and_then(|()| dialer.reload()) {
+                    Ok(()) => {
+                        tracing::info!("certificates and rights were taken up anew");
+                        seen = now;
+                    }
+                    // Tried again at the next look: a file may be half written.
+                    Err(error) => tracing::error!(%error, "certificates and rights stay as they were"),
+                }
+            }
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kith_types::ErrorCode;
+
+    #[test]
+    fn what_lacks_something_is_refused() {
+        let file = || Some(PathBuf::from("/nowhere/file"));
+        let none = ServerSecurity::default();
+        for (options, told) in [
+            (ServerSecurity { cert: file(), ..none.clone() }, "tls-key"),
+            (ServerSecurity { key: file(), ..none.clone() }, "tls-cert"),
+            (ServerSecurity { client_ca: file(), ..none.clone() }, "tls-cert and tls-key"),
+            (ServerSecurity { access: file(), ..none.clone() }, "in the clear"),
+            (ServerSecurity { ca: file(), ..none.clone() }, "both ways"),
+            (ServerSecurity { cert: file(), key: file(), ..none.clone() }, "tls-ca or tls-client-ca"),
+        ] {
+            let error = Security::open(options).unwrap_err();
+            assert!(error.to_string().contains(told) && error.code() == ErrorCode::Usage, "{error}");
+        }
+        let missing = ServerSecurity { cert: file(), key: file(), ca: file(), ..none };
+        assert_eq!(Security::open(missing).unwrap_err().code(), ErrorCode::BadSecurityFile);
+    }
+
+    #[test]
+    fn off_loopback_callers_must_show_who_they_are() {
+        let folder = tempfile::tempdir().unwrap();
+        let addr: SocketAddr = "10.1.2.3:7100".parse().unwrap();
+        let listens = |access, insecure_listen| {
+            let gate = Some(testing::gate(folder.path(), access));
+            Security { gate, insecure_listen, ..Security::default() }.check_listen(addr)
+        };
+        assert_eq!(listens(None, false).unwrap_err().code(), ErrorCode::OpenListener);
+        listens(None, true).unwrap();
+        listens(Some(""), false).unwrap();
+        let open = Security { gate: Some(testing::gate(folder.path(), None)), ..Security::default() };
+        open.check_listen("127.0.0.1:7100".parse().unwrap()).unwrap();
+    }
+
+    #[test]
+    fn only_loopback_is_listened_on_in_the_clear() {
+        let security = Security::open(ServerSecurity::default()).unwrap();
+        security.check_listen("127.0.0.1:0".parse().unwrap()).unwrap();
+        security.check_listen("[::1]:0".parse().unwrap()).unwrap();
+        let refused = security.check_listen("10.1.2.3:7100".parse().unwrap()).unwrap_err();
+        assert_eq!(refused.code(), ErrorCode::InsecureListener);
+        let trusted = Security::open(ServerSecurity { insecure_listen: true, ..Default::default() }).unwrap();
+        trusted.check_listen("10.1.2.3:7100".parse().unwrap()).unwrap();
+    }
+
+    #[test]
+    fn health_and_metrics_are_served_off_loopback_by_those_who_say_so() {
+        let addr: SocketAddr = "10.1.2.3:7180".parse().unwrap();
+        let of = |insecure_listen, insecure_http| {
+            let options = ServerSecurity { insecure_listen, insecure_http, ..Default::default() };
+            Security::open(options).unwrap()
+        };
+        assert_eq!(of(false, false).check_http(addr).unwrap_err().code(), ErrorCode::InsecureListener);
+        of(false, false).check_http("127.0.0.1:0".parse().unwrap()).unwrap();
+        of(true, false).check_http(addr).unwrap();
+        of(false, true).check_http(addr).unwrap();
+        assert!(of(false, true).check_listen(addr).is_err(), "data is another matter");
+    }
+}

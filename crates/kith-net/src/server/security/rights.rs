@@ -1,0 +1,231 @@
+//! What each method and operation needs: the one table. What is not in it is for the cluster itself, so that a method that somebody adds
+//! is closed until somebody says who may call it.
+
+use super::access::{Need, Right};
+use kith_types::ErrorCode;
+use kith_wire::{
+    Message,
+    frame::Op,
+    v1::{self, rebalance_request::Command as Reshape, store_request::Command as Ask},
+};
+use tonic::Status;
+
+/// What a method needs.
+pub(super) enum Rule {
+    /// Nothing: probes of whoever looks after processes.
+    Open,
+    /// What it asks for does not matter.
+    Always(Need),
+    /// That is said by its one message.
+    OfMessage(fn(&[u8]) -> Result<Need, Status>),
+}
+
+/// What a gRPC method needs, by its path.
+pub(super) fn rule(path: &str) -> Rule {
+    match path {
+        "/grpc.health.v1.Health/Check" | "/grpc.health.v1.Health/Watch" => Rule::Open,
+        "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo"
+        | "/kith.v1.Cluster/GetTopology"
+        | "/kith.v1.Cluster/WatchTopology"
+        | "/kith.v1.Cluster/Status" => Rule::Always(Need::Known),
+        "/kith.v1.Node/Ping" => Rule::OfMessage(ping),
+        "/kith.v1.Graph/Query"
+        | "/kith.v1.Graph/QueryStream"
+        | "/kith.v1.Graph/Explain"
+        | "/kith.v1.Store/MultiGet"
+        | "/kith.v1.Store/MultiGetStream"
+        | "/kith.v1.Store/Compute"
+        | "/kith.v1.Store/ComputeStream"
+        | "/kith.v1.Store/Aggregate"
+        | "/kith.v1.Store/Schema"
+        | "/kith.v1.Inspect/Schema"
+        | "/kith.v1.Inspect/Place"
+        | "/kith.v1.Inspect/Records"
+        | "/kith.v1.Inspect/Verify" => Rule::OfMessage(|message| named(Right::Read, message)),
+        "/kith.v1.Node/Evaluate" | "/kith.v1.Node/EvaluateStream" => Rule::OfMessage(evaluate),
+        "/kith.v1.Cluster/PublishGraph" | "/kith.v1.Cluster/PushStore" => {
+            Rule::OfMessage(|message| named(Right::Write, message))
+        }
+        "/kith.v1.Cluster/DropGraph" => Rule::OfMessage(|message| named(Right::Admin, message)),
+        "/kith.v1.Cluster/Store" => Rule::OfMessage(store),
+        "/kith.v1.Cluster/Rebalance" => Rule::OfMessage(rebalance),
+        "/kith.v1.Cluster/FetchRates" => Rule::OfMessage(fetch_rates),
+        _ => Rule::Always(Need::Cluster),
+    }
+}
+
+/// What a framed operation needs.
+///
+/// # Errors
+/// `bad_request` if the body cannot be read.
+pub(super) fn need_of_op(op: Op, body: &[u8]) -> Result<Need, Status> {
+    match op {
+        Op::Query | Op::MultiGet | Op::MultiGetStream | Op::Compute | Op::ComputeStream | Op::Aggregate => {
+            named(Right::Read, body)
+        }
+        Op::Evaluate => evaluate(body),
+        Op::Ping => ping(body),
+        _ => Ok(Need::Cluster),
+    }
+}
+
+fn decoded<M: Message + Default>(message: &[u8]) -> Result<M, Status> {
+    M::decode(message).map_err(|error| {
+        let message = format!("the request's body cannot be read: {error}");
+        kith_wire::status(ErrorCode::BadRequest, message, "use a client of this release")
+    })
+}
+
+/// Of a message that begins with the name of a store or graph; what follows is passed over.
+fn named(right: Right, message: &[u8]) -> Result<Need, Status> {
+    let v1::StoreNamed { store } = decoded(message)?;
+    Ok(Need::Store(right, store))
+}
+
+fn evaluate(message: &[u8]) -> Result<Need, Status> {
+    let v1::GraphNamed { header, graph } = decoded(message)?;
+    // Who says that it has let a read in must be one who may: a router.
+    let is_admitted = header.is_some_and(|header| header.admitted);
+    Ok(if is_admitted { Need::Cluster } else { Need::Store(Right::Read, graph) })
+}
+
+fn ping(message: &[u8]) -> Result<Need, Status> {
+    let v1::PingRequest { waits, .. } = decoded(message)?;
+    // It slows down fetches: who tells must be a router.
+    Ok(if waits.is_empty() { Need::Known } else { Need::Cluster })
+}
+
+fn store(message: &[u8]) -> Result<Need, Status> {
+    let v1::StoreRequest { store, command, .. } = decoded(message)?;
+    let right = match command {
+        Some(Ask::List(_) | Ask::Describe(_)) => return Ok(Need::Known),
+        Some(Ask::Swap(_) | Ask::Rollback(_) | Ask::Hold(_) | Ask::Cancel(_)) => Right::Write,
+        // One that this release does not know is refused where it is carried out; until then it is the worst.
+        Some(Ask::Create(_) | Ask::Drop(_) | Ask::Block(_) | Ask::Alter(_) | Ask::Freeze(_)) | None => {
+            Right::Admin
+        }
+    };
+    Ok(Need::Store(right, store))
+}
+
+fn rebalance(message: &[u8]) -> Result<Need, Status> {
+    let v1::RebalanceRequest { command, .. } = decoded(message)?;
+    Ok(match command {
+        Some(Reshape::Status(_) | Reshape::Plan(_)) => Need::Known,
+        Some(Reshape::Apply(_) | Reshape::Abort(_) | Reshape::Resume(_)) | None => Need::Administrator,
+    })
+}
+
+fn fetch_rates(message: &[u8]) -> Result<Need, Status> {
+    let v1::FetchRatesRequest { rate, .. } = decoded(message)?;
+    let changes = rate.is_some_and(|rate| rate.bytes_per_second.is_some());
+    Ok(if changes { Need::Administrator } else { Need::Known })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn need(path: &str, message: &impl Message) -> String {
+        match rule(path) {
+            Rule::Open => "open".to_owned(),
+            Rule::Always(need) => need.to_string(),
+            Rule::OfMessage(need) => need(&message.encode_to_vec()).unwrap().to_string(),
+        }
+    }
+
+    /// Every method that is served, from the descriptors that reflection serves.
+    fn methods() -> Vec<String> {
+        let text = include_str!("../../../../kith-wire/proto/kith.proto");
+        let mut service = String::new();
+        let mut found = Vec::new();
+        for line in text.lines().map(str::trim) {
+            if let Some(rest) = line.strip_prefix("service ") {
+                service = rest.trim_end_matches([' ', '{']).to_owned();
+            } else if let Some(rest) = line.strip_prefix("rpc ") {
+                let method = rest.split('(').next().unwrap_or_default();
+                found.push(format!("/kith.v1.{service}/{method}"));
+            }
+        }
+        found
+    }
+
+    #[test]
+    fn what_is_not_in_the_table_is_for_the_cluster() {
+        for closed in ["/kith.v1.Node/Prepare", "/kith.v1.Node/ReadObject", "/kith.v1.New/Method", ""] {
+            assert!(matches!(rule(closed), Rule::Always(Need::Cluster)), "{closed}");
+        }
+        for op in [Op::Cancel, Op::Credit, Op::Alive, Op::Identify] {
+            assert_eq!(need_of_op(op, &[]).unwrap(), Need::Cluster);
+        }
+    }
+
+    #[test]
+    fn every_method_is_placed_by_a_person() {
+        let cluster: Vec<String> =
+            methods().into_iter().filter(|path| matches!(rule(path), Rule::Always(Need::Cluster))).collect();
+        let expected = ["Node/Prepare", "Node/ReadObject", "Node/Copy", "Node/Release", "Node/FetchRate"];
+        let expected = expected.iter().map(ToString::to_string);
+        // A supervisor's own, which is served to its children alone.
+        let metadata =
+            ["Read", "Commit", "Watch", "GrantLease", "KeepAlive"].map(|it| format!("Metadata/{it}"));
+        let expected: Vec<String> = expected.chain(metadata).map(|name| format!("/kith.v1.{name}")).collect();
+        assert_eq!(cluster, expected);
+    }
+
+    #[test]
+    fn messages_say_which_store_and_what_for() {
+        let batch =
+            v1::MultiGetRequest { store: "pages".to_owned(), ids: vec![1, 2, 3], ..Default::default() };
+        assert_eq!(need("/kith.v1.Store/MultiGet", &batch), "read store \"pages\"");
+        assert_eq!(
+            need_of_op(Op::MultiGet, &batch.encode_to_vec()).unwrap().to_string(),
+            "read store \"pages\""
+        );
+        assert_eq!(need("/kith.v1.Store/MultiGetStream", &batch), "read store \"pages\"");
+        assert_eq!(
+            need_of_op(Op::MultiGetStream, &batch.encode_to_vec()).unwrap().to_string(),
+            "read store \"pages\""
+        );
+        let evaluate = v1::EvaluateRequest {
+            header: Some(v1::RequestHeader { client: 7, ..Default::default() }),
+            graph: "village".to_owned(),
+            keys: vec![5; 100],
+            ..Default::default()
+        };
+        for method in ["/kith.v1.Node/Evaluate", "/kith.v1.Node/EvaluateStream"] {
+            assert_eq!(need(method, &evaluate), "read store \"village\"");
+            let header = v1::RequestHeader { admitted: true, ..Default::default() };
+            let admitted = v1::EvaluateRequest { header: Some(header), ..evaluate.clone() };
+            assert_eq!(need(method, &admitted), Need::Cluster.to_string(), "only routers let reads in");
+        }
+        let ask = |command| v1::StoreRequest { store: "s".to_owned(), command, ..Default::default() };
+        for (command, told) in [
+            (Some(Ask::List(v1::ListStores {})), "ask this"),
+            (Some(Ask::Swap(v1::SwapStore::default())), "write store \"s\""),
+            (Some(Ask::Alter(v1::AlterStore::default())), "admin store \"s\""),
+            (Some(Ask::Cancel(v1::CancelPush::default())), "write store \"s\""),
+            (Some(Ask::Freeze(v1::FreezeStore::default())), "admin store \"s\""),
+            (Some(Ask::Drop(v1::DropStore {})), "admin store \"s\""),
+            (None, "admin store \"s\""),
+        ] {
+            assert_eq!(need("/kith.v1.Cluster/Store", &ask(command)), told);
+        }
+        let tells = v1::PingRequest { waits: vec![0, 7], ..Default::default() };
+        for (ping, told) in [(v1::PingRequest::default(), Need::Known), (tells, Need::Cluster)] {
+            assert_eq!(need("/kith.v1.Node/Ping", &ping), told.to_string());
+            assert_eq!(need_of_op(Op::Ping, &ping.encode_to_vec()).unwrap(), told);
+        }
+        let look = v1::RebalanceRequest {
+            command: Some(Reshape::Status(v1::RebalanceLook {})),
+            ..Default::default()
+        };
+        assert_eq!(need("/kith.v1.Cluster/Rebalance", &look), "ask this");
+        let apply = v1::RebalanceRequest {
+            command: Some(Reshape::Apply(v1::ShapeRequest::default())),
+            ..Default::default()
+        };
+        assert_eq!(need("/kith.v1.Cluster/Rebalance", &apply), "administer the cluster");
+        assert!(need_of_op(Op::MultiGet, &[0xff]).is_err());
+    }
+}

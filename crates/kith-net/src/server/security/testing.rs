@@ -1,0 +1,22 @@
+//! Gates for tests.
+
+use super::{Gate, gate::Files};
+use rcgen::{CertificateParams, KeyPair};
+use std::{fs, path::Path, sync::Arc};
+
+/// One with a certificate of its own, and this file of rights, if any; its files go to `folder`.
+pub fn gate(folder: &Path, access: Option<&str>) -> Arc<Gate> {
+    let key = KeyPair::generate().expect("a key");
+    let params = CertificateParams::new(vec!["127.0.0.1".to_owned()]).expect("an address");
+    let file = |name: &str, text: &str| {
+        fs::write(folder.join(name), text).expect("written");
+        folder.join(name)
+    };
+    let files = Files {
+        cert: file("cert.pem", &params.self_signed(&key).expect("signed").pem()),
+        key: file("key.pem", &key.serialize_pem()),
+        client_ca: None,
+        access: access.map(|text| file("access.toml", text)),
+    };
+    Arc::new(Gate::open(files).expect("its files are whole"))
+}

@@ -1,0 +1,219 @@
+//! Brings a component here, from peers that have it or from where it was built, and opens it.
+
+use super::{
+    Component, HeldStores, PrepareError, PrepareOptions, Progress, Replicas, Supplier, cannot_open,
+    origins::Wanted,
+};
+use crate::{
+    heal::{fetch_anew, heal},
+    throttle::Throttled,
+};
+use kith_engine::{
+    Damage, FetchError, FetchOptions, FetchProgress, HeldSource, OpenError, Source, SplicedSource,
+    VersionFolder, read_manifest,
+};
+use kith_net::security::Dialer;
+use kith_process::{FailPoint, PeerSource};
+use kith_types::PartitionId;
+use kith_wire::documents::{ComponentDocument, ServedDocument};
+use std::{
+    collections::BTreeSet,
+    fs,
+    ops::ControlFlow,
+    path::{Path, PathBuf},
+};
+use tokio_util::sync::CancellationToken;
+
+/// Requests to an object store or peers under way at a time, against the time that each takes to begin an answer. A folder
+/// has none.
+pub(super) const REQUESTS_AT_A_TIME: usize = 4;
+
+/// Told how far a fetch is.
+type OnFetch<'a> = dyn FnMut(&FetchProgress) -> ControlFlow<()> + 'a;
+
+impl HeldStores {
+    /// What is missing is fetched, what is damaged is healed; all of it is open then.
+    pub(super) fn pull(
+        &self,
+        store: &ServedDocument,
+        component: &ComponentDocument,
+        partitions: &[PartitionId],
+        options: &PrepareOptions,
+        progress: Progress<'_>,
+    ) -> Result<Component, PrepareError> {
+        // What is whole here is served without its source, which may be away when a node starts.
+        if let Ok(whole) = self.try_open(store, component, partitions) {
+            return Ok(whole);
+        }
+        self.fetch(store, component, partitions, options, progress)?;
+        // What was here already was not read by the fetch: it may be damaged inside.
+        let opened = self.try_open(store, component, partitions);
+        opened.or_else(|error| match error {
+            OpenError::Damaged(_) => {
+                self.make_whole(store, component, partitions, None, &options.replicas)?;
+                self.open(store, component, partitions)
+            }
+            error => Err(cannot_open(component, error)),
+        })
+    }
+
+    /// Fetches what is missing of some partitions; nothing is opened.
+    pub(super) fn fetch(
+        &self,
+        store: &ServedDocument,
+        component: &ComponentDocument,
+        partitions: &[PartitionId],
+        options: &PrepareOptions,
+        progress: Progress<'_>,
+    ) -> Result<(), PrepareError> {
+        self.check_home().map_err(PrepareError::Directory)?;
+        let target = self.folder_of_component(&store.name, component);
+        let objects = self.source_of(&store.name, component)?;
+        let manifest_hash = Some(component.manifest_hash.clone());
+        let fetch_options = FetchOptions {
+            threads: REQUESTS_AT_A_TIME,
+            manifest_hash,
+            quota_bytes: options.bytes_max,
+            held: other_versions(&target),
+        };
+        let mut reused = 0;
+        let mut on_fetch = |state: &FetchProgress| {
+            progress(&component.name, state.bytes_done, state.bytes);
+            // A fetch from peers that failed is followed by another, which counts from zero.
+            metrics::counter!("kith_node_reused_bytes_total")
+                .increment(state.bytes_reused.saturating_sub(reused));
+            reused = state.bytes_reused;
+            FailPoint::NodeFetching.reach();
+            if options.given_up.is_cancelled() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        let peers = peers(&self.dialer, store, component, &options.suppliers);
+        let peers: Vec<(Throttled<'_>, &BTreeSet<PartitionId>)> = peers
+            .iter()
+            .map(|(peer, partitions)| (self.throttled(peer).until(&options.given_up), *partitions))
+            .collect();
+        let rest = self.throttled(&objects).until(&options.given_up);
+        let copied = copy(&target, &peers, &rest, partitions, &fetch_options, &mut on_fetch);
+        let fetched = match copied {
+            Some(copied) => copied.map_err(|source| cannot_fetch(component, source)),
+            None => {
+                let (objects, replicas, given_up) = (&objects, &options.replicas, &options.given_up);
+                let wanted = Wanted { store, component, partitions, objects, replicas, given_up };
+                self.take_from_any(&wanted, &mut |source, threads| {
+                    let options = FetchOptions { threads, ..fetch_options.clone() };
+                    fetch_anew(&target, source, partitions, options, &mut on_fetch)
+                })
+            }
+        };
+        self.sources().clear();
+        fetched?;
+        FailPoint::NodeFetched.reach();
+        Ok(())
+    }
+
+    /// Pulls what is damaged of a component, or all of it if it cannot be the version, from whoever has it whole.
+    pub(super) fn make_whole(
+        &self,
+        store: &ServedDocument,
+        component: &ComponentDocument,
+        partitions: &[PartitionId],
+        damages: Option<&[Damage]>,
+        replicas: &Replicas,
+    ) -> Result<(), PrepareError> {
+        self.check_home().map_err(PrepareError::Directory)?;
+        let target = self.folder_of_component(&store.name, component);
+        let objects = self.source_of(&store.name, component)?;
+        let given_up = &CancellationToken::new();
+        let wanted = Wanted { store, component, partitions, objects: &objects, replicas, given_up };
+        let healed =
+            heal(&target, component, partitions, damages, &mut |take| self.take_from_any(&wanted, take));
+        self.sources().clear();
+        healed
+    }
+
+    /// Opens all that lies on the disk whole of this very version; should something of it be damaged, at least what is
+    /// `required`.
+    fn try_open(
+        &self,
+        store: &ServedDocument,
+        component: &ComponentDocument,
+        required: &[PartitionId],
+    ) -> Result<Component, OpenError> {
+        let folder = self.folder_of_component(&store.name, component);
+        let open = |partitions: BTreeSet<PartitionId>| {
+            let version = VersionFolder::open_version(&folder, &component.manifest_hash)?;
+            version.check_is_of(&store.name, &component.name)?;
+            Component::open(version, &store.definition.holds, self.partition_count, partitions)
+        };
+        let required: BTreeSet<PartitionId> = required.iter().copied().collect();
+        let here = HeldSource::open(&folder).map(|source| source.partitions());
+        let all = here.map(|here| here.into_iter().chain(required.iter().copied()).collect());
+        all.and_then(open).or_else(|_| open(required))
+    }
+
+    pub(super) fn open(
+        &self,
+        store: &ServedDocument,
+        component: &ComponentDocument,
+        required: &[PartitionId],
+    ) -> Result<Component, PrepareError> {
+        self.try_open(store, component, required).map_err(|error| cannot_open(component, error))
+    }
+}
+
+/// Folders beside a version's: what it has in common with them need not travel (Voldemort §8: incremental load).
+fn other_versions(target: &Path) -> Vec<PathBuf> {
+    let beside = target.parent().and_then(|parent| fs::read_dir(parent).ok());
+    let folders = beside.into_iter().flatten().flatten().map(|entry| entry.path());
+    folders.filter(|folder| folder != target).collect()
+}
+
+/// Who has what of the component. One whose address is none gives nothing.
+fn peers<'a>(
+    dialer: &Dialer,
+    store: &ServedDocument,
+    component: &ComponentDocument,
+    suppliers: &'a [Supplier],
+) -> Vec<(PeerSource, &'a BTreeSet<PartitionId>)> {
+    let peers = suppliers.iter().filter_map(|supplier| {
+        let (addr, version) = (&supplier.addr, component.version);
+        let peer = PeerSource::new(dialer, addr, &store.name, &component.name, version).ok()?;
+        Some((peer, &supplier.partitions))
+    });
+    peers.collect()
+}
+
+/// Copies from peers, and from the object store what they turn out not to have. `None`: there is none that can be copied
+/// from, or what they gave does not hold; what came so far is kept, and proven again before it is used.
+fn copy(
+    target: &Path,
+    peers: &[(Throttled<'_>, &BTreeSet<PartitionId>)],
+    rest: &dyn Source,
+    partitions: &[PartitionId],
+    options: &FetchOptions,
+    progress: &mut OnFetch<'_>,
+) -> Option<Result<(), FetchError>> {
+    let manifest =
+        peers.iter().find_map(|(peer, _)| read_manifest(peer, options.manifest_hash.as_deref()).ok())?;
+    let sources = peers.iter().map(|(peer, partitions)| (peer as &dyn Source, (*partitions).clone()));
+    let wanted = partitions.iter().copied().collect();
+    let source = SplicedSource::new(manifest, sources.collect(), rest, wanted);
+    let copied = fetch_anew(target, &source, partitions, options.clone(), progress);
+    let failed = source.failed().len();
+    match copied {
+        Err(error @ (FetchError::Damaged(_) | FetchError::Manifest(_) | FetchError::Source(_))) => {
+            tracing::warn!(%error, target = %target.display(), "peers cannot give it: it is fetched whole");
+            None
+        }
+        ended => {
+            if 0 < failed {
+                let target = target.display();
+                tracing::warn!(failed, %target, "peers went away: the object store gave what they did not");
+            }
+            Some(ended)
+        }
+    }
+}
+
+fn cannot_fetch(component: &ComponentDocument, source: FetchError) -> PrepareError {
+    PrepareError::Fetch { component: component.name.clone(), version: component.version, source }
+}

@@ -1,0 +1,190 @@
+//! What a node tells of what it holds: schemas, places of keys, all records of a partition, damage.
+
+use super::{
+    copies,
+    export::Pieces,
+    held::{HeldStores, VersionReader},
+    moves::seen,
+    quota::NodeQuotas,
+    verify::{Depth, verify},
+};
+use futures::{StreamExt, stream::BoxStream};
+use kith_engine::{OpenError, ValueError, ValuesReader};
+use kith_process::{background, topology::TopologyReceiver};
+use kith_types::{ErrorCode, PartitionId};
+use kith_wire::{
+    documents::{ServedDocument, TopologyDocument},
+    v1,
+};
+use std::{ops::ControlFlow, sync::Arc};
+use tokio::sync::{Semaphore, mpsc};
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::{Request, Response, Status};
+
+/// Pieces that may wait for a slow reader; beyond them the node stops reading.
+const PIECE_QUEUE: usize = 2;
+
+/// Answers `Inspect` requests.
+pub(super) struct InspectService {
+    pub node: u32,
+    pub held: Arc<HeldStores>,
+    pub topology: TopologyReceiver,
+    pub quotas: Arc<NodeQuotas>,
+    /// Whose turn it is to look at what the object store has: one at a time.
+    pub turns: Arc<Semaphore>,
+}
+
+impl InspectService {
+    fn values(&self, store: &str, version: u64) -> Result<Arc<ValuesReader>, Status> {
+        match self.held.get(store, version) {
+            Some(VersionReader::Values(reader)) => Ok(reader),
+            Some(VersionReader::Graph(_)) => Err(kith_wire::status(
+                ErrorCode::NotValues,
+                format!("store {store:?} holds a graph, which has no values by key"),
+                "`kith store list` shows what stores hold",
+            )),
+            None => Err(kith_wire::status(
+                ErrorCode::VersionUnavailable,
+                format!("node {} does not hold version {version} of {store:?}", self.node),
+                "ask another replica",
+            )),
+        }
+    }
+
+    fn place_of(&self, reader: &ValuesReader, key: &[u8]) -> Result<v1::PlaceReply, ValueError> {
+        let place = reader.place_of(key)?;
+        let value = reader.get(key)?;
+        let pack = place.pack.as_deref().and_then(|pack| pack.file_name());
+        Ok(v1::PlaceReply {
+            partition: place.partition.0,
+            found: value.is_some(),
+            file: place.file.map(|file| file.to_string()).unwrap_or_default(),
+            offset: place.offset,
+            pack: pack.map(|pack| pack.to_string_lossy().into_owned()).unwrap_or_default(),
+            pack_offset: place.pack_offset,
+            length: value.map_or(0, |value| value.len() as u64),
+        })
+    }
+}
+
+#[tonic::async_trait]
+impl v1::inspect_server::Inspect for InspectService {
+    async fn schema(&self, request: Request<v1::SchemaRequest>) -> Result<Response<v1::SchemaReply>, Status> {
+        let v1::SchemaRequest { store, version, .. } = request.into_inner();
+        let reader = self.values(&store, version)?;
+        let schema = reader.manifest().values().and_then(|values| values.schema.clone());
+        let schema = schema.ok_or_else(|| {
+            let message = format!("the values of store {store:?} at version {version} have no schema");
+            kith_wire::status(ErrorCode::SchemaUnavailable, message, "only stores of records have schemas")
+        })?;
+        Ok(Response::new(v1::SchemaReply { schema }))
+    }
+
+    async fn place(&self, request: Request<v1::PlaceRequest>) -> Result<Response<v1::PlaceReply>, Status> {
+        let v1::PlaceRequest { store, version, key } = request.into_inner();
+        let reader = self.values(&store, version)?;
+        // Short enough for the connection's own task: one key.
+        let place = self.place_of(&reader, &key).map_err(|error| refused(self.node, &error))?;
+        Ok(Response::new(place))
+    }
+
+    type RecordsStream = BoxStream<'static, Result<v1::RecordsPiece, Status>>;
+
+    async fn records(
+        &self,
+        request: Request<v1::RecordsRequest>,
+    ) -> Result<Response<Self::RecordsStream>, Status> {
+        let v1::RecordsRequest { store, version, partition, skip } = request.into_inner();
+        let reader = self.values(&store, version)?;
+        let (sender, receiver) = mpsc::channel(PIECE_QUEUE);
+        let (node, quotas) = (self.node, Arc::clone(&self.quotas));
+        background::spawn(move || {
+            let mut pieces = Pieces::new(sender, quotas, store, skip);
+            let read = reader.for_each(PartitionId(partition), |key, value| pieces.push(key, value));
+            pieces.finish(read.map_err(|error| refused(node, &error)));
+        });
+        Ok(Response::new(ReceiverStream::new(receiver).boxed()))
+    }
+
+    type VerifyStream = BoxStream<'static, Result<v1::VerifyProgress, Status>>;
+
+    async fn verify(
+        &self,
+        request: Request<v1::VerifyRequest>,
+    ) -> Result<Response<Self::VerifyStream>, Status> {
+        let request = request.into_inner();
+        let topology = seen(&self.topology, request.revision).await?;
+        let v1::VerifyRequest { store, version, .. } = &request;
+        let store = named(&topology, store, *version).ok_or_else(|| unknown(self.node, store, *version))?;
+        let depth = if request.deep { Depth::Deep } else { Depth::Quick };
+        let (sender, receiver) = mpsc::channel(PIECE_QUEUE);
+        if request.object_store {
+            let (held, topology) = (Arc::clone(&self.held), self.topology.clone());
+            let check = copies::Check { node: self.node, held, topology, store, depth, sender };
+            tokio::spawn(check.run(Arc::clone(&self.turns)));
+            return Ok(Response::new(ReceiverStream::new(receiver).boxed()));
+        }
+        let held = Arc::clone(&self.held);
+        background::spawn(move || {
+            let (mut done, owned) = (0, held.owned(&store));
+            for component in &store.components {
+                let folder = held.folder_of(&store.name, &component.name, component.version);
+                let looked = verify(&folder, component, &owned, depth, &mut |bytes| {
+                    done += bytes;
+                    // A slow reader misses progress, never a finding.
+                    let _ = sender.try_send(Ok(v1::VerifyProgress { bytes_done: done, finding: None }));
+                    if sender.is_closed() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+                });
+                let confirmed = looked.and_then(|found| held.confirm(&store, component, found, false));
+                let finding = match confirmed {
+                    Ok(found) => Some(found.to_wire()),
+                    Err(error) => {
+                        // Whoever asked may have left.
+                        let _ = sender.blocking_send(Err(not_looked_at(&error)));
+                        return;
+                    }
+                };
+                if sender.blocking_send(Ok(v1::VerifyProgress { bytes_done: done, finding })).is_err() {
+                    return;
+                }
+            }
+        });
+        Ok(Response::new(ReceiverStream::new(receiver).boxed()))
+    }
+}
+
+fn refused(node: u32, error: &ValueError) -> Status {
+    let message = format!("node {node}: {error}");
+    match error {
+        ValueError::Damaged(_) => {
+            let help = "ask another replica; `kith store verify --deep` shows what is damaged";
+            kith_wire::status(ErrorCode::Damaged, message, help)
+        }
+        ValueError::NotHeld { .. } => {
+            let help = "refresh the routing table";
+            kith_wire::status(ErrorCode::NotOwner, message, help)
+        }
+        _ => kith_wire::status(ErrorCode::WrongKeyType, message, "give a key as the store has them"),
+    }
+}
+
+fn not_looked_at(error: &OpenError) -> Status {
+    let message = format!("this node lacks descriptors or memory to look at its files: {error}");
+    kith_wire::status(ErrorCode::Overloaded, message, "ask again in a moment")
+}
+
+/// What is told of a version that nothing is known of.
+pub(super) fn unknown(node: u32, store: &str, version: u64) -> Status {
+    kith_wire::status(
+        ErrorCode::VersionNotKept,
+        format!("the metadata that node {node} has seen names no version {version} of {store:?}"),
+        "`kith store versions` lists the versions that are kept",
+    )
+}
+
+/// A version as the metadata names it. Callers say only which one: what they say never becomes a path.
+pub(super) fn named(topology: &TopologyDocument, store: &str, version: u64) -> Option<ServedDocument> {
+    let kept = topology.kept.iter().map(|kept| &kept.at);
+    let mut all = topology.stores.iter().filter(|served| served.version != 0).chain(kept);
+    all.find(|at| at.name == store && at.version == version).cloned()
+}

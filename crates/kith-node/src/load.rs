@@ -1,0 +1,199 @@
+//! What a node measures of its own load, for the replies that carry it (Moolle, equation 9:
+//! the number of clients `m` is counted where all clients meet).
+
+use kith_process::micros_since_1970;
+use kith_routing::ReportedLatencies;
+use kith_wire::v1::{NodeCounters, NodeLoad};
+use parking_lot::Mutex;
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+/// Requests per second are averaged over about this time.
+const RATE_WINDOW: Duration = Duration::from_secs(1);
+/// A client that was silent for so long counts no more.
+const CLIENT_SILENCE: Duration = Duration::from_secs(10);
+/// More distinct clients than this are counted as this many: a bound on the table.
+const CLIENTS_MAX: usize = 100_000;
+/// Requests in flight at once; above it a node answers `overloaded` at once instead of queueing.
+const IN_FLIGHT_MAX: u32 = 4_096;
+
+/// Counts requests and clients.
+#[derive(Debug)]
+pub struct LoadCounter {
+    in_flight: AtomicU32,
+    /// Set once, when the process was told to end.
+    leaving: AtomicBool,
+    /// Requests since the window began.
+    requests: AtomicU64,
+    /// Written about once a second, and when a new client shows up.
+    window: Mutex<Window>,
+    /// Written once a request.
+    tally: Mutex<Tally>,
+}
+
+/// What became of all requests since the start.
+#[derive(Debug)]
+struct Tally {
+    started_us: u64,
+    requests: u64,
+    keys: u64,
+    failed: u64,
+    latencies: ReportedLatencies,
+}
+
+#[derive(Debug)]
+struct Window {
+    began: Instant,
+    rate: f64,
+    /// Client → when it was last seen.
+    clients: HashMap<u64, Instant>,
+}
+
+/// A request in flight; counts until dropped.
+#[derive(Debug)]
+pub struct InFlight(Arc<LoadCounter>);
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        self.0.in_flight.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl LoadCounter {
+    /// Nothing counted yet.
+    pub fn new(now: Instant) -> Self {
+        let window = Window { began: now, rate: 0.0, clients: HashMap::new() };
+        let tally = Tally {
+            started_us: micros_since_1970(),
+            requests: 0,
+            keys: 0,
+            failed: 0,
+            latencies: ReportedLatencies::default(),
+        };
+        Self {
+            in_flight: AtomicU32::new(0),
+            leaving: AtomicBool::new(false),
+            requests: AtomicU64::new(0),
+            window: Mutex::new(window),
+            tally: Mutex::new(tally),
+        }
+    }
+
+    /// A request for so many keys is over; `took`: how long its answer took, `None` if it is an error.
+    pub fn note(&self, keys: usize, took: Option<Duration>) {
+        let mut tally = self.tally.lock();
+        tally.requests += 1;
+        tally.keys += keys as u64;
+        match took {
+            Some(took) => tally.latencies.record(took),
+            None => tally.failed += 1,
+        }
+    }
+
+    /// All that was noted.
+    pub fn counters(&self) -> NodeCounters {
+        let tally = self.tally.lock();
+        NodeCounters {
+            started_us: tally.started_us,
+            requests: tally.requests,
+            keys: tally.keys,
+            failed: tally.failed,
+            latencies: tally.latencies.counts().to_vec(),
+        }
+    }
+
+    /// From now on the load says that the process is about to end.
+    pub fn leave(&self) {
+        self.leaving.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the process is about to end.
+    pub fn is_leaving(&self) -> bool {
+        self.leaving.load(Ordering::Relaxed)
+    }
+
+    /// Counts a request of `client` that starts now; `None` if too many are in flight.
+    pub fn start(self: &Arc<Self>, client: u64, now: Instant) -> Option<InFlight> {
+        if IN_FLIGHT_MAX <= self.in_flight.fetch_add(1, Ordering::Relaxed) {
+            self.in_flight.fetch_sub(1, Ordering::Relaxed);
+            return None;
+        }
+        self.requests.fetch_add(1, Ordering::Relaxed);
+        let mut window = self.window.lock();
+        if window.clients.len() < CLIENTS_MAX {
+            window.clients.insert(client, now);
+        }
+        window.turn(&self.requests, now);
+        Some(InFlight(Arc::clone(self)))
+    }
+
+    /// The load now.
+    pub fn load(&self, now: Instant) -> NodeLoad {
+        let mut window = self.window.lock();
+        window.turn(&self.requests, now);
+        NodeLoad {
+            requests_per_second: window.rate,
+            clients: u32::try_from(window.clients.len()).unwrap_or(u32::MAX),
+            in_flight: self.in_flight.load(Ordering::Relaxed),
+            leaving: self.is_leaving(),
+        }
+    }
+}
+
+impl Window {
+    fn turn(&mut self, requests: &AtomicU64, now: Instant) {
+        let age = now.saturating_duration_since(self.began);
+        if age < RATE_WINDOW {
+            return;
+        }
+        self.rate = requests.swap(0, Ordering::Relaxed) as f64 / age.as_secs_f64();
+        self.began = now;
+        self.clients.retain(|_, seen| now.saturating_duration_since(*seen) < CLIENT_SILENCE);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_and_clients_follow_the_requests() {
+        let start = Instant::now();
+        let counter = Arc::new(LoadCounter::new(start));
+        for index in 0..500 {
+            drop(counter.start(index % 3, start + Duration::from_millis(index * 2)));
+        }
+        let load = counter.load(start + Duration::from_secs(1));
+        assert_eq!((load.clients, load.in_flight), (3, 0));
+        assert!((load.requests_per_second - 500.0).abs() < 1.0, "{load:?}");
+        let later = counter.load(start + Duration::from_secs(20));
+        assert_eq!((later.clients, later.requests_per_second), (0, 0.0));
+    }
+
+    #[test]
+    fn what_was_noted_only_grows() {
+        let counter = LoadCounter::new(Instant::now());
+        counter.note(7, Some(Duration::from_millis(3)));
+        counter.note(5, None);
+        let told = counter.counters();
+        assert_eq!((told.requests, told.keys, told.failed), (2, 12, 1));
+        assert_eq!(told.latencies.iter().sum::<u64>(), 1);
+        assert!(0 < told.started_us);
+    }
+
+    #[test]
+    fn too_many_in_flight_are_turned_away_at_once() {
+        let now = Instant::now();
+        let counter = Arc::new(LoadCounter::new(now));
+        let held: Vec<_> = (0..IN_FLIGHT_MAX).map(|_| counter.start(1, now).unwrap()).collect();
+        assert!(counter.start(1, now).is_none());
+        drop(held);
+        assert!(counter.start(1, now).is_some());
+    }
+}

@@ -1,0 +1,53 @@
+//! A node that a push left out says when it has the version after all, so that it is asked for it again.
+
+use crate::HeldStores;
+use kith_metadata::{
+    MetadataStore,
+    records::{Asker, ChangeError, change},
+};
+use kith_types::{NodeId, StoreVersion};
+use kith_versions::Command;
+use kith_wire::documents::{ServedDocument, TopologyDocument};
+use std::sync::Arc;
+
+/// Tells of the repairs of one node.
+pub(crate) struct Repairs {
+    pub node: u32,
+    pub metadata: Arc<dyn MetadataStore>,
+}
+
+impl Repairs {
+    /// Says of every version that this node was left out of and has by now that it has it. False if one could not be told.
+    pub async fn tell(&self, held: &HeldStores, topology: &TopologyDocument) -> bool {
+        let named = topology.stores.iter().chain(topology.kept.iter().map(|kept| &kept.at));
+        let mut told = true;
+        // What has become another group's to hold is not owed any more.
+        let owes =
+            |store: &&ServedDocument| store.excluded.contains(&self.node) && !held.owned(store).is_empty();
+        for store in named.filter(owes) {
+            if held.get(&store.name, store.version).is_none() {
+                told = false;
+                continue;
+            }
+            let version = StoreVersion(store.version);
+            let command = Command::Repaired { version, node: NodeId(self.node) };
+            let who = format!("node {}", self.node);
+            let asker = Asker::own(&who, &topology.cluster);
+            match change(&*self.metadata, &store.name, asker, &[command]).await {
+                Ok(_) => tracing::info!(store = store.name, version = version.0, "repaired"),
+                // Dropped meanwhile, or not there yet: the topology will say.
+                Err(ChangeError::Refused(_) | ChangeError::Unknown) => {}
+                Err(error) => {
+                    let status = error.to_status(&store.name);
+                    tracing::warn!(
+                        error = status.message(),
+                        store = store.name,
+                        "a repair could not be told"
+                    );
+                    told = false;
+                }
+            }
+        }
+        told
+    }
+}

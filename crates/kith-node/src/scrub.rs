@@ -1,0 +1,253 @@
+//! The scrubber: reads again, slowly and in the background, every byte that this node holds, and has what is damaged
+//! repaired before anybody needs it. A damaged read has its version looked at at once.
+//!
+//! Reads do not depend on it: they prove every block by themselves. It finds what nobody reads (Voldemort checked a
+//! version while fetching it and never again, §5.4).
+
+use super::{
+    Throttle,
+    held::{HeldStores, Replicas},
+    verify::{Depth, Found, State, verify},
+};
+use kith_process::{background, topology::TopologyReceiver};
+use kith_wire::documents::{ComponentDocument, ServedDocument, TopologyDocument};
+use parking_lot::{Mutex, MutexGuard};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    num::NonZeroU64,
+    sync::Arc,
+    time::Duration,
+};
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+/// Between two rounds over everything, however small it is.
+const ROUND_PAUSE: Duration = Duration::from_secs(15);
+/// What a damaged read suspects is looked at so fast: it is urgent, but reads go on beside it.
+const SUSPECT_BYTES_PER_SECOND: u64 = 256 << 20;
+/// A suspect is not looked at more often: damage that cannot be repaired is read again and again.
+const SUSPECT_PAUSE: Duration = Duration::from_secs(5);
+
+/// A component: store, name, version.
+type Key = (String, String, u64);
+
+/// What is known of the health of this node's files.
+#[derive(Debug, Default)]
+pub(super) struct Doctor {
+    state: Mutex<Patients>,
+    woken: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Patients {
+    /// Damaged files of each component that are not repaired yet.
+    damaged: BTreeMap<Key, u64>,
+    repaired: u64,
+    /// Stores with a damaged read that nobody has looked at yet.
+    suspects: BTreeSet<String>,
+}
+
+impl Doctor {
+    /// A read of a store found damage: its versions are looked at soon.
+    pub(super) fn suspect(&self, store: &str) {
+        if self.lock().suspects.insert(store.to_owned()) {
+            self.woken.notify_one();
+        }
+    }
+
+    /// Files found damaged that are not repaired yet, and files repaired since the node started.
+    pub(super) fn counts(&self) -> (u64, u64) {
+        let state = self.lock();
+        (state.damaged.values().sum(), state.repaired)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Patients> {
+        self.state.lock()
+    }
+
+    fn found(&self, key: Key, files: u64) {
+        let mut state = self.lock();
+        match files {
+            0 => drop(state.damaged.remove(&key)),
+            files => drop(state.damaged.insert(key, files)),
+        }
+        metrics::gauge!("kith_node_files_damaged").set(state.damaged.values().sum::<u64>() as f64);
+    }
+
+    fn repaired(&self, key: Key, files: u64) {
+        self.lock().repaired += files;
+        metrics::counter!("kith_node_files_repaired_total").increment(files);
+        self.found(key, 0);
+    }
+
+    fn forget_all_but(&self, known: &BTreeSet<Key>) {
+        self.lock().damaged.retain(|key, _| known.contains(key));
+    }
+}
+
+/// Looks after the files of one node.
+#[derive(Clone)]
+pub(super) struct Scrubber {
+    pub node: u32,
+    pub doctor: Arc<Doctor>,
+    pub held: Arc<HeldStores>,
+    pub topology: TopologyReceiver,
+    pub stop: CancellationToken,
+}
+
+impl Scrubber {
+    /// Runs until the node ends. `bytes_per_second`: of the slow rounds; `None`: none, suspects only.
+    pub(super) fn start(self, bytes_per_second: Option<u64>) {
+        tokio::spawn(self.clone().follow_suspects());
+        if let Some(rate) = bytes_per_second {
+            tokio::spawn(self.rounds(rate));
+        }
+    }
+
+    async fn rounds(self, rate: u64) {
+        loop {
+            tokio::select! {
+                () = self.stop.cancelled() => return,
+                () = tokio::time::sleep(ROUND_PAUSE) => {}
+            }
+            self.look(None, rate).await;
+            metrics::counter!("kith_node_scrub_rounds_total").increment(1);
+        }
+    }
+
+    async fn follow_suspects(self) {
+        loop {
+            tokio::select! {
+                () = self.stop.cancelled() => return,
+                () = self.doctor.woken.notified() => {}
+            }
+            let suspects = self.doctor.lock().suspects.clone();
+            for store in &suspects {
+                self.look(Some(store.clone()), SUSPECT_BYTES_PER_SECOND).await;
+            }
+            // What is read damaged from here on is told again.
+            tokio::select! {
+                () = self.stop.cancelled() => return,
+                () = tokio::time::sleep(SUSPECT_PAUSE) => {}
+            }
+            self.doctor.lock().suspects.retain(|store| !suspects.contains(store));
+        }
+    }
+
+    /// Looks at the components of one store, or of all.
+    async fn look(&self, store: Option<String>, rate: u64) {
+        let this = self.clone();
+        let looked = background::run(move || {
+            let topology = Arc::clone(&this.topology.borrow());
+            let components = components(&topology);
+            this.doctor.forget_all_but(&components.keys().cloned().collect());
+            let throttle = Throttle::new(NonZeroU64::new(rate.max(1)), this.stop.clone());
+            for ((name, ..), (component, versions)) in &components {
+                if store.as_ref().is_none_or(|store| store == name) && !this.stop.is_cancelled() {
+                    this.examine(name, component, versions, &throttle);
+                }
+            }
+        });
+        if let Err(error) = looked.await {
+            tracing::error!(%error, node = self.node, "a scrub ended unexpectedly");
+        }
+    }
+
+    fn examine(
+        &self,
+        store: &str,
+        component: &ComponentDocument,
+        versions: &[&ServedDocument],
+        throttle: &Throttle,
+    ) {
+        let Some(first) = versions.first() else { return };
+        // What was never opened here is the preparation's business: it may be on its way.
+        if !versions.iter().any(|version| self.held.get(store, version.version).is_some()) {
+            return;
+        }
+        let folder = self.held.folder_of(store, &component.name, component.version);
+        let owned = self.held.owned(first);
+        let looked = verify(&folder, component, &owned, Depth::Deep, &mut |bytes| throttle.pass(bytes));
+        let confirmed = looked.and_then(|found| match found.is_cut {
+            true => Ok(found),
+            false => self.held.confirm(first, component, found, true),
+        });
+        let found = match confirmed {
+            Ok(found) => found,
+            Err(error) => {
+                let source = std::error::Error::source(&error).map(ToString::to_string);
+                let (node, name) = (self.node, &component.name);
+                tracing::warn!(%error, source, node, store, component = name, "not scrubbed: this process lacks descriptors or memory");
+                metrics::counter!("kith_node_scrubs_put_off_total").increment(1);
+                return;
+            }
+        };
+        if found.is_cut {
+            return;
+        }
+        let key = (store.to_owned(), component.name.clone(), component.version);
+        let files = found.damages.len().max(usize::from(found.state != State::Ok)) as u64;
+        self.doctor.found(key.clone(), files);
+        if found.state != State::Ok {
+            self.repair(store, component, versions, &found, key, files);
+        }
+    }
+
+    fn repair(
+        &self,
+        store: &str,
+        component: &ComponentDocument,
+        versions: &[&ServedDocument],
+        found: &Found,
+        key: Key,
+        files: u64,
+    ) {
+        let (node, name, version) = (self.node, &component.name, component.version);
+        let first = found.damages.first().map(ToString::to_string);
+        tracing::error!(node, store, component = name, version, state = ?found.state, files, first, "damage found");
+        metrics::counter!("kith_node_damage_found_total").increment(files);
+        let replicas = versions.first().map(|first| Replicas::of(&self.topology.borrow(), node, first));
+        match self.held.heal(component, versions, &found.damages, &replicas.unwrap_or_default()) {
+            Ok(()) => {
+                tracing::warn!(node, store, component = name, version, files, "damage repaired");
+                self.doctor.repaired(key, files);
+            }
+            Err(error) => {
+                let source = std::error::Error::source(&error).map(ToString::to_string);
+                tracing::error!(%error, source, node, store, component = name, version, "damage cannot be repaired yet");
+            }
+        }
+    }
+}
+
+/// Every component that the cluster wants here, with the versions that are made of it.
+fn components(topology: &TopologyDocument) -> BTreeMap<Key, (&ComponentDocument, Vec<&ServedDocument>)> {
+    let kept = topology.kept.iter().filter(|kept| kept.is_whole).map(|kept| &kept.at);
+    let mut components: BTreeMap<Key, (&ComponentDocument, Vec<&ServedDocument>)> = BTreeMap::new();
+    for version in topology.stores.iter().chain(kept) {
+        for component in &version.components {
+            let key = (version.name.clone(), component.name.clone(), component.version);
+            components.entry(key).or_insert((component, Vec::new())).1.push(version);
+        }
+    }
+    components
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn damage_is_counted_until_it_is_repaired_or_gone() {
+        let doctor = Doctor::default();
+        let key = |name: &str| ("s".to_owned(), name.to_owned(), 1);
+        doctor.found(key("a"), 2);
+        doctor.found(key("b"), 3);
+        doctor.found(key("b"), 3);
+        assert_eq!(doctor.counts(), (5, 0));
+        doctor.repaired(key("a"), 2);
+        assert_eq!(doctor.counts(), (3, 2));
+        doctor.forget_all_but(&BTreeSet::new());
+        assert_eq!(doctor.counts(), (0, 2));
+    }
+}

@@ -1,0 +1,158 @@
+//! Whether the object store's copy of a component is what the metadata says: what a node that is new, or was wiped, needs.
+
+use super::{State, damage_of};
+use kith_engine::{
+    Damage, Fault, FetchError, Manifest, OnVerify, Source, VerifyDepth, prove_pack, read_manifest,
+};
+use kith_objects::{ClaimError, Listed, Objects};
+use kith_types::ErrorCode;
+use kith_wire::{documents::ComponentDocument, v1};
+use std::error::Error;
+use tonic::Status;
+
+/// Where the copy of a component lies.
+pub(crate) struct Place<'a> {
+    /// Its own folder.
+    pub objects: &'a Objects,
+    /// The same, for what is read: as throttled as the node's fetches.
+    pub source: &'a dyn Source,
+    /// The cluster's object store and the cluster's id; `None`: the component lies elsewhere, where no cluster leaves its name.
+    pub cluster: Option<(&'a Objects, &'a str)>,
+}
+
+/// Compares the objects in a place with the manifest there, and that with the metadata's. `told` as in
+/// [`kith_engine::verify_slowly`]. Blocks.
+///
+/// # Errors
+/// `object_store_unreachable`, `object_store_taken`; that it was ended. Nothing is known of the copy then.
+pub(crate) fn verify_built(
+    place: &Place<'_>,
+    component: &ComponentDocument,
+    depth: VerifyDepth,
+    told: &mut OnVerify<'_>,
+) -> Result<v1::ComponentFinding, Status> {
+    let mut found = v1::ComponentFinding {
+        component: component.name.clone(),
+        place: place.objects.location().to_string(),
+        ..Default::default()
+    };
+    let state = look(place, component, depth, told, &mut found)?;
+    found.state = state.name().to_owned();
+    Ok(found)
+}
+
+fn look(
+    place: &Place<'_>,
+    component: &ComponentDocument,
+    depth: VerifyDepth,
+    told: &mut OnVerify<'_>,
+    found: &mut v1::ComponentFinding,
+) -> Result<State, Status> {
+    let listed = place.objects.list().map_err(|error| unreachable(&error, error.help()))?;
+    if listed.is_empty() {
+        place.check_store()?;
+        return Ok(State::Missing);
+    }
+    let manifest = match read_manifest(place.source, None) {
+        Ok(manifest) => manifest,
+        Err(FetchError::Manifest(error)) => {
+            found.damages.push(of_manifest(damage_of(error)));
+            return Ok(State::Damaged);
+        }
+        Err(FetchError::Damaged(damage)) => {
+            found.damages.push(of_manifest(damage));
+            return Ok(State::Damaged);
+        }
+        Err(error) => return Err(unreachable(&error, HELP)),
+    };
+    found.files = 1;
+    found.manifest_hash = manifest.hash();
+    if found.manifest_hash != component.manifest_hash {
+        return Ok(State::Differs);
+    }
+    for (number, pack) in (0..).zip(manifest.packs()) {
+        let size = size_of(&listed, &pack.name);
+        found.files += u64::from(size.is_some());
+        let fault = match size {
+            None => Some(Fault::Missing),
+            Some(got) => (got != pack.bytes).then_some(Fault::Size { expected: pack.bytes, got }),
+        };
+        if let Some(fault) = fault {
+            found.damages.push(v1::DamagedFile { file: pack.name, fault: fault.to_string(), offset: None });
+        } else if depth == VerifyDepth::Deep {
+            let mut each = |piece: &[u8]| told(piece.len() as u64);
+            let proven = prove_pack(place.source, &manifest, number, &mut each);
+            let proven = proven.map_err(|error| unreachable(&error, HELP))?;
+            if proven.is_cut {
+                return Err(Status::cancelled("the caller has gone"));
+            }
+            found.bytes += proven.bytes;
+            found.damages.extend(proven.damages.iter().map(|damage| in_pack(&manifest, &pack.name, damage)));
+        }
+    }
+    Ok(if found.damages.is_empty() { State::Ok } else { State::Damaged })
+}
+
+impl Place<'_> {
+    /// Nothing of a version in an object store that is there is missing; in one that is not there, nobody knows.
+    fn check_store(&self) -> Result<(), Status> {
+        let Some((store, cluster)) = self.cluster else { return Ok(()) };
+        let location = store.location();
+        match store.owner() {
+            Ok(Some(owner)) if owner == cluster => Ok(()),
+            Ok(Some(owner)) => {
+                let message = format!("{location} is the object store of cluster {owner}, not of {cluster}");
+                let help = "give each cluster a prefix or folder of its own";
+                Err(kith_wire::status(ErrorCode::ObjectStoreTaken, message, help))
+            }
+            Ok(None) => {
+                let message = format!(
+                    "{location} is not there, or no cluster's object store: it has no {}",
+                    kith_objects::IDENTITY_NAME
+                );
+                let help = "mount the folder on this node, or check the bucket, the endpoint and the keys in its environment";
+                Err(kith_wire::status(ErrorCode::ObjectStoreUnreachable, message, help))
+            }
+            Err(ClaimError::Objects(error)) => Err(unreachable(&error, error.help())),
+            Err(error) => {
+                Err(kith_wire::status(ErrorCode::ObjectStoreTaken, error.to_string(), error.help()))
+            }
+        }
+    }
+}
+
+const HELP: &str = "check that nodes can reach the object store, and the endpoint and keys in their environment: \
+                    docs/operating/object-stores.md";
+
+fn size_of(listed: &[Listed], name: &str) -> Option<u64> {
+    let found = listed.binary_search_by(|listed| listed.name.as_str().cmp(name));
+    found.ok().map(|index| listed[index].bytes)
+}
+
+/// What does not hold in a pack, by the object that somebody can look at, and where in it.
+fn in_pack(manifest: &Manifest, pack: &str, damage: &Damage) -> v1::DamagedFile {
+    let entry = manifest.files.iter().find(|entry| entry.name == damage.file);
+    let (fault, offset) = match (entry, &damage.fault) {
+        (None, fault) => (fault.to_string(), None),
+        (Some(entry), Fault::Checksum { offset, .. } | Fault::Content { offset, .. }) => {
+            (format!("{}: {}", damage.file, damage.fault), Some(entry.offset + offset))
+        }
+        (Some(_), fault) => (format!("{}: {fault}", damage.file), None),
+    };
+    v1::DamagedFile { file: pack.to_owned(), fault, offset }
+}
+
+fn of_manifest(damage: Damage) -> v1::DamagedFile {
+    v1::DamagedFile { fault: damage.fault.to_string(), file: damage.file, offset: None }
+}
+
+/// The object store cannot be asked; an error with its causes.
+pub(crate) fn unreachable(error: &dyn Error, help: &str) -> Status {
+    let mut message = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        message.push_str(&format!(": {cause}"));
+        source = cause.source();
+    }
+    kith_wire::status(ErrorCode::ObjectStoreUnreachable, message, help)
+}

@@ -1,0 +1,127 @@
+//! Work that must not be in the way of reads: fetches, copies, verification, export.
+//!
+//! It runs on threads of its own with a low priority, so that a request that arrives takes the processor from it at
+//! once; what it asks of others comes in on such a thread too. How much of the disk and of the network it takes is for
+//! throttles to say.
+
+use std::{io, sync::LazyLock, thread, time::Duration};
+use tokio::{
+    runtime::{Builder, Runtime},
+    sync::{oneshot, watch},
+};
+
+/// A tenth of the processor's time where reads want all of it: enough never to hold a lock for long.
+#[cfg(target_os = "linux")]
+const NICENESS: i32 = 10;
+
+/// How many pieces of work are under way in this process.
+static UNDER_WAY: LazyLock<watch::Sender<usize>> = LazyLock::new(|| watch::channel(0).0);
+
+/// Counts one piece of work until it is dropped.
+struct Counted;
+
+impl Counted {
+    fn new() -> Self {
+        UNDER_WAY.send_modify(|under_way| *under_way += 1);
+        Self
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        UNDER_WAY.send_modify(|under_way| *under_way -= 1);
+    }
+}
+
+/// Waits until no work is under way, for `patience` at most. Whether none is.
+pub async fn ended(patience: Duration) -> bool {
+    let mut under_way = UNDER_WAY.subscribe();
+    tokio::time::timeout(patience, under_way.wait_for(|under_way| *under_way == 0)).await.is_ok()
+}
+
+/// Work that ended without a result: it panicked, or the system has no thread for it.
+#[derive(Debug, thiserror::Error)]
+#[error("work in the background ended unexpectedly")]
+pub struct Ended;
+
+/// Does work and waits for what comes of it.
+pub async fn run<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Ended> {
+    let (sender, receiver) = oneshot::channel();
+    spawn(move || {
+        // Whoever waited may have left.
+        let _ = sender.send(work());
+    });
+    receiver.await.map_err(|_| Ended)
+}
+
+/// Begins work and lets it go, in a runtime that has a low priority too. If it cannot begin, what it owns is dropped, which
+/// whoever listens to it is told by.
+pub fn spawn(work: impl FnOnce() + Send + 'static) {
+    static RUNTIME: LazyLock<io::Result<Runtime>> = LazyLock::new(runtime);
+    let begun = RUNTIME.as_ref().map_err(ToString::to_string).and_then(|runtime| {
+        let named = thread::Builder::new().name("kith-background".to_owned());
+        let counted = Counted::new();
+        let begun = named.spawn(move || {
+            let _counted = counted;
+            let _context = runtime.enter();
+            give_way();
+            work();
+        });
+        begun.map_err(|error| error.to_string())
+    });
+    if let Err(error) = begun {
+        tracing::error!(error, "no thread for work in the background");
+    }
+}
+
+/// One for all work of the process. The threads that answer reads would take in what a peer sends ahead of them.
+fn runtime() -> io::Result<Runtime> {
+    Builder::new_multi_thread()
+        .worker_threads(1)
+        .thread_name("kith-background-io")
+        .on_thread_start(give_way)
+        .enable_all()
+        .build()
+}
+
+/// Lowers the priority of this thread, and of those that it starts.
+fn give_way() {
+    // On Linux a niceness is a thread's own, elsewhere it would be the whole process's.
+    #[cfg(target_os = "linux")]
+    if let Err(error) = rustix::process::setpriority_process(None, NICENESS) {
+        tracing::debug!(%error, "work in the background has the priority of reads");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::runtime::Handle;
+
+    #[cfg(target_os = "linux")]
+    #[tokio::test]
+    async fn work_and_what_it_waits_for_have_a_low_priority() {
+        let niceness = || rustix::process::getpriority_process(None).unwrap();
+        let before = niceness();
+        let of_its_task =
+            move || Handle::current().block_on(tokio::task::spawn(async move { niceness() })).unwrap();
+        let all = move || (niceness(), thread::spawn(niceness).join().unwrap(), of_its_task());
+        let expected = NICENESS.max(before);
+        assert_eq!(run(all).await.unwrap(), (expected, expected, expected));
+        assert_eq!(niceness(), before, "others keep theirs");
+    }
+
+    #[tokio::test]
+    async fn work_that_panics_is_an_error() {
+        assert!(run(|| -> u8 { panic!("on purpose") }).await.is_err());
+    }
+
+    #[tokio::test]
+    async fn the_end_of_all_work_can_be_waited_for() {
+        let (release, held) = std::sync::mpsc::channel::<()>();
+        spawn(move || assert!(held.recv().is_err(), "nothing is sent"));
+        assert!(!ended(Duration::ZERO).await, "the work waits for its release");
+        drop(release);
+        assert!(ended(Duration::from_secs(60)).await);
+    }
+}

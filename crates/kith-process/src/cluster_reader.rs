@@ -1,0 +1,104 @@
+//! The topology, as every process of a cluster tells it.
+
+use crate::topology::TopologyReceiver;
+use futures::{StreamExt, stream::BoxStream};
+use kith_types::ErrorCode;
+use kith_wire::{documents::Document, v1};
+use tokio_stream::wrappers::WatchStream;
+use tokio_util::sync::CancellationToken;
+use tonic::{Request, Response, Status};
+
+/// The part of `Cluster` that nodes serve too: a client starts from any of them.
+#[derive(Clone, Debug)]
+pub struct ClusterReader {
+    topology: TopologyReceiver,
+    /// Ends the streams of changes: they are the only answers that would not end by themselves.
+    stop: CancellationToken,
+}
+
+impl ClusterReader {
+    /// Answers from `topology`, until `stop`.
+    pub fn new(topology: TopologyReceiver, stop: CancellationToken) -> Self {
+        Self { topology, stop }
+    }
+
+    /// The topology now.
+    pub fn now(&self) -> v1::Topology {
+        let document = self.topology.borrow().clone();
+        v1::Topology { document: document.for_clients().encode().into(), revision: document.revision }
+    }
+
+    /// The topology now and after each change.
+    pub fn changes(&self) -> BoxStream<'static, Result<v1::Topology, Status>> {
+        WatchStream::new(self.topology.clone())
+            .map(|document| {
+                let text = document.for_clients().encode();
+                Ok(v1::Topology { document: text.into(), revision: document.revision })
+            })
+            .take_until(self.stop.clone().cancelled_owned())
+            .boxed()
+    }
+}
+
+fn only_routers(what: &str) -> Status {
+    let message = format!("{what} is a router's work, this is a node");
+    kith_wire::status(ErrorCode::UnsupportedOperation, message, "ask a router")
+}
+
+#[tonic::async_trait]
+impl v1::cluster_server::Cluster for ClusterReader {
+    type WatchTopologyStream = BoxStream<'static, Result<v1::Topology, Status>>;
+    type PublishGraphStream = BoxStream<'static, Result<v1::PublishProgress, Status>>;
+    type PushStoreStream = BoxStream<'static, Result<v1::PublishProgress, Status>>;
+
+    async fn get_topology(&self, _: Request<v1::TopologyRequest>) -> Result<Response<v1::Topology>, Status> {
+        Ok(Response::new(self.now()))
+    }
+
+    async fn watch_topology(
+        &self,
+        _: Request<v1::TopologyRequest>,
+    ) -> Result<Response<Self::WatchTopologyStream>, Status> {
+        Ok(Response::new(self.changes()))
+    }
+
+    async fn status(&self, _: Request<v1::StatusRequest>) -> Result<Response<v1::ClusterStatus>, Status> {
+        Err(only_routers("cluster status"))
+    }
+
+    async fn publish_graph(
+        &self,
+        _: Request<v1::PublishRequest>,
+    ) -> Result<Response<Self::PublishGraphStream>, Status> {
+        Err(only_routers("publishing"))
+    }
+
+    async fn drop_graph(&self, _: Request<v1::DropRequest>) -> Result<Response<v1::DropReply>, Status> {
+        Err(only_routers("dropping a graph"))
+    }
+
+    async fn store(&self, _: Request<v1::StoreRequest>) -> Result<Response<v1::StoreReply>, Status> {
+        Err(only_routers("looking after stores"))
+    }
+
+    async fn rebalance(
+        &self,
+        _: Request<v1::RebalanceRequest>,
+    ) -> Result<Response<v1::RebalanceReply>, Status> {
+        Err(only_routers("rebalancing"))
+    }
+
+    async fn fetch_rates(
+        &self,
+        _: Request<v1::FetchRatesRequest>,
+    ) -> Result<Response<v1::FetchRatesReply>, Status> {
+        Err(only_routers("looking after all fetches"))
+    }
+
+    async fn push_store(
+        &self,
+        _: Request<v1::PushRequest>,
+    ) -> Result<Response<Self::PushStoreStream>, Status> {
+        Err(only_routers("pushing"))
+    }
+}

@@ -1,0 +1,86 @@
+//! Counters stand at 0 before there is anything to count. Prometheus takes a counter that appears as 1 for one that never rose, so
+//! an alert would miss the first event of a kind. Here are the counters that every process has; each role lists its own.
+
+use crate::topology::TopologyReceiver;
+use metrics::counter;
+use std::collections::BTreeSet;
+use tokio_util::sync::CancellationToken;
+
+/// Counters without labels that every process has.
+const OF_PROCESSES: [&str; 5] = [
+    "kith_server_frames_total",
+    "kith_server_malformed_connections_total",
+    "kith_server_shared_bytes_total",
+    "kith_server_tls_failures_total",
+    "kith_client_mismatched_values_total",
+];
+
+/// Values of the labels of a counter.
+pub struct Labelled {
+    /// The counter.
+    pub name: &'static str,
+    /// Its one label.
+    pub label: &'static str,
+    /// What the label says.
+    pub values: &'static [&'static str],
+}
+
+/// Counters with one label that every process has.
+const LABELLED: [Labelled; 4] = [
+    Labelled {
+        name: "kith_server_connections_total",
+        label: "protocol",
+        values: &["framed", "framed-local", "grpc", "http", "other", "redis"],
+    },
+    Labelled {
+        name: "kith_server_connections_closed_total",
+        label: "reason",
+        values: &["too_many_connections", "unknown", "crowded_out", "idle", "slow_request", "stalled"],
+    },
+    Labelled {
+        name: "kith_server_requests_refused_total",
+        label: "reason",
+        values: &["memory", "reply_memory"],
+    },
+    Labelled {
+        name: "kith_server_refused_total",
+        label: "code",
+        values: &["bad_request", "permission_denied", "tls_required", "unauthenticated"],
+    },
+];
+
+/// Counts from zero what every process counts.
+pub fn of_process() {
+    zero(&OF_PROCESSES, &LABELLED);
+}
+
+/// Counts these from zero.
+pub fn zero(names: &[&'static str], labelled: &[Labelled]) {
+    for &name in names {
+        counter!(name).increment(0);
+    }
+    for Labelled { name, label, values } in labelled {
+        for &value in *values {
+            counter!(*name, *label => value).increment(0);
+        }
+    }
+}
+
+/// Has `count` see each store once, those that there are at once.
+pub fn follow(mut topology: TopologyReceiver, stop: CancellationToken, count: fn(&str)) {
+    let mut known = BTreeSet::new();
+    let mut see = move |topology: &mut TopologyReceiver| {
+        let current = topology.borrow_and_update().clone();
+        for store in &current.stores {
+            if known.insert(store.name.clone()) {
+                count(&store.name);
+            }
+        }
+    };
+    see(&mut topology);
+    tokio::spawn(async move {
+        while let Some(Ok(())) = stop.run_until_cancelled(topology.changed()).await {
+            see(&mut topology);
+        }
+    });
+}

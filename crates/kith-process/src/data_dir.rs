@@ -1,0 +1,306 @@
+//! A process's data directory: whose it is, in which format, and that only one process uses it.
+
+use crate::private;
+use kith_types::ErrorCode;
+use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
+use std::{
+    fs,
+    io::{self, Write},
+    os::unix::fs::MetadataExt,
+    path::{Path, PathBuf},
+    sync::OnceLock,
+};
+use thiserror::Error;
+
+/// The layout that this release reads and writes.
+const DIRECTORY_FORMAT: u32 = 2;
+const IDENTITY_FILE: &str = "kith.json";
+/// Held by whoever uses the directory.
+pub const LOCK_FILE: &str = "lock";
+
+/// A data directory, locked until dropped.
+#[derive(Debug)]
+pub struct DataDir {
+    path: PathBuf,
+    lock: Mutex<Lock>,
+    /// Whose it is, once that is settled.
+    identity: OnceLock<Identity>,
+}
+
+#[derive(Debug)]
+struct Lock {
+    /// Held for its lock; another one once the directory was made again.
+    file: fs::File,
+    /// How often it was made again.
+    remade: u32,
+}
+
+/// What a data directory is of.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Identity {
+    /// The cluster's id.
+    pub cluster_id: String,
+    /// Whose it is, as `node 3` or `supervisor`.
+    pub owner: String,
+}
+
+#[derive(Serialize, Deserialize)]
+struct IdentityFile {
+    format: u32,
+    #[serde(flatten)]
+    identity: Identity,
+}
+
+/// A data directory cannot be used.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+#[allow(missing_docs, reason = "fields are named for what they hold")]
+pub enum DataDirError {
+    /// Another process has it open.
+    #[error("data directory {path} is in use by another process")]
+    InUse { path: PathBuf },
+    /// It was written by another release.
+    #[error("data directory {path} has format {got}, this release reads format {DIRECTORY_FORMAT}")]
+    OtherFormat { path: PathBuf, got: u32 },
+    /// It belongs to another cluster or process.
+    #[error("data directory {path} belongs to {} of cluster {}, not to {} of cluster {}", got.owner, got.cluster_id, expected.owner, expected.cluster_id)]
+    OtherOwner {
+        path: PathBuf,
+        /// Who asks for it.
+        expected: Identity,
+        /// Whose it is.
+        got: Identity,
+    },
+    /// Its identity file is damaged.
+    #[error("{path} is damaged: {detail}")]
+    Damaged {
+        path: PathBuf,
+        /// What does not hold.
+        detail: String,
+    },
+    /// It cannot be read or written.
+    #[error("use data directory {path}")]
+    Io {
+        /// The path at fault.
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+}
+
+impl DataDirError {
+    /// What to do about it.
+    pub fn help(&self) -> &'static str {
+        match self {
+            DataDirError::InUse { .. } => "stop the other process, or name another directory with --data",
+            DataDirError::OtherFormat { .. } => {
+                "use the release that wrote it, or start with an empty directory and load again"
+            }
+            DataDirError::OtherOwner { .. } => "name the right directory with --data",
+            DataDirError::Damaged { .. } => {
+                "restore the file, or start with an empty directory and load again"
+            }
+            DataDirError::Io { .. } => "check that the directory exists, its permissions and the free space",
+        }
+    }
+
+    /// The stable code.
+    pub fn code(&self) -> ErrorCode {
+        match self {
+            DataDirError::InUse { .. } => ErrorCode::DataDirectoryInUse,
+            DataDirError::OtherFormat { .. } => ErrorCode::DataDirectoryFormat,
+            DataDirError::OtherOwner { .. } => ErrorCode::DataDirectoryOwner,
+            DataDirError::Damaged { .. } => ErrorCode::DataDirectoryDamaged,
+            DataDirError::Io { .. } => ErrorCode::DataDirectoryUnusable,
+        }
+    }
+}
+
+impl DataDir {
+    /// Makes the directory if it is not there, locks it, and closes it to other users.
+    ///
+    /// # Errors
+    /// If another process holds it or it cannot be written.
+    pub fn lock(path: &Path) -> Result<Self, DataDirError> {
+        let lock = Mutex::new(Lock { file: locked(path)?, remade: 0 });
+        Ok(Self { path: path.to_owned(), lock, identity: OnceLock::new() })
+    }
+
+    /// Makes the directory again, with its lock and its owner's name, if somebody removed it or put another one in its place while
+    /// this process was using it. How often it was made again so far.
+    ///
+    /// # Errors
+    /// If another process has taken it meanwhile, or it cannot be written.
+    pub fn keep(&self) -> Result<u32, DataDirError> {
+        let mut lock = self.lock.lock();
+        let path = self.path.join(LOCK_FILE);
+        let io = |source| DataDirError::Io { path: path.clone(), source };
+        let held = lock.file.metadata().map_err(io)?;
+        match fs::metadata(&path) {
+            Ok(there) if (there.dev(), there.ino()) == (held.dev(), held.ino()) => return Ok(lock.remade),
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(io(error)),
+        }
+        let anew = locked(&self.path)?;
+        if let Some(identity) = self.identity.get() {
+            self.claim(identity)?;
+        }
+        *lock = Lock { file: anew, remade: lock.remade + 1 };
+        Ok(lock.remade)
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whose it is; `None` if it is new.
+    ///
+    /// # Errors
+    /// If the identity is damaged or of another format.
+    pub fn identity(&self) -> Result<Option<Identity>, DataDirError> {
+        identity(&self.path)
+    }
+
+    /// Claims a new directory for `identity`, or checks that it is `identity`'s already.
+    ///
+    /// # Errors
+    /// If it belongs to someone else.
+    pub fn claim(&self, identity: &Identity) -> Result<(), DataDirError> {
+        match self.identity()? {
+            Some(got) if got == *identity => {}
+            Some(got) => {
+                let expected = identity.clone();
+                return Err(DataDirError::OtherOwner { path: self.path.clone(), expected, got });
+            }
+            None => {
+                let file = IdentityFile { format: DIRECTORY_FORMAT, identity: identity.clone() };
+                let bytes =
+                    serde_json::to_vec_pretty(&file).expect("an identity is two strings and a number");
+                write_atomically(&self.path.join(IDENTITY_FILE), &bytes)?;
+            }
+        }
+        // A directory is claimed by one process, hence for one owner.
+        let _ = self.identity.set(identity.clone());
+        Ok(())
+    }
+}
+
+/// Whose directory this is, without taking it; `None` if it is new or not there.
+///
+/// # Errors
+/// If the identity is damaged or of another format.
+pub fn identity(folder: &Path) -> Result<Option<Identity>, DataDirError> {
+    let path = folder.join(IDENTITY_FILE);
+    let bytes = match fs::read(&path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(source) => return Err(DataDirError::Io { path, source }),
+    };
+    let file: IdentityFile = serde_json::from_slice(&bytes)
+        .map_err(|error| DataDirError::Damaged { path, detail: error.to_string() })?;
+    if file.format != DIRECTORY_FORMAT {
+        return Err(DataDirError::OtherFormat { path: folder.to_owned(), got: file.format });
+    }
+    Ok(Some(file.identity))
+}
+
+/// The lock of a directory, which is made if it is not there, and closed to other users. It holds the process's id.
+fn locked(path: &Path) -> Result<fs::File, DataDirError> {
+    let io = |path: PathBuf| move |source| DataDirError::Io { path, source };
+    fs::create_dir_all(path).map_err(io(path.to_owned()))?;
+    let file = path.join(LOCK_FILE);
+    let lock = fs::File::options().create(true).truncate(false).write(true).open(&file);
+    let mut lock = lock.map_err(io(file.clone()))?;
+    match lock.try_lock() {
+        Ok(()) => {
+            let pid = format!("{}\n", std::process::id());
+            lock.set_len(0).and_then(|()| lock.write_all(pid.as_bytes())).map_err(io(file))?;
+            private::close(path);
+            Ok(lock)
+        }
+        Err(fs::TryLockError::WouldBlock) => Err(DataDirError::InUse { path: path.to_owned() }),
+        Err(fs::TryLockError::Error(source)) => Err(DataDirError::Io { path: file, source }),
+    }
+}
+
+/// Writes a file beside `path`, syncs it and renames it there: readers see the old or the new one, whole.
+///
+/// # Errors
+/// [`DataDirError::Io`].
+pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), DataDirError> {
+    let staged = path.with_extension("staged");
+    let write = || {
+        fs::write(&staged, bytes)?;
+        fs::File::open(&staged)?.sync_all()?;
+        fs::rename(&staged, path)
+    };
+    write().map_err(|source| DataDirError::Io { path: path.to_owned(), source })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn identity(owner: &str) -> Identity {
+        Identity { cluster_id: "c1".into(), owner: owner.into() }
+    }
+
+    #[test]
+    fn a_second_process_is_turned_away() {
+        let folder = tempfile::tempdir().unwrap();
+        let held = DataDir::lock(folder.path()).unwrap();
+        assert!(matches!(DataDir::lock(folder.path()), Err(DataDirError::InUse { .. })));
+        drop(held);
+        DataDir::lock(folder.path()).unwrap();
+    }
+
+    #[test]
+    fn a_directory_keeps_its_owner() {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = DataDir::lock(folder.path()).unwrap();
+        assert_eq!(dir.identity().unwrap(), None);
+        dir.claim(&identity("node 1")).unwrap();
+        dir.claim(&identity("node 1")).unwrap();
+        assert!(matches!(dir.claim(&identity("node 2")), Err(DataDirError::OtherOwner { .. })));
+    }
+
+    #[test]
+    fn a_directory_that_was_removed_is_made_again_for_its_owner_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("data");
+        let dir = DataDir::lock(&path).unwrap();
+        dir.claim(&identity("node 6")).unwrap();
+        assert_eq!(dir.keep().unwrap(), 0);
+        fs::remove_dir_all(&path).unwrap();
+        assert_eq!((dir.keep().unwrap(), dir.keep().unwrap()), (1, 1));
+        assert!(matches!(DataDir::lock(&path), Err(DataDirError::InUse { .. })));
+        assert_eq!(dir.identity().unwrap(), Some(identity("node 6")));
+    }
+
+    #[test]
+    fn a_directory_that_another_process_took_is_not_taken_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("data");
+        let dir = DataDir::lock(&path).unwrap();
+        dir.claim(&identity("node 6")).unwrap();
+        fs::remove_dir_all(&path).unwrap();
+        let intruder = DataDir::lock(&path).unwrap();
+        assert!(matches!(dir.keep(), Err(DataDirError::InUse { .. })));
+        intruder.claim(&identity("node 5")).unwrap();
+        drop(intruder);
+        assert!(matches!(dir.keep(), Err(DataDirError::OtherOwner { .. })), "also if it has ended");
+        assert_eq!(dir.identity().unwrap(), Some(identity("node 5")));
+    }
+
+    #[test]
+    fn another_format_is_refused_by_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = DataDir::lock(folder.path()).unwrap();
+        fs::write(folder.path().join(IDENTITY_FILE), br#"{"format":9,"cluster_id":"c","owner":"node 1"}"#)
+            .unwrap();
+        assert!(matches!(dir.claim(&identity("node 1")), Err(DataDirError::OtherFormat { got: 9, .. })));
+    }
+}

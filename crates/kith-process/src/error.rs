@@ -1,0 +1,157 @@
+//! Why a process cannot start.
+
+use crate::{data_dir::DataDirError, topology::TopologyError};
+use kith_metadata::{MetadataError, TargetError};
+use kith_net::{security::SecurityError, server::ListenError};
+use kith_objects::ClaimError;
+use kith_types::ErrorCode;
+use std::{io, path::PathBuf};
+use thiserror::Error;
+
+/// Why a node, router or supervisor cannot start.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+#[allow(missing_docs, reason = "fields are named for what they hold")]
+pub enum StartError {
+    /// The data directory cannot be used.
+    #[error(transparent)]
+    DataDir(#[from] DataDirError),
+    /// The metadata store cannot be used.
+    #[error(transparent)]
+    Metadata(#[from] MetadataError),
+    /// What names the metadata store makes no sense.
+    #[error(transparent)]
+    MetadataTarget(#[from] TargetError),
+    /// The topology cannot be learnt.
+    #[error(transparent)]
+    TopologyUnknown(#[from] TopologyError),
+    /// The topology has no place for this process.
+    #[error("the topology does not fit: {detail}")]
+    Topology {
+        /// What does not fit.
+        detail: String,
+    },
+    /// A new cluster would not outlive the loss of a zone or rack, although its nodes lie in several.
+    #[error(transparent)]
+    Outage(#[from] kith_routing::placement::OutageRisk),
+    /// The settings make no sense.
+    #[error("settings: {detail}")]
+    Settings {
+        /// What is wrong.
+        detail: String,
+    },
+    /// The cluster's object store cannot be used.
+    #[error("object store {location:?} cannot be used")]
+    ObjectStore {
+        /// Its folder or URL.
+        location: String,
+        #[source]
+        source: Box<crate::place::PlaceError>,
+    },
+    /// The object store is not this cluster's, or cannot be told to be.
+    #[error("the object store cannot be used")]
+    ObjectStoreClaim(#[from] ClaimError),
+    /// Another process has this one's id, and lives.
+    #[error("{name} runs already, at {addr}")]
+    IdTaken {
+        /// The id, as people call it: `node 3`.
+        name: String,
+        /// Where the other listens.
+        addr: String,
+    },
+    /// It cannot listen where it should.
+    #[error(transparent)]
+    Listen(#[from] ListenError),
+    /// Certificates, keys or rights cannot be used.
+    #[error(transparent)]
+    Security(#[from] SecurityError),
+    /// Another cluster that still runs is named by the ready file.
+    #[error("ready file {path} names a cluster that runs, with its router at {router}")]
+    ReadyFileInUse {
+        path: PathBuf,
+        /// The router that answers.
+        router: String,
+    },
+    /// A child process cannot be started.
+    #[error("start {what}")]
+    Spawn {
+        what: String,
+        #[source]
+        source: io::Error,
+    },
+    /// A child process did not come up.
+    #[error("{what} did not come up: {detail}")]
+    Child {
+        what: String,
+        /// What it said.
+        detail: String,
+    },
+    /// A file cannot be written.
+    #[error("write {path}")]
+    Write {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+}
+
+impl StartError {
+    /// The stable code.
+    pub fn code(&self) -> ErrorCode {
+        match self {
+            StartError::DataDir(error) => error.code(),
+            StartError::Metadata(error) => error.code(),
+            StartError::TopologyUnknown(_) => ErrorCode::TopologyUnknown,
+            StartError::Topology { .. } => ErrorCode::TopologyMismatch,
+            StartError::Outage(_) => ErrorCode::ReplicasTogether,
+            StartError::Settings { .. } | StartError::MetadataTarget(_) => ErrorCode::BadSettings,
+            StartError::ObjectStore { .. } => ErrorCode::ObjectStoreUnreachable,
+            StartError::ObjectStoreClaim(error) => error.code(),
+            StartError::ReadyFileInUse { .. } => ErrorCode::ReadyFileInUse,
+            StartError::Security(error) => error.code(),
+            StartError::IdTaken { .. } => ErrorCode::IdTaken,
+            StartError::Listen(error) => error.code(),
+            StartError::Spawn { .. } | StartError::Child { .. } => ErrorCode::ChildFailed,
+            StartError::Write { .. } => ErrorCode::CannotWrite,
+        }
+    }
+
+    /// What to do about it.
+    pub fn help(&self) -> &'static str {
+        match self {
+            StartError::DataDir(error) => error.help(),
+            StartError::Metadata(MetadataError::Damaged { .. }) => {
+                "restore the file, or start with an empty directory and load again"
+            }
+            StartError::Metadata(MetadataError::Refused { .. }) => {
+                "look at etcd: users and rights, space and quotas"
+            }
+            StartError::TopologyUnknown(TopologyError::NoCluster) => {
+                "make the cluster with `kith cluster create`, or check --metadata and --cluster"
+            }
+            StartError::Metadata(_) | StartError::TopologyUnknown(_) => {
+                "is the metadata store running, and is --metadata its address? With etcd: --metadata etcd://HOST:PORT,HOST:PORT --cluster NAME"
+            }
+            StartError::Topology { .. } => "leave out what differs, or name another data directory",
+            StartError::Outage(_) => {
+                "label all nodes, spread each group's nodes evenly over zones, and choose partitions that its nodes divide evenly; or pass --allow-shared-zones"
+            }
+            StartError::Settings { .. } => "mend the settings file",
+            StartError::MetadataTarget(_) => "mend the flag, or the key of the same name in the file",
+            StartError::ObjectStore { .. } => {
+                "name a folder or an s3://, gs:// or az:// URL; docs/operating/object-stores.md lists the settings"
+            }
+            StartError::ObjectStoreClaim(error) => error.help(),
+            StartError::ReadyFileInUse { .. } => {
+                "end that cluster first (`kith dev --stop`), or name another file with --ready-file"
+            }
+            StartError::Security(error) => error.help(),
+            StartError::IdTaken { .. } => "stop that one first, or give this one another id (--id, --node)",
+            StartError::Listen(error) => error.help(),
+            StartError::Spawn { .. } | StartError::Child { .. } => {
+                "its log is in the data directory, as node-NNN.log"
+            }
+            StartError::Write { .. } => "check the directory, its permissions and the free space",
+        }
+    }
+}

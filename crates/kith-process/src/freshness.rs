@@ -1,0 +1,87 @@
+//! How old a process's view of the metadata may be. A lease that is kept shows that the metadata store is in reach; for longer
+//! than its time, a swap or rollback may have passed this process by, and those who made it have stopped waiting for it.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+/// A process that is silent for so long counts as gone in `kith cluster status`, and swaps wait for a router no longer. Routing
+/// does not wait for it: clients notice by themselves.
+pub const LEASE_TTL: Duration = Duration::from_secs(3);
+
+/// When this process was last known to be in reach of the metadata store.
+#[derive(Clone, Debug)]
+pub struct Freshness {
+    started: Instant,
+    /// How old the metadata may have been at `started`.
+    age_at_start: Duration,
+    /// Milliseconds after the moment that `age_at_start` goes back to; written by the registration.
+    renewed: Arc<AtomicU64>,
+}
+
+impl Freshness {
+    /// Of a process that starts with metadata of this age: zero if it has just read them.
+    pub fn new(age_at_start: Duration) -> Self {
+        Self { started: Instant::now(), age_at_start, renewed: Arc::default() }
+    }
+
+    /// The lease was kept by a request that was sent at this moment.
+    pub fn renewed(&self, sent: Instant) {
+        let after = self.age_at_start + sent.duration_since(self.started);
+        let millis = u64::try_from(after.as_millis()).unwrap_or(u64::MAX);
+        self.renewed.fetch_max(millis, Ordering::Relaxed);
+    }
+
+    /// How old what this process knows may be.
+    pub fn age(&self) -> Duration {
+        let renewed = Duration::from_millis(self.renewed.load(Ordering::Relaxed));
+        (self.age_at_start + self.started.elapsed()).saturating_sub(renewed)
+    }
+
+    /// [`Freshness::age`], if the lease may have ended.
+    pub fn stale(&self) -> Option<Duration> {
+        Some(self.age()).filter(|age| LEASE_TTL < *age)
+    }
+}
+
+/// Whether a process whose own metadata has this age is to be passed over by load balancers: only if others know better. When
+/// nobody does, the metadata store is gone for all, and reads go on.
+pub fn is_behind(own: Duration, others: impl IntoIterator<Item = Duration>) -> bool {
+    LEASE_TTL < own && others.into_iter().any(|age| age <= LEASE_TTL)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_is_behind_only_if_another_knows_better() {
+        let (fresh, stale) = (Duration::from_secs(1), LEASE_TTL + Duration::from_millis(1));
+        assert!(!is_behind(fresh, [fresh, stale]));
+        assert!(is_behind(stale, [stale, fresh]));
+        assert!(!is_behind(stale, [stale]), "all have lost the metadata store: reads go on");
+        assert!(!is_behind(stale, []));
+    }
+
+    #[test]
+    fn a_lease_counts_from_when_its_renewal_was_sent() {
+        let freshness = Freshness::new(Duration::ZERO);
+        let later = Instant::now() + Duration::from_secs(60);
+        freshness.renewed(later);
+        freshness.renewed(freshness.started);
+        assert_eq!((freshness.age(), freshness.stale()), (Duration::ZERO, None), "it does not go back");
+    }
+
+    #[test]
+    fn what_was_read_from_disk_is_as_old_as_the_copy_until_the_lease_is_kept() {
+        let hour = Duration::from_secs(3_600);
+        let freshness = Freshness::new(hour);
+        assert!(hour <= freshness.age() && freshness.stale().is_some());
+        freshness.renewed(Instant::now());
+        assert_eq!(freshness.stale(), None);
+    }
+}

@@ -1,0 +1,105 @@
+//! Fetching from another node instead of the object store: the asking end of `Node.ReadObject`.
+
+use kith_engine::{ObjectError, Source};
+use kith_net::security::{Dialer, GrpcChannel};
+use kith_types::ErrorCode;
+use kith_wire::v1::{self, node_client::NodeClient};
+use std::time::Duration;
+use tokio::runtime::Handle;
+use tonic::{Code, Status};
+
+/// Bytes asked of a peer at a time, for the same reason: what is throttled comes in small gusts.
+const ASKED_BYTES: usize = 256 << 10;
+/// A peer that sends nothing for so long is given up.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// A connection that broke is tried once more: a peer that was idle may have closed it.
+const TRIES: u32 = 2;
+
+/// One component version on another node. Blocking, so not for the threads of a runtime; made inside one, whose threads take in
+/// what the peer sends.
+#[derive(Clone, Debug)]
+pub struct PeerSource {
+    runtime: Handle,
+    client: NodeClient<GrpcChannel>,
+    store: String,
+    component: String,
+    version: u64,
+}
+
+impl PeerSource {
+    /// The component `component` of `store` at its own version, on the node at `addr` (`host:port`). Nothing is asked yet.
+    ///
+    /// # Errors
+    /// If the address is none.
+    ///
+    /// # Panics
+    /// Outside a runtime.
+    pub fn new(
+        dialer: &Dialer,
+        addr: &str,
+        store: &str,
+        component: &str,
+        version: u64,
+    ) -> Result<Self, Status> {
+        Ok(Self {
+            runtime: Handle::current(),
+            client: NodeClient::new(dialer.channel(addr)?),
+            store: store.to_owned(),
+            component: component.to_owned(),
+            version,
+        })
+    }
+
+    async fn try_read(&self, object: &str, offset: u64, into: &mut [u8]) -> Result<usize, Status> {
+        let request = v1::ReadObjectRequest {
+            store: self.store.clone(),
+            component: self.component.clone(),
+            version: self.version,
+            object: object.to_owned(),
+            offset,
+            bytes: into.len() as u64,
+        };
+        let mut client = self.client.clone();
+        let mut pieces = in_time(client.read_object(request)).await?.into_inner();
+        let mut done = 0;
+        while let Some(piece) = in_time(pieces.message()).await? {
+            let end = done + piece.bytes.len();
+            let place = into.get_mut(done..end);
+            place
+                .ok_or_else(|| Status::internal("it sent more than asked for"))?
+                .copy_from_slice(&piece.bytes);
+            done = end;
+        }
+        Ok(done)
+    }
+}
+
+impl Source for PeerSource {
+    fn piece_bytes(&self) -> usize {
+        ASKED_BYTES
+    }
+
+    fn read(&self, object: &str, offset: u64, into: &mut [u8]) -> Result<usize, ObjectError> {
+        let mut tries = 1;
+        loop {
+            match self.runtime.block_on(self.try_read(object, offset, into)) {
+                Ok(count) => {
+                    metrics::counter!("kith_node_fetched_from_peers_bytes_total").increment(count as u64);
+                    return Ok(count);
+                }
+                Err(status) if kith_wire::code_of(&status) == ErrorCode::ObjectNotHeld => {
+                    return Err(ObjectError::Missing { object: object.to_owned() });
+                }
+                Err(status) if status.code() == Code::Unavailable && tries < TRIES => tries += 1,
+                Err(status) => {
+                    return Err(ObjectError::Failed { object: object.to_owned(), source: status.into() });
+                }
+            }
+        }
+    }
+}
+
+async fn in_time<T>(step: impl Future<Output = Result<T, Status>>) -> Result<T, Status> {
+    let late = |_| Status::deadline_exceeded(format!("the peer sent nothing for {} s", PATIENCE.as_secs()));
+    tokio::time::timeout(PATIENCE, step).await.map_err(late)?
+}

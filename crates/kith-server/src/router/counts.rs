@@ -1,0 +1,98 @@
+//! The counters of a router, which stand at 0 before there is anything to count.
+
+use kith_process::{
+    counts::{self, Labelled, zero},
+    topology::TopologyReceiver,
+};
+use kith_routing::execution::HedgeAbort;
+use metrics::{counter, gauge};
+use tokio_util::sync::CancellationToken;
+
+/// What queries are called in metrics.
+const QUERIES: [&str; 15] = [
+    "connections",
+    "entities",
+    "members",
+    "network",
+    "distance",
+    "path",
+    "common",
+    "suggest",
+    "explain",
+    "mget",
+    "mget_stream",
+    "compute",
+    "compute_stream",
+    "aggregate",
+    "resp",
+];
+
+/// Those of a router.
+const OF_ROUTERS: [&str; 9] = [
+    "kith_router_forwarded_total",
+    "kith_router_network_cache_evictions_total",
+    "kith_router_record_dropped_total",
+    "kith_router_slow_queries_total",
+    "kith_router_streams_cut_total",
+    "kith_client_hedged_keys_total",
+    "kith_client_hedged_keys_wasted_total",
+    "kith_client_hedges_total",
+    "kith_client_hedges_won_total",
+];
+
+/// Those of a router.
+const LABELLED_OF_ROUTERS: [Labelled; 6] = [
+    Labelled { name: "kith_router_query_errors_total", label: "op", values: &QUERIES },
+    Labelled { name: "kith_router_partial_answers_total", label: "op", values: &QUERIES },
+    Labelled { name: "kith_router_requests_total", label: "op", values: &QUERIES },
+    Labelled {
+        name: "kith_router_network_cache_lookups_total",
+        label: "outcome",
+        values: &["hit", "stale", "miss", "joined"],
+    },
+    Labelled { name: "kith_router_list_cache_lookups_total", label: "outcome", values: &["hit", "miss"] },
+    Labelled {
+        name: "kith_client_connections_opened_total",
+        label: "op",
+        values: &["alive", "evaluate", "ping", "query"],
+    },
+];
+
+/// Why a router refuses queries.
+const REFUSALS: [&str; 5] =
+    ["quota_keys", "quota_bytes", "overloaded", "batch_too_large", "answer_too_large"];
+/// How a push ends.
+const OUTCOMES: [&str; 4] = ["done", "failed", "refused", "cancelled"];
+
+/// Counts for a router from zero: now what every router counts, and from when it is known what is counted for a store.
+pub(super) fn of_router(topology: &TopologyReceiver, stop: &CancellationToken) {
+    counts::of_process();
+    zero(&OF_ROUTERS, &LABELLED_OF_ROUTERS);
+    for reason in HedgeAbort::ALL {
+        counter!("kith_client_hedges_aborted_total", "reason" => reason.name()).increment(0);
+    }
+    refusals_of_router("unknown");
+    counts::follow(topology.clone(), stop.clone(), store_of_router);
+}
+
+fn store_of_router(store: &str) {
+    for outcome in OUTCOMES {
+        counter!("kith_router_pushes_total", "store" => store.to_owned(), "outcome" => outcome).increment(0);
+    }
+    for name in
+        ["kith_router_read_keys_total", "kith_router_read_bytes_total", "kith_router_store_answers_total"]
+    {
+        counter!(name, "store" => store.to_owned()).increment(0);
+    }
+    for quantile in ["0.5", "0.99"] {
+        gauge!("kith_router_store_latency_seconds", "store" => store.to_owned(), "quantile" => quantile)
+            .increment(0.0);
+    }
+    refusals_of_router(store);
+}
+
+fn refusals_of_router(store: &str) {
+    for reason in REFUSALS {
+        counter!("kith_router_refused_total", "store" => store.to_owned(), "reason" => reason).increment(0);
+    }
+}
