@@ -7,7 +7,7 @@ use futures::{
 };
 use kith_api::{BatchAnswer, BatchKeys, QueryError, QueryOptions, StoreService};
 use kith_doors::resp::{Answer, Backend, Group, Values};
-use kith_engine::{KeyType, ValueType};
+use kith_schema::{KeyType, ValueType};
 use parking_lot::Mutex;
 use std::{collections::BTreeMap, sync::Arc};
 use tokio::sync::oneshot;
