@@ -4,7 +4,7 @@ mod support;
 
 use kith_engine::{FetchError, FetchOptions, fetch, verify_component};
 use kith_net::security::Dialer;
-use kith_server::PeerSource;
+use kith_process::PeerSource;
 use kith_types::PartitionId;
 use std::ops::ControlFlow;
 use support::{start, village};

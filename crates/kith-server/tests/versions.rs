@@ -35,7 +35,7 @@ async fn built(cluster: &Cluster, version: u64) -> Vec<ComponentDocument> {
     options.edges = vec![village("edges.csv.gz")];
     let report = tokio::task::spawn_blocking(move || load_graph(&options, &mut |_| {}));
     let report = report.await.expect("the load does not panic").expect("the load succeeds");
-    report.components.iter().map(|(manifest, _)| kith_server::component_document(manifest, 0)).collect()
+    report.components.iter().map(|(manifest, _)| support::component_document(manifest, 0)).collect()
 }
 
 async fn push(

@@ -4,7 +4,7 @@
 mod support;
 
 use kith_client::QueryError;
-use kith_server::{FAIL_POINTS_VARIABLE, FailPoint};
+use kith_process::{FAIL_POINTS_VARIABLE, FailPoint};
 use serde_json::Value;
 use std::{fs, path::PathBuf};
 use support::{

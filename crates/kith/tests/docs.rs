@@ -20,10 +20,11 @@ fn root() -> PathBuf {
 }
 
 /// The crates that nodes and routers are made of, as far as they count anything.
-const SERVING: [&str; 9] = [
+const SERVING: [&str; 10] = [
     "kith-server",
     "kith-node",
     "kith-control",
+    "kith-router",
     "kith-doors",
     "kith-process",
     "kith-client",

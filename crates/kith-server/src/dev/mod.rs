@@ -12,7 +12,6 @@ pub use ports::{PORT, PORT_HTTP, PORT_RESP};
 pub use ready::{ReadyDocument, ReadyNode, ReadyRouter};
 pub use stop::{StopError, stop};
 
-use crate::router::{Router, RouterOptions, RouterSettings};
 use futures::{FutureExt, future::join_all};
 use kith_control::cluster;
 use kith_metadata::{EmbeddedMetadata, MetadataService, MetadataStore};
@@ -27,6 +26,7 @@ use kith_process::{
     data_dir::{DataDir, Identity, write_atomically},
     topology::{self, TopologyReceiver},
 };
+use kith_router::{Router, RouterOptions, RouterSettings};
 use kith_wire::documents::TopologyDocument;
 use ports::Reserved;
 use std::{

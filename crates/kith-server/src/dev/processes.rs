@@ -4,10 +4,10 @@
 //! however it ends, so no child outlives it.
 
 use super::{Plan, log_file, ports::Reserved};
-use crate::router::RouterOptions;
 use kith_net::server::connections::ConnectionSettings;
 use kith_node::NodeOptions;
 use kith_process::{Labels, StartError, topology::TopologyReceiver};
+use kith_router::RouterOptions;
 use kith_wire::documents::TopologyDocument;
 use std::{
     net::SocketAddr,

@@ -3,7 +3,10 @@
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
 use kith_client::RouterClient;
-use kith_engine::load::{LoadOptions, LoadReport, load_graph};
+use kith_engine::{
+    Manifest,
+    load::{LoadOptions, LoadReport, load_graph},
+};
 use kith_server::dev::{Dev, DevOptions, ReadyDocument, Shape};
 use kith_types::{PartitionCount, StoreVersion};
 use kith_wire::{documents::ComponentDocument, v1};
@@ -92,11 +95,8 @@ impl Cluster {
     }
 
     async fn publish(&self, name: &str, report: &LoadReport) -> u64 {
-        let components: Vec<ComponentDocument> = report
-            .components
-            .iter()
-            .map(|(manifest, _)| kith_server::component_document(manifest, 0))
-            .collect();
+        let components: Vec<ComponentDocument> =
+            report.components.iter().map(|(manifest, _)| component_document(manifest, 0)).collect();
         let json = serde_json::to_vec(&components).expect("documents are JSON");
         let request = v1::PublishRequest {
             graph: name.to_owned(),
@@ -117,4 +117,23 @@ impl Cluster {
 
 pub fn village(file: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/kith-village").join(file)
+}
+
+/// A built component as the metadata names it.
+pub fn component_document(manifest: &Manifest, loaded_at: u64) -> ComponentDocument {
+    let graph = manifest.graph().expect("what is loaded into a graph is a graph component");
+    ComponentDocument {
+        name: manifest.component.clone(),
+        role: kith_api::topology::role_name(graph.role).to_owned(),
+        version: manifest.version.0,
+        manifest_hash: manifest.hash(),
+        columns: graph.columns.clone(),
+        members: graph.counts.members,
+        edges: graph.counts.edges,
+        bytes: manifest.files.iter().map(|file| file.bytes).sum(),
+        loaded_at,
+        schema: None,
+        folder: None,
+        url: None,
+    }
 }

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{failure::Failure, store::build::fault::chain};
 use kith_objects::{ClaimError, Objects};
-use kith_server::private::keep_as_private_as;
+use kith_process::private::keep_as_private_as;
 use kith_types::{ErrorCode, StoreVersion};
 use kith_wire::documents::{ClusterDocument, ComponentDocument, StoreDocument};
 use std::{

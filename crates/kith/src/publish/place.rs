@@ -4,7 +4,7 @@ use super::Meter;
 use crate::{failure::Failure, store::build::fault::chain};
 use kith_engine::{FetchError, Manifest, VerifyDepth, verify_version};
 use kith_objects::{Location, Objects, ObjectsError};
-use kith_server::place::{self, PlaceError};
+use kith_process::place::{self, PlaceError};
 use kith_types::{ErrorCode, StoreVersion};
 use kith_wire::documents::{ClusterDocument, ComponentDocument};
 use std::path::{Path, PathBuf};

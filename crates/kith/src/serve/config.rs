@@ -4,12 +4,10 @@
 use super::{FetchP99, FetchRate, PlacementFlag, ReplyMemory, ScrubRate, WarmBytes, metadata::MetadataFlags};
 use crate::failure::Failure;
 use kith_client::SessionSettings;
+use kith_net::server::{connections::ConnectionSettings, security::ServerSecurity};
 use kith_node::Labels;
-use kith_server::{
-    ConnectionSettings, ServerSecurity,
-    place::ReadFrom,
-    router::{AdmissionSettings, CacheSettings, RouterSettings, SlowLogSettings, UploadSettings},
-};
+use kith_process::place::ReadFrom;
+use kith_router::{AdmissionSettings, CacheSettings, RouterSettings, SlowLogSettings, UploadSettings};
 use kith_types::ErrorCode;
 use serde::Deserialize;
 use std::{

@@ -10,10 +10,8 @@ use crate::{
     output::{self, Format},
 };
 use anyhow::Context;
-use kith_server::{
-    dev::{self, ReadyDocument, StopError},
-    private,
-};
+use kith_process::private;
+use kith_server::dev::{self, ReadyDocument, StopError};
 use kith_types::ErrorCode;
 use serde::{Deserialize, Serialize};
 use std::{

@@ -11,12 +11,10 @@ use crate::{
     output::Format,
 };
 use clap::Args;
+use kith_net::server::connections::ConnectionSettings;
 use kith_objects::Location;
-use kith_server::{
-    ConnectionSettings,
-    dev::{Dev, DevOptions, PORT, PORT_HTTP, PORT_RESP, ReadyDocument, Shape},
-    place::ReadFrom,
-};
+use kith_process::place::ReadFrom;
+use kith_server::dev::{Dev, DevOptions, PORT, PORT_HTTP, PORT_RESP, ReadyDocument, Shape};
 use std::{num::NonZeroU16, path::PathBuf};
 
 /// Run a whole cluster on this machine

@@ -17,11 +17,9 @@ use crate::{
     load::names::{rate, size},
 };
 use kith_node::NodeOptions;
+use kith_process::{StartError, private};
+use kith_router::{RouterSettings, SettingsFileError};
 use kith_routing::{PaceOptions, Strategy};
-use kith_server::{
-    StartError, private,
-    router::{RouterSettings, SettingsFileError},
-};
 use std::{io::IsTerminal, num::NonZeroU64, path::Path};
 use tokio_util::sync::CancellationToken;
 use tracing_subscriber::EnvFilter;

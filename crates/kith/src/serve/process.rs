@@ -14,12 +14,13 @@ use crate::{
 };
 use clap::Args;
 use kith_metadata::MetadataStore;
-use kith_node::{Labels, Node, NodeOptions};
-use kith_server::{
-    ConnectionSettings, Security, ServerSecurity,
-    place::ReadFrom,
-    router::{Router, RouterOptions},
+use kith_net::server::{
+    connections::ConnectionSettings,
+    security::{Security, ServerSecurity},
 };
+use kith_node::{Labels, Node, NodeOptions};
+use kith_process::place::ReadFrom;
+use kith_router::{Router, RouterOptions};
 use std::{
     net::{Ipv4Addr, SocketAddr},
     num::NonZeroU16,

@@ -14,7 +14,7 @@ use crate::{
 use anyhow::Context;
 use clap::Args;
 use kith_client::Steering;
-use kith_server::router::RouterSettings;
+use kith_router::RouterSettings;
 use kith_types::ErrorCode;
 use serde::Serialize;
 use std::{

@@ -21,7 +21,7 @@ use crate::{
 };
 use anyhow::Context;
 use kith_client::Service;
-use kith_server::router::RouterSettings;
+use kith_router::RouterSettings;
 use slices::{Answers, Slices};
 use std::sync::Arc;
 

@@ -19,7 +19,7 @@ use kith_wire::v1;
 use std::{sync::Arc, time::Instant};
 
 /// The parts of a router that every request passes.
-pub(super) struct Pipeline {
+pub(crate) struct Pipeline {
     pub admission: Admission,
     pub recorder: Option<Recorder>,
     pub slow_log: SlowLog,
@@ -28,7 +28,7 @@ pub(super) struct Pipeline {
 }
 
 /// A request that has a place among those in flight.
-pub(super) struct Entered {
+pub(crate) struct Entered {
     pipeline: Arc<Pipeline>,
     topology: Arc<Topology>,
     request: Arc<Request>,
@@ -37,7 +37,7 @@ pub(super) struct Entered {
 }
 
 /// A request that is being run.
-pub(super) struct Passage {
+pub(crate) struct Passage {
     entered: Entered,
     /// The name of the operation in metrics.
     op: &'static str,

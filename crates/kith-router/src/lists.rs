@@ -24,7 +24,7 @@ const METRICS_INTERVAL: Duration = Duration::from_secs(1);
 const FILL_AGAIN: Duration = Duration::from_secs(1);
 
 /// Whole neighbour lists in front of the nodes.
-pub(super) struct CachedLists {
+pub(crate) struct CachedLists {
     /// Locked for microseconds.
     cache: Mutex<ListCache>,
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 /// Answers requests: from its caches, from the nodes, or through the router that owns the member.
 #[derive(Clone)]
-pub(super) struct GraphServer {
+pub(crate) struct GraphServer {
     pub session: Session,
     pub forwarder: Arc<Forwarder>,
     pub pipeline: Arc<Pipeline>,

@@ -7,7 +7,7 @@ use futures::{
 };
 use kith_api::{BatchAnswer, BatchKeys, QueryError, QueryOptions, Question, Reply, Request, Service};
 use kith_doors::resp::{Answer, Backend, Group, Values};
-use kith_engine::{KeyType, ValueType};
+use kith_schema::{KeyType, ValueType};
 use parking_lot::Mutex;
 use std::{collections::BTreeMap, sync::Arc};
 use tokio::sync::oneshot;
@@ -21,7 +21,7 @@ const KEYS_OF_ALL_MAX: usize = 1_024;
 type Sender = oneshot::Sender<Result<Answer, QueryError>>;
 
 /// Reads for Redis clients.
-pub(super) struct RespReads {
+pub(crate) struct RespReads {
     server: Arc<GraphServer>,
     /// By store, reads that go together at the next turn of the scheduler. Locked for the time of adding a few keys.
     waiting: Mutex<BTreeMap<String, Together>>,

@@ -101,7 +101,7 @@ impl GraphServer {
 }
 
 /// The items of a stream; dropped, it ends.
-pub(super) struct Items<T> {
+pub(crate) struct Items<T> {
     items: mpsc::Receiver<Result<Sent<T>, QueryError>>,
     /// Whether its footer or an error has come.
     is_over: bool,

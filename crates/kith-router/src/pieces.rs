@@ -6,7 +6,7 @@ use kith_wire::v1::{self, query_reply::Answer};
 const PIECE_IDS: usize = 65_536;
 
 /// The reply in messages of at most [`PIECE_IDS`] ids; the profile goes with the last.
-pub(super) fn pieces(mut reply: v1::QueryReply) -> Vec<v1::QueryReply> {
+pub(crate) fn pieces(mut reply: v1::QueryReply) -> Vec<v1::QueryReply> {
     let profile = reply.profile.take();
     let answers: Vec<Answer> = match reply.answer.take() {
         Some(Answer::Ids(set)) => chunks(set.ids).map(|ids| Answer::Ids(v1::IdSet { ids })).collect(),
@@ -55,7 +55,7 @@ fn network_pieces(mut network: v1::NetworkReply) -> Vec<v1::NetworkReply> {
 }
 
 /// Whether the reply fits into one message.
-pub(super) fn is_short(reply: &v1::QueryReply) -> bool {
+pub(crate) fn is_short(reply: &v1::QueryReply) -> bool {
     ids_in(reply.answer.as_ref()) <= PIECE_IDS
 }
 

@@ -1,6 +1,6 @@
 //! What only etcd can do to its clients: compact, restart, be away, ask for users and certificates.
 
-#[path = "../../kith-metadata/tests/support/etcd.rs"]
+#[path = "support/etcd.rs"]
 mod etcd;
 
 use etcd::Etcd;

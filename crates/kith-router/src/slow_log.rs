@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 /// Writes slow queries to the process's log, a bounded number a second.
 #[derive(Debug)]
-pub(super) struct SlowLog {
+pub(crate) struct SlowLog {
     settings: SlowLogSettings,
     /// When the current second began, lines in it, lines left out since the last one.
     window: Mutex<(Instant, u32, u64)>,

@@ -6,13 +6,13 @@ use kith_types::StoreVersion;
 use kith_wire::documents::TopologyDocument;
 
 /// What a query that pinned `graph` reads the edges of `kind` from; `None` if the graph has no such component.
-pub(super) fn pinned(graph: &Pinned, kind: &str) -> Option<Origin> {
+pub(crate) fn pinned(graph: &Pinned, kind: &str) -> Option<Origin> {
     let component = *graph.components.get(kind)?;
     Some(Origin { component, graph: StoreVersion(graph.version) })
 }
 
 /// What new queries read the edges of `kind` from; `None` if the graph or the component is gone.
-pub(super) fn current(topology: &TopologyDocument, graph: &str, kind: &str) -> Option<Origin> {
+pub(crate) fn current(topology: &TopologyDocument, graph: &str, kind: &str) -> Option<Origin> {
     let graph = topology.graph(graph)?;
     let component = graph.components.iter().find(|component| component.name == kind)?;
     Some(Origin { component: StoreVersion(component.version), graph: StoreVersion(graph.version) })

@@ -36,7 +36,7 @@ enum Word {
 }
 
 /// Networks in front of the nodes.
-pub(super) struct CachedNetworks {
+pub(crate) struct CachedNetworks {
     shared: Arc<Shared>,
 }
 

@@ -19,7 +19,7 @@ const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 const ROUTER_PATIENCE: Duration = Duration::from_millis(500);
 
 /// Looks until `stop`.
-pub(super) struct Watch {
+pub(crate) struct Watch {
     pub addr: String,
     pub freshness: Freshness,
     pub topology: TopologyReceiver,

@@ -26,7 +26,7 @@ const WARM_PATIENCE: Duration = Duration::from_secs(1);
 
 /// Passes queries on to the routers that own their members.
 #[derive(Debug)]
-pub(super) struct Forwarder {
+pub(crate) struct Forwarder {
     topology: TopologyReceiver,
     own: u32,
     dialer: Dialer,

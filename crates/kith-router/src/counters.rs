@@ -13,7 +13,7 @@ use std::{
 
 /// Counts queries. Numbers only grow.
 #[derive(Debug)]
-pub(super) struct RouterCounters {
+pub(crate) struct RouterCounters {
     started_us: u64,
     queries: AtomicU64,
     failed: AtomicU64,
@@ -103,7 +103,7 @@ impl RouterCounters {
 }
 
 /// Counts a query that failed.
-pub(super) fn query_failed(op: &'static str) {
+pub(crate) fn query_failed(op: &'static str) {
     metrics::counter!("kith_router_query_errors_total", "op" => op).increment(1);
 }
 

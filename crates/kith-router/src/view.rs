@@ -10,7 +10,7 @@ use std::{sync::Arc, time::Duration};
 use tonic::Status;
 
 /// The session, whose nodes are asked, and the counters.
-pub(super) struct View {
+pub(crate) struct View {
     pub session: Session,
     pub counters: Arc<RouterCounters>,
 }

@@ -138,7 +138,8 @@ impl Router {
         Self::serve(options, metadata, followed, stop).await
     }
 
-    /// Starts a router in the process of the metadata store, as [`kith_node::Node::start_beside`] does a node.
+    /// Starts a router in the process of the metadata store, and shares the topology that the process
+    /// follows; keeps no copy of it on disk.
     ///
     /// # Errors
     /// As [`Router::start`].

@@ -65,7 +65,7 @@ const REFUSALS: [&str; 5] =
 const OUTCOMES: [&str; 4] = ["done", "failed", "refused", "cancelled"];
 
 /// Counts for a router from zero: now what every router counts, and from when it is known what is counted for a store.
-pub(super) fn of_router(topology: &TopologyReceiver, stop: &CancellationToken) {
+pub(crate) fn of_router(topology: &TopologyReceiver, stop: &CancellationToken) {
     counts::of_process();
     zero(&OF_ROUTERS, &LABELLED_OF_ROUTERS);
     for reason in HedgeAbort::ALL {

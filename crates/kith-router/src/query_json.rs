@@ -22,7 +22,7 @@ pub fn request_json(Request { question, options }: &Request) -> Option<Value> {
 }
 
 /// A request as the slow-query log shows it: of keys only their number. `op` is its name in metrics.
-pub(super) fn summary_json(Request { question, options }: &Request, op: &'static str) -> Value {
+pub(crate) fn summary_json(Request { question, options }: &Request, op: &'static str) -> Value {
     match question {
         Question::Graph { graph, query } => query_json(graph, query, options),
         Question::Explain { graph, query } => {

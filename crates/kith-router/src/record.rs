@@ -17,7 +17,7 @@ const FLUSH_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Appends queries to a file from a thread of its own.
 #[derive(Clone, Debug)]
-pub(super) struct Recorder {
+pub(crate) struct Recorder {
     lines: SyncSender<String>,
 }
 
