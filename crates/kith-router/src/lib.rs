@@ -12,7 +12,6 @@ mod networks;
 mod origin;
 mod pieces;
 mod pipeline;
-mod query_json;
 mod record;
 mod resp;
 mod service;
@@ -22,7 +21,6 @@ mod streams;
 mod view;
 
 pub use kith_control::UploadSettings;
-pub use query_json::query_json;
 pub use settings::{AdmissionSettings, CacheSettings, RouterSettings, SettingsFileError, SlowLogSettings};
 
 use kith_client::{Caches, ListStore, Session, topology::Topology};

@@ -2,8 +2,8 @@
 
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
 use kith_api::{BatchKeys, CacheMode, QueryOptions, Question, Request};
-use kith_client::FanOutLimits;
 use kith_ops::{CommonPlan, GraphQuery, Operand, Want};
+use kith_routing::FanOutLimits;
 use kith_schema::compute::{
     AggregatePlan, Bucket, ComputeFunction, ComputePlan, GroupBy, Operand as Compared, Predicate,
 };
@@ -22,7 +22,7 @@ pub fn request_json(Request { question, options }: &Request) -> Option<Value> {
 }
 
 /// A request as the slow-query log shows it: of keys only their number. `op` is its name in metrics.
-pub(crate) fn summary_json(Request { question, options }: &Request, op: &'static str) -> Value {
+pub fn summary_json(Request { question, options }: &Request, op: &'static str) -> Value {
     match question {
         Question::Graph { graph, query } => query_json(graph, query, options),
         Question::Explain { graph, query } => {
