@@ -1,11 +1,57 @@
-//! What a user is told when rows are refused or a version cannot be built.
+//! Why nothing was built or published: a stable code, what happened, what to do, and the first wrong rows.
 
-use crate::failure::Failure;
-use kith_engine::load::ValuesBuildError;
-use kith_rows::{RowError, RowFault, RowsError};
+use kith_engine::load::{LoadError, ValuesBuildError, input::InputError};
+use kith_rows::{ReadError, RowError, RowErrors, RowFault, RowOptions, RowsError};
 use kith_schema::InferError;
-use kith_types::ErrorCode;
+use kith_types::{ErrorCode, check_store_name};
 use std::error::Error;
+use thiserror::Error;
+
+/// Why nothing was built or published. What was there before is as it was.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("{message}")]
+pub struct Failure {
+    /// The stable code (`docs/errors.md`).
+    pub code: ErrorCode,
+    /// What happened, and why.
+    pub message: String,
+    /// What to do; it names flags of the command line.
+    pub help: String,
+    /// The first wrong rows or lines of files that are refused, a line each as in the files, and then how many more there are.
+    pub wrong: Vec<String>,
+}
+
+impl Failure {
+    pub(crate) fn new(code: ErrorCode, message: impl Into<String>, help: impl Into<String>) -> Self {
+        Self { code, message: message.into(), help: help.into(), wrong: Vec::new() }
+    }
+
+    /// Settings that contradict each other or make no sense.
+    pub(crate) fn usage(message: impl Into<String>, help: impl Into<String>) -> Self {
+        Self::new(ErrorCode::Usage, message, help)
+    }
+}
+
+/// Refuses a name that no cluster would take.
+pub(crate) fn check_name(what: &str, name: &str) -> Result<(), Failure> {
+    check_store_name(name).map_err(|error| {
+        let message = format!("{:?} cannot name a {what}: its name is {}", error.name, error.rule);
+        Failure::new(ErrorCode::InvalidName, message, "choose another name")
+    })
+}
+
+impl From<LoadError> for Failure {
+    fn from(error: LoadError) -> Self {
+        let failure = Self::new(error.code(), chain(&error), error.help());
+        match &error {
+            LoadError::Input(InputError::BadLines { errors, path, .. }) => {
+                let wrong = errors.first.iter().map(|error| format!("{}: {error}", path.display()));
+                Self { wrong: wrong.collect(), ..failure }
+            }
+            _ => failure,
+        }
+    }
+}
 
 /// An error with all its causes. Those that repeat their cause are told once.
 pub fn chain(error: &dyn Error) -> String {
@@ -22,7 +68,7 @@ pub fn chain(error: &dyn Error) -> String {
 }
 
 /// Files that are refused.
-pub fn rows(error: &RowsError) -> Failure {
+pub(crate) fn rows(error: &RowsError) -> Failure {
     let message = chain(error);
     match error {
         RowsError::BadRows { errors, .. } => {
@@ -65,7 +111,7 @@ pub fn rows(error: &RowsError) -> Failure {
 }
 
 /// A build that failed.
-pub fn build(error: &ValuesBuildError) -> Failure {
+pub(crate) fn build(error: &ValuesBuildError) -> Failure {
     let message = chain(error);
     match error {
         ValuesBuildError::Duplicate { .. } => {
@@ -74,4 +120,30 @@ pub fn build(error: &ValuesBuildError) -> Failure {
         }
         _ => Failure::new(ErrorCode::BuildFailed, message, error.help()),
     }
+}
+
+/// A reading that ended early, or rows that a build refused.
+pub(crate) fn read(error: ReadError<ValuesBuildError>, options: &RowOptions) -> Failure {
+    match error {
+        ReadError::Rows(error) => refused_rows(&error, options),
+        ReadError::Caller(error) => build(&error),
+    }
+}
+
+/// As [`rows`], with the first wrong rows as they are in the files.
+pub(crate) fn refused_rows(error: &RowsError, options: &RowOptions) -> Failure {
+    let wrong = match error {
+        RowsError::BadRows { errors, .. } | RowsError::NoGoodRows { errors } => first(errors, options),
+        _ => Vec::new(),
+    };
+    Failure { wrong, ..rows(error) }
+}
+
+fn first(errors: &RowErrors, options: &RowOptions) -> Vec<String> {
+    let mut first: Vec<String> = errors.first.iter().map(ToString::to_string).collect();
+    let more = errors.total().saturating_sub(errors.first.len() as u64);
+    if 0 < more && 0 < options.errors_max {
+        first.push(format!("and {more} more"));
+    }
+    first
 }

@@ -1,19 +1,23 @@
-//! Rows into a version: the files read, checked, sorted and written, with a meter.
+//! Rows into a version: the files read, checked, sorted and written.
 
-use super::{RowFlags, Shape, fault};
-use crate::{failure::Failure, publish::Meter};
+use super::{RowSettings, Shape, builder::Scratch, delete::delete, inputs::files, sources::Counted};
+use crate::{
+    Failure, Progress, Told, Workshop,
+    failure::{build, check_name, read},
+    place::{next_version, publish_version},
+};
 use kith_engine::{
     Manifest,
     load::{
         DeltaBuilder, DeltaOptions, DeltaSummary, PartitionBuilder, PartitionSummary, ValuesBuildError,
-        ValuesBuilder, ValuesOptions, ZstdOptions,
+        ValuesBuilder, ValuesOptions, version_dir,
     },
 };
-use kith_rows::{ReadError, RowErrors, RowOptions, RowReport, RowSource, RowsError, ValueShape, read_rows};
+use kith_objects::Objects;
+use kith_rows::{ReadError, RowOptions, RowReport, RowSource, read_rows};
 use kith_types::{ErrorCode, PartitionId, StoreVersion};
 use std::{
-    fs::{self, File},
-    io::{self, Read},
+    fs,
     path::{Path, PathBuf},
     sync::{
         Arc,
@@ -21,13 +25,15 @@ use std::{
     },
 };
 
-/// The meter looks at the clock once in so many rows, or so many bytes.
+/// Progress is told once in so many rows, or so many bytes.
 const ROWS_A_LOOK: u64 = 1024;
 const BYTES_A_LOOK: usize = 1 << 20;
 
-/// Files ready to be read.
+/// Files and objects with the rows of a store, ready to be read. They may be read several times.
 pub struct Rows {
     sources: Vec<Box<dyn RowSource>>,
+    shape: Shape,
+    settings: RowSettings,
     options: RowOptions,
     read: Arc<AtomicU64>,
     bytes: u64,
@@ -35,19 +41,36 @@ pub struct Rows {
     pub notes: Vec<String>,
 }
 
-/// Where a version goes.
+/// Which version a build makes, and where.
+#[derive(Clone, Debug)]
 pub struct Target<'a> {
+    /// The name of the store.
     pub store: &'a str,
+    /// The number of the version; its folder is named by it.
     pub version: StoreVersion,
-    /// The folder of the store's versions.
+    /// The folder of the store's versions. It is made if it is not there.
     pub out_dir: PathBuf,
 }
 
+/// As [`Target`], of a version in a folder or a bucket.
+#[derive(Clone, Debug)]
+pub struct Destination<'a> {
+    /// The name of the store.
+    pub store: &'a str,
+    /// The number of the version; `None`: the time in milliseconds since 1970, but above all versions in the place.
+    pub version: Option<StoreVersion>,
+    /// The place of the store's versions, each under its number.
+    pub place: &'a Objects,
+}
+
 /// A version that was built.
+#[derive(Clone, Debug)]
 pub struct Built {
+    /// Its files and counts; `Manifest::hash` identifies it.
     pub manifest: Manifest,
     /// Rows dropped because another with their key was kept.
     pub duplicates: u64,
+    /// Rows read, and the wrong ones that were dropped.
     pub report: RowReport,
     /// Of a version made of another.
     pub changes: Option<DeltaSummary>,
@@ -58,7 +81,9 @@ pub struct Built {
 pub struct Base<'a> {
     /// The folder of the version before.
     pub folder: &'a Path,
-    /// A file or URL of keys to delete.
+    /// Where that version lies, if that is a bucket: what both versions have in common is copied there, and not uploaded.
+    pub place: Option<&'a Objects>,
+    /// A file or URL of keys to delete, one a line, bytes in base64.
     pub delete: Option<&'a str>,
 }
 
@@ -75,20 +100,26 @@ impl Built {
 }
 
 impl Rows {
-    /// Finds the files and settles what their rows become.
+    /// Finds the files, folders, patterns and URLs of `inputs`, and settles what their rows become. With `force`, a schema need not go
+    /// with the current one. Records without a known schema cost a pass over the files.
     ///
     /// # Errors
-    /// If there are none, or there is no schema for their records.
-    pub fn open(inputs: &[String], flags: &RowFlags, shape: &Shape, force: bool) -> Result<Self, Failure> {
+    /// `bad_input`, `object_store_unreachable`; `bad_schema` if there is no schema for their records, `incompatible_schema`.
+    pub fn open(
+        inputs: &[String],
+        settings: &RowSettings,
+        shape: &Shape,
+        force: bool,
+    ) -> Result<Self, Failure> {
         let read = Arc::new(AtomicU64::new(0));
         let mut bytes = 0;
         let mut sources: Vec<Box<dyn RowSource>> = Vec::new();
-        for file in super::inputs::files(inputs)? {
+        for file in files(inputs)? {
             let size = file.size().unwrap_or_default();
             sources.push(Box::new(Counted { file, before: bytes, read: Arc::clone(&read) }));
             bytes += size;
         }
-        let rows = Self::of(sources, flags, shape, force)?;
+        let rows = Self::of(sources, settings, shape, force)?;
         Ok(Self { read, bytes, ..rows })
     }
 
@@ -98,77 +129,32 @@ impl Rows {
     /// As [`Rows::open`].
     pub fn of(
         sources: Vec<Box<dyn RowSource>>,
-        flags: &RowFlags,
+        settings: &RowSettings,
         shape: &Shape,
         force: bool,
     ) -> Result<Self, Failure> {
-        let (options, notes) = shape.row_options(flags, &sources, force)?;
-        Ok(Self { sources, options, read: Arc::default(), bytes: 0, notes })
+        let (options, notes) = shape.row_options(settings, &sources, force)?;
+        let (shape, settings) = (shape.clone(), settings.clone());
+        Ok(Self { sources, shape, settings, options, read: Arc::default(), bytes: 0, notes })
     }
 
     /// Reads and checks everything, builds nothing.
     ///
     /// # Errors
-    /// If the rows are refused.
-    pub fn check(&self) -> Result<RowReport, Failure> {
-        let mut meter = Meter::new();
-        let report = self.each(&mut meter, |_, _| Ok(()));
-        meter.clear();
-        report.map_err(|error| told(error, &self.options))
+    /// `bad_rows`, `no_rows` or `bad_input` if the rows are refused.
+    pub fn check(&self, told: &mut Told<'_>) -> Result<RowReport, Failure> {
+        self.each(told, |_, _| Ok(())).map_err(|error| read(error, &self.options))
     }
 
     /// Builds a version; after an error nothing of it is left.
     ///
     /// # Errors
-    /// If the rows are refused or files cannot be written.
-    pub fn build(&self, flags: &RowFlags, shape: &Shape, target: &Target<'_>) -> Result<Built, Failure> {
-        let mut meter = Meter::new();
-        let options = self.values_options(flags, shape, target);
-        let scratch = options.scratch_dir.clone();
-        let built = self.try_build(options, &mut meter);
-        meter.clear();
-        // Scratch files have no names: the folder is empty.
-        let _ = fs::remove_dir(scratch);
-        built.map_err(|error| told(error, &self.options))
-    }
-
-    /// Builds one partition into `folder`; after an error nothing of it is left. `target` says of which version.
-    ///
-    /// # Errors
-    /// As [`Rows::build`]; if a row is of another partition.
-    pub fn build_partition(
-        &self,
-        flags: &RowFlags,
-        shape: &Shape,
-        target: &Target<'_>,
-        partition: PartitionId,
-        folder: &Path,
-    ) -> Result<PartitionSummary, Failure> {
-        let mut meter = Meter::new();
-        // Of this task alone: others run beside it.
-        let scratch = fs::create_dir_all(&target.out_dir)
-            .and_then(|()| tempfile::Builder::new().prefix(".scratch-").tempdir_in(&target.out_dir));
-        let scratch = scratch.map_err(|error| {
-            let message = format!("{} cannot be written: {error}", target.out_dir.display());
-            Failure::new(ErrorCode::BuildFailed, message, "check the folder and its permissions")
-        })?;
-        let mut options = self.values_options(flags, shape, target);
-        options.scratch_dir = scratch.path().to_owned();
-        let built = self.try_build_partition(options, partition, folder, &mut meter);
-        meter.clear();
-        built.map_err(|error| told(error, &self.options))
-    }
-
-    fn try_build_partition(
-        &self,
-        options: ValuesOptions,
-        partition: PartitionId,
-        folder: &Path,
-        meter: &mut Meter,
-    ) -> Result<PartitionSummary, ReadError<ValuesBuildError>> {
-        let mut builder = PartitionBuilder::new(options, partition, folder).map_err(ReadError::Caller)?;
-        self.each(meter, |key, value| builder.row(key, value))?;
-        builder.finish(&mut |_| {}).map_err(ReadError::Caller)
+    /// As [`Rows::check`]; `duplicate_key`; `build_failed` if the version exists, or files cannot be written.
+    pub fn build(&self, target: &Target<'_>, told: &mut Told<'_>) -> Result<Built, Failure> {
+        check_name("store", target.store)?;
+        let options = self.values_options(target);
+        let _scratch = Scratch(options.scratch_dir.clone());
+        self.try_build(options, told).map_err(|error| read(error, &self.options))
     }
 
     /// As [`Rows::build`], of another version and the rows as its changes. Only partitions with a change are written.
@@ -178,158 +164,136 @@ impl Rows {
     pub fn build_on(
         &self,
         base: Base<'_>,
-        flags: &RowFlags,
-        shape: &Shape,
         target: &Target<'_>,
+        told: &mut Told<'_>,
     ) -> Result<Built, Failure> {
-        let mut meter = Meter::new();
         let options = DeltaOptions {
-            duplicates: flags.duplicates(),
-            memory_bytes: flags.memory,
-            threads: flags.threads(),
+            duplicates: self.settings.duplicates,
+            memory_bytes: self.settings.memory_bytes,
+            threads: self.settings.threads,
             ..DeltaOptions::new(target.version, target.out_dir.clone())
         };
-        let scratch = options.scratch_dir.clone();
-        let built = self.try_build_on(base, options, shape, &mut meter);
-        meter.clear();
-        // Scratch files have no names: the folder is empty.
-        let _ = fs::remove_dir(scratch);
-        built
+        let _scratch = Scratch(options.scratch_dir.clone());
+        self.try_build_on(base, options, told)
+    }
+
+    /// Builds a version, of rows alone or as changes of another one, into its place: for a bucket, in a temporary folder first.
+    ///
+    /// # Errors
+    /// As [`Rows::build`], [`Rows::build_on`] and [`publish_version`].
+    pub fn build_into(
+        &self,
+        destination: &Destination<'_>,
+        base: Option<Base<'_>>,
+        told: &mut Told<'_>,
+    ) -> Result<Built, Failure> {
+        let version = match destination.version {
+            Some(version) => version,
+            None => next_version(destination.place)?,
+        };
+        let workshop = Workshop::of(destination.place)?;
+        let target = Target { store: destination.store, version, out_dir: workshop.folder().to_owned() };
+        let built = match base {
+            Some(base) => self.build_on(base, &target, told)?,
+            None => self.build(&target, told)?,
+        };
+        let to = destination.place.join(&version.0.to_string());
+        let base = base.and_then(|base| base.place);
+        publish_version(base, &version_dir(workshop.folder(), version), &to, told)?;
+        Ok(built)
+    }
+
+    /// Builds one partition into `folder`; after an error nothing of it is left. `target` says of which version.
+    ///
+    /// # Errors
+    /// As [`Rows::build`]; if a row is of another partition.
+    pub fn build_partition(
+        &self,
+        target: &Target<'_>,
+        partition: PartitionId,
+        folder: &Path,
+        told: &mut Told<'_>,
+    ) -> Result<PartitionSummary, Failure> {
+        // Of this task alone: others run beside it.
+        let scratch = fs::create_dir_all(&target.out_dir)
+            .and_then(|()| tempfile::Builder::new().prefix(".scratch-").tempdir_in(&target.out_dir));
+        let scratch = scratch.map_err(|error| {
+            let message = format!("{} cannot be written: {error}", target.out_dir.display());
+            Failure::new(ErrorCode::BuildFailed, message, "check the folder and its permissions")
+        })?;
+        let mut options = self.values_options(target);
+        options.scratch_dir = scratch.path().to_owned();
+        let built = self.try_build_partition(options, partition, folder, told);
+        built.map_err(|error| read(error, &self.options))
+    }
+
+    fn try_build_partition(
+        &self,
+        options: ValuesOptions,
+        partition: PartitionId,
+        folder: &Path,
+        told: &mut Told<'_>,
+    ) -> Result<PartitionSummary, ReadError<ValuesBuildError>> {
+        let mut builder = PartitionBuilder::new(options, partition, folder).map_err(ReadError::Caller)?;
+        self.each(told, |key, value| builder.row(key, value))?;
+        builder.finish(&mut |_| {}).map_err(ReadError::Caller)
     }
 
     fn try_build_on(
         &self,
         base: Base<'_>,
         options: DeltaOptions,
-        shape: &Shape,
-        meter: &mut Meter,
+        told: &mut Told<'_>,
     ) -> Result<Built, Failure> {
-        let failed = |error| told(ReadError::Caller(error), &self.options);
-        let mut builder = DeltaBuilder::new(base.folder, options).map_err(failed)?;
-        let report = self.each(meter, |key, value| builder.put(key, value));
-        let report = report.map_err(|error| told(error, &self.options))?;
-        let deleted =
-            base.delete.map_or(Ok(0), |path| super::delta::delete(path, shape.key, &mut builder))?;
-        let finished = builder.finish(&mut |step| {
-            meter.on_rows("writing", step.rows_done, step.rows_done, step.rows_total);
-        });
-        let (manifest, changes) = finished.map_err(failed)?;
+        let mut builder = DeltaBuilder::new(base.folder, options).map_err(|error| build(&error))?;
+        let report = self.each(told, |key, value| builder.put(key, value));
+        let report = report.map_err(|error| read(error, &self.options))?;
+        let deleted = base.delete.map_or(Ok(0), |path| delete(path, self.shape.key, &mut builder))?;
+        let finished = builder.finish(&mut |step| told(writing(step.rows_done, step.rows_total)));
+        let (manifest, changes) = finished.map_err(|error| build(&error))?;
         let applied = changes.added + changes.replaced + changes.deleted + changes.absent;
         let duplicates = (report.rows + deleted).saturating_sub(applied);
         Ok(Built { manifest, duplicates, report, changes: Some(changes) })
     }
 
-    fn values_options(&self, flags: &RowFlags, shape: &Shape, target: &Target<'_>) -> ValuesOptions {
-        let out_dir = target.out_dir.clone();
-        ValuesOptions {
-            key: shape.key,
-            value: shape.value,
-            schema: match &self.options.value {
-                ValueShape::Record(schema) => Some(schema.canonical().to_owned()),
-                ValueShape::Text | ValueShape::Bytes | ValueShape::Json => None,
-            },
-            compression: flags.compress.map(|level| ZstdOptions { level, dictionary: None }),
-            duplicates: flags.duplicates(),
-            memory_bytes: flags.memory,
-            threads: flags.threads(),
-            ..ValuesOptions::new(target.store, target.version, shape.partitions, out_dir)
-        }
+    fn values_options(&self, target: &Target<'_>) -> ValuesOptions {
+        super::builder::values_options(target, &self.shape, &self.settings, &self.options.value)
     }
 
     fn try_build(
         &self,
         options: ValuesOptions,
-        meter: &mut Meter,
+        told: &mut Told<'_>,
     ) -> Result<Built, ReadError<ValuesBuildError>> {
         let mut builder = ValuesBuilder::new(options).map_err(ReadError::Caller)?;
-        let report = self.each(meter, |key, value| builder.row(key, value))?;
-        let written = builder.finish(&mut |step| {
-            meter.on_rows("writing", step.rows_done, step.rows_done, step.rows_total);
-        });
+        let report = self.each(told, |key, value| builder.row(key, value))?;
+        let written = builder.finish(&mut |step| told(writing(step.rows_done, step.rows_total)));
         let (manifest, summary) = written.map_err(ReadError::Caller)?;
         Ok(Built { manifest, duplicates: summary.duplicates, report, changes: None })
     }
 
     fn each(
         &self,
-        meter: &mut Meter,
+        told: &mut Told<'_>,
         mut row: impl FnMut(&[u8], &[u8]) -> Result<(), ValuesBuildError>,
     ) -> Result<RowReport, ReadError<ValuesBuildError>> {
         let (mut rows, mut unseen) = (0_u64, 0);
         read_rows(&self.sources, &self.options, |key, value| {
+            self.settings.stop.check()?;
             row(key, value)?;
             rows += 1;
             unseen += key.len() + value.len();
             if rows.is_multiple_of(ROWS_A_LOOK) || BYTES_A_LOOK <= unseen {
                 unseen = 0;
-                meter.on_rows("reading", rows, self.read.load(Ordering::Relaxed), self.bytes);
+                let (done, total) = (self.read.load(Ordering::Relaxed), self.bytes);
+                told(Progress::Rows { stage: "reading", rows, done, total });
             }
             Ok(())
         })
     }
 }
 
-/// Shows the first wrong rows as they are in the files.
-fn told(error: ReadError<ValuesBuildError>, options: &RowOptions) -> Failure {
-    match error {
-        ReadError::Rows(error) => {
-            if let RowsError::BadRows { errors, .. } | RowsError::NoGoodRows { errors } = &error {
-                show(errors, options);
-            }
-            fault::rows(&error)
-        }
-        ReadError::Caller(error) => fault::build(&error),
-    }
-}
-
-fn show(errors: &RowErrors, options: &RowOptions) {
-    for error in &errors.first {
-        eprintln!("{error}");
-    }
-    let more = errors.total().saturating_sub(errors.first.len() as u64);
-    if 0 < more && 0 < options.errors_max {
-        eprintln!("and {more} more");
-    }
-}
-
-/// A file whose bytes are counted while they are read.
-struct Counted {
-    file: Box<dyn RowSource>,
-    /// Bytes of the files before it.
-    before: u64,
-    read: Arc<AtomicU64>,
-}
-
-impl RowSource for Counted {
-    fn name(&self) -> &str {
-        self.file.name()
-    }
-
-    fn size(&self) -> Option<u64> {
-        self.file.size()
-    }
-
-    fn open(&self) -> io::Result<Box<dyn Read + Send>> {
-        self.read.store(self.before, Ordering::Relaxed);
-        Ok(Box::new(CountedReader { inner: self.file.open()?, read: Arc::clone(&self.read) }))
-    }
-
-    fn open_file(&self) -> io::Result<Option<File>> {
-        // Read in place, from its end: it counts when the next one is opened.
-        self.read.store(self.before, Ordering::Relaxed);
-        self.file.open_file()
-    }
-}
-
-struct CountedReader {
-    inner: Box<dyn Read + Send>,
-    read: Arc<AtomicU64>,
-}
-
-impl Read for CountedReader {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let count = self.inner.read(buffer)?;
-        self.read.fetch_add(count as u64, Ordering::Relaxed);
-        Ok(count)
-    }
+/// Rows being written.
+pub(super) fn writing(done: u64, total: u64) -> Progress<'static> {
+    Progress::Rows { stage: "writing", rows: done, done, total }
 }
