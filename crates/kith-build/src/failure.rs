@@ -54,7 +54,7 @@ impl From<LoadError> for Failure {
 }
 
 /// An error with all its causes. Those that repeat their cause are told once.
-pub fn chain(error: &dyn Error) -> String {
+pub(crate) fn chain(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(inner) = cause {

@@ -30,7 +30,7 @@ mod store;
 mod taken;
 
 pub use dropped::Dropped;
-pub use failure::{Failure, chain};
+pub use failure::Failure;
 pub use graph::{
     ColumnValue, ComponentRows, GraphBuilder, GraphOptions, load_graph, next_graph_version, publish_graph,
 };
@@ -46,13 +46,10 @@ pub use kith_engine::{
 pub use kith_objects::{Location, Objects};
 pub use kith_rows::{Format, FormatChoice, HeaderMode, RowKey, RowValue};
 pub use object_store::{LockedStore, ObjectStore, Work, partition_count, remove_folder, unusable};
-pub use place::{
-    Workshop, component_place, manifest_at, next_version, now, place, publish_version, refused, version_here,
-    versions_at,
-};
+pub use place::{Workshop, manifest_at, next_version, now, place, publish_version, refused, version_here};
 pub use progress::{Progress, Told};
 pub use store::{
     Base, Built, Destination, PARTITION_PREFIX, RowSettings, Rows, SchemaFrom, Shape, StoreBuilder, Target,
-    assemble_version, object, publish_partition, read_schema,
+    assemble_version, publish_partition, read_schema,
 };
 pub use taken::{find_version, take_version};

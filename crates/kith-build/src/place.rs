@@ -30,7 +30,7 @@ pub fn place(location: &str) -> Result<Objects, Failure> {
 ///
 /// # Errors
 /// `object_store_unreachable` if its settings are wrong.
-pub fn open(location: &Location) -> Result<Objects, Failure> {
+pub(crate) fn open(location: &Location) -> Result<Objects, Failure> {
     Objects::open(location, &Access::from_environment()).map_err(|error| refused(&error))
 }
 
@@ -38,7 +38,7 @@ pub fn open(location: &Location) -> Result<Objects, Failure> {
 ///
 /// # Errors
 /// As [`place()`].
-pub fn component_place(
+pub(crate) fn component_place(
     cluster: &ClusterDocument,
     store: &str,
     component: &ComponentDocument,
@@ -101,7 +101,7 @@ pub fn version_here(
 ///
 /// # Errors
 /// What the place says.
-pub fn versions_at(place: &Objects) -> Result<Vec<u64>, Failure> {
+pub(crate) fn versions_at(place: &Objects) -> Result<Vec<u64>, Failure> {
     let children = place.children().map_err(|error| refused(&error))?;
     // What has a greater number is no version.
     let versions = children.iter().filter_map(|name| name.parse().ok());

@@ -1,9 +1,11 @@
 //! Graphs: edges, entities and members in, a folder of files for each component out.
 
 mod builder;
+mod options;
 mod typed;
 
-pub use builder::{ColumnValue, ComponentRows, GraphBuilder, GraphOptions};
+pub use builder::{ComponentRows, GraphBuilder};
+pub use options::{ColumnValue, GraphOptions};
 
 use crate::{
     Failure, Progress, Told,

@@ -9,11 +9,13 @@ mod rows;
 mod settings;
 mod shape;
 mod sources;
+mod version;
 
 pub use assemble::assemble_version;
 pub use builder::StoreBuilder;
-pub use inputs::object;
+pub(crate) use inputs::object;
 pub use partition::{PARTITION_PREFIX, publish_partition};
-pub use rows::{Base, Built, Destination, Rows, Target};
+pub use rows::Rows;
 pub use settings::{RowSettings, SchemaFrom};
 pub use shape::{Shape, read_schema};
+pub use version::{Base, Built, Destination, Target};
