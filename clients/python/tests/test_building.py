@@ -215,12 +215,14 @@ def test_what_is_wrong_is_refused_and_leaves_nothing(tmp_path: Path) -> None:
         assert told.value.code == code, given
     left = [path for path in (tmp_path / "g").rglob("*") if path.is_file() and not path.name.startswith(".")]
     assert left == []
-    for wrong in [{"edges": [(1, 2)], "members": "m.csv"}, {"edges": [7]}, {"entities": [(1, 2)]}]:
+    for wrong in [{"edges": [(1, 2)], "members": "m.csv"}, {"edges": [7]}, {"entities": [(1, 2)]}, {"edges": [(1, 2)], "src": 2}]:
         with pytest.raises(TypeError):
             graph(**wrong)
     for given in [{"duplicates": "never"}, {"compress": 20}, {"memory": 1}, {"partitions": 0}]:
         with pytest.raises(ValueError):
             kith.build_store("t", tmp_path / "t", [("a", "b")], **({"partitions": 4} | given))
+    with pytest.raises(TypeError, match="key_field is about files"):
+        kith.build_store("t", tmp_path / "t", [("a", "b")], key_field="id", partitions=4)
     with pytest.raises(kith.Refused, match="schema"):
         kith.build_store("t", tmp_path / "t", [("a", {})], value="record", partitions=4)
 

@@ -168,6 +168,22 @@ fn wrong_rows_of_a_program_are_refused_in_the_words_of_files() {
     assert_eq!(unknown.code, ErrorCode::BadSchema);
 }
 
+#[test]
+fn a_build_that_is_stopped_leaves_nothing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (rows, out) = (folder.path().join("rows.csv"), folder.path().join("out"));
+    fs::write(&rows, "key,value\na,b\n").expect("written");
+    let settings = RowSettings::default();
+    let inputs = [rows.to_str().expect("text").to_owned()];
+    let shape = Shape::told(None, None, partitions());
+    let opened = Rows::open(&inputs, &settings, &shape, false).expect("it is there");
+    settings.stop.stop();
+    let target = Target { store: "pages", version: StoreVersion(1), out_dir: out.clone() };
+    let failure = opened.build(&target, &mut |_| {}).unwrap_err();
+    assert_eq!((failure.code, failure.message.as_str()), (ErrorCode::BuildFailed, "the build was stopped"));
+    assert!(files(&out).is_empty());
+}
+
 /// Members 0 to 199 in a ring with a few chords, as lines and as rows.
 fn edges() -> Vec<(u64, u64, u64)> {
     let ring = (0..200).map(|id| (id, (id + 1) % 200, 1_700_000_000_000 + id));

@@ -119,6 +119,8 @@ def build_store(
         "compress": compress, "max_errors": max_errors, "memory": memory, "threads": threads, "key_field": key_field,
         "value_field": value_field, "format": format, "header": header, "delimiter": delimiter, "dims": dims,
     }  # fmt: skip
+    if files is None:
+        _only_of_files(key_field=key_field, value_field=value_field, format=format, header=header, delimiter=delimiter, dims=dims)
     if isinstance(rows, Mapping):
         rows = rows.items()
     if rows is not None and value in ("json", "record"):
@@ -176,6 +178,7 @@ def build_graph(
     elif any(_is_files(source) for source in sources):
         raise TypeError("edges, entities and members are all rows, or all files")
     else:
+        _only_of_files(src=src, dst=dst, header=header, delimiter=delimiter, max_errors=max_errors or None)
         components = []
         if edges is not None:
             components.append((edge_type, "directed" if directed else "undirected", list(columns), _rows(edges)))
@@ -189,6 +192,12 @@ def build_graph(
     made, built, dropped = _kith.build_graph(graph, os.fspath(out), given, components)
     location = f"{os.fspath(out).rstrip('/')}/{graph}"
     return BuiltGraph(graph, made, location, [BuiltComponent(*component) for component in built], _dropped(dropped))
+
+
+def _only_of_files(**options: Any) -> None:
+    for name, given in options.items():
+        if given is not None:
+            raise TypeError(f"{name} is about files, and these are rows")
 
 
 def _is_files(source: Any) -> bool:
