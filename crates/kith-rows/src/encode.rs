@@ -35,6 +35,9 @@ pub enum RowValue<'a> {
     Other(&'static str),
 }
 
+/// The bytes of a row: key and value.
+pub type EncodedRow<'e> = (&'e [u8], &'e [u8]);
+
 /// Checks rows and writes their key and value bytes, into buffers that are used again.
 ///
 /// ```
@@ -78,7 +81,7 @@ impl RowEncoder {
     ///
     /// # Errors
     /// [`RowsError::BadRows`] at the tenth wrong row beyond those allowed, as files are then read no further.
-    pub fn row(&mut self, key: RowKey<'_>, value: RowValue<'_>) -> Result<Option<(&[u8], &[u8])>, RowsError> {
+    pub fn row(&mut self, key: RowKey<'_>, value: RowValue<'_>) -> Result<Option<EncodedRow<'_>>, RowsError> {
         self.number += 1;
         match self.fill(key, value) {
             Ok(()) if self.errors.too_many(&self.options) => Ok(None),
