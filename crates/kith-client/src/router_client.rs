@@ -20,7 +20,7 @@ use kith_api::{
     },
 };
 use kith_net::{
-    frames::{CallError, Frames, decoded},
+    frames::{Frames, decoded},
     security::{Dialer, GrpcChannel, TlsFailure},
 };
 use kith_ops::{GraphQuery, Operand, Want};
@@ -192,13 +192,9 @@ impl RouterClient {
     /// `pieces` says whether the reply may be too long for one message.
     async fn ask(&self, request: v1::QueryRequest, pieces: bool) -> Result<v1::QueryReply, Status> {
         if let Some(frames) = &self.frames {
-            match frames.call(&self.addr, Op::Query, frame_deadline(request.options.as_ref()), &request).await
-            {
-                Ok(pieces) => return joined(pieces.into_iter().map(decoded)),
-                // A release before frames.
-                Err(CallError::Foreign) => {}
-                Err(CallError::Status(status)) => return Err(*status),
-            }
+            let deadline = frame_deadline(request.options.as_ref());
+            let pieces = frames.call(&self.addr, Op::Query, deadline, &request).await?;
+            return joined(pieces.into_iter().map(decoded));
         }
         let mut client = self.graph.clone();
         if !pieces {
@@ -227,12 +223,7 @@ impl RouterClient {
         let asked = async {
             if let Some(frames) = &self.frames {
                 let deadline = options.deadline.map(|deadline| deadline + DEADLINE_GRACE);
-                match frames.ask(&self.addr, op, deadline, &request).await {
-                    Ok(reply) => return Ok(reply),
-                    // A release before frames.
-                    Err(CallError::Foreign) => {}
-                    Err(CallError::Status(status)) => return Err(*status),
-                }
+                return frames.ask(&self.addr, op, deadline, &request).await;
             }
             Ok(grpc(request).await?.into_inner())
         };
@@ -255,12 +246,7 @@ impl RouterClient {
                     frames.call_in_parts(&self.addr, Op::ComputeStream, deadline, request).await
                 }
             };
-            match parts {
-                Ok(parts) => return Ok(parts.map(|part| part.and_then(decoded)).boxed()),
-                // A release before frames.
-                Err(CallError::Foreign) => {}
-                Err(CallError::Status(status)) => return Err(*status),
-            }
+            return Ok(parts?.map(|part| part.and_then(decoded)).boxed());
         }
         let mut store = self.store.clone();
         let messages = match request {
@@ -396,12 +382,9 @@ impl StoreService for RouterClient {
                 let request = compute_to_wire(store, keys, &query.plan, options);
                 let grpc =
                     |request: v1::ComputeRequest| async move { self.store.clone().compute(request).await };
-                match self.batch(Op::Compute, options, request, grpc).await {
-                    Ok(reply) => return compute_answer_from_wire(reply, keys.len(), &query.plan),
-                    // A release before read compute.
-                    Err(status) if status.code() == Code::Unimplemented => {}
-                    Err(status) => return Err(self.error(&status)),
-                }
+                let reply = self.batch(Op::Compute, options, request, grpc).await;
+                let reply = reply.map_err(|status| self.error(&status))?;
+                return compute_answer_from_wire(reply, keys.len(), &query.plan);
             }
             compute_here(self, store, keys, &query.plan, options).await
         }
@@ -432,12 +415,9 @@ impl StoreService for RouterClient {
                 let grpc = |request: v1::AggregateRequest| async move {
                     self.store.clone().aggregate(request).await
                 };
-                match self.batch(Op::Aggregate, options, request, grpc).await {
-                    Ok(reply) => return aggregate_answer_from_wire(reply, keys.len(), &query.plan),
-                    // A release before read compute.
-                    Err(status) if status.code() == Code::Unimplemented => {}
-                    Err(status) => return Err(self.error(&status)),
-                }
+                let reply = self.batch(Op::Aggregate, options, request, grpc).await;
+                let reply = reply.map_err(|status| self.error(&status))?;
+                return aggregate_answer_from_wire(reply, keys.len(), &query.plan);
             }
             aggregate_here(self, store, keys, &query.plan, options).await
         }

@@ -15,7 +15,7 @@ use kith_api::{BatchStream, Outlet, driven, too_slow};
 use kith_types::ErrorCode;
 use kith_wire::v1;
 use std::time::{Duration, Instant};
-use tonic::{Code, Status};
+use tonic::Status;
 
 impl RouterClient {
     pub(crate) fn stream<'a>(
@@ -45,11 +45,7 @@ impl RouterClient {
             query.check_stream()?;
             if query.at == ComputeAt::Nodes {
                 let request = StreamRequest::Compute(compute_to_wire(store, keys, &query.plan, options));
-                match self.stream_into(request, keys, options, &outlet).await {
-                    // A release before streams of results.
-                    Err(QueryError::Unsupported { .. }) => {}
-                    ended => return ended,
-                }
+                return self.stream_into(request, keys, options, &outlet).await;
             }
             outlet.put_all(compute_stream_here(self, store, keys, &query.plan, options)).await
         })
@@ -73,9 +69,6 @@ impl RouterClient {
         }
         let error = match read {
             Ok(()) => return Ok(()),
-            Err(Ended::Status(status)) if status.code() == Code::Unimplemented && reader.is_empty() => {
-                return Err(QueryError::Unsupported { detail: status.message().to_owned() });
-            }
             Err(Ended::Error(error)) => error,
             Err(Ended::Status(status)) => self.error(&status),
         };
