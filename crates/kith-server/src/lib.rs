@@ -12,6 +12,9 @@ mod fail_point;
 mod framed;
 mod freshness;
 mod front_page;
+#[cfg(test)]
+#[path = "../../../testdata/formats/golden.rs"]
+mod golden;
 mod holding;
 mod http;
 mod listen;

@@ -1,6 +1,7 @@
 //! Both transports against one scripted node on one port.
 
 mod by_hand;
+mod newer;
 mod places;
 #[cfg(target_os = "linux")]
 mod shared;

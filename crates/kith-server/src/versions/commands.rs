@@ -6,7 +6,7 @@ use super::{
     clean,
     document::policy_of,
     push::flipped,
-    refused::{ChangeError, conflict, other_release},
+    refused::{ChangeError, conflict, unknown_command},
 };
 use crate::fail_point::FailPoint;
 use kith_metadata::{Committed, Condition, Write, keys};
@@ -36,7 +36,7 @@ impl Stores {
         standing: Standing,
     ) -> Result<v1::StoreReply, Status> {
         let v1::StoreRequest { store, who, command } = request;
-        let command = command.ok_or_else(|| other_release("a store request without a command".to_owned()))?;
+        let command = command.ok_or_else(|| unknown_command("a store"))?;
         let cluster = self.cluster();
         let asker = Asker { who: &who, standing, cluster: &cluster };
         let done = self.try_command(&store, asker, command).await;

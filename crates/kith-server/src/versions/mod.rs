@@ -20,7 +20,7 @@ pub(crate) use bounds::{cut_who, node_wait, push_id};
 pub(crate) use caretaker::{is_live, take_care, wait_until_live};
 pub(crate) use observe::{last_push, observed};
 pub(crate) use push::{Push, Size};
-pub(crate) use refused::{ChangeError, other_release};
+pub(crate) use refused::{ChangeError, other_release, unknown_command};
 pub(crate) use repairs::Repairs;
 
 use crate::{holding, place::ReadFrom, router::UploadSettings, topology::TopologyReceiver};
