@@ -9,10 +9,13 @@ use std::fmt::Debug;
 const COMMENT: &str = "Messages of kith.v1: crates/kith-wire/proto/kith.proto. The test is \
                        crates/kith-wire/tests/formats/messages.rs.";
 
+/// Holds bytes against what they should be read as.
+type Check = Box<dyn Fn(&[u8])>;
+
 /// Encodes, and notes how to check what the file has of it.
 struct Messages {
     made: Vec<(String, Vec<u8>)>,
-    checks: Vec<Box<dyn Fn(&[u8])>>,
+    checks: Vec<Check>,
 }
 
 impl Messages {
