@@ -95,10 +95,10 @@ pub fn seeds() -> Vec<Seed> {
         ("served", of(6, served.encode())),
         // A push could once read and write other stores by such a name.
         ("component-that-leads-elsewhere", of(6, self::served("../secrets/values").encode())),
-        ("another-format", of(1, br#"{"format":3,"node":"one"}"#.to_vec())),
+        ("another-format", of(1, br#"{"format":2,"node":"one"}"#.to_vec())),
         (
             "unknown-field",
-            of(1, br#"{"format":2,"node":1,"addr":"a:1","http":"a:2","pid":3,"more":7}"#.to_vec()),
+            of(1, br#"{"format":1,"node":1,"addr":"a:1","http":"a:2","pid":3,"more":7}"#.to_vec()),
         ),
     ]
 }

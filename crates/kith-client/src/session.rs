@@ -293,15 +293,7 @@ impl Run<'_> {
     /// [`QueryError`].
     pub async fn fetch_network(&mut self, key: NetworkKey) -> Result<Arc<Network>, QueryError> {
         let (plan, workflow) = (self.network_plan(), self.options.workflow);
-        let fetch = |plan| Operation::network(key.clone(), workflow, plan);
-        let fetched = match self.steps(fetch(plan), false).await {
-            // A node of an older release.
-            Err(QueryError::Unsupported { .. }) if plan == NetworkPlan::AtOnce => {
-                self.steps(fetch(NetworkPlan::InTurn), false).await?
-            }
-            fetched => fetched?,
-        };
-        match fetched {
+        match self.steps(Operation::network(key, workflow, plan), false).await? {
             GraphAnswer::Network(answer) => answer
                 .network
                 .ok_or_else(|| QueryError::Internal { detail: "a fetched network has no ids".to_owned() }),

@@ -7,7 +7,7 @@ use futures::{
     stream::{self, BoxStream},
 };
 use kith_net::{
-    frames::{CallError, Frames, decoded},
+    frames::{Frames, decoded},
     security::{Dialer, GrpcChannel},
 };
 use kith_wire::{
@@ -22,7 +22,7 @@ use std::{
     sync::Arc,
     time::Duration,
 };
-use tonic::{Code, Status};
+use tonic::Status;
 
 /// Carries requests to nodes. Dropping the future cancels the request.
 ///
@@ -72,7 +72,7 @@ pub type EvaluateParts = BoxStream<'static, Result<v1::EvaluateReply, Status>>;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TransportKind {
-    /// Frames, over Unix sockets to processes of this machine that have them; gRPC to peers that do not speak frames.
+    /// Frames, over Unix sockets to processes of this machine that have them.
     #[default]
     Framed,
     /// The same over TCP alone.
@@ -96,16 +96,15 @@ impl TransportKind {
     }
 }
 
-/// Frames over one connection per node (`docs/formats/framed-protocol.md`); gRPC to nodes of a release without them.
+/// Frames over one connection per node (`docs/formats/framed-protocol.md`).
 #[derive(Debug)]
 pub struct FramedTransport {
     frames: Frames,
-    grpc: GrpcTransport,
 }
 
 impl FramedTransport {
     fn new(dialer: &Dialer, locally: bool) -> Self {
-        Self { frames: Frames::new(dialer.clone(), locally), grpc: GrpcTransport::new(dialer) }
+        Self { frames: Frames::new(dialer.clone(), locally) }
     }
 }
 
@@ -125,11 +124,7 @@ impl Transport for FramedTransport {
         async move {
             let micros = request.header.as_ref().map_or(0, |header| header.deadline_us);
             let deadline = (0 < micros).then(|| Duration::from_micros(micros));
-            match self.frames.ask(addr, Op::Evaluate, deadline, &request).await {
-                Ok(reply) => Ok(reply),
-                Err(CallError::Foreign) => self.grpc.evaluate(addr, request).await,
-                Err(CallError::Status(status)) => Err(*status),
-            }
+            self.frames.ask(addr, Op::Evaluate, deadline, &request).await
         }
         .boxed()
     }
@@ -140,8 +135,7 @@ impl Transport for FramedTransport {
             let deadline = (0 < micros).then(|| Duration::from_micros(micros));
             match self.frames.call_in_parts(&addr, Op::Evaluate, deadline, &request).await {
                 Ok(parts) => parts.map(|part| part.and_then(decoded)).boxed(),
-                Err(CallError::Foreign) => self.grpc.in_parts(addr, request),
-                Err(CallError::Status(status)) => failed(*status),
+                Err(status) => failed(status),
             }
         };
         asked.flatten_stream().boxed()
@@ -152,14 +146,7 @@ impl Transport for FramedTransport {
         addr: &'a str,
         request: v1::PingRequest,
     ) -> BoxFuture<'a, Result<v1::PingReply, Status>> {
-        async move {
-            match self.frames.ask(addr, Op::Ping, None, &request).await {
-                Ok(reply) => Ok(reply),
-                Err(CallError::Foreign) => self.grpc.ping(addr, request).await,
-                Err(CallError::Status(status)) => Err(*status),
-            }
-        }
-        .boxed()
+        async move { self.frames.ask(addr, Op::Ping, None, &request).await }.boxed()
     }
 
     fn take_cut(&self) -> Vec<String> {
@@ -167,12 +154,11 @@ impl Transport for FramedTransport {
     }
 
     fn addresses(&self) -> usize {
-        self.frames.addresses().max(self.grpc.addresses())
+        self.frames.addresses()
     }
 
     fn keep_only(&self, known: &HashSet<&str>) {
         self.frames.keep_only(known);
-        self.grpc.keep_only(known);
     }
 }
 
@@ -218,13 +204,8 @@ impl GrpcTransport {
                 Ok(client) => client,
                 Err(status) => return failed(status),
             };
-            match client.evaluate_stream(request.clone()).await {
+            match client.evaluate_stream(request).await {
                 Ok(parts) => parts.into_inner().boxed(),
-                // A release before it.
-                Err(status) if status.code() == Code::Unimplemented => {
-                    let whole = client.evaluate(request).await;
-                    stream::once(async { Ok(whole?.into_inner()) }).boxed()
-                }
                 Err(status) => failed(status),
             }
         };

@@ -100,13 +100,13 @@ mod tests {
 
     #[test]
     fn nodes_are_counted_by_group_and_zone_unless_they_are_drained() {
-        let node = |node: u32, zone: &str| json!({"format": 2, "node": node, "addr": "a:1", "http": "", "pid": 1, "zone": zone});
+        let node = |node: u32, zone: &str| json!({"format": 1, "node": node, "addr": "a:1", "http": "", "pid": 1, "zone": zone});
         let group = |group: u32, nodes: &[u32], role: &str| json!({"group": group, "nodes": nodes, "owners": nodes, "role": role});
         let topology: TopologyDocument = serde_json::from_value(json!({
-            "format": 2, "revision": 1, "routers": [], "stores": [],
+            "format": 1, "revision": 1, "routers": [], "stores": [],
             "nodes": [node(0, "a"), node(1, "a"), node(2, "b"), node(3, "")],
             "cluster": {
-                "format": 2, "cluster_id": "", "epoch": 1, "partitions": 2, "object_store": "",
+                "format": 1, "cluster_id": "", "epoch": 1, "partitions": 2, "object_store": "",
                 "groups": [group(0, &[0, 1, 2], ""), group(1, &[3, 4], "maintenance")],
                 "listed": [{"node": 1, "group": 0, "drained": true}, {"node": 2, "group": 0, "zone": "c"}],
             },

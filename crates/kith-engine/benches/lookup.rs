@@ -69,8 +69,9 @@ static BOTH: LazyLock<Both> = LazyLock::new(|| {
     let noise = (0..index_file.bytes / 8).map(fmix64).collect();
     let data = std::fs::read(dir.path().join(&data_file.name)).expect("it was just written");
     let (role, count) = (KindRole::MembersOnly, PartitionCount::new(1).expect("one is a count"));
+    let graph = "bench".to_owned();
     let content =
-        Content::Graph(GraphContent { graph: None, role, columns: Vec::new(), counts: Counts::default() });
+        Content::Graph(GraphContent { graph, role, columns: Vec::new(), counts: Counts::default() });
     let manifest = Manifest::new("bench".to_owned(), StoreVersion(1), count, content, files);
     seal_version(dir.path(), &manifest).expect("room for the pack");
     let folder = VersionFolder::open(dir.path()).expect("a whole folder");

@@ -48,6 +48,13 @@ pub enum Fault {
         /// What differs.
         what: &'static str,
     },
+    /// A file of another format version.
+    #[error("format version is {got}, but this release reads version {supported}")]
+    OtherFormat {
+        got: u32,
+        /// The one read here.
+        supported: u32,
+    },
     /// The file became shorter, or unreadable, while it was mapped.
     #[error("file was cut or became unreadable while it was open")]
     Lost,
@@ -77,18 +84,9 @@ pub enum OpenError {
     /// There is no component in the folder.
     #[error("{path} holds no component: its manifest is missing")]
     NoComponent { path: PathBuf },
-    /// A later release wrote the file.
-    #[error("{file} has format version {got}, but this release reads up to {supported}")]
-    FormatTooNew {
-        /// File name.
-        file: String,
-        got: u32,
-        /// The newest known here.
-        supported: u32,
-    },
-    /// An earlier release wrote the file, in a format that is no longer read.
-    #[error("{file} has format version {got}, but this release reads {supported}; build or load it again")]
-    FormatTooOld {
+    /// The file has a format version that this release does not read.
+    #[error("{file} has format version {got}, but this release reads version {supported}")]
+    OtherFormat {
         /// File name.
         file: String,
         got: u32,
@@ -146,6 +144,14 @@ pub enum OpenError {
 }
 
 impl OpenError {
+    /// Why a file is not opened.
+    pub(crate) fn of_file(file: String, fault: Fault) -> Self {
+        match fault {
+            Fault::OtherFormat { got, supported } => OpenError::OtherFormat { file, got, supported },
+            fault => Damage { file, fault }.into(),
+        }
+    }
+
     /// Whether this process lacks descriptors or memory: that says nothing of the file, and passes.
     pub fn lacks_resources(&self) -> bool {
         matches!(self, OpenError::Io { source, .. } if lacks_resources(source))

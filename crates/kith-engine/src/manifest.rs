@@ -119,8 +119,8 @@ impl Manifest {
     /// Reads the manifest of a version's folder and proves it whole.
     ///
     /// # Errors
-    /// [`OpenError::NoComponent`] if there is none, [`OpenError::FormatTooNew`] or [`OpenError::FormatTooOld`] if
-    /// another release wrote it, [`OpenError::Damaged`] if any byte differs from what was written.
+    /// [`OpenError::NoComponent`] if there is none, [`OpenError::OtherFormat`] if it is of another format version,
+    /// [`OpenError::Damaged`] if any byte differs from what was written.
     pub fn read(dir: &Path) -> Result<Self, OpenError> {
         let path = dir.join(MANIFEST_NAME);
         match fs::read(&path) {
@@ -167,17 +167,22 @@ impl Manifest {
     /// Whether this is a version of this component of this store: what a manifest says is sealed by its hash.
     pub fn is_of(&self, store: &str, component: &str) -> bool {
         match &self.content {
-            Content::Graph(graph) => graph.graph.as_deref() == Some(store) && self.component == component,
+            Content::Graph(graph) => graph.graph == store && self.component == component,
             Content::Values(_) => self.component == store && component == VALUES_COMPONENT,
         }
     }
 
     /// The store that it says it is of.
-    pub fn store(&self) -> Option<&str> {
+    pub fn store(&self) -> &str {
         match &self.content {
-            Content::Graph(graph) => graph.graph.as_deref(),
-            Content::Values(_) => Some(&self.component),
+            Content::Graph(graph) => &graph.graph,
+            Content::Values(_) => &self.component,
         }
+    }
+
+    /// Whether the keys of its chunk sets are ids.
+    pub(crate) fn keys_are_ids(&self) -> bool {
+        self.values().is_none_or(|values| values.key == KeyType::Id)
     }
 
     /// What is joined, if it is a graph component.
@@ -262,5 +267,5 @@ impl Manifest {
     }
 }
 
-/// The format version of manifests and of the files that they list: in 1 each lay on disk by itself, in 2 indexes had a directory.
-pub(crate) const MANIFEST_FORMAT: u32 = 3;
+/// The format version of manifests.
+pub(crate) const MANIFEST_FORMAT: u32 = 1;

@@ -232,10 +232,7 @@ fn frame_at(path: &Path, offset: u64, entry: &FileEntry) -> Result<u64, VerifyFa
         read.map(|()| buffer).map_err(|error| VerifyFault::of(error, entry))
     };
     let header = read(0, HEADER_BYTES as u64)?;
-    Header::read(&header, id).map_err(|error| match error {
-        OpenError::Damaged(damage) => VerifyFault::Damaged(damage),
-        _ => damage(Fault::Foreign { what: "format version" }),
-    })?;
+    Header::read(&header, id).map_err(damage)?;
     BlockTable::read(id, entry, read(body_bytes, entry.bytes - body_bytes)?).map_err(damage)?;
     Ok(HEADER_BYTES as u64 + entry.bytes - body_bytes)
 }

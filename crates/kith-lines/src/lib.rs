@@ -10,6 +10,9 @@ mod batch;
 mod compute;
 mod error;
 mod filter;
+#[cfg(test)]
+#[path = "../../../testdata/formats/golden.rs"]
+mod golden;
 mod graph;
 mod json;
 mod line;
@@ -32,14 +35,38 @@ pub use write::{request_json, summary_json};
 #[cfg(test)]
 mod tests {
     use super::{
-        AggregateFields, BatchFields, ByBucketFields, ComputeFields, Operation, ReadOptions, VectorFields,
+        AggregateFields, BatchFields, ByBucketFields, ComputeFields, Operation, ReadOptions, Request,
+        VectorFields,
         batch::MGET,
         compute::{AGGREGATE, COMPUTE, PredicateFields},
         names::{fields_of_variant, names_of},
         options::Options,
+        parse,
     };
     use kith_types::OperationName;
     use std::{fs, path::Path};
+
+    /// They are golden bytes, which `router::query_json` writes.
+    #[test]
+    fn lines_that_a_router_records_are_read() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/formats/record.jsonl");
+        let text = fs::read_to_string(path).unwrap();
+        let read: Vec<Request> = text.lines().map(|line| parse(line).unwrap()).collect();
+        let [
+            Request::Graph(question),
+            Request::Batch(batch),
+            Request::Compute(compute),
+            Request::Aggregate(_),
+        ] = &read[..]
+        else {
+            panic!("{read:?}")
+        };
+        let (query, options) = (question.query(), question.options.query_options());
+        let shown = format!("{query:?} {options:?} {batch:?} {compute:?}");
+        let expected = ["id: 42", "Size", "follows", "Out", "Background", "borrow", "250", "\"a\"", "title"];
+        let missing: Vec<_> = expected.into_iter().filter(|part| !shown.contains(part)).collect();
+        assert!(missing.is_empty(), "{missing:?} in {shown}");
+    }
 
     #[test]
     fn operations_are_those_that_controllers_are_chosen_by() {

@@ -209,6 +209,36 @@ fn keys_json(keys: &ByteKeys) -> (Value, Option<&'static str>) {
 mod tests {
     use super::*;
 
+    /// `kith run` reads them: `kith::request`.
+    #[test]
+    fn golden_bytes_of_recorded_lines() {
+        let options = QueryOptions {
+            workflow: Workflow::Background,
+            policy: Some("borrow".to_owned()),
+            deadline: Some(std::time::Duration::from_millis(250)),
+            partial: true,
+            ..QueryOptions::default()
+        };
+        let network = GraphQuery {
+            operand: Operand::Network { id: 42, want: Want::Size },
+            edge_type: Some("follows".to_owned()),
+            direction: Some(Direction::Out),
+            workflow: Workflow::Background,
+        };
+        let keys = BatchKeys::Ids(vec![u64::MAX, 1]);
+        let compute = ComputePlan { project: vec!["title".to_owned()], ..ComputePlan::default() };
+        let aggregate =
+            AggregatePlan { field: "age".to_owned(), by: GroupBy::Value { top: 3 }, reader: None };
+        let lines = [
+            query_json("people", &network, &options),
+            batch_json("people", &BatchKeys::Bytes(["a", ""].iter().collect()), &options),
+            compute_json("people", &keys, &compute, &options),
+            aggregate_json("people", &keys, &aggregate, &options),
+        ];
+        let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+        crate::golden::file("record.jsonl", text.as_bytes());
+    }
+
     #[test]
     fn batches_are_recorded_as_lines_that_can_be_replayed() {
         let options = QueryOptions { partial: true, ..QueryOptions::default() };

@@ -57,6 +57,12 @@ struct FileDocument {
     entries: Vec<FileEntry>,
 }
 
+/// What the file has in any format.
+#[derive(Deserialize)]
+struct AnyFormat {
+    format: u32,
+}
+
 #[derive(Serialize, Deserialize)]
 struct FileEntry {
     key: String,
@@ -185,10 +191,11 @@ impl State {
 }
 
 fn read_state(bytes: &[u8]) -> Result<State, String> {
-    let document: FileDocument = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
-    if document.format != FILE_FORMAT {
-        return Err(format!("format {}, this release reads format {FILE_FORMAT}", document.format));
+    let AnyFormat { format } = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
+    if format != FILE_FORMAT {
+        return Err(format!("it has format {format}, this release reads format {FILE_FORMAT}"));
     }
+    let document: FileDocument = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
     let entries = document.entries.into_iter().map(|entry| {
         (entry.key, Kept { value: entry.value.into_bytes(), revision: entry.revision, lease: None })
     });

@@ -130,6 +130,9 @@ fn look(
 fn damage_of(error: OpenError) -> Damage {
     match error {
         OpenError::Damaged(damage) => damage,
+        OpenError::OtherFormat { file, got, supported } => {
+            Damage { file, fault: Fault::OtherFormat { got, supported } }
+        }
         OpenError::NoComponent { .. } => {
             Damage { file: kith_engine::MANIFEST_NAME.to_owned(), fault: Fault::Missing }
         }

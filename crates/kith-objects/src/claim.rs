@@ -31,6 +31,19 @@ struct Identity {
     created_at: u64,
 }
 
+impl Identity {
+    /// The object's bytes.
+    fn encode(&self) -> Vec<u8> {
+        serde_json::to_vec(self).expect("strings and numbers always serialize")
+    }
+}
+
+/// What the object has in any format.
+#[derive(Deserialize)]
+struct AnyFormat {
+    kith_object_store: u32,
+}
+
 /// A place that a cluster cannot have.
 #[derive(Debug, Error)]
 #[non_exhaustive]
@@ -62,10 +75,11 @@ pub enum ClaimError {
         found: String,
     },
     /// The object that names the cluster makes no sense.
-    #[error(
-        "{location} cannot be told to be of any cluster: its {IDENTITY_NAME} is damaged or of another release"
-    )]
+    #[error("{location} cannot be told to be of any cluster: its {IDENTITY_NAME} is damaged")]
     Damaged { location: String },
+    /// That object is of another format.
+    #[error("{IDENTITY_NAME} of {location} has format {got}, this release reads format {IDENTITY_FORMAT}")]
+    OtherFormat { location: String, got: u32 },
     /// It cannot be read or written.
     #[error(transparent)]
     Objects(#[from] ObjectsError),
@@ -86,6 +100,9 @@ impl ClaimError {
             Self::Objects(error) => error.help(),
             Self::Damaged { .. } => {
                 "nothing was written or removed; restore the object, or give the cluster a prefix or folder of its own"
+            }
+            Self::OtherFormat { .. } => {
+                "nothing was written or removed; use the release that wrote it, or give the cluster a prefix or folder of its own"
             }
             _ => {
                 "nothing was written or removed; give each cluster a prefix or folder of its own, empty at first"
@@ -110,8 +127,7 @@ impl Objects {
             cluster_id: cluster.to_owned(),
             created_at: u64::try_from(now.as_millis()).unwrap_or(u64::MAX),
         };
-        let bytes = serde_json::to_vec(&identity).expect("strings and numbers always serialize");
-        match self.put_new(IDENTITY_NAME, bytes) {
+        match self.put_new(IDENTITY_NAME, identity.encode()) {
             // Somebody was faster, perhaps this cluster.
             Ok(()) | Err(ObjectsError::Taken { .. }) => {}
             Err(error) => return Err(error.into()),
@@ -148,10 +164,16 @@ impl Objects {
                 return Err(ObjectsError::Failed { object, source: Box::new(error) }.into());
             }
         };
-        match serde_json::from_slice::<Identity>(&bytes[..count]) {
-            Ok(identity) if identity.kith_object_store == IDENTITY_FORMAT => Ok(Some(identity.cluster_id)),
-            _ => Err(ClaimError::Damaged { location: self.location().to_string() }),
+        let location = || self.location().to_string();
+        match serde_json::from_slice(&bytes[..count]) {
+            Ok(AnyFormat { kith_object_store: got }) if got != IDENTITY_FORMAT => {
+                return Err(ClaimError::OtherFormat { location: location(), got });
+            }
+            _ => {}
         }
+        let identity: Result<Identity, _> = serde_json::from_slice(&bytes[..count]);
+        let identity = identity.map_err(|_| ClaimError::Damaged { location: location() })?;
+        Ok(Some(identity.cluster_id))
     }
 
     fn check_unowned(&self) -> Result<(), ClaimError> {
@@ -228,6 +250,20 @@ mod tests {
     }
 
     #[test]
+    fn golden_bytes_of_the_object_that_names_the_cluster() {
+        let identity = Identity {
+            kith_object_store: IDENTITY_FORMAT,
+            cluster_id: "c1".to_owned(),
+            created_at: 1_700_000_000_000,
+        };
+        let bytes = crate::golden::file("kith-cluster.json", &identity.encode());
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join(IDENTITY_NAME), bytes).unwrap();
+        assert_eq!(place(folder.path()).owner().unwrap().as_deref(), Some("c1"));
+        place(folder.path()).claim("c1").unwrap();
+    }
+
+    #[test]
     fn a_folder_that_is_taken_is_for_its_user_alone() {
         let folder = tempfile::tempdir().unwrap();
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
@@ -253,5 +289,11 @@ mod tests {
         place(folder.path()).claim("a").unwrap();
         fs::write(folder.path().join(IDENTITY_NAME), "{").unwrap();
         assert!(matches!(place(folder.path()).claim("a"), Err(ClaimError::Damaged { .. })));
+        for got in [0, 2] {
+            let other = format!(r#"{{"kith_object_store":{got},"of":"a"}}"#);
+            fs::write(folder.path().join(IDENTITY_NAME), other).unwrap();
+            let error = place(folder.path()).claim("a").unwrap_err().to_string();
+            assert!(error.ends_with(&format!(" has format {got}, this release reads format 1")), "{error}");
+        }
     }
 }

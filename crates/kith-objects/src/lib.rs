@@ -21,6 +21,9 @@ mod access;
 mod assemble;
 mod claim;
 mod error;
+#[cfg(test)]
+#[path = "../../../testdata/formats/golden.rs"]
+mod golden;
 mod location;
 mod objects;
 mod partitions;

@@ -14,7 +14,7 @@ use std::{
 use thiserror::Error;
 
 /// The layout that this release reads and writes.
-const DIRECTORY_FORMAT: u32 = 2;
+const DIRECTORY_FORMAT: u32 = 1;
 const IDENTITY_FILE: &str = "kith.json";
 /// Held by whoever uses the directory.
 pub const LOCK_FILE: &str = "lock";
@@ -50,6 +50,12 @@ struct IdentityFile {
     format: u32,
     #[serde(flatten)]
     identity: Identity,
+}
+
+/// What an identity file of any format has.
+#[derive(Deserialize)]
+struct AnyFormat {
+    format: u32,
 }
 
 /// A data directory cannot be used.
@@ -199,11 +205,13 @@ pub fn identity(folder: &Path) -> Result<Option<Identity>, DataDirError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(source) => return Err(DataDirError::Io { path, source }),
     };
-    let file: IdentityFile = serde_json::from_slice(&bytes)
-        .map_err(|error| DataDirError::Damaged { path, detail: error.to_string() })?;
-    if file.format != DIRECTORY_FORMAT {
-        return Err(DataDirError::OtherFormat { path: folder.to_owned(), got: file.format });
+    let damaged =
+        |error: serde_json::Error| DataDirError::Damaged { path: path.clone(), detail: error.to_string() };
+    let AnyFormat { format: got } = serde_json::from_slice(&bytes).map_err(damaged)?;
+    if got != DIRECTORY_FORMAT {
+        return Err(DataDirError::OtherFormat { path: folder.to_owned(), got });
     }
+    let file: IdentityFile = serde_json::from_slice(&bytes).map_err(damaged)?;
     Ok(Some(file.identity))
 }
 
@@ -296,11 +304,26 @@ mod tests {
     }
 
     #[test]
-    fn another_format_is_refused_by_name() {
+    fn golden_bytes_of_the_file_that_names_the_owner() {
         let folder = tempfile::tempdir().unwrap();
         let dir = DataDir::lock(folder.path()).unwrap();
-        fs::write(folder.path().join(IDENTITY_FILE), br#"{"format":9,"cluster_id":"c","owner":"node 1"}"#)
-            .unwrap();
-        assert!(matches!(dir.claim(&identity("node 1")), Err(DataDirError::OtherFormat { got: 9, .. })));
+        dir.claim(&identity("node 1")).unwrap();
+        let file = folder.path().join(IDENTITY_FILE);
+        let golden = crate::golden::file("kith.json", &fs::read(&file).unwrap());
+        fs::write(file, golden).unwrap();
+        assert_eq!(dir.identity().unwrap(), Some(identity("node 1")));
+    }
+
+    #[test]
+    fn another_format_is_refused_by_its_number() {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = DataDir::lock(folder.path()).unwrap();
+        for got in [0, 2] {
+            let other = format!(r#"{{"format":{got},"belongs_to":["c","node 1"]}}"#);
+            fs::write(folder.path().join(IDENTITY_FILE), other).unwrap();
+            let error = dir.claim(&identity("node 1")).unwrap_err().to_string();
+            let expected = format!(" has format {got}, this release reads format 1");
+            assert!(error.ends_with(&expected), "{error}");
+        }
     }
 }

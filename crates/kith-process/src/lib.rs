@@ -9,6 +9,9 @@ pub mod data_dir;
 mod error;
 mod fail_point;
 pub mod freshness;
+#[cfg(test)]
+#[path = "../../../testdata/formats/golden.rs"]
+mod golden;
 mod labels;
 pub mod liveness;
 mod peer;

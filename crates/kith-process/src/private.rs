@@ -39,7 +39,7 @@ pub fn close(data: &Path) {
     }
 }
 
-/// Takes what group and others may do from a folder and all that lies in it: it may be older than this rule. Symbolic links are left
+/// Takes what group and others may do from a folder and all that lies in it: others may have made it. Symbolic links are left
 /// alone, and what they lead to.
 ///
 /// # Errors

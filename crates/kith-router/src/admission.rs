@@ -100,16 +100,16 @@ mod tests {
     /// A cluster with so many routers, and a store of which 10 keys may be read a second.
     fn topology(routers: u32) -> Topology {
         let routers: Vec<_> = (0..routers)
-            .map(|router| json!({"format": 2, "router": router, "addr": format!("r:{router}"), "http": "", "pid": 1}))
+            .map(|router| json!({"format": 1, "router": router, "addr": format!("r:{router}"), "http": "", "pid": 1}))
             .collect();
-        let definition = json!({"holds": "values", "key": "id", "value": "text", "retain": 2, "required_reads": 1, "read_quota_keys": 10});
+        let definition = json!({"holds": "values", "key": "id", "value": "text", "retain": 2, "required_reads": 1, "records_min": 0, "read_quota_keys": 10});
         let document = json!({
-            "format": 2, "revision": 1, "nodes": [], "routers": routers,
+            "format": 1, "revision": 1, "nodes": [], "routers": routers,
             "cluster": {
-                "format": 2, "cluster_id": "", "epoch": 1, "partitions": 1, "object_store": "",
+                "format": 1, "cluster_id": "", "epoch": 1, "partitions": 1, "object_store": "",
                 "groups": [{"group": 0, "nodes": [0], "owners": [0]}],
             },
-            "stores": [{"format": 2, "name": "pages", "definition": definition, "version": 1, "components": []}],
+            "stores": [{"format": 1, "name": "pages", "definition": definition, "version": 1, "components": []}],
         });
         let document: TopologyDocument = serde_json::from_value(document).expect("a document");
         Topology::from_document(Arc::new(document)).expect("it makes sense")

@@ -91,7 +91,7 @@ pub fn security_failure(error: &SecurityError) -> Failure {
 /// A [`TransportKind`] on the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum TransportFlag {
-    /// Frames, over Unix sockets on one machine; gRPC to releases without frames
+    /// Frames, over Unix sockets on one machine
     Framed,
     /// The same over TCP alone
     FramedTcp,

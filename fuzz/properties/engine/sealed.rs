@@ -93,7 +93,8 @@ pub fn values(key: KeyType, compression: Option<Compression>) -> Content {
 
 /// The content of a graph component.
 pub fn graph(role: KindRole) -> Content {
-    Content::Graph(GraphContent { graph: None, role, columns: Vec::new(), counts: Counts::default() })
+    let graph = "people".to_owned();
+    Content::Graph(GraphContent { graph, role, columns: Vec::new(), counts: Counts::default() })
 }
 
 /// The data and index of records, which must be in the order of files.

@@ -89,12 +89,13 @@ fn operand_to_wire(operand: &Operand) -> Wire {
 /// A query from the wire.
 ///
 /// # Errors
-/// [`QueryError::BadRequest`] if a field is missing or makes no sense.
+/// [`QueryError::Unsupported`] if it has no operand that this release knows, [`QueryError::BadRequest`] if a field makes
+/// no sense.
 pub fn query_from_wire(wire: v1::QueryRequest) -> Result<Request, QueryError> {
-    let bad = |detail: String| QueryError::BadRequest { detail };
     let convert = |error: ConvertError| QueryError::BadRequest { detail: error.to_string() };
     let options = wire.options.unwrap_or_default();
-    let operand = wire.operand.ok_or_else(|| bad("it has no operand that this release knows".to_owned()))?;
+    let unknown = || "the query has no operand that this release knows".to_owned();
+    let operand = wire.operand.ok_or_else(|| QueryError::Unsupported { detail: unknown() })?;
     let query = GraphQuery {
         operand: operand_from_wire(operand).map_err(convert)?,
         edge_type: (!options.edge_type.is_empty()).then(|| options.edge_type.clone()),

@@ -68,7 +68,7 @@ impl GraphBuilder {
         let options = &self.options;
         let graph_dir = options.out_dir.join(&options.graph);
         let builder = ComponentBuilder::new(BuildOptions {
-            graph: Some(options.graph.clone()),
+            graph: options.graph.clone(),
             name: name.to_owned(),
             version: options.version,
             role,

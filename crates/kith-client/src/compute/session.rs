@@ -101,14 +101,13 @@ impl Session {
         self.check_batch(keys)?;
         let answer_bytes_max = self.settings().answer_bytes_max;
         let mut restarts = 0;
-        let mut is_raw = wanted.is_raw();
         loop {
             let topology = self.topology();
             let known = Arc::clone(topology.store(store)?);
             keys.check_type(store, known.key)?;
             let checked = self.check(store, &known, wanted).await?;
             let several = 1 < known.required_reads;
-            let plan = if is_raw { Operator::Lookup } else { checked.operator(wanted, several) };
+            let plan = if wanted.is_raw() { Operator::Lookup } else { checked.operator(wanted, several) };
             let raw = plan == Operator::Lookup;
             let mut run = self.begin_at(topology, &known.pinned, wanted.operation(), options)?;
             if keys.is_empty() {
@@ -138,8 +137,6 @@ impl Session {
                 Err(QueryError::PartitionsUnavailable { .. }) if several && restarts < RESTARTS_MAX => {
                     restarts += 1;
                 }
-                // Nodes of an older release.
-                Err(QueryError::Unsupported { .. }) if !raw => is_raw = true,
                 Err(error) => return Err(error),
             }
         }

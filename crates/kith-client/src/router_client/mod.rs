@@ -8,7 +8,7 @@ use crate::{schemas::Schemas, transport::TransportKind};
 use futures::{StreamExt, stream::BoxStream};
 use kith_api::{QueryError, QueryOptions};
 use kith_net::{
-    frames::{CallError, Frames, decoded},
+    frames::{Frames, decoded},
     security::{Dialer, GrpcChannel, TlsFailure},
 };
 use kith_types::ErrorCode;
@@ -173,13 +173,9 @@ impl RouterClient {
     /// `pieces` says whether the reply may be too long for one message.
     async fn ask(&self, request: v1::QueryRequest, pieces: bool) -> Result<v1::QueryReply, Status> {
         if let Some(frames) = &self.frames {
-            match frames.call(&self.addr, Op::Query, frame_deadline(request.options.as_ref()), &request).await
-            {
-                Ok(pieces) => return joined(pieces.into_iter().map(decoded)),
-                // A release before frames.
-                Err(CallError::Foreign) => {}
-                Err(CallError::Status(status)) => return Err(*status),
-            }
+            let deadline = frame_deadline(request.options.as_ref());
+            let pieces = frames.call(&self.addr, Op::Query, deadline, &request).await?;
+            return joined(pieces.into_iter().map(decoded));
         }
         let mut client = self.graph.clone();
         if !pieces {
@@ -209,12 +205,7 @@ impl RouterClient {
                     frames.call_in_parts(&self.addr, Op::ComputeStream, deadline, request).await
                 }
             };
-            match parts {
-                Ok(parts) => return Ok(parts.map(|part| part.and_then(decoded)).boxed()),
-                // A release before frames.
-                Err(CallError::Foreign) => {}
-                Err(CallError::Status(status)) => return Err(*status),
-            }
+            return Ok(parts?.map(|part| part.and_then(decoded)).boxed());
         }
         let mut store = self.store.clone();
         let messages = match request {

@@ -16,7 +16,6 @@ use kith_api::{
     },
     driven,
 };
-use kith_net::frames::CallError;
 use kith_ops::{GraphQuery, Operand, Want};
 use kith_schema::{Schema, SchemaId};
 use kith_wire::{Message, frame::Op, v1};
@@ -99,12 +98,7 @@ impl RouterClient {
         let asked = async {
             if let Some(frames) = &self.frames {
                 let deadline = options.deadline.map(|deadline| deadline + DEADLINE_GRACE);
-                match frames.ask(&self.addr, op, deadline, &request).await {
-                    Ok(reply) => return Ok(reply),
-                    // A release before frames.
-                    Err(CallError::Foreign) => {}
-                    Err(CallError::Status(status)) => return Err(*status),
-                }
+                return frames.ask(&self.addr, op, deadline, &request).await;
             }
             Ok(grpc(request).await?.into_inner())
         };

@@ -132,14 +132,6 @@ impl Session {
                     if 1 < handing.known.required_reads
                         && restarts < RESTARTS_MAX
                         && handing.books.is_empty() => {}
-                // Nodes of an older release.
-                QueryError::Unsupported { .. }
-                    if let Wanted::Compute(query) = wanted
-                        && handing.books.is_empty() =>
-                {
-                    let here = compute_stream_here(self, store, keys, &query.plan, options);
-                    return outlet.put_all(here).await;
-                }
                 error => return Err(error),
             }
             restarts += 1;

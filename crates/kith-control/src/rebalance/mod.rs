@@ -88,8 +88,7 @@ impl Rebalancer {
     /// As the caller is to be told; nothing is changed then.
     pub async fn command(&self, request: v1::RebalanceRequest) -> Result<v1::RebalanceReply, Status> {
         let v1::RebalanceRequest { who, command } = request;
-        let command = command
-            .ok_or_else(|| records::other_release("a rebalance request without a command".to_owned()))?;
+        let command = command.ok_or_else(|| records::unknown_command("a rebalance"))?;
         match command {
             Command::Plan(asked) => {
                 let planned = self.plan(&asked).await?;

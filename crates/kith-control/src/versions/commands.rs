@@ -4,7 +4,8 @@ use super::{Stores, clean, push::flipped};
 use kith_metadata::{
     Committed, Condition, Write, keys,
     records::{
-        Asker, ChangeError, Changed, Known, bounds, change, conflict, define, other_release, policy_of, read,
+        Asker, ChangeError, Changed, Known, bounds, change, conflict, define, policy_of, read,
+        unknown_command,
     },
 };
 use kith_process::FailPoint;
@@ -34,7 +35,7 @@ impl Stores {
         standing: Standing,
     ) -> Result<v1::StoreReply, Status> {
         let v1::StoreRequest { store, who, command } = request;
-        let command = command.ok_or_else(|| other_release("a store request without a command".to_owned()))?;
+        let command = command.ok_or_else(|| unknown_command("a store"))?;
         let cluster = self.cluster();
         let asker = Asker { who: &who, standing, cluster: &cluster };
         let done = self.try_command(&store, asker, command).await;

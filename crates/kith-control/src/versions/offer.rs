@@ -144,7 +144,7 @@ fn check_packs(place: &Objects, manifest: &Manifest, hand_over: Option<Duration>
 }
 
 fn other_store(manifest: &Manifest, store: &str, component: &ComponentDocument) -> Status {
-    let of = manifest.store().map_or_else(|| "of no graph".to_owned(), |of| format!("of store {of:?}"));
+    let of = format!("of store {:?}", manifest.store());
     let message = format!(
         "component {:?} of the push is a version {of}, built as {:?}, not one of store {store:?}",
         component.name, manifest.component

@@ -50,8 +50,8 @@ impl<'a> Found<'a> {
 
     /// What proves the value to a caller that has the key; `None` if it has to be proven here.
     #[inline]
-    pub(crate) fn proof(&self, keys_are_ids: bool) -> Option<ValueProof> {
-        self.set.proof(&self.record, keys_are_ids)
+    pub(crate) fn proof(&self) -> Option<ValueProof> {
+        self.set.proof(&self.record)
     }
 
     /// Fails if a page of the data file was missing at some read so far.

@@ -87,6 +87,10 @@ impl OneSet {
             return Err(index.damage(Fault::Foreign { what: "first position" }).into());
         }
         let record_bytes = (data.body().len() - HEADER_BYTES) / (records as usize).max(1);
+        // What proves a value leaves out lengths of keys just where the file does.
+        if data.header().keys_are_ids() != folder.manifest().keys_are_ids() {
+            return Err(data.damage(Fault::Foreign { what: "type of keys" }).into());
+        }
         let frame = Frame::of(data.header());
         Ok(Self { data, frame, index, lines, records, record_bytes, position })
     }
@@ -251,12 +255,12 @@ impl OneSet {
         self.data.check()
     }
 
-    /// What proves a record's value to a caller that has the key, whose type is an id or not. `None` of a record that has to be proven
-    /// here: one in a file that writes its keys in another way, and one that is far longer than the others, as its length may be damaged.
+    /// What proves a record's value to a caller that has the key. `None` of a record that has to be proven here: one that is far
+    /// longer than the others, as its length may be damaged.
     #[inline]
-    pub(super) fn proof(&self, record: &Record<'_>, keys_are_ids: bool) -> Option<ValueProof> {
+    pub(super) fn proof(&self, record: &Record<'_>) -> Option<ValueProof> {
         let usual = self.record_bytes.saturating_mul(RECORD_TIMES_MAX).max(RECORD_BYTES_USUAL) as u64;
-        (self.frame.keys_are_ids() == keys_are_ids && record.bytes() <= usual).then(|| record.proof())
+        (record.bytes() <= usual).then(|| record.proof())
     }
 
     #[inline]

@@ -33,12 +33,6 @@ impl Frame {
         Self { header_crc: header.crc(), keys_are_ids: header.keys_are_ids() }
     }
 
-    /// Whether the length of keys is not there, as the proof of a value under an id has it.
-    #[inline]
-    pub(super) fn keys_are_ids(self) -> bool {
-        self.keys_are_ids
-    }
-
     /// Whether a record can have this key.
     pub(super) fn fits(self, key: &[u8]) -> bool {
         !self.keys_are_ids || key.len() as u64 == ID_BYTES

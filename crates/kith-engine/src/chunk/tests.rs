@@ -4,9 +4,8 @@ use super::writer::Options;
 use super::{ChunkSetReader, ChunkSetWriter, KEY_BYTES_MAX, Position};
 use crate::errors::WriteError;
 use crate::files::{FileId, FileKind};
-use crate::manifest::{Content, Counts, GraphContent, KeyType, Manifest};
+use crate::manifest::{Content, KeyType, Manifest, ValueCounts, ValueType, ValuesContent};
 use crate::pack::{VersionFolder, seal_version};
-use kith_ops::KindRole;
 use kith_types::{PartitionCount, PartitionId, StoreVersion, position_of_key};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -47,14 +46,14 @@ fn write_as(dir: &Path, records: &Records, options: Options) -> Manifest {
     }
     let summary = writer.finish().unwrap();
     assert_eq!(summary.records, records.len() as u64);
-    sealed(dir, summary.files)
+    sealed(dir, options.key, summary.files)
 }
 
 /// Makes a version of the files in a folder.
-fn sealed(dir: &Path, files: Vec<crate::FileEntry>) -> Manifest {
-    let (role, count) = (KindRole::MembersOnly, PartitionCount::new(1).unwrap());
-    let content =
-        Content::Graph(GraphContent { graph: None, role, columns: Vec::new(), counts: Counts::default() });
+fn sealed(dir: &Path, key: KeyType, files: Vec<crate::FileEntry>) -> Manifest {
+    let (count, counts) = (PartitionCount::new(1).unwrap(), ValueCounts::default());
+    let value = ValueType::Bytes;
+    let content = Content::Values(ValuesContent { key, value, schema: None, compression: None, counts });
     let manifest = Manifest::new("plain".to_owned(), StoreVersion(1), count, content, files);
     seal_version(dir, &manifest).unwrap();
     manifest
@@ -137,7 +136,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
     #[test]
-    fn ids_are_found_in_both_formats(
+    fn ids_are_found_as_ids_and_as_bytes(
         records in prop::collection::btree_map(any::<u64>().prop_map(|id| id.to_le_bytes().to_vec()), prop::collection::vec(any::<u8>(), 0..200), 0..400),
         absent in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..12), 0..100),
         position in prop::sample::select(POSITIONS.to_vec()),
@@ -160,6 +159,19 @@ fn ids_say_no_length() {
     let dir = tempfile::tempdir().unwrap();
     let mut writer = ChunkSetWriter::create(dir.path(), PARTITION, None, KeyType::Id).unwrap();
     assert!(matches!(writer.append(b"seven b", b""), Err(WriteError::NoId { bytes: 7, .. })));
+}
+
+#[test]
+fn lengths_of_keys_stand_where_keys_are_no_ids_and_nowhere_else() {
+    let records = Records::from([(7u64.to_le_bytes().to_vec(), b"value".to_vec())]);
+    for (written, stated) in [(KeyType::Bytes, KeyType::Id), (KeyType::Id, KeyType::Bytes)] {
+        let dir = tempfile::tempdir().unwrap();
+        let mut writer = ChunkSetWriter::create(dir.path(), PARTITION, None, written).unwrap();
+        records.iter().for_each(|(key, value)| writer.append(key, value).unwrap());
+        sealed(dir.path(), stated, writer.finish().unwrap().files);
+        let error = open(dir.path(), position_of_key).err().unwrap().to_string();
+        assert_eq!(error, "p00000.data is damaged: type of keys differs from the manifest's");
+    }
 }
 
 #[test]
@@ -268,6 +280,6 @@ fn a_file_in_the_place_of_another_is_refused() {
         let bytes = &pack[entry.offset as usize..][..entry.bytes as usize];
         std::fs::write(other.path().join(&entry.name), bytes).unwrap();
     }
-    sealed(other.path(), swapped);
+    sealed(other.path(), KeyType::Bytes, swapped);
     assert!(open(other.path(), position_of_key).is_err());
 }

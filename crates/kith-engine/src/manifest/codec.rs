@@ -38,8 +38,7 @@ struct Document {
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct GraphDocument {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    name: Option<String>,
+    name: String,
     role: String,
     columns: Vec<String>,
     counts: Counts,
@@ -82,14 +81,11 @@ fn text(document: &Document) -> Vec<u8> {
 
 pub(super) fn decode(bytes: &[u8]) -> Result<Manifest, OpenError> {
     let damaged = |fault| OpenError::from(Damage { file: MANIFEST_NAME.to_owned(), fault });
-    if let Ok(Preamble { kith_manifest: got }) = serde_json::from_slice(bytes) {
-        let (file, supported) = (MANIFEST_NAME.to_owned(), MANIFEST_FORMAT);
-        if got > supported {
-            return Err(OpenError::FormatTooNew { file, got, supported });
-        }
-        if got < supported {
-            return Err(OpenError::FormatTooOld { file, got, supported });
-        }
+    if let Ok(Preamble { kith_manifest: got }) = serde_json::from_slice(bytes)
+        && got != MANIFEST_FORMAT
+    {
+        let file = MANIFEST_NAME.to_owned();
+        return Err(OpenError::OtherFormat { file, got, supported: MANIFEST_FORMAT });
     }
     let document: Document = serde_json::from_slice(bytes)
         .map_err(|error| damaged(Fault::Content { what: "JSON line", offset: error.line() as u64 }))?;

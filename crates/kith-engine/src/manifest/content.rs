@@ -27,7 +27,7 @@ impl Content {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GraphContent {
     /// The graph that it is a part of, as the load named it.
-    pub graph: Option<String>,
+    pub graph: String,
     /// What it joins.
     pub role: KindRole,
     /// Names of the columns kept beside the ids of each list, in their order.

@@ -58,7 +58,7 @@ impl VersionFolder {
         }
         Err(OpenError::OtherStore {
             path: self.dir.clone(),
-            got: format!("{:?} of {:?}", self.manifest.component, self.manifest.store().unwrap_or_default()),
+            got: format!("{:?} of {:?}", self.manifest.component, self.manifest.store()),
             expected: format!("{component:?} of {store:?}"),
         })
     }

@@ -98,10 +98,10 @@ impl Layout {
     pub(crate) fn decode(bytes: &[u8], manifest: &Manifest) -> Result<Self, OpenError> {
         let damaged = |fault| OpenError::from(Damage { file: LAYOUT_NAME.to_owned(), fault });
         if let Ok(Preamble { kith_layout: got }) = serde_json::from_slice(bytes)
-            && got > LAYOUT_FORMAT
+            && got != LAYOUT_FORMAT
         {
             let file = LAYOUT_NAME.to_owned();
-            return Err(OpenError::FormatTooNew { file, got, supported: LAYOUT_FORMAT });
+            return Err(OpenError::OtherFormat { file, got, supported: LAYOUT_FORMAT });
         }
         let document: Document = serde_json::from_slice(bytes)
             .map_err(|error| damaged(Fault::Content { what: "JSON line", offset: error.line() as u64 }))?;

@@ -23,8 +23,12 @@ fn check(table: &[u64], pairs: &BTreeSet<(u64, u32)>, own: bool) {
     table.iter().for_each(|&id| members.append(id).unwrap());
     let files = vec![writer.finish().unwrap(), members.finish().unwrap()];
     let (role, count) = (KindRole::Entity, PartitionCount::new(1).unwrap());
-    let content =
-        Content::Graph(GraphContent { graph: None, role, columns: Vec::new(), counts: Counts::default() });
+    let content = Content::Graph(GraphContent {
+        graph: "people".to_owned(),
+        role,
+        columns: Vec::new(),
+        counts: Counts::default(),
+    });
     let manifest = Manifest::new("school".to_owned(), StoreVersion(1), count, content, files);
     seal_version(dir.path(), &manifest).unwrap();
     let folder = VersionFolder::open(dir.path()).unwrap();

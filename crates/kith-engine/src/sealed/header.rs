@@ -1,13 +1,17 @@
 //! The first 64 bytes of a file: what it is and where it belongs.
 
-use super::{FORMAT_VERSION, FORMAT_VERSION_IDS};
-use crate::errors::{Damage, Fault, OpenError};
+use super::FORMAT_VERSION;
+use crate::errors::Fault;
 use crate::files::{FileId, FileKind};
 use kith_types::Direction;
 
 /// One cache line, so that the 64-byte lines of an index are aligned.
 pub(crate) const HEADER_BYTES: usize = 64;
 
+/// Where the format version stands.
+const VERSION_AT: usize = 8;
+/// Where it stands whether all keys are ids.
+const KEYS_AT: usize = 28;
 /// Where the header's own checksum stands.
 const CRC_AT: usize = 60;
 
@@ -22,19 +26,19 @@ const PROOF_BLOCK_BYTES: u32 = 1024;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
     id: FileId,
-    version: u32,
+    keys_are_ids: bool,
 }
 
 impl Header {
-    /// Of a file in the format that every kind has.
+    /// Of a file that is not a data file of ids.
     pub(crate) fn new(id: FileId) -> Self {
-        Self { id, version: FORMAT_VERSION }
+        Self { id, keys_are_ids: false }
     }
 
     /// Of a data file whose keys are ids.
     pub(crate) fn of_ids(id: FileId) -> Self {
         debug_assert_eq!(id.kind, FileKind::Data);
-        Self { id, version: FORMAT_VERSION_IDS }
+        Self { id, keys_are_ids: true }
     }
 
     /// Which file it is.
@@ -42,9 +46,9 @@ impl Header {
         self.id
     }
 
-    /// Whether records say no lengths of keys, since all are ids.
+    /// Whether records leave out the lengths of keys, since all keys are ids.
     pub(crate) fn keys_are_ids(self) -> bool {
-        self.version == FORMAT_VERSION_IDS
+        self.keys_are_ids
     }
 
     /// Those that a file with this identity can have.
@@ -76,34 +80,33 @@ impl Header {
     pub(crate) fn encode(self) -> [u8; HEADER_BYTES] {
         let mut bytes = [0; HEADER_BYTES];
         bytes[..8].copy_from_slice(magic(self.id.kind));
-        put_u32(&mut bytes, 8, self.version);
+        put_u32(&mut bytes, VERSION_AT, FORMAT_VERSION);
         put_u32(&mut bytes, 12, list_tag(self.id.list));
         put_u32(&mut bytes, 16, self.id.partition.0);
         put_u32(&mut bytes, 20, self.id.set);
         put_u32(&mut bytes, 24, Self::block_bytes(self.id.kind) as u32);
+        put_u32(&mut bytes, KEYS_AT, self.keys_are_ids.into());
         let crc = kith_types::crc32c(&bytes[..CRC_AT]);
         put_u32(&mut bytes, CRC_AT, crc);
         bytes
     }
 
     /// Reads the header of file `id`. A header has one spelling, so it is compared whole.
-    pub(crate) fn read(bytes: &[u8], id: FileId) -> Result<Self, OpenError> {
-        let file = || id.to_string();
+    pub(crate) fn read(bytes: &[u8], id: FileId) -> Result<Self, Fault> {
         let Some(bytes) = bytes.first_chunk::<HEADER_BYTES>() else {
-            return Err(Damage { file: file(), fault: Fault::Content { what: "header", offset: 0 } }.into());
+            return Err(Fault::Content { what: "header", offset: 0 });
         };
         if let Some(header) = Self::possible(id).find(|header| *bytes == header.encode()) {
             return Ok(header);
         }
         if get_u32(bytes, CRC_AT) != kith_types::crc32c(&bytes[..CRC_AT]) {
-            return Err(Damage { file: file(), fault: Fault::Checksum { what: "header", offset: 0 } }.into());
+            return Err(Fault::Checksum { what: "header", offset: 0 });
         }
-        let version = get_u32(bytes, 8);
-        let supported = Self::possible(id).map(|header| header.version).max().unwrap_or(FORMAT_VERSION);
-        if bytes[..8] == *magic(id.kind) && version > supported {
-            return Err(OpenError::FormatTooNew { file: file(), got: version, supported });
+        let version = get_u32(bytes, VERSION_AT);
+        if bytes[..VERSION_AT] == *magic(id.kind) && version != FORMAT_VERSION {
+            return Err(Fault::OtherFormat { got: version, supported: FORMAT_VERSION });
         }
-        Err(Damage { file: file(), fault: Fault::Foreign { what: "header" } }.into())
+        Err(Fault::Foreign { what: "header" })
     }
 }
 
@@ -155,34 +158,27 @@ mod tests {
             assert_eq!(Header::with_crc(data, header.crc()), Some(header));
         }
         assert_ne!(Header::new(data).crc(), Header::of_ids(data).crc());
-        let mut third = Header::new(data).encode();
-        put_u32(&mut third, 8, 3);
-        assert!(matches!(
-            Header::read(&sealed_again(third), data),
-            Err(OpenError::FormatTooNew { got: 3, supported: 2, .. })
-        ));
+        let members = FileId::members(PartitionId(12));
+        let mut of_ids = Header::new(members).encode();
+        put_u32(&mut of_ids, KEYS_AT, 1);
+        let error = Header::read(&sealed_again(of_ids), members).unwrap_err();
+        assert_eq!(error, Fault::Foreign { what: "header" });
     }
 
     #[test]
-    fn a_later_format_and_a_file_of_elsewhere_are_told_from_damage() {
+    fn another_format_and_a_file_of_elsewhere_are_told_from_damage() {
         let id = FileId::postings(PartitionId(12), Direction::In);
         let bytes = Header::new(id).encode();
         assert_eq!(Header::read(&bytes, id).unwrap(), Header::new(id));
-        let mut newer = bytes;
-        put_u32(&mut newer, 8, 2);
-        assert!(matches!(
-            Header::read(&newer, id),
-            Err(OpenError::Damaged(Damage { fault: Fault::Checksum { .. }, .. }))
-        ));
-        assert!(matches!(
-            Header::read(&sealed_again(newer), id),
-            Err(OpenError::FormatTooNew { got: 2, supported: 1, .. })
-        ));
+        for got in [0, 2, u32::MAX] {
+            let mut other = bytes;
+            put_u32(&mut other, VERSION_AT, got);
+            assert_eq!(Header::read(&other, id), Err(Fault::Checksum { what: "header", offset: 0 }));
+            let error = Header::read(&sealed_again(other), id).unwrap_err();
+            assert_eq!(error, Fault::OtherFormat { got, supported: 1 });
+        }
         for other in [FileId::postings(PartitionId(13), Direction::In), FileId::members(PartitionId(12))] {
-            assert!(matches!(
-                Header::read(&bytes, other),
-                Err(OpenError::Damaged(Damage { fault: Fault::Foreign { .. }, .. }))
-            ));
+            assert_eq!(Header::read(&bytes, other), Err(Fault::Foreign { what: "header" }));
         }
     }
 }

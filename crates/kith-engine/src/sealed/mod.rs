@@ -19,7 +19,5 @@ pub(crate) use table::BlockTable;
 pub(crate) use trailer::{TRAILER_BYTES, Trailer, body_bytes};
 pub(crate) use writer::SealedWriter;
 
-/// The format version that this release writes, in every kind of sealed file but data files of ids.
+/// The format version of every kind of sealed file.
 pub const FORMAT_VERSION: u32 = 1;
-/// The format version of data files whose keys are all ids. Releases before it refuse them.
-pub(crate) const FORMAT_VERSION_IDS: u32 = 2;

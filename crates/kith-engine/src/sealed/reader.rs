@@ -35,14 +35,14 @@ impl SealedFile {
     /// Finds the file in its pack and checks size, header and trailer against each other and the manifest. Constant time.
     pub(crate) fn open(folder: &VersionFolder, id: FileId) -> Result<Self, OpenError> {
         let entry = folder.manifest().entry(id)?;
-        let damage = |fault| OpenError::from(Damage { file: id.to_string(), fault });
+        let damage = |fault| OpenError::of_file(id.to_string(), fault);
         let block_bytes = Header::block_bytes(id.kind);
         let body = body_bytes(entry.bytes, block_bytes as u64)
             .and_then(|bytes| usize::try_from(bytes).ok())
             .ok_or_else(|| damage(Fault::Content { what: "file size", offset: 0 }))?;
         let map = folder.slice(id, entry.bytes)?;
         let bytes = map.bytes();
-        let header = Header::read(bytes, id)?;
+        let header = Header::read(bytes, id).map_err(damage)?;
         let sealed: [u8; TRAILER_BYTES] =
             bytes[bytes.len() - TRAILER_BYTES..].try_into().expect("the size leaves room for a trailer");
         let offset = entry.bytes - TRAILER_BYTES as u64;

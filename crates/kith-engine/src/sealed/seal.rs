@@ -2,7 +2,7 @@
 
 use super::trailer::trailer_crc;
 use super::{HEADER_BYTES, Header, TRAILER_BYTES, Trailer, body_bytes};
-use crate::errors::{Fault, OpenError};
+use crate::errors::Fault;
 use crate::files::FileId;
 use crate::manifest::FileEntry;
 
@@ -56,10 +56,7 @@ impl FileSeal {
         let (table, sealed) = self.tail.split_at(split);
         let trailer = sealed.try_into().ok().and_then(Trailer::decode);
         let trailer = trailer.ok_or(Fault::Checksum { what: "trailer", offset: entry.bytes })?;
-        let header = Header::read(&self.header, self.id).map_err(|error| match error {
-            OpenError::Damaged(damage) => damage.fault,
-            _ => Fault::Foreign { what: "format version" },
-        })?;
+        let header = Header::read(&self.header, self.id)?;
         let block = table.chunks(4).zip(self.table.chunks(4)).position(|(stated, found)| stated != found);
         if kith_types::crc32c(table) != trailer.table_crc {
             return Err(Fault::Checksum { what: "checksum table", offset: self.body_bytes });

@@ -201,7 +201,6 @@ impl ValuesReader {
         mut each: impl FnMut(usize, Result<Option<SourceValue<'_>>, ValueError>) -> ControlFlow<()>,
     ) {
         let mut frames = Frames::new(self.decompressor.as_ref());
-        let keys_are_ids = self.key == KeyType::Id;
         find_each(
             keys.len(),
             |index| {
@@ -212,7 +211,7 @@ impl ValuesReader {
             |index, found| match found {
                 Ok(Some(found)) => {
                     // A compressed value is proven by the frame that was stored.
-                    let proof = if proofs && frames.are_plain() { found.proof(keys_are_ids) } else { None };
+                    let proof = if proofs && frames.are_plain() { found.proof() } else { None };
                     let bytes = match proof {
                         Some(_) => found.check().map(|()| found.value()).map_err(ValueError::from),
                         None => frames.value(&found),

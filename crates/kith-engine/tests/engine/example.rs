@@ -116,7 +116,8 @@ impl Example {
         let counts =
             Counts { members: self.members.len() as u64, edges: self.edges.len() as u64, entities: 0 };
         let columns = vec!["time".to_owned()];
-        let content = Content::Graph(GraphContent { graph: None, role: self.role, columns, counts });
+        let content =
+            Content::Graph(GraphContent { graph: "people".to_owned(), role: self.role, columns, counts });
         let manifest = Manifest::new(self.name.to_owned(), StoreVersion(7), self.count(), content, files);
         seal_version(dir, &manifest).unwrap();
         manifest

@@ -116,9 +116,7 @@ impl Subject {
                 assert!(
                     matches!(
                         error,
-                        OpenError::Damaged(_)
-                            | OpenError::NoComponent { .. }
-                            | OpenError::FormatTooNew { .. }
+                        OpenError::Damaged(_) | OpenError::NoComponent { .. } | OpenError::OtherFormat { .. }
                     ),
                     "{context}: {error:?}"
                 );

@@ -7,6 +7,8 @@ mod example;
 mod faults;
 mod fetch;
 mod formats;
+#[path = "../../../../testdata/formats/golden.rs"]
+mod golden;
 mod graph;
 mod patches;
 mod prove;

@@ -8,7 +8,7 @@ mod refused;
 
 pub use change::{Asker, Changed, Known, New, change, change_known, define, read};
 pub use document::{UnknownName, policy_of, state_of};
-pub use refused::{ChangeError, conflict, other_release};
+pub use refused::{ChangeError, conflict, other_release, unknown_command};
 
 use kith_api::topology::groups_of;
 use kith_types::NodeId;

@@ -83,6 +83,16 @@ impl From<UnknownName> for ChangeError {
     }
 }
 
+/// A request whose command is one that this release does not have, which it cannot tell from none.
+pub fn unknown_command(of: &str) -> Status {
+    let message = format!("{of} request without a command that this release knows");
+    kith_wire::status(
+        ErrorCode::UnsupportedOperation,
+        message,
+        "update the routers, or use a kith of this release",
+    )
+}
+
 /// A record or request that another release wrote.
 pub fn other_release(detail: String) -> Status {
     kith_wire::status(ErrorCode::BadRequest, detail, "use a release that knows this document")

@@ -31,10 +31,7 @@ use socket::Socket;
 use std::{
     collections::{HashMap, HashSet},
     io,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::Arc,
     time::{Duration, Instant},
 };
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -42,8 +39,6 @@ use tonic::Status;
 
 /// Time to open a connection, its preface answered, before the peer counts as unreachable.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_millis(500);
-/// A peer that does not speak frames is asked again after so long: it may have been replaced by a newer release.
-const FOREIGN_FOR: Duration = Duration::from_secs(10);
 
 /// Framed connections, by address.
 #[derive(Debug)]
@@ -61,8 +56,6 @@ struct Place {
     standing: Mutex<Standing>,
     /// Held by the one who connects; what became of the last attempt.
     attempt: tokio::sync::Mutex<Option<(Instant, Lost)>>,
-    /// Whether the log has been told that it does not speak frames.
-    is_told: AtomicBool,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -70,8 +63,6 @@ enum Standing {
     #[default]
     Unconnected,
     Connected(Arc<Connection>),
-    /// Does not speak frames, as seen then.
-    Foreign(Instant),
 }
 
 /// Why a connection is over, or could not be opened.
@@ -99,23 +90,7 @@ impl Lost {
     }
 }
 
-/// Why a call has no reply.
-#[derive(Debug)]
-pub enum CallError {
-    /// The peer does not speak frames: nothing was sent. Ask over gRPC.
-    Foreign,
-    /// What the peer said, or why it said nothing.
-    Status(Box<Status>),
-}
-
-impl From<Status> for CallError {
-    fn from(status: Status) -> Self {
-        CallError::Status(Box::new(status))
-    }
-}
-
 enum ConnectError {
-    Foreign,
     Lost(Lost),
     /// The peer does not take this process for anybody.
     Refused(Box<Status>),
@@ -136,57 +111,57 @@ impl Frames {
     /// Asks the peer at `addr`; the pieces of its reply. Dropping the future cancels the request there.
     ///
     /// # Errors
-    /// [`CallError`].
+    /// What the peer said, or why it said nothing.
     pub async fn call(
         &self,
         addr: &str,
         op: Op,
         deadline: Option<Duration>,
         body: &impl Message,
-    ) -> Result<Vec<Rope>, CallError> {
+    ) -> Result<Vec<Rope>, Status> {
         let connection = self.connection(addr, op).await?;
         let answered = async { connection.send(op, micros_of(deadline), body)?.await }.await;
         match answered {
             // The request crossed the peer's goodbye: nobody has seen it.
             Err(_) if connection.lost().is_some_and(|lost| lost.is_idle) => {
                 let connection = self.connection(addr, op).await?;
-                Ok(connection.send(op, micros_of(deadline), body)?.await?)
+                connection.send(op, micros_of(deadline), body)?.await
             }
-            answered => Ok(answered?),
+            answered => answered,
         }
     }
 
     /// The same, for replies in one piece.
     ///
     /// # Errors
-    /// [`CallError`]; a reply that cannot be read.
+    /// As [`Frames::call`]; a reply that cannot be read.
     pub async fn ask<R: Message + Default>(
         &self,
         addr: &str,
         op: Op,
         deadline: Option<Duration>,
         body: &impl Message,
-    ) -> Result<R, CallError> {
+    ) -> Result<R, Status> {
         let mut pieces = self.call(addr, op, deadline, body).await?;
         match (pieces.pop(), pieces.is_empty()) {
-            (Some(piece), true) => Ok(decoded(piece)?),
-            _ => Err(Status::internal("a reply in pieces where one was expected").into()),
+            (Some(piece), true) => decoded(piece),
+            _ => Err(Status::internal("a reply in pieces where one was expected")),
         }
     }
 
     /// Asks the peer at `addr` for a reply that may come in parts, as they are taken. Dropping them cancels the request there.
     ///
     /// # Errors
-    /// [`CallError`].
+    /// As [`Frames::call`].
     pub async fn call_in_parts(
         &self,
         addr: &str,
         op: Op,
         deadline: Option<Duration>,
         body: &impl Message,
-    ) -> Result<Parts, CallError> {
+    ) -> Result<Parts, Status> {
         let connection = self.connection(addr, op).await?;
-        Ok(connection.send_credited(op, micros_of(deadline), body)?)
+        connection.send_credited(op, micros_of(deadline), body)
     }
 
     /// The addresses whose connections were lost since this was asked last, and that nobody has opened again.
@@ -206,7 +181,7 @@ impl Frames {
         self.places().retain(|addr, _| known.contains(addr.as_str()));
     }
 
-    /// Opens the connection to the peer at `addr`, unless there is one, or it does not speak frames; whether there is one now.
+    /// Opens the connection to the peer at `addr`, unless there is one; whether there is one now.
     pub async fn open(&self, addr: &str) -> bool {
         self.connection(addr, Op::Alive).await.is_ok()
     }
@@ -215,11 +190,10 @@ impl Frames {
         self.places.lock()
     }
 
-    async fn connection(&self, addr: &str, op: Op) -> Result<Arc<Connection>, CallError> {
+    async fn connection(&self, addr: &str, op: Op) -> Result<Arc<Connection>, Status> {
         let place = self.place(addr);
         match place.standing() {
             Standing::Connected(connection) => Ok(connection),
-            Standing::Foreign(_) => Err(CallError::Foreign),
             Standing::Unconnected => place.connect(addr, op, self).await,
         }
     }
@@ -241,7 +215,6 @@ impl Place {
         let is_over = match &*standing {
             Standing::Unconnected => false,
             Standing::Connected(connection) => connection.lost().is_some(),
-            Standing::Foreign(since) => FOREIGN_FOR <= since.elapsed(),
         };
         if is_over {
             *standing = Standing::Unconnected;
@@ -256,18 +229,17 @@ impl Place {
     }
 
     /// One connects, the others wait for what becomes of it. `op` is what it is needed for.
-    async fn connect(&self, addr: &str, op: Op, frames: &Frames) -> Result<Arc<Connection>, CallError> {
+    async fn connect(&self, addr: &str, op: Op, frames: &Frames) -> Result<Arc<Connection>, Status> {
         let came = Instant::now();
         let mut attempt = self.attempt.lock().await;
         match self.standing() {
             Standing::Connected(connection) => return Ok(connection),
-            Standing::Foreign(_) => return Err(CallError::Foreign),
             Standing::Unconnected => {}
         }
         if let Some((ended, lost)) = &*attempt
             && came <= *ended
         {
-            return Err(lost.to_status().into());
+            return Err(lost.to_status());
         }
         let connected =
             tokio::time::timeout(CONNECT_TIMEOUT, greet(addr, &frames.dialer, frames.locally)).await;
@@ -278,22 +250,14 @@ impl Place {
         match connected {
             Ok(Greeted { stream, cipher, shared }) => {
                 let connection = Connection::start(stream, cipher, shared, frames.dialer.replies().cloned());
-                self.is_told.store(false, Ordering::Relaxed);
                 metrics::counter!("kith_client_connections_opened_total", "op" => op.name()).increment(1);
                 *self.lock() = Standing::Connected(Arc::clone(&connection));
                 Ok(connection)
             }
-            Err(ConnectError::Foreign) => {
-                if !self.is_told.swap(true, Ordering::Relaxed) {
-                    tracing::info!(addr, "the peer does not speak frames: asking it over gRPC");
-                }
-                *self.lock() = Standing::Foreign(Instant::now());
-                Err(CallError::Foreign)
-            }
-            Err(ConnectError::Refused(status)) => Err(CallError::Status(status)),
+            Err(ConnectError::Refused(status)) => Err(*status),
             Err(ConnectError::Lost(lost)) => {
                 *attempt = Some((Instant::now(), lost.clone()));
-                Err(lost.to_status().into())
+                Err(lost.to_status())
             }
         }
     }
@@ -319,27 +283,19 @@ struct Greeted {
 async fn greet(addr: &str, dialer: &Dialer, locally: bool) -> Result<Greeted, ConnectError> {
     let Some(secured) = dialer.secured() else {
         let mut stream = socket::connect(addr, locally).await?;
-        return match exchange(&mut stream).await {
-            Ok(true) => {
-                let shared = share(&mut stream).await?;
-                Ok(Greeted { stream, cipher: None, shared })
-            }
-            Ok(false) | Err(_) => Err(ConnectError::Foreign),
-        };
+        exchange(&mut stream).await?;
+        let shared = share(&mut stream).await?;
+        return Ok(Greeted { stream, cipher: None, shared });
     };
     let told = |error: io::Error| match TlsFailure::of_handshake(&error) {
         Some(failure) => ConnectError::Lost(Lost::new(failure.reason)),
         None => error.into(),
     };
     let mut stream = secured.for_frames(addr).await.map_err(told)?;
-    match exchange(&mut stream).await {
-        Ok(true) => {}
-        Ok(false) => return Err(ConnectError::Foreign),
-        Err(error) => {
-            let Some(failure) = TlsFailure::of(&error) else { return Err(ConnectError::Foreign) };
-            secured.note(addr, failure.clone());
-            return Err(ConnectError::Lost(Lost::new(failure.reason)));
-        }
+    if let Err(error) = exchange(&mut stream).await {
+        let Some(failure) = TlsFailure::of(&error) else { return Err(error.into()) };
+        secured.note(addr, failure.clone());
+        return Err(ConnectError::Lost(Lost::new(failure.reason)));
     }
     if let Some(token) = secured.token() {
         identify(&mut stream, &token).await?;
@@ -349,14 +305,14 @@ async fn greet(addr: &str, dialer: &Dialer, locally: bool) -> Result<Greeted, Co
     Ok(Greeted { stream: Socket::Left(stream), cipher: Some(Cipher::new(tls)), shared: None })
 }
 
-/// Whether the peer speaks frames. An older release answers with HTTP/2 or closes: from here on that is not an outage. If it is one,
-/// gRPC will say so.
-async fn exchange(stream: &mut (impl AsyncRead + AsyncWrite + Unpin)) -> io::Result<bool> {
+/// Greets the peer and waits for its greeting. Whatever version it announces, both speak the lower of the two.
+async fn exchange(stream: &mut (impl AsyncRead + AsyncWrite + Unpin)) -> io::Result<()> {
     let mut answer = [0; PREFACE_BYTES];
     stream.write_all(&Preface::OWN.encode()).await?;
     stream.flush().await?;
     stream.read_exact(&mut answer).await?;
-    Ok(Preface::decode(answer).is_ok())
+    let foreign = |error| io::Error::other(format!("the peer does not speak frames: {error}"));
+    Preface::decode(answer).map(drop).map_err(foreign)
 }
 
 /// Shows the token, and waits for what the peer says to it.
@@ -375,7 +331,7 @@ async fn identify(
 async fn share(stream: &mut Socket) -> Result<Option<Arc<SharedReplies>>, ConnectError> {
     let Some(pid) = socket::local_pid(stream) else { return Ok(None) };
     let answer = first_answer(stream, Op::Share, &[]).await?;
-    // A release before, or enough others have it.
+    // There is no memory left, or the peer has none to offer.
     let is_refused = answer.header.flags.has(Flags::ERROR);
     let Some(offer) = Offer::decode(&answer.body).filter(|_| !is_refused) else { return Ok(None) };
     let opened = SharedReplies::open(pid, offer);

@@ -25,17 +25,22 @@ impl Raw {
         let mut preface = [0; PREFACE_BYTES];
         stream.read_exact(&mut preface).await.unwrap();
         stream.write_all(&Preface::OWN.encode()).await.unwrap();
-        Self { stream, buffer: bytes::BytesMut::new(), parts: HashMap::new() }
+        Self::over(stream)
     }
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Raw<S> {
+    /// After the prefaces.
+    pub(super) fn over(stream: S) -> Self {
+        Self { stream, buffer: bytes::BytesMut::new(), parts: HashMap::new() }
+    }
+
     pub(super) async fn greet(mut stream: S) -> Self {
         stream.write_all(&Preface::OWN.encode()).await.unwrap();
         let mut preface = [0; PREFACE_BYTES];
         stream.read_exact(&mut preface).await.unwrap();
         assert_eq!(Preface::decode(preface), Ok(Preface::OWN));
-        Self { stream, buffer: bytes::BytesMut::new(), parts: HashMap::new() }
+        Self::over(stream)
     }
 
     pub(super) async fn send(&mut self, header: Header, body: &impl Message) {
@@ -77,7 +82,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Raw<S> {
 
 #[tokio::test]
 async fn malformed_frames_close_their_connection_and_no_other() {
-    let server = Server::start(true);
+    let server = Server::start();
     let mut other = Raw::connect(&server.addr).await;
     let waiting = || Header::request(1, Op::Evaluate);
     let long = (frame::HEADER_BYTES as u32 + kith_wire::MESSAGE_BYTES_MAX as u32 + 17).to_le_bytes();
@@ -127,7 +132,7 @@ async fn a_request_that_crosses_the_peers_goodbye_is_asked_again() {
 
 #[tokio::test]
 async fn what_is_not_served_is_refused_by_name_and_the_connection_goes_on() {
-    let server = Server::start(true);
+    let server = Server::start();
     let mut raw = Raw::connect(&server.addr).await;
     let newer = Header { op: 200, ..Header::request(1, Op::Ping) };
     for header in [newer, Header::request(3, Op::Ping)] {
@@ -147,7 +152,7 @@ async fn what_is_not_served_is_refused_by_name_and_the_connection_goes_on() {
 #[tokio::test]
 async fn one_who_does_not_read_is_not_worked_for_and_holds_up_nobody() {
     const REQUESTS: u64 = 400;
-    let server = Server::start(true);
+    let server = Server::start();
     let mut slow = Raw::connect(&server.addr).await;
     for id in 1..=REQUESTS {
         slow.send(Header::request(id, Op::Evaluate), &asking(LONG, 1)).await;
@@ -171,7 +176,7 @@ async fn one_who_does_not_read_is_not_worked_for_and_holds_up_nobody() {
 #[tokio::test]
 async fn a_huge_reply_holds_up_no_small_ones_behind_it() {
     const SMALL: u64 = 200;
-    let server = Server::start(true);
+    let server = Server::start();
     let mut raw = Raw::connect(&server.addr).await;
     raw.send(Header::request(1, Op::Evaluate), &asking(HUGE, 0)).await;
     // It is on its way, and cannot get far before it is read.
@@ -198,7 +203,7 @@ async fn a_huge_reply_holds_up_no_small_ones_behind_it() {
 
 #[tokio::test]
 async fn long_replies_take_turns_and_what_is_left_of_a_cancelled_one_is_not_sent() {
-    let server = Server::start(true);
+    let server = Server::start();
     let mut raw = Raw::connect(&server.addr).await;
     for id in [1, 2] {
         raw.send(Header::request(id, Op::Evaluate), &asking(HUGE, 0)).await;
@@ -253,7 +258,7 @@ async fn a_peer_that_freezes_is_asked_whether_it_is_there_and_given_up() {
 
 #[tokio::test]
 async fn neither_http2_nor_frames_is_closed() {
-    let server = Server::start(true);
+    let server = Server::start();
     let mut stream = TcpStream::connect(&server.addr).await.unwrap();
     stream.write_all(b"GET / HTTP/1.1\r\n\r\n").await.unwrap();
     let mut answer = Vec::new();

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking, and so do the peers that it scripts")]
 
 mod by_hand;
+mod newer;
 mod places;
 #[cfg(target_os = "linux")]
 mod shared;
@@ -38,6 +39,7 @@ use std::{
     time::Duration,
 };
 use tokio::{
+    io::AsyncWriteExt,
     net::{TcpListener, TcpStream},
     runtime::Runtime,
     sync::watch,
@@ -192,12 +194,11 @@ struct Server {
 }
 
 impl Server {
-    /// `frames` says whether it speaks them, or is of an older release.
-    fn start(frames: bool) -> Self {
-        Self::start_with(frames, ConnectionSettings::default())
+    fn start() -> Self {
+        Self::start_with(ConnectionSettings::default())
     }
 
-    fn start_with(frames: bool, settings: ConnectionSettings) -> Self {
+    fn start_with(settings: ConnectionSettings) -> Self {
         let node = Arc::new(Scripted {
             started: AtomicU64::new(0),
             waiting: watch::Sender::new(0),
@@ -216,9 +217,8 @@ impl Server {
         let listener = TcpListener::from_std(listener).expect("a listener");
         let mut routes = server::routes();
         routes.add_service(node_server::NodeServer::new(OverGrpc(Arc::clone(&node))));
-        let service: Option<Arc<dyn FrameService>> = if frames { Some(Arc::clone(&node) as _) } else { None };
-        // A release before frames listens nowhere else either.
-        let local = frames.then(|| kith_net::frames::listen_locally(addr)).flatten();
+        let service = Some(Arc::clone(&node) as Arc<dyn FrameService>);
+        let local = kith_net::frames::listen_locally(addr);
         let connections = Connections::new(settings).expect("files enough");
         let bound = Bound { addr, listener, local, connections };
         server::spawn(bound, routes, service, &Security::default(), stop.clone());
@@ -271,7 +271,7 @@ fn transports() -> [(&'static str, Arc<dyn Transport>); 3] {
 
 #[tokio::test]
 async fn answers_and_errors_are_the_same_over_both_on_one_port() {
-    let server = Server::start(true);
+    let server = Server::start();
     for (name, transport) in transports() {
         assert_eq!(count_of(transport.evaluate(&server.addr, asking(ECHO, 7)).await.unwrap()), 7, "{name}");
         let error = transport.evaluate(&server.addr, asking(FAIL, 7)).await.unwrap_err();
@@ -287,7 +287,7 @@ async fn answers_and_errors_are_the_same_over_both_on_one_port() {
 
 #[tokio::test]
 async fn a_later_request_is_answered_before_an_earlier_one() {
-    let server = Server::start(true);
+    let server = Server::start();
     for (name, transport) in transports() {
         server.node.gate.send_replace(false);
         let (asker, addr) = (Arc::clone(&transport), server.addr.clone());
@@ -305,7 +305,7 @@ async fn a_later_request_is_answered_before_an_earlier_one() {
 
 #[tokio::test]
 async fn a_dropped_request_ends_at_the_node() {
-    let server = Server::start(true);
+    let server = Server::start();
     for (_, transport) in transports() {
         // The first one runs on the connection's own task, the second on another.
         let mut calls: Vec<_> = (0..2).map(|_| transport.evaluate(&server.addr, asking(WAIT, 1))).collect();
@@ -323,7 +323,7 @@ async fn a_dropped_request_ends_at_the_node() {
 #[tokio::test]
 async fn a_lost_connection_and_a_refused_one_are_unavailable() {
     for (name, transport) in transports() {
-        let mut server = Server::start(true);
+        let mut server = Server::start();
         let (asker, addr) = (Arc::clone(&transport), server.addr.clone());
         let asked = tokio::spawn(async move { asker.evaluate(&addr, asking(WAIT, 1)).await });
         server.until_waiting(1).await;
@@ -337,7 +337,7 @@ async fn a_lost_connection_and_a_refused_one_are_unavailable() {
 
 #[tokio::test]
 async fn a_connection_that_is_lost_while_nobody_asks_is_told_once() {
-    let mut server = Server::start(true);
+    let mut server = Server::start();
     let transport = FramedTransport::default();
     transport.evaluate(&server.addr, asking(ECHO, 1)).await.expect("it answers");
     assert!(transport.take_cut().is_empty());
@@ -359,7 +359,7 @@ fn is_connection(status: &Status) -> bool {
 #[tokio::test]
 async fn a_stopping_server_answers_what_is_under_way() {
     for (name, transport) in transports() {
-        let server = Server::start(true);
+        let server = Server::start();
         let (asker, addr) = (Arc::clone(&transport), server.addr.clone());
         let asked = tokio::spawn(async move { asker.evaluate(&addr, asking(WAIT, 5)).await });
         server.until_waiting(1).await;
@@ -386,7 +386,7 @@ async fn until_cut(transport: &dyn Transport) {
 #[tokio::test]
 async fn idle_connections_are_closed_and_requests_open_others_and_those_under_way_are_not_idle() {
     let idle = Some(Duration::from_millis(200));
-    let server = Server::start_with(true, ConnectionSettings { idle, ..ConnectionSettings::default() });
+    let server = Server::start_with(ConnectionSettings { idle, ..ConnectionSettings::default() });
     for (name, transport) in transports() {
         server.node.gate.send_replace(false);
         assert_eq!(count_of(transport.evaluate(&server.addr, asking(ECHO, 1)).await.unwrap()), 1, "{name}");
@@ -410,7 +410,7 @@ async fn idle_connections_are_closed_and_requests_open_others_and_those_under_wa
 #[tokio::test]
 async fn more_connections_than_allowed_are_told_so_and_the_others_go_on() {
     let open_max = Some(2);
-    let server = Server::start_with(true, ConnectionSettings { open_max, ..ConnectionSettings::default() });
+    let server = Server::start_with(ConnectionSettings { open_max, ..ConnectionSettings::default() });
     let transports =
         [TransportKind::FramedTcp, TransportKind::Grpc].map(|kind| kind.build(&Dialer::default()));
     for transport in &transports {
@@ -429,13 +429,21 @@ async fn more_connections_than_allowed_are_told_so_and_the_others_go_on() {
 }
 
 #[tokio::test]
-async fn a_peer_without_frames_is_asked_over_grpc() {
-    let server = Server::start(false);
+async fn a_peer_that_does_not_speak_frames_is_unavailable() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let addr = listener.local_addr().unwrap().to_string();
+    let answer = async {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await.unwrap();
+        std::future::pending::<()>().await;
+    };
     let transport = FramedTransport::default();
-    for version in 1..4 {
-        let reply = transport.evaluate(&server.addr, asking(ECHO, version)).await.unwrap();
-        assert_eq!(count_of(reply), version);
-    }
+    let error = tokio::select! {
+        error = transport.evaluate(&addr, asking(ECHO, 1)) => error.unwrap_err(),
+        () = answer => unreachable!("it never ends"),
+    };
+    assert!(is_connection(&error), "{error:?}");
+    assert!(error.message().contains("the peer does not speak frames"), "{error:?}");
 }
 
 #[tokio::test]
@@ -457,7 +465,7 @@ async fn a_silent_peer_is_unavailable_within_the_connect_timeout() {
 
 #[tokio::test]
 async fn a_deadline_passes_at_the_node() {
-    let server = Server::start(true);
+    let server = Server::start();
     let transport = FramedTransport::default();
     let header = v1::RequestHeader { deadline_us: 10_000, ..Default::default() };
     let request = v1::EvaluateRequest { header: Some(header), ..asking(WAIT, 1) };
@@ -468,7 +476,7 @@ async fn a_deadline_passes_at_the_node() {
 
 #[tokio::test]
 async fn a_reply_in_pieces_is_put_together() {
-    let server = Server::start(true);
+    let server = Server::start();
     let channel = endpoint(&server.addr).unwrap().connect_lazy();
     let client = RouterClient::over(server.addr.clone(), channel);
     let query = GraphQuery {

@@ -46,7 +46,7 @@ fn topology(revision: u64, addrs: &[&str]) -> Arc<Topology> {
 #[tokio::test]
 async fn an_address_that_no_table_names_is_let_go_of_and_what_is_under_way_there_goes_on() {
     for (name, transport) in transports() {
-        let (stays, leaves) = (Server::start(true), Server::start(true));
+        let (stays, leaves) = (Server::start(), Server::start());
         let (tables, followed) = watch::channel(topology(1, &[&stays.addr, &leaves.addr]));
         let fleet = Fleet::new(followed, Arc::clone(&transport), false);
         fleet.warm().await;

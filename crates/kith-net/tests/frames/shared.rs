@@ -80,7 +80,7 @@ fn assert_huge(came: &Came) {
 
 #[tokio::test]
 async fn what_does_not_fit_or_is_not_asked_for_there_follows_its_header() {
-    let server = Server::start(true);
+    let server = Server::start();
     let mut local = Local::connect(&server).await;
     let none = local.ask(HUGE, Flags::default()).await;
     assert_huge(&none);
@@ -104,7 +104,7 @@ async fn what_does_not_fit_or_is_not_asked_for_there_follows_its_header() {
 
 #[tokio::test]
 async fn memory_is_offered_once_and_past_tcp_alone() {
-    let server = Server::start(true);
+    let server = Server::start();
     let mut over_tcp = Raw::connect(&server.addr).await;
     let mut local = Local::connect(&server).await;
     over_tcp.send_bytes(Header::request(1, Op::Share), &[]).await;
@@ -125,7 +125,7 @@ async fn memory_is_offered_once_and_past_tcp_alone() {
 
 #[tokio::test]
 async fn what_is_given_back_and_was_not_taken_closes_the_connection() {
-    let server = Server::start(true);
+    let server = Server::start();
     for (what, body) in [
         ("never taken", encode_slots(&[0])),
         ("no slot", encode_slots(&[u32::MAX])),
@@ -148,7 +148,7 @@ async fn what_is_given_back_and_was_not_taken_closes_the_connection() {
 
 #[tokio::test]
 async fn replies_that_are_kept_stay_what_they_were() {
-    let mut server = Server::start(true);
+    let mut server = Server::start();
     let transport = framed();
     let mut kept = Vec::new();
     for round in 0..12 {
@@ -169,7 +169,7 @@ async fn replies_that_are_kept_stay_what_they_were() {
 
 #[tokio::test]
 async fn slots_of_a_reply_that_nobody_wants_any_more_come_back() {
-    let server = Server::start(true);
+    let server = Server::start();
     let mut local = Local::connect(&server).await;
     let request = Header::request(2, Op::Evaluate);
     let request = Header { flags: request.flags.with(Flags::SHARED), ..request };

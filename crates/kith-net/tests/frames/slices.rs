@@ -54,7 +54,7 @@ pub(super) fn framed() -> Arc<dyn Transport> {
 
 #[tokio::test]
 async fn slices_are_one_reply() {
-    let server = Server::start(true);
+    let server = Server::start();
     for (name, transport) in transports() {
         for count in [1, 2, 40] {
             let reply = transport.evaluate(&server.addr, in_slices(ECHO, count)).await.unwrap();
@@ -70,7 +70,7 @@ async fn slices_are_one_reply() {
 
 #[tokio::test]
 async fn others_are_answered_between_the_slices_and_whole() {
-    let server = Server::start(true);
+    let server = Server::start();
     let transport = framed();
     let (asker, addr) = (Arc::clone(&transport), server.addr.clone());
     let sliced = tokio::spawn(async move { asker.evaluate(&addr, in_slices(GATED, 5)).await });
@@ -85,7 +85,7 @@ async fn others_are_answered_between_the_slices_and_whole() {
 
 #[tokio::test]
 async fn an_error_ends_a_reply_between_its_slices() {
-    let server = Server::start(true);
+    let server = Server::start();
     let transport = framed();
     for count in [1, 2, 9] {
         let error = transport.evaluate(&server.addr, in_slices(FAIL, count)).await.unwrap_err();
@@ -96,7 +96,7 @@ async fn an_error_ends_a_reply_between_its_slices() {
 
 #[tokio::test]
 async fn a_sliced_reply_that_nobody_wants_any_more_ends_at_the_node() {
-    let server = Server::start(true);
+    let server = Server::start();
     let transport = framed();
     let (asker, addr) = (Arc::clone(&transport), server.addr.clone());
     let sliced = tokio::spawn(async move { asker.evaluate(&addr, in_slices(GATED, 5)).await });
@@ -108,7 +108,7 @@ async fn a_sliced_reply_that_nobody_wants_any_more_ends_at_the_node() {
 
 #[tokio::test]
 async fn a_sliced_reply_ends_with_its_deadline_or_its_node() {
-    let mut server = Server::start(true);
+    let mut server = Server::start();
     let transport = framed();
     let header = v1::RequestHeader { deadline_us: 20_000, ..Default::default() };
     let request = v1::EvaluateRequest { header: Some(header), ..in_slices(GATED, 3) };

@@ -62,7 +62,7 @@ fn number_of(part: Option<Result<v1::EvaluateReply, Status>>) -> u64 {
 
 #[tokio::test]
 async fn parts_come_in_order_over_both() {
-    let server = Server::start(true);
+    let server = Server::start();
     for (name, transport) in transports() {
         let parts = transport.evaluate_in_parts(server.addr.clone(), asking(PARTS, MANY));
         let numbers: Vec<u64> = parts.map(|part| number_of(Some(part))).collect().await;
@@ -73,7 +73,7 @@ async fn parts_come_in_order_over_both() {
 
 #[tokio::test]
 async fn a_reader_that_stops_is_sent_its_credit_and_holds_up_nobody() {
-    let server = Server::start(true);
+    let server = Server::start();
     let transport: Arc<dyn Transport> = Arc::new(FramedTransport::default());
     let mut parts = Arc::clone(&transport).evaluate_in_parts(server.addr.clone(), asking(PARTS, MANY));
     assert_eq!(number_of(parts.next().await), 0);
@@ -93,7 +93,7 @@ async fn a_reader_that_stops_is_sent_its_credit_and_holds_up_nobody() {
 
 #[tokio::test]
 async fn a_reply_that_nobody_wants_any_more_ends_at_the_node() {
-    let server = Server::start(true);
+    let server = Server::start();
     for (name, transport) in transports() {
         let mut parts = Arc::clone(&transport).evaluate_in_parts(server.addr.clone(), asking(GATED, 3));
         assert_eq!(number_of(parts.next().await), 0, "{name}");
@@ -106,7 +106,7 @@ async fn a_reply_that_nobody_wants_any_more_ends_at_the_node() {
 
 #[tokio::test]
 async fn the_deadline_ends_a_reply_in_its_middle() {
-    let server = Server::start(true);
+    let server = Server::start();
     let header = v1::RequestHeader { deadline_us: 20_000, ..Default::default() };
     let request = v1::EvaluateRequest { header: Some(header), ..asking(GATED, 3) };
     let transport = Arc::new(FramedTransport::default());
@@ -121,7 +121,7 @@ async fn the_deadline_ends_a_reply_in_its_middle() {
 #[tokio::test]
 async fn a_node_that_dies_in_the_middle_of_a_reply_is_unavailable() {
     for (name, transport) in transports() {
-        let mut server = Server::start(true);
+        let mut server = Server::start();
         let mut parts = transport.evaluate_in_parts(server.addr.clone(), asking(GATED, 3));
         assert_eq!(number_of(parts.next().await), 0, "{name}");
         server.die();
@@ -132,7 +132,7 @@ async fn a_node_that_dies_in_the_middle_of_a_reply_is_unavailable() {
 
 #[tokio::test]
 async fn credit_that_is_none_breaks_the_protocol_and_credit_for_nobody_does_not() {
-    let server = Server::start(true);
+    let server = Server::start();
     let mut raw = Raw::connect(&server.addr).await;
     let mut out = bytes::BytesMut::new();
     Header::encode_credit(77, 5, &mut out);

@@ -96,8 +96,8 @@ pub enum SchemaFault {
         /// Why not.
         source: TypeError,
     },
-    /// A language this version does not know.
-    #[error("schema is of language version {got}, this version of Kith reads 1: use a newer one")]
+    /// The language is of another version.
+    #[error("schema is of language version {got}, but this release reads version 1")]
     Version {
         /// What the schema says.
         got: String,

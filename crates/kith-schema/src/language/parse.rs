@@ -19,17 +19,18 @@ pub(crate) fn parse(text: &str) -> Result<Schema, SchemaFault> {
         SchemaFault::Syntax { detail, line: error.line(), column: error.column() }
     })?;
     let place = "schema";
-    check_members(place, &object, SCHEMA_MEMBERS)?;
-    let mut fields = None;
-    for (name, member) in object.0 {
-        match (name.as_str(), member) {
-            ("kith_schema", Member::Value(version)) if version != 1 => {
-                return Err(SchemaFault::Version { got: version.to_string() });
-            }
-            ("fields", Member::Objects(objects)) => fields = Some(objects),
-            _ => {}
-        }
+    // First the version: another one may have other members.
+    let version = object.0.iter().find(|(name, _)| name == "kith_schema");
+    if let Some((_, Member::Value(version))) = version
+        && *version != 1
+    {
+        return Err(SchemaFault::Version { got: version.to_string() });
     }
+    check_members(place, &object, SCHEMA_MEMBERS)?;
+    let fields = object.0.into_iter().find_map(|(name, member)| match member {
+        Member::Objects(objects) if name == "fields" => Some(objects),
+        _ => None,
+    });
     let fields = fields.ok_or(SchemaFault::Missing { place: place.to_owned(), name: "fields" })?;
     let fields = fields.into_iter().enumerate().map(|(index, object)| field(index, object));
     Ok(Schema::new(fields.collect::<Result<_, _>>()?)?)

@@ -28,17 +28,14 @@ pub struct ReadyDocument {
     /// The first router's HTTP address.
     pub http: String,
     /// The first router's address for Redis clients.
-    #[serde(default)]
     pub resp: String,
     /// Every node.
     pub nodes: Vec<ReadyNode>,
     /// Every router.
     pub routers: Vec<ReadyRouter>,
     /// The process of `kith dev`, which ends all others when it ends.
-    #[serde(default)]
     pub pid: u32,
     /// Its data directory.
-    #[serde(default)]
     pub data: PathBuf,
 }
 
@@ -52,7 +49,6 @@ pub struct ReadyNode {
     /// Its gRPC address.
     pub addr: String,
     /// Its address for Redis clients.
-    #[serde(default)]
     pub resp: String,
     /// Its process.
     pub pid: u32,
@@ -64,7 +60,6 @@ pub struct ReadyRouter {
     /// Its gRPC address.
     pub addr: String,
     /// Its address for Redis clients.
-    #[serde(default)]
     pub resp: String,
     /// Its process.
     pub pid: u32,

@@ -157,8 +157,7 @@ pub struct SizedStoreDocument {
     /// How many groups hold it; `None`: all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replication: Option<u32>,
-    /// How many replicas must agree on an answer; 0 says the same as 1.
-    #[serde(default)]
+    /// How many replicas must agree on an answer.
     pub required_reads: u32,
     /// Nodes that cannot give it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -256,7 +255,6 @@ pub struct TransferDocument {
     /// `pending`, `running`, `copied` or `replaced`.
     pub state: String,
     /// Failures so far.
-    #[serde(default)]
     pub failures: u32,
     /// Donors found unfit.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

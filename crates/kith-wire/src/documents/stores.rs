@@ -58,7 +58,6 @@ pub struct DefinitionDocument {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_quota_bytes: Option<NonZeroU64>,
     /// Fewest records of a version.
-    #[serde(default)]
     pub records_min: u64,
     /// A version may have so many per cent fewer records than the current one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -149,10 +148,8 @@ pub struct RunningDocument {
     /// Since when, milliseconds since 1970.
     pub since: u64,
     /// How many nodes may be left out.
-    #[serde(default)]
     pub missing_max: u32,
     /// Whether it passed the guards.
-    #[serde(default)]
     pub offered: bool,
 }
 

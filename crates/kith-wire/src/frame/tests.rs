@@ -6,6 +6,9 @@ use kith_types::ErrorCode;
 use proptest::prelude::*;
 use std::{fs, path::Path};
 
+#[path = "../../../../testdata/formats/golden.rs"]
+mod golden;
+
 fn encoded(header: Header, body: &[u8]) -> BytesMut {
     let mut out = BytesMut::new();
     header.encode_bytes(body, &mut out).unwrap();
@@ -172,6 +175,23 @@ fn the_drawing_shows_each_kind_of_frame_byte_by_byte() {
         .filter(|line| !shown.contains(line))
         .collect();
     assert!(missing.is_empty(), "the drawing lacks\n{}", missing.join("\n"));
+}
+
+#[test]
+fn golden_bytes_of_frames() {
+    let byte = |byte: &str| u8::from_str_radix(byte, 16).unwrap();
+    let bytes = |hex: String| hex.split(' ').map(byte).collect();
+    let made: Vec<_> = drawn().into_iter().map(|(name, hex)| (name.to_owned(), bytes(hex))).collect();
+    let comment = "The preface and each kind of frame: docs/formats/framed-protocol.md. The test is \
+                   crates/kith-wire/src/frame/tests.rs.";
+    let golden = golden::hex("frames.txt", comment, &made);
+    assert_eq!(Preface::decode(golden[0].1[..].try_into().unwrap()), Ok(Preface::OWN));
+    for (name, bytes) in &golden[1..] {
+        let mut buffer = BytesMut::from(&bytes[..]);
+        let frame = decode(&mut buffer).unwrap().expect("a whole frame");
+        assert!(buffer.is_empty(), "{name}");
+        assert_eq!(encoded(frame.header, &frame.body), bytes[..], "{name}");
+    }
 }
 
 #[test]

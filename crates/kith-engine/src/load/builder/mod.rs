@@ -42,8 +42,8 @@ pub const MEMORY_BYTES_DEFAULT: usize = 256 << 20;
 /// What to build and how.
 #[derive(Clone, Debug)]
 pub struct BuildOptions {
-    /// The graph that it is a part of; `None`: nobody asks.
-    pub graph: Option<String>,
+    /// The graph that it is a part of.
+    pub graph: String,
     /// Name of the edge type or entity kind: 1 to 64 letters, digits, `_` or `-`.
     pub name: String,
     /// Which build of it.

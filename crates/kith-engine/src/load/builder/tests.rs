@@ -75,7 +75,7 @@ struct Setup<'a> {
 
 fn build(setup: &Setup<'_>, lines: &[Line]) -> (Manifest, BuildSummary) {
     let mut builder = ComponentBuilder::new(BuildOptions {
-        graph: None,
+        graph: "people".to_owned(),
         name: "kind".to_owned(),
         version: StoreVersion(3),
         role: setup.role,
@@ -293,7 +293,7 @@ fn a_failed_build_leaves_nothing_but_an_empty_folder() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("file"), "in the way").unwrap();
     let mut options = BuildOptions {
-        graph: None,
+        graph: "people".to_owned(),
         name: "kind".to_owned(),
         version: StoreVersion(1),
         role: KindRole::Undirected,
@@ -321,7 +321,7 @@ fn a_failed_build_leaves_nothing_but_an_empty_folder() {
 fn names_and_columns_are_checked_before_anything_is_made() {
     let dir = tempfile::tempdir().unwrap();
     let options = |name: &str, columns: &[&str]| BuildOptions {
-        graph: None,
+        graph: "people".to_owned(),
         name: name.to_owned(),
         version: StoreVersion(1),
         role: KindRole::Undirected,

@@ -128,7 +128,7 @@ impl Load<'_> {
             return Ok(None);
         }
         let built = ComponentBuilder::new(BuildOptions {
-            graph: Some(options.graph.clone()),
+            graph: options.graph.clone(),
             name: name.to_owned(),
             version: options.version,
             role,

@@ -19,6 +19,12 @@ pub const SUMMARY_NAME: &str = "partition.json";
 /// The format version of summaries.
 const SUMMARY_FORMAT: u32 = 1;
 
+/// What any format version of the summary begins with.
+#[derive(Deserialize)]
+struct Preamble {
+    kith_partition: u32,
+}
+
 /// What a built partition consists of. Two runs of one task write the same.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -56,11 +62,17 @@ impl PartitionSummary {
     /// If it is damaged.
     pub fn decode(bytes: &[u8], folder: &Path) -> Result<Self, ValuesBuildError> {
         let fault = |fault: String| ValuesBuildError::Partition { path: folder.to_owned(), fault };
+        if let Ok(Preamble { kith_partition: got }) = serde_json::from_slice(bytes)
+            && got != SUMMARY_FORMAT
+        {
+            let reads = format!("but this release reads version {SUMMARY_FORMAT}");
+            return Err(fault(format!("{SUMMARY_NAME} has format version {got}, {reads}")));
+        }
         let summary: Self = serde_json::from_slice(bytes)
             .map_err(|error| fault(format!("{SUMMARY_NAME} is damaged: {error}")))?;
         let sealed = summary.clone().sealed();
-        if sealed != summary || summary.encode() != bytes || summary.kith_partition != SUMMARY_FORMAT {
-            return Err(fault(format!("{SUMMARY_NAME} is damaged or of another release")));
+        if sealed != summary || summary.encode() != bytes {
+            return Err(fault(format!("{SUMMARY_NAME} is damaged: its seal does not match")));
         }
         let ours = |file: &FileEntry| file.id().is_some_and(|id| id.partition.0 == summary.partition);
         if !summary.files.iter().all(ours) {

@@ -19,7 +19,7 @@ fn manifest(version: u64) -> Manifest {
         first_position: None,
     };
     let content = Content::Graph(GraphContent {
-        graph: None,
+        graph: "people".to_owned(),
         role: KindRole::MembersOnly,
         columns: Vec::new(),
         counts: Counts::default(),
@@ -65,9 +65,12 @@ fn any_other_byte_length_or_end_is_refused() {
 }
 
 #[test]
-fn a_later_format_is_told_apart_from_damage() {
-    let error = Layout::decode(br#"{"kith_layout": 2}"#, &manifest(1)).unwrap_err();
-    assert!(matches!(error, OpenError::FormatTooNew { got: 2, supported: 1, .. }));
+fn another_format_is_told_apart_from_damage() {
+    for got in [0, 2] {
+        let other = format!(r#"{{"kith_layout": {got}}}"#);
+        let error = Layout::decode(other.as_bytes(), &manifest(1)).unwrap_err().to_string();
+        assert_eq!(error, format!("layout.json has format version {got}, but this release reads version 1"));
+    }
 }
 
 proptest! {

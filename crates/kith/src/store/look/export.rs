@@ -152,7 +152,7 @@ async fn shape(
             let hash = version.components.iter().find_map(|component| component.schema.as_deref());
             let hash = hash.ok_or_else(|| {
                 let message = format!("version {} of records names no schema", version.version);
-                Failure::new(ErrorCode::SchemaUnavailable, message, "push it again with this release")
+                Failure::new(ErrorCode::SchemaUnavailable, message, "push it again")
             })?;
             let id: SchemaId = hash.parse().context("read the name of the version's schema")?;
             ValueShape::Record(router.schema(&version.name, version.version, id).await?)
