@@ -1,6 +1,6 @@
 //! Why nothing was built or published: a stable code, what happened, what to do, and the first wrong rows.
 
-use kith_engine::load::{LoadError, ValuesBuildError, input::InputError};
+use kith_load::{LoadError, ValuesBuildError, input::InputError};
 use kith_rows::{ReadError, RowError, RowErrors, RowFault, RowOptions, RowsError};
 use kith_schema::InferError;
 use kith_types::{ErrorCode, check_store_name};

@@ -34,14 +34,12 @@ pub use failure::Failure;
 pub use graph::{
     ColumnValue, ComponentRows, GraphBuilder, GraphOptions, load_graph, next_graph_version, publish_graph,
 };
-pub use kith_engine::{
-    Manifest, VALUES_COMPONENT,
-    load::{
-        BuildSummary, DeltaSummary, Duplicates, FileRole, LoadOptions, LoadProgress, LoadReport, LoadedFile,
-        MEMORY_BYTES_DEFAULT, PartitionSummary, Stop,
-        input::{ColumnRef, ColumnSpec, EdgeColumns, HeaderMode as TextHeader, TextOptions},
-        version_dir,
-    },
+pub use kith_engine::{Manifest, VALUES_COMPONENT};
+pub use kith_load::{
+    BuildSummary, DeltaSummary, Duplicates, FileRole, LoadOptions, LoadProgress, LoadReport, LoadedFile,
+    MEMORY_BYTES_DEFAULT, PartitionSummary, Stop,
+    input::{ColumnRef, ColumnSpec, EdgeColumns, HeaderMode as TextHeader, TextOptions},
+    version_dir,
 };
 pub use kith_objects::{Location, Objects};
 pub use kith_rows::{Format, FormatChoice, HeaderMode, RowKey, RowValue};

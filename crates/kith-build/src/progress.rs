@@ -1,6 +1,6 @@
 //! How far a build is.
 
-use kith_engine::load::LoadProgress;
+use kith_load::LoadProgress;
 
 /// How far a build is, as it is told while it runs; often enough for a bar, never more than once in a thousand rows.
 #[derive(Clone, Copy, Debug)]

@@ -11,11 +11,11 @@
 //! small benchmarks behind these run: `chunk_set_index`, `chunk_set_proven` under a profiler.
 
 use divan::Bencher;
-use kith_engine::load::{ValuesBuilder, ValuesOptions};
 use kith_engine::{
     ChunkSetReader, ChunkSetWriter, Content, Counts, FileKind, GraphContent, KeyType, Manifest, ValuesReader,
     VersionFolder, seal_version,
 };
+use kith_load::{ValuesBuilder, ValuesOptions};
 use kith_ops::{KindRole, LookupKeys, ValueSource};
 use kith_types::{ByteKeys, PartitionCount, PartitionId, StoreVersion, fmix64, position_of_key};
 use std::ops::ControlFlow;

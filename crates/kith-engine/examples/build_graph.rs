@@ -1,7 +1,7 @@
 //! Builds the component of an edge file and says what it cost:
 //! `cargo run --release -p kith-engine --example build_graph -- edges.csv.gz [partitions] [memory MiB] [threads]`.
 
-use kith_engine::load::{LoadOptions, LoadProgress, load_graph};
+use kith_load::{LoadOptions, LoadProgress, load_graph};
 use kith_types::{PartitionCount, StoreVersion};
 use std::time::{Duration, Instant};
 

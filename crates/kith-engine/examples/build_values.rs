@@ -4,8 +4,8 @@
 //! Beside it two floors: `sort` with the same memory and threads over the same rows as lines, then a copy, synced; and what no
 //! build that holds everything in memory could avoid, to sort (position, number) of every row and write the bytes once.
 
-use kith_engine::load::{ValuesBuilder, ValuesOptions};
 use kith_engine::{FolderSource, KeyType, VerifyDepth, verify_version};
+use kith_load::{ValuesBuilder, ValuesOptions};
 use kith_types::{PartitionCount, PartitionId, StoreVersion, fmix64, position_of_key};
 use std::error::Error;
 use std::fs::File;

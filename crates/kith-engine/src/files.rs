@@ -27,7 +27,7 @@ pub enum FileKind {
 }
 
 /// The partition of files that belong to none: every node holds them.
-pub(crate) const NO_PARTITION: PartitionId = PartitionId(u32::MAX);
+pub const NO_PARTITION: PartitionId = PartitionId(u32::MAX);
 
 /// The identity of a file; its name and its header say the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -46,7 +46,7 @@ impl FileKind {
     const ALL: [FileKind; 4] = [FileKind::Data, FileKind::Index, FileKind::Postings, FileKind::Members];
 
     /// Whether lookups touch it before data: brought into memory first, fetched last.
-    pub(crate) fn is_index(self) -> bool {
+    pub fn is_index(self) -> bool {
         self != FileKind::Data
     }
 

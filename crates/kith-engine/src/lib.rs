@@ -1,28 +1,9 @@
 //! The read-only storage engine: immutable files of one component version per
-//! folder, mapped and served; their writers; fetching and verifying them; bulk load.
+//! folder, mapped and served; their writers; fetching and verifying them. Bulk load is `kith-load`.
 //!
 //! The foundation is Voldemort's read-only storage (Voldemort §5.1–5.5): chunk sets
 //! built once elsewhere, pulled, swapped in whole. Unlike there, a missing or damaged
 //! byte is an error, never "not found".
-//!
-//! ```
-//! use kith_engine::load::{ValuesBuilder, ValuesOptions};
-//! use kith_engine::{KeyType, ValueType, ValuesReader};
-//! use kith_types::{PartitionCount, StoreVersion};
-//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let dir = tempfile::tempdir()?;
-//! let partitions = PartitionCount::new(4).ok_or("four is a count")?;
-//! let options = ValuesOptions::new("people", StoreVersion(1), partitions, dir.path().join("people"));
-//! let mut builder = ValuesBuilder::new(ValuesOptions { key: KeyType::String, value: ValueType::Text, ..options })?;
-//! builder.row(b"member:1005", b"a value")?; // more rows follow, in any order
-//! let (manifest, _) = builder.finish(&mut |_| {})?;
-//! let all: Vec<_> = partitions.iter().collect();
-//! let reader = ValuesReader::open(&dir.path().join("people/1"), &all)?;
-//! assert_eq!(reader.get(b"member:1005")?, Some(b"a value".to_vec()));
-//! assert_eq!(reader.get(b"member:1006")?, None); // proven by checksums
-//! # Ok(())
-//! # }
-//! ```
 
 mod adjacency;
 mod chunk;
@@ -31,7 +12,6 @@ mod errors;
 mod fetch;
 mod files;
 mod graph;
-pub mod load;
 mod manifest;
 mod map;
 mod members;
@@ -68,3 +48,13 @@ pub use values::{Place, ValueError, ValuesReader};
 pub use verify::{
     OnVerify, VerifyDepth, VerifyReport, verify_again, verify_component, verify_slowly, verify_version,
 };
+
+/// What writes the files of a version: for `kith-load`, which builds them.
+pub mod writing {
+    pub use crate::chunk::Found;
+    pub use crate::pack::{FILE_BYTES_MAX, Piece, pack_name, sync, write_packs};
+    pub use crate::patch::{Merging, PatchWriter, merge};
+    pub use crate::sealed::SealedWriter;
+    pub use crate::values::{Compressor, frame_value_bytes, read_dictionary};
+    pub use crate::verify::prove_at;
+}

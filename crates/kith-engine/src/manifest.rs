@@ -79,7 +79,7 @@ impl FileEntry {
     }
 
     /// Which file it is, if a manifest may list it; else the field that cannot be.
-    pub(crate) fn check(&self) -> Result<FileId, &'static str> {
+    pub fn check(&self) -> Result<FileId, &'static str> {
         // A name that is not one of ours could also lead out of the folder.
         let id = self.id().ok_or("file name")?;
         if self.bytes > FILE_BYTES_MAX {
@@ -239,7 +239,7 @@ impl Manifest {
     }
 
     /// The files of a pack, in the order of their places.
-    pub(crate) fn files_in_pack(&self, pack: u32) -> &[FileEntry] {
+    pub fn files_in_pack(&self, pack: u32) -> &[FileEntry] {
         let start = self.files.partition_point(|file| file.pack < pack);
         let end = self.files.partition_point(|file| file.pack <= pack);
         &self.files[start..end]

@@ -15,14 +15,14 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 /// Bytes read at a time: large enough for BLAKE3 to use wide vectors, small enough to stay in cache.
-pub(crate) const CHUNK_BYTES: usize = 256 * 1024;
+pub const CHUNK_BYTES: usize = 256 * 1024;
 
 /// Bytes read, proven or hashed before the processor is given away: some 50 us, which is little beside what a read takes.
-pub(crate) const TURN_BYTES: usize = 64 * 1024;
+pub const TURN_BYTES: usize = 64 * 1024;
 
 /// Lets threads that wait for this processor have it, between two turns of long work. A low priority alone does not: who runs keeps
 /// the processor for its slice, some milliseconds, whoever wakes up meanwhile.
-pub(crate) fn give_way() {
+pub fn give_way() {
     std::thread::yield_now();
 }
 
@@ -148,7 +148,7 @@ fn verify_files(
 }
 
 /// Why a file is not proven.
-pub(crate) enum VerifyFault {
+pub enum VerifyFault {
     Damaged(Damage),
     Io(io::Error),
 }
@@ -161,7 +161,7 @@ impl From<Damage> for VerifyFault {
 
 impl VerifyFault {
     /// As an error of opening.
-    pub(crate) fn into_open_error(self, path: &Path) -> OpenError {
+    pub fn into_open_error(self, path: &Path) -> OpenError {
         match self {
             VerifyFault::Damaged(damage) => damage.into(),
             VerifyFault::Io(source) => OpenError::Io { path: path.to_owned(), source },
@@ -180,7 +180,7 @@ impl VerifyFault {
 }
 
 /// Reads one logical file from start to end and proves it; gives its bytes.
-pub(crate) fn prove_at(path: &Path, offset: u64, entry: &FileEntry) -> Result<u64, VerifyFault> {
+pub fn prove_at(path: &Path, offset: u64, entry: &FileEntry) -> Result<u64, VerifyFault> {
     let proven = prove_slowly(path, offset, entry, &mut |_| ControlFlow::Continue(()));
     proven.map(|bytes| bytes.unwrap_or(0))
 }
@@ -259,7 +259,7 @@ fn strange(dir: &Path, layout: &Layout) -> Result<Vec<Damage>, OpenError> {
 }
 
 /// Proves a file as its bytes pass by, in order.
-pub(crate) struct Proof<'a> {
+pub struct Proof<'a> {
     entry: &'a FileEntry,
     seal: FileSeal,
     hasher: blake3::Hasher,
@@ -267,7 +267,7 @@ pub(crate) struct Proof<'a> {
 }
 
 impl<'a> Proof<'a> {
-    pub(crate) fn new(entry: &'a FileEntry) -> Result<Self, Damage> {
+    pub fn new(entry: &'a FileEntry) -> Result<Self, Damage> {
         let damage = |fault| Damage { file: entry.name.clone(), fault };
         let id = FileId::parse(&entry.name).ok_or_else(|| damage(Fault::Unlisted))?;
         let seal = FileSeal::new(id, entry.bytes)
@@ -275,7 +275,7 @@ impl<'a> Proof<'a> {
         Ok(Self { entry, seal, hasher: blake3::Hasher::new(), bytes: 0 })
     }
 
-    pub(crate) fn push(&mut self, bytes: &[u8]) {
+    pub fn push(&mut self, bytes: &[u8]) {
         self.bytes += bytes.len() as u64;
         // Beyond the stated size nothing can be right any more, and memory stays bounded.
         if self.bytes <= self.entry.bytes {
@@ -289,7 +289,7 @@ impl<'a> Proof<'a> {
     }
 
     /// Whether everything holds. Names the damaged block if it can.
-    pub(crate) fn finish(self) -> Result<(), Damage> {
+    pub fn finish(self) -> Result<(), Damage> {
         let damage = |fault| Damage { file: self.entry.name.clone(), fault };
         if self.bytes != self.entry.bytes {
             return Err(damage(Fault::Size { expected: self.entry.bytes, got: self.bytes }));

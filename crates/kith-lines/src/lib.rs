@@ -35,7 +35,7 @@ pub use write::{request_json, summary_json};
 #[cfg(test)]
 mod tests {
     use super::{
-        AggregateFields, BatchFields, ByBucketFields, ComputeFields, Operation, ReadOptions, Request,
+        AggregateFields, BatchFields, ByBucketFields, ComputeFields, Line, Operation, ReadOptions,
         VectorFields,
         batch::MGET,
         compute::{AGGREGATE, COMPUTE, PredicateFields},
@@ -46,18 +46,14 @@ mod tests {
     use kith_types::OperationName;
     use std::{fs, path::Path};
 
-    /// They are golden bytes, which `router::query_json` writes.
+    /// These golden bytes are written by `write.rs`.
     #[test]
     fn lines_that_a_router_records_are_read() {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/formats/record.jsonl");
         let text = fs::read_to_string(path).unwrap();
-        let read: Vec<Request> = text.lines().map(|line| parse(line).unwrap()).collect();
-        let [
-            Request::Graph(question),
-            Request::Batch(batch),
-            Request::Compute(compute),
-            Request::Aggregate(_),
-        ] = &read[..]
+        let read: Vec<Line> = text.lines().map(|line| parse(line).unwrap()).collect();
+        let [Line::Graph(question), Line::Batch(batch), Line::Compute(compute), Line::Aggregate(_)] =
+            &read[..]
         else {
             panic!("{read:?}")
         };

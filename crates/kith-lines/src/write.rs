@@ -208,6 +208,7 @@ fn keys_json(keys: &ByteKeys) -> (Value, Option<&'static str>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use kith_ops::Want;
 
     /// `kith run` reads them: `kith::request`.
     #[test]

@@ -3,10 +3,10 @@
 #[path = "support/s3.rs"]
 mod s3;
 
-use kith_engine::load::{DeltaBuilder, DeltaOptions, ValuesBuilder, ValuesOptions};
 use kith_engine::{
     Damage, Fault, FetchError, FetchOptions, FetchProgress, KeyType, Manifest, ValueType, ValuesReader, fetch,
 };
+use kith_load::{DeltaBuilder, DeltaOptions, ValuesBuilder, ValuesOptions};
 use kith_objects::{Access, Objects, ObjectsError};
 use kith_types::{PartitionCount, PartitionId, StoreVersion};
 use s3::S3;

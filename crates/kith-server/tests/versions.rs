@@ -4,7 +4,7 @@ mod support;
 
 use kith_api::{QueryError, QueryOptions, Service};
 use kith_client::{FanOutLimit, Session, SessionSettings};
-use kith_engine::load::{LoadOptions, load_graph};
+use kith_load::{LoadOptions, load_graph};
 use kith_ops::{GraphAnswer, GraphQuery, Operand};
 use kith_types::{ErrorCode, PartitionCount, StoreVersion};
 use kith_wire::{

@@ -4,11 +4,11 @@ use super::manifest::read;
 use super::sealed::{chunk_set, graph, members, postings, version};
 use super::{PARTITION, folder, one_partition};
 use crate::properties::{Seed, take, take_word};
-use kith_engine::load::{ValuesBuilder, ValuesOptions, ZstdOptions};
 use kith_engine::{
     ComponentReader, KeyType, MANIFEST_NAME, Manifest, PostingsKeys, ValuesReader, VersionFolder,
     encode_list, fetch_component, verify_component,
 };
+use kith_load::{ValuesBuilder, ValuesOptions, ZstdOptions};
 use kith_ops::KindRole;
 use kith_types::{Direction, KeyRef, PartitionCount, StoreVersion, position_of_key};
 use std::collections::BTreeMap;

@@ -3,11 +3,11 @@
 use super::sealed::{Sealed, chunk_set, graph, members, values, version};
 use super::{PARTITION, folder};
 use crate::properties::Seed;
-use kith_engine::load::{Assembly, PartitionBuilder, PartitionSummary, SUMMARY_NAME, ValuesOptions};
 use kith_engine::{
     ComponentReader, Compression, Content, FileEntry, FileId, KeyType, MANIFEST_NAME, Manifest, ValuesReader,
     VersionFolder, fetch_component, verify_component,
 };
+use kith_load::{Assembly, PartitionBuilder, PartitionSummary, SUMMARY_NAME, ValuesOptions};
 use kith_ops::KindRole;
 use kith_types::{PartitionCount, PartitionId, StoreVersion};
 use std::fs;

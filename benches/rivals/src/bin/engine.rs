@@ -16,8 +16,9 @@
 
 use kith_engine::{
     FileKind, KeyType, Manifest, ValuesReader,
-    load::{ValuesBuilder, ValuesOptions},
+    
 };
+use kith_load::{ValuesBuilder, ValuesOptions};
 use kith_rivals::{
     Side,
     floor::Floor,

@@ -2,12 +2,10 @@
 
 use super::{ColumnValue, GraphOptions};
 use crate::{Failure, Progress, Told, failure::check_name};
-use kith_engine::{
-    Manifest,
-    load::{
-        BuildError, BuildOptions, BuildSummary, ComponentBuilder, FileRole, LoadError, LoadProgress,
-        MEMBERS_COMPONENT, input::ColumnSpec, version_dir,
-    },
+use kith_engine::Manifest;
+use kith_load::{
+    BuildError, BuildOptions, BuildSummary, ComponentBuilder, FileRole, LoadError, LoadProgress,
+    MEMBERS_COMPONENT, input::ColumnSpec, version_dir,
 };
 use kith_ops::KindRole;
 use kith_types::{ErrorCode, check_component_name};

@@ -11,10 +11,8 @@ use crate::{
     Failure, Progress, Told,
     place::{now, publish_version, refused, versions_at},
 };
-use kith_engine::{
-    Manifest,
-    load::{LoadOptions, LoadReport, input::TypedOptions, version_dir},
-};
+use kith_engine::Manifest;
+use kith_load::{LoadOptions, LoadReport, input::TypedOptions, version_dir};
 use kith_objects::Objects;
 use kith_types::StoreVersion;
 use std::path::Path;
@@ -30,7 +28,7 @@ pub fn load_graph(options: &LoadOptions, told: &mut Told<'_>) -> Result<LoadRepo
     let mut options = options.clone();
     let typed = TypedOptions { memory_bytes: options.memory_bytes };
     options.text.typed.get_or_insert((typed::open, typed));
-    Ok(kith_engine::load::load_graph(&options, &mut |progress| told(Progress::Graph(progress)))?)
+    Ok(kith_load::load_graph(&options, &mut |progress| told(Progress::Graph(progress)))?)
 }
 
 /// Uploads the components that were built in `built`, the folder of all graphs, to the same names below `to`, a bucket:

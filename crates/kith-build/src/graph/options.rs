@@ -1,6 +1,6 @@
 //! How a graph is built, and the values of its columns.
 
-use kith_engine::load::MEMORY_BYTES_DEFAULT;
+use kith_load::MEMORY_BYTES_DEFAULT;
 use kith_types::{PartitionCount, StoreVersion};
 use std::path::PathBuf;
 

@@ -1,6 +1,6 @@
 //! Parquet, Arrow and JSON lines as files of a graph: what `kith-rows` reads, as the loader takes it.
 
-use kith_engine::load::input::{EachRow, Field, LineFault, TypedError, TypedFile, TypedOptions};
+use kith_load::input::{EachRow, Field, LineFault, TypedError, TypedFile, TypedOptions};
 use kith_rows::{FieldTable, FileSource};
 use std::path::Path;
 

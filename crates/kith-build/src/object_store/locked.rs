@@ -98,7 +98,7 @@ impl LockedStore {
         let used = store.map_or(0, |store| store.version_last);
         let newest = component_versions(store).max().unwrap_or_default().max(used);
         let above = StoreVersion(newest.max(now().saturating_sub(1)));
-        let next = kith_engine::load::next_version(&self.objects, &self.name(), above);
+        let next = kith_load::next_version(&self.objects, &self.name(), above);
         Ok(next.map_err(unusable(&self.folder))?.0)
     }
 

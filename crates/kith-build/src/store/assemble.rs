@@ -8,10 +8,8 @@ use crate::{
     store::read_schema,
     unusable,
 };
-use kith_engine::{
-    Manifest,
-    load::{Assembly, PartitionSummary, ValuesOptions, assemble},
-};
+use kith_engine::Manifest;
+use kith_load::{Assembly, PartitionSummary, ValuesOptions, assemble};
 use kith_objects::Objects;
 use kith_types::ErrorCode;
 use std::{

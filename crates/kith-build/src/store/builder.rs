@@ -5,7 +5,7 @@ use crate::{
     Failure, Told,
     failure::{build, check_name, refused_rows},
 };
-use kith_engine::load::{ValuesBuilder, ValuesOptions, ZstdOptions};
+use kith_load::{ValuesBuilder, ValuesOptions, ZstdOptions};
 use kith_rows::{RowEncoder, RowKey, RowValue, ValueShape, ValueType};
 use kith_types::ErrorCode;
 use std::{fs, path::PathBuf};

@@ -1,7 +1,7 @@
 //! One partition of a version, built by itself, on its way to the place of all.
 
 use crate::{Failure, Progress, Told, place::refused};
-use kith_engine::load::PartitionSummary;
+use kith_load::PartitionSummary;
 use kith_objects::{Objects, ObjectsError};
 use kith_types::ErrorCode;
 use std::path::Path;

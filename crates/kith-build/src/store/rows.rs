@@ -9,7 +9,7 @@ use crate::{
     failure::{build, check_name, read},
     place::{next_version, publish_version},
 };
-use kith_engine::load::{
+use kith_load::{
     DeltaBuilder, DeltaOptions, PartitionBuilder, PartitionSummary, ValuesBuildError, ValuesBuilder,
     ValuesOptions, version_dir,
 };

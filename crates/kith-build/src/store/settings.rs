@@ -1,6 +1,6 @@
 //! What a caller says about rows, beside what the store is.
 
-use kith_engine::load::{Duplicates, MEMORY_BYTES_DEFAULT, Stop};
+use kith_load::{Duplicates, MEMORY_BYTES_DEFAULT, Stop};
 use kith_rows::{FormatChoice, HeaderMode, RowOptions};
 use kith_schema::Schema;
 use std::path::PathBuf;

@@ -1,6 +1,7 @@
 //! Which version is built, where, of what, and what came of it.
 
-use kith_engine::{Manifest, load::DeltaSummary};
+use kith_engine::Manifest;
+use kith_load::DeltaSummary;
 use kith_objects::Objects;
 use kith_rows::RowReport;
 use kith_types::StoreVersion;

@@ -16,7 +16,7 @@ const RECORDS_AHEAD: usize = 2;
 
 /// A record that was found by its key and is not proven yet.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Found<'a> {
+pub struct Found<'a> {
     set: &'a OneSet,
     record: Record<'a>,
 }
@@ -28,41 +28,41 @@ impl<'a> Found<'a> {
 
     /// The value. To be used first and proven after, so that nothing can change in between.
     #[inline]
-    pub(crate) fn value(&self) -> &'a [u8] {
+    pub fn value(&self) -> &'a [u8] {
         self.record.value
     }
 
     /// Where the record begins in its data file.
-    pub(crate) fn offset(&self) -> u64 {
+    pub fn offset(&self) -> u64 {
         self.record.offset
     }
 
     /// The data file.
-    pub(crate) fn file(&self) -> FileId {
+    pub fn file(&self) -> FileId {
         self.set.data().id()
     }
 
     /// Proves every byte of the record, hence of the value as it was used.
     #[inline]
-    pub(crate) fn prove(&self) -> Result<(), Damage> {
+    pub fn prove(&self) -> Result<(), Damage> {
         self.set.prove(&self.record)
     }
 
     /// What proves the value to a caller that has the key; `None` if it has to be proven here.
     #[inline]
-    pub(crate) fn proof(&self) -> Option<ValueProof> {
+    pub fn proof(&self) -> Option<ValueProof> {
         self.set.proof(&self.record)
     }
 
     /// Fails if a page of the data file was missing at some read so far.
     #[inline]
-    pub(crate) fn check(&self) -> Result<(), Damage> {
+    pub fn check(&self) -> Result<(), Damage> {
         self.set.data().check()
     }
 
     /// The damage to report when a proven value is not what it should be: a writer's fault.
     #[cold]
-    pub(crate) fn malformed(&self, what: &'static str) -> Damage {
+    pub fn malformed(&self, what: &'static str) -> Damage {
         self.set.data().impossible(what, self.record.offset as usize)
     }
 }
@@ -72,7 +72,7 @@ impl<'a> Found<'a> {
 ///
 /// # Errors
 /// The first damage met, or what `each` returns.
-pub(crate) fn find_many<'a, 'k, E: From<ReadError>>(
+pub fn find_many<'a, 'k, E: From<ReadError>>(
     count: usize,
     item: impl Fn(usize) -> (&'a ChunkSetReader, &'k [u8]),
     mut each: impl FnMut(usize, Option<Found<'a>>) -> Result<ControlFlow<()>, E>,
@@ -119,7 +119,7 @@ impl<'a> Slot<'a> {
 
 /// As [`find_many`], but damage met at one key is that key's answer and the others go on. A key for which `item` has no
 /// reader is answered with `None`.
-pub(crate) fn find_each<'a, 'k>(
+pub fn find_each<'a, 'k>(
     count: usize,
     item: impl Fn(usize) -> Option<(&'a ChunkSetReader, &'k [u8])>,
     mut each: impl FnMut(usize, Result<Option<Found<'a>>, Damage>) -> ControlFlow<()>,

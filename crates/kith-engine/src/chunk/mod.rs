@@ -13,7 +13,7 @@ mod reader;
 mod record;
 mod writer;
 
-pub(crate) use batch::{Found, find_each, find_many};
+pub use batch::{Found, find_each, find_many};
 pub use reader::ChunkSetReader;
 pub use writer::{ChunkSetSummary, ChunkSetWriter};
 

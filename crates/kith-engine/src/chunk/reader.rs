@@ -121,7 +121,7 @@ impl ChunkSetReader {
     }
 
     /// As [`ChunkSetReader::for_each`], but `each` does the proving.
-    pub(crate) fn try_for_each<'a, E: From<ReadError>>(
+    pub fn try_for_each<'a, E: From<ReadError>>(
         &'a self,
         mut each: impl FnMut(&Found<'a>, &'a [u8]) -> Result<ControlFlow<()>, E>,
     ) -> Result<(), E> {
@@ -157,11 +157,13 @@ impl ChunkSetReader {
         populate_within(self.index_files().chain(self.data_files()), budget_bytes)
     }
 
-    pub(crate) fn data_files(&self) -> impl Iterator<Item = &SealedFile> {
+    /// The data file of each chunk.
+    pub fn data_files(&self) -> impl Iterator<Item = &SealedFile> {
         self.sets.iter().map(OneSet::data)
     }
 
-    pub(crate) fn index_files(&self) -> impl Iterator<Item = &SealedFile> {
+    /// The index file of each chunk.
+    pub fn index_files(&self) -> impl Iterator<Item = &SealedFile> {
         self.sets.iter().map(OneSet::index)
     }
 

@@ -15,7 +15,7 @@ pub enum Content {
 
 impl Content {
     /// What it is called in messages.
-    pub(crate) fn name(&self) -> &'static str {
+    pub fn name(&self) -> &'static str {
         match self {
             Content::Graph(_) => "a graph component",
             Content::Values(_) => "values",
@@ -88,7 +88,7 @@ pub struct ValueCounts {
 
 impl ValueCounts {
     /// Adds another's, which may be anything that a summary states.
-    pub(crate) fn add(&mut self, other: &ValueCounts) {
+    pub fn add(&mut self, other: &ValueCounts) {
         self.records = self.records.saturating_add(other.records);
         self.key_bytes = self.key_bytes.saturating_add(other.key_bytes);
         self.value_bytes = self.value_bytes.saturating_add(other.value_bytes);

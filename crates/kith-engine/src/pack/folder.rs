@@ -74,17 +74,18 @@ impl VersionFolder {
     }
 
     /// What of it is mapped by now.
-    pub(crate) fn mapped(&self) -> Mapped {
+    pub fn mapped(&self) -> Mapped {
         let maps = self.maps.lock();
         Mapped::new(maps.values().map(Arc::clone).collect())
     }
 
-    pub(crate) fn into_manifest(self) -> Manifest {
+    /// What the manifest says.
+    pub fn into_manifest(self) -> Manifest {
         self.manifest
     }
 
     /// The pack that a logical file lies in here, and where it begins.
-    pub(crate) fn place_of(&self, id: FileId) -> Option<(PathBuf, u64)> {
+    pub fn place_of(&self, id: FileId) -> Option<(PathBuf, u64)> {
         let (pack, place) = self.layout.find(&id.to_string())?;
         Some((self.dir.join(&pack.name), place.offset))
     }

@@ -14,16 +14,16 @@ use std::io;
 use std::path::Path;
 
 /// The name of a node's layout in a version's folder.
-pub(crate) const LAYOUT_NAME: &str = "layout.json";
+pub const LAYOUT_NAME: &str = "layout.json";
 
 /// The format version of layouts.
 const LAYOUT_FORMAT: u32 = 1;
 
 /// Packs, and the place of each logical file that is here.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Layout {
-    pub(crate) packs: Vec<PackEntry>,
-    pub(crate) files: BTreeMap<String, Place>,
+pub struct Layout {
+    pub packs: Vec<PackEntry>,
+    pub files: BTreeMap<String, Place>,
 }
 
 #[derive(Deserialize)]
@@ -54,14 +54,14 @@ struct FileDocument {
 
 impl Layout {
     /// That of a built version.
-    pub(crate) fn built(manifest: &Manifest) -> Self {
+    pub fn built(manifest: &Manifest) -> Self {
         let place = |entry: &FileEntry| Place { pack: entry.pack, offset: entry.offset };
         let files = manifest.files.iter().map(|entry| (entry.name.clone(), place(entry))).collect();
         Self { packs: manifest.packs(), files }
     }
 
     /// That of a folder: the node's own if it has one.
-    pub(crate) fn read(dir: &Path, manifest: &Manifest) -> Result<Self, OpenError> {
+    pub fn read(dir: &Path, manifest: &Manifest) -> Result<Self, OpenError> {
         let path = dir.join(LAYOUT_NAME);
         match fs::read(&path) {
             Ok(bytes) => Self::decode(&bytes, manifest),
@@ -71,13 +71,13 @@ impl Layout {
     }
 
     /// The pack and the place in it of a file that is here.
-    pub(crate) fn find(&self, name: &str) -> Option<(&PackEntry, Place)> {
+    pub fn find(&self, name: &str) -> Option<(&PackEntry, Place)> {
         let place = *self.files.get(name)?;
         Some((&self.packs[place.pack as usize], place))
     }
 
     /// The bytes of the layout's file.
-    pub(crate) fn encode(&self, manifest: &Manifest) -> Vec<u8> {
+    pub fn encode(&self, manifest: &Manifest) -> Vec<u8> {
         let file = |(name, place): (&String, &Place)| FileDocument {
             name: name.clone(),
             pack: place.pack,
@@ -95,7 +95,7 @@ impl Layout {
     }
 
     /// Reads a layout and checks that every file in it is one of the manifest and lies within its pack.
-    pub(crate) fn decode(bytes: &[u8], manifest: &Manifest) -> Result<Self, OpenError> {
+    pub fn decode(bytes: &[u8], manifest: &Manifest) -> Result<Self, OpenError> {
         let damaged = |fault| OpenError::from(Damage { file: LAYOUT_NAME.to_owned(), fault });
         if let Ok(Preamble { kith_layout: got }) = serde_json::from_slice(bytes)
             && got != LAYOUT_FORMAT
@@ -118,7 +118,7 @@ impl Layout {
     }
 
     /// Drops files that `keep` does not want, and packs that hold none any more; gives the names of these.
-    pub(crate) fn retain(&mut self, mut keep: impl FnMut(&str) -> bool) -> Vec<String> {
+    pub fn retain(&mut self, mut keep: impl FnMut(&str) -> bool) -> Vec<String> {
         self.files.retain(|name, _| keep(name));
         let used: BTreeSet<u32> = self.files.values().map(|place| place.pack).collect();
         let (mut kept, mut dropped, mut renumbered) = (Vec::new(), Vec::new(), BTreeMap::new());

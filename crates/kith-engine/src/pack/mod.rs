@@ -10,23 +10,23 @@ mod rule;
 mod write;
 
 pub use folder::VersionFolder;
-pub(crate) use layout::{LAYOUT_NAME, Layout};
-pub(crate) use rule::{FILE_BYTES_MAX, Place, place};
+pub use layout::{LAYOUT_NAME, Layout};
+pub use rule::{FILE_BYTES_MAX, Place, place};
 pub use write::seal_version;
-pub(crate) use write::{Piece, sync, write_packs};
+pub use write::{Piece, sync, write_packs};
 
 /// The name of a pack of a built version.
-pub(crate) fn pack_name(number: u32) -> String {
+pub fn pack_name(number: u32) -> String {
     format!("{number:05}.pack")
 }
 
 /// The name of a pack that a node laid out for itself.
-pub(crate) fn local_pack_name(number: u32) -> String {
+pub fn local_pack_name(number: u32) -> String {
     format!("local-{number:05}.pack")
 }
 
 /// The number in the name of a node's own pack.
-pub(crate) fn local_pack_number(name: &str) -> Option<u32> {
+pub fn local_pack_number(name: &str) -> Option<u32> {
     let number = name.strip_prefix("local-")?.strip_suffix(".pack")?.parse().ok()?;
     (local_pack_name(number) == name).then_some(number)
 }

@@ -12,21 +12,21 @@ const ALONE_BYTES: u64 = 1 << 20;
 const JOINED_BYTES_MAX: u64 = 64 << 20;
 
 /// The largest logical file that a manifest may state: sums of any number of them that fit in memory do not overflow.
-pub(crate) const FILE_BYTES_MAX: u64 = 1 << 42;
+pub const FILE_BYTES_MAX: u64 = 1 << 42;
 
 /// Where a logical file lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub struct Place {
     /// Number of the pack.
-    pub(crate) pack: u32,
+    pub pack: u32,
     /// Offset of its first byte.
-    pub(crate) offset: u64,
+    pub offset: u64,
 }
 
 /// Places files, given as partition (or none) and size in the order of their names; also gives the sizes of the packs.
 ///
 /// A partition of 1 MiB or more is a pack of its own; smaller neighbours share one of at most 64 MiB.
-pub(crate) fn place(files: &[(Option<PartitionId>, u64)]) -> (Vec<Place>, Vec<u64>) {
+pub fn place(files: &[(Option<PartitionId>, u64)]) -> (Vec<Place>, Vec<u64>) {
     let mut places = Vec::with_capacity(files.len());
     let mut packs: Vec<u64> = Vec::new();
     let mut open_to_others = false;

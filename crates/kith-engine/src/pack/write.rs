@@ -14,11 +14,12 @@ use std::thread;
 const SYNC_THREADS: usize = 16;
 
 /// Where the bytes of a logical file come from.
-pub(crate) enum Piece {
+pub enum Piece {
     /// A file by itself, as its writer left it; it is used up.
     Loose(PathBuf),
     /// A part of a file that stays, proven as it is copied.
     Copy {
+        /// Where it lies.
         path: PathBuf,
         /// Where the logical file begins in it.
         offset: u64,
@@ -27,7 +28,7 @@ pub(crate) enum Piece {
 
 /// Writes the packs of a manifest into `dir`, except those for which `pack_exists` says that they are there already, and
 /// waits for the disk. The first loose file of a pack *becomes* the pack, so that the largest, the data, is not copied.
-pub(crate) fn write_packs(
+pub fn write_packs(
     dir: &Path,
     manifest: &Manifest,
     pack_exists: &dyn Fn(u32) -> bool,
@@ -121,7 +122,7 @@ fn copy_proven(
 }
 
 /// Waits until files are on the disk.
-pub(crate) fn sync(paths: &[PathBuf]) -> Result<(), WriteError> {
+pub fn sync(paths: &[PathBuf]) -> Result<(), WriteError> {
     let share = paths.len().div_ceil(SYNC_THREADS).max(1);
     let sync = |path: &PathBuf| {
         let synced = File::open(path).and_then(|file| file.sync_all());

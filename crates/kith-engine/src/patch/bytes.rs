@@ -17,7 +17,7 @@ const WINDOW_BYTES: u64 = 1 << 20;
 const GAP_BYTES_MAX: u64 = 64 << 10;
 
 /// A patch in a source, read from its start to its end. Memory: a window, or the largest change.
-pub(crate) struct PatchBytes<'s> {
+pub struct PatchBytes<'s> {
     source: &'s dyn Source,
     /// Bytes of the patch from `start` on.
     window: Vec<u8>,
@@ -30,7 +30,7 @@ pub(crate) struct PatchBytes<'s> {
 
 impl<'s> PatchBytes<'s> {
     /// Reads the head of the patch that makes the version of `manifest`. There may be none.
-    pub(crate) fn open(source: &'s dyn Source, manifest: &Manifest) -> Result<(Head, Self), Unusable> {
+    pub fn open(source: &'s dyn Source, manifest: &Manifest) -> Result<(Head, Self), Unusable> {
         let mut bytes = Self { source, window: Vec::new(), start: 0, spans: Vec::new(), read: 0 };
         bytes.load(FIRST_BYTES)?;
         let head_bytes = Head::bytes_of(&bytes.window, manifest.partition_count.get())?;
@@ -45,7 +45,7 @@ impl<'s> PatchBytes<'s> {
     }
 
     /// Says which sections will be read, and gives them with their places.
-    pub(crate) fn want(&mut self, head: &Head, wanted: &dyn Fn(PartitionId) -> bool) -> Vec<(Section, u64)> {
+    pub fn want(&mut self, head: &Head, wanted: &dyn Fn(PartitionId) -> bool) -> Vec<(Section, u64)> {
         let mut at = head.bytes();
         let mut sections = Vec::new();
         for &section in &head.sections {
@@ -80,7 +80,7 @@ impl<'s> PatchBytes<'s> {
     }
 
     /// Bytes read from the source since the last call.
-    pub(crate) fn take_read(&mut self) -> u64 {
+    pub fn take_read(&mut self) -> u64 {
         std::mem::take(&mut self.read)
     }
 

@@ -12,21 +12,21 @@ const CRC_BYTES: usize = 4;
 
 /// The changes of one partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Section {
-    pub(crate) partition: PartitionId,
-    pub(crate) bytes: u64,
-    pub(crate) blake3: [u8; HASH_BYTES],
+pub struct Section {
+    pub partition: PartitionId,
+    pub bytes: u64,
+    pub blake3: [u8; HASH_BYTES],
 }
 
 /// All that stands before the first change.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Head {
+pub struct Head {
     /// Hash of the manifest of the version before, in hexadecimal.
-    pub(crate) base: String,
+    pub base: String,
     /// Hash of the manifest of the version that the patch makes.
-    pub(crate) manifest: String,
+    pub manifest: String,
     /// Ascending by partition; their changes follow the head in this order, end to end.
-    pub(crate) sections: Vec<Section>,
+    pub sections: Vec<Section>,
 }
 
 impl Head {
@@ -36,12 +36,12 @@ impl Head {
     }
 
     /// Bytes of this head.
-    pub(crate) fn bytes(&self) -> u64 {
+    pub fn bytes(&self) -> u64 {
         Self::bytes_for(self.sections.len()) as u64
     }
 
     /// Bytes of the head that begins so; at most one section per partition.
-    pub(crate) fn bytes_of(start: &[u8], partitions: u32) -> Result<usize, Unusable> {
+    pub fn bytes_of(start: &[u8], partitions: u32) -> Result<usize, Unusable> {
         let sections = start.get(12..16).and_then(|bytes| bytes.try_into().ok()).ok_or(Unusable)?;
         let sections = u32::from_le_bytes(sections);
         if !start.starts_with(MAGIC) || partitions < sections {
@@ -50,7 +50,7 @@ impl Head {
         Ok(Self::bytes_for(sections as usize))
     }
 
-    pub(crate) fn encode(&self) -> Vec<u8> {
+    pub fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(Self::bytes_for(self.sections.len()));
         bytes.extend_from_slice(MAGIC);
         bytes.extend_from_slice(&FORMAT_VERSION.to_le_bytes());
@@ -70,7 +70,7 @@ impl Head {
     }
 
     /// Reads exactly the bytes of a head.
-    pub(crate) fn decode(bytes: &[u8]) -> Result<Self, Unusable> {
+    pub fn decode(bytes: &[u8]) -> Result<Self, Unusable> {
         let (covered, crc) = bytes.split_last_chunk::<CRC_BYTES>().ok_or(Unusable)?;
         if kith_types::crc32c(covered) != u32::from_le_bytes(*crc) || covered.len() < SECTIONS_AT {
             return Err(Unusable);

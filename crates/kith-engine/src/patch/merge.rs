@@ -6,7 +6,8 @@ use kith_types::position_of_key;
 use std::ops::ControlFlow;
 
 /// Takes what becomes of each key.
-pub(crate) trait Merging {
+pub trait Merging {
+    /// What it fails with.
     type Error: From<ReadError> + From<Damage>;
 
     /// Position and key of the next change of the partition.
@@ -20,7 +21,7 @@ pub(crate) trait Merging {
 }
 
 /// Goes through all records and changes of a partition.
-pub(crate) fn merge<M: Merging>(records: &ChunkSetReader, merging: &mut M) -> Result<(), M::Error> {
+pub fn merge<M: Merging>(records: &ChunkSetReader, merging: &mut M) -> Result<(), M::Error> {
     records.try_for_each(|found, key| {
         found.prove()?;
         let position = position_of_key(key);

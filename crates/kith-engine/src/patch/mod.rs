@@ -13,18 +13,18 @@ mod merge;
 mod section;
 mod writer;
 
-pub(crate) use bytes::PatchBytes;
-pub(crate) use head::Head;
-pub(crate) use merge::{Merging, merge};
-pub(crate) use section::{Change, SectionReader};
-pub(crate) use writer::PatchWriter;
+pub use bytes::PatchBytes;
+pub use head::Head;
+pub use merge::{Merging, merge};
+pub use section::{Change, SectionReader};
+pub use writer::PatchWriter;
 
 /// The name of the patch beside the packs of a built version.
 pub const PATCH_NAME: &str = "changes.patch";
 
 /// A patch that is not one, or not that of this version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Unusable;
+pub struct Unusable;
 
 #[cfg(test)]
 mod tests;

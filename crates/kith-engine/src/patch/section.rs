@@ -22,17 +22,17 @@ pub(super) fn encode_head(out: &mut Vec<u8>, key: &[u8], stored: Option<&[u8]>) 
 
 /// What becomes of one key.
 #[derive(Debug, Default)]
-pub(crate) struct Change {
-    pub(crate) position: u64,
-    pub(crate) key: Vec<u8>,
+pub struct Change {
+    pub position: u64,
+    pub key: Vec<u8>,
     /// Its value as it is stored, if `is_put`.
-    pub(crate) stored: Vec<u8>,
+    pub stored: Vec<u8>,
     /// Whether the key has a value from now on.
-    pub(crate) is_put: bool,
+    pub is_put: bool,
 }
 
 /// Reads the changes of a partition. They count only once the last is read: then the whole section is proven.
-pub(crate) struct SectionReader<'p, 's> {
+pub struct SectionReader<'p, 's> {
     bytes: &'p mut PatchBytes<'s>,
     section: Section,
     at: u64,
@@ -43,7 +43,7 @@ pub(crate) struct SectionReader<'p, 's> {
 
 impl<'p, 's> SectionReader<'p, 's> {
     /// Of the section that begins at `at`, at its first change.
-    pub(crate) fn open(bytes: &'p mut PatchBytes<'s>, section: Section, at: u64) -> Result<Self, Unusable> {
+    pub fn open(bytes: &'p mut PatchBytes<'s>, section: Section, at: u64) -> Result<Self, Unusable> {
         let hasher = blake3::Hasher::new();
         let mut reader =
             Self { bytes, section, at, left: section.bytes, hasher, change: Some(Change::default()) };
@@ -52,12 +52,12 @@ impl<'p, 's> SectionReader<'p, 's> {
     }
 
     /// The change at hand; `None` behind the last one.
-    pub(crate) fn change(&self) -> Option<&Change> {
+    pub fn change(&self) -> Option<&Change> {
         self.change.as_ref()
     }
 
     /// Goes to the next change.
-    pub(crate) fn advance(&mut self) -> Result<(), Unusable> {
+    pub fn advance(&mut self) -> Result<(), Unusable> {
         let Some(mut change) = self.change.take() else { return Ok(()) };
         if self.left == 0 {
             let whole = *self.hasher.finalize().as_bytes() == self.section.blake3;

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 const WORTH_ONE_IN: u64 = 2;
 
 /// Changes being gathered, partition by partition. Memory: buffers, and 44 bytes per partition with changes.
-pub(crate) struct PatchWriter {
+pub struct PatchWriter {
     dir: PathBuf,
     /// Changes of all sections, end to end, in a file without a name: how large the head is shows at the end.
     spool: BufWriter<File>,
@@ -26,16 +26,16 @@ pub(crate) struct PatchWriter {
 
 /// What a patch covers.
 #[derive(Default)]
-pub(crate) struct Patched {
+pub struct Patched {
     /// Partitions whose changes are in it.
-    pub(crate) partitions: BTreeSet<PartitionId>,
+    pub partitions: BTreeSet<PartitionId>,
     /// Its size; 0 if there is none.
-    pub(crate) bytes: u64,
+    pub bytes: u64,
 }
 
 impl PatchWriter {
     /// Begins a patch that will lie in `dir`.
-    pub(crate) fn new(dir: &Path) -> Result<Self, WriteError> {
+    pub fn new(dir: &Path) -> Result<Self, WriteError> {
         let spool =
             tempfile::tempfile_in(dir).map_err(|source| WriteError::Io { path: dir.to_owned(), source })?;
         Ok(Self {
@@ -48,19 +48,19 @@ impl PatchWriter {
     }
 
     /// The next changes are those of this partition, which is above the one before.
-    pub(crate) fn begin(&mut self, partition: PartitionId) {
+    pub fn begin(&mut self, partition: PartitionId) {
         self.end();
         self.sections.push(Section { partition, bytes: 0, blake3: [0; 32] });
     }
 
     /// A key gets a value, given as it is stored.
-    pub(crate) fn put(&mut self, key: &[u8], stored: &[u8]) -> Result<(), WriteError> {
+    pub fn put(&mut self, key: &[u8], stored: &[u8]) -> Result<(), WriteError> {
         section::encode_head(&mut self.head, key, Some(stored));
         self.add(&[key, stored])
     }
 
     /// A key that is there goes.
-    pub(crate) fn delete(&mut self, key: &[u8]) -> Result<(), WriteError> {
+    pub fn delete(&mut self, key: &[u8]) -> Result<(), WriteError> {
         section::encode_head(&mut self.head, key, None);
         self.add(&[key])
     }
@@ -84,7 +84,7 @@ impl PatchWriter {
     }
 
     /// Writes what is worth it, and waits for the disk.
-    pub(crate) fn finish(mut self, base: &Manifest, new: &Manifest) -> Result<Patched, WriteError> {
+    pub fn finish(mut self, base: &Manifest, new: &Manifest) -> Result<Patched, WriteError> {
         self.end();
         let path = self.dir.join(PATCH_NAME);
         let (sections, spool) = (std::mem::take(&mut self.sections), self.spool);

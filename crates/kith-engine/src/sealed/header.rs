@@ -6,7 +6,7 @@ use crate::files::{FileId, FileKind};
 use kith_types::Direction;
 
 /// One cache line, so that the 64-byte lines of an index are aligned.
-pub(crate) const HEADER_BYTES: usize = 64;
+pub const HEADER_BYTES: usize = 64;
 
 /// Where the format version stands.
 const VERSION_AT: usize = 8;
@@ -24,30 +24,30 @@ const PROOF_BLOCK_BYTES: u32 = 1024;
 
 /// The identity of a file, as its first bytes state it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Header {
+pub struct Header {
     id: FileId,
     keys_are_ids: bool,
 }
 
 impl Header {
     /// Of a file that is not a data file of ids.
-    pub(crate) fn new(id: FileId) -> Self {
+    pub fn new(id: FileId) -> Self {
         Self { id, keys_are_ids: false }
     }
 
     /// Of a data file whose keys are ids.
-    pub(crate) fn of_ids(id: FileId) -> Self {
+    pub fn of_ids(id: FileId) -> Self {
         debug_assert_eq!(id.kind, FileKind::Data);
         Self { id, keys_are_ids: true }
     }
 
     /// Which file it is.
-    pub(crate) fn id(self) -> FileId {
+    pub fn id(self) -> FileId {
         self.id
     }
 
     /// Whether records leave out the lengths of keys, since all keys are ids.
-    pub(crate) fn keys_are_ids(self) -> bool {
+    pub fn keys_are_ids(self) -> bool {
         self.keys_are_ids
     }
 
@@ -58,12 +58,12 @@ impl Header {
     }
 
     /// The one with this checksum.
-    pub(crate) fn with_crc(id: FileId, crc: u32) -> Option<Self> {
+    pub fn with_crc(id: FileId, crc: u32) -> Option<Self> {
         Self::possible(id).find(|header| header.crc() == crc)
     }
 
     /// Bytes covered by one checksum of a file of this kind.
-    pub(crate) fn block_bytes(kind: FileKind) -> usize {
+    pub fn block_bytes(kind: FileKind) -> usize {
         match kind {
             FileKind::Data => DATA_BLOCK_BYTES as usize,
             FileKind::Index | FileKind::Postings | FileKind::Members | FileKind::Dictionary => {
@@ -73,11 +73,11 @@ impl Header {
     }
 
     /// The checksum in the header. (That of header *and* checksum would be the same number for every file.)
-    pub(crate) fn crc(self) -> u32 {
+    pub fn crc(self) -> u32 {
         get_u32(&self.encode(), CRC_AT)
     }
 
-    pub(crate) fn encode(self) -> [u8; HEADER_BYTES] {
+    pub fn encode(self) -> [u8; HEADER_BYTES] {
         let mut bytes = [0; HEADER_BYTES];
         bytes[..8].copy_from_slice(magic(self.id.kind));
         put_u32(&mut bytes, VERSION_AT, FORMAT_VERSION);
@@ -92,7 +92,7 @@ impl Header {
     }
 
     /// Reads the header of file `id`. A header has one spelling, so it is compared whole.
-    pub(crate) fn read(bytes: &[u8], id: FileId) -> Result<Self, Fault> {
+    pub fn read(bytes: &[u8], id: FileId) -> Result<Self, Fault> {
         let Some(bytes) = bytes.first_chunk::<HEADER_BYTES>() else {
             return Err(Fault::Content { what: "header", offset: 0 });
         };

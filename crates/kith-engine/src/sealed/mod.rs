@@ -12,12 +12,12 @@ mod table;
 mod trailer;
 mod writer;
 
-pub(crate) use header::{HEADER_BYTES, Header};
-pub(crate) use reader::{RECORD_BYTES_SHORT, SealedFile};
-pub(crate) use seal::FileSeal;
-pub(crate) use table::BlockTable;
-pub(crate) use trailer::{TRAILER_BYTES, Trailer, body_bytes};
-pub(crate) use writer::SealedWriter;
+pub use header::{HEADER_BYTES, Header};
+pub use reader::{RECORD_BYTES_SHORT, SealedFile};
+pub use seal::FileSeal;
+pub use table::BlockTable;
+pub use trailer::{TRAILER_BYTES, Trailer, body_bytes};
+pub use writer::SealedWriter;
 
 /// The format version of every kind of sealed file.
 pub const FORMAT_VERSION: u32 = 1;

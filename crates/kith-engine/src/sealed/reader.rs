@@ -12,7 +12,7 @@ use std::ops::Range;
 /// What is loaded ahead of a record whose length is not known yet, where its pages may be on the disk: more than most take.
 const RECORD_BYTES_AHEAD: usize = 4 << 10;
 /// Records of so many bytes on average are loaded ahead as a whole, before their lengths are known.
-pub(crate) const RECORD_BYTES_SHORT: usize = 192;
+pub const RECORD_BYTES_SHORT: usize = 192;
 /// What is loaded ahead of a record in memory whose length is known, at the most.
 const LINES_BYTES_AHEAD: usize = 2 << 10;
 const CACHE_LINE_BYTES: usize = 64;
@@ -22,7 +22,7 @@ const LONG_BYTES_AHEAD: usize = 2 * CACHE_LINE_BYTES;
 const WINDOW_BYTES: usize = 1 << 20;
 
 /// A mapped file whose identity is proven and whose content is not yet.
-pub(crate) struct SealedFile {
+pub struct SealedFile {
     id: FileId,
     map: Slice,
     trailer: Trailer,
@@ -33,7 +33,7 @@ pub(crate) struct SealedFile {
 
 impl SealedFile {
     /// Finds the file in its pack and checks size, header and trailer against each other and the manifest. Constant time.
-    pub(crate) fn open(folder: &VersionFolder, id: FileId) -> Result<Self, OpenError> {
+    pub fn open(folder: &VersionFolder, id: FileId) -> Result<Self, OpenError> {
         let entry = folder.manifest().entry(id)?;
         let damage = |fault| OpenError::of_file(id.to_string(), fault);
         let block_bytes = Header::block_bytes(id.kind);
@@ -64,36 +64,36 @@ impl SealedFile {
     }
 
     /// Which file it is.
-    pub(crate) fn id(&self) -> FileId {
+    pub fn id(&self) -> FileId {
         self.id
     }
 
     /// What the trailer states.
-    pub(crate) fn trailer(&self) -> &Trailer {
+    pub fn trailer(&self) -> &Trailer {
         &self.trailer
     }
 
     /// What it begins with.
-    pub(crate) fn header(&self) -> Header {
+    pub fn header(&self) -> Header {
         self.header
     }
 
     /// Header and body; offsets count from the start of the file.
     #[inline]
-    pub(crate) fn body(&self) -> &[u8] {
+    pub fn body(&self) -> &[u8] {
         &self.map.bytes()[..self.body_bytes]
     }
 
     /// A u64 of the body.
     #[inline]
-    pub(crate) fn u64_at(&self, offset: usize) -> Result<u64, Damage> {
+    pub fn u64_at(&self, offset: usize) -> Result<u64, Damage> {
         let bytes = self.body().get(offset..).and_then(|bytes| bytes.first_chunk());
         bytes.map(|bytes| u64::from_le_bytes(*bytes)).ok_or_else(|| self.impossible("offset", offset))
     }
 
     /// Proves every block that overlaps the range of the body, anew each time. Called *after* what
     /// lies there was used, so that damage in between cannot slip through.
-    pub(crate) fn verify(&self, range: Range<usize>) -> Result<(), Damage> {
+    pub fn verify(&self, range: Range<usize>) -> Result<(), Damage> {
         if !range.is_empty() {
             for block in range.start / self.block_bytes..=(range.end - 1) / self.block_bytes {
                 self.verify_block(block)?;
@@ -103,7 +103,7 @@ impl SealedFile {
     }
 
     /// Proves one block of the body.
-    pub(crate) fn verify_block(&self, block: usize) -> Result<(), Damage> {
+    pub fn verify_block(&self, block: usize) -> Result<(), Damage> {
         let start = block * self.block_bytes;
         let body = self.body();
         let (Some(bytes), Some(crc)) = (
@@ -120,19 +120,19 @@ impl SealedFile {
     }
 
     /// Bytes that one checksum covers.
-    pub(crate) fn block_bytes(&self) -> usize {
+    pub fn block_bytes(&self) -> usize {
         self.block_bytes
     }
 
     /// Fails if a page of the file was missing at some read so far.
     #[inline]
-    pub(crate) fn check(&self) -> Result<(), Damage> {
+    pub fn check(&self) -> Result<(), Damage> {
         if self.map.is_lost() { Err(self.damage(Fault::Lost)) } else { Ok(()) }
     }
 
     /// Asks for a cache line ahead of its use, or for its page where that may be on the disk.
     #[inline]
-    pub(crate) fn prefetch(&self, offset: usize) {
+    pub fn prefetch(&self, offset: usize) {
         if self.map.is_cold() {
             self.map.fetch_ahead(offset, 1);
         } else {
@@ -141,7 +141,7 @@ impl SealedFile {
     }
 
     /// As [`SealedFile::prefetch`], of what [`SealedFile::verify`] reads.
-    pub(crate) fn prefetch_proof(&self, range: Range<usize>) {
+    pub fn prefetch_proof(&self, range: Range<usize>) {
         let blocks = range.start / self.block_bytes..range.end.div_ceil(self.block_bytes);
         let (start, bytes) = (blocks.start * self.block_bytes, blocks.len() * self.block_bytes);
         let table = self.body_bytes + 4 * blocks.start;
@@ -157,7 +157,7 @@ impl SealedFile {
     /// As [`SealedFile::prefetch`], of a record that is expected to have so many bytes: of its cache lines, of the first two if it is
     /// long, or of as many pages as small ones lie on.
     #[inline]
-    pub(crate) fn prefetch_record(&self, offset: usize, expected_bytes: usize) {
+    pub fn prefetch_record(&self, offset: usize, expected_bytes: usize) {
         if self.map.is_cold() {
             self.map.fetch_ahead(offset, RECORD_BYTES_AHEAD);
         } else {
@@ -173,7 +173,7 @@ impl SealedFile {
     /// Asks for the cache lines of a long record that [`SealedFile::prefetch_record`] has not asked for, now that its length is known:
     /// for those of its beginning, behind which the processor itself reads on.
     #[inline]
-    pub(crate) fn prefetch_lines(&self, offset: usize, bytes: usize) {
+    pub fn prefetch_lines(&self, offset: usize, bytes: usize) {
         if !self.map.is_cold() {
             let end = offset + bytes.min(LINES_BYTES_AHEAD);
             (offset + LONG_BYTES_AHEAD..end).step_by(CACHE_LINE_BYTES).for_each(|at| self.map.prefetch(at));
@@ -182,7 +182,7 @@ impl SealedFile {
 
     /// Asks for the rest of a record now that its length is known, where its pages would come one by one.
     #[inline]
-    pub(crate) fn prefetch_rest(&self, offset: usize, bytes: usize) {
+    pub fn prefetch_rest(&self, offset: usize, bytes: usize) {
         if RECORD_BYTES_AHEAD < bytes && self.map.is_cold() {
             self.map.fetch_ahead(offset, bytes);
         }
@@ -191,7 +191,7 @@ impl SealedFile {
     /// For reading from front to back: asks for a window of pages once `offset` comes to where the last one ended, which
     /// `asked` keeps.
     #[inline]
-    pub(crate) fn prefetch_window(&self, offset: usize, asked: &mut usize) {
+    pub fn prefetch_window(&self, offset: usize, asked: &mut usize) {
         if *asked <= offset && self.map.is_cold() {
             self.map.fetch_ahead(offset, 2 * WINDOW_BYTES);
             *asked = offset + WINDOW_BYTES;
@@ -201,7 +201,7 @@ impl SealedFile {
     /// Brings the file into memory, or as much of its beginning as `budget_bytes` allow; gives the bytes of the pages
     /// brought in, never more than the budget. Pages at its ends, which files share, are counted once: `ends` are those
     /// that were.
-    pub(crate) fn populate(&self, budget_bytes: u64, ends: &mut HashSet<usize>) -> u64 {
+    pub fn populate(&self, budget_bytes: u64, ends: &mut HashSet<usize>) -> u64 {
         let pages = self.map.pages(self.map.bytes().len());
         let shared = |page: usize| if ends.contains(&page) { self.map.page_bytes() } else { 0 };
         let last = pages.end - self.map.page_bytes();
@@ -224,14 +224,14 @@ impl SealedFile {
 
     /// A damage of this file; that pages are missing takes precedence, as it explains the rest.
     #[cold]
-    pub(crate) fn damage(&self, fault: Fault) -> Damage {
+    pub fn damage(&self, fault: Fault) -> Damage {
         let fault = if self.map.is_lost() { Fault::Lost } else { fault };
         Damage { file: self.id.to_string(), fault }
     }
 
     /// A value that no writer writes.
     #[cold]
-    pub(crate) fn impossible(&self, what: &'static str, offset: usize) -> Damage {
+    pub fn impossible(&self, what: &'static str, offset: usize) -> Damage {
         self.damage(Fault::Content { what, offset: offset as u64 })
     }
 }

@@ -7,7 +7,7 @@ use crate::files::FileId;
 use crate::manifest::FileEntry;
 
 /// The checksums of a file so far. Memory: the file's own checksum table, twice.
-pub(crate) struct FileSeal {
+pub struct FileSeal {
     id: FileId,
     block_bytes: usize,
     body_bytes: u64,
@@ -24,14 +24,14 @@ pub(crate) struct FileSeal {
 
 impl FileSeal {
     /// `None` if no file can have this size.
-    pub(crate) fn new(id: FileId, file_bytes: u64) -> Option<Self> {
+    pub fn new(id: FileId, file_bytes: u64) -> Option<Self> {
         let block_bytes = Header::block_bytes(id.kind);
         let body_bytes = body_bytes(file_bytes, block_bytes as u64)?;
         let (header, table, tail) = (Vec::new(), Vec::new(), Vec::new());
         Some(Self { id, block_bytes, body_bytes, header, table, crc: 0, position: 0, tail })
     }
 
-    pub(crate) fn push(&mut self, mut bytes: &[u8]) {
+    pub fn push(&mut self, mut bytes: &[u8]) {
         let missing = HEADER_BYTES - self.header.len();
         self.header.extend_from_slice(&bytes[..missing.min(bytes.len())]);
         while self.position < self.body_bytes && !bytes.is_empty() {
@@ -51,7 +51,7 @@ impl FileSeal {
     }
 
     /// Whether header, blocks, table and trailer agree with each other and the manifest, all bytes having passed.
-    pub(crate) fn finish(&self, entry: &FileEntry) -> Result<(), Fault> {
+    pub fn finish(&self, entry: &FileEntry) -> Result<(), Fault> {
         let split = self.tail.len().saturating_sub(TRAILER_BYTES);
         let (table, sealed) = self.tail.split_at(split);
         let trailer = sealed.try_into().ok().and_then(Trailer::decode);

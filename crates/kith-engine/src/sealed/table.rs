@@ -8,7 +8,7 @@ use crate::manifest::FileEntry;
 use std::ops::Range;
 
 /// Checksum table and trailer of a file, proven against the manifest.
-pub(crate) struct BlockTable {
+pub struct BlockTable {
     id: FileId,
     header_crc: u32,
     block_bytes: usize,
@@ -19,12 +19,12 @@ pub(crate) struct BlockTable {
 
 impl BlockTable {
     /// Bytes of header and body of a file of this kind and size; `None` if no file has it.
-    pub(crate) fn body_bytes_of(id: FileId, file_bytes: u64) -> Option<u64> {
+    pub fn body_bytes_of(id: FileId, file_bytes: u64) -> Option<u64> {
         body_bytes(file_bytes, Header::block_bytes(id.kind) as u64)
     }
 
     /// Takes everything behind the body and proves that it is what the manifest describes.
-    pub(crate) fn read(id: FileId, entry: &FileEntry, tail: Vec<u8>) -> Result<Self, Fault> {
+    pub fn read(id: FileId, entry: &FileEntry, tail: Vec<u8>) -> Result<Self, Fault> {
         let block_bytes = Header::block_bytes(id.kind);
         let impossible = Fault::Content { what: "file size", offset: 0 };
         let body_bytes = Self::body_bytes_of(id, entry.bytes).ok_or(impossible.clone())?;
@@ -47,23 +47,23 @@ impl BlockTable {
         Ok(Self { id, header_crc: trailer.header_crc, block_bytes, body_bytes, tail })
     }
 
-    pub(crate) fn body_bytes(&self) -> u64 {
+    pub fn body_bytes(&self) -> u64 {
         self.body_bytes
     }
 
     /// Bytes of each block but the last.
-    pub(crate) fn block_bytes(&self) -> usize {
+    pub fn block_bytes(&self) -> usize {
         self.block_bytes
     }
 
     /// Table and trailer.
-    pub(crate) fn tail(&self) -> &[u8] {
+    pub fn tail(&self) -> &[u8] {
         &self.tail
     }
 
     /// Which part of `bytes`, whole blocks from `start` of the body on, does not hold: from the first wrong block to
     /// the last; `None` if all hold.
-    pub(crate) fn wrong_blocks(&self, start: u64, bytes: &[u8]) -> Option<Range<usize>> {
+    pub fn wrong_blocks(&self, start: u64, bytes: &[u8]) -> Option<Range<usize>> {
         let first = start as usize / self.block_bytes;
         let mut wrong: Option<Range<usize>> = None;
         for (index, block) in bytes.chunks(self.block_bytes).enumerate() {

@@ -3,27 +3,27 @@
 use super::HEADER_BYTES;
 
 /// The trailer is one header long.
-pub(crate) const TRAILER_BYTES: usize = HEADER_BYTES;
+pub const TRAILER_BYTES: usize = HEADER_BYTES;
 
 const MAGIC: &[u8; 4] = b"seal";
 
 /// What the trailer states.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Trailer {
+pub struct Trailer {
     /// Bytes of header and body: everything that the block checksums cover.
-    pub(crate) body_bytes: u64,
+    pub body_bytes: u64,
     /// Records, ids or pairs, as the kind of file counts them.
-    pub(crate) records: u64,
+    pub records: u64,
     /// Meaning depends on the kind of file.
-    pub(crate) fields: [u64; 4],
+    pub fields: [u64; 4],
     /// crc32c of the checksum table.
-    pub(crate) table_crc: u32,
+    pub table_crc: u32,
     /// The header's checksum, again: a trailer belongs to one header.
-    pub(crate) header_crc: u32,
+    pub header_crc: u32,
 }
 
 impl Trailer {
-    pub(crate) fn encode(&self) -> [u8; TRAILER_BYTES] {
+    pub fn encode(&self) -> [u8; TRAILER_BYTES] {
         let mut bytes = [0; TRAILER_BYTES];
         let words = [self.body_bytes, self.records].into_iter().chain(self.fields);
         for (slot, word) in bytes.chunks_exact_mut(8).zip(words) {
@@ -38,7 +38,7 @@ impl Trailer {
     }
 
     /// Reads a trailer; `None` if its checksum or magic does not hold.
-    pub(crate) fn decode(bytes: &[u8; TRAILER_BYTES]) -> Option<Self> {
+    pub fn decode(bytes: &[u8; TRAILER_BYTES]) -> Option<Self> {
         if trailer_crc(bytes) != kith_types::crc32c(&bytes[..60]) || &bytes[56..60] != MAGIC {
             return None;
         }
@@ -55,13 +55,13 @@ impl Trailer {
 }
 
 /// The trailer's own checksum, which the manifest lists: it stands for the whole file.
-pub(crate) fn trailer_crc(bytes: &[u8; TRAILER_BYTES]) -> u32 {
+pub fn trailer_crc(bytes: &[u8; TRAILER_BYTES]) -> u32 {
     u32::from_le_bytes(bytes[60..].try_into().expect("4 bytes"))
 }
 
 /// Bytes of header and body of a file of `file_bytes` with one checksum per `block_bytes`;
 /// `None` if no file has this size.
-pub(crate) fn body_bytes(file_bytes: u64, block_bytes: u64) -> Option<u64> {
+pub fn body_bytes(file_bytes: u64, block_bytes: u64) -> Option<u64> {
     let checked = file_bytes.checked_sub(TRAILER_BYTES as u64)?;
     let blocks = checked.div_ceil(block_bytes + 4);
     let body = checked.checked_sub(4 * blocks)?;

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 const BUFFER_BYTES: usize = 64 * 1024;
 
 /// A file being written. Memory: one buffer and four bytes per block.
-pub(crate) struct SealedWriter {
+pub struct SealedWriter {
     id: FileId,
     path: PathBuf,
     file: File,
@@ -27,12 +27,12 @@ pub(crate) struct SealedWriter {
 
 impl SealedWriter {
     /// Creates the file, which must not exist, and writes its header.
-    pub(crate) fn create(dir: &Path, id: FileId) -> Result<Self, WriteError> {
+    pub fn create(dir: &Path, id: FileId) -> Result<Self, WriteError> {
         Self::create_with(dir, Header::new(id))
     }
 
     /// The same, with another header.
-    pub(crate) fn create_with(dir: &Path, header: Header) -> Result<Self, WriteError> {
+    pub fn create_with(dir: &Path, header: Header) -> Result<Self, WriteError> {
         let id = header.id();
         let path = dir.join(id.to_string());
         let file = File::create_new(&path).map_err(|source| WriteError::Io { path: path.clone(), source })?;
@@ -53,17 +53,17 @@ impl SealedWriter {
     }
 
     /// Where the next byte goes.
-    pub(crate) fn position(&self) -> u64 {
+    pub fn position(&self) -> u64 {
         self.position
     }
 
     /// The file's name.
-    pub(crate) fn name(&self) -> String {
+    pub fn name(&self) -> String {
         self.id.to_string()
     }
 
     /// Appends bytes to the body.
-    pub(crate) fn put(&mut self, mut bytes: &[u8]) -> Result<(), WriteError> {
+    pub fn put(&mut self, mut bytes: &[u8]) -> Result<(), WriteError> {
         self.position += bytes.len() as u64;
         while self.buffer.len() + bytes.len() >= BUFFER_BYTES {
             let (now, later) = bytes.split_at(BUFFER_BYTES - self.buffer.len());
@@ -76,7 +76,7 @@ impl SealedWriter {
     }
 
     /// Appends zeros up to `position`.
-    pub(crate) fn pad_to(&mut self, position: u64) -> Result<(), WriteError> {
+    pub fn pad_to(&mut self, position: u64) -> Result<(), WriteError> {
         const ZEROS: [u8; 256] = [0; 256];
         while self.position < position {
             let count = (position - self.position).min(ZEROS.len() as u64) as usize;
@@ -86,7 +86,7 @@ impl SealedWriter {
     }
 
     /// Ends the file with its checksum table and trailer. Does not wait for the disk.
-    pub(crate) fn finish(mut self, records: u64, fields: [u64; 4]) -> Result<FileEntry, WriteError> {
+    pub fn finish(mut self, records: u64, fields: [u64; 4]) -> Result<FileEntry, WriteError> {
         self.flush_body()?;
         let trailer = Trailer {
             body_bytes: self.position,

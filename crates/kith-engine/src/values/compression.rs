@@ -13,14 +13,14 @@ use zstd::dict::DecoderDictionary;
 use zstd::zstd_safe::DDict;
 
 /// The longest value of a store, before compression.
-pub(crate) const VALUE_BYTES_MAX: usize = 64 << 20;
+pub const VALUE_BYTES_MAX: usize = 64 << 20;
 
 /// Makes frames.
-pub(crate) struct Compressor(bulk::Compressor<'static>);
+pub struct Compressor(bulk::Compressor<'static>);
 
 impl Compressor {
     /// An empty dictionary is none.
-    pub(crate) fn new(level: i32, dictionary: &[u8]) -> io::Result<Self> {
+    pub fn new(level: i32, dictionary: &[u8]) -> io::Result<Self> {
         let mut compressor = bulk::Compressor::with_dictionary(level, dictionary)?;
         // The version knows its dictionary, and records have a checksum.
         compressor.include_dictid(false)?;
@@ -30,30 +30,30 @@ impl Compressor {
     }
 
     /// The frame of a value.
-    pub(crate) fn compress(&mut self, value: &[u8]) -> io::Result<Vec<u8>> {
+    pub fn compress(&mut self, value: &[u8]) -> io::Result<Vec<u8>> {
         self.0.compress(value)
     }
 }
 
 /// Takes frames apart; shared by all threads.
-pub(crate) struct Decompressor(DecoderDictionary<'static>);
+pub struct Decompressor(DecoderDictionary<'static>);
 
 impl Decompressor {
     /// `None` if zstd refuses the dictionary.
-    pub(crate) fn new(dictionary: &[u8]) -> Option<Self> {
+    pub fn new(dictionary: &[u8]) -> Option<Self> {
         // `copy` panics on a dictionary that has the magic of a trained one and nothing else of it.
         DDict::try_create(dictionary)?;
         Some(Self(DecoderDictionary::copy(dictionary)))
     }
 
     /// What one thread works with; made once per batch.
-    pub(crate) fn context(&self) -> io::Result<bulk::Decompressor<'_>> {
+    pub fn context(&self) -> io::Result<bulk::Decompressor<'_>> {
         bulk::Decompressor::with_prepared_dictionary(&self.0)
     }
 }
 
 /// Puts the value of a frame into `out`; `false` if it is not the frame of a value.
-pub(crate) fn decompress(context: &mut bulk::Decompressor<'_>, frame: &[u8], out: &mut Vec<u8>) -> bool {
+pub fn decompress(context: &mut bulk::Decompressor<'_>, frame: &[u8], out: &mut Vec<u8>) -> bool {
     // Stated by the frame, so that nothing large is allocated for a small one without reason.
     let Some(bytes) = frame_value_bytes(frame) else { return false };
     out.clear();
@@ -62,13 +62,13 @@ pub(crate) fn decompress(context: &mut bulk::Decompressor<'_>, frame: &[u8], out
 }
 
 /// Bytes of the value that a frame holds, as the frame states it; `None` if it is not the frame of a value.
-pub(crate) fn frame_value_bytes(frame: &[u8]) -> Option<usize> {
+pub fn frame_value_bytes(frame: &[u8]) -> Option<usize> {
     let bytes = zstd::zstd_safe::get_frame_content_size(frame).ok()??;
     usize::try_from(bytes).ok().filter(|&bytes| bytes <= VALUE_BYTES_MAX)
 }
 
 /// The dictionary of an open version, every byte proven.
-pub(crate) fn read_dictionary(folder: &VersionFolder) -> Result<Vec<u8>, OpenError> {
+pub fn read_dictionary(folder: &VersionFolder) -> Result<Vec<u8>, OpenError> {
     let file = SealedFile::open(folder, FileId::dictionary())?;
     let bytes = file.body()[HEADER_BYTES..].to_vec();
     file.verify(0..file.body().len())?;

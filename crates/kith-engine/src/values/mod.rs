@@ -4,5 +4,5 @@ mod compression;
 mod reader;
 mod source;
 
-pub(crate) use compression::{Compressor, VALUE_BYTES_MAX, frame_value_bytes, read_dictionary};
+pub use compression::{Compressor, frame_value_bytes, read_dictionary};
 pub use reader::{Place, ValueError, ValuesReader};

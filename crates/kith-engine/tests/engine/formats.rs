@@ -3,13 +3,13 @@
 
 use crate::example::{Example, read_lists};
 use crate::golden;
-use kith_engine::load::{
-    DeltaBuilder, DeltaOptions, PartitionBuilder, PartitionSummary, SUMMARY_NAME, ValuesBuilder,
-    ValuesOptions, ZstdOptions,
-};
 use kith_engine::{
     FetchOptions, FolderSource, KeyType, PATCH_NAME, ValueType, ValuesReader, fetch, fetch_component,
     verify_component,
+};
+use kith_load::{
+    DeltaBuilder, DeltaOptions, PartitionBuilder, PartitionSummary, SUMMARY_NAME, ValuesBuilder,
+    ValuesOptions, ZstdOptions,
 };
 use kith_ops::KindRole;
 use kith_types::{Direction, PartitionCount, PartitionId, StoreVersion, crc32c, partition_of_key};

@@ -12,5 +12,6 @@ mod golden;
 mod graph;
 mod patches;
 mod prove;
+mod residency;
 mod sources;
 mod stores;

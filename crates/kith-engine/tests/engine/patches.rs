@@ -1,13 +1,11 @@
 //! Versions made of the one before and what changed: few bytes move, and every one of the outcome is right.
 
 use crate::sources::pull;
-use kith_engine::load::{
-    DeltaBuilder, DeltaOptions, DeltaSummary, ValuesBuilder, ValuesOptions, ZstdOptions,
-};
 use kith_engine::{
     FetchError, FetchOptions, FolderSource, KeyType, Manifest, ObjectError, PATCH_NAME, Source, ValuesReader,
     fetch, release_partitions, verify_component,
 };
+use kith_load::{DeltaBuilder, DeltaOptions, DeltaSummary, ValuesBuilder, ValuesOptions, ZstdOptions};
 use kith_types::{PartitionCount, PartitionId, StoreVersion, fmix64};
 use std::fs;
 use std::ops::ControlFlow;

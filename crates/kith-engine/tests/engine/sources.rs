@@ -1,12 +1,12 @@
 //! Fetching from sources that misbehave, that are slow to begin, and that hold less than they say.
 
 use crate::stores::{Stores, all, value};
-use kith_engine::load::{DeltaBuilder, DeltaOptions, ValuesBuilder, ValuesOptions};
 use kith_engine::{
     FetchError, FetchOptions, FetchProgress, FolderSource, HeldSource, Manifest, ObjectError, Source,
     SplicedSource, ValuesReader, VerifyDepth, fetch, release_partitions, verify_again, verify_component,
     verify_slowly,
 };
+use kith_load::{DeltaBuilder, DeltaOptions, ValuesBuilder, ValuesOptions};
 use kith_types::{PartitionCount, PartitionId, StoreVersion, fmix64};
 use std::fs;
 use std::ops::ControlFlow;

@@ -1,11 +1,11 @@
 //! Stores under every fault: 2,000 known keys, each answer right or an error. Voldemort gave 250, 246 and 142 silent
 //! wrong ones for a lost chunk, flipped bytes and a cut file.
 
-use kith_engine::load::{ValuesBuilder, ValuesOptions, ZstdOptions};
 use kith_engine::{
     FileId, FileKind, FolderSource, KeyType, Manifest, ValuesReader, VerifyDepth, VersionFolder,
     fetch_component, repair, verify_version,
 };
+use kith_load::{ValuesBuilder, ValuesOptions, ZstdOptions};
 use kith_types::{PartitionCount, PartitionId, StoreVersion, fmix64};
 use std::fs;
 use std::ops::ControlFlow;

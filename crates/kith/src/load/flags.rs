@@ -3,7 +3,7 @@
 use super::names::{delimiter, graph_name, node_wait, size};
 use crate::failure::Failure;
 use clap::Args;
-use kith_engine::load::{
+use kith_load::{
     LoadOptions, MEMBERS_COMPONENT, MEMORY_BYTES_DEFAULT,
     input::{ColumnRef, ColumnSpec, EdgeColumns, HeaderMode, TextOptions},
 };

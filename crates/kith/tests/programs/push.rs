@@ -7,10 +7,8 @@ use crate::{
     world::{PARTITIONS, Site},
 };
 use kith_client::{QueryError, RouterClient};
-use kith_engine::{
-    KeyType, Manifest, ValueType,
-    load::{ValuesBuilder, ValuesOptions},
-};
+use kith_engine::{KeyType, Manifest, ValueType};
+use kith_load::{ValuesBuilder, ValuesOptions};
 use kith_objects::Objects;
 use kith_types::{ErrorCode, PartitionCount, StoreVersion};
 use kith_wire::{

@@ -1,0 +1,119 @@
+//! The second half of a partition: its member table and the postings over its lists.
+//!
+//! Both need every key of the partition, sorted, so they are written after its adjacency, by a thread of
+//! their own while the next partition's lists are read. Memory: the pairs' sort budget, and twelve to sixteen bytes
+//! per key of one partition (the table that ordinals point into, and a hash table over it).
+
+use super::BuildError;
+use crate::sort::ExternalSorter;
+use kith_engine::{FileEntry, MemberTableWriter, PostingsKeys, PostingsWriter};
+use kith_types::{Direction, PartitionId, fmix64};
+use std::path::Path;
+
+/// Everything that is left to write of a partition.
+pub(super) struct PartitionTail {
+    pub(super) partition: PartitionId,
+    /// Sorted and distinct.
+    pub(super) members: Vec<u64>,
+    pub(super) lists: Vec<ListTail>,
+}
+
+/// What one list still needs.
+pub(super) struct ListTail {
+    pub(super) list: Direction,
+    /// Sorted, distinct keys of the lists if they are not members.
+    pub(super) own_keys: Option<Vec<u64>>,
+    /// (neighbour, key) of every list entry.
+    pub(super) pairs: ExternalSorter<[u64; 2]>,
+}
+
+impl PartitionTail {
+    /// Writes the files into `dir`.
+    pub(super) fn write(self, dir: &Path) -> Result<Vec<FileEntry>, BuildError> {
+        let mut table = MemberTableWriter::create(dir, self.partition)?;
+        for &id in &self.members {
+            table.append(id)?;
+        }
+        let mut files = vec![table.finish()?];
+        let members = Ordinals::new(&self.members);
+        for list in self.lists {
+            files.push(list.write(dir, self.partition, &members)?);
+        }
+        Ok(files)
+    }
+}
+
+impl ListTail {
+    fn write(
+        self,
+        dir: &Path,
+        partition: PartitionId,
+        members: &Ordinals<'_>,
+    ) -> Result<FileEntry, BuildError> {
+        let own = self.own_keys.as_deref().map(Ordinals::new);
+        let ordinals = own.as_ref().unwrap_or(members);
+        let keys = match &self.own_keys {
+            Some(keys) => PostingsKeys::Own(keys.clone()),
+            // A member table never holds more: its writer has refused.
+            None => PostingsKeys::Members(members.ids.len() as u32),
+        };
+        let mut postings = PostingsWriter::create(dir, partition, self.list, keys)?;
+        let mut pairs = self.pairs.finish()?;
+        while let Some([neighbour, key]) = pairs.next()? {
+            postings.append(neighbour, ordinals.of(key))?;
+        }
+        Ok(postings.finish()?)
+    }
+}
+
+/// Finds the ordinal of an id in a sorted table, in constant time.
+struct Ordinals<'a> {
+    ids: &'a [u64],
+    /// Ordinal + 1 at the hash of its id or, taken, after it; 0 is empty. At most half full.
+    slots: Vec<u32>,
+}
+
+impl<'a> Ordinals<'a> {
+    fn new(ids: &'a [u64]) -> Self {
+        let mut table = Ordinals { ids, slots: vec![0; (ids.len() * 2).next_power_of_two()] };
+        for (ordinal, &id) in ids.iter().enumerate() {
+            let slot = table.slots(id).find(|&slot| table.slots[slot] == 0);
+            let slot = slot.expect("the table is at most half full");
+            table.slots[slot] = ordinal as u32 + 1;
+        }
+        table
+    }
+
+    /// The slots to look at for `id`. The lower bits of the hash: the upper ones choose the partition.
+    fn slots(&self, id: u64) -> impl Iterator<Item = usize> + use<> {
+        let mask = self.slots.len() - 1;
+        let home = fmix64(id) as usize;
+        (0..=mask).map(move |step| (home + step) & mask)
+    }
+
+    /// The place of `id`, which is in the table.
+    #[inline]
+    fn of(&self, id: u64) -> u32 {
+        self.slots(id)
+            .map(|slot| self.slots[slot].wrapping_sub(1))
+            .find(|&ordinal| self.ids[ordinal as usize] == id)
+            .expect("every key of a list is in the table of its partition")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_id_of_a_table_is_found_at_its_place() {
+        for count in [1u64, 2, 3, 1_000] {
+            let mut ids: Vec<u64> = (0..count).map(|i| fmix64(i) | 1 << 63).collect();
+            ids.sort();
+            let ordinals = Ordinals::new(&ids);
+            for (place, &id) in ids.iter().enumerate() {
+                assert_eq!(ordinals.of(id), place as u32);
+            }
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! Bulk load: graph text in, component files out (`docs/design/0001-seams.md`).
+//!
+//! - [`input`] reads the text;
+//! - [`ExternalSorter`] sorts more than fits in memory;
+//! - [`ComponentBuilder`] makes the files of one component (architecture D6: streamed out from sorted input within bounded memory, in a
+//!   local process here as in Voldemort's reducers, Voldemort §5.2);
+//! - [`load_graph`] does all that one load command asks for;
+//! - [`ValuesBuilder`] makes a version of a store, [`PartitionBuilder`] one partition of it elsewhere, [`assemble`] a version of
+//!   such partitions, [`DeltaBuilder`] a version from another and what changed.
+//!
+//! ```
+//! use kith_load::{ValuesBuilder, ValuesOptions};
+//! use kith_engine::{KeyType, ValueType, ValuesReader};
+//! use kith_types::{PartitionCount, StoreVersion};
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let dir = tempfile::tempdir()?;
+//! let partitions = PartitionCount::new(4).ok_or("four is a count")?;
+//! let options = ValuesOptions::new("people", StoreVersion(1), partitions, dir.path().join("people"));
+//! let mut builder = ValuesBuilder::new(ValuesOptions { key: KeyType::String, value: ValueType::Text, ..options })?;
+//! builder.row(b"member:1005", b"a value")?; // more rows follow, in any order
+//! let (manifest, _) = builder.finish(&mut |_| {})?;
+//! let all: Vec<_> = partitions.iter().collect();
+//! let reader = ValuesReader::open(&dir.path().join("people/1"), &all)?;
+//! assert_eq!(reader.get(b"member:1005")?, Some(b"a value".to_vec()));
+//! assert_eq!(reader.get(b"member:1006")?, None); // proven by checksums
+//! # Ok(())
+//! # }
+//! ```
+
+mod builder;
+mod graph;
+pub mod input;
+mod rows;
+mod sort;
+mod stop;
+mod values;
+
+pub use builder::{
+    BuildError, BuildOptions, BuildProgress, BuildSummary, ComponentBuilder, MEMORY_BYTES_DEFAULT,
+    version_dir,
+};
+pub use graph::{
+    FileRole, LoadError, LoadOptions, LoadProgress, LoadReport, LoadedFile, MEMBERS_COMPONENT, load_graph,
+    next_version,
+};
+pub use sort::{ExternalSorter, SortError, SortOptions, SortRecord, Sorted};
+pub use stop::Stop;
+pub use values::{
+    AssembledSource, Assembly, DeltaBuilder, DeltaOptions, DeltaSummary, DictionarySample, Duplicates,
+    PartitionBuilder, PartitionSummary, SUMMARY_NAME, ValuesBuildError, ValuesBuilder, ValuesOptions,
+    ValuesProgress, ValuesSummary, ZstdOptions, assemble,
+};

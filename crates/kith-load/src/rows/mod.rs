@@ -1,0 +1,151 @@
+//! External sort of rows: keys and values of any length, within a memory budget.
+//!
+//! As `sort`, which is for records of fixed size: rows gather in an arena; a full arena is sorted and written as a
+//! run; runs are merged as they are read. The order is that of a store's files: partition, position of the key, key;
+//! rows with one key come out in the order in which they came in. Long values are put aside as they come, so that
+//! a merge of many runs holds only short ones, and are read back one by one.
+
+mod arena;
+mod merge;
+mod run;
+#[cfg(test)]
+mod tests;
+
+use super::sort::{SortError, SortOptions, Spiller};
+use arena::Arena;
+use kith_types::{PartitionId, position_of_key};
+use merge::{RowMerge, merge_down};
+use run::{LargeReader, LargeValues};
+
+/// Values beyond this size are put aside: a merge holds a block of each run, and a block holds at least a row.
+const INLINE_BYTES_MAX: usize = 32 << 10;
+
+/// A sort works with no less memory: an arena must hold some of the longest rows.
+const MEMORY_BYTES_MIN: usize = 1 << 20;
+
+/// A row as it comes out.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Row<'a> {
+    pub(crate) partition: PartitionId,
+    pub(crate) key: &'a [u8],
+    pub(crate) value: &'a [u8],
+}
+
+/// Takes rows in any order.
+pub(crate) struct RowSorter {
+    options: SortOptions,
+    arena: Arena,
+    arena_bytes_max: usize,
+    rows: u64,
+    spiller: Option<Spiller<Arena>>,
+    large: Option<LargeValues>,
+}
+
+impl RowSorter {
+    /// Nothing is allocated or written before it is needed.
+    pub(crate) fn new(mut options: SortOptions) -> Self {
+        options.memory_bytes = options.memory_bytes.max(MEMORY_BYTES_MIN);
+        let arenas = if options.threads > 1 { 2 } else { 1 };
+        let arena_bytes_max = options.memory_bytes / arenas;
+        Self { options, arena: Arena::default(), arena_bytes_max, rows: 0, spiller: None, large: None }
+    }
+
+    /// Adds a row.
+    pub(crate) fn push(&mut self, partition: PartitionId, key: &[u8], value: &[u8]) -> Result<(), SortError> {
+        self.rows += 1;
+        let position = position_of_key(key);
+        if value.len() <= INLINE_BYTES_MAX {
+            return self.push_inline(partition, position, key, value, false);
+        }
+        if self.large.is_none() {
+            self.large = Some(LargeValues::create(&self.options)?);
+        }
+        let large = self.large.as_mut().expect("it was just made");
+        let reference = large.push(value)?;
+        self.push_inline(partition, position, key, &reference, true)
+    }
+
+    fn push_inline(
+        &mut self,
+        partition: PartitionId,
+        position: u64,
+        key: &[u8],
+        value: &[u8],
+        is_aside: bool,
+    ) -> Result<(), SortError> {
+        if !self.arena.has_room(self.arena_bytes_max, key, value) {
+            self.spill()?;
+        }
+        self.arena.reserve(self.arena_bytes_max);
+        self.arena.push(partition, position, key, value, is_aside);
+        Ok(())
+    }
+
+    #[cold]
+    fn spill(&mut self) -> Result<(), SortError> {
+        let spiller = match self.spiller.take() {
+            Some(spiller) => spiller,
+            None => Spiller::start(&self.options)?,
+        };
+        let spiller = self.spiller.insert(spiller);
+        self.arena = spiller.spill(std::mem::take(&mut self.arena))?;
+        Ok(())
+    }
+
+    /// Rows added so far.
+    pub(crate) fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// Sorts what was added.
+    pub(crate) fn finish(mut self) -> Result<SortedRows, SortError> {
+        let large = self.large.take().map(LargeValues::finish);
+        let Some(mut spiller) = self.spiller.take() else {
+            self.arena.sort();
+            return Ok(SortedRows { from: Input::Memory { arena: self.arena, next: 0 }, large, runs: 0 });
+        };
+        drop(spiller.spill(std::mem::take(&mut self.arena))?);
+        let (scratch, runs) = spiller.finish()?;
+        let count = runs.len();
+        let (scratch, runs) = merge_down(scratch, runs, &self.options)?;
+        let merge = RowMerge::new(scratch, &runs)?;
+        Ok(SortedRows { from: Input::Runs(merge), large, runs: count })
+    }
+}
+
+/// Sorted rows, those with one key side by side.
+pub(crate) struct SortedRows {
+    from: Input,
+    large: Option<LargeReader>,
+    runs: usize,
+}
+
+enum Input {
+    Memory { arena: Arena, next: usize },
+    Runs(RowMerge),
+}
+
+impl SortedRows {
+    /// The next row, or `None` at the end. It is lent until the next call.
+    pub(crate) fn next(&mut self) -> Result<Option<Row<'_>>, SortError> {
+        let raw = match &mut self.from {
+            Input::Memory { arena, next } => {
+                let raw = arena.get(*next);
+                *next += 1;
+                raw
+            }
+            Input::Runs(merge) => merge.next()?,
+        };
+        let Some(raw) = raw else { return Ok(None) };
+        let value = match (&mut self.large, raw.is_aside) {
+            (Some(large), true) => large.read(raw.value)?,
+            _ => raw.value,
+        };
+        Ok(Some(Row { partition: raw.partition, key: raw.key, value }))
+    }
+
+    /// How many runs were written to scratch; 0 if everything fitted in memory.
+    pub(crate) fn spilled_runs(&self) -> usize {
+        self.runs
+    }
+}

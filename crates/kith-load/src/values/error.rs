@@ -1,0 +1,126 @@
+//! Why a version of a store cannot be built.
+
+use crate::{BuildError, SortError};
+use kith_engine::ValueError;
+use kith_engine::WriteError;
+use kith_engine::{Damage, OpenError};
+use std::io;
+use std::path::PathBuf;
+use thiserror::Error;
+
+/// Why a version of a store cannot be built. Nothing of it is left under its final name.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+#[allow(missing_docs, reason = "fields are named for what they hold")]
+pub enum ValuesBuildError {
+    /// Files or folders cannot be made.
+    #[error(transparent)]
+    Build(#[from] BuildError),
+    /// Two rows have one key.
+    #[error("key {key} comes twice")]
+    Duplicate {
+        /// The key, as text or hexadecimal.
+        key: String,
+    },
+    /// A key or value that is longer than it may be.
+    #[error("{what} of key {key} has {got} bytes, at most {max} are allowed")]
+    TooLarge {
+        /// The key, as text or hexadecimal.
+        key: String,
+        /// A key or a value.
+        what: &'static str,
+        got: usize,
+        /// The longest allowed.
+        max: usize,
+    },
+    /// A key that is not an id.
+    #[error("a key of {got} bytes cannot be an id, which has 8")]
+    KeyLength { got: usize },
+    /// A key of another partition.
+    #[error("key {key} belongs to partition {got}, not {expected}")]
+    OtherPartition {
+        /// The key, as text or hexadecimal.
+        key: String,
+        /// The partition that is being built.
+        expected: u32,
+        /// The key's.
+        got: u32,
+    },
+    /// Rows that were said to be sorted are not.
+    #[error("key {key} comes after a key that belongs behind it")]
+    NotSorted {
+        /// The key, as text or hexadecimal.
+        key: String,
+    },
+    /// No such level of compression.
+    #[error("compression level {got} is not within 1 and 19")]
+    Level {
+        /// As given.
+        got: i32,
+    },
+    /// A single partition cannot train a dictionary that the others would share.
+    #[error(
+        "compression needs a dictionary: make one from a sample of all rows, and give it to every partition"
+    )]
+    NoDictionary,
+    /// The compressor failed.
+    #[error("cannot compress values")]
+    Compression(#[from] io::Error),
+    /// Partitions that do not make a version.
+    #[error("{path}: {fault}", path = path.display())]
+    Partition {
+        /// The folder of the partition, or where the version would be.
+        path: PathBuf,
+        /// What does not hold.
+        fault: String,
+    },
+    /// The version to start from cannot be opened.
+    #[error(transparent)]
+    Base(#[from] OpenError),
+    /// A value of the version to start from cannot be read.
+    #[error(transparent)]
+    Value(#[from] ValueError),
+}
+
+impl From<WriteError> for ValuesBuildError {
+    fn from(error: WriteError) -> Self {
+        ValuesBuildError::Build(error.into())
+    }
+}
+
+impl From<SortError> for ValuesBuildError {
+    fn from(error: SortError) -> Self {
+        ValuesBuildError::Build(error.into())
+    }
+}
+
+impl From<Damage> for ValuesBuildError {
+    fn from(damage: Damage) -> Self {
+        ValuesBuildError::Base(damage.into())
+    }
+}
+
+impl From<kith_engine::ReadError> for ValuesBuildError {
+    fn from(error: kith_engine::ReadError) -> Self {
+        ValuesBuildError::Value(error.into())
+    }
+}
+
+impl ValuesBuildError {
+    /// What the user can do about it.
+    pub fn help(&self) -> &'static str {
+        match self {
+            Self::Build(error) => error.help(),
+            Self::Duplicate { .. } => "remove one of the rows, or say which to keep: the first or the last",
+            Self::TooLarge { .. } => "keep large values elsewhere and store where they are",
+            Self::KeyLength { .. } => "give ids as numbers, or create the store with another key type",
+            Self::OtherPartition { .. } => "divide rows by the partition function of `docs/formats`",
+            Self::NotSorted { .. } => "sort the rows by position, then key, or have the builder sort them",
+            Self::Level { .. } => "choose a level within these; 3 is usual",
+            Self::NoDictionary => "take a sample of the rows first",
+            Self::Compression(_) => "build without compression",
+            Self::Partition { .. } => "build the partition again with the options of the others",
+            Self::Base(_) | Self::Value(_) => "verify the version that the changes apply to, or push in full",
+        }
+    }
+}
