@@ -45,7 +45,7 @@ pub use kith_objects::{Location, Objects};
 pub use kith_rows::{Format, FormatChoice, HeaderMode, RowKey, RowValue};
 pub use object_store::{LockedStore, ObjectStore, Work, partition_count, remove_folder, unusable};
 pub use place::{Workshop, manifest_at, next_version, now, place, publish_version, refused, version_here};
-pub use progress::{Progress, Told};
+pub use progress::{OnProgress, Progress};
 pub use store::{
     Base, Built, Destination, PARTITION_PREFIX, RowSettings, Rows, SchemaFrom, Shape, StoreBuilder, Target,
     assemble_version, publish_partition, read_schema,

@@ -1,7 +1,7 @@
 //! Folders and object stores: opened, asked, and their errors told.
 
 use crate::{
-    Progress, Told,
+    OnProgress, Progress,
     failure::{Failure, chain},
 };
 use kith_engine::{FetchError, Manifest, VerifyDepth, verify_version};
@@ -75,7 +75,7 @@ pub fn manifest_at(place: &Objects) -> Result<Manifest, Failure> {
 pub fn version_here(
     place: &Objects,
     folder: &Path,
-    told: &mut Told<'_>,
+    told: &mut OnProgress<'_>,
 ) -> Result<(PathBuf, Manifest), Failure> {
     let manifest = manifest_at(place)?;
     if let Some(here) = place.folder() {
@@ -157,7 +157,7 @@ pub fn publish_version(
     base: Option<&Objects>,
     folder: &Path,
     to: &Objects,
-    told: &mut Told<'_>,
+    told: &mut OnProgress<'_>,
 ) -> Result<(), Failure> {
     if to.folder().is_some() {
         return Ok(());

@@ -30,5 +30,5 @@ pub enum Progress<'a> {
     },
 }
 
-/// Told how far a build is. The build waits for it. It is called by one thread at a time, which need not be the one that builds.
-pub type Told<'t> = dyn FnMut(Progress<'_>) + Send + 't;
+/// Called with how far a build is. The build waits for it. It is called by one thread at a time, which need not be the one that builds.
+pub type OnProgress<'t> = dyn FnMut(Progress<'_>) + Send + 't;

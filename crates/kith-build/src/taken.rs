@@ -2,7 +2,7 @@
 //! From a URL it is not: nodes pull it from there.
 
 use crate::{
-    LockedStore, Progress, Told, VALUES_COMPONENT,
+    LockedStore, OnProgress, Progress, VALUES_COMPONENT,
     failure::{Failure, chain},
     place::{place, refused, versions_at},
     remove_folder,
@@ -60,7 +60,7 @@ pub fn take_version(
     folder: &Path,
     manifest: &Manifest,
     locked: &LockedStore,
-    told: &mut Told<'_>,
+    told: &mut OnProgress<'_>,
 ) -> Result<(), Failure> {
     if locked.is_bucket() {
         prove(folder, folder, manifest)?;
@@ -81,7 +81,12 @@ pub fn take_version(
     copied
 }
 
-fn copy_to(folder: &Path, manifest: &Manifest, staging: &Path, told: &mut Told<'_>) -> Result<(), Failure> {
+fn copy_to(
+    folder: &Path,
+    manifest: &Manifest,
+    staging: &Path,
+    told: &mut OnProgress<'_>,
+) -> Result<(), Failure> {
     fs::create_dir_all(staging).map_err(unusable(staging))?;
     let total = manifest.packs().iter().map(|pack| pack.bytes).sum();
     let mut done = 0;

@@ -23,7 +23,7 @@ use kith_net::{
 };
 use kith_process::{ClusterReader, freshness::Freshness, topology::TopologyReceiver};
 use kith_types::{ErrorCode, NodeId, StoreVersion};
-use kith_versions::Standing;
+use kith_versions::Trust;
 use kith_wire::{
     documents::{ComponentDocument, NodeDocument, RouterDocument, TopologyDocument},
     v1,
@@ -195,7 +195,7 @@ fn components(json: &[u8], who: &Who, store: &str) -> Result<Vec<ComponentDocume
 struct Who {
     /// As the file of rights calls them, else as they say, else where they ask from.
     name: String,
-    standing: Standing,
+    standing: Trust,
     peer: Option<SocketAddr>,
 }
 
@@ -204,7 +204,7 @@ impl Who {
     fn of<T>(request: &Request<T>, claimed: &str) -> Self {
         let peer = request.extensions().get::<Peer>().and_then(|peer| peer.addr);
         if let Some(Asker { name, is_administrator }) = request.extensions().get::<Asker>() {
-            let standing = if *is_administrator { Standing::Administrator } else { Standing::Proven };
+            let standing = if *is_administrator { Trust::Administrator } else { Trust::Proven };
             return Self { name: name.to_string(), standing, peer };
         }
         let name = match (claimed, peer) {
@@ -212,7 +212,7 @@ impl Who {
             ("", None) => "somebody".to_owned(),
             _ => cut_who(claimed),
         };
-        Self { name, standing: Standing::Claimed, peer }
+        Self { name, standing: Trust::Claimed, peer }
     }
 
     /// One line in the audit log, if this is the answer to whoever asked for what is somebody else's.

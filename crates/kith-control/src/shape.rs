@@ -8,7 +8,7 @@ use kith_wire::{
 use std::collections::BTreeMap;
 
 /// A group and a zone; nodes without a label are in the zone of no name.
-type Place = (u32, String);
+type GroupZone = (u32, String);
 
 /// Nodes of one place that are in use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -20,7 +20,7 @@ struct Nodes {
 /// What is shown.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Shape {
-    nodes: BTreeMap<Place, Nodes>,
+    nodes: BTreeMap<GroupZone, Nodes>,
     /// Whether each group is taken out.
     groups: BTreeMap<u32, bool>,
 }
@@ -83,7 +83,7 @@ fn state(group: &GroupDocument) -> &'static str {
     }
 }
 
-fn nodes((group, zone): &Place, Nodes { listed, down }: Nodes) {
+fn nodes((group, zone): &GroupZone, Nodes { listed, down }: Nodes) {
     let labels = [("group", group.to_string()), ("zone", zone.clone())];
     metrics::gauge!("kith_router_nodes", &labels).set(listed);
     metrics::gauge!("kith_router_nodes_down", &labels).set(down);

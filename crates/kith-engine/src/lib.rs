@@ -44,7 +44,7 @@ pub use patch::PATCH_NAME;
 pub use postings::{PostingsKeys, PostingsReader, PostingsWriter};
 pub use residency::{Mapped, Residency};
 pub use sealed::FORMAT_VERSION;
-pub use values::{Place, ValueError, ValuesReader};
+pub use values::{RecordLocation, ValueError, ValuesReader};
 pub use verify::{
     OnVerify, VerifyDepth, VerifyReport, verify_again, verify_component, verify_slowly, verify_version,
 };

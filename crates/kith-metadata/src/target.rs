@@ -68,7 +68,7 @@ pub enum TargetError {
 
 /// What an address names.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Place {
+enum StoreAddress {
     Supervisor(String),
     Etcd { hosts: Vec<String>, cluster: String },
 }
@@ -80,19 +80,19 @@ impl MetadataTarget {
     /// [`TargetError`].
     pub fn connect(&self) -> Result<Arc<dyn MetadataStore>, TargetError> {
         match self.place()? {
-            Place::Supervisor(address) => {
+            StoreAddress::Supervisor(address) => {
                 let connected = RemoteMetadata::connect(&address);
                 let connected =
                     connected.map_err(|error| TargetError::Address { address, detail: error.to_string() })?;
                 Ok(Arc::new(connected))
             }
-            Place::Etcd { hosts, cluster } => {
+            StoreAddress::Etcd { hosts, cluster } => {
                 Ok(Arc::new(EtcdMetadata::connect(&hosts, &cluster, self.security()?)?))
             }
         }
     }
 
-    fn place(&self) -> Result<Place, TargetError> {
+    fn place(&self) -> Result<StoreAddress, TargetError> {
         let bad =
             |detail: &str| TargetError::Address { address: self.address.clone(), detail: detail.to_owned() };
         let Some(hosts) = self.address.strip_prefix(ETCD_SCHEME) else {
@@ -103,7 +103,7 @@ impl MetadataTarget {
                 Some(option) => {
                     Err(TargetError::Option { option, detail: "goes with a metadata address etcd://…" })
                 }
-                None => Ok(Place::Supervisor(self.address.clone())),
+                None => Ok(StoreAddress::Supervisor(self.address.clone())),
             };
         };
         let hosts: Vec<String> = hosts.split(',').map(|host| host.trim().to_owned()).collect();
@@ -120,7 +120,7 @@ impl MetadataTarget {
         if cluster.is_empty() || CLUSTER_NAME_BYTES_MAX < cluster.len() || !cluster.bytes().all(is_plain) {
             return Err(TargetError::ClusterName { name: cluster });
         }
-        Ok(Place::Etcd { hosts, cluster })
+        Ok(StoreAddress::Etcd { hosts, cluster })
     }
 
     fn option_of_etcd(&self) -> Option<&'static str> {
@@ -185,15 +185,15 @@ mod tests {
 
     #[test]
     fn addresses_name_a_supervisor_or_an_etcd() {
-        assert_eq!(target("h:7000").place().unwrap(), Place::Supervisor("h:7000".to_owned()));
+        assert_eq!(target("h:7000").place().unwrap(), StoreAddress::Supervisor("h:7000".to_owned()));
         let etcd =
             MetadataTarget { cluster: Some("social".to_owned()), ..target("etcd://a:2379,[::1]:2380") };
         let hosts = vec!["a:2379".to_owned(), "[::1]:2380".to_owned()];
-        assert_eq!(etcd.place().unwrap(), Place::Etcd { hosts, cluster: "social".to_owned() });
+        assert_eq!(etcd.place().unwrap(), StoreAddress::Etcd { hosts, cluster: "social".to_owned() });
         let hosts = vec!["a:1".to_owned()];
         assert_eq!(
             target("etcd://a:1").place().unwrap(),
-            Place::Etcd { hosts, cluster: CLUSTER_DEFAULT.to_owned() }
+            StoreAddress::Etcd { hosts, cluster: CLUSTER_DEFAULT.to_owned() }
         );
     }
 

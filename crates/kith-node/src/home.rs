@@ -1,6 +1,6 @@
 //! Looks after the node's data directory: somebody may remove it under the process.
 
-use super::{held::HeldStores, scrub::Doctor};
+use super::{held::HeldStores, scrub::FileHealth};
 use kith_process::data_dir::{DataDir, DataDirError};
 use std::{sync::Arc, time::Duration};
 use tokio::sync::oneshot;
@@ -16,7 +16,7 @@ pub(super) type Lost = oneshot::Receiver<DataDirError>;
 pub(super) fn watch(
     data: &Arc<DataDir>,
     held: Arc<HeldStores>,
-    doctor: Arc<Doctor>,
+    doctor: Arc<FileHealth>,
     stop: CancellationToken,
 ) -> Lost {
     let (sender, lost) = oneshot::channel();

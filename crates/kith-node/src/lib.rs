@@ -219,7 +219,7 @@ impl Node {
         let document = options.document(&at);
         let readiness = Readiness::default();
         http::serve(ports.http, options.front_page(at), readiness.clone(), stop.clone());
-        let doctor: Arc<scrub::Doctor> = Arc::default();
+        let doctor: Arc<scrub::FileHealth> = Arc::default();
         let lost = home::watch(&data, Arc::clone(&held), Arc::clone(&doctor), stop.clone());
         let reads: Arc<pace::Reads> = Arc::default();
         let load = Arc::new(LoadCounter::new(Instant::now()));

@@ -33,13 +33,13 @@ type Key = (String, String, u64);
 
 /// What is known of the health of this node's files.
 #[derive(Debug, Default)]
-pub(super) struct Doctor {
-    state: Mutex<Patients>,
+pub(super) struct FileHealth {
+    state: Mutex<DamageState>,
     woken: Notify,
 }
 
 #[derive(Debug, Default)]
-struct Patients {
+struct DamageState {
     /// Damaged files of each component that are not repaired yet.
     damaged: BTreeMap<Key, u64>,
     repaired: u64,
@@ -47,7 +47,7 @@ struct Patients {
     suspects: BTreeSet<String>,
 }
 
-impl Doctor {
+impl FileHealth {
     /// A read of a store found damage: its versions are looked at soon.
     pub(super) fn suspect(&self, store: &str) {
         if self.lock().suspects.insert(store.to_owned()) {
@@ -61,7 +61,7 @@ impl Doctor {
         (state.damaged.values().sum(), state.repaired)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Patients> {
+    fn lock(&self) -> MutexGuard<'_, DamageState> {
         self.state.lock()
     }
 
@@ -89,7 +89,7 @@ impl Doctor {
 #[derive(Clone)]
 pub(super) struct Scrubber {
     pub node: u32,
-    pub doctor: Arc<Doctor>,
+    pub doctor: Arc<FileHealth>,
     pub held: Arc<HeldStores>,
     pub topology: TopologyReceiver,
     pub stop: CancellationToken,
@@ -239,7 +239,7 @@ mod tests {
 
     #[test]
     fn damage_is_counted_until_it_is_repaired_or_gone() {
-        let doctor = Doctor::default();
+        let doctor = FileHealth::default();
         let key = |name: &str| ("s".to_owned(), name.to_owned(), 1);
         doctor.found(key("a"), 2);
         doctor.found(key("b"), 3);

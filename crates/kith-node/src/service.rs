@@ -6,7 +6,7 @@ use super::{
     held::{HeldStores, VersionReader},
     pace::Reads,
     quota::{NodeQuotas, WayIn},
-    scrub::Doctor,
+    scrub::FileHealth,
     slices::Cut,
 };
 use crate::{
@@ -67,7 +67,7 @@ pub(super) struct NodeService {
     pub held: Arc<HeldStores>,
     pub load: Arc<LoadCounter>,
     pub topology: TopologyReceiver,
-    pub doctor: Arc<Doctor>,
+    pub doctor: Arc<FileHealth>,
     /// What they take.
     pub reads: Arc<Reads>,
     /// The same, as a metric: looked up once.

@@ -2,7 +2,7 @@
 
 mod built;
 
-pub(super) use built::{Place, unreachable, verify_built};
+pub(super) use built::{CopyLocation, unreachable, verify_built};
 
 use kith_engine::{
     Damage, Fault, Manifest, OnVerify, OpenError, VerifyDepth, VerifyReport, verify_again, verify_slowly,

@@ -11,7 +11,7 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-/// Told of each piece, by whichever thread read it: bytes so far.
+/// Called with each piece, by whichever thread read it: bytes so far.
 type Read<'a> = dyn Fn(u64) + Sync + 'a;
 
 impl Objects {

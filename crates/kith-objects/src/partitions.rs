@@ -5,7 +5,7 @@
 //! them. The summary is written last: a folder without one is no partition. Nothing is removed but by [`Objects::remove_partitions`].
 
 use crate::remote::block_on;
-use crate::upload::{PACKS_AT_A_TIME, Told, upload_pack};
+use crate::upload::{PACKS_AT_A_TIME, SharedProgress, upload_pack};
 use crate::{Objects, ObjectsError, Upload};
 use futures::{StreamExt, TryStreamExt};
 use kith_engine::{PackEntry, Source};
@@ -55,7 +55,7 @@ impl Objects {
         }
         let file = |name: &str, bytes| PackEntry { name: name.to_owned(), bytes };
         let files: Vec<_> = summary.files.iter().map(|entry| file(&entry.name, entry.bytes)).collect();
-        let told = Told::new(files.iter().map(|file| file.bytes).sum(), told);
+        let told = SharedProgress::new(files.iter().map(|file| file.bytes).sum(), told);
         block_on(async {
             let uploads = futures::stream::iter(&files).map(|file| upload_pack(remote, folder, file, &told));
             uploads.buffer_unordered(PACKS_AT_A_TIME).try_for_each(async |()| Ok(())).await

@@ -23,18 +23,18 @@ pub(crate) const PARTS_MAX: u64 = 9_000;
 /// Packs on their way at a time; of each, one part at a time is.
 pub(crate) const PACKS_AT_A_TIME: usize = 4;
 
-/// Told of each part: bytes done, bytes in all.
+/// Called with each part: bytes done, bytes in all.
 pub type Upload<'a> = dyn FnMut(u64, u64) + 'a;
 /// As [`Upload`].
 pub type Download<'a> = dyn FnMut(u64, u64) + 'a;
 
 /// Progress that several uploads of one thread tell of.
-pub(crate) struct Told<'a, 'u> {
+pub(crate) struct SharedProgress<'a, 'u> {
     state: RefCell<(u64, &'a mut Upload<'u>)>,
     total: u64,
 }
 
-impl<'a, 'u> Told<'a, 'u> {
+impl<'a, 'u> SharedProgress<'a, 'u> {
     pub(crate) fn new(total: u64, told: &'a mut Upload<'u>) -> Self {
         Self { total, state: RefCell::new((0, told)) }
     }
@@ -84,7 +84,7 @@ impl Objects {
         if let Ok(patch) = fs::metadata(folder.join(PATCH_NAME)) {
             packs.push(PackEntry { name: PATCH_NAME.to_owned(), bytes: patch.len() });
         }
-        let told = Told::new(packs.iter().map(|pack| pack.bytes).sum(), told);
+        let told = SharedProgress::new(packs.iter().map(|pack| pack.bytes).sum(), told);
         block_on(async {
             let uploads = futures::stream::iter(&packs).map(|pack| upload_pack(remote, folder, pack, &told));
             uploads.buffer_unordered(PACKS_AT_A_TIME).try_for_each(async |()| Ok(())).await
@@ -179,7 +179,7 @@ impl Objects {
         fs::create_dir_all(folder).map_err(|source| local(folder, source))?;
         for pack in &packs {
             let path = folder.join(&pack.name);
-            let mut counted = Counted { reader: self.reader(&pack.name), done: &mut done, total, told };
+            let mut counted = CountedReader { reader: self.reader(&pack.name), done: &mut done, total, told };
             let copied = File::create(&path).and_then(|mut file| {
                 io::copy(&mut counted, &mut file)?;
                 file.sync_all()
@@ -192,14 +192,14 @@ impl Objects {
     }
 }
 
-struct Counted<'a, 'd> {
+struct CountedReader<'a, 'd> {
     reader: crate::ObjectReader,
     done: &'a mut u64,
     total: u64,
     told: &'a mut Download<'d>,
 }
 
-impl io::Read for Counted<'_, '_> {
+impl io::Read for CountedReader<'_, '_> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let count = self.reader.read(into)?;
         *self.done += count as u64;
@@ -212,7 +212,7 @@ pub(crate) async fn upload_pack(
     remote: &Remote,
     folder: &Path,
     pack: &PackEntry,
-    told: &Told<'_, '_>,
+    told: &SharedProgress<'_, '_>,
 ) -> Result<(), ObjectsError> {
     let path = folder.join(&pack.name);
     let local = |source| ObjectsError::Local { path: path.clone(), source };

@@ -31,7 +31,6 @@ pub trait NeighbourSource {
     ///
     /// # Errors
     /// As [`NeighbourSource::lists`].
-    #[expect(clippy::type_complexity, reason = "spelled out for implementors")]
     fn lengths(
         &self,
         edge: &EdgeSelector,

@@ -18,16 +18,16 @@ const NICENESS: i32 = 10;
 static UNDER_WAY: LazyLock<watch::Sender<usize>> = LazyLock::new(|| watch::channel(0).0);
 
 /// Counts one piece of work until it is dropped.
-struct Counted;
+struct RunningWork;
 
-impl Counted {
+impl RunningWork {
     fn new() -> Self {
         UNDER_WAY.send_modify(|under_way| *under_way += 1);
         Self
     }
 }
 
-impl Drop for Counted {
+impl Drop for RunningWork {
     fn drop(&mut self) {
         UNDER_WAY.send_modify(|under_way| *under_way -= 1);
     }
@@ -60,7 +60,7 @@ pub fn spawn(work: impl FnOnce() + Send + 'static) {
     static RUNTIME: LazyLock<io::Result<Runtime>> = LazyLock::new(runtime);
     let begun = RUNTIME.as_ref().map_err(ToString::to_string).and_then(|runtime| {
         let named = thread::Builder::new().name("kith-background".to_owned());
-        let counted = Counted::new();
+        let counted = RunningWork::new();
         let begun = named.spawn(move || {
             let _counted = counted;
             let _context = runtime.enter();

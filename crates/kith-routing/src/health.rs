@@ -57,7 +57,7 @@ pub enum HealthChange {
 
 /// What is known of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Standing {
+enum NodeState {
     /// It has not been asked yet.
     New,
     Up,
@@ -66,7 +66,7 @@ enum Standing {
 
 #[derive(Clone, Debug)]
 struct NodeHealth {
-    standing: Standing,
+    standing: NodeState,
     /// Where it listens; empty: nowhere yet.
     address: String,
     /// When the next probe is due.
@@ -95,7 +95,7 @@ impl Health {
         let mut keep = |node: &NodeEntry| match known.remove(&node.id) {
             Some(state) if state.address == node.address => state,
             _ => NodeHealth {
-                standing: Standing::New,
+                standing: NodeState::New,
                 address: node.address.clone(),
                 probe_at: now,
                 probing_since: None,
@@ -106,7 +106,7 @@ impl Health {
 
     /// Whether every node was asked once at least, where it listens now.
     pub fn is_settled(&self) -> bool {
-        self.nodes.values().all(|state| state.standing != Standing::New)
+        self.nodes.values().all(|state| state.standing != NodeState::New)
     }
 
     /// Takes in an event; `Some` if the node went down or came up by it.
@@ -116,20 +116,20 @@ impl Health {
         match event {
             // An answer that was on its way when the node died must not revive it:
             // while it is down, an answer only brings the next probe forward.
-            HealthEvent::Success if state.standing == Standing::Down => {
+            HealthEvent::Success if state.standing == NodeState::Down => {
                 state.probe_at = state.probe_at.min(now);
                 None
             }
-            HealthEvent::Success => state.turn(Standing::Up, now + interval),
+            HealthEvent::Success => state.turn(NodeState::Up, now + interval),
             HealthEvent::Timeout | HealthEvent::ConnectionIdleLost => {
                 state.probe_at = state.probe_at.min(now);
                 None
             }
-            HealthEvent::ConnectionError => state.turn(Standing::Down, now + interval),
+            HealthEvent::ConnectionError => state.turn(NodeState::Down, now + interval),
             HealthEvent::ProbeOk | HealthEvent::ProbeFailed => {
                 state.probing_since = None;
                 let is_well = event == HealthEvent::ProbeOk;
-                state.turn(if is_well { Standing::Up } else { Standing::Down }, now + interval)
+                state.turn(if is_well { NodeState::Up } else { NodeState::Down }, now + interval)
             }
         }
     }
@@ -158,7 +158,7 @@ impl Health {
 
     /// Whether nothing speaks against a node. Of unknown and new ones nothing does.
     pub fn is_up(&self, node: NodeId) -> bool {
-        self.nodes.get(&node).is_none_or(|state| state.standing != Standing::Down)
+        self.nodes.get(&node).is_none_or(|state| state.standing != NodeState::Down)
     }
 
     /// Which nodes of a table are up; new ones are not yet. The caller may exclude more; it then calls
@@ -168,7 +168,7 @@ impl Health {
         let down: Vec<NodeId> = self
             .nodes
             .iter()
-            .filter(|(_, state)| state.standing != Standing::Up)
+            .filter(|(_, state)| state.standing != NodeState::Up)
             .map(|(node, _)| *node)
             .collect();
         Availability::all_but(table, &down)
@@ -176,14 +176,14 @@ impl Health {
 }
 
 impl NodeHealth {
-    fn turn(&mut self, standing: Standing, probe_at: Timestamp) -> Option<HealthChange> {
+    fn turn(&mut self, standing: NodeState, probe_at: Timestamp) -> Option<HealthChange> {
         self.probe_at = probe_at;
         let before = std::mem::replace(&mut self.standing, standing);
         match (before, standing) {
             (before, now) if before == now => None,
-            (_, Standing::Down) => Some(HealthChange::Down),
-            (Standing::New, _) => Some(HealthChange::Joined),
-            (Standing::Up | Standing::Down, _) => Some(HealthChange::Up),
+            (_, NodeState::Down) => Some(HealthChange::Down),
+            (NodeState::New, _) => Some(HealthChange::Joined),
+            (NodeState::Up | NodeState::Down, _) => Some(HealthChange::Up),
         }
     }
 }

@@ -4,7 +4,9 @@
 #[path = "support/shapes.rs"]
 mod shapes;
 
-use kith_routing::rebalance::{PlanOptions, PlanRefusal, RebalancePlan, Step, StoreSizes, TargetShape, plan};
+use kith_routing::rebalance::{
+    PlanOptions, PlanRefusal, PlanStep, RebalancePlan, StoreSizes, TargetShape, plan,
+};
 use kith_routing::{GroupRole, NodeEntry, RoutingTable, Strategy};
 use kith_types::{GroupId, NodeId, PartitionId};
 use proptest::prelude::*;
@@ -66,7 +68,7 @@ fn lower_bound(before: &RoutingTable, after: &RoutingTable, group: usize) -> usi
             .sum::<usize>()
 }
 
-fn tables(plan: &RebalancePlan) -> Vec<(Step, RoutingTable)> {
+fn tables(plan: &RebalancePlan) -> Vec<(PlanStep, RoutingTable)> {
     let mut parts = plan.before.clone();
     let mut tables = Vec::new();
     for step in plan.steps() {
@@ -96,7 +98,7 @@ proptest! {
         let mut has = holders(&table, &stores);
         let mut last = table.clone();
         for (step, table) in tables(&plan) {
-            if let Step::Batch(index) = step {
+            if let PlanStep::Batch(index) = step {
                 prop_assert!(plan.batches[index].changes.len() <= batch_size);
                 for copy in &plan.batches[index].moves {
                     prop_assert_ne!(copy.donor, copy.stealer);

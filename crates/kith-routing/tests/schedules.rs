@@ -100,7 +100,7 @@ struct Run<'a> {
     in_parts: u32,
 }
 
-const WORK: Work = Work { asked: kith_routing::load::Asked::Values, kind: FanOutKind::NonUnion };
+const WORK: Work = Work { asked: kith_routing::load::RequestKind::Values, kind: FanOutKind::NonUnion };
 
 impl<'a> Run<'a> {
     fn new(seed: u64, tables: &'a [RoutingTable]) -> Self {

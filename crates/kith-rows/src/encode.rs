@@ -1,7 +1,7 @@
 //! Rows that a program has in memory: to the bytes, and by the rules, of rows in files.
 
 use crate::error::{RowsError, ends_reading};
-use crate::fault::{Place, RowErrors, RowFault};
+use crate::fault::{RowErrors, RowFault, RowLocation};
 use crate::key::{RawKey, put_key};
 use crate::options::{RowOptions, ValueShape};
 use crate::read::RowReport;
@@ -108,7 +108,7 @@ impl RowEncoder {
     }
 
     fn refuse(&mut self, fault: RowFault) -> Result<(), RowsError> {
-        let place = Place { file: Arc::clone(&self.name), row: self.number, unit: "row" };
+        let place = RowLocation { file: Arc::clone(&self.name), row: self.number, unit: "row" };
         self.errors.record(place, fault);
         let max = self.options.errors_max;
         match ends_reading(self.errors.total(), max) {

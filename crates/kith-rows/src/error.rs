@@ -1,6 +1,6 @@
 //! Why files cannot be read.
 
-use crate::fault::{Place, ROW_ERRORS_SHOWN, RowErrors};
+use crate::fault::{ROW_ERRORS_SHOWN, RowErrors, RowLocation};
 use crate::options::Format;
 use crate::unpack::Codec;
 use kith_schema::{InferError, SchemaError};
@@ -90,7 +90,7 @@ pub enum RowsError {
     /// A row of a text file is longer than any that could be kept.
     #[error("{place} is longer than {limit} bytes: is a quote not closed, or the file not text?")]
     RowTooLong {
-        place: Place,
+        place: RowLocation,
         /// The most bytes a row may have.
         limit: u64,
     },
@@ -172,7 +172,7 @@ pub enum RowsError {
     },
     /// A schema cannot be inferred.
     #[error(transparent)]
-    Infer(Box<InferError<Place>>),
+    Infer(Box<InferError<RowLocation>>),
     /// A schema cannot be made.
     #[error(transparent)]
     Schema(#[from] SchemaError),
@@ -188,8 +188,8 @@ pub(crate) fn ends_reading(wrong: u64, max: u64) -> bool {
     max.saturating_add(ROW_ERRORS_SHOWN as u64) <= wrong
 }
 
-impl From<InferError<Place>> for RowsError {
-    fn from(error: InferError<Place>) -> Self {
+impl From<InferError<RowLocation>> for RowsError {
+    fn from(error: InferError<RowLocation>) -> Self {
         RowsError::Infer(Box::new(error))
     }
 }

@@ -13,7 +13,7 @@ pub const ROW_ERRORS_SHOWN: usize = 10;
 
 /// Where a row is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct RowLocation {
     /// The name of its source.
     pub file: Arc<str>,
     /// Its line (of text formats: the line it begins in) or its number, from 1.
@@ -22,7 +22,7 @@ pub struct Place {
     pub unit: &'static str,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for RowLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {} {}", self.file, self.unit, self.row)
     }
@@ -152,7 +152,7 @@ impl RowFault {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RowError {
     /// Where it is.
-    pub place: Place,
+    pub place: RowLocation,
     /// What is wrong with it.
     pub fault: RowFault,
 }
@@ -178,7 +178,7 @@ impl RowErrors {
         self.by_reason.values().sum()
     }
 
-    pub(crate) fn record(&mut self, place: Place, fault: RowFault) {
+    pub(crate) fn record(&mut self, place: RowLocation, fault: RowFault) {
         *self.by_reason.entry(fault.reason()).or_default() += 1;
         if self.first.len() < ROW_ERRORS_SHOWN {
             self.first.push(RowError { place, fault });

@@ -2,7 +2,7 @@
 
 use crate::columnar;
 use crate::error::RowsError;
-use crate::fault::Place;
+use crate::fault::RowLocation;
 use crate::options::{Format, RowOptions, VECTOR_FIELD};
 use crate::read::format_of;
 use crate::source::RowSource;
@@ -23,7 +23,7 @@ pub fn infer_schema(
     options: &RowOptions,
     limit: Option<u64>,
 ) -> Result<Schema, RowsError> {
-    let mut seen = Inference::<Place>::new();
+    let mut seen = Inference::<RowLocation>::new();
     for source in sources.iter().map(AsRef::as_ref) {
         if limit.is_some_and(|limit| limit <= seen.rows()) {
             break;
@@ -43,7 +43,7 @@ pub fn infer_schema(
 }
 
 /// Whether `limit` rows were seen.
-pub(crate) fn enough(limit: Option<u64>, seen: &Inference<Place>) -> ControlFlow<()> {
+pub(crate) fn enough(limit: Option<u64>, seen: &Inference<RowLocation>) -> ControlFlow<()> {
     if limit.is_some_and(|limit| limit <= seen.rows()) {
         ControlFlow::Break(())
     } else {

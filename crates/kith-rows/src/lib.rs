@@ -46,7 +46,7 @@ mod vectors;
 
 pub use encode::{EncodedRow, RowEncoder, RowKey, RowValue};
 pub use error::{ReadError, RowsError};
-pub use fault::{Place, ROW_ERRORS_SHOWN, RowError, RowErrors, RowFault};
+pub use fault::{ROW_ERRORS_SHOWN, RowError, RowErrors, RowFault, RowLocation};
 pub use fields::{EachRow, Field, FieldTable};
 pub use infer::infer_schema;
 pub use kith_schema::{KeyType, ValueType};

@@ -2,7 +2,7 @@
 
 use crate::columnar;
 use crate::error::{ReadError, RowsError, ends_reading};
-use crate::fault::{Place, RowErrors, RowFault};
+use crate::fault::{RowErrors, RowFault, RowLocation};
 use crate::options::{Format, FormatChoice, RowOptions, ValueShape};
 use crate::source::RowSource;
 use crate::text::{csv, json};
@@ -129,7 +129,7 @@ impl<'a> RowSink<'a> {
     #[inline]
     pub(crate) fn row(
         &mut self,
-        place: impl FnOnce() -> Place,
+        place: impl FnOnce() -> RowLocation,
         fill: impl FnOnce(&mut Row) -> Result<(), RowFault>,
     ) -> Result<(), Halt> {
         self.row.key.clear();
@@ -145,7 +145,7 @@ impl<'a> RowSink<'a> {
         if (self.deliver)(&self.row.key, &self.row.value) { Ok(()) } else { Err(Halt::Caller) }
     }
 
-    fn refuse(&mut self, place: Place, fault: RowFault) -> Result<(), Halt> {
+    fn refuse(&mut self, place: RowLocation, fault: RowFault) -> Result<(), Halt> {
         self.errors.record(place, fault);
         if ends_reading(self.errors.total(), self.options.errors_max) { Err(self.bad_rows()) } else { Ok(()) }
     }

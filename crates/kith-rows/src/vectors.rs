@@ -2,7 +2,7 @@
 //! and on through all files; the value a record whose field `vector` they are.
 
 use crate::error::RowsError;
-use crate::fault::{Place, RowFault};
+use crate::fault::{RowFault, RowLocation};
 use crate::options::{RowOptions, VECTOR_FIELD, ValueShape};
 use crate::read::{Halt, RowSink};
 use crate::unpack::Unpacked;
@@ -39,7 +39,7 @@ pub(crate) fn read(unpacked: Unpacked, options: &RowOptions, sink: &mut RowSink<
         sink.vectors += 1;
         let (elements, _) = row.as_chunks::<4>();
         values.iter_mut().zip(elements).for_each(|(value, bytes)| *value = f32::from_le_bytes(*bytes));
-        let place = || Place { file: Arc::clone(&file), row: number, unit: "row" };
+        let place = || RowLocation { file: Arc::clone(&file), row: number, unit: "row" };
         sink.row(place, |out| {
             out.key.extend_from_slice(&key.to_le_bytes());
             let Some(writer) = &mut out.writer else { unreachable!("the value is a record: it was checked") };

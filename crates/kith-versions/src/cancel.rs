@@ -105,13 +105,13 @@ impl StoreState {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Command, Context, Holders, Policy, Standing, UnixMillis};
+    use crate::{Command, Context, Holders, Policy, Trust, UnixMillis};
     use kith_types::StoreVersion;
 
     #[test]
     fn made_up_ids_push_nothing_out_of_the_history_and_are_forgotten_in_turn() {
         let holders = Holders::default();
-        let (now, standing) = (UnixMillis(7), Standing::Claimed);
+        let (now, standing) = (UnixMillis(7), Trust::Claimed);
         let context = Context { now, who: "ada", standing, holders: &holders, rebalance: None };
         let mut state = StoreState::new(Policy::default(), StoreVersion(0));
         state = state.apply(&Command::Freeze, &context).unwrap().state;

@@ -83,7 +83,7 @@ pub enum Command {
 
 /// What is known of whoever asks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Standing {
+pub enum Trust {
     /// Nothing but the name that they gave: an owner is a guard against mistakes, not against others.
     #[default]
     Claimed,
@@ -101,7 +101,7 @@ pub struct Context<'a> {
     /// Who asks.
     pub who: &'a str,
     /// What is known of them beside the name.
-    pub standing: Standing,
+    pub standing: Trust,
     /// Which nodes hold the store's partitions.
     pub holders: &'a Holders,
     /// The rebalance under way: it and pushes keep each other out.

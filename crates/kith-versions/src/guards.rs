@@ -1,6 +1,6 @@
 //! What a push must pass before nodes fetch it: a wrong input is cheapest to stop here. And what is the owner's to change.
 
-use crate::{Guards, Refusal, Standing, StoreState, VersionEntry, apply::Draft};
+use crate::{Guards, Refusal, StoreState, Trust, VersionEntry, apply::Draft};
 
 impl Guards {
     /// Whether `who` may drop the store, or change what it is: its definition, its owner among that, what is frozen and what is
@@ -8,9 +8,9 @@ impl Guards {
     ///
     /// # Errors
     /// [`Refusal::OthersStore`].
-    pub fn check_keeper(&self, who: &str, standing: Standing) -> Result<(), Refusal> {
+    pub fn check_keeper(&self, who: &str, standing: Trust) -> Result<(), Refusal> {
         match (&self.owner, standing) {
-            (Some(owner), Standing::Proven) if owner != who => {
+            (Some(owner), Trust::Proven) if owner != who => {
                 Err(Refusal::OthersStore { owner: owner.clone(), who: who.to_owned() })
             }
             _ => Ok(()),
@@ -18,10 +18,10 @@ impl Guards {
     }
 
     /// Whether `who` may push: the owner, and administrators who have shown who they are.
-    fn check_pusher(&self, who: &str, standing: Standing) -> Result<(), Refusal> {
+    fn check_pusher(&self, who: &str, standing: Trust) -> Result<(), Refusal> {
         self.check_keeper(who, standing)?;
         match (&self.owner, standing) {
-            (Some(owner), Standing::Claimed) if owner != who => {
+            (Some(owner), Trust::Claimed) if owner != who => {
                 Err(Refusal::NotOwner { owner: owner.clone(), who: who.to_owned() })
             }
             _ => Ok(()),

@@ -16,10 +16,10 @@
 //!
 //! ```
 //! use kith_types::{NodeId, StoreVersion};
-//! use kith_versions::{Command, Context, Holders, Policy, PushId, Standing, StoreState, UnixMillis};
+//! use kith_versions::{Command, Context, Holders, Policy, PushId, Trust, StoreState, UnixMillis};
 //!
 //! let holders = Holders { groups: vec![vec![NodeId(0), NodeId(1)]], drained: vec![] };
-//! let context = Context { now: UnixMillis(1_000), who: "ada", standing: Standing::Claimed, holders: &holders, rebalance: None };
+//! let context = Context { now: UnixMillis(1_000), who: "ada", standing: Trust::Claimed, holders: &holders, rebalance: None };
 //! let push = PushId::from("p1");
 //! let mut state = StoreState::new(Policy::default(), StoreVersion(0));
 //! let begin = Command::Begin { push: push.clone(), coordinator: "router 0".into(), version: None, missing_max: 0 };
@@ -49,7 +49,7 @@ mod serve;
 mod store;
 mod supply;
 
-pub use command::{Command, Context, Effect, Standing, Transition};
+pub use command::{Command, Context, Effect, Transition, Trust};
 pub use fence::{Fence, Followed};
 pub use holders::Holders;
 pub use push::version_last_of_dropped;

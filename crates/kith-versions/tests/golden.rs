@@ -16,7 +16,7 @@
 
 use kith_types::{NodeId, StoreVersion};
 use kith_versions::{
-    Command, Context, Effect, Holders, Outcome, Policy, PushId, Standing, StoreState, UnixMillis,
+    Command, Context, Effect, Holders, Outcome, Policy, PushId, StoreState, Trust, UnixMillis,
 };
 use std::{collections::BTreeSet, fmt::Write, path::PathBuf};
 
@@ -24,7 +24,7 @@ struct Player {
     state: StoreState,
     holders: Holders,
     who: String,
-    standing: Standing,
+    standing: Trust,
     rebalance: Option<String>,
     now: u64,
 }
@@ -52,7 +52,7 @@ fn play(script: &str) -> String {
         state: StoreState::new(Policy::default(), StoreVersion(0)),
         holders: Holders::default(),
         who: "ada".to_owned(),
-        standing: Standing::Claimed,
+        standing: Trust::Claimed,
         rebalance: None,
         now: 100,
     };
@@ -83,9 +83,9 @@ impl Player {
             "as" => {
                 self.who = words[1].to_owned();
                 self.standing = match words.get(2).copied() {
-                    Some("proven") => Standing::Proven,
-                    Some("admin") => Standing::Administrator,
-                    _ => Standing::Claimed,
+                    Some("proven") => Trust::Proven,
+                    Some("admin") => Trust::Administrator,
+                    _ => Trust::Claimed,
                 };
             }
             "define" => {

@@ -2,7 +2,7 @@
 
 use kith_types::{NodeId, StoreVersion};
 use kith_versions::{
-    Command, Context, Effect, HISTORY_MAX, Holders, Policy, PushId, Standing, StoreState, UnixMillis,
+    Command, Context, Effect, HISTORY_MAX, Holders, Policy, PushId, StoreState, Trust, UnixMillis,
     VersionState,
 };
 use proptest::prelude::*;
@@ -390,7 +390,7 @@ proptest! {
             // Sometimes the clock goes back.
             let now = if index % 7 == 3 { 5 } else { 10 * index as u64 + 10 };
             let context =
-                Context { now: UnixMillis(now), who: "ada", standing: Standing::Claimed, holders: &holders, rebalance: None };
+                Context { now: UnixMillis(now), who: "ada", standing: Trust::Claimed, holders: &holders, rebalance: None };
             let version_of = |index: usize| ever[index % ever.len()];
             let running = state.running.as_ref().map_or(PushId::from("none"), |running| running.push.clone());
             // A node has the files before it says so.

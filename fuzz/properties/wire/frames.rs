@@ -4,8 +4,8 @@ use crate::properties::{Seed, take};
 use bytes::BytesMut;
 use kith_types::ErrorCode;
 use kith_wire::frame::{
-    self, Flags, Frame, FrameError, HEADER_BYTES, Header, Incoming, Offer, Op, PREFACE_BYTES, Place, Preface,
-    decode_slots, encode_slots,
+    self, Flags, Frame, FrameError, HEADER_BYTES, Header, Incoming, Offer, Op, PREFACE_BYTES, Preface,
+    SlotPlace, decode_slots, encode_slots,
 };
 use kith_wire::{MESSAGE_BYTES_MAX, detail_of, status, v1};
 
@@ -68,7 +68,7 @@ fn bodies(frame: &Frame) {
         assert_eq!(offer.encode()[..], body[..]);
         assert!(offer.body_bytes() < offer.file_bytes());
     }
-    if let Some(place) = Place::decode(body) {
+    if let Some(place) = SlotPlace::decode(body) {
         assert_eq!(place.encode()[..], body[..]);
     }
     if let Some(slots) = decode_slots(body) {
@@ -111,7 +111,7 @@ pub fn seeds() -> Vec<Seed> {
                 put(Header::request(1, Op::Share), &offer.encode(), out);
                 put(
                     request.reply(Flags::LAST.with(Flags::SHARED)),
-                    &Place { slot: 3, bytes: 99 }.encode(),
+                    &SlotPlace { slot: 3, bytes: 99 }.encode(),
                     out,
                 );
                 put(Header::request(2, Op::GiveBack), &encode_slots(&[3, 4]), out);

@@ -1,7 +1,7 @@
 //! A graph from rows that a program has.
 
 use super::{ColumnValue, GraphOptions};
-use crate::{Failure, Progress, Told, failure::check_name};
+use crate::{Failure, OnProgress, Progress, failure::check_name};
 use kith_engine::Manifest;
 use kith_load::{
     BuildError, BuildOptions, BuildSummary, ComponentBuilder, FileRole, LoadError, LoadProgress,
@@ -194,7 +194,7 @@ impl ComponentRows<'_> {
     /// # Errors
     /// `no_edges` (`no_entities`, `no_members`) if there is no good row and that is not allowed, `build_failed`; nothing of the component
     /// is left then.
-    pub fn finish(self, told: &mut Told<'_>) -> Result<BuildSummary, Failure> {
+    pub fn finish(self, told: &mut OnProgress<'_>) -> Result<BuildSummary, Failure> {
         let name = self.builder.name().to_owned();
         if self.good == 0 && !self.graph.options.allow_empty {
             let role = match self.role {

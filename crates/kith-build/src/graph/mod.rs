@@ -8,7 +8,7 @@ pub use builder::{ComponentRows, GraphBuilder};
 pub use options::{ColumnValue, GraphOptions};
 
 use crate::{
-    Failure, Progress, Told,
+    Failure, OnProgress, Progress,
     place::{now, publish_version, refused, versions_at},
 };
 use kith_engine::Manifest;
@@ -24,7 +24,7 @@ use std::path::Path;
 /// # Errors
 /// `bad_lines` with the first wrong lines, `bad_input`, `no_edges` (`no_entities`, `no_members`) if nothing good is left, `build_failed`,
 /// `load_running`. No component of this load is left then.
-pub fn load_graph(options: &LoadOptions, told: &mut Told<'_>) -> Result<LoadReport, Failure> {
+pub fn load_graph(options: &LoadOptions, told: &mut OnProgress<'_>) -> Result<LoadReport, Failure> {
     let mut options = options.clone();
     let typed = TypedOptions { memory_bytes: options.memory_bytes };
     options.text.typed.get_or_insert((typed::open, typed));
@@ -41,7 +41,7 @@ pub fn publish_graph<'m>(
     components: impl IntoIterator<Item = &'m Manifest>,
     built: &Path,
     to: &Objects,
-    told: &mut Told<'_>,
+    told: &mut OnProgress<'_>,
 ) -> Result<(), Failure> {
     components.into_iter().try_for_each(|manifest| {
         let component = &manifest.component;

@@ -2,7 +2,7 @@
 
 use super::{remove_folder, unusable};
 use crate::{
-    Progress, Told,
+    OnProgress, Progress,
     failure::Failure,
     place::{now, place, refused, version_here},
 };
@@ -113,7 +113,7 @@ impl LockedStore {
         component: &str,
         version: u64,
         folder: &Path,
-        told: &mut Told<'_>,
+        told: &mut OnProgress<'_>,
     ) -> Result<(), Failure> {
         let Some(bucket) = &self.bucket else { return Ok(()) };
         let place = bucket.objects.join(&format!("{component}/{}", bucket.folder(version)));
@@ -162,7 +162,7 @@ impl LockedStore {
     pub fn built(
         &self,
         component: &ComponentDocument,
-        told: &mut Told<'_>,
+        told: &mut OnProgress<'_>,
     ) -> Result<(PathBuf, Option<Objects>), Failure> {
         let here = self.component(&component.name).join(component.version.to_string());
         let place = match (&component.url, &self.bucket) {

@@ -2,7 +2,7 @@
 
 use super::{PARTITION_PREFIX, SchemaFrom, Shape, Target};
 use crate::{
-    Progress, Told,
+    OnProgress, Progress,
     failure::{Failure, build},
     place::refused,
     store::read_schema,
@@ -28,7 +28,7 @@ pub fn assemble_version(
     shape: &Shape,
     schema: Option<&SchemaFrom>,
     (parts, out): (&Objects, &Objects),
-    told: &mut Told<'_>,
+    told: &mut OnProgress<'_>,
 ) -> Result<Manifest, Failure> {
     let schema = match schema {
         Some(SchemaFrom::File(path)) => Some(read_schema(path)?.canonical().to_owned()),
@@ -57,7 +57,7 @@ fn assemble_there(
     options: &ValuesOptions,
     parts: &Objects,
     to: &Objects,
-    told: &mut Told<'_>,
+    told: &mut OnProgress<'_>,
 ) -> Result<Manifest, Failure> {
     let (folders, partitions) = summaries(parts)?;
     let assembly = Assembly::new(options, &partitions).map_err(|error| build(&error))?;
@@ -70,7 +70,11 @@ fn assemble_there(
 }
 
 /// A version in a folder, of partitions in a bucket: downloaded first.
-fn assemble_here(options: &ValuesOptions, parts: &Objects, told: &mut Told<'_>) -> Result<Manifest, Failure> {
+fn assemble_here(
+    options: &ValuesOptions,
+    parts: &Objects,
+    told: &mut OnProgress<'_>,
+) -> Result<Manifest, Failure> {
     let scratch = tempfile::tempdir().map_err(unusable(&std::env::temp_dir()))?;
     let (folders, partitions) = summaries(parts)?;
     // Fails before the first byte comes.

@@ -2,7 +2,7 @@
 
 use super::{Built, RowSettings, SchemaFrom, Shape, Target, rows::writing};
 use crate::{
-    Failure, Told,
+    Failure, OnProgress,
     failure::{build, check_name, refused_rows},
 };
 use kith_load::{ValuesBuilder, ValuesOptions, ZstdOptions};
@@ -70,7 +70,7 @@ impl StoreBuilder {
     ///
     /// # Errors
     /// `bad_rows` or `no_rows` if rows are wrong, `duplicate_key`, `build_failed`; nothing is left then.
-    pub fn finish(self, told: &mut Told<'_>) -> Result<Built, Failure> {
+    pub fn finish(self, told: &mut OnProgress<'_>) -> Result<Built, Failure> {
         let Self { builder, rows, _scratch } = self;
         let options = rows.options().clone();
         let report = rows.finish().map_err(|error| refused_rows(&error, &options))?;

@@ -1,6 +1,6 @@
 //! One partition of a version, built by itself, on its way to the place of all.
 
-use crate::{Failure, Progress, Told, place::refused};
+use crate::{Failure, OnProgress, Progress, place::refused};
 use kith_load::PartitionSummary;
 use kith_objects::{Objects, ObjectsError};
 use kith_types::ErrorCode;
@@ -17,7 +17,7 @@ pub fn publish_partition(
     place: &Objects,
     folder: &Path,
     summary: &PartitionSummary,
-    told: &mut Told<'_>,
+    told: &mut OnProgress<'_>,
 ) -> Result<Objects, Failure> {
     let mut told = |done, total| told(Progress::Bytes { stage: "uploading", done, total });
     match place.upload_partition(folder, summary, &mut told) {

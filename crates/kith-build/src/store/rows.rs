@@ -2,10 +2,10 @@
 
 use super::{
     Base, Built, Destination, RowSettings, Shape, Target, builder::Scratch, delete::delete, inputs::files,
-    sources::Counted,
+    sources::CountedFile,
 };
 use crate::{
-    Failure, Progress, Told, Workshop,
+    Failure, OnProgress, Progress, Workshop,
     failure::{build, check_name, read},
     place::{next_version, publish_version},
 };
@@ -57,7 +57,7 @@ impl Rows {
         let mut sources: Vec<Box<dyn RowSource>> = Vec::new();
         for file in files(inputs)? {
             let size = file.size().unwrap_or_default();
-            sources.push(Box::new(Counted { file, before: bytes, read: Arc::clone(&read) }));
+            sources.push(Box::new(CountedFile { file, before: bytes, read: Arc::clone(&read) }));
             bytes += size;
         }
         let rows = Self::of(sources, settings, shape, force)?;
@@ -83,7 +83,7 @@ impl Rows {
     ///
     /// # Errors
     /// `bad_rows`, `no_rows` or `bad_input` if the rows are refused.
-    pub fn check(&self, told: &mut Told<'_>) -> Result<RowReport, Failure> {
+    pub fn check(&self, told: &mut OnProgress<'_>) -> Result<RowReport, Failure> {
         self.each(told, |_, _| Ok(())).map_err(|error| read(error, &self.options))
     }
 
@@ -91,7 +91,7 @@ impl Rows {
     ///
     /// # Errors
     /// As [`Rows::check`]; `duplicate_key`; `build_failed` if the version exists, or files cannot be written.
-    pub fn build(&self, target: &Target<'_>, told: &mut Told<'_>) -> Result<Built, Failure> {
+    pub fn build(&self, target: &Target<'_>, told: &mut OnProgress<'_>) -> Result<Built, Failure> {
         check_name("store", target.store)?;
         let options = self.values_options(target);
         let _scratch = Scratch(options.scratch_dir.clone());
@@ -106,7 +106,7 @@ impl Rows {
         &self,
         base: Base<'_>,
         target: &Target<'_>,
-        told: &mut Told<'_>,
+        told: &mut OnProgress<'_>,
     ) -> Result<Built, Failure> {
         let options = DeltaOptions {
             duplicates: self.settings.duplicates,
@@ -126,7 +126,7 @@ impl Rows {
         &self,
         destination: &Destination<'_>,
         base: Option<Base<'_>>,
-        told: &mut Told<'_>,
+        told: &mut OnProgress<'_>,
     ) -> Result<Built, Failure> {
         let version = match destination.version {
             Some(version) => version,
@@ -153,7 +153,7 @@ impl Rows {
         target: &Target<'_>,
         partition: PartitionId,
         folder: &Path,
-        told: &mut Told<'_>,
+        told: &mut OnProgress<'_>,
     ) -> Result<PartitionSummary, Failure> {
         // Of this task alone: others run beside it.
         let scratch = fs::create_dir_all(&target.out_dir)
@@ -173,7 +173,7 @@ impl Rows {
         options: ValuesOptions,
         partition: PartitionId,
         folder: &Path,
-        told: &mut Told<'_>,
+        told: &mut OnProgress<'_>,
     ) -> Result<PartitionSummary, ReadError<ValuesBuildError>> {
         let mut builder = PartitionBuilder::new(options, partition, folder).map_err(ReadError::Caller)?;
         self.each(told, |key, value| builder.row(key, value))?;
@@ -184,7 +184,7 @@ impl Rows {
         &self,
         base: Base<'_>,
         options: DeltaOptions,
-        told: &mut Told<'_>,
+        told: &mut OnProgress<'_>,
     ) -> Result<Built, Failure> {
         let mut builder = DeltaBuilder::new(base.folder, options).map_err(|error| build(&error))?;
         let report = self.each(told, |key, value| builder.put(key, value));
@@ -204,7 +204,7 @@ impl Rows {
     fn try_build(
         &self,
         options: ValuesOptions,
-        told: &mut Told<'_>,
+        told: &mut OnProgress<'_>,
     ) -> Result<Built, ReadError<ValuesBuildError>> {
         let mut builder = ValuesBuilder::new(options).map_err(ReadError::Caller)?;
         let report = self.each(told, |key, value| builder.row(key, value))?;
@@ -215,7 +215,7 @@ impl Rows {
 
     fn each(
         &self,
-        told: &mut Told<'_>,
+        told: &mut OnProgress<'_>,
         mut row: impl FnMut(&[u8], &[u8]) -> Result<(), ValuesBuildError>,
     ) -> Result<RowReport, ReadError<ValuesBuildError>> {
         let (mut rows, mut unseen) = (0_u64, 0);

@@ -11,14 +11,14 @@ use std::{
 };
 
 /// A file whose bytes are counted while they are read.
-pub(super) struct Counted {
+pub(super) struct CountedFile {
     pub(super) file: Box<dyn RowSource>,
     /// Bytes of the files before it.
     pub(super) before: u64,
     pub(super) read: Arc<AtomicU64>,
 }
 
-impl RowSource for Counted {
+impl RowSource for CountedFile {
     fn name(&self) -> &str {
         self.file.name()
     }

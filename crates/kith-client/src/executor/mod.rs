@@ -31,7 +31,7 @@ use kith_routing::{
 };
 use kith_types::{FanOutKind, OperationName};
 use parking_lot::Mutex;
-use proofs::Told;
+use proofs::LastReports;
 use rand::{SeedableRng, rngs::StdRng};
 pub(crate) use round::Handed;
 use round::Round;
@@ -77,7 +77,7 @@ struct RoutingState {
     controllers: ControllerStates,
     budgets: Budgets,
     rng: StdRng,
-    told: Told,
+    told: LastReports,
     quotas: QuotaPressure,
 }
 
@@ -119,7 +119,7 @@ impl Executor {
             controllers: ControllerStates::default(),
             budgets: Budgets::default(),
             rng: StdRng::seed_from_u64(seed),
-            told: Told::default(),
+            told: LastReports::default(),
             quotas: QuotaPressure::default(),
         };
         Ok(Self {

@@ -11,7 +11,7 @@ use kith_routing::{
     FanOutLimit, FanOutPlan, GroupLimit, LoadSnapshot, PlanError, QueryShape, ReplicaPolicy, Selector,
     execution::HedgeRule,
     fan_out::Decision,
-    load::{Asked, Work},
+    load::{RequestKind, Work},
     policy,
 };
 use kith_types::{FanOutKind, PartitionId};
@@ -123,7 +123,7 @@ impl Executor {
     /// caller or a controller that somebody chose says how many may take part, they get one that listens.
     fn policy_for(
         &self,
-        asked: Asked,
+        asked: RequestKind,
         query: &QueryShape,
         options: &QueryOptions,
     ) -> Result<&'static dyn ReplicaPolicy, QueryError> {
@@ -133,8 +133,8 @@ impl Executor {
         let is_left_to_defaults = options.fan_out.of(query.kind) == FanOutLimit::Auto
             && self.controllers.deciding(query).selector.is_none();
         match asked {
-            Asked::Values | Asked::Computed if is_left_to_defaults => Ok(self.policy_values),
-            Asked::Values | Asked::Computed | Asked::Graph => Ok(self.policy),
+            RequestKind::Values | RequestKind::Computed if is_left_to_defaults => Ok(self.policy_values),
+            RequestKind::Values | RequestKind::Computed | RequestKind::Graph => Ok(self.policy),
         }
     }
 }
@@ -161,11 +161,11 @@ fn inputs(decision: &Decision<'_>, query: &QueryShape, load: &LoadSnapshot) -> v
 }
 
 /// What a fan-out is for, as requests are compared.
-fn asked(fan_out: &FanOut) -> Asked {
+fn asked(fan_out: &FanOut) -> RequestKind {
     match (&fan_out.plan, fan_out.plan.check()) {
-        (Operator::Lookup, _) => Asked::Values,
-        (_, Ok(ValueKind::Records | ValueKind::Groups)) => Asked::Computed,
-        _ => Asked::Graph,
+        (Operator::Lookup, _) => RequestKind::Values,
+        (_, Ok(ValueKind::Records | ValueKind::Groups)) => RequestKind::Computed,
+        _ => RequestKind::Graph,
     }
 }
 

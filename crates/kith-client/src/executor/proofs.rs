@@ -17,9 +17,9 @@ const TOLD_PATIENCE: Duration = Duration::from_secs(5);
 
 /// When each node was told last.
 #[derive(Debug, Default)]
-pub(super) struct Told(BTreeMap<NodeId, Timestamp>);
+pub(super) struct LastReports(BTreeMap<NodeId, Timestamp>);
 
-impl Told {
+impl LastReports {
     /// Whether a node may be told now; it counts as told then.
     fn may_tell(&mut self, node: NodeId, now: Timestamp) -> bool {
         match self.0.get(&node) {
@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn a_node_is_told_once_a_second_and_others_at_once() {
-        let mut told = Told::default();
+        let mut told = LastReports::default();
         let at = |millis| Timestamp(Duration::from_millis(millis));
         let asked = [(1, 0), (1, 1), (2, 1), (1, 999), (1, 1_000), (2, 1_000)]
             .map(|(n, ms)| told.may_tell(NodeId(n), at(ms)));

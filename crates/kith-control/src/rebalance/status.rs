@@ -3,7 +3,7 @@
 use super::document::{node_document, pair_document, parts_of};
 use kith_metadata::records::other_release;
 use kith_routing::rebalance::{
-    Ending, Phase, Progress, RebalanceParts, RebalancePlan, Step, StopReason, TransferState,
+    Ending, Phase, PlanStep, Progress, RebalanceParts, RebalancePlan, StopReason, TransferState,
 };
 use kith_wire::{
     documents::{ProgressDocument, RebalanceDocument, RebalanceStatusDocument},
@@ -86,7 +86,7 @@ fn of_plan(plan: &RebalancePlan, progress: Progress) -> RebalanceStatusDocument 
 fn progress(parts: &RebalanceParts) -> Progress {
     let plan = &parts.plan;
     let steps = plan.steps();
-    let done = steps.iter().take(parts.steps_done).filter(|step| matches!(step, Step::Batch(_))).count();
+    let done = steps.iter().take(parts.steps_done).filter(|step| matches!(step, PlanStep::Batch(_))).count();
     let copied = parts.transfers.iter().filter(|transfer| transfer.state == TransferState::Copied);
     let copies = || {
         let finished = plan.batches.iter().take(done).flat_map(|batch| &batch.moves);

@@ -11,7 +11,7 @@ use kith_metadata::{
 use kith_process::FailPoint;
 use kith_schema::Schema;
 use kith_types::{ErrorCode, InvalidName, StoreVersion, check_store_name};
-use kith_versions::{Command, Effect, PushId, Refusal, Standing};
+use kith_versions::{Command, Effect, PushId, Refusal, Trust};
 use kith_wire::{
     documents::{
         DOCUMENT_FORMAT, DefinitionDocument, Document, DroppedDocument, HoldsDocument, StoreDocument,
@@ -32,7 +32,7 @@ impl Stores {
     pub async fn command(
         &self,
         request: v1::StoreRequest,
-        standing: Standing,
+        standing: Trust,
     ) -> Result<v1::StoreReply, Status> {
         let v1::StoreRequest { store, who, command } = request;
         let command = command.ok_or_else(|| unknown_command("a store"))?;
@@ -226,7 +226,7 @@ impl Stores {
     ///
     /// # Errors
     /// As the caller is to be told.
-    pub async fn drop_graph(&self, graph: &str, who: &str, standing: Standing) -> Result<u64, Status> {
+    pub async fn drop_graph(&self, graph: &str, who: &str, standing: Trust) -> Result<u64, Status> {
         let cluster = self.cluster();
         let asker = Asker { who, standing, cluster: &cluster };
         let dropped =

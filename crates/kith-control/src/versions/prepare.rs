@@ -8,7 +8,7 @@ use futures::{StreamExt, stream::FuturesUnordered};
 use kith_metadata::records::{ChangeError, holders_of, now, state_of};
 use kith_process::FailPoint;
 use kith_types::{ErrorCode, NodeId, PartitionId};
-use kith_versions::{Command, Context, Pull, Standing, Supply};
+use kith_versions::{Command, Context, Pull, Supply, Trust};
 use kith_wire::{
     documents::{Document, StoreDocument},
     v1::{self, node_client::NodeClient},
@@ -78,7 +78,7 @@ impl Stores {
                     Command::NodeFailed { push, node, reason: error.to_owned() }
                 }
             };
-            let (who, standing) = ("", Standing::default());
+            let (who, standing) = ("", Trust::default());
             let context = Context { now: now(), who, standing, holders: &holders, rebalance: None };
             state = state.apply(&command, &context)?.state;
             if let (None, Err(status)) = (&state.running, result) {

@@ -11,7 +11,7 @@ use kith_metadata::{
 use kith_objects::Objects;
 use kith_process::{FailPoint, place};
 use kith_types::{ErrorCode, StoreVersion};
-use kith_versions::{Command, PushId, Refusal, Standing, version_last_of_dropped};
+use kith_versions::{Command, PushId, Refusal, Trust, version_last_of_dropped};
 use kith_wire::{
     documents::{
         ClusterDocument, ComponentDocument, DOCUMENT_FORMAT, DefinitionDocument, Document, DroppedDocument,
@@ -48,7 +48,7 @@ pub(crate) struct Push {
     pub push: PushId,
     pub who: String,
     /// What is known of them.
-    pub standing: Standing,
+    pub standing: Trust,
     /// Where they asked from, for the audit log.
     pub peer: Option<SocketAddr>,
     /// They lie in the object store.

@@ -1,7 +1,7 @@
 //! Batch lookup (architecture D16): a group of keys goes through each step
 //! together, so that the cache misses of one step overlap.
 
-use super::one_set::{OneSet, Place};
+use super::one_set::{KeyProbe, OneSet};
 use super::reader::ChunkSetReader;
 use super::record::Record;
 use crate::errors::{Damage, ReadError};
@@ -96,7 +96,7 @@ pub fn find_many<'a, 'k, E: From<ReadError>>(
 #[derive(Clone, Copy)]
 struct Slot<'a> {
     set: &'a OneSet,
-    place: Place,
+    place: KeyProbe,
 }
 
 impl<'a> Slot<'a> {

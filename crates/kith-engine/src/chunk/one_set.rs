@@ -35,7 +35,7 @@ pub(super) struct OneSet {
 
 /// What is known of a key on the way to its record.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct KeyProbe {
     position: u64,
     /// The line that the position names.
     line: u64,
@@ -53,7 +53,7 @@ enum Candidate {
     None,
 }
 
-impl Place {
+impl KeyProbe {
     /// Offset of the first record that may be the key's, once the lines are read.
     #[inline]
     pub(super) fn candidate(&self) -> Option<u64> {
@@ -114,16 +114,16 @@ impl OneSet {
 
     /// First step: the line. `None` proves absence: what names lines was proven at open.
     #[inline]
-    pub(super) fn locate(&self, position: u64) -> Option<Place> {
+    pub(super) fn locate(&self, position: u64) -> Option<KeyProbe> {
         let line = self.lines.line_of(position)?;
         self.index.prefetch(line_at(line));
-        Some(Place { position, line, found: Candidate::Behind })
+        Some(KeyProbe { position, line, found: Candidate::Behind })
     }
 
     /// Second step: the first record that the line's fingerprints point to. Gives whether that is settled; if not, as for six in a
     /// hundred keys that are there, the next line was asked for, and [`OneSet::read_lines_behind`] settles it.
     #[inline]
-    pub(super) fn read_line(&self, place: &mut Place) -> bool {
+    pub(super) fn read_line(&self, place: &mut KeyProbe) -> bool {
         let Some(line) = self.line(place.line) else {
             place.found = Candidate::None;
             return true;
@@ -142,7 +142,7 @@ impl OneSet {
 
     /// Third step, for keys that the second left open.
     #[inline]
-    pub(super) fn read_lines_behind(&self, place: &mut Place) {
+    pub(super) fn read_lines_behind(&self, place: &mut KeyProbe) {
         if place.found != Candidate::Behind {
             return;
         }
@@ -163,7 +163,7 @@ impl OneSet {
 
     /// Before the line behind a line that goes on is read.
     #[inline]
-    fn check_walk(&self, place: &Place, number: u64) -> Result<(), Damage> {
+    fn check_walk(&self, place: &KeyProbe, number: u64) -> Result<(), Damage> {
         if number - place.line < LINES_UNPROVEN {
             return Ok(());
         }
@@ -172,7 +172,7 @@ impl OneSet {
 
     /// With it: loads the record, or what proves that there is none.
     #[inline]
-    pub(super) fn load(&self, place: &Place) {
+    pub(super) fn load(&self, place: &KeyProbe) {
         match place.candidate() {
             Some(offset) => self.data.prefetch_record(offset as usize, self.record_bytes),
             None => self.index.prefetch_proof(range_of(place.line, place.line + 1)),
@@ -181,7 +181,7 @@ impl OneSet {
 
     /// While records before it are used: the rest of the record that the fingerprint points to, where records are long.
     #[inline]
-    pub(super) fn read_ahead(&self, place: &Place) {
+    pub(super) fn read_ahead(&self, place: &KeyProbe) {
         if RECORD_BYTES_SHORT < self.record_bytes
             && let Some(offset) = place.candidate()
             && let Some(record) = Record::at(self.data.body(), offset, self.frame)
@@ -192,13 +192,13 @@ impl OneSet {
 
     /// Last step, for nearly every key that is there: the first candidate, unproven as yet, if it is a record of `key`.
     #[inline]
-    pub(super) fn find_first(&self, place: &Place, key: &[u8]) -> Option<Record<'_>> {
+    pub(super) fn find_first(&self, place: &KeyProbe, key: &[u8]) -> Option<Record<'_>> {
         let record = self.record_at(place.candidate()?)?;
         record.is_of(key).then_some(record)
     }
 
     /// Last step, for other keys: the record of `key`, unproven as yet, or the proof that there is none.
-    pub(super) fn find(&self, place: &Place, key: &[u8]) -> Result<Option<Record<'_>>, Damage> {
+    pub(super) fn find(&self, place: &KeyProbe, key: &[u8]) -> Result<Option<Record<'_>>, Damage> {
         let mut number = place.line;
         loop {
             let line = self.line(number).ok_or_else(|| self.unnamed(place, number))?;
@@ -226,7 +226,7 @@ impl OneSet {
 
     /// The damage of lines that go on beyond the last.
     #[cold]
-    fn unnamed(&self, place: &Place, number: u64) -> Damage {
+    fn unnamed(&self, place: &KeyProbe, number: u64) -> Damage {
         let range = range_of(place.line, number.min(self.lines.count));
         let proof = self.index.verify(range.clone());
         // Should they be right by now, somebody changes the file: an error all the same.
@@ -269,7 +269,7 @@ impl OneSet {
     }
 
     /// Another key under the fingerprint: fine if its own position says that it belongs here, else damage.
-    fn confirm(&self, place: &Place, number: u64, record: &Record<'_>) -> Result<(), Damage> {
+    fn confirm(&self, place: &KeyProbe, number: u64, record: &Record<'_>) -> Result<(), Damage> {
         self.prove(record)?;
         let here = (self.position)(record.key);
         // Its line is this one, or one before that goes on to here.

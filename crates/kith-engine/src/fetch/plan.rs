@@ -1,7 +1,7 @@
 //! What goes where: the local packs of the files that are missing, and the requests that bring them.
 
 use crate::manifest::{FileEntry, PackEntry};
-use crate::pack::{Place, local_pack_name, pack_name, place};
+use crate::pack::{PackPlace, local_pack_name, pack_name, place};
 
 /// Files beyond this size are pulled in pieces; smaller ones whole, several at a time.
 pub(super) const WHOLE_BYTES_MAX: u64 = 4 << 20;
@@ -15,7 +15,7 @@ pub(super) struct Plan {
     /// With their final names.
     pub(super) packs: Vec<PackEntry>,
     /// Name and place of each file; packs are numbered from the first of the plan.
-    pub(super) places: Vec<(String, Place)>,
+    pub(super) places: Vec<(String, PackPlace)>,
 }
 
 /// A file that is to come, with its place in the staged packs.

@@ -29,7 +29,7 @@ pub(super) struct Pull<'a, 'p> {
 
 /// What a worker tells of: bytes in place, bytes of them from the source, files finished.
 #[derive(Clone, Copy)]
-struct Step {
+struct WorkerReport {
     bytes: u64,
     copied: u64,
     files: u64,
@@ -59,7 +59,7 @@ impl Pull<'_, '_> {
         let queue = Mutex::new(VecDeque::from(works(files)));
         let stop = AtomicBool::new(false);
         thread::scope(|scope| {
-            let (send, receive) = sync_channel::<Step>(0);
+            let (send, receive) = sync_channel::<WorkerReport>(0);
             let workers: Vec<_> = (0..self.threads.max(1))
                 .map(|_| {
                     let steps = send.clone();
@@ -113,7 +113,7 @@ struct Worker<'a> {
     source: &'a dyn Source,
     staging: &'a Staging<'a>,
     space: &'a Space,
-    steps: SyncSender<Step>,
+    steps: SyncSender<WorkerReport>,
     stop: &'a AtomicBool,
     resumes: bool,
     /// Of whatever is read, so that its pages are made once.
@@ -151,7 +151,7 @@ impl Worker<'_> {
     fn tell(&self, bytes: u64, copied: u64, files: u64) -> Result<(), FetchError> {
         self.go_on()?;
         // The receiver waits for the last sender.
-        self.steps.send(Step { bytes, copied, files }).map_err(|_| FetchError::Cancelled)
+        self.steps.send(WorkerReport { bytes, copied, files }).map_err(|_| FetchError::Cancelled)
     }
 
     /// Reads a part of a file; an object that ends before it is damaged.

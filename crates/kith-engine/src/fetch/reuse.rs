@@ -4,7 +4,7 @@ use super::FetchError;
 use super::plan::{Plan, Wanted};
 use super::staging::Staging;
 use crate::manifest::{FileEntry, Manifest};
-use crate::pack::{Layout, Place};
+use crate::pack::{Layout, PackPlace};
 use crate::verify::{CHUNK_BYTES, Proof, prove_at};
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -20,7 +20,7 @@ struct HeldFile {
     entry: FileEntry,
     pack: PathBuf,
     pack_bytes: u64,
-    place: Place,
+    place: PackPlace,
 }
 
 impl Held {

@@ -6,7 +6,7 @@ use super::plan::{Plan, Wanted};
 use super::space::Space;
 use crate::files::MANIFEST_NAME;
 use crate::manifest::Manifest;
-use crate::pack::{LAYOUT_NAME, Layout, Place, local_pack_number, sync};
+use crate::pack::{LAYOUT_NAME, Layout, PackPlace, local_pack_number, sync};
 use crate::verify::prove_at;
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
@@ -154,7 +154,7 @@ fn added(mut layout: Layout, plan: &Plan) -> Layout {
     let first = layout.packs.len() as u32;
     layout.packs.extend(plan.packs.iter().cloned());
     let places = plan.places.iter();
-    let places = places.map(|(name, place)| (name.clone(), Place { pack: first + place.pack, ..*place }));
+    let places = places.map(|(name, place)| (name.clone(), PackPlace { pack: first + place.pack, ..*place }));
     layout.files.extend(places);
     layout
 }

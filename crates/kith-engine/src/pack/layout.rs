@@ -4,7 +4,7 @@
 //! laid out is in `layout.json`, which names the manifest that it belongs to and is sealed as manifests are. Replacing
 //! that file is what makes packs that were added, or repaired, the ones that are read.
 
-use super::{Place, is_pack_name};
+use super::{PackPlace, is_pack_name};
 use crate::errors::{Damage, Fault, OpenError};
 use crate::manifest::{FileEntry, Manifest, PackEntry};
 use serde::{Deserialize, Serialize};
@@ -23,7 +23,7 @@ const LAYOUT_FORMAT: u32 = 1;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Layout {
     pub packs: Vec<PackEntry>,
-    pub files: BTreeMap<String, Place>,
+    pub files: BTreeMap<String, PackPlace>,
 }
 
 #[derive(Deserialize)]
@@ -55,7 +55,7 @@ struct FileDocument {
 impl Layout {
     /// That of a built version.
     pub fn built(manifest: &Manifest) -> Self {
-        let place = |entry: &FileEntry| Place { pack: entry.pack, offset: entry.offset };
+        let place = |entry: &FileEntry| PackPlace { pack: entry.pack, offset: entry.offset };
         let files = manifest.files.iter().map(|entry| (entry.name.clone(), place(entry))).collect();
         Self { packs: manifest.packs(), files }
     }
@@ -71,14 +71,14 @@ impl Layout {
     }
 
     /// The pack and the place in it of a file that is here.
-    pub fn find(&self, name: &str) -> Option<(&PackEntry, Place)> {
+    pub fn find(&self, name: &str) -> Option<(&PackEntry, PackPlace)> {
         let place = *self.files.get(name)?;
         Some((&self.packs[place.pack as usize], place))
     }
 
     /// The bytes of the layout's file.
     pub fn encode(&self, manifest: &Manifest) -> Vec<u8> {
-        let file = |(name, place): (&String, &Place)| FileDocument {
+        let file = |(name, place): (&String, &PackPlace)| FileDocument {
             name: name.clone(),
             pack: place.pack,
             offset: place.offset,
@@ -157,7 +157,7 @@ fn content(document: Document, manifest: &Manifest) -> Result<Layout, &'static s
         if end > pack.bytes || file.offset % 64 != 0 {
             return Err("place of a file");
         }
-        files.insert(file.name, Place { pack: file.pack, offset: file.offset });
+        files.insert(file.name, PackPlace { pack: file.pack, offset: file.offset });
     }
     Ok(Layout { packs: document.packs, files })
 }

@@ -11,7 +11,7 @@ mod write;
 
 pub use folder::VersionFolder;
 pub use layout::{LAYOUT_NAME, Layout};
-pub use rule::{FILE_BYTES_MAX, Place, place};
+pub use rule::{FILE_BYTES_MAX, PackPlace, place};
 pub use write::seal_version;
 pub use write::{Piece, sync, write_packs};
 

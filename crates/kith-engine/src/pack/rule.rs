@@ -16,7 +16,7 @@ pub const FILE_BYTES_MAX: u64 = 1 << 42;
 
 /// Where a logical file lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct PackPlace {
     /// Number of the pack.
     pub pack: u32,
     /// Offset of its first byte.
@@ -26,7 +26,7 @@ pub struct Place {
 /// Places files, given as partition (or none) and size in the order of their names; also gives the sizes of the packs.
 ///
 /// A partition of 1 MiB or more is a pack of its own; smaller neighbours share one of at most 64 MiB.
-pub fn place(files: &[(Option<PartitionId>, u64)]) -> (Vec<Place>, Vec<u64>) {
+pub fn place(files: &[(Option<PartitionId>, u64)]) -> (Vec<PackPlace>, Vec<u64>) {
     let mut places = Vec::with_capacity(files.len());
     let mut packs: Vec<u64> = Vec::new();
     let mut open_to_others = false;
@@ -44,7 +44,7 @@ pub fn place(files: &[(Option<PartitionId>, u64)]) -> (Vec<Place>, Vec<u64>) {
         let end = packs.last_mut().expect("one was just opened, or there was one to join");
         for &(_, bytes) in partition {
             let offset = aligned(*end);
-            places.push(Place { pack, offset });
+            places.push(PackPlace { pack, offset });
             *end = offset.saturating_add(bytes);
         }
     }

@@ -5,4 +5,4 @@ mod reader;
 mod source;
 
 pub use compression::{Compressor, frame_value_bytes, read_dictionary};
-pub use reader::{Place, ValueError, ValuesReader};
+pub use reader::{RecordLocation, ValueError, ValuesReader};

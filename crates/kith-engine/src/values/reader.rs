@@ -49,7 +49,7 @@ pub enum ValueError {
 
 /// Where a key's record lies, or would lie.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct RecordLocation {
     /// The key's partition.
     pub partition: PartitionId,
     /// The logical data file of the chunk set that holds the key; `None` if there is no such key.
@@ -257,9 +257,9 @@ impl ValuesReader {
     ///
     /// # Errors
     /// If the partition is not held, or what the answer rests on is damaged.
-    pub fn place_of(&self, key: &[u8]) -> Result<Place, ValueError> {
+    pub fn place_of(&self, key: &[u8]) -> Result<RecordLocation, ValueError> {
         let partition = self.partition_of(key)?;
-        let mut place = Place { partition, file: None, offset: 0, pack: None, pack_offset: 0 };
+        let mut place = RecordLocation { partition, file: None, offset: 0, pack: None, pack_offset: 0 };
         let mut answer = Ok(None);
         let reader = self.partitions.get(partition.index()).and_then(Option::as_deref);
         let reader = reader.ok_or(ValueError::NotHeld { partition })?;

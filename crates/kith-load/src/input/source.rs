@@ -65,7 +65,7 @@ impl Source {
             return Err(open_error(io::ErrorKind::IsADirectory.into()));
         }
         let bytes_read = Arc::new(AtomicU64::new(0));
-        let counted = Counted { file, bytes_read: Arc::clone(&bytes_read) };
+        let counted = CountedFile { file, bytes_read: Arc::clone(&bytes_read) };
         let mut reader = BufReader::with_capacity(BLOCK_BYTES, counted);
         let head = reader.fill_buf().map_err(|source| InputError::Read {
             path: path.to_owned(),
@@ -112,12 +112,12 @@ impl Source {
     }
 }
 
-struct Counted {
+struct CountedFile {
     file: File,
     bytes_read: Arc<AtomicU64>,
 }
 
-impl Read for Counted {
+impl Read for CountedFile {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let count = self.file.read(into)?;
         self.bytes_read.fetch_add(count as u64, Ordering::Relaxed);
@@ -160,7 +160,7 @@ fn detect(path: &Path, head: &[u8]) -> Result<Codec, InputError> {
 /// Runs on the reading thread: fills blocks until the end, an error, or a parser that went away.
 fn unpack(
     codec: Codec,
-    reader: BufReader<Counted>,
+    reader: BufReader<CountedFile>,
     filled: &SyncSender<io::Result<Vec<u8>>>,
     empty: &Receiver<Vec<u8>>,
 ) {

@@ -7,7 +7,7 @@ use super::{
     refused::{ChangeError, conflict},
 };
 use crate::{Committed, Condition, MetadataStore, Write, keys};
-use kith_versions::{Command, Context, Effect, Standing};
+use kith_versions::{Command, Context, Effect, Trust};
 use kith_wire::documents::{
     ClusterDocument, ComponentDocument, DefinitionDocument, Document, RebalanceDocument, StoreDocument,
 };
@@ -42,7 +42,7 @@ pub struct Asker<'a> {
     /// As the history names them.
     pub who: &'a str,
     /// What is known of them.
-    pub standing: Standing,
+    pub standing: Trust,
     /// The cluster, for who holds the store.
     pub cluster: &'a ClusterDocument,
 }
@@ -50,7 +50,7 @@ pub struct Asker<'a> {
 impl<'a> Asker<'a> {
     /// A process of the cluster, which does nothing that is for owners.
     pub fn own(who: &'a str, cluster: &'a ClusterDocument) -> Self {
-        Self { who, standing: Standing::default(), cluster }
+        Self { who, standing: Trust::default(), cluster }
     }
 }
 

@@ -181,7 +181,7 @@ fn history_of(entry: &HistoryEntry) -> HistoryDocument {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kith_versions::{Command, Context, Holders, Standing};
+    use kith_versions::{Command, Context, Holders, Trust};
     use kith_wire::documents::{DOCUMENT_FORMAT, HoldsDocument};
 
     #[test]
@@ -190,7 +190,7 @@ mod tests {
         let context = Context {
             now: UnixMillis(7),
             who: "ada",
-            standing: Standing::Claimed,
+            standing: Trust::Claimed,
             holders: &holders,
             rebalance: None,
         };

@@ -3,7 +3,7 @@
 use super::{
     Lost,
     cipher::Cipher,
-    parts::{Parts, Told},
+    parts::{PartMessage, Parts},
     reader::Reader,
     shared::SharedReplies,
     silence::{Look, Silence},
@@ -14,7 +14,7 @@ use bytes::{Buf, Bytes, BytesMut};
 use kith_types::ErrorCode;
 use kith_wire::{
     MESSAGE_BYTES_MAX, Message, Rope,
-    frame::{Begun, Flags, Frame, FrameError, Header, Op, Place, encode_slots},
+    frame::{Begun, Flags, Frame, FrameError, Header, Op, SlotPlace, encode_slots},
 };
 use parking_lot::{Mutex, MutexGuard};
 use std::{
@@ -98,7 +98,7 @@ enum Replying {
     /// For all of it.
     Whole { pieces: Pieces, told: oneshot::Sender<Result<Pieces, Status>> },
     /// For each message of it. Bounded by the credit that was given.
-    Parts(mpsc::UnboundedSender<Told>),
+    Parts(mpsc::UnboundedSender<PartMessage>),
 }
 
 impl Connection {
@@ -270,7 +270,7 @@ impl Connection {
     pub(super) fn hand_out(&self, frame: Frame) -> Result<(), Lost> {
         let header = frame.header;
         // Before anything else: it is given back if nobody waits for it.
-        let shared = match (&self.shared, header.flags.has(Flags::SHARED), Place::decode(&frame.body)) {
+        let shared = match (&self.shared, header.flags.has(Flags::SHARED), SlotPlace::decode(&frame.body)) {
             (_, false, _) => None,
             (Some(shared), true, Some(place)) => Some(shared.body(place)?),
             _ => return Err(Lost::new("the peer sent a body that lies nowhere")),

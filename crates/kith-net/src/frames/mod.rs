@@ -46,20 +46,20 @@ pub struct Frames {
     dialer: Dialer,
     /// Whether peers on this machine are asked past TCP, where both have it.
     locally: bool,
-    places: Mutex<HashMap<String, Arc<Place>>>,
+    places: Mutex<HashMap<String, Arc<PeerSlot>>>,
 }
 
 /// One address.
 #[derive(Debug, Default)]
-struct Place {
+struct PeerSlot {
     /// Replaced when it is lost, and by nobody else.
-    standing: Mutex<Standing>,
+    standing: Mutex<ConnectionState>,
     /// Held by the one who connects; what became of the last attempt.
     attempt: tokio::sync::Mutex<Option<(Instant, Lost)>>,
 }
 
 #[derive(Clone, Debug, Default)]
-enum Standing {
+enum ConnectionState {
     #[default]
     Unconnected,
     Connected(Arc<Connection>),
@@ -186,46 +186,46 @@ impl Frames {
         self.connection(addr, Op::Alive).await.is_ok()
     }
 
-    fn places(&self) -> MutexGuard<'_, HashMap<String, Arc<Place>>> {
+    fn places(&self) -> MutexGuard<'_, HashMap<String, Arc<PeerSlot>>> {
         self.places.lock()
     }
 
     async fn connection(&self, addr: &str, op: Op) -> Result<Arc<Connection>, Status> {
         let place = self.place(addr);
         match place.standing() {
-            Standing::Connected(connection) => Ok(connection),
-            Standing::Unconnected => place.connect(addr, op, self).await,
+            ConnectionState::Connected(connection) => Ok(connection),
+            ConnectionState::Unconnected => place.connect(addr, op, self).await,
         }
     }
 
-    fn place(&self, addr: &str) -> Arc<Place> {
+    fn place(&self, addr: &str) -> Arc<PeerSlot> {
         let mut places = self.places();
         if let Some(place) = places.get(addr) {
             return Arc::clone(place);
         }
-        let place = Arc::<Place>::default();
+        let place = Arc::<PeerSlot>::default();
         places.insert(addr.to_owned(), Arc::clone(&place));
         place
     }
 }
 
-impl Place {
-    fn standing(&self) -> Standing {
+impl PeerSlot {
+    fn standing(&self) -> ConnectionState {
         let mut standing = self.lock();
         let is_over = match &*standing {
-            Standing::Unconnected => false,
-            Standing::Connected(connection) => connection.lost().is_some(),
+            ConnectionState::Unconnected => false,
+            ConnectionState::Connected(connection) => connection.lost().is_some(),
         };
         if is_over {
-            *standing = Standing::Unconnected;
+            *standing = ConnectionState::Unconnected;
         }
         standing.clone()
     }
 
     /// Whether its connection was lost since this was asked last.
     fn is_cut(&self) -> bool {
-        let was_connected = matches!(*self.lock(), Standing::Connected(_));
-        was_connected && matches!(self.standing(), Standing::Unconnected)
+        let was_connected = matches!(*self.lock(), ConnectionState::Connected(_));
+        was_connected && matches!(self.standing(), ConnectionState::Unconnected)
     }
 
     /// One connects, the others wait for what becomes of it. `op` is what it is needed for.
@@ -233,8 +233,8 @@ impl Place {
         let came = Instant::now();
         let mut attempt = self.attempt.lock().await;
         match self.standing() {
-            Standing::Connected(connection) => return Ok(connection),
-            Standing::Unconnected => {}
+            ConnectionState::Connected(connection) => return Ok(connection),
+            ConnectionState::Unconnected => {}
         }
         if let Some((ended, lost)) = &*attempt
             && came <= *ended
@@ -251,7 +251,7 @@ impl Place {
             Ok(Greeted { stream, cipher, shared }) => {
                 let connection = Connection::start(stream, cipher, shared, frames.dialer.replies().cloned());
                 metrics::counter!("kith_client_connections_opened_total", "op" => op.name()).increment(1);
-                *self.lock() = Standing::Connected(Arc::clone(&connection));
+                *self.lock() = ConnectionState::Connected(Arc::clone(&connection));
                 Ok(connection)
             }
             Err(ConnectError::Refused(status)) => Err(*status),
@@ -262,7 +262,7 @@ impl Place {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Standing> {
+    fn lock(&self) -> MutexGuard<'_, ConnectionState> {
         self.standing.lock()
     }
 }

@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use tonic::Status;
 
 /// A message of a reply, and whether it is the last; or the error that ends it.
-pub(super) type Told = Result<(Rope, bool), Status>;
+pub(super) type PartMessage = Result<(Rope, bool), Status>;
 
 /// Taken bytes for which credit is given at once: half of it, so that the peer never waits while its receiver does not.
 const CREDIT_STEP: u32 = CREDIT_BYTES / 2;
@@ -24,14 +24,18 @@ pub struct Parts {
     connection: Arc<Connection>,
     id: u64,
     /// Bounded by the credit.
-    receiver: mpsc::UnboundedReceiver<Told>,
+    receiver: mpsc::UnboundedReceiver<PartMessage>,
     /// Bytes taken for which no credit was given yet.
     taken: u32,
     is_over: bool,
 }
 
 impl Parts {
-    pub(super) fn new(connection: Arc<Connection>, id: u64, receiver: mpsc::UnboundedReceiver<Told>) -> Self {
+    pub(super) fn new(
+        connection: Arc<Connection>,
+        id: u64,
+        receiver: mpsc::UnboundedReceiver<PartMessage>,
+    ) -> Self {
         Self { connection, id, receiver, taken: 0, is_over: false }
     }
 

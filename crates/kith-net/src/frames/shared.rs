@@ -8,7 +8,7 @@
 
 use super::Lost;
 use bytes::Bytes;
-use kith_wire::frame::{Offer, Place};
+use kith_wire::frame::{Offer, SlotPlace};
 use memmap2::{Mmap, MmapMut};
 use parking_lot::Mutex;
 use std::{
@@ -38,21 +38,21 @@ pub struct ReplyMemory {
     offer: Offer,
     free: Vec<u32>,
     is_taken: Vec<bool>,
-    _counted: Counted,
+    _counted: CountedMemory,
 }
 
 /// One of those that there may be.
 #[derive(Debug)]
-struct Counted;
+struct CountedMemory;
 
-impl Counted {
+impl CountedMemory {
     fn new() -> Option<Self> {
         let more = |count| (count < MEMORIES_MAX).then_some(count + 1);
         MEMORIES.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok().map(|_| Self)
     }
 }
 
-impl Drop for Counted {
+impl Drop for CountedMemory {
     fn drop(&mut self) {
         MEMORIES.fetch_sub(1, Ordering::Relaxed);
     }
@@ -61,12 +61,12 @@ impl Drop for Counted {
 impl ReplyMemory {
     /// `None` where the system has no such memory, or enough connections have it.
     pub fn new() -> Option<Self> {
-        let counted = Counted::new()?;
+        let counted = CountedMemory::new()?;
         let made = Self::make(counted);
         made.inspect_err(|error| tracing::debug!(%error, "no memory is shared over a local connection")).ok()
     }
 
-    fn make(counted: Counted) -> io::Result<Self> {
+    fn make(counted: CountedMemory) -> io::Result<Self> {
         let file = nameless()?;
         let descriptor = u32::try_from(file.as_raw_fd()).map_err(io::Error::other)?;
         let slot_bytes = SLOT_BYTES as u32;
@@ -87,7 +87,7 @@ impl ReplyMemory {
     }
 
     /// Takes a body, in slices that follow each other; `None` if it is longer than a slot, or no slot is free.
-    pub fn put(&mut self, body: &[Bytes]) -> Option<Place> {
+    pub fn put(&mut self, body: &[Bytes]) -> Option<SlotPlace> {
         let bytes: usize = body.iter().map(Bytes::len).sum();
         let slot = if bytes <= SLOT_BYTES { self.free.pop()? } else { return None };
         self.is_taken[slot as usize] = true;
@@ -96,7 +96,7 @@ impl ReplyMemory {
             self.map[at..][..slice.len()].copy_from_slice(slice);
             at += slice.len();
         }
-        Some(Place { slot, bytes: bytes as u32 })
+        Some(SlotPlace { slot, bytes: bytes as u32 })
     }
 
     /// How many slots are with the client.
@@ -129,7 +129,7 @@ pub(super) struct SharedReplies {
 #[derive(Debug)]
 struct Lent {
     replies: Arc<SharedReplies>,
-    place: Place,
+    place: SlotPlace,
 }
 
 impl SharedReplies {
@@ -152,7 +152,7 @@ impl SharedReplies {
     }
 
     /// What lies at a place, which is given back when nobody has it any more.
-    pub fn body(self: &Arc<Self>, place: Place) -> Result<Bytes, Lost> {
+    pub fn body(self: &Arc<Self>, place: SlotPlace) -> Result<Bytes, Lost> {
         if self.offer.slots <= place.slot || self.offer.slot_bytes < place.bytes {
             return Err(Lost::new("the peer sent a body that lies nowhere"));
         }
@@ -292,7 +292,11 @@ mod tests {
             assert!(!memory.take_back(slot), "{slot}");
         }
         assert!(memory.take_back(place.slot) && !memory.take_back(place.slot));
-        assert_eq!(memory.put(&[]), Some(Place { slot: place.slot, bytes: 0 }), "it is taken again first");
+        assert_eq!(
+            memory.put(&[]),
+            Some(SlotPlace { slot: place.slot, bytes: 0 }),
+            "it is taken again first"
+        );
     }
 
     #[test]
@@ -300,9 +304,9 @@ mod tests {
         let memory = ReplyMemory::new().expect("few are open");
         let replies = seen(&memory);
         for (slot, bytes) in [(SLOTS, 0), (u32::MAX, 1), (0, SLOT_BYTES as u32 + 1), (SLOTS - 1, u32::MAX)] {
-            assert!(replies.body(Place { slot, bytes }).is_err(), "slot {slot}, {bytes} bytes");
+            assert!(replies.body(SlotPlace { slot, bytes }).is_err(), "slot {slot}, {bytes} bytes");
         }
-        let last = replies.body(Place { slot: SLOTS - 1, bytes: SLOT_BYTES as u32 });
+        let last = replies.body(SlotPlace { slot: SLOTS - 1, bytes: SLOT_BYTES as u32 });
         assert_eq!(last.expect("it lies within").len(), SLOT_BYTES);
     }
 

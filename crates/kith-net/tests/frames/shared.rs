@@ -7,7 +7,7 @@ use super::{
     *,
 };
 use kith_types::ErrorCode;
-use kith_wire::frame::{Flags, Header, Offer, Place, decode_slots, encode_slots};
+use kith_wire::frame::{Flags, Header, Offer, SlotPlace, decode_slots, encode_slots};
 use std::{collections::BTreeSet, fs::File, os::unix::fs::FileExt};
 use tokio::net::UnixStream;
 
@@ -51,7 +51,7 @@ impl Local {
             let frame = self.raw.receive_frame().await.unwrap();
             assert_eq!(frame.header.id, self.last_id);
             if frame.header.flags.has(Flags::SHARED) {
-                let place = Place::decode(&frame.body).expect("a place");
+                let place = SlotPlace::decode(&frame.body).expect("a place");
                 let mut body = vec![0; place.bytes as usize];
                 let at = u64::from(place.slot) * u64::from(self.offer.slot_bytes);
                 self.memory.read_exact_at(&mut body, at).unwrap();
@@ -182,7 +182,7 @@ async fn slots_of_a_reply_that_nobody_wants_any_more_come_back() {
     let held = local.raw.receive_frame().await.unwrap();
     assert_eq!((held.header.id, held.header.flags), (2, Flags::PART.with(Flags::SHARED)));
     assert_eq!(local.raw.receive_frame().await.unwrap().header.id, 3);
-    let slot = Place::decode(&held.body).expect("a place").slot;
+    let slot = SlotPlace::decode(&held.body).expect("a place").slot;
     local.give_back(&[slot]).await;
     local.last_id = 3;
     let came = local.ask(HUGE, Flags::SHARED).await;

@@ -1,7 +1,7 @@
 //! What the object store has of a version that this node may have to fetch.
 
 use super::HeldStores;
-use crate::verify::{Depth, Place, unreachable, verify_built};
+use crate::verify::{CopyLocation, Depth, unreachable, verify_built};
 use kith_engine::OnVerify;
 use kith_wire::{documents::ComponentDocument, v1};
 use tokio_util::sync::CancellationToken;
@@ -24,6 +24,6 @@ impl HeldStores {
         let objects = self.source_of(store, component).map_err(|error| unreachable(&error, help))?;
         let source = self.throttled(&objects).until(given_up);
         let cluster = component.url.is_none().then_some((&self.object_store, cluster));
-        verify_built(&Place { objects: &objects, source: &source, cluster }, component, depth, told)
+        verify_built(&CopyLocation { objects: &objects, source: &source, cluster }, component, depth, told)
     }
 }

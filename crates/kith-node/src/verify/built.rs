@@ -11,7 +11,7 @@ use std::error::Error;
 use tonic::Status;
 
 /// Where the copy of a component lies.
-pub(crate) struct Place<'a> {
+pub(crate) struct CopyLocation<'a> {
     /// Its own folder.
     pub objects: &'a Objects,
     /// The same, for what is read: as throttled as the node's fetches.
@@ -26,7 +26,7 @@ pub(crate) struct Place<'a> {
 /// # Errors
 /// `object_store_unreachable`, `object_store_taken`; that it was ended. Nothing is known of the copy then.
 pub(crate) fn verify_built(
-    place: &Place<'_>,
+    place: &CopyLocation<'_>,
     component: &ComponentDocument,
     depth: VerifyDepth,
     told: &mut OnVerify<'_>,
@@ -42,7 +42,7 @@ pub(crate) fn verify_built(
 }
 
 fn look(
-    place: &Place<'_>,
+    place: &CopyLocation<'_>,
     component: &ComponentDocument,
     depth: VerifyDepth,
     told: &mut OnVerify<'_>,
@@ -93,7 +93,7 @@ fn look(
     Ok(if found.damages.is_empty() { State::Ok } else { State::Damaged })
 }
 
-impl Place<'_> {
+impl CopyLocation<'_> {
     /// Nothing of a version in an object store that is there is missing; in one that is not there, nobody knows.
     fn check_store(&self) -> Result<(), Status> {
         let Some((store, cluster)) = self.cluster else { return Ok(()) };

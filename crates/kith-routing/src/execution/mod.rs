@@ -33,7 +33,7 @@ use crate::load::{KeyClass, RequestEnd};
 use crate::{Candidates, FanOutPlan, GroupIndex};
 use kith_types::{Epoch, GroupId, NodeId, PartitionId, Timestamp};
 use ledger::Ledger;
-use retry::Homeless;
+use retry::UnassignedKey;
 use rule::HedgePlan;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -94,7 +94,7 @@ pub struct Execution {
     open: usize,
     ledger: Ledger,
     /// Keys without a request, and why, until the next call of `next`.
-    homeless: Vec<Homeless>,
+    homeless: Vec<UnassignedKey>,
     /// Late requests to be looked at by the next call of `next`.
     late: Vec<RequestId>,
     /// Requests sent before are late because this process stood still.
@@ -186,7 +186,7 @@ impl Execution {
         }
         let left_out = planned.iter().enumerate().filter(|(_, planned)| !**planned);
         execution.homeless =
-            left_out.map(|(key, _)| Homeless::new(key as u32, MissingReason::NoReplica)).collect();
+            left_out.map(|(key, _)| UnassignedKey::new(key as u32, MissingReason::NoReplica)).collect();
         execution
     }
 

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 /// A key that nobody is asked for at the moment.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Homeless {
+pub(super) struct UnassignedKey {
     key: u32,
     /// Why, should nobody be asked any more.
     reason: MissingReason,
@@ -18,7 +18,7 @@ pub(super) struct Homeless {
     is_paid: bool,
 }
 
-impl Homeless {
+impl UnassignedKey {
     pub(super) fn new(key: u32, reason: MissingReason) -> Self {
         // A node that refuses has done nothing, and those who read too much leave the budget to others.
         let is_paid = reason == MissingReason::Failed(FailureClass::Throttled);
@@ -82,14 +82,14 @@ impl Execution {
             Retry::FailQuery => self.ledger.miss(key, reason),
             // Whoever else was asked for it may still answer.
             _ if self.ledger.is_asked(key) || !self.ledger.is_waiting(key) => {}
-            Retry::OtherReplica if may_retry => self.homeless.push(Homeless::new(key, reason)),
+            Retry::OtherReplica if may_retry => self.homeless.push(UnassignedKey::new(key, reason)),
             Retry::OtherReplica | Retry::Never => self.ledger.miss(key, reason),
         }
     }
 
     pub(super) fn resend(&mut self, view: &Candidates<'_>, budget: &mut Budget) {
         let late = self.is_late();
-        let mut keys_by_node: BTreeMap<NodeId, Vec<Homeless>> = BTreeMap::new();
+        let mut keys_by_node: BTreeMap<NodeId, Vec<UnassignedKey>> = BTreeMap::new();
         for homeless in std::mem::take(&mut self.homeless) {
             match self.another_replica(view, homeless.key) {
                 Some(_) if late => self.ledger.miss(homeless.key, MissingReason::Deadline),

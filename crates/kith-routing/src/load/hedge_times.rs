@@ -2,7 +2,7 @@
 
 use crate::execution::{HedgeRule, HedgeTime};
 use crate::load::latency::Durations;
-use crate::load::{Asked, KeyClass, Work};
+use crate::load::{KeyClass, RequestKind, Work};
 use kith_types::{NodeId, Timestamp};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -77,7 +77,7 @@ impl HedgeTimes {
             Hedging::Table => times = [Some(fixed); KeyClass::COUNT],
             Hedging::Live => {
                 // A table for reads by key says nothing of graph queries: those wait until times are known.
-                let unknown = (work.asked == Asked::Values).then_some(fixed);
+                let unknown = (work.asked == RequestKind::Values).then_some(fixed);
                 for (time, class) in times.iter_mut().zip(KeyClass::all()) {
                     *time = self.time((work, class), now).or(unknown);
                 }
@@ -119,8 +119,8 @@ mod tests {
     use super::*;
     use kith_types::FanOutKind;
 
-    const VALUES: Work = Work { asked: Asked::Values, kind: FanOutKind::NonUnion };
-    const GRAPH: Work = Work { asked: Asked::Graph, kind: FanOutKind::SyncUnion };
+    const VALUES: Work = Work { asked: RequestKind::Values, kind: FanOutKind::NonUnion };
+    const GRAPH: Work = Work { asked: RequestKind::Graph, kind: FanOutKind::SyncUnion };
 
     fn at(millis: u64) -> Timestamp {
         Timestamp(Duration::from_millis(millis))

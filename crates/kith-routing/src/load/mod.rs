@@ -12,7 +12,7 @@ pub use hedge_times::Hedging;
 pub use meter::{LoadMeter, LoadMeterOptions, NodeReport};
 pub use nodes::{COOL_OFF, Charge, NodeTally, PendingLimit, RequestEnd};
 pub use rate::RateMeter;
-pub use work::{Asked, KeyClass, Work};
+pub use work::{KeyClass, RequestKind, Work};
 
 use kith_types::{FanOutKind, NodeId};
 

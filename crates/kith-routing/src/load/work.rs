@@ -4,7 +4,7 @@ use kith_types::FanOutKind;
 
 /// What is asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Asked {
+pub enum RequestKind {
     /// Lists and sets of a graph.
     #[default]
     Graph,
@@ -18,7 +18,7 @@ pub enum Asked {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Work {
     /// What is asked for.
-    pub asked: Asked,
+    pub asked: RequestKind,
     /// The kind of fan-out that it is part of.
     pub kind: FanOutKind,
 }
@@ -26,12 +26,12 @@ pub struct Work {
 impl Work {
     /// Of a graph query.
     pub fn graph(kind: FanOutKind) -> Self {
-        Self { asked: Asked::Graph, kind }
+        Self { asked: RequestKind::Graph, kind }
     }
 
     /// Of a read of values.
     pub fn values(kind: FanOutKind) -> Self {
-        Self { asked: Asked::Values, kind }
+        Self { asked: RequestKind::Values, kind }
     }
 }
 

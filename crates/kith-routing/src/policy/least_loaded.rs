@@ -19,7 +19,7 @@ const BROKEN_KEY: u64 = 2;
 
 /// A group, as far as this query is concerned.
 #[derive(Clone, Copy, Debug)]
-struct Standing {
+struct GroupLoad {
     group: GroupIndex,
     /// Keys outstanding where this query would go, and what is wrong with the group in keys.
     load: u64,
@@ -51,7 +51,7 @@ impl ReplicaPolicy for LeastLoaded {
         if GROUPS_COMPARED_MAX < groups.len() {
             draw_two(&mut groups, rng);
         }
-        let mut standings: Vec<Standing> =
+        let mut standings: Vec<GroupLoad> =
             groups.iter().map(|group| standing(view, *group, keys, load)).collect();
         choose(&mut standings, rng);
         assign(view, keys, &standings, draft);
@@ -66,7 +66,12 @@ fn draw_two(groups: &mut [GroupIndex], rng: &mut dyn Rng) {
     }
 }
 
-fn standing(view: &Candidates<'_>, group: GroupIndex, keys: &[PartitionId], load: &LoadSnapshot) -> Standing {
+fn standing(
+    view: &Candidates<'_>,
+    group: GroupIndex,
+    keys: &[PartitionId],
+    load: &LoadSnapshot,
+) -> GroupLoad {
     let mut nodes: Vec<NodeIndex> = if keys.len() <= KEYS_LOOKED_UP_MAX {
         keys.iter().filter_map(|key| view.replica(*key, group)).collect()
     } else {
@@ -82,11 +87,11 @@ fn standing(view: &Candidates<'_>, group: GroupIndex, keys: &[PartitionId], load
         false => keys.iter().filter(|key| view.replica(**key, group).is_none()).count() as u64,
     };
     let load = outstanding + BROKEN_KEY * broken + view.far_keys(group, keys) as u64;
-    Standing { group, load, pace: paces.reduce(f64::max) }
+    GroupLoad { group, load, pace: paces.reduce(f64::max) }
 }
 
 /// Puts the chosen group first and orders the others by load, for keys that it cannot serve.
-fn choose(standings: &mut [Standing], rng: &mut dyn Rng) {
+fn choose(standings: &mut [GroupLoad], rng: &mut dyn Rng) {
     let compared = standings.len().min(if GROUPS_COMPARED_MAX < standings.len() { 2 } else { usize::MAX });
     let Some(least) = standings[..compared].iter().map(|standing| standing.load).min() else { return };
     let tied: Vec<usize> = (0..compared).filter(|place| standings[*place].load == least).collect();
@@ -109,7 +114,7 @@ fn weights(paces: &[Option<f64>]) -> Vec<f64> {
     paces.iter().map(|pace| pace.map_or(mean, weight)).collect()
 }
 
-fn assign(view: &Candidates<'_>, keys: &[PartitionId], standings: &[Standing], draft: &mut Draft) {
+fn assign(view: &Candidates<'_>, keys: &[PartitionId], standings: &[GroupLoad], draft: &mut Draft) {
     let Some((chosen, others)) = standings.split_first() else {
         keys.iter().for_each(|partition| draft.lose(*partition));
         return;

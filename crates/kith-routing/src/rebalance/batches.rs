@@ -4,7 +4,7 @@ use crate::placement::OwnerChange;
 use crate::rebalance::donors::{Donors, Need};
 use crate::rebalance::holdings::Holdings;
 use crate::rebalance::shape::Target;
-use crate::rebalance::{Batch, MovedStore, PlanOptions, PlanRefusal, RebalancePlan, Step};
+use crate::rebalance::{Batch, MovedStore, PlanOptions, PlanRefusal, PlanStep, RebalancePlan};
 use crate::{GroupEntry, GroupIndex, Strategy, TableParts};
 use kith_types::{GroupId, NodeId, PartitionId};
 use std::collections::{BTreeMap, VecDeque};
@@ -13,9 +13,9 @@ use std::collections::{BTreeMap, VecDeque};
 /// copied between two checkpoints.
 pub(super) fn filling(plan: &RebalancePlan, options: &PlanOptions) -> Result<Vec<Batch>, PlanRefusal> {
     let (mut announced, mut closed) = (plan.before.clone(), plan.before.clone());
-    plan.apply(Step::Announce, &mut announced)?;
-    plan.apply(Step::Announce, &mut closed)?;
-    plan.apply(Step::Close, &mut closed)?;
+    plan.apply(PlanStep::Announce, &mut announced)?;
+    plan.apply(PlanStep::Announce, &mut closed)?;
+    plan.apply(PlanStep::Close, &mut closed)?;
     let (held, wanted) = (Holdings::of(&announced, &plan.stores), Holdings::of(&closed, &plan.stores));
     let mut donors = Donors::new(&plan.announced.nodes, &plan.stores, &options.dead);
     let partitions: Vec<PartitionId> = plan.before.partition_count.iter().collect();

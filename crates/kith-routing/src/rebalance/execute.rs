@@ -2,7 +2,7 @@
 
 use crate::rebalance::donors::{Donors, Need};
 use crate::rebalance::holdings::Holdings;
-use crate::rebalance::{Ending, Phase, RebalanceState, Step, StopReason, Transfer, TransferState};
+use crate::rebalance::{Ending, Phase, PlanStep, RebalanceState, StopReason, Transfer, TransferState};
 use crate::{RoutingTable, TableParts};
 use kith_types::{Epoch, NodeId, PartitionId, Timestamp};
 use std::collections::BTreeMap;
@@ -101,7 +101,7 @@ impl RebalanceState {
                 self.end(Ending::Finished, &mut actions);
                 break;
             };
-            if matches!(step, Step::Batch(_)) && !self.batch_is_copied(&mut actions) {
+            if matches!(step, PlanStep::Batch(_)) && !self.batch_is_copied(&mut actions) {
                 break;
             }
             match self.next_table() {
@@ -328,7 +328,7 @@ impl RebalanceState {
     pub(super) fn enter_step(&mut self) {
         let step = self.steps.get(self.parts.steps_done);
         let moves = match step {
-            Some(Step::Batch(index)) => self.parts.plan.batches[*index].moves.clone(),
+            Some(PlanStep::Batch(index)) => self.parts.plan.batches[*index].moves.clone(),
             _ => Vec::new(),
         };
         let fresh = |copy| Transfer { copy, state: TransferState::Pending, failures: 0, avoid: Vec::new() };
@@ -336,7 +336,7 @@ impl RebalanceState {
     }
 
     pub(super) fn batches_done(&self) -> usize {
-        self.steps[..self.parts.steps_done].iter().filter(|step| matches!(step, Step::Batch(_))).count()
+        self.steps[..self.parts.steps_done].iter().filter(|step| matches!(step, PlanStep::Batch(_))).count()
     }
 
     /// Noted, and done by `next` as soon as no commit is under way: only its outcome

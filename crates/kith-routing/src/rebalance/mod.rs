@@ -24,7 +24,7 @@ mod undo;
 
 pub use execute::{CopyFault, RebalanceAction, RebalanceEvent};
 pub use plan::{
-    AddedGroup, Batch, Move, MovedStore, PlanOptions, RebalancePlan, Roster, Step, StoreSizes, plan,
+    AddedGroup, Batch, Move, MovedStore, PlanOptions, PlanStep, RebalancePlan, Roster, StoreSizes, plan,
 };
 pub use reasons::{BeginRefusal, ResumeRefusal, StopReason};
 pub use shape::{PlanRefusal, TargetShape};

@@ -106,7 +106,7 @@ pub struct AddedGroup {
 
 /// One step of a plan. Each ends with a new epoch, except batches that change no owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum PlanStep {
     /// New nodes and groups are listed, without partitions or without serving.
     Announce,
     /// The batch at this place.
@@ -203,15 +203,15 @@ fn check_input(parts: &TableParts, stores: &[StoreSizes], options: &PlanOptions)
 
 impl RebalancePlan {
     /// Every step, in order.
-    pub fn steps(&self) -> Vec<Step> {
+    pub fn steps(&self) -> Vec<PlanStep> {
         let before = (&self.before.groups, &self.before.nodes);
         let mut steps = Vec::new();
         if before != (&self.announced.groups, &self.announced.nodes) {
-            steps.push(Step::Announce);
+            steps.push(PlanStep::Announce);
         }
-        steps.extend((0..self.batches.len()).map(Step::Batch));
+        steps.extend((0..self.batches.len()).map(PlanStep::Batch));
         if self.announced != self.closing {
-            steps.push(Step::Close);
+            steps.push(PlanStep::Close);
         }
         steps
     }
@@ -220,14 +220,14 @@ impl RebalancePlan {
     ///
     /// # Errors
     /// If the step does not fit the table.
-    pub fn apply(&self, step: Step, parts: &mut TableParts) -> Result<bool, PlanRefusal> {
+    pub fn apply(&self, step: PlanStep, parts: &mut TableParts) -> Result<bool, PlanRefusal> {
         let epoch = Epoch(parts.epoch.0 + 1);
         let roster = match step {
-            Step::Announce => &self.announced,
-            Step::Close => &self.closing,
-            Step::Batch(index) => return self.apply_batch(index, epoch, parts),
+            PlanStep::Announce => &self.announced,
+            PlanStep::Close => &self.closing,
+            PlanStep::Batch(index) => return self.apply_batch(index, epoch, parts),
         };
-        let added = self.added.as_ref().filter(|_| step == Step::Announce);
+        let added = self.added.as_ref().filter(|_| step == PlanStep::Announce);
         if let Some(AddedGroup { group, owners }) = added {
             let place = roster.groups.iter().position(|entry| entry.id == *group);
             let place = place.ok_or(PlanRefusal::UnknownGroup { group: *group })?;

@@ -1,6 +1,6 @@
 //! Where the execution of a plan stands: what is stored, and what it may start from.
 
-use crate::rebalance::{BeginRefusal, Move, RebalancePlan, ResumeRefusal, Step, StopReason};
+use crate::rebalance::{BeginRefusal, Move, PlanStep, RebalancePlan, ResumeRefusal, StopReason};
 use crate::{RoutingTable, TableParts};
 use kith_types::{Epoch, NodeId, PartitionId, Timestamp};
 use std::collections::BTreeSet;
@@ -142,7 +142,7 @@ pub struct Progress {
 #[derive(Clone, Debug)]
 pub struct RebalanceState {
     pub(super) parts: RebalanceParts,
-    pub(super) steps: Vec<Step>,
+    pub(super) steps: Vec<PlanStep>,
     pub(super) dead: BTreeSet<NodeId>,
     /// No table before this epoch is used by anybody.
     pub(super) oldest_in_use: Epoch,
@@ -255,8 +255,10 @@ impl RebalanceState {
     /// How far it is.
     pub fn progress(&self) -> Progress {
         let plan = &self.parts.plan;
-        let batches_done =
-            self.steps[..self.parts.steps_done].iter().filter(|step| matches!(step, Step::Batch(_))).count();
+        let batches_done = self.steps[..self.parts.steps_done]
+            .iter()
+            .filter(|step| matches!(step, PlanStep::Batch(_)))
+            .count();
         let mut progress = Progress {
             batches_done,
             batches: plan.batches.len(),
@@ -298,7 +300,8 @@ fn check_stored(parts: &RebalanceParts) -> Result<(), ResumeRefusal> {
             return invalid(format!("its table is not that of step {}", parts.steps_done));
         }
     }
-    let batches_done = steps[..parts.steps_done].iter().filter(|step| matches!(step, Step::Batch(_))).count();
+    let batches_done =
+        steps[..parts.steps_done].iter().filter(|step| matches!(step, PlanStep::Batch(_))).count();
     if batches_done < parts.first_uncommitted {
         return invalid(format!("{} batches are in force of {batches_done}", parts.first_uncommitted));
     }

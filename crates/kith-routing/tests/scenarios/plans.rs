@@ -1,7 +1,7 @@
 //! Plans of a rebalance, and the changes of tables that they lead to, in words.
 
 use crate::cluster::count;
-use kith_routing::rebalance::{RebalancePlan, Step};
+use kith_routing::rebalance::{PlanStep, RebalancePlan};
 use kith_routing::{GroupEntry, GroupRole, NodeEntry, TableParts};
 use kith_types::{GroupId, NodeId, PartitionId};
 
@@ -12,7 +12,7 @@ pub fn describe(plan: &RebalancePlan) -> Result<Vec<String>, String> {
     for (place, step) in (1..).zip(plan.steps()) {
         let before = table.clone();
         plan.apply(step, &mut table).map_err(|error| error.to_string())?;
-        if let Step::Batch(index) = step {
+        if let PlanStep::Batch(index) = step {
             for copy in &plan.batches[index].moves {
                 let secondary = if copy.is_secondary { ", which follows" } else { "" };
                 let (partition, donor, stealer) = (copy.partition, copy.donor, copy.stealer);

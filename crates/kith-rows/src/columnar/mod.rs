@@ -15,7 +15,7 @@ mod thrift;
 mod types;
 
 use crate::error::RowsError;
-use crate::fault::{Place, RowFault};
+use crate::fault::{RowFault, RowLocation};
 use crate::key::{RawKey, put_key};
 use crate::options::{RowOptions, ValueShape};
 use crate::read::{Halt, Row, RowSink};
@@ -210,7 +210,7 @@ pub(crate) fn read(
         };
         for row in 0..batch.num_rows() {
             number += 1;
-            let place = || Place { file: Arc::clone(&file), row: number, unit: "row" };
+            let place = || RowLocation { file: Arc::clone(&file), row: number, unit: "row" };
             sink.row(place, |out| fill(row, &key, &value, options, out))?;
         }
     }
@@ -273,7 +273,7 @@ pub(crate) fn infer(
     unpacked: Unpacked,
     source: &dyn RowSource,
     options: &RowOptions,
-    seen: &mut Inference<Place>,
+    seen: &mut Inference<RowLocation>,
 ) -> Result<(), RowsError> {
     let batches = Batches::open(unpacked, source, options.memory_bytes as u64)?;
     let names = batches.names();
@@ -290,7 +290,7 @@ pub(crate) fn infer(
         let declared = written.and_then(|written| vector_type(written.data_type())).or(declared);
         columns.push((&names[index], declared, field.is_nullable()));
     }
-    let place = Place { file: Arc::clone(&batches.file), row: 1, unit: "row" };
+    let place = RowLocation { file: Arc::clone(&batches.file), row: 1, unit: "row" };
     seen.observe_columns(&place, 1, columns)?;
     Ok(())
 }

@@ -3,7 +3,7 @@
 use super::columns::{Columns, ValueColumns, by_name, by_place, check_names, position};
 use super::table::Table;
 use crate::error::RowsError;
-use crate::fault::{Place, RowFault};
+use crate::fault::{RowFault, RowLocation};
 use crate::infer::enough;
 use crate::key::{RawKey, put_key};
 use crate::options::{HeaderMode, RowOptions, ValueShape};
@@ -26,7 +26,7 @@ pub(crate) fn read(unpacked: Unpacked, options: &RowOptions, sink: &mut RowSink<
         Header::None => by_place(options),
     };
     while let Some((row, record)) = table.next()? {
-        let place = || Place { file: Arc::clone(&file), row, unit: "line" };
+        let place = || RowLocation { file: Arc::clone(&file), row, unit: "line" };
         sink.row(place, |out| fill(record?, &columns, options, out))?;
     }
     Ok(())
@@ -37,7 +37,7 @@ pub(crate) fn infer(
     unpacked: Unpacked,
     options: &RowOptions,
     limit: Option<u64>,
-    seen: &mut Inference<Place>,
+    seen: &mut Inference<RowLocation>,
 ) -> Result<(), RowsError> {
     let mut table = Table::open(unpacked, options.delimiter);
     let file = Arc::clone(table.file());
@@ -55,7 +55,7 @@ pub(crate) fn infer(
         let Ok(record) = record else { continue };
         let cells = record.iter().map(std::str::from_utf8).collect::<Result<Vec<_>, _>>();
         let Some(cells) = cells.ok().filter(|cells| cells.len() == names.len()) else { continue };
-        let place = Place { file: Arc::clone(&file), row, unit: "line" };
+        let place = RowLocation { file: Arc::clone(&file), row, unit: "line" };
         let fields = names.iter().map(String::as_str).zip(cells).enumerate();
         seen.observe_cells(&place, fields.filter(|(index, _)| *index != key).map(|(_, cell)| cell))?;
     }

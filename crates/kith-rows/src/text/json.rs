@@ -2,7 +2,7 @@
 
 use super::ROW_BYTES_MAX;
 use crate::error::RowsError;
-use crate::fault::{Place, RowFault};
+use crate::fault::{RowFault, RowLocation};
 use crate::fields::{EachRow, Field};
 use crate::infer::enough;
 use crate::key::{RawKey, put_key};
@@ -34,7 +34,7 @@ pub(crate) fn infer(
     unpacked: Unpacked,
     options: &RowOptions,
     limit: Option<u64>,
-    seen: &mut Inference<Place>,
+    seen: &mut Inference<RowLocation>,
 ) -> Result<(), RowsError> {
     let (errors, bytes) = unpacked.into_text();
     let mut lines = Lines { bytes, errors, line: Vec::new(), number: 0 };
@@ -189,8 +189,8 @@ impl<B: BufRead> Lines<B> {
         }
     }
 
-    fn place(&self) -> Place {
-        Place { file: Arc::clone(&self.errors.file), row: self.number, unit: "line" }
+    fn place(&self) -> RowLocation {
+        RowLocation { file: Arc::clone(&self.errors.file), row: self.number, unit: "line" }
     }
 
     fn text(&self) -> Result<&str, RowFault> {

@@ -6,7 +6,7 @@
 
 use super::ROW_BYTES_MAX;
 use crate::error::RowsError;
-use crate::fault::{Place, RowFault};
+use crate::fault::{RowFault, RowLocation};
 use crate::unpack::{FileErrors, Unpacked};
 use csv::{ByteRecord, ReaderBuilder};
 use std::cell::Cell;
@@ -119,7 +119,7 @@ impl Table {
     fn failed(&self, line: u64, error: csv::Error) -> RowsError {
         match error.into_kind() {
             csv::ErrorKind::Io(error) if error.kind() == io::ErrorKind::FileTooLarge => {
-                let place = Place { file: self.errors.file.clone(), row: line, unit: "line" };
+                let place = RowLocation { file: self.errors.file.clone(), row: line, unit: "line" };
                 RowsError::RowTooLong { place, limit: ROW_BYTES_MAX }
             }
             csv::ErrorKind::Io(error) => self.errors.of(error),

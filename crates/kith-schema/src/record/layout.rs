@@ -23,10 +23,10 @@ struct Slot {
     at: usize,
     /// The field's bit in the null bits, if it may be null.
     null_bit: Option<usize>,
-    place: Place,
+    place: FieldPlacement,
 }
 
-enum Place {
+enum FieldPlacement {
     /// In the slot itself: so many bytes.
     Fixed(usize),
     /// In the variable part, from the end at that place (or from 0) to the end in this slot.
@@ -65,8 +65,8 @@ impl Layout {
                 next_bit - 1
             });
             let (place, bytes) = match FieldType::fixed_width(field.field_type()) {
-                Some(width) => (Place::Fixed(width), width),
-                None => (Place::Variable { previous_end: last_end.replace(at) }, END_BYTES),
+                Some(width) => (FieldPlacement::Fixed(width), width),
+                None => (FieldPlacement::Variable { previous_end: last_end.replace(at) }, END_BYTES),
             };
             slots.push(Slot { at, null_bit, place });
             at += bytes;
@@ -104,8 +104,8 @@ impl Layout {
             return Ok(None);
         }
         let bytes = match slot.place {
-            Place::Fixed(width) => record.get(slot.at..slot.at + width).ok_or(SHORT)?,
-            Place::Variable { previous_end } => {
+            FieldPlacement::Fixed(width) => record.get(slot.at..slot.at + width).ok_or(SHORT)?,
+            FieldPlacement::Variable { previous_end } => {
                 let variable = record.get(self.fixed_bytes..).ok_or(SHORT)?;
                 let start = previous_end.map_or(0, |at| end_at(record, at));
                 variable
@@ -141,11 +141,11 @@ pub(crate) fn assemble<'a, E: From<ValueFault>>(
         }
         let bytes = piece.as_ref().map_or(&[][..], Piece::bytes);
         match slot.place {
-            Place::Fixed(width) if piece.is_some() => {
+            FieldPlacement::Fixed(width) if piece.is_some() => {
                 out[start + slot.at..start + slot.at + width].copy_from_slice(bytes);
             }
-            Place::Fixed(_) => {}
-            Place::Variable { .. } => {
+            FieldPlacement::Fixed(_) => {}
+            FieldPlacement::Variable { .. } => {
                 let record_bytes = out.len() - start + bytes.len();
                 if VALUE_BYTES_MAX < record_bytes {
                     return Err(ValueFault::TooLarge.into());

@@ -110,7 +110,7 @@ const GAP: Duration = Duration::from_millis(5);
 const FETCH: Duration = Duration::from_millis(30);
 const PAUSE: Duration = Duration::from_secs(3);
 
-enum Step {
+enum CacheEvent {
     /// Somebody new looks up.
     Visit,
     /// Somebody who did before looks up again.
@@ -125,28 +125,28 @@ pub fn run(population: &Population, options: TraceOptions) -> CacheRun {
     let mut cache: NetworkCache<u64, (), ()> = NetworkCache::new(cache);
     let mut rng = StdRng::seed_from_u64(options.seed);
     let mut agenda = Agenda::new();
-    agenda.at(Timestamp::ZERO, Step::Visit);
+    agenda.at(Timestamp::ZERO, CacheEvent::Visit);
     let (mut seen, mut growth, mut half) = (0, Vec::new(), cache.counters());
     while seen < options.lookups {
         let step = agenda.take().expect("there is always a next visit");
         let now = agenda.now();
         let member = match step {
-            Step::Landed(flight, bytes) => {
+            CacheEvent::Landed(flight, bytes) => {
                 cache.filled(flight, (), Basis::Component, bytes, now);
                 continue;
             }
-            Step::Again(member) => member,
-            Step::Visit => {
+            CacheEvent::Again(member) => member,
+            CacheEvent::Visit => {
                 // Visits are as much rarer as they are longer.
-                agenda.at(now + GAP.mul_f64(options.visit_mean), Step::Visit);
+                agenda.at(now + GAP.mul_f64(options.visit_mean), CacheEvent::Visit);
                 population.draw(&mut rng)
             }
         };
         if rng.random::<f64>() < 1.0 - 1.0 / options.visit_mean {
-            agenda.at(now + PAUSE, Step::Again(member));
+            agenda.at(now + PAUSE, CacheEvent::Again(member));
         }
         if let Lookup::Fetch(flight) = cache.get(&(member as u64), ORIGIN, now, Mode::Use) {
-            agenda.at(now + FETCH, Step::Landed(flight, population.network_bytes[member]));
+            agenda.at(now + FETCH, CacheEvent::Landed(flight, population.network_bytes[member]));
         }
         seen += 1;
         if seen == options.lookups / 2 {

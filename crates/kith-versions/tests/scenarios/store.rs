@@ -4,7 +4,7 @@ use crate::words::{begin, offer, parse};
 use kith_scenario::{Command, group, number, numbered};
 use kith_types::{NodeId, StoreVersion};
 use kith_versions::{
-    Command as StoreCommand, Context, Effect, Holders, Outcome, Policy, PushId, Standing, StoreState,
+    Command as StoreCommand, Context, Effect, Holders, Outcome, Policy, PushId, StoreState, Trust,
     UnixMillis, VersionState,
 };
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ pub struct Store {
     /// The owners of each group's partitions, and whether the group takes reads.
     groups: BTreeMap<u32, (Vec<NodeId>, bool)>,
     who: String,
-    standing: Standing,
+    standing: Trust,
     rebalance: Option<&'static str>,
 }
 
@@ -26,7 +26,7 @@ impl Default for Store {
             state: StoreState::new(Policy::default(), StoreVersion(0)),
             groups: BTreeMap::new(),
             who: "ada".to_owned(),
-            standing: Standing::Claimed,
+            standing: Trust::Claimed,
             rebalance: None,
         }
     }
@@ -42,7 +42,7 @@ impl Store {
             ["as", name] => {
                 command.clauses_are(&["proven"])?;
                 self.who = (*name).to_owned();
-                self.standing = if command.flag("proven")? { Standing::Proven } else { Standing::Claimed };
+                self.standing = if command.flag("proven")? { Trust::Proven } else { Trust::Claimed };
                 return Ok(Some(Vec::new()));
             }
             ["define", ..] => return self.define(command).map(Some),

@@ -10,7 +10,7 @@ mod shared;
 mod tests;
 
 pub use preface::{PREFACE_BYTES, Preface, PrefaceError, VERSION};
-pub use shared::{Offer, Place, decode_slots, encode_slots};
+pub use shared::{Offer, SlotPlace, decode_slots, encode_slots};
 
 use crate::MESSAGE_BYTES_MAX;
 use bytes::{Buf, BufMut, Bytes, BytesMut};
@@ -110,7 +110,7 @@ impl Flags {
     pub const CREDITED: Flags = Flags(8);
     /// The message goes on in the next frame of this id: its body is theirs put together. Never with [`Flags::LAST`].
     pub const PART: Flags = Flags(16);
-    /// Of a request: bodies of its reply may lie in the memory that was offered. Of a reply: this one does, at the [`Place`] that follows.
+    /// Of a request: bodies of its reply may lie in the memory that was offered. Of a reply: this one does, at the [`SlotPlace`] that follows.
     pub const SHARED: Flags = Flags(32);
 
     /// Whether all of `others` are set.

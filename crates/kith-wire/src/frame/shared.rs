@@ -19,7 +19,7 @@ pub struct Offer {
 
 /// Where a body lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct SlotPlace {
     /// The slot that it begins.
     pub slot: u32,
     /// Its length.
@@ -59,7 +59,7 @@ impl Offer {
     }
 }
 
-impl Place {
+impl SlotPlace {
     const BYTES: usize = 2 * size_of::<u32>();
 
     /// As the body of a frame with [`Flags::SHARED`](super::Flags::SHARED).

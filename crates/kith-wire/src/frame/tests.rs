@@ -23,7 +23,7 @@ fn hex(bytes: &[u8]) -> String {
 const CRC32C_OF_FIRST: u32 = 0x45a7_76c8;
 
 const OFFER: Offer = Offer { descriptor: 11, slots: 128, slot_bytes: 131_072, token: [0xcd; 16] };
-const PLACE: Place = Place { slot: 3, bytes: 70_000 };
+const PLACE: SlotPlace = SlotPlace { slot: 3, bytes: 70_000 };
 
 fn evaluate_drawn() -> v1::EvaluateRequest {
     v1::EvaluateRequest {
@@ -225,11 +225,11 @@ fn credit_is_four_bytes_and_nothing_else() {
 #[test]
 fn bodies_of_shared_memory_have_one_length_each() {
     let (offer, place) = (OFFER.encode(), PLACE.encode());
-    assert_eq!((Offer::decode(&offer), Place::decode(&place)), (Some(OFFER), Some(PLACE)));
+    assert_eq!((Offer::decode(&offer), SlotPlace::decode(&place)), (Some(OFFER), Some(PLACE)));
     for bytes in 0..40 {
         let body = vec![1; bytes];
         assert_eq!(Offer::decode(&body).is_some(), bytes == offer.len(), "{bytes}");
-        assert_eq!(Place::decode(&body).is_some(), bytes == place.len(), "{bytes}");
+        assert_eq!(SlotPlace::decode(&body).is_some(), bytes == place.len(), "{bytes}");
         assert_eq!(decode_slots(&body).map(Iterator::count), (bytes % 4 == 0).then_some(bytes / 4));
     }
     let slots = [0, 7, u32::MAX];

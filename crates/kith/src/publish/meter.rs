@@ -2,7 +2,7 @@
 
 use crate::table::{bytes, count};
 use indicatif::{ProgressBar, ProgressStyle};
-use kith_build::{LoadProgress, Progress, Told};
+use kith_build::{LoadProgress, OnProgress, Progress};
 use kith_wire::v1;
 use std::{
     collections::BTreeMap,
@@ -38,7 +38,7 @@ pub struct Meter {
 }
 
 /// Does `work` while a meter runs.
-pub fn metered<T>(work: impl FnOnce(&mut Told<'_>) -> T) -> T {
+pub fn metered<T>(work: impl FnOnce(&mut OnProgress<'_>) -> T) -> T {
     let mut meter = Meter::new();
     let done = work(&mut |progress| meter.on(progress));
     meter.clear();
@@ -54,7 +54,7 @@ struct Stage {
 
 /// How far a stage is, in units of its own.
 #[derive(Clone, Debug)]
-struct Standing {
+struct StageProgress {
     done: u64,
     /// 0 if unknown.
     total: u64,
@@ -93,13 +93,16 @@ impl Meter {
                 self.enter(format!("reading {file}"), now);
                 let rate = per_second(reading.lines, now - self.stage.started);
                 let detail = format!("{} lines, {rate} lines/s", count(reading.lines));
-                self.tell(Standing { done: reading.bytes_read, total: reading.bytes_total, detail }, now);
+                self.tell(
+                    StageProgress { done: reading.bytes_read, total: reading.bytes_total, detail },
+                    now,
+                );
             }
             LoadProgress::Building { component, progress } => {
                 self.enter(format!("writing {component}"), now);
                 let (done, total) = (progress.partitions_done, progress.partitions_total);
                 let detail = format!("{done} of {total} partitions");
-                self.tell(Standing { done: done.into(), total: total.into(), detail }, now);
+                self.tell(StageProgress { done: done.into(), total: total.into(), detail }, now);
             }
             _ => {}
         }
@@ -111,7 +114,7 @@ impl Meter {
         self.enter(stage.to_owned(), now);
         let rate = per_second(rows, now - self.stage.started);
         let detail = format!("{} rows, {rate} rows/s", count(rows));
-        self.tell(Standing { done, total, detail }, now);
+        self.tell(StageProgress { done, total, detail }, now);
     }
 
     /// Bytes of a stage.
@@ -120,7 +123,7 @@ impl Meter {
         self.enter(stage.to_owned(), now);
         let rate = bytes_per_second(done, now - self.stage.started);
         let detail = format!("{} of {}, {rate}", bytes(done), bytes(total));
-        self.tell(Standing { done, total, detail }, now);
+        self.tell(StageProgress { done, total, detail }, now);
     }
 
     /// Something that is told whether or not anybody looks at the bar.
@@ -169,7 +172,7 @@ impl Meter {
         }
     }
 
-    fn tell(&mut self, standing: Standing, now: Instant) {
+    fn tell(&mut self, standing: StageProgress, now: Instant) {
         let text = || line(&self.stage.name, &standing, now - self.stage.started);
         if let Some(bar) = &self.bar {
             bar.set_position(
@@ -183,8 +186,8 @@ impl Meter {
     }
 }
 
-fn line(stage: &str, standing: &Standing, elapsed: Duration) -> String {
-    let Standing { done, total, detail } = standing;
+fn line(stage: &str, standing: &StageProgress, elapsed: Duration) -> String {
+    let StageProgress { done, total, detail } = standing;
     let mut text = format!("{stage}: ");
     if *total != 0 {
         text += &format!("{} %, ", done.saturating_mul(100) / total);
@@ -203,7 +206,7 @@ fn published(
     away: &[u32],
     retries: &BTreeMap<u32, u32>,
     elapsed: Duration,
-) -> Standing {
+) -> StageProgress {
     let done = fetched.values().map(|(done, _)| done).sum();
     let total = fetched.values().map(|(_, total)| total).sum();
     let mut nodes: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
@@ -230,7 +233,7 @@ fn published(
             detail += &format!(", waiting for node {shown}{more}{suffix}");
         }
     }
-    Standing { done, total, detail }
+    StageProgress { done, total, detail }
 }
 
 /// Which nodes fetch more slowly than they could.
@@ -262,7 +265,7 @@ mod tests {
 
     #[test]
     fn a_line_tells_share_rate_and_time_left() {
-        let standing = Standing { done: 25, total: 100, detail: "7 lines".to_owned() };
+        let standing = StageProgress { done: 25, total: 100, detail: "7 lines".to_owned() };
         assert_eq!(
             line("reading a.csv", &standing, Duration::from_secs(3)),
             "reading a.csv: 25 %, 7 lines, 9 s left"
@@ -271,7 +274,7 @@ mod tests {
             line("reading a.csv", &standing, Duration::from_millis(3)),
             "reading a.csv: 25 %, 7 lines"
         );
-        let pipe = Standing { total: 0, ..standing };
+        let pipe = StageProgress { total: 0, ..standing };
         assert_eq!(line("reading -", &pipe, Duration::from_secs(3)), "reading -: 7 lines");
         assert_eq!(per_second(3_000_000, Duration::from_secs(2)), "1,500,000");
     }

@@ -29,13 +29,13 @@ const LOG_LINES: usize = 5;
 /// What the process that stays tells.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
-enum Told {
-    Failed { error: ToldError },
+enum StartReport {
+    Failed { error: StartError },
     Ready(ReadyDocument),
 }
 
 #[derive(Debug, Deserialize)]
-struct ToldError {
+struct StartError {
     code: String,
     message: String,
     help: String,
@@ -80,7 +80,7 @@ pub fn detach(
     // An output that breaks off says nothing, as one that ends.
     let _ = BufReader::new(told).read_line(&mut line);
     match serde_json::from_str(&line) {
-        Ok(Told::Ready(ready)) => {
+        Ok(StartReport::Ready(ready)) => {
             let mut input = child.stdin.take().expect("its input is piped");
             input.write_all(b"\n").context("tell kith dev to stay")?;
             let reply = DetachReply { ready: &ready, log: &log };
@@ -90,7 +90,7 @@ pub fn detach(
             })?;
             Ok(Exit::Done)
         }
-        Ok(Told::Failed { error: ToldError { code, message, help } }) => {
+        Ok(StartReport::Failed { error: StartError { code, message, help } }) => {
             child.wait().context("wait for kith dev")?;
             Err(Failure { code: ErrorCode::of_name(&code), message, help }.into())
         }

@@ -93,12 +93,12 @@ struct Sum {
     errors: u64,
     latencies: ReportedLatencies,
     in_flight: u32,
-    asked: Asked,
+    asked: RequestTotals,
 }
 
 /// What routers asked, added up.
 #[derive(Clone, Copy, Default)]
-struct Asked {
+struct RequestTotals {
     keys_pending: u64,
     requests_pending: u64,
     keys: u64,
@@ -153,7 +153,7 @@ pub fn view(before: &Sample, after: &Sample) -> View {
 }
 
 impl Sum {
-    fn of_node(before: Option<&v1::NodeStatus>, after: &v1::NodeStatus, asked: Asked) -> Self {
+    fn of_node(before: Option<&v1::NodeStatus>, after: &v1::NodeStatus, asked: RequestTotals) -> Self {
         let in_flight = after.load.as_ref().map_or(0, |load| load.in_flight);
         let earlier = before.and_then(|before| before.counters.as_ref());
         let (Some(before), Some(after)) = (earlier, after.counters.as_ref()) else {
@@ -202,7 +202,7 @@ impl Sum {
     }
 }
 
-impl Asked {
+impl RequestTotals {
     /// A node that left the table and came back is counted from 0: nothing is known of it then.
     fn between(before: &v1::AskedCounters, after: &v1::AskedCounters) -> Self {
         Self {
@@ -232,8 +232,8 @@ impl Asked {
 }
 
 /// What all routers asked of each node.
-fn asked_of_nodes(before: &Sample, after: &Sample) -> BTreeMap<u32, Asked> {
-    let mut sums = BTreeMap::<u32, Asked>::new();
+fn asked_of_nodes(before: &Sample, after: &Sample) -> BTreeMap<u32, RequestTotals> {
+    let mut sums = BTreeMap::<u32, RequestTotals>::new();
     for (addr, counters) in &after.routers {
         let Some(counters) = counters else { continue };
         for (node, asked) in asked_by_router(earlier(before, addr, counters), counters) {
@@ -248,14 +248,14 @@ fn asked_of_nodes(before: &Sample, after: &Sample) -> BTreeMap<u32, Asked> {
 fn asked_by_router<'a>(
     before: Option<&'a v1::RouterCounters>,
     after: &'a v1::RouterCounters,
-) -> impl Iterator<Item = (u32, Asked)> + 'a {
+) -> impl Iterator<Item = (u32, RequestTotals)> + 'a {
     after.nodes.iter().map(move |node| {
         let asked = match before {
             Some(before) => {
                 let earlier = before.nodes.iter().find(|earlier| earlier.node == node.node);
-                Asked::between(earlier.unwrap_or(&v1::AskedCounters::default()), node)
+                RequestTotals::between(earlier.unwrap_or(&v1::AskedCounters::default()), node)
             }
-            None => Asked::between(node, node),
+            None => RequestTotals::between(node, node),
         };
         (node.node, asked)
     })
@@ -268,7 +268,7 @@ fn earlier<'a>(before: &'a Sample, addr: &str, after: &v1::RouterCounters) -> Op
 }
 
 fn router(addr: &str, before: &Sample, after: Option<&v1::RouterCounters>, seconds: f64) -> RouterView {
-    let mut asked = Asked::default();
+    let mut asked = RequestTotals::default();
     let mut passed = None;
     if let Some(after) = after {
         let before = earlier(before, addr, after);

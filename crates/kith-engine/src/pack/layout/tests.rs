@@ -31,7 +31,7 @@ fn manifest(version: u64) -> Manifest {
 
 fn layout() -> Layout {
     let pack = |number, bytes| PackEntry { name: local_pack_name(number), bytes };
-    let file = |name: &str, pack, offset| (name.to_owned(), Place { pack, offset });
+    let file = |name: &str, pack, offset| (name.to_owned(), PackPlace { pack, offset });
     Layout {
         packs: vec![pack(0, 264), pack(7, 300)],
         files: [file("p00000.members", 0, 64), file("p00001.members", 1, 0)].into(),
@@ -92,15 +92,15 @@ proptest! {
     #[test]
     fn sealed_nonsense_is_refused(pack in 0u32..4, offset in any::<u64>(), bytes in any::<u64>(), up: bool) {
         let mut layout = layout();
-        layout.files.insert("p00002.members".to_owned(), Place { pack, offset });
+        layout.files.insert("p00002.members".to_owned(), PackPlace { pack, offset });
         layout.packs[1].bytes = bytes;
         if up {
             layout.packs[0].name = "../00000.pack".to_owned();
         }
         let decoded = Layout::decode(&layout.encode(&manifest(1)), &manifest(1));
-        let ends = |place: &Place, bytes: u64| place.offset.checked_add(bytes);
+        let ends = |place: &PackPlace, bytes: u64| place.offset.checked_add(bytes);
         let fits = !up && pack < 2 && offset % 64 == 0 && bytes >= 300
-            && ends(&Place { pack, offset }, 5).is_some_and(|end| end <= layout.packs[pack as usize].bytes);
+            && ends(&PackPlace { pack, offset }, 5).is_some_and(|end| end <= layout.packs[pack as usize].bytes);
         prop_assert_eq!(decoded.is_ok(), fits);
     }
 }

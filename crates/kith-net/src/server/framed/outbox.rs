@@ -9,7 +9,7 @@ use bytes::{Buf, Bytes, BytesMut};
 use kith_types::ErrorCode;
 use kith_wire::{
     InSlices, MESSAGE_BYTES_MAX, Message,
-    frame::{Flags, FrameError, Header, Place, decode_slots},
+    frame::{Flags, FrameError, Header, SlotPlace, decode_slots},
     v1,
 };
 use std::{
@@ -327,7 +327,7 @@ impl Outbox {
     }
 
     /// Has a part lie in shared memory, if its receiver looks there and it is worth it.
-    fn put_shared(&mut self, request: &Header, body: &[Bytes], bytes: usize) -> Option<Place> {
+    fn put_shared(&mut self, request: &Header, body: &[Bytes], bytes: usize) -> Option<SlotPlace> {
         if bytes < COPIED_BYTES_MAX || !request.flags.has(Flags::SHARED) {
             return None;
         }

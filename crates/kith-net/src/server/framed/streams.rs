@@ -77,7 +77,7 @@ pub type Pieces = BoxStream<'static, Result<Piece, Status>>;
 #[derive(Default)]
 pub(super) struct Streams {
     /// The next piece of each; those that wait for credit are not polled.
-    steps: InFlight<Step>,
+    steps: InFlight<SendOutcome>,
     /// By request id.
     open: HashMap<u64, Open>,
 }
@@ -98,7 +98,7 @@ struct Sending {
 }
 
 /// What came of it: nothing if it was cancelled.
-type Step = (Sending, Option<Result<Piece, Status>>);
+type SendOutcome = (Sending, Option<Result<Piece, Status>>);
 
 /// Bytes that the receiver takes beyond those that are on their way; used by the connection's task alone.
 #[derive(Debug)]
@@ -177,7 +177,7 @@ impl Streams {
     }
 }
 
-async fn step(mut sending: Sending) -> Step {
+async fn step(mut sending: Sending) -> SendOutcome {
     let Sending { pieces, credit, cancel, deadline, .. } = &mut sending;
     let next = async {
         credit.some().await;

@@ -5,7 +5,7 @@ use crate::load::{COOL_OFF, KeyClass, NodeTally};
 use crate::placement::uniform_table;
 use kith_types::PartitionCount;
 
-const WORK: Work = Work { asked: crate::load::Asked::Values, kind: FanOutKind::NonUnion };
+const WORK: Work = Work { asked: crate::load::RequestKind::Values, kind: FanOutKind::NonUnion };
 const NODE: NodeId = NodeId(3);
 
 fn at(millis: u64) -> Timestamp {

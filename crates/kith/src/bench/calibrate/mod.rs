@@ -21,7 +21,7 @@ use std::{
     path::{Path, PathBuf},
     time::Duration,
 };
-use sustained::{Doubt, Step};
+use sustained::{Doubt, RateResult};
 
 #[derive(Debug, Args)]
 pub struct CalibrateFlags {
@@ -47,8 +47,8 @@ fn step_seconds(text: &str) -> Result<f64, String> {
 struct Calibration {
     /// Goes into settings as it is.
     steering: Steering,
-    client_steps: Vec<Step>,
-    node_steps: Vec<Step>,
+    client_steps: Vec<RateResult>,
+    node_steps: Vec<RateResult>,
     /// How often each limit was searched for.
     client_attempts: u32,
     node_attempts: u32,

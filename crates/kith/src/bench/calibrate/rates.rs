@@ -1,6 +1,6 @@
 //! Request rates: of this process as a client of all nodes, and of one node.
 
-use super::sustained::{Search, Step};
+use super::sustained::{RateResult, Search};
 use crate::{
     bench::{
         open_loop::{Driven, Schedule, drive},
@@ -132,7 +132,7 @@ where
     Ok(search)
 }
 
-async fn measure<F>(rate: f64, length: Duration, ask: impl Fn(usize) -> F + Send + 'static) -> Step
+async fn measure<F>(rate: f64, length: Duration, ask: impl Fn(usize) -> F + Send + 'static) -> RateResult
 where
     F: Future<Output = bool> + Send + 'static,
 {
@@ -141,13 +141,13 @@ where
     step(rate, due, length, &drive(schedule, ask).await)
 }
 
-fn step(rate: f64, due: usize, length: Duration, driven: &Driven<bool>) -> Step {
+fn step(rate: f64, due: usize, length: Duration, driven: &Driven<bool>) -> RateResult {
     let answered = driven.observations.iter().filter(|seen| seen.outcome == Some(true)).count();
     let latencies: Vec<f64> =
         driven.observations.iter().map(|seen| seen.latency.as_micros() as f64).collect();
     // Answers that came after the end were late: the rate that was kept up is over the whole time.
     let took = driven.wall.max(length).as_secs_f64();
-    Step {
+    RateResult {
         due: rate,
         answered: answered as f64 / took * (rate * length.as_secs_f64() / due.max(1) as f64),
         p99_us: quantile(&latencies, 0.99).unwrap_or(0.0) as u64,

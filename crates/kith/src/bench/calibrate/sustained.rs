@@ -34,7 +34,7 @@ const ATTEMPTS_MAX: u32 = 3;
 
 /// What was seen at one rate.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Step {
+pub struct RateResult {
     /// Requests per second that were due.
     pub due: f64,
     /// Requests per second that were answered.
@@ -62,7 +62,7 @@ pub enum Doubt {
 
 /// Why the limit that `steps` came to, in requests due per second, is not to be trusted; `None`: it is. `seen` are
 /// requests per second that were answered at another time.
-pub fn doubt(steps: &[Step], seen: f64) -> Option<Doubt> {
+pub fn doubt(steps: &[RateResult], seen: f64) -> Option<Doubt> {
     let limit = limit_due(steps);
     if limit == 0.0 {
         return Some(Doubt::NothingSustained);
@@ -78,7 +78,7 @@ pub fn doubt(steps: &[Step], seen: f64) -> Option<Doubt> {
 }
 
 /// The highest rate that was sustained before it was checked; 0: none.
-fn limit_due(steps: &[Step]) -> f64 {
+fn limit_due(steps: &[RateResult]) -> f64 {
     let sustained = steps.iter().filter(|step| step.sustained && !step.check);
     sustained.map(|step| step.due).fold(0.0, f64::max)
 }
@@ -87,7 +87,7 @@ fn limit_due(steps: &[Step]) -> f64 {
 #[derive(Clone, Debug)]
 pub struct Search {
     /// Those of the last attempt.
-    pub steps: Vec<Step>,
+    pub steps: Vec<RateResult>,
     /// How often it was begun.
     pub attempts: u32,
     /// Requests per second that were answered at another time.
@@ -149,14 +149,14 @@ impl Search {
 
     /// Takes in what was seen. A rate that was not sustained is worth a second try before: on a shared machine a
     /// neighbour's moment looks like a knee.
-    pub fn note(&mut self, mut step: Step) {
+    pub fn note(&mut self, mut step: RateResult) {
         step.sustained = self.is_sustained(&step);
         step.check = self.is_checking;
         self.steps.push(step);
     }
 
     /// Whether that is a rate kept up.
-    pub fn is_sustained(&self, step: &Step) -> bool {
+    pub fn is_sustained(&self, step: &RateResult) -> bool {
         let base = self.steps.iter().map(|step| step.p99_us).fold(step.p99_us, u64::min);
         let knee = ((base as f64 * P99_RISE) as u64).max(P99_US_MIN);
         step.errors == 0 && ANSWERED_MIN * step.due <= step.answered && step.p99_us <= knee
@@ -167,7 +167,7 @@ impl Search {
 ///
 /// # Errors
 /// If not even the lowest was.
-pub fn limit(steps: &[Step]) -> Result<f64, Failure> {
+pub fn limit(steps: &[RateResult]) -> Result<f64, Failure> {
     let sustained = steps.iter().filter(|step| step.sustained && !step.check).map(|step| step.answered);
     sustained.reduce(f64::max).map(f64::round).ok_or_else(|| {
         let message = format!("{}, {ATTEMPTS_MAX} times", Doubt::NothingSustained);
@@ -202,9 +202,9 @@ impl Serialize for Doubt {
 mod tests {
     use super::*;
 
-    fn step(due: f64, sustained: bool, check: bool) -> Step {
+    fn step(due: f64, sustained: bool, check: bool) -> RateResult {
         let (answered, p99_us) = if sustained { (due, 900) } else { (due / 2.0, 400_000) };
-        Step { due, answered, p99_us, errors: 0, sustained, check }
+        RateResult { due, answered, p99_us, errors: 0, sustained, check }
     }
 
     /// A system that answers up to `capacity` and queues above it; `is_busy` says at which tries the machine does something
@@ -283,7 +283,7 @@ mod tests {
         let mut tries = 0;
         while let Some(due) = search.next_rate() {
             tries += 1;
-            search.note(Step { errors: 1, ..step(due, true, false) });
+            search.note(RateResult { errors: 1, ..step(due, true, false) });
         }
         assert_eq!(tries, (1 + HALVINGS) * ATTEMPTS_MAX as usize);
         assert_eq!(limit(&search.steps).unwrap_err().code, ErrorCode::NotSustained);
