@@ -4,6 +4,7 @@ mod answered;
 mod copies;
 mod counts;
 mod disk;
+mod doors;
 mod export;
 mod heal;
 mod held;
@@ -16,7 +17,6 @@ mod peer;
 mod quota;
 mod repairs;
 mod residency;
-mod resp;
 mod scrub;
 mod service;
 mod slices;
@@ -33,7 +33,7 @@ pub use throttle::{Throttle, ThrottleState};
 use crate::load::LoadCounter;
 use futures::StreamExt;
 use kith_api::topology::wanted;
-use kith_doors::resp::{self as redis, Backend};
+use kith_doors::{Backend, resp, spawn};
 use kith_metadata::MetadataStore;
 use kith_net::server::{
     self, Addresses, FrontPage, Ports,
@@ -237,8 +237,9 @@ impl Node {
         let serving = answer(ports.grpc, Arc::clone(&service), &options.security, stop.clone());
         options.security.follow(stop.clone());
         let redis_clients = ports.resp.map_or_else(server::nobody, |bound| {
-            let reads = resp::RespReads::new(service);
-            redis::spawn(bound, Arc::new(reads) as Arc<dyn Backend>, &options.security, stop.clone())
+            let reads: Arc<dyn Backend> = Arc::new(doors::OwnReads::new(service));
+            let door = resp::door(Arc::clone(&reads), bound.addr);
+            spawn(bound, door, reads, &options.security, stop.clone())
         });
         let pacer = pace::Pacer { node: options.node, reads, held: Arc::clone(&held) };
         pacer.start(options.fetch_p99, stop.clone());

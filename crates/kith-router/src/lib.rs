@@ -5,6 +5,7 @@ mod admission;
 mod behind;
 mod counters;
 mod counts;
+mod doors;
 mod forward;
 mod frames;
 mod lists;
@@ -14,20 +15,19 @@ mod pieces;
 mod pipeline;
 mod query_json;
 mod record;
-mod resp;
 mod service;
 mod settings;
 mod slow_log;
 mod streams;
 mod view;
 
+pub use doors::DoorAt;
 pub use kith_control::UploadSettings;
 pub use query_json::query_json;
 pub use settings::{AdmissionSettings, CacheSettings, RouterSettings, SettingsFileError, SlowLogSettings};
 
 use kith_client::{Caches, ListStore, Session, topology::Topology};
 use kith_control::{Admin, Coordinator, Rebalancer, Stores, take_care, take_over};
-use kith_doors::resp::{self as redis, Backend};
 use kith_metadata::MetadataStore;
 use kith_net::{
     security::Dialer,
@@ -68,6 +68,8 @@ pub struct RouterOptions {
     pub http: SocketAddr,
     /// Where it listens for Redis clients; `None`: nowhere.
     pub resp: Option<SocketAddr>,
+    /// Further doors, which speak protocols of their own.
+    pub doors: Vec<DoorAt>,
     /// Where it keeps its copy of the topology.
     pub data: PathBuf,
     /// How it answers.
@@ -83,7 +85,8 @@ impl RouterOptions {
     fn check(&self) -> Result<(), StartError> {
         self.security.check_listen(self.listen)?;
         self.security.check_http(self.http)?;
-        self.resp.map_or(Ok(()), |addr| self.security.check_listen(addr))?;
+        let doors = self.resp.iter().chain(self.doors.iter().map(|(addr, _)| addr));
+        doors.copied().try_for_each(|addr| self.security.check_listen(addr))?;
         std::fs::create_dir_all(&self.data)
             .map_err(|source| StartError::Write { path: self.data.clone(), source })?;
         private::close(&self.data);
@@ -115,8 +118,10 @@ impl RouterOptions {
 pub struct Router {
     /// Where it listens for gRPC and frames.
     pub addr: SocketAddr,
-    /// The connections of Redis clients.
-    redis_clients: TaskTracker,
+    /// Where the doors of [`RouterOptions::doors`] listen, in their order.
+    pub doors: Vec<SocketAddr>,
+    /// The connections of all doors.
+    at_doors: Vec<TaskTracker>,
     readiness: Readiness,
     serving: TaskTracker,
     stop: CancellationToken,
@@ -194,15 +199,14 @@ impl Router {
         };
         let ports = Ports::bind(options.addresses(), &options.security, &connections).await?;
         let at = ports.addresses();
+        let doors = doors::Doors::bind(ports.resp, options.doors.clone(), &connections).await?;
+        let doors_at = doors.addresses();
         let document = options.document(&at);
         let readiness = Readiness::default();
         http::serve(ports.http, options.front_page(at), readiness.clone(), stop.clone());
         // The first queries shall not be the ones to connect.
         tokio::join!(graph.session.warm(), graph.forwarder.warm(stop.clone()));
-        let redis_clients = ports.resp.map_or_else(server::nobody, |bound| {
-            let reads = resp::RespReads::new(Arc::clone(&graph));
-            redis::spawn(bound, Arc::new(reads) as Arc<dyn Backend>, &options.security, stop.clone())
-        });
+        let at_doors = doors.open(&graph, &options.security, &stop);
         let serving = answer(ports.grpc, graph, admin, &options.security, stop.clone());
         options.security.follow(stop.clone());
         let (addr, document) = (document.addr.clone(), document.encode());
@@ -220,7 +224,7 @@ impl Router {
         liveness::register(metadata, registration, freshness, stop.clone());
         readiness.set(true);
         tracing::info!(router = options.router, addr = %at.grpc, "router serves");
-        Ok(Self { addr: at.grpc, redis_clients, readiness, serving, stop })
+        Ok(Self { addr: at.grpc, doors: doors_at, at_doors, readiness, serving, stop })
     }
 
     /// Takes no more queries and ends those under way. Cancels the `stop` that it was started with.
@@ -232,9 +236,9 @@ impl Router {
         self.ended().await;
     }
 
-    /// Waits, once it is to stop, until Redis clients have their replies; not for long.
+    /// Waits, once it is to stop, until the clients of its doors have their replies; not for long.
     pub async fn ended(&self) {
-        server::ended(&self.redis_clients).await;
+        doors::ended(&self.at_doors).await;
     }
 }
 

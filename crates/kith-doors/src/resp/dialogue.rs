@@ -6,8 +6,9 @@ use super::{
     commands::{self, Spec, Verb},
     describe,
     round::{Many, Round, shown},
-    visitor::{AuthError, DEFAULT_USER, Visitor},
+    visitor::{Visitor, auth_reply},
 };
+use crate::{AuthError, DEFAULT_USER};
 use kith_api::QueryError;
 use kith_net::server::security::Need;
 use kith_schema::KeyType;
@@ -175,7 +176,7 @@ impl Dialogue {
             if error == AuthError::Wrong {
                 host.note_unproven(&self.client, !std::mem::replace(&mut self.has_failed, true));
             }
-            error.reply()
+            auth_reply(error)
         })?;
         self.client.is(self.visitor.clone());
         Ok(())

@@ -36,7 +36,7 @@ pub(super) struct Round {
 
 /// Keys of one store.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Group {
+pub(super) struct Group {
     /// The store.
     pub store: String,
     /// The keys.

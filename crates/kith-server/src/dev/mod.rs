@@ -237,6 +237,7 @@ impl Plan {
                     PORT_RESP,
                     known.map(|document| document.resp.as_str()),
                 )),
+                doors: Vec::new(),
                 data: folder.join(format!("router-{router:03}")),
                 settings: options.router.clone(),
                 connections: options.connections,

@@ -263,6 +263,7 @@ impl RouterArgs {
             listen: process.listen,
             http: process.http,
             resp: process.resp,
+            doors: Vec::new(),
             data: process.data,
             settings,
             connections: process.connections,

@@ -151,6 +151,11 @@ impl Secured {
         self.children.push(command.spawn().expect("kith starts"));
     }
 
+    /// The metadata that its processes share.
+    pub fn metadata(&self) -> Arc<dyn MetadataStore> {
+        Arc::clone(&self.store) as Arc<dyn MetadataStore>
+    }
+
     /// The address of a router, once it has registered.
     pub fn router(&self, id: u32) -> String {
         self.registered(&keys::router(id), |value| RouterDocument::decode(value).map(|it| it.addr))

@@ -1,0 +1,214 @@
+//! A door of one's own, the example `line` of `kith-doors`, in a router that a program starts: answers, rights, limits, metrics. The
+//! door has no line of code for the latter three.
+
+mod support;
+
+#[allow(dead_code, reason = "its `main` is for those who run it by itself")]
+#[path = "../../kith-doors/examples/line.rs"]
+mod line_door;
+#[path = "support/raw.rs"]
+mod raw;
+#[path = "support/secured.rs"]
+mod secured;
+
+use kith_net::server::{
+    connections::ConnectionSettings,
+    security::{Security, ServerSecurity},
+};
+use kith_router::{Router, RouterOptions, RouterSettings};
+use line_door::Line;
+use secured::{Papers, Secured, access, fill, must, with};
+use std::{fs, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
+use support::{cluster::metric_at, reference::Reference};
+use tokio::{
+    io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufStream},
+    net::TcpStream,
+    time::timeout,
+};
+use tokio_util::sync::CancellationToken;
+
+const GRAPH: &str = "kith-village";
+/// Connections that the router takes.
+const OPEN_MAX: usize = 8;
+const SUBJECTS: &[(&str, &str, &str)] = &[
+    ("ads", "ads-token", "read = [\"pages\", \"people\", \"kith-village\"]"),
+    ("eve", "eve-token", "read = [\"secrets\"]"),
+];
+/// Far above what any answer takes.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Two nodes and a router as processes, with a graph and three stores, and a router of this process that has the door.
+struct Started {
+    cluster: Secured,
+    router: Router,
+    http: String,
+    stop: CancellationToken,
+}
+
+impl Started {
+    async fn new() -> Self {
+        let cluster = tokio::task::spawn_blocking(filled).await.expect("it is filled");
+        let file = |name: &str| cluster.folder.path().join(name);
+        let Papers { cert, key } = cluster.papers.clone();
+        let security = ServerSecurity {
+            cert: Some(cert),
+            key: Some(key),
+            client_ca: Some(cluster.authority.pem.clone()),
+            access: Some(file("access.toml")),
+            ..ServerSecurity::default()
+        };
+        let local = SocketAddr::from(([127, 0, 0, 1], 0));
+        let http = free_port();
+        let options = RouterOptions {
+            router: 9,
+            listen: local,
+            http,
+            resp: None,
+            doors: vec![(local, Arc::new(Line))],
+            data: file("router-9"),
+            settings: RouterSettings::default(),
+            connections: ConnectionSettings { open_max: Some(OPEN_MAX), ..ConnectionSettings::default() },
+            security: Security::open(security).expect("its files are whole"),
+        };
+        let stop = CancellationToken::new();
+        let router = Router::start(options, cluster.metadata(), stop.clone()).await.expect("it starts");
+        Self { cluster, router, http: http.to_string(), stop }
+    }
+
+    /// A connection to the door, over TLS.
+    async fn connect(&self) -> std::io::Result<Talk<impl AsyncRead + AsyncWrite + Unpin + use<>>> {
+        let stream = TcpStream::connect(self.router.doors[0]).await?;
+        let name = "127.0.0.1".try_into().expect("an address");
+        Ok(Talk(BufStream::new(raw::connector(&self.cluster.authority.pem).connect(name, stream).await?)))
+    }
+
+    async fn metric(&self, name: &str) -> f64 {
+        let (http, name) = (self.http.clone(), name.to_owned());
+        tokio::task::spawn_blocking(move || metric_at(&http, &name).unwrap_or(0.0)).await.expect("it is read")
+    }
+}
+
+fn free_port() -> SocketAddr {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    listener.local_addr().expect("an address")
+}
+
+fn filled() -> Secured {
+    let cluster = Secured::start(|folder| {
+        let file = folder.join("access.toml");
+        fs::write(&file, access(SUBJECTS)).expect("written");
+        vec!["--access".to_owned(), file.to_str().expect("UTF-8").to_owned()]
+    });
+    let ops = cluster.authority.papers("ops");
+    fill(&cluster, "pages", 20, &ops);
+    fill(&cluster, "secrets", 20, &ops);
+    let rows: PathBuf = cluster.folder.path().join("people.jsonl");
+    fs::write(&rows, "{\"name\":\"ada\",\"age\":36}\n{\"name\":\"bob\",\"age\":7}\n").expect("written");
+    let rows = rows.to_str().expect("UTF-8");
+    let create = ["store", "create", "people", "--key", "string", "--value", "record", "--key-field", "name"];
+    must(with(cluster.kith(&create), &ops));
+    must(with(cluster.kith(&["store", "push", "people", rows]), &ops));
+    let load = Reference::open(GRAPH).expect("it comes with the project").load_arguments();
+    must(with(cluster.kith(&load.iter().map(String::as_str).collect::<Vec<_>>()), &ops));
+    cluster
+}
+
+/// A conversation in lines.
+struct Talk<S>(BufStream<S>);
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Talk<S> {
+    /// The reply to a line; empty if there is none.
+    async fn say(&mut self, line: &str) -> String {
+        self.0.write_all(format!("{line}\n").as_bytes()).await.expect("it takes a line");
+        self.0.flush().await.expect("it takes a line");
+        let mut reply = String::new();
+        let read = timeout(PATIENCE, self.0.read_line(&mut reply)).await.expect("it answers in time");
+        read.expect("a line");
+        reply.trim_end().to_owned()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_door_of_ones_own_gets_rights_limits_and_metrics_for_nothing() {
+    let started = Started::new().await;
+    answers(&started).await;
+    rights(&started).await;
+    limits(&started).await;
+    started.stop.cancel();
+    started.router.leave().await;
+}
+
+async fn answers(started: &Started) {
+    let mut ads = started.connect().await.expect("it listens");
+    assert_eq!(ads.say("auth ads-token").await, "ok");
+    assert_eq!(ads.say("get pages 7").await, "value 7 of pages");
+    assert_eq!(ads.say("get pages 777").await, "(none)");
+    let told: serde_json::Value = serde_json::from_str(&ads.say("get people ada").await).expect("JSON");
+    assert_eq!(told, serde_json::json!({"name": "ada", "age": 36}));
+    assert_eq!(ads.say("degree kith-village 9043").await, "666");
+    let failures = "kith_router_query_errors_total{op=\"line\"}";
+    assert_eq!(started.metric(failures).await, 0.0);
+    let told = ads.say("degree kith-village 1").await;
+    assert!(told.starts_with("error member_not_found: "), "{told}");
+    assert_eq!(started.metric(failures).await, 1.0);
+    for wrong in ["get pages x", "get pages", "degree kith-village x", "put pages 7 x"] {
+        let told = ads.say(wrong).await;
+        assert!(
+            told.starts_with("error wrong_key_type: ") || told.starts_with("error bad_request: "),
+            "{told}"
+        );
+    }
+    assert_eq!(started.metric("kith_router_query_seconds_count{op=\"line\"}").await, 5.0);
+    assert_eq!(started.metric("kith_server_connections{protocol=\"line\"}").await, 1.0);
+    assert_eq!(started.metric("kith_router_read_keys_total{store=\"pages\"}").await, 2.0);
+}
+
+async fn rights(started: &Started) {
+    let queries = "kith_router_query_seconds_count{op=\"line\"}";
+    let before = started.metric(queries).await;
+    let mut nobody = started.connect().await.expect("it listens");
+    for refused in ["get pages 7", "degree kith-village 9043", "auth guess"] {
+        let told = nobody.say(refused).await;
+        assert!(told.starts_with("error unauthenticated: "), "{told}");
+    }
+    assert_eq!(nobody.say("auth eve-token").await, "ok");
+    for refused in ["get pages 7", "degree kith-village 9043", "get nowhere 1"] {
+        let told = nobody.say(refused).await;
+        assert!(told.starts_with("error permission_denied: eve may not read store"), "{told}");
+    }
+    assert_eq!(started.metric(queries).await, before);
+    assert_eq!(nobody.say("get secrets 1").await, "value 1 of secrets");
+    assert_eq!(started.metric(queries).await, before + 1.0);
+    assert_eq!(started.metric("kith_line_auth_failures_total{role=\"router\"}").await, 1.0);
+
+    let mut stranger = started.connect().await.expect("it listens");
+    for _ in 0..16 {
+        assert!(stranger.say("get pages 7").await.starts_with("error unauthenticated: "));
+    }
+    let mut rest = String::new();
+    let end = timeout(PATIENCE, stranger.0.read_to_string(&mut rest)).await.expect("it is closed");
+    assert_eq!((end.expect("in order"), rest.as_str()), (0, ""));
+
+    let mut clear = TcpStream::connect(started.router.doors[0]).await.expect("it listens");
+    clear.write_all(b"get pages 7\n").await.expect("it reads");
+    let mut told = String::new();
+    clear.read_to_string(&mut told).await.expect("it is told");
+    assert_eq!(told, "error tls_required\n");
+}
+
+async fn limits(started: &Started) {
+    let refused = "kith_line_refused_connections_total{role=\"router\"}";
+    assert_eq!(started.metric(refused).await, 0.0);
+    let mut open = Vec::new();
+    // Known one after the other: only a quarter of the places is for those who are not.
+    while open.len() < 2 * OPEN_MAX {
+        let Ok(mut talk) = started.connect().await else { break };
+        assert_eq!(talk.say("auth ads-token").await, "ok");
+        open.push(talk);
+    }
+    assert!((OPEN_MAX - 2..=OPEN_MAX).contains(&open.len()), "{} connections", open.len());
+    assert_eq!(started.metric(refused).await, 1.0);
+    for talk in &mut open {
+        assert_eq!(talk.say("get pages 1").await, "value 1 of pages");
+    }
+}
