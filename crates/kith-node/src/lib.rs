@@ -24,11 +24,11 @@ mod throttle;
 mod verify;
 mod warm;
 
-pub use held::{
+use held::{
     CopyError, HeldStores, PrepareError, PrepareOptions, ReleaseError, Replicas, Supplier, VersionReader,
 };
 pub use kith_process::Labels;
-pub use throttle::{Throttle, ThrottleState};
+use throttle::Throttle;
 
 use crate::load::LoadCounter;
 use futures::StreamExt;

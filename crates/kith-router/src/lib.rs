@@ -13,7 +13,6 @@ mod networks;
 mod origin;
 mod pieces;
 mod pipeline;
-mod query_json;
 mod record;
 mod service;
 mod settings;
@@ -23,7 +22,6 @@ mod view;
 
 pub use doors::DoorAt;
 pub use kith_control::UploadSettings;
-pub use query_json::query_json;
 pub use settings::{AdmissionSettings, CacheSettings, RouterSettings, SettingsFileError, SlowLogSettings};
 
 use kith_client::{Caches, ListStore, Session, topology::Topology};

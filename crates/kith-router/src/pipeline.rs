@@ -7,12 +7,12 @@
 use super::{
     admission::{Admission, Admitted, refused},
     counters::{RouterCounters, query_failed},
-    query_json::{request_json, summary_json},
     record::Recorder,
     slow_log::SlowLog,
 };
 use kith_api::{BatchKeys, QueryError, Question, Reply, Request, StreamFooter, StreamStatus};
 use kith_client::topology::Topology;
+use kith_lines::{request_json, summary_json};
 use kith_process::freshness::Freshness;
 use kith_types::ErrorCode;
 use kith_wire::v1;

@@ -1,7 +1,7 @@
 //! The wire contract: generated messages and services, packed bodies, error details.
 //!
 //! This crate is the only home of protocol compatibility. Inner types do not know
-//! it; `kith-client` and `kith-server` convert at their edges.
+//! it; `kith-api` converts.
 
 mod around;
 pub mod body;

@@ -5,16 +5,16 @@ use crate::{
     failure::Exit,
     output::{self, Format},
     reply::Answer,
-    request::Question,
     table,
 };
 use kith_client::Service;
+use kith_lines::GraphLine;
 
 /// Asks a question and prints the answer.
 ///
 /// # Errors
 /// If it has no answer.
-pub async fn ask(target: &TargetFlags, format: Format, question: &Question) -> anyhow::Result<Exit> {
+pub async fn ask(target: &TargetFlags, format: Format, question: &GraphLine) -> anyhow::Result<Exit> {
     question.check()?;
     let service = connect::service(target).await?;
     let answer = answer(&*service, question).await?;
@@ -26,7 +26,7 @@ pub async fn ask(target: &TargetFlags, format: Format, question: &Question) -> a
 ///
 /// # Errors
 /// If it has none.
-pub async fn answer(service: &dyn Service, question: &Question) -> anyhow::Result<Answer> {
+pub async fn answer(service: &dyn Service, question: &GraphLine) -> anyhow::Result<Answer> {
     let (query, options) = (question.query(), question.options.query_options());
     let answered = service.query(&question.options.graph, &query, &options).await?;
     Ok(Answer::new(question, answered)?)

@@ -10,13 +10,13 @@ use crate::{
     load::{self, LoadCommand},
     output::{self, Format},
     read::{self, GetFlags, MultiGetFlags},
-    request::Question,
     run,
     serve::{DevArgs, NodeArgs, RouterArgs},
     sim, store, top,
 };
 use anyhow::Context;
 use clap::{Args, CommandFactory, Parser, Subcommand};
+use kith_lines::GraphLine;
 use kith_types::ErrorCode;
 use std::{
     num::NonZeroU16,
@@ -56,7 +56,7 @@ pub enum Command {
     Graph(GraphCommand),
     /// Print the plan of a query without running it
     #[command(subcommand)]
-    Explain(Question),
+    Explain(GraphLine),
     /// Print the value of one key of a store
     Get(GetFlags),
     /// Read many keys of a store at once

@@ -6,15 +6,15 @@ use crate::{
     output::{self, Format},
     read::{Shapes, is_wrong_keys, read_keys},
     reply::{AggregateReply, ComputeReply},
-    request::{
-        AggregateFields, Asked, At, BucketFields, ByBucketFields, ByValueFields, ComputeFields, CountFields,
-        KeyEncoding, ReadOptions, TopKFields, VectorFields, predicate_of, single_precision,
-    },
     stream,
     table::compute as tables,
 };
 use clap::Args;
 use kith_client::{BATCH_KEYS_MAX, Service};
+use kith_lines::{
+    AggregateFields, At, BucketFields, ByBucketFields, ByValueFields, ComputeFields, CountFields,
+    KeyEncoding, ReadOptions, StoreLine, TopKFields, VectorFields, predicate_of, single_precision,
+};
 use kith_schema::compute::Bucket;
 use std::{fs, io, path::PathBuf};
 
@@ -110,7 +110,7 @@ pub async fn compute(target: &TargetFlags, format: Format, flags: ComputeFlags) 
         top_k: flags.top_k.zip(flags.by).map(|(k, by)| TopKFields { by, k }),
     };
     let service = connect::service(target).await?;
-    let asked = Asked { fields, options: flags.options };
+    let asked = StoreLine { fields, options: flags.options };
     if flags.stream {
         return stream::write_computed(&*service, &asked, &mut io::stdout()).await;
     }
@@ -142,7 +142,7 @@ pub async fn aggregate(target: &TargetFlags, format: Format, flags: AggregateFla
         count_by_bucket: flags.count_by_bucket.map(|field| ByBucketFields { field, buckets }),
     };
     let service = connect::service(target).await?;
-    let reply = Shapes::default().aggregate(&*service, &Asked { fields, options: flags.options }).await?;
+    let reply = Shapes::default().aggregate(&*service, &StoreLine { fields, options: flags.options }).await?;
     output::print(format, &reply, tables::counts)?;
     Ok(if reply.is_complete() { Exit::Done } else { Exit::Partial })
 }
@@ -155,7 +155,7 @@ impl Shapes {
     pub async fn compute(
         &self,
         service: &dyn Service,
-        asked: &Asked<ComputeFields>,
+        asked: &StoreLine<ComputeFields>,
     ) -> anyhow::Result<ComputeReply> {
         match self.try_compute(service, asked).await {
             // A store of that name may have been dropped and made anew with other keys.
@@ -169,7 +169,7 @@ impl Shapes {
     async fn try_compute(
         &self,
         service: &dyn Service,
-        Asked { fields, options }: &Asked<ComputeFields>,
+        StoreLine { fields, options }: &StoreLine<ComputeFields>,
     ) -> anyhow::Result<ComputeReply> {
         let shape = self.shape(service, &fields.store).await?;
         let (keys, query) = (fields.keys(shape.key)?, fields.query());
@@ -185,7 +185,7 @@ impl Shapes {
     pub async fn aggregate(
         &self,
         service: &dyn Service,
-        asked: &Asked<AggregateFields>,
+        asked: &StoreLine<AggregateFields>,
     ) -> anyhow::Result<AggregateReply> {
         match self.try_aggregate(service, asked).await {
             Err(error) if is_wrong_keys(&error) && self.forget(&asked.fields.store) => {
@@ -198,7 +198,7 @@ impl Shapes {
     async fn try_aggregate(
         &self,
         service: &dyn Service,
-        Asked { fields, options }: &Asked<AggregateFields>,
+        StoreLine { fields, options }: &StoreLine<AggregateFields>,
     ) -> anyhow::Result<AggregateReply> {
         let query = fields.query()?;
         let shape = self.shape(service, &fields.store).await?;

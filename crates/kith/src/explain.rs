@@ -5,15 +5,15 @@ use crate::{
     failure::Exit,
     output::{self, Format},
     reply::ExplainReply,
-    request::Question,
     table,
 };
+use kith_lines::GraphLine;
 
 /// Prints the plan of a question.
 ///
 /// # Errors
 /// If it has none.
-pub async fn explain(target: &TargetFlags, format: Format, question: &Question) -> anyhow::Result<Exit> {
+pub async fn explain(target: &TargetFlags, format: Format, question: &GraphLine) -> anyhow::Result<Exit> {
     question.check()?;
     let service = connect::service(target).await?;
     let (query, options) = (question.query(), question.options.query_options());

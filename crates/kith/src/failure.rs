@@ -4,6 +4,7 @@
 use console::Style;
 use kith_client::QueryError;
 use kith_engine::load::LoadError;
+use kith_lines::LineError;
 use kith_types::ErrorCode;
 use serde::Serialize;
 use std::process::ExitCode;
@@ -53,7 +54,7 @@ impl Failure {
 
     /// A request that cannot be understood.
     pub fn bad_request(message: impl Into<String>) -> Self {
-        Self::new(ErrorCode::BadRequest, message, "see docs/queries.md for the fields of each operation")
+        LineError::bad_request(message).into()
     }
 
     /// Flags that contradict each other or make no sense.
@@ -67,6 +68,12 @@ impl Failure {
             format!("{what} are a router's own: a client cannot choose them"),
             "add --direct, or start the router with other settings (--config)",
         )
+    }
+}
+
+impl From<LineError> for Failure {
+    fn from(LineError { code, message, help }: LineError) -> Self {
+        Self { code, message, help }
     }
 }
 
@@ -142,6 +149,8 @@ fn known(error: &anyhow::Error) -> Option<(ErrorCode, String)> {
     error.chain().find_map(|cause| {
         if let Some(failure) = cause.downcast_ref::<Failure>() {
             Some((failure.code, failure.help.clone()))
+        } else if let Some(error) = cause.downcast_ref::<LineError>() {
+            Some((error.code, error.help.clone()))
         } else if let Some(error) = cause.downcast_ref::<QueryError>() {
             Some((error.code(), error.help()))
         } else {
@@ -149,14 +158,6 @@ fn known(error: &anyhow::Error) -> Option<(ErrorCode, String)> {
             Some((error.code(), error.help().to_owned()))
         }
     })
-}
-
-/// The known name that was most likely meant.
-pub fn near_miss<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
-    let allowed = 1 + name.len() / 4;
-    let lower = name.to_lowercase().replace('-', "_");
-    let distance = |other: &str| strsim::damerau_levenshtein(&lower, &other.replace('-', "_"));
-    known.iter().copied().min_by_key(|other| distance(other)).filter(|other| distance(other) <= allowed)
 }
 
 #[cfg(test)]
@@ -202,14 +203,5 @@ mod tests {
     fn what_nobody_foresaw_is_internal() {
         let report = ErrorReport::of(&anyhow::anyhow!("odd"));
         assert!(report.text(false).starts_with("error[internal]: odd\n"), "{}", report.text(false));
-    }
-
-    #[test]
-    fn near_misses_are_found_and_far_ones_are_not() {
-        let known = ["edge_type", "direction", "deadline_ms"];
-        assert_eq!(near_miss("edgetype", &known), Some("edge_type"));
-        assert_eq!(near_miss("Edge-Type", &known), Some("edge_type"));
-        assert_eq!(near_miss("deadline", &known), Some("deadline_ms"));
-        assert_eq!(near_miss("colour", &known), None);
     }
 }

@@ -20,7 +20,6 @@ mod output;
 mod publish;
 mod read;
 mod reply;
-mod request;
 mod run;
 mod serve;
 mod sim;

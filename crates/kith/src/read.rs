@@ -5,12 +5,12 @@ use crate::{
     failure::{Exit, Failure},
     output::{self, Format},
     reply::{BatchReply, KeyReply, ProfileReply, Values},
-    request::{Batch, BatchFields, KeyEncoding, ReadOptions},
     stream,
     table::{plan, values},
 };
 use clap::Args;
 use kith_client::{BATCH_KEYS_MAX, BatchAnswer, QueryError, Service, StoreShape};
+use kith_lines::{BatchFields, KeyEncoding, ReadOptions, StoreLine};
 use kith_ops::Record;
 use kith_schema::{Schema, ValueType};
 use kith_types::ErrorCode;
@@ -61,7 +61,7 @@ pub struct MultiGetFlags {
     options: ReadOptions,
 }
 
-/// What stores hold, asked for once each: it is fixed when a store is created.
+/// What stores hold, fields for once each: it is fixed when a store is created.
 #[derive(Debug, Default)]
 pub struct Shapes {
     known: Mutex<HashMap<String, StoreShape>>,
@@ -72,28 +72,36 @@ impl Shapes {
     ///
     /// # Errors
     /// If there is no such store, a key cannot be one of it, or the batch has no answer.
-    pub async fn read(&self, service: &dyn Service, batch: &Batch) -> anyhow::Result<BatchReply> {
+    pub async fn read(
+        &self,
+        service: &dyn Service,
+        batch: &StoreLine<BatchFields>,
+    ) -> anyhow::Result<BatchReply> {
         match self.try_read(service, batch).await {
             // A store of that name may have been dropped and made anew with other keys.
-            Err(error) if is_wrong_keys(&error) && self.forget(&batch.asked.store) => {
+            Err(error) if is_wrong_keys(&error) && self.forget(&batch.fields.store) => {
                 self.try_read(service, batch).await
             }
             answered => answered,
         }
     }
 
-    async fn try_read(&self, service: &dyn Service, batch: &Batch) -> anyhow::Result<BatchReply> {
-        let asked = &batch.asked;
-        let shape = self.shape(service, &asked.store).await?;
-        let keys = asked.keys(shape.key)?;
-        let answer = service.multi_get(&asked.store, &keys, &batch.options.query_options()).await?;
-        self.remember(&asked.store, shape);
-        let schema = schema_of(service, &asked.store, shape, &answer).await?;
-        let values = Values { store: &asked.store, value: shape.value, schema: schema.as_ref() };
-        Ok(BatchReply::new(&values, &asked.keys, &keys, &answer))
+    async fn try_read(
+        &self,
+        service: &dyn Service,
+        batch: &StoreLine<BatchFields>,
+    ) -> anyhow::Result<BatchReply> {
+        let fields = &batch.fields;
+        let shape = self.shape(service, &fields.store).await?;
+        let keys = fields.keys(shape.key)?;
+        let answer = service.multi_get(&fields.store, &keys, &batch.options.query_options()).await?;
+        self.remember(&fields.store, shape);
+        let schema = schema_of(service, &fields.store, shape, &answer).await?;
+        let values = Values { store: &fields.store, value: shape.value, schema: schema.as_ref() };
+        Ok(BatchReply::new(&values, &fields.keys, &keys, &answer))
     }
 
-    /// What a store holds, as known or as asked now.
+    /// What a store holds, as known or as fields now.
     ///
     /// # Errors
     /// If there is no such store of values.
@@ -151,37 +159,37 @@ pub fn is_wrong_keys(error: &anyhow::Error) -> bool {
 /// `key_not_found` of one key; if the keys cannot be read.
 pub async fn get(target: &TargetFlags, format: Format, flags: GetFlags) -> anyhow::Result<Exit> {
     let service = connect::service(target).await?;
-    let asked = BatchFields {
+    let fields = BatchFields {
         store: flags.store,
         keys: flags.keys.into_iter().map(Value::from).collect(),
         key_encoding: flags.key_encoding,
     };
-    if asked.keys.len() == 1 {
-        return get_one(&*service, format, &asked, &flags.options).await;
+    if fields.keys.len() == 1 {
+        return get_one(&*service, format, &fields, &flags.options).await;
     }
-    print_all(&*service, format, &Batch { asked, options: flags.options }).await
+    print_all(&*service, format, &StoreLine { fields, options: flags.options }).await
 }
 
 async fn get_one(
     service: &dyn Service,
     format: Format,
-    asked: &BatchFields,
+    fields: &BatchFields,
     options: &ReadOptions,
 ) -> anyhow::Result<Exit> {
-    let shape = service.shape(&asked.store).await?;
-    let keys = asked.keys(shape.key)?;
-    let answer = service.multi_get(&asked.store, &keys, &options.query_options()).await?;
+    let shape = service.shape(&fields.store).await?;
+    let keys = fields.keys(shape.key)?;
+    let answer = service.multi_get(&fields.store, &keys, &options.query_options()).await?;
     let value = match answer.records.get(0) {
         Some(Record::Absent) => {
-            let message = format!("store {:?} has no key {}", asked.store, asked.keys[0]);
+            let message = format!("store {:?} has no key {}", fields.store, fields.keys[0]);
             return Err(Failure::new(ErrorCode::KeyNotFound, message, "check the key").into());
         }
         Some(Record::Found(value)) => Some(value),
         _ => None,
     };
-    let schema = schema_of(service, &asked.store, shape, &answer).await?;
-    let values = Values { store: &asked.store, value: shape.value, schema: schema.as_ref() };
-    let reply = BatchReply::new(&values, &asked.keys, &keys, &answer);
+    let schema = schema_of(service, &fields.store, shape, &answer).await?;
+    let values = Values { store: &fields.store, value: shape.value, schema: schema.as_ref() };
+    let reply = BatchReply::new(&values, &fields.keys, &keys, &answer);
     let profile = reply.last.profile.as_ref();
     if let (Format::Table, Some(profile)) = (format, profile) {
         // Standard output is the value's alone.
@@ -221,15 +229,19 @@ pub async fn multi_get(target: &TargetFlags, format: Format, flags: MultiGetFlag
         None => flags.keys.into_iter().map(Value::from).collect(),
     };
     let service = connect::service(target).await?;
-    let asked = BatchFields { store: flags.store, keys, key_encoding: flags.key_encoding };
-    let batch = Batch { asked, options: flags.options };
+    let fields = BatchFields { store: flags.store, keys, key_encoding: flags.key_encoding };
+    let batch = StoreLine { fields, options: flags.options };
     if flags.stream {
         return stream::write(&*service, &batch, &mut io::stdout()).await;
     }
     print_all(&*service, format, &batch).await
 }
 
-async fn print_all(service: &dyn Service, format: Format, batch: &Batch) -> anyhow::Result<Exit> {
+async fn print_all(
+    service: &dyn Service,
+    format: Format,
+    batch: &StoreLine<BatchFields>,
+) -> anyhow::Result<Exit> {
     let reply = Shapes::default().read(service, batch).await?;
     let text = match format {
         Format::Json => {

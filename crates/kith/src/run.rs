@@ -9,12 +9,12 @@ use crate::{
     failure::{ErrorReport, Exit, Failure},
     output,
     read::Shapes,
-    request::{self, Request},
 };
 use anyhow::Context;
 use clap::Args;
 use futures::{StreamExt, stream};
 use kith_client::Service;
+use kith_lines::Line;
 use kith_types::ErrorCode;
 use std::{
     fs::File,
@@ -39,7 +39,7 @@ pub struct RunFlags {
 }
 
 /// A line of input, or why it is none.
-type Line = Result<Vec<u8>, Failure>;
+type Input = Result<Vec<u8>, Failure>;
 
 /// Answers every line.
 ///
@@ -78,7 +78,7 @@ fn unreadable(path: &Path, error: &io::Error) -> Failure {
 }
 
 /// Sends every line, until the input or the interest in it ends.
-fn read_lines(mut input: impl BufRead, lines: &mpsc::Sender<Line>) -> io::Result<()> {
+fn read_lines(mut input: impl BufRead, lines: &mpsc::Sender<Input>) -> io::Result<()> {
     loop {
         let mut line = Vec::new();
         input.by_ref().take(LINE_BYTES_MAX as u64 + 1).read_until(b'\n', &mut line)?;
@@ -102,7 +102,7 @@ fn read_lines(mut input: impl BufRead, lines: &mpsc::Sender<Line>) -> io::Result
 
 async fn answer_all(
     service: Arc<dyn Service>,
-    lines: mpsc::Receiver<Line>,
+    lines: mpsc::Receiver<Input>,
     concurrency: usize,
     out: &mut impl Write,
 ) -> anyhow::Result<Exit> {
@@ -135,29 +135,29 @@ struct Answered {
     whole: bool,
 }
 
-async fn answer_line(service: Arc<dyn Service>, shapes: Arc<Shapes>, line: Line) -> Answered {
+async fn answer_line(service: Arc<dyn Service>, shapes: Arc<Shapes>, line: Input) -> Answered {
     match try_line(&*service, &shapes, line).await {
         Ok(answered) => answered,
         Err(error) => Answered { line: output::json_line(&ErrorReport::of(&error)), whole: false },
     }
 }
 
-async fn try_line(service: &dyn Service, shapes: &Shapes, line: Line) -> anyhow::Result<Answered> {
+async fn try_line(service: &dyn Service, shapes: &Shapes, line: Input) -> anyhow::Result<Answered> {
     let line = String::from_utf8(line?).map_err(|_| Failure::bad_request("the line is not UTF-8 text"))?;
-    match request::parse(&line)? {
-        Request::Graph(question) => {
+    match kith_lines::parse(&line)? {
+        Line::Graph(question) => {
             let answer = ask::answer(service, &question).await?;
             Ok(Answered { whole: answer.is_complete(), line: output::json_line(&answer) })
         }
-        Request::Batch(batch) => {
+        Line::Batch(batch) => {
             let reply = shapes.read(service, &batch).await?;
             Ok(Answered { whole: reply.is_complete(), line: output::json_line(&reply) })
         }
-        Request::Compute(asked) => {
+        Line::Compute(asked) => {
             let reply = shapes.compute(service, &asked).await?;
             Ok(Answered { whole: reply.is_complete(), line: output::json_line(&reply) })
         }
-        Request::Aggregate(asked) => {
+        Line::Aggregate(asked) => {
             let reply = shapes.aggregate(service, &asked).await?;
             Ok(Answered { whole: reply.is_complete(), line: output::json_line(&reply) })
         }

@@ -2,10 +2,11 @@
 //! Needs no cluster.
 
 use crate::{
-    failure::{Exit, Failure, near_miss},
+    failure::{Exit, Failure},
     output::{self, Format},
 };
 use clap::{Args, Subcommand};
+use kith_lines::near_miss;
 use kith_sim::figures::{self, Figure};
 use kith_types::ErrorCode;
 use serde::Serialize;

@@ -4,11 +4,11 @@ use crate::{
     failure::{Exit, Failure},
     output::{self, Format},
     reply::{Computed, ComputedReply, KeyReply, StreamFooterLine, Values, key_name},
-    request::{Asked, Batch, ComputeFields},
 };
 use anyhow::Context;
 use futures::StreamExt;
 use kith_client::{BatchKeys, BatchPiece, BatchStream, QueryError, Service, StoreShape, StreamItem};
+use kith_lines::{BatchFields, ComputeFields, StoreLine};
 use kith_ops::Record;
 use kith_schema::{Schema, ValueType};
 use kith_types::ErrorCode;
@@ -31,8 +31,12 @@ pub fn check_format(format: Format) -> Result<(), Failure> {
 ///
 /// # Errors
 /// If the batch has no answer, or its stream ends without a footer; what came before is written all the same.
-pub async fn write(service: &dyn Service, batch: &Batch, out: &mut impl Write) -> anyhow::Result<Exit> {
-    let asked = &batch.asked;
+pub async fn write(
+    service: &dyn Service,
+    batch: &StoreLine<BatchFields>,
+    out: &mut impl Write,
+) -> anyhow::Result<Exit> {
+    let asked = &batch.fields;
     let shape = service.shape(&asked.store).await?;
     let keys = asked.keys(shape.key)?;
     let options = batch.options.query_options();
@@ -55,7 +59,7 @@ pub async fn write(service: &dyn Service, batch: &Batch, out: &mut impl Write) -
 /// As [`write()`].
 pub async fn write_computed(
     service: &dyn Service,
-    Asked { fields, options }: &Asked<ComputeFields>,
+    StoreLine { fields, options }: &StoreLine<ComputeFields>,
     out: &mut impl Write,
 ) -> anyhow::Result<Exit> {
     let shape = service.shape(&fields.store).await?;
@@ -125,15 +129,13 @@ async fn schema_of(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        reply::fake::Fake,
-        request::{BatchFields, ReadOptions},
-    };
+    use crate::reply::fake::Fake;
+    use kith_lines::ReadOptions;
 
     async fn written(keys: &[&str], partial: bool) -> (Vec<Value>, Option<Exit>) {
         let keys = keys.iter().map(|key| Value::from(*key)).collect();
-        let asked = BatchFields { store: "people".to_owned(), keys, key_encoding: None };
-        let batch = Batch { asked, options: ReadOptions { partial, ..ReadOptions::default() } };
+        let fields = BatchFields { store: "people".to_owned(), keys, key_encoding: None };
+        let batch = StoreLine { fields, options: ReadOptions { partial, ..ReadOptions::default() } };
         let mut out = Vec::new();
         let exit = write(&Fake, &batch, &mut out).await.ok();
         let text = String::from_utf8(out).unwrap();

@@ -7,7 +7,7 @@ mod document;
 mod refused;
 
 pub use change::{Asker, Changed, Known, New, change, change_known, define, read};
-pub use document::{UnknownName, document_of, policy_of, state_of};
+pub use document::{UnknownName, policy_of, state_of};
 pub use refused::{ChangeError, conflict, other_release};
 
 use kith_api::topology::groups_of;

@@ -1,5 +1,7 @@
 //! Both transports against one scripted node on one port.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking, and so do the peers that it scripts")]
+
 mod by_hand;
 mod places;
 #[cfg(target_os = "linux")]

@@ -1,7 +1,7 @@
 //! The framed protocol: the same bodies as gRPC, without HTTP/2 around them.
 //! Drawn byte by byte in `docs/formats/framed-protocol.md`.
 //!
-//! Pure: bytes in, frames out. Sockets are in `kith-client` and `kith-server`. It adds speed and no feature: whatever
+//! Pure: bytes in, frames out. Sockets are in `kith-net`. It adds speed and no feature: whatever
 //! travels in frames can be asked over gRPC.
 
 mod preface;

@@ -1,6 +1,6 @@
 //! RESP, the protocol of Redis clients, as a server speaks it: commands in, replies out (`docs/design/0011-resp.md`).
 //!
-//! Pure: bytes in, arguments out. What commands mean is in `kith-server`. Errors are worded as Redis 7.0 words them.
+//! Pure: bytes in, arguments out. What commands mean is in `kith-doors`. Errors are worded as Redis 7.0 words them.
 
 mod decode;
 mod replies;

@@ -1,12 +1,10 @@
 //! What is asked: the mix of Moolle's evaluation (§V-A), or the lines of a query record.
 
 use super::population::{Draw, Population};
-use crate::{
-    failure::Failure,
-    request::{self, Request},
-};
+use crate::failure::Failure;
 use anyhow::Context;
 use kith_client::QueryOptions;
+use kith_lines::Line;
 use kith_ops::{CommonPlan, GraphQuery, Operand, Want};
 use kith_types::{ErrorCode, Workflow};
 use rand::{Rng, RngExt, SeedableRng, rngs::StdRng};
@@ -136,13 +134,13 @@ impl Workload {
         )?;
         let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
         let pool = lines.filter_map(|(number, line)| {
-            let question = match request::parse(line) {
-                Ok(Request::Graph(question)) => question,
+            let question = match kith_lines::parse(line) {
+                Ok(Line::Graph(question)) => question,
                 // A router records reads of stores beside its queries.
-                Ok(Request::Batch(_) | Request::Compute(_) | Request::Aggregate(_)) => return None,
+                Ok(Line::Batch(_) | Line::Compute(_) | Line::Aggregate(_)) => return None,
                 Err(failure) => {
                     let message = format!("{}:{}: {}", file.display(), number + 1, failure.message);
-                    return Some(Err(Failure { message, ..failure }));
+                    return Some(Err(Failure { message, ..failure.into() }));
                 }
             };
             let query = question.query();

@@ -5,12 +5,12 @@ use crate::{
     connect::{self, TargetFlags},
     failure::Exit,
     output::{self, Format},
-    request::Question,
     table::graphs,
 };
 use anyhow::Context;
 use clap::Subcommand;
 use kith_client::{QueryError, RouterClient};
+use kith_lines::GraphLine;
 use kith_wire::documents::{ComponentDocument, ServedDocument};
 use serde::Serialize;
 
@@ -18,7 +18,7 @@ use serde::Serialize;
 pub enum GraphCommand {
     /// Ask a graph.
     #[command(flatten)]
-    Ask(Box<Question>),
+    Ask(Box<GraphLine>),
     /// List the graphs
     List,
     /// Show a graph's edge types and entity kinds

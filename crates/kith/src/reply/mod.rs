@@ -15,12 +15,10 @@ pub use compute::{AggregateReply, ComputeReply, Computed, ComputedReply, CountRe
 pub use profile::{ExplainReply, InputsReply, ProfileReply, RequestReply, RoundReply};
 pub use stream::StreamFooterLine;
 
-use crate::{
-    failure::Failure,
-    request::{Question, Shape},
-};
+use crate::failure::Failure;
 use checksum::checksum;
 use kith_client::Answered;
+use kith_lines::{GraphLine, Shape};
 use kith_ops::{CommonAnswer, GraphAnswer, Network, NetworkAnswer};
 use kith_types::ErrorCode;
 use serde::Serialize;
@@ -82,7 +80,7 @@ impl Answer {
     ///
     /// # Errors
     /// `internal` if it answers another kind of question.
-    pub fn new(question: &Question, answered: Answered) -> Result<Self, Failure> {
+    pub fn new(question: &GraphLine, answered: Answered) -> Result<Self, Failure> {
         Ok(Self {
             reply: Reply::new(question, answered.answer)?,
             complete: (!answered.complete).then_some(false),
@@ -98,7 +96,7 @@ impl Answer {
 }
 
 impl Reply {
-    fn new(question: &Question, answer: GraphAnswer) -> Result<Self, Failure> {
+    fn new(question: &GraphLine, answer: GraphAnswer) -> Result<Self, Failure> {
         let shape = question.operation.shape();
         Ok(match (shape, answer) {
             (Shape::Entities, GraphAnswer::Ids(ids)) => Reply::Entities { entities: ids },

@@ -3,19 +3,19 @@
 use super::fake::Fake;
 use crate::{
     ask,
-    failure::ErrorReport,
+    failure::{ErrorReport, Failure},
     golden, output,
     read::Shapes,
-    request::{self, Batch, Request},
 };
 use futures::FutureExt;
+use kith_lines::{BatchFields, Line, StoreLine};
 
 fn outcome(line: &str) -> String {
-    let question = match request::parse(line) {
-        Ok(Request::Graph(question)) => question,
-        Ok(Request::Batch(batch)) => return of_batch(&batch),
-        Ok(Request::Compute(_) | Request::Aggregate(_)) => panic!("the fake holds no records"),
-        Err(failure) => return output::json_line(&ErrorReport::from(failure)),
+    let question = match kith_lines::parse(line) {
+        Ok(Line::Graph(question)) => question,
+        Ok(Line::Batch(batch)) => return of_batch(&batch),
+        Ok(Line::Compute(_) | Line::Aggregate(_)) => panic!("the fake holds no records"),
+        Err(failure) => return output::json_line(&ErrorReport::from(Failure::from(failure))),
     };
     let query = question.query();
     let answer = ask::answer(&Fake, &question).now_or_never().expect("the fake never waits");
@@ -33,13 +33,13 @@ fn outcome(line: &str) -> String {
     )
 }
 
-fn of_batch(batch: &Batch) -> String {
+fn of_batch(batch: &StoreLine<BatchFields>) -> String {
     let shapes = Shapes::default();
     let line = match shapes.read(&Fake, batch).now_or_never().expect("the fake never waits") {
         Ok(answer) => output::json_line(&answer),
         Err(error) => output::json_line(&ErrorReport::of(&error)),
     };
-    format!("{:?}\n{:?}\n{line}", batch.asked, batch.options.query_options())
+    format!("{:?}\n{:?}\n{line}", batch.fields, batch.options.query_options())
 }
 
 #[test]

@@ -1,10 +1,8 @@
 //! An answer for people.
 
 use super::{Side, count, plan, plural, table};
-use crate::{
-    reply::{Answer, NetworkReply, NetworkSets, Reply},
-    request::{Operation, Question},
-};
+use crate::reply::{Answer, NetworkReply, NetworkSets, Reply};
+use kith_lines::{GraphLine, Operation};
 use kith_ops::Operand;
 
 /// Ids of one set that are printed; the rest is only counted.
@@ -13,7 +11,7 @@ const IDS_SHOWN: usize = 200;
 const LINE_CHARS: usize = 100;
 
 /// The answer, then what is missing, then the profile.
-pub fn render(question: &Question, answer: &Answer) -> String {
+pub fn render(question: &GraphLine, answer: &Answer) -> String {
     let mut text = reply(&question.operation, &answer.reply);
     if !answer.is_complete() {
         let missing: Vec<String> = answer.missing_partitions.iter().map(ToString::to_string).collect();

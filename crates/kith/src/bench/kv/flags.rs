@@ -1,9 +1,10 @@
 //! The flags of `kith bench kv`.
 
 use super::draw::{EXPONENT_DEFAULT, Popularity};
-use crate::{failure::Failure, load::names::store_name, request::KeyEncoding};
+use crate::{failure::Failure, load::names::store_name};
 use clap::Args;
 use kith_client::BATCH_KEYS_MAX;
+use kith_lines::KeyEncoding;
 use std::path::PathBuf;
 
 #[derive(Debug, Args)]

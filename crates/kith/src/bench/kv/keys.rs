@@ -1,8 +1,9 @@
 //! The keys that requests are made of.
 
 use super::{KvBenchFlags, draw::Draw};
-use crate::{failure::Failure, read, request::BatchFields};
+use crate::{failure::Failure, read};
 use kith_client::{BatchKeys, StoreShape};
+use kith_lines::BatchFields;
 use kith_schema::KeyType;
 use kith_types::ErrorCode;
 use kith_wire::documents::TopologyDocument;

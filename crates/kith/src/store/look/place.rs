@@ -5,12 +5,12 @@ use crate::{
     connect::{self, TargetFlags},
     failure::{ErrorReport, Exit},
     output::{self, Format},
-    request::{BatchFields, KeyEncoding},
     table,
 };
 use clap::Args;
 use futures::future::join_all;
 use kith_client::{BatchKeys, QueryError, QueryOptions};
+use kith_lines::{BatchFields, KeyEncoding};
 use kith_schema::KeyType;
 use kith_types::PartitionId;
 use kith_wire::v1;

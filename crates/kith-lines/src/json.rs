@@ -80,8 +80,8 @@ impl<'de> Visitor<'de> for Seed {
 
 #[cfg(test)]
 mod tests {
-    use super::super::parse;
     use super::*;
+    use crate::parse;
     use kith_types::ErrorCode;
 
     #[test]

@@ -1,44 +1,44 @@
 //! Reads one request line. Everything that is not a request of this release is refused by name.
 
-use super::{
-    AggregateFields, Asked, Batch, BatchFields, ComputeFields, Operation, Question, ReadOptions,
+use crate::error::{LineError, near_miss};
+use crate::{
+    AggregateFields, BatchFields, ComputeFields, GraphLine, Operation, ReadOptions, StoreLine,
     batch::MGET,
     compute::{AGGREGATE, COMPUTE},
     json::Distinct,
     names::{fields_of_variant, names_of},
     options::Options,
 };
-use crate::failure::{Failure, near_miss};
 use kith_types::ErrorCode;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 /// What a line asks for.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Request {
+pub enum Line {
     /// A question to a graph.
-    Graph(Question),
+    Graph(GraphLine),
     /// Keys of a store.
-    Batch(Batch),
+    Batch(StoreLine<BatchFields>),
     /// What a plan makes of records.
-    Compute(Asked<ComputeFields>),
+    Compute(StoreLine<ComputeFields>),
     /// Counts over records.
-    Aggregate(Asked<AggregateFields>),
+    Aggregate(StoreLine<AggregateFields>),
 }
 
 /// What a line of JSON asks for.
 ///
 /// # Errors
 /// `unsupported_operation` if this release has no such operation, else `bad_request`.
-pub fn parse(line: &str) -> Result<Request, Failure> {
+pub fn parse(line: &str) -> Result<Line, LineError> {
     if line.trim().is_empty() {
-        return Err(Failure::bad_request("the line is empty"));
+        return Err(LineError::bad_request("the line is empty"));
     }
     let mut fields = match serde_json::from_str(line) {
         Ok(Distinct(Value::Object(fields))) => fields,
-        Err(error) if error.is_data() => return Err(Failure::bad_request(error.to_string())),
-        Ok(_) => return Err(Failure::bad_request("the line is not a JSON object")),
-        Err(error) => return Err(Failure::bad_request(format!("the line is not JSON: {error}"))),
+        Err(error) if error.is_data() => return Err(LineError::bad_request(error.to_string())),
+        Ok(_) => return Err(LineError::bad_request("the line is not a JSON object")),
+        Err(error) => return Err(LineError::bad_request(format!("the line is not JSON: {error}"))),
     };
     let op = operation_name(fields.remove("op"))?;
     let (own, shared) = match op.as_str() {
@@ -55,22 +55,24 @@ pub fn parse(line: &str) -> Result<Request, Failure> {
         fields.into_iter().partition(|(name, _)| shared.contains(&name.as_str()));
     let (own, shared) = (Value::Object(own), Value::Object(shared));
     match op.as_str() {
-        MGET => return Ok(Request::Batch(Batch { asked: read(own, "")?, options: read(shared, "")? })),
-        COMPUTE => return Ok(Request::Compute(Asked { fields: read(own, "")?, options: read(shared, "")? })),
+        MGET => return Ok(Line::Batch(StoreLine { fields: read(own, "")?, options: read(shared, "")? })),
+        COMPUTE => {
+            return Ok(Line::Compute(StoreLine { fields: read(own, "")?, options: read(shared, "")? }));
+        }
         AGGREGATE => {
-            return Ok(Request::Aggregate(Asked { fields: read(own, "")?, options: read(shared, "")? }));
+            return Ok(Line::Aggregate(StoreLine { fields: read(own, "")?, options: read(shared, "")? }));
         }
         _ => {}
     }
-    let question = Question {
+    let question = GraphLine {
         operation: read(Value::Object(Map::from_iter([(op.clone(), own)])), &op)?,
         options: read(shared, "")?,
     };
     question.check()?;
-    Ok(Request::Graph(question))
+    Ok(Line::Graph(question))
 }
 
-fn operation_name(op: Option<Value>) -> Result<String, Failure> {
+fn operation_name(op: Option<Value>) -> Result<String, LineError> {
     let known: Vec<&str> =
         names_of::<Operation>().iter().chain(&[MGET, COMPUTE, AGGREGATE]).copied().collect();
     match op {
@@ -81,30 +83,30 @@ fn operation_name(op: Option<Value>) -> Result<String, Failure> {
                 Some(near) => format!("did you mean {near:?}?"),
                 None => format!("operations: {}", known.join(", ")),
             };
-            Err(Failure::new(ErrorCode::UnsupportedOperation, message, help))
+            Err(LineError::new(ErrorCode::UnsupportedOperation, message, help))
         }
-        Some(_) => Err(Failure::bad_request("field `op`: the name of an operation is a string")),
-        None => Err(Failure::bad_request("missing field `op`")),
+        Some(_) => Err(LineError::bad_request("field `op`: the name of an operation is a string")),
+        None => Err(LineError::bad_request("missing field `op`")),
     }
 }
 
-fn unknown_field(op: &str, field: &str, known: &[&str]) -> Failure {
+fn unknown_field(op: &str, field: &str, known: &[&str]) -> LineError {
     let help = match near_miss(field, known) {
         Some(near) => format!("did you mean `{near}`?"),
         None => format!("fields: {}", known.join(", ")),
     };
-    Failure { help, ..Failure::bad_request(format!("operation {op:?} has no field `{field}`")) }
+    LineError { help, ..LineError::bad_request(format!("operation {op:?} has no field `{field}`")) }
 }
 
 /// `within` is the variant around the fields, which is no part of their names.
-fn read<T: DeserializeOwned>(value: Value, within: &str) -> Result<T, Failure> {
+fn read<T: DeserializeOwned>(value: Value, within: &str) -> Result<T, LineError> {
     serde_path_to_error::deserialize(value).map_err(|error| {
         let path = error.path().to_string();
         let field = path.strip_prefix(within).unwrap_or(&path).trim_start_matches('.').to_owned();
         let cause = in_words_of_json(&error.into_inner().to_string());
         match field.as_str() {
-            "" => Failure::bad_request(cause),
-            field => Failure::bad_request(format!("field `{field}`: {cause}")),
+            "" => LineError::bad_request(cause),
+            field => LineError::bad_request(format!("field `{field}`: {cause}")),
         }
     })
 }

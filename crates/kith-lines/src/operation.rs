@@ -2,10 +2,10 @@
 
 use clap::{Args, Subcommand, ValueEnum};
 use kith_ops::{CommonPlan, Operand, PATH_LENGTH_MAX, Want};
-use serde::{Deserialize, Deserializer, de::Error};
+use serde::{Deserialize, Deserializer, Serialize, de::Error};
 
 /// What is asked, with its own fields. Field names are a contract: `docs/queries.md`.
-#[derive(Clone, Debug, PartialEq, Subcommand, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Subcommand, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Operation {
     /// The members that a member is connected to
@@ -32,14 +32,14 @@ pub enum Operation {
     Suggest(Suggest),
 }
 
-#[derive(Clone, Debug, PartialEq, Args, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Args, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Connections {
     /// The member
     id: u64,
 }
 
-#[derive(Clone, Debug, PartialEq, Args, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Args, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Entities {
     /// The member
@@ -49,7 +49,7 @@ pub struct Entities {
     kind: String,
 }
 
-#[derive(Clone, Debug, PartialEq, Args, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Args, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Members {
     /// The entity; unique only together with its kind
@@ -59,7 +59,7 @@ pub struct Members {
     kind: String,
 }
 
-#[derive(Clone, Debug, PartialEq, Args, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Args, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Network {
     /// The member
@@ -76,7 +76,7 @@ pub struct Member {
     id: u64,
 }
 
-#[derive(Clone, Debug, PartialEq, Args, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Args, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Distance {
     /// The member to start from
@@ -86,7 +86,7 @@ pub struct Distance {
     to: Vec<u64>,
 }
 
-#[derive(Clone, Debug, PartialEq, Args, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Args, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Path {
     /// The member to start from
@@ -99,7 +99,7 @@ pub struct Path {
     max: u32,
 }
 
-#[derive(Clone, Debug, PartialEq, Args, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Args, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Common {
     /// One member
@@ -108,7 +108,7 @@ pub struct Common {
     to: u64,
     /// An edge type or an entity kind [default: the edge type that is followed]
     #[arg(long)]
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     kind: Option<String>,
     /// What of the common ids
     #[arg(long = "return", value_name = "WHAT", value_enum, default_value_t)]
@@ -116,7 +116,7 @@ pub struct Common {
     returns: CommonReturn,
     /// How to find them
     #[arg(long, value_enum, default_value_t)]
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Plan::is_auto")]
     plan: Plan,
 }
 
@@ -134,7 +134,7 @@ pub struct HasCommon {
     plan: Plan,
 }
 
-#[derive(Clone, Debug, PartialEq, Args, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Args, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Suggest {
     /// The member
@@ -145,7 +145,7 @@ pub struct Suggest {
     k: u32,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, ValueEnum, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum NetworkReturn {
     /// Sizes and the ids of both degrees
@@ -157,7 +157,7 @@ pub enum NetworkReturn {
     Sha,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, ValueEnum, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CommonReturn {
     /// The ids
@@ -169,7 +169,7 @@ pub enum CommonReturn {
     Exists,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, ValueEnum, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Plan {
     /// By the lengths of the lists
@@ -219,6 +219,26 @@ pub enum Shape {
 }
 
 impl Operation {
+    /// The line of an operand.
+    pub fn of(operand: &Operand) -> Self {
+        match operand.clone() {
+            Operand::Connections { id } => Operation::Connections(Connections { id }),
+            Operand::Entities { id, kind } => Operation::Entities(Entities { id, kind }),
+            Operand::Members { kind, entity } => Operation::Members(Members { entity, kind }),
+            Operand::Network { id, want } => {
+                let returns = if want == Want::Ids { NetworkReturn::Ids } else { NetworkReturn::Size };
+                Operation::Network(Network { id, returns })
+            }
+            Operand::Distance { from, to } => Operation::Distance(Distance { id: from, to }),
+            Operand::Path { from, to, max } => Operation::Path(Path { id: from, to, max }),
+            Operand::Common { id, to, kind, want, plan } => {
+                let (returns, plan) = (CommonReturn::of(want), Plan::of(plan));
+                Operation::Common(Common { id, to, kind, returns, plan })
+            }
+            Operand::Suggest { id, k } => Operation::Suggest(Suggest { id, k }),
+        }
+    }
+
     /// As the client library has it.
     pub fn operand(&self) -> Operand {
         match self.clone() {
@@ -258,6 +278,14 @@ impl Operation {
 }
 
 impl CommonReturn {
+    fn of(want: Want) -> Self {
+        match want {
+            Want::Ids => CommonReturn::Ids,
+            Want::Size => CommonReturn::Size,
+            Want::Exists => CommonReturn::Exists,
+        }
+    }
+
     fn want(self) -> Want {
         match self {
             CommonReturn::Ids => Want::Ids,
@@ -268,6 +296,18 @@ impl CommonReturn {
 }
 
 impl Plan {
+    fn of(plan: CommonPlan) -> Self {
+        match plan {
+            CommonPlan::Auto => Plan::Auto,
+            CommonPlan::Fetch => Plan::Fetch,
+            CommonPlan::Push => Plan::Push,
+        }
+    }
+
+    fn is_auto(&self) -> bool {
+        *self == Plan::Auto
+    }
+
     fn inner(self) -> CommonPlan {
         match self {
             Plan::Auto => CommonPlan::Auto,

@@ -1,9 +1,10 @@
 //! A request as the line that `kith run` reads: for the record and the slow-query log.
 
+use crate::Operation;
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
 use kith_api::{BatchKeys, CacheMode, QueryOptions, Question, Request};
-use kith_client::FanOutLimits;
-use kith_ops::{CommonPlan, GraphQuery, Operand, Want};
+use kith_ops::{GraphQuery, Operand};
+use kith_routing::FanOutLimits;
 use kith_schema::compute::{
     AggregatePlan, Bucket, ComputeFunction, ComputePlan, GroupBy, Operand as Compared, Predicate,
 };
@@ -22,7 +23,7 @@ pub fn request_json(Request { question, options }: &Request) -> Option<Value> {
 }
 
 /// A request as the slow-query log shows it: of keys only their number. `op` is its name in metrics.
-pub(crate) fn summary_json(Request { question, options }: &Request, op: &'static str) -> Value {
+pub fn summary_json(Request { question, options }: &Request, op: &'static str) -> Value {
     match question {
         Question::Graph { graph, query } => query_json(graph, query, options),
         Question::Explain { graph, query } => {
@@ -39,7 +40,7 @@ pub(crate) fn summary_json(Request { question, options }: &Request, op: &'static
 
 /// The line's object. Options that are the default are left out.
 pub fn query_json(graph: &str, query: &GraphQuery, options: &QueryOptions) -> Value {
-    let mut object = operand(&query.operand);
+    let mut object = operation(&query.operand);
     object.insert("graph".into(), json!(graph));
     if query.workflow == Workflow::Background {
         object.insert("workflow".into(), json!("background"));
@@ -93,40 +94,17 @@ fn options_json(options: &QueryOptions) -> Map<String, Value> {
     object
 }
 
-fn operand(operand: &Operand) -> Map<String, Value> {
-    let object = match operand {
-        Operand::Connections { id } => json!({"op": "connections", "id": id}),
-        Operand::Entities { id, kind } => json!({"op": "entities", "id": id, "kind": kind}),
-        Operand::Members { kind, entity } => json!({"op": "members", "kind": kind, "entity": entity}),
-        Operand::Network { id, want } => json!({"op": "network", "id": id, "return": want_name(*want)}),
-        Operand::Distance { from, to } => json!({"op": "distance", "id": from, "to": to}),
-        Operand::Path { from, to, max } => json!({"op": "path", "id": from, "to": to, "max": max}),
-        Operand::Common { id, to, kind, want, plan } => {
-            let mut object = json!({"op": "common", "id": id, "to": to, "return": want_name(*want)});
-            if let Some(kind) = kind {
-                object["kind"] = json!(kind);
-            }
-            match plan {
-                CommonPlan::Auto => {}
-                CommonPlan::Fetch => object["plan"] = json!("fetch"),
-                CommonPlan::Push => object["plan"] = json!("push"),
-            }
-            object
+/// The operation's name and its own fields.
+fn operation(operand: &Operand) -> Map<String, Value> {
+    let mut fields = Map::new();
+    // An enum with its fields: an object with one member, which is called as the operation.
+    if let Ok(Value::Object(tagged)) = serde_json::to_value(Operation::of(operand)) {
+        for (op, own) in tagged {
+            fields.insert("op".to_owned(), Value::String(op));
+            fields.extend(own.as_object().cloned().unwrap_or_default());
         }
-        Operand::Suggest { id, k } => json!({"op": "suggest", "id": id, "k": k}),
-    };
-    match object {
-        Value::Object(object) => object,
-        _ => Map::new(),
     }
-}
-
-fn want_name(want: Want) -> &'static str {
-    match want {
-        Want::Ids => "ids",
-        Want::Size => "size",
-        Want::Exists => "exists",
-    }
+    fields
 }
 
 /// The line's object that `kith run` reads. Options that are the default are left out.

@@ -1,9 +1,9 @@
 //! What is worked out of records: `kith compute`, `kith aggregate`, and the operations `compute` and `aggregate` of request lines.
 
-use super::{KeyEncoding, ReadOptions, batch::batch_keys};
-use crate::failure::Failure;
+use crate::error::LineError;
+use crate::{KeyEncoding, batch::batch_keys};
 use clap::ValueEnum;
-use kith_client::{AggregateQuery, BatchKeys, ComputeAt, ComputeQuery};
+use kith_api::{AggregateQuery, BatchKeys, ComputeAt, ComputeQuery};
 use kith_schema::{
     KeyType,
     compute::{
@@ -16,15 +16,6 @@ use serde_json::{Map, Value};
 /// The operations' names in request lines.
 pub const COMPUTE: &str = "compute";
 pub const AGGREGATE: &str = "aggregate";
-
-/// A question about records, with how they are read.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Asked<F> {
-    /// The store, the keys, what of them.
-    pub fields: F,
-    /// How.
-    pub options: ReadOptions,
-}
 
 /// The fields of the operation. Their names are a contract: `docs/queries.md`.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -181,7 +172,7 @@ impl ComputeFields {
     ///
     /// # Errors
     /// `wrong_key_type`.
-    pub fn keys(&self, key: KeyType) -> Result<BatchKeys, Failure> {
+    pub fn keys(&self, key: KeyType) -> Result<BatchKeys, LineError> {
         batch_keys(&self.store, &self.keys, self.key_encoding, key)
     }
 }
@@ -191,14 +182,14 @@ impl AggregateFields {
     ///
     /// # Errors
     /// `bad_request` if there is not one thing to count by.
-    pub fn query(&self) -> Result<AggregateQuery, Failure> {
+    pub fn query(&self) -> Result<AggregateQuery, LineError> {
         let (field, by) = match (&self.count_by_value, &self.count_by_bucket) {
             (Some(ByValueFields { field, top }), None) => (field, GroupBy::Value { top: *top }),
             (None, Some(ByBucketFields { field, buckets })) => {
                 (field, GroupBy::Bucket(buckets.iter().map(|bucket| bucket.0.clone()).collect()))
             }
             _ => {
-                return Err(Failure::bad_request("give either `count_by_value` or `count_by_bucket`"));
+                return Err(LineError::bad_request("give either `count_by_value` or `count_by_bucket`"));
             }
         };
         let plan = AggregatePlan { field: field.clone(), by, reader: None };
@@ -209,7 +200,7 @@ impl AggregateFields {
     ///
     /// # Errors
     /// `wrong_key_type`.
-    pub fn keys(&self, key: KeyType) -> Result<BatchKeys, Failure> {
+    pub fn keys(&self, key: KeyType) -> Result<BatchKeys, LineError> {
         batch_keys(&self.store, &self.keys, self.key_encoding, key)
     }
 }

@@ -1,28 +1,28 @@
-//! An operation with its options, as commands state it: the options join every operation's own flags.
+//! An operation of graphs with its options, as commands state it: the options join every operation's own flags.
 
-use super::{Operation, Shape, options::Options};
-use crate::failure::Failure;
+use crate::error::LineError;
+use crate::{Operation, Shape, options::Options};
 use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
 use kith_ops::GraphQuery;
 
-/// One question to one graph.
+/// A query of a graph.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Question {
+pub struct GraphLine {
     /// What is asked.
     pub operation: Operation,
     /// How.
     pub options: Options,
 }
 
-impl Question {
+impl GraphLine {
     /// Refuses options that make no sense for the operation.
     ///
     /// # Errors
     /// `bad_request`.
-    pub fn check(&self) -> Result<(), Failure> {
+    pub fn check(&self) -> Result<(), LineError> {
         let paged = self.options.limit.is_some() || self.options.after.is_some();
         if paged && !matches!(self.operation.shape(), Shape::Ids | Shape::Entities) {
-            return Err(Failure::bad_request(
+            return Err(LineError::bad_request(
                 "`limit` and `after` cut a set of ids; this operation answers none",
             ));
         }
@@ -40,7 +40,7 @@ impl Question {
     }
 }
 
-impl Subcommand for Question {
+impl Subcommand for GraphLine {
     fn augment_subcommands(command: Command) -> Command {
         let operations = Operation::augment_subcommands(Command::new("operations"));
         let names = operations.get_subcommands().map(|operation| operation.get_name().to_owned());
@@ -61,7 +61,7 @@ impl Subcommand for Question {
     }
 }
 
-impl FromArgMatches for Question {
+impl FromArgMatches for GraphLine {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
         let missing = || clap::Error::new(clap::error::ErrorKind::MissingSubcommand);
         let (_, own) = matches.subcommand().ok_or_else(missing)?;

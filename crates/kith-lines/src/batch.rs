@@ -1,10 +1,11 @@
 //! A batch read of a store of values: `kith get`, `kith mget` and the operation `mget` of request lines.
 
-use super::options::{HedgeName, WorkflowName, fan_out_field};
-use crate::failure::Failure;
+use crate::error::LineError;
+use crate::options::{HedgeName, WorkflowName, fan_out_field};
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
 use clap::{Args, ValueEnum};
-use kith_client::{BatchKeys, FanOutLimits, QueryOptions};
+use kith_api::{BatchKeys, QueryOptions};
+use kith_routing::FanOutLimits;
 use kith_schema::KeyType;
 use kith_types::{ByteKeys, ErrorCode};
 use serde::Deserialize;
@@ -14,12 +15,12 @@ use std::{num::NonZeroU32, time::Duration};
 /// The operation's name in request lines.
 pub const MGET: &str = "mget";
 
-/// Keys of one store, with how they are read.
+/// A request about keys of a store: the fields of its operation, and how it is answered.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Batch {
-    /// The store and the keys.
-    pub asked: BatchFields,
-    /// How.
+pub struct StoreLine<F> {
+    /// The store, the keys, and what of them is wanted.
+    pub fields: F,
+    /// How it is answered.
     pub options: ReadOptions,
 }
 
@@ -103,7 +104,7 @@ impl BatchFields {
     ///
     /// # Errors
     /// `wrong_key_type` with the place of the key that is none.
-    pub fn keys(&self, key: KeyType) -> Result<BatchKeys, Failure> {
+    pub fn keys(&self, key: KeyType) -> Result<BatchKeys, LineError> {
         batch_keys(&self.store, &self.keys, self.key_encoding, key)
     }
 }
@@ -120,7 +121,7 @@ pub fn batch_keys(
     keys: &[Value],
     encoding: Option<KeyEncoding>,
     key: KeyType,
-) -> Result<BatchKeys, Failure> {
+) -> Result<BatchKeys, LineError> {
     let wrong = |place: usize, why: &str| {
         let mut shown: String = keys[place].to_string();
         if let Some((cut, _)) = shown.char_indices().nth(KEY_CHARACTERS_SHOWN) {
@@ -129,7 +130,7 @@ pub fn batch_keys(
         }
         let message = format!("key {shown} (number {}) cannot be one of store {store:?}: {why}", place + 1);
         let help = "ids are numbers, strings are text, bytes are base64 (docs/queries.md)";
-        Failure::new(ErrorCode::WrongKeyType, message, help)
+        LineError::new(ErrorCode::WrongKeyType, message, help)
     };
     let keys = keys.iter().enumerate();
     if key == KeyType::Id {

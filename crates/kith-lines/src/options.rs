@@ -1,7 +1,8 @@
 //! What every operation may be told besides its own fields: flags of its subcommand, fields of its line.
 
 use clap::{Args, ValueEnum};
-use kith_client::{CacheMode, FanOutLimits, Hedging, Page, QueryOptions};
+use kith_api::{CacheMode, Page, QueryOptions};
+use kith_routing::{FanOutLimits, load::Hedging};
 use kith_types::{Direction, Workflow};
 use serde::{Deserialize, Deserializer, de::Error};
 use std::{num::NonZeroU32, time::Duration};

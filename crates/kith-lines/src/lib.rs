@@ -1,25 +1,32 @@
-//! One question, however it is stated: a line of `kith run`, `kith graph …` or `kith explain …`.
+//! Requests as people write them: a line of `kith run`, the arguments of `kith graph …`, `kith explain …` and `kith compute …`,
+//! and a router's record of what it was asked. Every field is described once, for JSON and for the command line.
 //!
-//! [`Operation`] is the one place that names the operations. A new one is a variant there, with
-//! a struct of its fields; JSON, command line, completions and near-miss hints follow from it.
+//! [`Operation`] is the one place that names the operations of graphs. A new one is a variant there, with a struct of its
+//! fields; JSON, command line, completions and near-miss hints follow from it.
+
+#![allow(missing_docs, reason = "docs/queries.md describes every field, and a test holds it against them")]
 
 mod batch;
 mod compute;
+mod error;
+mod graph;
 mod json;
 mod line;
 mod names;
 mod operation;
 mod options;
-mod question;
+mod write;
 
-pub use batch::{Batch, BatchFields, KeyEncoding, ReadOptions};
+pub use batch::{BatchFields, KeyEncoding, ReadOptions, StoreLine};
 pub use compute::{
-    AggregateFields, Asked, At, BucketFields, ByBucketFields, ByValueFields, ComputeFields, CountFields,
-    TopKFields, VectorFields, predicate_of, single_precision,
+    AggregateFields, At, BucketFields, ByBucketFields, ByValueFields, ComputeFields, CountFields, TopKFields,
+    VectorFields, predicate_of, single_precision,
 };
-pub use line::{Request, parse};
+pub use error::{LineError, near_miss};
+pub use graph::GraphLine;
+pub use line::{Line, parse};
 pub use operation::{Operation, Shape};
-pub use question::Question;
+pub use write::{request_json, summary_json};
 
 #[cfg(test)]
 mod tests {
