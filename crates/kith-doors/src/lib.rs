@@ -5,6 +5,7 @@
 
 mod bounded;
 mod door;
+mod doors;
 mod guest;
 mod listener;
 mod parting;
@@ -14,6 +15,7 @@ mod tests;
 mod visitor;
 
 pub use door::{Backend, Door, Stream, Words};
+pub use doors::{DoorAt, Doors, OpenDoors};
 pub use guest::{Charged, Guest};
 pub use listener::{CONNECTIONS_MAX, spawn};
 pub use visitor::{AuthError, DEFAULT_USER, Visitor};

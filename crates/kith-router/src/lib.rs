@@ -20,12 +20,12 @@ mod slow_log;
 mod streams;
 mod view;
 
-pub use doors::DoorAt;
 pub use kith_control::UploadSettings;
 pub use settings::{AdmissionSettings, CacheSettings, RouterSettings, SettingsFileError, SlowLogSettings};
 
 use kith_client::{Caches, ListStore, Session, topology::Topology};
 use kith_control::{Admin, Coordinator, Rebalancer, Stores, take_care, take_over};
+use kith_doors::{Backend, DoorAt, Doors, OpenDoors};
 use kith_metadata::MetadataStore;
 use kith_net::{
     security::Dialer,
@@ -116,10 +116,8 @@ impl RouterOptions {
 pub struct Router {
     /// Where it listens for gRPC and frames.
     pub addr: SocketAddr,
-    /// Where the doors of [`RouterOptions::doors`] listen, in their order.
-    pub doors: Vec<SocketAddr>,
-    /// The connections of all doors.
-    at_doors: Vec<TaskTracker>,
+    /// Where it has its doors.
+    pub doors: OpenDoors,
     readiness: Readiness,
     serving: TaskTracker,
     stop: CancellationToken,
@@ -197,14 +195,15 @@ impl Router {
         };
         let ports = Ports::bind(options.addresses(), &options.security, &connections).await?;
         let at = ports.addresses();
-        let doors = doors::Doors::bind(ports.resp, options.doors.clone(), &connections).await?;
-        let doors_at = doors.addresses();
+        let doors = Doors::bind(ports.resp, options.doors.clone(), &connections).await?;
+        options.doors.iter().for_each(|(_, door)| counts::of_door(door.words().name));
         let document = options.document(&at);
         let readiness = Readiness::default();
         http::serve(ports.http, options.front_page(at), readiness.clone(), stop.clone());
         // The first queries shall not be the ones to connect.
         tokio::join!(graph.session.warm(), graph.forwarder.warm(stop.clone()));
-        let at_doors = doors.open(&graph, &options.security, &stop);
+        let backend = Arc::clone(&graph) as Arc<dyn Backend>;
+        let doors = doors.open(&backend, &options.security, &stop);
         let serving = answer(ports.grpc, graph, admin, &options.security, stop.clone());
         options.security.follow(stop.clone());
         let (addr, document) = (document.addr.clone(), document.encode());
@@ -222,7 +221,7 @@ impl Router {
         liveness::register(metadata, registration, freshness, stop.clone());
         readiness.set(true);
         tracing::info!(router = options.router, addr = %at.grpc, "router serves");
-        Ok(Self { addr: at.grpc, doors: doors_at, at_doors, readiness, serving, stop })
+        Ok(Self { addr: at.grpc, doors, readiness, serving, stop })
     }
 
     /// Takes no more queries and ends those under way. Cancels the `stop` that it was started with.
@@ -236,7 +235,7 @@ impl Router {
 
     /// Waits, once it is to stop, until the clients of its doors have their replies; not for long.
     pub async fn ended(&self) {
-        doors::ended(&self.at_doors).await;
+        self.doors.ended().await;
     }
 }
 

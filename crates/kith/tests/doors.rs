@@ -15,16 +15,19 @@ use kith_net::server::{
     connections::ConnectionSettings,
     security::{Security, ServerSecurity},
 };
+use kith_node::{Labels, Node, NodeOptions};
 use kith_router::{Router, RouterOptions, RouterSettings};
 use line_door::Line;
 use secured::{Papers, Secured, access, fill, must, with};
-use std::{fs, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
+use std::{fs, io, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 use support::{cluster::metric_at, reference::Reference};
 use tokio::{
     io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufStream},
     net::TcpStream,
+    runtime::Runtime,
     time::timeout,
 };
+use tokio_rustls::client::TlsStream;
 use tokio_util::sync::CancellationToken;
 
 const GRAPH: &str = "kith-village";
@@ -37,26 +40,16 @@ const SUBJECTS: &[(&str, &str, &str)] = &[
 /// Far above what any answer takes.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Two nodes and a router as processes, with a graph and three stores, and a router of this process that has the door.
-struct Started {
-    cluster: Secured,
+/// Three nodes and a router as processes, with a graph and three stores; a node and a router of this process that have the door.
+struct Started<'c> {
+    cluster: &'c Secured,
+    node: &'c Node,
     router: Router,
     http: String,
-    stop: CancellationToken,
 }
 
-impl Started {
-    async fn new() -> Self {
-        let cluster = tokio::task::spawn_blocking(filled).await.expect("it is filled");
-        let file = |name: &str| cluster.folder.path().join(name);
-        let Papers { cert, key } = cluster.papers.clone();
-        let security = ServerSecurity {
-            cert: Some(cert),
-            key: Some(key),
-            client_ca: Some(cluster.authority.pem.clone()),
-            access: Some(file("access.toml")),
-            ..ServerSecurity::default()
-        };
+impl<'c> Started<'c> {
+    async fn new(cluster: &'c Secured, node: &'c Node) -> Self {
         let local = SocketAddr::from(([127, 0, 0, 1], 0));
         let http = free_port();
         let options = RouterOptions {
@@ -65,19 +58,24 @@ impl Started {
             http,
             resp: None,
             doors: vec![(local, Arc::new(Line))],
-            data: file("router-9"),
+            data: cluster.folder.path().join("router-9"),
             settings: RouterSettings::default(),
             connections: ConnectionSettings { open_max: Some(OPEN_MAX), ..ConnectionSettings::default() },
-            security: Security::open(security).expect("its files are whole"),
+            security: security(cluster),
         };
         let stop = CancellationToken::new();
-        let router = Router::start(options, cluster.metadata(), stop.clone()).await.expect("it starts");
-        Self { cluster, router, http: http.to_string(), stop }
+        let router = Router::start(options, cluster.metadata(), stop).await.expect("it starts");
+        Self { cluster, node, router, http: http.to_string() }
     }
 
-    /// A connection to the door, over TLS.
-    async fn connect(&self) -> std::io::Result<Talk<impl AsyncRead + AsyncWrite + Unpin + use<>>> {
-        let stream = TcpStream::connect(self.router.doors[0]).await?;
+    /// A connection to the router's door.
+    async fn connect(&self) -> io::Result<Talk<TlsStream<TcpStream>>> {
+        self.connect_to(self.router.doors.addresses[0]).await
+    }
+
+    /// A connection to a door, over TLS.
+    async fn connect_to(&self, addr: SocketAddr) -> io::Result<Talk<TlsStream<TcpStream>>> {
+        let stream = TcpStream::connect(addr).await?;
         let name = "127.0.0.1".try_into().expect("an address");
         Ok(Talk(BufStream::new(raw::connector(&self.cluster.authority.pem).connect(name, stream).await?)))
     }
@@ -93,15 +91,51 @@ fn free_port() -> SocketAddr {
     listener.local_addr().expect("an address")
 }
 
-fn filled() -> Secured {
-    let cluster = Secured::start(|folder| {
+fn security(cluster: &Secured) -> Security {
+    let Papers { cert, key } = cluster.papers.clone();
+    let security = ServerSecurity {
+        cert: Some(cert),
+        key: Some(key),
+        client_ca: Some(cluster.authority.pem.clone()),
+        access: Some(cluster.folder.path().join("access.toml")),
+        ..ServerSecurity::default()
+    };
+    Security::open(security).expect("its files are whole")
+}
+
+/// The first node of the first group.
+async fn node(cluster: &Secured, stop: CancellationToken) -> Node {
+    let local = SocketAddr::from(([127, 0, 0, 1], 0));
+    let options = NodeOptions {
+        node: 0,
+        place: Labels::default(),
+        listen: local,
+        http: local,
+        resp: None,
+        doors: vec![(local, Arc::new(Line))],
+        data: cluster.folder.path().join("node-0"),
+        scrub_rate: None,
+        fetch_rate: None,
+        fetch_p99: None,
+        warm_bytes: 0,
+        connections: ConnectionSettings::default(),
+        security: security(cluster),
+    };
+    Node::start(options, cluster.metadata(), stop).await.expect("it starts")
+}
+
+fn started() -> Secured {
+    Secured::start_nodes(2, &[1, 2, 3], |folder| {
         let file = folder.join("access.toml");
         fs::write(&file, access(SUBJECTS)).expect("written");
         vec!["--access".to_owned(), file.to_str().expect("UTF-8").to_owned()]
-    });
+    })
+}
+
+fn fill_all(cluster: &Secured) {
     let ops = cluster.authority.papers("ops");
-    fill(&cluster, "pages", 20, &ops);
-    fill(&cluster, "secrets", 20, &ops);
+    fill(cluster, "pages", 20, &ops);
+    fill(cluster, "secrets", 20, &ops);
     let rows: PathBuf = cluster.folder.path().join("people.jsonl");
     fs::write(&rows, "{\"name\":\"ada\",\"age\":36}\n{\"name\":\"bob\",\"age\":7}\n").expect("written");
     let rows = rows.to_str().expect("UTF-8");
@@ -110,7 +144,6 @@ fn filled() -> Secured {
     must(with(cluster.kith(&["store", "push", "people", rows]), &ops));
     let load = Reference::open(GRAPH).expect("it comes with the project").load_arguments();
     must(with(cluster.kith(&load.iter().map(String::as_str).collect::<Vec<_>>()), &ops));
-    cluster
 }
 
 /// A conversation in lines.
@@ -128,23 +161,30 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Talk<S> {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_door_of_ones_own_gets_rights_limits_and_metrics_for_nothing() {
-    let started = Started::new().await;
-    answers(&started).await;
-    rights(&started).await;
-    limits(&started).await;
-    started.stop.cancel();
-    started.router.leave().await;
+#[test]
+fn a_door_of_ones_own_gets_rights_limits_and_metrics_for_nothing() {
+    let (cluster, stop, runtime) = (started(), CancellationToken::new(), Runtime::new().expect("a runtime"));
+    let node = runtime.block_on(node(&cluster, stop.clone()));
+    fill_all(&cluster);
+    runtime.block_on(async {
+        let started = Started::new(&cluster, &node).await;
+        answers(&started).await;
+        rights(&started).await;
+        of_a_node(&started).await;
+        limits(&started).await;
+        started.router.leave().await;
+        stop.cancel();
+        node.ended().await;
+    });
 }
 
-async fn answers(started: &Started) {
+async fn answers(started: &Started<'_>) {
     let mut ads = started.connect().await.expect("it listens");
     assert_eq!(ads.say("auth ads-token").await, "ok");
     assert_eq!(ads.say("get pages 7").await, "value 7 of pages");
     assert_eq!(ads.say("get pages 777").await, "(none)");
     let told: serde_json::Value = serde_json::from_str(&ads.say("get people ada").await).expect("JSON");
-    assert_eq!(told, serde_json::json!({"name": "ada", "age": 36}));
+    assert_eq!(told, serde_json::json!({"age": 36}));
     assert_eq!(ads.say("degree kith-village 9043").await, "666");
     let failures = "kith_router_query_errors_total{op=\"line\"}";
     assert_eq!(started.metric(failures).await, 0.0);
@@ -163,7 +203,7 @@ async fn answers(started: &Started) {
     assert_eq!(started.metric("kith_router_read_keys_total{store=\"pages\"}").await, 2.0);
 }
 
-async fn rights(started: &Started) {
+async fn rights(started: &Started<'_>) {
     let queries = "kith_router_query_seconds_count{op=\"line\"}";
     let before = started.metric(queries).await;
     let mut nobody = started.connect().await.expect("it listens");
@@ -189,14 +229,43 @@ async fn rights(started: &Started) {
     let end = timeout(PATIENCE, stranger.0.read_to_string(&mut rest)).await.expect("it is closed");
     assert_eq!((end.expect("in order"), rest.as_str()), (0, ""));
 
-    let mut clear = TcpStream::connect(started.router.doors[0]).await.expect("it listens");
+    let mut clear = TcpStream::connect(started.router.doors.addresses[0]).await.expect("it listens");
     clear.write_all(b"get pages 7\n").await.expect("it reads");
     let mut told = String::new();
     clear.read_to_string(&mut told).await.expect("it is told");
     assert_eq!(told, "error tls_required\n");
 }
 
-async fn limits(started: &Started) {
+/// A node by itself answers for the partitions that it holds, and refuses what it does not hold or do.
+async fn of_a_node(started: &Started<'_>) {
+    let mut ads = started.connect_to(started.node.doors.addresses[0]).await.expect("it listens");
+    assert!(ads.say("get pages 1").await.starts_with("error unauthenticated: "));
+    assert_eq!(ads.say("auth ads-token").await, "ok");
+    let mut held = 0;
+    for key in 0..20 {
+        let told = ads.say(&format!("get pages {key}")).await;
+        match told == format!("value {key} of pages") {
+            true => held += 1,
+            false => assert!(told.starts_with("error partitions_unavailable: "), "{told}"),
+        }
+    }
+    assert!(0 < held && held < 20, "half of the partitions are here, not {held} of 20 keys");
+    let mut people = Vec::new();
+    for name in ["ada", "bob", "eve"] {
+        people.push(ads.say(&format!("get people {name}")).await);
+    }
+    let is_one = |told: &String| {
+        ["{\"age\":36}", "{\"age\":7}", "(none)"].contains(&told.as_str())
+            || told.starts_with("error partitions_unavailable: ")
+    };
+    assert!(people.iter().all(is_one), "{people:?}");
+    let told = ads.say("degree kith-village 9043").await;
+    assert!(told.starts_with("error unsupported_operation: ") && told.contains("ask a router"), "{told}");
+    assert!(ads.say("get secrets 1").await.starts_with("error permission_denied: "));
+    assert!(ads.say("get kith-village 1").await.starts_with("error not_values: "));
+}
+
+async fn limits(started: &Started<'_>) {
     let refused = "kith_line_refused_connections_total{role=\"router\"}";
     assert_eq!(started.metric(refused).await, 0.0);
     let mut open = Vec::new();

@@ -213,6 +213,7 @@ impl Plan {
                 listen: ports::before(known.map(|document| document.addr.as_str())),
                 http: ports::before(known.map(|document| document.http.as_str())),
                 resp: Some(ports::before(known.map(|document| document.resp.as_str()))),
+                doors: Vec::new(),
                 data: folder.join(format!("node-{node:03}")),
                 scrub_rate: options.scrub_rate,
                 fetch_rate: options.fetch_rate,

@@ -218,6 +218,7 @@ impl NodeArgs {
             listen: process.listen,
             http: process.http,
             resp: process.resp,
+            doors: Vec::new(),
             data: process.data,
             scrub_rate: self.scrub_rate.or(own.scrub_rate).unwrap_or_default().0,
             fetch_rate: self.fetch_rate.or(own.fetch_rate).unwrap_or_default().0,
