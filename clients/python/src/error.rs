@@ -29,6 +29,7 @@ fn exception(code: ErrorCode) -> Option<&'static str> {
         ErrorCode::Unreachable
         | ErrorCode::PartitionsUnavailable
         | ErrorCode::NoCluster
+        | ErrorCode::ObjectStoreUnreachable
         | ErrorCode::TlsFailed
         | ErrorCode::TlsRequired => Some("Unreachable"),
         ErrorCode::Unauthenticated | ErrorCode::PermissionDenied => Some("Denied"),
@@ -36,6 +37,20 @@ fn exception(code: ErrorCode) -> Option<&'static str> {
         | ErrorCode::UnknownGraph
         | ErrorCode::MemberNotFound
         | ErrorCode::EntityNotFound => Some("NotFound"),
+        ErrorCode::BadRows
+        | ErrorCode::NoRows
+        | ErrorCode::DuplicateKey
+        | ErrorCode::BadLines
+        | ErrorCode::NoEdges
+        | ErrorCode::NoEntities
+        | ErrorCode::NoMembers
+        | ErrorCode::NothingToLoad
+        | ErrorCode::TooManyKinds
+        | ErrorCode::InvalidName
+        | ErrorCode::NameTaken
+        | ErrorCode::BadInput
+        | ErrorCode::BadSchema
+        | ErrorCode::IncompatibleSchema => Some("Refused"),
         _ => None,
     }
 }
@@ -47,9 +62,14 @@ pub fn classes() -> HashMap<&'static str, &'static str> {
 
 /// The exception of a code.
 pub fn of(code: ErrorCode, message: &str, help: &str) -> PyErr {
+    refused_rows(code, message, help, Vec::new())
+}
+
+/// As [`of`], with the first wrong rows of files or rows that are refused.
+pub fn refused_rows(code: ErrorCode, message: &str, help: &str, wrong: Vec<String>) -> PyErr {
     Python::attach(|py| {
         let made = py.import("kith.errors").and_then(|errors| errors.getattr("error_of"));
-        match made.and_then(|error_of| error_of.call1((code.name(), message, help))) {
+        match made.and_then(|error_of| error_of.call1((code.name(), message, help, wrong))) {
             Ok(error) => PyErr::from_value(error),
             Err(broken) => broken,
         }

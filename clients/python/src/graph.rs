@@ -1,7 +1,9 @@
 //! Questions of a graph, and their answers as plain Python values.
 
 use crate::options::wrong;
-use kith_ops::{CommonAnswer, CommonPlan, GraphAnswer, GraphQuery, NetworkAnswer, Operand, Want};
+use kith_ops::{
+    ColumnRange, CommonAnswer, CommonPlan, GraphAnswer, GraphQuery, NetworkAnswer, Operand, Want,
+};
 use kith_types::{Direction, Workflow};
 use pyo3::{
     IntoPyObjectExt, conversion::FromPyObjectOwned, exceptions::PyTypeError, prelude::*, types::PyDict,
@@ -23,6 +25,7 @@ pub fn question(op: &str, fields: &Bound<'_, PyDict>, workflow: Workflow) -> PyR
         "connections" => Operand::Connections { id: fields.must("id")? },
         "entities" => Operand::Entities { id: fields.must("id")?, kind: fields.must("kind")? },
         "members" => Operand::Members { kind: fields.must("kind")?, entity: fields.must("entity")? },
+        "degree" => Operand::Degree { ids: fields.must("ids")?, filter: fields.filter("filter")? },
         "network" => Operand::Network { id: fields.must("id")?, want: want()? },
         "distance" => Operand::Distance { from: fields.must("id")?, to: fields.must("to")? },
         "path" => {
@@ -67,6 +70,12 @@ impl<'py> Fields<'_, 'py> {
         self.may(name)?.ok_or_else(|| PyTypeError::new_err(format!("{name} is missing")))
     }
 
+    /// `(column, least, greatest)`.
+    fn filter(&self, name: &str) -> PyResult<Option<ColumnRange>> {
+        let range = self.may::<(String, u64, u64)>(name)?;
+        Ok(range.map(|(column, low, high)| ColumnRange { column, low, high }))
+    }
+
     fn or<T>(&self, name: &str, default: T) -> PyResult<T>
     where
         T: FromPyObjectOwned<'py>,
@@ -84,6 +93,7 @@ pub fn answer(py: Python<'_>, answer: GraphAnswer) -> PyResult<Py<PyAny>> {
         GraphAnswer::Distances(distances) => {
             distances.into_iter().map(|far| far.map(u32::from)).collect::<Vec<_>>().into_py_any(py)
         }
+        GraphAnswer::Degrees(degrees) => degrees.into_py_any(py),
         GraphAnswer::Path(path) => path.members.into_py_any(py),
         GraphAnswer::Suggestions(suggestions) => suggestions.into_py_any(py),
         GraphAnswer::Network(answer) => network(py, &answer),

@@ -5,6 +5,7 @@
 compile_error!("records are little-endian, and vectors are shown to Python as they lie");
 
 mod batch;
+mod build;
 mod call;
 mod client;
 mod error;
@@ -26,6 +27,7 @@ mod _kith {
     #[pymodule_export]
     use crate::{
         batch::{Batch, Entry},
+        build::{build_graph, build_store},
         call::{Call, leave},
         client::{Client, connect},
         plan::Plan,

@@ -22,6 +22,10 @@ def test_answers_are_those_of_the_command_line(client: kith.Client, cluster: Clu
     assert graph.network_size(1005) == told("network-size", "1005")["net"]
     network = graph.network(1005)
     assert network == told("network", "1005") and len(network["first"]) == network["degree"]
+    assert graph.degree([1005, 1, 1005]) == [network["degree"], None, network["degree"]]
+    assert graph.degree([]) == []
+    with pytest.raises(kith.KithError, match="has no column"):
+        graph.degree([1005], filter=("since", 1, 2))
     assert graph.distance(1005, [1005, 1488, 1016]) == [0, 1, 3]
     path = graph.path(1005, 18028)
     assert (path[0], path[-1], len(path)) == (1005, 18028, 3)

@@ -52,6 +52,8 @@ async def use() -> None:
             assert_type(entry, kith.Entry)
         assert_type([piece for piece in stream.pieces()], list[kith.Batch])
         assert_type(stream.footer, kith.StreamFooter)
+    assert_type(kith.build_store("s", "out", {1: "x"}, key="id", partitions=4), kith.BuiltStore)
+    assert_type(kith.build_graph("g", "out", edges=[(1, 2)], partitions=4).components, list[kith.BuiltComponent])
     slow = await kith.aio.connect(tls_ca="ca.pem", token_file="token")
     async for other in slow.stream("s", [1]):
         assert_type(other, kith.Entry)

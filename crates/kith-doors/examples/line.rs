@@ -8,7 +8,7 @@ use kith_api::{
 use kith_client::{Session, SessionSettings};
 use kith_doors::{Backend, Charged, Door, Guest, Stream, Words, spawn};
 use kith_net::server::{bind, connections::Connections, security::Security};
-use kith_ops::{GraphAnswer, GraphQuery, Operand};
+use kith_ops::{GraphAnswer::Degrees, GraphQuery, Operand};
 use std::{env, error::Error, io, sync::Arc};
 use tokio_util::{codec::Framed, codec::LinesCodec, sync::CancellationToken};
 
@@ -26,11 +26,10 @@ impl Door for Line {
         async move {
             while let Some(line) = lines.next().await {
                 // The reply is dropped when its text is sent: until then it counts as memory of replies.
-                let told = match answer(&line.map_err(io::Error::other)?, &mut guest).await {
-                    Ok((told, reply)) => (told.replace('\n', "\\n"), reply),
-                    Err(error) => (format!("error {}: {error}", error.code()), None),
-                };
-                lines.send(&told.0).await.map_err(io::Error::other)?;
+                let answered = answer(&line.map_err(io::Error::other)?, &mut guest).await;
+                let told =
+                    answered.unwrap_or_else(|error| (format!("error {}: {error}", error.code()), None));
+                lines.send(told.0.replace('\n', "\\n")).await.map_err(io::Error::other)?;
             }
             Ok(())
         }
@@ -46,7 +45,8 @@ async fn answer(line: &str, guest: &mut Guest) -> Result<(String, Option<Charged
             Question::Values { keys: guest.keys(store, &[key]).await?, store: store.to_owned() }
         }
         ["degree", graph, id] => {
-            let operand = Operand::Connections { id: id.parse().map_err(|_| wrong("an id is a number"))? };
+            let ids = vec![id.parse().map_err(|_| wrong("an id is a number"))?];
+            let operand = Operand::Degree { ids, filter: None };
             let (edge_type, direction, workflow) = Default::default();
             let query = GraphQuery { operand, edge_type, direction, workflow };
             Question::Graph { graph: graph.to_owned(), query }
@@ -55,7 +55,7 @@ async fn answer(line: &str, guest: &mut Guest) -> Result<(String, Option<Charged
     };
     let reply = guest.call(question, QueryOptions::default()).await?;
     let value = match &*reply {
-        Reply::Graph(Answered { answer: GraphAnswer::Ids(ids), .. }) => Some(ids.len().to_string().into()),
+        Reply::Graph(Answered { answer: Degrees(degrees), .. }) => degrees[0].map(|it| it.to_string().into()),
         Reply::Values(answer) => guest.text(answer, 0).await?,
         _ => None,
     };

@@ -216,6 +216,7 @@ fn bytes(reply: &Reply) -> usize {
                 .network
                 .as_ref()
                 .map_or(0, |_| (network.sizes.first + network.sizes.second) as usize * ID),
+            GraphAnswer::Degrees(degrees) => degrees.len() * 2 * ID,
             GraphAnswer::Suggestions(members) => members.len() * 2 * ID,
             _ => 0,
         },

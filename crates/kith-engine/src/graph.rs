@@ -154,6 +154,41 @@ impl GraphReader {
         Ok(flow)
     }
 
+    /// The counts that the lists of a bounded number of keys begin with. Each list is proven, but not decoded.
+    fn lengths_of_some(
+        &self,
+        selection: &Selection<'_>,
+        list: Direction,
+        keys: &[u64],
+        mut each: impl FnMut(usize, Option<u64>) -> ControlFlow<()>,
+    ) -> Result<ControlFlow<()>, SourceError> {
+        let readers = keys.iter().map(|key| {
+            let partition = partition_of_id(*key, self.partition_count);
+            Ok(files_of(selection.component, partition)?.kept_list(list))
+        });
+        let readers = readers.collect::<Result<Vec<_>, SourceError>>()?;
+        let bytes: Vec<[u8; 8]> = keys.iter().map(|key| key.to_le_bytes()).collect();
+        let mut flow = ControlFlow::Continue(());
+        find_many(
+            readers.len(),
+            |index| (&readers[index].records, bytes[index].as_slice()),
+            |index, found| {
+                let length = match found {
+                    Some(found) => {
+                        let count = adjacency::count(found.value());
+                        found.prove().map_err(ReadError::from)?;
+                        Some(count.map_err(|_| ReadError::from(found.malformed("adjacency list")))?)
+                    }
+                    None => self.without_list(selection, keys[index])?.map(|_| 0),
+                };
+                flow = each(index, length);
+                Ok::<_, SourceFault>(flow)
+            },
+        )
+        .map_err(|fault| fault.0)?;
+        Ok(flow)
+    }
+
     /// Drops from `members` those whose list, filtered, lacks `id`: postings hold no columns.
     fn filter_postings(
         selection: &Selection<'_>,
@@ -207,6 +242,31 @@ impl NeighbourSource for GraphReader {
                 self.lists_of_some(&selection, some, &mut scratch, |index, list| each(start + index, list))?
             };
             if flow.is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn lengths(
+        &self,
+        edge: &EdgeSelector,
+        keys: &[u64],
+        each: &mut dyn FnMut(usize, Option<u64>) -> ControlFlow<()>,
+    ) -> Result<(), SourceError> {
+        let selection = self.select(edge)?;
+        let &[list] = selection.lists else {
+            // The union of two lists, or none at all: their ids decide.
+            return self.lists(edge, keys, &mut |index, ids| each(index, ids.map(|ids| ids.len() as u64)));
+        };
+        if selection.filter.is_some() {
+            return self.lists(edge, keys, &mut |index, ids| each(index, ids.map(|ids| ids.len() as u64)));
+        }
+        for (start, some) in (0..).step_by(KEYS_AT_A_TIME).zip(keys.chunks(KEYS_AT_A_TIME)) {
+            if self
+                .lengths_of_some(&selection, list, some, |index, length| each(start + index, length))?
+                .is_break()
+            {
                 break;
             }
         }

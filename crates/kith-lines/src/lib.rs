@@ -9,6 +9,7 @@
 mod batch;
 mod compute;
 mod error;
+mod filter;
 mod graph;
 mod json;
 mod line;

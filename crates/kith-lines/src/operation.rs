@@ -1,5 +1,6 @@
 //! The operations and their fields: a subcommand each, and the value of `op` in a request line.
 
+use crate::filter::Filter;
 use clap::{Args, Subcommand, ValueEnum};
 use kith_ops::{CommonPlan, Operand, PATH_LENGTH_MAX, Want};
 use serde::{Deserialize, Deserializer, Serialize, de::Error};
@@ -14,6 +15,8 @@ pub enum Operation {
     Entities(Entities),
     /// The members of an entity
     Members(Members),
+    /// How many connections members have
+    Degree(Degree),
     /// First and second degree of a member
     Network(Network),
     /// Only the sizes of `network`
@@ -57,6 +60,18 @@ pub struct Members {
     /// The entity kind, as `school`
     #[arg(long)]
     kind: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Args, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Degree {
+    /// The members
+    #[arg(required = true, value_name = "ID")]
+    ids: Vec<u64>,
+    /// Count only edges whose value in a column lies in a range, both ends included
+    #[arg(long, value_name = "COLUMN=LOW..HIGH")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    filter: Option<Filter>,
 }
 
 #[derive(Clone, Debug, PartialEq, Args, Serialize, Deserialize)]
@@ -225,6 +240,9 @@ impl Operation {
             Operand::Connections { id } => Operation::Connections(Connections { id }),
             Operand::Entities { id, kind } => Operation::Entities(Entities { id, kind }),
             Operand::Members { kind, entity } => Operation::Members(Members { entity, kind }),
+            Operand::Degree { ids, filter } => {
+                Operation::Degree(Degree { ids, filter: filter.map(Filter::of) })
+            }
             Operand::Network { id, want } => {
                 let returns = if want == Want::Ids { NetworkReturn::Ids } else { NetworkReturn::Size };
                 Operation::Network(Network { id, returns })
@@ -245,6 +263,9 @@ impl Operation {
             Operation::Connections(Connections { id }) => Operand::Connections { id },
             Operation::Entities(Entities { id, kind }) => Operand::Entities { id, kind },
             Operation::Members(Members { entity, kind }) => Operand::Members { kind, entity },
+            Operation::Degree(Degree { ids, filter }) => {
+                Operand::Degree { ids, filter: filter.map(Filter::range) }
+            }
             Operation::Network(Network { id, returns: NetworkReturn::Size })
             | Operation::NetworkSize(Member { id }) => Operand::Network { id, want: Want::Size },
             Operation::Network(Network { id, .. }) => Operand::Network { id, want: Want::Ids },
@@ -268,7 +289,8 @@ impl Operation {
             Operation::Common(Common { returns: CommonReturn::Ids, .. }) => Shape::Ids,
             Operation::Network(Network { returns: NetworkReturn::Sha, .. }) => Shape::NetworkSha,
             Operation::Network(_) | Operation::NetworkSize(_) => Shape::Network,
-            Operation::Distance(_)
+            Operation::Degree(_)
+            | Operation::Distance(_)
             | Operation::Path(_)
             | Operation::Common(_)
             | Operation::HasCommon(_)

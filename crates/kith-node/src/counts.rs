@@ -7,7 +7,7 @@ use kith_process::{
 use metrics::{counter, gauge};
 use tokio_util::sync::CancellationToken;
 
-/// Those of a node.
+/// Counters without labels.
 const OF_NODES: [&str; 14] = [
     "kith_node_damage_found_total",
     "kith_node_damaged_reads_total",
@@ -25,7 +25,7 @@ const OF_NODES: [&str; 14] = [
     "kith_node_warmed_bytes_total",
 ];
 
-/// Those of a node.
+/// Counters with one label.
 const LABELLED_OF_NODES: [Labelled; 1] =
     [Labelled { name: "kith_node_waits_told_total", label: "believed", values: &["true", "false"] }];
 

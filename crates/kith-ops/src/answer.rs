@@ -8,6 +8,9 @@ use std::sync::Arc;
 pub enum GraphAnswer {
     /// To `Connections`, `Entities` and `Members`: sorted, distinct ids.
     Ids(Vec<u64>),
+    /// To `Degree`: for each member its number of connections, or `None` if it is not in the graph (or, in a partial answer, if
+    /// nobody answered for it).
+    Degrees(Vec<Option<u64>>),
     /// To `Network`.
     Network(NetworkAnswer),
     /// To `Distance`: at each target's index 0, 1, 2, 3, or `None` for farther or unreachable.

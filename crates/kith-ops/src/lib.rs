@@ -32,7 +32,7 @@ pub use evaluate::{
     GRAPH_BYTES_MAX, LookupKeys, Room, Share, aggregate, aggregate_fetched, best, compute, compute_fetched,
     evaluate, evaluate_values, lookup,
 };
-pub use graph::{COMMON_FETCH_MAX, DISTANCE_TARGETS_MAX, PATH_LENGTH_MAX, SUGGESTIONS_MAX};
+pub use graph::{COMMON_FETCH_MAX, DEGREE_IDS_MAX, DISTANCE_TARGETS_MAX, PATH_LENGTH_MAX, SUGGESTIONS_MAX};
 pub use groups::Groups;
 pub use merge::Missing;
 pub use network::{Network, NetworkKey, NetworkSizes};

@@ -1,5 +1,6 @@
 //! The questions one can ask of a graph.
 
+use crate::ColumnRange;
 use kith_types::{Direction, OperationName, PartitionCount, Workflow};
 
 /// One question, as the caller states it. Names are resolved against the
@@ -34,6 +35,13 @@ pub enum Operand {
         kind: String,
         /// The entity; unique only together with its kind.
         entity: u64,
+    },
+    /// How many connections each member has.
+    Degree {
+        /// The members, in any order, repeats allowed.
+        ids: Vec<u64>,
+        /// Only edges whose value in a column lies in a range.
+        filter: Option<ColumnRange>,
     },
     /// First degree, exactly-second degree, their union and the raw union of the first degree's lists.
     Network {
@@ -83,6 +91,7 @@ impl Operand {
             Operand::Connections { .. } => OperationName::Connections,
             Operand::Entities { .. } => OperationName::Entities,
             Operand::Members { .. } => OperationName::Members,
+            Operand::Degree { .. } => OperationName::Degree,
             Operand::Network { .. } => OperationName::Network,
             Operand::Distance { .. } => OperationName::Distance,
             Operand::Path { .. } => OperationName::Path,

@@ -27,6 +27,20 @@ pub trait NeighbourSource {
         each: &mut dyn FnMut(usize, Option<&[u64]>) -> ControlFlow<()>,
     ) -> Result<(), SourceError>;
 
+    /// As [`NeighbourSource::lists`], for the number of ids of each list: `O(keys)` where lists need not be decoded for it.
+    ///
+    /// # Errors
+    /// As [`NeighbourSource::lists`].
+    #[expect(clippy::type_complexity, reason = "spelled out for implementors")]
+    fn lengths(
+        &self,
+        edge: &EdgeSelector,
+        keys: &[u64],
+        each: &mut dyn FnMut(usize, Option<u64>) -> ControlFlow<()>,
+    ) -> Result<(), SourceError> {
+        self.lists(edge, keys, &mut |index, list| each(index, list.map(|ids| ids.len() as u64)))
+    }
+
     /// Appends to `out` the members of `partition`, ascending and distinct, whose list under `edge`
     /// contains `id`. Under `Direction::Both` of a directed edge type that is the union of both lists;
     /// over the `in` lists of an entity kind the "members" of the partition are entities.

@@ -163,6 +163,13 @@ proptest! {
     }
 
     #[test]
+    fn degrees_are_the_sizes_of_the_first_degree(case in cases(), ids in vec(ends(), 0..8)) {
+        let ids: Vec<u64> = ids.into_iter().map(|(id, _)| id).collect();
+        let got = case.cluster().query(&case.query(Operand::Degree { ids: ids.clone(), filter: None }));
+        prop_assert_eq!(got, Ok(GraphAnswer::Degrees(case.twin().degrees(&ids))));
+    }
+
+    #[test]
     fn distances_are_right_up_to_three(case in cases(), (from, _) in ends(), to in vec(ends(), 1..8)) {
         let to: Vec<u64> = to.into_iter().map(|(to, _)| to).collect();
         let got = case.cluster().query(&case.query(Operand::Distance { from, to: to.clone() }));

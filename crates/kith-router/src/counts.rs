@@ -27,7 +27,7 @@ const QUERIES: [&str; 15] = [
     "resp",
 ];
 
-/// Those of a router.
+/// Counters without labels.
 const OF_ROUTERS: [&str; 9] = [
     "kith_router_forwarded_total",
     "kith_router_network_cache_evictions_total",
@@ -40,7 +40,7 @@ const OF_ROUTERS: [&str; 9] = [
     "kith_client_hedges_won_total",
 ];
 
-/// Those of a router.
+/// Counters with one label.
 const LABELLED_OF_ROUTERS: [Labelled; 6] = [
     Labelled { name: "kith_router_query_errors_total", label: "op", values: &QUERIES },
     Labelled { name: "kith_router_partial_answers_total", label: "op", values: &QUERIES },

@@ -139,8 +139,8 @@ impl Router {
         Self::serve(options, metadata, followed, stop).await
     }
 
-    /// Starts a router in the process of the metadata store, and shares the topology that the process
-    /// follows; keeps no copy of it on disk.
+    /// Starts a router in the process of the metadata store. It shares the topology that the process follows, and keeps no
+    /// copy of it on disk.
     ///
     /// # Errors
     /// As [`Router::start`].

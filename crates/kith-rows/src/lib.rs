@@ -29,6 +29,7 @@
 //! ```
 
 mod columnar;
+mod encode;
 mod error;
 mod fault;
 mod fields;
@@ -43,6 +44,7 @@ mod unpack;
 mod value;
 mod vectors;
 
+pub use encode::{EncodedRow, RowEncoder, RowKey, RowValue};
 pub use error::{ReadError, RowsError};
 pub use fault::{Place, ROW_ERRORS_SHOWN, RowError, RowErrors, RowFault};
 pub use fields::{EachRow, Field, FieldTable};

@@ -12,6 +12,8 @@ pub enum OperationName {
     Entities,
     /// The members of an entity.
     Members,
+    /// How many connections members have.
+    Degree,
     /// First and second degree of a member.
     Network,
     /// How far members are.
@@ -32,10 +34,11 @@ pub enum OperationName {
 
 impl OperationName {
     /// Every operation, in the order of declaration.
-    pub const ALL: [OperationName; 11] = [
+    pub const ALL: [OperationName; 12] = [
         OperationName::Connections,
         OperationName::Entities,
         OperationName::Members,
+        OperationName::Degree,
         OperationName::Network,
         OperationName::Distance,
         OperationName::Path,

@@ -3,7 +3,6 @@
 
 use console::Style;
 use kith_client::QueryError;
-use kith_engine::load::LoadError;
 use kith_lines::LineError;
 use kith_types::ErrorCode;
 use serde::Serialize;
@@ -75,6 +74,21 @@ impl From<LineError> for Failure {
     fn from(LineError { code, message, help }: LineError) -> Self {
         Self { code, message, help }
     }
+}
+
+impl From<kith_build::Failure> for Failure {
+    fn from(failure: kith_build::Failure) -> Self {
+        let kith_build::Failure { code, message, help, wrong: _ } = failure;
+        Self { code, message, help }
+    }
+}
+
+/// A build that failed. Wrong rows and lines are shown as they are in the files.
+pub fn told(failure: kith_build::Failure) -> Failure {
+    for wrong in &failure.wrong {
+        eprintln!("{wrong}");
+    }
+    failure.into()
 }
 
 impl From<&QueryError> for Failure {
@@ -154,8 +168,8 @@ fn known(error: &anyhow::Error) -> Option<(ErrorCode, String)> {
         } else if let Some(error) = cause.downcast_ref::<QueryError>() {
             Some((error.code(), error.help()))
         } else {
-            let error = cause.downcast_ref::<LoadError>()?;
-            Some((error.code(), error.help().to_owned()))
+            let failure = cause.downcast_ref::<kith_build::Failure>()?;
+            Some((failure.code, failure.help.clone()))
         }
     })
 }

@@ -188,8 +188,12 @@ async fn answers(started: &Started<'_>) {
     assert_eq!(ads.say("degree kith-village 9043").await, "666");
     let failures = "kith_router_query_errors_total{op=\"line\"}";
     assert_eq!(started.metric(failures).await, 0.0);
-    let told = ads.say("degree kith-village 1").await;
-    assert!(told.starts_with("error member_not_found: "), "{told}");
+    assert_eq!(ads.say("degree kith-village 1").await, "(none)");
+    let told = ads.say("get kith-village 1").await;
+    assert!(told.starts_with("error not_values: "), "{told}");
+    assert_eq!(started.metric(failures).await, 0.0, "what a door learns of a store's shape is no query");
+    let told = ads.say("degree people 1").await;
+    assert!(told.starts_with("error "), "{told}");
     assert_eq!(started.metric(failures).await, 1.0);
     for wrong in ["get pages x", "get pages", "degree kith-village x", "put pages 7 x"] {
         let told = ads.say(wrong).await;
@@ -198,7 +202,7 @@ async fn answers(started: &Started<'_>) {
             "{told}"
         );
     }
-    assert_eq!(started.metric("kith_router_query_seconds_count{op=\"line\"}").await, 5.0);
+    assert_eq!(started.metric("kith_router_query_seconds_count{op=\"line\"}").await, 6.0);
     assert_eq!(started.metric("kith_server_connections{protocol=\"line\"}").await, 1.0);
     assert_eq!(started.metric("kith_router_read_keys_total{store=\"pages\"}").await, 2.0);
 }

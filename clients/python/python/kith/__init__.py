@@ -10,6 +10,8 @@
         ...
     best = client.compute("pages").dot("embed", query, as_="score").top_k("score", 20).execute(ids)
 
+It also builds graphs and stores, into a folder or a bucket: ``kith.build_graph``, ``kith.build_store``.
+
 Routing, hedging, retries and deadlines are those of the Rust client, which this is. ``kith.aio`` is the same for asyncio.
 """
 
@@ -18,19 +20,24 @@ import atexit
 from kith import _kith, aio
 from kith._kith import Batch, Entry, Record
 from kith.answers import Counts, Footer, StreamFailure, StreamFooter
+from kith.building import BuiltComponent, BuiltGraph, BuiltStore, Dropped, build_graph, build_store
 from kith.client import Client, Compute, Aggregate, Graph, connect
-from kith.errors import DeadlineExceeded, Denied, KithError, NotFound, Overloaded, Unreachable
+from kith.errors import DeadlineExceeded, Denied, KithError, NotFound, Overloaded, Refused, Unreachable
 from kith.options import Options
 from kith.stream import Stream
 
 __all__ = [
     "Aggregate",
     "Batch",
+    "BuiltComponent",
+    "BuiltGraph",
+    "BuiltStore",
     "Client",
     "Compute",
     "Counts",
     "DeadlineExceeded",
     "Denied",
+    "Dropped",
     "Entry",
     "Footer",
     "Graph",
@@ -39,11 +46,14 @@ __all__ = [
     "Options",
     "Overloaded",
     "Record",
+    "Refused",
     "Stream",
     "StreamFailure",
     "StreamFooter",
     "Unreachable",
     "aio",
+    "build_graph",
+    "build_store",
     "connect",
 ]
 

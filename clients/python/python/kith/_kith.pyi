@@ -1,6 +1,6 @@
 """What Rust gives: `clients/python/src`."""
 
-from collections.abc import Awaitable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from kith.answers import Footer, StreamFooter
@@ -40,6 +40,17 @@ class Client:
 
 def connect(addresses: Sequence[str], direct: bool, transport: str, files: Files) -> Call: ...
 
+def build_store(
+    store: str, out: str, given: Mapping[str, Any], rows: Iterable[Any] | None, files: Sequence[str] | None
+) -> tuple[int, str, int, int, int, list[tuple[str, int, list[str]]], str]: ...
+def build_graph(
+    graph: str,
+    out: str,
+    given: Mapping[str, Any],
+    components: Sequence[tuple[str, str, Sequence[str], Iterable[Any]]] | None,
+) -> tuple[
+    int, list[tuple[str, str, int, int, int, int, int, int, int, str]], list[tuple[str, int, list[str]]]
+]: ...
 def leave() -> None: ...
 
 class Stream:

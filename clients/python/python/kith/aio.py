@@ -243,3 +243,17 @@ class Graph:
         """People that a member may know, with the number of common connections, most first."""
         suggestions: list[tuple[int, int]] = await self._ask("suggest", {"id": id, "k": k}, options)
         return suggestions
+
+    async def degree(
+        self,
+        ids: Sequence[int],
+        filter: tuple[str, int, int] | None = None,
+        **options: Unpack[Options],
+    ) -> list[int | None]:
+        """How many connections each member has; None if it is not in the graph.
+
+        With a filter, only edges count whose value in a column lies in a range: ("since", 2015, 2020), both ends included.
+        """
+        asked = {"ids": list(ids), "filter": filter}
+        degrees: list[int | None] = await self._ask("degree", asked, options)
+        return degrees

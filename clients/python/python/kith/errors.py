@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from kith import _kith
 
 
@@ -10,11 +12,14 @@ class KithError(Exception):
 
     code: str
     help: str
+    wrong: list[str]
+    """Of rows that are refused: the first of them, and what is wrong with each."""
 
-    def __init__(self, code: str, message: str, help: str = "") -> None:
+    def __init__(self, code: str, message: str, help: str = "", wrong: Sequence[str] = ()) -> None:
         super().__init__(message)
         self.code = code
         self.help = help
+        self.wrong = list(wrong)
         if help:
             self.add_note(f"help: {help}")
 
@@ -22,7 +27,7 @@ class KithError(Exception):
         return f"{type(self).__name__}(code={self.code!r}, message={str(self)!r})"
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (error_of, (self.code, str(self), self.help))
+        return (error_of, (self.code, str(self), self.help, self.wrong))
 
 
 class DeadlineExceeded(KithError, TimeoutError):
@@ -45,8 +50,12 @@ class NotFound(KithError, LookupError):
     """There is no such store, graph, member or entity."""
 
 
-def error_of(code: str, message: str, help: str) -> KithError:
+class Refused(KithError, ValueError):
+    """Rows, files, a name or a schema that nothing is built of; ``wrong`` has the first wrong rows."""
+
+
+def error_of(code: str, message: str, help: str, wrong: Sequence[str] = ()) -> KithError:
     """The exception of a code, of the class that the client's Rust half gives it."""
     name = _kith.ERROR_CLASSES.get(code, "KithError")
-    made: KithError = globals()[name](code, message, help)
+    made: KithError = globals()[name](code, message, help, wrong)
     return made

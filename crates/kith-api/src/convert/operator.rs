@@ -110,22 +110,22 @@ fn set(body: &[u8], field: &'static str, size: &mut PlanSize) -> Result<Vec<u64>
     decode_set(body).map_err(|source| ConvertError::Body { field, source })
 }
 
+pub(super) fn range_to_wire(range: &ColumnRange) -> v1::ColumnRange {
+    v1::ColumnRange { column: range.column.clone(), low: range.low, high: range.high }
+}
+
+pub(super) fn range_from_wire(wire: &v1::ColumnRange) -> ColumnRange {
+    ColumnRange { column: wire.column.clone(), low: wire.low, high: wire.high }
+}
+
 fn edge_to_wire(edge: &EdgeSelector) -> v1::EdgeSelector {
-    let filter = edge.filter.as_ref().map(|range| v1::ColumnRange {
-        column: range.column.clone(),
-        low: range.low,
-        high: range.high,
-    });
+    let filter = edge.filter.as_ref().map(range_to_wire);
     v1::EdgeSelector { kind: edge.kind.clone(), direction: direction_to_wire(Some(edge.direction)), filter }
 }
 
 fn edge_from_wire(wire: &Option<v1::EdgeSelector>) -> Result<EdgeSelector, ConvertError> {
     let wire = wire.as_ref().ok_or(ConvertError::Missing("operator.edge"))?;
-    let filter = wire.filter.as_ref().map(|range| ColumnRange {
-        column: range.column.clone(),
-        low: range.low,
-        high: range.high,
-    });
+    let filter = wire.filter.as_ref().map(range_from_wire);
     let direction = direction_from_wire(wire.direction)?.unwrap_or(Direction::Both);
     Ok(EdgeSelector { kind: wire.kind.clone(), direction, filter })
 }

@@ -1,6 +1,10 @@
 //! Queries and answers on the wire.
 
-use super::{ConvertError, direction_from_wire, direction_to_wire, workflow_from_wire, workflow_to_wire};
+use super::{
+    ConvertError, direction_from_wire, direction_to_wire,
+    operator::{range_from_wire, range_to_wire},
+    workflow_from_wire, workflow_to_wire,
+};
 use crate::{Answered, CacheMode, Page, Proofs, QueryError, QueryOptions, Question, Request, parse_hedging};
 use kith_ops::{
     CommonAnswer, CommonPlan, GraphAnswer, GraphQuery, Network, NetworkAnswer, NetworkSizes, Operand,
@@ -75,6 +79,9 @@ fn operand_to_wire(operand: &Operand) -> Wire {
                 CommonPlan::Push => v1::CommonPlan::Push.into(),
             },
         }),
+        Operand::Degree { ids, filter } => {
+            Wire::Degree(v1::DegreeOperand { ids: ids.clone(), filter: filter.as_ref().map(range_to_wire) })
+        }
         Operand::Suggest { id, k } => Wire::Suggest(v1::SuggestOperand { id: *id, k: *k }),
     }
 }
@@ -155,6 +162,9 @@ fn operand_from_wire(wire: Wire) -> Result<Operand, ConvertError> {
                 Err(_) => return Err(ConvertError::Unknown { field: "plan", got: operand.plan }),
             },
         },
+        Wire::Degree(operand) => {
+            Operand::Degree { ids: operand.ids, filter: operand.filter.as_ref().map(range_from_wire) }
+        }
         Wire::Suggest(operand) => Operand::Suggest { id: operand.id, k: operand.k },
     })
 }
@@ -237,6 +247,10 @@ pub fn answer_to_wire(answer: &GraphAnswer) -> Answer {
             let distances = distances.iter().map(|distance| distance.map_or(-1, i32::from));
             Answer::Distances(v1::Distances { distances: distances.collect() })
         }
+        GraphAnswer::Degrees(degrees) => {
+            let degrees = degrees.iter().map(|degree| degree.map_or(0, |degree| degree.saturating_add(1)));
+            Answer::Degrees(v1::Degrees { degrees: degrees.collect() })
+        }
         GraphAnswer::Path(path) => Answer::Path(v1::PathReply { members: path.members.clone() }),
         GraphAnswer::Common(common) => {
             let result = match common {
@@ -278,6 +292,10 @@ pub fn answer_from_wire(wire: Answer, ids_wanted: bool) -> Result<GraphAnswer, C
         Answer::Distances(distances) => {
             let distances = distances.distances.into_iter().map(|distance| u8::try_from(distance).ok());
             GraphAnswer::Distances(distances.collect())
+        }
+        Answer::Degrees(degrees) => {
+            let degrees = degrees.degrees.into_iter().map(|degree| degree.checked_sub(1));
+            GraphAnswer::Degrees(degrees.collect())
         }
         Answer::Path(path) => GraphAnswer::Path(PathAnswer { members: path.members }),
         Answer::Common(common) => {

@@ -217,6 +217,9 @@ fn wants_ids(operand: &Operand) -> bool {
     match operand {
         Operand::Network { want, .. } | Operand::Common { want, .. } => *want == Want::Ids,
         Operand::Connections { .. } | Operand::Entities { .. } | Operand::Members { .. } => true,
-        Operand::Distance { .. } | Operand::Path { .. } | Operand::Suggest { .. } => false,
+        Operand::Degree { .. }
+        | Operand::Distance { .. }
+        | Operand::Path { .. }
+        | Operand::Suggest { .. } => false,
     }
 }

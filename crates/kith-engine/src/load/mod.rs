@@ -13,6 +13,7 @@ mod graph;
 pub mod input;
 mod rows;
 mod sort;
+mod stop;
 mod values;
 
 pub use builder::{
@@ -24,6 +25,7 @@ pub use graph::{
     next_version,
 };
 pub use sort::{ExternalSorter, SortError, SortOptions, SortRecord, Sorted};
+pub use stop::Stop;
 pub use values::{
     AssembledSource, Assembly, DeltaBuilder, DeltaOptions, DeltaSummary, DictionarySample, Duplicates,
     PartitionBuilder, PartitionSummary, SUMMARY_NAME, ValuesBuildError, ValuesBuilder, ValuesOptions,

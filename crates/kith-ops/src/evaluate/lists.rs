@@ -34,7 +34,28 @@ impl<'a> Evaluator<'a> {
     }
 
     fn lengths(&mut self, plan: &Operator) -> Result<Vec<ListEntry>, EvaluateError> {
-        self.entries(plan, |ids| (ListEntry::Longer(ids.len() as u64), 0))
+        let Operator::Expand { input, edge, .. } = plan else { return Err(mistyped(plan)) };
+        match self.keys_of(input)? {
+            Cow::Borrowed(keys) => self.read_lengths(edge, keys),
+            Cow::Owned(keys) => self.beside(&keys, |this| this.read_lengths(edge, &keys)),
+        }
+    }
+
+    fn read_lengths(&mut self, edge: &EdgeSelector, keys: &[u64]) -> Result<Vec<ListEntry>, EvaluateError> {
+        let (watch, held) = (&mut self.watch, self.held);
+        held.fits(size_of::<ListEntry>() * keys.len())?;
+        let (mut entries, mut failed) = (Vec::with_capacity(keys.len()), None);
+        self.source.lengths(edge, keys, &mut |_, length| {
+            entries.push(length.map_or(ListEntry::NotInGraph, ListEntry::Longer));
+            match watch.list(0) {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(error) => {
+                    failed = Some(error);
+                    ControlFlow::Break(())
+                }
+            }
+        })?;
+        failed.map_or(Ok(entries), Err)
     }
 
     /// What `entry` makes of each list, and how many bytes that takes beside the entry itself.

@@ -6,6 +6,9 @@ use crate::OperationError;
 /// message to each node, with room for lists of hundreds of ids each in the answers.
 pub const DISTANCE_TARGETS_MAX: usize = 10_000;
 
+/// Members of one degree query: a length of a few bytes comes back for each.
+pub const DEGREE_IDS_MAX: usize = 100_000;
+
 /// Longest path looked for. Three levels from either end; further ones reach most of any social graph.
 pub const PATH_LENGTH_MAX: u32 = 6;
 

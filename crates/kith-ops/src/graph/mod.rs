@@ -4,6 +4,7 @@
 
 mod ask;
 mod common;
+mod degree;
 mod distance;
 mod first_degree;
 mod limits;
@@ -13,12 +14,13 @@ mod resolve;
 mod suggest;
 mod trace;
 
-pub use limits::{COMMON_FETCH_MAX, DISTANCE_TARGETS_MAX, PATH_LENGTH_MAX, SUGGESTIONS_MAX};
+pub use limits::{COMMON_FETCH_MAX, DEGREE_IDS_MAX, DISTANCE_TARGETS_MAX, PATH_LENGTH_MAX, SUGGESTIONS_MAX};
 
 use crate::{
     GraphQuery, GraphSchema, Input, NetworkKey, NetworkPlan, Operand, OperationError, Outline, Step,
 };
 use common::Common;
+use degree::Degree;
 use distance::Distance;
 use first_degree::FirstDegree;
 use kith_types::{Direction, Workflow};
@@ -31,6 +33,7 @@ use suggest::Suggest;
 #[derive(Clone, Debug)]
 pub(crate) enum Machine {
     FirstDegree(FirstDegree),
+    Degree(Degree),
     NetworkQuery(NetworkQuery),
     NetworkFetch(NetworkFetch),
     Distance(Distance),
@@ -49,6 +52,9 @@ impl Machine {
             }
             Operand::Members { kind, entity } => {
                 Self::FirstDegree(FirstDegree::members(*entity, names.entity(kind, Direction::In)?))
+            }
+            Operand::Degree { ids, filter } => {
+                Self::Degree(Degree::new(ids, names.edge()?, filter.as_ref())?)
             }
             Operand::Network { id, want } => Self::NetworkQuery(NetworkQuery::new(names.key(*id)?, *want)),
             Operand::Distance { from, to } => {
@@ -75,6 +81,7 @@ impl Machine {
     pub(crate) fn step(&mut self, input: Input) -> Result<Step, OperationError> {
         match self {
             Self::FirstDegree(machine) => machine.step(input),
+            Self::Degree(machine) => machine.step(input),
             Self::NetworkQuery(machine) => machine.step(input),
             Self::NetworkFetch(machine) => machine.step(input),
             Self::Distance(machine) => machine.step(input),
@@ -87,6 +94,7 @@ impl Machine {
     pub(crate) fn outline(&self) -> Vec<Outline> {
         match self {
             Self::FirstDegree(machine) => machine.outline(),
+            Self::Degree(_) => degree::outline(),
             Self::NetworkQuery(_) => vec![ask::NETWORK],
             Self::NetworkFetch(machine) => machine.outline(),
             Self::Distance(_) => distance::outline(),

@@ -43,6 +43,11 @@ impl Twin {
         self.known(&[id]).map(|()| self.near(id))
     }
 
+    /// The number of connections of each.
+    pub fn degrees(&self, ids: &[u64]) -> Vec<Option<u64>> {
+        ids.iter().map(|&id| self.connections(id).map(|ids| ids.len() as u64)).collect()
+    }
+
     /// First degree, exactly-second degree, raw union of the first degree's lists.
     pub fn network(&self, id: u64) -> Option<(Ids, Ids, Ids)> {
         let first = self.connections(id)?;

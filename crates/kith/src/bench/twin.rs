@@ -21,6 +21,7 @@ pub fn fingerprint(answer: &GraphAnswer) -> u64 {
                 network.second().for_each(|id| id.hash(&mut hasher));
             }
         }
+        GraphAnswer::Degrees(degrees) => degrees.hash(&mut hasher),
         GraphAnswer::Distances(distances) => distances.hash(&mut hasher),
         GraphAnswer::Path(path) => path.members.len().hash(&mut hasher),
         GraphAnswer::Common(CommonAnswer::Ids(ids)) => ids.hash(&mut hasher),

@@ -43,7 +43,7 @@ impl Kind {
             }
             Operand::Network { .. } | Operand::Suggest { .. } => Kind::MultiKey,
             Operand::Common { .. } => Kind::Common,
-            Operand::Distance { .. } | Operand::Path { .. } => Kind::Other,
+            Operand::Degree { .. } | Operand::Distance { .. } | Operand::Path { .. } => Kind::Other,
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use clap::Args;
 use kith_engine::load::{
     LoadOptions, MEMBERS_COMPONENT, MEMORY_BYTES_DEFAULT,
-    input::{ColumnRef, ColumnSpec, EdgeColumns, HeaderMode, TextOptions, TypedOptions},
+    input::{ColumnRef, ColumnSpec, EdgeColumns, HeaderMode, TextOptions},
 };
 use kith_types::{ErrorCode, PartitionCount, StoreVersion};
 use kith_wire::documents::StoreDocument;
@@ -176,7 +176,7 @@ impl GraphLoadFlags {
                 _ => HeaderMode::Detect,
             },
             max_errors: self.max_errors,
-            typed: Some((super::typed::open, TypedOptions { memory_bytes: self.memory })),
+            typed: None,
         };
         options.allow_empty = self.allow_empty;
         options.dry_run = self.dry_run;

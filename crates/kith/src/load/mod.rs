@@ -7,7 +7,6 @@ mod flags;
 pub mod names;
 mod publish;
 mod summary;
-mod typed;
 
 pub use flags::GraphLoadFlags;
 pub use summary::{Dropped, LoadReply};
@@ -16,15 +15,15 @@ pub use summary::{LoadedComponent, ReadFile};
 
 use crate::{
     connect::{self, TargetFlags},
-    failure::{Exit, Failure},
+    failure::{Exit, Failure, told},
     output::{self, Format},
-    publish::{LockedStore, Meter, ObjectStore, Unpublished, Work, check_thawed, partition_count},
+    publish::{Meter, Unpublished, check_thawed, lock, metered},
     store, table,
 };
 use anyhow::Context;
 use clap::Subcommand;
+use kith_build::{LoadOptions, LoadReport, LockedStore, Work, load_graph, partition_count};
 use kith_client::{QueryError, RouterClient};
-use kith_engine::load::{LoadError, LoadOptions, LoadReport, input::InputError, load_graph};
 use kith_types::{ErrorCode, PartitionCount};
 use kith_wire::documents::StoreDocument;
 use publish::Load;
@@ -56,7 +55,7 @@ pub async fn run(target: &TargetFlags, format: Format, command: LoadCommand) -> 
 /// Reads and checks everything; needs no cluster.
 fn dry_run(flags: &GraphLoadFlags) -> anyhow::Result<LoadReport> {
     let partitions = PartitionCount::new(1).expect("one is a valid count");
-    build(&flags.options(0, partitions, std::env::temp_dir())?)
+    Ok(build(&flags.options(0, partitions, std::env::temp_dir())?)?)
 }
 
 async fn load(target: &TargetFlags, flags: &GraphLoadFlags) -> anyhow::Result<(LoadReport, Option<u64>)> {
@@ -64,7 +63,7 @@ async fn load(target: &TargetFlags, flags: &GraphLoadFlags) -> anyhow::Result<(L
     let router = connect::router(target).await?;
     let topology = router.topology().await.context("read the topology")?;
     let push = format!("load-{:016x}", rand::random::<u64>());
-    let store = ObjectStore::open(&topology.cluster)?.lock(&flags.graph, Work::Load(&push))?;
+    let store = lock(&topology.cluster, &flags.graph, Work::Load(&push))?;
     // Only what is known under the lock is known not to change.
     let graph = known(&router, &flags.graph).await?;
     graph.as_ref().map_or(Ok(()), check_thawed)?;
@@ -105,27 +104,19 @@ async fn clear(router: &RouterClient, graph: &str, store: &LockedStore) {
 }
 
 /// Builds while a meter runs; wrong lines are told as they are in the files.
-fn build(options: &LoadOptions) -> anyhow::Result<LoadReport> {
-    let mut meter = Meter::new();
-    let report = load_graph(options, &mut |progress| meter.on_load(&progress));
-    meter.clear();
-    if let Err(LoadError::Input(InputError::BadLines { errors, path, .. })) = &report {
-        for error in &errors.first {
-            eprintln!("{}: {error}", path.display());
-        }
-    }
-    Ok(report?)
+fn build(options: &LoadOptions) -> Result<LoadReport, Failure> {
+    metered(|progress| load_graph(options, progress)).map_err(told)
 }
 
 fn upload(store: &LockedStore, report: &LoadReport) -> Result<(), Failure> {
-    let mut meter = Meter::new();
-    let sent = report.components.iter().try_for_each(|(manifest, _)| {
-        let (name, version) = (&manifest.component, manifest.version.0);
-        let folder = store.component(name).join(version.to_string());
-        store.upload(name, version, &folder, &mut meter)
+    let sent = metered(|told| {
+        report.components.iter().try_for_each(|(manifest, _)| {
+            let (name, version) = (&manifest.component, manifest.version.0);
+            let folder = store.component(name).join(version.to_string());
+            store.upload(None, name, version, &folder, told)
+        })
     });
-    meter.clear();
-    sent
+    Ok(sent?)
 }
 
 async fn publish(

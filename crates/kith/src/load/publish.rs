@@ -1,14 +1,12 @@
 //! Makes built components part of the graph.
 
 use crate::{
-    publish::{LockedStore, Meter, Publication, Unpublished, follow},
+    publish::{Meter, Publication, Unpublished, follow},
     who::who,
 };
+use kith_build::{BuildSummary, LoadReport, LockedStore};
 use kith_client::{RouterClient, topology::role_name};
-use kith_engine::{
-    Manifest,
-    load::{BuildSummary, LoadReport},
-};
+use kith_engine::Manifest;
 use kith_wire::{documents::ComponentDocument, v1};
 use std::time::SystemTime;
 

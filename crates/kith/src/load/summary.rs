@@ -1,9 +1,9 @@
 //! What a load did, as JSON: field names are a contract (`docs/loading.md`).
 
+use kith_build::{FileRole, LoadReport, LoadedFile};
 use kith_client::topology::role_name;
-use kith_engine::load::{FileRole, LoadReport, LoadedFile};
 use serde::Serialize;
-use std::{collections::BTreeMap, time::Duration};
+use std::time::Duration;
 
 /// A load that succeeded.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -68,10 +68,18 @@ impl LoadReply {
             graph: graph.to_owned(),
             version,
             components: components.collect(),
-            dropped: dropped(&report.files),
+            dropped: Dropped::all(kith_build::Dropped::of_files(&report.files)),
             files: report.files.iter().map(ReadFile::from).collect(),
             seconds: (took.as_secs_f64() * 1e3).round() / 1e3,
         }
+    }
+}
+
+impl Dropped {
+    /// As the library sums them up.
+    pub fn all(dropped: Vec<kith_build::Dropped>) -> Vec<Self> {
+        let reply = |kith_build::Dropped { reason, count, first_lines }| Self { reason, count, first_lines };
+        dropped.into_iter().map(reply).collect()
     }
 }
 
@@ -90,21 +98,4 @@ impl From<&LoadedFile> for ReadFile {
             bytes: file.report.bytes,
         }
     }
-}
-
-fn dropped(files: &[LoadedFile]) -> Vec<Dropped> {
-    let mut by_reason: BTreeMap<&'static str, Dropped> = BTreeMap::new();
-    for file in files {
-        let errors = &file.report.errors;
-        for (reason, count) in &errors.by_reason {
-            let dropped = by_reason.entry(reason).or_default();
-            dropped.reason = (*reason).to_owned();
-            dropped.count += count;
-        }
-        for error in &errors.first {
-            let line = format!("{}: {error}", file.report.path.display());
-            by_reason.entry(error.fault.reason()).or_default().first_lines.push(line);
-        }
-    }
-    by_reason.into_values().collect()
 }

@@ -2,7 +2,7 @@
 
 use crate::table::{bytes, count};
 use indicatif::{ProgressBar, ProgressStyle};
-use kith_engine::load::LoadProgress;
+use kith_build::{LoadProgress, Progress, Told};
 use kith_wire::v1;
 use std::{
     collections::BTreeMap,
@@ -37,6 +37,14 @@ pub struct Meter {
     retries: BTreeMap<u32, u32>,
 }
 
+/// Does `work` while a meter runs.
+pub fn metered<T>(work: impl FnOnce(&mut Told<'_>) -> T) -> T {
+    let mut meter = Meter::new();
+    let done = work(&mut |progress| meter.on(progress));
+    meter.clear();
+    done
+}
+
 /// One thing that takes a while.
 #[derive(Clone, Debug)]
 struct Stage {
@@ -66,8 +74,18 @@ impl Meter {
         Self { bar, line_due: now + LINE_INTERVAL, stage, fetched, held_back, away, retries }
     }
 
+    /// A build or an upload.
+    pub fn on(&mut self, progress: Progress<'_>) {
+        match progress {
+            Progress::Graph(progress) => self.on_load(&progress),
+            Progress::Rows { stage, rows, done, total } => self.on_rows(stage, rows, done, total),
+            Progress::Bytes { stage, done, total } => self.on_bytes(stage, done, total),
+            _ => {}
+        }
+    }
+
     /// Files being read, components being written.
-    pub fn on_load(&mut self, progress: &LoadProgress<'_>) {
+    fn on_load(&mut self, progress: &LoadProgress<'_>) {
         let now = Instant::now();
         match progress {
             LoadProgress::Reading(reading) => {
@@ -88,7 +106,7 @@ impl Meter {
     }
 
     /// Rows of a stage; `done` of `total` (0: unknown) in any unit says how far it is.
-    pub fn on_rows(&mut self, stage: &str, rows: u64, done: u64, total: u64) {
+    fn on_rows(&mut self, stage: &str, rows: u64, done: u64, total: u64) {
         let now = Instant::now();
         self.enter(stage.to_owned(), now);
         let rate = per_second(rows, now - self.stage.started);
@@ -97,7 +115,7 @@ impl Meter {
     }
 
     /// Bytes of a stage.
-    pub fn on_bytes(&mut self, stage: &str, done: u64, total: u64) {
+    fn on_bytes(&mut self, stage: &str, done: u64, total: u64) {
         let now = Instant::now();
         self.enter(stage.to_owned(), now);
         let rate = bytes_per_second(done, now - self.stage.started);

@@ -1,21 +1,20 @@
-//! What loads and pushes share: the folder that they build in, the meter, and following the nodes while they fetch.
+//! What loads and pushes share: the lock on the object store, the meter, and following the nodes while they fetch.
 
 mod interrupt;
 mod meter;
-mod object_store;
-mod place;
 
 pub use interrupt::Publication;
-pub use meter::Meter;
-pub use object_store::{LockedStore, ObjectStore, Work, remove_folder, unusable};
-pub use place::{component_place, location, manifest_at, place, refused, version_here, versions_at};
+pub use meter::{Meter, metered};
 
 use crate::{failure::Failure, store::FollowedReply};
 use interrupt::Beside;
+use kith_build::{LockedStore, ObjectStore, Work};
 use kith_client::QueryError;
-use kith_types::{ErrorCode, PartitionCount};
+use kith_objects::Location;
+use kith_process::private::keep_as_private_as;
+use kith_types::ErrorCode;
 use kith_wire::{
-    documents::{StoreDocument, TopologyDocument},
+    documents::{ClusterDocument, StoreDocument},
     v1,
 };
 use tonic::Streaming;
@@ -119,15 +118,20 @@ pub fn check_thawed(store: &StoreDocument) -> Result<(), Failure> {
     Err(Failure::new(ErrorCode::StoreFrozen, message, help))
 }
 
-/// How many partitions the cluster has.
+/// Keeps other loads and pushes of the store out. What this process writes from then on is as private as the object store's folder.
 ///
 /// # Errors
-/// If it does not say.
-pub fn partition_count(topology: &TopologyDocument) -> Result<PartitionCount, Failure> {
-    let partitions = topology.cluster.partitions;
-    PartitionCount::new(partitions).ok_or_else(|| {
-        Failure::new(ErrorCode::Internal, format!("the cluster says that it has {partitions} partitions"), "")
-    })
+/// As [`ObjectStore::open`] and [`ObjectStore::lock`].
+pub fn lock(cluster: &ClusterDocument, store: &str, work: Work<'_>) -> Result<LockedStore, Failure> {
+    Ok(ObjectStore::open(cluster, keep_as_private_as)?.lock(store, work)?)
+}
+
+/// An argument that names a place.
+///
+/// # Errors
+/// Why it names none.
+pub fn location(text: &str) -> Result<Location, String> {
+    text.parse::<Location>().map_err(|error| error.why)
 }
 
 #[cfg(test)]

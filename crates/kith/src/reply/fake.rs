@@ -49,6 +49,9 @@ fn answer(operand: &Operand) -> Result<GraphAnswer, QueryError> {
         Operand::Connections { .. } => GraphAnswer::Ids(vec![2, 3, 5, 8]),
         Operand::Entities { .. } => GraphAnswer::Ids(vec![11, 12]),
         Operand::Members { .. } => GraphAnswer::Ids(vec![]),
+        Operand::Degree { ids, .. } => {
+            GraphAnswer::Degrees(ids.iter().map(|id| (*id < STRANGER).then_some(*id % 7)).collect())
+        }
         Operand::Network { id, want } => {
             let union = BTreeSet::from([1, 2, *id, 7_000, 9_000]);
             let network = Network::new(*id, vec![1, 9], &Vec::from_iter(union));

@@ -47,6 +47,7 @@ pub enum Reply {
     Ids { ids: Vec<u64> },
     Entities { entities: Vec<u64> },
     Network(NetworkReply),
+    Degrees { degrees: Vec<Option<u64>> },
     Distances { distances: Vec<Option<u8>> },
     Path { length: Option<usize>, path: Vec<u64> },
     Size { size: u64 },
@@ -106,6 +107,7 @@ impl Reply {
             (Shape::Network | Shape::NetworkSha, GraphAnswer::Network(answer)) => {
                 Reply::Network(NetworkReply::new(&answer, shape == Shape::NetworkSha)?)
             }
+            (Shape::Plain, GraphAnswer::Degrees(degrees)) => Reply::Degrees { degrees },
             (Shape::Plain, GraphAnswer::Distances(distances)) => Reply::Distances { distances },
             (Shape::Plain, GraphAnswer::Path(path)) => {
                 Reply::Path { length: path.members.len().checked_sub(1), path: path.members }

@@ -1,11 +1,11 @@
 //! The flags of `kith store create`.
 
-use super::build::shape::read_schema;
 use crate::{
     failure::Failure,
     load::names::{rate, size, store_name},
 };
 use clap::Args;
+use kith_build::read_schema;
 use kith_schema::{KeyType, ValueType};
 use kith_wire::documents::{DefinitionDocument, HoldsDocument};
 use std::{num::NonZeroU64, path::PathBuf};

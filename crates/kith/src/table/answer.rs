@@ -33,6 +33,7 @@ fn reply(operation: &Operation, reply: &Reply) -> String {
         Reply::Ids { ids } => id_set("ids", ids),
         Reply::Entities { entities } => id_set("entities", entities),
         Reply::Network(network) => self::network(network),
+        Reply::Degrees { degrees } => self::degrees(operation, degrees),
         Reply::Distances { distances } => self::distances(operation, distances),
         Reply::Path { length: None, .. } => "no path within the limit\n".to_owned(),
         Reply::Path { length: Some(length), path } => {
@@ -101,6 +102,17 @@ fn network(network: &NetworkReply) -> String {
         text += &id_set("second degree", second);
     }
     text
+}
+
+fn degrees(operation: &Operation, degrees: &[Option<u64>]) -> String {
+    let ids = match operation.operand() {
+        Operand::Degree { ids, .. } => ids,
+        _ => Vec::new(),
+    };
+    let rows = ids.iter().zip(degrees).map(|(id, degree)| {
+        vec![id.to_string(), degree.map_or_else(|| "not in the graph".to_owned(), count)]
+    });
+    table(&[("member", Side::Right), ("degree", Side::Right)], rows)
 }
 
 fn distances(operation: &Operation, distances: &[Option<u8>]) -> String {

@@ -39,6 +39,9 @@ pub enum BuildError {
         /// The version's folder.
         path: PathBuf,
     },
+    /// Whoever asked for the build ended it.
+    #[error("the build was stopped")]
+    Stopped,
     /// The component's name cannot name a folder.
     #[error("{name:?} cannot name an edge type or entity kind (1 to 64 letters, digits, '_' or '-')")]
     Name {
@@ -65,6 +68,7 @@ impl BuildError {
             BuildError::Write(_) | BuildError::Folder { .. } => "check the data folder and its permissions",
             BuildError::Sort(_) => "check the scratch folder, or choose another",
             BuildError::Busy { .. } => "wait until it ends; a killed build does not stay in the way",
+            BuildError::Stopped => "start it again: nothing was built",
             BuildError::Exists { .. } => "build under the next version number",
             BuildError::Name { .. } => "choose another name",
             BuildError::Columns { .. } => "keep fewer columns, each under a name of its own",

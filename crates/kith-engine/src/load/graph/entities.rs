@@ -53,6 +53,7 @@ impl Load<'_> {
             columns,
             &mut self.reading(),
             |member, kind, entity, values| {
+                options.stop.check().map_err(build_error(kind))?;
                 if !spools.contains_key(kind) {
                     check_kind(kind, options)?;
                     if spools.len() == KINDS_MAX {

@@ -75,6 +75,7 @@ impl Load<'_> {
                 &options.edge_columns,
                 &mut self.reading(),
                 |src, dst, values| {
+                    options.stop.check()?;
                     self_loops += u64::from(src == dst);
                     builder.as_mut().map_or(Ok(()), |builder| builder.edge(src, dst, values))
                 },
@@ -106,6 +107,7 @@ impl Load<'_> {
         for path in &options.members {
             let column = options.member_column.as_ref();
             let read = read_members(path, &options.text, column, &mut self.reading(), |id| {
+                options.stop.check()?;
                 builder.as_mut().map_or(Ok(()), |builder| builder.member(id))
             });
             self.loaded(FileRole::Members, MEMBERS_COMPONENT, read, 0)?;

@@ -5,7 +5,7 @@ use crate::Manifest;
 use crate::load::input::{
     ColumnRef, ColumnSpec, EdgeColumns, FileReport, ReadProgress, TextOptions, is_kind_name,
 };
-use crate::load::{BuildProgress, BuildSummary, MEMORY_BYTES_DEFAULT};
+use crate::load::{BuildProgress, BuildSummary, MEMORY_BYTES_DEFAULT, Stop};
 use kith_types::{PartitionCount, StoreVersion};
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -48,6 +48,8 @@ pub struct LoadOptions {
     pub memory_bytes: usize,
     /// 1, or 2 and more to share the work with other threads.
     pub threads: usize,
+    /// Ends the load while it reads.
+    pub stop: Stop,
     /// Where sorted runs go that do not fit in memory; `None` is the graph's folder.
     pub scratch_dir: Option<PathBuf>,
     /// The folder of all graphs.
@@ -74,6 +76,7 @@ impl LoadOptions {
             dry_run: false,
             memory_bytes: MEMORY_BYTES_DEFAULT,
             threads: std::thread::available_parallelism().map_or(1, usize::from),
+            stop: Stop::default(),
             scratch_dir: None,
             out_dir,
         }

@@ -168,6 +168,23 @@ fn a_load_that_was_killed_before_its_commit_can_be_run_again() {
 }
 
 #[test]
+fn a_load_that_is_stopped_leaves_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut options = options(&dir, 1);
+    options.edges = vec![file(&dir, "a.csv", "1,2\n2,3\n")];
+    options.entities = vec![file(&dir, "e.csv", "1,school,5\n")];
+    let stop = options.stop.clone();
+    let stopped = load_graph(&options, &mut |progress| {
+        if let LoadProgress::Building { .. } = progress {
+            stop.stop();
+        }
+    });
+    let error = stopped.unwrap_err();
+    assert!(matches!(&error, LoadError::Build { source: BuildError::Stopped, .. }), "{error}");
+    assert_eq!((names(&options.component_dir("connection")), error.code()), (vec![], ErrorCode::BuildFailed));
+}
+
+#[test]
 fn contradictory_names_are_refused() {
     let dir = tempfile::tempdir().unwrap();
     let text = |options: &LoadOptions| load(options).unwrap_err().to_string();

@@ -48,6 +48,29 @@ impl ColumnKind {
         }
     }
 
+    /// The stored form of a number without a sign, or `None` if it is not of this kind; as [`ColumnKind::encode`] of its text.
+    pub fn encode_unsigned(self, value: u64) -> Option<u64> {
+        match self {
+            ColumnKind::Time | ColumnKind::U64 => Some(value),
+            ColumnKind::I64 => i64::try_from(value).ok().map(|value| value as u64 ^ SIGN),
+            ColumnKind::F64 => Some(encode_f64(value as f64)),
+        }
+    }
+
+    /// As [`ColumnKind::encode_unsigned`], of a number that may be below zero.
+    pub fn encode_signed(self, value: i64) -> Option<u64> {
+        match self {
+            ColumnKind::Time | ColumnKind::U64 => u64::try_from(value).ok(),
+            ColumnKind::I64 => Some(value as u64 ^ SIGN),
+            ColumnKind::F64 => Some(encode_f64(value as f64)),
+        }
+    }
+
+    /// As [`ColumnKind::encode_unsigned`], of a floating number: only kind `f64` has such, and none that is not finite.
+    pub fn encode_float(self, value: f64) -> Option<u64> {
+        (self == ColumnKind::F64 && value.is_finite()).then(|| encode_f64(value))
+    }
+
     /// The text of a stored value; undoes [`ColumnKind::encode`].
     pub fn decode(self, stored: u64) -> String {
         match self {
@@ -199,6 +222,22 @@ mod tests {
             }
         }
         assert_eq!(ColumnKind::F64.encode("-0"), ColumnKind::F64.encode("0"));
+    }
+
+    #[test]
+    fn numbers_are_stored_as_their_text_is() {
+        for kind in [ColumnKind::Time, ColumnKind::U64, ColumnKind::I64, ColumnKind::F64] {
+            for value in [0, 7, 1 << 63, u64::MAX] {
+                assert_eq!(kind.encode_unsigned(value), kind.encode(&value.to_string()), "{kind:?} {value}");
+            }
+            for value in [i64::MIN, -1, 0, i64::MAX] {
+                assert_eq!(kind.encode_signed(value), kind.encode(&value.to_string()), "{kind:?} {value}");
+            }
+        }
+        for value in [-0.0, 1.5, -1e300, f64::NAN, f64::INFINITY] {
+            assert_eq!(ColumnKind::F64.encode_float(value), ColumnKind::F64.encode(&value.to_string()));
+            assert_eq!(ColumnKind::I64.encode_float(value), None);
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What connections may take of a process, whatever they speak: how many there are, how many of them by peers that nobody knows yet,
 //! bytes of requests and replies in memory, and how long one may be idle (docs/design/0012-protection.md). The decisions are pure
-//! ([`census`], [`room`], [`watch`]); this is their shell.
+//! (`census`, `room`, `watch`); this is their shell.
 
 mod census;
 pub mod farewell;

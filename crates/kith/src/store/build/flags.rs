@@ -6,9 +6,8 @@ use crate::{
     publish::location,
 };
 use clap::{Args, ValueEnum};
-use kith_engine::load::{Duplicates, MEMORY_BYTES_DEFAULT};
-use kith_objects::Location;
-use kith_rows::{Format, FormatChoice, HeaderMode, KeyType, RowOptions, ValueType};
+use kith_build::{Duplicates, Location, MEMORY_BYTES_DEFAULT, RowSettings, SchemaFrom};
+use kith_rows::{Format, FormatChoice, HeaderMode, KeyType, ValueType};
 use kith_types::{PartitionCount, StoreVersion};
 use std::path::PathBuf;
 
@@ -134,37 +133,32 @@ enum KeepOf {
 }
 
 impl RowFlags {
-    /// Into `options` of the store, whose key field these may replace.
-    pub fn apply(&self, options: &mut RowOptions) {
-        options.format = self.format.map_or(FormatChoice::Detect, FormatChoice::Told);
-        options.header = match self.header {
-            None => HeaderMode::Detect,
-            Some(Header::Yes) => HeaderMode::Present,
-            Some(Header::No) => HeaderMode::Absent,
-        };
-        options.delimiter = self.delimiter;
-        options.dimensions = self.dims;
-        options.errors_max = self.max_errors;
-        options.memory_bytes = self.memory;
-        options.value_field.clone_from(&self.value_field);
-        if self.key_field.is_some() {
-            options.key_field.clone_from(&self.key_field);
+    /// As the library has them.
+    pub fn settings(&self) -> RowSettings {
+        let usual = RowSettings::default();
+        RowSettings {
+            format: self.format.map_or(FormatChoice::Detect, FormatChoice::Told),
+            header: match self.header {
+                None => HeaderMode::Detect,
+                Some(Header::Yes) => HeaderMode::Present,
+                Some(Header::No) => HeaderMode::Absent,
+            },
+            delimiter: self.delimiter,
+            dimensions: self.dims,
+            key_field: self.key_field.clone(),
+            value_field: self.value_field.clone(),
+            schema: self.schema.clone().map(SchemaFrom::File),
+            duplicates: match self.duplicates {
+                KeepOf::Refuse => Duplicates::Refuse,
+                KeepOf::First => Duplicates::First,
+                KeepOf::Last => Duplicates::Last,
+            },
+            compress: self.compress,
+            errors_max: self.max_errors,
+            memory_bytes: self.memory,
+            threads: self.threads.map_or(usual.threads, usize::from),
+            stop: usual.stop,
         }
-    }
-
-    /// As the engine has them.
-    pub fn duplicates(&self) -> Duplicates {
-        match self.duplicates {
-            KeepOf::Refuse => Duplicates::Refuse,
-            KeepOf::First => Duplicates::First,
-            KeepOf::Last => Duplicates::Last,
-        }
-    }
-
-    /// Threads to sort with.
-    pub fn threads(&self) -> usize {
-        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
-        self.threads.map_or_else(cores, usize::from)
     }
 }
 

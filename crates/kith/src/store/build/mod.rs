@@ -2,37 +2,31 @@
 
 mod assemble;
 mod delta;
-pub mod fault;
 mod flags;
 mod input;
-pub mod inputs;
 mod partition;
 mod reply;
-mod rows;
-pub mod shape;
 
 pub use assemble::{AssembleFlags, DiscardFlags, DiscardReply, assemble_version, discard_parts};
 pub use delta::DeleteFlags;
 pub use flags::{BuildFlags, RowFlags};
 pub use partition::{PartitionFlags, PartitionReply, build_partition};
 pub use reply::{BuildReply, ChangesReply, dropped, seconds};
-pub use rows::{Base, Rows, Target};
-pub use shape::Shape;
 
 use crate::{
     connect::{self, TargetFlags},
-    failure::Failure,
+    failure::{Failure, told},
     output::{self, Format},
-    publish::{Meter, place, refused, unusable, version_here, versions_at},
+    publish::metered,
     table,
 };
 use anyhow::Context;
-use kith_engine::{Manifest, load::version_dir};
-use kith_objects::Objects;
+use kith_build::{Base, Destination, Location, Objects, Rows, Shape, place, unusable, version_here};
+use kith_engine::Manifest;
 use kith_types::StoreVersion;
 use std::{
-    path::Path,
-    time::{Instant, SystemTime},
+    path::{Path, PathBuf},
+    time::Instant,
 };
 
 /// Builds, or only checks.
@@ -46,53 +40,66 @@ pub async fn run(target: &TargetFlags, format: Format, flags: &BuildFlags) -> an
             Failure::usage("--delete goes with --base: there is nothing to delete from", "name it").into()
         );
     }
-    // Holds what is here for this build only.
+    // Holds the version that this one is made of, if that is not here.
     let scratch = tempfile::tempdir().map_err(unusable(&std::env::temp_dir()))?;
-    let base = match &flags.base {
-        Some(base) => {
-            Some(tokio::task::block_in_place(|| version_here(&place(base)?, &scratch.path().join("base")))?)
-        }
-        None => None,
-    };
+    let base = flags.base.as_deref();
+    let base =
+        base.map(|base| tokio::task::block_in_place(|| Before::open(base, scratch.path()))).transpose()?;
     let shape = match (&base, flags.partitions) {
-        (Some((_, manifest)), _) => Shape::of_version(&flags.store, manifest)?,
+        (Some(base), _) => Shape::of_version(&flags.store, &base.manifest)?,
         (None, Some(partitions)) => Shape::told(flags.key, flags.value, partitions),
         (None, None) => asked(target, &flags.store).await?,
     };
     let reply = tokio::task::block_in_place(|| {
-        let rows = Rows::open(&flags.inputs, &flags.rows, &shape, false)?;
+        let rows = Rows::open(&flags.inputs, &flags.rows.settings(), &shape, false)?;
         for note in &rows.notes {
             eprintln!("{note}");
         }
         match &flags.out {
-            Some(out) if !flags.dry_run => {
-                let place = place(&out.to_string())?;
-                let version = StoreVersion(match flags.version {
-                    Some(version) => version,
-                    None => next_version(&place)?,
-                });
-                // A bucket takes what is whole: built here, then uploaded.
-                let out_dir = place.folder().map_or_else(|| scratch.path().join("built"), Path::to_owned);
-                let built = Target { store: &flags.store, version, out_dir: out_dir.clone() };
-                let built = match &base {
-                    Some((folder, _)) => {
-                        let base = Base { folder, delete: flags.delete.delete.as_deref() };
-                        rows.build_on(base, &flags.rows, &shape, &built)?
-                    }
-                    None => rows.build(&flags.rows, &shape, &built)?,
-                };
-                if place.folder().is_none() {
-                    let base = flags.base.as_deref().map(crate::publish::place).transpose()?;
-                    let to = place.join(&version.0.to_string());
-                    upload(base.as_ref(), &built.manifest, &version_dir(&out_dir, version), &to)?;
-                }
-                let shown = out.join(&version.0.to_string()).to_string();
-                Ok(BuildReply::built(&flags.store, &built, shown, started.elapsed()))
+            Some(out) if !flags.dry_run => build(flags, &rows, base.as_ref(), out, started),
+            _ => {
+                let report = metered(|progress| rows.check(progress)).map_err(told)?;
+                Ok::<_, Failure>(BuildReply::checked(&flags.store, &report, started.elapsed()))
             }
-            _ => Ok::<_, Failure>(BuildReply::checked(&flags.store, &rows.check()?, started.elapsed())),
         }
     })?;
     output::print(format, &reply, table::push::built)
+}
+
+/// The version that another one is made of.
+struct Before {
+    folder: PathBuf,
+    manifest: Manifest,
+    place: Objects,
+}
+
+impl Before {
+    /// Where it is, or downloaded to `scratch`.
+    fn open(base: &str, scratch: &Path) -> Result<Self, Failure> {
+        let place = place(base)?;
+        let (folder, manifest) = metered(|progress| version_here(&place, &scratch.join("base"), progress))?;
+        Ok(Self { folder, manifest, place })
+    }
+}
+
+fn build(
+    flags: &BuildFlags,
+    rows: &Rows,
+    base: Option<&Before>,
+    out: &Location,
+    started: Instant,
+) -> Result<BuildReply, Failure> {
+    let place = place(&out.to_string())?;
+    let destination =
+        Destination { store: &flags.store, version: flags.version.map(StoreVersion), place: &place };
+    let base = base.map(|base| Base {
+        folder: &base.folder,
+        place: Some(&base.place),
+        delete: flags.delete.delete.as_deref(),
+    });
+    let built = metered(|progress| rows.build_into(&destination, base, progress)).map_err(told)?;
+    let shown = out.join(&built.manifest.version.0.to_string()).to_string();
+    Ok(BuildReply::built(&flags.store, &built, shown, started.elapsed()))
 }
 
 async fn asked(target: &TargetFlags, store: &str) -> anyhow::Result<Shape> {
@@ -100,30 +107,4 @@ async fn asked(target: &TargetFlags, store: &str) -> anyhow::Result<Shape> {
     let topology = router.topology().await.context("read the topology")?;
     let document = super::described(&router, store).await?;
     Ok(Shape::of(&document, &topology)?)
-}
-
-/// The time in milliseconds since 1970, but above all versions in the place.
-fn next_version(out: &Objects) -> Result<u64, Failure> {
-    let newest = versions_at(out)?.into_iter().max().unwrap_or_default();
-    Ok(now().max(newest.saturating_add(1)))
-}
-
-fn upload(
-    base: Option<&Objects>,
-    manifest: &Manifest,
-    folder: &Path,
-    place: &Objects,
-) -> Result<(), Failure> {
-    let mut meter = Meter::new();
-    let sent = place.reserve_version(manifest).and_then(|()| {
-        place.upload_version_on(base, folder, &mut |done, total| meter.on_bytes("uploading", done, total))
-    });
-    meter.clear();
-    sent.map(|_| ()).map_err(|error| refused(&error))
-}
-
-/// Milliseconds since 1970.
-pub fn now() -> u64 {
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
 }

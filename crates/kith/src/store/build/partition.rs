@@ -4,27 +4,22 @@
 //! A task's folder appears whole or not at all: a task that is killed leaves nothing, one that runs twice leaves the same. In a bucket it is
 //! a prefix of its own for each outcome, with a summary that is written last.
 
-use super::{RowFlags, Rows, Shape, Target, input::Input, seconds};
+use super::{RowFlags, input::Input, seconds};
 use crate::{
-    failure::Failure,
+    failure::{Failure, told},
     load::names::store_name,
     output::{self, Format},
-    publish::{Meter, location, place, refused, unusable},
+    publish::{location, metered},
     table,
 };
 use clap::Args;
-use kith_engine::load::PartitionSummary;
-use kith_objects::{Location, Objects, ObjectsError};
-use kith_rows::{KeyType, ValueType};
-use kith_types::{ErrorCode, PartitionCount, PartitionId, StoreVersion};
-use serde::Serialize;
-use std::{
-    path::{Path, PathBuf},
-    time::Instant,
+use kith_build::{
+    Location, PARTITION_PREFIX, PartitionSummary, Rows, Shape, Target, Workshop, place, publish_partition,
 };
-
-/// How the folder of one partition is named, in the folder of all.
-pub(super) const FOLDER_PREFIX: &str = "p";
+use kith_rows::{KeyType, ValueType};
+use kith_types::{PartitionCount, PartitionId, StoreVersion};
+use serde::Serialize;
+use std::{path::PathBuf, time::Instant};
 
 /// What all tasks of a version must be told alike.
 #[derive(Clone, Debug, Args)]
@@ -83,7 +78,7 @@ impl VersionFlags {
         Shape::told(self.key, self.value, self.partitions)
     }
 
-    fn target(&self, out_dir: PathBuf) -> Target<'_> {
+    pub(super) fn target(&self, out_dir: PathBuf) -> Target<'_> {
         Target { store: &self.store, version: StoreVersion(self.version), out_dir }
     }
 }
@@ -109,41 +104,27 @@ pub fn build_partition(format: Format, flags: &PartitionFlags) -> anyhow::Result
         let help = "all partitions must have one schema, which the rows of one cannot tell";
         return Err(Failure::usage("--schema is missing", help).into());
     }
+    let settings = flags.rows.settings();
     let rows = match flags.inputs.as_slice() {
-        [input] if input == "-" => Rows::of(vec![Box::new(Input)], &flags.rows, &shape, false)?,
-        inputs => Rows::open(inputs, &flags.rows, &shape, false)?,
-    };
+        [input] if input == "-" => Rows::of(vec![Box::new(Input)], &settings, &shape, false),
+        inputs => Rows::open(inputs, &settings, &shape, false),
+    }?;
     let place = place(&flags.out.to_string())?;
-    // A bucket takes what is whole: built here, then uploaded.
-    let scratch = tempfile::tempdir().map_err(unusable(&std::env::temp_dir()))?;
-    let out = place.folder().unwrap_or(scratch.path());
-    let folder = out.join(format!("{FOLDER_PREFIX}{:05}", flags.partition));
+    let workshop = Workshop::of(&place)?;
+    let out = workshop.folder();
+    let folder = out.join(format!("{PARTITION_PREFIX}{:05}", flags.partition));
     let target = version.target(out.to_owned());
+    let partition = PartitionId(flags.partition);
     let summary =
-        rows.build_partition(&flags.rows, &shape, &target, PartitionId(flags.partition), &folder)?;
+        metered(|progress| rows.build_partition(&target, partition, &folder, progress)).map_err(told)?;
     let shown = match place.folder() {
         Some(_) => folder.display().to_string(),
-        None => upload(&place, &folder, &summary)?,
+        None => {
+            let sent = metered(|progress| publish_partition(&place, &folder, &summary, progress))?;
+            sent.location().to_string()
+        }
     };
     output::print(format, &replied(flags, shown, &summary, started), table::push::partition)
-}
-
-/// Where the partition is then.
-fn upload(place: &Objects, folder: &Path, summary: &PartitionSummary) -> Result<String, Failure> {
-    let mut meter = Meter::new();
-    let sent =
-        place.upload_partition(folder, summary, &mut |done, total| meter.on_bytes("uploading", done, total));
-    meter.clear();
-    match sent {
-        Ok(name) => Ok(place.join(&name).location().to_string()),
-        Err(ObjectsError::Taken { object }) => {
-            let message =
-                format!("{object}: another build of the partition is there, of other rows or options");
-            let help = "give each build of a version a place of its own for its partitions";
-            Err(Failure::new(ErrorCode::BuildFailed, message, help))
-        }
-        Err(error) => Err(refused(&error)),
-    }
 }
 
 fn replied(

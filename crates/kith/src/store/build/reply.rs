@@ -1,11 +1,10 @@
 //! What a build did, as JSON: field names are a contract (`docs/loading.md`).
 
-use super::rows::Built;
 use crate::load::Dropped;
-use kith_engine::load::DeltaSummary;
+use kith_build::{Built, DeltaSummary};
 use kith_rows::{RowErrors, RowReport};
 use serde::Serialize;
-use std::{collections::BTreeMap, time::Duration};
+use std::time::Duration;
 
 /// A version that was built, or rows that were checked.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -91,15 +90,7 @@ impl BuildReply {
 
 /// Wrong rows by reason, with those among the first ten.
 pub fn dropped(errors: &RowErrors) -> Vec<Dropped> {
-    let mut by_reason: BTreeMap<&'static str, Dropped> = BTreeMap::new();
-    for (reason, count) in &errors.by_reason {
-        let dropped = by_reason.entry(reason).or_default();
-        (dropped.reason, dropped.count) = ((*reason).to_owned(), *count);
-    }
-    for error in &errors.first {
-        by_reason.entry(error.fault.reason()).or_default().first_lines.push(error.to_string());
-    }
-    by_reason.into_values().collect()
+    Dropped::all(kith_build::Dropped::of_rows(errors))
 }
 
 /// Seconds, to the millisecond.

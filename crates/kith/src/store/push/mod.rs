@@ -3,7 +3,6 @@
 //! Built or copied into the cluster's object store under a lock, then handed to a router, which has every node prepare
 //! it before one write makes it served. Until then, and whenever something fails, the old version serves.
 
-mod built;
 mod cancel;
 mod flags;
 mod reply;
@@ -12,25 +11,23 @@ pub use cancel::CancelReply;
 pub use flags::PushFlags;
 pub use reply::PushReply;
 
-use super::build::{
-    Base, ChangesReply, RowFlags, Rows, Shape, Target, dropped, seconds, shape::VALUES_COMPONENT,
-};
+use super::build::{ChangesReply, RowFlags, dropped, seconds};
 use crate::{
     connect::{self, TargetFlags},
-    failure::Failure,
+    failure::{Failure, told},
     output::{self, Format},
-    publish::{
-        LockedStore, Meter, ObjectStore, Publication, Served, Unpublished, Work, check_thawed, follow,
-        manifest_at, remove_folder,
-    },
+    publish::{Meter, Publication, Served, Unpublished, check_thawed, follow, lock, metered},
     store::described,
     table,
     who::who,
 };
 use anyhow::Context;
+use kith_build::{
+    Base, LockedStore, Objects, Rows, Shape, Target, VALUES_COMPONENT, Work, find_version, manifest_at, now,
+    remove_folder, take_version,
+};
 use kith_client::RouterClient;
 use kith_engine::Manifest;
-use kith_objects::Objects;
 use kith_rows::RowErrors;
 use kith_schema::Schema;
 use kith_types::{ErrorCode, StoreVersion};
@@ -77,10 +74,10 @@ pub async fn run(target: &TargetFlags, format: Format, flags: &PushFlags) -> any
     check_owner(&document, target)?;
     check_thawed(&document)?;
     let push = format!("push-{:016x}", rand::random::<u64>());
-    let locked = ObjectStore::open(&topology.cluster)?.lock(&flags.store, Work::Push(&push))?;
+    let locked = lock(&topology.cluster, &flags.store, Work::Push(&push))?;
     let document = described(&router, &flags.store).await?;
     locked.clear_unfinished(Some(&document))?;
-    let offer = tokio::task::block_in_place(|| match built::find(&flags.inputs)? {
+    let offer = tokio::task::block_in_place(|| match find_version(&flags.inputs)? {
         Some(place) if !flags.delta => take(&locked, &document, &shape, flags, &place),
         _ => build(&locked, &document, &shape, flags),
     });
@@ -151,7 +148,7 @@ fn build(
     shape: &Shape,
     flags: &PushFlags,
 ) -> Result<Offer, Failure> {
-    let rows = Rows::open(&flags.inputs, &flags.rows, shape, flags.force)?;
+    let rows = Rows::open(&flags.inputs, &flags.rows.settings(), shape, flags.force)?;
     let version = match flags.version {
         Some(version) => newer(version, document)?,
         None => locked.next_version(Some(document))?,
@@ -160,19 +157,17 @@ fn build(
     let out_dir = locked.component(VALUES_COMPONENT);
     let target = Target { store: &flags.store, version: StoreVersion(version), out_dir };
     let current = flags.delta.then(|| current_folder(locked, document)).transpose()?;
-    let built = match &current {
-        Some((folder, _)) => {
-            let base = Base { folder, delete: flags.delete.delete.as_deref() };
-            rows.build_on(base, &flags.rows, shape, &target)?
-        }
-        None => rows.build(&flags.rows, shape, &target)?,
-    };
-    let mut meter = Meter::new();
-    let folder = target.out_dir.join(version.to_string());
     let base = current.as_ref().and_then(|(_, place)| place.as_ref());
-    let sent = locked.upload_on(base, VALUES_COMPONENT, version, &folder, &mut meter);
-    meter.clear();
-    sent?;
+    let built = metered(|progress| match &current {
+        Some((folder, _)) => {
+            let base = Base { folder, place: base, delete: flags.delete.delete.as_deref() };
+            rows.build_on(base, &target, progress)
+        }
+        None => rows.build(&target, progress),
+    });
+    let built = built.map_err(told)?;
+    let folder = target.out_dir.join(version.to_string());
+    metered(|progress| locked.upload(base, VALUES_COMPONENT, version, &folder, progress))?;
     Ok(Offer {
         folder: locked.folder_of(version),
         url: None,
@@ -197,7 +192,7 @@ fn current_folder(
         let message = format!("store {:?} serves no version yet: there is nothing to change", document.name);
         return Err(Failure::new(ErrorCode::NoVersion, message, "push all rows first, without --delta"));
     };
-    locked.built(values)
+    Ok(metered(|progress| locked.built(values, progress))?)
 }
 
 /// Takes a version that was built elsewhere.
@@ -238,7 +233,7 @@ fn take(
         (None, Some(folder)) => {
             locked.mark_unfinished(number)?;
             remove_folder(&locked.component(VALUES_COMPONENT).join(number.to_string()))?;
-            built::copy(folder, &manifest, locked)?;
+            metered(|progress| take_version(folder, &manifest, locked, progress))?;
             (locked.folder_of(number), None)
         }
     };
@@ -274,7 +269,7 @@ async fn serve(
         members: offer.records,
         edges: 0,
         bytes: bytes_of(manifest),
-        loaded_at: super::build::now() / 1_000,
+        loaded_at: now() / 1_000,
         schema,
         folder: offer.folder.clone(),
         url: offer.url.clone(),

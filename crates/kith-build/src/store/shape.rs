@@ -1,9 +1,11 @@
 //! What the rows of a store become: its definition, and the schema of its records.
 
-use super::{RowFlags, fault};
+use super::{RowSettings, SchemaFrom};
 use crate::{
-    failure::Failure,
-    publish::{component_place, manifest_at, partition_count},
+    VALUES_COMPONENT,
+    failure::{self, Failure, chain},
+    object_store::partition_count,
+    place::{component_place, manifest_at},
 };
 use kith_engine::Manifest;
 use kith_rows::{KeyType, RowOptions, ValueShape, ValueType, infer_schema};
@@ -12,22 +14,22 @@ use kith_types::{ErrorCode, PartitionCount};
 use kith_wire::documents::{ClusterDocument, HoldsDocument, StoreDocument, TopologyDocument};
 use std::{fs, path::Path};
 
-/// The component of a store of values: its folder in the object store.
-pub use kith_engine::VALUES_COMPONENT;
-
 /// What a store holds.
 #[derive(Clone, Debug)]
 pub struct Shape {
+    /// What keys are: it decides their partition.
     pub key: KeyType,
+    /// What values are.
     pub value: ValueType,
     key_field: Option<String>,
+    /// How many partitions the cluster has that is to serve it.
     pub partitions: PartitionCount,
     /// Of a store of records: of the version that is served.
     pub schema: Option<Schema>,
 }
 
 impl Shape {
-    /// As the flags say, without a cluster.
+    /// As a program says, without a cluster: keys are text unless told otherwise, and so are values.
     pub fn told(key: Option<KeyType>, value: Option<ValueType>, partitions: PartitionCount) -> Self {
         let (key, value) = (key.unwrap_or(KeyType::String), value.unwrap_or(ValueType::Text));
         Self { key, value, key_field: None, partitions, schema: None }
@@ -89,17 +91,21 @@ impl Shape {
     ///
     /// # Errors
     /// If the schema cannot be read, inferred, or does not go with the current one.
-    pub fn row_options(
+    pub(crate) fn row_options(
         &self,
-        flags: &RowFlags,
+        settings: &RowSettings,
         files: &[Box<dyn kith_rows::RowSource>],
         force: bool,
     ) -> Result<(RowOptions, Vec<String>), Failure> {
         let mut options = RowOptions::new(self.key, ValueShape::Json);
         options.key_field.clone_from(&self.key_field);
-        flags.apply(&mut options);
-        if let (Some(path), false) = (&flags.schema, self.value == ValueType::Record) {
-            let message = format!("--schema {} is for records, values are {}", path.display(), self.value);
+        settings.apply(&mut options);
+        if let (Some(schema), false) = (&settings.schema, self.value == ValueType::Record) {
+            let file = match schema {
+                SchemaFrom::File(path) => format!(" {}", path.display()),
+                SchemaFrom::Given(_) => String::new(),
+            };
+            let message = format!("--schema{file} is for records, values are {}", self.value);
             return Err(Failure::usage(message, "leave it out"));
         }
         let mut notes = Vec::new();
@@ -108,11 +114,12 @@ impl Shape {
             ValueType::Bytes => ValueShape::Bytes,
             ValueType::Json => ValueShape::Json,
             ValueType::Record => {
-                let schema = match (&flags.schema, &self.schema) {
-                    (Some(path), _) => read_schema(path)?,
+                let schema = match (&settings.schema, &self.schema) {
+                    (Some(SchemaFrom::File(path)), _) => read_schema(path)?,
+                    (Some(SchemaFrom::Given(schema)), _) => schema.clone(),
                     (None, Some(current)) => current.clone(),
                     (None, None) => {
-                        infer_schema(files, &options, None).map_err(|error| fault::rows(&error))?
+                        infer_schema(files, &options, None).map_err(|error| failure::rows(&error))?
                     }
                 };
                 notes = self.changes(&schema, force)?;
@@ -197,7 +204,7 @@ pub fn read_schema(path: &Path) -> Result<Schema, Failure> {
 
 fn parsed(text: &str, whose: &str) -> Result<Schema, Failure> {
     text.parse().map_err(|error| {
-        let message = format!("the schema of {whose}: {}", fault::chain(&error));
+        let message = format!("the schema of {whose}: {}", chain(&error));
         Failure::new(ErrorCode::BadSchema, message, "see docs/formats/schema.md for the language")
     })
 }

@@ -15,7 +15,7 @@ struct Typed {
 ///
 /// # Errors
 /// If it is of a format of rows, but damaged or too large to be decoded.
-pub fn open(path: &Path, options: TypedOptions) -> Result<Option<Box<dyn TypedFile>>, TypedError> {
+pub(super) fn open(path: &Path, options: TypedOptions) -> Result<Option<Box<dyn TypedFile>>, TypedError> {
     let Some(metadata) = path.metadata().ok().filter(|metadata| metadata.is_file()) else { return Ok(None) };
     let Ok(source) = FileSource::new(path) else { return Ok(None) };
     let table = FieldTable::open(&source, options.memory_bytes)?;

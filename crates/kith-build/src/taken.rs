@@ -2,9 +2,12 @@
 //! From a URL it is not: nodes pull it from there.
 
 use crate::{
-    failure::Failure,
-    publish::{LockedStore, Meter, place, refused, remove_folder, unusable, versions_at},
-    store::build::{fault, inputs, shape::VALUES_COMPONENT},
+    LockedStore, Progress, Told, VALUES_COMPONENT,
+    failure::{Failure, chain},
+    place::{place, refused, versions_at},
+    remove_folder,
+    store::object,
+    unusable,
 };
 use kith_engine::{MANIFEST_NAME, Manifest, VerifyDepth, verify_version};
 use kith_objects::{Location, Objects};
@@ -22,13 +25,13 @@ const STAGING_FOLDER: &str = ".staging";
 ///
 /// # Errors
 /// If a place cannot be looked at.
-pub fn find(inputs: &[String]) -> Result<Option<Objects>, Failure> {
+pub fn find_version(inputs: &[String]) -> Result<Option<Objects>, Failure> {
     let [input] = inputs else { return Ok(None) };
     if input.contains(['*', '?', '[']) || (!Location::is_url(input) && !Path::new(input).is_dir()) {
         return Ok(None);
     }
     let place = place(input)?;
-    if inputs::object(&place)?.is_some() {
+    if object(&place)?.is_some() {
         return Ok(None);
     }
     let is_version = |place: &Objects| match place.size(MANIFEST_NAME) {
@@ -53,23 +56,24 @@ pub fn find(inputs: &[String]) -> Result<Option<Objects>, Failure> {
 ///
 /// # Errors
 /// `version_damaged` if what was copied is not what the manifest names; if files cannot be read or written.
-pub fn copy(folder: &Path, manifest: &Manifest, locked: &LockedStore) -> Result<(), Failure> {
-    let mut meter = Meter::new();
+pub fn take_version(
+    folder: &Path,
+    manifest: &Manifest,
+    locked: &LockedStore,
+    told: &mut Told<'_>,
+) -> Result<(), Failure> {
     if locked.is_bucket() {
-        let sent = prove(folder, folder, manifest)
-            .and_then(|()| locked.upload(VALUES_COMPONENT, manifest.version.0, folder, &mut meter));
-        meter.clear();
-        return sent;
+        prove(folder, folder, manifest)?;
+        return locked.upload(None, VALUES_COMPONENT, manifest.version.0, folder, told);
     }
     let values = locked.component(VALUES_COMPONENT);
     let staging = values.join(STAGING_FOLDER);
     remove_folder(&staging)?;
-    let copied = copy_to(folder, manifest, &staging, &mut meter).and_then(|()| {
+    let copied = copy_to(folder, manifest, &staging, told).and_then(|()| {
         let target = values.join(manifest.version.0.to_string());
         let renamed = fs::rename(&staging, &target).and_then(|()| File::open(values)?.sync_all());
         renamed.map_err(unusable(&target))
     });
-    meter.clear();
     if copied.is_err() {
         // The error that ended the copy is the one to tell.
         let _ = remove_folder(&staging);
@@ -77,7 +81,7 @@ pub fn copy(folder: &Path, manifest: &Manifest, locked: &LockedStore) -> Result<
     copied
 }
 
-fn copy_to(folder: &Path, manifest: &Manifest, staging: &Path, meter: &mut Meter) -> Result<(), Failure> {
+fn copy_to(folder: &Path, manifest: &Manifest, staging: &Path, told: &mut Told<'_>) -> Result<(), Failure> {
     fs::create_dir_all(staging).map_err(unusable(staging))?;
     let total = manifest.packs().iter().map(|pack| pack.bytes).sum();
     let mut done = 0;
@@ -86,7 +90,7 @@ fn copy_to(folder: &Path, manifest: &Manifest, staging: &Path, meter: &mut Meter
         let (from, to) = (folder.join(name), staging.join(name));
         done += fs::copy(&from, &to).map_err(unusable(&to))?;
         File::open(&to).and_then(|file| file.sync_all()).map_err(unusable(&to))?;
-        meter.on_bytes("copying", done, total);
+        told(Progress::Bytes { stage: "copying", done, total });
     }
     File::open(staging).and_then(|file| file.sync_all()).map_err(unusable(staging))?;
     prove(staging, folder, manifest)
@@ -95,7 +99,7 @@ fn copy_to(folder: &Path, manifest: &Manifest, staging: &Path, meter: &mut Meter
 /// Proves what lies in `staging` against the manifest of `folder`.
 fn prove(staging: &Path, folder: &Path, manifest: &Manifest) -> Result<(), Failure> {
     let report = verify_version(staging, None, VerifyDepth::Deep);
-    let report = report.map_err(|error| damaged(folder, &fault::chain(&error)))?;
+    let report = report.map_err(|error| damaged(folder, &chain(&error)))?;
     // What is proven is the copy: also that nobody wrote to the folder meanwhile.
     if Manifest::read(staging).ok().as_ref() != Some(manifest) {
         return Err(damaged(folder, "it changed while it was copied"));

@@ -1,9 +1,8 @@
-//! What `INPUT…` names: files, folders, patterns, and the same in object stores.
+//! What inputs name: files, folders, patterns, and the same in object stores.
 
-use super::fault;
 use crate::{
-    failure::Failure,
-    publish::{place, refused},
+    failure::{Failure, chain},
+    place::{place, refused},
 };
 use kith_objects::{Location, Objects};
 use kith_rows::RowSource;
@@ -15,7 +14,7 @@ use std::io::{self, Read};
 ///
 /// # Errors
 /// `bad_input`, `object_store_unreachable`.
-pub fn files(inputs: &[String]) -> Result<Vec<Box<dyn RowSource>>, Failure> {
+pub(super) fn files(inputs: &[String]) -> Result<Vec<Box<dyn RowSource>>, Failure> {
     let mut found: Vec<Box<dyn RowSource>> = Vec::new();
     for input in inputs {
         if Location::is_url(input) && !input.starts_with("file://") {
@@ -26,7 +25,7 @@ pub fn files(inputs: &[String]) -> Result<Vec<Box<dyn RowSource>>, Failure> {
         let path = path.folder().map_or_else(|| input.clone(), |path| path.display().to_string());
         let files = kith_rows::find_files(&[path]).map_err(|error| {
             let help = "name files, folders or patterns that are there";
-            Failure::new(ErrorCode::BadInput, fault::chain(&error), help)
+            Failure::new(ErrorCode::BadInput, chain(&error), help)
         })?;
         found.extend(files.into_iter().map(|file| Box::new(file) as Box<dyn RowSource>));
     }

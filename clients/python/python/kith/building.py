@@ -1,0 +1,243 @@
+"""Builds versions of graphs and stores, into a folder or a bucket: the files that ``kith load graph`` and ``kith store build`` make."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from kith import _kith
+from kith.security import Path
+
+Files: TypeAlias = Path | Sequence[Path]
+"""A file, or several."""
+
+_ROWS_OF_AN_ARRAY = 65536
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """Wrong rows that were left out for one reason."""
+
+    reason: str
+    count: int
+    first_lines: list[str]
+    """The first of them, as they are."""
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltStore:
+    """A version of a store."""
+
+    store: str
+    version: int
+    location: str
+    """The folder or URL of the version, which ``kith store push`` takes."""
+    records: int
+    bytes: int
+    """Of one replica."""
+    duplicates: int
+    """Rows dropped because another with their key was kept."""
+    dropped: list[Dropped]
+    manifest_hash: str
+    """What identifies the version: equal hashes, equal files."""
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltComponent:
+    """An edge type, an entity kind or the list of members."""
+
+    name: str
+    role: str
+    """``undirected``, ``directed``, ``entity`` or ``members-only``."""
+    members: int
+    edges: int
+    entities: int
+    """0 unless it is an entity kind."""
+    self_loops: int
+    """Edges dropped because both ends are one member."""
+    duplicates: int
+    both_orders: int
+    """Undirected edges that came in both orders."""
+    bytes: int
+    manifest_hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltGraph:
+    """A version of a graph's components."""
+
+    graph: str
+    version: int
+    location: str
+    """The folder or URL of the graph: its components lie in it, and in each the version, by its number."""
+    components: list[BuiltComponent]
+    dropped: list[Dropped]
+
+
+def build_store(
+    store: str,
+    out: Path,
+    rows: Iterable[tuple[Any, Any]] | Mapping[Any, Any] | None = None,
+    *,
+    files: Files | None = None,
+    partitions: int,
+    key: Literal["id", "string", "bytes"] = "string",
+    value: Literal["text", "bytes", "json", "record"] = "text",
+    schema: Mapping[str, Any] | str | None = None,
+    schema_file: Path | None = None,
+    version: int | None = None,
+    duplicates: Literal["refuse", "first", "last"] = "refuse",
+    compress: int | None = None,
+    max_errors: int = 0,
+    memory: int | None = None,
+    threads: int | None = None,
+    key_field: str | None = None,
+    value_field: str | None = None,
+    format: Literal["csv", "json", "parquet", "arrow", "f32le"] | None = None,
+    header: bool | None = None,
+    delimiter: str | None = None,
+    dims: int | None = None,
+) -> BuiltStore:
+    """Builds a version of ``store`` into the folder or URL ``out``, each version under its number.
+
+    ``rows`` are pairs of key and value, or a mapping. Keys are ``int``, ``str`` or ``bytes``, values ``str``, ``bytes``, what
+    ``json.dumps`` takes (JSON), or mappings with a member for each field (records, which then need ``schema``). They are taken one by
+    one, a few thousand at a time, and sorted in ``memory`` bytes (256 MiB), beyond which they go to disk. ``files`` are files, folders,
+    patterns or URLs instead; the options from ``key_field`` on are about files, and records of files may do without a schema.
+
+    ``partitions`` is what ``kith cluster status`` says; ``version`` is the time unless given. Equal input makes equal files, also on the
+    command line. Raises ``kith.Refused`` if rows are wrong (more than ``max_errors``) or a key comes twice, and other
+    ``kith.KithError``; then nothing was built. The interpreter is free while rows are sorted and written; Ctrl-C ends a build.
+    """
+    given = {
+        "partitions": partitions, "key": key, "value": value, "version": version, "duplicates": duplicates,
+        "schema": schema if isinstance(schema, str | None) else json.dumps(schema), "schema_file": schema_file,
+        "compress": compress, "max_errors": max_errors, "memory": memory, "threads": threads, "key_field": key_field,
+        "value_field": value_field, "format": format, "header": header, "delimiter": delimiter, "dims": dims,
+    }  # fmt: skip
+    if files is None:
+        _only_of_files(key_field=key_field, value_field=value_field, format=format, header=header, delimiter=delimiter, dims=dims)
+    if isinstance(rows, Mapping):
+        rows = rows.items()
+    if rows is not None and value in ("json", "record"):
+        rows = _spelled(rows)
+    named = None if files is None else [os.fspath(path) for path in _all(files)]
+    built = _kith.build_store(store, os.fspath(out), given, rows, named)
+    made, location, records, size, repeated, dropped, manifest_hash = built
+    return BuiltStore(store, made, location, records, size, repeated, _dropped(dropped), manifest_hash)
+
+
+def build_graph(
+    graph: str,
+    out: Path,
+    *,
+    partitions: int,
+    edges: Iterable[Sequence[Any]] | Files | None = None,
+    edge_type: str = "connection",
+    directed: bool = False,
+    columns: Sequence[str] = (),
+    entities: Mapping[str, Iterable[Sequence[Any]]] | Files | None = None,
+    entity_columns: Sequence[str] = (),
+    members: Iterable[int] | Files | None = None,
+    version: int | None = None,
+    allow_empty: bool = False,
+    memory: int | None = None,
+    threads: int | None = None,
+    src: str | int | None = None,
+    dst: str | int | None = None,
+    header: bool | None = None,
+    delimiter: str | None = None,
+    max_errors: int = 0,
+) -> BuiltGraph:
+    """Builds components of ``graph`` into the folder or URL ``out``, as ``<out>/<graph>/<component>/<version>``.
+
+    ``edges`` are rows ``(src, dst, *columns)`` or an array of two columns, ``entities`` for each kind rows ``(member, entity,
+    *columns)``, ``members`` ids; or all of them files (CSV, TSV, JSON lines, Parquet, Arrow), as ``kith load graph`` takes them, to which
+    the options from ``src`` on apply. ``columns`` are names with a kind, as ``"since:time"``: ``time``, ``u64``, ``i64`` or ``f64``.
+    Equal input makes equal files, also on the command line.
+
+    Raises ``kith.Refused`` if a row or file is wrong, or there is none, and other ``kith.KithError``; then nothing was built. The
+    interpreter is free while edges are sorted and written; Ctrl-C ends a build.
+    """
+    given: dict[str, Any] = {
+        "partitions": partitions, "version": version, "allow_empty": allow_empty, "memory": memory, "threads": threads,
+    }  # fmt: skip
+    sources = [source for source in (edges, entities, members) if source is not None]
+    if all(_is_files(source) for source in sources):
+        given |= {
+            "edges": _all(edges), "edge_type": edge_type, "directed": directed, "columns": list(columns),
+            "entities": _all(entities), "entity_columns": list(entity_columns), "members": _all(members),
+            "src": None if src is None else str(src), "dst": None if dst is None else str(dst), "header": header,
+            "delimiter": delimiter, "max_errors": max_errors,
+        }  # fmt: skip
+        components = None
+    elif any(_is_files(source) for source in sources):
+        raise TypeError("edges, entities and members are all rows, or all files")
+    else:
+        _only_of_files(src=src, dst=dst, header=header, delimiter=delimiter, max_errors=max_errors or None)
+        components = []
+        if edges is not None:
+            components.append((edge_type, "directed" if directed else "undirected", list(columns), _rows(edges)))
+        if entities is not None:
+            if not isinstance(entities, Mapping):
+                raise TypeError("entities are rows by kind: a mapping from kinds to rows")
+            for kind in sorted(entities):
+                components.append((kind, "entity", list(entity_columns), _rows(entities[kind])))
+        if members is not None:
+            components.append(("members", "members-only", [], _rows(members)))
+    made, built, dropped = _kith.build_graph(graph, os.fspath(out), given, components)
+    location = f"{os.fspath(out).rstrip('/')}/{graph}"
+    return BuiltGraph(graph, made, location, [BuiltComponent(*component) for component in built], _dropped(dropped))
+
+
+def _only_of_files(**options: Any) -> None:
+    for name, given in options.items():
+        if given is not None:
+            raise TypeError(f"{name} is about files, and these are rows")
+
+
+def _is_files(source: Any) -> bool:
+    if isinstance(source, str | os.PathLike):
+        return True
+    # Rows are never paths, so that the first tells.
+    return isinstance(source, list | tuple) and bool(source) and isinstance(source[0], str | os.PathLike)
+
+
+def _all(files: Any) -> list[Path]:
+    if files is None:
+        return []
+    return [files] if isinstance(files, str | os.PathLike) else list(files)
+
+
+def _rows(rows: Any) -> Iterable[Any]:
+    """An array as rows of Python numbers, a part of it at a time; everything else as it is."""
+    if not (hasattr(rows, "tolist") and hasattr(rows, "shape")):
+        return rows  # type: ignore[no-any-return]
+    starts = range(0, len(rows), _ROWS_OF_AN_ARRAY)
+    return (row for start in starts for row in rows[start : start + _ROWS_OF_AN_ARRAY].tolist())
+
+
+def _spelled(rows: Iterable[tuple[Any, Any]]) -> Iterator[tuple[Any, str]]:
+    """Values as JSON text."""
+    encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_plain).encode
+    for key, value in rows:
+        yield key, encode(value)
+
+
+def _plain(value: Any) -> Any:
+    """What JSON has no word for: bytes as base64, arrays and numbers of numpy as lists and numbers, mappings as objects."""
+    if isinstance(value, bytes | bytearray | memoryview):
+        return base64.b64encode(value).decode("ascii")
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"a value of type {type(value).__name__} cannot be JSON")
+
+
+def _dropped(dropped: Iterable[tuple[str, int, list[str]]]) -> list[Dropped]:
+    return [Dropped(*one) for one in dropped]

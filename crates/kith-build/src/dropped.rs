@@ -1,0 +1,52 @@
+//! Wrong rows and lines that were dropped, summed up.
+
+use kith_engine::load::LoadedFile;
+use kith_rows::RowErrors;
+use std::collections::BTreeMap;
+
+/// Rows or lines that were dropped for one reason.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Dropped {
+    /// What is wrong with them, in a few words.
+    pub reason: String,
+    /// How many they are.
+    pub count: u64,
+    /// Those among the first ten wrong ones (of each file of a graph), as in the files.
+    pub first_lines: Vec<String>,
+}
+
+impl Dropped {
+    /// The wrong rows of a store, by reason.
+    pub fn of_rows(errors: &RowErrors) -> Vec<Self> {
+        let mut by_reason: BTreeMap<&'static str, Self> = BTreeMap::new();
+        for (reason, count) in &errors.by_reason {
+            add(&mut by_reason, reason, *count);
+        }
+        for error in &errors.first {
+            by_reason.entry(error.fault.reason()).or_default().first_lines.push(error.to_string());
+        }
+        by_reason.into_values().collect()
+    }
+
+    /// The wrong lines of a graph's files, by reason.
+    pub fn of_files(files: &[LoadedFile]) -> Vec<Self> {
+        let mut by_reason: BTreeMap<&'static str, Self> = BTreeMap::new();
+        for file in files {
+            let errors = &file.report.errors;
+            for (reason, count) in &errors.by_reason {
+                add(&mut by_reason, reason, *count);
+            }
+            for error in &errors.first {
+                let line = format!("{}: {error}", file.report.path.display());
+                by_reason.entry(error.fault.reason()).or_default().first_lines.push(line);
+            }
+        }
+        by_reason.into_values().collect()
+    }
+}
+
+fn add(by_reason: &mut BTreeMap<&'static str, Dropped>, reason: &'static str, count: u64) {
+    let dropped = by_reason.entry(reason).or_default();
+    dropped.reason = reason.to_owned();
+    dropped.count += count;
+}

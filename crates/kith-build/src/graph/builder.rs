@@ -1,0 +1,231 @@
+//! A graph from rows that a program has.
+
+use super::{ColumnValue, GraphOptions};
+use crate::{Failure, Progress, Told, failure::check_name};
+use kith_engine::{
+    Manifest,
+    load::{
+        BuildError, BuildOptions, BuildSummary, ComponentBuilder, FileRole, LoadError, LoadProgress,
+        MEMBERS_COMPONENT, input::ColumnSpec, version_dir,
+    },
+};
+use kith_ops::KindRole;
+use kith_types::{ErrorCode, check_component_name};
+use std::fs;
+
+/// A graph built from rows in any order, one component after another. A builder that is dropped without [`GraphBuilder::finish`]
+/// leaves no component of its version.
+///
+/// The files are those that `kith load graph` makes of the same rows in files.
+///
+/// ```
+/// use kith_build::{GraphBuilder, GraphOptions};
+/// use kith_ops::KindRole;
+/// use kith_types::{PartitionCount, StoreVersion};
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let folder = tempfile::tempdir()?;
+/// let partitions = PartitionCount::new(4).ok_or("four is a count")?;
+/// let options = GraphOptions::new("village", StoreVersion(1), partitions, folder.path().to_owned());
+/// let mut graph = GraphBuilder::new(options)?;
+/// let mut edges = graph.component("connection", KindRole::Undirected, &[])?;
+/// edges.edge(1, 2, &[])?;
+/// edges.edge(2, 3, &[])?;
+/// assert_eq!(edges.finish(&mut |_| {})?.edges, 2);
+/// assert!(folder.path().join("village/connection/1").is_dir());
+/// # graph.finish()?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct GraphBuilder {
+    options: GraphOptions,
+    built: Vec<(Manifest, BuildSummary)>,
+    is_finished: bool,
+}
+
+impl GraphBuilder {
+    /// A graph without a component yet; nothing is written.
+    ///
+    /// # Errors
+    /// `invalid_name`.
+    pub fn new(options: GraphOptions) -> Result<Self, Failure> {
+        check_name("graph", &options.graph)?;
+        Ok(Self { options, built: Vec::new(), is_finished: false })
+    }
+
+    /// Begins a component: an edge type (`Undirected`, `Directed`), an entity kind (`Entity`), or the list of members
+    /// (`MembersOnly`, whose name is `members`). `columns` are kept beside each edge, at most eight; their positions are not used.
+    ///
+    /// # Errors
+    /// `invalid_name`, `name_taken`, `build_failed` if the version exists or folders cannot be made, `load_running`.
+    pub fn component(
+        &mut self,
+        name: &str,
+        role: KindRole,
+        columns: &[ColumnSpec],
+    ) -> Result<ComponentRows<'_>, Failure> {
+        self.check_name(name, role)?;
+        let options = &self.options;
+        let graph_dir = options.out_dir.join(&options.graph);
+        let builder = ComponentBuilder::new(BuildOptions {
+            graph: Some(options.graph.clone()),
+            name: name.to_owned(),
+            version: options.version,
+            role,
+            partitions: options.partitions,
+            columns: columns.iter().map(|column| column.name.clone()).collect(),
+            memory_bytes: options.memory_bytes,
+            out_dir: graph_dir.join(name),
+            scratch_dir: graph_dir,
+            threads: options.threads,
+        });
+        let builder = builder.map_err(failed(name))?;
+        Ok(ComponentRows {
+            graph: self,
+            builder,
+            role,
+            columns: columns.to_vec(),
+            stored: Vec::new(),
+            rows: 0,
+            good: 0,
+        })
+    }
+
+    fn check_name(&self, name: &str, role: KindRole) -> Result<(), Failure> {
+        let what = if role == KindRole::Entity { "an entity kind" } else { "an edge type" };
+        if check_component_name(name).is_err() {
+            return Err(LoadError::Name { what, name: name.to_owned() }.into());
+        }
+        let taken = |by| Err(LoadError::NameTaken { name: name.to_owned(), by }.into());
+        match self.built.iter().find(|(manifest, _)| manifest.component == name) {
+            _ if (name == MEMBERS_COMPONENT) != (role == KindRole::MembersOnly) => {
+                taken("the list of members")
+            }
+            Some((manifest, _)) if manifest.graph().is_some_and(|it| it.role == KindRole::Entity) => {
+                taken("an entity kind")
+            }
+            Some(_) if role == KindRole::MembersOnly => taken("the list of members"),
+            Some(_) => taken("an edge type"),
+            None => Ok(()),
+        }
+    }
+
+    /// The manifests of all components, and what was counted.
+    ///
+    /// # Errors
+    /// `nothing_to_load` if there is no component.
+    pub fn finish(mut self) -> Result<Vec<(Manifest, BuildSummary)>, Failure> {
+        if self.built.is_empty() {
+            return Err(LoadError::Nothing.into());
+        }
+        self.is_finished = true;
+        Ok(std::mem::take(&mut self.built))
+    }
+}
+
+impl Drop for GraphBuilder {
+    fn drop(&mut self) {
+        let GraphOptions { out_dir, graph, version, .. } = &self.options;
+        for (manifest, _) in self.built.iter().filter(|_| !self.is_finished) {
+            // What cannot be removed is a version that nobody names.
+            let _ = fs::remove_dir_all(version_dir(&out_dir.join(graph).join(&manifest.component), *version));
+        }
+    }
+}
+
+/// The rows of one component. Dropped without [`ComponentRows::finish`], it leaves nothing.
+pub struct ComponentRows<'g> {
+    graph: &'g mut GraphBuilder,
+    builder: ComponentBuilder,
+    role: KindRole,
+    columns: Vec<ColumnSpec>,
+    /// The columns of the row at hand as they are stored.
+    stored: Vec<u64>,
+    rows: u64,
+    good: u64,
+}
+
+impl ComponentRows<'_> {
+    /// Adds an edge, of an entity kind from a member to an entity, with one value per column. Of equal edges the one with the greatest
+    /// columns stays; an edge from a member to itself is dropped and counted.
+    ///
+    /// # Errors
+    /// `bad_lines` for a wrong number of columns, or a value that is not of its column's kind; `build_failed` if the disk fails. The
+    /// component is of no use then.
+    pub fn edge(&mut self, src: u64, dst: u64, columns: &[ColumnValue<'_>]) -> Result<(), Failure> {
+        self.rows += 1;
+        if self.role == KindRole::MembersOnly {
+            return Err(self.fault(self.rows, "a list of members has no edges"));
+        }
+        if columns.len() != self.columns.len() {
+            let (expected, got) = (2 + self.columns.len(), 2 + columns.len());
+            return Err(self.fault(self.rows, &format!("expected {expected} columns, got {got}")));
+        }
+        self.stored.clear();
+        for (column, value) in self.columns.iter().zip(columns) {
+            let stored = match *value {
+                ColumnValue::Unsigned(value) => column.kind.encode_unsigned(value),
+                ColumnValue::Signed(value) => column.kind.encode_signed(value),
+                ColumnValue::Float(value) => column.kind.encode_float(value),
+                ColumnValue::Text(text) => column.kind.encode(text.trim()),
+            };
+            match stored {
+                Some(stored) => self.stored.push(stored),
+                None => {
+                    let why = format!("{} is not of kind {}", column.name, column.kind.name());
+                    return Err(self.fault(self.rows, &why));
+                }
+            }
+        }
+        self.good += u64::from(src != dst || self.role == KindRole::Entity);
+        self.builder.edge(src, dst, &self.stored).map_err(|error| failed(self.builder.name())(error))
+    }
+
+    /// Adds a member, with or without edges.
+    ///
+    /// # Errors
+    /// `build_failed` if the disk fails.
+    pub fn member(&mut self, id: u64) -> Result<(), Failure> {
+        self.rows += 1;
+        self.good += 1;
+        self.builder.member(id).map_err(|error| failed(self.builder.name())(error))
+    }
+
+    /// Sorts, writes and syncs all files, and gives the component's folder its name; what was counted.
+    ///
+    /// # Errors
+    /// `no_edges` (`no_entities`, `no_members`) if there is no good row and that is not allowed, `build_failed`; nothing of the component
+    /// is left then.
+    pub fn finish(self, told: &mut Told<'_>) -> Result<BuildSummary, Failure> {
+        let name = self.builder.name().to_owned();
+        if self.good == 0 && !self.graph.options.allow_empty {
+            let role = match self.role {
+                KindRole::Undirected | KindRole::Directed => FileRole::Edges,
+                KindRole::Entity => FileRole::Entities,
+                KindRole::MembersOnly => FileRole::Members,
+            };
+            return Err(LoadError::NoRows { role, edge_type: name, lines: self.rows, wrong: 0 }.into());
+        }
+        let built = self.builder.finish(&mut |progress| {
+            told(Progress::Graph(LoadProgress::Building { component: &name, progress }));
+        });
+        let (manifest, summary) = built.map_err(failed(&name))?;
+        self.graph.built.push((manifest, summary));
+        Ok(summary)
+    }
+
+    /// The failure for the next row, if its caller finds that it is none: as for rows that this finds wrong.
+    pub fn wrong(&self, why: &str) -> Failure {
+        self.fault(self.rows + 1, why)
+    }
+
+    fn fault(&self, row: u64, why: &str) -> Failure {
+        let message = format!("{} row {row}: {why}", self.builder.name());
+        Failure::new(ErrorCode::BadLines, message, "nothing was built; correct the row")
+    }
+}
+
+fn failed(component: &str) -> impl FnOnce(BuildError) -> Failure {
+    let component = component.to_owned();
+    |source| LoadError::Build { component, source }.into()
+}

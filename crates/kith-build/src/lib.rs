@@ -1,0 +1,55 @@
+//! Building versions of graphs and stores, and what publishing them needs: the command line, Python and Spark write the
+//! same bytes by this code (`docs/design/0016-building.md`).
+//!
+//! Rows come from files and objects ([`Rows`], [`load_graph`]) or from a program ([`StoreBuilder`], [`GraphBuilder`]); a
+//! version goes into a folder or a bucket ([`place`]). Serving it is a router's work: this crate asks no cluster.
+//!
+//! ```
+//! use kith_build::{RowKey, RowSettings, RowValue, Shape, StoreBuilder, Target};
+//! use kith_types::{PartitionCount, StoreVersion};
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let folder = tempfile::tempdir()?;
+//! let partitions = PartitionCount::new(4).ok_or("four is a count")?;
+//! let shape = Shape::told(Some(kith_rows::KeyType::Id), None, partitions); // ids to text
+//! let target = Target { store: "pages", version: StoreVersion(1), out_dir: folder.path().to_owned() };
+//! let mut builder = StoreBuilder::new(&target, &shape, &RowSettings::default())?;
+//! builder.put(RowKey::Id(7), RowValue::Text("a page"))?;
+//! let built = builder.finish(&mut |_| {})?;
+//! assert_eq!(built.records(), 1); // in the folder `1`, which `kith store push pages` takes
+//! # Ok(())
+//! # }
+//! ```
+
+mod dropped;
+mod failure;
+mod graph;
+mod object_store;
+mod place;
+mod progress;
+mod store;
+mod taken;
+
+pub use dropped::Dropped;
+pub use failure::Failure;
+pub use graph::{
+    ColumnValue, ComponentRows, GraphBuilder, GraphOptions, load_graph, next_graph_version, publish_graph,
+};
+pub use kith_engine::{
+    Manifest, VALUES_COMPONENT,
+    load::{
+        BuildSummary, DeltaSummary, Duplicates, FileRole, LoadOptions, LoadProgress, LoadReport, LoadedFile,
+        MEMORY_BYTES_DEFAULT, PartitionSummary, Stop,
+        input::{ColumnRef, ColumnSpec, EdgeColumns, HeaderMode as TextHeader, TextOptions},
+        version_dir,
+    },
+};
+pub use kith_objects::{Location, Objects};
+pub use kith_rows::{Format, FormatChoice, HeaderMode, RowKey, RowValue};
+pub use object_store::{LockedStore, ObjectStore, Work, partition_count, remove_folder, unusable};
+pub use place::{Workshop, manifest_at, next_version, now, place, publish_version, refused, version_here};
+pub use progress::{Progress, Told};
+pub use store::{
+    Base, Built, Destination, PARTITION_PREFIX, RowSettings, Rows, SchemaFrom, Shape, StoreBuilder, Target,
+    assemble_version, publish_partition, read_schema,
+};
+pub use taken::{find_version, take_version};

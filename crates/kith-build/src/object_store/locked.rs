@@ -1,0 +1,213 @@
+//! A store's folder in the object store, while one load or push has it.
+
+use super::{remove_folder, unusable};
+use crate::{
+    Progress, Told,
+    failure::Failure,
+    place::{now, place, refused, version_here},
+};
+use kith_objects::Objects;
+use kith_types::{ErrorCode, StoreVersion};
+use kith_wire::documents::{ComponentDocument, StoreDocument};
+use std::{
+    borrow::Cow,
+    fs::{self, File},
+    path::{Path, PathBuf},
+};
+
+const UNFINISHED_FILE: &str = ".unfinished";
+/// Where the engine builds a component before it gets its name.
+const STAGING_FOLDER: &str = ".staging";
+/// Where a version is downloaded to that another one is made of.
+const BASE_FOLDER: &str = ".base";
+
+/// A store's folder in it, for one load or push; unlocked when dropped.
+#[derive(Debug)]
+pub struct LockedStore {
+    /// Where versions are built: the object store, or the temporary folder.
+    pub(super) objects: PathBuf,
+    /// The store's folder in it.
+    pub(super) folder: PathBuf,
+    /// Held for its lock; holds the id of the push that holds it. `None` in a bucket.
+    pub(super) lock: Option<File>,
+    /// The store's place in a bucket.
+    pub(super) bucket: Option<Bucket>,
+}
+
+/// A store's place in a bucket, and the folder where its versions are built, removed at the end.
+#[derive(Debug)]
+pub(super) struct Bucket {
+    pub(super) objects: Objects,
+    /// The id of the push: its folders are named by it.
+    pub(super) push: String,
+    pub(super) _built: tempfile::TempDir,
+}
+
+impl Bucket {
+    /// Where a version of a component goes. No other push has a folder of this name: one that fails removes only its own.
+    fn folder(&self, version: u64) -> String {
+        format!("{version}-{}", self.push)
+    }
+}
+
+impl Drop for LockedStore {
+    fn drop(&mut self) {
+        // The id is told only to whoever finds the lock taken; a stale one harms nobody.
+        if let Some(lock) = &self.lock {
+            let _ = lock.set_len(0);
+        }
+        let _ = fs::remove_dir_all(self.folder.join(BASE_FOLDER));
+    }
+}
+
+impl LockedStore {
+    /// Where versions are built, in the object store's layout.
+    pub fn objects(&self) -> &Path {
+        &self.objects
+    }
+
+    /// The folder of the versions of one of the store's components.
+    pub fn component(&self, component: &str) -> PathBuf {
+        self.folder.join(component)
+    }
+
+    /// Removes what a killed load or push built, unless it was killed after its commit.
+    ///
+    /// # Errors
+    /// If it cannot be removed.
+    pub fn clear_unfinished(&self, store: Option<&StoreDocument>) -> Result<(), Failure> {
+        let marker = self.folder.join(UNFINISHED_FILE);
+        let Ok(text) = fs::read_to_string(&marker) else { return Ok(()) };
+        let version: u64 = text.trim().parse().unwrap_or_default();
+        let is_named = component_versions(store).any(|named| named == version);
+        for component in self.components()? {
+            remove_folder(&component.join(STAGING_FOLDER))?;
+            if !is_named {
+                remove_folder(&component.join(version.to_string()))?;
+            }
+            self.remove_uploaded(store, &component, version)?;
+        }
+        fs::remove_file(&marker).map_err(unusable(&marker))
+    }
+
+    /// A version above all that the store or its folder has: the time, unless clocks went back.
+    ///
+    /// # Errors
+    /// If the folder cannot be read.
+    pub fn next_version(&self, store: Option<&StoreDocument>) -> Result<u64, Failure> {
+        let used = store.map_or(0, |store| store.version_last);
+        let newest = component_versions(store).max().unwrap_or_default().max(used);
+        let above = StoreVersion(newest.max(now().saturating_sub(1)));
+        let next = kith_engine::load::next_version(&self.objects, &self.name(), above);
+        Ok(next.map_err(unusable(&self.folder))?.0)
+    }
+
+    /// Brings what was built of a component to its place in the object store; in a folder it is there. Of a version that was made of
+    /// the one in `base`, what both have in common stays in the object store.
+    ///
+    /// # Errors
+    /// `version_taken`, `object_store_unreachable`; it is no version there then.
+    pub fn upload(
+        &self,
+        base: Option<&Objects>,
+        component: &str,
+        version: u64,
+        folder: &Path,
+        told: &mut Told<'_>,
+    ) -> Result<(), Failure> {
+        let Some(bucket) = &self.bucket else { return Ok(()) };
+        let place = bucket.objects.join(&format!("{component}/{}", bucket.folder(version)));
+        let stage = format!("uploading {component}");
+        let sent = place.upload_version_on(base, folder, &mut |done, total| {
+            told(Progress::Bytes { stage: &stage, done, total });
+        });
+        sent.map(|_| ()).map_err(|error| refused(&error))
+    }
+
+    /// The folder that [`LockedStore::upload`] brings a version to; `None`: that of its number.
+    pub fn folder_of(&self, version: u64) -> Option<String> {
+        self.bucket.as_ref().map(|bucket| bucket.folder(version))
+    }
+
+    /// Whether the object store is a bucket.
+    pub fn is_bucket(&self) -> bool {
+        self.bucket.is_some()
+    }
+
+    /// What a failed load or push uploaded: its own folder, unless the cluster names it after all.
+    fn remove_uploaded(
+        &self,
+        store: Option<&StoreDocument>,
+        component: &Path,
+        version: u64,
+    ) -> Result<(), Failure> {
+        let (Some(bucket), Some(name)) = (&self.bucket, component.file_name().and_then(|name| name.to_str()))
+        else {
+            return Ok(());
+        };
+        let folder = bucket.folder(version);
+        let mut named = store.into_iter().flat_map(|store| &store.versions).flat_map(|it| &it.components);
+        if named.any(|named| named.name == name && named.folder() == folder) {
+            return Ok(());
+        }
+        let place = bucket.objects.join(&format!("{name}/{folder}"));
+        place.remove_all().map_err(|error| refused(&error))
+    }
+
+    /// A folder with a version of one of the store's components, as it was built; downloaded and proven if it is
+    /// not on this machine, and then where it lies.
+    ///
+    /// # Errors
+    /// `version_damaged`, or what the object store says.
+    pub fn built(
+        &self,
+        component: &ComponentDocument,
+        told: &mut Told<'_>,
+    ) -> Result<(PathBuf, Option<Objects>), Failure> {
+        let here = self.component(&component.name).join(component.version.to_string());
+        let place = match (&component.url, &self.bucket) {
+            (None, None) => return Ok((here, None)),
+            (Some(url), _) => place(url)?,
+            (None, Some(bucket)) => {
+                bucket.objects.join(&format!("{}/{}", component.name, component.folder()))
+            }
+        };
+        let folder = self.folder.join(BASE_FOLDER).join(component.version.to_string());
+        let (folder, manifest) = version_here(&place, &folder, told)?;
+        if manifest.hash() == component.manifest_hash {
+            return Ok((folder, Some(place)));
+        }
+        let message = format!("{} is not the version that is served", place.location());
+        Err(Failure::new(ErrorCode::VersionDamaged, message, "push all rows, without --delta"))
+    }
+
+    fn name(&self) -> Cow<'_, str> {
+        self.folder.file_name().unwrap_or_default().to_string_lossy()
+    }
+
+    /// Says that a version is being built, in case this process is killed.
+    ///
+    /// # Errors
+    /// If that cannot be written.
+    pub fn mark_unfinished(&self, version: u64) -> Result<(), Failure> {
+        let marker = self.folder.join(UNFINISHED_FILE);
+        fs::write(&marker, format!("{version}\n")).map_err(unusable(&marker))
+    }
+
+    /// Says that nothing is left to clear.
+    pub fn mark_finished(&self) {
+        // A marker that stays costs whoever comes next a look at the record, nothing else.
+        let _ = fs::remove_file(self.folder.join(UNFINISHED_FILE));
+    }
+
+    fn components(&self) -> Result<Vec<PathBuf>, Failure> {
+        let entries = fs::read_dir(&self.folder).map_err(unusable(&self.folder))?;
+        Ok(entries.flatten().map(|entry| entry.path()).filter(|path| path.is_dir()).collect())
+    }
+}
+
+/// The versions of the components of every version that the cluster knows: also those that can be rolled back to.
+fn component_versions(store: Option<&StoreDocument>) -> impl Iterator<Item = u64> {
+    let versions = store.into_iter().flat_map(|store| &store.versions);
+    versions.flat_map(|version| &version.components).map(|component| component.version)
+}

@@ -1,0 +1,189 @@
+//! Folders and object stores: opened, asked, and their errors told.
+
+use crate::{
+    Progress, Told,
+    failure::{Failure, chain},
+};
+use kith_engine::{FetchError, Manifest, VerifyDepth, verify_version};
+use kith_objects::{Access, Location, LocationError, Objects, ObjectsError};
+use kith_types::{ErrorCode, StoreVersion};
+use kith_wire::documents::{ClusterDocument, ComponentDocument};
+use std::{
+    path::{Path, PathBuf},
+    time::SystemTime,
+};
+
+/// A place by its folder or URL (`s3://BUCKET/PREFIX`, `gs://…`, `az://…`, `file://…`), with the keys of this process's environment.
+/// Nobody is asked yet.
+///
+/// # Errors
+/// `bad_input` if the text names none; `object_store_unreachable` if its settings are wrong.
+pub fn place(location: &str) -> Result<Objects, Failure> {
+    let location = location.parse().map_err(|error: LocationError| {
+        let help = "name a folder, or s3://BUCKET/PREFIX, gs://…, az://…";
+        Failure::new(ErrorCode::BadInput, chain(&error), help)
+    })?;
+    open(&location)
+}
+
+/// As [`place()`], of a location.
+///
+/// # Errors
+/// `object_store_unreachable` if its settings are wrong.
+pub(crate) fn open(location: &Location) -> Result<Objects, Failure> {
+    Objects::open(location, &Access::from_environment()).map_err(|error| refused(&error))
+}
+
+/// Where a component of a version lies.
+///
+/// # Errors
+/// As [`place()`].
+pub(crate) fn component_place(
+    cluster: &ClusterDocument,
+    store: &str,
+    component: &ComponentDocument,
+) -> Result<Objects, Failure> {
+    let location = component.url.as_ref().unwrap_or(&cluster.object_store);
+    let objects = place(location)?;
+    Ok(match component.url {
+        Some(_) => objects,
+        None => objects.join(&format!("{store}/{}/{}", component.name, component.folder())),
+    })
+}
+
+/// The manifest of the version in a place.
+///
+/// # Errors
+/// `version_damaged`, or what the place says.
+pub fn manifest_at(place: &Objects) -> Result<Manifest, Failure> {
+    place.manifest().map_err(|error| match error {
+        FetchError::Source(error) => {
+            let help = "check that it can be reached, and the endpoint and keys in the environment: docs/operating/object-stores.md";
+            Failure::new(ErrorCode::ObjectStoreUnreachable, format!("{}: {}", place.location(), chain(&error)), help)
+        }
+        error => {
+            let message = format!("{} is no whole version: {}", place.location(), chain(&error));
+            Failure::new(ErrorCode::VersionDamaged, message, "build it again with `kith store build`")
+        }
+    })
+}
+
+/// The version in a place, in a folder of this machine: where it is, or downloaded to `folder` and proven byte by byte.
+///
+/// # Errors
+/// `version_damaged`, or what the place says.
+pub fn version_here(
+    place: &Objects,
+    folder: &Path,
+    told: &mut Told<'_>,
+) -> Result<(PathBuf, Manifest), Failure> {
+    let manifest = manifest_at(place)?;
+    if let Some(here) = place.folder() {
+        return Ok((here.to_owned(), manifest));
+    }
+    let copied = place.download_version(&manifest, folder, &mut |done, total| {
+        told(Progress::Bytes { stage: "downloading", done, total });
+    });
+    copied.map_err(|error| refused(&error))?;
+    let damaged = |what: &str| {
+        let message = format!("{} is no whole version: {what}", place.location());
+        Failure::new(ErrorCode::VersionDamaged, message, "build it again with `kith store build`")
+    };
+    let report = verify_version(folder, None, VerifyDepth::Deep);
+    let report = report.map_err(|error| damaged(&chain(&error)))?;
+    match report.damages.first() {
+        Some(damage) => Err(damaged(&damage.to_string())),
+        None => Ok((folder.to_owned(), manifest)),
+    }
+}
+
+/// The numbers of the folders in a place that are named by numbers.
+///
+/// # Errors
+/// What the place says.
+pub(crate) fn versions_at(place: &Objects) -> Result<Vec<u64>, Failure> {
+    let children = place.children().map_err(|error| refused(&error))?;
+    // What has a greater number is no version.
+    let versions = children.iter().filter_map(|name| name.parse().ok());
+    Ok(versions.filter(|version| *version <= StoreVersion::MAX.0).collect())
+}
+
+/// An object store that does not do what it is asked.
+pub fn refused(error: &ObjectsError) -> Failure {
+    let code = match error {
+        ObjectsError::Taken { .. } | ObjectsError::Reserved { .. } => ErrorCode::VersionTaken,
+        ObjectsError::Local { .. } => ErrorCode::ObjectStoreUnusable,
+        ObjectsError::NoVersion { .. } | ObjectsError::Damaged { .. } => ErrorCode::VersionDamaged,
+        _ => ErrorCode::ObjectStoreUnreachable,
+    };
+    Failure::new(code, chain(error), error.help())
+}
+
+/// Where versions are built before they are published: in the folder itself, or, for a bucket, in a temporary folder that is removed
+/// with this.
+#[derive(Debug)]
+pub struct Workshop {
+    folder: PathBuf,
+    _scratch: Option<tempfile::TempDir>,
+}
+
+impl Workshop {
+    /// Of the place where the versions go.
+    ///
+    /// # Errors
+    /// `object_store_unusable` if no temporary folder can be made.
+    pub fn of(place: &Objects) -> Result<Self, Failure> {
+        if let Some(folder) = place.folder() {
+            return Ok(Self { folder: folder.to_owned(), _scratch: None });
+        }
+        let scratch = tempfile::Builder::new().prefix("kith-build-").tempdir();
+        let scratch = scratch.map_err(crate::unusable(&std::env::temp_dir()))?;
+        Ok(Self { folder: scratch.path().to_owned(), _scratch: Some(scratch) })
+    }
+
+    /// The folder to build in.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+}
+
+/// Uploads the version in `folder` to `to`, the place of that version in a bucket; of a version that was made of the one in `base`, only
+/// what that one lacks. The manifest comes last: until then there is no version. It may be repeated. In a folder there is nothing to do,
+/// for builds write there themselves.
+///
+/// # Errors
+/// `version_taken` if another version is there or is being made, `object_store_unreachable`.
+pub fn publish_version(
+    base: Option<&Objects>,
+    folder: &Path,
+    to: &Objects,
+    told: &mut Told<'_>,
+) -> Result<(), Failure> {
+    if to.folder().is_some() {
+        return Ok(());
+    }
+    let manifest = Manifest::read(folder).map_err(|error| {
+        let message = format!("{} is no whole version: {}", folder.display(), chain(&error));
+        Failure::new(ErrorCode::VersionDamaged, message, "build it again with `kith store build`")
+    })?;
+    let sent = to.reserve_version(&manifest).and_then(|()| {
+        let mut told = |done, total| told(Progress::Bytes { stage: "uploading", done, total });
+        to.upload_version_on(base, folder, &mut told)
+    });
+    sent.map(|_| ()).map_err(|error| refused(&error))
+}
+
+/// The number of the next version in a place: the time in milliseconds since 1970, but above all versions there.
+///
+/// # Errors
+/// What the place says.
+pub fn next_version(out: &Objects) -> Result<StoreVersion, Failure> {
+    let newest = versions_at(out)?.into_iter().max().unwrap_or_default();
+    Ok(StoreVersion(now().max(newest.saturating_add(1))))
+}
+
+/// Milliseconds since 1970.
+pub fn now() -> u64 {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,34 @@
+//! How far a build is.
+
+use kith_engine::load::LoadProgress;
+
+/// How far a build is, as it is told while it runs; often enough for a bar, never more than once in a thousand rows.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub enum Progress<'a> {
+    /// Files of a graph are read, or its components are written.
+    Graph(LoadProgress<'a>),
+    /// Rows of a store are read or written.
+    Rows {
+        /// `reading` or `writing`.
+        stage: &'static str,
+        /// Rows of this stage so far.
+        rows: u64,
+        /// How much is done, in the unit of `total`.
+        done: u64,
+        /// Bytes of the files or rows in all; 0 if that is not known.
+        total: u64,
+    },
+    /// Bytes are copied, uploaded or downloaded.
+    Bytes {
+        /// What happens to them, in words.
+        stage: &'a str,
+        /// Bytes so far.
+        done: u64,
+        /// Bytes in all.
+        total: u64,
+    },
+}
+
+/// Told how far a build is. The build waits for it. It is called by one thread at a time, which need not be the one that builds.
+pub type Told<'t> = dyn FnMut(Progress<'_>) + Send + 't;

@@ -1,0 +1,124 @@
+//! Partitions that tasks built one by one become a version.
+
+use super::{PARTITION_PREFIX, SchemaFrom, Shape, Target};
+use crate::{
+    Progress, Told,
+    failure::{Failure, build},
+    place::refused,
+    store::read_schema,
+    unusable,
+};
+use kith_engine::{
+    Manifest,
+    load::{Assembly, PartitionSummary, ValuesOptions, assemble},
+};
+use kith_objects::Objects;
+use kith_types::ErrorCode;
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+/// Joins all partitions below `parts` into the version `target` in `out`. `target.out_dir` is not used: versions lie in `out`, and
+/// what is in a bucket and goes to a bucket comes to no disk of this machine (64 MiB of memory).
+///
+/// # Errors
+/// `build_failed` if a partition is missing, damaged or was built otherwise, or what a place says; nothing that could be taken for a
+/// version is left then.
+pub fn assemble_version(
+    target: &Target<'_>,
+    shape: &Shape,
+    schema: Option<&SchemaFrom>,
+    (parts, out): (&Objects, &Objects),
+    told: &mut Told<'_>,
+) -> Result<Manifest, Failure> {
+    let schema = match schema {
+        Some(SchemaFrom::File(path)) => Some(read_schema(path)?.canonical().to_owned()),
+        Some(SchemaFrom::Given(schema)) => Some(schema.canonical().to_owned()),
+        None => None,
+    };
+    // Of a bucket: what messages call the place.
+    let out_dir = out.folder().map_or_else(|| out.location().to_string().into(), Path::to_owned);
+    let options = ValuesOptions {
+        key: shape.key,
+        value: shape.value,
+        schema,
+        ..ValuesOptions::new(target.store, target.version, shape.partitions, out_dir)
+    };
+    match (parts.folder(), out.folder()) {
+        (Some(folder), Some(_)) => {
+            assemble(&options, &partition_folders(folder)?).map_err(|error| build(&error))
+        }
+        (None, Some(_)) => assemble_here(&options, parts, told),
+        (_, None) => assemble_there(&options, parts, &out.join(&target.version.0.to_string()), told),
+    }
+}
+
+/// A version in a bucket: nothing of it comes to the disk of this machine.
+fn assemble_there(
+    options: &ValuesOptions,
+    parts: &Objects,
+    to: &Objects,
+    told: &mut Told<'_>,
+) -> Result<Manifest, Failure> {
+    let (folders, partitions) = summaries(parts)?;
+    let assembly = Assembly::new(options, &partitions).map_err(|error| build(&error))?;
+    let source = assembly.source(parts, &folders);
+    let sent = to.upload_proven(&source, assembly.manifest(), &mut |done, total| {
+        told(Progress::Bytes { stage: "assembling", done, total });
+    });
+    sent.map_err(|error| refused(&error))?;
+    Ok(assembly.manifest().clone())
+}
+
+/// A version in a folder, of partitions in a bucket: downloaded first.
+fn assemble_here(options: &ValuesOptions, parts: &Objects, told: &mut Told<'_>) -> Result<Manifest, Failure> {
+    let scratch = tempfile::tempdir().map_err(unusable(&std::env::temp_dir()))?;
+    let (folders, partitions) = summaries(parts)?;
+    // Fails before the first byte comes.
+    Assembly::new(options, &partitions).map_err(|error| build(&error))?;
+    let total = partitions.iter().flat_map(|(_, summary)| &summary.files).map(|file| file.bytes).sum();
+    let (mut done, mut here) = (0, Vec::new());
+    for (name, (_, summary)) in folders.iter().zip(&partitions) {
+        let folder = scratch.path().join(name);
+        parts
+            .download_partition(name, summary, &folder, &mut |bytes| {
+                done += bytes;
+                told(Progress::Bytes { stage: "downloading", done, total });
+            })
+            .map_err(|error| refused(&error))?;
+        here.push(folder);
+    }
+    assemble(options, &here).map_err(|error| build(&error))
+}
+
+/// The partitions in a place: the names of their folders, and each with what messages call it.
+type Summaries = (Vec<String>, Vec<(PathBuf, PartitionSummary)>);
+
+fn summaries(parts: &Objects) -> Result<Summaries, Failure> {
+    let mut summaries = (Vec::new(), Vec::new());
+    for (name, bytes) in parts.partitions().map_err(|error| refused(&error))? {
+        let shown = PathBuf::from(parts.join(&name).location().to_string());
+        let summary = PartitionSummary::decode(&bytes, &shown).map_err(|error| build(&error))?;
+        summaries.0.push(name);
+        summaries.1.push((shown, summary));
+    }
+    Ok(summaries)
+}
+
+/// Folders of partitions; names that begin with a dot are those of tasks that run or were killed.
+fn partition_folders(parts: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let unreadable = |error: std::io::Error| {
+        let help = "name the folder that the tasks of `kith store build-partition` had as --out";
+        Failure::new(ErrorCode::BadInput, format!("{} cannot be read: {error}", parts.display()), help)
+    };
+    let mut folders = Vec::new();
+    for entry in fs::read_dir(parts).map_err(unreadable)? {
+        let entry = entry.map_err(unreadable)?;
+        if entry.file_name().to_string_lossy().starts_with(PARTITION_PREFIX) {
+            folders.push(entry.path());
+        }
+    }
+    folders.sort();
+    Ok(folders)
+}

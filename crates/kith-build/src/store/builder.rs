@@ -1,0 +1,103 @@
+//! A version of a store from rows that a program has.
+
+use super::{Built, RowSettings, SchemaFrom, Shape, Target, rows::writing};
+use crate::{
+    Failure, Told,
+    failure::{build, check_name, refused_rows},
+};
+use kith_engine::load::{ValuesBuilder, ValuesOptions, ZstdOptions};
+use kith_rows::{RowEncoder, RowKey, RowValue, ValueShape, ValueType};
+use kith_types::ErrorCode;
+use std::{fs, path::PathBuf};
+
+/// A version of a store, built from rows in any order. Rows are sorted within the memory of the settings; what does not fit goes to
+/// scratch files in the folder of the version. A builder that is dropped leaves nothing.
+///
+/// The files are those that `kith store build` makes of the same rows in a file.
+pub struct StoreBuilder {
+    builder: ValuesBuilder,
+    rows: RowEncoder,
+    _scratch: Scratch,
+}
+
+/// A folder for files without names, which is empty once the build has ended.
+pub(super) struct Scratch(pub(super) PathBuf);
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir(&self.0);
+    }
+}
+
+impl StoreBuilder {
+    /// Begins a version. Records need a schema, in `settings` or in `shape`: it cannot be inferred from rows that pass once.
+    ///
+    /// # Errors
+    /// `invalid_name`, `bad_schema` if there is none, `usage` if there is one and values are no records; `build_failed` if the version exists, another
+    /// build of the store runs, or folders cannot be made.
+    pub fn new(target: &Target<'_>, shape: &Shape, settings: &RowSettings) -> Result<Self, Failure> {
+        check_name("store", target.store)?;
+        let mut settings = settings.clone();
+        if shape.value == ValueType::Record && settings.schema.is_none() {
+            settings.schema = shape.schema.clone().map(SchemaFrom::Given);
+        }
+        if shape.value == ValueType::Record && settings.schema.is_none() {
+            let help =
+                "say what the fields are with --schema FILE, or build from a file, from which it is inferred";
+            return Err(Failure::new(ErrorCode::BadSchema, "records of a program need a schema", help));
+        }
+        let (options, _) = shape.row_options(&settings, &[], false)?;
+        let values = values_options(target, shape, &settings, &options.value);
+        let scratch = Scratch(values.scratch_dir.clone());
+        let builder = ValuesBuilder::new(values).map_err(|error| build(&error))?;
+        Ok(Self { builder, rows: RowEncoder::new("rows", options), _scratch: scratch })
+    }
+
+    /// Adds a row. One that is wrong (a key of another type, a record that does not fit the schema, too large a value) is dropped and
+    /// counted, if that many are allowed. Cost: a copy of key and value; of JSON and records, the parsing of their text.
+    ///
+    /// # Errors
+    /// `bad_rows` once more rows are wrong than allowed and ten more; `build_failed` if the disk fails. The build is of no use then.
+    pub fn put(&mut self, key: RowKey<'_>, value: RowValue<'_>) -> Result<(), Failure> {
+        match self.rows.row(key, value) {
+            Ok(Some((key, value))) => self.builder.row(key, value).map_err(|error| build(&error)),
+            Ok(None) => Ok(()),
+            Err(error) => Err(refused_rows(&error, self.rows.options())),
+        }
+    }
+
+    /// Sorts, writes and syncs all files, and gives the version's folder its name.
+    ///
+    /// # Errors
+    /// `bad_rows` or `no_rows` if rows are wrong, `duplicate_key`, `build_failed`; nothing is left then.
+    pub fn finish(self, told: &mut Told<'_>) -> Result<Built, Failure> {
+        let Self { builder, rows, _scratch } = self;
+        let options = rows.options().clone();
+        let report = rows.finish().map_err(|error| refused_rows(&error, &options))?;
+        let written = builder.finish(&mut |step| told(writing(step.rows_done, step.rows_total)));
+        let (manifest, summary) = written.map_err(|error| build(&error))?;
+        Ok(Built { manifest, duplicates: summary.duplicates, report, changes: None })
+    }
+}
+
+/// As the engine has them.
+pub(super) fn values_options(
+    target: &Target<'_>,
+    shape: &Shape,
+    settings: &RowSettings,
+    value: &ValueShape,
+) -> ValuesOptions {
+    ValuesOptions {
+        key: shape.key,
+        value: shape.value,
+        schema: match value {
+            ValueShape::Record(schema) => Some(schema.canonical().to_owned()),
+            ValueShape::Text | ValueShape::Bytes | ValueShape::Json => None,
+        },
+        compression: settings.compress.map(|level| ZstdOptions { level, dictionary: None }),
+        duplicates: settings.duplicates,
+        memory_bytes: settings.memory_bytes,
+        threads: settings.threads,
+        ..ValuesOptions::new(target.store, target.version, shape.partitions, target.out_dir.clone())
+    }
+}

@@ -1,0 +1,21 @@
+//! Versions of stores: rows in, a folder of files out.
+
+mod assemble;
+mod builder;
+mod delete;
+mod inputs;
+mod partition;
+mod rows;
+mod settings;
+mod shape;
+mod sources;
+mod version;
+
+pub use assemble::assemble_version;
+pub use builder::StoreBuilder;
+pub(crate) use inputs::object;
+pub use partition::{PARTITION_PREFIX, publish_partition};
+pub use rows::Rows;
+pub use settings::{RowSettings, SchemaFrom};
+pub use shape::{Shape, read_schema};
+pub use version::{Base, Built, Destination, Target};

@@ -1,0 +1,240 @@
+//! Rows into a version: the files read, checked, sorted and written.
+
+use super::{
+    Base, Built, Destination, RowSettings, Shape, Target, builder::Scratch, delete::delete, inputs::files,
+    sources::Counted,
+};
+use crate::{
+    Failure, Progress, Told, Workshop,
+    failure::{build, check_name, read},
+    place::{next_version, publish_version},
+};
+use kith_engine::load::{
+    DeltaBuilder, DeltaOptions, PartitionBuilder, PartitionSummary, ValuesBuildError, ValuesBuilder,
+    ValuesOptions, version_dir,
+};
+use kith_rows::{ReadError, RowOptions, RowReport, RowSource, read_rows};
+use kith_types::{ErrorCode, PartitionId};
+use std::{
+    fs,
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+/// Progress is told once in so many rows, or so many bytes.
+const ROWS_A_LOOK: u64 = 1024;
+const BYTES_A_LOOK: usize = 1 << 20;
+
+/// Files and objects with the rows of a store, ready to be read. They may be read several times.
+pub struct Rows {
+    sources: Vec<Box<dyn RowSource>>,
+    shape: Shape,
+    settings: RowSettings,
+    options: RowOptions,
+    read: Arc<AtomicU64>,
+    bytes: u64,
+    /// What changes with the schema, in words.
+    pub notes: Vec<String>,
+}
+
+impl Rows {
+    /// Finds the files, folders, patterns and URLs of `inputs`, and settles what their rows become. With `force`, a schema need not go
+    /// with the current one. Records without a known schema cost a pass over the files.
+    ///
+    /// # Errors
+    /// `bad_input`, `object_store_unreachable`; `bad_schema` if there is no schema for their records, `incompatible_schema`.
+    pub fn open(
+        inputs: &[String],
+        settings: &RowSettings,
+        shape: &Shape,
+        force: bool,
+    ) -> Result<Self, Failure> {
+        let read = Arc::new(AtomicU64::new(0));
+        let mut bytes = 0;
+        let mut sources: Vec<Box<dyn RowSource>> = Vec::new();
+        for file in files(inputs)? {
+            let size = file.size().unwrap_or_default();
+            sources.push(Box::new(Counted { file, before: bytes, read: Arc::clone(&read) }));
+            bytes += size;
+        }
+        let rows = Self::of(sources, settings, shape, force)?;
+        Ok(Self { read, bytes, ..rows })
+    }
+
+    /// As [`Rows::open`], of sources that are there.
+    ///
+    /// # Errors
+    /// As [`Rows::open`].
+    pub fn of(
+        sources: Vec<Box<dyn RowSource>>,
+        settings: &RowSettings,
+        shape: &Shape,
+        force: bool,
+    ) -> Result<Self, Failure> {
+        let (options, notes) = shape.row_options(settings, &sources, force)?;
+        let (shape, settings) = (shape.clone(), settings.clone());
+        Ok(Self { sources, shape, settings, options, read: Arc::default(), bytes: 0, notes })
+    }
+
+    /// Reads and checks everything, builds nothing.
+    ///
+    /// # Errors
+    /// `bad_rows`, `no_rows` or `bad_input` if the rows are refused.
+    pub fn check(&self, told: &mut Told<'_>) -> Result<RowReport, Failure> {
+        self.each(told, |_, _| Ok(())).map_err(|error| read(error, &self.options))
+    }
+
+    /// Builds a version; after an error nothing of it is left.
+    ///
+    /// # Errors
+    /// As [`Rows::check`]; `duplicate_key`; `build_failed` if the version exists, or files cannot be written.
+    pub fn build(&self, target: &Target<'_>, told: &mut Told<'_>) -> Result<Built, Failure> {
+        check_name("store", target.store)?;
+        let options = self.values_options(target);
+        let _scratch = Scratch(options.scratch_dir.clone());
+        self.try_build(options, told).map_err(|error| read(error, &self.options))
+    }
+
+    /// As [`Rows::build`], of another version and the rows as its changes. Only partitions with a change are written.
+    ///
+    /// # Errors
+    /// As [`Rows::build`]; if the version before is damaged.
+    pub fn build_on(
+        &self,
+        base: Base<'_>,
+        target: &Target<'_>,
+        told: &mut Told<'_>,
+    ) -> Result<Built, Failure> {
+        let options = DeltaOptions {
+            duplicates: self.settings.duplicates,
+            memory_bytes: self.settings.memory_bytes,
+            threads: self.settings.threads,
+            ..DeltaOptions::new(target.version, target.out_dir.clone())
+        };
+        let _scratch = Scratch(options.scratch_dir.clone());
+        self.try_build_on(base, options, told)
+    }
+
+    /// Builds a version, of rows alone or as changes of another one, into its place: for a bucket, in a temporary folder first.
+    ///
+    /// # Errors
+    /// As [`Rows::build`], [`Rows::build_on`] and [`publish_version`].
+    pub fn build_into(
+        &self,
+        destination: &Destination<'_>,
+        base: Option<Base<'_>>,
+        told: &mut Told<'_>,
+    ) -> Result<Built, Failure> {
+        let version = match destination.version {
+            Some(version) => version,
+            None => next_version(destination.place)?,
+        };
+        let workshop = Workshop::of(destination.place)?;
+        let target = Target { store: destination.store, version, out_dir: workshop.folder().to_owned() };
+        let built = match base {
+            Some(base) => self.build_on(base, &target, told)?,
+            None => self.build(&target, told)?,
+        };
+        let to = destination.place.join(&version.0.to_string());
+        let base = base.and_then(|base| base.place);
+        publish_version(base, &version_dir(workshop.folder(), version), &to, told)?;
+        Ok(built)
+    }
+
+    /// Builds one partition into `folder`; after an error nothing of it is left. `target` says of which version.
+    ///
+    /// # Errors
+    /// As [`Rows::build`]; if a row is of another partition.
+    pub fn build_partition(
+        &self,
+        target: &Target<'_>,
+        partition: PartitionId,
+        folder: &Path,
+        told: &mut Told<'_>,
+    ) -> Result<PartitionSummary, Failure> {
+        // Of this task alone: others run beside it.
+        let scratch = fs::create_dir_all(&target.out_dir)
+            .and_then(|()| tempfile::Builder::new().prefix(".scratch-").tempdir_in(&target.out_dir));
+        let scratch = scratch.map_err(|error| {
+            let message = format!("{} cannot be written: {error}", target.out_dir.display());
+            Failure::new(ErrorCode::BuildFailed, message, "check the folder and its permissions")
+        })?;
+        let mut options = self.values_options(target);
+        options.scratch_dir = scratch.path().to_owned();
+        let built = self.try_build_partition(options, partition, folder, told);
+        built.map_err(|error| read(error, &self.options))
+    }
+
+    fn try_build_partition(
+        &self,
+        options: ValuesOptions,
+        partition: PartitionId,
+        folder: &Path,
+        told: &mut Told<'_>,
+    ) -> Result<PartitionSummary, ReadError<ValuesBuildError>> {
+        let mut builder = PartitionBuilder::new(options, partition, folder).map_err(ReadError::Caller)?;
+        self.each(told, |key, value| builder.row(key, value))?;
+        builder.finish(&mut |_| {}).map_err(ReadError::Caller)
+    }
+
+    fn try_build_on(
+        &self,
+        base: Base<'_>,
+        options: DeltaOptions,
+        told: &mut Told<'_>,
+    ) -> Result<Built, Failure> {
+        let mut builder = DeltaBuilder::new(base.folder, options).map_err(|error| build(&error))?;
+        let report = self.each(told, |key, value| builder.put(key, value));
+        let report = report.map_err(|error| read(error, &self.options))?;
+        let deleted = base.delete.map_or(Ok(0), |path| delete(path, self.shape.key, &mut builder))?;
+        let finished = builder.finish(&mut |step| told(writing(step.rows_done, step.rows_total)));
+        let (manifest, changes) = finished.map_err(|error| build(&error))?;
+        let applied = changes.added + changes.replaced + changes.deleted + changes.absent;
+        let duplicates = (report.rows + deleted).saturating_sub(applied);
+        Ok(Built { manifest, duplicates, report, changes: Some(changes) })
+    }
+
+    fn values_options(&self, target: &Target<'_>) -> ValuesOptions {
+        super::builder::values_options(target, &self.shape, &self.settings, &self.options.value)
+    }
+
+    fn try_build(
+        &self,
+        options: ValuesOptions,
+        told: &mut Told<'_>,
+    ) -> Result<Built, ReadError<ValuesBuildError>> {
+        let mut builder = ValuesBuilder::new(options).map_err(ReadError::Caller)?;
+        let report = self.each(told, |key, value| builder.row(key, value))?;
+        let written = builder.finish(&mut |step| told(writing(step.rows_done, step.rows_total)));
+        let (manifest, summary) = written.map_err(ReadError::Caller)?;
+        Ok(Built { manifest, duplicates: summary.duplicates, report, changes: None })
+    }
+
+    fn each(
+        &self,
+        told: &mut Told<'_>,
+        mut row: impl FnMut(&[u8], &[u8]) -> Result<(), ValuesBuildError>,
+    ) -> Result<RowReport, ReadError<ValuesBuildError>> {
+        let (mut rows, mut unseen) = (0_u64, 0);
+        read_rows(&self.sources, &self.options, |key, value| {
+            self.settings.stop.check()?;
+            row(key, value)?;
+            rows += 1;
+            unseen += key.len() + value.len();
+            if rows.is_multiple_of(ROWS_A_LOOK) || BYTES_A_LOOK <= unseen {
+                unseen = 0;
+                let (done, total) = (self.read.load(Ordering::Relaxed), self.bytes);
+                told(Progress::Rows { stage: "reading", rows, done, total });
+            }
+            Ok(())
+        })
+    }
+}
+
+/// Rows being written.
+pub(super) fn writing(done: u64, total: u64) -> Progress<'static> {
+    Progress::Rows { stage: "writing", rows: done, done, total }
+}
