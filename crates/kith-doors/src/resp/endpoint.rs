@@ -10,8 +10,7 @@ use super::{
 };
 use crate::{Backend, CONNECTIONS_MAX};
 use futures::future::join_all;
-use kith_api::QueryError;
-use kith_schema::KeyType;
+use kith_api::{QueryError, StoreShape};
 use kith_wire::resp::{Limits, Malformed};
 use metrics::{Counter, counter};
 use std::{
@@ -111,8 +110,8 @@ impl Endpoint {
 }
 
 impl Host for Endpoint {
-    fn keys_of(&self, store: &str) -> Result<KeyType, QueryError> {
-        Ok(self.backend.shape_of(store)?.key)
+    fn shape_of(&self, store: &str) -> Result<StoreShape, QueryError> {
+        self.backend.shape_of(store)
     }
 
     fn sections(&self) -> Vec<(&'static str, String)> {

@@ -2,6 +2,7 @@
 
 use super::answer::Answer;
 use kith_api::{BatchKeys, QueryError};
+use kith_schema::ValueType;
 use std::collections::BTreeMap;
 use tokio::sync::oneshot;
 
@@ -18,6 +19,8 @@ pub(super) type Gathered = BTreeMap<String, Together>;
 #[derive(Debug)]
 pub(super) struct Together {
     pub keys: BatchKeys,
+    /// What the store's values are.
+    pub value: ValueType,
     pub asks: Vec<Ask>,
 }
 
@@ -32,9 +35,9 @@ pub(super) struct Ask {
 
 impl Together {
     /// The first.
-    pub fn of(keys: BatchKeys, answer: Sender) -> Self {
+    pub fn of(keys: BatchKeys, value: ValueType, answer: Sender) -> Self {
         let ask = Ask { from: 0, count: keys.len(), answer };
-        Self { keys, asks: vec![ask] }
+        Self { keys, value, asks: vec![ask] }
     }
 
     /// Adds a read.
@@ -67,7 +70,7 @@ mod tests {
     #[test]
     fn reads_of_one_store_go_together_until_they_are_many() {
         let sender = || oneshot::channel().0;
-        let mut together = Together::of(ids(0..1), sender());
+        let mut together = Together::of(ids(0..1), ValueType::Text, sender());
         for read in 0..KEYS_OF_ALL_MAX as u64 - 1 {
             assert!(together.add(ids([read + 1]), sender()).is_ok());
         }
@@ -80,7 +83,7 @@ mod tests {
 
     #[test]
     fn keys_of_another_type_do_not_join() {
-        let mut together = Together::of(ids([1]), oneshot::channel().0);
+        let mut together = Together::of(ids([1]), ValueType::Text, oneshot::channel().0);
         let keys = BatchKeys::Bytes(["a", "b"].iter().collect());
         assert!(together.add(keys.clone(), oneshot::channel().0).is_err());
         assert_eq!((together.keys.len(), together.asks.len()), (1, 1));

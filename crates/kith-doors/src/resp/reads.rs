@@ -36,7 +36,7 @@ impl Reads {
     /// Reads keys of one store, all of one version.
     pub async fn read(self: &Arc<Self>, group: Group) -> Result<Answer, QueryError> {
         if !self.is_gathering || KEYS_TOGETHER_MAX < group.keys.len() {
-            return self.alone(group.store, group.keys).await;
+            return self.alone(group).await;
         }
         let lost = |_| QueryError::Internal { detail: "a read ended without an answer".to_owned() };
         self.join(group).await.map_err(lost)?
@@ -44,19 +44,19 @@ impl Reads {
 
     /// Has keys read with those of others.
     fn join(self: &Arc<Self>, group: Group) -> oneshot::Receiver<Result<Answer, QueryError>> {
-        let Group { store, keys } = group;
+        let Group { store, keys, value } = group;
         let (answer, answered) = oneshot::channel();
         let full = {
             let mut waiting = self.waiting.lock();
             match waiting.get_mut(&store) {
                 None => {
                     tokio::spawn(Arc::clone(self).next_turn(store.clone()));
-                    waiting.insert(store, Together::of(keys, answer));
+                    waiting.insert(store, Together::of(keys, value, answer));
                     return answered;
                 }
                 Some(together) => match together.add(keys, answer) {
                     Ok(()) => return answered,
-                    Err((keys, answer)) => std::mem::replace(together, Together::of(keys, answer)),
+                    Err((keys, answer)) => std::mem::replace(together, Together::of(keys, value, answer)),
                 },
             }
         };
@@ -74,9 +74,9 @@ impl Reads {
     }
 
     async fn read_together(self: Arc<Self>, store: String, together: Together) {
-        let Together { keys, asks } = together;
+        let Together { keys, value, asks } = together;
         let request = read_of(store, keys);
-        match self.values(Arc::clone(&request)).await {
+        match self.values(Arc::clone(&request), value).await {
             Ok(values) => {
                 for Ask { from, count, answer } in asks {
                     // Its connection may be gone meanwhile.
@@ -88,7 +88,8 @@ impl Reads {
                 let Some(keys) = request.question.keys() else { return };
                 let alone = asks.into_iter().map(async |ask| {
                     let keys = keys.select(ask.from..ask.from + ask.count);
-                    let _ = ask.answer.send(self.alone(request.question.of().to_owned(), keys).await);
+                    let store = request.question.of().to_owned();
+                    let _ = ask.answer.send(self.alone(Group { store, keys, value }).await);
                 });
                 join_all(alone).await;
             }
@@ -100,29 +101,36 @@ impl Reads {
         }
     }
 
-    async fn alone(&self, store: String, keys: BatchKeys) -> Result<Answer, QueryError> {
+    async fn alone(&self, group: Group) -> Result<Answer, QueryError> {
+        let Group { store, keys, value } = group;
         let count = keys.len();
-        Ok(Answer::new(self.values(read_of(store, keys)).await?, 0..count))
+        Ok(Answer::new(self.values(read_of(store, keys), value).await?, 0..count))
     }
 
     /// One read. Keys fail by themselves, so that those that were read with them do not.
-    async fn values(&self, request: Arc<Request>) -> Result<Arc<Values>, QueryError> {
+    async fn values(&self, request: Arc<Request>, value: ValueType) -> Result<Arc<Values>, QueryError> {
         match self.backend.call(Arc::clone(&request)).await? {
-            Reply::Values(answer) => self.readable(request.question.of(), answer).await,
+            Reply::Values(answer) => self.readable(request.question.of(), value, answer).await,
             other => Err(QueryError::Internal { detail: format!("a read was answered by {other:.60?}") }),
         }
     }
 
     /// An answer with what is needed to make text of its records.
-    async fn readable(&self, store: &str, answer: BatchAnswer) -> Result<Arc<Values>, QueryError> {
+    async fn readable(
+        &self,
+        store: &str,
+        value: ValueType,
+        answer: BatchAnswer,
+    ) -> Result<Arc<Values>, QueryError> {
         let version = answer.served.first().map_or(0, |(_, version)| *version);
-        let schema = match (self.backend.shape_of(store)?.value, answer.schema) {
-            (ValueType::Record, Some(id)) => Some(self.schema(store, version, id).await?),
+        let schema = match (value, answer.schema) {
+            // Whatever was known of the store: the answer is of records.
+            (_, Some(id)) => Some(self.schema(store, version, id).await?),
             (ValueType::Record, None) => {
                 let reason = "the answer names none".to_owned();
                 return Err(QueryError::SchemaUnavailable { store: store.to_owned(), version, reason });
             }
-            (ValueType::Text | ValueType::Bytes | ValueType::Json, _) => None,
+            (ValueType::Text | ValueType::Bytes | ValueType::Json, None) => None,
         };
         let unanswered = match answer.missing_partitions.as_slice() {
             [] => String::new(),
