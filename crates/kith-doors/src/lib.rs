@@ -1,4 +1,21 @@
-//! The doors of a serving process beside gRPC and frames: what a client says in its own protocol becomes reads of a
-//! [`resp::Backend`], and what comes of them its answers.
+//! The front doors of a serving process beside gRPC and frames (`docs/design/0017-doors.md`).
+//!
+//! A [`Door`] is a protocol: it turns bytes into requests and replies into bytes. A [`Backend`] is what answers: a router, or what
+//! a node holds. [`spawn`] puts a door in front of a backend, and gives each connection a [`Guest`], through which the door asks.
 
+mod bounded;
+mod door;
+mod doors;
+mod guest;
+mod listener;
+mod parting;
 pub mod resp;
+#[cfg(test)]
+mod tests;
+mod visitor;
+
+pub use door::{Backend, Door, Stream, Words};
+pub use doors::{DoorAt, Doors, OpenDoors};
+pub use guest::{Charged, Guest};
+pub use listener::{CONNECTIONS_MAX, spawn};
+pub use visitor::{AuthError, DEFAULT_USER, Visitor};

@@ -4,6 +4,7 @@ mod answered;
 mod copies;
 mod counts;
 mod disk;
+mod doors;
 mod export;
 mod heal;
 mod held;
@@ -16,7 +17,6 @@ mod peer;
 mod quota;
 mod repairs;
 mod residency;
-mod resp;
 mod scrub;
 mod service;
 mod slices;
@@ -33,7 +33,7 @@ use throttle::Throttle;
 use crate::load::LoadCounter;
 use futures::StreamExt;
 use kith_api::topology::wanted;
-use kith_doors::resp::{self as redis, Backend};
+use kith_doors::{Backend, DoorAt, Doors, OpenDoors};
 use kith_metadata::MetadataStore;
 use kith_net::server::{
     self, Addresses, FrontPage, Ports,
@@ -92,6 +92,8 @@ pub struct NodeOptions {
     pub http: SocketAddr,
     /// Where it listens for Redis clients; `None`: nowhere.
     pub resp: Option<SocketAddr>,
+    /// Further doors, which speak protocols of their own: to the partitions that are here.
+    pub doors: Vec<DoorAt>,
     /// Its data directory.
     pub data: PathBuf,
     /// Bytes a second of the rounds in which it reads all that it holds again; `None`: no rounds.
@@ -118,7 +120,8 @@ impl NodeOptions {
     fn check(&self) -> Result<(), StartError> {
         self.security.check_listen(self.listen)?;
         self.security.check_http(self.http)?;
-        Ok(self.resp.map_or(Ok(()), |addr| self.security.check_listen(addr))?)
+        let doors = self.resp.iter().chain(self.doors.iter().map(|(addr, _)| addr));
+        Ok(doors.copied().try_for_each(|addr| self.security.check_listen(addr))?)
     }
 
     fn addresses(&self) -> Addresses {
@@ -149,8 +152,8 @@ impl NodeOptions {
 pub struct Node {
     /// Where it listens for gRPC and frames.
     pub addr: SocketAddr,
-    /// The connections of Redis clients.
-    redis_clients: TaskTracker,
+    /// Where it has its doors.
+    pub doors: OpenDoors,
     /// Locked while it runs.
     _data: Arc<DataDir>,
     lost: Mutex<home::Lost>,
@@ -216,6 +219,7 @@ impl Node {
         let connections = Connections::new(options.connections)?;
         let ports = Ports::bind(options.addresses(), &options.security, &connections).await?;
         let at = ports.addresses();
+        let doors = Doors::bind(ports.resp, options.doors.clone(), &connections).await?;
         let document = options.document(&at);
         let readiness = Readiness::default();
         http::serve(ports.http, options.front_page(at), readiness.clone(), stop.clone());
@@ -236,10 +240,8 @@ impl Node {
         });
         let serving = answer(ports.grpc, Arc::clone(&service), &options.security, stop.clone());
         options.security.follow(stop.clone());
-        let redis_clients = ports.resp.map_or_else(server::nobody, |bound| {
-            let reads = resp::RespReads::new(service);
-            redis::spawn(bound, Arc::new(reads) as Arc<dyn Backend>, &options.security, stop.clone())
-        });
+        let backend: Arc<dyn Backend> = Arc::new(doors::OwnReads::new(service));
+        let doors = doors.open(&backend, &options.security, &stop);
         let pacer = pace::Pacer { node: options.node, reads, held: Arc::clone(&held) };
         pacer.start(options.fetch_p99, stop.clone());
         let scrubber = scrub::Scrubber {
@@ -263,16 +265,7 @@ impl Node {
         tokio::spawn(follow_versions(options.node, held, topology, repairs, stop.clone()));
         readiness.set(true);
         tracing::info!(node = options.node, addr = %at.grpc, "node serves");
-        Ok(Self {
-            addr: at.grpc,
-            redis_clients,
-            _data: data,
-            lost: Mutex::new(lost),
-            load,
-            readiness,
-            serving,
-            stop,
-        })
+        Ok(Self { addr: at.grpc, doors, _data: data, lost: Mutex::new(lost), load, readiness, serving, stop })
     }
 
     /// Waits until another process has taken the data directory: this one has to end then, and has cancelled its `stop`.
@@ -296,9 +289,9 @@ impl Node {
         self.ended().await;
     }
 
-    /// Waits, once it is to stop, until Redis clients have their replies; not for long.
+    /// Waits, once it is to stop, until the clients of its doors have their replies; not for long.
     pub async fn ended(&self) {
-        server::ended(&self.redis_clients).await;
+        self.doors.ended().await;
     }
 }
 

@@ -75,6 +75,15 @@ pub(crate) fn of_router(topology: &TopologyReceiver, stop: &CancellationToken) {
     counts::follow(topology.clone(), stop.clone(), store_of_router);
 }
 
+/// Counts queries through a door that a program brings from zero.
+pub(crate) fn of_door(door: &'static str) {
+    for name in
+        ["kith_router_query_errors_total", "kith_router_partial_answers_total", "kith_router_requests_total"]
+    {
+        counter!(name, "op" => door).increment(0);
+    }
+}
+
 fn store_of_router(store: &str) {
     for outcome in OUTCOMES {
         counter!("kith_router_pushes_total", "store" => store.to_owned(), "outcome" => outcome).increment(0);

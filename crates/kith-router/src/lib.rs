@@ -5,6 +5,7 @@ mod admission;
 mod behind;
 mod counters;
 mod counts;
+mod doors;
 mod forward;
 mod frames;
 mod lists;
@@ -13,7 +14,6 @@ mod origin;
 mod pieces;
 mod pipeline;
 mod record;
-mod resp;
 mod service;
 mod settings;
 mod slow_log;
@@ -25,7 +25,7 @@ pub use settings::{AdmissionSettings, CacheSettings, RouterSettings, SettingsFil
 
 use kith_client::{Caches, ListStore, Session, topology::Topology};
 use kith_control::{Admin, Coordinator, Rebalancer, Stores, take_care, take_over};
-use kith_doors::resp::{self as redis, Backend};
+use kith_doors::{Backend, DoorAt, Doors, OpenDoors};
 use kith_metadata::MetadataStore;
 use kith_net::{
     security::Dialer,
@@ -66,6 +66,8 @@ pub struct RouterOptions {
     pub http: SocketAddr,
     /// Where it listens for Redis clients; `None`: nowhere.
     pub resp: Option<SocketAddr>,
+    /// Further doors, which speak protocols of their own.
+    pub doors: Vec<DoorAt>,
     /// Where it keeps its copy of the topology.
     pub data: PathBuf,
     /// How it answers.
@@ -81,7 +83,8 @@ impl RouterOptions {
     fn check(&self) -> Result<(), StartError> {
         self.security.check_listen(self.listen)?;
         self.security.check_http(self.http)?;
-        self.resp.map_or(Ok(()), |addr| self.security.check_listen(addr))?;
+        let doors = self.resp.iter().chain(self.doors.iter().map(|(addr, _)| addr));
+        doors.copied().try_for_each(|addr| self.security.check_listen(addr))?;
         std::fs::create_dir_all(&self.data)
             .map_err(|source| StartError::Write { path: self.data.clone(), source })?;
         private::close(&self.data);
@@ -113,8 +116,8 @@ impl RouterOptions {
 pub struct Router {
     /// Where it listens for gRPC and frames.
     pub addr: SocketAddr,
-    /// The connections of Redis clients.
-    redis_clients: TaskTracker,
+    /// Where it has its doors.
+    pub doors: OpenDoors,
     readiness: Readiness,
     serving: TaskTracker,
     stop: CancellationToken,
@@ -192,15 +195,15 @@ impl Router {
         };
         let ports = Ports::bind(options.addresses(), &options.security, &connections).await?;
         let at = ports.addresses();
+        let doors = Doors::bind(ports.resp, options.doors.clone(), &connections).await?;
+        options.doors.iter().for_each(|(_, door)| counts::of_door(door.words().name));
         let document = options.document(&at);
         let readiness = Readiness::default();
         http::serve(ports.http, options.front_page(at), readiness.clone(), stop.clone());
         // The first queries shall not be the ones to connect.
         tokio::join!(graph.session.warm(), graph.forwarder.warm(stop.clone()));
-        let redis_clients = ports.resp.map_or_else(server::nobody, |bound| {
-            let reads = resp::RespReads::new(Arc::clone(&graph));
-            redis::spawn(bound, Arc::new(reads) as Arc<dyn Backend>, &options.security, stop.clone())
-        });
+        let backend = Arc::clone(&graph) as Arc<dyn Backend>;
+        let doors = doors.open(&backend, &options.security, &stop);
         let serving = answer(ports.grpc, graph, admin, &options.security, stop.clone());
         options.security.follow(stop.clone());
         let (addr, document) = (document.addr.clone(), document.encode());
@@ -218,7 +221,7 @@ impl Router {
         liveness::register(metadata, registration, freshness, stop.clone());
         readiness.set(true);
         tracing::info!(router = options.router, addr = %at.grpc, "router serves");
-        Ok(Self { addr: at.grpc, redis_clients, readiness, serving, stop })
+        Ok(Self { addr: at.grpc, doors, readiness, serving, stop })
     }
 
     /// Takes no more queries and ends those under way. Cancels the `stop` that it was started with.
@@ -230,9 +233,9 @@ impl Router {
         self.ended().await;
     }
 
-    /// Waits, once it is to stop, until Redis clients have their replies; not for long.
+    /// Waits, once it is to stop, until the clients of its doors have their replies; not for long.
     pub async fn ended(&self) {
-        server::ended(&self.redis_clients).await;
+        self.doors.ended().await;
     }
 }
 

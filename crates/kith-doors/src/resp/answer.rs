@@ -8,7 +8,7 @@ use std::{borrow::Cow, ops::Range, sync::Arc};
 
 /// What one read came to; those that were read together share it.
 #[derive(Clone, Debug)]
-pub struct Answer {
+pub(super) struct Answer {
     values: Arc<Values>,
     /// This read's keys.
     keys: Range<usize>,
@@ -16,7 +16,7 @@ pub struct Answer {
 
 /// The values of keys of one store, all of one version.
 #[derive(Debug)]
-pub struct Values {
+pub(super) struct Values {
     /// The store.
     pub store: String,
     /// What came of each key.
@@ -31,12 +31,6 @@ impl Answer {
     /// To these of the keys.
     pub fn new(values: Arc<Values>, keys: Range<usize>) -> Self {
         Self { values, keys }
-    }
-
-    /// To all of the keys.
-    pub fn of_all(values: Values) -> Self {
-        let keys = 0..values.records.len();
-        Self::new(Arc::new(values), keys)
     }
 
     /// Bytes of this read's values. `O(keys)`.
@@ -96,6 +90,6 @@ impl Values {
 }
 
 /// An error as a reply: code, message, what to do.
-pub(crate) fn refusal(error: &QueryError) -> String {
+pub(super) fn refusal(error: &QueryError) -> String {
     format!("{} {}: {error} ({})", error_prefix(error.code()), error.code(), error.help())
 }

@@ -1,13 +1,14 @@
 //! One connection: reads, has commands interpreted, writes. One task, a round at a time.
 
 use super::{
-    Answer,
+    answer::Answer,
     clients::Connected,
     dialogue::{Dialogue, Flow},
     endpoint::Endpoint,
     round::Round,
     visitor::Visitor,
 };
+use crate::parting::{LINGER, LINGER_BYTES, STRANGER_LINGER_BYTES, part};
 use bytes::{Buf, BytesMut};
 use kith_api::QueryError;
 use kith_net::{
@@ -32,12 +33,6 @@ const READ_BYTES: usize = 16 << 10;
 const KEPT_BYTES: usize = 1 << 20;
 /// Who takes no byte of its replies for so long is hung up on: its round is held in memory. Sooner where memory is short, as all are.
 const STALLED: Duration = Duration::from_secs(60);
-/// After an error that closes, what still comes is thrown away for so long, and no more of it than this: a socket that is closed with
-/// bytes unread takes back what it sent.
-const LINGER: Duration = Duration::from_secs(1);
-const LINGER_BYTES: usize = 8 << 20;
-/// No more of it than this from who is unknown.
-const STRANGER_LINGER_BYTES: usize = 64 << 10;
 
 /// Speaks RESP with `visitor` on `stream` until its peer closes it or breaks the protocol, or `stop`: the round under way is answered then.
 ///
@@ -65,34 +60,7 @@ pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
         unknown: 0,
         sent: 0,
     };
-    place.unless_strange(connection.run(stop)).await
-}
-
-/// Says why `stream` is not served, and closes it.
-///
-/// # Errors
-/// The stream's.
-pub(super) async fn refuse<S: AsyncRead + AsyncWrite + Unpin>(mut stream: S, told: &str) -> io::Result<()> {
-    let mut reply = Replies::default();
-    reply.error(told);
-    timeout(LINGER, stream.write_all(reply.bytes())).await??;
-    part(&mut stream, STRANGER_LINGER_BYTES).await
-}
-
-/// Closes a stream whose peer may still send: so much of what comes is thrown away, and not for long.
-async fn part<S: AsyncRead + AsyncWrite + Unpin>(stream: &mut S, mut left: usize) -> io::Result<()> {
-    let unread = async {
-        stream.shutdown().await?;
-        let mut bytes = vec![0; READ_BYTES];
-        while 0 < left {
-            match stream.read(&mut bytes).await? {
-                0 => break,
-                read => left = left.saturating_sub(read),
-            }
-        }
-        Ok(())
-    };
-    timeout(LINGER, unread).await.unwrap_or(Ok(()))
+    connection.run(stop).await
 }
 
 struct Connection<S> {

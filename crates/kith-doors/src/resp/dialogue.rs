@@ -6,18 +6,18 @@ use super::{
     commands::{self, Spec, Verb},
     describe,
     round::{Many, Round, shown},
-    visitor::{AuthError, DEFAULT_USER, Visitor},
+    visitor::{Visitor, auth_reply},
 };
-use kith_api::QueryError;
+use crate::{AuthError, DEFAULT_USER};
+use kith_api::{QueryError, StoreShape};
 use kith_net::server::security::Need;
-use kith_schema::KeyType;
 use kith_wire::resp::{Command, Limits, Replies, Version};
 use std::sync::Arc;
 
 /// What commands are answered from, besides what is stored.
 pub(super) trait Host {
-    /// What keys a store has.
-    fn keys_of(&self, store: &str) -> Result<KeyType, QueryError>;
+    /// What the keys and values of a store are.
+    fn shape_of(&self, store: &str) -> Result<StoreShape, QueryError>;
     /// The sections of `INFO`: name, and lines of `field:value`.
     fn sections(&self) -> Vec<(&'static str, String)>;
     /// The settings of `CONFIG GET`, by name.
@@ -110,11 +110,11 @@ impl Dialogue {
     ) -> Result<Flow, Refused> {
         let first = command.get(1).unwrap_or_default();
         // All commands of a round are of one caller and of one moment: each store is asked about once.
-        let keys_of = |store: &str| {
+        let shape_of = |store: &str| {
             self.visitor.check_read(store)?;
-            host.keys_of(store).map_err(|error| refusal(&error))
+            host.shape_of(store).map_err(|error| refusal(&error))
         };
-        let place = |round: &mut Round, key: &[u8]| round.place(key, keys_of);
+        let place = |round: &mut Round, key: &[u8]| round.place(key, shape_of);
         match verb {
             Verb::Get => {
                 let place = place(round, first)?;
@@ -175,7 +175,7 @@ impl Dialogue {
             if error == AuthError::Wrong {
                 host.note_unproven(&self.client, !std::mem::replace(&mut self.has_failed, true));
             }
-            error.reply()
+            auth_reply(error)
         })?;
         self.client.is(self.visitor.clone());
         Ok(())

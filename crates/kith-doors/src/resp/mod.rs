@@ -8,37 +8,49 @@ mod connection;
 mod describe;
 mod dialogue;
 mod endpoint;
+mod gather;
+mod reads;
 mod round;
 #[cfg(test)]
 mod tests;
 mod visitor;
 
-pub use answer::{Answer, Values};
-pub use endpoint::spawn;
-pub use round::Group;
+use crate::{Backend, Door, Guest, Stream, Words};
+use endpoint::Endpoint;
+use futures::{FutureExt, future::BoxFuture};
+use std::{io, net::SocketAddr, sync::Arc};
 
-use futures::future::BoxFuture;
-use kith_api::QueryError;
-use kith_schema::KeyType;
-use std::sync::Arc;
+/// How Redis clients are told why they are turned away.
+const WORDS: Words = Words {
+    name: "resp",
+    protocol: "redis",
+    client: "a Redis client",
+    no_room: b"-ERR max number of clients reached\r\n",
+    tls_required: b"-ERR tls_required: this port takes TLS only (redis-cli --tls --cacert FILE; redis-py ssl=True, ssl_ca_certs=FILE)\r\n",
+};
 
-/// Where values come from.
-///
-/// Contract: a key's answer is a value, the proof that there is none, or an error; never "none" for want of knowing. The future of
-/// [`Backend::read`] is polled on the connection's own task: work that takes longer than handing it over belongs on another thread.
-pub trait Backend: Send + Sync + 'static {
-    /// `router` or `node`.
-    fn role(&self) -> &'static str;
+/// The door for Redis clients at `addr`. It reads keys of several connections together, so that it asks `backend` itself.
+pub fn door(backend: Arc<dyn Backend>, addr: SocketAddr) -> Arc<dyn Door> {
+    Arc::new(Resp(Endpoint::new(backend, addr)))
+}
 
-    /// The stores of values that are served, and their versions.
-    fn stores(&self) -> Vec<(String, u64)>;
+#[derive(Debug)]
+struct Resp(Arc<Endpoint>);
 
-    /// What keys a store has.
-    ///
-    /// # Errors
-    /// If there is none of that name, it holds no values, or nothing yet.
-    fn keys_of(&self, store: &str) -> Result<KeyType, QueryError>;
+impl Door for Resp {
+    fn words(&self) -> Words {
+        WORDS
+    }
 
-    /// Reads keys of one store, all of one version.
-    fn read(self: Arc<Self>, group: Group) -> BoxFuture<'static, Result<Answer, QueryError>>;
+    fn serve<'a>(self: Arc<Self>, stream: &'a mut Stream, guest: Guest) -> BoxFuture<'a, io::Result<()>> {
+        let connected = self.0.connect(guest.peer());
+        let (place, visitor) = (Arc::clone(guest.place()), guest.visitor().clone().into());
+        let (endpoint, stop) = (Arc::clone(&self.0), guest.end().clone());
+        connection::serve(stream, connected, place, endpoint, visitor, stop).boxed()
+    }
+
+    /// Slow peers, strangers and the end are told so in words of Redis.
+    fn bounds_itself(&self) -> bool {
+        true
+    }
 }

@@ -1,8 +1,8 @@
 //! The commands that a connection has sent together: their keys by store, and their replies in order.
 
 use super::answer::{Answer, refusal};
-use kith_api::{BatchKeys, QueryError};
-use kith_schema::{KEY_BYTES_MAX, KeyType};
+use kith_api::{BatchKeys, QueryError, StoreShape};
+use kith_schema::{KEY_BYTES_MAX, KeyType, ValueType};
 use kith_types::ByteKeys;
 use kith_wire::resp::{Command, Replies, Version};
 use std::ops::Range;
@@ -36,11 +36,13 @@ pub(super) struct Round {
 
 /// Keys of one store.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Group {
+pub(super) struct Group {
     /// The store.
     pub store: String,
     /// The keys.
     pub keys: BatchKeys,
+    /// What its values are.
+    pub value: ValueType,
 }
 
 /// Where the value of a key will be: its group, and its index there.
@@ -149,14 +151,14 @@ impl Round {
         Ok(())
     }
 
-    /// Has a key read, `store:key`; `keys_of` knows what keys a store has that may be read. It is asked once per store.
+    /// Has a key read, `store:key`; `shape_of` knows what a store is that may be read. It is asked once per store.
     ///
     /// # Errors
     /// The reply, if there can be no such key.
     pub fn place(
         &mut self,
         key: &[u8],
-        keys_of: impl FnOnce(&str) -> Result<KeyType, String>,
+        shape_of: impl FnOnce(&str) -> Result<StoreShape, String>,
     ) -> Result<Place, String> {
         let (store, key) = split(key)?;
         let known = self.groups.iter().position(|group| group.store.as_bytes() == store);
@@ -164,15 +166,16 @@ impl Round {
             Some(group) => group,
             None => {
                 let store = String::from_utf8_lossy(store).into_owned();
-                let keys = match keys_of(&store)? {
+                let StoreShape { key, value } = shape_of(&store)?;
+                let keys = match key {
                     KeyType::Id => BatchKeys::Ids(Vec::new()),
                     KeyType::String | KeyType::Bytes => BatchKeys::Bytes(ByteKeys::default()),
                 };
-                self.groups.push(Group { store, keys });
+                self.groups.push(Group { store, keys, value });
                 self.groups.len() - 1
             }
         };
-        let Group { store, keys } = &mut self.groups[group];
+        let Group { store, keys, .. } = &mut self.groups[group];
         let index = keys.len();
         match keys {
             BatchKeys::Ids(ids) => ids.push(id(store, key)?),
@@ -240,10 +243,10 @@ impl Round {
 
     /// Has a key of another round read in this one.
     fn place_of(&mut self, whole: &Round, place: Place) -> Place {
-        let Group { store, keys } = &whole.groups[place.group as usize];
+        let Group { store, keys, value } = &whole.groups[place.group as usize];
         let known = self.groups.iter().position(|group| group.store == *store);
         let group = known.unwrap_or_else(|| {
-            self.groups.push(Group { store: store.clone(), keys: keys.select([]) });
+            self.groups.push(Group { store: store.clone(), keys: keys.select([]), value: *value });
             self.groups.len() - 1
         });
         let index = self.groups[group].keys.len();

@@ -1,18 +1,22 @@
 //! Whole connections over a pair of streams in memory, with stores that need no cluster.
 
-use super::{Answer, Backend, Group, Values, connection, endpoint::Endpoint, visitor::Visitor};
+use super::{connection, endpoint::Endpoint, visitor::Visitor};
+use crate::Backend;
 use futures::{FutureExt, future::BoxFuture};
-use kith_api::{BatchKeys, QueryError};
+use kith_api::{
+    BatchAnswer, BatchKeys, BatchStream, QueryError, Question, Reply, Request, Service, StoreShape,
+};
 use kith_net::server::{
     connections::testing::{known, known_within},
     security::{Caller, Identity, testing::gate},
 };
 use kith_ops::{RecordError, RecordsBuilder};
-use kith_schema::{KeyType, RecordWriter, Scalar, Schema};
+use kith_schema::{KeyType, RecordWriter, Scalar, Schema, ValueType};
 use proptest::prelude::*;
 use sha2::{Digest, Sha256};
 use std::{
     net::SocketAddr,
+    path::Path,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -29,6 +33,7 @@ use tokio_util::sync::CancellationToken;
 /// Damaged, and held by nobody.
 const DAMAGED: u64 = 13;
 const UNANSWERED: u64 = 14;
+const UNANSWERED_REPLY: &str = "-ERR partitions_unavailable: no replica of partition 5 answered in time (look at `kith cluster status`)\r\n";
 const SCHEMA: &str = r#"{"fields":[{"name":"n","type":"u64"}]}"#;
 
 /// `ids` and `texts` have a value for every key that is no multiple of ten; `people` have records; `large` has long values; of `huge` there is room
@@ -58,41 +63,75 @@ impl Backend for Stores {
         vec![("ids".to_owned(), 3)]
     }
 
-    fn keys_of(&self, store: &str) -> Result<KeyType, QueryError> {
-        match store {
-            "ids" | "people" | "large" | "huge" => Ok(KeyType::Id),
-            "texts" => Ok(KeyType::String),
-            name => Err(QueryError::UnknownStore { name: name.to_owned(), known: vec!["ids".to_owned()] }),
-        }
+    fn shape_of(&self, store: &str) -> Result<StoreShape, QueryError> {
+        let value = if store == "people" { ValueType::Record } else { ValueType::Bytes };
+        let key = match store {
+            "ids" | "people" | "large" | "huge" => KeyType::Id,
+            "texts" => KeyType::String,
+            name => {
+                let known = vec!["ids".to_owned()];
+                return Err(QueryError::UnknownStore { name: name.to_owned(), known });
+            }
+        };
+        Ok(StoreShape { key, value })
     }
 
-    fn read(self: Arc<Self>, group: Group) -> BoxFuture<'static, Result<Answer, QueryError>> {
+    fn fans_out(&self) -> bool {
+        false
+    }
+}
+
+impl Service for Stores {
+    fn call(&self, request: Arc<Request>) -> BoxFuture<'_, Result<Reply, QueryError>> {
         async move {
-            self.reads.fetch_add(1, Ordering::Relaxed);
-            self.gate.acquire().await.expect("never closed").forget();
-            if group.store == "huge" && 2 < group.keys.len() {
-                return Err(QueryError::TooLarge { max: 2 });
-            }
-            let schema: Option<Schema> = (group.store == "people").then(|| SCHEMA.parse().unwrap());
-            let mut records = RecordsBuilder::with_capacity(0);
-            for place in 0..group.keys.len() {
-                let key = match &group.keys {
-                    BatchKeys::Ids(ids) => ids[place],
-                    BatchKeys::Bytes(keys) => keys.get(place).len() as u64,
-                };
-                match key {
-                    DAMAGED => records.error(RecordError::Damaged),
-                    UNANSWERED => records.unanswered(),
-                    key if key % 10 == 0 => records.absent(),
-                    key => assert!(records.found(&value(&group.store, key, schema.as_ref()))),
+            match &request.question {
+                Question::Values { store, keys } => {
+                    assert!(request.options.partial && request.options.door == Some("resp"));
+                    self.values(store, keys).await
                 }
+                Question::Schema { store, .. } if store == "people" => Ok(Reply::Schema(schema())),
+                other => panic!("RESP asks no {other:?}"),
             }
-            let unanswered = "ERR partitions_unavailable: nobody".to_owned();
-            let values = Values { store: group.store, records: records.finish(), schema, unanswered };
-            Ok(Answer::of_all(values))
         }
         .boxed()
     }
+
+    fn stream(&self, _: Arc<Request>) -> BatchStream<'_> {
+        panic!("RESP streams nothing")
+    }
+}
+
+impl Stores {
+    async fn values(&self, store: &str, keys: &BatchKeys) -> Result<Reply, QueryError> {
+        self.reads.fetch_add(1, Ordering::Relaxed);
+        self.gate.acquire().await.expect("never closed").forget();
+        if store == "huge" && 2 < keys.len() {
+            return Err(QueryError::TooLarge { max: 2 });
+        }
+        let schema = (store == "people").then(schema);
+        let mut records = RecordsBuilder::with_capacity(0);
+        for place in 0..keys.len() {
+            let key = match keys {
+                BatchKeys::Ids(ids) => ids[place],
+                BatchKeys::Bytes(keys) => keys.get(place).len() as u64,
+            };
+            match key {
+                DAMAGED => records.error(RecordError::Damaged),
+                UNANSWERED => records.unanswered(),
+                key if key % 10 == 0 => records.absent(),
+                key => assert!(records.found(&value(store, key, schema.as_ref()))),
+            }
+        }
+        let records = records.finish();
+        let missing_partitions = if records.counts().unanswered == 0 { vec![] } else { vec![5] };
+        let served = vec![(store.to_owned(), 3)];
+        let schema = schema.map(|schema| schema.id());
+        Ok(Reply::Values(BatchAnswer { records, missing_partitions, served, profile: None, schema }))
+    }
+}
+
+fn schema() -> Schema {
+    SCHEMA.parse().expect("a schema")
 }
 
 fn value(store: &str, key: u64, schema: Option<&Schema>) -> Vec<u8> {
@@ -125,7 +164,7 @@ impl Conversation {
         let (peer, stream) = duplex(buffer_bytes);
         let addr = SocketAddr::from(([127, 0, 0, 1], 7));
         let endpoint = Endpoint::new(Arc::clone(stores) as Arc<dyn Backend>, addr);
-        let connected = endpoint.connect(addr).expect("the first");
+        let connected = endpoint.connect(addr);
         let place = known();
         let stop = CancellationToken::new();
         let served =
@@ -179,7 +218,7 @@ async fn values_absence_and_failure_are_told_apart() {
     assert_eq!(said("STRLEN ids:7\r\nSTRLEN ids:20\r\n").await, ":2\r\n:0\r\n");
     assert_eq!(said("EXISTS ids:7 ids:20 ids:7 texts:a\r\n").await, ":3\r\n");
     assert!(said("GET ids:13\r\n").await.starts_with("-ERR damaged: "));
-    assert_eq!(said("GET ids:14\r\n").await, "-ERR partitions_unavailable: nobody\r\n");
+    assert_eq!(said("GET ids:14\r\n").await, UNANSWERED_REPLY);
     assert!(said("EXISTS ids:14 ids:7\r\n").await.starts_with("-ERR partitions_unavailable"));
 }
 
@@ -190,8 +229,10 @@ async fn one_command_reads_any_stores_and_fails_as_a_whole() {
     let failed = said("MGET ids:1 ids:14 ids:2\r\nMGET ids:1\r\nMGET nowhere:1 ids:1\r\n").await;
     assert_eq!(
         failed,
-        "-ERR partitions_unavailable: nobody\r\n*1\r\n$2\r\nv1\r\n\
-         -ERR unknown_store: there is no store \"nowhere\" (stores of values: ids)\r\n"
+        format!(
+            "{UNANSWERED_REPLY}*1\r\n$2\r\nv1\r\n\
+             -ERR unknown_store: there is no store \"nowhere\" (stores of values: ids)\r\n"
+        )
     );
 }
 
@@ -213,7 +254,7 @@ async fn commands_that_are_too_large_together_are_answered_one_by_one() {
 async fn a_round_for_which_there_is_no_memory_is_refused_and_the_connection_goes_on() {
     let addr = SocketAddr::from(([127, 0, 0, 1], 7));
     let endpoint = Endpoint::new(Stores::open(), addr);
-    let connected = endpoint.connect(addr).expect("the first");
+    let connected = endpoint.connect(addr);
     let place = known_within(30_000);
     let (mut peer, stream) = duplex(1 << 20);
     let stop = CancellationToken::new();
@@ -283,10 +324,16 @@ fn access() -> String {
     format!("[[subject]]\nname = \"ads\"\ntoken-sha256 = [\"{hash}\"]\nread = [\"ids\"]\n")
 }
 
+/// One who came in by a gate with that file, and showed no certificate.
+fn nobody(folder: &Path) -> Visitor {
+    let own = Caller::new(Identity::Nobody);
+    crate::Visitor::new(gate(folder, Some(&access())), own, "resp").into()
+}
+
 /// What one is answered who came in by a gate with that file, and showed no certificate.
 async fn said_to_nobody(bytes: &[u8]) -> String {
     let folder = tempfile::tempdir().expect("a folder");
-    let visitor = Visitor::new(gate(folder.path(), Some(&access())), Caller::new(Identity::Nobody));
+    let visitor = nobody(folder.path());
     let replies = Conversation::of(visitor, &Stores::open(), 1 << 20).exchange(&[bytes]).await;
     String::from_utf8(replies).expect("text")
 }

@@ -1,63 +1,34 @@
-//! Who asks on a connection, and what they may: the decisions of the gate, in the words of Redis.
+//! Who asks on a connection, and what they may, in the words of Redis.
 
-use kith_net::server::security::{Caller, Gate, Identity, Need, Right};
+use crate::{self as doors, AuthError};
+use kith_net::server::security::Need;
 use kith_types::ErrorCode;
 use kith_wire::resp::error_prefix;
 use std::sync::Arc;
 use tonic::Status;
 
-/// The user that clients name who were told of none.
-pub(super) const DEFAULT_USER: &[u8] = b"default";
-
-/// Whoever is at the other end of a connection. Cheap to clone.
+/// A [`doors::Visitor`] whose refusals are replies of Redis.
 #[derive(Clone, Debug)]
-pub(super) struct Visitor {
-    /// `None`: nobody asks who they are.
-    gate: Option<Arc<Gate>>,
-    /// Who they are by the connection itself.
-    own: Caller,
-    /// Who they are by the token that they showed last.
-    shown: Option<Caller>,
-}
+pub(super) struct Visitor(doors::Visitor);
 
-/// Why a token makes nobody known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum AuthError {
-    /// It is not written down who may do what: there is nothing to compare with.
-    NothingToProve,
-    /// Nobody has it, or somebody of another name.
-    Wrong,
-}
-
-impl AuthError {
-    /// The reply.
-    pub fn reply(self) -> String {
-        match self {
-            AuthError::NothingToProve => "ERR AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?",
-            AuthError::Wrong => "WRONGPASS invalid username-password pair or user is disabled.",
-        }
-        .to_owned()
+impl From<doors::Visitor> for Visitor {
+    fn from(visitor: doors::Visitor) -> Self {
+        Self(visitor)
     }
 }
 
 impl Visitor {
     /// One who may do everything, whoever they are.
     pub fn anybody() -> Self {
-        Self { gate: None, own: Caller::new(Identity::Nobody), shown: None }
+        Self(doors::Visitor::anybody())
     }
 
-    /// One whom `gate` has let in.
-    pub fn new(gate: Arc<Gate>, own: Caller) -> Self {
-        Self { gate: Some(gate), own, shown: None }
-    }
-
-    /// Lets them do something now; rights can change while they are connected.
+    /// Lets them do something now.
     ///
     /// # Errors
     /// The reply: `NOAUTH` if nobody knows them, `NOPERM` if they lack the right.
     pub fn check(&self, need: &Need) -> Result<(), String> {
-        let Some(gate) = &self.gate else { return Ok(()) };
-        gate.admit(self.caller(), need, "resp").map(drop).map_err(|status| reply(&status))
+        self.0.check(need).map_err(|status| reply(&status))
     }
 
     /// Lets them read a store now.
@@ -65,26 +36,17 @@ impl Visitor {
     /// # Errors
     /// As [`Visitor::check`].
     pub fn check_read(&self, store: &str) -> Result<(), String> {
-        // Most have no gate: for them not even the name is copied.
-        if self.gate.is_none() {
-            return Ok(());
-        }
-        self.check(&Need::Store(Right::Read, store.to_owned()))
+        self.0.check_read(store).map_err(|status| reply(&status))
     }
 
-    /// What they are called, now, where that is written down and they are known.
+    /// What they are called, where that is written down and they are known.
     pub fn name(&self) -> Option<Arc<str>> {
-        let gate = self.gate.as_ref()?;
-        Some(gate.check(self.caller(), &Need::Known).ok().flatten()?.name)
-    }
-
-    fn caller(&self) -> &Caller {
-        self.shown.as_ref().unwrap_or(&self.own)
+        self.0.name()
     }
 
     /// Whether they are somebody, as far as that matters.
     pub fn is_known(&self) -> bool {
-        self.gate.as_ref().is_none_or(|gate| gate.check(self.caller(), &Need::Known).is_ok())
+        self.0.is_known()
     }
 
     /// Takes them for whoever has this token, who is called `user`.
@@ -92,20 +54,22 @@ impl Visitor {
     /// # Errors
     /// [`AuthError`]: they stay who they were.
     pub fn authenticate(&mut self, user: &[u8], token: &[u8]) -> Result<(), AuthError> {
-        let gate = self.gate.as_ref().filter(|gate| gate.has_rights()).ok_or(AuthError::NothingToProve)?;
-        let caller = gate.bearer(token, &self.own);
-        let asker = gate.admit(&caller, &Need::Known, "AUTH").map_err(|_| AuthError::Wrong)?;
-        if user != DEFAULT_USER && asker.is_none_or(|asker| asker.name.as_bytes() != user) {
-            return Err(AuthError::Wrong);
-        }
-        self.shown = Some(caller);
-        Ok(())
+        self.0.authenticate(user, token)
     }
 
     /// Takes them for whoever they came as.
     pub fn reset(&mut self) {
-        self.shown = None;
+        self.0.reset();
     }
+}
+
+/// The reply to a token that makes nobody known.
+pub(super) fn auth_reply(error: AuthError) -> String {
+    match error {
+        AuthError::NothingToProve => "ERR AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?",
+        AuthError::Wrong => "WRONGPASS invalid username-password pair or user is disabled.",
+    }
+    .to_owned()
 }
 
 /// What the gate says, as Redis does: the kind in front tells clients what to do.
@@ -123,8 +87,12 @@ fn reply(status: &Status) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kith_net::server::security::testing::gate;
+    use kith_net::server::security::{Caller, Gate, Identity, Right, testing::gate};
     use sha2::{Digest, Sha256};
+
+    fn let_in(gate: Arc<Gate>, own: Caller) -> Visitor {
+        doors::Visitor::new(gate, own, "resp").into()
+    }
 
     fn hash(token: &str) -> String {
         Sha256::digest(token).iter().map(|byte| format!("{byte:02x}")).collect()
@@ -145,7 +113,7 @@ mod tests {
     #[test]
     fn a_token_makes_one_known_by_its_name_or_by_default() {
         let folder = tempfile::tempdir().unwrap();
-        let mut visitor = Visitor::new(gate(folder.path(), Some(&access())), Caller::new(Identity::Nobody));
+        let mut visitor = let_in(gate(folder.path(), Some(&access())), Caller::new(Identity::Nobody));
         assert!(!visitor.is_known());
         assert_eq!(visitor.check(&read("pages")).unwrap_err(), "NOAUTH Authentication required.");
         for (user, token) in [("default", "guess"), ("ops", "ads-token"), ("", "ads-token"), ("ads", "")] {
@@ -172,7 +140,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let gate = gate(folder.path(), Some(&access()));
         let certificate = |name: &str| Caller::new(Identity::Certificate([name.to_owned()].into()));
-        let mut ops = Visitor::new(Arc::clone(&gate), certificate("CN=ops"));
+        let mut ops = let_in(Arc::clone(&gate), certificate("CN=ops"));
         ops.check(&read("secrets")).unwrap();
         assert_eq!(ops.name().as_deref(), Some("ops"));
         // A token says who they are from then on, certificate or not.
@@ -180,7 +148,7 @@ mod tests {
         assert!(ops.check(&read("secrets")).is_err());
         ops.reset();
         ops.check(&read("secrets")).unwrap();
-        let eve = Visitor::new(gate, certificate("CN=eve"));
+        let eve = let_in(gate, certificate("CN=eve"));
         let told = eve.check(&Need::Known).unwrap_err();
         assert!(told.starts_with("NOPERM the certificate of CN=eve has no rights ("), "{told}");
     }
@@ -189,7 +157,7 @@ mod tests {
     fn rights_that_are_taken_back_end_at_once() {
         let folder = tempfile::tempdir().unwrap();
         let gate = gate(folder.path(), Some(&access()));
-        let mut visitor = Visitor::new(Arc::clone(&gate), Caller::new(Identity::Nobody));
+        let mut visitor = let_in(Arc::clone(&gate), Caller::new(Identity::Nobody));
         visitor.authenticate(b"ads", b"ads-token").unwrap();
         std::fs::write(folder.path().join("access.toml"), "").unwrap();
         gate.reload().unwrap();
@@ -200,7 +168,7 @@ mod tests {
     #[test]
     fn without_rights_there_is_nothing_to_prove() {
         let folder = tempfile::tempdir().unwrap();
-        let open = Visitor::new(gate(folder.path(), None), Caller::new(Identity::Nobody));
+        let open = let_in(gate(folder.path(), None), Caller::new(Identity::Nobody));
         for mut visitor in [Visitor::anybody(), open] {
             visitor.check(&read("anything")).unwrap();
             assert!(visitor.is_known());

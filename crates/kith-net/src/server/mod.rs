@@ -145,13 +145,6 @@ impl Addresses {
     }
 }
 
-/// No connections, and none to come.
-pub fn nobody() -> TaskTracker {
-    let tasks = TaskTracker::new();
-    tasks.close();
-    tasks
-}
-
 /// Waits until connections that were told to stop have ended; not for long.
 pub async fn ended(tasks: &TaskTracker) {
     if tokio::time::timeout(STOP_PATIENCE, tasks.wait()).await.is_err() {

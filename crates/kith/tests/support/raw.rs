@@ -56,6 +56,15 @@ impl Decoder for RawCodec {
     }
 }
 
+/// Connects over TLS to processes whose certificates are of this authority, and shows none.
+pub fn connector(authority: &Path) -> TlsConnector {
+    let roots = kith_client::security::pem::authorities("tls-ca", authority).expect("an authority");
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+    let config = config.expect("versions").with_root_certificates(roots).with_no_client_auth();
+    TlsConnector::from(Arc::new(config))
+}
+
 /// Calls `/package.Service/Method` with one encoded message; every message of the reply.
 pub async fn call(dialer: &Dialer, addr: &str, path: &str, message: Bytes) -> Result<Vec<Bytes>, Status> {
     let mut grpc: Grpc<GrpcChannel> = Grpc::new(dialer.connect(addr).await?);
@@ -92,13 +101,9 @@ pub async fn frames(
     op: Op,
     body: &[u8],
 ) -> Vec<Result<(), Status>> {
-    let roots = kith_client::security::pem::authorities("tls-ca", authority).expect("an authority");
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
-    let config = config.expect("versions").with_root_certificates(roots).with_no_client_auth();
     let stream = TcpStream::connect(addr).await.expect("it listens");
     let name = "127.0.0.1".try_into().expect("a name");
-    let mut stream = TlsConnector::from(Arc::new(config)).connect(name, stream).await.expect("TLS");
+    let mut stream = connector(authority).connect(name, stream).await.expect("TLS");
     let mut out = BytesMut::from(&Preface::OWN.encode()[..]);
     let mut asked: Vec<Header> = Vec::new();
     for token in tokens {

@@ -111,12 +111,18 @@ pub struct Secured {
 impl Secured {
     /// Two groups of one node, and a router. `flags` are theirs besides the certificates.
     pub fn start(flags: impl FnOnce(&Path) -> Vec<String>) -> Self {
+        Self::start_nodes(1, &[0, 1], flags)
+    }
+
+    /// Two groups of so many nodes, of which these are processes, and a router.
+    pub fn start_nodes(per_group: u32, processes: &[u32], flags: impl FnOnce(&Path) -> Vec<String>) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let authority = Authority::new(folder.path(), "own");
         let papers = authority.papers("kith");
         let runtime = Runtime::new().expect("a runtime");
         let store = Arc::new(EmbeddedMetadata::in_memory());
-        let shape = Shape { groups: Some(2), nodes: Some(1), partitions: Some(24), ..Shape::default() };
+        let shape =
+            Shape { groups: Some(2), nodes: Some(per_group), partitions: Some(24), ..Shape::default() };
         let objects = folder.path().join("objects").display().to_string();
         runtime.block_on(create_cluster(&*store, &shape, &objects)).expect("a cluster");
         let metadata = serve(&runtime, Arc::clone(&store));
@@ -125,12 +131,11 @@ impl Secured {
         let mut cluster =
             Self { folder, authority, papers, metadata, store, flags, children: Vec::new(), runtime };
         let papers = cluster.papers.clone();
-        for node in ["0", "1"] {
-            cluster.spawn(&["node", "--node", node], &papers);
+        for node in processes {
+            cluster.spawn(&["node", "--node", &node.to_string()], &papers);
         }
         cluster.spawn(&["router", "--id", "0"], &papers);
-        cluster.node(0);
-        cluster.node(1);
+        processes.iter().for_each(|node| drop(cluster.node(*node)));
         cluster
     }
 
@@ -149,6 +154,11 @@ impl Secured {
             .stdout(Stdio::null())
             .stderr(log.expect("a log file"));
         self.children.push(command.spawn().expect("kith starts"));
+    }
+
+    /// The metadata that its processes share.
+    pub fn metadata(&self) -> Arc<dyn MetadataStore> {
+        Arc::clone(&self.store) as Arc<dyn MetadataStore>
     }
 
     /// The address of a router, once it has registered.

@@ -52,7 +52,7 @@ pub(crate) const UNCHARGED_REPLY_BYTES: usize = 4 << 10;
 /// How often to look whether peers take their replies.
 const TAKING_INTERVAL: Duration = Duration::from_secs(1);
 /// Bytes that a stranger may send: enough for a request that shows a token.
-pub(crate) const STRANGER_BYTES_MAX: usize = 24 << 10;
+pub const STRANGER_BYTES_MAX: usize = 24 << 10;
 /// And in one frame, which holds nothing but the token.
 pub(crate) const STRANGER_FRAME_BYTES_MAX: usize = 8 << 10;
 /// Frames of a stranger, and commands of one that is a Redis client.

@@ -1,0 +1,225 @@
+//! One connection as its door sees it.
+
+use crate::{AuthError, Backend, DEFAULT_USER, Visitor, Words};
+use kith_api::{BatchAnswer, BatchKeys, QueryError, QueryOptions, Question, Reply, Request, StoreShape};
+use kith_net::{
+    Charge,
+    server::connections::{Connected, STRANGER_MESSAGES_MAX},
+};
+use kith_ops::{CommonAnswer, GraphAnswer, Record};
+use kith_schema::{KeyType, RecordView, Schema, SchemaId};
+use kith_types::ErrorCode;
+use metrics::Counter;
+use std::{
+    net::SocketAddr,
+    ops::Deref,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+use tokio_util::sync::CancellationToken;
+
+/// The peer of one connection: who it is, and what it may ask and hold.
+pub struct Guest {
+    pub(crate) backend: Arc<dyn Backend>,
+    pub(crate) words: Words,
+    pub(crate) visitor: Visitor,
+    pub(crate) place: Arc<Connected>,
+    pub(crate) peer: SocketAddr,
+    pub(crate) end: CancellationToken,
+    /// Refusals since nobody knows the peer.
+    pub(crate) refusals: AtomicU64,
+    pub(crate) auth_failures: Counter,
+}
+
+/// A reply, whose bytes count as memory of replies until it is dropped.
+#[derive(Debug)]
+pub struct Charged {
+    reply: Reply,
+    _charge: Charge,
+}
+
+impl Deref for Charged {
+    type Target = Reply;
+
+    fn deref(&self) -> &Reply {
+        &self.reply
+    }
+}
+
+impl Guest {
+    /// Asks for the peer, if it may read what the question is about. An incomplete answer counts as a failure in metrics, under the
+    /// door's name. Keep the reply until it is sent: it holds its memory.
+    ///
+    /// # Errors
+    /// `unauthenticated`, `permission_denied`; `overloaded` if there is no memory for the reply; those of the service.
+    pub async fn call(&self, question: Question, options: QueryOptions) -> Result<Charged, QueryError> {
+        if self.is_given_up() {
+            return Err(given_up());
+        }
+        self.visitor.check_read(question.of()).map_err(|status| {
+            self.note_refusal();
+            QueryError::from_status(&status)
+        })?;
+        let _under_way = self.place.request();
+        let options = QueryOptions { door: Some(self.words.name), ..options };
+        let reply = self.backend.call(Arc::new(Request { question, options })).await?;
+        let charge = self.place.charge_reply(bytes(&reply));
+        let charge = charge.map_err(|status| QueryError::from_status(&status))?;
+        Ok(Charged { reply, _charge: charge })
+    }
+
+    /// Takes the peer for whoever has this token.
+    ///
+    /// # Errors
+    /// `unauthenticated` if nobody has it, `bad_request` if it is not written down who has which; the peer stays who it was.
+    pub fn authenticate(&mut self, token: &[u8]) -> Result<(), QueryError> {
+        if self.is_given_up() {
+            return Err(given_up());
+        }
+        let (code, message, help) = match self.visitor.authenticate(DEFAULT_USER, token) {
+            Ok(()) => {
+                *self.refusals.get_mut() = 0;
+                self.place.is_known_now();
+                return Ok(());
+            }
+            Err(AuthError::NothingToProve) => {
+                (ErrorCode::BadRequest, "this process has no tokens", "ask without one")
+            }
+            Err(AuthError::Wrong) => {
+                self.auth_failures.increment(1);
+                self.note_refusal();
+                (ErrorCode::Unauthenticated, "nobody has this token", "ask an administrator for one")
+            }
+        };
+        Err(QueryError::Remote { code, message: message.to_owned(), help: help.to_owned() })
+    }
+
+    /// A peer that nobody knows is not refused for ever: each time is a line of the audit log.
+    fn note_refusal(&self) {
+        self.refusals.fetch_add(1, Ordering::Relaxed);
+        if self.is_given_up() {
+            self.end.cancel();
+        }
+    }
+
+    fn is_given_up(&self) -> bool {
+        STRANGER_MESSAGES_MAX <= self.refusals.load(Ordering::Relaxed) && !self.visitor.is_known()
+    }
+
+    /// The types of a store's keys and values.
+    ///
+    /// # Errors
+    /// As [`Guest::call`].
+    pub async fn shape(&self, store: &str) -> Result<StoreShape, QueryError> {
+        let question = Question::Shape { store: store.to_owned() };
+        match &*self.call(question, QueryOptions::default()).await? {
+            Reply::Shape(shape) => Ok(*shape),
+            other => Err(QueryError::Internal { detail: format!("a shape was answered by {other:.60?}") }),
+        }
+    }
+
+    /// Keys of a store from their text.
+    ///
+    /// # Errors
+    /// As [`Guest::call`]; `wrong_key_type` if the store's keys are ids and one of these is no number.
+    pub async fn keys(&self, store: &str, texts: &[&str]) -> Result<BatchKeys, QueryError> {
+        let expected = self.shape(store).await?.key;
+        let id = |text: &&str| {
+            let wrong = |_| QueryError::WrongKeys { store: store.to_owned(), expected, got: "text" };
+            text.parse::<u64>().map_err(wrong)
+        };
+        Ok(match expected {
+            KeyType::Id => BatchKeys::Ids(texts.iter().map(id).collect::<Result<_, _>>()?),
+            KeyType::String | KeyType::Bytes => BatchKeys::Bytes(texts.iter().collect()),
+        })
+    }
+
+    /// The schema of the records of a version; `id` as an answer of that version names it.
+    ///
+    /// # Errors
+    /// As [`Guest::call`].
+    pub async fn schema(&self, store: &str, version: u64, id: SchemaId) -> Result<Schema, QueryError> {
+        let question = Question::Schema { store: store.to_owned(), version, id };
+        match &*self.call(question, QueryOptions::default()).await? {
+            Reply::Schema(schema) => Ok(schema.clone()),
+            other => Err(QueryError::Internal { detail: format!("a schema was answered by {other:.60?}") }),
+        }
+    }
+
+    /// The value of the key at `index` of an answer, a record as JSON; `None` proves that there is none.
+    ///
+    /// # Errors
+    /// If the key has no proven answer, or the schema of its record cannot be had.
+    pub async fn text(&self, answer: &BatchAnswer, index: usize) -> Result<Option<Vec<u8>>, QueryError> {
+        let internal = |detail: String| QueryError::Internal { detail };
+        let bytes = match answer.records.get(index) {
+            Some(Record::Found(bytes)) => bytes,
+            Some(Record::Absent) => return Ok(None),
+            Some(Record::Unanswered) => return Err(self.backend.unanswered(&answer.missing_partitions)),
+            Some(Record::Error(error)) => {
+                let (code, help) = (error.code(), "look at `kith cluster status`".to_owned());
+                let message = format!("the value of a key cannot be read: {code}");
+                return Err(QueryError::Remote { code, message, help });
+            }
+            Some(Record::Unsent) | None => return Err(internal("a key has no answer".to_owned())),
+        };
+        let (Some(id), Some((store, version))) = (answer.schema, answer.served.first()) else {
+            return Ok(Some(bytes.to_vec()));
+        };
+        let schema = self.schema(store, *version, id).await?;
+        let json = RecordView::new(&schema, bytes).and_then(|record| record.to_json());
+        json.map(|json| Some(json.into_bytes())).map_err(|fault| internal(fault.to_string()))
+    }
+
+    /// Who the peer is, and what it may do.
+    pub fn visitor(&self) -> &Visitor {
+        &self.visitor
+    }
+
+    /// Its place among the connections of the process: memory for requests and replies.
+    pub fn place(&self) -> &Arc<Connected> {
+        &self.place
+    }
+
+    /// Where it is.
+    pub fn peer(&self) -> SocketAddr {
+        self.peer
+    }
+
+    /// Cancelled when the connection is to end after the requests that are under way.
+    pub fn end(&self) -> &CancellationToken {
+        &self.end
+    }
+}
+
+/// What a peer is told that nobody knows after many refusals.
+fn given_up() -> QueryError {
+    QueryError::Remote {
+        code: ErrorCode::Unauthenticated,
+        message: "too many requests before a token: closing the connection".to_owned(),
+        help: "show a token first".to_owned(),
+    }
+}
+
+/// About what a reply takes, apart from what is the same in all.
+fn bytes(reply: &Reply) -> usize {
+    const ID: usize = size_of::<u64>();
+    match reply {
+        Reply::Values(_) | Reply::Computed(_) | Reply::Aggregated(_) => {
+            reply.batch().map_or(0, |batch| batch.records.value_bytes() as usize)
+        }
+        Reply::Graph(answered) => match &answered.answer {
+            GraphAnswer::Ids(ids) | GraphAnswer::Common(CommonAnswer::Ids(ids)) => ids.len() * ID,
+            GraphAnswer::Network(network) => network
+                .network
+                .as_ref()
+                .map_or(0, |_| (network.sizes.first + network.sizes.second) as usize * ID),
+            GraphAnswer::Degrees(degrees) => degrees.len() * 2 * ID,
+            GraphAnswer::Suggestions(members) => members.len() * 2 * ID,
+            _ => 0,
+        },
+        Reply::Plan(_) | Reply::Shape(_) | Reply::Schema(_) => 0,
+    }
+}

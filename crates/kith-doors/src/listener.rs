@@ -1,0 +1,187 @@
+//! Putting a door in front of a backend: accepting, bounds, TLS, who the peer is, metrics.
+
+use crate::{Backend, Door, Guest, Stream, Visitor, Words, bounded::Bounded, parting};
+use kith_net::server::{
+    Bound,
+    connections::{Connected, farewell},
+    listen::{self, Opening},
+    security::{Gate, Need, Security},
+};
+use metrics::{Counter, Gauge, counter, gauge};
+use std::{
+    io,
+    net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, AtomicUsize, Ordering},
+    },
+};
+use tokio::{io::AsyncWriteExt, net::TcpStream};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+/// Connections of one door at once; further ones are told so.
+pub const CONNECTIONS_MAX: usize = 10_000;
+
+/// What the connections of one listener share.
+pub(crate) struct Listener {
+    door: Arc<dyn Door>,
+    words: Words,
+    backend: Arc<dyn Backend>,
+    gate: Option<Arc<Gate>>,
+    stop: CancellationToken,
+    connected: AtomicUsize,
+    metrics: Metrics,
+}
+
+struct Metrics {
+    auth_failures: Counter,
+    connections: Counter,
+    connected: Gauge,
+    refused: Counter,
+}
+
+impl Metrics {
+    fn new(door: &str, role: &'static str) -> Self {
+        let counter = |what| counter!(format!("kith_{door}_{what}_total"), "role" => role);
+        Self {
+            auth_failures: counter("auth_failures"),
+            connections: counter("connections"),
+            connected: gauge!(format!("kith_{door}_connections"), "role" => role),
+            refused: counter("refused_connections"),
+        }
+    }
+}
+
+/// Serves `door` on `bound` until `stop`, to whom `security` lets in. The tasks are those of its connections: they end soon after.
+pub fn spawn(
+    bound: Bound,
+    door: Arc<dyn Door>,
+    backend: Arc<dyn Backend>,
+    security: &Security,
+    stop: CancellationToken,
+) -> TaskTracker {
+    let tasks = TaskTracker::new();
+    let listener = Arc::new(Listener::new(door, backend, security.gate.clone(), stop.clone()));
+    let connections = tasks.clone();
+    tasks.spawn(async move {
+        let welcome = |(stream, peer), place| {
+            connections.spawn(Arc::clone(&listener).welcome(stream, peer, place));
+        };
+        let refuse = |(stream, _)| {
+            listener.metrics.refused.increment(1);
+            if listener.gate.is_none() {
+                bound.connections.refuse(farewell::at_once(stream, listener.words.no_room));
+            }
+        };
+        listen::each(bound.listener, &bound.connections, &stop, welcome, refuse).await;
+        connections.close();
+    });
+    tasks
+}
+
+/// A connection of a door, as long as it is there.
+pub(crate) struct Visit<'l>(&'l Listener);
+
+impl Drop for Visit<'_> {
+    fn drop(&mut self) {
+        self.0.connected.fetch_sub(1, Ordering::Relaxed);
+        self.0.metrics.connected.decrement(1);
+    }
+}
+
+impl Listener {
+    /// One that accepts nothing yet.
+    pub fn new(
+        door: Arc<dyn Door>,
+        backend: Arc<dyn Backend>,
+        gate: Option<Arc<Gate>>,
+        stop: CancellationToken,
+    ) -> Self {
+        let words = door.words();
+        let metrics = Metrics::new(words.name, backend.role());
+        Self { door, words, backend, gate, stop, connected: AtomicUsize::new(0), metrics }
+    }
+
+    /// One more connection; `None` if there are too many.
+    pub fn enter(&self) -> Option<Visit<'_>> {
+        let room = |connected| (connected < CONNECTIONS_MAX).then_some(connected + 1);
+        self.connected.fetch_update(Ordering::Relaxed, Ordering::Relaxed, room).ok()?;
+        self.metrics.connected.increment(1);
+        Some(Visit(self))
+    }
+
+    async fn welcome(self: Arc<Self>, mut stream: TcpStream, peer: SocketAddr, place: Arc<Connected>) {
+        self.metrics.connections.increment(1);
+        let Some(_visit) = self.enter() else {
+            self.metrics.refused.increment(1);
+            if self.gate.is_none() {
+                // Nobody waits for somebody who does not read: it is closed either way. Hands are not shaken to say so.
+                let _ = stream.write_all(self.words.no_room).await;
+            }
+            return;
+        };
+        place.speaks(self.words.protocol);
+        if let Err(error) = self.begin(stream, peer, place).await {
+            tracing::debug!(%error, %peer, "a connection of {} ended", self.words.client);
+        }
+    }
+
+    /// Serves a connection: over TLS where there is a gate.
+    async fn begin(&self, stream: TcpStream, peer: SocketAddr, place: Arc<Connected>) -> io::Result<()> {
+        listen::prepare(&stream)?;
+        let Some(gate) = &self.gate else {
+            place.is_known_now();
+            return self.serve(Box::new(stream), peer, place, Visitor::anybody()).await;
+        };
+        match place.unless_strange(listen::open(gate, stream, Some(peer), &self.stop)).await? {
+            Opening::Tls(stream, caller) => {
+                if gate.check(&caller, &Need::Known).is_ok() {
+                    place.is_known_now();
+                }
+                let visitor = Visitor::new(Arc::clone(gate), caller, self.words.name);
+                self.serve(stream, peer, place, visitor).await
+            }
+            Opening::Clear(stream, _) => {
+                listen::count_failure();
+                let client = self.words.client;
+                tracing::warn!(%peer, "{client} speaks in the clear, and this port takes TLS only: closing its connection");
+                place.unless_strange(parting::refuse(stream, self.words.tls_required)).await
+            }
+            Opening::Closed => Ok(()),
+        }
+    }
+
+    /// Serves a connection that has begun.
+    pub async fn serve(
+        &self,
+        mut stream: Stream,
+        peer: SocketAddr,
+        place: Arc<Connected>,
+        visitor: Visitor,
+    ) -> io::Result<()> {
+        let bounds_itself = self.door.bounds_itself();
+        let end = self.stop.child_token();
+        if !bounds_itself {
+            stream = Box::new(Bounded::new(stream, Arc::clone(&place), end.clone()));
+        }
+        let guest = Guest {
+            backend: Arc::clone(&self.backend),
+            words: self.words,
+            visitor,
+            place: Arc::clone(&place),
+            peer,
+            end,
+            refusals: AtomicU64::new(0),
+            auth_failures: self.metrics.auth_failures.clone(),
+        };
+        let served = async {
+            Arc::clone(&self.door).serve(&mut stream, guest).await?;
+            if bounds_itself {
+                return Ok(());
+            }
+            let most = if place.is_known() { parting::LINGER_BYTES } else { parting::STRANGER_LINGER_BYTES };
+            parting::part(&mut stream, most).await
+        };
+        place.unless_strange(served).await
+    }
+}

@@ -1,0 +1,185 @@
+//! What every door gets for nothing, with one that asks for the shape of each line.
+
+use crate::{Backend, CONNECTIONS_MAX, Door, Guest, Stream, Visitor, Words, listener::Listener, spawn};
+use futures::{FutureExt, future, future::BoxFuture};
+use kith_api::{BatchStream, QueryError, Reply, Request, Service, StoreShape};
+use kith_net::server::{
+    self,
+    connections::{ConnectionSettings, Connections, testing::known},
+    security::{Caller, Identity, Security, testing::gate},
+};
+use kith_schema::{KeyType, ValueType};
+use std::{
+    io,
+    net::SocketAddr,
+    sync::{Arc, atomic::AtomicU64, atomic::Ordering},
+    time::Duration,
+};
+use tokio::{
+    io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufStream, duplex},
+    net::TcpStream,
+};
+use tokio_util::sync::CancellationToken;
+
+#[derive(Debug)]
+struct Shapes;
+
+impl Door for Shapes {
+    fn words(&self) -> Words {
+        Words {
+            name: "shapes",
+            protocol: "shapes",
+            client: "a client",
+            no_room: b"full\n",
+            tls_required: b"tls\n",
+        }
+    }
+
+    fn serve<'a>(self: Arc<Self>, stream: &'a mut Stream, guest: Guest) -> BoxFuture<'a, io::Result<()>> {
+        async move {
+            let mut stream = BufStream::new(stream);
+            let mut line = String::new();
+            while stream.read_line(&mut line).await? != 0 {
+                let told = match guest.shape(line.trim()).await {
+                    Ok(shape) => shape.key.to_string(),
+                    Err(error) => error.code().name().to_owned(),
+                };
+                line.clear();
+                stream.write_all(format!("{told}\n").as_bytes()).await?;
+                stream.flush().await?;
+            }
+            Ok(())
+        }
+        .boxed()
+    }
+}
+
+/// Every store has ids for keys; counts what it is asked through this door.
+#[derive(Default)]
+struct Ids(AtomicU64);
+
+impl Service for Ids {
+    fn call(&self, request: Arc<Request>) -> BoxFuture<'_, Result<Reply, QueryError>> {
+        assert_eq!(request.options.door, Some("shapes"));
+        self.0.fetch_add(1, Ordering::Relaxed);
+        future::ready(self.shape_of(request.question.of()).map(Reply::Shape)).boxed()
+    }
+
+    fn stream(&self, _: Arc<Request>) -> BatchStream<'_> {
+        panic!("nobody streams")
+    }
+}
+
+impl Backend for Ids {
+    fn role(&self) -> &'static str {
+        "router"
+    }
+
+    fn stores(&self) -> Vec<(String, u64)> {
+        Vec::new()
+    }
+
+    fn shape_of(&self, _: &str) -> Result<StoreShape, QueryError> {
+        Ok(StoreShape { key: KeyType::Id, value: ValueType::Text })
+    }
+
+    fn fans_out(&self) -> bool {
+        false
+    }
+}
+
+fn listener(stop: &CancellationToken, backend: &Arc<Ids>) -> Listener {
+    Listener::new(Arc::new(Shapes), Arc::clone(backend) as Arc<dyn Backend>, None, stop.clone())
+}
+
+#[test]
+fn more_than_so_many_are_turned_away() {
+    let listener = listener(&CancellationToken::new(), &Arc::default());
+    let mut all: Vec<_> = (0..CONNECTIONS_MAX).map(|_| listener.enter().expect("there is room")).collect();
+    assert!(listener.enter().is_none());
+    all.pop();
+    assert!(listener.enter().is_some());
+}
+
+#[tokio::test]
+async fn a_stranger_is_refused_a_few_times_and_asks_nothing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let visitor = Visitor::new(gate(folder.path(), Some("")), Caller::new(Identity::Nobody), "shapes");
+    let (mut peer, stream) = duplex(1 << 16);
+    let peer_addr = SocketAddr::from(([127, 0, 0, 1], 7));
+    let (stop, backend) = (CancellationToken::new(), Arc::default());
+    let listener = listener(&stop, &backend);
+    let talk = async {
+        peer.write_all(&b"pages\n".repeat(100)).await.expect("it reads");
+        let mut told = String::new();
+        peer.read_to_string(&mut told).await.expect("it ends");
+        told
+    };
+    let (served, told) = tokio::join!(listener.serve(Box::new(stream), peer_addr, known(), visitor), talk);
+    served.expect("no failure");
+    // What the door had read when it was to end is refused without another look.
+    assert_eq!(told, "unauthenticated\n".repeat(100));
+    assert_eq!(backend.0.load(Ordering::Relaxed), 0);
+}
+
+/// A listener for everybody; where.
+async fn open(settings: ConnectionSettings, stop: &CancellationToken) -> (SocketAddr, Arc<Ids>) {
+    let connections = Connections::new(settings).expect("files enough");
+    let addr = SocketAddr::from(([127, 0, 0, 1], 0));
+    let bound = server::bind(addr, &connections).await.expect("a port");
+    let (addr, backend) = (bound.addr, Arc::<Ids>::default());
+    let behind = Arc::clone(&backend) as Arc<dyn Backend>;
+    spawn(bound, Arc::new(Shapes), behind, &Security::default(), stop.clone());
+    (addr, backend)
+}
+
+async fn read(stream: &mut TcpStream) -> String {
+    let mut told = String::new();
+    let read = tokio::time::timeout(Duration::from_secs(20), stream.read_to_string(&mut told));
+    read.await.expect("it ends").expect("it is closed in order");
+    told
+}
+
+#[tokio::test]
+async fn a_connection_that_asks_nothing_is_closed_and_one_that_asks_is_not() {
+    let settings =
+        ConnectionSettings { idle: Some(Duration::from_millis(400)), ..ConnectionSettings::default() };
+    let (addr, backend) = open(settings, &CancellationToken::new()).await;
+    let mut idle = TcpStream::connect(addr).await.expect("it listens");
+    let mut busy = TcpStream::connect(addr).await.expect("it listens");
+    let asks = async {
+        for _ in 0..12 {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            busy.write_all(b"pages\n").await.expect("it is open");
+            let mut told = [0; 3];
+            busy.read_exact(&mut told).await.expect("it is open");
+            assert_eq!(&told, b"id\n");
+        }
+    };
+    let (told, ()) = tokio::join!(read(&mut idle), asks);
+    assert_eq!((told.as_str(), backend.0.load(Ordering::Relaxed)), ("", 12));
+}
+
+#[tokio::test]
+async fn the_end_of_the_process_ends_connections_after_their_answers() {
+    let stop = CancellationToken::new();
+    let (addr, _) = open(ConnectionSettings::default(), &stop).await;
+    let mut stream = TcpStream::connect(addr).await.expect("it listens");
+    stream.write_all(b"pages\n").await.expect("it reads");
+    let mut told = [0; 3];
+    stream.read_exact(&mut told).await.expect("an answer");
+    stop.cancel();
+    assert_eq!(read(&mut stream).await, "");
+}
+
+#[tokio::test]
+async fn who_comes_when_all_places_are_taken_is_told_so_in_words_of_the_door() {
+    let settings = ConnectionSettings { open_max: Some(1), ..ConnectionSettings::default() };
+    let (addr, _) = open(settings, &CancellationToken::new()).await;
+    let mut first = TcpStream::connect(addr).await.expect("it listens");
+    first.write_all(b"pages\n").await.expect("it reads");
+    let mut told = [0; 3];
+    first.read_exact(&mut told).await.expect("an answer");
+    let mut second = TcpStream::connect(addr).await.expect("it listens");
+    assert_eq!(read(&mut second).await, "full\n");
+}

@@ -1,0 +1,27 @@
+//! The router behind its doors.
+
+use super::service::GraphServer;
+use kith_api::{QueryError, StoreShape};
+use kith_doors::Backend;
+
+impl Backend for GraphServer {
+    fn role(&self) -> &'static str {
+        "router"
+    }
+
+    fn stores(&self) -> Vec<(String, u64)> {
+        let topology = self.session.topology();
+        let stores = topology.stores.iter();
+        stores.map(|(name, store)| (name.clone(), store.pinned.version)).collect()
+    }
+
+    fn shape_of(&self, store: &str) -> Result<StoreShape, QueryError> {
+        let topology = self.session.topology();
+        let store = topology.store(store)?;
+        Ok(StoreShape { key: store.key, value: store.value })
+    }
+
+    fn fans_out(&self) -> bool {
+        true
+    }
+}
