@@ -29,6 +29,7 @@ async fn a_node_starts_and_serves_while_the_metadata_store_is_away() {
 
     let any = SocketAddr::from(([127, 0, 0, 1], 0));
     let options = NodeOptions {
+        doors: Vec::new(),
         node: 0,
         place: Default::default(),
         listen: addr,
@@ -75,6 +76,7 @@ async fn a_node_that_never_saw_a_topology_says_so() {
     let metadata = Arc::new(RemoteMetadata::connect(&nobody()).expect("an address"));
     let any = SocketAddr::from(([127, 0, 0, 1], 0));
     let options = NodeOptions {
+        doors: Vec::new(),
         node: 0,
         place: Default::default(),
         listen: any,

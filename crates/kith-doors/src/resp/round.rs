@@ -21,7 +21,7 @@ const SEND_BYTES: usize = 256 << 10;
 #[derive(Debug)]
 pub(super) struct Round {
     groups: Vec<Group>,
-    places: Vec<Place>,
+    places: Vec<KeySlot>,
     entries: Vec<Entry>,
     /// Replies that need no reading.
     ready: Replies,
@@ -47,7 +47,7 @@ pub(super) struct Group {
 
 /// Where the value of a key will be: its group, and its index there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct KeySlot {
     group: u32,
     key: u32,
 }
@@ -59,8 +59,8 @@ enum Entry {
     Ready {
         until: usize,
     },
-    Get(Place),
-    Strlen(Place),
+    Get(KeySlot),
+    Strlen(KeySlot),
     MultiGet(Range<usize>),
     Exists(Range<usize>),
 }
@@ -119,12 +119,12 @@ impl Round {
     }
 
     /// The value of one key.
-    pub fn get(&mut self, place: Place) {
+    pub fn get(&mut self, place: KeySlot) {
         self.entries.push(Entry::Get(place));
     }
 
     /// The length of the value of one key.
-    pub fn strlen(&mut self, place: Place) {
+    pub fn strlen(&mut self, place: KeySlot) {
         self.entries.push(Entry::Strlen(place));
     }
 
@@ -136,7 +136,7 @@ impl Round {
         &mut self,
         what: Many,
         keys: impl Iterator<Item = &'k [u8]>,
-        mut place: impl FnMut(&mut Self, &'k [u8]) -> Result<Place, String>,
+        mut place: impl FnMut(&mut Self, &'k [u8]) -> Result<KeySlot, String>,
     ) -> Result<(), String> {
         let first = self.places.len();
         for key in keys {
@@ -159,7 +159,7 @@ impl Round {
         &mut self,
         key: &[u8],
         shape_of: impl FnOnce(&str) -> Result<StoreShape, String>,
-    ) -> Result<Place, String> {
+    ) -> Result<KeySlot, String> {
         let (store, key) = split(key)?;
         let known = self.groups.iter().position(|group| group.store.as_bytes() == store);
         let group = match known {
@@ -187,7 +187,7 @@ impl Round {
             }
         }
         self.keys += 1;
-        Ok(Place { group: group as u32, key: index as u32 })
+        Ok(KeySlot { group: group as u32, key: index as u32 })
     }
 
     /// What is to be read, once all commands are there.
@@ -242,7 +242,7 @@ impl Round {
     }
 
     /// Has a key of another round read in this one.
-    fn place_of(&mut self, whole: &Round, place: Place) -> Place {
+    fn place_of(&mut self, whole: &Round, place: KeySlot) -> KeySlot {
         let Group { store, keys, value } = &whole.groups[place.group as usize];
         let known = self.groups.iter().position(|group| group.store == *store);
         let group = known.unwrap_or_else(|| {
@@ -255,7 +255,7 @@ impl Round {
             (BatchKeys::Bytes(into), BatchKeys::Bytes(from)) => into.push(from.get(place.key as usize)),
             _ => unreachable!("the keys of a store are of one type in a round"),
         }
-        Place { group: group as u32, key: index as u32 }
+        KeySlot { group: group as u32, key: index as u32 }
     }
 
     /// Writes replies, as many as are sent together; whether those were all. `answers` are to the groups, in their order.
@@ -304,7 +304,7 @@ impl Round {
 }
 
 fn value(
-    place: Place,
+    place: KeySlot,
     answers: &[Result<Answer, QueryError>],
 ) -> Result<Option<std::borrow::Cow<'_, [u8]>>, String> {
     match answers.get(place.group as usize) {
@@ -314,7 +314,7 @@ fn value(
     }
 }
 
-fn put(place: Place, answers: &[Result<Answer, QueryError>], out: &mut Replies) -> Result<(), String> {
+fn put(place: KeySlot, answers: &[Result<Answer, QueryError>], out: &mut Replies) -> Result<(), String> {
     match value(place, answers)? {
         Some(value) => out.bulk(&value),
         None => out.null(),
