@@ -171,6 +171,11 @@ pub enum QueryError {
     },
 }
 
+const SEE_FIELDS: &str = "see docs/queries.md for the fields of each operation";
+const RECORDS_ONLY: &str = "only stores of records can be worked on: kith store create NAME --value record";
+const UPDATE_OR_CLIENT: &str = "update the cluster; `\"at\":\"client\"` works it out here";
+const REPORT_IT: &str = "this is a defect of Kith: please report it with the log";
+
 impl QueryError {
     /// Whether the caller lacks a right or an identity, so that every router and node would refuse it.
     pub fn is_denied(&self) -> bool {
@@ -251,19 +256,13 @@ impl QueryError {
                 "read again: the version may have gone meanwhile; look at `kith cluster status`".to_owned()
             }
             QueryError::Compute(error) => compute_help(error),
-            QueryError::NotRecords { .. } => {
-                "only stores of records can be worked on: kith store create NAME --value record".to_owned()
-            }
-            QueryError::Unsupported { .. } => {
-                "update the cluster; `\"at\":\"client\"` works it out here".to_owned()
-            }
+            QueryError::NotRecords { .. } => RECORDS_ONLY.to_owned(),
+            QueryError::Unsupported { .. } => UPDATE_OR_CLIENT.to_owned(),
             QueryError::UnknownPolicy { .. } => {
                 let names: Vec<&str> = kith_routing::policy::ALL.iter().map(|policy| policy.name()).collect();
                 format!("policies: {}", names.join(", "))
             }
-            QueryError::BadRequest { .. } => {
-                "see docs/queries.md for the fields of each operation".to_owned()
-            }
+            QueryError::BadRequest { .. } => SEE_FIELDS.to_owned(),
             QueryError::DeadlineExceeded { .. } => {
                 "give the query more time (deadline_ms), or look at its plan with `kith explain`".to_owned()
             }
@@ -286,9 +285,7 @@ impl QueryError {
             }
             QueryError::Tls { help, .. } => (*help).to_owned(),
             QueryError::Remote { help, .. } => help.clone(),
-            QueryError::Internal { .. } => {
-                "this is a defect of Kith: please report it with the log".to_owned()
-            }
+            QueryError::Internal { .. } => REPORT_IT.to_owned(),
         }
     }
 

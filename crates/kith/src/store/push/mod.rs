@@ -104,11 +104,7 @@ pub async fn run(target: &TargetFlags, format: Format, flags: &PushFlags) -> any
     };
     locked.mark_finished();
     let before = document.current().map(|current| current.version);
-    // It serves, whatever becomes of this question.
-    let excluded = described(&router, &flags.store).await.ok().and_then(|now| {
-        let served = now.versions.into_iter().find(|entry| entry.version == version);
-        served.map(|entry| entry.excluded)
-    });
+    let excluded = excluded_groups(&router, &flags.store, version).await;
     let reply = PushReply {
         store: flags.store.clone(),
         version,
@@ -128,6 +124,13 @@ pub async fn run(target: &TargetFlags, format: Format, flags: &PushFlags) -> any
         seconds: seconds(started.elapsed()),
     };
     output::print(format, &reply, table::push::pushed)
+}
+
+/// The replica groups that were left out of a version; `None` if the router no longer answers, which changes nothing about
+/// the version.
+async fn excluded_groups(router: &RouterClient, store: &str, version: u64) -> Option<Vec<u32>> {
+    let document = described(router, store).await.ok()?;
+    document.versions.into_iter().find(|entry| entry.version == version).map(|entry| entry.excluded)
 }
 
 /// The router looks too; here nothing has been built yet. Whoever shows a certificate or token is known to the router by that alone.
