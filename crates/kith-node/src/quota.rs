@@ -160,7 +160,7 @@ impl NodeService {
         request: &v1::EvaluateRequest,
         reservation: &v1::Reservation,
     ) -> Result<Answered, Status> {
-        let (store, id) = (&request.graph, named(request, reservation));
+        let (store, id) = (&request.name, named(request, reservation));
         let (is_held, left) = match reservation.step() {
             v1::ReservationStep::Reserve => {
                 let reserved = self.quotas.reserve(store, reservation.keys, id);

@@ -222,11 +222,9 @@ impl NodeService {
             0 => DEADLINE_DEFAULT,
             micros => Duration::from_micros(micros),
         };
-        let reader = self.held.get(&request.graph, request.graph_version).ok_or_else(|| {
-            let message = format!(
-                "node {} does not hold version {} of {:?}",
-                self.node, request.graph_version, request.graph
-            );
+        let reader = self.held.get(&request.name, request.version).ok_or_else(|| {
+            let message =
+                format!("node {} does not hold version {} of {:?}", self.node, request.version, request.name);
             kith_wire::status(ErrorCode::VersionUnavailable, message, "ask another replica")
         })?;
         let plan = request.plan.as_ref().map(operator_from_wire).transpose();
@@ -290,7 +288,7 @@ impl NodeService {
 
     async fn evaluated(&self, request: v1::EvaluateRequest, started: Instant) -> Result<Answered, Status> {
         let _in_flight = self.admit(&request, started)?;
-        let served = vec![v1::Served { name: request.graph.clone(), version: request.graph_version }];
+        let served = vec![v1::Served { name: request.name.clone(), version: request.version }];
         let job = self.let_in(request, &served, started)?;
         self.answer(job, served, started).await
     }

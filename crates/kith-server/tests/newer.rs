@@ -35,8 +35,8 @@ async fn what_only_a_later_release_has_is_refused_by_routers_and_nodes() {
     let node = endpoint(&cluster.ready().nodes[0].addr).unwrap().connect_lazy();
     let mut node = NodeClient::new(node);
     let asking = |op| v1::EvaluateRequest {
-        graph: "village".to_owned(),
-        graph_version: version,
+        name: "village".to_owned(),
+        version,
         plan: Some(v1::Operator { op }),
         ..Default::default()
     };

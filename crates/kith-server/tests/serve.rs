@@ -135,8 +135,8 @@ fn long_request(version: u64, deadline_us: u64) -> v1::EvaluateRequest {
     let plan = Operator::Expand { input: Box::new(Operator::Keys), edge, longest: u64::MAX };
     v1::EvaluateRequest {
         header: Some(v1::RequestHeader { deadline_us, ..Default::default() }),
-        graph: "village".to_owned(),
-        graph_version: version,
+        name: "village".to_owned(),
+        version,
         keys: (0..200).collect(),
         plan: Some(operator_to_wire(&plan)),
         ..Default::default()

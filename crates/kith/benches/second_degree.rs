@@ -339,8 +339,8 @@ async fn sub_requests(kith: &Kith, graph: &Edges, requests: usize) {
     let plan = Operator::Expand { input: Box::new(Operator::Keys), edge, longest: u64::MAX };
     let base = v1::EvaluateRequest {
         header: Some(v1::RequestHeader { epoch: topology.cluster.epoch, client: 1, ..Default::default() }),
-        graph: GRAPH.to_owned(),
-        graph_version: topology.graph(GRAPH).expect("it is loaded").version,
+        name: GRAPH.to_owned(),
+        version: topology.graph(GRAPH).expect("it is loaded").version,
         plan: Some(operator_to_wire(&plan)),
         ..Default::default()
     };

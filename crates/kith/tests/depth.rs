@@ -56,8 +56,8 @@ fn conditions_that_are_nested_too_deeply_are_bad_requests_on_every_way_in() {
             ..Default::default()
         };
         let evaluate = v1::EvaluateRequest {
-            graph: "people".to_owned(),
-            graph_version: 1,
+            name: "people".to_owned(),
+            version: 1,
             keys: vec![1],
             plan: Some(v1::Operator { op: Some(v1::operator::Op::Aggregate(plan)) }),
             ..Default::default()

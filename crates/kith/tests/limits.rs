@@ -418,14 +418,14 @@ fn what_a_node_does_for_a_request_is_bounded_by_what_there_is_not_by_what_it_rep
     cluster.must(&["load", "graph", edges.to_str().expect("UTF-8"), "--graph", "village"]);
     let described: Value =
         serde_json::from_str(&cluster.must(&["store", "describe", "village", "-o", "json"])).expect("JSON");
-    let graph_version = described["version"].as_u64().expect("a version");
+    let version = described["version"].as_u64().expect("a version");
     let edge = EdgeSelector { kind: "connection".into(), direction: Direction::Both, filter: None };
     let expand = Box::new(Operator::Expand { input: Box::new(Operator::Keys), edge, longest: u64::MAX });
     let ask = |plan: &Operator, keys: Vec<u64>, partitions: Vec<u32>| {
         let plan = Some(operator_to_wire(plan));
         let graph = "village".to_owned();
         let request =
-            v1::EvaluateRequest { graph, graph_version, keys, partitions, plan, ..Default::default() };
+            v1::EvaluateRequest { name: graph, version, keys, partitions, plan, ..Default::default() };
         evaluated(&cluster, request)
     };
     assert_eq!(ask(&Operator::Members, vec![], vec![0, 1]), "OK");
@@ -441,15 +441,15 @@ fn what_a_node_does_for_a_request_is_bounded_by_what_there_is_not_by_what_it_rep
         let plan = Some(operator_to_wire(&Operator::Lookup));
         let graph = "people".to_owned();
         let request =
-            v1::EvaluateRequest { graph, graph_version: 1, keys, partitions, plan, ..Default::default() };
+            v1::EvaluateRequest { name: graph, version: 1, keys, partitions, plan, ..Default::default() };
         evaluated(&cluster, request)
     };
     assert_eq!(read(vec![7; 1_000], vec![]), "OK", "keys of values may be repeated");
     assert_eq!(read(vec![PEOPLE; 1_000_001], vec![]), "bad_request");
     assert_eq!(read(vec![7], vec![0]), "bad_request");
     let stranger = v1::EvaluateRequest {
-        graph: "ü".repeat(1 << 20),
-        graph_version: 1,
+        name: "ü".repeat(1 << 20),
+        version: 1,
         plan: Some(operator_to_wire(&Operator::Lookup)),
         ..Default::default()
     };

@@ -368,8 +368,8 @@ fn a_warm_node_answers_a_long_read_in_slices_and_a_short_one_whole() {
         let mut keys = ByteKeys::default();
         asked(count).for_each(|key| keys.push(word(key).as_bytes()));
         let request = v1::EvaluateRequest {
-            graph: "words".to_owned(),
-            graph_version: 1,
+            name: "words".to_owned(),
+            version: 1,
             byte_keys: encode_keys(&keys),
             plan: Some(operator_to_wire(&Operator::Lookup)),
             in_slices,

@@ -112,7 +112,7 @@ impl Executor {
         let (id, keys) = (reserving.id_of(ask.part), ask.keys);
         let request = v1::EvaluateRequest {
             header: Some(header),
-            graph: reserving.store.to_owned(),
+            name: reserving.store.to_owned(),
             reservation: Some(v1::Reservation { id, step: step.into(), keys }),
             ..Default::default()
         };

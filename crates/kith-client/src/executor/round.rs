@@ -277,8 +277,8 @@ impl<'a> Round<'a> {
         };
         let mut request = v1::EvaluateRequest {
             header: Some(header),
-            graph: self.pinned.name.clone(),
-            graph_version: self.pinned.version,
+            name: self.pinned.name.clone(),
+            version: self.pinned.version,
             plan: Some(self.plan.clone()),
             in_slices: !self.in_parts,
             proofs: self.proofs,

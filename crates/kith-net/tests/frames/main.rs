@@ -75,7 +75,7 @@ impl Drop for Waiting<'_> {
 impl Scripted {
     async fn evaluate(&self, request: v1::EvaluateRequest) -> Result<v1::EvaluateReply, Status> {
         self.started.fetch_add(1, Ordering::Relaxed);
-        let value = match request.graph.as_str() {
+        let value = match request.name.as_str() {
             FAIL => return Err(kith_wire::status(ErrorCode::Damaged, "a block is bad", "load again")),
             LONG => value::Value::Set(Bytes::from(vec![7; LONG_BYTES])),
             HUGE => value::Value::Set(Bytes::from(vec![8; HUGE_BYTES])),
@@ -84,9 +84,9 @@ impl Scripted {
                 let _waiting = Waiting(self);
                 let mut gate = self.gate.subscribe();
                 gate.wait_for(|is_open| *is_open).await.expect("the gate outlives its node");
-                value::Value::Count(request.graph_version)
+                value::Value::Count(request.version)
             }
-            _ => value::Value::Count(request.graph_version),
+            _ => value::Value::Count(request.version),
         };
         Ok(v1::EvaluateReply { value: Some(v1::Value { value: Some(value) }), ..Default::default() })
     }
@@ -250,7 +250,7 @@ impl Drop for Server {
 }
 
 fn asking(graph: &str, version: u64) -> v1::EvaluateRequest {
-    v1::EvaluateRequest { graph: graph.to_owned(), graph_version: version, ..Default::default() }
+    v1::EvaluateRequest { name: graph.to_owned(), version, ..Default::default() }
 }
 
 fn count_of(reply: v1::EvaluateReply) -> u64 {

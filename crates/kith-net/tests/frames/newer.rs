@@ -85,13 +85,13 @@ async fn later_server(listener: &TcpListener) -> Raw {
         let asked = server.receive().await.expect("a request");
         let request = v1::EvaluateRequest::decode(asked.body).unwrap();
         let reply = asked.header.reply(Flags::LAST);
-        if request.graph == FAIL {
+        if request.name == FAIL {
             let mut bytes = bytes::BytesMut::new();
             asked.header.encode_error(&new_error(), &mut bytes);
             server.stream.write_all(&bytes).await.unwrap();
             continue;
         }
-        let value = v1::Value { value: Some(value::Value::Count(request.graph_version)) };
+        let value = v1::Value { value: Some(value::Value::Count(request.version)) };
         let mut body = v1::EvaluateReply { value: Some(value), ..Default::default() }.encode_to_vec();
         body.extend_from_slice(NEW_FIELDS);
         server.send_bytes(reply, &body).await;

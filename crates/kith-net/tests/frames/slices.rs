@@ -11,7 +11,7 @@ impl Scripted {
     /// As many slices as the request's version says; of [`GATED`] all but the first after the gate has opened, of [`FAIL`] an error
     /// instead of the last.
     pub(super) fn slices(self: Arc<Self>, request: &v1::EvaluateRequest) -> Pieces {
-        let (count, graph) = (request.graph_version, request.graph.clone());
+        let (count, graph) = (request.version, request.name.clone());
         self.waiting.send_modify(|waiting| *waiting += 1);
         let guard = streams::Reading(Arc::clone(&self));
         let slices = stream::iter(0..count).then(move |number| {

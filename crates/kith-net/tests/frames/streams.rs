@@ -21,7 +21,7 @@ impl Scripted {
         self: Arc<Self>,
         request: &v1::EvaluateRequest,
     ) -> BoxStream<'static, Result<(v1::EvaluateReply, bool), Status>> {
-        let (count, is_gated) = (request.graph_version, request.graph == GATED);
+        let (count, is_gated) = (request.version, request.name == GATED);
         self.waiting.send_modify(|waiting| *waiting += 1);
         let guard = Reading(Arc::clone(&self));
         let parts = stream::iter(0..count).then(move |number| {

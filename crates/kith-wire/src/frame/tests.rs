@@ -28,8 +28,8 @@ const PLACE: SlotPlace = SlotPlace { slot: 3, bytes: 70_000 };
 fn evaluate_drawn() -> v1::EvaluateRequest {
     v1::EvaluateRequest {
         header: Some(v1::RequestHeader { deadline_us: 5_000, ..Default::default() }),
-        graph: "g".to_owned(),
-        graph_version: 7,
+        name: "g".to_owned(),
+        version: 7,
         keys: vec![5, 133],
         ..Default::default()
     }

@@ -95,8 +95,8 @@ fn evaluation(messages: &mut Messages) {
         "EvaluateRequest",
         v1::EvaluateRequest {
             header: Some(header()),
-            graph: "people".to_owned(),
-            graph_version: 7,
+            name: "people".to_owned(),
+            version: 7,
             keys: vec![5, 133],
             partitions: vec![0, 3],
             plan: Some(union),

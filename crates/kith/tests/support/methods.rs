@@ -142,7 +142,7 @@ fn named(store: &str) -> Bytes {
 
 fn evaluate(store: &str, admitted: bool) -> Bytes {
     let header = v1::RequestHeader { admitted, ..Default::default() };
-    let request = v1::EvaluateRequest { header: Some(header), graph: store.to_owned(), ..Default::default() };
+    let request = v1::EvaluateRequest { header: Some(header), name: store.to_owned(), ..Default::default() };
     request.encode_to_vec().into()
 }
 

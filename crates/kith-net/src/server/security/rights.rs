@@ -189,7 +189,7 @@ mod tests {
         );
         let evaluate = v1::EvaluateRequest {
             header: Some(v1::RequestHeader { client: 7, ..Default::default() }),
-            graph: "village".to_owned(),
+            name: "village".to_owned(),
             keys: vec![5; 100],
             ..Default::default()
         };

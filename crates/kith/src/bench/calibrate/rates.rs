@@ -82,8 +82,8 @@ pub async fn node(
             client: rand::random(),
             ..Default::default()
         }),
-        graph: graph.to_owned(),
-        graph_version: document.context("find the graph")?.version,
+        name: graph.to_owned(),
+        version: document.context("find the graph")?.version,
         plan: Some(operator_to_wire(&expand)),
         ..Default::default()
     };
