@@ -24,7 +24,7 @@ pub use value::{
     value_of_reply, value_to_wire,
 };
 
-use kith_ops::EvaluateError;
+use kith_ops::{ColumnRange, EvaluateError};
 use kith_types::{Direction, Workflow};
 use kith_wire::{body::BodyError, v1};
 use thiserror::Error;
@@ -105,4 +105,12 @@ pub fn workflow_from_wire(got: i32) -> Result<Workflow, ConvertError> {
         Ok(v1::Workflow::Background) => Ok(Workflow::Background),
         Err(_) => Err(ConvertError::Unknown { field: "workflow", got }),
     }
+}
+
+fn range_to_wire(range: &ColumnRange) -> v1::ColumnRange {
+    v1::ColumnRange { column: range.column.clone(), low: range.low, high: range.high }
+}
+
+fn range_from_wire(wire: &v1::ColumnRange) -> ColumnRange {
+    ColumnRange { column: wire.column.clone(), low: wire.low, high: wire.high }
 }

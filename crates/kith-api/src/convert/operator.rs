@@ -5,9 +5,9 @@ use super::{
     compute::{
         aggregate_plan_from_wire, aggregate_plan_to_wire, compute_plan_from_wire, compute_plan_to_wire,
     },
-    direction_from_wire, direction_to_wire,
+    direction_from_wire, direction_to_wire, range_from_wire, range_to_wire,
 };
-use kith_ops::{ColumnRange, EdgeSelector, Operator, PlanSize};
+use kith_ops::{EdgeSelector, Operator, PlanSize};
 use kith_types::Direction;
 use kith_wire::{
     body::{decode_set, encode_set, key_count},
@@ -110,14 +110,6 @@ fn set(body: &[u8], field: &'static str, size: &mut PlanSize) -> Result<Vec<u64>
     decode_set(body).map_err(|source| ConvertError::Body { field, source })
 }
 
-pub(super) fn range_to_wire(range: &ColumnRange) -> v1::ColumnRange {
-    v1::ColumnRange { column: range.column.clone(), low: range.low, high: range.high }
-}
-
-pub(super) fn range_from_wire(wire: &v1::ColumnRange) -> ColumnRange {
-    ColumnRange { column: wire.column.clone(), low: wire.low, high: wire.high }
-}
-
 fn edge_to_wire(edge: &EdgeSelector) -> v1::EdgeSelector {
     let filter = edge.filter.as_ref().map(range_to_wire);
     v1::EdgeSelector { kind: edge.kind.clone(), direction: direction_to_wire(Some(edge.direction)), filter }
@@ -133,6 +125,7 @@ fn edge_from_wire(wire: &Option<v1::EdgeSelector>) -> Result<EdgeSelector, Conve
 #[cfg(test)]
 mod tests {
     use super::*;
+    use kith_ops::ColumnRange;
     use kith_ops::EvaluateError;
 
     #[test]

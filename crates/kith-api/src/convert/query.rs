@@ -1,9 +1,8 @@
 //! Queries and answers on the wire.
 
 use super::{
-    ConvertError, direction_from_wire, direction_to_wire,
-    operator::{range_from_wire, range_to_wire},
-    workflow_from_wire, workflow_to_wire,
+    ConvertError, direction_from_wire, direction_to_wire, range_from_wire, range_to_wire, workflow_from_wire,
+    workflow_to_wire,
 };
 use crate::{Answered, CacheMode, Page, Proofs, QueryError, QueryOptions, Question, Request, parse_hedging};
 use kith_ops::{

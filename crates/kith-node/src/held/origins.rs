@@ -1,6 +1,6 @@
 //! Takes what this node lacks of a version from the object store or else from peers, as [`kith_versions::origins`] decides.
 
-use super::{HeldStores, PrepareError, pull::REQUESTS_AT_A_TIME};
+use super::{HeldStores, PrepareError};
 use crate::{heal::Take, throttle::Throttled};
 use kith_engine::{Damage, FetchError, FileId, FileKind, Source, SplicedSource, read_manifest};
 use kith_metadata::records::holders_of;
@@ -14,6 +14,10 @@ use std::{
     time::Instant,
 };
 use tokio_util::sync::CancellationToken;
+
+/// Requests to an object store or peers under way at a time, against the time that each takes to begin an answer. A folder
+/// has none.
+pub(super) const REQUESTS_AT_A_TIME: usize = 4;
 
 /// The peers that hold a store version, for a node that repairs itself.
 #[derive(Clone, Debug, Default)]

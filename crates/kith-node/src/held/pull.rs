@@ -2,7 +2,7 @@
 
 use super::{
     Component, HeldStores, PrepareError, PrepareOptions, Progress, Replicas, Supplier, cannot_open,
-    origins::Wanted,
+    origins::{REQUESTS_AT_A_TIME, Wanted},
 };
 use crate::{
     heal::{fetch_anew, heal},
@@ -23,10 +23,6 @@ use std::{
     path::{Path, PathBuf},
 };
 use tokio_util::sync::CancellationToken;
-
-/// Requests to an object store or peers under way at a time, against the time that each takes to begin an answer. A folder
-/// has none.
-pub(super) const REQUESTS_AT_A_TIME: usize = 4;
 
 /// Told how far a fetch is.
 type OnFetch<'a> = dyn FnMut(&FetchProgress) -> ControlFlow<()> + 'a;

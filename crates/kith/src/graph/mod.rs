@@ -1,5 +1,7 @@
 //! `kith graph list|describe|drop`: which graphs there are.
 
+pub mod reply;
+
 use crate::{
     confirm::confirm_drop,
     connect::{self, TargetFlags},
@@ -11,7 +13,7 @@ use anyhow::Context;
 use clap::Subcommand;
 use kith_client::{QueryError, RouterClient};
 use kith_lines::GraphLine;
-use kith_wire::documents::{ComponentDocument, ServedDocument};
+use reply::GraphReply;
 use serde::Serialize;
 
 #[derive(Debug, Subcommand)]
@@ -36,27 +38,6 @@ pub enum GraphCommand {
     },
 }
 
-/// A graph at the version that queries pin.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct GraphReply {
-    pub graph: String,
-    pub version: u64,
-    pub components: Vec<ComponentReply>,
-}
-
-/// An edge type, entity kind or list of members.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct ComponentReply {
-    pub name: String,
-    pub role: String,
-    pub version: u64,
-    pub members: u64,
-    pub edges: u64,
-    pub bytes: u64,
-    pub columns: Vec<String>,
-    pub loaded_at: u64,
-}
-
 /// All graphs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 struct ListReply {
@@ -67,21 +48,6 @@ struct ListReply {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 struct DropReply {
     dropped: String,
-}
-
-impl From<ServedDocument> for GraphReply {
-    fn from(document: ServedDocument) -> Self {
-        let components = document.components.into_iter().map(ComponentReply::from);
-        Self { graph: document.name, version: document.version, components: components.collect() }
-    }
-}
-
-impl From<ComponentDocument> for ComponentReply {
-    fn from(document: ComponentDocument) -> Self {
-        let ComponentDocument { name, role, version, columns, members, edges, bytes, loaded_at, .. } =
-            document;
-        Self { name, role, version, members, edges, bytes, columns, loaded_at }
-    }
 }
 
 /// Runs a command.

@@ -6,7 +6,7 @@ mod meter;
 pub use interrupt::Publication;
 pub use meter::{Meter, metered};
 
-use crate::{failure::Failure, store::FollowedReply};
+use crate::{failure::Failure, store::reply::FollowedReply};
 use interrupt::Beside;
 use kith_build::{LockedStore, ObjectStore, Work};
 use kith_client::QueryError;

@@ -5,7 +5,7 @@ pub mod build;
 mod create;
 mod look;
 mod push;
-mod reply;
+pub mod reply;
 
 pub use build::{BuildReply, ChangesReply, DiscardReply, PartitionReply};
 use kith_types::ErrorCode;
@@ -15,7 +15,7 @@ pub use look::{
     verify::{ComponentReply, VerifyReply},
 };
 pub use push::{CancelReply, PushReply};
-pub use reply::{FollowedReply, HistoryReply, StoreReply, SwapReply, VersionReply};
+use reply::{FollowedReply, StoreReply, SwapReply};
 
 use crate::{
     confirm::confirm_drop,
