@@ -7,7 +7,7 @@
 
 #[path = "rig/mod.rs"]
 mod rig;
-#[path = "../src/bench/stats.rs"]
+#[path = "../../kith-bench/src/stats.rs"]
 #[allow(dead_code, reason = "quantiles are for calibration")]
 mod stats;
 #[path = "../tests/support/mod.rs"]

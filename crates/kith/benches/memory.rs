@@ -5,12 +5,12 @@
 //! The node runs in a control group of its own, which takes the right to make one. `KITH_BENCH_MEMORY_MIB` is its limit,
 //! `KITH_BENCH_RATE` requests a second, `KITH_BENCH_SECONDS` the length of a curve, `KITH_BENCH_OUT` gets the curves drawn.
 
-#[path = "../src/bench/kv/draw.rs"]
+#[path = "../../kith-bench/src/kv/draw.rs"]
 #[allow(dead_code, reason = "names are for the command")]
 mod draw;
 #[path = "rig/mod.rs"]
 mod rig;
-#[path = "../src/bench/stats.rs"]
+#[path = "../../kith-bench/src/stats.rs"]
 #[allow(dead_code, reason = "quantiles are for calibration")]
 mod stats;
 #[path = "../tests/support/mod.rs"]

@@ -4,12 +4,12 @@
 //! Kith is asked directly (the fast client) and through a router, over TCP; MariaDB over a Unix socket. Every answer
 //! is compared with what was loaded. `KITH_BENCH_ROWS` says how many rows, `KITH_BENCH_ROUNDS` how often each rate is taken.
 
-#[path = "../src/bench/kv/draw.rs"]
+#[path = "../../kith-bench/src/kv/draw.rs"]
 #[allow(dead_code, reason = "names are for the command")]
 mod draw;
 #[path = "rig/mod.rs"]
 mod rig;
-#[path = "../src/bench/stats.rs"]
+#[path = "../../kith-bench/src/stats.rs"]
 #[allow(dead_code, reason = "quantiles are for calibration")]
 mod stats;
 #[path = "../tests/support/mod.rs"]

@@ -1,7 +1,7 @@
 //! The commands and the flags that all of them share.
 
 use crate::{
-    bench, cluster,
+    cluster,
     compute::{self, AggregateFlags, ComputeFlags},
     connect::{SecurityFlags, TargetFlags},
     explain,
@@ -80,7 +80,7 @@ pub enum Command {
     Top(top::TopFlags),
     /// Measure a cluster, and how a graph builds
     #[command(subcommand)]
-    Bench(bench::BenchCommand),
+    Bench(kith_bench::BenchCommand),
     /// Simulate clusters, and draw the figures of the Moolle paper
     #[command(subcommand)]
     Sim(sim::SimCommand),
@@ -136,7 +136,7 @@ pub fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Store(command) => block_on(store::run(&target, output, *command)),
         Command::Cluster(command) => block_on(cluster::run(&target, output, command)),
         Command::Top(flags) => block_on(top::run(&target, output, &flags)),
-        Command::Bench(command) => block_on(bench::run(&target, output, command)),
+        Command::Bench(command) => block_on(kith_bench::run(&target, output, command)),
         Command::Sim(command) => sim::run(output, command),
         Command::Dev(args) => args.run(output, target.ready_file),
         Command::Node(args) => args.run(target.security),
@@ -157,7 +157,7 @@ fn asks(command: &Command) -> bool {
         | Command::Aggregate(_)
         | Command::Run(_) => true,
         Command::Bench(command) => {
-            matches!(command, bench::BenchCommand::Graph(_) | bench::BenchCommand::Kv(_))
+            matches!(command, kith_bench::BenchCommand::Graph(_) | kith_bench::BenchCommand::Kv(_))
         }
         Command::Graph(_)
         | Command::Load(_)

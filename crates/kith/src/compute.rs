@@ -4,7 +4,7 @@ use crate::{
     connect::{self, TargetFlags},
     failure::Exit,
     output::{self, Format},
-    read::{Shapes, is_wrong_keys, read_keys},
+    read::{Shapes, is_wrong_keys},
     reply::{AggregateReply, ComputeReply},
     stream,
     table::compute as tables,
@@ -16,6 +16,7 @@ use kith_lines::{
     KeyEncoding, ReadOptions, StoreLine, TopKFields, VectorFields, predicate_of, single_precision,
 };
 use kith_schema::compute::Bucket;
+use kith_terminal::keys::read_keys;
 use std::{fs, io, path::PathBuf};
 
 #[derive(Clone, Debug, Args)]

@@ -2,21 +2,16 @@
 //! command or the group of commands that has it.
 
 mod ask;
-mod bench;
 mod cli;
 mod cluster;
 mod compute;
 mod confirm;
-mod connect;
-mod controllers;
 mod explain;
-mod failure;
 mod flag_error;
 #[cfg(test)]
 mod golden;
 mod graph;
 mod load;
-mod output;
 mod publish;
 mod read;
 mod reply;
@@ -31,6 +26,7 @@ mod who;
 
 use clap::Parser;
 use failure::{ErrorReport, Exit};
+use kith_terminal::{connect, failure, output};
 use std::process::ExitCode;
 
 /// Many threads allocate many small lists: the system's allocator spends more on that.

@@ -13,19 +13,12 @@ use kith_client::{BATCH_KEYS_MAX, BatchAnswer, QueryError, Service, StoreShape};
 use kith_lines::{BatchFields, KeyEncoding, ReadOptions, StoreLine};
 use kith_ops::Record;
 use kith_schema::{Schema, ValueType};
+use kith_terminal::keys::read_keys;
 use kith_types::ErrorCode;
 use parking_lot::{Mutex, MutexGuard};
 use serde::Serialize;
 use serde_json::Value;
-use std::{
-    collections::HashMap,
-    fs::File,
-    io::{self, BufRead, BufReader, Read},
-    path::{Path, PathBuf},
-};
-
-/// No line is longer: the longest key in base64, and a line's end.
-const LINE_BYTES_MAX: usize = kith_schema::KEY_BYTES_MAX.div_ceil(3) * 4 + 2;
+use std::{collections::HashMap, io, path::PathBuf};
 
 #[derive(Clone, Debug, Args)]
 pub struct GetFlags {
@@ -253,81 +246,4 @@ async fn print_all(
     };
     output::print_bytes(text.as_bytes())?;
     Ok(if reply.is_complete() { Exit::Done } else { Exit::Partial })
-}
-
-/// The keys of a file, one a line; `-` is standard input.
-///
-/// # Errors
-/// If it cannot be read, a line is longer than any key or no text, or there are more than `most`.
-pub fn read_keys(path: &Path, most: usize) -> anyhow::Result<Vec<Value>> {
-    let unreadable = |error: io::Error| {
-        let message = format!("read keys from {}: {error}", path.display());
-        Failure::new(
-            ErrorCode::InputUnreadable,
-            message,
-            "check the path and its permissions; `-` reads standard input",
-        )
-    };
-    if path.as_os_str() == "-" {
-        return keys_of(io::stdin().lock(), most, unreadable);
-    }
-    keys_of(BufReader::new(File::open(path).map_err(unreadable)?), most, unreadable)
-}
-
-/// The lines, without their ends; one more than a batch may have is refused at once.
-fn keys_of(
-    mut input: impl BufRead,
-    most: usize,
-    unreadable: impl Fn(io::Error) -> Failure,
-) -> anyhow::Result<Vec<Value>> {
-    let mut keys = Vec::new();
-    loop {
-        let mut line = Vec::new();
-        let read = input.by_ref().take(LINE_BYTES_MAX as u64 + 1).read_until(b'\n', &mut line);
-        if read.map_err(&unreadable)? == 0 {
-            return Ok(keys);
-        }
-        let number = keys.len() + 1;
-        if most < number {
-            let message = format!("there are more than {most} keys");
-            return Err(Failure::new(
-                ErrorCode::OutOfRange,
-                message,
-                "ask in several batches, or with `kith run`",
-            )
-            .into());
-        }
-        if LINE_BYTES_MAX < line.len() {
-            let message = format!("line {number} is longer than any key");
-            return Err(Failure::new(ErrorCode::OutOfRange, message, "one key a line").into());
-        }
-        if line.pop_if(|byte| *byte == b'\n').is_some() {
-            line.pop_if(|byte| *byte == b'\r');
-        }
-        let key = String::from_utf8(line).map_err(|_| {
-            let help = "give keys that are no text in base64: --key-encoding base64";
-            Failure::new(ErrorCode::BadRequest, format!("line {number} is not UTF-8 text"), help)
-        })?;
-        keys.push(Value::from(key));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn keys(input: &[u8]) -> Result<Vec<Value>, String> {
-        let unreadable = |error: io::Error| Failure::usage(error.to_string(), "");
-        keys_of(input, BATCH_KEYS_MAX, unreadable).map_err(|error| format!("{error:#}"))
-    }
-
-    #[test]
-    fn each_line_is_a_key_an_empty_one_too() {
-        assert_eq!(keys(b"a\n\nb c \r\nd"), Ok(["a", "", "b c ", "d"].map(Value::from).to_vec()));
-        assert_eq!(keys(b""), Ok(vec![]));
-        assert!(keys(b"a\n\xff\n").unwrap_err().contains("line 2"));
-        assert!(keys(&vec![b'x'; LINE_BYTES_MAX + 1]).unwrap_err().contains("line 1"));
-        assert!(keys(&b"\n".repeat(BATCH_KEYS_MAX + 1)).unwrap_err().contains("more than"));
-        assert_eq!(keys(&b"\n".repeat(BATCH_KEYS_MAX)).map(|keys| keys.len()), Ok(BATCH_KEYS_MAX));
-    }
 }

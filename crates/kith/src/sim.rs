@@ -8,7 +8,6 @@ use crate::{
 use clap::{Args, Subcommand};
 use kith_lines::near_miss;
 use kith_sim::figures::{self, Figure};
-use kith_types::ErrorCode;
 use serde::Serialize;
 use std::{fmt::Write as _, path::PathBuf};
 
@@ -67,7 +66,7 @@ pub fn run(format: Format, command: SimCommand) -> anyhow::Result<Exit> {
     let mut drawn = Vec::new();
     for figure in wanted.into_iter().flatten() {
         eprintln!("simulating figure {} …", figure.name);
-        let files = figures::write(figure, &figure.run(flags.seed), &flags.out).map_err(unwritten)?;
+        let files = figures::write(figure, &figure.run(flags.seed), &flags.out).map_err(Failure::from)?;
         drawn.push(Drawn { figure: figure.name, files });
     }
     output::print(format, &drawn, |drawn| drawn_text(drawn))?;
@@ -87,16 +86,6 @@ fn named(name: &str) -> Result<&'static [Figure], Failure> {
             format!("{meant}figures: {}, or all", names.join(", ")),
         )
     })
-}
-
-/// A drawing that did not become files.
-pub fn unwritten(error: figures::WriteError) -> Failure {
-    let cause = std::error::Error::source(&error).map_or(String::new(), |cause| format!(": {cause}"));
-    Failure::new(
-        ErrorCode::CannotWrite,
-        format!("{error}{cause}"),
-        "check the folder, its permissions and the free space",
-    )
 }
 
 fn listed() -> Vec<Listed> {

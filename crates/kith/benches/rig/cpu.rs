@@ -1,6 +1,6 @@
 //! CPU time by process, and how it is told.
 
-#[path = "../../src/bench/cpu.rs"]
+#[path = "../../../kith-bench/src/cpu.rs"]
 mod by_process;
 
 #[allow(unused_imports, reason = "each benchmark uses a part of it")]

@@ -4,7 +4,6 @@
 //! commit makes it the graph's. Until then, and whenever something fails, the old version serves.
 
 mod flags;
-pub mod names;
 mod publish;
 mod summary;
 
@@ -24,6 +23,7 @@ use anyhow::Context;
 use clap::Subcommand;
 use kith_build::{LoadOptions, LoadReport, LockedStore, Work, load_graph, partition_count};
 use kith_client::{QueryError, RouterClient};
+pub use kith_terminal::names;
 use kith_types::{ErrorCode, PartitionCount};
 use kith_wire::documents::StoreDocument;
 use publish::Load;

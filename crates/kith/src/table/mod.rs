@@ -13,42 +13,6 @@ pub mod stores;
 #[cfg(test)]
 mod tests;
 pub mod top;
-mod units;
 pub mod values;
 
-pub use units::{bytes, count, date, micros, plural};
-
-use comfy_table::{CellAlignment, ContentArrangement, Table};
-
-/// Where the text of a column goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
-    /// Names.
-    Left,
-    /// Numbers.
-    Right,
-}
-
-/// A table with a heading for each column.
-pub fn table(columns: &[(&str, Side)], rows: impl IntoIterator<Item = Vec<String>>) -> String {
-    let mut table = Table::new();
-    table.load_style(comfy_table::presets::NOTHING);
-    table.set_content_arrangement(ContentArrangement::Disabled);
-    table.set_header(columns.iter().map(|(name, _)| *name));
-    for row in rows {
-        table.add_row(row);
-    }
-    for (column, (_, side)) in table.column_iter_mut().zip(columns) {
-        column.set_padding((0, 2));
-        column.set_cell_alignment(match side {
-            Side::Left => CellAlignment::Left,
-            Side::Right => CellAlignment::Right,
-        });
-    }
-    let mut text = String::new();
-    for line in table.lines() {
-        text.push_str(line.trim_end());
-        text.push('\n');
-    }
-    text
-}
+pub use kith_terminal::table::{Side, bytes, count, date, micros, plural, table};

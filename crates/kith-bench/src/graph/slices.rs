@@ -1,7 +1,7 @@
 //! Settings take turns, a slice of time each, on the same queries at the same moments of their slices.
 
 use super::GraphBenchFlags;
-use crate::bench::{
+use crate::{
     open_loop::{Driven, Schedule, drive},
     setting::Setting,
     tally::Tally,

@@ -1,7 +1,7 @@
 //! The penalty functions of equation 5 (Moolle §IV-C3), fitted to the kernels that nodes and clients run,
 //! over lists of the graph. In this process: neither sockets nor other work blur them.
 
-use crate::bench::population::{Draw, Population};
+use crate::population::{Draw, Population};
 use anyhow::Context;
 use kith_ops::{Missing, Operator, Part, Share, Value, evaluate, sets::Scratch};
 use rand::{SeedableRng, rngs::StdRng};

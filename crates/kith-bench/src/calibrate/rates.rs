@@ -2,13 +2,13 @@
 
 use super::sustained::{RateResult, Search};
 use crate::{
-    bench::{
+    connect::{self, TargetFlags},
+    failure::Failure,
+    {
         open_loop::{Driven, Schedule, drive},
         population::{Draw, Population},
         stats::quantile,
     },
-    connect::{self, TargetFlags},
-    failure::Failure,
 };
 use anyhow::Context;
 use kith_api::convert::operator_to_wire;

@@ -1,11 +1,11 @@
 //! The flags of `kith bench graph`.
 
-use crate::bench::{
+use crate::{controllers::ControllerSet, failure::Failure};
+use crate::{
     population::Draw,
     setting::{Setting, split_outside_parentheses},
     workload::Mix,
 };
-use crate::{controllers::ControllerSet, failure::Failure};
 use clap::{Args, ValueEnum};
 use kith_client::{CacheMode, FanOutLimits};
 use kith_ops::CommonPlan;

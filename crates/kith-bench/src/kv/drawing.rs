@@ -1,7 +1,7 @@
 //! The findings as files: latency and processor time over the rate.
 
 use super::report::{KvReport, RateReport};
-use crate::sim::unwritten;
+use crate::failure::Failure;
 use kith_sim::figures::{Axis, Drawing, Panel, Series, Style, Table, write_drawing};
 use std::path::{Path, PathBuf};
 
@@ -16,7 +16,7 @@ const CPU: Axis = Axis::linear("processor time of a request (us)", "cpu_us");
 pub fn write(report: &KvReport, out: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let name = format!("kv-{}-{}", report.store, report.distribution.name());
     let title = format!("kith bench kv {}, {}", report.store, report.distribution.name());
-    Ok(write_drawing(&name, &title, &drawing(report), out).map_err(unwritten)?)
+    Ok(write_drawing(&name, &title, &drawing(report), out).map_err(Failure::from)?)
 }
 
 fn drawing(report: &KvReport) -> Drawing {

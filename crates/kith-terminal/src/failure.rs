@@ -4,6 +4,7 @@
 use console::Style;
 use kith_client::QueryError;
 use kith_lines::LineError;
+use kith_sim::figures;
 use kith_types::ErrorCode;
 use serde::Serialize;
 use std::process::ExitCode;
@@ -67,6 +68,14 @@ impl Failure {
             format!("{what} are a router's own: a client cannot choose them"),
             "add --direct, or start the router with other settings (--config)",
         )
+    }
+}
+
+impl From<figures::WriteError> for Failure {
+    fn from(error: figures::WriteError) -> Self {
+        let cause = std::error::Error::source(&error).map_or(String::new(), |cause| format!(": {cause}"));
+        let help = "check the folder, its permissions and the free space";
+        Self::new(ErrorCode::CannotWrite, format!("{error}{cause}"), help)
     }
 }
 

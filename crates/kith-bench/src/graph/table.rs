@@ -2,7 +2,7 @@
 
 use super::report::{GraphReport, RateReport};
 use crate::{
-    bench::stats::Interval,
+    stats::Interval,
     table::{Side, count, micros, table},
 };
 

@@ -1,7 +1,7 @@
 //! The flags of `kith bench kv`.
 
 use super::draw::{EXPONENT_DEFAULT, Popularity};
-use crate::{failure::Failure, load::names::store_name};
+use crate::{failure::Failure, names::store_name};
 use clap::Args;
 use kith_client::BATCH_KEYS_MAX;
 use kith_lines::KeyEncoding;

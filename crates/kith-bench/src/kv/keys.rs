@@ -1,7 +1,7 @@
 //! The keys that requests are made of.
 
 use super::{KvBenchFlags, draw::Draw};
-use crate::{failure::Failure, read};
+use crate::{failure::Failure, keys::read_keys};
 use kith_client::{BatchKeys, StoreShape};
 use kith_lines::BatchFields;
 use kith_schema::KeyType;
@@ -33,7 +33,7 @@ impl Known {
         let known = match &flags.keys_from {
             Some(file) => {
                 let (store, key_encoding) = (flags.store.clone(), flags.key_encoding);
-                let keys = read::read_keys(file, LISTED_MAX)?;
+                let keys = read_keys(file, LISTED_MAX)?;
                 Known::Listed(BatchFields { store, keys, key_encoding }.keys(shape.key)?)
             }
             None if shape.key != KeyType::Id => {
