@@ -1,5 +1,5 @@
-//! What can be asked of a cluster, and what is answered. Every door turns what it reads into a [`Request`], and writes a
-//! [`Reply`] or a stream.
+//! Requests to a cluster, and their replies. Every door decodes what it reads into a [`Request`], and writes a [`Reply`] or a
+//! stream.
 
 use crate::{
     AggregateAnswer, AggregateQuery, Answered, BatchAnswer, BatchKeys, ComputeAnswer, ComputeQuery,
@@ -27,13 +27,13 @@ pub struct Request {
 pub enum Question {
     /// A query of a graph. Answered by [`Reply::Graph`].
     Graph { graph: String, query: GraphQuery },
-    /// The plan of a query: the first fan-out is run if the second depends on it, the rest is only planned. Answered by
-    /// [`Reply::Plan`].
+    /// The plan of a query. The first fan-out is run if the second depends on its answer; all other fan-outs are only planned.
+    /// Answered by [`Reply::Plan`].
     Explain { graph: String, query: GraphQuery },
     /// The values of keys, all of one version. Answered by [`Reply::Values`], or by a stream.
     Values { store: String, keys: BatchKeys },
-    /// What a plan makes of the records of keys, all of one version. A plan that does not fit the records is refused before any
-    /// node is asked. Answered by [`Reply::Computed`], or without `top_k` by a stream.
+    /// The results of a plan on the records of keys, all of one version. A plan that does not fit the records is refused before
+    /// any node is asked. Answered by [`Reply::Computed`], or without `top_k` by a stream.
     Compute { store: String, keys: BatchKeys, query: ComputeQuery },
     /// Counts of a field's values over the records of keys, all of one version. Answered by [`Reply::Aggregated`].
     Aggregate { store: String, keys: BatchKeys, query: AggregateQuery },
@@ -43,7 +43,7 @@ pub enum Question {
     Schema { store: String, version: u64, id: SchemaId },
 }
 
-/// What is answered to a [`Question`] of the same kind.
+/// The answer to a [`Question`] of the same kind.
 #[derive(Clone, Debug, PartialEq, IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 #[allow(missing_docs, reason = "each variant is the answer to the question that names it")]
@@ -58,7 +58,7 @@ pub enum Reply {
 }
 
 impl Request {
-    /// The request for the plan, if this is a query of a graph; any other stays what it is.
+    /// Turns a query of a graph into the request for its plan. Any other request is returned unchanged.
     pub fn explained(self) -> Self {
         let question = match self.question {
             Question::Graph { graph, query } => Question::Explain { graph, query },
@@ -69,7 +69,7 @@ impl Request {
 }
 
 impl Question {
-    /// The graph or store that it is about.
+    /// The graph or store that the question is about.
     pub fn of(&self) -> &str {
         match self {
             Question::Graph { graph, .. } | Question::Explain { graph, .. } => graph,
@@ -92,12 +92,12 @@ impl Question {
         }
     }
 
-    /// The operation's name, and that of what is not a query.
+    /// The name of the operation. A question that is not a query has the name of its variant.
     pub fn name(&self) -> &'static str {
         self.operation().map_or_else(|| self.into(), OperationName::name)
     }
 
-    /// The keys that a store's quota is charged for; `None` if it is about a graph, or about no keys.
+    /// The keys that are charged to the store's quota; `None` if the question is about a graph, or reads no keys.
     pub fn keys(&self) -> Option<&BatchKeys> {
         match self {
             Question::Values { keys, .. }
@@ -110,8 +110,8 @@ impl Question {
         }
     }
 
-    /// Whether asking twice has the effect of asking once. Only such a request may be sent again after its outcome was lost: to
-    /// another router, to another node, or as a hedge.
+    /// Whether asking twice has the same effect as asking once. If the outcome of a request was lost, only an idempotent
+    /// request may be sent again: to another router, to another node, or as a hedge.
     pub fn is_idempotent(&self) -> bool {
         match self {
             Question::Graph { .. }
@@ -157,7 +157,7 @@ impl Reply {
         }
     }
 
-    /// Whether nothing is missing.
+    /// Whether no key or partition is missing from the answer.
     pub fn is_complete(&self) -> bool {
         match self {
             Reply::Graph(answered) => answered.complete,
@@ -168,7 +168,7 @@ impl Reply {
         }
     }
 
-    /// What became of each key, of an answer about keys.
+    /// The outcome of each key; `None` if the answer is not about keys.
     pub fn batch(&self) -> Option<&BatchAnswer> {
         match self {
             Reply::Values(answer) => Some(answer),

@@ -10,7 +10,7 @@ use kith_schema::{Schema, SchemaId};
 use kith_wire::v1;
 use std::sync::Arc;
 
-/// Takes the answer out of a reply of this kind; of any other, the name of its kind.
+/// Takes the answer out of a reply of kind `$kind`. For a reply of another kind, returns the name of that kind as the error.
 macro_rules! only {
     ($kind:path) => {
         |reply| match reply {
@@ -20,18 +20,18 @@ macro_rules! only {
     };
 }
 
-/// Answers requests. [`Service::call`] and [`Service::stream`] are all that an implementation provides; the other methods make
-/// a [`Request`] of their arguments, which they copy, and take the answer out of its [`Reply`].
+/// Answers requests. [`Service::call`] and [`Service::stream`] are all that an implementation provides; the other methods copy
+/// their arguments into a [`Request`], and take the answer out of its [`Reply`].
 pub trait Service: Send + Sync + 'static {
     /// Answers a request as a whole.
     ///
     /// # Errors
-    /// Without [`QueryOptions::partial`] a key or partition that has no proven answer fails the request; with it, the answer says
-    /// what is missing. A request that makes no sense is refused before anything is asked.
+    /// Without [`QueryOptions::partial`] a key or partition that has no proven answer fails the request; with it, the answer
+    /// says what is missing. A request that makes no sense is refused before anything is asked.
     fn call(&self, request: Arc<Request>) -> BoxFuture<'_, Result<Reply, QueryError>>;
 
-    /// Answers [`Question::Values`] and [`Question::Compute`] without `top_k` piece by piece, as answers arrive; the last item is
-    /// a footer that accounts for every key.
+    /// Answers [`Question::Values`] and [`Question::Compute`] without `top_k` piece by piece, as answers arrive; the last item
+    /// is a footer that accounts for every key.
     ///
     /// # Errors
     /// Those of [`Service::call`], as the last item; with [`QueryOptions::partial`] only if nothing was answered.
@@ -91,7 +91,7 @@ pub trait Service: Send + Sync + 'static {
         self.stream(Arc::new(Request { question, options: options.clone() }))
     }
 
-    /// What a plan makes of the records of `keys`.
+    /// Runs a plan on the records of `keys`.
     ///
     /// # Errors
     /// As [`Service::call`]; [`QueryError::Compute`], [`QueryError::NotRecords`].
@@ -139,17 +139,17 @@ pub trait Service: Send + Sync + 'static {
     /// The types of the store's keys and values.
     ///
     /// # Errors
-    /// If there is no such store, or nobody answers.
+    /// If there is no such store, or no process answers.
     fn shape<'a>(&'a self, store: &str) -> BoxFuture<'a, Result<StoreShape, QueryError>> {
         let question = Question::Shape { store: store.to_owned() };
         ask(self, question, &QueryOptions::default(), only!(Reply::Shape))
     }
 
-    /// The schema of the records of a version; `id` as an answer of that version names it. A schema that is known already costs no
-    /// request.
+    /// The schema of the records of a version; `id` is the one that an answer of that version names. A schema that is already
+    /// known costs no request.
     ///
     /// # Errors
-    /// [`QueryError::SchemaUnavailable`] if nobody who answers has it.
+    /// [`QueryError::SchemaUnavailable`] if no process that answers has the schema.
     fn schema<'a>(
         &'a self,
         store: &str,

@@ -1,5 +1,5 @@
-//! The stream of a door that does not bound itself: it ends when the process stops, when nothing is asked for long, when its peer
-//! takes no replies, and when a peer that nobody knows sends too much.
+//! The stream of a door that does not enforce the limits on connections itself. The stream ends when the process stops, when
+//! the peer has asked nothing for long, when it takes no replies, and when an unauthenticated peer sends too much.
 
 use kith_net::server::connections::{Connected, Reason, STRANGER_BYTES_MAX, Seen, Watch, closed};
 use std::{
@@ -14,18 +14,18 @@ use tokio::{
 };
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
-/// A stream within the bounds of connections.
+/// A stream that enforces the limits on connections.
 pub(crate) struct Bounded<S> {
     stream: S,
     place: Arc<Connected>,
-    /// Cancelled: reading comes to an end, whatever the peer sends.
+    /// Once it is cancelled, reading ends, whatever the peer sends.
     end: Pin<Box<WaitForCancellationFutureOwned>>,
     watch: Watch,
     look: Interval,
     received: u64,
     sent: u64,
     is_unsent: bool,
-    /// Whether all is said: what still comes is only thrown away.
+    /// Whether everything has been sent: what still arrives is discarded.
     is_parting: bool,
 }
 
@@ -44,7 +44,7 @@ impl<S> Bounded<S> {
             ready!(self.look.poll_tick(cx));
             let (messages, is_under_way) = self.place.requests();
             let (received, sent, is_unsent) = (self.received, self.sent, self.is_unsent);
-            // A request that comes too slowly is an idle connection: only whole ones count as messages.
+            // Only whole requests count as messages, so a peer that sends one too slowly is idle.
             let seen = Seen { messages, received, sent, has_begun: false, is_unsent, is_under_way };
             if let Some(reason) = self.watch.look(seen) {
                 closed(reason.code().name());
@@ -53,7 +53,7 @@ impl<S> Bounded<S> {
         }
     }
 
-    /// What came of a step of writing. One that waits for the peer ends with the connection.
+    /// Passes on the result of one write. A write that waits for the peer fails once the connection is to be closed.
     fn sent<T>(&mut self, cx: &mut Context<'_>, step: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         self.is_unsent = step.is_pending();
         if step.is_pending() && self.poll_over(cx).is_ready() {

@@ -1,4 +1,4 @@
-//! The doors of one process: that of Redis clients, and those that a program brings.
+//! The doors of one process: the Redis door, and those that a program adds.
 
 use crate::{Backend, Door, resp, spawn};
 use futures::future::join_all;
@@ -9,25 +9,25 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 /// A door and where it listens; port 0 takes a free one.
 pub type DoorAt = (SocketAddr, Arc<dyn Door>);
 
-/// Doors that are bound to their ports, and closed.
+/// Doors that are bound to their ports, but accept no connections yet.
 pub struct Doors {
     redis: Option<Bound>,
     others: Vec<(Bound, Arc<dyn Door>)>,
 }
 
-/// Doors that are open.
+/// Doors that accept connections.
 #[derive(Debug)]
 pub struct OpenDoors {
-    /// Where those that a program brings listen, their ports chosen, in their order.
+    /// Where the doors that a program adds listen, in the program's order. Port 0 is replaced by the port that was chosen.
     pub addresses: Vec<SocketAddr>,
     connections: Vec<TaskTracker>,
 }
 
 impl Doors {
-    /// Binds those that a program brings; that of Redis clients is bound already.
+    /// Binds the doors that a program adds to their ports. The port for Redis clients is already bound.
     ///
     /// # Errors
-    /// [`ListenError`]: an address cannot be listened on.
+    /// [`ListenError`] if the process cannot listen on an address.
     pub async fn bind(
         redis: Option<Bound>,
         others: Vec<DoorAt>,
@@ -40,7 +40,7 @@ impl Doors {
         Ok(Self { redis, others: bound })
     }
 
-    /// Opens them in front of `backend` until `stop`.
+    /// Opens the doors in front of `backend`, until `stop` is cancelled.
     pub fn open(
         self,
         backend: &Arc<dyn Backend>,
@@ -59,7 +59,7 @@ impl Doors {
 }
 
 impl OpenDoors {
-    /// Waits, once they are to stop, until their clients have their replies; not for long.
+    /// Waits until the clients of doors that are stopping have their replies; not for long.
     pub async fn ended(&self) {
         join_all(self.connections.iter().map(server::ended)).await;
     }

@@ -20,7 +20,7 @@ use std::{
 };
 use tokio_util::sync::CancellationToken;
 
-/// The peer of one connection: who it is, and what it may ask and hold.
+/// The peer of one connection: its identity, its rights, and the memory that its replies may take.
 pub struct Guest {
     pub(crate) backend: Arc<dyn Backend>,
     pub(crate) words: Words,
@@ -28,12 +28,12 @@ pub struct Guest {
     pub(crate) place: Arc<Connected>,
     pub(crate) peer: SocketAddr,
     pub(crate) end: CancellationToken,
-    /// Refusals since nobody knows the peer.
+    /// How often this peer was refused while it was unauthenticated.
     pub(crate) refusals: AtomicU64,
     pub(crate) auth_failures: Counter,
 }
 
-/// A reply, whose bytes count as memory of replies until it is dropped.
+/// A reply whose bytes are charged to the memory for replies until it is dropped.
 #[derive(Debug)]
 pub struct Charged {
     reply: Reply,
@@ -49,8 +49,9 @@ impl Deref for Charged {
 }
 
 impl Guest {
-    /// Asks for the peer, if it may read what the question is about. An incomplete answer counts as a failure in metrics, under the
-    /// door's name. Keep the reply until it is sent: it holds its memory.
+    /// Asks `question` on behalf of the peer, if the peer may read the graph or store. An incomplete answer counts as a failure
+    /// in metrics, under the door's name. Keep the reply until its bytes are sent, because dropping it ends the charge for its
+    /// memory.
     ///
     /// # Errors
     /// `unauthenticated`, `permission_denied`; `overloaded` if there is no memory for the reply; those of the service.
@@ -70,10 +71,11 @@ impl Guest {
         Ok(Charged { reply, _charge: charge })
     }
 
-    /// Takes the peer for whoever has this token.
+    /// Gives the peer the identity of the subject that has this token.
     ///
     /// # Errors
-    /// `unauthenticated` if nobody has it, `bad_request` if it is not written down who has which; the peer stays who it was.
+    /// `unauthenticated` if no subject has the token, `bad_request` if this process has no file of subjects and tokens. The
+    /// peer then keeps its identity.
     pub fn authenticate(&mut self, token: &[u8]) -> Result<(), QueryError> {
         if self.is_given_up() {
             return Err(given_up());
@@ -96,7 +98,8 @@ impl Guest {
         Err(QueryError::Remote { code, message: message.to_owned(), help: help.to_owned() })
     }
 
-    /// A peer that nobody knows is not refused for ever: each time is a line of the audit log.
+    /// Counts a refusal. An unauthenticated peer is disconnected after some refusals, because each one is a line of the audit
+    /// log.
     fn note_refusal(&self) {
         self.refusals.fetch_add(1, Ordering::Relaxed);
         if self.is_given_up() {
@@ -120,10 +123,10 @@ impl Guest {
         }
     }
 
-    /// Keys of a store from their text.
+    /// Parses the texts of keys by the key type of the store.
     ///
     /// # Errors
-    /// As [`Guest::call`]; `wrong_key_type` if the store's keys are ids and one of these is no number.
+    /// As [`Guest::call`]; `wrong_key_type` if the store's keys are ids and one of the texts is not a number.
     pub async fn keys(&self, store: &str, texts: &[&str]) -> Result<BatchKeys, QueryError> {
         let expected = self.shape(store).await?.key;
         let id = |text: &&str| {
@@ -136,7 +139,7 @@ impl Guest {
         })
     }
 
-    /// The schema of the records of a version; `id` as an answer of that version names it.
+    /// The schema of the records of a version; `id` is the one that an answer of that version names.
     ///
     /// # Errors
     /// As [`Guest::call`].
@@ -148,10 +151,10 @@ impl Guest {
         }
     }
 
-    /// The value of the key at `index` of an answer, a record as JSON; `None` proves that there is none.
+    /// The value of the key at `index` of an answer, with records as JSON. `None` means that the store provably lacks the key.
     ///
     /// # Errors
-    /// If the key has no proven answer, or the schema of its record cannot be had.
+    /// If the key has no proven answer, or the schema of its record is unavailable.
     pub async fn text(&self, answer: &BatchAnswer, index: usize) -> Result<Option<Vec<u8>>, QueryError> {
         let internal = |detail: String| QueryError::Internal { detail };
         let bytes = match answer.records.get(index) {
@@ -178,12 +181,12 @@ impl Guest {
         &self.visitor
     }
 
-    /// Its place among the connections of the process: memory for requests and replies.
+    /// The peer's place among the connections of the process, which accounts for the memory of its requests and replies.
     pub fn place(&self) -> &Arc<Connected> {
         &self.place
     }
 
-    /// Where it is.
+    /// The address of the peer.
     pub fn peer(&self) -> SocketAddr {
         self.peer
     }
@@ -194,7 +197,7 @@ impl Guest {
     }
 }
 
-/// What a peer is told that nobody knows after many refusals.
+/// The error for an unauthenticated peer that was refused too often.
 fn given_up() -> QueryError {
     QueryError::Remote {
         code: ErrorCode::Unauthenticated,
@@ -203,7 +206,7 @@ fn given_up() -> QueryError {
     }
 }
 
-/// About what a reply takes, apart from what is the same in all.
+/// Roughly how many bytes the variable part of a reply takes.
 fn bytes(reply: &Reply) -> usize {
     const ID: usize = size_of::<u64>();
     match reply {

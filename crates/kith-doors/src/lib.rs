@@ -1,7 +1,8 @@
 //! The front doors of a serving process beside gRPC and frames (`docs/design/0017-doors.md`).
 //!
-//! A [`Door`] is a protocol: it turns bytes into requests and replies into bytes. A [`Backend`] is what answers: a router, or what
-//! a node holds. [`spawn`] puts a door in front of a backend, and gives each connection a [`Guest`], through which the door asks.
+//! A [`Door`] is a protocol: it turns bytes into requests and replies into bytes. A [`Backend`] answers the requests: a router,
+//! or a node for the partitions that it holds. [`spawn`] puts a door in front of a backend, and gives each connection a
+//! [`Guest`], through which the door asks.
 
 mod bounded;
 mod door;

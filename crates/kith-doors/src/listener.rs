@@ -19,7 +19,7 @@ use std::{
 use tokio::{io::AsyncWriteExt, net::TcpStream};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-/// Connections of one door at once; further ones are told so.
+/// The most connections of one door at once; further ones are refused with [`Words::no_room`].
 pub const CONNECTIONS_MAX: usize = 10_000;
 
 /// What the connections of one listener share.
@@ -52,7 +52,8 @@ impl Metrics {
     }
 }
 
-/// Serves `door` on `bound` until `stop`, to whom `security` lets in. The tasks are those of its connections: they end soon after.
+/// Serves `door` on `bound` until `stop` is cancelled, to peers that `security` admits. Returns the tasks of its connections,
+/// which end soon after `stop`.
 pub fn spawn(
     bound: Bound,
     door: Arc<dyn Door>,
@@ -79,7 +80,7 @@ pub fn spawn(
     tasks
 }
 
-/// A connection of a door, as long as it is there.
+/// Counts one connection of a door until it is dropped.
 pub(crate) struct Visit<'l>(&'l Listener);
 
 impl Drop for Visit<'_> {
@@ -90,7 +91,7 @@ impl Drop for Visit<'_> {
 }
 
 impl Listener {
-    /// One that accepts nothing yet.
+    /// A listener that accepts no connections yet.
     pub fn new(
         door: Arc<dyn Door>,
         backend: Arc<dyn Backend>,
@@ -115,7 +116,7 @@ impl Listener {
         let Some(_visit) = self.enter() else {
             self.metrics.refused.increment(1);
             if self.gate.is_none() {
-                // Nobody waits for somebody who does not read: it is closed either way. Hands are not shaken to say so.
+                // The connection is closed whether the peer reads this or not. No TLS handshake is made for it.
                 let _ = stream.write_all(self.words.no_room).await;
             }
             return;

@@ -6,16 +6,16 @@ use tokio::{
     time::timeout,
 };
 
-/// After the last reply, what still comes is thrown away for so long, and no more of it than so many bytes: a socket that is closed
-/// with bytes unread takes back what it sent.
+/// After the last reply, bytes that still arrive are read and discarded, for at most this time and up to this many bytes. If a
+/// socket is closed with unread bytes, the system resets the connection, and the peer may lose the last reply.
 pub(crate) const LINGER: Duration = Duration::from_secs(1);
 pub(crate) const LINGER_BYTES: usize = 8 << 20;
-/// No more of it than this from who is unknown.
+/// The same limit for an unauthenticated peer.
 pub(crate) const STRANGER_LINGER_BYTES: usize = 64 << 10;
-/// What one read takes at the most.
+/// The most bytes that one read takes.
 const READ_BYTES: usize = 16 << 10;
 
-/// Says why `stream` is not served, and closes it.
+/// Sends `told`, which says why `stream` is not served, and closes the stream.
 ///
 /// # Errors
 /// The stream's.
@@ -24,7 +24,7 @@ pub(crate) async fn refuse<S: AsyncRead + AsyncWrite + Unpin>(mut stream: S, tol
     part(&mut stream, STRANGER_LINGER_BYTES).await
 }
 
-/// Closes a stream whose peer may still send: so much of what comes is thrown away, and not for long.
+/// Closes a stream whose peer may still send: reads and discards at most `left` bytes, for at most [`LINGER`].
 ///
 /// # Errors
 /// The stream's.

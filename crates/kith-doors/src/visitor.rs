@@ -1,67 +1,68 @@
-//! Who asks on a connection, and what they may: the decisions of the gate.
+//! The peer of a connection and its rights, as the gate decides them.
 
 use kith_net::server::security::{Caller, Gate, Identity, Need, Right};
 use std::sync::Arc;
 use tonic::Status;
 
-/// The user that clients name who were told of none.
+/// The user name that clients send if they were given none.
 pub const DEFAULT_USER: &[u8] = b"default";
 
-/// The peer of a connection, and what it may do. Cheap to clone.
+/// The peer of a connection and its rights. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Visitor {
-    /// `None`: nobody asks who they are.
+    /// `None`: peers are not authenticated.
     gate: Option<Arc<Gate>>,
     /// The door, as the audit log calls it.
     door: &'static str,
-    /// Who they are by the connection itself.
+    /// Their identity by the connection itself, for example by its certificate.
     own: Caller,
-    /// Who they are by the token that they showed last.
+    /// Their identity by the token that they presented last.
     shown: Option<Caller>,
 }
 
-/// Why a token makes nobody known.
+/// Why a token authenticates nobody.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AuthError {
-    /// It is not written down who may do what: there is nothing to compare with.
+    /// This process has no file of subjects and tokens to compare the token with.
     NothingToProve,
-    /// Nobody has it, or somebody of another name.
+    /// No subject has the token, or its subject has another name.
     Wrong,
 }
 
 impl Visitor {
-    /// One who may do everything, whoever they are.
+    /// A peer that is not authenticated and may do everything.
     pub fn anybody() -> Self {
         Self { gate: None, door: "", own: Caller::new(Identity::Nobody), shown: None }
     }
 
-    /// One whom `gate` has let in by `door`.
+    /// A peer that `gate` has admitted at `door`.
     pub fn new(gate: Arc<Gate>, own: Caller, door: &'static str) -> Self {
         Self { gate: Some(gate), door, own, shown: None }
     }
 
-    /// Lets them do something now; rights can change while they are connected. A refusal is a line of the audit log.
+    /// Checks that they have the right `need` now; rights can change while they are connected. A refusal writes a line to the
+    /// audit log.
     ///
     /// # Errors
-    /// `unauthenticated` if nobody knows them, `permission_denied` if they lack the right.
+    /// `unauthenticated` if they are unknown, `permission_denied` if they lack the right.
     pub fn check(&self, need: &Need) -> Result<(), Status> {
         let Some(gate) = &self.gate else { return Ok(()) };
         gate.admit(self.caller(), need, self.door).map(drop)
     }
 
-    /// Lets them read a store or graph now.
+    /// Checks that they may read a store or graph now.
     ///
     /// # Errors
     /// As [`Visitor::check`].
     pub fn check_read(&self, store: &str) -> Result<(), Status> {
-        // Most have no gate: for them not even the name is copied.
+        // Most processes have no gate; then not even the name is copied.
         if self.gate.is_none() {
             return Ok(());
         }
         self.check(&Need::Store(Right::Read, store.to_owned()))
     }
 
-    /// What they are called, now, where that is written down and they are known.
+    /// Their current name in the file of subjects; `None` without such a file, or if they are unknown.
     pub fn name(&self) -> Option<Arc<str>> {
         let gate = self.gate.as_ref()?;
         Some(gate.check(self.caller(), &Need::Known).ok().flatten()?.name)
@@ -71,15 +72,15 @@ impl Visitor {
         self.shown.as_ref().unwrap_or(&self.own)
     }
 
-    /// Whether they are somebody, as far as that matters.
+    /// Whether they are authenticated; always true if this process does not authenticate peers.
     pub fn is_known(&self) -> bool {
         self.gate.as_ref().is_none_or(|gate| gate.check(self.caller(), &Need::Known).is_ok())
     }
 
-    /// Takes them for whoever has this token, who is called `user`; [`DEFAULT_USER`] is anybody's name.
+    /// Gives them the identity of the subject that has this token, if `user` is that subject's name or [`DEFAULT_USER`].
     ///
     /// # Errors
-    /// [`AuthError`]: they stay who they were.
+    /// [`AuthError`]; they then keep their identity.
     pub fn authenticate(&mut self, user: &[u8], token: &[u8]) -> Result<(), AuthError> {
         let gate = self.gate.as_ref().filter(|gate| gate.has_rights()).ok_or(AuthError::NothingToProve)?;
         let caller = gate.bearer(token, &self.own);
@@ -91,7 +92,7 @@ impl Visitor {
         Ok(())
     }
 
-    /// Takes them for whoever they came as.
+    /// Gives them back the identity that they have by the connection itself.
     pub fn reset(&mut self) {
         self.shown = None;
     }

@@ -15,12 +15,12 @@ use std::{num::NonZeroU32, time::Duration};
 /// The operation's name in request lines.
 pub const MGET: &str = "mget";
 
-/// A request about keys of a store: the fields of its operation, and how it is answered.
+/// A request about keys of a store: the fields of its operation, and its options.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StoreLine<F> {
-    /// The store, the keys, and what of them is wanted.
+    /// The store, the keys, and what is asked about them.
     pub fields: F,
-    /// How it is answered.
+    /// The options of the request.
     pub options: ReadOptions,
 }
 
@@ -84,7 +84,7 @@ pub struct ReadOptions {
 }
 
 impl ReadOptions {
-    /// As the client library has them.
+    /// Converts the options to those of the client library.
     pub fn query_options(&self) -> QueryOptions {
         QueryOptions {
             fan_out: self.fan_out,
@@ -100,22 +100,22 @@ impl ReadOptions {
 }
 
 impl BatchFields {
-    /// The keys as a store with keys of this type has them.
+    /// Converts the keys to the key type `key` of a store.
     ///
     /// # Errors
-    /// `wrong_key_type` with the place of the key that is none.
+    /// `wrong_key_type`, with the position of the key that is not of this type.
     pub fn keys(&self, key: KeyType) -> Result<BatchKeys, LineError> {
         batch_keys(&self.store, &self.keys, self.key_encoding, key)
     }
 }
 
-/// Of a key in a message.
+/// The most characters of a key that a message shows.
 const KEY_CHARACTERS_SHOWN: usize = 80;
 
-/// The keys as `store`, whose keys are of type `key`, has them.
+/// Converts the keys to the key type `key` of `store`.
 ///
 /// # Errors
-/// `wrong_key_type` with the place of the key that is none.
+/// `wrong_key_type`, with the position of the key that is not of this type.
 pub fn batch_keys(
     store: &str,
     keys: &[Value],

@@ -1,4 +1,4 @@
-//! What is worked out of records: `kith compute`, `kith aggregate`, and the operations `compute` and `aggregate` of request lines.
+//! Computations on records: `kith compute`, `kith aggregate`, and the operations `compute` and `aggregate` of request lines.
 
 use crate::error::LineError;
 use crate::{KeyEncoding, batch::batch_keys};
@@ -31,7 +31,7 @@ pub struct ComputeFields {
     /// Where records are worked on.
     #[serde(default)]
     pub at: At,
-    /// Fields to have as they are.
+    /// Fields to return unchanged.
     #[serde(default)]
     pub project: Vec<String>,
     #[serde(default)]
@@ -42,12 +42,12 @@ pub struct ComputeFields {
     pub hadamard: Vec<VectorFields>,
     #[serde(default)]
     pub count: Vec<CountFields>,
-    /// Only the best.
+    /// Returns only the records with the best scores.
     #[serde(default)]
     pub top_k: Option<TopKFields>,
 }
 
-/// A vector field and what it is multiplied by.
+/// A vector field, and the query vector that it is multiplied by.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct VectorFields {
@@ -107,12 +107,12 @@ pub struct ByBucketFields {
     pub buckets: Vec<BucketFields>,
 }
 
-/// A name, and a predicate's fields beside it.
+/// A JSON object with a name and, as further members, the fields of a predicate.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(try_from = "Map<String, Value>")]
 pub struct BucketFields(pub Bucket);
 
-/// Conditions that all must hold.
+/// Conditions, all of which must hold.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PredicateFields {
@@ -147,7 +147,7 @@ impl At {
 }
 
 impl ComputeFields {
-    /// As the client library has it.
+    /// Converts it to the type of the client library.
     pub fn query(&self) -> ComputeQuery {
         type Make = fn(Vec<f32>) -> ComputeFunction;
         let vectors: [(&[VectorFields], Make); 3] = [
@@ -168,7 +168,7 @@ impl ComputeFields {
         ComputeQuery { plan, at: self.at.inner() }
     }
 
-    /// The keys as a store with keys of this type has them.
+    /// Converts the keys to the key type `key` of a store.
     ///
     /// # Errors
     /// `wrong_key_type`.
@@ -178,10 +178,10 @@ impl ComputeFields {
 }
 
 impl AggregateFields {
-    /// As the client library has it.
+    /// Converts it to the type of the client library.
     ///
     /// # Errors
-    /// `bad_request` if there is not one thing to count by.
+    /// `bad_request` unless there is exactly one of `count_by_value` and `count_by_bucket`.
     pub fn query(&self) -> Result<AggregateQuery, LineError> {
         let (field, by) = match (&self.count_by_value, &self.count_by_bucket) {
             (Some(ByValueFields { field, top }), None) => (field, GroupBy::Value { top: *top }),
@@ -196,7 +196,7 @@ impl AggregateFields {
         Ok(AggregateQuery { plan, at: self.at.inner() })
     }
 
-    /// The keys as a store with keys of this type has them.
+    /// Converts the keys to the key type `key` of a store.
     ///
     /// # Errors
     /// `wrong_key_type`.
@@ -219,10 +219,10 @@ impl TryFrom<Map<String, Value>> for BucketFields {
     }
 }
 
-/// The predicate of its JSON object.
+/// Reads a predicate from its JSON object.
 ///
 /// # Errors
-/// What is wrong with it.
+/// A description of what is wrong with the object.
 pub fn predicate_of(json: Value) -> Result<Predicate, String> {
     let fields: PredicateFields = serde_json::from_value(json).map_err(|error| error.to_string())?;
     fields.predicate(Predicate::DEPTH_MAX)
@@ -273,16 +273,16 @@ fn operand_of(value: &Value) -> Result<Operand, String> {
     }
 }
 
-/// Numbers of a query, which single precision holds.
+/// Reads the numbers of a query vector in single precision.
 fn singles<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<f32>, D::Error> {
     let numbers = Vec::<f64>::deserialize(deserializer)?;
     single_precision(&numbers).map_err(D::Error::custom)
 }
 
-/// The numbers in single precision.
+/// Converts numbers to single precision.
 ///
 /// # Errors
-/// If one is too large for it.
+/// If a number is too large for single precision.
 pub fn single_precision(numbers: &[f64]) -> Result<Vec<f32>, String> {
     let single = |&number: &f64| match number as f32 {
         single if single.is_finite() => Ok(single),

@@ -1,4 +1,4 @@
-//! Why a line or a flag is not a request.
+//! The error for a line or a flag that is not a valid request.
 
 use kith_types::ErrorCode;
 use thiserror::Error;
@@ -27,7 +27,7 @@ impl LineError {
     }
 }
 
-/// The known name that was most likely meant.
+/// The known name that a misspelled one was most likely meant to be.
 pub fn near_miss<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     let allowed = 1 + name.len() / 4;
     let lower = name.to_lowercase().replace('-', "_");

@@ -1,4 +1,4 @@
-//! An operation of graphs with its options, as commands state it: the options join every operation's own flags.
+//! An operation of graphs with its options. As arguments of a command, the options are added to the operation's own flags.
 
 use crate::error::LineError;
 use crate::{Operation, Shape, options::Options};
@@ -10,7 +10,7 @@ use kith_ops::GraphQuery;
 pub struct GraphLine {
     /// What is asked.
     pub operation: Operation,
-    /// How.
+    /// The options of the query.
     pub options: Options,
 }
 
@@ -29,7 +29,7 @@ impl GraphLine {
         Ok(())
     }
 
-    /// As the client library has it.
+    /// Converts it to the query type of the client library.
     pub fn query(&self) -> GraphQuery {
         GraphQuery {
             operand: self.operation.operand(),

@@ -1,10 +1,10 @@
-//! A line of JSON in which no object has a member twice: one of the two would be lost, and nobody would know which.
+//! JSON in which no object has the same member twice. A parser that accepts duplicates silently drops one of them.
 
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 use std::fmt;
 
-/// A value all of whose members are distinct.
+/// A JSON value in which no object has the same member twice.
 pub struct Distinct(pub Value);
 
 impl<'de> Deserialize<'de> for Distinct {

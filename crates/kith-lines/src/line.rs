@@ -1,4 +1,4 @@
-//! Reads one request line. Everything that is not a request of this release is refused by name.
+//! Reads one request line. Operations and fields that this release does not have are refused, and the error names them.
 
 use crate::error::{LineError, near_miss};
 use crate::{
@@ -13,20 +13,20 @@ use kith_types::ErrorCode;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-/// What a line asks for.
+/// The request of a line.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Line {
-    /// A question to a graph.
+    /// A query of a graph.
     Graph(GraphLine),
-    /// Keys of a store.
+    /// A read of keys of a store.
     Batch(StoreLine<BatchFields>),
-    /// What a plan makes of records.
+    /// A computation on records.
     Compute(StoreLine<ComputeFields>),
     /// Counts over records.
     Aggregate(StoreLine<AggregateFields>),
 }
 
-/// What a line of JSON asks for.
+/// Parses a line of JSON.
 ///
 /// # Errors
 /// `unsupported_operation` if this release has no such operation, else `bad_request`.
@@ -98,7 +98,7 @@ fn unknown_field(op: &str, field: &str, known: &[&str]) -> LineError {
     LineError { help, ..LineError::bad_request(format!("operation {op:?} has no field `{field}`")) }
 }
 
-/// `within` is the variant around the fields, which is no part of their names.
+/// Reads a request. `within` is the variant around the fields; it is removed from the names of fields in errors.
 fn read<T: DeserializeOwned>(value: Value, within: &str) -> Result<T, LineError> {
     serde_path_to_error::deserialize(value).map_err(|error| {
         let path = error.path().to_string();
@@ -111,7 +111,7 @@ fn read<T: DeserializeOwned>(value: Value, within: &str) -> Result<T, LineError>
     })
 }
 
-/// serde speaks of Rust's types; those who write requests know JSON.
+/// Translates an error of serde, which names Rust's types, into terms of JSON, which people who write requests know.
 fn in_words_of_json(message: &str) -> String {
     let words = [
         ("expected u64", "expected a whole number from 0 to 18446744073709551615"),

@@ -1,5 +1,5 @@
-//! The field and variant names that a type declares to serde, so that hints about unknown ones
-//! never drift from what is read.
+//! The names of fields and variants that a type declares to serde. Hints about unknown names use these, so that they always
+//! match what the type accepts.
 
 use serde::de::{
     Deserialize, DeserializeSeed, Deserializer, EnumAccess, Error as _, IntoDeserializer, VariantAccess,
@@ -12,23 +12,23 @@ pub fn names_of<'de, T: Deserialize<'de>>() -> &'static [&'static str] {
     asked::<T>(None)
 }
 
-/// The fields of the struct in an enum's variant; of an unknown variant, none.
+/// The fields of the struct in a variant of an enum; empty for an unknown variant.
 pub fn fields_of_variant<'de, T: Deserialize<'de>>(variant: &str) -> &'static [&'static str] {
     if names_of::<T>().contains(&variant) { asked::<T>(Some(variant)) } else { &[] }
 }
 
 fn asked<'de, T: Deserialize<'de>>(variant: Option<&str>) -> &'static [&'static str] {
     let found = Cell::new(&[][..]);
-    // Always an error: the probe stops the reading once it has seen the names.
+    // This is always an error: the probe ends deserialization as soon as it has seen the names.
     let _ = T::deserialize(Probe { variant, found: &found });
     found.get()
 }
 
-/// Has no data; only listens to what it is asked for.
+/// A deserializer without data. It only notes which names the type asks for.
 struct Probe<'a> {
     /// The variant to enter, if an enum asks.
     variant: Option<&'a str>,
-    /// Written by whatever asks last.
+    /// The names that the type asked for last.
     found: &'a Cell<&'static [&'static str]>,
 }
 

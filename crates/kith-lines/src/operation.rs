@@ -1,4 +1,4 @@
-//! The operations and their fields: a subcommand each, and the value of `op` in a request line.
+//! The operations and their fields. Each operation is a subcommand, and a value of `op` in a request line.
 
 use crate::filter::Filter;
 use clap::{Args, Subcommand, ValueEnum};
@@ -196,7 +196,7 @@ pub enum Plan {
     Push,
 }
 
-/// How many members `suggest` suggests unless told otherwise: a page of them.
+/// The default number of members that `suggest` returns: one page.
 fn suggestions() -> u32 {
     20
 }
@@ -205,7 +205,7 @@ fn path_length() -> u32 {
     PATH_LENGTH_MAX
 }
 
-// Numbers above the maximum are read: the operation itself refuses them, for every client, as `out_of_range`.
+// Numbers above the maximum are accepted here, because the operation itself refuses them as `out_of_range`, for every client.
 fn parse_length(text: &str) -> Result<u32, String> {
     text.parse().map_err(|_| length_expected())
 }
@@ -218,23 +218,23 @@ fn length_expected() -> String {
     format!("the longest path to look for is a whole number from 0 to {PATH_LENGTH_MAX}")
 }
 
-/// What an answer looks like, where its kind alone does not say.
+/// The form of an answer, if the kind of the answer does not determine it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
-    /// One set of ids, which pages cut.
+    /// One set of ids, which `limit` and `after` divide into pages.
     Ids,
-    /// As [`Shape::Ids`], called `entities`.
+    /// As [`Shape::Ids`], with the member `entities` in place of `ids`.
     Entities,
-    /// A network with the ids that came along.
+    /// A network with the ids that the answer contains.
     Network,
     /// A network with checksums in place of ids.
     NetworkSha,
-    /// Nothing to choose.
+    /// The kind of the answer determines its form.
     Plain,
 }
 
 impl Operation {
-    /// The line of an operand.
+    /// Converts an operand to its operation.
     pub fn of(operand: &Operand) -> Self {
         match operand.clone() {
             Operand::Connections { id } => Operation::Connections(Connections { id }),
@@ -257,7 +257,7 @@ impl Operation {
         }
     }
 
-    /// As the client library has it.
+    /// Converts the operation to the operand of the client library.
     pub fn operand(&self) -> Operand {
         match self.clone() {
             Operation::Connections(Connections { id }) => Operand::Connections { id },
@@ -281,7 +281,7 @@ impl Operation {
         }
     }
 
-    /// What its answer looks like.
+    /// The form of its answer.
     pub fn shape(&self) -> Shape {
         match self {
             Operation::Connections(_) | Operation::Members(_) => Shape::Ids,

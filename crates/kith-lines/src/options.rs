@@ -1,4 +1,4 @@
-//! What every operation may be told besides its own fields: flags of its subcommand, fields of its line.
+//! Options that every operation has besides its own fields: as flags of its subcommand, and as fields of its line.
 
 use clap::{Args, ValueEnum};
 use kith_api::{CacheMode, Page, QueryOptions};
@@ -111,7 +111,7 @@ pub enum HedgeName {
 }
 
 impl HedgeName {
-    /// As the client library has it.
+    /// Converts it to the type of the client library.
     pub fn inner(self) -> Hedging {
         match self {
             HedgeName::On => Hedging::Live,
@@ -126,7 +126,7 @@ pub(super) fn fan_out_field<'de, D: Deserializer<'de>>(deserializer: D) -> Resul
 }
 
 impl WorkflowName {
-    /// As the client library has it.
+    /// Converts it to the type of the client library.
     pub fn inner(self) -> Workflow {
         match self {
             WorkflowName::Interactive => Workflow::Interactive,
@@ -150,7 +150,7 @@ impl Options {
         self.workflow.inner()
     }
 
-    /// As the client library has them.
+    /// Converts the options to those of the client library.
     pub fn query_options(&self) -> QueryOptions {
         QueryOptions {
             fan_out: self.fan_out,

@@ -22,7 +22,7 @@ pub fn request_json(Request { question, options }: &Request) -> Option<Value> {
     })
 }
 
-/// A request as the slow-query log shows it: of keys only their number. `op` is its name in metrics.
+/// A request as the slow-query log shows it, with the number of keys in place of the keys. `op` is its name in metrics.
 pub fn summary_json(Request { question, options }: &Request, op: &'static str) -> Value {
     match question {
         Question::Graph { graph, query } => query_json(graph, query, options),
@@ -38,7 +38,7 @@ pub fn summary_json(Request { question, options }: &Request, op: &'static str) -
     }
 }
 
-/// The line's object. Options that are the default are left out.
+/// The JSON object of a graph query's line. Options with their default values are omitted.
 pub fn query_json(graph: &str, query: &GraphQuery, options: &QueryOptions) -> Value {
     let mut object = operation(&query.operand);
     object.insert("graph".into(), json!(graph));
@@ -70,7 +70,7 @@ pub fn query_json(graph: &str, query: &GraphQuery, options: &QueryOptions) -> Va
     Value::Object(object)
 }
 
-/// The options of graphs and stores alike that are not the default.
+/// The options that graphs and stores share, without those that have their default values.
 fn options_json(options: &QueryOptions) -> Map<String, Value> {
     let mut object = Map::new();
     if options.workflow == Workflow::Background {
@@ -94,10 +94,10 @@ fn options_json(options: &QueryOptions) -> Map<String, Value> {
     object
 }
 
-/// The operation's name and its own fields.
+/// The name of the operation and its own fields.
 fn operation(operand: &Operand) -> Map<String, Value> {
     let mut fields = Map::new();
-    // An enum with its fields: an object with one member, which is called as the operation.
+    // serde writes a variant with fields as an object with one member, which has the name of the operation.
     if let Ok(Value::Object(tagged)) = serde_json::to_value(Operation::of(operand)) {
         for (op, own) in tagged {
             fields.insert("op".to_owned(), Value::String(op));
@@ -107,12 +107,12 @@ fn operation(operand: &Operand) -> Map<String, Value> {
     fields
 }
 
-/// The line's object that `kith run` reads. Options that are the default are left out.
+/// The JSON object of a batch read's line. Options with their default values are omitted.
 pub fn batch_json(store: &str, keys: &BatchKeys, options: &QueryOptions) -> Value {
     Value::Object(keyed("mget", store, keys, options))
 }
 
-/// A computation as such a line.
+/// The JSON object of a computation's line.
 pub fn compute_json(store: &str, keys: &BatchKeys, plan: &ComputePlan, options: &QueryOptions) -> Value {
     let mut line = keyed("compute", store, keys, options);
     if !plan.project.is_empty() {
@@ -137,7 +137,7 @@ pub fn compute_json(store: &str, keys: &BatchKeys, plan: &ComputePlan, options: 
     Value::Object(line)
 }
 
-/// An aggregation as such a line.
+/// The JSON object of an aggregation's line.
 pub fn aggregate_json(store: &str, keys: &BatchKeys, plan: &AggregatePlan, options: &QueryOptions) -> Value {
     let mut line = keyed("aggregate", store, keys, options);
     let field = &plan.field;
@@ -196,7 +196,7 @@ fn keyed(op: &str, store: &str, keys: &BatchKeys, options: &QueryOptions) -> Map
     line
 }
 
-/// Text where all keys are, else base64.
+/// Keys are written as text if all of them are text, else in base64.
 fn keys_json(keys: &ByteKeys) -> (Value, Option<&'static str>) {
     let text: Result<Vec<&str>, _> = keys.iter().map(std::str::from_utf8).collect();
     match text {
@@ -210,7 +210,7 @@ mod tests {
     use super::*;
     use kith_ops::Want;
 
-    /// `kith run` reads them: `kith::request`.
+    /// A test in `lib.rs` reads these golden bytes.
     #[test]
     fn golden_bytes_of_recorded_lines() {
         let options = QueryOptions {

@@ -1,8 +1,7 @@
-//! Work that must not be in the way of reads: fetches, copies, verification, export.
+//! Background work that must not slow reads: fetches, copies, verification, export.
 //!
-//! It runs on threads of its own with a low priority, so that a request that arrives takes the processor from it at
-//! once; what it asks of others comes in on such a thread too. How much of the disk and of the network it takes is for
-//! throttles to say.
+//! It runs on threads of its own with a low priority, so that a request that arrives gets the processor at once. Bytes that
+//! the work requests from other processes are received on such a thread too. Throttles limit its use of disk and network.
 
 use std::{io, sync::LazyLock, thread, time::Duration};
 use tokio::{
@@ -33,29 +32,29 @@ impl Drop for RunningWork {
     }
 }
 
-/// Waits until no work is under way, for `patience` at most. Whether none is.
+/// Waits until no work is under way, for at most `patience`. Returns whether none is.
 pub async fn ended(patience: Duration) -> bool {
     let mut under_way = UNDER_WAY.subscribe();
     tokio::time::timeout(patience, under_way.wait_for(|under_way| *under_way == 0)).await.is_ok()
 }
 
-/// Work that ended without a result: it panicked, or the system has no thread for it.
+/// The work ended without a result, because it panicked or the system has no thread for it.
 #[derive(Debug, thiserror::Error)]
 #[error("work in the background ended unexpectedly")]
 pub struct Ended;
 
-/// Does work and waits for what comes of it.
+/// Runs work in the background and waits for its result.
 pub async fn run<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Ended> {
     let (sender, receiver) = oneshot::channel();
     spawn(move || {
-        // Whoever waited may have left.
+        // The waiting task may have been dropped.
         let _ = sender.send(work());
     });
     receiver.await.map_err(|_| Ended)
 }
 
-/// Begins work and lets it go, in a runtime that has a low priority too. If it cannot begin, what it owns is dropped, which
-/// whoever listens to it is told by.
+/// Begins work and does not wait for it. It runs inside a runtime whose threads have a low priority too. If the work cannot
+/// begin, everything that it owns is dropped, so that receivers of its channels notice.
 pub fn spawn(work: impl FnOnce() + Send + 'static) {
     static RUNTIME: LazyLock<io::Result<Runtime>> = LazyLock::new(runtime);
     let begun = RUNTIME.as_ref().map_err(ToString::to_string).and_then(|runtime| {
@@ -74,7 +73,8 @@ pub fn spawn(work: impl FnOnce() + Send + 'static) {
     }
 }
 
-/// One for all work of the process. The threads that answer reads would take in what a peer sends ahead of them.
+/// The runtime of all background work of the process. In the runtime that answers reads, receiving bytes from peers would delay
+/// reads.
 fn runtime() -> io::Result<Runtime> {
     Builder::new_multi_thread()
         .worker_threads(1)
@@ -86,7 +86,7 @@ fn runtime() -> io::Result<Runtime> {
 
 /// Lowers the priority of this thread, and of those that it starts.
 fn give_way() {
-    // On Linux a niceness is a thread's own, elsewhere it would be the whole process's.
+    // On Linux each thread has its own niceness; elsewhere it would apply to the whole process.
     #[cfg(target_os = "linux")]
     if let Err(error) = rustix::process::setpriority_process(None, NICENESS) {
         tracing::debug!(%error, "work in the background has the priority of reads");

@@ -1,4 +1,4 @@
-//! The topology, as every process of a cluster tells it.
+//! Every process of a cluster serves the topology to clients.
 
 use crate::topology::TopologyReceiver;
 use futures::{StreamExt, stream::BoxStream};
@@ -8,16 +8,16 @@ use tokio_stream::wrappers::WatchStream;
 use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status};
 
-/// The part of `Cluster` that nodes serve too: a client starts from any of them.
+/// The part of the service `Cluster` that nodes serve too, so that a client can start from any process.
 #[derive(Clone, Debug)]
 pub struct ClusterReader {
     topology: TopologyReceiver,
-    /// Ends the streams of changes: they are the only answers that would not end by themselves.
+    /// Ends the streams of changes, the only answers that would not end by themselves.
     stop: CancellationToken,
 }
 
 impl ClusterReader {
-    /// Answers from `topology`, until `stop`.
+    /// Answers from `topology`, until `stop` is cancelled.
     pub fn new(topology: TopologyReceiver, stop: CancellationToken) -> Self {
         Self { topology, stop }
     }

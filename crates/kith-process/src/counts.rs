@@ -1,5 +1,5 @@
-//! Counters stand at 0 before there is anything to count. Prometheus takes a counter that appears as 1 for one that never rose, so
-//! an alert would miss the first event of a kind. Here are the counters that every process has; each role lists its own.
+//! Counters that start at 0. If a counter first appeared with the value 1, Prometheus would see no increase, and an alert would
+//! miss the first event of a kind. This file lists the counters of every process; each role lists its own.
 
 use crate::topology::TopologyReceiver;
 use metrics::counter;
@@ -15,13 +15,13 @@ const OF_PROCESSES: [&str; 5] = [
     "kith_client_mismatched_values_total",
 ];
 
-/// Values of the labels of a counter.
+/// A counter with one label, and the values of that label.
 pub struct Labelled {
     /// The counter.
     pub name: &'static str,
     /// Its one label.
     pub label: &'static str,
-    /// What the label says.
+    /// The values of the label.
     pub values: &'static [&'static str],
 }
 
@@ -49,12 +49,12 @@ const LABELLED: [Labelled; 4] = [
     },
 ];
 
-/// Counts from zero what every process counts.
+/// Registers the counters of every process, which then start at 0.
 pub fn of_process() {
     zero(&OF_PROCESSES, &LABELLED);
 }
 
-/// Counts these from zero.
+/// Registers these counters, which then start at 0.
 pub fn zero(names: &[&'static str], labelled: &[Labelled]) {
     for &name in names {
         counter!(name).increment(0);
@@ -66,7 +66,7 @@ pub fn zero(names: &[&'static str], labelled: &[Labelled]) {
     }
 }
 
-/// Has `count` see each store once, those that there are at once.
+/// Calls `count` once for each store: at once for those that exist, later for those that are created, until `stop`.
 pub fn follow(mut topology: TopologyReceiver, stop: CancellationToken, count: fn(&str)) {
     let mut known = BTreeSet::new();
     let mut see = move |topology: &mut TopologyReceiver| {

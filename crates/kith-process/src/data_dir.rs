@@ -1,4 +1,4 @@
-//! A process's data directory: whose it is, in which format, and that only one process uses it.
+//! The data directory of a process: its owner, its format, and the lock by which only one process uses it.
 
 use crate::private;
 use kith_types::ErrorCode;
@@ -16,7 +16,7 @@ use thiserror::Error;
 /// The layout that this release reads and writes.
 const DIRECTORY_FORMAT: u32 = 1;
 const IDENTITY_FILE: &str = "kith.json";
-/// Held by whoever uses the directory.
+/// The file that the process that uses the directory holds a lock on.
 pub const LOCK_FILE: &str = "lock";
 
 /// A data directory, locked until dropped.
@@ -24,24 +24,24 @@ pub const LOCK_FILE: &str = "lock";
 pub struct DataDir {
     path: PathBuf,
     lock: Mutex<Lock>,
-    /// Whose it is, once that is settled.
+    /// The owner, once the directory is claimed.
     identity: OnceLock<Identity>,
 }
 
 #[derive(Debug)]
 struct Lock {
-    /// Held for its lock; another one once the directory was made again.
+    /// The open file that holds the lock; replaced when the directory is created again.
     file: fs::File,
-    /// How often it was made again.
+    /// How often the directory was created again.
     remade: u32,
 }
 
-/// What a data directory is of.
+/// The cluster and process that a data directory belongs to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Identity {
     /// The cluster's id.
     pub cluster_id: String,
-    /// Whose it is, as `node 3` or `supervisor`.
+    /// The owner, for example `node 3` or `supervisor`.
     pub owner: String,
 }
 
@@ -52,7 +52,7 @@ struct IdentityFile {
     identity: Identity,
 }
 
-/// What an identity file of any format has.
+/// The part of an identity file that all formats share.
 #[derive(Deserialize)]
 struct AnyFormat {
     format: u32,
@@ -73,22 +73,22 @@ pub enum DataDirError {
     #[error("data directory {path} belongs to {} of cluster {}, not to {} of cluster {}", got.owner, got.cluster_id, expected.owner, expected.cluster_id)]
     OtherOwner {
         path: PathBuf,
-        /// Who asks for it.
+        /// The process that wants to use it.
         expected: Identity,
-        /// Whose it is.
+        /// The owner that the directory names.
         got: Identity,
     },
     /// Its identity file is damaged.
     #[error("{path} is damaged: {detail}")]
     Damaged {
         path: PathBuf,
-        /// What does not hold.
+        /// What is wrong with it.
         detail: String,
     },
     /// It cannot be read or written.
     #[error("use data directory {path}")]
     Io {
-        /// The path at fault.
+        /// The file or folder that cannot be read or written.
         path: PathBuf,
         #[source]
         source: io::Error,
@@ -124,7 +124,7 @@ impl DataDirError {
 }
 
 impl DataDir {
-    /// Makes the directory if it is not there, locks it, and closes it to other users.
+    /// Creates the directory if it does not exist, locks it, and makes it private to its user.
     ///
     /// # Errors
     /// If another process holds it or it cannot be written.
@@ -133,8 +133,8 @@ impl DataDir {
         Ok(Self { path: path.to_owned(), lock, identity: OnceLock::new() })
     }
 
-    /// Makes the directory again, with its lock and its owner's name, if somebody removed it or put another one in its place while
-    /// this process was using it. How often it was made again so far.
+    /// Creates the directory again, with its lock and its owner's name, if somebody removed or replaced it while this process
+    /// was using it. Returns how often it was created again so far.
     ///
     /// # Errors
     /// If another process has taken it meanwhile, or it cannot be written.
@@ -157,12 +157,12 @@ impl DataDir {
         Ok(lock.remade)
     }
 
-    /// Where it is.
+    /// The path of the directory.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Whose it is; `None` if it is new.
+    /// The owner; `None` if the directory is new.
     ///
     /// # Errors
     /// If the identity is damaged or of another format.
@@ -170,7 +170,7 @@ impl DataDir {
         identity(&self.path)
     }
 
-    /// Claims a new directory for `identity`, or checks that it is `identity`'s already.
+    /// Claims a new directory for `identity`, or checks that it already belongs to `identity`.
     ///
     /// # Errors
     /// If it belongs to someone else.
@@ -194,7 +194,7 @@ impl DataDir {
     }
 }
 
-/// Whose directory this is, without taking it; `None` if it is new or not there.
+/// The owner of a directory, which is not locked for this; `None` if the directory is new or does not exist.
 ///
 /// # Errors
 /// If the identity is damaged or of another format.
@@ -215,7 +215,8 @@ pub fn identity(folder: &Path) -> Result<Option<Identity>, DataDirError> {
     Ok(Some(file.identity))
 }
 
-/// The lock of a directory, which is made if it is not there, and closed to other users. It holds the process's id.
+/// Locks a directory, which is created if it does not exist, and made private to its user. The lock file contains the process
+/// id.
 fn locked(path: &Path) -> Result<fs::File, DataDirError> {
     let io = |path: PathBuf| move |source| DataDirError::Io { path, source };
     fs::create_dir_all(path).map_err(io(path.to_owned()))?;
@@ -234,7 +235,8 @@ fn locked(path: &Path) -> Result<fs::File, DataDirError> {
     }
 }
 
-/// Writes a file beside `path`, syncs it and renames it there: readers see the old or the new one, whole.
+/// Writes a file beside `path`, syncs it and renames it to `path`, so that readers see either the whole old file or the whole
+/// new one.
 ///
 /// # Errors
 /// [`DataDirError::Io`].

@@ -19,10 +19,10 @@ pub enum StartError {
     /// The metadata store cannot be used.
     #[error(transparent)]
     Metadata(#[from] MetadataError),
-    /// What names the metadata store makes no sense.
+    /// The address of the metadata store makes no sense.
     #[error(transparent)]
     MetadataTarget(#[from] TargetError),
-    /// The topology cannot be learnt.
+    /// The topology cannot be read.
     #[error(transparent)]
     TopologyUnknown(#[from] TopologyError),
     /// The topology has no place for this process.
@@ -31,7 +31,7 @@ pub enum StartError {
         /// What does not fit.
         detail: String,
     },
-    /// A new cluster would not outlive the loss of a zone or rack, although its nodes lie in several.
+    /// A new cluster would not survive the loss of a zone or rack, although its nodes lie in several.
     #[error(transparent)]
     Outage(#[from] kith_routing::placement::OutageRisk),
     /// The settings make no sense.
@@ -48,24 +48,24 @@ pub enum StartError {
         #[source]
         source: Box<crate::place::PlaceError>,
     },
-    /// The object store is not this cluster's, or cannot be told to be.
+    /// The object store belongs to another cluster, or cannot be checked or claimed.
     #[error("the object store cannot be used")]
     ObjectStoreClaim(#[from] ClaimError),
-    /// Another process has this one's id, and lives.
+    /// Another process with the same id is alive.
     #[error("{name} runs already, at {addr}")]
     IdTaken {
-        /// The id, as people call it: `node 3`.
+        /// The id as it is shown to people: `node 3`.
         name: String,
-        /// Where the other listens.
+        /// The address at which the other process listens.
         addr: String,
     },
-    /// It cannot listen where it should.
+    /// The process cannot listen on an address.
     #[error(transparent)]
     Listen(#[from] ListenError),
     /// Certificates, keys or rights cannot be used.
     #[error(transparent)]
     Security(#[from] SecurityError),
-    /// Another cluster that still runs is named by the ready file.
+    /// The ready file names another cluster that is still running.
     #[error("ready file {path} names a cluster that runs, with its router at {router}")]
     ReadyFileInUse {
         path: PathBuf,
@@ -79,7 +79,7 @@ pub enum StartError {
         #[source]
         source: io::Error,
     },
-    /// A child process did not come up.
+    /// A child process did not start serving.
     #[error("{what} did not come up: {detail}")]
     Child {
         what: String,

@@ -1,56 +1,56 @@
 //! Points at which a test ends a process: the steps of a push, a swap and a rollback, at each of which a crash must leave
 //! exactly one served version.
 //!
-//! Off unless the environment variable [`VARIABLE`] names a folder. A process that reaches a step takes the file of the
-//! step's name out of that folder, if one is there, and ends where it stands, as by `kill -9`: nothing is written, told or
-//! closed any more. A file ends one process once, so that whoever starts it again gets past the step.
+//! Fail points are off unless the environment variable [`VARIABLE`] names a folder. If that folder has a file with the name of
+//! a step, the process that reaches the step removes the file and ends at once, as after `kill -9`: it writes, sends and closes
+//! nothing more. Each file ends one process once, so that the restarted process gets past the step.
 
 use std::{fs, path::PathBuf, process, sync::OnceLock};
 use strum::IntoStaticStr;
 
-/// Names the folder.
+/// The environment variable that names the folder.
 pub const VARIABLE: &str = "KITH_FAIL_POINTS";
 
-/// A step.
+/// A step at which a test can end the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr)]
 #[strum(serialize_all = "kebab-case")]
 pub enum FailPoint {
-    /// Router: a push is written as begun.
+    /// Router: the record says that a push has begun.
     PushBegun,
-    /// Router: one node of several has said that it is ready.
+    /// Router: one of several nodes has reported that it is ready.
     PushPreparing,
-    /// Router: every node is ready, nothing is swapped.
+    /// Router: every node is ready, and the version is not yet current.
     PushPrepared,
     /// Router: the new version is the current one, and nobody has been told.
     PushFlipped,
-    /// Router: what no version needs is removed, and nobody has been told.
+    /// Router: files that no version needs are removed, and nobody has been told.
     PushCleaned,
-    /// Router: a push has failed, which is not written yet.
+    /// Router: a push has failed, and the record does not say so yet.
     PushFailed,
-    /// Router: a push that failed is written as failed.
+    /// Router: the record says that the push has failed.
     PushGivenUp,
-    /// Router: a swap or rollback is asked for, and not written.
+    /// Router: a swap or rollback is requested, and not written yet.
     ChangeAsked,
-    /// Router: it is written, and nobody has been told.
+    /// Router: the swap or rollback is written, and nobody has been told.
     ChangeWritten,
-    /// Router: another's push is found abandoned.
+    /// Router: a push is found whose router has died.
     RecoveryBegun,
-    /// Router: it is taken back.
+    /// Router: that push is rolled back.
     RecoveryWritten,
-    /// Node: a first part of a version is pulled.
+    /// Node: the first part of a version is pulled.
     NodeFetching,
-    /// Node: a version's files are whole and in place.
+    /// Node: the files of a version are complete and in place.
     NodeFetched,
-    /// Node: they are open, and not answered from.
+    /// Node: these files are open, and queries are not answered from them yet.
     NodeOpened,
-    /// Node: they are answered from, and nobody has been told.
+    /// Node: queries are answered from these files, and nobody has been told.
     NodeReady,
     /// Node: a version that nobody needs is about to be removed.
     NodeRetiring,
 }
 
 impl FailPoint {
-    /// Every one.
+    /// All steps.
     pub const ALL: [FailPoint; 16] = [
         FailPoint::PushBegun,
         FailPoint::PushPreparing,
@@ -70,12 +70,12 @@ impl FailPoint {
         FailPoint::NodeRetiring,
     ];
 
-    /// The name of its file.
+    /// The name of the step's file.
     pub fn name(self) -> &'static str {
         self.into()
     }
 
-    /// Ends this process if a test asked for that. Where none did, this is one load.
+    /// Ends this process if a test asked for that. Without such a test, this costs one load from memory.
     pub fn reach(self) {
         static FOLDER: OnceLock<Option<PathBuf>> = OnceLock::new();
         let folder = FOLDER.get_or_init(|| std::env::var_os(VARIABLE).map(PathBuf::from));

@@ -1,5 +1,5 @@
-//! How old a process's view of the metadata may be. A lease that is kept shows that the metadata store is in reach; for longer
-//! than its time, a swap or rollback may have passed this process by, and those who made it have stopped waiting for it.
+//! How old a process's view of the metadata may be. As long as a process renews its lease, it reaches the metadata store. Once
+//! the lease has expired, the process may have missed a swap or rollback, because these no longer wait for it.
 
 use std::{
     sync::{
@@ -9,47 +9,47 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// A process that is silent for so long counts as gone in `kith cluster status`, and swaps wait for a router no longer. Routing
-/// does not wait for it: clients notice by themselves.
+/// After this time without a renewal, a process counts as gone in `kith cluster status`, and swaps no longer wait for it if it
+/// is a router. Routing does not depend on leases: clients themselves notice that a node is down.
 pub const LEASE_TTL: Duration = Duration::from_secs(3);
 
-/// When this process was last known to be in reach of the metadata store.
+/// When this process last reached the metadata store.
 #[derive(Clone, Debug)]
 pub struct Freshness {
     started: Instant,
     /// How old the metadata may have been at `started`.
     age_at_start: Duration,
-    /// Milliseconds after the moment that `age_at_start` goes back to; written by the registration.
+    /// The last renewal, in milliseconds after the moment `started - age_at_start`; written by the registration.
     renewed: Arc<AtomicU64>,
 }
 
 impl Freshness {
-    /// Of a process that starts with metadata of this age: zero if it has just read them.
+    /// For a process that starts with metadata of this age, which is zero if it has just read them.
     pub fn new(age_at_start: Duration) -> Self {
         Self { started: Instant::now(), age_at_start, renewed: Arc::default() }
     }
 
-    /// The lease was kept by a request that was sent at this moment.
+    /// Notes that a request sent at this moment renewed the lease.
     pub fn renewed(&self, sent: Instant) {
         let after = self.age_at_start + sent.duration_since(self.started);
         let millis = u64::try_from(after.as_millis()).unwrap_or(u64::MAX);
         self.renewed.fetch_max(millis, Ordering::Relaxed);
     }
 
-    /// How old what this process knows may be.
+    /// The greatest age that this process's view of the metadata may have.
     pub fn age(&self) -> Duration {
         let renewed = Duration::from_millis(self.renewed.load(Ordering::Relaxed));
         (self.age_at_start + self.started.elapsed()).saturating_sub(renewed)
     }
 
-    /// [`Freshness::age`], if the lease may have ended.
+    /// [`Freshness::age`], if the lease may have expired.
     pub fn stale(&self) -> Option<Duration> {
         Some(self.age()).filter(|age| LEASE_TTL < *age)
     }
 }
 
-/// Whether a process whose own metadata has this age is to be passed over by load balancers: only if others know better. When
-/// nobody does, the metadata store is gone for all, and reads go on.
+/// Whether load balancers should avoid a process whose metadata has the age `own`. They should only if another process has
+/// fresh metadata. If none has, all have lost the metadata store, and reads go on.
 pub fn is_behind(own: Duration, others: impl IntoIterator<Item = Duration>) -> bool {
     LEASE_TTL < own && others.into_iter().any(|age| age <= LEASE_TTL)
 }

@@ -1,12 +1,12 @@
-//! Where a node is.
+//! The failure domain of a node.
 
-/// Where a node is: failure domains, empty where unlabelled.
+/// The failure domain of a node; labels that are not set are empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Labels {
-    /// Inside the region.
+    /// The zone inside the region.
     pub zone: String,
-    /// Inside the zone.
+    /// The rack inside the zone.
     pub rack: String,
-    /// Data centre.
+    /// The region, such as a data centre.
     pub region: String,
 }

@@ -1,5 +1,5 @@
 //! What nodes and routers have in common as processes of a cluster: a data directory, a topology that is followed, a lease, the
-//! cluster's object store, work in the background, counters that begin at 0, and the reasons why one does not start.
+//! cluster's object store, work in the background, counters that start at 0, and the reasons why a process does not start.
 
 pub mod background;
 mod clock;

@@ -1,5 +1,6 @@
-//! Registration of a process in the metadata: its document, and a leased key while it lives. An id belongs to whoever holds its
-//! leased key and answers: a second process with it does not start, and one that was thought dead and replaced waits.
+//! Registration of a process in the metadata: its document, and a leased key while it lives. An id belongs to the process that
+//! holds the leased key and accepts connections. A second process with the same id does not start. A process that was thought
+//! dead and was replaced waits.
 
 use crate::{
     StartError,
@@ -14,19 +15,20 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-/// How often a lease is kept.
+/// How often a lease is renewed.
 const LEASE_INTERVAL: Duration = Duration::from_secs(1);
-/// How long a process that starts waits for the lease of another with its id to end: of one that died its lease has ended by then.
+/// How long a starting process waits for the lease of another process with its id to expire. If the other has died, its lease
+/// has expired by then.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How often it looks meanwhile.
+/// How often it checks the lease meanwhile.
 const LOOK_INTERVAL: Duration = Duration::from_millis(200);
-/// An address that takes no connection for so long says nothing.
+/// How long a connection attempt may take; after that, it is unknown whether a process listens at the address.
 const CONNECT_PATIENCE: Duration = Duration::from_millis(500);
 
 /// The id of a node or router, and its keys.
 #[derive(Clone, Debug)]
 pub struct ProcessId {
-    /// As people call it: `node 3`.
+    /// The id as it is shown to people: `node 3`.
     name: String,
     /// The key of its document.
     key: String,
@@ -34,20 +36,20 @@ pub struct ProcessId {
     live_key: String,
 }
 
-/// What a process says of itself.
+/// What a process writes about itself.
 #[derive(Clone, Debug)]
 pub struct Registration {
-    /// Which it is.
+    /// Its id.
     pub id: ProcessId,
-    /// The value of its leased key: which start of the process it is, where anybody wants to know.
+    /// The value of its leased key, which may tell one start of the process from another.
     pub live_value: String,
     /// Its document.
     pub document: Vec<u8>,
-    /// Where it listens, as its document has it.
+    /// The address at which it listens, as in its document.
     pub addr: String,
 }
 
-/// What every document of a process has.
+/// The part that the documents of all processes share.
 #[derive(Deserialize)]
 struct Addressed {
     addr: String,
@@ -63,12 +65,12 @@ struct Holder {
 }
 
 impl ProcessId {
-    /// Of a node.
+    /// The id of a node.
     pub fn node(node: u32) -> Self {
         Self { name: format!("node {node}"), key: keys::node(node), live_key: keys::live_node(node) }
     }
 
-    /// Of a router.
+    /// The id of a router.
     pub fn router(router: u32) -> Self {
         Self {
             name: format!("router {router}"),
@@ -77,11 +79,12 @@ impl ProcessId {
         }
     }
 
-    /// Waits until no other process has this id. `addr` is where this one shall listen: whoever listened there is gone once it does.
-    /// A metadata store that is away tells nothing, and holds nobody up.
+    /// Waits until no other process has this id. `addr` is the address at which this process will listen. A holder of the id
+    /// with the same address does not count, because it is gone once this process listens there. If the metadata store cannot
+    /// be reached, this does not wait.
     ///
     /// # Errors
-    /// [`StartError::IdTaken`] if a process that has it lives on.
+    /// [`StartError::IdTaken`] if the process that has the id is still alive.
     pub async fn wait_until_free(
         &self,
         metadata: &dyn MetadataStore,
@@ -114,14 +117,14 @@ impl ProcessId {
 }
 
 impl Holder {
-    /// Where it listens, if it is another process and may live.
+    /// The address of the holder, if it is another process and may be alive.
     async fn other_than(&self, addr: &str) -> Option<String> {
         let other = self.addr.as_ref().filter(|other| *other != addr)?;
         may_live(other).await.then(|| other.clone())
     }
 }
 
-/// Only a refusal shows that nobody is there; of an address that says nothing the lease tells.
+/// Only a refused connection proves that no process listens at `addr`. Without an answer, the lease decides.
 async fn may_live(addr: &str) -> bool {
     match timeout(CONNECT_PATIENCE, TcpStream::connect(addr)).await {
         Ok(Err(error)) => error.kind() != io::ErrorKind::ConnectionRefused,
@@ -129,8 +132,8 @@ async fn may_live(addr: &str) -> bool {
     }
 }
 
-/// Keeps a process registered until `stop`. Goes on trying while the store is away, or another process has its id: one that was
-/// frozen for long, and replaced, does not take it back.
+/// Keeps a process registered until `stop` is cancelled. Tries again while the store cannot be reached or another process has
+/// the id: a process that was frozen for long and was replaced does not take its id back.
 pub fn register(
     metadata: Arc<dyn MetadataStore>,
     registration: Registration,
@@ -169,12 +172,12 @@ pub fn register(
     });
 }
 
-/// What came of one try to be registered.
+/// The outcome of one attempt to register.
 enum Kept {
     Registered(LeaseId),
-    /// By the process at this address.
+    /// The id is taken by the process at this address.
     Taken(String),
-    /// Somebody registered at the same time.
+    /// Another process registered at the same time.
     Changed,
 }
 

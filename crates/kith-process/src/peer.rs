@@ -1,4 +1,4 @@
-//! Fetching from another node instead of the object store: the asking end of `Node.ReadObject`.
+//! Fetching from another node instead of the object store: the client side of `Node.ReadObject`.
 
 use kith_engine::{ObjectError, Source};
 use kith_net::security::{Dialer, GrpcChannel};
@@ -8,15 +8,15 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tonic::{Code, Status};
 
-/// Bytes asked of a peer at a time, for the same reason: what is throttled comes in small gusts.
+/// The most bytes that are requested from a peer at a time. Small requests let a throttle spread the bytes evenly.
 const ASKED_BYTES: usize = 256 << 10;
-/// A peer that sends nothing for so long is given up.
+/// How long a peer may send nothing before it is given up.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// A connection that broke is tried once more: a peer that was idle may have closed it.
+/// A request whose connection broke is sent once more, because the peer may have closed an idle connection.
 const TRIES: u32 = 2;
 
-/// One component version on another node. Blocking, so not for the threads of a runtime; made inside one, whose threads take in
-/// what the peer sends.
+/// One component version on another node. Its reads block, so the threads of a runtime must not call them. It must be created
+/// inside a runtime, whose threads receive what the peer sends.
 #[derive(Clone, Debug)]
 pub struct PeerSource {
     runtime: Handle,
@@ -27,10 +27,10 @@ pub struct PeerSource {
 }
 
 impl PeerSource {
-    /// The component `component` of `store` at its own version, on the node at `addr` (`host:port`). Nothing is asked yet.
+    /// The component `component` of `store` at its own version, on the node at `addr` (`host:port`). Sends no request yet.
     ///
     /// # Errors
-    /// If the address is none.
+    /// If `addr` is not an address.
     ///
     /// # Panics
     /// Outside a runtime.

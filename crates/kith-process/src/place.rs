@@ -1,4 +1,4 @@
-//! Where built components lie: in the cluster's object store, or where they say.
+//! Where built components are: in the cluster's object store, or at the URL that they name.
 
 use crate::StartError;
 use kith_net::server::security::{is_pattern, matches};
@@ -8,11 +8,11 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::{fmt, str::FromStr};
 use thiserror::Error;
 
-/// A place outside of the cluster's object store that versions of some stores may be read from: `[STORES=]PLACE`, where
-/// STORES are names or beginnings of names, divided by commas.
+/// A place outside of the cluster's object store from which versions of some stores may be read: `[STORES=]PLACE`. STORES are
+/// names or prefixes of names that end in `*`, separated by commas.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadFrom {
-    /// As in the file of rights: a name, or the beginning of one and `*`.
+    /// As in the access file: a name, or a prefix of names followed by `*`.
     stores: Vec<String>,
     place: Location,
 }
@@ -60,22 +60,22 @@ impl<'de> Deserialize<'de> for ReadFrom {
     }
 }
 
-/// Why a version is not read from where a push says it lies.
+/// Why a version is not read from the place that a push names.
 #[derive(Debug, PartialEq, Eq, Error)]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum UrlRefused {
-    /// It names no place.
+    /// The text names no place.
     #[error(transparent)]
     Location(#[from] LocationError),
-    /// It lies in the cluster's own object store.
+    /// The place is in the cluster's own object store.
     #[error("{url} lies in the object store of this cluster, where each store has a place of its own")]
     Own { url: String },
-    /// Nobody has said that this store may be read from there.
+    /// The configuration does not allow this store to be read from there.
     #[error("versions of store {store:?} are not read from {url}")]
     NotListed { url: String, store: String },
 }
 
-/// Checks the place that a push names against those that the configuration lists for its store. Nothing is asked of the place.
+/// Checks the place that a push names against those that the configuration lists for its store. Sends no request to the place.
 ///
 /// # Errors
 /// [`UrlRefused`].
@@ -86,7 +86,7 @@ pub fn check_url(
     read_from: &[ReadFrom],
 ) -> Result<(), UrlRefused> {
     let place = Location::plain(url)?;
-    // A folder may have several names.
+    // A folder may have several names, so the canonical ones are compared as well.
     let real = |location: &Location| match location.folder().map(std::fs::canonicalize) {
         Some(Ok(folder)) => Location::Folder(folder),
         _ => location.clone(),
@@ -105,26 +105,26 @@ pub fn check_url(
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum PlaceError {
-    /// It names none.
+    /// The text names no place.
     #[error(transparent)]
     Location(#[from] LocationError),
-    /// Its settings are wrong.
+    /// The settings of the place are wrong.
     #[error(transparent)]
     Objects(#[from] ObjectsError),
 }
 
-/// A place by its folder or URL, with the keys of this process's environment.
+/// The place of a folder or URL, with credentials from the environment of this process. Sends no request yet.
 ///
 /// # Errors
-/// [`PlaceError`]; nobody is asked yet.
+/// [`PlaceError`].
 pub fn objects(location: &str) -> Result<Objects, PlaceError> {
     Ok(Objects::open(&location.parse()?, &Access::from_environment())?)
 }
 
-/// Makes sure that the object store of a cluster is its own.
+/// Makes sure that the object store of a cluster belongs to that cluster.
 ///
 /// # Errors
-/// [`StartError`]: it is another cluster's, cannot be used, or does not answer.
+/// [`StartError`] if it belongs to another cluster, cannot be used, or does not answer.
 pub async fn claim(cluster: &ClusterDocument) -> Result<(), StartError> {
     let ClusterDocument { object_store: location, cluster_id, .. } = cluster.clone();
     let claimed = tokio::task::spawn_blocking(move || {
@@ -137,7 +137,7 @@ pub async fn claim(cluster: &ClusterDocument) -> Result<(), StartError> {
     claimed.await.unwrap_or_else(|error| Err(StartError::Topology { detail: error.to_string() }))
 }
 
-/// As [`claim`], but a process starts although its object store does not answer: what is served needs none.
+/// As [`claim`], but an object store that does not answer is no error: serving does not need it.
 pub async fn check_claim(cluster: &ClusterDocument) -> Result<(), StartError> {
     match claim(cluster).await {
         Err(StartError::ObjectStoreClaim(ClaimError::Objects(error))) => {

@@ -1,4 +1,4 @@
-//! Who may read the files of a process: nobody but its user.
+//! Permissions of the files of a process: only its user may read them.
 
 use rustix::{fs::Mode, process::umask};
 use std::{
@@ -7,19 +7,19 @@ use std::{
     path::Path,
 };
 
-/// What group and others may do.
+/// The permission bits of group and others.
 const OTHERS: u32 = 0o077;
 
-/// Has every file that this process and its children create from now on be for their user alone: 0600, folders 0700.
+/// Makes every file that this process and its children create from now on private to their user: 0600, folders 0700.
 pub fn keep_files_private() {
     umask(Mode::from_raw_mode(OTHERS));
 }
 
-/// Has files created from now on let group and others do no more than `folder` lets them, which is made for its user alone if it is not
-/// there: what is written into an object store is as private as the store's folder.
+/// Limits the permissions of group and others on files created from now on to those on `folder`, so that files in an object
+/// store are as private as the store's folder. If `folder` does not exist, it is created private to its user.
 ///
 /// # Errors
-/// If the folder around it is not there, or it cannot be looked at.
+/// If the parent of the folder does not exist, or the permissions of the folder cannot be read.
 pub fn keep_as_private_as(folder: &Path) -> io::Result<()> {
     match fs::DirBuilder::new().mode(0o700).create(folder) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
@@ -31,7 +31,7 @@ pub fn keep_as_private_as(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Closes a data directory to other users, or warns that this cannot be done.
+/// Makes a data directory private to its user, or logs a warning that this failed.
 pub fn close(data: &Path) {
     if let Err(error) = tighten(data) {
         let path = data.display();
@@ -39,11 +39,11 @@ pub fn close(data: &Path) {
     }
 }
 
-/// Takes what group and others may do from a folder and all that lies in it: others may have made it. Symbolic links are left
-/// alone, and what they lead to.
+/// Removes the permissions of group and others from a folder and everything in it, because other users may have created it.
+/// Symbolic links and their targets are left alone.
 ///
 /// # Errors
-/// The first of the system's, once all was tried.
+/// The first error of the system, after every file was tried.
 fn tighten(path: &Path) -> io::Result<()> {
     let found = fs::symlink_metadata(path)?;
     if found.is_symlink() {
@@ -58,11 +58,11 @@ fn tighten(path: &Path) -> io::Result<()> {
         return tightened;
     }
     let inner = fs::read_dir(path)?.map(|entry| match tighten(&entry?.path()) {
-        // Temporary files go while this one looks.
+        // Temporary files may disappear meanwhile.
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         done => done,
     });
-    // Every file is tried, whatever becomes of the one before.
+    // Every file is tried, even if an earlier one failed.
     inner.fold(tightened, |first, next| first.and(next))
 }
 

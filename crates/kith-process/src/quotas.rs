@@ -1,4 +1,4 @@
-//! The read quotas of stores, as one process enforces its share of them: what was read so far, by store.
+//! The read quotas of stores: one process counts reads by store, and enforces its share of each quota.
 
 use kith_api::QueryError;
 use kith_routing::{AdmittedBy, QuotaExceeded, QuotaKind, QuotaRates, ReadQuota, ReservationId, Reserved};
@@ -9,34 +9,34 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// What was read of the stores that have a quota, and since when it is counted.
+/// The reads of stores that have a quota, counted since the process started.
 pub struct Quotas {
-    /// By store. Locked for less than a microsecond, twice a read.
+    /// By store. Each read locks this twice, for less than a microsecond.
     lines: Mutex<HashMap<String, ReadQuota>>,
     started: Instant,
-    /// Who refuses, for messages.
+    /// The name of this process in messages of refusals.
     own: String,
 }
 
 impl Quotas {
-    /// Nothing was read yet; `own` is who this is.
+    /// Starts without any reads; `own` is the name of this process.
     pub fn new(own: String) -> Self {
         Self { lines: Mutex::default(), started: Instant::now(), own }
     }
 
-    /// Lets a read of so many keys in, and takes them; this process's share of the quota is `rates`.
+    /// Admits a read of `keys` keys and charges them; `rates` is this process's share of the quota.
     ///
     /// # Errors
-    /// [`QueryError::QuotaExceeded`]; nothing is taken then.
+    /// [`QueryError::QuotaExceeded`]; nothing is charged then.
     pub fn take(&self, store: &str, rates: QuotaRates, keys: u64) -> Result<(), QueryError> {
         let admitted = self.with(store, rates, |quota, now| quota.admit(keys, now));
         admitted.map_err(|exceeded| self.refusal(store, exceeded))
     }
 
-    /// As [`Quotas::take`], of a read whose keys were reserved.
+    /// As [`Quotas::take`], for a read whose keys were reserved.
     ///
     /// # Errors
-    /// As of [`Quotas::take`], if they were not.
+    /// As [`Quotas::take`], if the keys were not reserved.
     pub fn redeem(
         &self,
         store: &str,
@@ -48,10 +48,10 @@ impl Quotas {
         admitted.map_err(|exceeded| self.refusal(store, exceeded))
     }
 
-    /// Keeps room for a read of so many keys; and whether little is left.
+    /// Reserves quota for a read of `keys` keys. Returns whether little quota is left.
     ///
     /// # Errors
-    /// [`QueryError::QuotaExceeded`]; nothing is kept then.
+    /// [`QueryError::QuotaExceeded`]; nothing is reserved then.
     pub fn reserve(
         &self,
         store: &str,
@@ -64,7 +64,7 @@ impl Quotas {
         reserved.map_err(|exceeded| self.refusal(store, exceeded))
     }
 
-    /// Gives back what was reserved.
+    /// Gives back a reservation.
     pub fn give_back(&self, store: &str, id: ReservationId) {
         let now = self.now();
         if let Some(quota) = self.lock().get_mut(store) {
@@ -78,23 +78,26 @@ impl Quotas {
             kind: exceeded.kind,
             per_second: exceeded.per_second.get(),
             at: self.own.clone(),
-            // Not a moment too early: whoever comes back then is let in.
+            // Rounded up, so that a read that is repeated then is admitted.
             retry_after_ms: u64::try_from(exceeded.retry_after.as_micros().div_ceil(1_000))
                 .unwrap_or(u64::MAX),
         }
     }
 
-    /// Takes the keys of the next step of an export; how long to wait before that, if reads are before it.
+    /// Charges the keys of the next step of an export, which reads take precedence over.
+    ///
+    /// # Errors
+    /// How long to wait before the next attempt.
     pub fn take_behind(&self, store: &str, rates: QuotaRates, keys: u64) -> Result<(), Duration> {
         self.with(store, rates, |quota, now| quota.admit_behind(keys, now))
     }
 
-    /// Takes the keys of a read that somebody else has let in.
+    /// Charges the keys of a read that another process has admitted.
     pub fn charge_keys(&self, store: &str, rates: QuotaRates, keys: u64) {
         self.with(store, rates, |quota, now| quota.charge_keys(keys, now));
     }
 
-    /// Takes the bytes of an answer; whether little is left.
+    /// Charges the bytes of an answer. Returns whether little quota is left.
     pub fn charge_bytes(&self, store: &str, bytes: u64, admitted: AdmittedBy) -> bool {
         let now = self.now();
         self.lock().get_mut(store).is_some_and(|quota| {
@@ -128,7 +131,7 @@ impl Quotas {
     }
 }
 
-/// The reason why a read was too much, in metrics.
+/// The label of the reason for a refusal, in metrics.
 pub fn reason(kind: QuotaKind) -> &'static str {
     match kind {
         QuotaKind::Keys => "quota_keys",

@@ -1,5 +1,5 @@
-//! The topology as one document, kept fresh from the metadata store and cached on disk:
-//! losing the store stops changes, never reads.
+//! The topology as one document, kept up to date from the metadata store and cached on disk. If the store is lost, changes
+//! stop, but reads go on.
 
 use crate::{
     data_dir::{DataDirError, write_atomically},
@@ -21,23 +21,23 @@ use thiserror::Error;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-/// In the data directory of a node or router: the topology that it saw last.
+/// The file in the data directory of a node or router with the topology that it saw last.
 const COPY_FILE: &str = "topology.json";
 
-/// How old a copy counts whose age cannot be told, because the clock was set back since it was written: old.
+/// The age of a copy whose age is unknown, because the clock was set back since it was written: such a copy counts as old.
 const AGE_UNKNOWN: Duration = Duration::from_secs(86_400);
 
-/// The latest topology; clones see the same.
+/// Receives the latest topology; clones receive the same one.
 pub type TopologyReceiver = watch::Receiver<Arc<TopologyDocument>>;
 
-/// The topology cannot be learnt.
+/// The topology cannot be read.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum TopologyError {
-    /// The metadata store has no cluster in it.
+    /// The metadata store has no cluster document.
     #[error("the metadata store holds no cluster yet")]
     NoCluster,
-    /// A document in it cannot be read.
+    /// A document in the metadata store cannot be read.
     #[error(transparent)]
     Document(#[from] DocumentError),
     /// The store cannot be reached, and there is no copy on disk.
@@ -64,7 +64,7 @@ pub fn document_of(snapshot: &Snapshot) -> Result<TopologyDocument, TopologyErro
     })
 }
 
-/// The rebalance that files lie about of: one under way, or one that ended and has still something to free.
+/// The rebalance that nodes may still keep files of: one under way, or one that ended and has not freed everything yet.
 fn rebalance_of(snapshot: &Snapshot) -> Result<Option<String>, DocumentError> {
     for key in [keys::REBALANCE, keys::REBALANCE_ENDED] {
         let Some(entry) = snapshot.get(key) else { continue };
@@ -86,8 +86,8 @@ pub fn copy_in(data: &Path) -> PathBuf {
     data.join(COPY_FILE)
 }
 
-/// Removes the copy from a data directory, where nobody keeps it fresh any more: a process that started from it would serve
-/// what was true long ago.
+/// Removes the copy from a data directory in which no process updates it any more. A process that started from it would serve
+/// an old state.
 ///
 /// # Errors
 /// [`DataDirError::Io`].
@@ -99,15 +99,16 @@ pub fn forget_copy(data: &Path) -> Result<(), DataDirError> {
     }
 }
 
-/// A topology that is followed.
+/// A topology that is kept up to date.
 pub struct Followed {
-    /// The latest.
+    /// The latest topology.
     pub topology: TopologyReceiver,
-    /// How old it may be: until the store has been heard of, as old as the copy on disk.
+    /// How old the topology may be. Until the metadata store has answered, that is the age of the copy on disk.
     pub freshness: Freshness,
 }
 
-/// Follows the store until `stop`. Starts from the copy in `cache` if the store cannot be reached, and keeps that copy fresh.
+/// Follows the metadata store until `stop` is cancelled. Starts from the copy in `cache` if the store cannot be reached, and
+/// keeps that copy up to date.
 ///
 /// # Errors
 /// If neither the store nor the copy gives a topology.

@@ -1,4 +1,4 @@
-//! A router's answers over gRPC and in frames: requests and replies are converted here, and nothing else.
+//! A router's interface over gRPC and frames. This file only converts requests and replies.
 
 use super::{
     pieces::{is_short, pieces},
@@ -66,7 +66,7 @@ impl GraphServer {
         answered.await.map_err(|error| error.to_status())
     }
 
-    /// The messages of a stream.
+    /// Begins a stream, and returns its messages.
     fn messages(
         &self,
         request: Result<ApiRequest, QueryError>,
@@ -96,13 +96,13 @@ impl GraphServer {
     }
 }
 
-/// A reply of another kind than was asked for.
+/// The error for a reply of another kind than the request asked for.
 fn odd(reply: &Reply) -> Status {
     let kind: &'static str = reply.into();
     QueryError::Internal { detail: format!("a request got a reply of kind {kind:?}") }.to_status()
 }
 
-/// The answer to a request for a stream that is not flagged as one with credit.
+/// The error for a request for a stream without the flag that says that its reader gives credit.
 fn uncredited() -> Status {
     let message = "a stream is sent as its reader gives credit: the request must be flagged so";
     let help = "use a client of this release";

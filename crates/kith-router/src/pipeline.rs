@@ -2,7 +2,7 @@
 //! admitted, recorded, run, noted in metrics and the slow-query log, and charged to the store's quota.
 //!
 //! The types enforce the order: only an [`Entered`] request becomes a [`Passage`], and only a passage returns an answer.
-//! Rights are checked before, for all methods alike (`security::rights`).
+//! Rights are checked before a request reaches the pipeline (`kith_net::server::security`).
 
 use super::{
     admission::{Admission, Admitted, refused},
@@ -44,7 +44,7 @@ pub(crate) struct Passage {
 }
 
 impl Pipeline {
-    /// Admits a request to the requests in flight.
+    /// Admits a request, which then counts as one of the requests in flight.
     ///
     /// # Errors
     /// [`QueryError::Overloaded`].
@@ -58,7 +58,7 @@ impl Pipeline {
         Ok(Entered { pipeline: Arc::clone(self), topology, request, started, admitted })
     }
 
-    /// Appends the request to the record, if one is kept: unless another router has recorded it, or there is nothing to replay.
+    /// Appends the request to the record, if one is kept, unless another router has recorded it or it cannot be replayed.
     fn record(&self, request: &Request) {
         if let Some(recorder) = &self.recorder
             && !request.options.forwarded
@@ -70,10 +70,10 @@ impl Pipeline {
 }
 
 impl Entered {
-    /// Begins the request. If it reads keys, they are charged to the store's quota; `bounds` is the outcome of checking them.
+    /// Begins the request. If it reads keys, `bounds` checks their number, and then they are charged to the store's quota.
     ///
     /// # Errors
-    /// [`QueryError::BatchTooLarge`], [`QueryError::QuotaExceeded`]; nothing is taken then.
+    /// [`QueryError::BatchTooLarge`], [`QueryError::QuotaExceeded`]; nothing is charged then.
     pub fn begin(
         mut self,
         op: &'static str,
@@ -118,7 +118,7 @@ impl Passage {
         Ok(reply)
     }
 
-    /// Charges a part of a stream.
+    /// Charges the bytes of an answer, or of one piece of a stream, to the store's quota.
     pub fn charge(&self, bytes: u64) {
         let Entered { admitted, request, .. } = &self.entered;
         admitted.answered(request.question.of(), bytes);
@@ -153,7 +153,7 @@ impl Passage {
         &self.entered.request
     }
 
-    /// Metrics and the slow-query log: of an answer its profile, of a failure its code.
+    /// Notes the end in metrics and the slow-query log: the profile of an answer, or the code of a failure.
     fn note_end(&self, ended: Result<Option<&v1::Profile>, ErrorCode>) {
         let (Entered { pipeline, started, request, .. }, op) = (&self.entered, self.op);
         let took = started.elapsed();

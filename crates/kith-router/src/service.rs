@@ -1,4 +1,4 @@
-//! What a router answers. Every door asks through its [`Service`], and every request passes the [`Pipeline`].
+//! The router as a [`Service`], through which every door asks. Every query passes the [`Pipeline`].
 
 use super::{forward::Forwarder, pipeline::Pipeline};
 use futures::{FutureExt, StreamExt, future::BoxFuture};
@@ -17,12 +17,12 @@ pub(crate) struct GraphServer {
 impl GraphServer {
     async fn answer(&self, request: Arc<Request>) -> Result<Reply, QueryError> {
         if matches!(request.question, Question::Shape { .. } | Question::Schema { .. }) {
-            // About the store rather than its data: neither a query nor a load.
+            // A question about the store, not about its data, is neither a query nor part of the load.
             return self.session.call(request).await;
         }
         let entered = self.pipeline.enter(self.session.topology(), Arc::clone(&request))?;
         let passage = entered.begin(request.question.name(), |keys| self.session.check_batch(keys))?;
-        // The owner notes what it answers.
+        // The router that owns the member notes the query, so this one does not.
         if let Some(reply) = self.forwarder.forward(&request).await {
             return reply;
         }

@@ -1,5 +1,5 @@
-//! Streams of records. Each is a task of its own, one item ahead of its reader, and ends with its deadline whether it is read or
-//! not (`docs/design/0010-streaming.md`).
+//! Streams of records. Each is a task of its own, at most one item ahead of its reader, and ends at its deadline whether it is
+//! read or not (`docs/design/0010-streaming.md`).
 
 use super::{pipeline::Passage, service::GraphServer};
 use futures::{Stream, StreamExt};
@@ -14,11 +14,11 @@ use std::{
 use tokio::sync::mpsc;
 use tokio_util::task::AbortOnDropHandle;
 
-/// A reader that has not taken what came within the deadline has so much longer for it: less than the half second that its
-/// connection waits, so that the router knows why it ended.
+/// How long after the deadline a reader may still take items that arrived before it. This is less than the half second that the
+/// connection waits, so that the router ends the stream first and knows the reason.
 const READ_GRACE: Duration = Duration::from_millis(250);
 
-/// A stream that is under way, in the metrics.
+/// Counts a stream under way in the metrics until it is dropped.
 struct OpenStream(Gauge);
 
 impl OpenStream {
@@ -35,7 +35,7 @@ impl Drop for OpenStream {
     }
 }
 
-/// What a stream hands on, and whether it is the footer.
+/// An item of a stream as the door sends it, and whether it is the footer.
 struct Sent<T> {
     item: T,
     is_footer: bool,
@@ -100,10 +100,10 @@ impl GraphServer {
     }
 }
 
-/// The items of a stream; dropped, it ends.
+/// The items of a stream; dropping them ends the stream.
 pub(crate) struct Items<T> {
     items: mpsc::Receiver<Result<Sent<T>, QueryError>>,
-    /// Whether its footer or an error has come.
+    /// Whether the footer or an error has arrived.
     is_over: bool,
     _task: AbortOnDropHandle<()>,
 }
@@ -115,7 +115,7 @@ impl<T> Stream for Items<T> {
         if self.is_over {
             return Poll::Ready(None);
         }
-        // Whoever sends ends before the last item only if it was cut.
+        // The sender ends before the last item only if the stream was cut.
         let cut = || Err(QueryError::from_status(&too_slow()));
         let sent = std::task::ready!(self.items.poll_recv(cx)).unwrap_or_else(cut);
         self.is_over = sent.as_ref().map_or(true, |sent| sent.is_footer);
