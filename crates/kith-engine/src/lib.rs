@@ -24,7 +24,7 @@ mod values;
 mod verify;
 
 pub use adjacency::{ColumnFilter, count as list_count, decode as decode_list, encode as encode_list};
-pub use chunk::{ChunkSetReader, ChunkSetSummary, ChunkSetWriter, KEY_BYTES_MAX, VALUE_BYTES_MAX};
+pub use chunk::{ChunkSetReader, ChunkSetSummary, ChunkSetWriter, KEY_BYTES_MAX, RECORD_VALUE_BYTES_MAX};
 pub use component::{ComponentReader, ListReader, PartitionReader};
 pub use errors::{Damage, Fault, OpenError, ReadError, WriteError};
 pub use fetch::{

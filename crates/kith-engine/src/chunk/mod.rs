@@ -21,7 +21,7 @@ pub use writer::{ChunkSetSummary, ChunkSetWriter};
 pub const KEY_BYTES_MAX: usize = 64 * 1024;
 
 /// The longest value: a record is checksummed as a whole when it is read.
-pub const VALUE_BYTES_MAX: usize = 1 << 30;
+pub const RECORD_VALUE_BYTES_MAX: usize = 1 << 30;
 
 /// Data beyond which a list of a partition gets another chunk set, so that files stay easy to copy, verify and evict.
 /// Chosen by size alone: Voldemort's users set its `num.chunks` wrong until it was removed.

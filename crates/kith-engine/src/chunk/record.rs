@@ -9,7 +9,7 @@
 //! The checksum is seeded with the file's header and the record's offset, so that a
 //! true record in a wrong place proves nothing.
 
-use super::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
+use super::{KEY_BYTES_MAX, RECORD_VALUE_BYTES_MAX};
 use crate::sealed::Header;
 use kith_types::{
     ValueProof,
@@ -83,7 +83,7 @@ impl<'a> Record<'a> {
         let mut rest = covered;
         let key_bytes = if frame.keys_are_ids { ID_BYTES } else { take_varint(&mut rest).ok()? };
         let value_bytes = take_varint(&mut rest).ok()?;
-        if key_bytes > KEY_BYTES_MAX as u64 || value_bytes > VALUE_BYTES_MAX as u64 {
+        if key_bytes > KEY_BYTES_MAX as u64 || value_bytes > RECORD_VALUE_BYTES_MAX as u64 {
             return None;
         }
         let (key, rest) = rest.split_at_checked(key_bytes as usize)?;

@@ -3,7 +3,7 @@
 use super::entries::Entries;
 use super::index::{OFFSET_LIMIT, write_lines};
 use super::record::Frame;
-use super::{DATA_BYTES_MAX, KEY_BYTES_MAX, Position, RECORDS_MAX, VALUE_BYTES_MAX};
+use super::{DATA_BYTES_MAX, KEY_BYTES_MAX, Position, RECORD_VALUE_BYTES_MAX, RECORDS_MAX};
 use crate::errors::WriteError;
 use crate::files::{FileId, FileKind};
 use crate::manifest::{FileEntry, KeyType};
@@ -79,7 +79,7 @@ impl ChunkSetWriter {
     /// If they do not, if key or value is too long, if a key is not what keys are, or if the files cannot be written.
     pub fn append(&mut self, key: &[u8], value: &[u8]) -> Result<(), WriteError> {
         self.check_length("key", key.len(), KEY_BYTES_MAX)?;
-        self.check_length("value", value.len(), VALUE_BYTES_MAX)?;
+        self.check_length("value", value.len(), RECORD_VALUE_BYTES_MAX)?;
         if !self.current.frame.fits(key) {
             return Err(WriteError::NoId { file: self.current.data.name(), bytes: key.len() });
         }

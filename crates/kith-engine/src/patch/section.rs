@@ -6,7 +6,7 @@
 
 use super::head::Section;
 use super::{PatchBytes, Unusable};
-use crate::chunk::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
+use crate::chunk::{KEY_BYTES_MAX, RECORD_VALUE_BYTES_MAX};
 use kith_types::delta::{put_varint, take_varint};
 use kith_types::position_of_key;
 
@@ -69,7 +69,7 @@ impl<'p, 's> SectionReader<'p, 's> {
         let value_bytes = take_varint(&mut rest).map_err(|_| Unusable)?;
         let lengths = (start.len() - rest.len()) as u64;
         let (is_put, value_bytes) = (value_bytes > 0, value_bytes.saturating_sub(1));
-        if key_bytes > KEY_BYTES_MAX as u64 || value_bytes > VALUE_BYTES_MAX as u64 {
+        if key_bytes > KEY_BYTES_MAX as u64 || value_bytes > RECORD_VALUE_BYTES_MAX as u64 {
             return Err(Unusable);
         }
         let total = lengths + key_bytes + value_bytes;

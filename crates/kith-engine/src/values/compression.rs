@@ -7,13 +7,11 @@ use crate::errors::{Damage, Fault, OpenError};
 use crate::files::FileId;
 use crate::pack::VersionFolder;
 use crate::sealed::{HEADER_BYTES, SealedFile};
+use kith_schema::VALUE_BYTES_MAX;
 use std::io;
 use zstd::bulk;
 use zstd::dict::DecoderDictionary;
 use zstd::zstd_safe::DDict;
-
-/// The longest value of a store, before compression.
-pub const VALUE_BYTES_MAX: usize = 64 << 20;
 
 /// Makes frames.
 pub struct Compressor(bulk::Compressor<'static>);

@@ -5,8 +5,8 @@ use crate::MEMORY_BYTES_DEFAULT;
 use crate::builder::BuildError;
 use crate::input::is_kind_name;
 use kith_engine::KEY_BYTES_MAX;
-use kith_engine::VALUE_BYTES_MAX;
 use kith_engine::{Compression, KeyType, ValueCounts, ValueType};
+use kith_schema::VALUE_BYTES_MAX;
 use kith_types::{PartitionCount, PartitionId, StoreVersion};
 use std::path::PathBuf;
 
