@@ -111,7 +111,7 @@ impl Question {
     }
 
     /// Whether asking twice has the same effect as asking once. If the outcome of a request was lost, only an idempotent
-    /// request may be sent again: to another router, to another node, or as a hedge.
+    /// request is sent to another router. Sessions do not look at it: the fan-outs that they retry and hedge only read.
     pub fn is_idempotent(&self) -> bool {
         match self {
             Question::Graph { .. }

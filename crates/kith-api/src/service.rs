@@ -1,4 +1,5 @@
-//! The one way to ask, whoever answers: a router, a session that asks the nodes itself, or a test's fake.
+//! The interface of everything that answers requests: a router, a session that asks the nodes itself, a router's client, or a
+//! test's fake.
 
 use crate::{
     AggregateAnswer, AggregateQuery, Answered, BatchAnswer, BatchKeys, BatchStream, ComputeAnswer,

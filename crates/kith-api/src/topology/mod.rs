@@ -1,5 +1,5 @@
-//! The cluster as whoever asks it knows it: routing table, addresses, graphs and stores of values at one revision. And the
-//! documents of the metadata that these are made from, each way.
+//! The cluster at one revision, as clients and processes know it: routing table, addresses, graphs and stores of values; and
+//! the conversions between it and the documents of the metadata.
 
 mod holding;
 mod table;

@@ -52,7 +52,7 @@ impl Bucket {
 
 impl Drop for LockedStore {
     fn drop(&mut self) {
-        // The id is told only to whoever finds the lock taken; a stale one harms nobody.
+        // Only a process that finds the lock taken reads the id, so a stale one does no harm.
         if let Some(lock) = &self.lock {
             let _ = lock.set_len(0);
         }
@@ -196,7 +196,7 @@ impl LockedStore {
 
     /// Says that nothing is left to clear.
     pub fn mark_finished(&self) {
-        // A marker that stays costs whoever comes next a look at the record, nothing else.
+        // If the marker cannot be removed, the next build reads the record once more; nothing else follows.
         let _ = fs::remove_file(self.folder.join(UNFINISHED_FILE));
     }
 

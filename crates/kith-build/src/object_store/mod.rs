@@ -4,8 +4,8 @@
 //! If the object store is a bucket, what is built gathers in a temporary folder of the same shape and goes up when it is whole. A
 //! bucket has no locks: there each push writes to folders of its own, named by its id, and the cluster admits one push.
 //!
-//! While one is under way `<store>/.unfinished` names the version that it builds. Whoever finds the file knows that the
-//! one before was killed: what that one built and the cluster does not name is removed.
+//! While a build is under way, `<store>/.unfinished` names its version. A later build that finds the file knows that the
+//! earlier one was killed, and removes what it built unless the cluster names it.
 
 mod locked;
 #[cfg(test)]
@@ -107,7 +107,7 @@ fn unreachable(folder: &Path, error: &dyn std::error::Error) -> Failure {
     Failure::new(ErrorCode::ObjectStoreUnreachable, message, help)
 }
 
-/// Whoever holds the lock is told by what it wrote there.
+/// The error of a lock that is taken; it names the holder by what the holder wrote into the file.
 fn running(store: &str, work: Work<'_>, lock: &Path) -> Failure {
     if let Work::Load(_) = work {
         return Failure::new(

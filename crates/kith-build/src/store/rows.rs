@@ -24,7 +24,7 @@ use std::{
     },
 };
 
-/// Progress is told once in so many rows, or so many bytes.
+/// Rows, and bytes of rows, between two reports of progress.
 const ROWS_A_LOOK: u64 = 1024;
 const BYTES_A_LOOK: usize = 1 << 20;
 
@@ -155,7 +155,7 @@ impl Rows {
         folder: &Path,
         told: &mut OnProgress<'_>,
     ) -> Result<PartitionSummary, Failure> {
-        // Of this task alone: others run beside it.
+        // Each task has a scratch folder of its own, because several may write below the same folder.
         let scratch = fs::create_dir_all(&target.out_dir)
             .and_then(|()| tempfile::Builder::new().prefix(".scratch-").tempdir_in(&target.out_dir));
         let scratch = scratch.map_err(|error| {

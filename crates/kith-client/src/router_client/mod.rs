@@ -68,7 +68,7 @@ impl RouterClient {
         Ok(Self::connect_and_look(addrs, dialer).await?.0)
     }
 
-    /// The same, with what it said of the cluster: whoever asked again might find it gone.
+    /// As [`RouterClient::connect_by`], together with the router's topology: a second request for it might find the router gone.
     pub(crate) async fn connect_and_look(
         addrs: &[String],
         dialer: &Dialer,
@@ -235,7 +235,8 @@ async fn within<T>(
         .unwrap_or_else(|_| Err(no_answer(&format!("within {} ms", patience.as_millis()))))
 }
 
-/// How long whoever asks a router waits for its answer: it tells by itself when a query's own deadline has passed.
+/// How long a client waits for a router's answer: a little longer than the query's deadline, so that the router can report that it
+/// passed.
 pub(crate) fn patience(options: &QueryOptions) -> Duration {
     options.deadline.unwrap_or(QUERY_PATIENCE) + DEADLINE_GRACE
 }

@@ -196,13 +196,18 @@ fn batches(messages: &mut Messages) {
         "MultiGetPiece",
         v1::MultiGetPiece {
             positions: encode_set(&[0, 1]),
-            records: records.clone(),
+            records,
             served: served().pop(),
             schema: "0e58".to_owned(),
             footer: Some(footer),
             result_schema: "{}".to_owned(),
         },
     );
+}
+
+fn computations(messages: &mut Messages) {
+    let store = || "people".to_owned();
+    let records = Bytes::from_static(&[2, 0x01, 1, 0x76]);
     messages.add(
         "ComputeRequest",
         v1::ComputeRequest { store: store(), ids: vec![5, 133], plan: Some(plan()), ..Default::default() },
@@ -251,6 +256,7 @@ fn messages() -> Messages {
     evaluation(&mut messages);
     queries(&mut messages);
     batches(&mut messages);
+    computations(&mut messages);
     messages
 }
 
