@@ -2,11 +2,17 @@
 
 use crate::options::wrong;
 use kith_ops::{
-    ColumnRange, CommonAnswer, CommonPlan, GraphAnswer, GraphQuery, NetworkAnswer, Operand, Want,
+    ColumnFilter, CommonAnswer, CommonPlan, EdgeCursor, EdgesAnswer, EdgesQuery, GraphAnswer, GraphQuery,
+    NetworkAnswer, NotACursor, Operand, Want,
 };
+use kith_schema::ColumnNumber;
 use kith_types::{Direction, Workflow};
 use pyo3::{
-    IntoPyObjectExt, conversion::FromPyObjectOwned, exceptions::PyTypeError, prelude::*, types::PyDict,
+    IntoPyObjectExt,
+    conversion::FromPyObjectOwned,
+    exceptions::{PyTypeError, PyValueError},
+    prelude::*,
+    types::PyDict,
 };
 
 /// The question of an operation's name and fields, both as in `docs/queries.md`.
@@ -26,6 +32,15 @@ pub fn question(op: &str, fields: &Bound<'_, PyDict>, workflow: Workflow) -> PyR
         "entities" => Operand::Entities { id: fields.must("id")?, kind: fields.must("kind")? },
         "members" => Operand::Members { kind: fields.must("kind")?, entity: fields.must("entity")? },
         "degree" => Operand::Degree { ids: fields.must("ids")?, filter: fields.filter("filter")? },
+        "edges" => Operand::Edges(EdgesQuery {
+            id: fields.must("id")?,
+            columns: fields.may("columns")?,
+            order_by: fields.may("order_by")?,
+            descending: fields.or("descending", false)?,
+            filter: fields.filter("filter")?,
+            limit: fields.may("limit")?,
+            after: fields.cursor("after")?,
+        }),
         "network" => Operand::Network { id: fields.must("id")?, want: want()? },
         "distance" => Operand::Distance { from: fields.must("id")?, to: fields.must("to")? },
         "path" => {
@@ -70,10 +85,20 @@ impl<'py> Fields<'_, 'py> {
         self.may(name)?.ok_or_else(|| PyTypeError::new_err(format!("{name} is missing")))
     }
 
-    /// `(column, least, greatest)`.
-    fn filter(&self, name: &str) -> PyResult<Option<ColumnRange>> {
-        let range = self.may::<(String, u64, u64)>(name)?;
-        Ok(range.map(|(column, low, high)| ColumnRange { column, low, high }))
+    /// `(column, least, greatest)`, either end `None` if it is open.
+    fn filter(&self, name: &str) -> PyResult<Option<ColumnFilter>> {
+        let range = self.may::<(String, Option<Number>, Option<Number>)>(name)?;
+        Ok(range.map(|(column, low, high)| ColumnFilter {
+            column,
+            low: low.map(Into::into),
+            high: high.map(Into::into),
+        }))
+    }
+
+    /// What an answer had as `after`.
+    fn cursor(&self, name: &str) -> PyResult<Option<EdgeCursor>> {
+        let cursor = self.may::<String>(name)?.map(|text| text.parse());
+        cursor.transpose().map_err(|why: NotACursor| PyValueError::new_err(why.to_string()))
     }
 
     fn or<T>(&self, name: &str, default: T) -> PyResult<T>
@@ -81,6 +106,24 @@ impl<'py> Fields<'_, 'py> {
         T: FromPyObjectOwned<'py>,
     {
         Ok(self.may(name)?.unwrap_or(default))
+    }
+}
+
+/// A number of a column.
+#[derive(FromPyObject)]
+enum Number {
+    Unsigned(u64),
+    Signed(i64),
+    Floating(f64),
+}
+
+impl From<Number> for ColumnNumber {
+    fn from(number: Number) -> Self {
+        match number {
+            Number::Unsigned(number) => ColumnNumber::U64(number),
+            Number::Signed(number) => ColumnNumber::I64(number),
+            Number::Floating(number) => ColumnNumber::F64(number),
+        }
     }
 }
 
@@ -94,10 +137,30 @@ pub fn answer(py: Python<'_>, answer: GraphAnswer) -> PyResult<Py<PyAny>> {
             distances.into_iter().map(|far| far.map(u32::from)).collect::<Vec<_>>().into_py_any(py)
         }
         GraphAnswer::Degrees(degrees) => degrees.into_py_any(py),
+        GraphAnswer::Edges(answer) => edges(py, &answer),
         GraphAnswer::Path(path) => path.members.into_py_any(py),
         GraphAnswer::Suggestions(suggestions) => suggestions.into_py_any(py),
         GraphAnswer::Network(answer) => network(py, &answer),
     }
+}
+
+fn edges(py: Python<'_>, answer: &EdgesAnswer) -> PyResult<Py<PyAny>> {
+    let edges = answer.ids.iter().enumerate().map(|(place, id)| {
+        let edge = PyDict::new(py);
+        edge.set_item("id", id)?;
+        for column in &answer.columns {
+            match column.numbers[place] {
+                ColumnNumber::U64(number) => edge.set_item(&column.name, number)?,
+                ColumnNumber::I64(number) => edge.set_item(&column.name, number)?,
+                ColumnNumber::F64(number) => edge.set_item(&column.name, number)?,
+            }
+        }
+        Ok(edge)
+    });
+    let page = PyDict::new(py);
+    page.set_item("edges", edges.collect::<PyResult<Vec<_>>>()?)?;
+    page.set_item("after", answer.after.map(|cursor| cursor.to_string()))?;
+    page.into_py_any(py)
 }
 
 fn network(py: Python<'_>, answer: &NetworkAnswer) -> PyResult<Py<PyAny>> {

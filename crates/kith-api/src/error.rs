@@ -340,7 +340,12 @@ fn operation_code(error: &OperationError) -> ErrorCode {
         OperationError::UnknownKind { .. } => ErrorCode::UnknownKind,
         OperationError::NoEdgeType => ErrorCode::NoEdgeType,
         OperationError::DirectionNotKept { .. } => ErrorCode::DirectionNotKept,
-        OperationError::OutOfRange { .. } => ErrorCode::OutOfRange,
+        OperationError::OutOfRange { .. } | OperationError::NotOfKind { .. } => ErrorCode::OutOfRange,
+        OperationError::UnknownColumn { .. } => ErrorCode::UnknownColumn,
+        OperationError::RepeatedColumn { .. }
+        | OperationError::BothDirections { .. }
+        | OperationError::OtherCursor => ErrorCode::BadRequest,
+        OperationError::CursorExpired { .. } => ErrorCode::CursorExpired,
         _ => ErrorCode::Internal,
     }
 }
@@ -368,6 +373,20 @@ fn operation_help(error: &OperationError) -> String {
         OperationError::DirectionNotKept { .. } => {
             "leave the direction out, or load it with --directed".to_owned()
         }
+        OperationError::UnknownColumn { known, .. } if known.is_empty() => {
+            "columns are kept that the load names: kith load graph EDGES --columns NAME".to_owned()
+        }
+        OperationError::UnknownColumn { known, .. } => format!("columns: {}", known.join(", ")),
+        OperationError::RepeatedColumn { .. } => "name each column once".to_owned(),
+        OperationError::BothDirections { .. } => "give the direction \"out\" or \"in\"".to_owned(),
+        OperationError::NotOfKind { .. } => {
+            "columns of kind time and u64 hold whole numbers from 0, i64 whole numbers, f64 any number"
+                .to_owned()
+        }
+        OperationError::OtherCursor => {
+            "repeat the query that the cursor came from; only its columns and limit may change".to_owned()
+        }
+        OperationError::CursorExpired { .. } => "begin again without \"after\"".to_owned(),
         OperationError::OutOfRange { what: "number of targets", got, .. } => match got {
             0 => "name a target".to_owned(),
             _ => "ask in several queries".to_owned(),

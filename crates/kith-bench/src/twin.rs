@@ -22,6 +22,7 @@ pub fn fingerprint(answer: &GraphAnswer) -> u64 {
             }
         }
         GraphAnswer::Degrees(degrees) => degrees.hash(&mut hasher),
+        GraphAnswer::Edges(edges) => edges.ids.hash(&mut hasher),
         GraphAnswer::Distances(distances) => distances.hash(&mut hasher),
         GraphAnswer::Path(path) => path.members.len().hash(&mut hasher),
         GraphAnswer::Common(CommonAnswer::Ids(ids)) => ids.hash(&mut hasher),

@@ -43,7 +43,9 @@ impl Kind {
             }
             Operand::Network { .. } | Operand::Suggest { .. } => Kind::MultiKey,
             Operand::Common { .. } => Kind::Common,
-            Operand::Degree { .. } | Operand::Distance { .. } | Operand::Path { .. } => Kind::Other,
+            Operand::Degree { .. } | Operand::Edges(_) | Operand::Distance { .. } | Operand::Path { .. } => {
+                Kind::Other
+            }
         }
     }
 }

@@ -17,8 +17,8 @@ use futures::{
 };
 use kith_api::{Answered, BatchAnswer, CacheMode, Proofs, QueryError, QueryOptions};
 use kith_ops::{
-    CommonAnswer, FanOut, GraphAnswer, GraphQuery, Input, Network, NetworkKey, NetworkPlan, Operation,
-    Records, Step, Value,
+    CommonAnswer, EdgesQuery, FanOut, GraphAnswer, GraphQuery, Input, Network, NetworkKey, NetworkPlan,
+    Operand, Operation, Records, Step, Value,
 };
 use kith_routing::execution::Failure;
 use kith_schema::SchemaId;
@@ -188,6 +188,24 @@ impl Session {
         Ok((self.begin_at(topology, &graph.pinned, operation, options)?, graph))
     }
 
+    /// A run that has pinned the version of a graph that answers a query: the one that is served, or the one that a cursor belongs to
+    /// if it is kept.
+    fn begin_query<'a>(
+        &'a self,
+        graph: &str,
+        query: &GraphQuery,
+        options: &'a QueryOptions,
+    ) -> Result<(Run<'a>, Arc<Graph>), QueryError> {
+        let topology = self.topology();
+        let graph = match &query.operand {
+            Operand::Edges(EdgesQuery { after: Some(cursor), .. }) => {
+                topology.graph_with(graph, query.edge_type.as_deref(), cursor.version)?
+            }
+            _ => Arc::clone(topology.graph(graph)?),
+        };
+        Ok((self.begin_at(topology, &graph.pinned, query.operand.operation(), options)?, graph))
+    }
+
     /// A run that has pinned something of `topology`.
     pub(crate) fn begin_at<'a>(
         &'a self,
@@ -225,7 +243,7 @@ impl Session {
     ) -> Result<Answered, QueryError> {
         let mut restarts = 0;
         loop {
-            let (mut run, pinned) = self.begin(graph, query.operand.operation(), options)?;
+            let (mut run, pinned) = self.begin_query(graph, query, options)?;
             match run.drive(query, &pinned).await {
                 Err(QueryError::VersionUnavailable { .. }) if restarts < RESTARTS_MAX => {
                     restarts += 1;

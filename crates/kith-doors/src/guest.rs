@@ -220,6 +220,7 @@ fn bytes(reply: &Reply) -> usize {
                 .as_ref()
                 .map_or(0, |_| (network.sizes.first + network.sizes.second) as usize * ID),
             GraphAnswer::Degrees(degrees) => degrees.len() * 2 * ID,
+            GraphAnswer::Edges(edges) => edges.ids.len() * ID * (1 + 2 * edges.columns.len()),
             GraphAnswer::Suggestions(members) => members.len() * 2 * ID,
             _ => 0,
         },

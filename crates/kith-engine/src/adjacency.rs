@@ -63,6 +63,68 @@ pub fn decode(
     if bytes.is_empty() { Ok(()) } else { Err(DecodeError::Overflow) }
 }
 
+/// As [`decode`], with the values of the columns in `wanted`, which are indices below `column_count`: replaces each of `columns` by
+/// them, as long as `out`. `O(ids × columns)`.
+///
+/// # Errors
+/// As [`decode`].
+///
+/// # Panics
+/// If there is not one of `columns` for each that is wanted, or the filter names a column beyond `column_count`.
+pub fn decode_with_columns(
+    mut bytes: &[u8],
+    column_count: usize,
+    filter: Option<ColumnFilter>,
+    out: &mut Vec<u64>,
+    wanted: &[usize],
+    columns: &mut [Vec<u64>],
+) -> Result<(), DecodeError> {
+    assert_eq!(wanted.len(), columns.len(), "one list of values per column");
+    out.clear();
+    columns.iter_mut().for_each(Vec::clear);
+    let count = usize::try_from(take_varint(&mut bytes)?).map_err(|_| DecodeError::Overflow)?;
+    delta::decode(&mut bytes, count, out)?;
+    let mut kept = None;
+    for column in 0..column_count {
+        let mut values = Values { bytes: &mut bytes, previous: 0 };
+        let places =
+            wanted.iter().enumerate().filter(|(_, wanted)| **wanted == column).map(|(place, _)| place);
+        let places: Vec<usize> = places.collect();
+        let range = filter.filter(|filter| filter.column == column);
+        let mut keep = range.map(|_| Vec::with_capacity(count));
+        for _ in 0..count {
+            let value = values.next()?;
+            for &place in &places {
+                columns[place].push(value);
+            }
+            if let (Some(keep), Some(range)) = (&mut keep, range) {
+                keep.push((range.low..=range.high).contains(&value));
+            }
+        }
+        kept = keep.or(kept);
+    }
+    if let Some(kept) = kept {
+        for list in columns.iter_mut().chain([&mut *out]) {
+            let mut kept = kept.iter().copied();
+            list.retain(|_| kept.next() == Some(true));
+        }
+    }
+    if bytes.is_empty() { Ok(()) } else { Err(DecodeError::Overflow) }
+}
+
+/// The values of one column, from the differences that are stored.
+struct Values<'a, 'b> {
+    bytes: &'a mut &'b [u8],
+    previous: u64,
+}
+
+impl Values<'_, '_> {
+    fn next(&mut self) -> Result<u64, DecodeError> {
+        self.previous = self.previous.wrapping_add(unzigzag(take_varint(self.bytes)?));
+        Ok(self.previous)
+    }
+}
+
 /// How many ids a list has, without reading them.
 ///
 /// # Errors
@@ -78,10 +140,9 @@ fn retain(
     ids: &mut Vec<u64>,
 ) -> Result<(), DecodeError> {
     let Some(ColumnFilter { low, high, .. }) = filter else { return Ok(()) };
-    let (mut value, mut kept) = (0u64, 0);
+    let (mut values, mut kept) = (Values { bytes, previous: 0 }, 0);
     for index in 0..count {
-        value = value.wrapping_add(unzigzag(take_varint(bytes)?));
-        if (low..=high).contains(&value) {
+        if (low..=high).contains(&values.next()?) {
             ids[kept] = ids[index];
             kept += 1;
         }
@@ -131,7 +192,15 @@ mod tests {
             decode(&bytes, 2, Some(filter), &mut out).unwrap();
             let expected: Vec<u64> = ids.iter().zip(&second)
                 .filter(|(_, value)| (low..=low + width).contains(value)).map(|(&id, _)| id).collect();
-            prop_assert_eq!(out, expected);
+            prop_assert_eq!(&out, &expected);
+            let mut columns = vec![vec![9], vec![], vec![1]];
+            decode_with_columns(&bytes, 2, Some(filter), &mut out, &[1, 0, 1], &mut columns).unwrap();
+            prop_assert_eq!(&out, &expected);
+            let of = |column: &[u64]| -> Vec<u64> {
+                let at = |id: &u64| column[ids.binary_search(id).unwrap()];
+                expected.iter().map(at).collect()
+            };
+            prop_assert_eq!(columns, [of(&second), of(&first), of(&second)]);
             prop_assert_eq!(count(&bytes).unwrap(), ids.len() as u64);
         }
 
@@ -151,6 +220,9 @@ mod tests {
             let filter = (columns > 0).then(|| ColumnFilter { column: columns - 1, low: 0, high: u64::MAX / 2 });
             let _ = decode(&bytes, columns, filter, &mut out);
             prop_assert!(out.capacity() <= 2 * bytes.len() + 8);
+            let (wanted, mut values): (Vec<usize>, Vec<Vec<u64>>) = (0..columns).map(|column| (column, vec![])).unzip();
+            let _ = decode_with_columns(&bytes, columns, filter, &mut out, &wanted, &mut values);
+            prop_assert!(values.iter().all(|values| values.capacity() <= 2 * bytes.len() + 8));
         }
     }
 

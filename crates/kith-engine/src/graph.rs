@@ -1,12 +1,13 @@
 //! A graph version as a node holds it: where operators read neighbour lists from.
 
+mod edges;
 mod union;
 
 use crate::adjacency::{self, ColumnFilter};
 use crate::chunk::{Found, find_many};
 use crate::component::{ComponentReader, ListReader, PartitionReader};
 use crate::errors::{OpenError, ReadError};
-use kith_ops::{EdgeSelector, GraphSchema, KindRole, NeighbourSource, SourceError};
+use kith_ops::{EdgeList, EdgeSelector, GraphSchema, KindRole, NeighbourSource, SourceError};
 use kith_types::{Direction, PartitionCount, PartitionId, partition_of_id};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -88,12 +89,8 @@ impl GraphReader {
             .ok_or_else(|| SourceError::UnknownKind { kind: edge.kind.clone() })?;
         let graph = component.graph();
         let filter = edge.filter.as_ref().map(|range| {
-            let column = graph.columns.iter().position(|name| *name == range.column);
-            let filter = |column| ColumnFilter { column, low: range.low, high: range.high };
-            column.map(filter).ok_or_else(|| SourceError::UnknownColumn {
-                kind: edge.kind.clone(),
-                column: range.column.clone(),
-            })
+            let column = column_of(component, &range.column)?;
+            Ok(ColumnFilter { column, low: range.low, high: range.high })
         });
         Ok(Selection {
             component,
@@ -273,6 +270,16 @@ impl NeighbourSource for GraphReader {
         Ok(())
     }
 
+    fn edges(
+        &self,
+        edge: &EdgeSelector,
+        columns: &[&str],
+        keys: &[u64],
+        each: &mut dyn FnMut(usize, Option<EdgeList<'_>>) -> ControlFlow<()>,
+    ) -> Result<(), SourceError> {
+        self.read_edges(edge, columns, keys, each)
+    }
+
     fn postings(
         &self,
         edge: &EdgeSelector,
@@ -351,6 +358,21 @@ fn lists_for(role: KindRole, direction: Direction) -> &'static [Direction] {
         (KindRole::Directed | KindRole::Entity, Direction::In) => &[Direction::In],
         (KindRole::MembersOnly, _) => &[],
     }
+}
+
+impl Selection<'_> {
+    /// The index of a column.
+    fn column(&self, name: &str) -> Result<usize, SourceError> {
+        column_of(self.component, name)
+    }
+}
+
+fn column_of(component: &ComponentReader, name: &str) -> Result<usize, SourceError> {
+    let place = component.graph().columns.iter().position(|column| column.name == name);
+    place.ok_or_else(|| SourceError::UnknownColumn {
+        kind: component.manifest().component.clone(),
+        column: name.to_owned(),
+    })
 }
 
 fn files_of(component: &ComponentReader, partition: PartitionId) -> Result<&PartitionReader, SourceError> {

@@ -204,7 +204,12 @@ impl Manifest {
     /// A graph component as a part of its graph's schema.
     pub fn kind(&self) -> Option<KindSchema> {
         let graph = self.graph()?;
-        Some(KindSchema { name: self.component.clone(), role: graph.role, columns: graph.columns.clone() })
+        Some(KindSchema {
+            name: self.component.clone(),
+            role: graph.role,
+            version: self.version,
+            columns: graph.columns.clone(),
+        })
     }
 
     /// The packs, in their order.

@@ -1,6 +1,7 @@
 //! A filter of edges by the value that they have in a column.
 
-use kith_ops::ColumnRange;
+use kith_ops::ColumnFilter;
+use kith_schema::ColumnNumber;
 use serde::{Deserialize, Serialize};
 use std::str::FromStr;
 
@@ -11,26 +12,23 @@ use std::str::FromStr;
 pub struct Filter {
     /// One of the columns that the graph was loaded with.
     column: String,
-    /// The least value.
-    #[serde(default)]
-    low: u64,
-    /// The greatest value.
-    #[serde(default = "unlimited")]
-    high: u64,
-}
-
-fn unlimited() -> u64 {
-    u64::MAX
+    /// The least value; without it, any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    low: Option<ColumnNumber>,
+    /// The greatest value; without it, any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    high: Option<ColumnNumber>,
 }
 
 impl Filter {
-    pub(crate) fn of(ColumnRange { column, low, high }: ColumnRange) -> Self {
+    pub(crate) fn of(ColumnFilter { column, low, high }: ColumnFilter) -> Self {
         Self { column, low, high }
     }
 
-    pub(crate) fn range(self) -> ColumnRange {
+    /// Converts it to the type of the client library.
+    pub(crate) fn inner(self) -> ColumnFilter {
         let Self { column, low, high } = self;
-        ColumnRange { column, low, high }
+        ColumnFilter { column, low, high }
     }
 }
 
@@ -41,11 +39,11 @@ impl FromStr for Filter {
         let expected = || format!("expected COLUMN=LOW..HIGH, as since=2015..2020, not {text:?}");
         let (column, range) = text.split_once('=').ok_or_else(expected)?;
         let (low, high) = range.split_once("..").ok_or_else(expected)?;
-        let end = |end: &str, default: u64| match end {
-            "" => Ok(default),
-            end => end.parse().map_err(|_| expected()),
+        let end = |end: &str| match end {
+            "" => Ok(None),
+            end => end.parse().map(Some).map_err(|_| expected()),
         };
-        Ok(Self { column: column.to_owned(), low: end(low, 0)?, high: end(high, u64::MAX)? })
+        Ok(Self { column: column.to_owned(), low: end(low)?, high: end(high)? })
     }
 }
 
@@ -55,14 +53,15 @@ mod tests {
 
     #[test]
     fn either_end_of_a_range_may_be_left_out() {
+        use ColumnNumber::{F64, I64, U64};
         let of = |low, high| Ok(Filter { column: "since".to_owned(), low, high });
-        assert_eq!("since=2015..2020".parse(), of(2015, 2020));
-        assert_eq!("since=..2020".parse(), of(0, 2020));
-        assert_eq!("since=2015..".parse(), of(2015, u64::MAX));
-        for wrong in ["since", "since=2015", "since=a..b", "since=-1..2"] {
+        assert_eq!("since=2015..2020".parse(), of(Some(U64(2015)), Some(U64(2020))));
+        assert_eq!("since=..-2".parse(), of(None, Some(I64(-2))));
+        assert_eq!("since=0.5..".parse(), of(Some(F64(0.5)), None));
+        for wrong in ["since", "since=2015", "since=a..b", "since=1..nan", "since=inf.."] {
             assert!(wrong.parse::<Filter>().is_err(), "{wrong}");
         }
         let json = serde_json::from_str::<Filter>(r#"{"column":"since","low":3}"#);
-        assert_eq!(json.ok(), of(3, u64::MAX).ok());
+        assert_eq!(json.ok(), of(Some(U64(3)), None).ok());
     }
 }

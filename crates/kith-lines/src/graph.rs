@@ -1,9 +1,12 @@
 //! An operation of graphs with its options. As arguments of a command, the options are added to the operation's own flags.
 
 use crate::error::LineError;
-use crate::{Operation, Shape, options::Options};
+use crate::{
+    Operation, Shape,
+    options::{After, Options},
+};
 use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
-use kith_ops::GraphQuery;
+use kith_ops::{GraphQuery, Operand};
 
 /// A query of a graph.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,18 +24,29 @@ impl GraphLine {
     /// `bad_request`.
     pub fn check(&self) -> Result<(), LineError> {
         let paged = self.options.limit.is_some() || self.options.after.is_some();
-        if paged && !matches!(self.operation.shape(), Shape::Ids | Shape::Entities) {
-            return Err(LineError::bad_request(
-                "`limit` and `after` cut a set of ids; this operation answers none",
-            ));
+        match (self.operation.shape(), self.options.after) {
+            (Shape::Ids | Shape::Entities, Some(After::Cursor(_))) => {
+                Err(LineError::bad_request("`after` is the last id of the page before, not a cursor"))
+            }
+            (Shape::Edges, Some(After::Id(_))) => Err(LineError::bad_request(
+                "`after` is the cursor that the page before ended with, not an id",
+            )),
+            (Shape::Ids | Shape::Entities | Shape::Edges, _) => Ok(()),
+            _ if paged => Err(LineError::bad_request(
+                "`limit` and `after` cut a set of ids, or edges; this operation answers none",
+            )),
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     /// Converts it to the query type of the client library.
     pub fn query(&self) -> GraphQuery {
+        let mut operand = self.operation.operand();
+        if let Operand::Edges(edges) = &mut operand {
+            (edges.limit, edges.after) = (self.options.limit, self.options.cursor());
+        }
         GraphQuery {
-            operand: self.operation.operand(),
+            operand,
             edge_type: self.options.edge_type.clone(),
             direction: self.options.direction(),
             workflow: self.options.workflow(),

@@ -2,7 +2,7 @@
 
 use crate::filter::Filter;
 use clap::{Args, Subcommand, ValueEnum};
-use kith_ops::{CommonPlan, Operand, PATH_LENGTH_MAX, Want};
+use kith_ops::{CommonPlan, EdgesQuery, Operand, PATH_LENGTH_MAX, Want};
 use serde::{Deserialize, Deserializer, Serialize, de::Error};
 
 /// What is asked, with its own fields. Field names are a contract: `docs/queries.md`.
@@ -17,6 +17,8 @@ pub enum Operation {
     Members(Members),
     /// How many connections members have
     Degree(Degree),
+    /// The edges of a member with their columns, sorted, page by page
+    Edges(Edges),
     /// First and second degree of a member
     Network(Network),
     /// Only the sizes of `network`
@@ -69,6 +71,29 @@ pub struct Degree {
     #[arg(required = true, value_name = "ID")]
     ids: Vec<u64>,
     /// Count only edges whose value in a column lies in a range, both ends included
+    #[arg(long, value_name = "COLUMN=LOW..HIGH")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    filter: Option<Filter>,
+}
+
+#[derive(Clone, Debug, PartialEq, Args, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Edges {
+    /// The member
+    id: u64,
+    /// The columns to return, separated by commas [default: all]
+    #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    columns: Option<Vec<String>>,
+    /// The column to sort by, ties by ascending id [default: sorted by id]
+    #[arg(long, value_name = "COLUMN")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    order_by: Option<String>,
+    /// Greatest first
+    #[arg(long)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    descending: bool,
+    /// Return only edges whose value in a column lies in a range, both ends included
     #[arg(long, value_name = "COLUMN=LOW..HIGH")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     filter: Option<Filter>,
@@ -225,6 +250,8 @@ pub enum Shape {
     Ids,
     /// As [`Shape::Ids`], with the member `entities` in place of `ids`.
     Entities,
+    /// Edges, which `limit` and a cursor divide into pages.
+    Edges,
     /// A network with the ids that the answer contains.
     Network,
     /// A network with checksums in place of ids.
@@ -243,6 +270,10 @@ impl Operation {
             Operand::Degree { ids, filter } => {
                 Operation::Degree(Degree { ids, filter: filter.map(Filter::of) })
             }
+            Operand::Edges(EdgesQuery { id, columns, order_by, descending, filter, .. }) => {
+                let filter = filter.map(Filter::of);
+                Operation::Edges(Edges { id, columns, order_by, descending, filter })
+            }
             Operand::Network { id, want } => {
                 let returns = if want == Want::Ids { NetworkReturn::Ids } else { NetworkReturn::Size };
                 Operation::Network(Network { id, returns })
@@ -257,14 +288,18 @@ impl Operation {
         }
     }
 
-    /// Converts the operation to the operand of the client library.
+    /// Converts the operation to the operand of the client library. A page of edges is one of the options.
     pub fn operand(&self) -> Operand {
         match self.clone() {
             Operation::Connections(Connections { id }) => Operand::Connections { id },
             Operation::Entities(Entities { id, kind }) => Operand::Entities { id, kind },
             Operation::Members(Members { entity, kind }) => Operand::Members { kind, entity },
             Operation::Degree(Degree { ids, filter }) => {
-                Operand::Degree { ids, filter: filter.map(Filter::range) }
+                Operand::Degree { ids, filter: filter.map(Filter::inner) }
+            }
+            Operation::Edges(Edges { id, columns, order_by, descending, filter }) => {
+                let (filter, limit, after) = (filter.map(Filter::inner), None, None);
+                Operand::Edges(EdgesQuery { id, columns, order_by, descending, filter, limit, after })
             }
             Operation::Network(Network { id, returns: NetworkReturn::Size })
             | Operation::NetworkSize(Member { id }) => Operand::Network { id, want: Want::Size },
@@ -287,6 +322,7 @@ impl Operation {
             Operation::Connections(_) | Operation::Members(_) => Shape::Ids,
             Operation::Entities(_) => Shape::Entities,
             Operation::Common(Common { returns: CommonReturn::Ids, .. }) => Shape::Ids,
+            Operation::Edges(_) => Shape::Edges,
             Operation::Network(Network { returns: NetworkReturn::Sha, .. }) => Shape::NetworkSha,
             Operation::Network(_) | Operation::NetworkSize(_) => Shape::Network,
             Operation::Degree(_)

@@ -2,10 +2,11 @@
 
 use clap::{Args, ValueEnum};
 use kith_api::{CacheMode, Page, QueryOptions};
+use kith_ops::{EdgeCursor, NotACursor};
 use kith_routing::{FanOutLimits, load::Hedging};
 use kith_types::{Direction, Workflow};
 use serde::{Deserialize, Deserializer, de::Error};
-use std::{num::NonZeroU32, time::Duration};
+use std::{num::NonZeroU32, str::FromStr, time::Duration};
 
 /// Options of any query. Field names are a contract: `docs/queries.md`.
 #[derive(Clone, Debug, PartialEq, Args, Deserialize)]
@@ -56,14 +57,46 @@ pub struct Options {
     #[arg(long)]
     #[serde(default)]
     pub partial: bool,
-    /// Return at most this many ids of an answer that is a set of ids
+    /// Return at most this many ids of an answer that is a set of ids, or this many edges
     #[arg(long, value_name = "N")]
     #[serde(default)]
     pub limit: Option<u64>,
-    /// Only ids greater than this one: the last of the page before
-    #[arg(long, value_name = "ID")]
+    /// Where to go on: the last id of the page before; with `edges`, the cursor that the page before ended with
+    #[arg(long, value_name = "ID|CURSOR")]
     #[serde(default)]
-    pub after: Option<u64>,
+    pub after: Option<After>,
+}
+
+/// Where the page before ended.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum After {
+    /// At an id of a set of ids.
+    Id(u64),
+    /// At an edge.
+    Cursor(EdgeCursor),
+}
+
+impl FromStr for After {
+    type Err = NotACursor;
+
+    fn from_str(text: &str) -> Result<Self, NotACursor> {
+        text.parse().map(After::Id).or_else(|_| text.parse().map(After::Cursor))
+    }
+}
+
+impl<'de> Deserialize<'de> for After {
+    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged, expecting = "expected an id or the cursor of an answer")]
+        enum Given {
+            Id(u64),
+            Cursor(String),
+        }
+        match Given::deserialize(input)? {
+            Given::Id(id) => Ok(After::Id(id)),
+            Given::Cursor(text) => text.parse().map(After::Cursor).map_err(D::Error::custom),
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, ValueEnum, Deserialize)]
@@ -150,6 +183,21 @@ impl Options {
         self.workflow.inner()
     }
 
+    fn after_id(&self) -> Option<u64> {
+        match self.after {
+            Some(After::Id(id)) => Some(id),
+            Some(After::Cursor(_)) | None => None,
+        }
+    }
+
+    /// The cursor that the page before ended with.
+    pub(crate) fn cursor(&self) -> Option<EdgeCursor> {
+        match self.after {
+            Some(After::Cursor(cursor)) => Some(cursor),
+            Some(After::Id(_)) | None => None,
+        }
+    }
+
     /// Converts the options to those of the client library.
     pub fn query_options(&self) -> QueryOptions {
         QueryOptions {
@@ -165,7 +213,7 @@ impl Options {
             profile: self.profile,
             partial: self.partial,
             workflow: self.workflow(),
-            page: Page { after: self.after, limit: self.limit },
+            page: Page { after: self.after_id(), limit: self.limit },
             ..QueryOptions::default()
         }
     }

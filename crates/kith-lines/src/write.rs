@@ -62,11 +62,12 @@ pub fn query_json(graph: &str, query: &GraphQuery, options: &QueryOptions) -> Va
         CacheMode::Bypass => drop(object.insert("cache".into(), json!("bypass"))),
         CacheMode::Refresh => drop(object.insert("cache".into(), json!("refresh"))),
     }
-    for (name, value) in [("after", options.page.after), ("limit", options.page.limit)] {
-        if let Some(value) = value {
-            object.insert(name.into(), json!(value));
-        }
-    }
+    let (after, limit) = match &query.operand {
+        Operand::Edges(edges) => (edges.after.map(|cursor| json!(cursor.to_string())), edges.limit),
+        _ => (options.page.after.map(Value::from), options.page.limit),
+    };
+    let page = [("after", after), ("limit", limit.map(Value::from))];
+    object.extend(page.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
     Value::Object(object)
 }
 

@@ -1,6 +1,7 @@
 //! The answers to a [`crate::GraphQuery`].
 
-use crate::{Network, NetworkSizes};
+use crate::{EdgeCursor, Network, NetworkSizes};
+use kith_schema::ColumnNumber;
 use std::sync::Arc;
 
 /// One answer; the variant follows the query's operand.
@@ -11,6 +12,8 @@ pub enum GraphAnswer {
     /// To `Degree`: for each member its number of connections, or `None` if it is not in the graph (or, in a partial answer, if
     /// nobody answered for it).
     Degrees(Vec<Option<u64>>),
+    /// To `Edges`.
+    Edges(EdgesAnswer),
     /// To `Network`.
     Network(NetworkAnswer),
     /// To `Distance`: at each target's index 0, 1, 2, 3, or `None` for farther or unreachable.
@@ -21,6 +24,26 @@ pub enum GraphAnswer {
     Common(CommonAnswer),
     /// To `Suggest`: (member, number of common connections), most first, ties by ascending id.
     Suggestions(Vec<(u64, u32)>),
+}
+
+/// Edges with their columns, in the order that was asked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct EdgesAnswer {
+    /// The other end of each edge.
+    pub ids: Vec<u64>,
+    /// The columns asked for, in that order.
+    pub columns: Vec<EdgeColumn>,
+    /// The cursor of the next page if there are more edges.
+    pub after: Option<EdgeCursor>,
+}
+
+/// One column of some edges.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EdgeColumn {
+    /// Its name.
+    pub name: String,
+    /// Of each edge its number, in the order of the edges.
+    pub numbers: Vec<ColumnNumber>,
 }
 
 /// A member's network: always its sizes, its ids when they were wanted.

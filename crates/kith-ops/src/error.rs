@@ -1,8 +1,8 @@
 //! Why a question cannot be answered. Codes are a contract: see `docs/errors.md`.
 
 use crate::SourceError;
-use kith_schema::{Incompatible, compute::ComputeError};
-use kith_types::PartitionId;
+use kith_schema::{ColumnKind, ColumnNumber, Incompatible, compute::ComputeError};
+use kith_types::{PartitionId, StoreVersion};
 use thiserror::Error;
 
 /// The question does not fit the graph.
@@ -42,6 +42,41 @@ pub enum OperationError {
     DirectionNotKept {
         /// The edge type.
         name: String,
+    },
+    /// The edges of both directions are two lists, which may hold the same edge with other values.
+    #[error("edges of the directed edge type {name:?} are listed one way: \"out\" or \"in\"")]
+    BothDirections {
+        /// The edge type.
+        name: String,
+    },
+    /// The edge type has no such column.
+    #[error("edge type {kind:?} has no column {column:?}")]
+    UnknownColumn {
+        /// The edge type.
+        kind: String,
+        column: String,
+        /// The columns there are.
+        known: Vec<String>,
+    },
+    /// A column is asked for twice.
+    #[error("column {column:?} is asked for twice")]
+    RepeatedColumn { column: String },
+    /// The bound of a filter is not a number that the column can hold.
+    #[error("column {column:?} holds numbers of kind {}: {got} is none", kind.name())]
+    NotOfKind { column: String, kind: ColumnKind, got: ColumnNumber },
+    /// A cursor was handed to another question than the one that it came from.
+    #[error("the cursor belongs to a query of another member, edge type, direction, order or filter")]
+    OtherCursor,
+    /// The version that a cursor belongs to is served no more.
+    #[error(
+        "the cursor belongs to version {version} of edge type {name:?}, which is no longer kept: version {current} is served"
+    )]
+    CursorExpired {
+        /// The edge type.
+        name: String,
+        version: StoreVersion,
+        /// The version that is served.
+        current: StoreVersion,
     },
     /// A number is out of its range.
     #[error("{what} is {got}, but must be {range}")]

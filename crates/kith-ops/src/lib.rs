@@ -7,6 +7,7 @@
 
 mod answer;
 mod deliveries;
+mod edges;
 mod error;
 mod evaluate;
 mod graph;
@@ -25,20 +26,24 @@ pub mod testing;
 mod typing;
 mod value;
 
-pub use answer::{CommonAnswer, GraphAnswer, NetworkAnswer, PathAnswer};
+pub use answer::{CommonAnswer, EdgeColumn, EdgesAnswer, GraphAnswer, NetworkAnswer, PathAnswer};
 pub use deliveries::Deliveries;
+pub use edges::{EdgeList, EdgePage, EdgePosition, EdgesEntry, EdgesPlan, PLAN_COLUMNS_MAX};
 pub use error::{EvaluateError, MergeError, OperationError};
 pub use evaluate::{
     GRAPH_BYTES_MAX, LookupKeys, Room, Share, aggregate, aggregate_fetched, best, compute, compute_fetched,
     evaluate, evaluate_values, lookup,
 };
-pub use graph::{COMMON_FETCH_MAX, DEGREE_IDS_MAX, DISTANCE_TARGETS_MAX, PATH_LENGTH_MAX, SUGGESTIONS_MAX};
+pub use graph::{
+    COMMON_FETCH_MAX, DEGREE_IDS_MAX, DISTANCE_TARGETS_MAX, EDGES_MAX, EdgeCursor, EdgesQuery, NotACursor,
+    PATH_LENGTH_MAX, SUGGESTIONS_MAX,
+};
 pub use groups::Groups;
 pub use merge::Missing;
 pub use network::{Network, NetworkKey, NetworkSizes};
 pub use operation::{FanOut, Input, Operation, Outline, Scope, Step};
 pub use operator::{ColumnRange, EdgeSelector, Operator};
-pub use query::{CommonPlan, GraphQuery, NetworkPlan, Operand, Want};
+pub use query::{ColumnFilter, CommonPlan, GraphQuery, NetworkPlan, Operand, Want};
 pub use records::{Record, RecordCounts, RecordError, Records, RecordsBuilder, RecordsOver};
 pub use schema::{GraphSchema, KindRole, KindSchema};
 pub use sets::Scratch;

@@ -2,7 +2,7 @@
 
 use crate::groups::Tally;
 use crate::sets::{self, Scratch};
-use crate::{Groups, ListEntry, MergeError, Operator, Part, Records, Value, ValueKind};
+use crate::{EdgesEntry, Groups, ListEntry, MergeError, Operator, Part, Records, Value, ValueKind};
 use kith_schema::compute::GroupBy;
 
 /// What a key without an answer means.
@@ -38,7 +38,20 @@ impl Value {
             return Err(MergeError::Overlapping);
         }
         Ok(match kind {
-            ValueKind::Lists => Value::Lists(place_lists(key_count, parts)?),
+            ValueKind::Lists => {
+                let lists = parts.into_iter().map(|part| match part.value {
+                    Value::Lists(lists) => (part.positions, lists),
+                    _ => (part.positions, Vec::new()),
+                });
+                Value::Lists(place(key_count, lists, ListEntry::Unanswered)?)
+            }
+            ValueKind::Edges => {
+                let edges = parts.into_iter().map(|part| match part.value {
+                    Value::Edges(edges) => (part.positions, edges),
+                    _ => (part.positions, Vec::new()),
+                });
+                Value::Edges(place(key_count, edges, EdgesEntry::Unanswered)?)
+            }
             ValueKind::Set => {
                 let mut ids = merge_sets(&mut parts, set_of, scratch);
                 if let Operator::Limit { count, .. } = plan {
@@ -87,11 +100,14 @@ fn count_of(value: &Value) -> u64 {
     }
 }
 
-/// Puts each part's lists where their keys are.
-fn place_lists(key_count: usize, parts: Vec<Part>) -> Result<Vec<ListEntry>, MergeError> {
-    let mut lists = vec![ListEntry::Unanswered; key_count];
-    for Part { positions, value } in parts {
-        let Value::Lists(entries) = value else { continue };
+/// Puts the entries of each part where their keys are.
+fn place<T: Clone>(
+    key_count: usize,
+    parts: impl Iterator<Item = (Vec<u32>, Vec<T>)>,
+    unanswered: T,
+) -> Result<Vec<T>, MergeError> {
+    let mut placed = vec![unanswered; key_count];
+    for (positions, entries) in parts {
         if entries.len() != positions.len() {
             return Err(MergeError::WrongValue {
                 expected: "one list per key",
@@ -99,10 +115,10 @@ fn place_lists(key_count: usize, parts: Vec<Part>) -> Result<Vec<ListEntry>, Mer
             });
         }
         for (position, entry) in positions.into_iter().zip(entries) {
-            lists[position as usize] = entry;
+            placed[position as usize] = entry;
         }
     }
-    Ok(lists)
+    Ok(placed)
 }
 
 /// Puts each part's records where their keys are; values are not copied.

@@ -1,6 +1,7 @@
 //! The operator plan: a small tree that a node evaluates over its partitions and
 //! a caller over the nodes' answers (Moolle §II-A pushes query processing to both).
 
+use crate::EdgesPlan;
 use kith_schema::compute::{AggregatePlan, ComputePlan};
 use kith_types::Direction;
 use std::sync::Arc;
@@ -21,9 +22,9 @@ pub struct EdgeSelector {
 pub struct ColumnRange {
     /// Name of the column.
     pub column: String,
-    /// Least value kept.
+    /// Least value kept, as it is stored ([`kith_schema::ColumnKind::store`]).
     pub low: u64,
-    /// Greatest value kept.
+    /// Greatest value kept, as it is stored.
     pub high: u64,
 }
 
@@ -88,6 +89,8 @@ pub enum Operator {
     Count(Box<Operator>),
     /// `Set` → `Exists`: whether it has an id.
     Exists(Box<Operator>),
+    /// The edges of the request's keys with their columns, in request order: `Edges`. Not an input of other operators.
+    Edges(Box<EdgesPlan>),
     /// The values of the request's keys in a store, in request order: `Records`. Not an input of other operators.
     Lookup,
     /// What a plan makes of the records of the request's keys in a store, in request order: `Records`, of the plan's result. Not an

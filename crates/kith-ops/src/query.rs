@@ -1,6 +1,7 @@
 //! The questions one can ask of a graph.
 
-use crate::ColumnRange;
+use crate::EdgesQuery;
+use kith_schema::ColumnNumber;
 use kith_types::{Direction, OperationName, PartitionCount, Workflow};
 
 /// One question, as the caller states it. Names are resolved against the
@@ -41,8 +42,10 @@ pub enum Operand {
         /// The members, in any order, repeats allowed.
         ids: Vec<u64>,
         /// Only edges whose value in a column lies in a range.
-        filter: Option<ColumnRange>,
+        filter: Option<ColumnFilter>,
     },
+    /// The edges of a member with their columns, in an order, page by page.
+    Edges(EdgesQuery),
     /// First degree, exactly-second degree, their union and the raw union of the first degree's lists.
     Network {
         id: u64,
@@ -92,6 +95,7 @@ impl Operand {
             Operand::Entities { .. } => OperationName::Entities,
             Operand::Members { .. } => OperationName::Members,
             Operand::Degree { .. } => OperationName::Degree,
+            Operand::Edges(_) => OperationName::Edges,
             Operand::Network { .. } => OperationName::Network,
             Operand::Distance { .. } => OperationName::Distance,
             Operand::Path { .. } => OperationName::Path,
@@ -99,6 +103,18 @@ impl Operand {
             Operand::Suggest { .. } => OperationName::Suggest,
         }
     }
+}
+
+/// The edges whose value in a column lies in a range, both ends included. The numbers are those of the column, however they are
+/// stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ColumnFilter {
+    /// Name of a column of the edge type.
+    pub column: String,
+    /// The least value; `None`: any.
+    pub low: Option<ColumnNumber>,
+    /// The greatest value; `None`: any.
+    pub high: Option<ColumnNumber>,
 }
 
 /// What of a set is wanted.

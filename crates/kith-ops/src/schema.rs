@@ -1,7 +1,8 @@
 //! What kinds of edges a graph has.
 
-use crate::EdgeSelector;
-use kith_types::Direction;
+use crate::{EdgeSelector, OperationError};
+use kith_schema::Column;
+use kith_types::{Direction, StoreVersion};
 
 /// The edge types and entity kinds of one graph version, in the order in which they were first loaded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -17,8 +18,10 @@ pub struct KindSchema {
     pub name: String,
     /// What it joins.
     pub role: KindRole,
-    /// Names of the columns kept beside its ids.
-    pub columns: Vec<String>,
+    /// Which build of it: a load replaces the kinds that it brings and keeps the others.
+    pub version: StoreVersion,
+    /// The columns kept beside its ids.
+    pub columns: Vec<Column>,
 }
 
 /// What a kind joins, and whether its edges have a direction.
@@ -38,6 +41,18 @@ impl KindSchema {
     /// Whether it joins members with members.
     pub fn is_edge_type(&self) -> bool {
         matches!(self.role, KindRole::Undirected | KindRole::Directed)
+    }
+
+    /// The column of this name.
+    ///
+    /// # Errors
+    /// [`OperationError::UnknownColumn`].
+    pub fn column(&self, name: &str) -> Result<&Column, OperationError> {
+        self.columns.iter().find(|column| column.name == name).ok_or_else(|| OperationError::UnknownColumn {
+            kind: self.name.clone(),
+            column: name.to_owned(),
+            known: self.columns.iter().map(|column| column.name.clone()).collect(),
+        })
     }
 
     /// The edges that a query follows which names no direction.

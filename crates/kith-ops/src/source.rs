@@ -1,6 +1,6 @@
 //! Where a node's operators read neighbour lists and values from.
 
-use crate::{EdgeSelector, LookupKeys};
+use crate::{EdgeList, EdgeSelector, LookupKeys};
 use kith_types::{PartitionCount, PartitionId, ValueProof};
 use std::ops::ControlFlow;
 use thiserror::Error;
@@ -39,6 +39,21 @@ pub trait NeighbourSource {
     ) -> Result<(), SourceError> {
         self.lists(edge, keys, &mut |index, list| each(index, list.map(|ids| ids.len() as u64)))
     }
+
+    /// Reads the lists of `keys` with the values of `columns`, in order, and calls `each(index, list)` once per key, with `None` for
+    /// a key that is not in the graph. `Break` ends the reading early, without error. `O(keys + ids × columns)`.
+    ///
+    /// # Errors
+    /// As [`NeighbourSource::lists`]; [`SourceError::UnknownColumn`]; [`SourceError::TwoLists`] for both directions of a directed
+    /// edge type.
+    #[expect(clippy::type_complexity, reason = "spelled out for implementors")]
+    fn edges(
+        &self,
+        edge: &EdgeSelector,
+        columns: &[&str],
+        keys: &[u64],
+        each: &mut dyn FnMut(usize, Option<EdgeList<'_>>) -> ControlFlow<()>,
+    ) -> Result<(), SourceError>;
 
     /// Appends to `out` the members of `partition`, ascending and distinct, whose list under `edge`
     /// contains `id`. Under `Direction::Both` of a directed edge type that is the union of both lists;
@@ -132,6 +147,12 @@ pub enum SourceError {
         kind: String,
         /// The column asked for.
         column: String,
+    },
+    /// The edges of both directions are two lists, each with values of its own.
+    #[error("the edges of both directions of {kind:?} are two lists")]
+    TwoLists {
+        /// The edge type.
+        kind: String,
     },
     /// A key cannot be one of a store whose keys are ids.
     #[error("a key of {got} bytes cannot be an id, which has 8")]

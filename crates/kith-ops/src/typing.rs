@@ -1,7 +1,7 @@
 //! Which plans are well-typed, what type of value they give, and which ids of
 //! theirs two nodes can both hold. Checked before anything is read.
 
-use crate::{EvaluateError, Operator, ValueKind};
+use crate::{EvaluateError, Operator, PLAN_COLUMNS_MAX, ValueKind};
 
 impl Operator {
     /// The deepest plan that is evaluated. Operations of this crate need 4; the rest is room
@@ -30,6 +30,7 @@ impl Operator {
             Operator::Limit { .. } => "limit",
             Operator::Count(_) => "count",
             Operator::Exists(_) => "exists",
+            Operator::Edges(_) => "edges",
             Operator::Lookup => "lookup",
             Operator::Compute(_) => "compute",
             Operator::Aggregate(_) => "aggregate",
@@ -56,6 +57,11 @@ impl Operator {
             Operator::Keys | Operator::Postings { .. } | Operator::Members => Ok(Set),
             Operator::Lookup | Operator::Compute(_) => Ok(Records),
             Operator::Aggregate(_) => Ok(ValueKind::Groups),
+            Operator::Edges(plan) if PLAN_COLUMNS_MAX < plan.columns.len() => {
+                let (what, got, max) = ("columns", plan.columns.len(), PLAN_COLUMNS_MAX);
+                Err(EvaluateError::TooMany { what, got, max })
+            }
+            Operator::Edges(_) => Ok(ValueKind::Edges),
             Operator::Ids(ids) => self.check_ids(ids, size).map(|()| Set),
             Operator::Expand { input, .. } => match input.check_within(depth, size)? {
                 Set => Ok(Lists),

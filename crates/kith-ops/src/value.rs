@@ -1,6 +1,6 @@
 //! What evaluation gives, and the parts of it that nodes send back.
 
-use crate::{Groups, Records};
+use crate::{EdgesEntry, Groups, Records};
 
 /// What evaluation gives.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,6 +23,8 @@ pub enum Value {
         /// As long as `ids`, each at least 1.
         counts: Vec<u32>,
     },
+    /// One entry per key, in the order of the keys.
+    Edges(Vec<EdgesEntry>),
     /// A number of ids.
     Count(u64),
     /// Whether any id qualifies.
@@ -58,6 +60,8 @@ pub enum ValueKind {
     Neighbourhood,
     /// [`Value::Tallies`].
     Tallies,
+    /// [`Value::Edges`].
+    Edges,
     /// [`Value::Count`].
     Count,
     /// [`Value::Exists`].
@@ -76,6 +80,7 @@ impl ValueKind {
             ValueKind::Set => "a set",
             ValueKind::Neighbourhood => "a neighbourhood",
             ValueKind::Tallies => "tallies",
+            ValueKind::Edges => "edges",
             ValueKind::Count => "a count",
             ValueKind::Exists => "an existence",
             ValueKind::Records => "records",
@@ -87,7 +92,7 @@ impl ValueKind {
     /// sum it can not.
     pub fn is_by_key(self) -> bool {
         match self {
-            ValueKind::Lists | ValueKind::Records => true,
+            ValueKind::Lists | ValueKind::Edges | ValueKind::Records => true,
             ValueKind::Set | ValueKind::Neighbourhood | ValueKind::Exists => true,
             ValueKind::Tallies | ValueKind::Count | ValueKind::Groups => false,
         }
@@ -102,6 +107,7 @@ impl Value {
             Value::Set(_) => ValueKind::Set,
             Value::Neighbourhood { .. } => ValueKind::Neighbourhood,
             Value::Tallies { .. } => ValueKind::Tallies,
+            Value::Edges(_) => ValueKind::Edges,
             Value::Count(_) => ValueKind::Count,
             Value::Exists(_) => ValueKind::Exists,
             Value::Records(_) => ValueKind::Records,
@@ -146,6 +152,7 @@ impl Part {
         match &mut self.value {
             Value::Records(records) => records.retain(stays),
             Value::Lists(lists) => retain(lists, stays),
+            Value::Edges(edges) => retain(edges, stays),
             Value::Set(_) | Value::Neighbourhood { .. } | Value::Exists(_) => {}
             Value::Tallies { .. } | Value::Count(_) | Value::Groups(_) => {
                 debug_assert!(late.is_empty(), "a sum cannot be taken apart");

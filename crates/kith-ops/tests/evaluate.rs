@@ -2,8 +2,8 @@
 
 use kith_ops::testing::MemoryGraph;
 use kith_ops::{
-    ColumnRange, EdgeSelector, EvaluateError, KindRole, ListEntry, NeighbourSource, Operator, Scratch, Share,
-    SourceError, Value, evaluate,
+    ColumnRange, EdgeList, EdgeSelector, EdgesEntry, EdgesPlan, EvaluateError, KindRole, ListEntry,
+    NeighbourSource, Operator, Scratch, Share, SourceError, Value, evaluate,
 };
 use kith_types::{Direction, PartitionCount, PartitionId};
 use std::cell::Cell;
@@ -166,6 +166,22 @@ impl NeighbourSource for Endless {
         Ok(())
     }
 
+    fn edges(
+        &self,
+        _: &EdgeSelector,
+        _: &[&str],
+        _: &[u64],
+        each: &mut dyn FnMut(usize, Option<EdgeList<'_>>) -> ControlFlow<()>,
+    ) -> Result<(), SourceError> {
+        for index in 0.. {
+            self.readings.set(self.readings.get() + 1);
+            if each(index, Some(EdgeList { ids: &LIST, columns: &[] })).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
     fn postings(
         &self,
         _: &EdgeSelector,
@@ -186,7 +202,15 @@ impl NeighbourSource for Endless {
 #[test]
 fn an_evaluation_that_nobody_waits_for_ends_soon_and_leaves_the_scratch_clean() {
     let mut scratch = Scratch::new();
-    for plan in [Operator::Union(expand(u64::MAX)), Operator::Tally(expand(u64::MAX))] {
+    let edges = Operator::Edges(Box::new(EdgesPlan {
+        edge: edge(),
+        columns: Vec::new(),
+        order_by: None,
+        descending: false,
+        after: None,
+        limit: 10,
+    }));
+    for plan in [Operator::Union(expand(u64::MAX)), Operator::Tally(expand(u64::MAX)), edges] {
         let source = Endless { readings: Cell::new(0) };
         let cancelled = || 5_000 < source.readings.get();
         let share = Share { keys: &[1], partitions: &[] };
@@ -197,6 +221,10 @@ fn an_evaluation_that_nobody_waits_for_ends_soon_and_leaves_the_scratch_clean() 
             evaluate(&plan, &Share { keys: &[2], partitions: &[] }, &graph(), &mut scratch, &|| false);
         let clean = match after.expect("the graph has no fault") {
             Value::Set(ids) | Value::Tallies { ids, .. } => ids,
+            Value::Edges(entries) => match &entries[..] {
+                [EdgesEntry::Page(page)] => page.ids.clone(),
+                other => panic!("{other:?}"),
+            },
             other => panic!("{other:?}"),
         };
         assert_eq!(clean, [1, 3]);

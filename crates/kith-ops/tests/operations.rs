@@ -6,8 +6,10 @@
 use kith_ops::testing::naive::Twin;
 use kith_ops::testing::{LocalCluster, MemoryGraph};
 use kith_ops::{
-    CommonAnswer, CommonPlan, GraphAnswer, GraphQuery, KindRole, NetworkPlan, Operand, OperationError, Want,
+    ColumnFilter, CommonAnswer, CommonPlan, EdgesQuery, GraphAnswer, GraphQuery, KindRole, NetworkPlan,
+    Operand, OperationError, Want,
 };
+use kith_schema::{Column, ColumnKind, ColumnNumber};
 use kith_types::{Direction, PartitionCount, Workflow};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -25,6 +27,14 @@ struct Case {
     owners: Vec<u32>,
     background: bool,
     networks: NetworkPlan,
+}
+
+/// A column of the edges.
+const WEIGHT: &str = "weight";
+
+/// What an edge has in the column, with many ties; of an undirected edge either way the same.
+fn weight(from: u64, to: u64) -> u64 {
+    (from ^ to) % 5
 }
 
 const UNKNOWN: u64 = 999_999;
@@ -75,6 +85,7 @@ impl Case {
         graph.add_members(self.lonely.iter().copied());
         let role = if self.directed { KindRole::Directed } else { KindRole::Undirected };
         graph.add_kind("connection", role, &self.edges);
+        graph.add_column(Column { name: WEIGHT.to_owned(), kind: ColumnKind::U64 }, weight);
         graph.add_kind("school", KindRole::Entity, &self.entities);
         LocalCluster::new(graph, self.owners.clone()).with_networks(self.networks)
     }
@@ -167,6 +178,53 @@ proptest! {
         let ids: Vec<u64> = ids.into_iter().map(|(id, _)| id).collect();
         let got = case.cluster().query(&case.query(Operand::Degree { ids: ids.clone(), filter: None }));
         prop_assert_eq!(got, Ok(GraphAnswer::Degrees(case.twin().degrees(&ids))));
+    }
+
+    #[test]
+    fn edges_are_sorted_filtered_and_cut_into_pages(
+        case in cases(),
+        (id, _) in ends(),
+        by_value: bool,
+        descending: bool,
+        low in 0..3u64,
+        limit in 1..6u64,
+    ) {
+        let cluster = case.cluster();
+        let mut query = EdgesQuery {
+            id,
+            columns: None,
+            order_by: by_value.then(|| WEIGHT.to_owned()),
+            descending,
+            filter: Some(ColumnFilter { column: WEIGHT.to_owned(), low: Some(ColumnNumber::U64(low)), high: None }),
+            limit: Some(limit),
+            after: None,
+        };
+        let mut got = Vec::new();
+        let end = loop {
+            match cluster.query(&case.query(Operand::Edges(query.clone()))) {
+                Ok(GraphAnswer::Edges(page)) => {
+                    let numbers = &page.columns[0].numbers;
+                    prop_assert!(page.ids.len() as u64 <= limit && numbers.len() == page.ids.len());
+                    got.extend(page.ids.iter().copied().zip(numbers.iter().copied()));
+                    match page.after {
+                        None => break Ok(()),
+                        after => query.after = after,
+                    }
+                }
+                Ok(other) => panic!("{other:?}"),
+                Err(error) => break Err(error),
+            }
+        };
+        let twin = case.twin();
+        if case.directed && twin.direction == Direction::Both {
+            prop_assert_eq!(end, Err(OperationError::BothDirections { name: "connection".to_owned() }));
+        } else if let Some(mut expected) = twin.edges(id, weight, by_value, descending) {
+            expected.retain(|&(_, value)| low <= value);
+            let expected: Vec<_> = expected.into_iter().map(|(id, value)| (id, ColumnNumber::U64(value))).collect();
+            prop_assert_eq!((end, got), (Ok(()), expected));
+        } else {
+            prop_assert_eq!(end, Err(OperationError::MemberNotFound { id }));
+        }
     }
 
     #[test]

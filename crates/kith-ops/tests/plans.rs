@@ -6,7 +6,7 @@ use kith_ops::{
     GraphSchema, KindRole, KindSchema, NetworkKey, NetworkPlan, Operand, Operation, OperationError, Scope,
     Want,
 };
-use kith_types::{Direction, FanOutKind, PartitionCount, Workflow};
+use kith_types::{Direction, FanOutKind, PartitionCount, StoreVersion, Workflow};
 
 /// Members 1 and 2 have long lists that share 10 members (and 100 of their entities), 3 has a short one.
 /// 4 follows 5 follows 6 follows 7 follows 8 follows 9.
@@ -195,7 +195,9 @@ fn unknown_names_are_refused_with_those_there_are() {
     let directed = GraphQuery { direction: Some(Direction::Out), ..connections() };
     assert_eq!(refusal(&directed), OperationError::DirectionNotKept { name: "connection".into() });
     let role = KindRole::MembersOnly;
-    let schema = GraphSchema { kinds: vec![KindSchema { name: "members".into(), role, columns: vec![] }] };
+    let schema = GraphSchema {
+        kinds: vec![KindSchema { name: "members".into(), role, version: StoreVersion(1), columns: vec![] }],
+    };
     let error = Operation::new(&connections(), &schema).unwrap_err();
     assert_eq!(error, OperationError::NoEdgeType);
 }

@@ -27,6 +27,7 @@
 //! assert_eq!(view.to_json().expect("undamaged"), r#"{"title":"Kith","score":null,"embed":[1.0,0.5,-2.0]}"#);
 //! ```
 
+mod column;
 pub mod compute;
 mod evolution;
 mod half;
@@ -39,6 +40,7 @@ mod record;
 mod schema;
 mod types;
 
+pub use column::{Column, ColumnKind, ColumnNumber};
 pub use evolution::{Change, Changes, Incompatible, Mismatch, compatible};
 pub use half::{f16_from_f32, f32_from_f16};
 pub use hint::nearest;

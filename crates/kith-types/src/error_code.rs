@@ -31,7 +31,7 @@ codes! {
     Cancelled: Cancelled;
     Unknown: Unrecognized;
     InvalidArgument:
-        UnknownEdgeType, UnknownKind, UnknownField, UnknownPolicy, NoEdgeType, DirectionNotKept,
+        UnknownEdgeType, UnknownKind, UnknownField, UnknownColumn, UnknownPolicy, NoEdgeType, DirectionNotKept,
         OutOfRange, WrongFieldType, WrongKeyType, DimensionMismatch, BadRequest, BadLines, BadInput,
         BadRows, BadSchema, BadDefinition, BadShape, TooManyKinds, NoEdges, NoEntities, NoMembers, NoRows,
         NothingToLoad, InvalidName, NameTaken, DuplicateKey, Usage, BadSettings, BadSecurityFile,
@@ -44,7 +44,7 @@ codes! {
     PermissionDenied: PermissionDenied, UrlNotAllowed;
     ResourceExhausted: Overloaded, QuotaExceeded, TooManyConnections, TooFewFiles;
     FailedPrecondition:
-        Unsuitable, NotRecords, NotValues, NotAGraph, NoVersion, NotOwner, StaleReadyFile, NotRunning,
+        CursorExpired, Unsuitable, NotRecords, NotValues, NotAGraph, NoVersion, NotOwner, StaleReadyFile, NotRunning,
         CannotStop, StillRunning, ReadyFileUnreadable, NotConfirmed, RoleChanged, LoadRunning,
         IncompatibleSchema, RecordTooLarge, ObjectStoreTaken, ObjectStoreUnusable, OutputUnwritable,
         PublicationLeft, StoreFrozen, StoreOwner, OtherStore, VersionDamaged, VersionTaken,

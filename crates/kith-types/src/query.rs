@@ -14,6 +14,8 @@ pub enum OperationName {
     Members,
     /// How many connections members have.
     Degree,
+    /// The edges of a member with their columns.
+    Edges,
     /// First and second degree of a member.
     Network,
     /// How far members are.
@@ -34,11 +36,12 @@ pub enum OperationName {
 
 impl OperationName {
     /// Every operation, in the order of declaration.
-    pub const ALL: [OperationName; 12] = [
+    pub const ALL: [OperationName; 13] = [
         OperationName::Connections,
         OperationName::Entities,
         OperationName::Members,
         OperationName::Degree,
+        OperationName::Edges,
         OperationName::Network,
         OperationName::Distance,
         OperationName::Path,

@@ -215,6 +215,15 @@ pub struct RouterDocument {
 }
 document!(RouterDocument, "router");
 
+/// A column of a component.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ColumnDocument {
+    /// Its name in queries.
+    pub name: String,
+    /// `time`, `u64`, `i64` or `f64`.
+    pub kind: String,
+}
+
 /// One component of a version.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ComponentDocument {
@@ -228,7 +237,7 @@ pub struct ComponentDocument {
     /// Identifies the bytes.
     pub manifest_hash: String,
     /// Columns kept beside the ids.
-    pub columns: Vec<String>,
+    pub columns: Vec<ColumnDocument>,
     /// Members with an edge of this component.
     pub members: u64,
     /// Edges: undirected ones counted once.

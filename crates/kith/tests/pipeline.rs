@@ -129,6 +129,7 @@ fn lines() -> Vec<(&'static str, Value, Option<u64>, bool)> {
     let mut lines = vec![
         graph("connections", json!({})),
         ("degree", json!({"op": "degree", "graph": GRAPH, "ids": [9043, 1]}), None, false),
+        graph("edges", json!({"limit": 2, "descending": true})),
         graph("network", json!({"return": "size"})),
         graph("distance", json!({"to": [1007]})),
         graph("path", json!({"to": 10000, "max": 4})),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 from kith import _kith
 from kith.answers import Counts, value_of
 from kith.cluster import addresses
-from kith.options import Options
+from kith.options import Filter, Options
 from kith.plan import Building
 from kith.security import Path, files
 from kith.stream import Reading
@@ -247,13 +247,44 @@ class Graph:
     async def degree(
         self,
         ids: Sequence[int],
-        filter: tuple[str, int, int] | None = None,
+        filter: Filter | None = None,
         **options: Unpack[Options],
     ) -> list[int | None]:
         """How many connections each member has; None if it is not in the graph.
 
-        With a filter, only edges count whose value in a column lies in a range: ("since", 2015, 2020), both ends included.
+        With a filter, only edges count whose value in a column lies in a range: ("since", 2015, 2020), both ends included and
+        either end None if it is open.
         """
         asked = {"ids": list(ids), "filter": filter}
         degrees: list[int | None] = await self._ask("degree", asked, options)
         return degrees
+
+    async def edges(
+        self,
+        id: int,
+        columns: Sequence[str] | None = None,
+        *,
+        order_by: str | None = None,
+        descending: bool = False,
+        filter: Filter | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+        **options: Unpack[Options],
+    ) -> dict[str, Any]:
+        """The edges of a member with their columns (all, unless they are named), sorted by id or by a column.
+
+        The answer has ``edges``, a list of dictionaries with ``id`` and the columns, and ``after``, the cursor of the next page or
+        None. A cursor belongs to one version of the edge type: once that is gone, it raises ``kith.KithError`` with the code
+        ``cursor_expired``.
+        """
+        asked = {
+            "id": id,
+            "columns": None if columns is None else list(columns),
+            "order_by": order_by,
+            "descending": descending,
+            "filter": filter,
+            "limit": limit,
+            "after": after,
+        }
+        page: dict[str, Any] = await self._ask("edges", asked, options)
+        return page

@@ -6,6 +6,10 @@ from datetime import timedelta
 from typing import Literal, TypedDict
 
 
+Filter = tuple[str, int | float | None, int | float | None]
+"""A column, and the least and the greatest value that pass; either may be ``None``."""
+
+
 class Options(TypedDict, total=False):
     """All may be left out; ``connect`` takes them as defaults of every question."""
 

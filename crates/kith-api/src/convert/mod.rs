@@ -2,6 +2,7 @@
 
 mod batch;
 mod compute;
+mod edges;
 mod operator;
 mod query;
 mod stream;
@@ -24,7 +25,7 @@ pub use value::{
     value_of_reply, value_to_wire,
 };
 
-use kith_ops::{ColumnRange, EvaluateError};
+use kith_ops::{EvaluateError, NotACursor};
 use kith_types::{Direction, Workflow};
 use kith_wire::{body::BodyError, v1};
 use thiserror::Error;
@@ -54,6 +55,9 @@ pub enum ConvertError {
         /// What is wrong with it.
         why: String,
     },
+    /// A cursor that is none.
+    #[error(transparent)]
+    Cursor(NotACursor),
     /// An operator tree or predicate deeper than any that this release makes.
     #[error("the plan, or a condition in it, is nested deeper than {0}")]
     TooDeep(usize),
@@ -105,12 +109,4 @@ pub fn workflow_from_wire(got: i32) -> Result<Workflow, ConvertError> {
         Ok(v1::Workflow::Background) => Ok(Workflow::Background),
         Err(_) => Err(ConvertError::Unknown { field: "workflow", got }),
     }
-}
-
-fn range_to_wire(range: &ColumnRange) -> v1::ColumnRange {
-    v1::ColumnRange { column: range.column.clone(), low: range.low, high: range.high }
-}
-
-fn range_from_wire(wire: &v1::ColumnRange) -> ColumnRange {
-    ColumnRange { column: wire.column.clone(), low: wire.low, high: wire.high }
 }

@@ -5,9 +5,9 @@ use super::{
     compute::{
         aggregate_plan_from_wire, aggregate_plan_to_wire, compute_plan_from_wire, compute_plan_to_wire,
     },
-    direction_from_wire, direction_to_wire, range_from_wire, range_to_wire,
+    direction_from_wire, direction_to_wire, edges,
 };
-use kith_ops::{EdgeSelector, Operator, PlanSize};
+use kith_ops::{ColumnRange, EdgeSelector, Operator, PlanSize};
 use kith_types::Direction;
 use kith_wire::{
     body::{decode_set, encode_set, key_count},
@@ -46,6 +46,7 @@ pub fn operator_to_wire(operator: &Operator) -> v1::Operator {
         }
         Operator::Count(inner) => Op::Count(boxed(inner)),
         Operator::Exists(inner) => Op::Exists(boxed(inner)),
+        Operator::Edges(plan) => Op::Edges(edges::plan_to_wire(plan, edge_to_wire(&plan.edge))),
         Operator::Lookup => Op::Lookup(v1::LookupOperator {}),
         Operator::Compute(plan) => Op::Compute(compute_plan_to_wire(plan)),
         Operator::Aggregate(plan) => Op::Aggregate(aggregate_plan_to_wire(plan)),
@@ -94,6 +95,9 @@ fn tree(wire: &v1::Operator, depth: usize, size: &mut PlanSize) -> Result<Operat
         Op::Limit(limit) => Operator::Limit { input: boxed(input(&limit.input)?)?, count: limit.count },
         Op::Count(inner) => Operator::Count(boxed(inner)?),
         Op::Exists(inner) => Operator::Exists(boxed(inner)?),
+        Op::Edges(plan) => {
+            Operator::Edges(Box::new(edges::plan_from_wire(plan, edge_from_wire(&plan.edge)?)))
+        }
         Op::Lookup(_) => Operator::Lookup,
         Op::Compute(plan) => Operator::Compute(Arc::new(compute_plan_from_wire(plan)?)),
         Op::Aggregate(plan) => Operator::Aggregate(Arc::new(aggregate_plan_from_wire(plan)?)),
@@ -108,6 +112,14 @@ fn input(inner: &Option<Box<v1::Operator>>) -> Result<&v1::Operator, ConvertErro
 fn set(body: &[u8], field: &'static str, size: &mut PlanSize) -> Result<Vec<u64>, ConvertError> {
     size.add_ids(key_count(body)).map_err(ConvertError::TooWide)?;
     decode_set(body).map_err(|source| ConvertError::Body { field, source })
+}
+
+fn range_to_wire(range: &ColumnRange) -> v1::ColumnRange {
+    v1::ColumnRange { column: range.column.clone(), low: range.low, high: range.high }
+}
+
+fn range_from_wire(wire: &v1::ColumnRange) -> ColumnRange {
+    ColumnRange { column: wire.column.clone(), low: wire.low, high: wire.high }
 }
 
 fn edge_to_wire(edge: &EdgeSelector) -> v1::EdgeSelector {

@@ -1,8 +1,7 @@
 //! Queries and answers on the wire.
 
 use super::{
-    ConvertError, direction_from_wire, direction_to_wire, range_from_wire, range_to_wire, workflow_from_wire,
-    workflow_to_wire,
+    ConvertError, direction_from_wire, direction_to_wire, edges, workflow_from_wire, workflow_to_wire,
 };
 use crate::{Answered, CacheMode, Page, Proofs, QueryError, QueryOptions, Question, Request, parse_hedging};
 use kith_ops::{
@@ -78,9 +77,11 @@ fn operand_to_wire(operand: &Operand) -> Wire {
                 CommonPlan::Push => v1::CommonPlan::Push.into(),
             },
         }),
-        Operand::Degree { ids, filter } => {
-            Wire::Degree(v1::DegreeOperand { ids: ids.clone(), filter: filter.as_ref().map(range_to_wire) })
-        }
+        Operand::Degree { ids, filter } => Wire::Degree(v1::DegreeOperand {
+            ids: ids.clone(),
+            filter: filter.as_ref().map(edges::filter_to_wire),
+        }),
+        Operand::Edges(query) => Wire::Edges(edges::query_to_wire(query)),
         Operand::Suggest { id, k } => Wire::Suggest(v1::SuggestOperand { id: *id, k: *k }),
     }
 }
@@ -163,8 +164,10 @@ fn operand_from_wire(wire: Wire) -> Result<Operand, ConvertError> {
             },
         },
         Wire::Degree(operand) => {
-            Operand::Degree { ids: operand.ids, filter: operand.filter.as_ref().map(range_from_wire) }
+            let filter = operand.filter.map(edges::filter_from_wire).transpose()?;
+            Operand::Degree { ids: operand.ids, filter }
         }
+        Wire::Edges(operand) => Operand::Edges(edges::query_from_wire(operand)?),
         Wire::Suggest(operand) => Operand::Suggest { id: operand.id, k: operand.k },
     })
 }
@@ -251,6 +254,7 @@ pub fn answer_to_wire(answer: &GraphAnswer) -> Answer {
             let degrees = degrees.iter().map(|degree| degree.map_or(0, |degree| degree.saturating_add(1)));
             Answer::Degrees(v1::Degrees { degrees: degrees.collect() })
         }
+        GraphAnswer::Edges(answer) => Answer::Edges(edges::answer_to_wire(answer)),
         GraphAnswer::Path(path) => Answer::Path(v1::PathReply { members: path.members.clone() }),
         GraphAnswer::Common(common) => {
             let result = match common {
@@ -297,6 +301,7 @@ pub fn answer_from_wire(wire: Answer, ids_wanted: bool) -> Result<GraphAnswer, C
             let degrees = degrees.degrees.into_iter().map(|degree| degree.checked_sub(1));
             GraphAnswer::Degrees(degrees.collect())
         }
+        Answer::Edges(answer) => GraphAnswer::Edges(edges::answer_from_wire(answer)?),
         Answer::Path(path) => GraphAnswer::Path(PathAnswer { members: path.members }),
         Answer::Common(common) => {
             GraphAnswer::Common(match common.result.ok_or(ConvertError::Missing("common.result"))? {

@@ -1,6 +1,6 @@
 //! Values on the wire.
 
-use super::ConvertError;
+use super::{ConvertError, edges};
 use bytes::Bytes;
 use kith_ops::{Groups, ListEntry, Record, RecordError, Records, RecordsOver, Value};
 use kith_schema::compute::ComputeFault;
@@ -37,6 +37,7 @@ pub fn value_to_wire(value: &Value) -> v1::Value {
         Value::Tallies { ids, counts } => {
             Wire::Tallies(v1::Tallies { ids: encode_set(ids), counts: counts.clone() })
         }
+        Value::Edges(entries) => Wire::Edges(edges::entries_to_wire(entries)),
         Value::Count(count) => Wire::Count(*count),
         Value::Exists(exists) => Wire::Exists(*exists),
         Value::Records(records) => Wire::Records(records_to_wire(records)),
@@ -67,6 +68,7 @@ pub fn value_from_wire(wire: v1::Value, keys: usize) -> Result<Value, ConvertErr
             }
             Value::Tallies { ids, counts: tallies.counts }
         }
+        Wire::Edges(entries) => Value::Edges(edges::entries_from_wire(entries)?),
         Wire::Count(count) => Value::Count(count),
         Wire::Exists(exists) => Value::Exists(exists),
         Wire::Groups(groups) => Value::Groups(groups_from_wire(groups, keys)?),
@@ -196,6 +198,7 @@ fn entry(body: ListBody) -> ListEntry {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use kith_ops::{EdgePage, EdgePosition, EdgesEntry};
 
     #[test]
     fn every_value_comes_back_as_it_went() {
@@ -210,6 +213,14 @@ mod tests {
             Value::Set(vec![0, u64::MAX]),
             Value::Neighbourhood { ids: vec![3], union: vec![] },
             Value::Tallies { ids: vec![4, 5], counts: vec![2, 1] },
+            Value::Edges(vec![
+                EdgesEntry::NotInGraph,
+                EdgesEntry::Page(EdgePage {
+                    ids: vec![9, 2],
+                    columns: vec![vec![7, 7], vec![0, u64::MAX]],
+                    next: Some(EdgePosition { value: 7, id: 2 }),
+                }),
+            ]),
             Value::Count(3),
             Value::Exists(true),
             Value::Records(records()),

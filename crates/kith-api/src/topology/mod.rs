@@ -10,9 +10,9 @@ pub use table::{cluster_document, listed_document, listed_entry, role_of_group, 
 use crate::QueryError;
 use kith_ops::{GraphSchema, KindRole, KindSchema};
 use kith_routing::{QuotaRates, RoutingTable, StoreReach, TableError};
-use kith_schema::{KeyType, SchemaId, SchemaIdError, UnknownKind, ValueType};
+use kith_schema::{Column, KeyType, SchemaId, SchemaIdError, UnknownKind, ValueType};
 use kith_types::{NodeId, StoreVersion};
-use kith_wire::documents::{HoldsDocument, ServedDocument, TopologyDocument};
+use kith_wire::documents::{ColumnDocument, HoldsDocument, ServedDocument, TopologyDocument};
 use std::{collections::BTreeMap, sync::Arc};
 use thiserror::Error;
 
@@ -148,6 +148,36 @@ impl Topology {
         })
     }
 
+    /// The graph of this name at a version in which an edge type (`None`: the first) has this version of its own: the one that is
+    /// served, or else one that is kept, which nodes hold too. The one that is served if there is none.
+    ///
+    /// # Errors
+    /// [`QueryError::UnknownGraph`].
+    pub fn graph_with(
+        &self,
+        name: &str,
+        edge_type: Option<&str>,
+        version: StoreVersion,
+    ) -> Result<Arc<Graph>, QueryError> {
+        let served = self.graph(name)?;
+        let has = |graph: &Graph| {
+            let kind = match edge_type {
+                Some(name) => graph.schema.kind(name),
+                None => graph.schema.default_edge_type(),
+            };
+            kind.is_some_and(|kind| kind.version == version)
+        };
+        if has(served) {
+            return Ok(Arc::clone(served));
+        }
+        let kept = self.document.kept.iter().filter(|kept| kept.is_whole && kept.at.name == name);
+        let kept = kept.filter_map(|kept| {
+            let (pinned, schema) = (pinned(&kept.at, "graph", &self.table), schema_of(&kept.at).ok()?);
+            Some(Graph { pinned, schema })
+        });
+        Ok(kept.filter(has).next().map_or_else(|| Arc::clone(served), Arc::new))
+    }
+
     /// The store of values of this name, once it serves a version.
     ///
     /// # Errors
@@ -200,6 +230,13 @@ fn pinned(store: &ServedDocument, what: &'static str, table: &RoutingTable) -> A
     })
 }
 
+/// The columns of a component in documents.
+pub fn column_documents(columns: &[Column]) -> Vec<ColumnDocument> {
+    let document =
+        |column: &Column| ColumnDocument { name: column.name.clone(), kind: column.kind.name().to_owned() };
+    columns.iter().map(document).collect()
+}
+
 /// The role's name in documents.
 pub fn role_name(role: KindRole) -> &'static str {
     match role {
@@ -224,7 +261,16 @@ fn schema_of(graph: &ServedDocument) -> Result<GraphSchema, BadTopology> {
             component: component.name.clone(),
             role: component.role.clone(),
         })?;
-        Ok(KindSchema { name: component.name.clone(), role, columns: component.columns.clone() })
+        let columns = component.columns.iter().map(|column| {
+            let unknown = |_| BadTopology::Word { what: "kind of column", name: column.kind.clone() };
+            Ok(Column { name: column.name.clone(), kind: column.kind.parse().map_err(unknown)? })
+        });
+        Ok(KindSchema {
+            name: component.name.clone(),
+            role,
+            version: StoreVersion(component.version),
+            columns: columns.collect::<Result<_, BadTopology>>()?,
+        })
     });
     Ok(GraphSchema { kinds: kinds.collect::<Result<_, BadTopology>>()? })
 }

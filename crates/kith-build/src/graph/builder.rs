@@ -5,9 +5,12 @@ use crate::{Failure, OnProgress, Progress, failure::check_name};
 use kith_engine::Manifest;
 use kith_load::{
     BuildError, BuildOptions, BuildSummary, ComponentBuilder, FileRole, LoadError, LoadProgress,
-    MEMBERS_COMPONENT, input::ColumnSpec, version_dir,
+    MEMBERS_COMPONENT,
+    input::{ColumnSpec, store_text},
+    version_dir,
 };
 use kith_ops::KindRole;
+use kith_schema::ColumnNumber;
 use kith_types::{ErrorCode, check_component_name};
 use std::fs;
 
@@ -71,7 +74,7 @@ impl GraphBuilder {
             version: options.version,
             role,
             partitions: options.partitions,
-            columns: columns.iter().map(|column| column.name.clone()).collect(),
+            columns: columns.iter().map(ColumnSpec::column).collect(),
             memory_bytes: options.memory_bytes,
             out_dir: graph_dir.join(name),
             scratch_dir: graph_dir,
@@ -162,10 +165,10 @@ impl ComponentRows<'_> {
         self.stored.clear();
         for (column, value) in self.columns.iter().zip(columns) {
             let stored = match *value {
-                ColumnValue::Unsigned(value) => column.kind.encode_unsigned(value),
-                ColumnValue::Signed(value) => column.kind.encode_signed(value),
-                ColumnValue::Float(value) => column.kind.encode_float(value),
-                ColumnValue::Text(text) => column.kind.encode(text.trim()),
+                ColumnValue::Unsigned(value) => column.kind.store(ColumnNumber::U64(value)),
+                ColumnValue::Signed(value) => column.kind.store(ColumnNumber::I64(value)),
+                ColumnValue::Float(value) => column.kind.store(ColumnNumber::F64(value)),
+                ColumnValue::Text(text) => store_text(column.kind, text.trim()),
             };
             match stored {
                 Some(stored) => self.stored.push(stored),

@@ -18,8 +18,8 @@ use kith_api::{
 };
 use kith_net::InFlight;
 use kith_ops::{
-    FanOut, ListEntry, Missing as MissingKeys, Operator, Part, Record, RecordError, Records, Scope, Value,
-    sets::Scratch,
+    EdgesEntry, FanOut, ListEntry, Missing as MissingKeys, Operator, Part, Record, RecordError, Records,
+    Scope, Value, sets::Scratch,
 };
 use kith_routing::{
     Execution, HealthEvent, NodeIndex,
@@ -515,6 +515,11 @@ fn ids_in(value: &Value) -> u64 {
         Value::Count(count) => *count,
         Value::Lists(lists) => {
             lists.iter().map(|entry| if let ListEntry::Ids(ids) = entry { ids.len() as u64 } else { 0 }).sum()
+        }
+        Value::Edges(entries) => {
+            let edges =
+                |entry: &EdgesEntry| if let EdgesEntry::Page(page) = entry { page.ids.len() } else { 0 };
+            entries.iter().map(edges).sum::<usize>() as u64
         }
         Value::Exists(exists) => u64::from(*exists),
         Value::Records(records) => records.counts().found,

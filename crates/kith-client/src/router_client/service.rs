@@ -212,6 +212,7 @@ fn wants_ids(operand: &Operand) -> bool {
         Operand::Network { want, .. } | Operand::Common { want, .. } => *want == Want::Ids,
         Operand::Connections { .. } | Operand::Entities { .. } | Operand::Members { .. } => true,
         Operand::Degree { .. }
+        | Operand::Edges(_)
         | Operand::Distance { .. }
         | Operand::Path { .. }
         | Operand::Suggest { .. } => false,

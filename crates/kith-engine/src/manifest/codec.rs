@@ -7,6 +7,7 @@ use super::{FileEntry, MANIFEST_FORMAT, Manifest, PackEntry};
 use crate::errors::{Damage, Fault, OpenError};
 use crate::files::{FileKind, MANIFEST_NAME};
 use kith_ops::KindRole;
+use kith_schema::Column;
 use kith_types::{PartitionCount, StoreVersion};
 use serde::{Deserialize, Serialize};
 
@@ -40,7 +41,7 @@ struct Document {
 struct GraphDocument {
     name: String,
     role: String,
-    columns: Vec<String>,
+    columns: Vec<Column>,
     counts: Counts,
 }
 

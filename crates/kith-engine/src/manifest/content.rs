@@ -1,7 +1,7 @@
 //! What a version holds: a graph component, or values by key.
 
 use kith_ops::KindRole;
-use kith_schema::{KeyType, ValueType};
+use kith_schema::{Column, KeyType, ValueType};
 use serde::{Deserialize, Serialize};
 
 /// The kind of content, with what is particular to it.
@@ -30,8 +30,8 @@ pub struct GraphContent {
     pub graph: String,
     /// What it joins.
     pub role: KindRole,
-    /// Names of the columns kept beside the ids of each list, in their order.
-    pub columns: Vec<String>,
+    /// The columns kept beside the ids of each list, in their order.
+    pub columns: Vec<Column>,
     /// Totals over all partitions.
     pub counts: Counts,
 }

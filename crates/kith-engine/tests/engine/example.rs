@@ -5,6 +5,7 @@ use kith_engine::{
     MemberTableWriter, PostingsKeys, PostingsWriter, encode_list, lists_of, seal_version,
 };
 use kith_ops::{ColumnRange, EdgeSelector, KindRole, NeighbourSource, SourceError};
+use kith_schema::{Column, ColumnKind};
 use kith_types::{Direction, PartitionCount, PartitionId, StoreVersion, partition_of_id, position_of_key};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -115,7 +116,7 @@ impl Example {
         }
         let counts =
             Counts { members: self.members.len() as u64, edges: self.edges.len() as u64, entities: 0 };
-        let columns = vec!["time".to_owned()];
+        let columns = vec![Column { name: "time".to_owned(), kind: ColumnKind::Time }];
         let content =
             Content::Graph(GraphContent { graph: "people".to_owned(), role: self.role, columns, counts });
         let manifest = Manifest::new(self.name.to_owned(), StoreVersion(7), self.count(), content, files);

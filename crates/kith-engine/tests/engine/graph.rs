@@ -2,7 +2,7 @@
 
 use crate::example::{Example, read_lists};
 use kith_engine::{ComponentReader, GraphReader};
-use kith_ops::{EdgeSelector, KindRole, NeighbourSource, SourceError};
+use kith_ops::{EdgeList, EdgeSelector, KindRole, NeighbourSource, SourceError};
 use kith_types::{Direction, PartitionId, partition_of_id};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -69,6 +69,50 @@ fn every_list_of_every_role_and_direction_is_right() {
             }
         }
     }
+}
+
+#[test]
+fn edges_come_with_the_values_of_their_columns() {
+    let graph = Graph::new(4, 300, 2_000);
+    let source = graph.open(&graph.examples[0].partitions());
+    let keys: Vec<u64> = graph.members.iter().copied().chain([u64::MAX]).collect();
+    for example in graph.examples.iter().filter(|example| example.role != KindRole::MembersOnly) {
+        for &direction in directions(example.role) {
+            if (example.role, direction) == (KindRole::Directed, Direction::Both) {
+                let selector = example.selector(direction, 0);
+                let got = source.edges(&selector, &[], &keys, &mut |_, _| ControlFlow::Continue(()));
+                assert_eq!(got, Err(SourceError::TwoLists { kind: example.name.to_owned() }));
+                continue;
+            }
+            // An undirected type has one list.
+            let kept = if example.role == KindRole::Undirected { Direction::Both } else { direction };
+            let lists = example.lists(kept);
+            for low in [0, 25] {
+                let mut index = 0;
+                let mut check = |at: usize, list: Option<EdgeList<'_>>| {
+                    assert_eq!(at, index);
+                    let ids = example.answer(direction, keys[at], low, &graph.members);
+                    assert_eq!(list.map(|list| list.ids.to_vec()), ids, "{} {direction:?}", example.name);
+                    if let Some(EdgeList { ids, columns }) = list {
+                        let time = |id: &u64| lists[&keys[at]][id];
+                        assert!(
+                            columns.iter().all(|column| *column == ids.iter().map(time).collect::<Vec<_>>())
+                        );
+                        assert_eq!(columns.len(), 2);
+                    }
+                    index += 1;
+                    ControlFlow::Continue(())
+                };
+                let selector = example.selector(direction, low);
+                source.edges(&selector, &["time", "time"], &keys, &mut check).unwrap();
+                assert_eq!(index, keys.len());
+            }
+        }
+    }
+    let unknown = SourceError::UnknownColumn { kind: "connection".to_owned(), column: "weight".to_owned() };
+    let selector = graph.examples[0].selector(Direction::Both, 0);
+    let got = source.edges(&selector, &["weight"], &keys, &mut |_, _| ControlFlow::Continue(()));
+    assert_eq!(got, Err(unknown));
 }
 
 #[test]

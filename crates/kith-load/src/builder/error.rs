@@ -56,7 +56,15 @@ pub enum BuildError {
         /// The most that are kept.
         max: usize,
     },
+    /// A column has the name under which answers have the id of an edge.
+    #[error(
+        "a column cannot be called {ID_COLUMN:?}: answers have the other end of each edge under that name"
+    )]
+    ReservedColumn,
 }
+
+/// The name of the other end of an edge in answers that list edges with their columns.
+pub(super) const ID_COLUMN: &str = "id";
 
 impl BuildError {
     /// What the user can do about it.
@@ -72,6 +80,9 @@ impl BuildError {
             BuildError::Exists { .. } => "build under the next version number",
             BuildError::Name { .. } => "choose another name",
             BuildError::Columns { .. } => "keep fewer columns, each under a name of its own",
+            BuildError::ReservedColumn => {
+                "give the column another name in the file's header, or by its position, as ref=3:u64"
+            }
         }
     }
 

@@ -27,12 +27,14 @@ use edges::EdgeSink;
 use kith_engine::writing::{Piece, write_packs};
 use kith_engine::{Content, Counts, FileEntry, GraphContent, Manifest};
 use kith_ops::KindRole;
+use kith_schema::Column;
 use kith_types::{PartitionCount, StoreVersion, partition_of_id};
 use lists::Written;
 pub(super) use staging::Staging;
 use std::path::PathBuf;
 
 pub use error::BuildError;
+use error::ID_COLUMN;
 pub use staging::version_dir;
 
 /// Memory of a build unless told otherwise: a graph of a million edges sorts without touching the disk,
@@ -52,8 +54,8 @@ pub struct BuildOptions {
     pub role: KindRole,
     /// How many partitions the cluster has.
     pub partitions: PartitionCount,
-    /// Names of the columns given with each edge; at most [`COLUMNS_MAX`].
-    pub columns: Vec<String>,
+    /// The columns given with each edge; at most [`COLUMNS_MAX`].
+    pub columns: Vec<Column>,
     /// The most bytes that buffers may take.
     pub memory_bytes: usize,
     /// Where sorted runs go that do not fit in memory.
@@ -181,10 +183,13 @@ fn check(options: &BuildOptions) -> Result<(), BuildError> {
     if !is_kind_name(&options.name) {
         return Err(BuildError::Name { name: options.name.clone() });
     }
-    let columns = &options.columns;
+    let columns: Vec<String> = options.columns.iter().map(|column| column.name.clone()).collect();
     let distinct: std::collections::BTreeSet<_> = columns.iter().collect();
     if columns.len() > COLUMNS_MAX || distinct.len() < columns.len() {
-        return Err(BuildError::Columns { columns: columns.clone(), max: COLUMNS_MAX });
+        return Err(BuildError::Columns { columns, max: COLUMNS_MAX });
+    }
+    if columns.iter().any(|name| name == ID_COLUMN) {
+        return Err(BuildError::ReservedColumn);
     }
     Ok(())
 }

@@ -2,10 +2,15 @@
 
 use super::*;
 use kith_engine::{ColumnFilter, ComponentReader, decode_list, list_count, lists_of};
+use kith_schema::ColumnKind;
 use kith_types::{Direction, PartitionId};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+
+fn column(name: &str) -> Column {
+    Column { name: name.to_owned(), kind: ColumnKind::U64 }
+}
 
 #[derive(Clone, Debug)]
 enum Line {
@@ -80,7 +85,7 @@ fn build(setup: &Setup<'_>, lines: &[Line]) -> (Manifest, BuildSummary) {
         version: StoreVersion(3),
         role: setup.role,
         partitions: PartitionCount::new(setup.partitions).unwrap(),
-        columns: (0..setup.columns).map(|column| format!("c{column}")).collect(),
+        columns: (0..setup.columns).map(|place| column(&format!("c{place}"))).collect(),
         memory_bytes: setup.memory_bytes,
         scratch_dir: setup.dir.join("scratch"),
         out_dir: setup.dir.join("kind"),
@@ -326,7 +331,7 @@ fn names_and_columns_are_checked_before_anything_is_made() {
         version: StoreVersion(1),
         role: KindRole::Undirected,
         partitions: PartitionCount::new(2).unwrap(),
-        columns: columns.iter().map(|&name| name.to_owned()).collect(),
+        columns: columns.iter().map(|name| column(name)).collect(),
         memory_bytes: 1 << 10,
         scratch_dir: dir.path().to_owned(),
         out_dir: dir.path().join("kind"),

@@ -4,10 +4,11 @@
 //! components are then built one after another with the whole memory budget.
 
 use super::{FileRole, Load, LoadError, LoadOptions, MEMBERS_COMPONENT};
-use crate::input::{ReadError, read_entities};
+use crate::input::{ColumnSpec, ReadError, read_entities};
 use crate::sort::Spool;
 use crate::{BuildError, SortOptions};
 use kith_ops::KindRole;
+use kith_schema::Column;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -76,8 +77,7 @@ impl Load<'_> {
     }
 
     fn build_kind(&mut self, kind: &str, spool: Spool) -> Result<(), LoadError> {
-        let columns: Vec<String> =
-            self.options.entity_columns.iter().map(|column| column.name.clone()).collect();
+        let columns: Vec<Column> = self.options.entity_columns.iter().map(ColumnSpec::column).collect();
         let mut words = vec![0; 2 + columns.len()];
         let mut builder = self.builder(kind, KindRole::Entity, columns)?;
         let fill = || -> Result<(), BuildError> {

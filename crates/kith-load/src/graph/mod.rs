@@ -10,10 +10,11 @@ mod options;
 #[cfg(test)]
 mod tests;
 
-use crate::input::{FileReport, ReadError, ReadProgress, read_edges, read_members};
+use crate::input::{ColumnSpec, FileReport, ReadError, ReadProgress, read_edges, read_members};
 use crate::{BuildError, BuildOptions, BuildSummary, ComponentBuilder, version_dir};
 use kith_engine::Manifest;
 use kith_ops::KindRole;
+use kith_schema::Column;
 use std::path::Path;
 
 pub use error::LoadError;
@@ -65,7 +66,7 @@ impl Load<'_> {
     fn edges(&mut self) -> Result<(), LoadError> {
         let options = self.options;
         let role = if options.directed { KindRole::Directed } else { KindRole::Undirected };
-        let columns = options.edge_columns.columns.iter().map(|column| column.name.clone()).collect();
+        let columns = options.edge_columns.columns.iter().map(ColumnSpec::column).collect();
         let mut builder = self.builder(&options.edge_type, role, columns)?;
         for path in &options.edges {
             let mut self_loops = 0;
@@ -121,7 +122,7 @@ impl Load<'_> {
         &self,
         name: &str,
         role: KindRole,
-        columns: Vec<String>,
+        columns: Vec<Column>,
     ) -> Result<Option<ComponentBuilder>, LoadError> {
         let options = self.options;
         if options.dry_run {

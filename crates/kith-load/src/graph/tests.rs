@@ -1,7 +1,8 @@
 //! Whole loads: what they build, what they leave, and what they say.
 
 use super::*;
-use crate::input::{ColumnKind, ColumnSpec};
+use crate::input::ColumnSpec;
+use kith_schema::ColumnKind;
 use kith_types::{ErrorCode, PartitionCount, StoreVersion};
 use std::path::PathBuf;
 use tempfile::TempDir;

@@ -1,100 +1,31 @@
-//! Which columns of a text file are read, and how their values become `u64`.
-//!
-//! Every kept value is stored as a `u64` whose order is the order of the values, so that a range over a
-//! column is a range over stored numbers, whatever its kind.
+//! Which columns of a text file are read, and how their texts become stored values.
 
 use chrono::DateTime;
+use kith_schema::{Column, ColumnKind, ColumnNumber};
 use std::fmt;
 use std::str::FromStr;
-use strum::IntoStaticStr;
 use thiserror::Error;
 
 /// The most extra columns that one edge type or entity kind keeps: each costs eight bytes an edge while it
 /// is sorted.
 pub const COLUMNS_MAX: usize = 8;
 
-/// What the values of a kept column are.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, IntoStaticStr)]
-#[strum(serialize_all = "snake_case")]
-pub enum ColumnKind {
-    /// Milliseconds since 1970-01-01 UTC, or a time from then on in RFC 3339; stored as milliseconds.
-    Time,
-    /// A whole number from 0; stored as it is.
-    #[default]
-    U64,
-    /// A signed whole number; stored with its sign bit flipped.
-    I64,
-    /// A finite number; stored as its IEEE 754 bits, all flipped if negative, else the sign bit flipped.
-    F64,
+/// The stored form of `text`, or `None` if it is no value of the kind. Times are milliseconds since 1970-01-01 UTC or, from then on,
+/// RFC 3339; other numbers are decimal.
+pub fn store_text(kind: ColumnKind, text: &str) -> Option<u64> {
+    kind.store(match kind {
+        ColumnKind::Time if text.contains('-') => {
+            ColumnNumber::I64(DateTime::parse_from_rfc3339(text).ok()?.timestamp_millis())
+        }
+        ColumnKind::Time | ColumnKind::U64 => ColumnNumber::U64(digits_only(text)?.parse().ok()?),
+        ColumnKind::I64 => ColumnNumber::I64(text.parse().ok()?),
+        ColumnKind::F64 => ColumnNumber::F64(text.parse().ok()?),
+    })
 }
-
-impl ColumnKind {
-    /// The name users type after the colon.
-    pub fn name(self) -> &'static str {
-        self.into()
-    }
-
-    /// The stored form of `text`, or `None` if it is not of this kind. The order of stored values is the
-    /// order of the numbers; `-0` is stored as `0`; NaN and infinities are refused.
-    pub fn encode(self, text: &str) -> Option<u64> {
-        match self {
-            ColumnKind::Time if text.contains('-') => {
-                let time = DateTime::parse_from_rfc3339(text).ok()?;
-                u64::try_from(time.timestamp_millis()).ok()
-            }
-            ColumnKind::Time | ColumnKind::U64 => digits_only(text)?.parse().ok(),
-            ColumnKind::I64 => text.parse::<i64>().ok().map(|value| value as u64 ^ SIGN),
-            ColumnKind::F64 => text.parse::<f64>().ok().filter(|value| value.is_finite()).map(encode_f64),
-        }
-    }
-
-    /// The stored form of a number without a sign, or `None` if it is not of this kind; as [`ColumnKind::encode`] of its text.
-    pub fn encode_unsigned(self, value: u64) -> Option<u64> {
-        match self {
-            ColumnKind::Time | ColumnKind::U64 => Some(value),
-            ColumnKind::I64 => i64::try_from(value).ok().map(|value| value as u64 ^ SIGN),
-            ColumnKind::F64 => Some(encode_f64(value as f64)),
-        }
-    }
-
-    /// As [`ColumnKind::encode_unsigned`], of a number that may be below zero.
-    pub fn encode_signed(self, value: i64) -> Option<u64> {
-        match self {
-            ColumnKind::Time | ColumnKind::U64 => u64::try_from(value).ok(),
-            ColumnKind::I64 => Some(value as u64 ^ SIGN),
-            ColumnKind::F64 => Some(encode_f64(value as f64)),
-        }
-    }
-
-    /// As [`ColumnKind::encode_unsigned`], of a floating number: only kind `f64` has such, and none that is not finite.
-    pub fn encode_float(self, value: f64) -> Option<u64> {
-        (self == ColumnKind::F64 && value.is_finite()).then(|| encode_f64(value))
-    }
-
-    /// The text of a stored value; undoes [`ColumnKind::encode`].
-    pub fn decode(self, stored: u64) -> String {
-        match self {
-            ColumnKind::Time | ColumnKind::U64 => stored.to_string(),
-            ColumnKind::I64 => ((stored ^ SIGN) as i64).to_string(),
-            ColumnKind::F64 => decode_f64(stored).to_string(),
-        }
-    }
-}
-
-const SIGN: u64 = 1 << 63;
 
 /// `str::parse` would take a plus sign; ids and columns are decimal digits only.
 fn digits_only(text: &str) -> Option<&str> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then_some(text)
-}
-
-fn encode_f64(value: f64) -> u64 {
-    let bits = (value + 0.0).to_bits();
-    if bits & SIGN == 0 { bits ^ SIGN } else { !bits }
-}
-
-fn decode_f64(stored: u64) -> f64 {
-    f64::from_bits(if stored & SIGN == 0 { !stored } else { stored ^ SIGN })
 }
 
 /// A column to keep beside the ids: `name[=position][:kind]`, as in `created_ms:time` or `weight=3:f64`.
@@ -132,16 +63,20 @@ pub enum ColumnSpecError {
     },
 }
 
+impl ColumnSpec {
+    /// The column as a version keeps it.
+    pub fn column(&self) -> Column {
+        Column { name: self.name.clone(), kind: self.kind }
+    }
+}
+
 impl FromStr for ColumnSpec {
     type Err = ColumnSpecError;
 
     fn from_str(text: &str) -> Result<Self, ColumnSpecError> {
         let owned = || text.to_owned();
         let (rest, kind) = text.rsplit_once(':').unwrap_or((text, "u64"));
-        let kind = [ColumnKind::Time, ColumnKind::U64, ColumnKind::I64, ColumnKind::F64]
-            .into_iter()
-            .find(|known| known.name() == kind)
-            .ok_or_else(|| ColumnSpecError::Kind { text: owned() })?;
+        let kind = kind.parse().map_err(|_| ColumnSpecError::Kind { text: owned() })?;
         let (name, position) = match rest.split_once('=') {
             None => (rest, None),
             Some((name, position)) => (name, Some(position)),
@@ -208,41 +143,22 @@ mod tests {
     }
 
     #[test]
-    fn stored_order_is_the_order_of_the_values() {
-        let cases: [(ColumnKind, &[&str]); 3] = [
-            (ColumnKind::U64, &["0", "9", "18446744073709551615"]),
-            (ColumnKind::I64, &["-9223372036854775808", "-1", "0", "7", "9223372036854775807"]),
-            (ColumnKind::F64, &["-1e300", "-2.5", "-0.001", "0", "0.001", "2.5", "1e300"]),
-        ];
-        for (kind, texts) in cases {
-            let stored: Vec<u64> = texts.iter().map(|text| kind.encode(text).unwrap()).collect();
-            assert!(stored.windows(2).all(|pair| pair[0] < pair[1]), "{kind:?}: {stored:?}");
-            for (text, &value) in texts.iter().zip(&stored) {
-                assert_eq!(kind.encode(&kind.decode(value)), Some(value), "{text}");
-            }
+    fn texts_are_stored_as_the_numbers_that_they_are() {
+        for (kind, number) in [
+            (ColumnKind::U64, ColumnNumber::U64(u64::MAX)),
+            (ColumnKind::I64, ColumnNumber::I64(i64::MIN)),
+            (ColumnKind::I64, ColumnNumber::I64(7)),
+            (ColumnKind::F64, ColumnNumber::F64(-1e300)),
+            (ColumnKind::F64, ColumnNumber::F64(0.001)),
+        ] {
+            assert_eq!(store_text(kind, &number.to_string()), kind.store(number), "{kind:?} {number}");
         }
-        assert_eq!(ColumnKind::F64.encode("-0"), ColumnKind::F64.encode("0"));
-    }
-
-    #[test]
-    fn numbers_are_stored_as_their_text_is() {
-        for kind in [ColumnKind::Time, ColumnKind::U64, ColumnKind::I64, ColumnKind::F64] {
-            for value in [0, 7, 1 << 63, u64::MAX] {
-                assert_eq!(kind.encode_unsigned(value), kind.encode(&value.to_string()), "{kind:?} {value}");
-            }
-            for value in [i64::MIN, -1, 0, i64::MAX] {
-                assert_eq!(kind.encode_signed(value), kind.encode(&value.to_string()), "{kind:?} {value}");
-            }
-        }
-        for value in [-0.0, 1.5, -1e300, f64::NAN, f64::INFINITY] {
-            assert_eq!(ColumnKind::F64.encode_float(value), ColumnKind::F64.encode(&value.to_string()));
-            assert_eq!(ColumnKind::I64.encode_float(value), None);
-        }
+        assert_eq!(store_text(ColumnKind::F64, "-0"), store_text(ColumnKind::F64, "0"));
     }
 
     #[test]
     fn times_are_milliseconds_or_rfc_3339() {
-        let time = |text: &str| ColumnKind::Time.encode(text);
+        let time = |text: &str| store_text(ColumnKind::Time, text);
         assert_eq!(time("1766000000000"), Some(1_766_000_000_000));
         assert_eq!(time("1970-01-01T00:00:00.0019Z"), Some(1));
         assert_eq!(time("2025-12-17T19:33:20Z"), Some(1_766_000_000_000));
@@ -256,14 +172,14 @@ mod tests {
     #[test]
     fn values_of_another_kind_are_refused() {
         for text in ["", "x", "-1", "+1", "1.5", "18446744073709551616"] {
-            assert_eq!(ColumnKind::U64.encode(text), None, "{text}");
-            assert_eq!(ColumnKind::Time.encode(text), None, "{text}");
+            assert_eq!(store_text(ColumnKind::U64, text), None, "{text}");
+            assert_eq!(store_text(ColumnKind::Time, text), None, "{text}");
         }
         for text in ["", "1.5", "9223372036854775808"] {
-            assert_eq!(ColumnKind::I64.encode(text), None, "{text}");
+            assert_eq!(store_text(ColumnKind::I64, text), None, "{text}");
         }
         for text in ["", "NaN", "inf", "1e999", "x"] {
-            assert_eq!(ColumnKind::F64.encode(text), None, "{text}");
+            assert_eq!(store_text(ColumnKind::F64, text), None, "{text}");
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What can be wrong with one line, and the tally of wrong lines of one file.
 
-use super::ColumnKind;
+use kith_schema::ColumnKind;
 use std::collections::BTreeMap;
 use std::fmt;
 

@@ -20,7 +20,7 @@ mod tests;
 mod text;
 mod typed;
 
-pub use columns::{COLUMNS_MAX, ColumnKind, ColumnRef, ColumnSpec, ColumnSpecError};
+pub use columns::{COLUMNS_MAX, ColumnRef, ColumnSpec, ColumnSpecError, store_text};
 pub use error::InputError;
 pub use fault::{LINE_ERRORS_SHOWN, LineError, LineErrors, LineFault};
 pub use files::{

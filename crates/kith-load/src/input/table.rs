@@ -1,13 +1,13 @@
 //! One input file as a table: the columns asked for, its rows, and its wrong lines.
 
+use super::columns::store_text;
 use super::header::{self, NoColumn, Wanted};
 use super::number::parse_id;
 use super::record::RecordReader;
 use super::text::TextTable;
 use super::typed::{Field, OpenTyped, RowTable, TypedOptions};
-use super::{
-    ColumnKind, HeaderMode, InputError, LINE_ERRORS_SHOWN, LineError, LineErrors, LineFault, ReadError,
-};
+use super::{HeaderMode, InputError, LINE_ERRORS_SHOWN, LineError, LineErrors, LineFault, ReadError};
+use kith_schema::ColumnKind;
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
@@ -96,7 +96,7 @@ impl Row<'_> {
     /// The wanted column of this index, as the stored form of a value of `kind`.
     pub(super) fn value(&self, column: usize, kind: ColumnKind) -> Result<u64, ColumnFault> {
         let value = match self {
-            Row::Text { .. } => self.text(column).and_then(|text| kind.encode(&text)),
+            Row::Text { .. } => self.text(column).and_then(|text| store_text(kind, &text)),
             Row::Fields(fields) => fields[column].encode(kind),
         };
         value.ok_or(ColumnFault(column, LineFault::ColumnValue(kind)))

@@ -1,6 +1,7 @@
 //! What is read, what is refused, and the words in which it is said.
 
 use super::*;
+use kith_schema::ColumnKind;
 use proptest::prelude::*;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -98,7 +99,7 @@ fn columns_are_found_by_name_and_by_position() {
         columns: vec!["w:i64".parse().unwrap(), "when=1:time".parse().unwrap()],
     };
     let (got, report) = edges_with(&path, &TextOptions::default(), &columns).unwrap();
-    let stored = |text| ColumnKind::I64.encode(text).unwrap();
+    let stored = |text| store_text(ColumnKind::I64, text).unwrap();
     assert_eq!(got, [(2, 1, vec![stored("-3"), 17]), (4, 3, vec![stored("5"), 18])]);
     assert_eq!((report.rows, report.lines, report.errors.total()), (2, 3, 0));
 

@@ -185,7 +185,9 @@ mod tests {
     use super::*;
     use crate::EmbeddedMetadata;
     use kith_versions::PushId;
-    use kith_wire::documents::{DOCUMENT_FORMAT, GroupDocument, HoldsDocument, VersionDocument};
+    use kith_wire::documents::{
+        ColumnDocument, DOCUMENT_FORMAT, GroupDocument, HoldsDocument, VersionDocument,
+    };
 
     /// Of a graph, with so many bytes of columns.
     fn component(bytes: usize) -> ComponentDocument {
@@ -194,7 +196,7 @@ mod tests {
             role: "undirected".to_owned(),
             version: 1,
             manifest_hash: String::new(),
-            columns: vec!["x".repeat(bytes)],
+            columns: vec![ColumnDocument { name: "x".repeat(bytes), kind: "u64".to_owned() }],
             members: 0,
             edges: 0,
             bytes: 0,

@@ -7,6 +7,7 @@
 
 mod aggregate;
 mod compute;
+mod edges;
 mod held;
 mod lists;
 mod lookup;
@@ -75,6 +76,10 @@ impl Evaluator<'_> {
                 self.neighbourhood(plan).map(|(ids, union)| Value::Neighbourhood { ids, union })
             }
             ValueKind::Tallies => self.tallies(plan).map(|(ids, counts)| Value::Tallies { ids, counts }),
+            ValueKind::Edges => match plan {
+                Operator::Edges(plan) => self.edges(plan).map(Value::Edges),
+                other => Err(mistyped(other)),
+            },
             ValueKind::Count => self.count(plan).map(Value::Count),
             ValueKind::Exists => self.exists(plan).map(Value::Exists),
             ValueKind::Records | ValueKind::Groups => {

@@ -4,9 +4,7 @@ use super::{
     ask::{ask, expand},
     limits::DEGREE_IDS_MAX,
 };
-use crate::{
-    ColumnRange, EdgeSelector, GraphAnswer, Input, ListEntry, OperationError, Operator, Outline, Step, Value,
-};
+use crate::{EdgeSelector, GraphAnswer, Input, ListEntry, OperationError, Operator, Outline, Step, Value};
 use kith_types::FanOutKind;
 
 const DEGREES: &str = "degrees";
@@ -21,11 +19,7 @@ pub(crate) struct Degree {
 }
 
 impl Degree {
-    pub(super) fn new(
-        ids: &[u64],
-        edge: EdgeSelector,
-        filter: Option<&ColumnRange>,
-    ) -> Result<Self, OperationError> {
+    pub(super) fn new(ids: &[u64], edge: EdgeSelector) -> Result<Self, OperationError> {
         if DEGREE_IDS_MAX < ids.len() {
             let (what, range) = ("the number of members", "at most 100000");
             return Err(OperationError::OutOfRange { what, got: ids.len() as u64, range });
@@ -33,7 +27,7 @@ impl Degree {
         let mut distinct = ids.to_vec();
         distinct.sort_unstable();
         distinct.dedup();
-        Ok(Self { ids: ids.to_vec(), distinct, edge: EdgeSelector { filter: filter.cloned(), ..edge } })
+        Ok(Self { ids: ids.to_vec(), distinct, edge })
     }
 
     pub(super) fn step(&mut self, input: Input) -> Result<Step, OperationError> {

@@ -9,6 +9,9 @@ pub const DISTANCE_TARGETS_MAX: usize = 10_000;
 /// Members of one degree query: a length of a few bytes comes back for each.
 pub const DEGREE_IDS_MAX: usize = 100_000;
 
+/// Edges of one answer: with the most columns that is a message of a few megabytes. Whoever wants more takes pages.
+pub const EDGES_MAX: u64 = 100_000;
+
 /// Longest path looked for. Three levels from either end; further ones reach most of any social graph.
 pub const PATH_LENGTH_MAX: u32 = 6;
 

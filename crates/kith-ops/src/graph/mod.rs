@@ -4,8 +4,10 @@
 
 mod ask;
 mod common;
+mod cursor;
 mod degree;
 mod distance;
+mod edges;
 mod first_degree;
 mod limits;
 mod network;
@@ -14,7 +16,11 @@ mod resolve;
 mod suggest;
 mod trace;
 
-pub use limits::{COMMON_FETCH_MAX, DEGREE_IDS_MAX, DISTANCE_TARGETS_MAX, PATH_LENGTH_MAX, SUGGESTIONS_MAX};
+pub use cursor::{EdgeCursor, NotACursor};
+pub use edges::EdgesQuery;
+pub use limits::{
+    COMMON_FETCH_MAX, DEGREE_IDS_MAX, DISTANCE_TARGETS_MAX, EDGES_MAX, PATH_LENGTH_MAX, SUGGESTIONS_MAX,
+};
 
 use crate::{
     GraphQuery, GraphSchema, Input, NetworkKey, NetworkPlan, Operand, OperationError, Outline, Step,
@@ -22,6 +28,7 @@ use crate::{
 use common::Common;
 use degree::Degree;
 use distance::Distance;
+use edges::Edges;
 use first_degree::FirstDegree;
 use kith_types::{Direction, Workflow};
 use network::{NetworkFetch, NetworkQuery};
@@ -34,6 +41,7 @@ use suggest::Suggest;
 pub(crate) enum Machine {
     FirstDegree(FirstDegree),
     Degree(Degree),
+    Edges(Box<Edges>),
     NetworkQuery(NetworkQuery),
     NetworkFetch(NetworkFetch),
     Distance(Distance),
@@ -54,8 +62,9 @@ impl Machine {
                 Self::FirstDegree(FirstDegree::members(*entity, names.entity(kind, Direction::In)?))
             }
             Operand::Degree { ids, filter } => {
-                Self::Degree(Degree::new(ids, names.edge()?, filter.as_ref())?)
+                Self::Degree(Degree::new(ids, names.filtered(names.edge()?, filter.as_ref())?)?)
             }
+            Operand::Edges(query) => Self::Edges(Box::new(Edges::new(query, &names)?)),
             Operand::Network { id, want } => Self::NetworkQuery(NetworkQuery::new(names.key(*id)?, *want)),
             Operand::Distance { from, to } => {
                 Self::Distance(Distance::new(names.key(*from)?, names.edge()?, to)?)
@@ -82,6 +91,7 @@ impl Machine {
         match self {
             Self::FirstDegree(machine) => machine.step(input),
             Self::Degree(machine) => machine.step(input),
+            Self::Edges(machine) => machine.step(input),
             Self::NetworkQuery(machine) => machine.step(input),
             Self::NetworkFetch(machine) => machine.step(input),
             Self::Distance(machine) => machine.step(input),
@@ -95,6 +105,7 @@ impl Machine {
         match self {
             Self::FirstDegree(machine) => machine.outline(),
             Self::Degree(_) => degree::outline(),
+            Self::Edges(_) => edges::outline(),
             Self::NetworkQuery(_) => vec![ask::NETWORK],
             Self::NetworkFetch(machine) => machine.outline(),
             Self::Distance(_) => distance::outline(),

@@ -1,7 +1,11 @@
 //! From the names of a query to the edges it follows.
 
 use super::common::Shared;
-use crate::{EdgeSelector, GraphQuery, GraphSchema, KindRole, KindSchema, NetworkKey, OperationError};
+use crate::{
+    ColumnFilter, ColumnRange, EdgeSelector, GraphQuery, GraphSchema, KindRole, KindSchema, NetworkKey,
+    OperationError,
+};
+use kith_schema::ColumnNumber;
 use kith_types::Direction;
 
 /// A query beside the schema that its names refer to.
@@ -23,6 +27,31 @@ impl Resolver<'_> {
             })?,
         };
         self.directed(kind)
+    }
+
+    /// The edge type that a selector names.
+    pub(super) fn kind(&self, edge: &EdgeSelector) -> Result<&KindSchema, OperationError> {
+        self.schema.kind(&edge.kind).ok_or(OperationError::NoEdgeType)
+    }
+
+    /// The edges that a filter leaves.
+    pub(super) fn filtered(
+        &self,
+        edge: EdgeSelector,
+        filter: Option<&ColumnFilter>,
+    ) -> Result<EdgeSelector, OperationError> {
+        let Some(filter) = filter else { return Ok(edge) };
+        let column = self.kind(&edge)?.column(&filter.column)?;
+        let stored = |bound: Option<ColumnNumber>, open: u64| match bound {
+            None => Ok(open),
+            Some(number) => column.kind.store(number).ok_or_else(|| OperationError::NotOfKind {
+                column: column.name.clone(),
+                kind: column.kind,
+                got: number,
+            }),
+        };
+        let (low, high) = (stored(filter.low, 0)?, stored(filter.high, u64::MAX)?);
+        Ok(EdgeSelector { filter: Some(ColumnRange { column: column.name.clone(), low, high }), ..edge })
     }
 
     /// The member's network over those edges.

@@ -3,8 +3,9 @@
 
 use super::MemoryGraph;
 use crate::{
-    EdgeSelector, FanOut, GraphAnswer, GraphQuery, Input, Missing, NeighbourSource, Network, NetworkKey,
-    NetworkPlan, Operation, OperationError, Part, Scope, Scratch, Share, SourceError, Step, Value, evaluate,
+    EdgeList, EdgeSelector, FanOut, GraphAnswer, GraphQuery, Input, Missing, NeighbourSource, Network,
+    NetworkKey, NetworkPlan, Operation, OperationError, Part, Scope, Scratch, Share, SourceError, Step,
+    Value, evaluate,
 };
 use kith_types::{FanOutKind, PartitionCount, PartitionId, Workflow, partition_of_id};
 use std::ops::ControlFlow;
@@ -176,6 +177,18 @@ impl NeighbourSource for LocalNode<'_> {
         let graph = &self.cluster.graph;
         keys.iter().try_for_each(|&key| self.check(partition_of_id(key, graph.partition_count())))?;
         graph.lists(edge, keys, each)
+    }
+
+    fn edges(
+        &self,
+        edge: &EdgeSelector,
+        columns: &[&str],
+        keys: &[u64],
+        each: &mut dyn FnMut(usize, Option<EdgeList<'_>>) -> ControlFlow<()>,
+    ) -> Result<(), SourceError> {
+        let graph = &self.cluster.graph;
+        keys.iter().try_for_each(|&key| self.check(partition_of_id(key, graph.partition_count())))?;
+        graph.edges(edge, columns, keys, each)
     }
 
     fn postings(

@@ -1,7 +1,8 @@
 //! A graph in memory as a [`NeighbourSource`] that holds every partition.
 
-use crate::{EdgeSelector, GraphSchema, KindRole, KindSchema, NeighbourSource, SourceError};
-use kith_types::{Direction, PartitionCount, PartitionId, partition_of_id};
+use crate::{EdgeList, EdgeSelector, GraphSchema, KindRole, KindSchema, NeighbourSource, SourceError};
+use kith_schema::Column;
+use kith_types::{Direction, PartitionCount, PartitionId, StoreVersion, partition_of_id};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
@@ -17,6 +18,9 @@ pub struct MemoryGraph {
 #[derive(Clone, Debug, Default)]
 struct Lists {
     entity: bool,
+    /// Names of the columns, and their stored values for each edge.
+    columns: Vec<String>,
+    values: BTreeMap<(u64, u64), Vec<u64>>,
     out: BTreeMap<u64, Vec<u64>>,
     into: BTreeMap<u64, Vec<u64>>,
     both: BTreeMap<u64, Vec<u64>>,
@@ -29,6 +33,23 @@ impl Lists {
             Direction::In => self.into.get(&id),
             Direction::Both => self.both.get(&id),
         }
+    }
+}
+
+impl Lists {
+    fn column(&self, edge: &EdgeSelector, name: &str) -> Result<usize, SourceError> {
+        let unknown = || SourceError::UnknownColumn { kind: edge.kind.clone(), column: name.to_owned() };
+        self.columns.iter().position(|column| column == name).ok_or_else(unknown)
+    }
+
+    /// What the edge between a key and an id of its list has in a column.
+    fn value(&self, direction: Direction, key: u64, id: u64, column: usize) -> u64 {
+        let ends = match direction {
+            Direction::Out => [(key, id), (key, id)],
+            Direction::In => [(id, key), (id, key)],
+            Direction::Both => [(key, id), (id, key)],
+        };
+        ends.iter().find_map(|ends| self.values.get(ends)).map_or(0, |values| values[column])
     }
 }
 
@@ -66,9 +87,25 @@ impl MemoryGraph {
             list.sort_unstable();
             list.dedup();
         }
-        let kind = KindSchema { name: name.to_owned(), role, columns: Vec::new() };
+        let kind = KindSchema { name: name.to_owned(), role, version: StoreVersion(1), columns: Vec::new() };
         self.schema.kinds.push(kind);
         assert!(self.kinds.insert(name.to_owned(), lists).is_none(), "a second kind {name}");
+    }
+
+    /// Gives the kind added last a column. `stored` says what each edge, from and to as it was added, has in it.
+    ///
+    /// # Panics
+    /// If the graph has no kind.
+    pub fn add_column(&mut self, column: Column, stored: impl Fn(u64, u64) -> u64) {
+        let kind = self.schema.kinds.last_mut().expect("a kind was added");
+        let lists = self.kinds.get_mut(&kind.name).expect("every kind has lists");
+        for (&from, to) in &lists.out {
+            for &to in to {
+                lists.values.entry((from, to)).or_default().push(stored(from, to));
+            }
+        }
+        lists.columns.push(column.name.clone());
+        kind.columns.push(column);
     }
 
     /// The kinds added.
@@ -83,10 +120,27 @@ impl MemoryGraph {
 
     fn kind(&self, edge: &EdgeSelector) -> Result<&Lists, SourceError> {
         let kind = || edge.kind.clone();
+        let lists = self.kinds.get(&edge.kind).ok_or_else(|| SourceError::UnknownKind { kind: kind() })?;
         if let Some(filter) = &edge.filter {
-            return Err(SourceError::UnknownColumn { kind: kind(), column: filter.column.clone() });
+            lists.column(edge, &filter.column)?;
         }
-        self.kinds.get(&edge.kind).ok_or_else(|| SourceError::UnknownKind { kind: kind() })
+        Ok(lists)
+    }
+
+    /// The list of a key, less what the filter drops; `None` if the key is not in the graph.
+    fn list(&self, lists: &Lists, edge: &EdgeSelector, key: u64) -> Result<Option<Vec<u64>>, SourceError> {
+        let of_entities = lists.entity && edge.direction == Direction::In;
+        let Some(list) = lists.get(edge.direction, key) else {
+            return Ok((!of_entities && self.members.contains(&key)).then(Vec::new));
+        };
+        let mut list = list.clone();
+        if let Some(filter) = &edge.filter {
+            let column = lists.column(edge, &filter.column)?;
+            list.retain(|&id| {
+                (filter.low..=filter.high).contains(&lists.value(edge.direction, key, id, column))
+            });
+        }
+        Ok(Some(list))
     }
 }
 
@@ -102,12 +156,30 @@ impl NeighbourSource for MemoryGraph {
         each: &mut dyn FnMut(usize, Option<&[u64]>) -> ControlFlow<()>,
     ) -> Result<(), SourceError> {
         let kind = self.kind(edge)?;
-        let of_entities = kind.entity && edge.direction == Direction::In;
         for (index, &key) in keys.iter().enumerate() {
-            let list = match kind.get(edge.direction, key) {
-                Some(list) => Some(list.as_slice()),
-                None => (!of_entities && self.members.contains(&key)).then_some(&[][..]),
+            if each(index, self.list(kind, edge, key)?.as_deref()).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn edges(
+        &self,
+        edge: &EdgeSelector,
+        columns: &[&str],
+        keys: &[u64],
+        each: &mut dyn FnMut(usize, Option<EdgeList<'_>>) -> ControlFlow<()>,
+    ) -> Result<(), SourceError> {
+        let kind = self.kind(edge)?;
+        let places = columns.iter().map(|name| kind.column(edge, name)).collect::<Result<Vec<_>, _>>()?;
+        for (index, &key) in keys.iter().enumerate() {
+            let ids = self.list(kind, edge, key)?;
+            let values = |place: &usize| {
+                ids.iter().flatten().map(|&id| kind.value(edge.direction, key, id, *place)).collect()
             };
+            let columns: Vec<Vec<u64>> = places.iter().map(values).collect();
+            let list = ids.as_deref().map(|ids| EdgeList { ids, columns: &columns });
             if each(index, list).is_break() {
                 break;
             }

@@ -48,6 +48,30 @@ impl Twin {
         ids.iter().map(|&id| self.connections(id).map(|ids| ids.len() as u64)).collect()
     }
 
+    /// The edges of a member with what `value` says of them, by that or by id, ties by ascending id.
+    pub fn edges(
+        &self,
+        id: u64,
+        value: impl Fn(u64, u64) -> u64,
+        by_value: bool,
+        descending: bool,
+    ) -> Option<Vec<(u64, u64)>> {
+        let value = |other| match self.direction {
+            Direction::In => value(other, id),
+            _ if self.edges.contains(&(id, other)) => value(id, other),
+            _ => value(other, id),
+        };
+        let mut edges: Vec<_> =
+            self.connections(id)?.into_iter().map(|other| (other, value(other))).collect();
+        match (by_value, descending) {
+            (false, false) => {}
+            (false, true) => edges.reverse(),
+            (true, false) => edges.sort_by_key(|&(_, value)| value),
+            (true, true) => edges.sort_by_key(|&(_, value)| Reverse(value)),
+        }
+        Some(edges)
+    }
+
     /// First degree, exactly-second degree, raw union of the first degree's lists.
     pub fn network(&self, id: u64) -> Option<(Ids, Ids, Ids)> {
         let first = self.connections(id)?;

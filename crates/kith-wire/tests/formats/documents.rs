@@ -2,7 +2,7 @@
 
 use super::golden;
 use kith_wire::documents::{
-    AddedGroupDocument, BatchDocument, CancelledDocument, ClusterDocument, ComponentDocument,
+    AddedGroupDocument, BatchDocument, CancelledDocument, ClusterDocument, ColumnDocument, ComponentDocument,
     DOCUMENT_FORMAT, DefinitionDocument, Document, DroppedDocument, FrozenDocument, GroupDocument,
     HistoryDocument, HoldsDocument, KeptDocument, ListedNodeDocument, MoveDocument, NodeDocument,
     NodeTotalsDocument, PairTotalsDocument, PhaseDocument, PlanDocument, RebalanceDocument, ReclaimDocument,
@@ -77,7 +77,11 @@ fn component(name: &str, role: &str) -> ComponentDocument {
         role: role.to_owned(),
         version: 3,
         manifest_hash: "ab".repeat(32),
-        columns: if is_graph { vec!["created_ms".to_owned()] } else { vec![] },
+        columns: if is_graph {
+            vec![ColumnDocument { name: "created_ms".to_owned(), kind: "time".to_owned() }]
+        } else {
+            vec![]
+        },
         members: 10,
         edges: 20,
         bytes: 4_096,

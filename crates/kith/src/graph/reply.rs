@@ -35,6 +35,7 @@ impl From<ComponentDocument> for ComponentReply {
     fn from(document: ComponentDocument) -> Self {
         let ComponentDocument { name, role, version, columns, members, edges, bytes, loaded_at, .. } =
             document;
+        let columns = columns.into_iter().map(|column| column.name).collect();
         Self { name, role, version, members, edges, bytes, columns, loaded_at }
     }
 }

@@ -5,7 +5,10 @@ use crate::{
     who::who,
 };
 use kith_build::{BuildSummary, LoadReport, LockedStore};
-use kith_client::{RouterClient, topology::role_name};
+use kith_client::{
+    RouterClient,
+    topology::{column_documents, role_name},
+};
 use kith_engine::Manifest;
 use kith_wire::{documents::ComponentDocument, v1};
 use std::time::SystemTime;
@@ -63,7 +66,7 @@ fn document(
         role: role_name(graph.role).to_owned(),
         version: manifest.version.0,
         manifest_hash: manifest.hash(),
-        columns: graph.columns.clone(),
+        columns: column_documents(&graph.columns),
         members: summary.members,
         edges: summary.edges,
         bytes: summary.bytes,

@@ -7,11 +7,12 @@ use kith_client::{
     Request, Service, StoreShape, StreamFailure, StreamFooter, StreamItem, StreamStatus,
 };
 use kith_ops::{
-    CommonAnswer, GraphAnswer, GraphQuery, Network, NetworkAnswer, Operand, OperationError, PathAnswer,
-    RecordsOver, Want,
+    CommonAnswer, EdgeColumn, EdgeCursor, EdgePosition, EdgesAnswer, EdgesQuery, GraphAnswer, GraphQuery,
+    Network, NetworkAnswer, Operand, OperationError, PathAnswer, RecordsOver, Want,
 };
+use kith_schema::ColumnNumber;
 use kith_schema::{KeyType, ValueType};
-use kith_types::ErrorCode;
+use kith_types::{ErrorCode, StoreVersion};
 use kith_wire::v1;
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
@@ -41,6 +42,19 @@ impl Fake {
     }
 }
 
+/// Three edges with a column `since`, at most `limit` of them.
+fn edges(query: &EdgesQuery) -> GraphAnswer {
+    let limit = query.limit.map_or(3, |limit| limit.min(3) as usize);
+    let numbers = [2015, 2019, 2020].map(ColumnNumber::U64);
+    let position = EdgePosition { value: 0, id: 5 };
+    let cursor = EdgeCursor { version: StoreVersion(1), question: 7, position };
+    GraphAnswer::Edges(EdgesAnswer {
+        ids: [2, 3, 5][..limit].to_vec(),
+        columns: vec![EdgeColumn { name: "since".to_owned(), numbers: numbers[..limit].to_vec() }],
+        after: (limit < 3).then_some(cursor),
+    })
+}
+
 fn answer(operand: &Operand) -> Result<GraphAnswer, QueryError> {
     Ok(match operand {
         Operand::Connections { id } if STRANGER < *id => {
@@ -52,6 +66,7 @@ fn answer(operand: &Operand) -> Result<GraphAnswer, QueryError> {
         Operand::Degree { ids, .. } => {
             GraphAnswer::Degrees(ids.iter().map(|id| (*id < STRANGER).then_some(*id % 7)).collect())
         }
+        Operand::Edges(query) => edges(query),
         Operand::Network { id, want } => {
             let union = BTreeSet::from([1, 2, *id, 7_000, 9_000]);
             let network = Network::new(*id, vec![1, 9], &Vec::from_iter(union));

@@ -3,6 +3,7 @@
 mod batch;
 mod checksum;
 mod compute;
+mod edges;
 #[cfg(test)]
 pub mod fake;
 mod profile;
@@ -12,6 +13,7 @@ mod tests;
 
 pub use batch::{BatchReply, Footer, FooterLine, Json, KeyReply, Values, key_name, reason};
 pub use compute::{AggregateReply, ComputeReply, Computed, ComputedReply, CountReply};
+pub use edges::Edge;
 pub use profile::{ExplainReply, InputsReply, ProfileReply, RequestReply, RoundReply};
 pub use stream::StreamFooterLine;
 
@@ -48,6 +50,7 @@ pub enum Reply {
     Entities { entities: Vec<u64> },
     Network(NetworkReply),
     Degrees { degrees: Vec<Option<u64>> },
+    Edges { edges: Vec<Edge>, after: Option<String> },
     Distances { distances: Vec<Option<u8>> },
     Path { length: Option<usize>, path: Vec<u64> },
     Size { size: u64 },
@@ -107,6 +110,7 @@ impl Reply {
             (Shape::Network | Shape::NetworkSha, GraphAnswer::Network(answer)) => {
                 Reply::Network(NetworkReply::new(&answer, shape == Shape::NetworkSha)?)
             }
+            (Shape::Edges, GraphAnswer::Edges(answer)) => edges::reply(answer),
             (Shape::Plain, GraphAnswer::Degrees(degrees)) => Reply::Degrees { degrees },
             (Shape::Plain, GraphAnswer::Distances(distances)) => Reply::Distances { distances },
             (Shape::Plain, GraphAnswer::Path(path)) => {

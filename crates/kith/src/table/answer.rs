@@ -1,7 +1,7 @@
 //! An answer for people.
 
 use super::{Side, count, plan, plural, table};
-use crate::reply::{Answer, NetworkReply, NetworkSets, Reply};
+use crate::reply::{Answer, Edge, NetworkReply, NetworkSets, Reply};
 use kith_lines::{GraphLine, Operation};
 use kith_ops::Operand;
 
@@ -34,6 +34,7 @@ fn reply(operation: &Operation, reply: &Reply) -> String {
         Reply::Entities { entities } => id_set("entities", entities),
         Reply::Network(network) => self::network(network),
         Reply::Degrees { degrees } => self::degrees(operation, degrees),
+        Reply::Edges { edges, after } => self::edges(edges, after.as_deref()),
         Reply::Distances { distances } => self::distances(operation, distances),
         Reply::Path { length: None, .. } => "no path within the limit\n".to_owned(),
         Reply::Path { length: Some(length), path } => {
@@ -113,6 +114,17 @@ fn degrees(operation: &Operation, degrees: &[Option<u64>]) -> String {
         vec![id.to_string(), degree.map_or_else(|| "not in the graph".to_owned(), count)]
     });
     table(&[("member", Side::Right), ("degree", Side::Right)], rows)
+}
+
+fn edges(edges: &[Edge], after: Option<&str>) -> String {
+    let Some(first) = edges.first() else { return "no edges\n".to_owned() };
+    let names = first.names.iter().map(|name| (name.as_str(), Side::Right));
+    let columns: Vec<(&str, Side)> = [("member", Side::Right)].into_iter().chain(names).collect();
+    let rows = edges.iter().map(|edge| {
+        [edge.id.to_string()].into_iter().chain(edge.numbers.iter().map(ToString::to_string)).collect()
+    });
+    let more = after.map_or_else(String::new, |after| format!("there are more: --after {after}\n"));
+    table(&columns, rows) + &more
 }
 
 fn distances(operation: &Operation, distances: &[Option<u8>]) -> String {

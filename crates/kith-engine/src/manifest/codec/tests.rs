@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::manifest::{Compression, KeyType, ValueCounts, ValueType};
+use kith_schema::{Column, ColumnKind};
 use proptest::prelude::*;
 
 fn entry(name: &str, bytes: u64, first: Option<u64>) -> FileEntry {
@@ -21,7 +22,7 @@ fn graph() -> Manifest {
     let content = Content::Graph(GraphContent {
         graph: "people".to_owned(),
         role: KindRole::Undirected,
-        columns: vec!["created_ms".to_owned()],
+        columns: vec![Column { name: "created_ms".to_owned(), kind: ColumnKind::Time }],
         counts: Counts { members: 10, edges: 20, entities: 0 },
     });
     let files = vec![entry("p00000.both.data", 1_234, Some(u64::MAX)), entry("p00000.both.index", 500, None)];

@@ -1,0 +1,37 @@
+//! Edges with columns: a page of the list of each key.
+
+use super::Evaluator;
+use crate::{EdgesEntry, EdgesPlan, EvaluateError};
+use std::ops::ControlFlow;
+
+impl Evaluator<'_> {
+    /// The edges of each key of the request, in its order.
+    pub(super) fn edges(&mut self, plan: &EdgesPlan) -> Result<Vec<EdgesEntry>, EvaluateError> {
+        let (watch, held, keys) = (&mut self.watch, self.held, self.share.keys);
+        let (mut entries, mut bytes, mut failed) = (Vec::with_capacity(keys.len()), 0, None);
+        self.source.edges(&plan.edge, &plan.read(), keys, &mut |_, list| {
+            let entry = list.map_or(EdgesEntry::NotInGraph, |list| EdgesEntry::Page(plan.page(list)));
+            bytes += entry.bytes();
+            entries.push(entry);
+            match watch.list(list.map_or(0, |list| list.ids.len())).and_then(|()| held.fits(bytes)) {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(error) => {
+                    failed = Some(error);
+                    ControlFlow::Break(())
+                }
+            }
+        })?;
+        failed.map_or(Ok(entries), Err)
+    }
+}
+
+impl EdgesEntry {
+    /// What it takes in memory.
+    fn bytes(&self) -> usize {
+        let numbers = match self {
+            EdgesEntry::Page(page) => page.ids.len() * (1 + page.columns.len()),
+            EdgesEntry::NotInGraph | EdgesEntry::Unanswered => 0,
+        };
+        size_of::<EdgesEntry>() + numbers * size_of::<u64>()
+    }
+}
