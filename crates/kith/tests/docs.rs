@@ -134,7 +134,7 @@ fn derived() -> String {
     }
     text += "\n| a node answers with | the fan-out |\n|---|---|\n";
     text += &format!(
-        "| {} | fails as a whole: every node would say so |\n",
+        "| {} | fails as a whole, because every node would give the same error |\n",
         of(&|code| retry(code) == Retry::FailQuery)
     );
     text += &format!("| {} | leaves these keys unanswered |\n", of(&|code| retry(code) == Retry::Never));

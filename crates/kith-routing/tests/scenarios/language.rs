@@ -10,10 +10,10 @@ pub const ROUTING: Language = &[
     ("place N partitions", "places them in all groups"),
     (
         "ring of NODES, replicas N",
-        "the owner of each partition clockwise; replicas lie on the next distinct nodes",
+        "the owner of each partition, clockwise; its replicas lie on the next distinct nodes",
     ),
-    ("policy NAME", "the replica policy; `least-loaded` unless said"),
-    ("groups N", "how many groups may take part; 1 unless said"),
+    ("policy NAME", "the replica policy; by default `least-loaded`"),
+    ("groups N", "how many groups may take part; by default 1"),
     ("caller in ZONE", "the zone of the process that asks"),
     ("NODE owes N keys in N requests", "the requests that a node has not answered yet"),
     ("NODE takes TIME per key", "how fast a node answers"),
@@ -25,7 +25,10 @@ pub const ROUTING: Language = &[
     ("at TIME", "time passes"),
     ("probes", "the nodes to be probed now"),
     ("NODE lacks PARTITIONS", "the files of these partitions are damaged on that node"),
-    ("store NAME, copies N, without NODES", "a store in N groups only; nodes that lack its version"),
+    (
+        "store NAME, copies N, without NODES",
+        "a store in only N groups; `without`: nodes that lack its version",
+    ),
     ("GROUP is taken out", "a group takes no reads"),
     ("GROUP serves again", "the group takes reads again"),
     (
@@ -67,7 +70,7 @@ pub const REBALANCE: Language = &[
     ("zone NAME: NODES", "the failure domain of nodes, new ones among them"),
     (
         "ring of NODES, replicas N",
-        "the owner of each partition clockwise; replicas lie on the next distinct nodes",
+        "the owner of each partition, clockwise; its replicas lie on the next distinct nodes",
     ),
     (
         "store NAME, bytes N, copies N, agree N, without NODES",
@@ -85,7 +88,7 @@ pub const REBALANCE: Language = &[
     ("all is copied", "every copy under way has succeeded"),
     (
         "COPY fails: REASON",
-        "the copy fails; the reason is `connection`, `donor` or `stealer`: where the fault lies",
+        "the copy fails; the reason says where the fault lies: `connection`, `donor` or `stealer`",
     ),
     ("the table is written", "the write of the routing table has succeeded"),
     ("the table is written, unheard", "the write has succeeded, but the driver does not learn of it"),
@@ -101,7 +104,7 @@ pub const REBALANCE: Language = &[
     ("at TIME", "time passes"),
     ("the driver restarts", "another router takes over, with what was stored and the table in force"),
     ("continue", "an operator says that the reason for the stop is gone"),
-    ("abort", "an operator wants the rebalance undone, except for the batches that are finished"),
+    ("abort", "an operator asks to undo the rebalance, except for its finished batches"),
     ("owners", "prints the table in force"),
-    ("progress", "prints how far the rebalance is"),
+    ("progress", "prints how far the rebalance has come"),
 ];
