@@ -42,7 +42,6 @@ mod plan;
 pub mod policy;
 mod quota;
 mod rate;
-pub mod rebalance;
 mod stores;
 mod table;
 mod told;

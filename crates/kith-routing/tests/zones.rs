@@ -4,8 +4,7 @@
 #[path = "support/shapes.rs"]
 mod shapes;
 
-use kith_routing::placement::{Shared, place, shared_domains};
-use kith_routing::rebalance::{PlanOptions, TargetShape, plan};
+use kith_routing::placement::{place, shared_domains};
 use kith_routing::{
     Availability, GroupIndex, GroupLimit, GroupRole, LoadSnapshot, NodeEntry, NodeIndex, PolicyState,
     StoreReach, Strategy, policy, store_groups,
@@ -68,20 +67,6 @@ proptest! {
                 }
             }
         }
-    }
-
-    /// A node comes: what moves is put where it lies apart, and no more moves than must.
-    #[test]
-    fn a_new_node_in_a_free_zone_takes_what_lay_together(seed: u64) {
-        let mut nodes: Vec<NodeEntry> = (0..6).map(|id| node(id, id / 3, "a")).collect();
-        let table = labelled(Strategy::ReplicaGroups, 2, nodes.clone(), 24, seed);
-        let shape = TargetShape::AddNodes(vec![node(6, 0, "b"), node(7, 1, "b")]);
-        let plan = plan(&table, &shape, &[], &PlanOptions { seed, ..PlanOptions::default() }).unwrap();
-        nodes.extend([node(6, 0, "b"), node(7, 1, "b")]);
-        let after = plan.check().unwrap().to_parts();
-        prop_assert_eq!(plan.moves().count(), 12);
-        // Six partitions each move to zone b, and never the same ones.
-        prop_assert_eq!(shared_domains(&after.owners, &after.nodes), Shared { zone_pairs: 12, rack_pairs: 0 });
     }
 
     /// Rendezvous: a new group takes its share and nothing else moves.

@@ -148,11 +148,12 @@ pub(super) fn usable<'a>(nodes: impl Iterator<Item = &'a NodeEntry>) -> Vec<Node
     ids
 }
 
-/// A new group's owners beside those of the groups that are there.
+/// Places a further group: the owner of each partition in it, in other zones and racks than the replicas of `owners`, the groups
+/// that are there, as far as labels allow.
 ///
 /// # Errors
-/// If it has no nodes, or one is listed twice.
-pub(crate) fn place_beside(
+/// If the group has no nodes, or one is listed twice.
+pub fn place_beside(
     owners: &[Vec<NodeId>],
     nodes: &[NodeEntry],
     group: GroupId,

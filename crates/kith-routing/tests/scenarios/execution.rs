@@ -1,6 +1,5 @@
 //! What becomes of one fan-out: scripts of `testdata/scenarios/execution`.
 
-use crate::cluster::{Layout, list, node_id, partition_ids};
 use crate::language::EXECUTION;
 use crate::outcome::{describe, why};
 use crate::words::{class, options, request_id};
@@ -8,6 +7,7 @@ use kith_routing::execution::{Action, Budgets, Cause, Disposition, Event, Failur
 use kith_routing::{
     Availability, Execution, GroupLimit, LoadSnapshot, NodeIndex, NodeLoad, PolicyState, RoutingTable, policy,
 };
+use kith_scenario::cluster::{Layout, list, node_id, partition_ids};
 use kith_scenario::{Command, Player, duration, number};
 use kith_types::{NodeId, PartitionId, Timestamp};
 use rand::{SeedableRng, rngs::StdRng};

@@ -1,6 +1,5 @@
 //! Which replicas a fan-out asks: scripts of `testdata/scenarios/routing`.
 
-use crate::cluster::{Layout, count, group_id, list, node_id, node_ids, owners, partition_ids};
 use crate::language::ROUTING;
 use kith_routing::placement::{Placement, ReplicaGroups, shared_domains};
 use kith_routing::{
@@ -8,6 +7,7 @@ use kith_routing::{
     LoadSnapshot, NodeIndex, NodeLoad, PlanError, PolicyState, ReplicaPolicy, RoutingTable, StoreReach,
     Strategy, policy,
 };
+use kith_scenario::cluster::{Layout, count, group_id, list, node_id, node_ids, owners, partition_ids};
 use kith_scenario::{Command, Player, duration, number};
 use kith_types::{NodeId, PartitionCount, PartitionId, Timestamp};
 use rand::{SeedableRng, rngs::StdRng};

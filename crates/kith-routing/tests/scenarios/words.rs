@@ -1,7 +1,7 @@
 //! What scripts say of a query and of its failures, as arguments of an execution.
 
-use crate::cluster::list;
 use kith_routing::execution::{Answers, ExecutionOptions, FailureClass, HedgeRule, RequestId};
+use kith_scenario::cluster::list;
 use kith_scenario::{Command, duration, number, numbered};
 use kith_types::{Epoch, StoreVersion, Timestamp};
 use std::time::Duration;

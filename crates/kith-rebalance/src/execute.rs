@@ -1,9 +1,9 @@
 //! What happens to the execution of a plan, and what is to be done next.
 
-use crate::rebalance::donors::{Donors, Need};
-use crate::rebalance::holdings::Holdings;
-use crate::rebalance::{Ending, Phase, PlanStep, RebalanceState, StopReason, Transfer, TransferState};
-use crate::{RoutingTable, TableParts};
+use crate::donors::{Donors, Need};
+use crate::holdings::Holdings;
+use crate::{Ending, Phase, PlanStep, RebalanceState, StopReason, Transfer, TransferState};
+use kith_routing::{RoutingTable, TableParts};
 use kith_types::{Epoch, NodeId, PartitionId, Timestamp};
 use std::collections::BTreeMap;
 
@@ -191,7 +191,7 @@ impl RebalanceState {
         RebalanceAction::Stopped(reason)
     }
 
-    pub(super) fn end(&mut self, ending: Ending, actions: &mut Vec<RebalanceAction>) {
+    pub(crate) fn end(&mut self, ending: Ending, actions: &mut Vec<RebalanceAction>) {
         self.parts.phase = Phase::Ended(ending);
         actions.push(RebalanceAction::Ended(ending));
     }
@@ -266,7 +266,7 @@ impl RebalanceState {
     }
 
     /// The table that the commit under way, or the next one, puts in force.
-    pub(super) fn next_table(&self) -> Option<TableParts> {
+    pub(crate) fn next_table(&self) -> Option<TableParts> {
         match self.parts.phase {
             Phase::Undoing => return self.undone_table(),
             Phase::Ended(_) => return None,
@@ -280,7 +280,7 @@ impl RebalanceState {
     }
 
     /// The table in force is now the one that was to be written.
-    pub(super) fn committed(&mut self, now: Timestamp) {
+    pub(crate) fn committed(&mut self, now: Timestamp) {
         if !matches!(self.parts.phase, Phase::Committing | Phase::Undoing) {
             return;
         }
@@ -299,7 +299,7 @@ impl RebalanceState {
     }
 
     /// The table in force is still the one before: what was to be written is found anew.
-    pub(super) fn commit_failed(&mut self) {
+    pub(crate) fn commit_failed(&mut self) {
         if matches!(self.parts.phase, Phase::Committing | Phase::Undoing) {
             self.parts.phase = Phase::Working;
         }
@@ -325,7 +325,7 @@ impl RebalanceState {
         self.enter_step();
     }
 
-    pub(super) fn enter_step(&mut self) {
+    pub(crate) fn enter_step(&mut self) {
         let step = self.steps.get(self.parts.steps_done);
         let moves = match step {
             Some(PlanStep::Batch(index)) => self.parts.plan.batches[*index].moves.clone(),
@@ -335,7 +335,7 @@ impl RebalanceState {
         self.parts.transfers = moves.into_iter().map(fresh).collect();
     }
 
-    pub(super) fn batches_done(&self) -> usize {
+    pub(crate) fn batches_done(&self) -> usize {
         self.steps[..self.parts.steps_done].iter().filter(|step| matches!(step, PlanStep::Batch(_))).count()
     }
 
@@ -349,6 +349,6 @@ impl RebalanceState {
 }
 
 /// As a table hands it out, so that parts can be compared.
-pub(super) fn settled(parts: TableParts) -> TableParts {
+pub(crate) fn settled(parts: TableParts) -> TableParts {
     RoutingTable::new(parts).expect("a checked plan makes valid tables").to_parts()
 }

@@ -4,9 +4,7 @@
 #[path = "support/shapes.rs"]
 mod shapes;
 
-use kith_routing::rebalance::{
-    PlanOptions, PlanRefusal, PlanStep, RebalancePlan, StoreSizes, TargetShape, plan,
-};
+use kith_rebalance::{PlanOptions, PlanRefusal, PlanStep, RebalancePlan, StoreSizes, TargetShape, plan};
 use kith_routing::{GroupRole, NodeEntry, RoutingTable, Strategy};
 use kith_types::{GroupId, NodeId, PartitionId};
 use proptest::prelude::*;

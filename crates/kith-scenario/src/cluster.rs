@@ -1,8 +1,8 @@
-//! The cluster that the first lines of a script describe.
+//! The cluster that the first lines of a script describe, and words about nodes, groups and partitions.
 
+use crate::{Command, group, number, numbered, partitions};
 use kith_routing::placement::preference_lists;
 use kith_routing::{GroupEntry, GroupRole, NodeEntry, RoutingTable, Strategy, TableParts};
-use kith_scenario::{Command, group, number, numbered};
 use kith_types::{Epoch, GroupId, NodeId, PartitionCount, PartitionId};
 use std::collections::BTreeMap;
 
@@ -75,6 +75,7 @@ impl Layout {
         Ok(ranks)
     }
 
+    /// All nodes, by group.
     pub fn nodes(&self) -> Vec<NodeEntry> {
         let of = |(group, nodes): (&GroupId, &Vec<NodeId>)| {
             let group = *group;
@@ -90,6 +91,7 @@ impl Layout {
         NodeEntry { id, group, zone, ..NodeEntry::default() }
     }
 
+    /// All groups, ascending.
     pub fn groups(&self) -> Vec<GroupId> {
         self.groups.keys().copied().collect()
     }
@@ -116,20 +118,24 @@ impl Layout {
     }
 }
 
+/// `n3`.
 pub fn node_id(word: &str) -> Result<NodeId, String> {
     numbered(word, "n").map(NodeId)
 }
 
+/// `n3`, each of them.
 pub fn node_ids(words: &[&str]) -> Result<Vec<NodeId>, String> {
     words.iter().map(|word| node_id(word)).collect()
 }
 
+/// `g1`.
 pub fn group_id(word: &str) -> Result<GroupId, String> {
     numbered(word, "g").map(GroupId)
 }
 
+/// `p3`, or a range such as `p0..p6`, each of them.
 pub fn partition_ids(words: &[&str]) -> Result<Vec<PartitionId>, String> {
-    Ok(kith_scenario::partitions(words)?.into_iter().map(PartitionId).collect())
+    Ok(partitions(words)?.into_iter().map(PartitionId).collect())
 }
 
 /// Things with one space between them.

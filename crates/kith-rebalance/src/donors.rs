@@ -4,27 +4,27 @@
 //! relieved by giving, and the pairs of nodes stay few. Else another replica: one that
 //! gives this partition anyway, one in the stealer's zone, the one that has given least.
 
-use crate::NodeEntry;
-use crate::rebalance::holdings::Holdings;
-use crate::rebalance::{Move, MovedStore, PlanRefusal, StoreSizes};
+use crate::holdings::Holdings;
+use crate::{Move, MovedStore, PlanRefusal, StoreSizes};
+use kith_routing::NodeEntry;
 use kith_types::{GroupId, NodeId, PartitionId};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What one node must get.
 #[derive(Clone, Debug)]
-pub(super) struct Need {
-    pub(super) partition: PartitionId,
-    pub(super) group: GroupId,
-    pub(super) stealer: NodeId,
-    pub(super) is_secondary: bool,
+pub(crate) struct Need {
+    pub(crate) partition: PartitionId,
+    pub(crate) group: GroupId,
+    pub(crate) stealer: NodeId,
+    pub(crate) is_secondary: bool,
     /// Who gives the partition up, if anybody does.
-    pub(super) loser: Option<NodeId>,
+    pub(crate) loser: Option<NodeId>,
     /// Ascending.
-    pub(super) stores: Vec<MovedStore>,
+    pub(crate) stores: Vec<MovedStore>,
 }
 
 /// Chooses donors and remembers what each has to give.
-pub(super) struct Donors<'a> {
+pub(crate) struct Donors<'a> {
     stores: &'a [StoreSizes],
     dead: &'a BTreeSet<NodeId>,
     zones: BTreeMap<NodeId, (&'a str, &'a str)>,
@@ -33,13 +33,13 @@ pub(super) struct Donors<'a> {
 }
 
 impl<'a> Donors<'a> {
-    pub(super) fn new(nodes: &'a [NodeEntry], stores: &'a [StoreSizes], dead: &'a BTreeSet<NodeId>) -> Self {
+    pub(crate) fn new(nodes: &'a [NodeEntry], stores: &'a [StoreSizes], dead: &'a BTreeSet<NodeId>) -> Self {
         let zones = nodes.iter().map(|node| (node.id, (node.region.as_str(), node.zone.as_str()))).collect();
         Self { stores, dead, zones, given: BTreeMap::new() }
     }
 
     /// One move per donor; usually one. `avoid` are donors found unfit for this.
-    pub(super) fn moves(
+    pub(crate) fn moves(
         &mut self,
         need: &Need,
         held: &Holdings<'_>,
@@ -68,7 +68,7 @@ impl<'a> Donors<'a> {
     }
 
     /// Remembers what a donor has to give.
-    pub(super) fn note(&mut self, copy: &Move) {
+    pub(crate) fn note(&mut self, copy: &Move) {
         let given = self.given.entry(copy.donor).or_default();
         given.0 += copy.bytes();
         given.1 += 1;

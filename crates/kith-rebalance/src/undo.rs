@@ -1,13 +1,13 @@
 //! Abort: back to the last good epoch.
 
-use crate::rebalance::execute::settled;
-use crate::rebalance::{Ending, Phase, RebalanceAction, RebalanceState, Reclaim, StopReason, TransferState};
-use crate::{GroupRole, TableParts};
+use crate::execute::settled;
+use crate::{Ending, Phase, RebalanceAction, RebalanceState, Reclaim, StopReason, TransferState};
+use kith_routing::{GroupRole, TableParts};
 use kith_types::{Epoch, NodeId, PartitionId, Timestamp};
 use std::collections::BTreeMap;
 
 impl RebalanceState {
-    pub(super) fn undo(&mut self, now: Timestamp, actions: &mut Vec<RebalanceAction>) {
+    pub(crate) fn undo(&mut self, now: Timestamp, actions: &mut Vec<RebalanceAction>) {
         let running = self
             .parts
             .transfers
@@ -68,7 +68,7 @@ impl RebalanceState {
 
     /// The table to end an abort with, if it differs: the owners as they are, new nodes
     /// that own nothing and a group that was joining taken off, flags as before.
-    pub(super) fn undone_table(&self) -> Option<TableParts> {
+    pub(crate) fn undone_table(&self) -> Option<TableParts> {
         let (before, mut table) = (&self.parts.plan.before, self.parts.table.clone());
         let joining = table.groups.iter().position(|group| group.role == GroupRole::Joining);
         if let Some(place) = joining {

@@ -1,7 +1,7 @@
 //! Where the execution of a plan stands: what is stored, and what it may start from.
 
-use crate::rebalance::{BeginRefusal, Move, PlanStep, RebalancePlan, ResumeRefusal, StopReason};
-use crate::{RoutingTable, TableParts};
+use crate::{BeginRefusal, Move, PlanStep, RebalancePlan, ResumeRefusal, StopReason};
+use kith_routing::{RoutingTable, TableParts};
 use kith_types::{Epoch, NodeId, PartitionId, Timestamp};
 use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
@@ -141,13 +141,13 @@ pub struct Progress {
 /// so has each owner in any table that is still in use.
 #[derive(Clone, Debug)]
 pub struct RebalanceState {
-    pub(super) parts: RebalanceParts,
-    pub(super) steps: Vec<PlanStep>,
-    pub(super) dead: BTreeSet<NodeId>,
+    pub(crate) parts: RebalanceParts,
+    pub(crate) steps: Vec<PlanStep>,
+    pub(crate) dead: BTreeSet<NodeId>,
     /// No table before this epoch is used by anybody.
-    pub(super) oldest_in_use: Epoch,
+    pub(crate) oldest_in_use: Epoch,
     /// How it ended, until `next` has said so.
-    pub(super) untold: Option<Ending>,
+    pub(crate) untold: Option<Ending>,
 }
 
 impl RebalanceState {

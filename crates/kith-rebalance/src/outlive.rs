@@ -3,13 +3,13 @@
 //! Another group does not take over: that would move data for what is one change of role, soon to be taken back, and move
 //! it again then. So a group that a store cannot do without is not taken out.
 
-use crate::rebalance::{PlanRefusal, StoreSizes};
-use crate::{GroupIndex, GroupRole, RoutingTable};
+use crate::{PlanRefusal, StoreSizes};
+use kith_routing::{GroupIndex, GroupRole, RoutingTable};
 use kith_types::{GroupId, PartitionId};
 
 /// Whether every store that is served can be read on without a group. What is not served, or not with enough answers,
 /// with the group in place does not lose by it. O(stores × partitions × groups) where nodes lack versions.
-pub(super) fn check_stores_outlive(
+pub(crate) fn check_stores_outlive(
     table: &RoutingTable,
     group: GroupId,
     stores: &[StoreSizes],

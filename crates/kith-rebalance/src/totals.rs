@@ -1,7 +1,7 @@
 //! What a plan costs, per pair of nodes and per node.
 
-use crate::rebalance::holdings::Holdings;
-use crate::rebalance::{PlanRefusal, RebalancePlan};
+use crate::holdings::Holdings;
+use crate::{PlanRefusal, RebalancePlan};
 use kith_types::{GroupId, NodeId};
 use std::collections::BTreeMap;
 
@@ -53,7 +53,7 @@ impl NodeTotals {
     }
 }
 
-pub(super) fn of(plan: &RebalancePlan) -> Result<(Vec<PairTotals>, Vec<NodeTotals>), PlanRefusal> {
+pub(crate) fn of(plan: &RebalancePlan) -> Result<(Vec<PairTotals>, Vec<NodeTotals>), PlanRefusal> {
     let after = plan.check()?.to_parts();
     let mut nodes: BTreeMap<NodeId, NodeTotals> = BTreeMap::new();
     for entry in plan.announced.nodes.iter().chain(&plan.before.nodes) {

@@ -1,8 +1,8 @@
 //! Plans of a rebalance, and the changes of tables that they lead to, in words.
 
-use crate::cluster::count;
-use kith_routing::rebalance::{PlanStep, RebalancePlan};
+use kith_rebalance::{PlanStep, RebalancePlan};
 use kith_routing::{GroupEntry, GroupRole, NodeEntry, TableParts};
+use kith_scenario::cluster::count;
 use kith_types::{GroupId, NodeId, PartitionId};
 
 /// Step by step: what is copied, and how the table changes then.

@@ -1,10 +1,10 @@
 //! The plan: which partitions move from whom to whom, batch by batch.
 
-use crate::placement::{OwnerChange, place_beside};
-use crate::rebalance::batches::{changing, filling, touched};
-use crate::rebalance::outlive::check_stores_outlive;
-use crate::rebalance::{NodeTotals, PairTotals, PlanRefusal, TargetShape, totals};
-use crate::{GroupEntry, NodeEntry, RoutingTable, TableParts};
+use crate::batches::{changing, filling, touched};
+use crate::outlive::check_stores_outlive;
+use crate::{NodeTotals, PairTotals, PlanRefusal, TargetShape, totals};
+use kith_routing::placement::{OwnerChange, place_beside};
+use kith_routing::{GroupEntry, NodeEntry, RoutingTable, TableParts};
 use kith_types::{Epoch, GroupId, NodeId, PartitionId};
 use std::collections::BTreeSet;
 

@@ -1,12 +1,11 @@
 //! Which node has which store's part of which partition, as a table says.
 
-use crate::rebalance::StoreSizes;
-use crate::stores::groups_of_store;
-use crate::{GroupRole, TableParts};
+use crate::StoreSizes;
+use kith_routing::{GroupRole, TableParts, groups_of_store};
 use kith_types::{NodeId, PartitionId};
 
 /// One table's word on who has what. Groups that are joining have nothing yet.
-pub(super) struct Holdings<'a> {
+pub(crate) struct Holdings<'a> {
     owners: &'a [Vec<NodeId>],
     /// For each store, the groups (ranks) that hold it.
     of_store: Vec<u64>,
@@ -15,7 +14,7 @@ pub(super) struct Holdings<'a> {
 }
 
 impl<'a> Holdings<'a> {
-    pub(super) fn of(parts: &'a TableParts, stores: &[StoreSizes]) -> Self {
+    pub(crate) fn of(parts: &'a TableParts, stores: &[StoreSizes]) -> Self {
         let groups = || parts.groups.iter().map(|group| (group.id, group.role));
         let of =
             |store: &StoreSizes| groups_of_store(parts.strategy, groups(), &store.name, store.replication);
@@ -28,26 +27,26 @@ impl<'a> Holdings<'a> {
     }
 
     /// The same groups for each store, of other owners.
-    pub(super) fn with_owners(&self, owners: &'a [Vec<NodeId>]) -> Self {
+    pub(crate) fn with_owners(&self, owners: &'a [Vec<NodeId>]) -> Self {
         Self { owners, of_store: self.of_store.clone(), any: self.any }
     }
 
     /// The nodes that have a store's part of a partition, in the order of the groups.
-    pub(super) fn of_store(&self, store: usize, partition: PartitionId) -> impl Iterator<Item = NodeId> + '_ {
+    pub(crate) fn of_store(&self, store: usize, partition: PartitionId) -> impl Iterator<Item = NodeId> + '_ {
         self.in_groups(self.of_store[store], partition).map(|(_, node)| node)
     }
 
     /// The nodes that have a partition, whatever the store.
-    pub(super) fn any(&self, partition: PartitionId) -> impl Iterator<Item = NodeId> + '_ {
+    pub(crate) fn any(&self, partition: PartitionId) -> impl Iterator<Item = NodeId> + '_ {
         self.in_groups(self.any, partition).map(|(_, node)| node)
     }
 
     /// As [`Holdings::any`], with the group's place.
-    pub(super) fn replicas(&self, partition: PartitionId) -> impl Iterator<Item = (usize, NodeId)> + '_ {
+    pub(crate) fn replicas(&self, partition: PartitionId) -> impl Iterator<Item = (usize, NodeId)> + '_ {
         self.in_groups(self.any, partition)
     }
 
-    pub(super) fn has(&self, store: usize, partition: PartitionId, node: NodeId) -> bool {
+    pub(crate) fn has(&self, store: usize, partition: PartitionId, node: NodeId) -> bool {
         self.of_store(store, partition).any(|holder| holder == node)
     }
 
@@ -59,7 +58,7 @@ impl<'a> Holdings<'a> {
 
 /// What nodes had and no longer have: (node, partition, stores), ascending.
 /// O(stores × partitions × groups).
-pub(super) fn given_up(
+pub(crate) fn given_up(
     before: &Holdings<'_>,
     after: &Holdings<'_>,
     partitions: impl Iterator<Item = PartitionId>,

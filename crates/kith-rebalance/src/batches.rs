@@ -1,17 +1,17 @@
 //! From owner changes to batches: what is copied before each change of the table.
 
-use crate::placement::OwnerChange;
-use crate::rebalance::donors::{Donors, Need};
-use crate::rebalance::holdings::Holdings;
-use crate::rebalance::shape::Target;
-use crate::rebalance::{Batch, MovedStore, PlanOptions, PlanRefusal, PlanStep, RebalancePlan};
-use crate::{GroupEntry, GroupIndex, Strategy, TableParts};
+use crate::donors::{Donors, Need};
+use crate::holdings::Holdings;
+use crate::shape::Target;
+use crate::{Batch, MovedStore, PlanOptions, PlanRefusal, PlanStep, RebalancePlan};
+use kith_routing::placement::OwnerChange;
+use kith_routing::{GroupEntry, GroupIndex, Strategy, TableParts};
 use kith_types::{GroupId, NodeId, PartitionId};
 use std::collections::{BTreeMap, VecDeque};
 
 /// The batches that fill a new group: no owner changes, so that a batch is only what is
 /// copied between two checkpoints.
-pub(super) fn filling(plan: &RebalancePlan, options: &PlanOptions) -> Result<Vec<Batch>, PlanRefusal> {
+pub(crate) fn filling(plan: &RebalancePlan, options: &PlanOptions) -> Result<Vec<Batch>, PlanRefusal> {
     let (mut announced, mut closed) = (plan.before.clone(), plan.before.clone());
     plan.apply(PlanStep::Announce, &mut announced)?;
     plan.apply(PlanStep::Announce, &mut closed)?;
@@ -32,7 +32,7 @@ pub(super) fn filling(plan: &RebalancePlan, options: &PlanOptions) -> Result<Vec
 }
 
 /// The batches that change owners.
-pub(super) fn changing(
+pub(crate) fn changing(
     plan: &RebalancePlan,
     target: &Target,
     options: &PlanOptions,
@@ -95,7 +95,7 @@ fn interleaved(changes: Vec<OwnerChange>, owners: &[Vec<NodeId>]) -> Vec<OwnerCh
     ordered
 }
 
-pub(super) fn touched(before: &[Vec<NodeId>], after: &[Vec<NodeId>]) -> Vec<PartitionId> {
+pub(crate) fn touched(before: &[Vec<NodeId>], after: &[Vec<NodeId>]) -> Vec<PartitionId> {
     let count = before.first().map_or(0, Vec::len);
     let differs =
         |place: &usize| before.iter().zip(after).any(|(before, after)| before[*place] != after[*place]);

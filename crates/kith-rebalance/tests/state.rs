@@ -5,7 +5,7 @@
 #[path = "support/shapes.rs"]
 mod shapes;
 
-use kith_routing::rebalance::{
+use kith_rebalance::{
     BeginRefusal, Conditions, CopyFault, Ending, Move, Phase, PlanOptions, RebalanceAction, RebalanceEvent,
     RebalanceParts, RebalanceState, ResumeRefusal, StopReason, StoreSizes, TargetShape, plan,
 };
@@ -440,7 +440,7 @@ fn another_replica_takes_the_place_of_a_dead_donor() {
             .parts()
             .transfers
             .iter()
-            .filter(|transfer| transfer.state != kith_routing::rebalance::TransferState::Replaced);
+            .filter(|transfer| transfer.state != kith_rebalance::TransferState::Replaced);
         open.map(|transfer| transfer.copy.donor.0).collect::<BTreeSet<_>>()
     };
     assert_eq!(donors(&state), BTreeSet::from([0, 1]));

@@ -1,7 +1,7 @@
 //! What a cluster shall look like afterwards, and why that may be refused.
 
-use crate::placement::PlacementError;
-use crate::{GroupEntry, GroupRole, NodeEntry, Strategy, TableError, TableParts};
+use kith_routing::placement::PlacementError;
+use kith_routing::{GroupEntry, GroupRole, NodeEntry, Strategy, TableError, TableParts};
 use kith_types::{GroupId, NodeId, PartitionId};
 use std::fmt;
 use thiserror::Error;
@@ -145,17 +145,17 @@ fn describe(role: GroupRole) -> &'static str {
 }
 
 /// What is listed while data moves, and at the end.
-pub(super) struct Target {
-    pub(super) announced: (Vec<GroupEntry>, Vec<NodeEntry>),
-    pub(super) closing: (Vec<GroupEntry>, Vec<NodeEntry>),
+pub(crate) struct Target {
+    pub(crate) announced: (Vec<GroupEntry>, Vec<NodeEntry>),
+    pub(crate) closing: (Vec<GroupEntry>, Vec<NodeEntry>),
     /// Groups whose sizes shall be even again.
-    pub(super) groups: Vec<GroupId>,
-    pub(super) replaced: Option<(NodeId, NodeId)>,
-    pub(super) added: Option<GroupId>,
+    pub(crate) groups: Vec<GroupId>,
+    pub(crate) replaced: Option<(NodeId, NodeId)>,
+    pub(crate) added: Option<GroupId>,
 }
 
 impl TargetShape {
-    pub(super) fn resolve(&self, parts: &TableParts) -> Result<Target, PlanRefusal> {
+    pub(crate) fn resolve(&self, parts: &TableParts) -> Result<Target, PlanRefusal> {
         let now = (parts.groups.clone(), parts.nodes.clone());
         let mut target =
             Target { announced: now.clone(), closing: now, groups: Vec::new(), replaced: None, added: None };

@@ -1,13 +1,15 @@
 //! How a cluster changes its shape: scripts of `testdata/scenarios/rebalance`.
 
-use crate::cluster::{Layout, count, counted, group_id, list, node_id, node_ids, owners, partition_ids};
 use crate::language::REBALANCE;
 use crate::plans::{changes, describe};
-use kith_routing::rebalance::{
+use kith_rebalance::{
     Conditions, CopyFault, Move, PlanOptions, RebalanceAction, RebalanceEvent, RebalancePlan, RebalanceState,
     StoreSizes, TargetShape, TransferState, plan,
 };
 use kith_routing::{NodeEntry, RoutingTable, TableParts};
+use kith_scenario::cluster::{
+    Layout, count, counted, group_id, list, node_id, node_ids, owners, partition_ids,
+};
 use kith_scenario::{Command, Player, duration, number, numbered};
 use kith_types::{Epoch, GroupId, NodeId, PartitionId, Timestamp};
 use std::time::Duration;

@@ -1,6 +1,6 @@
 //! A plan as a person reads it.
 
-use crate::rebalance::RebalancePlan;
+use crate::RebalancePlan;
 use std::fmt;
 
 /// A summary line, then moves per pair of nodes, then what each node has.

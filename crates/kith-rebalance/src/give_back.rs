@@ -1,13 +1,13 @@
 //! What owners gave up: kept for a grace and for whoever uses an old table, then freed.
 
-use crate::rebalance::holdings::{Holdings, given_up};
-use crate::rebalance::{Phase, RebalanceAction, RebalanceState, Reclaim};
-use crate::{Strategy, TableParts};
+use crate::holdings::{Holdings, given_up};
+use crate::{Phase, RebalanceAction, RebalanceState, Reclaim};
+use kith_routing::{Strategy, TableParts};
 use kith_types::{NodeId, PartitionId, Timestamp};
 
 impl RebalanceState {
     /// Puts a table in force; what its predecessor's owners gave up waits for its grace.
-    pub(super) fn take_over(&mut self, table: TableParts, now: Timestamp) {
+    pub(crate) fn take_over(&mut self, table: TableParts, now: Timestamp) {
         let parts = &mut self.parts;
         let stores = &parts.plan.stores;
         let (before, after) = (Holdings::of(&parts.table, stores), Holdings::of(&table, stores));
@@ -25,7 +25,7 @@ impl RebalanceState {
         parts.table = table;
     }
 
-    pub(super) fn reclaim(&mut self, now: Timestamp, actions: &mut Vec<RebalanceAction>) {
+    pub(crate) fn reclaim(&mut self, now: Timestamp, actions: &mut Vec<RebalanceAction>) {
         for index in 0..self.parts.reclaims.len() {
             let reclaim = &self.parts.reclaims[index];
             let due = reclaim.ready_at <= now && reclaim.gone_since <= self.oldest_in_use && !reclaim.told;
@@ -39,7 +39,7 @@ impl RebalanceState {
 
     /// A node has confirmed. Of one partition it may have been told more than once, about
     /// different stores.
-    pub(super) fn freed(&mut self, place: (NodeId, PartitionId), stores: &[u32]) {
+    pub(crate) fn freed(&mut self, place: (NodeId, PartitionId), stores: &[u32]) {
         let confirmed = |reclaim: &Reclaim| {
             reclaim.told && (reclaim.node, reclaim.partition) == place && reclaim.stores == stores
         };
@@ -58,7 +58,7 @@ impl RebalanceState {
         to_come.into_iter().any(|step| step.stealer == node && step.partition == partition)
     }
 
-    pub(super) fn is_being_freed(&self, node: NodeId, partition: PartitionId) -> bool {
+    pub(crate) fn is_being_freed(&self, node: NodeId, partition: PartitionId) -> bool {
         if self.parts.table.strategy != Strategy::Ring {
             return false;
         }
