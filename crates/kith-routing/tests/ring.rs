@@ -6,8 +6,8 @@ mod shapes;
 
 use kith_routing::placement::{OwnerChange, Placement, Ring, preference_lists};
 use kith_routing::{
-    Availability, GroupIndex, GroupLimit, LoadSnapshot, PolicyState, RoutingTable, Strategy, TableError,
-    policy,
+    Availability, GroupIndex, GroupLimit, LoadSnapshot, PolicyInputs, PolicyState, RoutingTable, Strategy,
+    TableError, policy,
 };
 use kith_types::{NodeId, PartitionId};
 use proptest::prelude::*;
@@ -115,7 +115,8 @@ proptest! {
         for policy in policy::ALL {
             let mut rng = StdRng::seed_from_u64(seed);
             let load = LoadSnapshot::default();
-            let plan = policy.plan(&view, &keys, GroupLimit(2), &mut PolicyState::new(seed), &load, &mut rng);
+            let inputs = PolicyInputs { view, keys: &keys, limit: GroupLimit(2), load: &load };
+            let plan = policy.plan(&inputs, &mut PolicyState::new(seed), &mut rng);
             let lost = may.iter().any(BTreeSet::is_empty);
             prop_assert_eq!(plan.is_err(), lost, "{}", policy.name());
             let Ok(plan) = plan else { continue };

@@ -12,7 +12,9 @@ use kith_routing::execution::{
     HedgeRule, Outcome, RequestId, Verdict,
 };
 use kith_routing::load::{COOL_OFF, Charge, RequestEnd, Work};
-use kith_routing::{Availability, Execution, GroupLimit, LoadMeter, PolicyState, RoutingTable, policy};
+use kith_routing::{
+    Availability, Execution, GroupLimit, LoadMeter, PolicyInputs, PolicyState, RoutingTable, policy,
+};
 use kith_types::{Epoch, FanOutKind, NodeId, PartitionId, StoreVersion, Timestamp};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
@@ -128,7 +130,8 @@ impl<'a> Run<'a> {
         let load = meter.snapshot(Timestamp::ZERO);
         meter.follow(table);
         let view = table.view(&availability);
-        let plan = policy.plan(&view, &partitions, limit, &mut state, &load, &mut rng).expect("all is up");
+        let inputs = PolicyInputs { view, keys: &partitions, limit, load: &load };
+        let plan = policy.plan(&inputs, &mut state, &mut rng).expect("all is up");
         let budgets = match dice.below(4) {
             0 => Budgets::nothing(),
             1 => Budgets { hedges: Budgets::unlimited().hedges, retries: Budgets::default().retries },

@@ -10,7 +10,8 @@ use kith_routing::execution::{
 };
 use kith_routing::{
     Assignment, Availability, Execution, FanOutPlan, GroupEntry, GroupLimit, GroupRole, LoadSnapshot,
-    NodeEntry, NodeLoad, PlanError, PolicyState, ReplicaPolicy, RoutingTable, Strategy, TableParts, policy,
+    NodeEntry, NodeLoad, PlanError, PolicyInputs, PolicyState, ReplicaPolicy, RoutingTable, Strategy,
+    TableParts, policy,
 };
 use kith_types::{Epoch, GroupId, NodeId, PartitionCount, PartitionId, Timestamp};
 use rand::SeedableRng;
@@ -385,7 +386,8 @@ fn plan_with(
     let load = LoadSnapshot { nodes: load.iter().map(node).collect(), ..LoadSnapshot::default() };
     let up = Availability::all(table);
     let (mut state, mut rng) = (PolicyState::new(seed), StdRng::seed_from_u64(seed));
-    policy.plan(&table.view(&up), keys, GroupLimit(1), &mut state, &load, &mut rng).expect("all is up")
+    let inputs = PolicyInputs { view: table.view(&up), keys, limit: GroupLimit(1), load: &load };
+    policy.plan(&inputs, &mut state, &mut rng).expect("all is up")
 }
 
 fn named(name: &str) -> &'static dyn ReplicaPolicy {
@@ -460,7 +462,8 @@ fn ro_3_all_partitions_are_asked_in_one_group_and_only_what_is_gone_elsewhere() 
     let load = LoadSnapshot { nodes: nodes.collect(), ..LoadSnapshot::default() };
     let (mut state, mut rng) = (PolicyState::new(1), StdRng::seed_from_u64(1));
     let view = table.view(&availability);
-    let plan = named("least-loaded").plan(&view, &keys, GroupLimit(1), &mut state, &load, &mut rng).unwrap();
+    let inputs = PolicyInputs { view, keys: &keys, limit: GroupLimit(1), load: &load };
+    let plan = named("least-loaded").plan(&inputs, &mut state, &mut rng).unwrap();
     assert_eq!((plan.groups.clone(), plan.spilled_keys), (vec![GroupId(0), GroupId(1)], 1), "{plan}");
     for assignment in &plan.assignments {
         let elsewhere = group_of(assignment.node) != GroupId(0);
@@ -478,7 +481,13 @@ fn ro_5_excluded_nodes_are_never_asked_and_nobody_waits_for_them() {
         let planned = |availability: &Availability| {
             let (mut state, mut rng) = (PolicyState::new(1), StdRng::seed_from_u64(1));
             let load = LoadSnapshot::default();
-            policy.plan(&table.view(availability), &keys, GroupLimit(1), &mut state, &load, &mut rng)
+            let inputs = PolicyInputs {
+                view: table.view(availability),
+                keys: &keys,
+                limit: GroupLimit(1),
+                load: &load,
+            };
+            policy.plan(&inputs, &mut state, &mut rng)
         };
         let blocked = table.node_index(NodeId(1)).unwrap();
         availability.exclude(blocked);
@@ -510,7 +519,8 @@ fn ro_6_huge_counters_and_seeds_are_harmless() {
             });
             let load = LoadSnapshot { nodes: huge.collect(), ..LoadSnapshot::default() };
             let (mut state, mut rng) = (PolicyState::new(seed), StdRng::seed_from_u64(seed));
-            let plan = policy.plan(&view, &keys, GroupLimit(u32::MAX), &mut state, &load, &mut rng).unwrap();
+            let inputs = PolicyInputs { view, keys: &keys, limit: GroupLimit(u32::MAX), load: &load };
+            let plan = policy.plan(&inputs, &mut state, &mut rng).unwrap();
             let mut execution = Execution::new(
                 &plan,
                 &keys,
@@ -569,9 +579,9 @@ fn co_1_concurrent_plans_share_a_table_and_hold_each_key_once() {
                     let keys = random_keys(table, 60, &mut rng);
                     let policy = policy::ALL[round % policy::ALL.len()];
                     let load = LoadSnapshot::default();
-                    let plan = policy
-                        .plan(&table.view(up), &keys, GroupLimit(2), &mut state, &load, &mut rng)
-                        .unwrap();
+                    let inputs =
+                        PolicyInputs { view: table.view(up), keys: &keys, limit: GroupLimit(2), load: &load };
+                    let plan = policy.plan(&inputs, &mut state, &mut rng).unwrap();
                     let mut held: Vec<u32> = plan.assignments.iter().flat_map(|a| a.keys.clone()).collect();
                     held.sort_unstable();
                     assert_eq!(held, (0..60).collect::<Vec<_>>());
@@ -604,7 +614,8 @@ fn without_groups_the_papers_six_hosts_give_a_fan_out_that_varies() {
     let fan_out = |policy: &str, seed: u64| {
         let (mut state, mut rng) = (PolicyState::new(seed), StdRng::seed_from_u64(seed));
         let load = LoadSnapshot::default();
-        let plan = named(policy).plan(&view, &keys, GroupLimit(1), &mut state, &load, &mut rng);
+        let inputs = PolicyInputs { view, keys: &keys, limit: GroupLimit(1), load: &load };
+        let plan = named(policy).plan(&inputs, &mut state, &mut rng);
         plan.unwrap().requests()
     };
     let fan_outs: BTreeSet<usize> = (0..300).map(|seed| fan_out("least-pending", seed)).collect();

@@ -6,8 +6,8 @@ mod shapes;
 
 use kith_routing::placement::{place, shared_domains};
 use kith_routing::{
-    Availability, GroupIndex, GroupLimit, GroupRole, LoadSnapshot, NodeEntry, NodeIndex, PolicyState,
-    StoreReach, Strategy, policy, store_groups,
+    Availability, GroupIndex, GroupLimit, GroupRole, LoadSnapshot, NodeEntry, NodeIndex, PolicyInputs,
+    PolicyState, StoreReach, Strategy, policy, store_groups,
 };
 use kith_types::{GroupId, NodeId, PartitionCount, PartitionId};
 use proptest::prelude::*;
@@ -129,7 +129,8 @@ proptest! {
             for limit in [1, 3, 9] {
                 let mut rng = StdRng::seed_from_u64(seed);
                 let load = LoadSnapshot::default();
-                let plan = policy.plan(&view, &keys, GroupLimit(limit), &mut PolicyState::new(seed), &load, &mut rng).unwrap();
+                let inputs = PolicyInputs { view, keys: &keys, limit: GroupLimit(limit), load: &load };
+                let plan = policy.plan(&inputs, &mut PolicyState::new(seed), &mut rng).unwrap();
                 prop_assert!(plan.groups.iter().all(|group| homes.contains(group)), "{}", plan);
                 for assignment in &plan.assignments {
                     let index = table.node_index(assignment.node).unwrap();
@@ -187,10 +188,9 @@ fn reads_stay_in_the_callers_zone_while_it_can_serve() {
         let view = table.view(&availability).near(&near);
         let (mut state, mut rng) = (PolicyState::new(seed), StdRng::seed_from_u64(seed));
         let policy = policy::by_name(name).unwrap();
-        policy
-            .plan(&view, &keys, GroupLimit(limit), &mut state, &LoadSnapshot::default(), &mut rng)
-            .unwrap()
-            .groups
+        let inputs =
+            PolicyInputs { view, keys: &keys, limit: GroupLimit(limit), load: &LoadSnapshot::default() };
+        policy.plan(&inputs, &mut state, &mut rng).unwrap().groups
     };
     for seed in 0..50 {
         for name in ["one-group", "n-groups", "adjust"] {
@@ -213,9 +213,9 @@ fn groups_that_span_zones_are_compared_by_the_keys_of_the_query() {
         let far: Vec<usize> = view.groups().map(|group| view.far_keys(group, &[partition])).collect();
         let (mut state, mut rng) = (PolicyState::new(1), StdRng::seed_from_u64(partition.0.into()));
         let policy = policy::by_name("one-group").unwrap();
-        let plan = policy
-            .plan(&view, &[partition], GroupLimit(1), &mut state, &LoadSnapshot::default(), &mut rng)
-            .unwrap();
+        let inputs =
+            PolicyInputs { view, keys: &[partition], limit: GroupLimit(1), load: &LoadSnapshot::default() };
+        let plan = policy.plan(&inputs, &mut state, &mut rng).unwrap();
         let chosen = plan.groups[0].0 as usize;
         assert_eq!(far[chosen], *far.iter().min().unwrap());
     }

@@ -5,7 +5,8 @@ use crate::outcome::{describe, why};
 use crate::words::{class, options, request_id};
 use kith_routing::execution::{Action, Budgets, Cause, Disposition, Event, FailureClass};
 use kith_routing::{
-    Availability, Execution, GroupLimit, LoadSnapshot, NodeIndex, NodeLoad, PolicyState, RoutingTable, policy,
+    Availability, Execution, GroupLimit, LoadSnapshot, NodeIndex, NodeLoad, PolicyInputs, PolicyState,
+    RoutingTable, policy,
 };
 use kith_scenario::cluster::{Layout, list, node_id, partition_ids};
 use kith_scenario::{Command, Player, duration, number};
@@ -114,10 +115,10 @@ impl FanOut {
         let load = LoadSnapshot { nodes, ..LoadSnapshot::default() };
         let (mut state, mut rng) = (PolicyState::at_first_group(), StdRng::seed_from_u64(1));
         let least_loaded = policy::by_name("least-loaded").ok_or("least-loaded is a policy")?;
-        let limit = GroupLimit(1);
+        let inputs = PolicyInputs { view, keys: &keys, limit: GroupLimit(1), load: &load };
         let plan = match options.partial {
-            true => policy::plan_what_is_up(least_loaded, &view, &keys, limit, &mut state, &load, &mut rng),
-            false => least_loaded.plan(&view, &keys, limit, &mut state, &load, &mut rng),
+            true => policy::plan_what_is_up(least_loaded, &inputs, &mut state, &mut rng),
+            false => least_loaded.plan(&inputs, &mut state, &mut rng),
         };
         let plan = match plan {
             Ok(plan) => plan,
