@@ -29,8 +29,8 @@ pub use answer::{CommonAnswer, GraphAnswer, NetworkAnswer, PathAnswer};
 pub use deliveries::Deliveries;
 pub use error::{EvaluateError, MergeError, OperationError};
 pub use evaluate::{
-    GRAPH_BYTES_MAX, LookupKeys, Room, Share, aggregate, aggregate_fetched, best, compute, compute_fetched,
-    evaluate, evaluate_values, lookup,
+    BatchRead, GRAPH_BYTES_MAX, LookupKeys, Room, Share, aggregate, aggregate_fetched, best, compute,
+    compute_fetched, evaluate, evaluate_values, lookup,
 };
 pub use graph::{COMMON_FETCH_MAX, DEGREE_IDS_MAX, DISTANCE_TARGETS_MAX, PATH_LENGTH_MAX, SUGGESTIONS_MAX};
 pub use groups::Groups;

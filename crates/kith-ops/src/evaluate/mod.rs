@@ -18,7 +18,7 @@ mod watch;
 
 pub use aggregate::{aggregate, aggregate_fetched};
 pub use compute::{best, compute, compute_fetched};
-pub use lookup::{LookupKeys, Room, lookup};
+pub use lookup::{BatchRead, LookupKeys, Room, lookup};
 pub use share::Share;
 pub use values::evaluate_values;
 
