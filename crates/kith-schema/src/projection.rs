@@ -42,7 +42,7 @@ impl Projection {
                 return if can_be_absent { Ok(Source::Absent) } else { Err(why(Mismatch::NotWritten)) };
             };
             let written = &writer.fields()[index];
-            if !widens(written.field_type(), field.field_type()) {
+            if !written.field_type().widens_to(field.field_type()) {
                 let (old, new) = (written.field_type(), field.field_type());
                 return Err(why(Mismatch::Type { old, new }));
             }
@@ -81,14 +81,6 @@ impl Projection {
             out.truncate(start);
         }
         done
-    }
-}
-
-/// Whether every value of `old` is one of `new`.
-pub(crate) fn widens(old: FieldType, new: FieldType) -> bool {
-    match (old, new) {
-        (FieldType::Scalar(old), FieldType::Scalar(new)) => old.widens_to(new),
-        _ => old == new,
     }
 }
 

@@ -11,6 +11,7 @@ mod limits;
 mod network;
 mod path;
 mod resolve;
+mod search;
 mod suggest;
 mod trace;
 
