@@ -1,16 +1,14 @@
 //! Faults, and how clients come to know of them: broken connections and probes.
 
-use super::node::Life;
-use super::run::Run;
-use super::{Event, Fault, RequestKey};
+use super::Run;
+use crate::cluster::config::RESET;
+use crate::cluster::node::Life;
+use crate::cluster::{Event, Fault, RequestKey};
 use kith_routing::HealthEvent;
 use kith_routing::execution::{Event as Happened, FailureClass, RequestId};
 use kith_routing::load::RequestEnd;
 use kith_types::{NodeId, PartitionId};
 use std::time::Duration;
-
-/// A connection that breaks, or is refused, is noticed after this long.
-pub(super) const RESET: Duration = Duration::from_micros(200);
 
 /// How often a client looks whether probes are due.
 const PROBE_TICK: Duration = Duration::from_millis(10);
