@@ -1,6 +1,6 @@
 //! What one fan-out did, for the profile.
 
-use super::Planned;
+use crate::executor::Planned;
 use crate::profile::Trace;
 use kith_routing::execution::{Cause, RequestId};
 use kith_types::NodeId;
