@@ -56,6 +56,8 @@ pub struct ExecutionOptions {
     pub hedging: Option<HedgeRule>,
     /// What may be done with a reply some keys of which are answered already.
     pub answers: Answers,
+    /// How often a key may be asked for.
+    pub delivery: Delivery,
 }
 
 impl Default for ExecutionOptions {
@@ -68,8 +70,20 @@ impl Default for ExecutionOptions {
             seed: 0,
             hedging: None,
             answers: Answers::ByKey,
+            delivery: Delivery::AtLeastOnce,
         }
     }
+}
+
+/// How often a key may be asked for, which is a property of the request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Delivery {
+    /// As often as it takes. Asking twice has the effect of asking once, as with everything that only reads.
+    #[default]
+    AtLeastOnce,
+    /// Once. A node that did not answer may have done what it was asked all the same, so a key whose request was sent is neither
+    /// retried nor hedged, whatever became of that request. A key that the plan left out may still be sent.
+    AtMostOnce,
 }
 
 /// What the answers of nodes are made of.
@@ -238,7 +252,8 @@ impl Execution {
     fn send(&mut self, node: NodeId, keys: Arc<[u32]>, cause: Cause) {
         let request = RequestId(self.requests.len() as u32);
         let time = self.options.hedging.and_then(|rule| rule.times[KeyClass::of(keys.len()).index()]);
-        let hedge = time.filter(|_| cause == Cause::Plan).map(|time| HedgePlan::new(self.now, time));
+        let may_be_hedged = cause == Cause::Plan && self.may_repeat();
+        let hedge = time.filter(|_| may_be_hedged).map(|time| HedgePlan::new(self.now, time));
         self.open += 1;
         self.ledger.ask(&keys);
         self.requests.push(Request {
@@ -426,6 +441,11 @@ impl Execution {
         let is_open = |(_, request): &(usize, &Request)| request.state == RequestState::Open;
         let open = self.requests.iter().enumerate().filter(is_open);
         open.map(|(index, _)| RequestId(index as u32))
+    }
+
+    /// Whether a key may be sent that was sent before.
+    fn may_repeat(&self) -> bool {
+        self.options.delivery == Delivery::AtLeastOnce
     }
 
     fn is_late(&self) -> bool {

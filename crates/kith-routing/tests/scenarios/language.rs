@@ -40,7 +40,7 @@ pub const EXECUTION: Language = &[
     ("no budget for hedges", "no key may be asked twice because its request is late"),
     ("no budget for retries", "no key may be asked twice because its request failed"),
     (
-        "ask PARTITIONS, partial, early, sum, retries N, deadline TIME, hedge after TIME",
+        "ask PARTITIONS, partial, early, sum, once, retries N, deadline TIME, hedge after TIME",
         "a fan-out with one key in each partition, over the first group; all clauses may be left out",
     ),
     ("REQUEST answers", "all keys of the request that are still unanswered are answered"),

@@ -21,7 +21,7 @@ use kith_net::InFlight;
 use kith_ops::{FanOut, Operator, Part};
 use kith_routing::{
     Execution,
-    execution::{Action, Answers, Event, ExecutionOptions, Outcome, RequestId},
+    execution::{Action, Answers, Delivery, Event, ExecutionOptions, Outcome, RequestId},
     load::{Charge, RequestEnd},
 };
 use kith_types::{FanOutKind, NodeId, Timestamp};
@@ -239,7 +239,7 @@ impl Drop for Round<'_> {
     }
 }
 
-/// How a fan-out is executed.
+/// How a fan-out is executed. What its nodes are asked says whether they may be asked twice.
 fn execution_options(executor: &Executor, asking: &Asking<'_>, planned: &Planned) -> ExecutionOptions {
     let &Asking { fan_out, options, deadline, .. } = asking;
     ExecutionOptions {
@@ -251,6 +251,10 @@ fn execution_options(executor: &Executor, asking: &Asking<'_>, planned: &Planned
         answers: match fan_out.plan.check() {
             Ok(kind) if kind.is_by_key() => Answers::ByKey,
             _ => Answers::Together,
+        },
+        delivery: match fan_out.plan.is_idempotent() {
+            true => Delivery::AtLeastOnce,
+            false => Delivery::AtMostOnce,
         },
         ..ExecutionOptions::default()
     }
