@@ -99,7 +99,6 @@ impl Session {
         options: &'s QueryOptions,
     ) -> Result<Gathered<'s>, QueryError> {
         self.check_batch(keys)?;
-        let answer_bytes_max = self.settings().answer_bytes_max;
         let mut restarts = 0;
         loop {
             let topology = self.topology();
@@ -121,24 +120,31 @@ impl Session {
                 false => run.ask(&fan_out).await,
             };
             match answer {
-                Ok(Value::Records(records)) if several && !options.partial && records.disagreements() > 0 => {
-                    let keys = records.disagreements();
-                    return Err(QueryError::Disagreement { store: store.to_owned(), keys });
+                Ok(value) => {
+                    self.check_records(store, &value, several && !options.partial)?;
+                    return Ok(Gathered { run, known, checked, value, is_raw: raw });
                 }
-                Ok(Value::Records(records)) if answer_bytes_max < records.value_bytes() => {
-                    return Err(QueryError::TooLarge { max: answer_bytes_max });
-                }
-                Ok(value) => return Ok(Gathered { run, known, checked, value, is_raw: raw }),
-                Err(QueryError::VersionUnavailable { .. }) if restarts < RESTARTS_MAX => {
-                    restarts += 1;
-                    run.wait_for_newer().await;
-                }
-                // The only replica of a share went away meanwhile; another share may have had one to spare.
-                Err(QueryError::PartitionsUnavailable { .. }) if several && restarts < RESTARTS_MAX => {
+                Err(error) => {
+                    if RESTARTS_MAX <= restarts || !run.begins_again(&error, several).await {
+                        return Err(error);
+                    }
                     restarts += 1;
                 }
-                Err(error) => return Err(error),
             }
+        }
+    }
+
+    /// Refuses more records than an answer may have, and records that replicas disagree on, where they must agree.
+    fn check_records(&self, store: &str, value: &Value, must_agree: bool) -> Result<(), QueryError> {
+        let Some(records) = value.records() else { return Ok(()) };
+        let keys = records.disagreements();
+        if must_agree && 0 < keys {
+            return Err(QueryError::Disagreement { store: store.to_owned(), keys });
+        }
+        let max = self.settings().answer_bytes_max;
+        match max < records.value_bytes() {
+            true => Err(QueryError::TooLarge { max }),
+            false => Ok(()),
         }
     }
 

@@ -121,18 +121,10 @@ impl Session {
                 }
                 Err(error) => error,
             };
-            match error {
-                QueryError::VersionUnavailable { .. }
-                    if restarts < RESTARTS_MAX && handing.books.is_empty() =>
-                {
-                    run.wait_for_newer().await;
-                }
-                // The only replica of a share went away meanwhile; another share may have had one to spare.
-                QueryError::PartitionsUnavailable { .. }
-                    if 1 < handing.known.required_reads
-                        && restarts < RESTARTS_MAX
-                        && handing.books.is_empty() => {}
-                error => return Err(error),
+            let several = 1 < handing.known.required_reads;
+            let may_begin_again = restarts < RESTARTS_MAX && handing.books.is_empty();
+            if !may_begin_again || !run.begins_again(&error, several).await {
+                return Err(error);
             }
             restarts += 1;
         }

@@ -1,20 +1,14 @@
-//! The fast client: runs operations itself, straight against the nodes. A router is a
-//! session with a network cache in front of [`NetworkSource`].
+//! One query of a session on its way to the nodes and back.
 
+use super::Session;
 use crate::{
-    ListStore,
     at_hand::{self, ListQuestion},
-    executor::{Asking, Executor, Handed, Planned, RoundOutcome},
+    executor::{Asking, Handed, Planned, RoundOutcome},
     profile::Trace,
-    schemas::Schemas,
-    settings::{SessionSettings, SettingsError},
     stream::Handing,
     topology::{Graph, Pinned, Topology},
 };
-use futures::{
-    FutureExt,
-    future::{BoxFuture, try_join_all},
-};
+use futures::future::try_join_all;
 use kith_api::{Answered, BatchAnswer, CacheMode, Proofs, QueryError, QueryOptions};
 use kith_ops::{
     CommonAnswer, FanOut, GraphAnswer, GraphQuery, Input, Network, NetworkKey, NetworkPlan, Operation,
@@ -22,71 +16,8 @@ use kith_ops::{
 };
 use kith_routing::execution::Failure;
 use kith_schema::SchemaId;
-use kith_types::{OperationName, Workflow};
-use std::{
-    collections::BTreeSet,
-    sync::Arc,
-    time::{Duration, Instant},
-};
-use tokio::sync::watch;
-
-/// How long a query waits for the topology that its nodes already have.
-const REFRESH_WAIT: Duration = Duration::from_secs(1);
-/// A query starts anew on a newer version at most so often.
-pub(crate) const RESTARTS_MAX: u32 = 2;
-
-/// Answers queries from the nodes of one cluster. Cheap to clone; clones share connections, load measurements and cursors.
-#[derive(Clone)]
-pub struct Session {
-    inner: Arc<Inner>,
-}
-
-struct Inner {
-    topology: watch::Receiver<Arc<Topology>>,
-    executor: Executor,
-    settings: SessionSettings,
-    caches: Caches,
-    schemas: Schemas,
-}
-
-/// What stands in front of the nodes.
-pub struct Caches {
-    /// Answers [`Step::Network`].
-    pub networks: Arc<dyn NetworkSource>,
-    /// Keeps whole neighbour lists; `None` asks the nodes each time.
-    pub lists: Option<Arc<dyn ListStore>>,
-}
-
-impl Default for Caches {
-    /// Nothing is kept.
-    fn default() -> Self {
-        Self { networks: Arc::new(Uncached), lists: None }
-    }
-}
-
-/// Where [`Step::Network`] is answered: from the nodes, or from a cache in front of them.
-pub trait NetworkSource: Send + Sync + 'static {
-    /// The network of a member at the query's pinned version.
-    fn network<'a>(
-        &'a self,
-        run: &'a mut Run<'_>,
-        key: NetworkKey,
-    ) -> BoxFuture<'a, Result<Arc<Network>, QueryError>>;
-}
-
-/// Fetches every network anew: Moolle's Algorithm 2 without its cache.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Uncached;
-
-impl NetworkSource for Uncached {
-    fn network<'a>(
-        &'a self,
-        run: &'a mut Run<'_>,
-        key: NetworkKey,
-    ) -> BoxFuture<'a, Result<Arc<Network>, QueryError>> {
-        run.fetch_network(key).boxed()
-    }
-}
+use kith_types::OperationName;
+use std::{collections::BTreeSet, sync::Arc, time::Instant};
 
 /// One query on its way: what it pinned, how long it may take, what it did so far.
 pub struct Run<'a> {
@@ -103,146 +34,26 @@ pub struct Run<'a> {
     failures: Vec<Failure>,
 }
 
-impl Session {
-    /// Starts from any of `seeds`, routers or nodes (`host:port`). Returns once the connections to all nodes are open, of those that
-    /// are up; a second later at the latest.
-    ///
-    /// # Errors
-    /// If none of them answers.
-    pub async fn connect(seeds: Vec<String>, settings: SessionSettings) -> Result<Self, QueryError> {
-        let topology = crate::topology::follow(seeds, settings.dialer.clone()).await?;
-        let session = Self::new(topology, settings, Caches::default())
-            .map_err(|error| QueryError::BadRequest { detail: error.to_string() })?;
-        session.warm().await;
-        Ok(session)
-    }
-
-    /// Waits, not for long, until the connections to its nodes are open. [`Session::connect`] has done so.
-    pub async fn warm(&self) {
-        self.inner.executor.fleet().warm().await;
-    }
-
-    /// Over a topology that someone else follows.
-    ///
-    /// # Errors
-    /// If the settings name a policy or controller that does not exist.
-    pub fn new(
-        topology: watch::Receiver<Arc<Topology>>,
-        settings: SessionSettings,
-        caches: Caches,
-    ) -> Result<Self, SettingsError> {
-        settings.check_bounds()?;
-        let executor = Executor::new(topology.clone(), &settings)?;
-        Ok(Self {
-            inner: Arc::new(Inner { topology, executor, settings, caches, schemas: Schemas::default() }),
-        })
-    }
-
-    /// The topology now.
-    pub fn topology(&self) -> Arc<Topology> {
-        Arc::clone(&self.inner.topology.borrow())
-    }
-
-    /// What runs the fan-outs: for its health and load.
-    pub fn executor(&self) -> &Executor {
-        &self.inner.executor
-    }
-
-    /// How it routes and what it allows.
-    pub(crate) fn settings(&self) -> &SessionSettings {
-        &self.inner.settings
-    }
-
-    /// The schemas of records that it has fetched.
-    pub(crate) fn schemas(&self) -> &Schemas {
-        &self.inner.schemas
-    }
-
-    /// A run that nobody waits for, as the refresh of a stale network: its own deadline, the background workflow.
-    pub async fn in_background<T>(
-        &self,
-        graph: &str,
-        operation: OperationName,
-        work: impl AsyncFnOnce(&mut Run<'_>) -> Result<T, QueryError>,
-    ) -> Result<T, QueryError> {
-        let options = QueryOptions { workflow: Workflow::Background, ..QueryOptions::default() };
-        let (mut run, _) = self.begin(graph, operation, &options)?;
-        work(&mut run).await
-    }
-
-    /// How long a query with these options may take.
-    pub fn patience(&self, options: &QueryOptions) -> Duration {
-        let settings = &self.inner.settings;
-        options.deadline.unwrap_or(settings.deadline_default).min(settings.deadline_max)
-    }
-
-    /// A run that has pinned a graph.
-    pub(crate) fn begin<'a>(
-        &'a self,
-        graph: &str,
-        operation: OperationName,
-        options: &'a QueryOptions,
-    ) -> Result<(Run<'a>, Arc<Graph>), QueryError> {
-        let topology = self.topology();
-        let graph = Arc::clone(topology.graph(graph)?);
-        Ok((self.begin_at(topology, &graph.pinned, operation, options)?, graph))
-    }
-
-    /// A run that has pinned something of `topology`.
-    pub(crate) fn begin_at<'a>(
-        &'a self,
+impl<'a> Run<'a> {
+    pub(super) fn new(
+        session: &'a Session,
         topology: Arc<Topology>,
-        pinned: &Arc<Pinned>,
+        pinned: Arc<Pinned>,
         operation: OperationName,
         options: &'a QueryOptions,
-    ) -> Result<Run<'a>, QueryError> {
-        if let Some(name) = &options.policy
-            && kith_routing::policy::by_name(name).is_none()
-        {
-            // Told even where a cache makes the policy needless.
-            return Err(QueryError::UnknownPolicy { name: name.clone() });
-        }
-        let deadline = self.patience(options);
+    ) -> Self {
         let started = Instant::now();
-        Ok(Run {
-            session: self,
+        Self {
+            session,
             topology,
-            pinned: Arc::clone(pinned),
+            pinned,
             options,
             operation,
-            deadline: started + deadline,
-            trace: Trace::new(started, options.profile || self.inner.settings.trace_all),
+            deadline: started + session.patience(options),
+            trace: Trace::new(started, options.profile || session.settings().trace_all),
             missing: BTreeSet::new(),
             failures: Vec::new(),
-        })
-    }
-
-    pub(crate) async fn answer(
-        &self,
-        graph: &str,
-        query: &GraphQuery,
-        options: &QueryOptions,
-    ) -> Result<Answered, QueryError> {
-        let mut restarts = 0;
-        loop {
-            let (mut run, pinned) = self.begin(graph, query.operand.operation(), options)?;
-            match run.drive(query, &pinned).await {
-                Err(QueryError::VersionUnavailable { .. }) if restarts < RESTARTS_MAX => {
-                    restarts += 1;
-                    run.wait_for_newer().await;
-                }
-                Ok(answer) => return Ok(run.finish(answer)),
-                Err(error) => return Err(error),
-            }
         }
-    }
-
-    /// Waits, not for long, for a topology after `revision`.
-    async fn newer_than(&self, revision: u64, deadline: Instant) {
-        let mut topology = self.inner.topology.clone();
-        let wait = REFRESH_WAIT.min(deadline.saturating_duration_since(Instant::now()));
-        // Nothing newer is fine: the nodes may catch up with us meanwhile.
-        let _ = tokio::time::timeout(wait, topology.wait_for(|topology| revision < topology.revision)).await;
     }
 }
 
@@ -252,9 +63,18 @@ impl Run<'_> {
         &self.pinned
     }
 
-    /// Waits, not for long, for a topology after its own: the nodes no longer have what it pinned.
-    pub(crate) async fn wait_for_newer(&self) {
-        self.session.newer_than(self.topology.revision, self.deadline).await;
+    /// Whether a read that failed like this may succeed if it begins again. Waits, not for long, for a newer topology if the nodes no
+    /// longer have the version that it pinned. `several`: more than one replica of each key is asked, and they must agree.
+    pub(crate) async fn begins_again(&self, error: &QueryError, several: bool) -> bool {
+        match error {
+            QueryError::VersionUnavailable { .. } => {
+                self.session.newer_than(self.topology.revision, self.deadline).await;
+                true
+            }
+            // The only replica of a share went away meanwhile; another share may have had one to spare.
+            QueryError::PartitionsUnavailable { .. } => several,
+            _ => false,
+        }
     }
 
     /// How the caller wants caches used.
@@ -311,7 +131,11 @@ impl Run<'_> {
         NetworkPlan::of(table.groups().len(), table.nodes().len(), table.partition_count(), nodes_max)
     }
 
-    async fn drive(&mut self, query: &GraphQuery, graph: &Graph) -> Result<GraphAnswer, QueryError> {
+    pub(super) async fn drive(
+        &mut self,
+        query: &GraphQuery,
+        graph: &Graph,
+    ) -> Result<GraphAnswer, QueryError> {
         let operation = Operation::new(query, &graph.schema)?;
         self.steps(operation, true).await
     }
@@ -432,7 +256,7 @@ impl Run<'_> {
         self.trace
     }
 
-    fn finish(self, mut answer: GraphAnswer) -> Answered {
+    pub(super) fn finish(self, mut answer: GraphAnswer) -> Answered {
         if let GraphAnswer::Ids(ids) | GraphAnswer::Common(CommonAnswer::Ids(ids)) = &mut answer {
             self.options.page.cut(ids);
         }
