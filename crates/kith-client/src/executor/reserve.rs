@@ -32,15 +32,11 @@ impl Executor {
     /// # Errors
     /// As nodes refuse it.
     pub(super) async fn reserve(&self, asking: &Asking<'_>, planned: &mut Planned) -> Result<(), QueryError> {
-        let &Asking { topology, pinned, fan_out, options, deadline, .. } = asking;
-        // A router has charged the quota already; a partial read uses whatever nodes grant; one node grants or refuses all of it.
-        if self.admits || options.partial || planned.plan.requests() < 2 || !fan_out.plan.reads_values() {
+        if !self.has_quota(asking, planned) {
             return Ok(());
         }
+        let &Asking { topology, pinned, deadline, .. } = asking;
         let store = pinned.name.as_str();
-        if topology.stores.get(store).is_none_or(|store| store.read_quota.is_none()) {
-            return Ok(());
-        }
         let nodes = planned.plan.assignments.iter().map(|assignment| assignment.node);
         let Some((seed, id)) = self.with_routing(|state| {
             let is_due = state.quotas.reserves(store, nodes);
@@ -71,16 +67,25 @@ impl Executor {
                     return Ok(());
                 }
                 BookingStep::Refused { by, give_back } => {
-                    let step = v1::ReservationStep::GiveBack;
                     // The caller may retry at once, so what was granted is given back first.
+                    let step = v1::ReservationStep::GiveBack;
                     join_all(give_back.into_iter().map(|ask| self.say(&reserving, ask, step))).await;
-                    return Err(match refusals.get(&by) {
-                        Some(status) => QueryError::from_status(status),
-                        None => QueryError::Internal { detail: format!("{by} refused without a reason") },
-                    });
+                    let unexplained =
+                        || QueryError::Internal { detail: format!("{by} refused without a reason") };
+                    return Err(refusals.get(&by).map_or_else(unexplained, QueryError::from_status));
                 }
             }
         }
+    }
+
+    /// Whether a read is charged to a quota of which several nodes each have a share.
+    fn has_quota(&self, asking: &Asking<'_>, planned: &Planned) -> bool {
+        let &Asking { topology, pinned, fan_out, options, .. } = asking;
+        // A router has charged the quota already; a partial read uses whatever nodes grant; one node grants or refuses all of it.
+        if self.admits || options.partial || planned.plan.requests() < 2 || !fan_out.plan.reads_values() {
+            return false;
+        }
+        topology.stores.get(&pinned.name).is_some_and(|store| !store.read_quota.is_none())
     }
 
     /// What a node told of how much is left of a quota.
