@@ -11,6 +11,7 @@ mod held;
 mod lists;
 mod lookup;
 mod partitions;
+mod ranking;
 mod set;
 mod share;
 mod values;
