@@ -4,22 +4,13 @@
 //! Down by a factor while they suffer, up by a smaller one while they do not, never below a floor: a fetch always ends. No
 //! clock: shells feed it what they have counted since the last time.
 
+mod view;
+
 use crate::Latencies;
 use kith_types::Timestamp;
 use std::{num::NonZeroU64, time::Duration};
+use view::{Steady, Verdict, View};
 
-/// Bound of a window's age: with so few reads in so long, there is hardly anybody to give way to.
-const WINDOW_MAX: Duration = Duration::from_secs(10);
-/// Shorter windows would judge a rate that has only begun to hold.
-const WINDOW_MIN: Duration = Duration::from_millis(500);
-/// Reads that a window needs for a p99; 1 % of them are enough to tell a rise from chance.
-const WINDOW_READS: u64 = 500;
-/// Of fewer reads, the median is compared, if there are so many.
-const FEW_READS: u64 = 5;
-/// Reads from which the steady p99 is taken: twice a window's, as everything is compared with it.
-const STEADY_READS: u64 = 2 * WINDOW_READS;
-/// After so long, with enough reads, the steady p99 is that of newer reads.
-const STEADY_AGE: Duration = Duration::from_secs(30);
 /// Files are synced and caches settle for a while after a fetch; a fetch that begins in it goes on as the one before.
 const SETTLE: Duration = Duration::from_secs(5);
 
@@ -81,14 +72,6 @@ pub struct Pace {
     fetch: Option<Fetch>,
 }
 
-/// Reads while nothing is fetched, in two generations: the older one is forgotten when the newer one is old.
-#[derive(Clone, Debug, Default)]
-struct Steady {
-    older: Latencies,
-    newer: Latencies,
-    since: Timestamp,
-}
-
 #[derive(Clone, Debug)]
 struct Fetch {
     /// By [`SeenFrom`].
@@ -106,96 +89,6 @@ struct Fetch {
     ended: Option<Timestamp>,
 }
 
-/// Reads beside a fetch, seen from one side.
-#[derive(Clone, Debug)]
-struct View {
-    /// What it must not raise; `None`: nobody read before it.
-    p99_steady: Option<Duration>,
-    window: Window,
-    /// Of the last window that had enough reads.
-    p99: Option<Duration>,
-    /// Of the last window. A side with few reads is heard seldom: until then it stands by what it said.
-    verdict: Verdict,
-}
-
-#[derive(Clone, Debug)]
-struct Window {
-    reads: Latencies,
-    since: Timestamp,
-}
-
-/// What a window says of the rate that it was fetched at.
-/// From good to bad.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Verdict {
-    Bearable,
-    /// Above the bound, but by no more than chance may do.
-    Unclear,
-    TooFast,
-}
-
-impl Steady {
-    fn on(&mut self, reads: &Latencies, now: Timestamp) {
-        self.newer.add(reads);
-        if STEADY_AGE <= now.since(self.since) && STEADY_READS <= self.newer.count() {
-            self.older = std::mem::take(&mut self.newer);
-            self.since = now;
-        }
-    }
-
-    fn p99(&self) -> Option<Duration> {
-        let mut all = self.older.clone();
-        all.add(&self.newer);
-        all.per_mille(990).filter(|_| STEADY_READS <= all.count())
-    }
-}
-
-impl Window {
-    fn new(since: Timestamp) -> Self {
-        Self { reads: Latencies::default(), since }
-    }
-
-    fn is_full(&self, now: Timestamp) -> bool {
-        let age = now.since(self.since);
-        WINDOW_MAX <= age || (WINDOW_MIN <= age && WINDOW_READS <= self.reads.count())
-    }
-
-    /// Whether more reads than 1 in 100 took longer than `bound`, and surely so: by two standard deviations.
-    fn verdict(&self, bound: Duration) -> Verdict {
-        let (reads, above) = (self.reads.count(), self.reads.above(bound));
-        if reads < WINDOW_READS {
-            let most = FEW_READS <= reads && reads < 2 * above;
-            return if most { Verdict::TooFast } else { Verdict::Bearable };
-        }
-        let expected = reads as f64 / 100.0;
-        match above as f64 {
-            above if expected + 2.0 * expected.sqrt() < above => Verdict::TooFast,
-            above if expected < above => Verdict::Unclear,
-            _ => Verdict::Bearable,
-        }
-    }
-}
-
-impl View {
-    fn new(p99_steady: Option<Duration>, since: Timestamp) -> Self {
-        Self { p99_steady, window: Window::new(since), p99: None, verdict: Verdict::Bearable }
-    }
-
-    /// Takes in reads; what they say, once there are enough. Without reads from before the fetch they say nothing.
-    fn on(&mut self, reads: &Latencies, p99_ratio_max: f64, now: Timestamp) -> Option<Verdict> {
-        self.window.reads.add(reads);
-        if !self.window.is_full(now) {
-            return None;
-        }
-        let window = std::mem::replace(&mut self.window, Window::new(now));
-        if WINDOW_READS <= window.reads.count() {
-            self.p99 = window.reads.per_mille(990);
-        }
-        self.verdict = window.verdict(self.p99_steady?.mul_f64(p99_ratio_max));
-        Some(self.verdict)
-    }
-}
-
 impl Fetch {
     fn new(steady: &[Steady; 2], fetched: u64, now: Timestamp) -> Self {
         let views = steady.each_ref().map(|steady| View::new(steady.p99(), now));
@@ -204,7 +97,7 @@ impl Fetch {
 
     /// It was interrupted: what reads took meanwhile says nothing of it.
     fn resume(&mut self, now: Timestamp) {
-        self.views.iter_mut().for_each(|view| view.window = Window::new(now));
+        self.views.iter_mut().for_each(|view| view.begin_window(now));
         (self.fetched, self.since) = (0, now);
     }
 
