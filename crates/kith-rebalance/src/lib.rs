@@ -9,26 +9,28 @@
 //! See `docs/design/0006-rebalance.md`.
 
 mod batches;
+mod commit;
+mod copies;
 mod donors;
 mod execute;
 mod give_back;
 mod holdings;
 mod outlive;
+mod parts;
 mod plan;
 mod print;
 mod reasons;
 mod shape;
 mod state;
+mod stored;
 mod totals;
 mod undo;
 
 pub use execute::{CopyFault, RebalanceAction, RebalanceEvent};
-pub use plan::{
-    AddedGroup, Batch, Move, MovedStore, PlanOptions, PlanStep, RebalancePlan, Roster, StoreSizes, plan,
-};
-pub use reasons::{BeginRefusal, ResumeRefusal, StopReason};
-pub use shape::{PlanRefusal, TargetShape};
-pub use state::{
-    Conditions, Ending, Phase, Progress, RebalanceParts, RebalanceState, Reclaim, Transfer, TransferState,
-};
+pub use parts::{AddedGroup, Batch, Move, MovedStore, PlanStep, Roster, StoreSizes};
+pub use plan::{PlanOptions, RebalancePlan, plan};
+pub use reasons::{BeginRefusal, PlanRefusal, ResumeRefusal, StopReason};
+pub use shape::TargetShape;
+pub use state::{Conditions, Progress, RebalanceState};
+pub use stored::{Ending, Phase, RebalanceParts, Reclaim, Transfer, TransferState};
 pub use totals::{NodeTotals, PairTotals};

@@ -1,10 +1,9 @@
-//! What a cluster shall look like afterwards, and why that may be refused.
+//! What a cluster shall look like afterwards.
 
-use kith_routing::placement::PlacementError;
-use kith_routing::{GroupEntry, GroupRole, NodeEntry, Strategy, TableError, TableParts};
-use kith_types::{GroupId, NodeId, PartitionId};
+use crate::PlanRefusal;
+use kith_routing::{GroupEntry, GroupRole, NodeEntry, Strategy, TableParts};
+use kith_types::{GroupId, NodeId};
 use std::fmt;
-use thiserror::Error;
 
 /// What shall become of a cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,113 +34,6 @@ pub enum TargetShape {
     RestoreGroup(GroupId),
     /// The nodes that are there share their groups evenly.
     Even,
-}
-
-/// A shape cannot be planned; nothing has changed.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[non_exhaustive]
-#[allow(missing_docs, reason = "fields are named for what they hold")]
-pub enum PlanRefusal {
-    /// A node is not in the table.
-    #[error("node {node} is not in the routing table")]
-    UnknownNode { node: NodeId },
-    /// A group is not in the table.
-    #[error("group {group} is not in the routing table")]
-    UnknownGroup { group: GroupId },
-    /// A node to add is in the table, in use.
-    #[error("node {node} is in the routing table already")]
-    NodeExists { node: NodeId },
-    /// A group to add is in the table.
-    #[error("group {group} is in the routing table already")]
-    GroupExists { group: GroupId },
-    /// A node is listed with another group than the change is about.
-    #[error("node {node} belongs to group {got}, not {expected}")]
-    OtherGroup {
-        node: NodeId,
-        /// Its entry's group.
-        got: GroupId,
-        /// The group that the change is about.
-        expected: GroupId,
-    },
-    /// A group has another role than the change starts from.
-    #[error("group {group} is {}", describe(*.role))]
-    GroupRole {
-        group: GroupId,
-        /// What it is now.
-        role: GroupRole,
-    },
-    /// No group would be left to serve.
-    #[error("group {group} is the last one that serves: restore or add another first")]
-    LastServingGroup { group: GroupId },
-    /// A store would have no group left that serves it.
-    #[error(
-        "store {store} is served by group {group} only: raise its replication or restore another group first"
-    )]
-    StoreOnlyThere {
-        store: String,
-        /// The group to be taken out.
-        group: GroupId,
-    },
-    /// A store's answers must agree, and too few groups would be left to give them.
-    #[error(
-        "{required} replicas of store {store} must agree, and without group {group} {left} would answer: restore another group first"
-    )]
-    AnswersMissing {
-        store: String,
-        /// The group to be taken out.
-        group: GroupId,
-        /// Groups that would be left.
-        left: usize,
-        /// Answers that must agree.
-        required: usize,
-    },
-    /// Nodes that lack a version would have to answer for it.
-    #[error(
-        "without group {group} nodes that do not have store {store} yet would have to answer for partition {partition}: they fetch it by themselves, try again"
-    )]
-    StoreBehind {
-        store: String,
-        /// The group to be taken out.
-        group: GroupId,
-        /// The first such partition.
-        partition: PartitionId,
-    },
-    /// A ring has ranks, which come from its nodes; they are not added or taken out.
-    #[error("a ring has no groups to add or take out: add or drain nodes")]
-    RingHasNoGroups,
-    /// Nobody alive has what is to be copied.
-    #[error("no live node can give {}partition {partition}", .store.as_ref().map(|s| format!("store {s}, ")).unwrap_or_default())]
-    NoDonor {
-        /// The store, if it is about one.
-        store: Option<String>,
-        partition: PartitionId,
-    },
-    /// The sizes of a store are not one per partition.
-    #[error("store {store} gives sizes of {got} partitions, the cluster has {expected}")]
-    Sizes {
-        store: String,
-        /// As given.
-        got: usize,
-        /// Partitions of the cluster.
-        expected: usize,
-    },
-    /// Batches of nothing would never end.
-    #[error("a batch holds at least one partition")]
-    EmptyBatch,
-    /// The nodes that would be left cannot hold the partitions.
-    #[error(transparent)]
-    Placement(#[from] PlacementError),
-    /// The table that would result contradicts itself.
-    #[error(transparent)]
-    Table(#[from] TableError),
-}
-
-fn describe(role: GroupRole) -> &'static str {
-    match role {
-        GroupRole::Serving => "serving already",
-        GroupRole::Maintenance => "taken out already",
-        GroupRole::Joining => "still being filled",
-    }
 }
 
 /// What is listed while data moves, and at the end.

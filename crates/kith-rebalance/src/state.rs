@@ -1,78 +1,14 @@
-//! Where the execution of a plan stands: what is stored, and what it may start from.
+//! Where the execution of a plan stands: how it begins and goes on, and how far it is.
 
-use crate::{BeginRefusal, Move, PlanStep, RebalancePlan, ResumeRefusal, StopReason};
+use crate::{
+    BeginRefusal, Ending, Phase, PlanStep, RebalanceParts, RebalancePlan, ResumeRefusal, StopReason,
+    TransferState,
+};
 use kith_routing::{RoutingTable, TableParts};
-use kith_types::{Epoch, NodeId, PartitionId, Timestamp};
+use kith_types::{Epoch, NodeId, Timestamp};
 use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 use std::time::Duration;
-
-/// How far one copy is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TransferState {
-    /// Not begun, or to be begun again.
-    Pending,
-    /// The stealer copies.
-    Running,
-    /// The stealer has it: verified, synced and opened.
-    Copied,
-    /// Others took its place, from other donors.
-    Replaced,
-}
-
-/// One copy of the current batch. Its place in the list is its name.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Transfer {
-    /// What is copied, from whom as things stand.
-    pub copy: Move,
-    /// How far it is.
-    pub state: TransferState,
-    /// Failures so far that were nobody's fault.
-    pub failures: u32,
-    /// Donors that were found unfit for it.
-    pub avoid: Vec<NodeId>,
-}
-
-/// Files that nobody will ask for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reclaim {
-    /// Who has them.
-    pub node: NodeId,
-    /// The partition.
-    pub partition: PartitionId,
-    /// Places in [`RebalancePlan::stores`], ascending.
-    pub stores: Vec<u32>,
-    /// The first epoch whose table does not say that the node has them; 0 if none ever said so.
-    pub gone_since: Epoch,
-    /// Not before.
-    pub ready_at: Timestamp,
-    /// The node was told to, and has not confirmed.
-    pub told: bool,
-}
-
-/// What the execution is doing.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Phase {
-    /// Copying the batch of the current step, if it is one.
-    Working,
-    /// The current step's table is being written; whether it was is not known yet.
-    Committing,
-    /// Waiting for a person: to go on, or to abort.
-    Stopped(StopReason),
-    /// The table of an abort is being written.
-    Undoing,
-    /// Over. Files may still be waiting to be reclaimed.
-    Ended(Ending),
-}
-
-/// How it ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
-    /// The cluster has the shape that was asked for.
-    Finished,
-    /// It has the shape after the last batch that was finished.
-    Aborted,
-}
 
 /// What must hold to begin.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -83,29 +19,6 @@ pub struct Conditions {
     pub reclaims_left: usize,
     /// Nodes that are down.
     pub dead: BTreeSet<NodeId>,
-}
-
-/// Everything about an execution that outlives a process. Plain data, to be stored.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RebalanceParts {
-    /// The plan.
-    pub plan: RebalancePlan,
-    /// How long what was given up is kept.
-    pub grace: Duration,
-    /// Steps finished, of [`RebalancePlan::steps`].
-    pub steps_done: usize,
-    /// The first batch since the last change of the table.
-    pub first_uncommitted: usize,
-    /// The table in force as of the last step.
-    pub table: TableParts,
-    /// What it is doing.
-    pub phase: Phase,
-    /// An abort was asked for.
-    pub abort_asked: bool,
-    /// Copies of the current batch.
-    pub transfers: Vec<Transfer>,
-    /// What is to be reclaimed.
-    pub reclaims: Vec<Reclaim>,
 }
 
 /// How far it is.
@@ -200,7 +113,7 @@ impl RebalanceState {
         now: Timestamp,
     ) -> Result<Self, ResumeRefusal> {
         let in_force = in_force.to_parts();
-        check_stored(&parts)?;
+        parts.check()?;
         let mut state = Self::of(parts);
         let next = state.next_table();
         let parts = &mut state.parts;
@@ -255,10 +168,7 @@ impl RebalanceState {
     /// How far it is.
     pub fn progress(&self) -> Progress {
         let plan = &self.parts.plan;
-        let batches_done = self.steps[..self.parts.steps_done]
-            .iter()
-            .filter(|step| matches!(step, PlanStep::Batch(_)))
-            .count();
+        let batches_done = self.batches_done();
         let mut progress = Progress {
             batches_done,
             batches: plan.batches.len(),
@@ -276,47 +186,5 @@ impl RebalanceState {
         // A copy whose donor was replaced by two counts as two.
         progress.moves_done = progress.moves_done.min(progress.moves);
         progress
-    }
-}
-
-fn check_stored(parts: &RebalanceParts) -> Result<(), ResumeRefusal> {
-    let invalid = |reason: String| Err(ResumeRefusal::Invalid { reason });
-    if let Err(reason) = parts.plan.check() {
-        return invalid(reason.to_string());
-    }
-    let steps = parts.plan.steps();
-    if steps.len() < parts.steps_done {
-        return invalid(format!("{} steps are done of {}", parts.steps_done, steps.len()));
-    }
-    if !matches!(parts.phase, Phase::Ended(_)) {
-        let mut table = parts.plan.before.clone();
-        let applied = steps[..parts.steps_done]
-            .iter()
-            .try_for_each(|step| parts.plan.apply(*step, &mut table).map(drop));
-        let table = applied.map_err(|error| error.to_string()).and_then(|()| {
-            RoutingTable::new(table).map(|table| table.to_parts()).map_err(|error| error.to_string())
-        });
-        if table.as_ref() != Ok(&parts.table) {
-            return invalid(format!("its table is not that of step {}", parts.steps_done));
-        }
-    }
-    let batches_done =
-        steps[..parts.steps_done].iter().filter(|step| matches!(step, PlanStep::Batch(_))).count();
-    if batches_done < parts.first_uncommitted {
-        return invalid(format!("{} batches are in force of {batches_done}", parts.first_uncommitted));
-    }
-    let transfers = parts.transfers.iter().map(|transfer| &transfer.copy);
-    let stores = transfers.flat_map(|copy| copy.stores.iter().map(|store| store.store));
-    let mut stores = stores.chain(parts.reclaims.iter().flat_map(|reclaim| reclaim.stores.iter().copied()));
-    let known = parts.plan.stores.len();
-    if let Some(store) = stores.find(|store| known <= *store as usize) {
-        return invalid(format!("it names store number {store} of {known}"));
-    }
-    let count = parts.plan.before.partition_count.get();
-    let partitions = parts.transfers.iter().map(|transfer| transfer.copy.partition);
-    let mut partitions = partitions.chain(parts.reclaims.iter().map(|reclaim| reclaim.partition));
-    match partitions.find(|partition| count <= partition.0) {
-        Some(partition) => invalid(format!("it names partition {partition} of {count}")),
-        None => Ok(()),
     }
 }

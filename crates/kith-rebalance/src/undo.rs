@@ -1,6 +1,6 @@
 //! Abort: back to the last good epoch.
 
-use crate::execute::settled;
+use crate::commit::settled;
 use crate::{Ending, Phase, RebalanceAction, RebalanceState, Reclaim, StopReason, TransferState};
 use kith_routing::{GroupRole, TableParts};
 use kith_types::{Epoch, NodeId, PartitionId, Timestamp};
