@@ -17,6 +17,9 @@ use tonic::Status;
 /// How long a node may take to answer. One that takes longer is read from without a reservation, and the execution deals with its failure.
 const PATIENCE: Duration = Duration::from_millis(100);
 
+const RESERVE: v1::ReservationStep = v1::ReservationStep::Reserve;
+const GIVE_BACK: v1::ReservationStep = v1::ReservationStep::GiveBack;
+
 /// What is being reserved.
 struct Reserving<'a> {
     topology: &'a Topology,
@@ -48,14 +51,11 @@ impl Executor {
         let reserving = Reserving { topology, store, deadline, id };
         let mut refusals: BTreeMap<NodeId, Status> = BTreeMap::new();
         loop {
-            let step = {
-                let availability = self.fleet.availability_within(&topology.table, &pinned.reach);
-                booking.next(&topology.table.view(&availability))
-            };
+            let availability = self.fleet.availability_within(&topology.table, &pinned.reach);
+            let step = booking.next(&topology.table.view(&availability));
             match step {
                 BookingStep::Ask(asks) => {
-                    let reserve = v1::ReservationStep::Reserve;
-                    let asked = asks.iter().map(|ask| self.say(&reserving, *ask, reserve));
+                    let asked = asks.iter().map(|ask| self.say(&reserving, *ask, RESERVE));
                     for (ask, reply) in asks.iter().zip(join_all(asked).await) {
                         booking.on(ask.part, self.reply_of(store, ask.node, reply, &mut refusals));
                     }
@@ -68,8 +68,7 @@ impl Executor {
                 }
                 BookingStep::Refused { by, give_back } => {
                     // The caller may retry at once, so what was granted is given back first.
-                    let step = v1::ReservationStep::GiveBack;
-                    join_all(give_back.into_iter().map(|ask| self.say(&reserving, ask, step))).await;
+                    join_all(give_back.into_iter().map(|ask| self.say(&reserving, ask, GIVE_BACK))).await;
                     let unexplained =
                         || QueryError::Internal { detail: format!("{by} refused without a reason") };
                     return Err(refusals.get(&by).map_or_else(unexplained, QueryError::from_status));

@@ -71,10 +71,7 @@ impl Round<'_> {
             self.note_load(node, load);
         }
         let Some((mut part, is_last)) = self.part_of(request, &mut reply, rest.is_some()) else {
-            self.reasons.push(format!("{node}: sent a malformed answer"));
-            self.close(request, RequestEnd::Failed, FailureClass::Internal.name());
-            let _ = self.execution.on(Event::Failed { request, class: FailureClass::Internal }, now);
-            return;
+            return self.on_malformed(request, node);
         };
         match rest.filter(|_| !is_last) {
             Some(rest) => self.calls.push(calls::next_part(request, rest)),
@@ -102,6 +99,13 @@ impl Round<'_> {
         if settled {
             let _ = self.execution.on(Event::Satisfied, now);
         }
+    }
+
+    fn on_malformed(&mut self, request: RequestId, node: NodeId) {
+        self.reasons.push(format!("{node}: sent a malformed answer"));
+        self.close(request, RequestEnd::Failed, FailureClass::Internal.name());
+        let event = Event::Failed { request, class: FailureClass::Internal };
+        let _ = self.execution.on(event, self.executor.fleet.now());
     }
 
     fn note_load(&self, node: NodeId, load: &v1::NodeLoad) {
