@@ -90,12 +90,7 @@ impl<'a> ProjectedView<'a> {
     /// # Errors
     /// [`RecordError::UnknownField`], [`RecordError::DamagedField`].
     pub fn field(&self, name: &str) -> Result<Option<FieldView<'a>>, RecordError> {
-        let reader = &self.projection.reader;
-        let index = reader.index_of(name).ok_or_else(|| RecordError::UnknownField {
-            field: name.to_owned(),
-            near: reader.nearest(name),
-        })?;
-        self.at(index)
+        self.at(self.projection.reader.read_index(name)?)
     }
 
     /// The field at `index` of the reader's schema; `None` if null.

@@ -2,7 +2,7 @@
 
 use crate::field::{Field, NAME_BYTES_MAX};
 use crate::language::canonical;
-use crate::record::{EncodeError, FieldView, Layout, write_field_json};
+use crate::record::{EncodeError, FieldView, Layout, RecordError, write_field_json};
 use crate::{RecordWriter, VALUE_BYTES_MAX, nearest};
 use std::fmt;
 use std::str::FromStr;
@@ -109,6 +109,15 @@ impl Schema {
         let fields = &self.0.fields;
         let found = self.0.by_name.binary_search_by(|&index| fields[index as usize].name.as_str().cmp(name));
         found.ok().map(|place| self.0.by_name[place] as usize)
+    }
+
+    /// Where the field of that name is, for somebody who reads it from a record. `O(log fields)`.
+    ///
+    /// # Errors
+    /// [`RecordError::UnknownField`].
+    pub(crate) fn read_index(&self, name: &str) -> Result<usize, RecordError> {
+        let unknown = || RecordError::UnknownField { field: name.to_owned(), near: self.nearest(name) };
+        self.index_of(name).ok_or_else(unknown)
     }
 
     /// The name of a field that is near to `name`, for messages.

@@ -101,14 +101,10 @@ impl Session {
         self.check_batch(keys)?;
         let mut restarts = 0;
         loop {
-            let topology = self.topology();
-            let known = Arc::clone(topology.store(store)?);
-            keys.check_type(store, known.key)?;
-            let checked = self.check(store, &known, wanted).await?;
+            let (mut run, known, checked) = self.begin_read(store, keys, wanted, options).await?;
             let several = 1 < known.required_reads;
             let plan = if wanted.is_raw() { Operator::Lookup } else { checked.operator(wanted, several) };
             let raw = plan == Operator::Lookup;
-            let mut run = self.begin_at(topology, &known.pinned, wanted.operation(), options)?;
             if keys.is_empty() {
                 let value = Value::Records(Records::default());
                 return Ok(Gathered { run, known, checked, value, is_raw: true });
@@ -146,6 +142,25 @@ impl Session {
             true => Err(QueryError::TooLarge { max }),
             false => Ok(()),
         }
+    }
+
+    /// A run that has pinned the store's version, and what is wanted, checked against it.
+    ///
+    /// # Errors
+    /// If there is no such store, its keys are of another type, it has no records, or they do not fit.
+    pub(crate) async fn begin_read<'a>(
+        &'a self,
+        store: &str,
+        keys: &BatchKeys,
+        wanted: Wanted<'_>,
+        options: &'a QueryOptions,
+    ) -> Result<(Run<'a>, Arc<ValueStore>, Checked), QueryError> {
+        let topology = self.topology();
+        let known = Arc::clone(topology.store(store)?);
+        keys.check_type(store, known.key)?;
+        let checked = self.check(store, &known, wanted).await?;
+        let run = self.begin_at(topology, &known.pinned, wanted.operation(), options)?;
+        Ok((run, known, checked))
     }
 
     /// What is wanted, over the records of the version that is pinned.

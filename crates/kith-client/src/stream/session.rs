@@ -100,11 +100,7 @@ impl Session {
         self.check_batch(keys)?;
         let mut restarts = 0;
         loop {
-            let topology = self.topology();
-            let known = Arc::clone(topology.store(store)?);
-            keys.check_type(store, known.key)?;
-            let checked = self.check(store, &known, wanted).await?;
-            let mut run = self.begin_at(topology, &known.pinned, wanted.operation(), options)?;
+            let (mut run, known, checked) = self.begin_read(store, keys, wanted, options).await?;
             let books = Deliveries::new(keys.len());
             let bytes_max = self.settings().answer_bytes_max;
             let plan = checked.operator(wanted, 1 < known.required_reads);

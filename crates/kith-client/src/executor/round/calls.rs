@@ -23,31 +23,32 @@ pub(super) struct Rest {
     cancelled: oneshot::Receiver<()>,
 }
 
-/// Asks for one answer. Ends without one when the other end of `cancelled` is dropped.
-pub(super) async fn whole(
-    request: RequestId,
-    transport: Arc<dyn Transport>,
-    addr: String,
-    message: v1::EvaluateRequest,
-    cancelled: oneshot::Receiver<()>,
-) -> Call {
-    let call = transport.evaluate(&addr, message);
-    let answer = tokio::select! {
-        answer = call => Some(answer),
-        _ = cancelled => None,
-    };
-    Call { request, answer, rest: None }
+/// A request to be made. It ends without an answer when the other end of `cancelled` is dropped.
+pub(super) struct Outgoing {
+    pub request: RequestId,
+    pub transport: Arc<dyn Transport>,
+    pub addr: String,
+    pub message: v1::EvaluateRequest,
+    pub cancelled: oneshot::Receiver<()>,
 }
 
-/// Asks for an answer that may come in parts: the first of them.
-pub(super) async fn in_parts(
-    request: RequestId,
-    transport: Arc<dyn Transport>,
-    addr: String,
-    message: v1::EvaluateRequest,
-    cancelled: oneshot::Receiver<()>,
-) -> Call {
-    next_part(request, Rest { parts: transport.evaluate_in_parts(addr, message), cancelled }).await
+impl Outgoing {
+    /// Asks for one answer.
+    pub async fn whole(self) -> Call {
+        let Self { request, transport, addr, message, cancelled } = self;
+        let call = transport.evaluate(&addr, message);
+        let answer = tokio::select! {
+            answer = call => Some(answer),
+            _ = cancelled => None,
+        };
+        Call { request, answer, rest: None }
+    }
+
+    /// Asks for an answer that may come in parts: the first of them.
+    pub async fn in_parts(self) -> Call {
+        let Self { request, transport, addr, message, cancelled } = self;
+        next_part(request, Rest { parts: transport.evaluate_in_parts(addr, message), cancelled }).await
+    }
 }
 
 /// The next part of an answer.

@@ -1,6 +1,6 @@
 //! What a node is asked, and the request that asks it.
 
-use super::{Open, Round, calls};
+use super::{Open, Round, calls::Outgoing};
 use kith_api::convert::workflow_to_wire;
 use kith_ops::Scope;
 use kith_routing::execution::{Cause, RequestId};
@@ -36,9 +36,10 @@ impl Round<'_> {
         self.trace.sent(request, node, group, keys.len(), cause);
         let sent = fleet.now();
         self.open.insert(request, Open { charge, keys, heard: 0, sent, _cancel: cancel });
+        let outgoing = Outgoing { request, transport, addr, message, cancelled };
         match self.in_parts {
-            true => self.calls.push(calls::in_parts(request, transport, addr, message, cancelled)),
-            false => self.calls.push(calls::whole(request, transport, addr, message, cancelled)),
+            true => self.calls.push(outgoing.in_parts()),
+            false => self.calls.push(outgoing.whole()),
         }
     }
 
