@@ -10,17 +10,8 @@ use kith_types::{GroupId, NodeId, PartitionId};
 use proptest::prelude::*;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
-use shapes::{labelled, node, random_cluster, random_shape, random_stores};
+use shapes::{bytes, grid, labelled, node, random_cluster, random_shape, random_stores};
 use std::collections::{BTreeMap, BTreeSet};
-
-fn bytes(name: &str, partitions: u32, each: u64) -> StoreSizes {
-    StoreSizes { name: name.to_owned(), bytes: vec![each; partitions as usize], ..StoreSizes::default() }
-}
-
-fn grid(groups: u32, each: u32, partitions: u32) -> RoutingTable {
-    let nodes = (0..groups * each).map(|id| node(id, id / each, "")).collect();
-    labelled(Strategy::ReplicaGroups, groups, nodes, partitions, 5)
-}
 
 /// Who has what by a table, found the slow way.
 fn holders(table: &RoutingTable, stores: &[StoreSizes]) -> BTreeSet<(NodeId, PartitionId, String)> {
@@ -266,101 +257,4 @@ fn a_store_moves_only_where_it_lives() {
     }
     let refused = plan(&table, &TargetShape::DrainGroup(GroupId(home)), &[one], &PlanOptions::default());
     assert_eq!(refused, Err(PlanRefusal::StoreOnlyThere { store: "one".to_owned(), group: GroupId(home) }));
-}
-
-#[test]
-fn a_group_is_not_taken_out_while_a_store_cannot_be_read_without_it() {
-    let table = grid(3, 2, 12);
-    let drain = |group, store: &StoreSizes| {
-        let shape = TargetShape::DrainGroup(GroupId(group));
-        plan(&table, &shape, std::slice::from_ref(store), &PlanOptions::default())
-    };
-    let agreeing = |required_reads| StoreSizes { required_reads, ..bytes("people", 12, 7) };
-    assert!(drain(0, &agreeing(2)).is_ok());
-    let refused = drain(0, &agreeing(3)).unwrap_err().to_string();
-    assert_eq!(
-        refused,
-        "3 replicas of store people must agree, and without group g0 2 would answer: restore another group first"
-    );
-    // Two groups hold it. Of one of them a node has yet to fetch it, so the other one stays.
-    let two = StoreSizes { replication: Some(2), ..bytes("two", 12, 7) };
-    let held: Vec<u32> =
-        (0..3).filter(|group| table.groups_of_store("two", Some(2)) >> group & 1 == 1).collect();
-    let [first, second] = held[..] else { panic!("{held:?}") };
-    let behind = StoreSizes { excluded: vec![NodeId(2 * first)], ..two.clone() };
-    let partition = table.partitions_of(NodeId(2 * first))[0];
-    let expected = PlanRefusal::StoreBehind { store: "two".to_owned(), group: GroupId(second), partition };
-    assert_eq!(drain(second, &behind), Err(expected));
-    for group in [first, 3 - first - second] {
-        assert!(drain(group, &behind).is_ok(), "what is read is not there");
-    }
-    assert!(drain(second, &two).is_ok());
-}
-
-fn refusal(table: &RoutingTable, shape: &TargetShape) -> String {
-    plan(table, shape, &[], &PlanOptions::default()).unwrap_err().to_string()
-}
-
-#[test]
-fn what_contradicts_the_table_is_refused_with_its_reason() {
-    let table = grid(2, 2, 8);
-    let (g0, g1) = (GroupId(0), GroupId(1));
-    assert_eq!(
-        refusal(&table, &TargetShape::RemoveNodes(vec![NodeId(9)])),
-        "node n9 is not in the routing table"
-    );
-    assert_eq!(
-        refusal(&table, &TargetShape::AddNodes(vec![node(1, 0, "")])),
-        "node n1 is in the routing table already"
-    );
-    assert_eq!(
-        refusal(&table, &TargetShape::AddNodes(vec![node(9, 5, "")])),
-        "group g5 is not in the routing table"
-    );
-    assert_eq!(
-        refusal(&table, &TargetShape::AddGroup { group: g1, nodes: vec![] }),
-        "group g1 is in the routing table already"
-    );
-    assert_eq!(
-        refusal(&table, &TargetShape::AddGroup { group: GroupId(2), nodes: vec![] }),
-        "group number 0 has no nodes"
-    );
-    let strange = TargetShape::AddGroup { group: GroupId(2), nodes: vec![node(9, 1, "")] };
-    assert_eq!(refusal(&table, &strange), "node n9 belongs to group g1, not g2");
-    assert_eq!(
-        refusal(&table, &TargetShape::RemoveNodes(vec![NodeId(0), NodeId(1)])),
-        "group number 0 has no nodes"
-    );
-    assert_eq!(refusal(&table, &TargetShape::RestoreGroup(g0)), "group g0 is serving already");
-    let drained = plan(&table, &TargetShape::DrainGroup(g0), &[], &PlanOptions::default()).unwrap();
-    assert_eq!(drained.to_string(), "take out group g0: no data moves");
-    let drained = drained.check().unwrap();
-    assert_eq!(refusal(&drained, &TargetShape::DrainGroup(g0)), "group g0 is taken out already");
-    assert_eq!(
-        refusal(&drained, &TargetShape::DrainGroup(g1)),
-        "group g1 is the last one that serves: restore or add another first"
-    );
-    let restored = plan(&drained, &TargetShape::RestoreGroup(g0), &[], &PlanOptions::default()).unwrap();
-    assert_eq!(restored.check().unwrap().to_parts().groups, table.to_parts().groups);
-    let ring = labelled(Strategy::Ring, 2, (0..3).map(|id| node(id, 0, "")).collect(), 12, 1);
-    assert_eq!(
-        refusal(&ring, &TargetShape::DrainGroup(g0)),
-        "a ring has no groups to add or take out: add or drain nodes"
-    );
-    assert_eq!(
-        refusal(&ring, &TargetShape::RemoveNodes(vec![NodeId(0), NodeId(1)])),
-        "2 replicas need as many nodes on the ring, which has 1"
-    );
-    let short = plan(&table, &TargetShape::Even, &[bytes("people", 7, 1)], &PlanOptions::default());
-    assert_eq!(short.unwrap_err().to_string(), "store people gives sizes of 7 partitions, the cluster has 8");
-    let none = PlanOptions { batch_size: 0, ..PlanOptions::default() };
-    assert_eq!(
-        plan(&table, &TargetShape::Even, &[], &none).unwrap_err().to_string(),
-        "a batch holds at least one partition"
-    );
-    let alone = grid(1, 2, 8);
-    let dead = PlanOptions { dead: BTreeSet::from([NodeId(0)]), ..PlanOptions::default() };
-    let refused = plan(&alone, &TargetShape::RemoveNodes(vec![NodeId(0)]), &[bytes("people", 8, 1)], &dead)
-        .unwrap_err();
-    assert!(refused.to_string().starts_with("no live node can give store people, partition p"), "{refused}");
 }

@@ -286,7 +286,7 @@ fn keys_may_be_answered_partly_by_the_original_and_partly_by_the_hedge() {
     assert_eq!((fixture.hedges().keys_won, fixture.hedges().keys_wasted()), (1, 1));
 }
 
-/// 9.5, checks 3 and 1. Check 5 is in `src/execution/tests.rs`.
+/// 9.5, checks 3 and 1. Check 5 is in `src/execution/tests/parts.rs`.
 #[test]
 fn there_must_be_time_for_a_hedge_and_something_to_ask() {
     let mut short = Fixture::new(ExecutionOptions { deadline: Some(at(14)), ..hedged() });

@@ -167,7 +167,7 @@ impl Session {
     ///
     /// # Errors
     /// If the store has no records or they do not fit.
-    pub(crate) async fn check(
+    async fn check(
         &self,
         store: &str,
         known: &ValueStore,

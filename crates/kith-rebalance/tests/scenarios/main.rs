@@ -3,6 +3,7 @@
 mod language;
 mod plans;
 mod player;
+mod words;
 
 use kith_scenario::{Area, check};
 

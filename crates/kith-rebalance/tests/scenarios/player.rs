@@ -2,16 +2,15 @@
 
 use crate::language::REBALANCE;
 use crate::plans::{changes, describe};
+use crate::words;
 use kith_rebalance::{
-    Conditions, CopyFault, Move, PlanOptions, RebalanceAction, RebalanceEvent, RebalancePlan, RebalanceState,
-    StoreSizes, TargetShape, TransferState, plan,
+    Conditions, Move, PlanOptions, RebalanceAction, RebalanceEvent, RebalancePlan, RebalanceState,
+    StoreSizes, TransferState, plan,
 };
-use kith_routing::{NodeEntry, RoutingTable, TableParts};
-use kith_scenario::cluster::{
-    Layout, count, counted, group_id, list, node_id, node_ids, owners, partition_ids,
-};
+use kith_routing::{RoutingTable, TableParts};
+use kith_scenario::cluster::{Layout, count, counted, list, node_id, node_ids, owners, partition_ids};
 use kith_scenario::{Command, Player, duration, number, numbered};
-use kith_types::{Epoch, GroupId, NodeId, PartitionId, Timestamp};
+use kith_types::{Epoch, NodeId, PartitionId, Timestamp};
 use std::time::Duration;
 
 #[derive(Default)]
@@ -78,7 +77,7 @@ impl Rebalance {
         let event = match command.words.as_slice() {
             [copy, "is", "copied"] => RebalanceEvent::Copied(numbered(copy, "c")? as usize),
             [copy, "fails:", fault] => {
-                RebalanceEvent::CopyFailed(numbered(copy, "c")? as usize, self::fault(fault)?)
+                RebalanceEvent::CopyFailed(numbered(copy, "c")? as usize, words::fault(fault)?)
             }
             ["the", "write", "is", "refused"] => {
                 RebalanceEvent::CommitRefused(Box::new(self.table()?.clone()))
@@ -131,9 +130,10 @@ impl Rebalance {
             options.batch_size = number(size)? as usize;
         }
         options.dead = node_ids(command.clause("dead").unwrap_or_default())?.into_iter().collect();
-        let shape = self.shape(shape)?.ok_or_else(|| command.unknown(REBALANCE))?;
+        let table = self.table()?.clone();
+        let shape = words::shape(shape, &self.layout, &table)?.ok_or_else(|| command.unknown(REBALANCE))?;
         let stores = self.stores.clone();
-        match plan(self.table()?, &shape, &stores, &options) {
+        match plan(&table, &shape, &stores, &options) {
             Ok(plan) => {
                 let lines = describe(&plan)?;
                 self.plan = Some(plan);
@@ -141,32 +141,6 @@ impl Rebalance {
             }
             Err(refusal) => Ok(vec![format!("refused: {refusal}")]),
         }
-    }
-
-    fn shape(&mut self, words: &[&str]) -> Result<Option<TargetShape>, String> {
-        let entries = |nodes: &[&str], group: GroupId| {
-            let nodes = node_ids(nodes)?;
-            let entries = nodes.into_iter().map(|node| self.layout.node(node, group));
-            Ok::<Vec<NodeEntry>, String>(entries.collect())
-        };
-        Ok(Some(match words {
-            ["add", nodes @ .., "to", group] => TargetShape::AddNodes(entries(nodes, group_id(group)?)?),
-            ["add", group, "of", nodes @ ..] => {
-                let group = group_id(group)?;
-                TargetShape::AddGroup { group, nodes: entries(nodes, group)? }
-            }
-            ["remove", nodes @ ..] => TargetShape::RemoveNodes(node_ids(nodes)?),
-            ["drain", nodes @ ..] => TargetShape::DrainNodes(node_ids(nodes)?),
-            ["replace", old, "by", new] => {
-                let (old, new) = (node_id(old)?, node_id(new)?);
-                let group = self.table()?.node(old).map(|node| node.group).unwrap_or_default();
-                TargetShape::ReplaceNode { old, new: self.layout.node(new, group) }
-            }
-            ["take", "out", group] => TargetShape::DrainGroup(group_id(group)?),
-            ["restore", group] => TargetShape::RestoreGroup(group_id(group)?),
-            ["even", "out"] => TargetShape::Even,
-            _ => return Ok(None),
-        }))
     }
 
     fn begin(&mut self, command: &Command<'_>) -> Result<Vec<String>, String> {
@@ -280,12 +254,3 @@ impl Rebalance {
 }
 
 const NOTHING: &str = "nothing to do";
-
-fn fault(word: &str) -> Result<CopyFault, String> {
-    match word {
-        "connection" => Ok(CopyFault::Transient),
-        "donor" => Ok(CopyFault::Donor),
-        "stealer" => Ok(CopyFault::Stealer),
-        other => Err(format!("{other:?} is not connection, donor or stealer")),
-    }
-}
