@@ -111,7 +111,8 @@ impl Question {
     }
 
     /// Whether asking twice has the same effect as asking once. If the outcome of a request was lost, only an idempotent
-    /// request is sent to another router. Sessions do not look at it: the fan-outs that they retry and hedge only read.
+    /// request is sent to another router. Whether a request to a node may be retried or hedged follows from what the node is
+    /// asked: [`kith_ops::Operator::is_idempotent`].
     pub fn is_idempotent(&self) -> bool {
         match self {
             Question::Graph { .. }

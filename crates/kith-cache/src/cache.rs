@@ -132,10 +132,7 @@ impl<K: Clone + Ord, V: Clone, W> NetworkCache<K, V, W> {
             true => self.queues.insert(flight.key, source, value, weight as u64, now),
             false => None,
         };
-        match kept {
-            Some(evicted) => self.counters.evictions += evicted,
-            None => self.counters.refused += 1,
-        }
+        self.counters.note_kept(kept);
         waiters
     }
 

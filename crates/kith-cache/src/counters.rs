@@ -32,6 +32,14 @@ pub struct CacheCounters {
 }
 
 impl CacheCounters {
+    /// Notes that a value was kept, and how many entries made room for it; `None` if it was not kept.
+    pub(crate) fn note_kept(&mut self, evicted: Option<u64>) {
+        match evicted {
+            Some(evicted) => self.evictions += evicted,
+            None => self.refused += 1,
+        }
+    }
+
     /// The share of look-ups answered at once, of those that did not go past the cache; `None` before the first.
     pub fn hit_rate(&self) -> Option<f64> {
         let answered = self.hits + self.stale;

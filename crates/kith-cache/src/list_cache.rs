@@ -69,10 +69,7 @@ impl ListCache {
             true => self.queues.insert(place, Source { origin, basis }, list, weight, Timestamp::ZERO),
             false => None,
         };
-        match kept {
-            Some(evicted) => self.counters.evictions += evicted,
-            None => self.counters.refused += 1,
-        }
+        self.counters.note_kept(kept);
     }
 
     /// Whether so many further lists, of so many ids together, would fit without pushing out any other that is of use:

@@ -26,8 +26,8 @@ use kith_api::{
 use kith_engine::KeyType;
 use kith_net::server::framed::{self, FrameService, Reply};
 use kith_ops::{
-    EvaluateError, LookupKeys, Operator, Room, Share, SourceError, Value, evaluate, evaluate_values,
-    sets::Scratch,
+    BatchRead, EvaluateError, LookupKeys, Operator, Room, Share, SourceError, Value, evaluate,
+    evaluate_values, sets::Scratch,
 };
 use kith_process::{FailPoint, background, topology::TopologyReceiver};
 use kith_types::{ByteKeys, ErrorCode, PartitionId};
@@ -122,8 +122,8 @@ impl Job {
                     KeyType::Id => LookupKeys::Ids(&self.keys),
                     KeyType::String | KeyType::Bytes => LookupKeys::Bytes(&self.byte_keys),
                 };
-                let room = Room::for_all(ANSWER_BYTES_MAX);
-                evaluate_values(&self.plan, keys, &**reader, reader.schema(), room, self.proofs, &cancelled)
+                let asked = BatchRead { keys, room: Room::for_all(ANSWER_BYTES_MAX), proofs: self.proofs };
+                evaluate_values(&self.plan, &asked, &**reader, reader.schema(), &cancelled)
             }
         }
     }
@@ -147,7 +147,8 @@ impl Job {
                 LookupKeys::Bytes(&some)
             }
         };
-        evaluate_values(&self.plan, keys, &**reader, reader.schema(), room, self.proofs, &cancelled)
+        let asked = BatchRead { keys, room, proofs: self.proofs };
+        evaluate_values(&self.plan, &asked, &**reader, reader.schema(), &cancelled)
     }
 
     /// Refuses to begin what nobody waits for any more: it may have waited for its thread for longer than that.

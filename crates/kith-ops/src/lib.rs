@@ -31,8 +31,8 @@ pub use deliveries::Deliveries;
 pub use edges::{EdgeList, EdgePage, EdgePosition, EdgesEntry, EdgesPlan, PLAN_COLUMNS_MAX};
 pub use error::{EvaluateError, MergeError, OperationError};
 pub use evaluate::{
-    GRAPH_BYTES_MAX, LookupKeys, Room, Share, aggregate, aggregate_fetched, best, compute, compute_fetched,
-    evaluate, evaluate_values, lookup,
+    BatchRead, GRAPH_BYTES_MAX, LookupKeys, Room, Share, aggregate, aggregate_fetched, best, compute,
+    compute_fetched, evaluate, evaluate_values, lookup,
 };
 pub use graph::{
     COMMON_FETCH_MAX, DEGREE_IDS_MAX, DISTANCE_TARGETS_MAX, EDGES_MAX, EdgeCursor, EdgesQuery, NotACursor,

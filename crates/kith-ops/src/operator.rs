@@ -106,6 +106,30 @@ impl Operator {
         matches!(self, Operator::Lookup | Operator::Compute(_) | Operator::Aggregate(_))
     }
 
+    /// Whether asking a node twice has the effect of asking it once. Only then may a request be retried or hedged.
+    pub fn is_idempotent(&self) -> bool {
+        match self {
+            // All of them only read.
+            Operator::Keys
+            | Operator::Ids(_)
+            | Operator::Expand { .. }
+            | Operator::Postings { .. }
+            | Operator::Members
+            | Operator::Union(_)
+            | Operator::Neighbourhood { .. }
+            | Operator::Tally(_)
+            | Operator::Intersect(_)
+            | Operator::Except { .. }
+            | Operator::Limit { .. }
+            | Operator::Count(_)
+            | Operator::Exists(_)
+            | Operator::Edges(_)
+            | Operator::Lookup
+            | Operator::Compute(_)
+            | Operator::Aggregate(_) => true,
+        }
+    }
+
     /// Whether what it gives for some keys is part of what it gives for all: answers to it may come in parts.
     pub fn is_key_by_key(&self) -> bool {
         match self {

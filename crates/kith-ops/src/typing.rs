@@ -47,70 +47,65 @@ impl Operator {
     }
 
     fn check_within(&self, depth: usize, size: &mut PlanSize) -> Result<ValueKind, EvaluateError> {
-        use ValueKind::{Count, Exists, Lists, Records, Set, Tallies};
         let Some(depth) = depth.checked_sub(1) else {
             return Err(EvaluateError::TooDeep { max: Self::DEPTH_MAX });
         };
         size.add_operator()?;
-        let mistyped = |got: ValueKind| EvaluateError::Mistyped { operator: self.name(), got: got.name() };
         match self {
-            Operator::Keys | Operator::Postings { .. } | Operator::Members => Ok(Set),
-            Operator::Lookup | Operator::Compute(_) => Ok(Records),
+            Operator::Keys | Operator::Postings { .. } | Operator::Members => Ok(ValueKind::Set),
+            Operator::Lookup | Operator::Compute(_) => Ok(ValueKind::Records),
             Operator::Aggregate(_) => Ok(ValueKind::Groups),
             Operator::Edges(plan) if PLAN_COLUMNS_MAX < plan.columns.len() => {
                 let (what, got, max) = ("columns", plan.columns.len(), PLAN_COLUMNS_MAX);
                 Err(EvaluateError::TooMany { what, got, max })
             }
             Operator::Edges(_) => Ok(ValueKind::Edges),
-            Operator::Ids(ids) => self.check_ids(ids, size).map(|()| Set),
-            Operator::Expand { input, .. } => match input.check_within(depth, size)? {
-                Set => Ok(Lists),
-                other => Err(mistyped(other)),
-            },
-            Operator::Union(input) => match input.check_within(depth, size)? {
-                Lists => Ok(Set),
-                other => Err(mistyped(other)),
-            },
-            Operator::Neighbourhood { input, .. } => match input.check_within(depth, size)? {
-                Set => Ok(ValueKind::Neighbourhood),
-                other => Err(mistyped(other)),
-            },
-            Operator::Tally(input) => match input.check_within(depth, size)? {
-                Lists => Ok(Tallies),
-                other => Err(mistyped(other)),
-            },
+            Operator::Ids(ids) => self.check_ids(ids, size).map(|()| ValueKind::Set),
+            Operator::Intersect(inputs) if inputs.is_empty() => {
+                Err(EvaluateError::Mistyped { operator: self.name(), got: "nothing" })
+            }
             Operator::Intersect(inputs) => {
-                if inputs.is_empty() {
-                    return Err(EvaluateError::Mistyped { operator: self.name(), got: "nothing" });
-                }
-                for input in inputs {
-                    match input.check_within(depth, size)? {
-                        Set => {}
-                        other => return Err(mistyped(other)),
-                    }
-                }
-                Ok(Set)
+                inputs.iter().try_for_each(|input| self.check_input(input, depth, size).map(drop))?;
+                Ok(ValueKind::Set)
             }
             Operator::Except { input, drop } => {
                 self.check_ids(drop, size)?;
-                match input.check_within(depth, size)? {
-                    kind @ (Set | Tallies) => Ok(kind),
-                    other => Err(mistyped(other)),
-                }
+                self.check_input(input, depth, size)
             }
-            Operator::Limit { input, .. } => match input.check_within(depth, size)? {
-                Set => Ok(Set),
-                other => Err(mistyped(other)),
-            },
-            Operator::Count(input) => match input.check_within(depth, size)? {
-                Set => Ok(Count),
-                Lists => Ok(Lists),
-                other => Err(mistyped(other)),
-            },
-            Operator::Exists(input) => match input.check_within(depth, size)? {
-                Set => Ok(Exists),
-                other => Err(mistyped(other)),
-            },
+            Operator::Expand { input, .. }
+            | Operator::Neighbourhood { input, .. }
+            | Operator::Limit { input, .. }
+            | Operator::Union(input)
+            | Operator::Tally(input)
+            | Operator::Count(input)
+            | Operator::Exists(input) => self.check_input(input, depth, size),
+        }
+    }
+
+    fn check_input(
+        &self,
+        input: &Operator,
+        depth: usize,
+        size: &mut PlanSize,
+    ) -> Result<ValueKind, EvaluateError> {
+        let got = input.check_within(depth, size)?;
+        self.given(got).ok_or_else(|| EvaluateError::Mistyped { operator: self.name(), got: got.name() })
+    }
+
+    /// What the operator gives of an input of this type; `None` if it takes no such input.
+    fn given(&self, input: ValueKind) -> Option<ValueKind> {
+        use ValueKind::{Count, Exists, Lists, Neighbourhood, Set, Tallies};
+        match (self, input) {
+            (Operator::Expand { .. }, Set) => Some(Lists),
+            (Operator::Union(_), Lists) => Some(Set),
+            (Operator::Neighbourhood { .. }, Set) => Some(Neighbourhood),
+            (Operator::Tally(_), Lists) => Some(Tallies),
+            (Operator::Intersect(_) | Operator::Limit { .. }, Set) => Some(Set),
+            (Operator::Except { .. }, Set | Tallies) => Some(input),
+            (Operator::Count(_), Set) => Some(Count),
+            (Operator::Count(_), Lists) => Some(Lists),
+            (Operator::Exists(_), Set) => Some(Exists),
+            _ => None,
         }
     }
 

@@ -4,8 +4,8 @@
 
 use kith_ops::sets::Scratch;
 use kith_ops::{
-    Groups, LookupKeys, Missing, Operator, Part, Record, RecordError, Records, Room, SourceError, Value,
-    ValueSource, aggregate, aggregate_fetched, best, compute, compute_fetched, lookup,
+    BatchRead, Groups, LookupKeys, Missing, Operator, Part, Record, RecordError, Records, Room, SourceError,
+    Value, ValueSource, aggregate, aggregate_fetched, best, compute, compute_fetched, lookup,
 };
 use kith_schema::compute::{
     AggregatePlan, Aggregation, Bucket, Comparison, Computation, ComputeFault, ComputeFunction, ComputePlan,
@@ -20,6 +20,11 @@ const BYTES_MAX: usize = 64 << 20;
 
 fn schema() -> Schema {
     r#"{"fields":[{"name":"t","type":"text"},{"name":"v","type":"list<f64>","nullable":true}]}"#.parse().unwrap()
+}
+
+/// A read of all keys, however large the answer.
+fn whole(ids: &[u64]) -> BatchRead<'_> {
+    BatchRead { keys: LookupKeys::Ids(ids), room: Room::for_all(BYTES_MAX), proofs: false }
 }
 
 /// Records by key; a vector of `[13]` is damage.
@@ -162,7 +167,7 @@ proptest! {
         let plan = plan(k);
         let (records, places) = over_nodes(&ids, &shares, &source, &plan);
 
-        let fetched = lookup(LookupKeys::Ids(&ids), &source, Room::for_all(BYTES_MAX), false, &|| false).unwrap();
+        let fetched = lookup(&whole(&ids), &source, &|| false).unwrap();
         let schema = schema();
         let computation = Computation::new(&plan, &schema).unwrap();
         let fallback = compute_fetched(LookupKeys::Ids(&ids), &fetched, &computation.over(&schema).unwrap(), BYTES_MAX);
@@ -278,7 +283,7 @@ fn counted(ids: &[u64], nodes: usize, source: &Node, plan: &AggregatePlan) -> (G
     let merged =
         Value::merge(&operator, ids.len(), parts.collect(), Missing::Refuse, &mut Scratch::new()).unwrap();
     let Value::Groups(merged) = merged else { panic!("{merged:?}") };
-    let fetched = lookup(LookupKeys::Ids(ids), source, Room::for_all(BYTES_MAX), false, &|| false).unwrap();
+    let fetched = lookup(&whole(ids), source, &|| false).unwrap();
     (merged, aggregate_fetched(&fetched, &over))
 }
 

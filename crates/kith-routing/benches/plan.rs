@@ -2,7 +2,7 @@
 //! with the default 1,536 partitions; limit 3. Every plan is checked to be complete.
 
 use divan::{Bencher, black_box};
-use kith_routing::{Availability, GroupLimit, LoadSnapshot, PolicyState, placement, policy};
+use kith_routing::{Availability, GroupLimit, LoadSnapshot, PolicyInputs, PolicyState, placement, policy};
 use kith_types::{NodeId, PartitionCount, PartitionId, fmix64};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
@@ -41,7 +41,9 @@ fn plan(bencher: Bencher<'_, '_>, name: &str, keys: usize, down: &[NodeId]) {
             (0..keys as u64).map(partition).collect::<Vec<_>>()
         })
         .bench_local_values(|partitions| {
-            let plan = policy.plan(&view, black_box(&partitions), GroupLimit(3), &mut state, &load, &mut rng);
+            let inputs =
+                PolicyInputs { view, keys: black_box(&partitions), limit: GroupLimit(3), load: &load };
+            let plan = policy.plan(&inputs, &mut state, &mut rng);
             let plan = plan.expect("every partition has a replica");
             assert_eq!(plan.keys(), keys);
             plan

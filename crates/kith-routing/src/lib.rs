@@ -11,19 +11,20 @@
 //! run the same decisions.
 //!
 //! ```
-//! use kith_routing::{Availability, GroupLimit, LoadSnapshot, PolicyState, placement, policy};
+//! use kith_routing::{Availability, GroupLimit, LoadSnapshot, PolicyInputs, PolicyState, placement, policy};
 //! use kith_types::{PartitionCount, PartitionId};
 //! use rand::{SeedableRng, rngs::StdRng};
 //!
 //! let partitions = PartitionCount::new(24).expect("24 is a valid count");
 //! let table = placement::uniform_table(2, 3, partitions, 1).expect("six nodes can hold 24 partitions");
 //! let up = Availability::all(&table);
-//! let view = table.view(&up);
 //!
 //! let keys: Vec<PartitionId> = [3, 17, 3, 8].map(PartitionId).to_vec();
+//! let load = LoadSnapshot::default();
+//! let inputs = PolicyInputs { view: table.view(&up), keys: &keys, limit: GroupLimit(1), load: &load };
 //! let plan = policy::by_name("one-group")
 //!     .expect("a registered policy")
-//!     .plan(&view, &keys, GroupLimit(1), &mut PolicyState::new(7), &LoadSnapshot::default(), &mut StdRng::seed_from_u64(7))
+//!     .plan(&inputs, &mut PolicyState::new(7), &mut StdRng::seed_from_u64(7))
 //!     .expect("every partition has a replica that is up");
 //! assert!(plan.requests() <= 3, "one group has three nodes");
 //! ```
@@ -42,7 +43,6 @@ mod plan;
 pub mod policy;
 mod quota;
 mod rate;
-pub mod rebalance;
 mod stores;
 mod table;
 mod told;
@@ -57,7 +57,7 @@ pub use load::{LoadMeter, LoadSnapshot, NodeLoad};
 pub use owners::{OwnerChoice, OwnerOutcome, OwnerVerdict, Owners, OwnersOptions};
 pub use pace::{Pace, PaceOptions, PaceSample, SeenFrom};
 pub use plan::{Assignment, FanOutPlan, GroupLimit};
-pub use policy::{PlanError, PolicyState, ReplicaPolicy};
+pub use policy::{PlanError, PlanResult, PolicyInputs, PolicyState, ReplicaPolicy};
 pub use quota::{
     AdmittedBy, Ask as ReservationAsk, Booking, BookingStep, ExportStep, Pressure as QuotaPressure,
     QuotaExceeded, QuotaKind, QuotaRates, RESERVATION_LIFE, ReadQuota, Reply as ReservationReply,

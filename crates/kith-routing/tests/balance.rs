@@ -3,7 +3,7 @@
 mod support;
 
 use kith_routing::load::{Charge, RequestEnd, Work};
-use kith_routing::{Availability, GroupLimit, LoadMeter, PolicyState, RoutingTable, policy};
+use kith_routing::{Availability, GroupLimit, LoadMeter, PolicyInputs, PolicyState, RoutingTable, policy};
 use kith_types::{FanOutKind, NodeId, Timestamp};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -41,7 +41,8 @@ fn keys_by_group(table: &RoutingTable, load: &Load, seed: u64) -> Vec<u64> {
         }
         let keys = random_keys(table, 5_000f64.powf(rng.random_range(0.0..1.0)) as usize, &mut rng);
         let snapshot = meter.snapshot(at(now));
-        let plan = policy.plan(&view, &keys, GroupLimit(1), &mut state, &snapshot, &mut rng);
+        let inputs = PolicyInputs { view, keys: &keys, limit: GroupLimit(1), load: &snapshot };
+        let plan = policy.plan(&inputs, &mut state, &mut rng);
         for assignment in plan.expect("all is up").assignments {
             let (node, keys) = (assignment.node, assignment.keys.len());
             let group = table.node(node).expect("of the table").group.0 as usize;

@@ -4,8 +4,8 @@
 mod support;
 
 use kith_routing::{
-    Availability, Candidates, FanOutPlan, GroupLimit, LoadSnapshot, PlanError, PolicyState, ReplicaPolicy,
-    RoutingTable, policy,
+    Availability, Candidates, FanOutPlan, GroupLimit, LoadSnapshot, PlanError, PolicyInputs, PolicyState,
+    ReplicaPolicy, RoutingTable, policy,
 };
 use kith_types::PartitionId;
 use rand::rngs::StdRng;
@@ -22,7 +22,8 @@ fn plan(
     seed: u64,
 ) -> Result<FanOutPlan, PlanError> {
     let mut rng = StdRng::seed_from_u64(seed);
-    policy.plan(view, keys, GroupLimit(limit), state, &LoadSnapshot::default(), &mut rng)
+    let inputs = PolicyInputs { view: *view, keys, limit: GroupLimit(limit), load: &LoadSnapshot::default() };
+    policy.plan(&inputs, state, &mut rng)
 }
 
 /// Every key once, on a node that may serve it; and the plan's own numbers are true.
@@ -91,8 +92,8 @@ fn what_is_up_can_be_planned_without_the_rest() {
         for policy in policy::ALL {
             let (mut state, load) = (PolicyState::new(seed), LoadSnapshot::default());
             let limit = GroupLimit(1);
-            let plan =
-                policy::plan_what_is_up(*policy, &view, &keys, limit, &mut state, &load, &mut rng).unwrap();
+            let inputs = PolicyInputs { view, keys: &keys, limit, load: &load };
+            let plan = policy::plan_what_is_up(*policy, &inputs, &mut state, &mut rng).unwrap();
             let mut planned: Vec<u32> = plan.assignments.iter().flat_map(|a| a.keys.clone()).collect();
             planned.sort_unstable();
             assert_eq!(planned, expected, "{}", policy.name());

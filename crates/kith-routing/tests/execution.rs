@@ -7,7 +7,9 @@ use kith_routing::execution::{
     Action, Budgets, Disposition, Event, ExecutionOptions, FailureClass, MissingReason, Outcome, RequestId,
     Verdict,
 };
-use kith_routing::{Availability, Execution, GroupLimit, LoadSnapshot, PolicyState, RoutingTable, policy};
+use kith_routing::{
+    Availability, Execution, GroupLimit, LoadSnapshot, PolicyInputs, PolicyState, RoutingTable, policy,
+};
 use kith_types::{Epoch, NodeId, PartitionId, StoreVersion, Timestamp};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -110,8 +112,8 @@ impl Run {
         let (mut state, load) = (PolicyState::new(seed), LoadSnapshot::default());
         let limit = GroupLimit(rng.random_range(1..=groups));
         let view = table.view(&availability);
-        let plan = policy::plan_what_is_up(policy, &view, &partitions, limit, &mut state, &load, &mut rng)
-            .expect("partitions exist");
+        let inputs = PolicyInputs { view, keys: &partitions, limit, load: &load };
+        let plan = policy::plan_what_is_up(policy, &inputs, &mut state, &mut rng).expect("partitions exist");
         let execution = Execution::new(&plan, &partitions, options, Timestamp::ZERO);
         let model = Model {
             keys: vec![Key::Waiting; count],
@@ -366,7 +368,8 @@ fn a_replica_that_lives_is_enough() {
         let view = run.table.view(&whole);
         let partitions = run.model.partitions.clone();
         let limit = GroupLimit(1);
-        let plan = policy.plan(&view, &partitions, limit, &mut state, &load, &mut run.rng).unwrap();
+        let inputs = PolicyInputs { view, keys: &partitions, limit, load: &load };
+        let plan = policy.plan(&inputs, &mut state, &mut run.rng).unwrap();
         run.execution = Execution::new(&plan, &partitions, run.options, Timestamp::ZERO);
         run.availability = whole;
         let living = run.table.groups()[seed as usize % run.table.groups().len()].id;

@@ -10,7 +10,7 @@
 
 use kith_routing::{
     Availability, FanOutPlan, GroupEntry, GroupLimit, GroupRole, LoadSnapshot, NodeEntry, NodeIndex,
-    NodeLoad, PolicyState, ReplicaPolicy, RoutingTable, Strategy, TableParts, policy,
+    NodeLoad, PolicyInputs, PolicyState, ReplicaPolicy, RoutingTable, Strategy, TableParts, policy,
 };
 use kith_types::{Epoch, GroupId, NodeId, PartitionCount, PartitionId};
 use rand::SeedableRng;
@@ -144,7 +144,8 @@ impl Player {
         let table = self.table.as_ref().expect("a layout comes first");
         let view = table.view(self.availability.as_ref().expect("a layout comes first"));
         let load = LoadSnapshot { nodes: self.load.values().copied().collect(), ..LoadSnapshot::default() };
-        match self.policy.plan(&view, &keys, limit, &mut self.state, &load, &mut self.rng) {
+        let inputs = PolicyInputs { view, keys: &keys, limit, load: &load };
+        match self.policy.plan(&inputs, &mut self.state, &mut self.rng) {
             Ok(plan) => by_partition(plan, &keys).to_string(),
             Err(error) => format!("error: {error}"),
         }

@@ -6,7 +6,8 @@ mod support;
 
 use kith_routing::fan_out::equations::expected_requests_in_groups;
 use kith_routing::{
-    Availability, FanOutPlan, GroupLimit, GroupRole, LoadSnapshot, PolicyState, RoutingTable, policy,
+    Availability, FanOutPlan, GroupLimit, GroupRole, LoadSnapshot, PolicyInputs, PolicyState, RoutingTable,
+    policy,
 };
 use kith_types::{GroupId, PartitionId};
 use rand::SeedableRng;
@@ -34,7 +35,8 @@ fn plans(table: &RoutingTable, name: &str, groups: u32, keys: usize, rounds: usi
     let load = LoadSnapshot::default();
     let mut next = || {
         let keys = random_keys(table, keys, &mut rng);
-        policy.plan(&view, &keys, GroupLimit(groups), &mut state, &load, &mut rng).expect("all are up")
+        let inputs = PolicyInputs { view, keys: &keys, limit: GroupLimit(groups), load: &load };
+        policy.plan(&inputs, &mut state, &mut rng).expect("all are up")
     };
     (0..rounds).map(|_| next()).collect()
 }
@@ -134,9 +136,13 @@ fn a_node_or_a_group_can_be_missed() {
         for policy in policy::ALL {
             let (mut state, mut rng) = (PolicyState::new(1), StdRng::seed_from_u64(2));
             let load = LoadSnapshot::default();
-            let plan = policy
-                .plan(&table.view(&availability), &keys, GroupLimit(9), &mut state, &load, &mut rng)
-                .unwrap();
+            let inputs = PolicyInputs {
+                view: table.view(&availability),
+                keys: &keys,
+                limit: GroupLimit(9),
+                load: &load,
+            };
+            let plan = policy.plan(&inputs, &mut state, &mut rng).unwrap();
             assert!(plan.assignments.iter().all(|assignment| !down.contains(&assignment.node)));
             if table == &without_group {
                 assert!(!plan.groups.contains(&GroupId(4)), "{}", policy.name());

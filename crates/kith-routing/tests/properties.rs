@@ -5,7 +5,7 @@ mod support;
 use kith_routing::placement::{add_node, place, rebalance, remove_node};
 use kith_routing::{
     Availability, Candidates, FanOutPlan, GroupLimit, LoadSnapshot, NodeIndex, OwnerChoice, OwnerOutcome,
-    OwnerVerdict, Owners, OwnersOptions, PolicyState, RoutingTable, policy,
+    OwnerVerdict, Owners, OwnersOptions, PolicyInputs, PolicyState, RoutingTable, policy,
 };
 use kith_types::{NodeId, PartitionCount, PartitionId, Timestamp};
 use proptest::prelude::*;
@@ -48,9 +48,8 @@ fn fewest_moves(owners: &[NodeId], nodes: &[NodeId]) -> usize {
 fn plan(name: &str, view: &Candidates<'_>, keys: &[PartitionId], limit: u32, seed: u64) -> FanOutPlan {
     let (mut state, mut rng) = (PolicyState::new(seed), StdRng::seed_from_u64(seed));
     let policy = policy::by_name(name).expect("a registered policy");
-    policy
-        .plan(view, keys, GroupLimit(limit), &mut state, &LoadSnapshot::default(), &mut rng)
-        .expect("all are up")
+    let inputs = PolicyInputs { view: *view, keys, limit: GroupLimit(limit), load: &LoadSnapshot::default() };
+    policy.plan(&inputs, &mut state, &mut rng).expect("all are up")
 }
 
 proptest! {
@@ -148,7 +147,8 @@ proptest! {
             keys.retain(|key| view.replicas(*key).next().is_some());
             let policy = policy::by_name("round-robin").unwrap();
             let load = LoadSnapshot::default();
-            let plan = policy.plan(&view, &keys, GroupLimit(1), &mut state, &load, &mut rng).unwrap();
+            let inputs = PolicyInputs { view, keys: &keys, limit: GroupLimit(1), load: &load };
+            let plan = policy.plan(&inputs, &mut state, &mut rng).unwrap();
             for (key, partition) in keys.iter().enumerate() {
                 // The twin: what is passed over goes to the tail, and so does what is taken.
                 let queue = &mut queues[partition.index()];

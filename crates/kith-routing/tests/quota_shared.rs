@@ -167,44 +167,15 @@ impl World {
         let now = Timestamp(self.now);
         match message {
             Message::Begin { client } => self.begin(number, client),
-            Message::Route => {
-                if self.router.admit(KEYS as u64, now).is_err() {
-                    return;
-                }
-                if self.counts() {
-                    self.passed.router += KEYS as f64;
-                }
-                let partitions = self.draw();
-                for part in self.plan(&partitions).assignments {
-                    self.send(Message::Routed { node: part.node, keys: part.keys.len() as u64 });
-                }
-            }
+            Message::Route => self.route(),
             Message::Routed { node, keys } => {
                 self.node(node).charge_keys(keys, now);
                 self.node(node).charge_bytes(keys, AdmittedBy::Router, now);
             }
-            Message::Reserve { read, ask } => {
-                let id = self.id(read, ask.part);
-                let quota = self.node(ask.node);
-                let reply = match quota.reserve(id, ask.keys, now) {
-                    Ok(Reserved::Held) => ReservationReply::Held,
-                    Ok(Reserved::Unheld) => ReservationReply::Unheld,
-                    Err(refused) => ReservationReply::Refused(refused.retry_after),
-                };
-                let tight = quota.is_tight(now);
-                self.send(Message::Reserved { read, ask, reply, tight });
-            }
+            Message::Reserve { read, ask } => self.reserve(read, ask),
             Message::Reserved { read, ask, reply, tight } => {
-                if let ReservationReply::Refused(wait) = reply {
-                    self.passed.told = self.passed.told.max(wait);
-                }
                 self.note(read, ask.node, tight);
-                let under_way = self.reads.get_mut(&read).expect("under way");
-                under_way.booking.on(ask.part, reply);
-                under_way.unanswered -= 1;
-                if under_way.unanswered == 0 {
-                    self.book(read);
-                }
+                self.hear_reserved(read, ask, reply);
             }
             Message::GiveBack { read, ask } => {
                 let id = self.id(read, ask.part);
@@ -222,18 +193,58 @@ impl World {
             }
             Message::Evaluated { read, request, node, is_answer, tight } => {
                 self.note(read, node, tight);
-                let Some(execution) = self.reads.get_mut(&read).and_then(|read| read.execution.as_mut())
-                else {
-                    return;
-                };
-                let event = match is_answer {
-                    true => Event::Reply { request },
-                    false => Event::Failed { request, class: FailureClass::Throttled },
-                };
-                let _ = execution.on(event, now);
-                self.step(read);
+                self.hear_evaluated(read, request, is_answer);
             }
         }
+    }
+
+    /// A router lets a read in, or refuses it.
+    fn route(&mut self) {
+        if self.router.admit(KEYS as u64, Timestamp(self.now)).is_err() {
+            return;
+        }
+        if self.counts() {
+            self.passed.router += KEYS as f64;
+        }
+        let partitions = self.draw();
+        for part in self.plan(&partitions).assignments {
+            self.send(Message::Routed { node: part.node, keys: part.keys.len() as u64 });
+        }
+    }
+
+    fn reserve(&mut self, read: usize, ask: ReservationAsk) {
+        let (now, id) = (Timestamp(self.now), self.id(read, ask.part));
+        let quota = self.node(ask.node);
+        let reply = match quota.reserve(id, ask.keys, now) {
+            Ok(Reserved::Held) => ReservationReply::Held,
+            Ok(Reserved::Unheld) => ReservationReply::Unheld,
+            Err(refused) => ReservationReply::Refused(refused.retry_after),
+        };
+        let tight = quota.is_tight(now);
+        self.send(Message::Reserved { read, ask, reply, tight });
+    }
+
+    fn hear_reserved(&mut self, read: usize, ask: ReservationAsk, reply: ReservationReply) {
+        if let ReservationReply::Refused(wait) = reply {
+            self.passed.told = self.passed.told.max(wait);
+        }
+        let under_way = self.reads.get_mut(&read).expect("under way");
+        under_way.booking.on(ask.part, reply);
+        under_way.unanswered -= 1;
+        if under_way.unanswered == 0 {
+            self.book(read);
+        }
+    }
+
+    fn hear_evaluated(&mut self, read: usize, request: RequestId, is_answer: bool) {
+        let under_way = self.reads.get_mut(&read).and_then(|read| read.execution.as_mut());
+        let Some(execution) = under_way else { return };
+        let event = match is_answer {
+            true => Event::Reply { request },
+            false => Event::Failed { request, class: FailureClass::Throttled },
+        };
+        let _ = execution.on(event, Timestamp(self.now));
+        self.step(read);
     }
 
     fn begin(&mut self, read: usize, client: usize) {

@@ -8,11 +8,13 @@
 mod support;
 
 use kith_routing::execution::{
-    Action, Answers, Budgets, Cause, Disposition, Event, ExecutionOptions, FailureClass, HedgeAbort,
-    HedgeRule, Outcome, RequestId, Verdict,
+    Action, Answers, Budgets, Cause, Delivery, Disposition, Event, ExecutionOptions, FailureClass,
+    HedgeAbort, HedgeRule, Outcome, RequestId, Verdict,
 };
 use kith_routing::load::{COOL_OFF, Charge, RequestEnd, Work};
-use kith_routing::{Availability, Execution, GroupLimit, LoadMeter, PolicyState, RoutingTable, policy};
+use kith_routing::{
+    Availability, Execution, GroupLimit, LoadMeter, PolicyInputs, PolicyState, RoutingTable, policy,
+};
 use kith_types::{Epoch, FanOutKind, NodeId, PartitionId, StoreVersion, Timestamp};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
@@ -85,7 +87,10 @@ struct Run<'a> {
     meter: LoadMeter,
     budgets: Budgets,
     answers: Answers,
+    delivery: Delivery,
     keys: usize,
+    /// Per key: how often it was sent.
+    sendings: Vec<u32>,
     /// Per key: how often it was answered by what counts.
     counted: Vec<u32>,
     calls: BTreeMap<RequestId, Call>,
@@ -120,6 +125,7 @@ impl<'a> Run<'a> {
             seed,
             hedging: (!dice.once_in(8)).then_some(rule),
             answers,
+            delivery: if dice.once_in(6) { Delivery::AtMostOnce } else { Delivery::AtLeastOnce },
         };
         let policy = policy::ALL[dice.below(policy::ALL.len() as u64) as usize];
         let limit = GroupLimit(1 + dice.below(3) as u32);
@@ -128,7 +134,8 @@ impl<'a> Run<'a> {
         let load = meter.snapshot(Timestamp::ZERO);
         meter.follow(table);
         let view = table.view(&availability);
-        let plan = policy.plan(&view, &partitions, limit, &mut state, &load, &mut rng).expect("all is up");
+        let inputs = PolicyInputs { view, keys: &partitions, limit, load: &load };
+        let plan = policy.plan(&inputs, &mut state, &mut rng).expect("all is up");
         let budgets = match dice.below(4) {
             0 => Budgets::nothing(),
             1 => Budgets { hedges: Budgets::unlimited().hedges, retries: Budgets::default().retries },
@@ -144,7 +151,9 @@ impl<'a> Run<'a> {
             meter,
             budgets,
             answers,
+            delivery: options.delivery,
             keys,
+            sendings: vec![0; keys],
             counted: vec![0; keys],
             calls: BTreeMap::new(),
             sent: 0,
@@ -278,6 +287,11 @@ impl<'a> Run<'a> {
             assert_eq!(of.cause, Cause::Plan, "neither retries nor hedges are hedged");
             let owing = |call: &Call| !matches!(call.cause, Cause::Hedge { .. }) && call.node == node;
             assert!(!open().any(owing), "{node} owes this query an answer that was planned");
+        }
+        for key in &keys {
+            self.sendings[*key as usize] += 1;
+            let is_first = self.sendings[*key as usize] == 1;
+            assert!(is_first || self.delivery == Delivery::AtLeastOnce, "key {key} is sent again: {cause:?}");
         }
         let charge = Some(self.meter.on_send(WORK, node, keys.len(), self.now));
         self.calls.insert(request, Call { node, keys, cause, charge, held: false });

@@ -4,11 +4,10 @@
 #[path = "support/shapes.rs"]
 mod shapes;
 
-use kith_routing::placement::{Shared, place, shared_domains};
-use kith_routing::rebalance::{PlanOptions, TargetShape, plan};
+use kith_routing::placement::{place, shared_domains};
 use kith_routing::{
-    Availability, GroupIndex, GroupLimit, GroupRole, LoadSnapshot, NodeEntry, NodeIndex, PolicyState,
-    StoreReach, Strategy, policy, store_groups,
+    Availability, GroupIndex, GroupLimit, GroupRole, LoadSnapshot, NodeEntry, NodeIndex, PolicyInputs,
+    PolicyState, StoreReach, Strategy, policy, store_groups,
 };
 use kith_types::{GroupId, NodeId, PartitionCount, PartitionId};
 use proptest::prelude::*;
@@ -68,20 +67,6 @@ proptest! {
                 }
             }
         }
-    }
-
-    /// A node comes: what moves is put where it lies apart, and no more moves than must.
-    #[test]
-    fn a_new_node_in_a_free_zone_takes_what_lay_together(seed: u64) {
-        let mut nodes: Vec<NodeEntry> = (0..6).map(|id| node(id, id / 3, "a")).collect();
-        let table = labelled(Strategy::ReplicaGroups, 2, nodes.clone(), 24, seed);
-        let shape = TargetShape::AddNodes(vec![node(6, 0, "b"), node(7, 1, "b")]);
-        let plan = plan(&table, &shape, &[], &PlanOptions { seed, ..PlanOptions::default() }).unwrap();
-        nodes.extend([node(6, 0, "b"), node(7, 1, "b")]);
-        let after = plan.check().unwrap().to_parts();
-        prop_assert_eq!(plan.moves().count(), 12);
-        // Six partitions each move to zone b, and never the same ones.
-        prop_assert_eq!(shared_domains(&after.owners, &after.nodes), Shared { zone_pairs: 12, rack_pairs: 0 });
     }
 
     /// Rendezvous: a new group takes its share and nothing else moves.
@@ -144,7 +129,8 @@ proptest! {
             for limit in [1, 3, 9] {
                 let mut rng = StdRng::seed_from_u64(seed);
                 let load = LoadSnapshot::default();
-                let plan = policy.plan(&view, &keys, GroupLimit(limit), &mut PolicyState::new(seed), &load, &mut rng).unwrap();
+                let inputs = PolicyInputs { view, keys: &keys, limit: GroupLimit(limit), load: &load };
+                let plan = policy.plan(&inputs, &mut PolicyState::new(seed), &mut rng).unwrap();
                 prop_assert!(plan.groups.iter().all(|group| homes.contains(group)), "{}", plan);
                 for assignment in &plan.assignments {
                     let index = table.node_index(assignment.node).unwrap();
@@ -202,10 +188,9 @@ fn reads_stay_in_the_callers_zone_while_it_can_serve() {
         let view = table.view(&availability).near(&near);
         let (mut state, mut rng) = (PolicyState::new(seed), StdRng::seed_from_u64(seed));
         let policy = policy::by_name(name).unwrap();
-        policy
-            .plan(&view, &keys, GroupLimit(limit), &mut state, &LoadSnapshot::default(), &mut rng)
-            .unwrap()
-            .groups
+        let inputs =
+            PolicyInputs { view, keys: &keys, limit: GroupLimit(limit), load: &LoadSnapshot::default() };
+        policy.plan(&inputs, &mut state, &mut rng).unwrap().groups
     };
     for seed in 0..50 {
         for name in ["one-group", "n-groups", "adjust"] {
@@ -228,9 +213,9 @@ fn groups_that_span_zones_are_compared_by_the_keys_of_the_query() {
         let far: Vec<usize> = view.groups().map(|group| view.far_keys(group, &[partition])).collect();
         let (mut state, mut rng) = (PolicyState::new(1), StdRng::seed_from_u64(partition.0.into()));
         let policy = policy::by_name("one-group").unwrap();
-        let plan = policy
-            .plan(&view, &[partition], GroupLimit(1), &mut state, &LoadSnapshot::default(), &mut rng)
-            .unwrap();
+        let inputs =
+            PolicyInputs { view, keys: &[partition], limit: GroupLimit(1), load: &LoadSnapshot::default() };
+        let plan = policy.plan(&inputs, &mut state, &mut rng).unwrap();
         let chosen = plan.groups[0].0 as usize;
         assert_eq!(far[chosen], *far.iter().min().unwrap());
     }

@@ -16,9 +16,10 @@
 //! ```
 //!
 //! A crate brings a [`Player`] that carries out the commands of its own small language on its own decisions, and one test
-//! that calls [`check`]. This crate reads the scripts, compares what was printed, shows differences, and rewrites the
+//! that calls [`check`]. Many scripts begin with a [`cluster`]. This crate reads the scripts, compares what was printed, shows differences, and rewrites the
 //! expected lines if `BLESS` is set. It is a development dependency only. `docs/testing.md` says how to write a script.
 
+pub mod cluster;
 mod command;
 mod diff;
 mod layout;

@@ -3,7 +3,6 @@
 //! The rule protects both directions: readers of the old schema see the new version's records, and after a rollback
 //! readers of the new one see the old version's.
 
-use crate::projection::widens;
 use crate::{Field, FieldType, Schema};
 use std::fmt;
 use thiserror::Error;
@@ -129,7 +128,7 @@ fn compare(old: &Field, new: &Field, changes: &mut Changes) -> Result<(), Incomp
     let field = || new.name().to_owned();
     let refuse = |why| Err(Incompatible { field: field(), why });
     let (old_type, new_type) = (old.field_type(), new.field_type());
-    if !widens(old_type, new_type) {
+    if !old_type.widens_to(new_type) {
         return refuse(Mismatch::Type { old: old_type, new: new_type });
     }
     if old.is_nullable() && !new.is_nullable() && !new.has_default() {

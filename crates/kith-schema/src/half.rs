@@ -1,4 +1,6 @@
 //! IEEE 754 binary16 to and from `f32`.
+//!
+//! The crate `half` was measured and not taken (`docs/design/0015-crates.md`); the tests compare with it bit by bit.
 
 const SIGN: u16 = 0x8000;
 const INFINITY: u16 = 0x7c00;
@@ -80,5 +82,18 @@ mod tests {
         assert_eq!(f16_from_f32(65_520.0), INFINITY);
         assert_eq!(f16_from_f32(65_519.996), 0x7bff);
         assert_eq!(f16_from_f32(f32::NEG_INFINITY), SIGN | INFINITY);
+    }
+
+    /// NaNs aside: ours have no payload, those of `half` keep it.
+    #[test]
+    fn the_crate_half_gives_the_same_bits() {
+        for bits in (0..=u16::MAX).filter(|bits| !f32_from_f16(*bits).is_nan()) {
+            let theirs = half::f16::from_bits(bits).to_f32_const();
+            assert_eq!(f32_from_f16(bits).to_bits(), theirs.to_bits(), "{bits:#x}");
+        }
+        // A prime, so that all exponents and roundings come.
+        for value in (0..=u32::MAX).step_by(4_099).map(f32::from_bits).filter(|value| !value.is_nan()) {
+            assert_eq!(f16_from_f32(value), half::f16::from_f32_const(value).to_bits(), "{value:e}");
+        }
     }
 }

@@ -30,6 +30,7 @@
 mod column;
 pub mod compute;
 mod evolution;
+mod field;
 mod half;
 mod hint;
 mod infer;
@@ -42,6 +43,7 @@ mod types;
 
 pub use column::{Column, ColumnKind, ColumnNumber};
 pub use evolution::{Change, Changes, Incompatible, Mismatch, compatible};
+pub use field::{Field, NAME_BYTES_MAX};
 pub use half::{f16_from_f32, f32_from_f16};
 pub use hint::nearest;
 pub use infer::{InferError, Inference, JsonFault};
@@ -52,5 +54,5 @@ pub use record::{
     EncodeError, FieldView, ListView, MapView, RecordError, RecordView, RecordWriter, Scalar, ValueFault,
     VectorView,
 };
-pub use schema::{FIELDS_MAX, Field, NAME_BYTES_MAX, Schema, SchemaError, SchemaId, SchemaIdError};
+pub use schema::{FIELDS_MAX, Schema, SchemaError, SchemaId, SchemaIdError};
 pub use types::{DIMENSIONS_MAX, ElementType, FieldType, ScalarType};

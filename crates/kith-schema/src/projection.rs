@@ -42,7 +42,7 @@ impl Projection {
                 return if can_be_absent { Ok(Source::Absent) } else { Err(why(Mismatch::NotWritten)) };
             };
             let written = &writer.fields()[index];
-            if !widens(written.field_type(), field.field_type()) {
+            if !written.field_type().widens_to(field.field_type()) {
                 let (old, new) = (written.field_type(), field.field_type());
                 return Err(why(Mismatch::Type { old, new }));
             }
@@ -84,26 +84,13 @@ impl Projection {
     }
 }
 
-/// Whether every value of `old` is one of `new`.
-pub(crate) fn widens(old: FieldType, new: FieldType) -> bool {
-    match (old, new) {
-        (FieldType::Scalar(old), FieldType::Scalar(new)) => old.widens_to(new),
-        _ => old == new,
-    }
-}
-
 impl<'a> ProjectedView<'a> {
     /// The field of that name of the reader's schema; `None` if null.
     ///
     /// # Errors
     /// [`RecordError::UnknownField`], [`RecordError::DamagedField`].
     pub fn field(&self, name: &str) -> Result<Option<FieldView<'a>>, RecordError> {
-        let reader = &self.projection.reader;
-        let index = reader.index_of(name).ok_or_else(|| RecordError::UnknownField {
-            field: name.to_owned(),
-            near: reader.nearest(name),
-        })?;
-        self.at(index)
+        self.at(self.projection.reader.read_index(name)?)
     }
 
     /// The field at `index` of the reader's schema; `None` if null.

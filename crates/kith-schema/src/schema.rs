@@ -1,8 +1,8 @@
-//! A schema: named, typed fields in order, where each lies in a record, and the hash that names it all.
+//! A schema: fields in order, where each lies in a record, and the hash that names it all.
 
-use crate::language::{SchemaFault, canonical, parse};
-use crate::record::{EncodeError, FieldView, Layout, write_field_json};
-use crate::types::FieldType;
+use crate::field::{Field, NAME_BYTES_MAX};
+use crate::language::canonical;
+use crate::record::{EncodeError, FieldView, Layout, RecordError, write_field_json};
 use crate::{RecordWriter, VALUE_BYTES_MAX, nearest};
 use std::fmt;
 use std::str::FromStr;
@@ -12,21 +12,9 @@ use thiserror::Error;
 /// The most fields of a schema: a bound on what a hostile schema makes a reader allocate.
 pub const FIELDS_MAX: usize = 4_096;
 
-/// The longest name of a field, in bytes.
-pub const NAME_BYTES_MAX: usize = 255;
-
 /// What names a schema everywhere: blake3 of its canonical form.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SchemaId(pub [u8; 32]);
-
-/// One field.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Field {
-    pub(crate) name: String,
-    pub(crate) field_type: FieldType,
-    pub(crate) nullable: bool,
-    pub(crate) default: Option<serde_json::Value>,
-}
 
 /// An ordered list of fields. Immutable; a clone shares it. Two schemas are equal if their ids are.
 #[derive(Clone)]
@@ -77,45 +65,6 @@ pub struct SchemaIdError {
     pub text: String,
 }
 
-impl Field {
-    /// A field that must have a value in every record.
-    pub fn new(name: impl Into<String>, field_type: FieldType) -> Self {
-        Field { name: name.into(), field_type, nullable: false, default: None }
-    }
-
-    /// The same field, which may be null.
-    pub fn nullable(mut self) -> Self {
-        self.nullable = true;
-        self
-    }
-
-    /// The same field, with a value for records that do not have it. Checked by [`Schema::new`].
-    pub fn with_default(mut self, default: serde_json::Value) -> Self {
-        self.default = Some(default);
-        self
-    }
-
-    /// Its name: 1 to [`NAME_BYTES_MAX`] bytes, no control characters.
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// What it holds.
-    pub fn field_type(&self) -> FieldType {
-        self.field_type
-    }
-
-    /// Whether it may be null.
-    pub fn is_nullable(&self) -> bool {
-        self.nullable
-    }
-
-    /// Whether a record without it has a value for it all the same.
-    pub fn has_default(&self) -> bool {
-        self.default.is_some()
-    }
-}
-
 impl Schema {
     /// Makes a schema of fields, in this order.
     ///
@@ -160,6 +109,15 @@ impl Schema {
         let fields = &self.0.fields;
         let found = self.0.by_name.binary_search_by(|&index| fields[index as usize].name.as_str().cmp(name));
         found.ok().map(|place| self.0.by_name[place] as usize)
+    }
+
+    /// Where the field of that name is, for somebody who reads it from a record. `O(log fields)`.
+    ///
+    /// # Errors
+    /// [`RecordError::UnknownField`].
+    pub(crate) fn read_index(&self, name: &str) -> Result<usize, RecordError> {
+        let unknown = || RecordError::UnknownField { field: name.to_owned(), near: self.nearest(name) };
+        self.index_of(name).ok_or_else(unknown)
     }
 
     /// The name of a field that is near to `name`, for messages.
@@ -224,15 +182,6 @@ fn coded_defaults(fields: &[Field]) -> Result<Coded, SchemaError> {
         coded.push(Some(bytes));
     }
     Ok((coded, spelled))
-}
-
-impl FromStr for Schema {
-    type Err = SchemaFault;
-
-    /// Reads a schema's text (`docs/formats/schema.md`).
-    fn from_str(text: &str) -> Result<Self, SchemaFault> {
-        parse(text)
-    }
 }
 
 impl fmt::Display for Schema {

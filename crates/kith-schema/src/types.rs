@@ -122,6 +122,14 @@ impl ElementType {
 }
 
 impl FieldType {
+    /// Whether every value of this type is one of `other`.
+    pub(crate) fn widens_to(self, other: FieldType) -> bool {
+        match (self, other) {
+            (FieldType::Scalar(old), FieldType::Scalar(new)) => old.widens_to(new),
+            _ => self == other,
+        }
+    }
+
     /// Bytes in the fixed part of a record; `None` for what lies in its variable part.
     pub fn fixed_width(self) -> Option<usize> {
         match self {

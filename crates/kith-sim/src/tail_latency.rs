@@ -60,50 +60,49 @@ impl TailLatency {
     }
 }
 
+/// The probability of either tail.
+const TAIL: f64 = 0.024_25;
+/// The coefficients of [`normal_quantile`] in the centre, of the highest power first.
+const CENTRE_NUMERATOR: [f64; 6] = [
+    -39.696_830_286_653_76,
+    220.946_098_424_520_5,
+    -275.928_510_446_968_7,
+    138.357_751_867_269,
+    -30.664_798_066_147_16,
+    2.506_628_277_459_239,
+];
+const CENTRE_DENOMINATOR: [f64; 6] = [
+    -54.476_098_798_224_06,
+    161.585_836_858_040_9,
+    -155.698_979_859_886_6,
+    66.801_311_887_719_72,
+    -13.280_681_552_885_72,
+    1.0,
+];
+/// Its coefficients in the tails.
+const TAIL_NUMERATOR: [f64; 6] = [
+    -0.007_784_894_002_430_293,
+    -0.322_396_458_041_136_5,
+    -2.400_758_277_161_838,
+    -2.549_732_539_343_734,
+    4.374_664_141_464_968,
+    2.938_163_982_698_783,
+];
+const TAIL_DENOMINATOR: [f64; 5] =
+    [0.007_784_695_709_041_462, 0.322_467_129_070_039_8, 2.445_134_137_142_996, 3.754_408_661_907_416, 1.0];
+
 /// The value that a standard normal variable stays below with probability `p`, to nine
 /// digits (P. J. Acklam's rational approximation).
 pub fn normal_quantile(p: f64) -> f64 {
-    const A: [f64; 6] = [
-        -39.696_830_286_653_76,
-        220.946_098_424_520_5,
-        -275.928_510_446_968_7,
-        138.357_751_867_269,
-        -30.664_798_066_147_16,
-        2.506_628_277_459_239,
-    ];
-    const B: [f64; 6] = [
-        -54.476_098_798_224_06,
-        161.585_836_858_040_9,
-        -155.698_979_859_886_6,
-        66.801_311_887_719_72,
-        -13.280_681_552_885_72,
-        1.0,
-    ];
-    const C: [f64; 6] = [
-        -0.007_784_894_002_430_293,
-        -0.322_396_458_041_136_5,
-        -2.400_758_277_161_838,
-        -2.549_732_539_343_734,
-        4.374_664_141_464_968,
-        2.938_163_982_698_783,
-    ];
-    const D: [f64; 5] = [
-        0.007_784_695_709_041_462,
-        0.322_467_129_070_039_8,
-        2.445_134_137_142_996,
-        3.754_408_661_907_416,
-        1.0,
-    ];
     let horner = |coefficients: &[f64], x: f64| coefficients.iter().fold(0.0, |sum, c| sum * x + c);
-    const EDGE: f64 = 0.024_25;
-    if p < EDGE {
+    if p < TAIL {
         let q = (-2.0 * p.ln()).sqrt();
-        horner(&C, q) / horner(&D, q)
-    } else if 1.0 - EDGE < p {
+        horner(&TAIL_NUMERATOR, q) / horner(&TAIL_DENOMINATOR, q)
+    } else if 1.0 - TAIL < p {
         -normal_quantile(1.0 - p)
     } else {
         let q = p - 0.5;
-        q * horner(&A, q * q) / horner(&B, q * q)
+        q * horner(&CENTRE_NUMERATOR, q * q) / horner(&CENTRE_DENOMINATOR, q * q)
     }
 }
 

@@ -1,8 +1,6 @@
 //! One command, one transition.
 
-use crate::{
-    Action, Command, Context, Effect, HistoryEntry, Outcome, PushId, Refusal, StoreState, Transition,
-};
+use crate::{Action, Command, Context, Effect, HistoryEntry, Outcome, Refusal, StoreState, Transition};
 use kith_types::StoreVersion;
 
 /// A transition in the making.
@@ -54,20 +52,14 @@ impl StoreState {
 impl Draft<'_> {
     /// Writes the audit record of something done now.
     pub fn note(&mut self, action: Action, version: StoreVersion) {
-        let before = self.state.current_version();
-        let who = self.context.who.to_owned();
-        self.note_as(action, version, before, who, None, Outcome::Done);
-    }
-
-    pub fn note_as(
-        &mut self,
-        action: Action,
-        version: StoreVersion,
-        before: StoreVersion,
-        who: String,
-        push: Option<PushId>,
-        outcome: Outcome,
-    ) {
-        self.state.record(HistoryEntry { at: self.context.now, who, action, version, before, push, outcome });
+        self.state.record(HistoryEntry {
+            at: self.context.now,
+            who: self.context.who.to_owned(),
+            action,
+            version,
+            before: self.state.current_version(),
+            push: None,
+            outcome: Outcome::Done,
+        });
     }
 }

@@ -1,7 +1,7 @@
 //! Which nodes hold a store's partitions.
 
 use kith_types::{NodeId, PartitionId};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// For each replica group that holds the store, the owner of each partition.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -17,6 +17,17 @@ impl Holders {
     /// Every node that holds something.
     pub fn nodes(&self) -> BTreeSet<NodeId> {
         self.groups.iter().chain(&self.drained).flatten().copied().collect()
+    }
+
+    /// The partitions of every node that holds some.
+    pub(crate) fn owned(&self) -> BTreeMap<NodeId, BTreeSet<PartitionId>> {
+        let mut owned: BTreeMap<NodeId, BTreeSet<PartitionId>> = BTreeMap::new();
+        for owners in self.groups.iter().chain(&self.drained) {
+            for (partition, owner) in (0u32..).zip(owners) {
+                owned.entry(*owner).or_default().insert(PartitionId(partition));
+            }
+        }
+        owned
     }
 
     /// Those of `nodes` that take reads: what a push may leave out only where it was told so.

@@ -40,6 +40,7 @@ mod cancel;
 mod command;
 mod fence;
 mod guards;
+mod history;
 mod holders;
 mod push;
 mod refusal;
@@ -51,12 +52,13 @@ mod supply;
 
 pub use command::{Command, Context, Effect, Transition, Trust};
 pub use fence::{Fence, Followed};
+pub use history::{Action, HistoryEntry, Outcome};
 pub use holders::Holders;
 pub use push::version_last_of_dropped;
 pub use refusal::Refusal;
 pub use repair::{BRIEF, Donors, Origin, origins};
 pub use store::{
-    Action, CANCELLED_MAX, Cancelled, Frozen, Guards, HISTORY_MAX, HistoryEntry, Outcome, Policy, PushId,
-    Running, StoreState, UnixMillis, VersionEntry, VersionState,
+    CANCELLED_MAX, Cancelled, Frozen, Guards, HISTORY_MAX, Policy, PushId, Running, StoreState, UnixMillis,
+    VersionEntry, VersionState,
 };
 pub use supply::{Pull, Supply};

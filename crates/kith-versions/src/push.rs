@@ -1,7 +1,8 @@
 //! A push from its beginning to its flip, or to nothing. Before the flip, nothing that is served has changed.
 
 use crate::{
-    Action, Effect, Outcome, PushId, Refusal, Running, UnixMillis, VersionEntry, VersionState, apply::Draft,
+    Action, Effect, HistoryEntry, Outcome, PushId, Refusal, Running, UnixMillis, VersionEntry, VersionState,
+    apply::Draft,
 };
 use kith_types::{NodeId, StoreVersion};
 use std::collections::BTreeSet;
@@ -24,23 +25,10 @@ impl Draft<'_> {
         version: Option<StoreVersion>,
         missing_max: u32,
     ) -> Result<(), Refusal> {
-        if let Some(running) = &self.state.running {
-            if running.push == *push && running.coordinator == coordinator {
-                return Ok(());
-            }
-            let (push, version, who) = (running.push.clone(), running.version, running.who.clone());
-            return Err(Refusal::PushRunning { push, version, who });
+        if self.has_begun(push, coordinator)? {
+            return Ok(());
         }
-        match self.state.end_of(push).map(|entry| (entry.version, &entry.outcome)) {
-            Some((version, Outcome::Done)) => {
-                return Err(Refusal::AlreadyPushed { push: push.clone(), version });
-            }
-            Some((_, Outcome::Cancelled(_))) => return Err(self.state.not_running(push)),
-            Some((_, Outcome::Failed(_))) | None => {}
-        }
-        if self.state.cancelled_before(push).is_some() {
-            return Err(self.state.not_running(push));
-        }
+        self.check_not_over(push)?;
         self.check_thawed()?;
         if let Some(rebalance) = self.context.rebalance {
             return Err(Refusal::RebalanceRunning { rebalance: rebalance.to_owned() });
@@ -68,6 +56,31 @@ impl Draft<'_> {
             ready: BTreeSet::new(),
         });
         Ok(())
+    }
+
+    /// Whether the push has begun already, and its coordinator asks again.
+    ///
+    /// # Errors
+    /// If another push runs, or another coordinator has it.
+    fn has_begun(&self, push: &PushId, coordinator: &str) -> Result<bool, Refusal> {
+        let Some(running) = &self.state.running else { return Ok(false) };
+        if running.push == *push && running.coordinator == coordinator {
+            return Ok(true);
+        }
+        let (push, version, who) = (running.push.clone(), running.version, running.who.clone());
+        Err(Refusal::PushRunning { push, version, who })
+    }
+
+    /// Refuses a push that is over. One that failed may begin again.
+    fn check_not_over(&self, push: &PushId) -> Result<(), Refusal> {
+        match self.state.end_of(push).map(|entry| (entry.version, &entry.outcome)) {
+            Some((version, Outcome::Done)) => Err(Refusal::AlreadyPushed { push: push.clone(), version }),
+            Some((_, Outcome::Cancelled(_))) => Err(self.state.not_running(push)),
+            Some((_, Outcome::Failed(_))) | None => match self.state.cancelled_before(push) {
+                Some(_) => Err(self.state.not_running(push)),
+                None => Ok(()),
+            },
+        }
     }
 
     /// The time, but above every number before: also of pushes that failed, as nodes may have files of them.
@@ -143,7 +156,7 @@ impl Draft<'_> {
         let before = self.state.current_version();
         self.serve(version, VersionState::Retained);
         self.state.running = None;
-        self.note_as(Action::Push, version, before, running.who, Some(running.push), Outcome::Done);
+        self.note_end(running, before, Outcome::Done);
         Ok(())
     }
 
@@ -163,7 +176,14 @@ impl Draft<'_> {
         }
         self.effects.push(Effect::Drop { version: running.version });
         let before = self.state.current_version();
-        self.note_as(Action::Push, running.version, before, running.who, Some(running.push), outcome);
+        self.note_end(running, before, outcome);
+    }
+
+    /// Writes the audit record of a push that ended; `before` is the version that was served until then.
+    fn note_end(&mut self, running: Running, before: StoreVersion, outcome: Outcome) {
+        let Running { push, version, who, .. } = running;
+        let (at, action, push) = (self.context.now, Action::Push, Some(push));
+        self.state.record(HistoryEntry { at, who, action, version, before, push, outcome });
     }
 
     /// A flip is one write: a push that still runs has not flipped, and only its coordinator knew who was ready.

@@ -1,5 +1,7 @@
 //! Why a command is refused: a stable code, what stands against it, what to do.
 
+mod help;
+
 use crate::PushId;
 use kith_types::{ErrorCode, NodeId, PartitionId, StoreVersion};
 use thiserror::Error;
@@ -205,65 +207,6 @@ impl Refusal {
             Refusal::OverQuota { .. } => ErrorCode::OverQuota,
             Refusal::NotOwner { .. } => ErrorCode::StoreOwner,
             Refusal::OthersStore { .. } => ErrorCode::PermissionDenied,
-        }
-    }
-
-    /// What to do about it.
-    pub fn help(&self) -> String {
-        match self {
-            Refusal::PushRunning { push, .. } => {
-                format!("wait until {push} ends; if its router is gone it is taken back within seconds")
-            }
-            Refusal::AlreadyPushed { .. } => "nothing is left to do; a new push has a new id".to_owned(),
-            Refusal::PushEnded { .. } => "see `kith store history` for how it ended; push again".to_owned(),
-            Refusal::PushCancelled { .. } => {
-                "nothing was swapped; push again, under a new id, if the version is wanted".to_owned()
-            }
-            Refusal::PushServed { .. } => "`kith store rollback` takes it back".to_owned(),
-            Refusal::NoPush => {
-                "`kith store history` shows how the last one ended; `kith store rollback` takes it back".to_owned()
-            }
-            Refusal::StoreFrozen { .. } => {
-                "`kith store thaw` has it take pushes again; swaps and rollbacks work while it is frozen".to_owned()
-            }
-            Refusal::RebalanceRunning { .. } => {
-                "wait until it ends, or end it with `kith cluster rebalance --abort`".to_owned()
-            }
-            Refusal::VersionTooGreat { .. } => {
-                "build it under a smaller number; a store whose numbers are used up is dropped and made anew".to_owned()
-            }
-            Refusal::VersionAhead { .. } => {
-                "give a smaller number, or none: then it is the time in milliseconds".to_owned()
-            }
-            Refusal::VersionNotNewer { .. } => "give a greater number, or none".to_owned(),
-            Refusal::UnknownVersion { known, .. } => {
-                let known: Vec<String> = known.iter().map(|version| version.0.to_string()).collect();
-                format!("versions: {}", known.join(", "))
-            }
-            Refusal::VersionNotKept { .. } => "name one that is retained, or push it again".to_owned(),
-            Refusal::VersionBlocked { .. } => "--force serves it all the same".to_owned(),
-            Refusal::VersionCurrent { .. } => "nothing is left to do".to_owned(),
-            Refusal::NothingOlder { .. } => {
-                "`kith store versions` shows what is kept; a blocked version is served with `kith store swap --force`"
-                    .to_owned()
-            }
-            Refusal::NotOlder { .. } => "`kith store swap` goes forward".to_owned(),
-            Refusal::NotPrepared { .. } | Refusal::NotOffered { .. } => {
-                "this is a defect of Kith: please report it with the log".to_owned()
-            }
-            Refusal::PartitionUncovered { .. } => {
-                "wait until the nodes that were left out have repaired themselves".to_owned()
-            }
-            Refusal::TooFewRecords { .. } | Refusal::RecordsDropped { .. } => {
-                "look at the input; if it is right, push with --force".to_owned()
-            }
-            Refusal::OverQuota { .. } => {
-                "release held versions, push with --force, or make the store anew with a larger --quota".to_owned()
-            }
-            Refusal::NotOwner { owner, .. } => format!("ask {owner}, or change the store's owner"),
-            Refusal::OthersStore { owner, .. } => {
-                format!("ask {owner}, or an administrator, who can also give the store to another with `kith store alter --owner`")
-            }
         }
     }
 }

@@ -6,10 +6,7 @@
 
 use crate::Holders;
 use kith_types::{NodeId, PartitionId};
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    time::Duration,
-};
+use std::{collections::BTreeSet, time::Duration};
 
 /// How long an object store that did not answer comes after the peers.
 const SILENCE: Duration = Duration::from_secs(300);
@@ -49,12 +46,7 @@ impl Donors {
     /// Every other holder, save `excluded`, which do not have the version. The order begins behind `node`, so that nodes that
     /// repair themselves at the same time do not all ask the same peer.
     pub fn new(holders: &Holders, node: NodeId, excluded: &BTreeSet<NodeId>) -> Self {
-        let mut owned: BTreeMap<NodeId, BTreeSet<PartitionId>> = BTreeMap::new();
-        for owners in holders.groups.iter().chain(&holders.drained) {
-            for (partition, owner) in (0u32..).zip(owners) {
-                owned.entry(*owner).or_default().insert(PartitionId(partition));
-            }
-        }
+        let mut owned = holders.owned();
         owned.retain(|owner, _| *owner != node && !excluded.contains(owner));
         let behind = owned.split_off(&node);
         Self { peers: behind.into_iter().chain(owned).collect() }

@@ -39,12 +39,7 @@ pub struct Supply {
 impl Supply {
     /// Nobody holds anything of the version. Without `from_peers`, everybody pulls all from the object store.
     pub fn new(holders: Holders, from_peers: bool) -> Self {
-        let mut owned: BTreeMap<NodeId, BTreeSet<PartitionId>> = BTreeMap::new();
-        for owners in holders.groups.iter().chain(&holders.drained) {
-            for (partition, owner) in (0u32..).zip(owners) {
-                owned.entry(*owner).or_default().insert(PartitionId(partition));
-            }
-        }
+        let owned = holders.owned();
         let (held, pulling, failed, given) = Default::default();
         Self { holders, from_peers, owned, held, pulling, failed, given }
     }

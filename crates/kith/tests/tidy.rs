@@ -189,7 +189,15 @@ fn unsafe_code_sits_in_the_modules_that_the_architecture_names() {
 
 #[test]
 fn deciding_crates_have_no_effects() {
-    let deciding = ["kith-types", "kith-schema", "kith-routing", "kith-ops", "kith-cache", "kith-versions"];
+    let deciding = [
+        "kith-types",
+        "kith-schema",
+        "kith-routing",
+        "kith-rebalance",
+        "kith-ops",
+        "kith-cache",
+        "kith-versions",
+    ];
     let effects = [
         "std::fs",
         "std::net",

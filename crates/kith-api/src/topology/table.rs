@@ -120,10 +120,8 @@ pub fn role_of_group(name: &str) -> Result<GroupRole, BadTopology> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kith_routing::{
-        RoutingTable,
-        rebalance::{PlanOptions, TargetShape, plan},
-    };
+    use kith_rebalance::{PlanOptions, TargetShape, plan};
+    use kith_routing::RoutingTable;
     use kith_wire::documents::DOCUMENT_FORMAT;
 
     fn start() -> ClusterDocument {

@@ -99,17 +99,12 @@ impl Session {
         options: &'s QueryOptions,
     ) -> Result<Gathered<'s>, QueryError> {
         self.check_batch(keys)?;
-        let answer_bytes_max = self.settings().answer_bytes_max;
         let mut restarts = 0;
         loop {
-            let topology = self.topology();
-            let known = Arc::clone(topology.store(store)?);
-            keys.check_type(store, known.key)?;
-            let checked = self.check(store, &known, wanted).await?;
+            let (mut run, known, checked) = self.begin_read(store, keys, wanted, options).await?;
             let several = 1 < known.required_reads;
             let plan = if wanted.is_raw() { Operator::Lookup } else { checked.operator(wanted, several) };
             let raw = plan == Operator::Lookup;
-            let mut run = self.begin_at(topology, &known.pinned, wanted.operation(), options)?;
             if keys.is_empty() {
                 let value = Value::Records(Records::default());
                 return Ok(Gathered { run, known, checked, value, is_raw: true });
@@ -121,32 +116,58 @@ impl Session {
                 false => run.ask(&fan_out).await,
             };
             match answer {
-                Ok(Value::Records(records)) if several && !options.partial && records.disagreements() > 0 => {
-                    let keys = records.disagreements();
-                    return Err(QueryError::Disagreement { store: store.to_owned(), keys });
+                Ok(value) => {
+                    self.check_records(store, &value, several && !options.partial)?;
+                    return Ok(Gathered { run, known, checked, value, is_raw: raw });
                 }
-                Ok(Value::Records(records)) if answer_bytes_max < records.value_bytes() => {
-                    return Err(QueryError::TooLarge { max: answer_bytes_max });
-                }
-                Ok(value) => return Ok(Gathered { run, known, checked, value, is_raw: raw }),
-                Err(QueryError::VersionUnavailable { .. }) if restarts < RESTARTS_MAX => {
-                    restarts += 1;
-                    run.wait_for_newer().await;
-                }
-                // The only replica of a share went away meanwhile; another share may have had one to spare.
-                Err(QueryError::PartitionsUnavailable { .. }) if several && restarts < RESTARTS_MAX => {
+                Err(error) => {
+                    if RESTARTS_MAX <= restarts || !run.begins_again(&error, several).await {
+                        return Err(error);
+                    }
                     restarts += 1;
                 }
-                Err(error) => return Err(error),
             }
         }
+    }
+
+    /// Refuses more records than an answer may have, and records that replicas disagree on, where they must agree.
+    fn check_records(&self, store: &str, value: &Value, must_agree: bool) -> Result<(), QueryError> {
+        let Some(records) = value.records() else { return Ok(()) };
+        let keys = records.disagreements();
+        if must_agree && 0 < keys {
+            return Err(QueryError::Disagreement { store: store.to_owned(), keys });
+        }
+        let max = self.settings().answer_bytes_max;
+        match max < records.value_bytes() {
+            true => Err(QueryError::TooLarge { max }),
+            false => Ok(()),
+        }
+    }
+
+    /// A run that has pinned the store's version, and what is wanted, checked against it.
+    ///
+    /// # Errors
+    /// If there is no such store, its keys are of another type, it has no records, or they do not fit.
+    pub(crate) async fn begin_read<'a>(
+        &'a self,
+        store: &str,
+        keys: &BatchKeys,
+        wanted: Wanted<'_>,
+        options: &'a QueryOptions,
+    ) -> Result<(Run<'a>, Arc<ValueStore>, Checked), QueryError> {
+        let topology = self.topology();
+        let known = Arc::clone(topology.store(store)?);
+        keys.check_type(store, known.key)?;
+        let checked = self.check(store, &known, wanted).await?;
+        let run = self.begin_at(topology, &known.pinned, wanted.operation(), options)?;
+        Ok((run, known, checked))
     }
 
     /// What is wanted, over the records of the version that is pinned.
     ///
     /// # Errors
     /// If the store has no records or they do not fit.
-    pub(crate) async fn check(
+    async fn check(
         &self,
         store: &str,
         known: &ValueStore,

@@ -24,26 +24,12 @@ pub(super) fn query_error(
     let Some(first) = outcome.missing.first() else {
         return QueryError::Internal { detail: "a fan-out failed without a reason".to_owned() };
     };
-    let is_late = |reason: &MissingReason| {
-        matches!(reason, MissingReason::Deadline | MissingReason::Failed(FailureClass::DeadlineExceeded))
-    };
-    if outcome.missing.iter().any(|missing| is_late(&missing.reason)) {
-        let lost = outcome.missing.iter().map(|missing| missing.partition).filter(|p| is_lost(*p));
-        let partitions: Vec<u32> = lost.map(|partition| partition.0).collect();
-        if partitions.is_empty() {
-            return QueryError::DeadlineExceeded { deadline_ms };
-        }
-        // More time would not help.
-        let reason = format!("none answered within {deadline_ms} ms, and none seems to be up");
-        return QueryError::PartitionsUnavailable { partitions, reason };
+    let any = |is: &dyn Fn(MissingReason) -> bool| outcome.missing.iter().any(|missing| is(missing.reason));
+    if any(&is_late) {
+        return late_error(outcome, deadline_ms, is_lost);
     }
-    let lacks_version = |reason: &MissingReason| {
-        let stale = FailureClass::VersionUnavailable { version: StoreVersion(pinned.version) };
-        matches!(reason, MissingReason::Failed(class) if *class == stale)
-            || matches!(reason, MissingReason::Failed(FailureClass::NotOwner { .. }))
-    };
-    // The query then starts anew, on the version that the nodes have and at the nodes that own the partitions.
-    if outcome.missing.iter().any(|missing| lacks_version(&missing.reason)) {
+    // The query then begins again, on the version that the nodes have and at the nodes that own the partitions.
+    if any(&|reason| is_stale(reason, pinned.version)) {
         return QueryError::VersionUnavailable {
             what: pinned.what,
             name: pinned.name.clone(),
@@ -63,4 +49,28 @@ pub(super) fn query_error(
             reason: detail,
         },
     }
+}
+
+fn is_late(reason: MissingReason) -> bool {
+    matches!(reason, MissingReason::Deadline | MissingReason::Failed(FailureClass::DeadlineExceeded))
+}
+
+/// Whether the node that was asked no longer has the version, or no longer owns the partition.
+fn is_stale(reason: MissingReason, version: u64) -> bool {
+    match reason {
+        MissingReason::Failed(FailureClass::VersionUnavailable { version: lacked }) => lacked.0 == version,
+        MissingReason::Failed(FailureClass::NotOwner { .. }) => true,
+        _ => false,
+    }
+}
+
+fn late_error(outcome: &Outcome, deadline_ms: u64, is_lost: &dyn Fn(PartitionId) -> bool) -> QueryError {
+    let lost = outcome.missing.iter().map(|missing| missing.partition).filter(|p| is_lost(*p));
+    let partitions: Vec<u32> = lost.map(|partition| partition.0).collect();
+    if partitions.is_empty() {
+        return QueryError::DeadlineExceeded { deadline_ms };
+    }
+    // More time would not help.
+    let reason = format!("none answered within {deadline_ms} ms, and none seems to be up");
+    QueryError::PartitionsUnavailable { partitions, reason }
 }

@@ -2,14 +2,12 @@
 //! over, stopping early and merging. What to do is decided by `kith_routing`; this
 //! only does it.
 
-mod calls;
 mod failure;
 mod hedge_metrics;
 mod plan;
 mod proofs;
 mod reserve;
 mod round;
-mod round_trace;
 
 pub(crate) use plan::Planned;
 

@@ -8,7 +8,8 @@ use crate::{
 use kith_api::{QueryError, QueryOptions};
 use kith_ops::{FanOut, Operator, ValueKind};
 use kith_routing::{
-    FanOutLimit, FanOutPlan, GroupLimit, LoadSnapshot, PlanError, QueryShape, ReplicaPolicy, Selector,
+    Candidates, FanOutLimit, FanOutPlan, GroupLimit, LoadSnapshot, PlanError, PolicyInputs, QueryShape,
+    ReplicaPolicy, Selector,
     execution::HedgeRule,
     fan_out::Decision,
     load::{RequestKind, Work},
@@ -69,22 +70,13 @@ impl Executor {
     /// [`QueryError::UnknownPolicy`]; partitions without any replica, unless partial answers are allowed.
     pub(crate) fn plan(&self, asking: &Asking<'_>) -> Result<Planned, QueryError> {
         let &Asking { topology, pinned, fan_out, options, .. } = asking;
-        let count = topology.table.partition_count();
-        let partitions = fan_out.scope.partitions(count);
+        let partitions = fan_out.scope.partitions(topology.table.partition_count());
         let availability = self.fleet.availability_within(&topology.table, &pinned.reach);
         let (region, zone) = &self.place;
         let near = topology.table.nodes_in_zone(region, zone);
         let view = topology.table.view(&availability).near(&near);
-        let kind = fan_out.kind.deciding(fan_out.scope.key_count(), options.workflow);
-        let query = QueryShape {
-            operation: asking.operation,
-            kind,
-            keys: partitions.len() as u32,
-            workflow: options.workflow,
-            groups: view.group_count() as u32,
-            nodes_per_group: view.nodes_per_group() as u32,
-            now: self.fleet.now(),
-        };
+        let query = self.shape(asking, &view, partitions.len());
+        let kind = query.kind;
         let work = Work { asked: asked(fan_out), kind };
         let policy = self.policy_for(work.asked, &query, options)?;
         let hedging = options.hedging.unwrap_or(self.hedging);
@@ -95,11 +87,11 @@ impl Executor {
         self.with_routing(|state| {
             let decision = self.controllers.decide(options.fan_out, &query, &load, &mut state.controllers);
             let Decision { by, groups_asked, limit } = decision;
+            let inputs = PolicyInputs { view, keys: &partitions, limit, load: &load };
             let RoutingState { policy: memory, rng, .. } = state;
-            let planned = if options.partial {
-                policy::plan_what_is_up(policy, &view, &partitions, limit, memory, &load, rng)
-            } else {
-                policy.plan(&view, &partitions, limit, memory, &load, rng)
+            let planned = match options.partial {
+                true => policy::plan_what_is_up(policy, &inputs, memory, rng),
+                false => policy.plan(&inputs, memory, rng),
             };
             let plan = planned.map_err(|error| unplannable(&error))?;
             Ok(Planned {
@@ -107,7 +99,7 @@ impl Executor {
                 controller: by.map_or(CALLER, |by| by.controller.name()),
                 selector: by.and_then(|by| by.selector),
                 groups_asked,
-                inputs: options.profile.then(|| inputs(&decision, &query, &load)),
+                inputs: options.profile.then(|| controller_inputs(&decision, &query, &load)),
                 policy: policy.name(),
                 limit,
                 plan,
@@ -117,6 +109,20 @@ impl Executor {
                 reservations: Vec::new(),
             })
         })
+    }
+
+    /// A fan-out as controllers see it.
+    fn shape(&self, asking: &Asking<'_>, view: &Candidates<'_>, keys: usize) -> QueryShape {
+        let &Asking { fan_out, options, .. } = asking;
+        QueryShape {
+            operation: asking.operation,
+            kind: fan_out.kind.deciding(fan_out.scope.key_count(), options.workflow),
+            keys: keys as u32,
+            workflow: options.workflow,
+            groups: view.group_count() as u32,
+            nodes_per_group: view.nodes_per_group() as u32,
+            now: self.fleet.now(),
+        }
     }
 
     /// The policy that the caller names, else the session's. Reads by key have one of their own, which takes one group: where the
@@ -143,7 +149,11 @@ impl Executor {
 const CALLER: &str = "the caller";
 
 /// What was known when it was decided.
-fn inputs(decision: &Decision<'_>, query: &QueryShape, load: &LoadSnapshot) -> v1::ControllerInputs {
+fn controller_inputs(
+    decision: &Decision<'_>,
+    query: &QueryShape,
+    load: &LoadSnapshot,
+) -> v1::ControllerInputs {
     let of_kind = load.kind(query.kind);
     v1::ControllerInputs {
         controller: decision.by.map(|by| by.text.to_owned()).unwrap_or_default(),

@@ -17,6 +17,9 @@ use tonic::Status;
 /// How long a node may take to answer. One that takes longer is read from without a reservation, and the execution deals with its failure.
 const PATIENCE: Duration = Duration::from_millis(100);
 
+const RESERVE: v1::ReservationStep = v1::ReservationStep::Reserve;
+const GIVE_BACK: v1::ReservationStep = v1::ReservationStep::GiveBack;
+
 /// What is being reserved.
 struct Reserving<'a> {
     topology: &'a Topology,
@@ -32,15 +35,11 @@ impl Executor {
     /// # Errors
     /// As nodes refuse it.
     pub(super) async fn reserve(&self, asking: &Asking<'_>, planned: &mut Planned) -> Result<(), QueryError> {
-        let &Asking { topology, pinned, fan_out, options, deadline, .. } = asking;
-        // A router has charged the quota already; a partial read uses whatever nodes grant; one node grants or refuses all of it.
-        if self.admits || options.partial || planned.plan.requests() < 2 || !fan_out.plan.reads_values() {
+        if !self.has_quota(asking, planned) {
             return Ok(());
         }
+        let &Asking { topology, pinned, deadline, .. } = asking;
         let store = pinned.name.as_str();
-        if topology.stores.get(store).is_none_or(|store| store.read_quota.is_none()) {
-            return Ok(());
-        }
         let nodes = planned.plan.assignments.iter().map(|assignment| assignment.node);
         let Some((seed, id)) = self.with_routing(|state| {
             let is_due = state.quotas.reserves(store, nodes);
@@ -52,14 +51,11 @@ impl Executor {
         let reserving = Reserving { topology, store, deadline, id };
         let mut refusals: BTreeMap<NodeId, Status> = BTreeMap::new();
         loop {
-            let step = {
-                let availability = self.fleet.availability_within(&topology.table, &pinned.reach);
-                booking.next(&topology.table.view(&availability))
-            };
+            let availability = self.fleet.availability_within(&topology.table, &pinned.reach);
+            let step = booking.next(&topology.table.view(&availability));
             match step {
                 BookingStep::Ask(asks) => {
-                    let reserve = v1::ReservationStep::Reserve;
-                    let asked = asks.iter().map(|ask| self.say(&reserving, *ask, reserve));
+                    let asked = asks.iter().map(|ask| self.say(&reserving, *ask, RESERVE));
                     for (ask, reply) in asks.iter().zip(join_all(asked).await) {
                         booking.on(ask.part, self.reply_of(store, ask.node, reply, &mut refusals));
                     }
@@ -71,16 +67,24 @@ impl Executor {
                     return Ok(());
                 }
                 BookingStep::Refused { by, give_back } => {
-                    let step = v1::ReservationStep::GiveBack;
                     // The caller may retry at once, so what was granted is given back first.
-                    join_all(give_back.into_iter().map(|ask| self.say(&reserving, ask, step))).await;
-                    return Err(match refusals.get(&by) {
-                        Some(status) => QueryError::from_status(status),
-                        None => QueryError::Internal { detail: format!("{by} refused without a reason") },
-                    });
+                    join_all(give_back.into_iter().map(|ask| self.say(&reserving, ask, GIVE_BACK))).await;
+                    let unexplained =
+                        || QueryError::Internal { detail: format!("{by} refused without a reason") };
+                    return Err(refusals.get(&by).map_or_else(unexplained, QueryError::from_status));
                 }
             }
         }
+    }
+
+    /// Whether a read is charged to a quota of which several nodes each have a share.
+    fn has_quota(&self, asking: &Asking<'_>, planned: &Planned) -> bool {
+        let &Asking { topology, pinned, fan_out, options, .. } = asking;
+        // A router has charged the quota already; a partial read uses whatever nodes grant; one node grants or refuses all of it.
+        if self.admits || options.partial || planned.plan.requests() < 2 || !fan_out.plan.reads_values() {
+            return false;
+        }
+        topology.stores.get(&pinned.name).is_some_and(|store| !store.read_quota.is_none())
     }
 
     /// What a node told of how much is left of a quota.

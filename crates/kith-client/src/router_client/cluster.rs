@@ -1,6 +1,10 @@
 //! What a router is asked about its cluster: how it stands, and what changes it.
 
-use super::{CALL_PATIENCE, RouterClient, topology_of, within};
+use super::{
+    RouterClient,
+    patience::{CALL_PATIENCE, within},
+    topology_of,
+};
 use kith_api::QueryError;
 use kith_wire::{documents::TopologyDocument, v1};
 use std::time::Duration;

@@ -1,8 +1,11 @@
 //! A client that speaks to routers: the simple way in, one hop more than [`crate::Session`].
 
 mod cluster;
+mod patience;
 mod pieces;
 mod service;
+
+pub(crate) use patience::{overdue, patience};
 
 use crate::{schemas::Schemas, transport::TransportKind};
 use futures::{StreamExt, stream::BoxStream};
@@ -18,18 +21,10 @@ use kith_wire::{
     frame::Op,
     v1::{self, cluster_client::ClusterClient, graph_client::GraphClient, store_client::StoreClient},
 };
+use patience::{CONNECT_PATIENCE, frame_deadline, within};
 use pieces::joined;
-use std::{sync::Arc, time::Duration};
-use tonic::{Code, Response, Status, transport::Channel};
-
-/// A router that cannot tell its topology within this time is not one to choose.
-const CONNECT_PATIENCE: Duration = Duration::from_secs(2);
-/// How long an administrative call may take.
-const CALL_PATIENCE: Duration = Duration::from_secs(10);
-/// How long a query without a deadline may take: no router allows more.
-const QUERY_PATIENCE: Duration = Duration::from_secs(60);
-/// What the way there and back may add to a query's deadline.
-const DEADLINE_GRACE: Duration = Duration::from_millis(500);
+use std::sync::Arc;
+use tonic::{Code, Status, transport::Channel};
 
 /// Connections to one router: queries travel in frames, if it speaks them, the rest over HTTP/2. Cheap to clone; clones share them.
 #[derive(Clone, Debug)]
@@ -225,38 +220,6 @@ impl RouterClient {
     }
 }
 
-/// A call that ends in time, whatever the other side does.
-async fn within<T>(
-    patience: Duration,
-    call: impl Future<Output = Result<Response<T>, Status>>,
-) -> Result<Response<T>, Status> {
-    tokio::time::timeout(patience, call)
-        .await
-        .unwrap_or_else(|_| Err(no_answer(&format!("within {} ms", patience.as_millis()))))
-}
-
-/// How long a client waits for a router's answer: a little longer than the query's deadline, so that the router can report that it
-/// passed.
-pub(crate) fn patience(options: &QueryOptions) -> Duration {
-    options.deadline.unwrap_or(QUERY_PATIENCE) + DEADLINE_GRACE
-}
-
-/// A query that was waited for until its [`patience`] ended.
-pub(crate) fn overdue(patience: Duration) -> Status {
-    let (deadline, grace) = (patience.saturating_sub(DEADLINE_GRACE), DEADLINE_GRACE);
-    no_answer(&format!(
-        "within {} ms, nor word of it in the {} ms after",
-        deadline.as_millis(),
-        grace.as_millis()
-    ))
-}
-
-fn no_answer(when: &str) -> Status {
-    let message = format!("no answer {when}");
-    let help = "the router may be frozen or cut off: look at its process, or ask another (--router)";
-    kith_wire::status(ErrorCode::DeadlineExceeded, message, help)
-}
-
 /// The document inside a topology message.
 ///
 /// # Errors
@@ -264,12 +227,6 @@ fn no_answer(when: &str) -> Status {
 pub(crate) fn topology_of(message: &v1::Topology) -> Result<TopologyDocument, QueryError> {
     TopologyDocument::decode(&message.document)
         .map_err(|error| QueryError::Internal { detail: error.to_string() })
-}
-
-/// How long the router may take: it tells by itself when a query's own deadline has passed.
-fn frame_deadline(options: Option<&v1::QueryOptions>) -> Option<Duration> {
-    let millis = options.map_or(0, |options| options.deadline_ms);
-    (0 < millis).then(|| Duration::from_millis(millis.into()) + DEADLINE_GRACE)
 }
 
 /// A router that cannot be spoken to: over TLS, or at all.

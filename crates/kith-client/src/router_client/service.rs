@@ -1,6 +1,9 @@
 //! A router's client as a [`Service`].
 
-use super::{CALL_PATIENCE, DEADLINE_GRACE, RouterClient, overdue, patience, within};
+use super::{
+    RouterClient,
+    patience::{CALL_PATIENCE, DEADLINE_GRACE, overdue, patience, within},
+};
 use crate::{
     compute::{aggregate_here, compute_here},
     service::note_mismatches,

@@ -100,11 +100,7 @@ impl Session {
         self.check_batch(keys)?;
         let mut restarts = 0;
         loop {
-            let topology = self.topology();
-            let known = Arc::clone(topology.store(store)?);
-            keys.check_type(store, known.key)?;
-            let checked = self.check(store, &known, wanted).await?;
-            let mut run = self.begin_at(topology, &known.pinned, wanted.operation(), options)?;
+            let (mut run, known, checked) = self.begin_read(store, keys, wanted, options).await?;
             let books = Deliveries::new(keys.len());
             let bytes_max = self.settings().answer_bytes_max;
             let plan = checked.operator(wanted, 1 < known.required_reads);
@@ -121,18 +117,10 @@ impl Session {
                 }
                 Err(error) => error,
             };
-            match error {
-                QueryError::VersionUnavailable { .. }
-                    if restarts < RESTARTS_MAX && handing.books.is_empty() =>
-                {
-                    run.wait_for_newer().await;
-                }
-                // The only replica of a share went away meanwhile; another share may have had one to spare.
-                QueryError::PartitionsUnavailable { .. }
-                    if 1 < handing.known.required_reads
-                        && restarts < RESTARTS_MAX
-                        && handing.books.is_empty() => {}
-                error => return Err(error),
+            let several = 1 < handing.known.required_reads;
+            let may_begin_again = restarts < RESTARTS_MAX && handing.books.is_empty();
+            if !may_begin_again || !run.begins_again(&error, several).await {
+                return Err(error);
             }
             restarts += 1;
         }

@@ -3,14 +3,11 @@
 use kith_api::topology::{
     BadTopology, cluster_document, listed_document, listed_entry, role_of_group, role_text, table_parts,
 };
-use kith_routing::{
-    GroupEntry, GroupIndex, RoutingTable, TableError, TableParts,
-    placement::OwnerChange,
-    rebalance::{
-        AddedGroup, Batch, Ending, Move, MovedStore, NodeTotals, PairTotals, Phase, RebalanceParts,
-        RebalancePlan, Reclaim, Roster, StopReason, StoreSizes, TargetShape, Transfer, TransferState,
-    },
+use kith_rebalance::{
+    AddedGroup, Batch, Ending, Move, MovedStore, NodeTotals, PairTotals, Phase, RebalanceParts,
+    RebalancePlan, Reclaim, Roster, StopReason, StoreSizes, TargetShape, Transfer, TransferState,
 };
+use kith_routing::{GroupEntry, GroupIndex, RoutingTable, TableError, TableParts, placement::OwnerChange};
 use kith_types::{Epoch, GroupId, NodeId, PartitionId, Timestamp};
 use kith_wire::documents::{
     AddedGroupDocument, BatchDocument, ClusterDocument, MoveDocument, NodeTotalsDocument, PairTotalsDocument,
@@ -354,9 +351,7 @@ fn reclaim_of(document: &ReclaimDocument) -> Reclaim {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kith_routing::rebalance::{
-        Conditions, PlanOptions, RebalanceAction, RebalanceEvent, RebalanceState, plan,
-    };
+    use kith_rebalance::{Conditions, PlanOptions, RebalanceAction, RebalanceEvent, RebalanceState, plan};
     use kith_routing::{NodeEntry, placement::uniform_table};
     use kith_types::PartitionCount;
     use kith_wire::documents::{DOCUMENT_FORMAT, Document};

@@ -8,10 +8,8 @@ use super::{
 use futures::{StreamExt, stream::FuturesUnordered};
 use kith_metadata::{Committed, Condition, Entry, MetadataError, Write, keys};
 use kith_net::security::{Dialer, GrpcChannel};
-use kith_routing::{
-    RoutingTable, TableParts,
-    rebalance::{CopyFault, Phase, RebalanceAction, RebalanceEvent, RebalanceState, Reclaim},
-};
+use kith_rebalance::{CopyFault, Phase, RebalanceAction, RebalanceEvent, RebalanceState, Reclaim};
+use kith_routing::{RoutingTable, TableParts};
 use kith_types::{Epoch, ErrorCode, NodeId, PartitionId, Timestamp};
 use kith_wire::{
     documents::{ClusterDocument, Document, RebalanceDocument, TopologyDocument},

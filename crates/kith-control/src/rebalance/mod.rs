@@ -1,4 +1,4 @@
-//! Rebalances carried out: a thin shell around the state machine of `kith_routing::rebalance` (Voldemort §5.7). One router
+//! Rebalances carried out: a thin shell around the state machine of `kith_rebalance` (Voldemort §5.7). One router
 //! drives; its every write is conditional on its last one, so that a driver that was thought dead can change nothing
 //! (`docs/design/0006-rebalance.md`).
 
@@ -23,10 +23,8 @@ use kith_metadata::{
 };
 use kith_net::security::Dialer;
 use kith_process::topology::TopologyReceiver;
-use kith_routing::{
-    RoutingTable,
-    rebalance::{Conditions, RebalancePlan, RebalanceState},
-};
+use kith_rebalance::{Conditions, RebalancePlan, RebalanceState};
+use kith_routing::RoutingTable;
 use kith_types::NodeId;
 use kith_wire::{
     documents::{

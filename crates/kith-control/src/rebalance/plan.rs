@@ -8,10 +8,8 @@ use super::{
     unavailable,
 };
 use kith_metadata::{keys, records};
-use kith_routing::{
-    NodeEntry, RoutingTable,
-    rebalance::{PlanOptions, RebalancePlan, TargetShape, plan},
-};
+use kith_rebalance::{PlanOptions, RebalancePlan, TargetShape, plan};
+use kith_routing::{NodeEntry, RoutingTable};
 use kith_types::{GroupId, NodeId};
 use kith_wire::{
     documents::{ClusterDocument, Document, NodeDocument, TopologyDocument},

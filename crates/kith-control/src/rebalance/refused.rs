@@ -1,6 +1,6 @@
 //! What callers are told when a rebalance is not begun.
 
-use kith_routing::rebalance::{BeginRefusal, PlanRefusal};
+use kith_rebalance::{BeginRefusal, PlanRefusal};
 use kith_types::ErrorCode;
 use kith_wire::documents::{RebalanceDocument, RunningDocument};
 use tonic::Status;

@@ -1,12 +1,11 @@
 //! Read compute over a node's share of the keys, and over records that were fetched: what a plan makes of each, cut to the best.
 
 use super::lookup::{LookupKeys, Read, Room, read};
+use super::ranking::{Best, Ranked, Without};
 use crate::records::RecordsBuilder;
 use crate::{EvaluateError, Record, RecordError, Records, ValueSource};
-use kith_schema::compute::{Computation, Compute, Score, Stopped};
-use kith_types::KeyRef;
+use kith_schema::compute::{Computation, Compute, Stopped};
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use std::ops::ControlFlow;
 
 /// What `plan` makes of the records of `keys`: of the best alone, where it asks for the best. A list of the wrong length is an
@@ -95,26 +94,6 @@ pub fn best(
     Ok(places)
 }
 
-/// A record that has a score; the greatest is the best.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Ranked<'k> {
-    score: Score,
-    key: Reverse<KeyRef<'k>>,
-    place: Reverse<u32>,
-    /// Where its result is put by.
-    slot: usize,
-}
-
-/// What became of a key that has no result.
-#[derive(Clone, Copy, Debug)]
-enum Without {
-    Absent,
-    Error(RecordError),
-    Unanswered,
-    /// Found, and not among the best.
-    Unsent,
-}
-
 /// Results under way, key by key.
 struct Results<'k, 'p> {
     keys: LookupKeys<'k>,
@@ -132,30 +111,11 @@ enum Kept<'k> {
     Best(Best<'k>),
 }
 
-/// The best records so far.
-struct Best<'k> {
-    k: usize,
-    /// One per key so far; those of the best are passed over at the end.
-    states: Vec<Without>,
-    /// The worst of the best on top.
-    heap: BinaryHeap<Reverse<Ranked<'k>>>,
-    /// Their results: who is better takes over the buffer of whom it replaces.
-    slots: Vec<Vec<u8>>,
-    /// What these take.
-    bytes: usize,
-}
-
 impl<'k, 'p> Results<'k, 'p> {
     fn new(keys: LookupKeys<'k>, plan: &'p Compute<'p>, room: Room) -> Self {
         let kept = match plan.computation().k() {
             None => Kept::All(RecordsBuilder::with_room(keys.len(), room.enough)),
-            Some(k) => Kept::Best(Best {
-                k,
-                states: Vec::with_capacity(keys.len()),
-                heap: BinaryHeap::new(),
-                slots: Vec::new(),
-                bytes: 0,
-            }),
+            Some(k) => Kept::Best(Best::new(k, keys.len())),
         };
         Self { keys, plan, room, result: Vec::new(), kept }
     }
@@ -172,7 +132,7 @@ impl<'k, 'p> Results<'k, 'p> {
     fn without(&mut self, why: Without) {
         match &mut self.kept {
             Kept::All(records) => why.put(records),
-            Kept::Best(best) => best.states.push(why),
+            Kept::Best(best) => best.pass(why),
         }
     }
 
@@ -205,8 +165,8 @@ impl<'k, 'p> Results<'k, 'p> {
                     self.plan.write(record, &mut self.result)?;
                     best.keep(ranked, &mut self.result);
                 }
-                best.states.push(Without::Unsent);
-                Ok(best.bytes <= self.room.bytes_max)
+                best.pass(Without::Unsent);
+                Ok(best.bytes() <= self.room.bytes_max)
             }
         }
     }
@@ -215,55 +175,6 @@ impl<'k, 'p> Results<'k, 'p> {
         match self.kept {
             Kept::All(records) => Ok(records.finish()),
             Kept::Best(best) => best.finish(self.room.bytes_max),
-        }
-    }
-}
-
-impl<'k> Best<'k> {
-    /// Whether a record is among the best so far.
-    fn takes(&self, ranked: &Ranked<'k>) -> bool {
-        self.slots.len() < self.k || self.heap.peek().is_some_and(|worst| worst.0 < *ranked)
-    }
-
-    /// Keeps a result that it takes; `result` is then a buffer to use again.
-    fn keep(&mut self, mut ranked: Ranked<'k>, result: &mut Vec<u8>) {
-        ranked.slot = match self.slots.len() < self.k {
-            true => {
-                self.slots.push(Vec::new());
-                self.slots.len() - 1
-            }
-            false => self.heap.pop().map_or(0, |worst| worst.0.slot),
-        };
-        std::mem::swap(&mut self.slots[ranked.slot], result);
-        self.bytes = self.bytes - result.len() + self.slots[ranked.slot].len();
-        self.heap.push(Reverse(ranked));
-    }
-
-    fn finish(self, bytes_max: usize) -> Result<Records, EvaluateError> {
-        let too_large = EvaluateError::TooLarge { max: bytes_max };
-        let mut places: Vec<(u32, usize)> =
-            self.heap.iter().map(|kept| (kept.0.place.0, kept.0.slot)).collect();
-        places.sort_unstable();
-        let mut kept = places.into_iter().peekable();
-        let mut records = RecordsBuilder::with_capacity(self.states.len());
-        for (place, state) in (0..).zip(self.states) {
-            match kept.next_if(|(kept, _)| *kept == place) {
-                Some((_, slot)) if records.found(&self.slots[slot]) => {}
-                Some(_) => return Err(too_large),
-                None => state.put(&mut records),
-            }
-        }
-        Ok(records.finish())
-    }
-}
-
-impl Without {
-    fn put(self, records: &mut RecordsBuilder) {
-        match self {
-            Without::Absent => records.absent(),
-            Without::Error(error) => records.error(error),
-            Without::Unanswered => records.unanswered(),
-            Without::Unsent => records.unsent(),
         }
     }
 }

@@ -61,19 +61,29 @@ impl Room {
     }
 }
 
-/// Reads the values of `keys`. A damaged record is an error of its key alone, so that another replica is asked for it
-/// and for nothing else. With `proofs` every value comes with its proof, and whoever asked checks it: those that the source can pass on
-/// are not proven here. Absence always is. `cancelled` is asked every few thousand keys.
+/// One node's part of a batch read.
+#[derive(Clone, Copy, Debug)]
+pub struct BatchRead<'a> {
+    /// What is read.
+    pub keys: LookupKeys<'a>,
+    /// How much may come of it.
+    pub room: Room,
+    /// Whether each value that is looked up comes with its proof.
+    pub proofs: bool,
+}
+
+/// Reads the values of the keys of `asked`. A damaged record is an error of its key alone, so that another replica is asked for it
+/// and for nothing else. With proofs, the caller checks each value: those that the source can pass on are not proven here. Absence
+/// always is. `cancelled` is asked every few thousand keys.
 ///
 /// # Errors
-/// [`EvaluateError::Cancelled`]; [`EvaluateError::TooLarge`] if there is no `room` for the values; what the source fails with.
+/// [`EvaluateError::Cancelled`]; [`EvaluateError::TooLarge`] if there is no room for the values; what the source fails with.
 pub fn lookup(
-    keys: LookupKeys<'_>,
+    asked: &BatchRead<'_>,
     source: &dyn ValueSource,
-    room: Room,
-    proofs: bool,
     cancelled: &dyn Fn() -> bool,
 ) -> Result<Records, EvaluateError> {
+    let BatchRead { keys, room, proofs } = *asked;
     let too_large = || EvaluateError::TooLarge { max: room.bytes_max };
     let mut records = RecordsBuilder::with_room(keys.len(), room.enough);
     read(keys, source, proofs, cancelled, &mut |index, value| {
@@ -178,11 +188,14 @@ mod tests {
         Source([(1, b"one".to_vec()), (2, vec![]), (3, vec![7; 100])].into())
     }
 
+    fn read(ids: &[u64], room: Room) -> Result<Records, EvaluateError> {
+        let asked = BatchRead { keys: LookupKeys::Ids(ids), room, proofs: false };
+        lookup(&asked, &source(), &|| false)
+    }
+
     #[test]
     fn each_key_has_its_own_state() {
-        let records =
-            lookup(LookupKeys::Ids(&[2, 9, 13, 1]), &source(), Room::for_all(1_000), false, &|| false)
-                .unwrap();
+        let records = read(&[2, 9, 13, 1], Room::for_all(1_000)).unwrap();
         let expected =
             [Record::Found(b""), Record::Absent, Record::Error(RecordError::Damaged), Record::Found(b"one")];
         assert_eq!(records.iter().collect::<Vec<_>>(), expected);
@@ -190,23 +203,21 @@ mod tests {
 
     #[test]
     fn an_answer_that_is_too_large_is_an_error_not_a_part() {
-        let got = lookup(LookupKeys::Ids(&[3, 3]), &source(), Room::for_all(150), false, &|| false);
+        let got = read(&[3, 3], Room::for_all(150));
         assert_eq!(got, Err(EvaluateError::TooLarge { max: 150 }));
-        assert!(lookup(LookupKeys::Ids(&[3]), &source(), Room::for_all(100), false, &|| false).is_ok());
+        assert!(read(&[3], Room::for_all(100)).is_ok());
     }
 
     #[test]
     fn what_is_enough_ends_with_the_value_that_makes_it_so() {
-        let first = |enough| {
-            let room = Room { bytes_max: 1_000, enough };
-            lookup(LookupKeys::Ids(&[9, 1, 2, 3, 1]), &source(), room, false, &|| false).unwrap().len()
-        };
+        let first = |enough| read(&[9, 1, 2, 3, 1], Room { bytes_max: 1_000, enough }).unwrap().len();
         assert_eq!([0, 1, 3, 4, 103, 104, 106, 107].map(first), [1, 2, 2, 4, 4, 5, 5, 5]);
     }
 
     #[test]
     fn a_caller_that_went_away_stops_it() {
-        let got = lookup(LookupKeys::Ids(&[1]), &source(), Room::for_all(100), false, &|| true);
+        let asked = BatchRead { keys: LookupKeys::Ids(&[1]), room: Room::for_all(100), proofs: false };
+        let got = lookup(&asked, &source(), &|| true);
         assert_eq!(got, Err(EvaluateError::Cancelled));
     }
 }

@@ -12,6 +12,7 @@ mod held;
 mod lists;
 mod lookup;
 mod partitions;
+mod ranking;
 mod set;
 mod share;
 mod values;
@@ -19,7 +20,7 @@ mod watch;
 
 pub use aggregate::{aggregate, aggregate_fetched};
 pub use compute::{best, compute, compute_fetched};
-pub use lookup::{LookupKeys, Room, lookup};
+pub use lookup::{BatchRead, LookupKeys, Room, lookup};
 pub use share::Share;
 pub use values::evaluate_values;
 
@@ -44,30 +45,21 @@ pub fn evaluate(
     scratch: &mut Scratch,
     cancelled: &dyn Fn() -> bool,
 ) -> Result<Value, EvaluateError> {
-    evaluate_within(GRAPH_BYTES_MAX, plan, share, source, scratch, cancelled)
-}
-
-/// As [`evaluate`], within another bound.
-fn evaluate_within(
-    bytes_max: usize,
-    plan: &Operator,
-    share: &Share<'_>,
-    source: &dyn NeighbourSource,
-    scratch: &mut Scratch,
-    cancelled: &dyn Fn() -> bool,
-) -> Result<Value, EvaluateError> {
-    let kind = plan.check()?;
-    share.check(source.partition_count())?;
-    let (watch, held) = (Watch::new(cancelled), Held::new(bytes_max));
-    let mut evaluator = Evaluator { share: *share, source, scratch, watch, held };
-    evaluator.watch.look()?;
-    let value = evaluator.value(plan, kind);
-    // Also of what failed half-way.
-    scratch.settle();
-    value
+    let (watch, held) = (Watch::new(cancelled), Held::new(GRAPH_BYTES_MAX));
+    Evaluator { share: *share, source, scratch, watch, held }.run(plan)
 }
 
 impl Evaluator<'_> {
+    fn run(mut self, plan: &Operator) -> Result<Value, EvaluateError> {
+        let kind = plan.check()?;
+        self.share.check(self.source.partition_count())?;
+        self.watch.look()?;
+        let value = self.value(plan, kind);
+        // Also of what failed half-way.
+        self.scratch.settle();
+        value
+    }
+
     fn value(&mut self, plan: &Operator, kind: ValueKind) -> Result<Value, EvaluateError> {
         match kind {
             ValueKind::Lists => self.lists(plan).map(Value::Lists),

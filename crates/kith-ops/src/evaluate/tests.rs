@@ -1,6 +1,6 @@
 //! What an evaluation holds has a bound, whatever the plan makes of how little a request says.
 
-use super::evaluate_within;
+use super::{Evaluator, held::Held, watch::Watch};
 use crate::testing::MemoryGraph;
 use crate::{EdgeSelector, EvaluateError, KindRole, Operator, Scratch, Share, Value};
 use kith_types::{Direction, PartitionCount, PartitionId};
@@ -24,11 +24,22 @@ fn expand(input: Operator) -> Box<Operator> {
     Box::new(Operator::Expand { input: Box::new(input), edge: edge(), longest: u64::MAX })
 }
 
+fn within(
+    bytes_max: usize,
+    plan: &Operator,
+    share: Share<'_>,
+    scratch: &mut Scratch,
+) -> Result<Value, EvaluateError> {
+    let cancelled = || false;
+    let (watch, held) = (Watch::new(&cancelled), Held::new(bytes_max));
+    Evaluator { share, source: &clique(), scratch, watch, held }.run(plan)
+}
+
 fn run(bytes_max: usize, plan: &Operator) -> Result<Value, EvaluateError> {
     let keys: Vec<u64> = (0..MEMBERS).rev().map(|id| id << 24).collect();
     let partitions: Vec<PartitionId> = (0..4).map(PartitionId).collect();
     let share = Share { keys: &keys, partitions: &partitions };
-    evaluate_within(bytes_max, plan, &share, &clique(), &mut Scratch::new(), &|| false)
+    within(bytes_max, plan, share, &mut Scratch::new())
 }
 
 /// The least that is enough for each plan, in members' ids.
@@ -69,9 +80,9 @@ fn an_evaluation_that_was_refused_leaves_nothing_behind() {
     let share = Share { keys: &keys, partitions: &[] };
     let mut scratch = Scratch::new();
     for plan in [Operator::Union(expand(Operator::Keys)), Operator::Tally(expand(Operator::Keys))] {
-        let got = evaluate_within(8, &plan, &share, &clique(), &mut scratch, &|| false);
+        let got = within(8, &plan, share, &mut scratch);
         assert_eq!(got, Err(EvaluateError::TooLarge { max: 8 }));
-        let after = evaluate_within(1 << 20, &plan, &share, &clique(), &mut scratch, &|| false);
+        let after = within(1 << 20, &plan, share, &mut scratch);
         match after.expect("it fits") {
             Value::Set(ids) | Value::Tallies { ids, .. } => assert_eq!(ids.len() as u64, MEMBERS - 1),
             other => panic!("{other:?}"),

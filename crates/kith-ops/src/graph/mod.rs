@@ -13,6 +13,7 @@ mod limits;
 mod network;
 mod path;
 mod resolve;
+mod search;
 mod suggest;
 mod trace;
 

@@ -6,8 +6,9 @@
 
 use super::ask::{NETWORK, ask, ask_list, expand, list_of, lists_of, set_of, union, union_kind};
 use super::limits::{FRONTIER_PUSH_MAX, PATH_LENGTH_MAX, within};
-use super::trace::{Trace, found};
-use crate::sets::{difference, intersect};
+use super::search::{Search, Side};
+use super::trace::{HOP, Trace, found};
+use crate::sets::intersect;
 use crate::{EdgeSelector, Input, Network, NetworkKey, OperationError, Operator, Outline, Step};
 use kith_types::{FanOutKind, Workflow};
 
@@ -48,38 +49,6 @@ enum State {
     },
     Trace(Trace),
     Over,
-}
-
-/// Levels from either side: `levels[d]` is what is exactly `d` hops away.
-#[derive(Clone, Debug)]
-pub(super) struct Search {
-    pub(super) forward: Side,
-    pub(super) backward: Side,
-}
-
-/// One side of the search.
-#[derive(Clone, Debug)]
-pub(super) struct Side {
-    /// Sorted, distinct, disjoint.
-    pub(super) levels: Vec<Vec<u64>>,
-    /// The edges that lead to the next level.
-    pub(super) edge: EdgeSelector,
-}
-
-impl Side {
-    fn frontier(&self) -> &[u64] {
-        self.levels.last().map_or(&[], Vec::as_slice)
-    }
-
-    fn depth(&self) -> usize {
-        self.levels.len() - 1
-    }
-
-    /// Adds a level: what of `reached` was not reached before.
-    fn push(&mut self, reached: Vec<u64>) {
-        let fresh = self.levels.iter().fold(reached, |ids, level| difference(&ids, level));
-        self.levels.push(fresh);
-    }
 }
 
 impl Path {
@@ -225,12 +194,7 @@ impl Path {
             NETWORK,
             Outline { purpose: END, kind: single, reach: "the end", when: "it is farther than 1" },
             Outline { purpose: LEVEL, kind: level, reach, when: "it is farther than 3, per level" },
-            Outline {
-                purpose: super::trace::HOP,
-                kind: single,
-                reach: "a member on the path",
-                when: "per inner hop",
-            },
+            Outline { purpose: HOP, kind: single, reach: "a member on the path", when: "per inner hop" },
         ]
     }
 }

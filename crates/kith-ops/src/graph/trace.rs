@@ -2,7 +2,7 @@
 //! one list, and the least member of the level before that it holds.
 
 use super::ask::ask_list;
-use super::path::Search;
+use super::search::Search;
 use crate::sets::intersect;
 use crate::{GraphAnswer, PathAnswer, Step};
 use std::collections::VecDeque;

@@ -13,11 +13,14 @@
 //! ([`HedgeRule`], `docs/design/0008-hedged-reads.md`); never twice of one.
 
 mod budget;
+mod conclude;
 mod event;
 mod failure;
 mod hedge;
 mod ledger;
+mod options;
 mod outcome;
+mod reply;
 mod retry;
 mod rule;
 #[cfg(test)]
@@ -26,6 +29,7 @@ mod tests;
 pub use budget::{Budget, BudgetOptions, Budgets};
 pub use event::{Action, Cause, Disposition, Event, RequestId};
 pub use failure::{FailureClass, Retry};
+pub use options::{Answers, Delivery, ExecutionOptions};
 pub use outcome::{Failure, Missing, MissingReason, Outcome, Verdict};
 pub use rule::{HedgeAbort, HedgeCounts, HedgeRule, HedgeTime};
 
@@ -35,52 +39,7 @@ use kith_types::{Epoch, GroupId, NodeId, PartitionId, Timestamp};
 use ledger::Ledger;
 use retry::UnassignedKey;
 use rule::HedgePlan;
-use std::collections::BTreeMap;
 use std::sync::Arc;
-
-/// How an execution behaves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ExecutionOptions {
-    /// When the answer is no longer of use.
-    pub deadline: Option<Timestamp>,
-    /// Whether an answer without some keys is of use.
-    pub partial: bool,
-    /// Whether [`Event::Satisfied`] ends it.
-    pub stop_early: bool,
-    /// How often a key is asked again, each time of a node not asked before, hedges included. Two: one for
-    /// the usual lost node, one more for the second of a pair that went together.
-    pub retries_max: u32,
-    /// Spreads retries over the groups; should differ between queries.
-    pub seed: u64,
-    /// When requests are late; `None`: never.
-    pub hedging: Option<HedgeRule>,
-    /// What may be done with a reply some keys of which are answered already.
-    pub answers: Answers,
-}
-
-impl Default for ExecutionOptions {
-    fn default() -> Self {
-        Self {
-            deadline: None,
-            partial: false,
-            stop_early: false,
-            retries_max: 2,
-            seed: 0,
-            hedging: None,
-            answers: Answers::ByKey,
-        }
-    }
-}
-
-/// What the answers of nodes are made of.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Answers {
-    /// Something for each key, as records, or a set, which a key that is answered twice does not change.
-    #[default]
-    ByKey,
-    /// One thing for all keys, as a sum: it counts whole or not at all.
-    Together,
-}
 
 /// One fan-out under way.
 #[derive(Clone, Debug)]
@@ -238,7 +197,8 @@ impl Execution {
     fn send(&mut self, node: NodeId, keys: Arc<[u32]>, cause: Cause) {
         let request = RequestId(self.requests.len() as u32);
         let time = self.options.hedging.and_then(|rule| rule.times[KeyClass::of(keys.len()).index()]);
-        let hedge = time.filter(|_| cause == Cause::Plan).map(|time| HedgePlan::new(self.now, time));
+        let may_be_hedged = cause == Cause::Plan && self.may_repeat();
+        let hedge = time.filter(|_| may_be_hedged).map(|time| HedgePlan::new(self.now, time));
         self.open += 1;
         self.ledger.ask(&keys);
         self.requests.push(Request {
@@ -272,71 +232,6 @@ impl Execution {
         Some(closed)
     }
 
-    fn reply(&mut self, request: RequestId, failed: &[(u32, FailureClass)]) -> Disposition {
-        if self.is_withheld(request) {
-            return self.hold(request, failed);
-        }
-        let Some((node, keys)) = self.close(request) else { return Disposition::Ignored };
-        if self.options.answers == Answers::Together {
-            self.drop_hedges(request);
-        }
-        self.settle(request, node, &keys, failed)
-    }
-
-    fn reply_so_far(&mut self, id: RequestId, count: u32, failed: &[(u32, FailureClass)]) -> Disposition {
-        let count = count as usize;
-        let request = self
-            .requests
-            .get_mut(id.0 as usize)
-            .filter(|request| request.state == RequestState::Open && count < request.rest().len());
-        let Some(request) = request.filter(|_| self.options.answers == Answers::ByKey) else {
-            return Disposition::Ignored;
-        };
-        let keys: Vec<u32> = request.rest()[..count].to_vec();
-        request.heard += count;
-        let node = request.node;
-        self.ledger.unask(&keys);
-        let disposition = self.settle(id, node, &keys, failed);
-        // Others may have answered the rest of it, each a part.
-        if !self.is_awaited(id) {
-            let end = if self.is_hedge(id) { RequestEnd::Cancelled } else { RequestEnd::Overtaken };
-            self.cancel(id, end);
-        }
-        disposition
-    }
-
-    /// Whether somebody waits for a key that a request owes.
-    fn is_awaited(&self, request: RequestId) -> bool {
-        self.requests[request.0 as usize].rest().iter().any(|key| self.ledger.is_waiting(*key))
-    }
-
-    /// Keys of a request are answered, but for those that it failed.
-    fn settle(
-        &mut self,
-        request: RequestId,
-        node: NodeId,
-        keys: &[u32],
-        failed: &[(u32, FailureClass)],
-    ) -> Disposition {
-        let is_hedge = self.is_hedge(request);
-        let mut lost: BTreeMap<u32, FailureClass> = failed.iter().copied().collect();
-        // A node can only speak of keys it was asked for.
-        lost.retain(|key, _| keys.binary_search(key).is_ok());
-        let mut late = Vec::new();
-        let mut first = 0;
-        for key in keys.iter().filter(|key| lost.is_empty() || !lost.contains_key(*key)) {
-            if self.ledger.answer(*key) {
-                first += 1;
-            } else {
-                late.push(*key);
-            }
-        }
-        self.note_won(request, first);
-        lost.into_iter().for_each(|(key, class)| self.fail_key(key, node, class, is_hedge));
-        self.call_off(request);
-        if late.is_empty() { Disposition::Accepted } else { Disposition::AcceptedInPart { late } }
-    }
-
     fn fail(&mut self, request: RequestId, class: FailureClass) -> Disposition {
         let Some((node, keys)) = self.close(request) else { return Disposition::Ignored };
         self.lose(request, node, &keys, class);
@@ -350,85 +245,14 @@ impl Execution {
         keys.iter().for_each(|key| self.fail_key(*key, node, class, is_hedge));
     }
 
-    fn expire(&mut self) -> Disposition {
-        if !self.is_late() {
-            return Disposition::Ignored;
-        }
-        for request in self.open_requests().collect::<Vec<_>>() {
-            let is_hedge = self.is_hedge(request);
-            let end = if is_hedge { RequestEnd::Cancelled } else { RequestEnd::TimedOut };
-            if let Some((node, keys)) = self.cancel(request, end) {
-                self.release_hedges(request);
-                for &key in keys.iter().filter(|key| self.ledger.is_waiting(**key)).collect::<Vec<_>>() {
-                    // Whoever has not answered by now has failed it.
-                    self.ledger.fail(key, node, FailureClass::DeadlineExceeded, is_hedge);
-                    if !self.ledger.is_asked(key) {
-                        self.ledger.miss(key, MissingReason::Deadline);
-                    }
-                }
-            }
-        }
-        Disposition::Accepted
-    }
-
-    fn conclude(&mut self) {
-        let fatal = |(_, reason): &(u32, MissingReason)| matches!(reason, MissingReason::Failed(class) if class.retry() == Retry::FailQuery);
-        let missing = self.ledger.missing();
-        let failed = !missing.is_empty() && (!self.options.partial || missing.iter().any(fatal));
-        let disposition = if failed {
-            self.finish(Verdict::Failed, false)
-        } else if 0 < self.open {
-            return;
-        } else if missing.is_empty() {
-            self.finish(Verdict::Complete, false)
-        } else {
-            self.finish(Verdict::Incomplete, false)
-        };
-        debug_assert_eq!(disposition, Disposition::Accepted);
-    }
-
-    fn finish(&mut self, verdict: Verdict, stopped_early: bool) -> Disposition {
-        for request in self.open_requests().collect::<Vec<_>>() {
-            self.cancel(request, RequestEnd::Cancelled);
-        }
-        let missing = self.missing_by_partition();
-        let keys = self.partitions.len() as u32;
-        let missing_keys: u32 = missing.iter().map(|missing| missing.keys).sum();
-        self.actions.push(Action::Finish(Outcome {
-            verdict,
-            keys,
-            answered: self.ledger.answered(),
-            missing,
-            abandoned: keys - self.ledger.answered() - missing_keys,
-            requests: self.requests.len() as u32,
-            retries: self.retries,
-            hedges: self.hedges,
-            stopped_early,
-        }));
-        self.finished = true;
-        Disposition::Accepted
-    }
-
-    fn missing_by_partition(&self) -> Vec<Missing> {
-        let mut by_partition: BTreeMap<PartitionId, Missing> = BTreeMap::new();
-        for (key, reason) in self.ledger.missing() {
-            let partition = self.partitions[*key as usize];
-            let tried = || self.ledger.tried(*key).to_vec();
-            let missing = by_partition.entry(partition);
-            missing
-                .or_insert_with(|| Missing { partition, keys: 0, reason: *reason, tried: tried() })
-                .keys += 1;
-        }
-        by_partition.into_values().collect()
-    }
-
     fn open_requests(&self) -> impl Iterator<Item = RequestId> {
         let is_open = |(_, request): &(usize, &Request)| request.state == RequestState::Open;
         let open = self.requests.iter().enumerate().filter(is_open);
         open.map(|(index, _)| RequestId(index as u32))
     }
 
-    fn is_late(&self) -> bool {
-        self.options.deadline.is_some_and(|deadline| deadline <= self.now)
+    /// Whether a key may be sent that was sent before.
+    fn may_repeat(&self) -> bool {
+        self.options.delivery == Delivery::AtLeastOnce
     }
 }

@@ -40,6 +40,9 @@ impl Execution {
     /// Asks elsewhere what doubted nodes owe, where another replica of all of it is up, or asked already, and the budget allows
     /// it. Else waiting is better than failing: a node that only seems down, as when this machine is busy, still answers.
     pub(super) fn move_doubted(&mut self, view: &Candidates<'_>, budget: &mut Budget) {
+        if !self.may_repeat() {
+            return;
+        }
         let doubted: Vec<RequestId> =
             self.open_requests().filter(|id| self.requests[id.0 as usize].doubted).collect();
         for request in doubted {
@@ -77,7 +80,7 @@ impl Execution {
         }
         let class = self.ledger.fail(key, node, class, is_hedge);
         let reason = MissingReason::Failed(class);
-        let may_retry = self.ledger.tried(key).len() as u32 <= self.options.retries_max;
+        let may_retry = self.may_repeat() && self.ledger.tried(key).len() as u32 <= self.options.retries_max;
         match class.retry() {
             Retry::FailQuery => self.ledger.miss(key, reason),
             // Whoever else was asked for it may still answer.

@@ -4,6 +4,7 @@ use crate::Latencies;
 use crate::execution::HedgeRule;
 use crate::load::hedge_times::{HedgeTimes, Hedging};
 use crate::load::nodes::Account;
+use crate::load::pauses::Pauses;
 use crate::load::{Charge, KindLoad, LoadSnapshot, NodeLoad, PendingLimit, RateMeter, RequestEnd, Work};
 use kith_types::{FanOutKind, NodeId, Timestamp};
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,11 +23,6 @@ pub struct LoadMeterOptions {
     /// When a node is asked no more for a while.
     pub pending: PendingLimit,
 }
-
-/// A process that has not ticked for this long stands still: three ticks of the shell's prober.
-const STILL: Duration = Duration::from_millis(150);
-/// The longest that a process which stood still has to catch up with what came meanwhile.
-const CATCH_UP_MAX: Duration = Duration::from_millis(500);
 
 impl Default for LoadMeterOptions {
     fn default() -> Self {
@@ -62,11 +58,7 @@ pub struct LoadMeter {
     waits: Option<BTreeMap<NodeId, Latencies>>,
     /// Whether the nodes to avoid may have changed since that was asked.
     limits_changed: bool,
-    last_tick: Option<Timestamp>,
-    /// Until when this process is known to have stood still.
-    still_until: Timestamp,
-    /// Until when what came meanwhile keeps it busy.
-    caught_up: Timestamp,
+    pauses: Pauses,
     termination_share: f64,
     /// How many the share is over; at most the window.
     terminable_seen: u32,
@@ -92,9 +84,7 @@ impl LoadMeter {
             times: HedgeTimes::default(),
             waits: None,
             limits_changed: false,
-            last_tick: None,
-            still_until: Timestamp::ZERO,
-            caught_up: Timestamp::ZERO,
+            pauses: Pauses::default(),
             termination_share: 0.0,
             terminable_seen: 0,
         }
@@ -170,9 +160,7 @@ impl LoadMeter {
 
     /// This process runs: called every 50 ms or so, by a shell that wants its own pauses noticed.
     pub fn on_tick(&mut self, now: Timestamp) {
-        self.caught_up = self.caught_up(now);
-        self.still_until = self.stood_still(now);
-        self.last_tick = Some(now);
+        self.pauses.on_tick(now);
         let limit = self.options.pending;
         for state in self.nodes.values_mut() {
             self.limits_changed |= state.account.limit(limit, now);
@@ -182,18 +170,13 @@ impl LoadMeter {
     /// The last moment at which this process is known to have stood still. How long a request
     /// took that was under way then says nothing of its node.
     pub fn stood_still(&self, now: Timestamp) -> Timestamp {
-        self.pause(now).map_or(self.still_until, |_| now)
+        self.pauses.stood_still(now)
     }
 
     /// When this process has caught up with what came while it stood still: as long after that as it stood, half a second at the most.
     /// What is sent before is late because all of that is sent at once, and is not hedged for it.
     pub fn caught_up(&self, now: Timestamp) -> Timestamp {
-        self.pause(now).map_or(self.caught_up, |pause| now + pause.min(CATCH_UP_MAX))
-    }
-
-    /// How long it has stood still until now, if it has.
-    fn pause(&self, now: Timestamp) -> Option<Duration> {
-        self.last_tick.map(|last| now.since(last)).filter(|pause| STILL < *pause)
+        self.pauses.caught_up(now)
     }
 
     /// When requests of a query with `keys` keys are late; `None`: never.

@@ -5,6 +5,7 @@ mod hedge_times;
 mod latency;
 mod meter;
 mod nodes;
+mod pauses;
 mod rate;
 mod work;
 

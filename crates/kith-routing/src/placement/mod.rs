@@ -14,8 +14,7 @@ pub use apart::{Shared, shared_domains};
 pub use outage::{OutageRisk, outage_risk};
 pub use rebalance::{Move, MovePlan, add_node, rebalance, remove_node};
 pub use ring::{Ring, preference_lists};
-pub(crate) use strategy::place_beside;
-pub use strategy::{OwnerChange, Placement, ReplicaGroups};
+pub use strategy::{OwnerChange, Placed, Placement, ReplicaGroups, place_beside};
 
 use crate::{GroupEntry, GroupRole, NodeEntry, RoutingTable, Strategy, TableError, TableParts};
 use kith_types::{Epoch, GroupId, NodeId, PartitionCount, PartitionId};

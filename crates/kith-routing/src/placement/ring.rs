@@ -2,7 +2,7 @@
 //! the replicas of a partition lie with the next distinct nodes clockwise.
 
 use crate::placement::strategy::usable;
-use crate::placement::{OwnerChange, Placement, PlacementError, rebalance};
+use crate::placement::{OwnerChange, Placed, Placement, PlacementError, rebalance};
 use crate::{GroupIndex, NodeEntry};
 use kith_types::{NodeId, PartitionCount, PartitionId};
 
@@ -49,12 +49,7 @@ impl Placement for Ring {
         "ring"
     }
 
-    fn place(
-        &self,
-        partition_count: PartitionCount,
-        nodes: &[NodeEntry],
-        seed: u64,
-    ) -> Result<Vec<Vec<NodeId>>, PlacementError> {
+    fn place(&self, partition_count: PartitionCount, nodes: &[NodeEntry], seed: u64) -> Placed {
         let ids = usable(nodes.iter());
         let ring = super::place(partition_count, &[ids], seed)?.remove(0);
         preference_lists(&ring, self.replicas).map_err(|nodes| self.too_small(nodes))
@@ -78,11 +73,7 @@ impl Placement for Ring {
         Ok(plan.moves.iter().map(change).collect())
     }
 
-    fn apply(
-        &self,
-        owners: &[Vec<NodeId>],
-        changes: &[OwnerChange],
-    ) -> Result<Vec<Vec<NodeId>>, PlacementError> {
+    fn apply(&self, owners: &[Vec<NodeId>], changes: &[OwnerChange]) -> Placed {
         let mut ring = owners[0].clone();
         changes.iter().for_each(|change| ring[change.partition.index()] = change.node);
         preference_lists(&ring, self.replicas).map_err(|nodes| self.too_small(nodes))

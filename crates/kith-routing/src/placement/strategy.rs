@@ -16,6 +16,9 @@ pub struct OwnerChange {
     pub node: NodeId,
 }
 
+/// For each group (on a ring: rank), the owner of each partition; or why there are none.
+pub type Placed = Result<Vec<Vec<NodeId>>, PlacementError>;
+
 /// Says where replicas lie.
 ///
 /// Owners are listed per group (on a ring: per rank), and in each per partition.
@@ -29,12 +32,7 @@ pub trait Placement {
     ///
     /// # Errors
     /// If a group has no nodes, a node is listed twice, or there are too few.
-    fn place(
-        &self,
-        partition_count: PartitionCount,
-        nodes: &[NodeEntry],
-        seed: u64,
-    ) -> Result<Vec<Vec<NodeId>>, PlacementError>;
+    fn place(&self, partition_count: PartitionCount, nodes: &[NodeEntry], seed: u64) -> Placed;
 
     /// The changes that make the sizes differ by at most one again, as few as possible.
     ///
@@ -52,11 +50,7 @@ pub trait Placement {
     ///
     /// # Errors
     /// If too few nodes would be left.
-    fn apply(
-        &self,
-        owners: &[Vec<NodeId>],
-        changes: &[OwnerChange],
-    ) -> Result<Vec<Vec<NodeId>>, PlacementError>;
+    fn apply(&self, owners: &[Vec<NodeId>], changes: &[OwnerChange]) -> Placed;
 }
 
 impl Strategy {
@@ -89,12 +83,7 @@ impl Placement for ReplicaGroups {
         "replica-groups"
     }
 
-    fn place(
-        &self,
-        partition_count: PartitionCount,
-        nodes: &[NodeEntry],
-        seed: u64,
-    ) -> Result<Vec<Vec<NodeId>>, PlacementError> {
+    fn place(&self, partition_count: PartitionCount, nodes: &[NodeEntry], seed: u64) -> Placed {
         let mut owners = place(partition_count, &self.members(nodes), seed)?;
         let domains = Domains::new(nodes);
         Spread::new(&domains, &mut owners).all();
@@ -130,11 +119,7 @@ impl Placement for ReplicaGroups {
         Ok(changes)
     }
 
-    fn apply(
-        &self,
-        owners: &[Vec<NodeId>],
-        changes: &[OwnerChange],
-    ) -> Result<Vec<Vec<NodeId>>, PlacementError> {
+    fn apply(&self, owners: &[Vec<NodeId>], changes: &[OwnerChange]) -> Placed {
         let mut after = owners.to_vec();
         changes.iter().for_each(|change| after[change.group.index()][change.partition.index()] = change.node);
         Ok(after)
@@ -148,11 +133,12 @@ pub(super) fn usable<'a>(nodes: impl Iterator<Item = &'a NodeEntry>) -> Vec<Node
     ids
 }
 
-/// A new group's owners beside those of the groups that are there.
+/// Places a further group: the owner of each partition in it, in other zones and racks than the replicas of `owners`, the groups
+/// that are there, as far as labels allow.
 ///
 /// # Errors
-/// If it has no nodes, or one is listed twice.
-pub(crate) fn place_beside(
+/// If the group has no nodes, or one is listed twice.
+pub fn place_beside(
     owners: &[Vec<NodeId>],
     nodes: &[NodeEntry],
     group: GroupId,

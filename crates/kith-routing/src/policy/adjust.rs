@@ -2,9 +2,7 @@
 //! with many keys to nodes with few, inside the chosen groups. It never adds a
 //! request. With one group each key has one home and nothing can move.
 
-use crate::policy::{PlanError, PolicyState, ReplicaPolicy, balance, groups};
-use crate::{Candidates, FanOutPlan, GroupLimit, LoadSnapshot};
-use kith_types::PartitionId;
+use crate::policy::{PlanResult, PolicyInputs, PolicyState, ReplicaPolicy, balance, groups};
 use rand::Rng;
 
 pub(super) struct Adjust;
@@ -18,18 +16,10 @@ impl ReplicaPolicy for Adjust {
         "n-groups, then keys move from heavily to lightly loaded nodes inside the groups"
     }
 
-    fn plan(
-        &self,
-        view: &Candidates<'_>,
-        keys: &[PartitionId],
-        limit: GroupLimit,
-        state: &mut PolicyState,
-        _load: &LoadSnapshot,
-        rng: &mut dyn Rng,
-    ) -> Result<FanOutPlan, PlanError> {
-        let count = groups::spread(view, keys, limit, state, rng)?;
+    fn plan(&self, inputs: &PolicyInputs<'_>, state: &mut PolicyState, rng: &mut dyn Rng) -> PlanResult {
+        let count = groups::spread(inputs, state, rng)?;
         let PolicyState { draft, order, .. } = state;
-        balance::even_out(view, keys, &order[..count], draft);
-        draft.finish(self.name(), view)
+        balance::even_out(inputs, &order[..count], draft);
+        draft.finish(self.name(), &inputs.view)
     }
 }

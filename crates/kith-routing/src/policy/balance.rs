@@ -1,6 +1,6 @@
 //! Evening out a draft: what `adjust` and `borrow` add to `n-groups` (Moolle §III-C).
 
-use crate::policy::Draft;
+use crate::policy::{Draft, PolicyInputs};
 use crate::{Candidates, GroupIndex, NodeIndex};
 use kith_types::PartitionId;
 use std::cmp::Reverse;
@@ -17,12 +17,8 @@ const HEAVY_MAX: usize = 256;
 
 /// Moves each key to the lightest of its replicas in `groups` that takes part already, if
 /// that leaves the two nodes closer. One pass; no request is added.
-pub(super) fn even_out(
-    view: &Candidates<'_>,
-    keys: &[PartitionId],
-    groups: &[GroupIndex],
-    draft: &mut Draft,
-) {
+pub(super) fn even_out(inputs: &PolicyInputs<'_>, groups: &[GroupIndex], draft: &mut Draft) {
+    let PolicyInputs { ref view, keys, .. } = *inputs;
     for (key, partition) in keys.iter().enumerate() {
         let Some(from) = draft.node_of(key) else { continue };
         let most = draft.keys_on(from).saturating_sub(2);
@@ -34,22 +30,35 @@ pub(super) fn even_out(
     }
 }
 
+/// Where nodes may be borrowed for the keys of a query.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Lenders<'a> {
+    pub view: &'a Candidates<'a>,
+    pub keys: &'a [PartitionId],
+    /// The groups that were not chosen.
+    pub groups: &'a [GroupIndex],
+}
+
+impl Lenders<'_> {
+    /// The nodes that may be borrowed for a key of this partition.
+    fn of(&self, partition: PartitionId) -> impl Iterator<Item = NodeIndex> {
+        self.groups.iter().filter_map(move |group| self.view.replica(partition, *group))
+    }
+
+    fn nodes(&self) -> impl Iterator<Item = NodeIndex> + use<> {
+        (0..self.view.node_count() as u32).map(NodeIndex)
+    }
+}
+
 /// Gives keys of nodes above the mean to nodes that take no part yet. The mean is over the
 /// nodes that take part and those that may be borrowed: these take as much as the others keep.
 /// The first `start` choices are left out: the best first node need not be one of the best few.
-pub(super) fn borrow(
-    view: &Candidates<'_>,
-    keys: &[PartitionId],
-    others: &[GroupIndex],
-    draft: &mut Draft,
-    relief: &mut Relief,
-    start: usize,
-) {
-    let busy = (0..view.node_count() as u32).filter(|node| 0 < draft.keys_on(NodeIndex(*node))).count();
-    let borrowed_max = view.nodes_per_group().div_ceil(BORROWED_SHARE);
-    let mean = keys.len().div_ceil(busy + borrowed_max) as u32;
-    relief.count(view, keys, others, draft, mean);
-    relief.borrow(view, keys, others, draft, borrowed_max, start);
+pub(super) fn borrow(lenders: &Lenders<'_>, draft: &mut Draft, relief: &mut Relief, start: usize) {
+    let busy = lenders.nodes().filter(|node| 0 < draft.keys_on(*node)).count();
+    let borrowed_max = lenders.view.nodes_per_group().div_ceil(BORROWED_SHARE);
+    let mean = lenders.keys.len().div_ceil(busy + borrowed_max) as u32;
+    relief.count(lenders, draft, mean);
+    relief.borrow(lenders, draft, borrowed_max, start);
 }
 
 /// How many of each heavy node's keys each free node could take: scratch space of [`borrow`].
@@ -66,32 +75,25 @@ pub(crate) struct Relief {
 }
 
 impl Relief {
-    /// Counts how many keys of the nodes above `mean` each node of `others` could take. O(keys × others).
-    fn count(
-        &mut self,
-        view: &Candidates<'_>,
-        keys: &[PartitionId],
-        others: &[GroupIndex],
-        draft: &Draft,
-        mean: u32,
-    ) {
+    /// Counts how many keys of the nodes above `mean` each lender could take. O(keys × groups).
+    fn count(&mut self, lenders: &Lenders<'_>, draft: &Draft, mean: u32) {
         self.mean = mean;
-        let nodes = (0..view.node_count() as u32).map(NodeIndex);
-        let mut heavy: Vec<NodeIndex> = nodes.filter(|node| mean < draft.keys_on(*node)).collect();
+        let node_count = lenders.view.node_count();
+        let mut heavy: Vec<NodeIndex> = lenders.nodes().filter(|node| mean < draft.keys_on(*node)).collect();
         heavy.sort_by_key(|node| Reverse(draft.keys_on(*node)));
         heavy.truncate(HEAVY_MAX);
         self.heavy.clear();
-        self.heavy.resize(view.node_count(), None);
+        self.heavy.resize(node_count, None);
         self.excess.clear();
         for (place, node) in heavy.into_iter().enumerate() {
             self.heavy[node.index()] = Some(place as u32);
             self.excess.push(draft.keys_on(node) - mean);
         }
         self.keys.clear();
-        self.keys.resize(view.node_count() * self.excess.len(), 0);
-        for (key, partition) in keys.iter().enumerate() {
+        self.keys.resize(node_count * self.excess.len(), 0);
+        for (key, partition) in lenders.keys.iter().enumerate() {
             if let Some(heavy) = self.heavy_of(draft, key) {
-                for node in others.iter().filter_map(|group| view.replica(*partition, *group)) {
+                for node in lenders.of(*partition) {
                     self.keys[node.index() * self.excess.len() + heavy] += 1;
                 }
             }
@@ -118,21 +120,12 @@ impl Relief {
     }
 
     /// Borrows up to `borrowed_max` free nodes, each time the one that is worth most by then, without the first `start` ones.
-    #[allow(clippy::too_many_arguments)]
-    fn borrow(
-        &mut self,
-        view: &Candidates<'_>,
-        keys: &[PartitionId],
-        others: &[GroupIndex],
-        draft: &mut Draft,
-        borrowed_max: usize,
-        start: usize,
-    ) {
+    fn borrow(&mut self, lenders: &Lenders<'_>, draft: &mut Draft, borrowed_max: usize, start: usize) {
         if self.excess.is_empty() {
             return;
         }
         let takes_min = (self.mean / WORTH_SHARE).max(1);
-        let free = (0..view.node_count() as u32).map(NodeIndex).filter(|node| draft.keys_on(*node) == 0);
+        let free = lenders.nodes().filter(|node| draft.keys_on(*node) == 0);
         let mut best: BinaryHeap<(u64, Reverse<NodeIndex>)> =
             free.map(|node| (self.worth(node), Reverse(node))).collect();
         for _ in 0..start {
@@ -152,36 +145,28 @@ impl Relief {
                 best.push((now, Reverse(node)));
                 continue;
             }
-            self.give(view, keys, others, draft, node, takes);
+            self.give(lenders, draft, node, takes);
             borrowed += 1;
         }
     }
 
     /// Gives a node what it could take, `takes` keys in all, or, if that is more than the mean, its part of each heavy node.
-    fn give(
-        &mut self,
-        view: &Candidates<'_>,
-        keys: &[PartitionId],
-        others: &[GroupIndex],
-        draft: &mut Draft,
-        node: NodeIndex,
-        takes: u32,
-    ) {
+    fn give(&mut self, lenders: &Lenders<'_>, draft: &mut Draft, node: NodeIndex, takes: u32) {
         let width = self.excess.len();
         let mut room = self.mean.min(takes);
         let share = |part: u32| (u64::from(part) * u64::from(room)).div_ceil(u64::from(takes));
         let mut parts: Vec<u32> = self.takes(node).map(|part| share(part) as u32).collect();
-        for (key, partition) in keys.iter().enumerate() {
+        for (key, partition) in lenders.keys.iter().enumerate() {
             if room == 0 {
                 break;
             }
             let heavy = self.heavy_of(draft, key).filter(|heavy| 0 < parts[*heavy]);
-            let Some(heavy) = heavy.filter(|_| view.serves(*partition, node)) else { continue };
+            let Some(heavy) = heavy.filter(|_| lenders.view.serves(*partition, node)) else { continue };
             draft.reassign(key, node);
             room -= 1;
             parts[heavy] -= 1;
             self.excess[heavy] -= 1;
-            for other in others.iter().filter_map(|group| view.replica(*partition, *group)) {
+            for other in lenders.of(*partition) {
                 self.keys[other.index() * width + heavy] -= 1;
             }
         }

@@ -2,9 +2,9 @@
 //! chosen take keys until they have as many as the others. It buys balance with a bounded
 //! number of requests.
 
-use crate::policy::{PlanError, PolicyState, ReplicaPolicy, balance, groups};
-use crate::{Candidates, FanOutPlan, GroupLimit, LoadSnapshot};
-use kith_types::PartitionId;
+use crate::policy::{
+    PlanResult, PolicyInputs, PolicyState, ReplicaPolicy, balance, balance::Lenders, groups,
+};
 use rand::Rng;
 
 /// How many first nodes are tried. Where partitions are few, the best one may hold the same ones as the second.
@@ -23,24 +23,17 @@ impl ReplicaPolicy for Borrow {
         "adjust, then a few nodes outside the groups relieve the busiest"
     }
 
-    fn plan(
-        &self,
-        view: &Candidates<'_>,
-        keys: &[PartitionId],
-        limit: GroupLimit,
-        state: &mut PolicyState,
-        _load: &LoadSnapshot,
-        rng: &mut dyn Rng,
-    ) -> Result<FanOutPlan, PlanError> {
-        let count = groups::spread(view, keys, limit, state, rng)?;
+    fn plan(&self, inputs: &PolicyInputs<'_>, state: &mut PolicyState, rng: &mut dyn Rng) -> PlanResult {
+        let count = groups::spread(inputs, state, rng)?;
         let PolicyState { draft, order, relief, .. } = state;
         let (chosen, others) = order.split_at(count);
-        balance::even_out(view, keys, chosen, draft);
+        let lenders = Lenders { view: &inputs.view, keys: inputs.keys, groups: others };
+        balance::even_out(inputs, chosen, draft);
         let spread = draft.clone();
         for start in 0..STARTS_MAX {
             let mut tried = spread.clone();
-            balance::borrow(view, keys, others, &mut tried, relief, start);
-            balance::even_out(view, keys, order, &mut tried);
+            balance::borrow(&lenders, &mut tried, relief, start);
+            balance::even_out(inputs, order, &mut tried);
             if start == 0 || tried.busiest_keys() < draft.busiest_keys() {
                 *draft = tried;
             }
@@ -49,6 +42,6 @@ impl ReplicaPolicy for Borrow {
                 break;
             }
         }
-        draft.finish(self.name(), view)
+        draft.finish(self.name(), &inputs.view)
     }
 }

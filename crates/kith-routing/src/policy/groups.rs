@@ -5,8 +5,8 @@
 //! dead node was drawn as often as others and then leaked requests to the rest.
 //! Here groups that can serve every key of the query come first.
 
-use crate::policy::{PlanError, PolicyState};
-use crate::{Candidates, GroupIndex, GroupLimit};
+use crate::policy::{PlanError, PolicyInputs, PolicyState};
+use crate::{Candidates, GroupIndex};
 use kith_types::PartitionId;
 use rand::{Rng, RngExt};
 
@@ -35,16 +35,15 @@ fn choose(
     order[..count].sort_unstable();
 }
 
-/// Chooses `limit` groups and gives each key to the next replica among them, one
+/// Chooses as many groups as the limit says and gives each key to the next replica among them, one
 /// cursor step per key. A key that none of them can serve goes to the first other
 /// group that can. Returns how many groups were chosen; the draft is not finished.
 pub(super) fn spread(
-    view: &Candidates<'_>,
-    keys: &[PartitionId],
-    limit: GroupLimit,
+    inputs: &PolicyInputs<'_>,
     state: &mut PolicyState,
     rng: &mut dyn Rng,
 ) -> Result<usize, PlanError> {
+    let PolicyInputs { ref view, keys, limit, .. } = *inputs;
     let PolicyState { cursors, draft, order, .. } = state;
     draft.begin(view, keys)?;
     cursors.fit(view);

@@ -3,9 +3,10 @@
 //! For few keys set cover needs a third fewer requests than one group does; for many
 //! it needs as many and costs more to compute, and the limit says what is wanted.
 
-use crate::policy::{PlanError, PolicyState, ReplicaPolicy, n_groups::NGroups, set_cover::SetCover};
-use crate::{Candidates, FanOutPlan, GroupLimit, LoadSnapshot};
-use kith_types::PartitionId;
+use crate::FanOutPlan;
+use crate::policy::{
+    PlanResult, PolicyInputs, PolicyState, ReplicaPolicy, n_groups::NGroups, set_cover::SetCover,
+};
 use rand::Rng;
 
 pub(super) struct Hybrid;
@@ -19,18 +20,10 @@ impl ReplicaPolicy for Hybrid {
         "set-cover for fewer keys than a group has nodes, n-groups above"
     }
 
-    fn plan(
-        &self,
-        view: &Candidates<'_>,
-        keys: &[PartitionId],
-        limit: GroupLimit,
-        state: &mut PolicyState,
-        load: &LoadSnapshot,
-        rng: &mut dyn Rng,
-    ) -> Result<FanOutPlan, PlanError> {
-        let few = keys.len() <= view.nodes_per_group();
+    fn plan(&self, inputs: &PolicyInputs<'_>, state: &mut PolicyState, rng: &mut dyn Rng) -> PlanResult {
+        let few = inputs.keys.len() <= inputs.view.nodes_per_group();
         let policy: &dyn ReplicaPolicy = if few { &SetCover } else { &NGroups };
-        let plan = policy.plan(view, keys, limit, state, load, rng)?;
+        let plan = policy.plan(inputs, state, rng)?;
         Ok(FanOutPlan { policy: self.name(), ..plan })
     }
 }

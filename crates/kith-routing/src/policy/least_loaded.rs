@@ -3,8 +3,8 @@
 //! Venice's group routing counts requests and breaks ties for the quickest group, which then gets
 //! two fifths of everything (its issue 3009); a draw spreads them.
 
-use crate::policy::{Draft, PlanError, PolicyState, ReplicaPolicy};
-use crate::{Candidates, FanOutPlan, GroupIndex, GroupLimit, LoadSnapshot, NodeIndex};
+use crate::policy::{Draft, PlanResult, PolicyInputs, PolicyState, ReplicaPolicy};
+use crate::{Candidates, GroupIndex, LoadSnapshot, NodeIndex};
 use kith_types::PartitionId;
 use rand::{Rng, RngExt};
 
@@ -36,15 +36,8 @@ impl ReplicaPolicy for LeastLoaded {
         "all keys in the group with the fewest keys outstanding, ties drawn by pace"
     }
 
-    fn plan(
-        &self,
-        view: &Candidates<'_>,
-        keys: &[PartitionId],
-        _limit: GroupLimit,
-        state: &mut PolicyState,
-        load: &LoadSnapshot,
-        rng: &mut dyn Rng,
-    ) -> Result<FanOutPlan, PlanError> {
+    fn plan(&self, inputs: &PolicyInputs<'_>, state: &mut PolicyState, rng: &mut dyn Rng) -> PlanResult {
+        let PolicyInputs { ref view, keys, load, .. } = *inputs;
         let draft = &mut state.draft;
         draft.begin(view, keys)?;
         let mut groups: Vec<GroupIndex> = view.groups().collect();

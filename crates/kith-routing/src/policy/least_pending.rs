@@ -1,9 +1,8 @@
 //! Each partition's replica with the fewest pending requests: Venice's plain rule ("the least-loaded replica based on
 //! the pending request count"), without groups. For comparison: its fan-out grows with the cluster.
 
-use crate::policy::{PlanError, PolicyState, ReplicaPolicy};
-use crate::{Candidates, FanOutPlan, GroupLimit, LoadSnapshot, NodeIndex};
-use kith_types::PartitionId;
+use crate::NodeIndex;
+use crate::policy::{PlanResult, PolicyInputs, PolicyState, ReplicaPolicy};
 use rand::Rng;
 
 pub(super) struct LeastPending;
@@ -17,15 +16,8 @@ impl ReplicaPolicy for LeastPending {
         "each partition at its replica with the fewest requests pending, whatever the group"
     }
 
-    fn plan(
-        &self,
-        view: &Candidates<'_>,
-        keys: &[PartitionId],
-        _limit: GroupLimit,
-        state: &mut PolicyState,
-        load: &LoadSnapshot,
-        _rng: &mut dyn Rng,
-    ) -> Result<FanOutPlan, PlanError> {
+    fn plan(&self, inputs: &PolicyInputs<'_>, state: &mut PolicyState, _rng: &mut dyn Rng) -> PlanResult {
+        let PolicyInputs { ref view, keys, load, .. } = *inputs;
         let PolicyState { cursors, draft, .. } = state;
         draft.begin(view, keys)?;
         cursors.fit(view);

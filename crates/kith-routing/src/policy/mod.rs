@@ -60,21 +60,28 @@ pub trait ReplicaPolicy: Send + Sync {
     /// One line on what it is for.
     fn summary(&self) -> &'static str;
 
-    /// Assigns each key, given as its partition, to a node.
+    /// Assigns each key to a node.
     ///
     /// # Errors
     /// If a partition has no replica that may serve now, or does not exist.
-    #[allow(clippy::too_many_arguments)]
-    fn plan(
-        &self,
-        view: &Candidates<'_>,
-        keys: &[PartitionId],
-        limit: GroupLimit,
-        state: &mut PolicyState,
-        load: &LoadSnapshot,
-        rng: &mut dyn Rng,
-    ) -> Result<FanOutPlan, PlanError>;
+    fn plan(&self, inputs: &PolicyInputs<'_>, state: &mut PolicyState, rng: &mut dyn Rng) -> PlanResult;
 }
+
+/// What a policy decides by, besides its state and the randomness that it draws. Cheap to make and to copy.
+#[derive(Clone, Copy, Debug)]
+pub struct PolicyInputs<'a> {
+    /// The replicas that may serve now.
+    pub view: Candidates<'a>,
+    /// The partition of each key.
+    pub keys: &'a [PartitionId],
+    /// How many groups may take part, as the fan-out controller decided.
+    pub limit: GroupLimit,
+    /// What the nodes have to do.
+    pub load: &'a LoadSnapshot,
+}
+
+/// A plan, or the reason why there is none.
+pub type PlanResult = Result<FanOutPlan, PlanError>;
 
 /// Why there is no plan.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
@@ -112,24 +119,21 @@ fn list(partitions: &[PartitionId]) -> String {
 ///
 /// # Errors
 /// Only if a key names a partition that does not exist.
-#[allow(clippy::too_many_arguments)]
 pub fn plan_what_is_up(
     policy: &dyn ReplicaPolicy,
-    view: &Candidates<'_>,
-    keys: &[PartitionId],
-    limit: GroupLimit,
+    inputs: &PolicyInputs<'_>,
     state: &mut PolicyState,
-    load: &LoadSnapshot,
     rng: &mut dyn Rng,
-) -> Result<FanOutPlan, PlanError> {
-    let lost = match policy.plan(view, keys, limit, state, load, rng) {
+) -> PlanResult {
+    let lost = match policy.plan(inputs, state, rng) {
         Err(PlanError::NoReplica { partitions }) => partitions,
         other => return other,
     };
+    let keys = inputs.keys;
     let is_up = |key: &u32| lost.binary_search(&keys[*key as usize]).is_err();
     let kept: Vec<u32> = (0..keys.len() as u32).filter(is_up).collect();
     let kept_keys: Vec<PartitionId> = kept.iter().map(|key| keys[*key as usize]).collect();
-    let mut plan = policy.plan(view, &kept_keys, limit, state, load, rng)?;
+    let mut plan = policy.plan(&PolicyInputs { keys: &kept_keys, ..*inputs }, state, rng)?;
     for assignment in &mut plan.assignments {
         assignment.keys.iter_mut().for_each(|key| *key = kept[*key as usize]);
     }

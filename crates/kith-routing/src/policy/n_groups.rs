@@ -2,9 +2,7 @@
 //! key goes to its partition's next replica among them, so that the number of
 //! requests is the one of equation 3.
 
-use crate::policy::{PlanError, PolicyState, ReplicaPolicy, groups};
-use crate::{Candidates, FanOutPlan, GroupLimit, LoadSnapshot};
-use kith_types::PartitionId;
+use crate::policy::{PlanResult, PolicyInputs, PolicyState, ReplicaPolicy, groups};
 use rand::Rng;
 
 pub(super) struct NGroups;
@@ -18,16 +16,8 @@ impl ReplicaPolicy for NGroups {
         "keys in turn over as many groups as the limit says"
     }
 
-    fn plan(
-        &self,
-        view: &Candidates<'_>,
-        keys: &[PartitionId],
-        limit: GroupLimit,
-        state: &mut PolicyState,
-        _load: &LoadSnapshot,
-        rng: &mut dyn Rng,
-    ) -> Result<FanOutPlan, PlanError> {
-        groups::spread(view, keys, limit, state, rng)?;
-        state.draft.finish(self.name(), view)
+    fn plan(&self, inputs: &PolicyInputs<'_>, state: &mut PolicyState, rng: &mut dyn Rng) -> PlanResult {
+        groups::spread(inputs, state, rng)?;
+        state.draft.finish(self.name(), &inputs.view)
     }
 }

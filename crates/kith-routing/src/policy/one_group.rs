@@ -1,9 +1,8 @@
 //! Cluster-aware with one group (Moolle §III-C): at most as many requests as the
 //! group has nodes, whatever the number of keys.
 
-use crate::policy::{PlanError, PolicyState, ReplicaPolicy, groups};
-use crate::{Candidates, FanOutPlan, GroupLimit, LoadSnapshot};
-use kith_types::PartitionId;
+use crate::GroupLimit;
+use crate::policy::{PlanResult, PolicyInputs, PolicyState, ReplicaPolicy, groups};
 use rand::Rng;
 
 pub(super) struct OneGroup;
@@ -17,16 +16,8 @@ impl ReplicaPolicy for OneGroup {
         "all keys in one group, the fewest requests that stay balanced"
     }
 
-    fn plan(
-        &self,
-        view: &Candidates<'_>,
-        keys: &[PartitionId],
-        _limit: GroupLimit,
-        state: &mut PolicyState,
-        _load: &LoadSnapshot,
-        rng: &mut dyn Rng,
-    ) -> Result<FanOutPlan, PlanError> {
-        groups::spread(view, keys, GroupLimit(1), state, rng)?;
-        state.draft.finish(self.name(), view)
+    fn plan(&self, inputs: &PolicyInputs<'_>, state: &mut PolicyState, rng: &mut dyn Rng) -> PlanResult {
+        groups::spread(&PolicyInputs { limit: GroupLimit(1), ..*inputs }, state, rng)?;
+        state.draft.finish(self.name(), &inputs.view)
     }
 }

@@ -1,9 +1,7 @@
 //! The naive strategy (Moolle §II-B): each partition's replicas in turn, over
 //! every group. Spreads keys best and costs the most requests.
 
-use crate::policy::{PlanError, PolicyState, ReplicaPolicy};
-use crate::{Candidates, FanOutPlan, GroupLimit, LoadSnapshot};
-use kith_types::PartitionId;
+use crate::policy::{PlanResult, PolicyInputs, PolicyState, ReplicaPolicy};
 use rand::Rng;
 
 pub(super) struct RoundRobin;
@@ -17,15 +15,8 @@ impl ReplicaPolicy for RoundRobin {
         "each partition's replicas in turn, over all groups; ignores the limit"
     }
 
-    fn plan(
-        &self,
-        view: &Candidates<'_>,
-        keys: &[PartitionId],
-        _limit: GroupLimit,
-        state: &mut PolicyState,
-        _load: &LoadSnapshot,
-        _rng: &mut dyn Rng,
-    ) -> Result<FanOutPlan, PlanError> {
+    fn plan(&self, inputs: &PolicyInputs<'_>, state: &mut PolicyState, _rng: &mut dyn Rng) -> PlanResult {
+        let PolicyInputs { ref view, keys, .. } = *inputs;
         let PolicyState { cursors, draft, order, .. } = state;
         draft.begin(view, keys)?;
         cursors.fit(view);

@@ -2,9 +2,8 @@
 //! still uncovered, until none is left (Moolle §I-A). Fewest requests for few keys;
 //! for many it picks the nodes of one group, one after another.
 
-use crate::policy::{PlanError, PolicyState, ReplicaPolicy};
-use crate::{Candidates, FanOutPlan, GroupLimit, LoadSnapshot, NodeIndex};
-use kith_types::PartitionId;
+use crate::policy::{PlanResult, PolicyInputs, PolicyState, ReplicaPolicy};
+use crate::{Candidates, NodeIndex};
 use rand::{Rng, RngExt};
 
 pub(super) struct SetCover;
@@ -18,15 +17,8 @@ impl ReplicaPolicy for SetCover {
         "the fewest nodes that hold all keys, greedily; best for few keys"
     }
 
-    fn plan(
-        &self,
-        view: &Candidates<'_>,
-        keys: &[PartitionId],
-        _limit: GroupLimit,
-        state: &mut PolicyState,
-        _load: &LoadSnapshot,
-        rng: &mut dyn Rng,
-    ) -> Result<FanOutPlan, PlanError> {
+    fn plan(&self, inputs: &PolicyInputs<'_>, state: &mut PolicyState, rng: &mut dyn Rng) -> PlanResult {
+        let PolicyInputs { ref view, keys, .. } = *inputs;
         let PolicyState { draft, cover, order_of_nodes, .. } = state;
         draft.begin(view, keys)?;
         cover.begin(view, keys, draft);

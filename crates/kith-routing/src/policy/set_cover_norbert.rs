@@ -2,9 +2,7 @@
 //! replicas, the one that covers most of the rest; equals in turn. Cheaper to compute
 //! than the full greedy one, and worse for many keys: it mixes groups.
 
-use crate::policy::{PlanError, PolicyState, ReplicaPolicy};
-use crate::{Candidates, FanOutPlan, GroupLimit, LoadSnapshot};
-use kith_types::PartitionId;
+use crate::policy::{PlanResult, PolicyInputs, PolicyState, ReplicaPolicy};
 use rand::Rng;
 
 pub(super) struct SetCoverNorbert;
@@ -18,15 +16,8 @@ impl ReplicaPolicy for SetCoverNorbert {
         "set cover that looks only at one partition's replicas at a time"
     }
 
-    fn plan(
-        &self,
-        view: &Candidates<'_>,
-        keys: &[PartitionId],
-        _limit: GroupLimit,
-        state: &mut PolicyState,
-        _load: &LoadSnapshot,
-        _rng: &mut dyn Rng,
-    ) -> Result<FanOutPlan, PlanError> {
+    fn plan(&self, inputs: &PolicyInputs<'_>, state: &mut PolicyState, _rng: &mut dyn Rng) -> PlanResult {
+        let PolicyInputs { ref view, keys, .. } = *inputs;
         let PolicyState { cursors, draft, cover, order, .. } = state;
         draft.begin(view, keys)?;
         cursors.fit(view);

@@ -2,15 +2,19 @@
 //! (Moolle §III-B). An immutable snapshot at one epoch; a change of topology is
 //! a new table. Who is up right now is not in it: see [`Availability`].
 
+mod check;
 mod error;
+mod parts;
 mod ring;
 #[cfg(test)]
 mod tests;
 
 pub use error::TableError;
+pub use parts::{GroupEntry, GroupIndex, GroupRole, NodeEntry, NodeIndex, Strategy, TableParts};
 
 use crate::{Availability, Candidates, NodeSet};
-use kith_types::{Epoch, GroupId, NodeId, PartitionCount, PartitionId};
+use check::{check_length, check_sizes, checked_epochs, groups_of_nodes, index_nodes};
+use kith_types::{Epoch, NodeId, PartitionCount, PartitionId};
 use std::collections::BTreeMap;
 
 /// The most groups a table may have: a set of groups fits one machine word, and
@@ -19,101 +23,6 @@ pub const GROUPS_MAX: usize = 64;
 
 /// The most nodes a table may have: keeps the scratch space of a plan in cache.
 pub const NODES_MAX: usize = 4_096;
-
-/// A node's place in its table: `0..node_count`, nodes of a group side by side.
-/// Means nothing in another table.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct NodeIndex(pub u32);
-
-/// A group's place in its table: `0..group_count`. Means nothing in another table.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct GroupIndex(pub u32);
-
-impl NodeIndex {
-    /// As an index into a slice.
-    pub fn index(self) -> usize {
-        self.0 as usize
-    }
-}
-
-impl GroupIndex {
-    /// As an index into a slice.
-    pub fn index(self) -> usize {
-        self.0 as usize
-    }
-}
-
-/// One serving process.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct NodeEntry {
-    /// Unique in the cluster, never reused.
-    pub id: NodeId,
-    /// The replica group it belongs to.
-    pub group: GroupId,
-    /// Where it listens, `host:port`.
-    pub address: String,
-    /// Failure domain inside the region; empty if unlabelled.
-    pub zone: String,
-    /// Failure domain inside the zone; empty if unlabelled.
-    pub rack: String,
-    /// Data centre; empty if unlabelled.
-    pub region: String,
-    /// Taken out of use: it keeps or gives up what it owns, and gets nothing more.
-    pub drained: bool,
-}
-
-/// What a group is used for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum GroupRole {
-    /// Answers queries.
-    #[default]
-    Serving,
-    /// Taken out for maintenance; the other groups answer (Moolle §II-B).
-    Maintenance,
-    /// New, and still being filled from the other groups: its owners do not have their partitions yet.
-    Joining,
-}
-
-/// How replicas follow from ownership.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Strategy {
-    /// Each group's nodes together own each partition once (Moolle §II-B).
-    #[default]
-    ReplicaGroups,
-    /// One ring of partitions; a partition's replicas are the owners of it and of the next partitions
-    /// clockwise that belong to other nodes (Voldemort §3). The table's groups are then *ranks*: group
-    /// 0 holds each partition's first replica, group 1 the second. Every node is of group 0.
-    Ring,
-}
-
-/// One replica group: nodes that together hold each partition once.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct GroupEntry {
-    /// Unique in the cluster.
-    pub id: GroupId,
-    /// What it is used for.
-    pub role: GroupRole,
-}
-
-/// What a [`RoutingTable`] is made from, and what metadata stores.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TableParts {
-    /// The version of the table.
-    pub epoch: Epoch,
-    /// How the replicas follow from ownership.
-    pub strategy: Strategy,
-    /// Fixed when the cluster was created.
-    pub partition_count: PartitionCount,
-    /// In ascending order of id.
-    pub groups: Vec<GroupEntry>,
-    /// In any order; the table sorts them by group, then id.
-    pub nodes: Vec<NodeEntry>,
-    /// For each group, in the order of `groups`, the owner of each partition.
-    pub owners: Vec<Vec<NodeId>>,
-    /// For each partition the epoch at which its owners last changed: a fencing
-    /// token for leaders. Empty means that of the table.
-    pub partition_epochs: Vec<Epoch>,
-}
 
 /// Which node owns which partition in which group, at one epoch.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -294,55 +203,4 @@ impl RoutingTable {
     pub(crate) fn owning(&self, group: GroupIndex) -> &NodeSet {
         &self.owning[group.index()]
     }
-}
-
-fn check_sizes(groups: &[GroupEntry], nodes: &[NodeEntry]) -> Result<(), TableError> {
-    if groups.is_empty() || nodes.is_empty() {
-        return Err(TableError::Empty);
-    }
-    for (what, got, max) in [("groups", groups.len(), GROUPS_MAX), ("nodes", nodes.len(), NODES_MAX)] {
-        if max < got {
-            return Err(TableError::TooMany { what, got, max });
-        }
-    }
-    match groups.windows(2).find(|pair| pair[1].id <= pair[0].id) {
-        Some(pair) => Err(TableError::GroupOrder { group: pair[1].id }),
-        None => Ok(()),
-    }
-}
-
-fn groups_of_nodes(groups: &[GroupEntry], nodes: &[NodeEntry]) -> Result<Vec<GroupIndex>, TableError> {
-    let group_of = |node: &NodeEntry| {
-        let place = groups.binary_search_by_key(&node.group, |group| group.id);
-        let index = place.map_err(|_| TableError::UnknownGroup { node: node.id, group: node.group })?;
-        Ok(GroupIndex(index as u32))
-    };
-    nodes.iter().map(group_of).collect()
-}
-
-fn index_nodes(nodes: &[NodeEntry]) -> Result<BTreeMap<NodeId, NodeIndex>, TableError> {
-    let mut index_of_node = BTreeMap::new();
-    for (index, node) in nodes.iter().enumerate() {
-        if index_of_node.insert(node.id, NodeIndex(index as u32)).is_some() {
-            return Err(TableError::DuplicateNode { node: node.id });
-        }
-    }
-    Ok(index_of_node)
-}
-
-fn checked_epochs(epochs: Vec<Epoch>, table: Epoch, count: PartitionCount) -> Result<Vec<Epoch>, TableError> {
-    if epochs.is_empty() {
-        return Ok(vec![table; count.get() as usize]);
-    }
-    check_length("partition epochs", epochs.len(), count.get() as usize)?;
-    match epochs.iter().position(|epoch| table < *epoch) {
-        Some(p) => {
-            Err(TableError::PartitionEpoch { partition: PartitionId(p as u32), got: epochs[p], table })
-        }
-        None => Ok(epochs),
-    }
-}
-
-fn check_length(what: &'static str, got: usize, expected: usize) -> Result<(), TableError> {
-    if got == expected { Ok(()) } else { Err(TableError::Length { what, got, expected }) }
 }

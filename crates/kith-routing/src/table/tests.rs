@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::placement::uniform_table;
+use kith_types::GroupId;
 
 fn parts() -> TableParts {
     uniform_table(2, 2, PartitionCount::new(4).unwrap(), 1).unwrap().to_parts()

@@ -1,13 +1,14 @@
 //! What becomes of one fan-out: scripts of `testdata/scenarios/execution`.
 
-use crate::cluster::{Layout, list, node_id, partition_ids};
 use crate::language::EXECUTION;
 use crate::outcome::{describe, why};
 use crate::words::{class, options, request_id};
 use kith_routing::execution::{Action, Budgets, Cause, Disposition, Event, FailureClass};
 use kith_routing::{
-    Availability, Execution, GroupLimit, LoadSnapshot, NodeIndex, NodeLoad, PolicyState, RoutingTable, policy,
+    Availability, Execution, GroupLimit, LoadSnapshot, NodeIndex, NodeLoad, PolicyInputs, PolicyState,
+    RoutingTable, policy,
 };
+use kith_scenario::cluster::{Layout, list, node_id, partition_ids};
 use kith_scenario::{Command, Player, duration, number};
 use kith_types::{NodeId, PartitionId, Timestamp};
 use rand::{SeedableRng, rngs::StdRng};
@@ -102,7 +103,7 @@ impl FanOut {
     }
 
     fn ask(&mut self, keys: Vec<PartitionId>, command: &Command<'_>) -> Result<Vec<String>, String> {
-        command.clauses_are(&["partial", "early", "sum", "retries", "deadline", "hedge"])?;
+        command.clauses_are(&["partial", "early", "sum", "once", "retries", "deadline", "hedge"])?;
         let options = options(command)?;
         let (table, availability) = self.cluster.as_ref().ok_or("the cluster is there")?;
         let view = table.view(availability);
@@ -114,10 +115,10 @@ impl FanOut {
         let load = LoadSnapshot { nodes, ..LoadSnapshot::default() };
         let (mut state, mut rng) = (PolicyState::at_first_group(), StdRng::seed_from_u64(1));
         let least_loaded = policy::by_name("least-loaded").ok_or("least-loaded is a policy")?;
-        let limit = GroupLimit(1);
+        let inputs = PolicyInputs { view, keys: &keys, limit: GroupLimit(1), load: &load };
         let plan = match options.partial {
-            true => policy::plan_what_is_up(least_loaded, &view, &keys, limit, &mut state, &load, &mut rng),
-            false => least_loaded.plan(&view, &keys, limit, &mut state, &load, &mut rng),
+            true => policy::plan_what_is_up(least_loaded, &inputs, &mut state, &mut rng),
+            false => least_loaded.plan(&inputs, &mut state, &mut rng),
         };
         let plan = match plan {
             Ok(plan) => plan,

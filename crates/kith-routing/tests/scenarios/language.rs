@@ -43,7 +43,7 @@ pub const EXECUTION: Language = &[
     ("no budget for hedges", "no key may be asked twice because its request is late"),
     ("no budget for retries", "no key may be asked twice because its request failed"),
     (
-        "ask PARTITIONS, partial, early, sum, retries N, deadline TIME, hedge after TIME",
+        "ask PARTITIONS, partial, early, sum, once, retries N, deadline TIME, hedge after TIME",
         "a fan-out with one key in each partition, over the first group; all clauses may be left out",
     ),
     ("REQUEST answers", "all keys of the request that are still unanswered are answered"),
@@ -62,49 +62,4 @@ pub const EXECUTION: Language = &[
     ),
     ("enough", "the answers so far settle the query"),
     ("the caller leaves", "nobody waits for the answer any more"),
-];
-
-/// How a cluster changes its shape.
-pub const REBALANCE: Language = &[
-    ("group GROUP: NODE[PARTITIONS] …", "a replica group, and which of its nodes owns what"),
-    ("zone NAME: NODES", "the failure domain of nodes, new ones among them"),
-    (
-        "ring of NODES, replicas N",
-        "the owner of each partition, clockwise; its replicas lie on the next distinct nodes",
-    ),
-    (
-        "store NAME, bytes N, copies N, agree N, without NODES",
-        "a store of N bytes per partition; the number of copies, the number of replicas that must agree on an answer (the read quorum), and the nodes that lack the store",
-    ),
-    (
-        "plan SHAPE, batch N, dead NODES",
-        "plans a change: `add NODES to GROUP`, `remove NODES`, `drain NODES`, `replace NODE by NODE`, `add GROUP of NODES`, `take out GROUP`, `restore GROUP` or `even out`",
-    ),
-    (
-        "begin, grace TIME, push STORE, left N",
-        "begins the plan; `push`: a push of this store is running; `left`: this many partitions of the last rebalance are still to be freed",
-    ),
-    ("COPY is copied", "the stealer has verified and opened the copy"),
-    ("all is copied", "every copy under way has succeeded"),
-    (
-        "COPY fails: REASON",
-        "the copy fails; the reason says where the fault lies: `connection`, `donor` or `stealer`",
-    ),
-    ("the table is written", "the write of the routing table has succeeded"),
-    ("the table is written, unheard", "the write has succeeded, but the driver does not learn of it"),
-    (
-        "the write is refused",
-        "the table in force is not the one that the driver expects, perhaps because its own earlier write succeeded",
-    ),
-    ("another changes the table", "somebody else writes the next epoch"),
-    ("all use EPOCH", "every process that routes has a table of this epoch or a later one"),
-    ("NODE freed PARTITION", "the node has removed the partition, as it was told to"),
-    ("NODE goes down", "the driver sees that a node is down"),
-    ("NODE comes back", "the driver sees that the node is up again"),
-    ("at TIME", "time passes"),
-    ("the driver restarts", "another router takes over, with what was stored and the table in force"),
-    ("continue", "an operator says that the reason for the stop is gone"),
-    ("abort", "an operator asks to undo the rebalance, except for its finished batches"),
-    ("owners", "prints the table in force"),
-    ("progress", "prints how far the rebalance has come"),
 ];

@@ -1,11 +1,8 @@
-//! Plays `testdata/scenarios/{routing,execution,rebalance}`: see `docs/testing.md`.
+//! Plays `testdata/scenarios/{routing,execution}`: see `docs/testing.md`.
 
-mod cluster;
 mod execution;
 mod language;
 mod outcome;
-mod plans;
-mod rebalance;
 mod routing;
 mod words;
 
@@ -23,10 +20,4 @@ fn routing_and_placement_are_as_told() {
 fn executions_are_as_told() {
     let area = Area { folder: "execution", package: PACKAGE, language: language::EXECUTION };
     check(&area, execution::FanOut::default);
-}
-
-#[test]
-fn rebalances_are_as_told() {
-    let area = Area { folder: "rebalance", package: PACKAGE, language: language::REBALANCE };
-    check(&area, rebalance::Rebalance::default);
 }

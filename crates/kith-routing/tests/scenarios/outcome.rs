@@ -1,8 +1,8 @@
 //! How a fan-out ended, in words.
 
-use crate::cluster::{count, counted, list};
 use kith_routing::execution::{HedgeAbort, Outcome, Verdict};
 use kith_routing::load::RequestEnd;
+use kith_scenario::cluster::{count, counted, list};
 
 pub fn why(end: RequestEnd) -> &'static str {
     match end {

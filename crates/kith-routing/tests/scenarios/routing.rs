@@ -1,13 +1,13 @@
 //! Which replicas a fan-out asks: scripts of `testdata/scenarios/routing`.
 
-use crate::cluster::{Layout, count, group_id, list, node_id, node_ids, owners, partition_ids};
 use crate::language::ROUTING;
 use kith_routing::placement::{Placement, ReplicaGroups, shared_domains};
 use kith_routing::{
     Availability, FanOutPlan, GroupLimit, GroupRole, Health, HealthChange, HealthEvent, HealthOptions,
-    LoadSnapshot, NodeIndex, NodeLoad, PlanError, PolicyState, ReplicaPolicy, RoutingTable, StoreReach,
-    Strategy, policy,
+    LoadSnapshot, NodeIndex, NodeLoad, PlanError, PolicyInputs, PolicyState, ReplicaPolicy, RoutingTable,
+    StoreReach, Strategy, policy,
 };
+use kith_scenario::cluster::{Layout, count, group_id, list, node_id, node_ids, owners, partition_ids};
 use kith_scenario::{Command, Player, duration, number};
 use kith_types::{NodeId, PartitionCount, PartitionId, Timestamp};
 use rand::{SeedableRng, rngs::StdRng};
@@ -233,7 +233,8 @@ impl Client {
         let near = self.table.nodes_in_zone("", &self.zone);
         let view = self.table.view(availability).near(&near);
         let load = LoadSnapshot { nodes: self.load.values().copied().collect(), ..LoadSnapshot::default() };
-        self.policy.plan(&view, keys, self.limit, &mut self.state, &load, &mut self.rng)
+        let inputs = PolicyInputs { view, keys, limit: self.limit, load: &load };
+        self.policy.plan(&inputs, &mut self.state, &mut self.rng)
     }
 
     /// How many of the keys each node got, to the nearest 5 %, and how many requests a query took.

@@ -1,14 +1,37 @@
 //! Layouts and random queries for the tests of this crate.
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
-use kith_routing::{Availability, NodeIndex, RoutingTable, placement};
-use kith_types::{PartitionCount, PartitionId};
+use kith_routing::{
+    Availability, GroupEntry, GroupRole, NodeEntry, NodeIndex, RoutingTable, Strategy, TableParts, placement,
+};
+use kith_types::{Epoch, GroupId, NodeId, PartitionCount, PartitionId};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
+use std::collections::BTreeSet;
 
 pub fn table(groups: u32, nodes: u32, partitions: u32, seed: u64) -> RoutingTable {
     let count = PartitionCount::new(partitions).expect("tests use valid counts");
     placement::uniform_table(groups, nodes, count, seed).expect("tests use valid layouts")
+}
+
+/// The owners of each partition in each group (rank), and the group of each node.
+pub fn owned_by(owners: &[&[u32]], group_of: &dyn Fn(u32) -> u32, strategy: Strategy) -> RoutingTable {
+    let nodes: BTreeSet<u32> = owners.iter().flat_map(|owners| owners.iter().copied()).collect();
+    RoutingTable::new(TableParts {
+        epoch: Epoch(1),
+        strategy,
+        partition_count: PartitionCount::new(owners[0].len() as u32).expect("tests use valid counts"),
+        groups: (0..owners.len() as u32)
+            .map(|id| GroupEntry { id: GroupId(id), role: GroupRole::Serving })
+            .collect(),
+        nodes: nodes
+            .into_iter()
+            .map(|id| NodeEntry { id: NodeId(id), group: GroupId(group_of(id)), ..NodeEntry::default() })
+            .collect(),
+        owners: owners.iter().map(|owners| owners.iter().copied().map(NodeId).collect()).collect(),
+        partition_epochs: vec![],
+    })
+    .expect("tests use valid tables")
 }
 
 pub fn random_keys(table: &RoutingTable, keys: usize, rng: &mut StdRng) -> Vec<PartitionId> {

@@ -1,12 +1,8 @@
-//! Random clusters, stores and target shapes for rebalance tests.
-#![allow(dead_code, reason = "each test binary uses its own part")]
+//! Clusters of labelled nodes, of either placement strategy.
 
 use kith_routing::placement::{Placement, ReplicaGroups, Ring};
-use kith_routing::rebalance::{StoreSizes, TargetShape};
 use kith_routing::{GroupEntry, GroupRole, NodeEntry, RoutingTable, Strategy, TableParts};
 use kith_types::{Epoch, GroupId, NodeId, PartitionCount};
-use rand::RngExt;
-use rand::rngs::StdRng;
 
 pub fn node(id: u32, group: u32, zone: &str) -> NodeEntry {
     NodeEntry { id: NodeId(id), group: GroupId(group), zone: zone.to_owned(), ..NodeEntry::default() }
@@ -36,56 +32,4 @@ pub fn labelled(
         partition_epochs: Vec::new(),
     })
     .expect("tests use valid layouts")
-}
-
-pub fn random_cluster(rng: &mut StdRng) -> RoutingTable {
-    let strategy = if rng.random_bool(0.3) { Strategy::Ring } else { Strategy::ReplicaGroups };
-    let (groups, each) = (rng.random_range(2..=3), rng.random_range(2..=4));
-    let zone = |place: u32| ["", "a", "b", "c"][place as usize % 4];
-    let nodes = (0..groups * each).map(|id| {
-        let group = if strategy == Strategy::Ring { 0 } else { id / each };
-        node(id, group, zone(rng.random_range(0..4)))
-    });
-    let nodes: Vec<NodeEntry> = nodes.collect();
-    labelled(strategy, groups, nodes, rng.random_range(groups * each..=24), rng.random_range(0..1 << 40))
-}
-
-pub fn random_stores(table: &RoutingTable, rng: &mut StdRng) -> Vec<StoreSizes> {
-    let partitions = table.partition_count().get();
-    let store = |place: u32| {
-        let replication = rng.random_bool(0.4).then(|| rng.random_range(1..=table.groups().len() as u32));
-        let copies = replication.unwrap_or(table.groups().len() as u32);
-        // One node may lack a version that others have.
-        let lacks = 1 < copies && rng.random_bool(0.3);
-        let node = table.nodes()[rng.random_range(0..table.nodes().len())].id;
-        StoreSizes {
-            name: format!("store-{place}-{}", rng.random_range(0..1000)),
-            replication,
-            required_reads: 1,
-            bytes: (0..partitions).map(|_| rng.random_range(0..10_000)).collect(),
-            excluded: if lacks { vec![node] } else { Vec::new() },
-        }
-    };
-    (0..3).map(store).collect()
-}
-
-pub fn random_shape(table: &RoutingTable, rng: &mut StdRng) -> TargetShape {
-    let groups = table.groups().len() as u32;
-    let some = table.nodes()[rng.random_range(0..table.nodes().len())].clone();
-    let is_ring = table.strategy() == Strategy::Ring;
-    let fresh = |id: u32, group: u32| node(id, group, ["", "a", "b"][id as usize % 3]);
-    match rng.random_range(0..if is_ring { 6 } else { 9 }) {
-        0 => TargetShape::AddNodes(vec![fresh(100, some.group.0)]),
-        1 if is_ring => TargetShape::AddNodes(vec![fresh(100, 0), fresh(101, 0)]),
-        1 => TargetShape::AddNodes((0..groups).map(|group| fresh(100 + group, group)).collect()),
-        2 => TargetShape::RemoveNodes(vec![some.id]),
-        3 => TargetShape::DrainNodes(vec![some.id]),
-        4 => TargetShape::ReplaceNode { old: some.id, new: fresh(100, some.group.0) },
-        5 => TargetShape::Even,
-        6 => TargetShape::DrainGroup(some.group),
-        _ => {
-            let nodes = (100..100 + rng.random_range(1..4)).map(|id| fresh(id, 9)).collect();
-            TargetShape::AddGroup { group: GroupId(9), nodes }
-        }
-    }
 }

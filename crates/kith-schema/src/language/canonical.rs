@@ -1,6 +1,6 @@
 //! Schema to text: the one spelling that is hashed.
 
-use crate::schema::Field;
+use crate::field::Field;
 use std::fmt::Write;
 
 /// The canonical text: compact, members in a fixed order, `nullable` only if true, defaults as records print them.

@@ -8,4 +8,3 @@ mod parse;
 pub(crate) use canonical::canonical;
 pub(crate) use error::did_you_mean;
 pub use error::{SchemaFault, TypeError};
-pub(crate) use parse::parse;

@@ -4,15 +4,21 @@ use super::object::{Member, Object};
 use super::{SchemaFault, TypeError};
 use crate::{Field, FieldType, Schema, nearest};
 use serde_json::Value;
+use std::str::FromStr;
 
 const SCHEMA_MEMBERS: &[&str] = &["kith_schema", "fields"];
 const FIELD_MEMBERS: &[&str] = &["name", "type", "nullable", "default"];
 
-/// Reads the text of a schema.
-///
-/// # Errors
-/// See [`SchemaFault`].
-pub(crate) fn parse(text: &str) -> Result<Schema, SchemaFault> {
+impl FromStr for Schema {
+    type Err = SchemaFault;
+
+    /// Reads a schema's text (`docs/formats/schema.md`).
+    fn from_str(text: &str) -> Result<Self, SchemaFault> {
+        schema(text)
+    }
+}
+
+fn schema(text: &str) -> Result<Schema, SchemaFault> {
     let object: Object = serde_json::from_str(text.trim_start_matches('\u{feff}')).map_err(|error| {
         let detail = error.to_string();
         let detail = detail.split(" at line ").next().unwrap_or_default().to_owned();

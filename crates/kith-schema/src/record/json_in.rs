@@ -3,6 +3,7 @@
 //! serde's errors are text; the typed fault is put aside in [`Sink::fault`] and taken from there.
 
 use super::items::{Entries, Items, put_text};
+use super::json_value::{ItemTaker, Taker, To, Value};
 use super::{EncodeError, RecordWriter, Scalar, ValueFault};
 use crate::FieldType;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
@@ -40,7 +41,7 @@ impl RecordWriter {
     /// # Errors
     /// [`EncodeError`], as for the typed setters.
     pub fn set_json(&mut self, index: usize, value: &str) -> Result<(), EncodeError> {
-        self.run(value, |sink, json| FieldSeed { sink, index }.deserialize(json))
+        self.run(value, |sink, json| Value(FieldTaker { sink, index }).deserialize(json))
     }
 
     fn run<'de>(
@@ -105,7 +106,7 @@ impl<'de> Visitor<'de> for ObjectVisitor<'_, '_> {
                 let near = self.sink.writer.schema().nearest(&name);
                 return Err(self.sink.fail(EncodeError::UnknownField { field: name.into_owned(), near }));
             };
-            map.next_value_seed(FieldSeed { sink: self.sink, index })?;
+            map.next_value_seed(Value(FieldTaker { sink: self.sink, index }))?;
         }
         Ok(())
     }
@@ -115,49 +116,19 @@ impl<'de> Visitor<'de> for ObjectVisitor<'_, '_> {
 #[derive(serde::Deserialize)]
 struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
 
-struct FieldSeed<'s, 'w> {
+struct FieldTaker<'s, 'w> {
     sink: &'s mut Sink<'w>,
     index: usize,
 }
 
-impl<'de> DeserializeSeed<'de> for FieldSeed<'_, '_> {
-    type Value = ();
+impl<'de> Taker<'de> for FieldTaker<'_, '_> {
+    const EXPECTED: &'static str = "a value";
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl FieldSeed<'_, '_> {
     fn scalar<E: Error>(self, value: Scalar<'_>) -> Result<(), E> {
         self.sink.writer.set(self.index, value).map_err(|error| self.sink.fail(error))
     }
-}
 
-impl<'de> Visitor<'de> for FieldSeed<'_, '_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a value")
-    }
-
-    fn visit_bool<E: Error>(self, value: bool) -> Result<(), E> {
-        self.scalar(Scalar::Bool(value))
-    }
-
-    fn visit_i64<E: Error>(self, value: i64) -> Result<(), E> {
-        self.scalar(Scalar::I64(value))
-    }
-
-    fn visit_u64<E: Error>(self, value: u64) -> Result<(), E> {
-        self.scalar(Scalar::U64(value))
-    }
-
-    fn visit_f64<E: Error>(self, value: f64) -> Result<(), E> {
-        self.scalar(Scalar::F64(value))
-    }
-
-    fn visit_str<E: Error>(self, text: &str) -> Result<(), E> {
+    fn text<E: Error>(self, text: &str) -> Result<(), E> {
         let FieldType::Scalar(scalar) = self.sink.writer.field_type(self.index) else {
             return self.scalar(Scalar::Text(text));
         };
@@ -167,11 +138,11 @@ impl<'de> Visitor<'de> for FieldSeed<'_, '_> {
         put_text(scalar, text, value).map_err(|fault| self.sink.fail_at(self.index, None, fault))
     }
 
-    fn visit_unit<E: Error>(self) -> Result<(), E> {
+    fn null<E: Error>(self) -> Result<(), E> {
         self.sink.writer.set_null(self.index).map_err(|error| self.sink.fail(error))
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
+    fn list<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
         self.sink.writer.claim(self.index).map_err(|error| self.sink.fail(error))?;
         let field_type = self.sink.writer.field_type(self.index);
         // The buffer is lent to the items while the parser holds the sink.
@@ -183,7 +154,7 @@ impl<'de> Visitor<'de> for FieldSeed<'_, '_> {
         let (mut fault, mut item) = (None, 0);
         let read = loop {
             item += 1;
-            match seq.next_element_seed(ItemSeed { to: Into::List(&mut items), fault: &mut fault }) {
+            match seq.next_element_seed(Value(ItemTaker { to: To::List(&mut items), fault: &mut fault })) {
                 Ok(Some(())) => {}
                 Ok(None) => break Ok(()),
                 Err(error) => break Err(error),
@@ -198,7 +169,7 @@ impl<'de> Visitor<'de> for FieldSeed<'_, '_> {
         Ok(())
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+    fn object<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         self.sink.writer.claim(self.index).map_err(|error| self.sink.fail(error))?;
         let Some(mut entries) = Entries::begin(self.sink.writer.field_type(self.index)) else {
             let error = self.sink.writer.wrong_type(self.index, "an object".to_owned());
@@ -206,8 +177,8 @@ impl<'de> Visitor<'de> for FieldSeed<'_, '_> {
         };
         let mut fault = None;
         while let Some(Name(name)) = map.next_key()? {
-            let to = Into::Map(&name, &mut entries);
-            let read = map.next_value_seed(ItemSeed { to, fault: &mut fault });
+            let to = To::Map(&name, &mut entries);
+            let read = map.next_value_seed(Value(ItemTaker { to, fault: &mut fault }));
             if let Some(fault) = fault {
                 return Err(self.sink.fail_at(self.index, Some(entries.count() + 1), fault));
             }
@@ -215,85 +186,5 @@ impl<'de> Visitor<'de> for FieldSeed<'_, '_> {
         }
         let value = &mut self.sink.writer.values[self.index];
         entries.finish(value).map_err(|fault| self.sink.fail_at(self.index, None, fault))
-    }
-}
-
-/// Where an item goes.
-enum Into<'s, 'w> {
-    List(&'s mut Items<'w>),
-    Map(&'s str, &'s mut Entries),
-}
-
-struct ItemSeed<'s, 'w> {
-    to: Into<'s, 'w>,
-    fault: &'s mut Option<ValueFault>,
-}
-
-impl ItemSeed<'_, '_> {
-    fn scalar<E: Error>(self, value: Scalar<'_>) -> Result<(), E> {
-        let pushed = match self.to {
-            Into::List(items) => items.push(value),
-            Into::Map(key, entries) => entries.push(key, value),
-        };
-        pushed.map_err(|fault| refuse(self.fault, fault))
-    }
-}
-
-fn refuse<E: Error>(place: &mut Option<ValueFault>, fault: ValueFault) -> E {
-    *place = Some(fault);
-    E::custom("refused")
-}
-
-impl<'de> DeserializeSeed<'de> for ItemSeed<'_, '_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for ItemSeed<'_, '_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a number, a text, false or true")
-    }
-
-    fn visit_bool<E: Error>(self, value: bool) -> Result<(), E> {
-        self.scalar(Scalar::Bool(value))
-    }
-
-    fn visit_i64<E: Error>(self, value: i64) -> Result<(), E> {
-        self.scalar(Scalar::I64(value))
-    }
-
-    fn visit_u64<E: Error>(self, value: u64) -> Result<(), E> {
-        self.scalar(Scalar::U64(value))
-    }
-
-    fn visit_f64<E: Error>(self, value: f64) -> Result<(), E> {
-        self.scalar(Scalar::F64(value))
-    }
-
-    fn visit_str<E: Error>(self, text: &str) -> Result<(), E> {
-        let pushed = match self.to {
-            Into::List(items) => items.push_json_text(text),
-            Into::Map(key, entries) => entries.push_json_text(key, text),
-        };
-        pushed.map_err(|fault| refuse(self.fault, fault))
-    }
-
-    fn visit_unit<E: Error>(self) -> Result<(), E> {
-        Err(refuse(self.fault, ValueFault::NullItem))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, _: A) -> Result<(), A::Error> {
-        let fault = ValueFault::WrongType { expected: "one value".to_owned(), got: "a list".to_owned() };
-        Err(refuse(self.fault, fault))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, _: A) -> Result<(), A::Error> {
-        let fault = ValueFault::WrongType { expected: "one value".to_owned(), got: "an object".to_owned() };
-        Err(refuse(self.fault, fault))
     }
 }

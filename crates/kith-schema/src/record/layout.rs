@@ -4,7 +4,7 @@
 //! variable field before it ends. So any field is found with at most two reads, whatever the others hold.
 
 use super::error::ValueFault;
-use crate::schema::Field;
+use crate::field::Field;
 use crate::{FieldType, VALUE_BYTES_MAX};
 
 /// Bytes of the slot of a field of variable size: its end, u32 little-endian.

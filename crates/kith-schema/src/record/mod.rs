@@ -5,6 +5,7 @@ mod error;
 mod items;
 mod json_in;
 mod json_out;
+mod json_value;
 mod layout;
 mod number;
 mod scalar;

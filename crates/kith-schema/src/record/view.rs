@@ -50,11 +50,7 @@ impl<'a> RecordView<'a> {
     /// # Errors
     /// [`RecordError::UnknownField`], [`RecordError::DamagedField`].
     pub fn field(&self, name: &str) -> Result<Option<FieldView<'a>>, RecordError> {
-        let index = self.schema.index_of(name).ok_or_else(|| RecordError::UnknownField {
-            field: name.to_owned(),
-            near: self.schema.nearest(name),
-        })?;
-        self.at(index)
+        self.at(self.schema.read_index(name)?)
     }
 
     /// The field at `index`; `None` if null. `O(1)`, but for text, which is checked to be UTF-8.

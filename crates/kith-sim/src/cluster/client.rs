@@ -11,7 +11,7 @@ use kith_routing::fan_out::ControllerStates;
 use kith_routing::load::{Charge, Hedging, RequestEnd, Work};
 use kith_routing::{
     Availability, Controllers, Execution, FanOutLimits, FanOutPlan, Health, HealthChange, HealthEvent,
-    LoadMeter, PlanError, PolicyState, QueryShape, ReplicaPolicy, RoutingTable,
+    LoadMeter, PlanError, PolicyInputs, PolicyState, QueryShape, ReplicaPolicy, RoutingTable,
 };
 use kith_types::{FanOutKind, NodeId, PartitionId, Timestamp, Workflow};
 use rand::rngs::StdRng;
@@ -140,7 +140,8 @@ impl Client {
         let limits = FanOutLimits::default();
         let decision = self.controllers.decide(limits, &shape, &load, &mut self.controller_states);
         let limit = decision.limit;
-        self.policy.plan(&view, &spec.partitions, limit, &mut self.policy_state, &load, &mut self.decided)
+        let inputs = PolicyInputs { view, keys: &spec.partitions, limit, load: &load };
+        self.policy.plan(&inputs, &mut self.policy_state, &mut self.decided)
     }
 
     /// Plans a query and begins its execution; its number.

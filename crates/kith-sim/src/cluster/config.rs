@@ -6,6 +6,9 @@ use crate::workload::Workload;
 use kith_routing::HealthOptions;
 use std::time::Duration;
 
+/// A connection that breaks, or is refused, is noticed after this long.
+pub(super) const RESET: Duration = Duration::from_micros(200);
+
 /// A client's processor: the multiget hole (Moolle §I-A). Its queue is the left term of equation 4.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ClientModel {

@@ -7,7 +7,6 @@ mod faults;
 mod node;
 mod record;
 mod run;
-mod trouble;
 
 pub use crate::strategy::Strategy;
 pub use config::{ClientModel, ClusterConfig, NodeModel};

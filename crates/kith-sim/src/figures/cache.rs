@@ -199,31 +199,30 @@ fn draw(size: Size, seed: u64) -> Drawing {
         }
         by_share.push(Series { name: name.to_owned(), points });
     }
+    let tables = vec![Table { name: "hit-rates", columns: COLUMNS.to_vec(), rows }];
+    Drawing { panels: panels(by_share, by_length), tables }
+}
+
+const COLUMNS: [&str; 8] = [
+    "trace",
+    "members",
+    "lookups",
+    "cache_percent",
+    "cache_mib",
+    "hit_rate_percent",
+    "hit_rate_second_half_percent",
+    "evictions",
+];
+
+fn panels(by_share: Vec<Series>, by_length: Vec<Series>) -> Vec<Panel> {
     let rate = Axis::linear("hit rate, %", "hit_rate_percent");
+    let warming = Axis { column: "hit_rate_percent_by_lookups", ..rate };
+    let share = Axis::linear("cache, % of the bytes of all networks", "cache_percent");
+    let lookups = Axis::linear("look-ups", "lookups");
     let panel =
         |title: &str, x, y, series| Panel { title: title.to_owned(), x, y, style: Style::Lines, series };
-    let share = Axis::linear("cache, % of the bytes of all networks", "cache_percent");
-    let columns = vec![
-        "trace",
-        "members",
-        "lookups",
-        "cache_percent",
-        "cache_mib",
-        "hit_rate_percent",
-        "hit_rate_second_half_percent",
-        "evictions",
-    ];
-    let warming = Axis { column: "hit_rate_percent_by_lookups", ..rate };
-    Drawing {
-        panels: vec![
-            panel("by size of the cache, whole trace", share, rate, by_share),
-            panel(
-                "by length of the trace, everything fits",
-                Axis::linear("look-ups", "lookups"),
-                warming,
-                by_length,
-            ),
-        ],
-        tables: vec![Table { name: "hit-rates", columns, rows }],
-    }
+    vec![
+        panel("by size of the cache, whole trace", share, rate, by_share),
+        panel("by length of the trace, everything fits", lookups, warming, by_length),
+    ]
 }

@@ -2,7 +2,9 @@
 
 use crate::{strategy::Strategy, workload::operation_of};
 use kith_routing::fan_out::ControllerStates;
-use kith_routing::{Availability, FanOutLimits, LoadSnapshot, PolicyState, QueryShape, RoutingTable};
+use kith_routing::{
+    Availability, FanOutLimits, LoadSnapshot, PolicyInputs, PolicyState, QueryShape, RoutingTable,
+};
 use kith_types::{FanOutKind, PartitionId, Timestamp, Workflow};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -50,7 +52,8 @@ pub fn mean_plan(
         let keys: Vec<PartitionId> =
             (0..keys).map(|_| PartitionId(rng.random_range(0..partitions))).collect();
         let limit = strategy.controllers.decide(FanOutLimits::default(), &shape, &load, &mut states).limit;
-        let plan = strategy.policy.plan(&view, &keys, limit, &mut memory, &load, &mut rng);
+        let inputs = PolicyInputs { view, keys: &keys, limit, load: &load };
+        let plan = strategy.policy.plan(&inputs, &mut memory, &mut rng);
         let plan = plan.expect("every replica is up");
         sum.groups += f64::from(limit.0);
         sum.requests += plan.requests() as f64;

@@ -91,6 +91,20 @@ pub fn rivals() -> Vec<Strategy> {
     named.into_iter().chain(others).collect()
 }
 
+const COLUMNS: [&str; 11] = [
+    "load",
+    "qps",
+    "strategy",
+    "kind",
+    "queries",
+    "median_ms",
+    "p99_ms",
+    "mean_ms",
+    "requests",
+    "client_busy",
+    "node_busy",
+];
+
 fn draw(size: Size, seed: u64) -> Drawing {
     let rates: &[f64] = match size {
         Size::Full => &[10.0, 25.0, 40.0, 55.0, 70.0, 75.0],
@@ -122,20 +136,7 @@ fn draw(size: Size, seed: u64) -> Drawing {
             rows.extend(rows_of(&load, &strategy.name, &trace));
         }
     }
-    let columns = vec![
-        "load",
-        "qps",
-        "strategy",
-        "kind",
-        "queries",
-        "median_ms",
-        "p99_ms",
-        "mean_ms",
-        "requests",
-        "client_busy",
-        "node_busy",
-    ];
-    let mut tables = vec![Table { name: "kinds", columns, rows }];
+    let mut tables = vec![Table { name: "kinds", columns: COLUMNS.to_vec(), rows }];
     if size == Size::Full {
         tables.extend([sensitivity(seed), early(seed)]);
     }

@@ -3,11 +3,13 @@
 //! Pure: bytes in, arguments out. What commands mean is in `kith-doors`. Errors are worded as Redis 7.0 words them.
 
 mod decode;
+mod limits;
 mod replies;
 #[cfg(test)]
 mod tests;
 
-pub use decode::{Command, Decoder, Limits, Malformed};
+pub use decode::{Command, Decoder};
+pub use limits::{Limits, Malformed};
 pub use replies::{Replies, Version};
 
 use kith_types::ErrorCode;

@@ -1,0 +1,63 @@
+//! Requests under way: each a future that says what came of it, or of its next part.
+
+use crate::transport::{EvaluateParts, Transport};
+use futures::StreamExt;
+use kith_routing::execution::RequestId;
+use kith_wire::v1;
+use std::sync::Arc;
+use tokio::sync::oneshot;
+use tonic::Status;
+
+/// What came of a request.
+pub(super) struct Call {
+    pub request: RequestId,
+    /// `None` if it was cancelled.
+    pub answer: Option<Result<v1::EvaluateReply, Status>>,
+    /// Where its other parts come from, if they may.
+    pub rest: Option<Rest>,
+}
+
+/// The parts of a reply that are still to come. Dropping it cancels the request.
+pub(super) struct Rest {
+    parts: EvaluateParts,
+    cancelled: oneshot::Receiver<()>,
+}
+
+/// A request to be made. It ends without an answer when the other end of `cancelled` is dropped.
+pub(super) struct Outgoing {
+    pub request: RequestId,
+    pub transport: Arc<dyn Transport>,
+    pub addr: String,
+    pub message: v1::EvaluateRequest,
+    pub cancelled: oneshot::Receiver<()>,
+}
+
+impl Outgoing {
+    /// Asks for one answer.
+    pub async fn whole(self) -> Call {
+        let Self { request, transport, addr, message, cancelled } = self;
+        let call = transport.evaluate(&addr, message);
+        let answer = tokio::select! {
+            answer = call => Some(answer),
+            _ = cancelled => None,
+        };
+        Call { request, answer, rest: None }
+    }
+
+    /// Asks for an answer that may come in parts: the first of them.
+    pub async fn in_parts(self) -> Call {
+        let Self { request, transport, addr, message, cancelled } = self;
+        next_part(request, Rest { parts: transport.evaluate_in_parts(addr, message), cancelled }).await
+    }
+}
+
+/// The next part of an answer.
+pub(super) async fn next_part(request: RequestId, mut rest: Rest) -> Call {
+    tokio::select! {
+        part = rest.parts.next() => {
+            let ended = || Err(Status::internal("a reply ended before its last part"));
+            Call { request, answer: Some(part.unwrap_or_else(ended)), rest: Some(rest) }
+        }
+        _ = &mut rest.cancelled => Call { request, answer: None, rest: None },
+    }
+}

@@ -1,0 +1,161 @@
+//! What nodes answer: replies and their parts, and failures.
+
+use super::{
+    Round,
+    calls::{self, Call, Rest},
+};
+use crate::executor::failure::class_of;
+use kith_api::{QueryError, convert::value_of_reply};
+use kith_ops::{Part, Records, Value};
+use kith_routing::{
+    HealthEvent,
+    execution::{Disposition, Event, FailureClass, RequestId},
+    load::{NodeReport, RequestEnd},
+};
+use kith_types::{ErrorCode, NodeId};
+use kith_wire::v1;
+use tonic::Status;
+
+impl Round<'_> {
+    pub(super) fn on_call(&mut self, call: Call) {
+        let Some(answer) = call.answer else { return };
+        let Some(open) = self.open.get(&call.request) else { return };
+        let node = open.charge.node();
+        match answer {
+            Ok(reply) => {
+                self.executor.fleet.on(node, HealthEvent::Success);
+                self.trace.replied(call.request, &reply);
+                self.executor.note_quota(&self.pinned.name, node, reply.quota_left());
+                self.on_reply(call.request, node, reply, call.rest);
+            }
+            Err(status) => self.on_failure(call.request, node, &status),
+        }
+    }
+
+    fn on_failure(&mut self, request: RequestId, node: NodeId, status: &Status) {
+        let fleet = &self.executor.fleet;
+        let class = class_of(status, self.pinned.version);
+        let is_late = matches!(class, FailureClass::DeadlineExceeded | FailureClass::Timeout);
+        fleet.on(
+            node,
+            match class {
+                FailureClass::Connection => HealthEvent::ConnectionError,
+                _ if is_late => HealthEvent::Timeout,
+                _ => HealthEvent::Success,
+            },
+        );
+        let code = kith_wire::code_of(status);
+        self.too_large |= code == ErrorCode::TooLarge;
+        if class == FailureClass::Throttled {
+            self.executor.note_quota(&self.pinned.name, node, v1::QuotaLeft::QuotaTight);
+        }
+        if code.is_denial() || class == FailureClass::Throttled {
+            self.denied = Some(QueryError::from_status(status));
+        }
+        self.reasons.push(format!("{node}: {}", status.message()));
+        let end = if is_late { RequestEnd::TimedOut } else { RequestEnd::Failed };
+        self.close(request, end, class.name());
+        let _ = self.execution.on(Event::Failed { request, class }, fleet.now());
+    }
+
+    /// A reply, or the next part of one.
+    fn on_reply(
+        &mut self,
+        request: RequestId,
+        node: NodeId,
+        mut reply: v1::EvaluateReply,
+        rest: Option<Rest>,
+    ) {
+        let now = self.executor.fleet.now();
+        if let Some(load) = &reply.load {
+            self.note_load(node, load);
+        }
+        let Some((mut part, is_last)) = self.part_of(request, &mut reply, rest.is_some()) else {
+            return self.on_malformed(request, node);
+        };
+        match rest.filter(|_| !is_last) {
+            Some(rest) => self.calls.push(calls::next_part(request, rest)),
+            None => self.close(request, RequestEnd::Answered, "ok"),
+        }
+        let (keys, settled) = (part.positions.len() as u32, part.value == Value::Exists(true));
+        let failed = self.failed_of(node, &mut part);
+        let event = match (is_last, failed.is_empty()) {
+            (false, _) => Event::ReplySoFar { request, keys, failed },
+            (true, false) => Event::ReplyInPart { request, failed },
+            (true, true) => Event::Reply { request },
+        };
+        match self.execution.on(event, now) {
+            Disposition::Ignored => return,
+            Disposition::Held => {
+                self.held.insert(request, part);
+                return;
+            }
+            Disposition::Accepted => {}
+            Disposition::AcceptedInPart { late } => part.leave_out(&late),
+        }
+        self.service_us = self.service_us.max(reply.service_us);
+        self.trace.won(request);
+        self.parts.push(part);
+        if settled {
+            let _ = self.execution.on(Event::Satisfied, now);
+        }
+    }
+
+    fn on_malformed(&mut self, request: RequestId, node: NodeId) {
+        self.reasons.push(format!("{node}: sent a malformed answer"));
+        self.close(request, RequestEnd::Failed, FailureClass::Internal.name());
+        let event = Event::Failed { request, class: FailureClass::Internal };
+        let _ = self.execution.on(event, self.executor.fleet.now());
+    }
+
+    fn note_load(&self, node: NodeId, load: &v1::NodeLoad) {
+        let fleet = &self.executor.fleet;
+        let report = NodeReport { rps: load.requests_per_second, clients: load.clients };
+        fleet.with_load(|load, now| load.on_report(node, report, now));
+        if load.leaving {
+            // Its answers count still; what comes next goes to others.
+            fleet.on(node, HealthEvent::ProbeFailed);
+        }
+    }
+
+    /// What a reply says of the next keys that its request owes, and whether these are all of them. `None` if the reply is malformed.
+    fn part_of(
+        &mut self,
+        request: RequestId,
+        reply: &mut v1::EvaluateReply,
+        more: bool,
+    ) -> Option<(Part, bool)> {
+        let is_wrong_version = reply.served.iter().any(|served| served.version != self.pinned.version);
+        let open = self.open.get_mut(&request)?;
+        let owed = &open.keys[open.heard..];
+        let value = value_of_reply(reply, owed.len()).ok()?;
+        if is_wrong_version || !answers(&value, owed.len(), more) {
+            return None;
+        }
+        let count = value.records().map_or(owed.len(), Records::len);
+        let part = Part { positions: owed[..count].to_vec(), value };
+        let is_last = count == owed.len();
+        open.heard += count;
+        Some((part, is_last))
+    }
+
+    /// Takes the keys out of an answer whose records are damaged: another replica is asked for them, and for nothing else.
+    fn failed_of(&mut self, node: NodeId, part: &mut Part) -> Vec<(u32, FailureClass)> {
+        let Part { positions, value } = part;
+        self.prove(node, value, positions);
+        let damaged = value.records_mut().map(|records| records.split_damaged(positions)).unwrap_or_default();
+        if !damaged.is_empty() {
+            self.reasons.push(format!("{node}: {} damaged records", damaged.len()));
+            self.damaged.extend(&damaged);
+        }
+        damaged.into_iter().map(|key| (key, FailureClass::Damaged)).collect()
+    }
+}
+
+/// A node answers each of the keys that it `owes`, be it with an error; if more may follow, the first of them at least.
+fn answers(value: &Value, owes: usize, more: bool) -> bool {
+    value.records().is_none_or(|records| {
+        let is_enough = records.len() == owes || (more && (1..owes).contains(&records.len()));
+        is_enough && records.counts().unanswered == 0
+    })
+}

@@ -1,0 +1,222 @@
+//! The nodes as this process sees them: connections, health, what they owe, who may be asked now.
+
+mod tasks;
+
+use crate::{topology::Topology, transport::Transport};
+use arc_swap::ArcSwap;
+use kith_routing::{
+    Availability, Health, HealthChange, HealthEvent, HealthOptions, LoadMeter, RoutingTable, StoreReach,
+};
+use kith_types::{NodeId, Timestamp};
+use parking_lot::{Mutex, MutexGuard};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+use tokio::sync::{Notify, broadcast, watch};
+
+/// How long somebody who is about to take queries waits for the connections to its nodes: for those that are frozen no longer than for
+/// a probe.
+const WARM_PATIENCE: Duration = Duration::from_secs(1);
+/// Deaths that a slow execution may be behind; one that missed some looks everything up.
+const DOWN_QUEUE: usize = 256;
+
+/// The nodes of one cluster. Probes them in the background for as long as it exists.
+pub struct Fleet {
+    transport: Arc<dyn Transport>,
+    /// Where this process's [`Timestamp`]s start.
+    started: Instant,
+    health: Mutex<Health>,
+    /// What was asked and how it went. Locked for microseconds, at the start of a fan-out and at each request's.
+    load: Mutex<LoadMeter>,
+    /// Nodes with too many requests pending to get more, for now. Written when that changes.
+    avoided: Mutex<Vec<NodeId>>,
+    /// Who may be asked; swapped whole when a node's health or the table changes.
+    reach: ArcSwap<Reach>,
+    downs: broadcast::Sender<NodeId>,
+    /// Told when a node turned out to be up or down, and when the table changed.
+    turned: Notify,
+    /// Tells nodes one client from another.
+    client: u64,
+}
+
+struct Reach {
+    table: Arc<RoutingTable>,
+    availability: Arc<Availability>,
+}
+
+impl Fleet {
+    /// Follows the topology and probes its nodes until dropped; with `tells_waits`, nodes are told how long this process waits for them.
+    pub fn new(
+        topology: watch::Receiver<Arc<Topology>>,
+        transport: Arc<dyn Transport>,
+        tells_waits: bool,
+    ) -> Arc<Self> {
+        let table = Arc::clone(&topology.borrow().table);
+        let mut health = Health::new(HealthOptions::default());
+        health.follow(&table, Timestamp::ZERO);
+        let reach = Reach { availability: Arc::new(reachable(&health, &[], &table)), table };
+        let fleet = Arc::new(Self {
+            transport,
+            started: Instant::now(),
+            health: Mutex::new(health),
+            load: Mutex::default(),
+            avoided: Mutex::default(),
+            reach: ArcSwap::from_pointee(reach),
+            downs: broadcast::channel(DOWN_QUEUE).0,
+            turned: Notify::new(),
+            client: rand::random(),
+        });
+        tokio::spawn(tasks::follow(Arc::downgrade(&fleet), topology));
+        tokio::spawn(tasks::probe(Arc::downgrade(&fleet)));
+        if tells_waits {
+            fleet.with_load(|load, _| load.keep_waits());
+            tokio::spawn(tasks::tell_waits(Arc::downgrade(&fleet)));
+        }
+        fleet
+    }
+
+    /// Carries requests.
+    pub fn transport(&self) -> &Arc<dyn Transport> {
+        &self.transport
+    }
+
+    /// This process, as nodes count it.
+    pub fn client(&self) -> u64 {
+        self.client
+    }
+
+    /// The time, for decisions.
+    pub fn now(&self) -> Timestamp {
+        self.at(Instant::now())
+    }
+
+    /// An instant, for decisions.
+    pub fn at(&self, instant: Instant) -> Timestamp {
+        Timestamp(instant.saturating_duration_since(self.started))
+    }
+
+    /// A time, for timers.
+    pub fn instant(&self, at: Timestamp) -> Instant {
+        self.started + at.0
+    }
+
+    /// Tells or asks the load meter something. Nodes that came over, or back under, the limit of pending requests by it are
+    /// avoided, or asked again, from here on.
+    pub fn with_load<T>(&self, work: impl FnOnce(&mut LoadMeter, Timestamp) -> T) -> T {
+        let now = self.now();
+        let (result, changed) = {
+            let mut load = self.load.lock();
+            let result = work(&mut load, now);
+            (result, load.newly_avoided(self.reach.load().table.nodes().len()))
+        };
+        if let Some(avoided) = changed {
+            if !avoided.is_empty() {
+                tracing::warn!(?avoided, "nodes with too many requests pending are avoided for now");
+            }
+            *self.avoided.lock() = avoided;
+            let table = Arc::clone(&self.reach.load().table);
+            self.refresh(table);
+        }
+        result
+    }
+
+    /// Which nodes of `table` may be asked now.
+    pub fn availability(&self, table: &Arc<RoutingTable>) -> Arc<Availability> {
+        let reach = self.reach.load();
+        if Arc::ptr_eq(&reach.table, table) {
+            return Arc::clone(&reach.availability);
+        }
+        Arc::new(self.reachable(table))
+    }
+
+    /// Which nodes of `table` may be asked now for a version that only `reach` holds.
+    pub fn availability_within(&self, table: &Arc<RoutingTable>, reach: &StoreReach) -> Arc<Availability> {
+        let availability = self.availability(table);
+        if reach.is_everything() {
+            return availability;
+        }
+        Arc::new(availability.for_store(table, reach))
+    }
+
+    /// Waits, not for long, until each node was asked whether it is well: over the connection that its requests will take. Those that
+    /// are down are not waited for.
+    pub async fn warm(&self) {
+        let settled = async {
+            loop {
+                let turned = self.turned.notified();
+                tokio::pin!(turned);
+                turned.as_mut().enable();
+                if self.lock().is_settled() {
+                    return;
+                }
+                turned.await;
+            }
+        };
+        if tokio::time::timeout(WARM_PATIENCE, settled).await.is_err() {
+            tracing::warn!("not every node has answered a probe, or failed to, in time: going on without");
+        }
+    }
+
+    /// Nodes that go down from now on.
+    pub fn downs(&self) -> broadcast::Receiver<NodeId> {
+        self.downs.subscribe()
+    }
+
+    /// Whether a node is up, as far as this process knows.
+    pub fn is_up(&self, node: NodeId) -> bool {
+        self.lock().is_up(node)
+    }
+
+    /// Takes in what became of a request or probe.
+    pub fn on(&self, node: NodeId, event: HealthEvent) {
+        let now = self.now();
+        let change = self.lock().on(node, event, now);
+        let Some(change) = change else { return };
+        tell(node, change);
+        if change != HealthChange::Down {
+            self.with_load(|load, _| load.on_return(node));
+        }
+        let table = Arc::clone(&self.reach.load().table);
+        self.refresh(table);
+        self.turned.notify_waiters();
+        if change == HealthChange::Down {
+            // Nobody listening is fine.
+            let _ = self.downs.send(node);
+        }
+    }
+
+    fn refresh(&self, table: Arc<RoutingTable>) {
+        let availability = Arc::new(self.reachable(&table));
+        self.reach.store(Arc::new(Reach { table, availability }));
+    }
+
+    fn reachable(&self, table: &RoutingTable) -> Availability {
+        let avoided = self.avoided.lock().clone();
+        reachable(&self.lock(), &avoided, table)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Health> {
+        self.health.lock()
+    }
+}
+
+fn tell(node: NodeId, change: HealthChange) {
+    match change {
+        HealthChange::Down => tracing::warn!(%node, "node is down: routing around it"),
+        HealthChange::Up => tracing::info!(%node, "node is back"),
+        HealthChange::Joined => tracing::debug!(%node, "node answers"),
+    }
+}
+
+fn reachable(health: &Health, avoided: &[NodeId], table: &RoutingTable) -> Availability {
+    let mut availability = health.availability(table);
+    avoided.iter().filter_map(|node| table.node_index(*node)).for_each(|node| availability.mark_down(node));
+    for (index, node) in table.nodes().iter().enumerate() {
+        if node.address.is_empty() {
+            availability.exclude(kith_routing::NodeIndex(index as u32));
+        }
+    }
+    availability.rescue(table);
+    availability
+}

@@ -1,0 +1,230 @@
+//! The fast client: runs operations itself, straight against the nodes. A router is a
+//! session with a network cache in front of [`NetworkSource`].
+
+mod run;
+
+pub use run::Run;
+
+use crate::{
+    ListStore,
+    executor::Executor,
+    schemas::Schemas,
+    settings::{SessionSettings, SettingsError},
+    topology::{Graph, Pinned, Topology},
+};
+use futures::{FutureExt, future::BoxFuture};
+use kith_api::{Answered, QueryError, QueryOptions};
+use kith_ops::{EdgesQuery, GraphQuery, Network, NetworkKey, Operand};
+use kith_types::{OperationName, Workflow};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+use tokio::sync::watch;
+
+/// How long a query waits for the topology that its nodes already have.
+const REFRESH_WAIT: Duration = Duration::from_secs(1);
+/// A read begins again at most so often: [`Run::begins_again`].
+pub(crate) const RESTARTS_MAX: u32 = 2;
+
+/// Answers queries from the nodes of one cluster. Cheap to clone; clones share connections, load measurements and cursors.
+#[derive(Clone)]
+pub struct Session {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    topology: watch::Receiver<Arc<Topology>>,
+    executor: Executor,
+    settings: SessionSettings,
+    caches: Caches,
+    schemas: Schemas,
+}
+
+/// What stands in front of the nodes.
+pub struct Caches {
+    /// Answers [`kith_ops::Step::Network`].
+    pub networks: Arc<dyn NetworkSource>,
+    /// Keeps whole neighbour lists; `None` asks the nodes each time.
+    pub lists: Option<Arc<dyn ListStore>>,
+}
+
+impl Default for Caches {
+    /// Nothing is kept.
+    fn default() -> Self {
+        Self { networks: Arc::new(Uncached), lists: None }
+    }
+}
+
+/// Where [`kith_ops::Step::Network`] is answered: from the nodes, or from a cache in front of them.
+pub trait NetworkSource: Send + Sync + 'static {
+    /// The network of a member at the query's pinned version.
+    fn network<'a>(
+        &'a self,
+        run: &'a mut Run<'_>,
+        key: NetworkKey,
+    ) -> BoxFuture<'a, Result<Arc<Network>, QueryError>>;
+}
+
+/// Fetches every network anew: Moolle's Algorithm 2 without its cache.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Uncached;
+
+impl NetworkSource for Uncached {
+    fn network<'a>(
+        &'a self,
+        run: &'a mut Run<'_>,
+        key: NetworkKey,
+    ) -> BoxFuture<'a, Result<Arc<Network>, QueryError>> {
+        run.fetch_network(key).boxed()
+    }
+}
+
+impl Session {
+    /// Starts from any of `seeds`, routers or nodes (`host:port`). Returns once the connections to all nodes are open, of those that
+    /// are up; a second later at the latest.
+    ///
+    /// # Errors
+    /// If none of them answers.
+    pub async fn connect(seeds: Vec<String>, settings: SessionSettings) -> Result<Self, QueryError> {
+        let topology = crate::topology::follow(seeds, settings.dialer.clone()).await?;
+        let session = Self::new(topology, settings, Caches::default())
+            .map_err(|error| QueryError::BadRequest { detail: error.to_string() })?;
+        session.warm().await;
+        Ok(session)
+    }
+
+    /// Waits, not for long, until the connections to its nodes are open. [`Session::connect`] has done so.
+    pub async fn warm(&self) {
+        self.inner.executor.fleet().warm().await;
+    }
+
+    /// Over a topology that someone else follows.
+    ///
+    /// # Errors
+    /// If the settings name a policy or controller that does not exist.
+    pub fn new(
+        topology: watch::Receiver<Arc<Topology>>,
+        settings: SessionSettings,
+        caches: Caches,
+    ) -> Result<Self, SettingsError> {
+        settings.check_bounds()?;
+        let executor = Executor::new(topology.clone(), &settings)?;
+        Ok(Self {
+            inner: Arc::new(Inner { topology, executor, settings, caches, schemas: Schemas::default() }),
+        })
+    }
+
+    /// The topology now.
+    pub fn topology(&self) -> Arc<Topology> {
+        Arc::clone(&self.inner.topology.borrow())
+    }
+
+    /// What runs the fan-outs: for its health and load.
+    pub fn executor(&self) -> &Executor {
+        &self.inner.executor
+    }
+
+    /// How it routes and what it allows.
+    pub(crate) fn settings(&self) -> &SessionSettings {
+        &self.inner.settings
+    }
+
+    /// The schemas of records that it has fetched.
+    pub(crate) fn schemas(&self) -> &Schemas {
+        &self.inner.schemas
+    }
+
+    /// A run that nobody waits for, as the refresh of a stale network: its own deadline, the background workflow.
+    pub async fn in_background<T>(
+        &self,
+        graph: &str,
+        operation: OperationName,
+        work: impl AsyncFnOnce(&mut Run<'_>) -> Result<T, QueryError>,
+    ) -> Result<T, QueryError> {
+        let options = QueryOptions { workflow: Workflow::Background, ..QueryOptions::default() };
+        let (mut run, _) = self.begin(graph, operation, &options)?;
+        work(&mut run).await
+    }
+
+    /// How long a query with these options may take.
+    pub fn patience(&self, options: &QueryOptions) -> Duration {
+        let settings = &self.inner.settings;
+        options.deadline.unwrap_or(settings.deadline_default).min(settings.deadline_max)
+    }
+
+    /// A run that has pinned a graph.
+    pub(crate) fn begin<'a>(
+        &'a self,
+        graph: &str,
+        operation: OperationName,
+        options: &'a QueryOptions,
+    ) -> Result<(Run<'a>, Arc<Graph>), QueryError> {
+        let topology = self.topology();
+        let graph = Arc::clone(topology.graph(graph)?);
+        Ok((self.begin_at(topology, &graph.pinned, operation, options)?, graph))
+    }
+
+    /// A run that has pinned the version of a graph that answers a query: the one that is served, or the one that a cursor belongs to
+    /// if it is kept.
+    fn begin_query<'a>(
+        &'a self,
+        graph: &str,
+        query: &GraphQuery,
+        options: &'a QueryOptions,
+    ) -> Result<(Run<'a>, Arc<Graph>), QueryError> {
+        let topology = self.topology();
+        let graph = match &query.operand {
+            Operand::Edges(EdgesQuery { after: Some(cursor), .. }) => {
+                topology.graph_with(graph, query.edge_type.as_deref(), cursor.version)?
+            }
+            _ => Arc::clone(topology.graph(graph)?),
+        };
+        Ok((self.begin_at(topology, &graph.pinned, query.operand.operation(), options)?, graph))
+    }
+
+    /// A run that has pinned something of `topology`.
+    pub(crate) fn begin_at<'a>(
+        &'a self,
+        topology: Arc<Topology>,
+        pinned: &Arc<Pinned>,
+        operation: OperationName,
+        options: &'a QueryOptions,
+    ) -> Result<Run<'a>, QueryError> {
+        if let Some(name) = &options.policy
+            && kith_routing::policy::by_name(name).is_none()
+        {
+            // Told even where a cache makes the policy needless.
+            return Err(QueryError::UnknownPolicy { name: name.clone() });
+        }
+        Ok(Run::new(self, topology, Arc::clone(pinned), operation, options))
+    }
+
+    pub(crate) async fn answer(
+        &self,
+        graph: &str,
+        query: &GraphQuery,
+        options: &QueryOptions,
+    ) -> Result<Answered, QueryError> {
+        let mut restarts = 0;
+        loop {
+            let (mut run, pinned) = self.begin_query(graph, query, options)?;
+            let error = match run.drive(query, &pinned).await {
+                Ok(answer) => return Ok(run.finish(answer)),
+                Err(error) => error,
+            };
+            if RESTARTS_MAX <= restarts || !run.begins_again(&error, false).await {
+                return Err(error);
+            }
+            restarts += 1;
+        }
+    }
+
+    /// Waits, not for long, for a topology after `revision`.
+    async fn newer_than(&self, revision: u64, deadline: Instant) {
+        let mut topology = self.inner.topology.clone();
+        let wait = REFRESH_WAIT.min(deadline.saturating_duration_since(Instant::now()));
+        // Nothing newer is fine: the nodes may catch up with us meanwhile.
+        let _ = tokio::time::timeout(wait, topology.wait_for(|topology| revision < topology.revision)).await;
+    }
+}

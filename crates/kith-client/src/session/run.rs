@@ -1,0 +1,194 @@
+//! One query of a session on its way to the nodes and back.
+
+mod ask;
+
+use super::Session;
+use crate::{
+    profile::Trace,
+    topology::{Graph, Pinned, Topology},
+};
+use kith_api::{Answered, BatchAnswer, CacheMode, QueryError, QueryOptions};
+use kith_ops::{
+    CommonAnswer, GraphAnswer, GraphQuery, Input, Network, NetworkKey, NetworkPlan, Operation, Records, Step,
+};
+use kith_routing::execution::Failure;
+use kith_schema::SchemaId;
+use kith_types::OperationName;
+use std::{collections::BTreeSet, sync::Arc, time::Instant};
+
+/// One query on its way: what it pinned, how long it may take, what it did so far.
+pub struct Run<'a> {
+    session: &'a Session,
+    topology: Arc<Topology>,
+    pinned: Arc<Pinned>,
+    options: &'a QueryOptions,
+    /// What was asked.
+    operation: OperationName,
+    deadline: Instant,
+    trace: Trace,
+    missing: BTreeSet<u32>,
+    /// What went wrong with them.
+    failures: Vec<Failure>,
+}
+
+impl<'a> Run<'a> {
+    pub(super) fn new(
+        session: &'a Session,
+        topology: Arc<Topology>,
+        pinned: Arc<Pinned>,
+        operation: OperationName,
+        options: &'a QueryOptions,
+    ) -> Self {
+        let started = Instant::now();
+        Self {
+            session,
+            topology,
+            pinned,
+            options,
+            operation,
+            deadline: started + session.patience(options),
+            trace: Trace::new(started, options.profile || session.settings().trace_all),
+            missing: BTreeSet::new(),
+            failures: Vec::new(),
+        }
+    }
+}
+
+impl Run<'_> {
+    /// The name and version of what it asks.
+    pub fn pinned(&self) -> &Pinned {
+        &self.pinned
+    }
+
+    /// Whether a read that failed like this may succeed if it begins again. Waits, not for long, for a newer topology if the nodes no
+    /// longer have the version that it pinned. `several`: more than one replica of each key is asked, and they must agree.
+    pub(crate) async fn begins_again(&self, error: &QueryError, several: bool) -> bool {
+        match error {
+            QueryError::VersionUnavailable { .. } => {
+                self.session.newer_than(self.topology.revision, self.deadline).await;
+                true
+            }
+            // The only replica of a share went away meanwhile; another share may have had one to spare.
+            QueryError::PartitionsUnavailable { .. } => several,
+            _ => false,
+        }
+    }
+
+    /// How the caller wants caches used.
+    pub fn cache_mode(&self) -> CacheMode {
+        self.options.cache
+    }
+
+    /// The session that runs it.
+    pub fn session(&self) -> &Session {
+        self.session
+    }
+
+    /// When the caller stops waiting.
+    pub fn deadline(&self) -> Instant {
+        self.deadline
+    }
+
+    /// How many milliseconds the caller gave it.
+    pub fn allowed_ms(&self) -> u64 {
+        self.trace.micros(self.deadline).div_ceil(1_000)
+    }
+
+    /// Notes how the network cache took part, for the profile.
+    pub fn note_cache(&mut self, outcome: &'static str) {
+        self.trace.cache(outcome);
+    }
+
+    /// Whether answers so far lack partitions: such a network must not be cached.
+    pub fn is_partial(&self) -> bool {
+        !self.missing.is_empty()
+    }
+
+    /// Fetches a member's network from the nodes (Moolle, Algorithm 2).
+    ///
+    /// # Errors
+    /// [`QueryError`].
+    pub async fn fetch_network(&mut self, key: NetworkKey) -> Result<Arc<Network>, QueryError> {
+        let (plan, workflow) = (self.network_plan(), self.options.workflow);
+        match self.steps(Operation::network(key, workflow, plan), false).await? {
+            GraphAnswer::Network(answer) => answer
+                .network
+                .ok_or_else(|| QueryError::Internal { detail: "a fetched network has no ids".to_owned() }),
+            other => Err(QueryError::Internal { detail: format!("a network was answered by {other:?}") }),
+        }
+    }
+
+    /// How a network is fetched: in turn whenever the caller says how many groups may take part, or takes what is left of one.
+    pub(crate) fn network_plan(&self) -> NetworkPlan {
+        if !self.options.fan_out.is_auto() || self.options.partial {
+            return NetworkPlan::InTurn;
+        }
+        let table = &self.topology.table;
+        let nodes_max = self.session.inner.settings.networks_at_once as usize;
+        NetworkPlan::of(table.groups().len(), table.nodes().len(), table.partition_count(), nodes_max)
+    }
+
+    pub(super) async fn drive(
+        &mut self,
+        query: &GraphQuery,
+        graph: &Graph,
+    ) -> Result<GraphAnswer, QueryError> {
+        let operation = Operation::new(query, &graph.schema)?;
+        self.steps(operation, true).await
+    }
+
+    async fn steps(&mut self, mut operation: Operation, networks: bool) -> Result<GraphAnswer, QueryError> {
+        let mut input = Input::Start;
+        loop {
+            input = match operation.step(input)? {
+                Step::Done(answer) => return Ok(answer),
+                Step::FanOut(fan_out) => Input::Value(self.round(&fan_out).await?),
+                Step::Network(key) if networks => {
+                    let source = Arc::clone(&self.session.inner.caches.networks);
+                    Input::Network(source.network(self, key).await?)
+                }
+                Step::Network(_) => {
+                    return Err(QueryError::Internal { detail: "a network asked for a network".to_owned() });
+                }
+            }
+        }
+    }
+
+    /// Whether the caller takes an answer that lacks keys.
+    pub(crate) fn is_partial_wanted(&self) -> bool {
+        self.options.partial
+    }
+
+    /// What went wrong so far.
+    pub(crate) fn take_failures(&mut self) -> Vec<Failure> {
+        std::mem::take(&mut self.failures)
+    }
+
+    /// What it did so far.
+    pub(crate) fn into_trace(self) -> Trace {
+        self.trace
+    }
+
+    pub(super) fn finish(self, mut answer: GraphAnswer) -> Answered {
+        if let GraphAnswer::Ids(ids) | GraphAnswer::Common(CommonAnswer::Ids(ids)) = &mut answer {
+            self.options.page.cut(ids);
+        }
+        Answered {
+            answer,
+            complete: self.missing.is_empty(),
+            missing_partitions: self.missing.into_iter().collect(),
+            served: vec![(self.pinned.name.clone(), self.pinned.version)],
+            profile: self.trace.finish(),
+        }
+    }
+
+    pub(crate) fn finish_batch(self, records: Records, schema: Option<SchemaId>) -> BatchAnswer {
+        BatchAnswer {
+            records,
+            missing_partitions: self.missing.into_iter().collect(),
+            served: vec![(self.pinned.name.clone(), self.pinned.version)],
+            profile: self.trace.finish(),
+            schema,
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! What a query on its way asks of the nodes.
+
+use super::Run;
+use crate::{
+    at_hand::{self, ListQuestion},
+    executor::{Asking, Handed, Planned, RoundOutcome},
+    stream::Handing,
+};
+use futures::future::try_join_all;
+use kith_api::{CacheMode, Proofs, QueryError, QueryOptions};
+use kith_ops::{FanOut, Records, Value};
+
+impl Run<'_> {
+    /// Runs one fan-out, but for lists that are at hand.
+    pub(crate) async fn round(&mut self, fan_out: &FanOut) -> Result<Value, QueryError> {
+        let session = self.session;
+        let (Some(lists), Some(question)) = (&session.inner.caches.lists, ListQuestion::of(fan_out)) else {
+            return self.ask(fan_out).await;
+        };
+        let at_hand = match self.options.cache {
+            CacheMode::Use => lists.read(&self.pinned, question.edge, question.keys),
+            CacheMode::Refresh => vec![None; question.keys.len()],
+            CacheMode::Bypass => return self.ask(fan_out).await,
+        };
+        let Some(rest) = at_hand::rest(fan_out, question.keys, &at_hand) else {
+            return Ok(question.joined(at_hand, Vec::new()));
+        };
+        match self.ask(&rest).await? {
+            Value::Lists(fetched) => {
+                lists.keep(&self.pinned, question.edge, &at_hand::keepable(&rest, &fetched));
+                Ok(question.joined(at_hand, fetched))
+            }
+            other => Ok(other),
+        }
+    }
+
+    /// Asks the nodes.
+    pub(crate) async fn ask(&mut self, fan_out: &FanOut) -> Result<Value, QueryError> {
+        let &mut Self { ref topology, ref pinned, options, operation, deadline, ref mut trace, .. } = self;
+        let asking = Asking { topology, pinned, fan_out, options, operation, deadline };
+        let run = self.session.inner.executor.run(&asking, trace);
+        let RoundOutcome { value, missing, failures } = run.await?;
+        self.missing.extend(missing);
+        self.failures.extend(failures);
+        Ok(value)
+    }
+
+    /// Asks the nodes, and hands on what they answer as they do.
+    pub(crate) async fn ask_in_parts(
+        &mut self,
+        fan_out: &FanOut,
+        handing: &mut Handing,
+    ) -> Result<Handed, QueryError> {
+        let &mut Self { ref topology, ref pinned, options, operation, deadline, ref mut trace, .. } = self;
+        let asking = Asking { topology, pinned, fan_out, options, operation, deadline };
+        self.session.inner.executor.run_in_parts(&asking, trace, handing).await
+    }
+
+    /// Decides whom the nodes' fan-out would go to, without asking them.
+    pub(crate) fn plan(&self, fan_out: &FanOut) -> Result<Planned, QueryError> {
+        let &Self { ref topology, ref pinned, options, operation, deadline, .. } = self;
+        let asking = Asking { topology, pinned, fan_out, options, operation, deadline };
+        self.session.inner.executor.plan(&asking)
+    }
+
+    /// Asks `required` replicas of each key, none twice for one key, all at once; what they agree on.
+    pub(crate) async fn ask_agreeing(
+        &mut self,
+        fan_out: &FanOut,
+        required: u32,
+    ) -> Result<Value, QueryError> {
+        let executor = &self.session.inner.executor;
+        let shares = executor.shares(&self.topology, &self.pinned, fan_out, required);
+        // Only values that were checked can be compared.
+        let options = &QueryOptions { proofs: Proofs::Everywhere, ..self.options.clone() };
+        let reads = shares.iter().map(|share| {
+            let mut trace = self.trace.beside();
+            let (topology, operation, deadline) = (&*self.topology, self.operation, self.deadline);
+            async move {
+                let asking = Asking { topology, pinned: share, fan_out, options, operation, deadline };
+                executor.run(&asking, &mut trace).await.map(|outcome| (outcome, trace))
+            }
+        });
+        let reads = try_join_all(reads.collect::<Vec<_>>()).await?;
+        let mut answers = Vec::with_capacity(reads.len());
+        for (RoundOutcome { value, missing, failures }, trace) in reads {
+            self.missing.extend(missing);
+            self.failures.extend(failures);
+            self.trace.absorb(trace);
+            match value {
+                Value::Records(records) => answers.push(records),
+                other => return Ok(other),
+            }
+        }
+        Ok(Value::Records(Records::agreed(answers)))
+    }
+}

@@ -1,0 +1,106 @@
+//! The best records of a computation so far, with their results.
+
+use crate::records::RecordsBuilder;
+use crate::{EvaluateError, RecordError, Records};
+use kith_schema::compute::Score;
+use kith_types::KeyRef;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// A record that has a score; the greatest is the best.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Ranked<'k> {
+    pub(super) score: Score,
+    pub(super) key: Reverse<KeyRef<'k>>,
+    pub(super) place: Reverse<u32>,
+    /// Where its result is put by.
+    pub(super) slot: usize,
+}
+
+/// What became of a key that has no result.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Without {
+    Absent,
+    Error(RecordError),
+    Unanswered,
+    /// Found, and not among the best.
+    Unsent,
+}
+
+/// The best records so far.
+pub(super) struct Best<'k> {
+    k: usize,
+    /// One per key so far; those of the best are passed over at the end.
+    states: Vec<Without>,
+    /// The worst of the best on top.
+    heap: BinaryHeap<Reverse<Ranked<'k>>>,
+    /// Their results: who is better takes over the buffer of whom it replaces.
+    slots: Vec<Vec<u8>>,
+    /// What these take.
+    bytes: usize,
+}
+
+impl<'k> Best<'k> {
+    /// None yet of the `k` best of so many keys.
+    pub(super) fn new(k: usize, keys: usize) -> Self {
+        let states = Vec::with_capacity(keys);
+        Self { k, states, heap: BinaryHeap::new(), slots: Vec::new(), bytes: 0 }
+    }
+
+    /// Notes what the next key is, should it not be among the best.
+    pub(super) fn pass(&mut self, state: Without) {
+        self.states.push(state);
+    }
+
+    /// What the results that are kept take, in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Whether a record is among the best so far.
+    pub(super) fn takes(&self, ranked: &Ranked<'k>) -> bool {
+        self.slots.len() < self.k || self.heap.peek().is_some_and(|worst| worst.0 < *ranked)
+    }
+
+    /// Keeps a result that it takes; `result` is then a buffer to use again.
+    pub(super) fn keep(&mut self, mut ranked: Ranked<'k>, result: &mut Vec<u8>) {
+        ranked.slot = match self.slots.len() < self.k {
+            true => {
+                self.slots.push(Vec::new());
+                self.slots.len() - 1
+            }
+            false => self.heap.pop().map_or(0, |worst| worst.0.slot),
+        };
+        std::mem::swap(&mut self.slots[ranked.slot], result);
+        self.bytes = self.bytes - result.len() + self.slots[ranked.slot].len();
+        self.heap.push(Reverse(ranked));
+    }
+
+    pub(super) fn finish(self, bytes_max: usize) -> Result<Records, EvaluateError> {
+        let too_large = EvaluateError::TooLarge { max: bytes_max };
+        let mut places: Vec<(u32, usize)> =
+            self.heap.iter().map(|kept| (kept.0.place.0, kept.0.slot)).collect();
+        places.sort_unstable();
+        let mut kept = places.into_iter().peekable();
+        let mut records = RecordsBuilder::with_capacity(self.states.len());
+        for (place, state) in (0..).zip(self.states) {
+            match kept.next_if(|(kept, _)| *kept == place) {
+                Some((_, slot)) if records.found(&self.slots[slot]) => {}
+                Some(_) => return Err(too_large),
+                None => state.put(&mut records),
+            }
+        }
+        Ok(records.finish())
+    }
+}
+
+impl Without {
+    pub(super) fn put(self, records: &mut RecordsBuilder) {
+        match self {
+            Without::Absent => records.absent(),
+            Without::Error(error) => records.error(error),
+            Without::Unanswered => records.unanswered(),
+            Without::Unsent => records.unsent(),
+        }
+    }
+}

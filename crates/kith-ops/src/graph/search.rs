@@ -1,0 +1,38 @@
+//! What a bidirectional search has reached: levels of members from either end, as sets without parents.
+
+use crate::EdgeSelector;
+use crate::sets::difference;
+
+/// The levels from both ends.
+#[derive(Clone, Debug)]
+pub(super) struct Search {
+    pub(super) forward: Side,
+    pub(super) backward: Side,
+}
+
+/// One side of the search.
+#[derive(Clone, Debug)]
+pub(super) struct Side {
+    /// `levels[d]` is what is exactly `d` hops away. Sorted, distinct, disjoint.
+    pub(super) levels: Vec<Vec<u64>>,
+    /// The edges that lead to the next level.
+    pub(super) edge: EdgeSelector,
+}
+
+impl Side {
+    /// The outermost level.
+    pub(super) fn frontier(&self) -> &[u64] {
+        self.levels.last().map_or(&[], Vec::as_slice)
+    }
+
+    /// How many hops away the outermost level is.
+    pub(super) fn depth(&self) -> usize {
+        self.levels.len() - 1
+    }
+
+    /// Adds a level: what of `reached` was not reached before.
+    pub(super) fn push(&mut self, reached: Vec<u64>) {
+        let fresh = self.levels.iter().fold(reached, |ids, level| difference(&ids, level));
+        self.levels.push(fresh);
+    }
+}

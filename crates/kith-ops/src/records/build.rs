@@ -1,0 +1,177 @@
+//! Records made one after the other, in the order of their keys.
+
+use super::{Entry, RecordError, Records};
+use bytes::{Bytes, BytesMut};
+use kith_types::ValueProof;
+
+/// The most room that is made for values before they are there.
+const ROOM_BYTES_MAX: usize = 8 << 20;
+
+/// Records whose values are copied once, into one buffer.
+pub type RecordsBuilder = Building<Copied>;
+
+/// Records over bytes that hold all values, one behind the other, as they came over the wire.
+pub type RecordsOver = Building<Sent>;
+
+/// Records under way, whose values lie in `V`.
+#[derive(Debug)]
+pub struct Building<V> {
+    entries: Vec<Entry>,
+    values: V,
+}
+
+/// Values that are copied.
+#[derive(Debug)]
+pub struct Copied {
+    bytes: BytesMut,
+    /// Values are not expected to have more bytes than this and the last of them.
+    enough: usize,
+}
+
+/// Values that lie where they arrived.
+#[derive(Debug)]
+pub struct Sent {
+    bytes: Bytes,
+    /// Where the next value begins.
+    next: usize,
+}
+
+impl<V> Building<V> {
+    /// Adds a key that the store does not have.
+    pub fn absent(&mut self) {
+        self.entries.push(Entry::Absent);
+    }
+
+    /// Adds a key that failed.
+    pub fn error(&mut self, error: RecordError) {
+        self.entries.push(Entry::Error(error));
+    }
+
+    /// Adds a key that nobody answered for.
+    pub fn unanswered(&mut self) {
+        self.entries.push(Entry::Unanswered);
+    }
+
+    /// Adds a key whose value is not wanted.
+    pub fn unsent(&mut self) {
+        self.entries.push(Entry::Unsent);
+    }
+}
+
+impl Building<Copied> {
+    /// Room for `count` keys.
+    pub fn with_capacity(count: usize) -> Self {
+        Self::with_room(count, usize::MAX)
+    }
+
+    /// Room for `count` keys, where values end with the one that makes them `enough` bytes.
+    pub fn with_room(count: usize, enough: usize) -> Self {
+        Self { entries: Vec::with_capacity(count), values: Copied { bytes: BytesMut::new(), enough } }
+    }
+
+    /// Adds a value. `false` if it does not fit any more ([`Records::SEGMENT_BYTES_MAX`] in all): nothing was added.
+    #[must_use]
+    pub fn found(&mut self, value: &[u8]) -> bool {
+        self.found_with(value, None)
+    }
+
+    /// As [`RecordsBuilder::found`], with what proves the value.
+    #[must_use]
+    pub fn found_with(&mut self, value: &[u8], proof: Option<ValueProof>) -> bool {
+        let Copied { bytes, enough } = &mut self.values;
+        let start = bytes.len();
+        if Records::SEGMENT_BYTES_MAX - start < value.len() {
+            return false;
+        }
+        if start == 0 {
+            // Values of a store are about as long as each other: room for all of them, rather than a larger one again and again.
+            let keys_left = self.entries.capacity() - self.entries.len();
+            let room = enough.saturating_add(value.len()).min(ROOM_BYTES_MAX);
+            bytes.reserve(keys_left.saturating_mul(value.len()).min(room));
+        }
+        bytes.extend_from_slice(value);
+        let (start, length) = (start as u32, value.len() as u32);
+        self.entries.push(Entry::Found { segment: 0, start, length, proof });
+        true
+    }
+
+    /// Bytes of the values so far.
+    pub fn value_bytes(&self) -> usize {
+        self.values.bytes.len()
+    }
+
+    /// The records.
+    pub fn finish(self) -> Records {
+        Records { entries: self.entries, segments: vec![self.values.bytes.freeze()] }
+    }
+}
+
+impl Building<Sent> {
+    /// No record yet, of values that lie in `bytes`.
+    pub fn new(count: usize, bytes: Bytes) -> Self {
+        Self { entries: Vec::with_capacity(count), values: Sent { bytes, next: 0 } }
+    }
+
+    /// Adds the value of the next `length` bytes. `false` if there are not so many left: nothing was added.
+    #[must_use]
+    pub fn found(&mut self, length: usize) -> bool {
+        self.found_with(length, None)
+    }
+
+    /// As [`RecordsOver::found`], with what proves the value.
+    #[must_use]
+    pub fn found_with(&mut self, length: usize, proof: Option<ValueProof>) -> bool {
+        let Sent { bytes, next } = &mut self.values;
+        let end = next.checked_add(length).filter(|end| *end <= bytes.len());
+        match end.map(|end| (u32::try_from(*next), u32::try_from(length), end)) {
+            Some((Ok(start), Ok(length), end)) => {
+                self.entries.push(Entry::Found { segment: 0, start, length, proof });
+                *next = end;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// The records; `None` if bytes are left over.
+    pub fn finish(self) -> Option<Records> {
+        let Sent { bytes, next } = self.values;
+        (next == bytes.len()).then(|| Records { entries: self.entries, segments: vec![bytes] })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Record;
+
+    #[test]
+    fn room_is_made_once_for_values_of_one_length() {
+        let mut builder = RecordsBuilder::with_capacity(1_000);
+        assert!(builder.found(&[7; 100]));
+        let room = builder.values.bytes.capacity();
+        (1..1_000).for_each(|_| assert!(builder.found(&[7; 100])));
+        assert_eq!(builder.values.bytes.capacity(), room);
+        let mut long = RecordsBuilder::with_capacity(1_000_000);
+        assert!(long.found(&[7; 100_000]));
+        assert!(
+            long.values.bytes.capacity() < 2 * ROOM_BYTES_MAX,
+            "one long value promises nothing of the others"
+        );
+    }
+
+    #[test]
+    fn records_over_foreign_bytes_stay_within_them() {
+        let mut over = RecordsOver::new(3, Bytes::from_static(b"abc"));
+        assert!(over.found(2));
+        assert!(!over.found(2) && !over.found(usize::MAX));
+        over.absent();
+        assert!(over.found(1));
+        let records = over.finish().unwrap();
+        assert_eq!(
+            records.iter().collect::<Vec<_>>(),
+            [Record::Found(b"ab"), Record::Absent, Record::Found(b"c")]
+        );
+        assert!(RecordsOver::new(0, Bytes::from_static(b"x")).finish().is_none(), "a byte is left over");
+    }
+}

@@ -1,0 +1,278 @@
+//! The values of a batch read: one entry per key, and bytes that are never copied once a node has sent them.
+
+mod build;
+mod record;
+#[cfg(test)]
+mod tests;
+
+pub use build::{RecordsBuilder, RecordsOver};
+pub use record::{Record, RecordCounts, RecordError};
+
+use bytes::Bytes;
+use kith_types::{KeyRef, ValueProof};
+use std::fmt;
+
+/// One entry per key. Values lie in one buffer per node that answered.
+#[derive(Clone, Default)]
+pub struct Records {
+    entries: Vec<Entry>,
+    segments: Vec<Bytes>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Entry {
+    Found { segment: u32, start: u32, length: u32, proof: Option<ValueProof> },
+    Absent,
+    Error(RecordError),
+    Unanswered,
+    Unsent,
+}
+
+impl Entry {
+    /// This entry, with its segment index shifted by `segments`.
+    fn behind(self, segments: u32) -> Self {
+        match self {
+            Entry::Found { segment, start, length, proof } => {
+                Entry::Found { segment: segments + segment, start, length, proof }
+            }
+            other => other,
+        }
+    }
+}
+
+impl Records {
+    /// The most bytes of one segment: places in it are 32 bits wide.
+    pub const SEGMENT_BYTES_MAX: usize = u32::MAX as usize;
+
+    /// `count` keys that nobody has answered for.
+    pub fn unanswered(count: usize) -> Self {
+        Self { entries: vec![Entry::Unanswered; count], segments: Vec::new() }
+    }
+
+    /// How many keys.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// The record of the key at `index`; `None` beyond the last.
+    pub fn get(&self, index: usize) -> Option<Record<'_>> {
+        Some(self.record(*self.entries.get(index)?))
+    }
+
+    /// The value at `index` without copying it: it keeps its node's whole answer in memory.
+    pub fn value(&self, index: usize) -> Option<Bytes> {
+        match *self.entries.get(index)? {
+            Entry::Found { segment, start, length, .. } => {
+                Some(self.segments[segment as usize].slice(start as usize..(start + length) as usize))
+            }
+            _ => None,
+        }
+    }
+
+    /// What proves the value at `index`, if it came with a proof.
+    pub fn proof(&self, index: usize) -> Option<ValueProof> {
+        match *self.entries.get(index)? {
+            Entry::Found { proof, .. } => proof,
+            _ => None,
+        }
+    }
+
+    /// Proves all values: one that its proof does not hold for, or that came without, is damaged from here on. `key` gives the key at an
+    /// index. Returns the indexes of those, ascending. `O(bytes of values)`.
+    pub fn prove<'k>(&mut self, key: impl Fn(usize) -> KeyRef<'k>) -> Vec<u32> {
+        let mut damaged = Vec::new();
+        for (index, entry) in self.entries.iter_mut().enumerate() {
+            if let Entry::Found { segment, start, length, proof } = *entry {
+                let value =
+                    &self.segments[segment as usize][start as usize..start as usize + length as usize];
+                if !proof.is_some_and(|proof| proof.holds(key(index), value)) {
+                    *entry = Entry::Error(RecordError::Damaged);
+                    damaged.push(index as u32);
+                }
+            }
+        }
+        damaged
+    }
+
+    /// Takes the proofs off, for a caller who did not ask for them.
+    pub fn drop_proofs(&mut self) {
+        for entry in &mut self.entries {
+            if let Entry::Found { proof, .. } = entry {
+                *proof = None;
+            }
+        }
+    }
+
+    /// The records in the order of the keys.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = Record<'_>> {
+        self.entries.iter().map(|&entry| self.record(entry))
+    }
+
+    /// How many keys ended how.
+    pub fn counts(&self) -> RecordCounts {
+        let mut counts = RecordCounts::default();
+        for entry in &self.entries {
+            match entry {
+                Entry::Found { .. } | Entry::Unsent => counts.found += 1,
+                Entry::Absent => counts.absent += 1,
+                Entry::Error(_) => counts.error += 1,
+                Entry::Unanswered => counts.unanswered += 1,
+            }
+        }
+        counts
+    }
+
+    /// Bytes of all values.
+    pub fn value_bytes(&self) -> u64 {
+        let length = |entry: &Entry| match entry {
+            Entry::Found { length, .. } => u64::from(*length),
+            _ => 0,
+        };
+        self.entries.iter().map(length).sum()
+    }
+
+    /// Marks the key at `index` as failed; what it held before is forgotten.
+    pub fn fail(&mut self, index: usize, error: RecordError) {
+        self.entries[index] = Entry::Error(error);
+    }
+
+    /// Forgets the values of all keys but those at `kept`, which stay as they are; the others go on being found.
+    pub fn keep(&mut self, kept: &[u32]) {
+        let mut keeps = vec![false; self.entries.len()];
+        kept.iter().for_each(|&index| keeps[index as usize] = true);
+        for (entry, keep) in self.entries.iter_mut().zip(keeps) {
+            if !keep && matches!(entry, Entry::Found { .. }) {
+                *entry = Entry::Unsent;
+            }
+        }
+    }
+
+    /// The bytes of all values, where they lie end to end in the order of the keys and nothing else does, as a [`RecordsBuilder`] leaves
+    /// them. `O(keys)`; copies nothing.
+    pub fn end_to_end(&self) -> Option<Bytes> {
+        let [segment] = &self.segments[..] else { return None };
+        let mut end = 0;
+        for entry in &self.entries {
+            if let Entry::Found { start, length, .. } = *entry {
+                if start as usize != end {
+                    return None;
+                }
+                end += length as usize;
+            }
+        }
+        (end == segment.len()).then(|| segment.clone())
+    }
+
+    /// How many keys have damaged records.
+    pub fn damaged(&self) -> u64 {
+        let is_one = |entry: &&Entry| **entry == Entry::Error(RecordError::Damaged);
+        self.entries.iter().filter(is_one).count() as u64
+    }
+
+    /// How many keys replicas disagree about.
+    pub fn disagreements(&self) -> u64 {
+        let is_one = |entry: &&Entry| **entry == Entry::Error(RecordError::Disagreeing);
+        self.entries.iter().filter(is_one).count() as u64
+    }
+
+    /// What several answers to the same keys agree on. A key that one of them lacks is unanswered; else one that failed in one
+    /// fails; else, if two differ, that is its error. Values are not copied.
+    ///
+    /// # Panics
+    /// If there is no answer, or they are of different numbers of keys; the caller has checked both.
+    pub fn agreed(answers: Vec<Records>) -> Self {
+        let mut answers = answers.into_iter();
+        let mut agreed = answers.next().expect("an answer at least");
+        for other in answers {
+            assert_eq!(agreed.len(), other.len(), "answers to the same keys");
+            for index in 0..agreed.len() {
+                let (ours, theirs) =
+                    (agreed.record(agreed.entries[index]), other.record(other.entries[index]));
+                agreed.entries[index] = match (ours, theirs) {
+                    (Record::Unanswered, _) | (_, Record::Unanswered) => Entry::Unanswered,
+                    (Record::Error(error), _) | (_, Record::Error(error)) => Entry::Error(error),
+                    (ours, theirs) if ours != theirs => Entry::Error(RecordError::Disagreeing),
+                    _ => continue,
+                };
+            }
+        }
+        agreed
+    }
+
+    /// Moves a part's records to the places of their keys: `positions[i]` is the place of the part's record `i`.
+    ///
+    /// # Panics
+    /// If there is a position per record, but one of them is beyond the last key; the caller has checked both.
+    pub fn place(&mut self, positions: &[u32], part: Records) {
+        let base = self.segments.len() as u32;
+        self.segments.extend(part.segments);
+        for (&position, entry) in positions.iter().zip(part.entries) {
+            self.entries[position as usize] = entry.behind(base);
+        }
+    }
+
+    /// Adds the records of the next keys.
+    pub fn append(&mut self, next: Records) {
+        let base = self.segments.len() as u32;
+        self.segments.extend(next.segments);
+        self.entries.extend(next.entries.into_iter().map(|entry| entry.behind(base)));
+    }
+
+    /// Takes out the damaged records of a part, with their positions, so that another replica can be asked for them.
+    ///
+    /// # Panics
+    /// If there is not one position per record; the caller has checked.
+    pub fn split_damaged(&mut self, positions: &mut Vec<u32>) -> Vec<u32> {
+        assert_eq!(positions.len(), self.entries.len(), "one position per record");
+        let is_damaged = |entry: &Entry| *entry == Entry::Error(RecordError::Damaged);
+        if !self.entries.iter().any(is_damaged) {
+            return Vec::new();
+        }
+        let (mut damaged, mut sound) = (Vec::new(), Vec::new());
+        for (&position, entry) in positions.iter().zip(&self.entries) {
+            if is_damaged(entry) { &mut damaged } else { &mut sound }.push(position);
+        }
+        self.entries.retain(|entry| !is_damaged(entry));
+        *positions = sound;
+        damaged
+    }
+
+    /// Leaves the records at the places that `keep` names.
+    pub fn retain(&mut self, mut keep: impl FnMut(usize) -> bool) {
+        let mut place = 0..;
+        self.entries.retain(|_| place.next().is_some_and(&mut keep));
+    }
+
+    fn record(&self, entry: Entry) -> Record<'_> {
+        match entry {
+            Entry::Found { segment, start, length, .. } => {
+                let bytes = &self.segments[segment as usize];
+                Record::Found(&bytes[start as usize..start as usize + length as usize])
+            }
+            Entry::Absent => Record::Absent,
+            Entry::Error(error) => Record::Error(error),
+            Entry::Unanswered => Record::Unanswered,
+            Entry::Unsent => Record::Unsent,
+        }
+    }
+}
+
+/// Equal are those that say the same of each key, wherever the values lie.
+impl PartialEq for Records {
+    fn eq(&self, other: &Self) -> bool {
+        self.iter().eq(other.iter())
+    }
+}
+
+impl Eq for Records {}
+
+impl fmt::Debug for Records {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
+    }
+}

@@ -1,0 +1,95 @@
+//! From whom a stealer copies.
+//!
+//! The node that gives a partition up, if it is alive and has what is needed: it is
+//! relieved by giving, and the pairs of nodes stay few. Else another replica: one that
+//! gives this partition anyway, one in the stealer's zone, the one that has given least.
+
+use crate::holdings::Holdings;
+use crate::{Move, MovedStore, PlanRefusal, StoreSizes};
+use kith_routing::NodeEntry;
+use kith_types::{GroupId, NodeId, PartitionId};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What one node must get.
+#[derive(Clone, Debug)]
+pub(crate) struct Need {
+    pub(crate) partition: PartitionId,
+    pub(crate) group: GroupId,
+    pub(crate) stealer: NodeId,
+    pub(crate) is_secondary: bool,
+    /// Who gives the partition up, if anybody does.
+    pub(crate) loser: Option<NodeId>,
+    /// Ascending.
+    pub(crate) stores: Vec<MovedStore>,
+}
+
+/// Chooses donors and remembers what each has to give.
+pub(crate) struct Donors<'a> {
+    stores: &'a [StoreSizes],
+    dead: &'a BTreeSet<NodeId>,
+    zones: BTreeMap<NodeId, (&'a str, &'a str)>,
+    /// Bytes and partitions.
+    given: BTreeMap<NodeId, (u64, u64)>,
+}
+
+impl<'a> Donors<'a> {
+    pub(crate) fn new(nodes: &'a [NodeEntry], stores: &'a [StoreSizes], dead: &'a BTreeSet<NodeId>) -> Self {
+        let zones = nodes.iter().map(|node| (node.id, (node.region.as_str(), node.zone.as_str()))).collect();
+        Self { stores, dead, zones, given: BTreeMap::new() }
+    }
+
+    /// One move per donor; usually one. `avoid` are donors found unfit for this.
+    pub(crate) fn moves(
+        &mut self,
+        need: &Need,
+        held: &Holdings<'_>,
+        avoid: &[NodeId],
+    ) -> Result<Vec<Move>, PlanRefusal> {
+        let unfit = |node: &NodeId| *node == need.stealer || avoid.contains(node) || self.dead.contains(node);
+        let mut by_donor: BTreeMap<NodeId, Vec<MovedStore>> = BTreeMap::new();
+        for moved in &need.stores {
+            let store = &self.stores[moved.store as usize];
+            let able = held.of_store(moved.store as usize, need.partition);
+            let able = able.filter(|node| !unfit(node) && !store.excluded.contains(node));
+            let donor = able.min_by_key(|node| self.preference(need, &by_donor, *node));
+            let no_donor =
+                || PlanRefusal::NoDonor { store: Some(store.name.clone()), partition: need.partition };
+            by_donor.entry(donor.ok_or_else(no_donor)?).or_default().push(*moved);
+        }
+        if need.stores.is_empty() {
+            let able = held.any(need.partition).filter(|node| !unfit(node));
+            let donor = able.min_by_key(|node| self.preference(need, &by_donor, *node));
+            let no_donor = PlanRefusal::NoDonor { store: None, partition: need.partition };
+            by_donor.insert(donor.ok_or(no_donor)?, Vec::new());
+        }
+        let moves: Vec<Move> = by_donor.into_iter().map(|(donor, stores)| need.from(donor, stores)).collect();
+        moves.iter().for_each(|copy| self.note(copy));
+        Ok(moves)
+    }
+
+    /// Remembers what a donor has to give.
+    pub(crate) fn note(&mut self, copy: &Move) {
+        let given = self.given.entry(copy.donor).or_default();
+        given.0 += copy.bytes();
+        given.1 += 1;
+    }
+
+    fn preference(
+        &self,
+        need: &Need,
+        chosen: &BTreeMap<NodeId, Vec<MovedStore>>,
+        node: NodeId,
+    ) -> (bool, bool, bool, (u64, u64), NodeId) {
+        let zone = self.zones.get(&node).filter(|(_, zone)| !zone.is_empty());
+        let near = zone.is_some() && zone == self.zones.get(&need.stealer);
+        let given = self.given.get(&node).copied().unwrap_or_default();
+        (need.loser != Some(node), !chosen.contains_key(&node), !near, given, node)
+    }
+}
+
+impl Need {
+    fn from(&self, donor: NodeId, stores: Vec<MovedStore>) -> Move {
+        let Need { partition, group, stealer, is_secondary, .. } = *self;
+        Move { partition, group, donor, stealer, is_secondary, stores }
+    }
+}

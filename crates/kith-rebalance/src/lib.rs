@@ -1,0 +1,36 @@
+//! Changing the shape of a live cluster: which partitions move, in which order, and
+//! what is known at each moment about where they are (Voldemort §5.7).
+//!
+//! [`plan`] is a pure function of the table in force and the [`TargetShape`]; its result,
+//! a [`RebalancePlan`], prints itself. [`RebalanceState`] carries one plan through
+//! copies, epoch changes, failures, restarts and abort; a thin shell does what it says.
+//! Neither copies a byte, and neither reads a clock.
+//!
+//! See `docs/design/0006-rebalance.md`.
+
+mod batches;
+mod commit;
+mod copies;
+mod donors;
+mod execute;
+mod give_back;
+mod holdings;
+mod outlive;
+mod parts;
+mod plan;
+mod print;
+mod reasons;
+mod shape;
+mod state;
+mod stored;
+mod totals;
+mod undo;
+
+pub use execute::{CopyFault, RebalanceAction, RebalanceEvent};
+pub use parts::{AddedGroup, Batch, Move, MovedStore, PlanStep, Roster, StoreSizes};
+pub use plan::{PlanOptions, RebalancePlan, plan};
+pub use reasons::{BeginRefusal, PlanRefusal, ResumeRefusal, StopReason};
+pub use shape::TargetShape;
+pub use state::{Conditions, Progress, RebalanceState};
+pub use stored::{Ending, Phase, RebalanceParts, Reclaim, Transfer, TransferState};
+pub use totals::{NodeTotals, PairTotals};

@@ -1,0 +1,61 @@
+//! What must be left of each store when a group is taken out.
+//!
+//! Another group does not take over: that would move data for what is one change of role, soon to be taken back, and move
+//! it again then. So a group that a store cannot do without is not taken out.
+
+use crate::{PlanRefusal, StoreSizes};
+use kith_routing::{GroupIndex, GroupRole, RoutingTable};
+use kith_types::{GroupId, PartitionId};
+
+/// Whether every store that is served can be read on without a group. What is not served, or not with enough answers,
+/// with the group in place does not lose by it. O(stores × partitions × groups) where nodes lack versions.
+pub(crate) fn check_stores_outlive(
+    table: &RoutingTable,
+    group: GroupId,
+    stores: &[StoreSizes],
+) -> Result<(), PlanRefusal> {
+    let serving = |place: &GroupIndex| table.groups()[place.index()].role == GroupRole::Serving;
+    let places = (0..table.groups().len() as u32).map(GroupIndex);
+    let serving: Vec<GroupIndex> = places.filter(serving).collect();
+    if serving.len() <= 1 {
+        return Ok(());
+    }
+    for store in stores {
+        let held = table.groups_of_store(&store.name, store.replication);
+        let of_store: Vec<GroupIndex> =
+            serving.iter().copied().filter(|place| held >> place.0 & 1 == 1).collect();
+        let (its, rest): (Vec<_>, Vec<_>) =
+            of_store.into_iter().partition(|place| table.groups()[place.index()].id == group);
+        if !its.is_empty() {
+            check_rest(table, group, store, &rest)?;
+        }
+    }
+    Ok(())
+}
+
+fn check_rest(
+    table: &RoutingTable,
+    group: GroupId,
+    store: &StoreSizes,
+    rest: &[GroupIndex],
+) -> Result<(), PlanRefusal> {
+    let required = store.required_reads.max(1) as usize;
+    if rest.is_empty() {
+        return Err(PlanRefusal::StoreOnlyThere { store: store.name.clone(), group });
+    }
+    if rest.len() + 1 == required {
+        let (store, left) = (store.name.clone(), rest.len());
+        return Err(PlanRefusal::AnswersMissing { store, group, left, required });
+    }
+    if store.excluded.is_empty() {
+        return Ok(());
+    }
+    let lacks = |partition: &PartitionId| {
+        let nodes = rest.iter().map(|place| table.node_at(table.replicas(*partition)[place.index()]).id);
+        nodes.filter(|node| !store.excluded.contains(node)).count() < required.min(rest.len())
+    };
+    match table.partition_count().iter().find(lacks) {
+        Some(partition) => Err(PlanRefusal::StoreBehind { store: store.name.clone(), group, partition }),
+        None => Ok(()),
+    }
+}

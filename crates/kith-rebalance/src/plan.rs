@@ -1,0 +1,197 @@
+//! The plan: which partitions move from whom to whom, batch by batch.
+
+use crate::batches::{changing, filling, touched};
+use crate::outlive::check_stores_outlive;
+use crate::{
+    AddedGroup, Batch, Move, NodeTotals, PairTotals, PlanRefusal, PlanStep, Roster, StoreSizes, TargetShape,
+    totals,
+};
+use kith_routing::placement::place_beside;
+use kith_routing::{GroupEntry, NodeEntry, RoutingTable, TableParts};
+use kith_types::{Epoch, GroupId, NodeId};
+use std::collections::BTreeSet;
+
+/// How to plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlanOptions {
+    /// Partitions whose owner changes in one batch, hence at one epoch: what has to be copied
+    /// again if a batch fails.
+    pub batch_size: usize,
+    /// Draws which partitions move, where nothing else decides.
+    pub seed: u64,
+    /// Nodes that cannot give anything.
+    pub dead: BTreeSet<NodeId>,
+}
+
+/// Partitions per batch: of 1,536 in three groups, a new node's share is some 128 each.
+const BATCH_SIZE_DEFAULT: usize = 64;
+
+impl Default for PlanOptions {
+    fn default() -> Self {
+        Self { batch_size: BATCH_SIZE_DEFAULT, seed: 1, dead: BTreeSet::new() }
+    }
+}
+
+/// How a cluster gets from one table to another. Plain data: every field may be stored
+/// and read back; [`RebalancePlan::check`] says whether it still makes sense.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RebalancePlan {
+    /// What was asked for.
+    pub shape: TargetShape,
+    /// The table it starts from.
+    pub before: TableParts,
+    /// What is listed while data moves.
+    pub announced: Roster,
+    /// What is listed in the end.
+    pub closing: Roster,
+    /// The group that joins, if one does.
+    pub added: Option<AddedGroup>,
+    /// What moves, in order.
+    pub batches: Vec<Batch>,
+    /// The stores that move, without their sizes.
+    pub stores: Vec<StoreSizes>,
+    /// Moves and bytes per pair of nodes.
+    pub pairs: Vec<PairTotals>,
+    /// What each node has before, meanwhile and after.
+    pub nodes: Vec<NodeTotals>,
+}
+
+/// Plans the way from `table` to a shape: as few partitions change hands as balance
+/// allows, a batch at a time, and after each batch the table is valid and every owner
+/// has its partitions. A pure function: equal arguments, equal plan.
+/// O(stores × partitions × groups + moves × groups); on a ring O(partitions × replicas) more per batch.
+///
+/// # Errors
+/// If the shape contradicts the table, would leave something unserved, or nobody alive
+/// can give what is needed.
+pub fn plan(
+    table: &RoutingTable,
+    shape: &TargetShape,
+    stores: &[StoreSizes],
+    options: &PlanOptions,
+) -> Result<RebalancePlan, PlanRefusal> {
+    let before = table.to_parts();
+    check_input(&before, stores, options)?;
+    if let TargetShape::DrainGroup(group) = shape {
+        check_stores_outlive(table, *group, stores)?;
+    }
+    let target = shape.resolve(&before)?;
+    let roster = |(groups, nodes): &(Vec<GroupEntry>, Vec<NodeEntry>)| Roster {
+        groups: groups.clone(),
+        nodes: nodes.clone(),
+    };
+    let added = target.added.map(|group| {
+        let nodes = &target.announced.1;
+        let owners = place_beside(&before.owners, nodes, group, before.partition_count, options.seed)?;
+        Ok::<_, PlanRefusal>(AddedGroup { group, owners })
+    });
+    let mut plan = RebalancePlan {
+        shape: shape.clone(),
+        announced: roster(&target.announced),
+        closing: roster(&target.closing),
+        added: added.transpose()?,
+        before,
+        batches: Vec::new(),
+        stores: stores.to_vec(),
+        pairs: Vec::new(),
+        nodes: Vec::new(),
+    };
+    plan.batches = match plan.added {
+        Some(_) => filling(&plan, options)?,
+        None => changing(&plan, &target, options)?,
+    };
+    (plan.pairs, plan.nodes) = totals::of(&plan)?;
+    plan.stores.iter_mut().for_each(|store| store.bytes = Vec::new());
+    Ok(plan)
+}
+
+fn check_input(parts: &TableParts, stores: &[StoreSizes], options: &PlanOptions) -> Result<(), PlanRefusal> {
+    if options.batch_size == 0 {
+        return Err(PlanRefusal::EmptyBatch);
+    }
+    let expected = parts.partition_count.get() as usize;
+    match stores.iter().find(|store| store.bytes.len() != expected) {
+        Some(store) => {
+            Err(PlanRefusal::Sizes { store: store.name.clone(), got: store.bytes.len(), expected })
+        }
+        None => Ok(()),
+    }
+}
+
+impl RebalancePlan {
+    /// Every step, in order.
+    pub fn steps(&self) -> Vec<PlanStep> {
+        let before = (&self.before.groups, &self.before.nodes);
+        let mut steps = Vec::new();
+        if before != (&self.announced.groups, &self.announced.nodes) {
+            steps.push(PlanStep::Announce);
+        }
+        steps.extend((0..self.batches.len()).map(PlanStep::Batch));
+        if self.announced != self.closing {
+            steps.push(PlanStep::Close);
+        }
+        steps
+    }
+
+    /// Takes one step on a table; its epoch grows if anything changed. Returns whether it did.
+    ///
+    /// # Errors
+    /// If the step does not fit the table.
+    pub fn apply(&self, step: PlanStep, parts: &mut TableParts) -> Result<bool, PlanRefusal> {
+        let epoch = Epoch(parts.epoch.0 + 1);
+        let roster = match step {
+            PlanStep::Announce => &self.announced,
+            PlanStep::Close => &self.closing,
+            PlanStep::Batch(index) => return self.apply_batch(index, epoch, parts),
+        };
+        let added = self.added.as_ref().filter(|_| step == PlanStep::Announce);
+        if let Some(AddedGroup { group, owners }) = added {
+            let place = roster.groups.iter().position(|entry| entry.id == *group);
+            let place = place.ok_or(PlanRefusal::UnknownGroup { group: *group })?;
+            parts.owners.insert(place.min(parts.owners.len()), owners.clone());
+        }
+        parts.groups.clone_from(&roster.groups);
+        parts.nodes.clone_from(&roster.nodes);
+        parts.epoch = epoch;
+        Ok(true)
+    }
+
+    fn apply_batch(&self, index: usize, epoch: Epoch, parts: &mut TableParts) -> Result<bool, PlanRefusal> {
+        let changes = &self.batches[index].changes;
+        if changes.is_empty() {
+            return Ok(false);
+        }
+        let groups: Vec<GroupId> = parts.groups.iter().map(|group| group.id).collect();
+        let next = parts.strategy.placement(&groups).apply(&parts.owners, changes)?;
+        let touched = touched(&parts.owners, &next);
+        if parts.partition_epochs.is_empty() {
+            parts.partition_epochs = vec![parts.epoch; parts.partition_count.get() as usize];
+        }
+        touched.iter().for_each(|partition| parts.partition_epochs[partition.index()] = epoch);
+        parts.owners = next;
+        parts.epoch = epoch;
+        Ok(true)
+    }
+
+    /// The table that it ends with.
+    ///
+    /// # Errors
+    /// If a step does not fit, or the table contradicts itself.
+    pub fn check(&self) -> Result<RoutingTable, PlanRefusal> {
+        let mut parts = self.before.clone();
+        for step in self.steps() {
+            self.apply(step, &mut parts)?;
+        }
+        Ok(RoutingTable::new(parts)?)
+    }
+
+    /// Every move, in the order of the batches.
+    pub fn moves(&self) -> impl Iterator<Item = &Move> {
+        self.batches.iter().flat_map(|batch| &batch.moves)
+    }
+
+    /// How much is copied.
+    pub fn bytes(&self) -> u64 {
+        self.moves().map(Move::bytes).sum()
+    }
+}

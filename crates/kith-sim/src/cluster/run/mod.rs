@@ -1,0 +1,124 @@
+//! The event loop.
+
+mod query;
+mod request;
+mod trouble;
+
+use super::node::Node;
+use super::{Client, ClusterConfig, Event, QueryRecord, Trace};
+use crate::agenda::Agenda;
+use kith_routing::execution::Event as Happened;
+use kith_routing::load::COOL_OFF;
+use kith_routing::{RoutingTable, placement};
+use kith_types::{NodeId, PartitionCount, Timestamp};
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+use std::time::Duration;
+
+pub(super) struct Run<'a> {
+    config: &'a ClusterConfig,
+    table: RoutingTable,
+    agenda: Agenda<Event>,
+    clients: Vec<Client>,
+    nodes: Vec<Node>,
+    /// What the network does.
+    chance: StdRng,
+    records: Vec<QueryRecord>,
+    late_sends: u64,
+}
+
+impl<'a> Run<'a> {
+    pub(super) fn new(config: &'a ClusterConfig) -> Self {
+        let partitions =
+            PartitionCount::new(config.partitions).expect("a cluster has 1 to 65,536 partitions");
+        let table = placement::uniform_table(config.groups, config.nodes_per_group, partitions, config.seed)
+            .expect("a cluster has groups and nodes");
+        Self {
+            config,
+            agenda: Agenda::new(),
+            clients: (0..config.clients).map(|number| Client::new(config, &table, number)).collect(),
+            nodes: table.nodes().iter().map(|_| Node::new(config.node)).collect(),
+            table,
+            chance: StdRng::seed_from_u64(config.seed),
+            records: Vec::new(),
+            late_sends: 0,
+        }
+    }
+
+    pub(super) fn carry_out(mut self) -> Trace {
+        for client in 0..self.config.clients {
+            self.ask_later(client);
+            if !self.config.faults.is_empty() {
+                self.agenda.at(Timestamp::ZERO, Event::ProbeTime { client });
+            }
+        }
+        for (index, fault) in self.config.faults.iter().enumerate() {
+            self.agenda.at(fault.at, Event::Fault { index });
+        }
+        while let Some(event) = self.agenda.take() {
+            self.on(event);
+        }
+        self.into_trace()
+    }
+
+    fn on(&mut self, event: Event) {
+        match event {
+            Event::Asked { client } => self.on_asked(client),
+            Event::Done { task } => self.on_done(task),
+            Event::AtNode { node, incarnation, work } => self.on_at_node(node, incarnation, work),
+            Event::Served { node, incarnation, work } => self.on_served(node, incarnation, work),
+            Event::Back { key, report } => self.on_back(key, report),
+            Event::Broken { key, node } => self.on_broken(key, node),
+            Event::ProbeTime { client } => self.on_probe_time(client),
+            Event::ProbeEnd { client, node, in_time } => self.on_probe_end(client, node, in_time),
+            Event::Fault { index } => self.on_fault(index),
+            Event::Deadline { client, query } => self.tell(client, query, Happened::Deadline),
+            Event::HedgeDue { client, query } => self.on_hedge_due(client, query),
+        }
+    }
+
+    fn now(&self) -> Timestamp {
+        self.agenda.now()
+    }
+
+    fn is_ending(&self) -> bool {
+        Timestamp(self.config.until) <= self.now()
+    }
+
+    fn node(&self, id: NodeId) -> &Node {
+        &self.nodes[node_index(&self.table, id)]
+    }
+
+    fn node_mut(&mut self, id: NodeId) -> &mut Node {
+        let index = node_index(&self.table, id);
+        &mut self.nodes[index]
+    }
+
+    fn into_trace(self) -> Trace {
+        let now = self.now();
+        let share = |worked: Duration, workers: usize, stations: usize| {
+            worked.as_secs_f64() / (self.config.until.as_secs_f64() * (workers * stations) as f64)
+        };
+        let worked = self.clients.iter().map(|client| client.station.worked()).sum();
+        let served = self.nodes.iter().map(|node| node.station.worked()).sum();
+        let outstanding = |client: &Client| {
+            client.meter.snapshot(now + COOL_OFF).nodes.iter().map(|node| node.outstanding_keys).sum::<u64>()
+        };
+        let nodes = self.table.nodes().iter().zip(&self.nodes);
+        let last_served = nodes.filter_map(|(entry, node)| Some((entry.id, node.last_served?)));
+        Trace {
+            client_utilisation: share(worked, self.config.client.workers, self.clients.len()),
+            node_utilisation: share(served, self.config.node.workers, self.nodes.len()),
+            late_sends: self.late_sends,
+            unended: self.clients.iter().map(|client| client.queries.len()).sum(),
+            outstanding_keys: self.clients.iter().map(outstanding).sum(),
+            last_served: last_served.collect(),
+            recorded: self.config.until.saturating_sub(self.config.warm_up),
+            queries: self.records,
+        }
+    }
+}
+
+fn node_index(table: &RoutingTable, id: NodeId) -> usize {
+    table.node_index(id).expect("requests go to nodes of the table").index()
+}

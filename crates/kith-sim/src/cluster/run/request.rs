@@ -1,0 +1,151 @@
+//! A request, from the client's processor over the network through a node's processor and back.
+
+use super::{Run, node_index};
+use crate::cluster::client::{Call, Query};
+use crate::cluster::config::RESET;
+use crate::cluster::node::Life;
+use crate::cluster::{Client, Event, RequestKey, Task, Work};
+use kith_routing::execution::{Disposition, Event as Happened};
+use kith_routing::load::{self, NodeReport, RequestEnd};
+use kith_routing::{HealthEvent, RoutingTable};
+use kith_types::NodeId;
+use std::sync::Arc;
+use std::time::Duration;
+
+impl Run<'_> {
+    pub(super) fn send(&mut self, key: RequestKey, node: NodeId, keys: Arc<[u32]>) {
+        let now = self.now();
+        self.late_sends += u64::from(self.is_late_send(key, node, &keys));
+        let client = &mut self.clients[key.client as usize];
+        let query = client.queries.get_mut(&key.query).expect("a query that sends is under way");
+        let charge = Some(client.meter.on_send(load::Work::graph(query.kind), node, keys.len(), now));
+        assert_eq!(query.calls.len(), key.request.0 as usize, "requests are numbered in order");
+        query.calls.push(Call { node, keys, left: now, back: now, open: true, charge });
+        self.start_task(Task::Send(key), self.config.client.send);
+    }
+
+    fn start_task(&mut self, task: Task, length: Duration) {
+        let now = self.now();
+        let station = &mut self.clients[task.key().client as usize].station;
+        if let Some((task, length)) = station.arrive(task, length) {
+            self.agenda.at(now + length, Event::Done { task });
+        }
+    }
+
+    pub(super) fn on_done(&mut self, task: Task) {
+        match task {
+            Task::Send(key) => self.leave(key),
+            Task::Receive(key) => self.receive(key),
+        }
+        let now = self.now();
+        let Client { station, queries, .. } = &mut self.clients[task.key().client as usize];
+        let is_open = |task: &Task| {
+            let key = task.key();
+            queries.get(&key.query).is_some_and(|query| query.calls[key.request.0 as usize].open)
+        };
+        if let Some((task, length)) = station.end(is_open) {
+            self.agenda.at(now + length, Event::Done { task });
+        }
+    }
+
+    /// A request leaves the client and meets the network's weather.
+    fn leave(&mut self, key: RequestKey) {
+        let now = self.now();
+        let Some((call, kind)) = self.clients[key.client as usize].open_call(key) else { return };
+        call.left = now;
+        let (node, work) = (call.node, Work { key, kind, keys: call.keys.len() as u32 });
+        let (slowness, incarnation) = (self.node(node).slowness, self.node(node).incarnation);
+        let latency = self.config.latency.draw(&mut self.chance).mul_f64(slowness);
+        self.agenda.at(now + latency, Event::AtNode { node, incarnation, work });
+    }
+
+    pub(super) fn on_at_node(&mut self, id: NodeId, incarnation: u32, work: Work) {
+        let now = self.now();
+        let wanted = self.is_wanted(work.key);
+        let node = self.node_mut(id);
+        if node.life == Life::Crashed {
+            self.agenda.at(now + RESET, Event::Broken { key: work.key, node: id });
+        } else if node.incarnation != incarnation || !wanted {
+            // The connection broke long ago, or the request was cancelled on its way.
+        } else if node.life == Life::Paused {
+            node.held.push(Event::AtNode { node: id, incarnation, work });
+        } else {
+            node.hear(work.key, now);
+            let length = node.service(work.kind, work.keys as usize);
+            if let Some((work, length)) = node.station.arrive(work, length) {
+                self.agenda.at(now + length, Event::Served { node: id, incarnation, work });
+            }
+        }
+    }
+
+    pub(super) fn on_served(&mut self, id: NodeId, incarnation: u32, work: Work) {
+        let now = self.now();
+        let node = &mut self.nodes[node_index(&self.table, id)];
+        if node.incarnation != incarnation {
+            return;
+        }
+        if node.life == Life::Paused {
+            node.held.push(Event::Served { node: id, incarnation, work });
+            return;
+        }
+        node.last_served = Some(now);
+        let report = node.report(now);
+        let clients = &mut self.clients;
+        let next = node.station.end(|work| clients[work.key.client as usize].open_call(work.key).is_some());
+        if let Some((work, length)) = next {
+            self.agenda.at(now + length, Event::Served { node: id, incarnation, work });
+        }
+        self.agenda.at(now, Event::Back { key: work.key, report });
+    }
+
+    pub(super) fn on_back(&mut self, key: RequestKey, report: NodeReport) {
+        let now = self.now();
+        let client = &mut self.clients[key.client as usize];
+        let Some((call, _)) = client.open_call(key) else { return };
+        call.back = now;
+        let (node, keys) = (call.node, call.keys.len());
+        client.meter.on_report(node, report, now);
+        client.on_health(node, HealthEvent::Success, &self.table, now);
+        let length = self.config.client.receive + self.config.client.per_key * keys as u32;
+        self.start_task(Task::Receive(key), length);
+    }
+
+    /// A reply has been read: it counts, and may settle the query.
+    fn receive(&mut self, key: RequestKey) {
+        let now = self.now();
+        let client = &mut self.clients[key.client as usize];
+        if client.open_call(key).is_none() {
+            return;
+        }
+        client.close(key, RequestEnd::Answered, now);
+        let query = client.queries.get_mut(&key.query).expect("its call was open");
+        let late = match query.execution.on(Happened::Reply { request: key.request }, now) {
+            Disposition::Accepted => Some(Vec::new()),
+            Disposition::AcceptedInPart { late } => Some(late),
+            Disposition::Held | Disposition::Ignored => None,
+        };
+        if late.is_some_and(|late| count_answers(query, key, &late, &self.table)) {
+            let _ = query.execution.on(Happened::Satisfied, now);
+        }
+        self.act(key.client, key.query);
+    }
+
+    fn is_wanted(&mut self, key: RequestKey) -> bool {
+        self.clients[key.client as usize].open_call(key).is_some()
+    }
+}
+
+/// Counts a reply's keys as answered, by a node that holds them; whether one of them settles the query.
+fn count_answers(query: &mut Query, key: RequestKey, late: &[u32], table: &RoutingTable) -> bool {
+    let call = &query.calls[key.request.0 as usize];
+    query.record.slowest = query.record.slowest.max(call.back.since(call.left));
+    let node = table.node_index(call.node).expect("requests go to nodes of the table");
+    let mut settled = false;
+    for &index in call.keys.iter().filter(|key| late.binary_search(key).is_err()) {
+        let partition = query.partitions[index as usize];
+        query.answers[index as usize] = query.answers[index as usize].saturating_add(1);
+        query.record.wrong_keys += usize::from(!table.replicas(partition).contains(&node));
+        settled |= query.hits.binary_search(&partition).is_ok();
+    }
+    settled
+}
