@@ -41,7 +41,7 @@ pub struct BatchFields {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum KeyEncoding {
-    /// As they are
+    /// As plain text
     Text,
     /// Base64
     Base64,
@@ -56,16 +56,16 @@ pub struct ReadOptions {
     #[arg(long, value_enum, default_value_t)]
     #[serde(default)]
     pub workflow: WorkflowName,
-    /// How many replica groups may take part: min, max, auto or groups=N; of rounds of one kind KIND=LIMIT, as
-    /// non-union=max; several are separated by commas
+    /// How many replica groups may take part: min, max, auto or groups=N; for rounds of one kind KIND=LIMIT, such as
+    /// non-union=max; separate several with commas
     #[arg(long, value_name = "LIMITS", default_value = "auto")]
     #[serde(default, deserialize_with = "fan_out_field")]
     pub fan_out: FanOutLimits,
-    /// The replica policy, as `n-groups` [default: the router's]
+    /// The replica policy, such as `n-groups` [default: the router's]
     #[arg(long)]
     #[serde(default)]
     pub policy: Option<String>,
-    /// Whether a late request to a node is sent to another as well [default: the router's]
+    /// When to send a late request to another node as well [default: the router's]
     #[arg(long, value_enum)]
     #[serde(default)]
     pub hedge: Option<HedgeName>,
@@ -73,11 +73,11 @@ pub struct ReadOptions {
     #[arg(long, value_name = "MS")]
     #[serde(default)]
     pub deadline_ms: Option<NonZeroU32>,
-    /// Tell which node got which keys and how long each took
+    /// Show which node got which keys and how long each request took
     #[arg(long)]
     #[serde(default)]
     pub profile: bool,
-    /// Take an answer that lacks keys rather than none
+    /// Accept an answer that lacks keys
     #[arg(long)]
     #[serde(default)]
     pub partial: bool,

@@ -130,10 +130,10 @@ pub struct PredicateFields {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum At {
-    /// On nodes
+    /// On the nodes
     #[default]
     Nodes,
-    /// Here: whole records travel
+    /// In this process, which fetches whole records
     Client,
 }
 
@@ -267,7 +267,7 @@ fn operand_of(value: &Value) -> Result<Operand, String> {
             (Some(whole), _, _) => Ok(Operand::Whole(whole.into())),
             (_, Some(whole), _) => Ok(Operand::Whole(whole.into())),
             (_, _, Some(float)) => Ok(Operand::Float(float)),
-            (None, None, None) => Err(format!("{number} is no number that records can hold")),
+            (None, None, None) => Err(format!("{number} is not a number that records can hold")),
         },
         _ => Err("values are compared with a number, text or bool".to_owned()),
     }

@@ -23,7 +23,7 @@ impl GraphLine {
         let paged = self.options.limit.is_some() || self.options.after.is_some();
         if paged && !matches!(self.operation.shape(), Shape::Ids | Shape::Entities) {
             return Err(LineError::bad_request(
-                "`limit` and `after` cut a set of ids; this operation answers none",
+                "`limit` and `after` need an answer that is a set of ids; this operation has none",
             ));
         }
         Ok(())

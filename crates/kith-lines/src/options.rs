@@ -27,16 +27,16 @@ pub struct Options {
     #[arg(long, value_enum, default_value_t)]
     #[serde(default)]
     pub workflow: WorkflowName,
-    /// How many replica groups may take part: min, max, auto or groups=N; of rounds of one kind KIND=LIMIT, as
-    /// sync-union=max; several are separated by commas
+    /// How many replica groups may take part: min, max, auto or groups=N; for rounds of one kind KIND=LIMIT, such as
+    /// sync-union=max; separate several with commas
     #[arg(long, value_name = "LIMITS", default_value = "auto")]
     #[serde(default, deserialize_with = "fan_out_field")]
     pub fan_out: FanOutLimits,
-    /// The replica policy, as `n-groups` [default: the router's]
+    /// The replica policy, such as `n-groups` [default: the router's]
     #[arg(long)]
     #[serde(default)]
     pub policy: Option<String>,
-    /// Whether a late request to a node is sent to another as well [default: the router's]
+    /// When to send a late request to another node as well [default: the router's]
     #[arg(long, value_enum)]
     #[serde(default)]
     pub hedge: Option<HedgeName>,
@@ -48,19 +48,19 @@ pub struct Options {
     #[arg(long, value_name = "MS")]
     #[serde(default)]
     pub deadline_ms: Option<NonZeroU32>,
-    /// Tell which node got which keys and how long each took
+    /// Show which node got which keys and how long each request took
     #[arg(long)]
     #[serde(default)]
     pub profile: bool,
-    /// Take an answer that lacks partitions rather than none
+    /// Accept an answer that lacks partitions
     #[arg(long)]
     #[serde(default)]
     pub partial: bool,
-    /// Return at most this many ids of an answer that is a set of ids
+    /// Return at most this many ids, if the answer is a set of ids
     #[arg(long, value_name = "N")]
     #[serde(default)]
     pub limit: Option<u64>,
-    /// Only ids greater than this one: the last of the page before
+    /// Return only ids greater than this one, the last id of the previous page
     #[arg(long, value_name = "ID")]
     #[serde(default)]
     pub after: Option<u64>,
@@ -69,11 +69,11 @@ pub struct Options {
 #[derive(Clone, Copy, Debug, PartialEq, ValueEnum, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DirectionName {
-    /// Along the arcs
+    /// Along the direction of the edges
     Out,
-    /// Against the arcs
+    /// Against the direction of the edges
     In,
-    /// Either way
+    /// In both directions
     Both,
 }
 
@@ -90,10 +90,10 @@ pub enum WorkflowName {
 #[derive(Clone, Copy, Debug, Default, PartialEq, ValueEnum, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CacheName {
-    /// Look there first, fill it on a miss
+    /// Look in the cache first, and fill it on a miss
     #[default]
     Use,
-    /// Neither read nor fill it
+    /// Neither read nor fill the cache
     Bypass,
     /// Fetch again and store the result
     Refresh,
@@ -102,9 +102,9 @@ pub enum CacheName {
 #[derive(Clone, Copy, Debug, PartialEq, ValueEnum, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum HedgeName {
-    /// Once it takes longer than 99 in 100 such requests lately
+    /// Once it takes longer than 99 % of such recent requests
     On,
-    /// After a time that only the number of keys decides
+    /// After a time that depends only on the number of keys
     Table,
     /// Never
     Off,

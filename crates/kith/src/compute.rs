@@ -23,16 +23,16 @@ use std::{fs, io, path::PathBuf};
 pub struct ComputeFlags {
     #[command(flatten)]
     keys: KeyFlags,
-    /// Have a field as it is; may be given several times
+    /// Return a field as it is; may be repeated
     #[arg(long, value_name = "FIELD")]
     project: Vec<String>,
-    /// Multiply a vector field with a query and add up: `embed:[0.1,2]`, `score=embed:@query.json`
+    /// Dot product of a vector field and a query vector: `embed:[0.1,2]`, `score=embed:@query.json`
     #[arg(long, value_name = "[NAME=]FIELD:VECTOR", value_parser = vector)]
     dot: Vec<VectorFields>,
-    /// The cosine of a vector field and a query
+    /// Cosine similarity of a vector field and a query vector
     #[arg(long, value_name = "[NAME=]FIELD:VECTOR", value_parser = vector)]
     cosine: Vec<VectorFields>,
-    /// Multiply a vector field with a query, number by number
+    /// Element-wise (Hadamard) product of a vector field and a query vector
     #[arg(long, value_name = "[NAME=]FIELD:VECTOR", value_parser = vector)]
     hadamard: Vec<VectorFields>,
     /// Count the items of a list, map or vector
@@ -41,13 +41,13 @@ pub struct ComputeFlags {
     /// Return only this many records: those with the greatest value of --by
     #[arg(long, value_name = "K", requires = "by")]
     top_k: Option<u32>,
-    /// What the best are the best by: a name that is worked out, or a field
+    /// What to rank records by: the name of a computed value, or a field
     #[arg(long, value_name = "NAME", requires = "top_k")]
     by: Option<String>,
-    /// Print each result when it arrives, in any order, then what became of all keys; with `-o json`
+    /// Print each result as it arrives, in any order, then an account of all keys; needs `-o json`
     #[arg(long, conflicts_with = "top_k")]
     stream: bool,
-    /// Where records are worked on
+    /// Where to compute
     #[arg(long, value_enum, default_value_t, value_name = "WHERE")]
     at: At,
     #[command(flatten)]
@@ -59,19 +59,19 @@ pub struct ComputeFlags {
 pub struct AggregateFlags {
     #[command(flatten)]
     keys: KeyFlags,
-    /// How many records have each value of a field; a list counts by item
+    /// Count the records that have each value of a field; of a list, each item counts
     #[arg(long, value_name = "FIELD", group = "counted")]
     count_by_value: Option<String>,
-    /// How many values to tell of, the most frequent first
+    /// How many values to print, the most frequent first
     #[arg(long, value_name = "K", default_value_t = 10, conflicts_with = "count_by_bucket")]
     top: u32,
-    /// How many values of a field are in each --bucket
+    /// Count the values of a field that are in each --bucket
     #[arg(long, value_name = "FIELD", group = "counted", requires = "bucket")]
     count_by_bucket: Option<String>,
-    /// A bucket: `young={"lt":18}`; may be given several times
+    /// A bucket, such as `young={"lt":18}`; may be repeated
     #[arg(long, value_name = "NAME=PREDICATE", value_parser = bucket, requires = "count_by_bucket", conflicts_with = "count_by_value")]
     bucket: Vec<BucketFields>,
-    /// Where records are counted
+    /// Where to count
     #[arg(long, value_enum, default_value_t, value_name = "WHERE")]
     at: At,
     #[command(flatten)]
@@ -82,10 +82,10 @@ pub struct AggregateFlags {
 struct KeyFlags {
     /// The store
     store: String,
-    /// The keys, one a line; `-` reads standard input
+    /// A file of keys, one per line; `-` reads standard input
     #[arg(long, value_name = "FILE")]
     keys_from: PathBuf,
-    /// How keys of strings or bytes are written [default: text for strings, base64 for bytes]
+    /// How string or byte keys are written [default: text for strings, base64 for bytes]
     #[arg(long, value_enum, value_name = "ENCODING")]
     key_encoding: Option<KeyEncoding>,
 }
@@ -212,14 +212,16 @@ impl Shapes {
 
 /// `[NAME=]FIELD:VECTOR`. Names and fields of this flag have no `=` and `:`; those that have are asked in `kith run`.
 fn vector(text: &str) -> Result<VectorFields, String> {
-    let (named, numbers) = text.split_once(':').ok_or("a field, `:`, and a vector: [0.1,2] or @FILE")?;
+    let (named, numbers) = text
+        .split_once(':')
+        .ok_or("expected a field, `:` and a vector, which is a list as [0.1,2] or @FILE")?;
     let (name, field) = name_and_field(named);
     let json = match numbers.strip_prefix('@') {
         Some(path) => fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))?,
         None => numbers.to_owned(),
     };
-    let numbers: Vec<f64> =
-        serde_json::from_str(&json).map_err(|error| format!("the vector is no list of numbers: {error}"))?;
+    let numbers: Vec<f64> = serde_json::from_str(&json)
+        .map_err(|error| format!("the vector is not a list of numbers: {error}"))?;
     Ok(VectorFields { field, query: single_precision(&numbers)?, name })
 }
 
@@ -236,8 +238,9 @@ fn name_and_field(text: &str) -> (Option<String>, String) {
 }
 
 fn bucket(text: &str) -> Result<BucketFields, String> {
-    let (name, json) = text.split_once('=').ok_or("a name, `=`, and a condition as {\"lt\":18}")?;
-    let json = serde_json::from_str(json).map_err(|error| format!("the condition is no JSON: {error}"))?;
+    let (name, json) =
+        text.split_once('=').ok_or("expected a name, `=` and a condition such as {\"lt\":18}")?;
+    let json = serde_json::from_str(json).map_err(|error| format!("the condition is not JSON: {error}"))?;
     Ok(BucketFields(Bucket { name: name.to_owned(), predicate: predicate_of(json)? }))
 }
 

@@ -14,7 +14,7 @@ pub fn confirm_drop(what: &str, yes: bool) -> anyhow::Result<()> {
         return Ok(());
     }
     if !io::stdin().is_terminal() {
-        let message = format!("{what} was not dropped: there is no terminal to ask on");
+        let message = format!("{what} was not dropped: there is no terminal to ask for confirmation");
         return Err(Failure::usage(message, "--yes drops without asking").into());
     }
     eprint!("drop {what} from the cluster? [y/N] ");

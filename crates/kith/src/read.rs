@@ -24,10 +24,11 @@ use std::{collections::HashMap, io, path::PathBuf};
 pub struct GetFlags {
     /// The store
     store: String,
-    /// The key: a number, text or base64, as the store's keys are. Several are printed as by `kith mget`
+    /// The key: a number, text or base64, depending on the store's key type. Several keys are printed as `kith mget`
+    /// prints them
     #[arg(required = true, value_name = "KEY")]
     keys: Vec<String>,
-    /// How keys of strings or bytes are written [default: text for strings, base64 for bytes]
+    /// How string or byte keys are written [default: text for strings, base64 for bytes]
     #[arg(long, value_enum, value_name = "ENCODING")]
     key_encoding: Option<KeyEncoding>,
     #[command(flatten)]
@@ -38,16 +39,16 @@ pub struct GetFlags {
 pub struct MultiGetFlags {
     /// The store
     store: String,
-    /// The keys: numbers, text or base64, as the store's keys are
+    /// The keys: numbers, text or base64, depending on the store's key type
     #[arg(value_name = "KEY", required_unless_present = "keys_from")]
     keys: Vec<String>,
-    /// A file of keys, one a line; `-` reads standard input
+    /// A file of keys, one per line; `-` reads standard input
     #[arg(long, value_name = "FILE", conflicts_with = "keys")]
     keys_from: Option<PathBuf>,
-    /// How keys of strings or bytes are written [default: text for strings, base64 for bytes]
+    /// How string or byte keys are written [default: text for strings, base64 for bytes]
     #[arg(long, value_enum, value_name = "ENCODING")]
     key_encoding: Option<KeyEncoding>,
-    /// Print each record when it arrives, in any order, then what became of all keys; with `-o json`
+    /// Print each record as it arrives, in any order, then an account of all keys; needs `-o json`
     #[arg(long)]
     stream: bool,
     #[command(flatten)]

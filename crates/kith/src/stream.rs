@@ -23,7 +23,7 @@ pub fn check_format(format: Format) -> Result<(), Failure> {
     if format == Format::Json {
         return Ok(());
     }
-    let message = "--stream prints a line of JSON for each record when it arrives";
+    let message = "--stream prints a line of JSON for each record as it arrives";
     Err(Failure::usage(message, "add `-o json`"))
 }
 

@@ -25,14 +25,14 @@ use sustained::{Doubt, RateResult};
 
 #[derive(Debug, Args)]
 pub struct CalibrateFlags {
-    /// The graph to ask: one like those that will be served
+    /// The graph to query: one like those that will be served
     #[arg(short, long)]
     graph: String,
-    /// A router's settings file: `[session.steering]` in it is replaced, the rest stays [default: only print]
+    /// A router's settings file, in which `[session.steering]` is replaced [default: only print]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Seconds at each rate tried; about fifteen rates are tried for each limit, three times at the most while it is not
-    /// to be trusted
+    /// Seconds at each rate that is tried: about fifteen rates for each limit, in at most three attempts if the limit
+    /// is in doubt
     #[arg(long, value_name = "S", default_value_t = 1.5, value_parser = step_seconds)]
     step_seconds: f64,
 }
@@ -156,7 +156,7 @@ fn render(calibration: &Calibration) -> String {
     text += &doubted(calibration.client_doubt, calibration.client_attempts);
     text += &format!("\nD_SRPS  {node_requests_per_second:.0} requests/s by one node");
     if calibration.node_doubt.is_none() && calibration.node_limited_by_client {
-        text += " at least: this client came to its limit first";
+        text += " at least: this client reached its own limit first";
     }
     text += &doubted(calibration.node_doubt, calibration.node_attempts);
     let Steering { penalty_client, penalty_server, penalty_growth, .. } = calibration.steering;
@@ -167,13 +167,15 @@ fn render(calibration: &Calibration) -> String {
     match &calibration.out {
         Some(out) => text += &format!("written to {}: start routers with --config\n", out.display()),
         None if is_trusted => text += "nothing written: --out FILE writes it as a router's settings\n",
-        None => text += "nothing written: calibrate again while this machine and the nodes do little else\n",
+        None => {
+            text += "nothing written: calibrate again while this machine and the nodes are otherwise idle\n"
+        }
     }
     text
 }
 
 fn doubted(doubt: Option<Doubt>, attempts: u32) -> String {
-    let said = doubt.map(|doubt| format!(": not to be trusted after {attempts} attempts: {doubt}"));
+    let said = doubt.map(|doubt| format!(": in doubt after {attempts} attempts: {doubt}"));
     said.unwrap_or_default()
 }
 
@@ -213,7 +215,7 @@ mod tests {
             out: None,
         };
         let text = render(&calibration);
-        let node = "D_SRPS  182 requests/s by one node: not to be trusted after 3 attempts: \
+        let node = "D_SRPS  182 requests/s by one node: in doubt after 3 attempts: \
                     only 182 requests/s were sustained, but 1526 at another moment\n";
         assert!(text.contains(node), "{text}");
         assert!(text.contains("nothing written: calibrate again"), "{text}");

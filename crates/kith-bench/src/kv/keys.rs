@@ -38,7 +38,7 @@ impl Known {
             }
             None if shape.key != KeyType::Id => {
                 let message = format!(
-                    "the keys of store {:?} are {}: which there are is not known",
+                    "the keys of store {:?} are {}: the benchmark cannot know which exist",
                     flags.store,
                     shape.key.name()
                 );

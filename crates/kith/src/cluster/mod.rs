@@ -21,15 +21,15 @@ use reshape::{AddFlags, ApplyFlags, RebalanceFlags};
 
 #[derive(Debug, Subcommand)]
 pub enum ClusterCommand {
-    /// Show the nodes and routers
+    /// Show the nodes, routers, groups and stores
     Status,
-    /// Make a cluster in its metadata, before its nodes and routers start
+    /// Create a cluster in its metadata store, before its nodes and routers start
     ///
-    /// A cluster that is there already, of this shape, is left as it is.
+    /// A cluster of this shape that exists already is left as it is.
     Create(Box<CreateFlags>),
-    /// Take started, empty nodes into the cluster; drained ones are used again
+    /// Add running, empty nodes to the cluster, or use drained nodes again
     AddNode(AddFlags),
-    /// Have nodes give up what they own; they stay listed, unused
+    /// Move all partitions off nodes, which stay in the cluster unused
     Drain {
         /// Addresses or ids of nodes
         #[arg(required = true, value_name = "NODE")]
@@ -37,7 +37,7 @@ pub enum ClusterCommand {
         #[command(flatten)]
         apply: ApplyFlags,
     },
-    /// Have nodes give up what they own and leave
+    /// Move all partitions off nodes, and remove the nodes from the cluster
     RemoveNode {
         /// Addresses or ids of nodes
         #[arg(required = true, value_name = "NODE")]
@@ -45,36 +45,36 @@ pub enum ClusterCommand {
         #[command(flatten)]
         apply: ApplyFlags,
     },
-    /// Fill a new group of started, empty nodes from the others; then it serves
+    /// Add a group of running, empty nodes; it serves once the other groups have filled it
     AddGroup {
         /// Addresses or ids of nodes
         #[arg(required = true, value_name = "NODE")]
         nodes: Vec<String>,
-        /// The group's id [default: one above the last]
+        /// The group's id [default: one more than the highest]
         #[arg(long, value_name = "N")]
         group: Option<u32>,
         #[command(flatten)]
         apply: ApplyFlags,
     },
-    /// Take a group out of serving, as for an upgrade; the others answer
+    /// Take a group out of service, for example to upgrade it; the other groups answer
     DrainGroup {
-        /// Its id
+        /// The group's id
         group: u32,
         #[command(flatten)]
         apply: ApplyFlags,
     },
-    /// Have a group serve again, once its nodes have what was pushed meanwhile
+    /// Put a group back into service, once its nodes have fetched what was pushed meanwhile
     RestoreGroup {
-        /// Its id
+        /// The group's id
         group: u32,
         #[command(flatten)]
         apply: ApplyFlags,
     },
-    /// Look at a rebalance, end or continue it, or have the nodes share evenly
+    /// Show, abort or continue a rebalance, or spread the partitions evenly over the nodes
     Rebalance(RebalanceFlags),
-    /// Look at how fast nodes pull versions, copies and repairs, or change it while they do
+    /// Show or change the rate at which nodes fetch versions, copies and repairs
     ///
-    /// It holds until a node ends; one that starts has its own `--fetch-rate`.
+    /// A change lasts until the node restarts: it then uses its own `--fetch-rate` again.
     FetchRate(FetchRateFlags),
 }
 

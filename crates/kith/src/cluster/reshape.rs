@@ -34,23 +34,24 @@ const ROUTER_PATIENCE: Duration = Duration::from_secs(30);
 /// How a plan is carried out.
 #[derive(Args, Clone, Debug, Default)]
 pub struct ApplyFlags {
-    /// Print the plan, and change nothing
+    /// Print the plan without changing anything
     #[arg(long)]
     plan: bool,
-    /// Return as soon as it has begun; `kith cluster rebalance --status` looks at it
+    /// Return as soon as the change has begun; `kith cluster rebalance --status` shows its progress
     #[arg(long)]
     detach: bool,
-    /// Partitions per batch, which is what is copied again if it fails [default: 64]
+    /// Partitions per batch; a batch that fails is copied again as a whole [default: 64]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     batch: Option<u32>,
-    /// Keep partitions that were given up for this many seconds, for clients that still know the old owners [default: 60]
+    /// Keep moved partitions on their old owners for this many seconds, for clients with an older routing table
+    /// [default: 60]
     #[arg(long, value_name = "SECONDS")]
     grace: Option<u64>,
-    /// What each node may copy per second, in MiB [default: as fast as it goes]
+    /// Limit what each node copies per second, in MiB [default: no limit]
     #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     throttle: Option<u64>,
-    /// Wait so long for what the change before gave up to be freed [default: 120], and before a group is restored for nodes
-    /// that do not answer or do not have a version yet [default: 60]
+    /// Wait at most this long until the partitions that the previous change moved are freed on their old owners
+    /// [default: 120], and, before a group is restored, for nodes that do not answer or lack a version [default: 60]
     #[arg(long, value_name = "SECONDS")]
     wait: Option<u64>,
 }
@@ -61,10 +62,10 @@ pub struct AddFlags {
     /// Addresses or ids of nodes
     #[arg(required = true, value_name = "NODE")]
     nodes: Vec<String>,
-    /// The group that they join [default: each the one with the fewest nodes]
+    /// The group that they join [default: for each node, the group with the fewest nodes]
     #[arg(long, value_name = "N", conflicts_with = "replace")]
     group: Option<u32>,
-    /// Take over all that this node owns; it leaves, and may be dead
+    /// Replace this node, which may be dead: take over all that it owns and remove it
     #[arg(long, value_name = "NODE")]
     replace: Option<String>,
     #[command(flatten)]
@@ -85,34 +86,35 @@ impl AddFlags {
 /// What is to be done about rebalances.
 #[derive(Args, Debug)]
 pub struct RebalanceFlags {
-    /// Print how the nodes that are there would come to share evenly; this is done unless another flag is given
+    /// Print how the partitions would be spread evenly over the nodes (the default)
     #[arg(long, group = "what")]
     plan: bool,
-    /// Have them share evenly
+    /// Spread the partitions evenly over the nodes
     #[arg(long, group = "what")]
     apply: bool,
-    /// Stop the rebalance: finished batches stay, the rest is undone
+    /// Abort the rebalance: finished batches stay, the rest is undone
     #[arg(long, group = "what")]
     abort: bool,
-    /// Show the one under way, or the last one
+    /// Show the rebalance under way, or the last one
     #[arg(long, group = "what")]
     status: bool,
-    /// Go on after it stopped: the reason is gone
+    /// Continue a rebalance that stopped, once the reason is removed
     #[arg(long = "continue", group = "what")]
     resume: bool,
-    /// Return at once
+    /// Return without waiting for the end
     #[arg(long)]
     detach: bool,
     /// Partitions per batch [default: 64]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     batch: Option<u32>,
-    /// Keep partitions that were given up for this many seconds [default: 60]
+    /// Keep moved partitions on their old owners for this many seconds [default: 60]
     #[arg(long, value_name = "SECONDS")]
     grace: Option<u64>,
-    /// What each node may copy per second, in MiB [default: as fast as it goes]
+    /// Limit what each node copies per second, in MiB [default: no limit]
     #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     throttle: Option<u64>,
-    /// Wait so long for what the change before gave up to be freed [default: 120]
+    /// Wait at most this long until the partitions that the previous change moved are freed on their old owners
+    /// [default: 120]
     #[arg(long, value_name = "SECONDS")]
     wait: Option<u64>,
 }
@@ -187,7 +189,7 @@ pub async fn run(
     let ended = follow(target, router, &begun).await?;
     if ended.state == "stopped" {
         let reason = ended.reason.unwrap_or_default();
-        let help = "`kith cluster rebalance --continue` goes on, --abort ends it";
+        let help = "`kith cluster rebalance --continue` continues it, --abort undoes the rest";
         return Err(Failure::new(ErrorCode::RebalanceStopped, reason, help).into());
     }
     output::print(format, &ended, table::reshape::status)?;

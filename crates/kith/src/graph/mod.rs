@@ -32,7 +32,7 @@ pub enum GraphCommand {
     Drop {
         /// The graph
         graph: String,
-        /// Do not ask first; needed without a terminal
+        /// Do not ask for confirmation; required without a terminal
         #[arg(long)]
         yes: bool,
     },

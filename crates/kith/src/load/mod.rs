@@ -33,8 +33,8 @@ use std::time::Instant;
 pub enum LoadCommand {
     /// Load an edge type, entities and members of a graph
     ///
-    /// Files are CSV or TSV, JSON lines, Parquet or Arrow IPC: plain, .gz or .zst. An edge type or entity kind that the graph has already is
-    /// replaced as a whole, all others stay.
+    /// Files are CSV or TSV, JSON lines, Parquet or Arrow IPC: plain, .gz or .zst. A load replaces the edge type and
+    /// the entity kinds that it contains as a whole; all others stay.
     Graph(Box<GraphLoadFlags>),
 }
 

@@ -242,8 +242,8 @@ fn held_back(nodes: &BTreeMap<u32, u64>) -> String {
     let shown: Vec<String> = shown.map(|(node, rate)| format!("{node} (to {}/s)", bytes(*rate))).collect();
     match nodes.len().saturating_sub(shown.len()) {
         _ if nodes.is_empty() => String::new(),
-        0 => format!(", held back for the sake of reads: node {}", shown.join(", ")),
-        more => format!(", held back for the sake of reads: node {} and {more} more", shown.join(", ")),
+        0 => format!(", held back to protect reads: node {}", shown.join(", ")),
+        more => format!(", held back to protect reads: node {} and {more} more", shown.join(", ")),
     }
 }
 
@@ -308,7 +308,7 @@ mod tests {
         let nodes = |count: u32| (0..count).map(|node| (node, 4 << 20)).collect();
         assert_eq!(
             held_back(&nodes(2)),
-            ", held back for the sake of reads: node 0 (to 4.0 MiB/s), 1 (to 4.0 MiB/s)"
+            ", held back to protect reads: node 0 (to 4.0 MiB/s), 1 (to 4.0 MiB/s)"
         );
         assert!(held_back(&nodes(10)).ends_with("7 (to 4.0 MiB/s) and 2 more"));
     }

@@ -83,7 +83,7 @@ pub async fn follow(
                 if is_asked {
                     let (push, store) = (publication.push(), publication.store());
                     meter.note(&format!(
-                        "too late to cancel {push}: it serves; `kith store rollback {store}` takes it back"
+                        "too late to cancel {push}: its version is served; `kith store rollback {store}` goes back"
                     ));
                 }
                 let routers = step.routers.into_iter().map(FollowedReply::from).collect();
@@ -113,8 +113,9 @@ fn is_verdict(error: &QueryError) -> bool {
 /// `store_frozen`.
 pub fn check_thawed(store: &StoreDocument) -> Result<(), Failure> {
     let Some(frozen) = &store.frozen else { return Ok(()) };
-    let message = format!("store {:?} is frozen, by {}: it takes no push or load", store.name, frozen.who);
-    let help = format!("`kith store thaw {}` has it take pushes again", store.name);
+    let message =
+        format!("store {:?} was frozen by {}: it accepts no pushes or loads", store.name, frozen.who);
+    let help = format!("`kith store thaw {}` makes it accept pushes again", store.name);
     Err(Failure::new(ErrorCode::StoreFrozen, message, help))
 }
 

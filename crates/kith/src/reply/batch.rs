@@ -215,7 +215,7 @@ pub(super) fn state_of(record: Record<'_>) -> &'static str {
 pub(super) fn why(store: &str, error: RecordError) -> Failure {
     match error {
         RecordError::Damaged => {
-            let detail = "its checksum does not hold".to_owned();
+            let detail = "its checksum does not match".to_owned();
             Failure::from(&QueryError::Damaged { store: store.to_owned(), detail })
         }
         RecordError::Disagreeing => {
@@ -223,7 +223,7 @@ pub(super) fn why(store: &str, error: RecordError) -> Failure {
         }
         RecordError::Unsuitable | RecordError::Dimensions(_) => Failure::new(
             ErrorCode::BadRequest,
-            "the value cannot be worked on as asked",
+            "the requested computation does not apply to this value",
             "see docs/queries.md",
         ),
     }

@@ -40,9 +40,9 @@ use serde::Serialize;
 
 #[derive(Debug, Subcommand)]
 pub enum StoreCommand {
-    /// Make a store of keys and values
+    /// Create a store of keys and values
     Create(CreateFlags),
-    /// Change a store's quotas, guards, owner and how many versions it keeps; it goes on serving
+    /// Change a store's quotas, guards, owner and retention while it serves
     Alter(AlterFlags),
     /// Build a version of a store from rows, into a folder
     ///
@@ -50,15 +50,15 @@ pub enum StoreCommand {
     Build(Box<build::BuildFlags>),
     /// Build one partition of a version, as one task of many
     BuildPartition(Box<build::PartitionFlags>),
-    /// Join partitions that were built one by one into a version
+    /// Assemble a version from partitions that were built one by one
     Assemble(Box<build::AssembleFlags>),
-    /// Remove partitions that were built one by one, and nothing else, once a version is made of them
+    /// Remove partitions that were built one by one, once a version has been assembled from them
     DiscardParts(build::DiscardFlags),
-    /// Push rows or a built version, and serve it
+    /// Push rows or a built version as the next version of a store
     Push(Box<push::PushFlags>),
-    /// List the stores, graphs among them
+    /// List the stores, including graphs
     List,
-    /// Show what a store holds, its version and what runs
+    /// Show what a store holds, its version and the push under way
     Describe {
         /// The store
         #[arg(value_parser = store_name)]
@@ -69,7 +69,7 @@ pub enum StoreCommand {
         /// The store
         #[arg(value_parser = store_name)]
         store: String,
-        /// Do not ask first; needed without a terminal
+        /// Do not ask for confirmation; required without a terminal
         #[arg(long)]
         yes: bool,
     },
@@ -86,7 +86,7 @@ pub enum StoreCommand {
         store: String,
         /// The version to serve
         version: u64,
-        /// Also if it is blocked
+        /// Serve it even if it is blocked
         #[arg(long)]
         force: bool,
     },
@@ -98,22 +98,22 @@ pub enum StoreCommand {
         /// The version to serve [default: the newest retained one that is older]
         #[arg(long, value_name = "VERSION")]
         to: Option<u64>,
-        /// Also if it is blocked
+        /// Serve it even if it is blocked
         #[arg(long, requires = "to")]
         force: bool,
     },
-    /// Keep a version whatever comes, or let it go
+    /// Protect a version from removal, or release it
     Hold {
         /// The store
         #[arg(value_parser = store_name)]
         store: String,
         /// The version
         version: u64,
-        /// Let the clean-up have it again
+        /// Release the version, so that it may be removed
         #[arg(long)]
         release: bool,
     },
-    /// Refuse pushes and loads from now on; the one under way ends. Swaps and rollbacks work on
+    /// Refuse new pushes and loads; one under way finishes. Swaps and rollbacks still work
     Freeze {
         /// The store
         #[arg(value_parser = store_name)]
@@ -125,18 +125,18 @@ pub enum StoreCommand {
         #[arg(value_parser = store_name)]
         store: String,
     },
-    /// Have a retained version served by force only
+    /// Block a retained version, so that only --force serves it
     Block {
         /// The store
         #[arg(value_parser = store_name)]
         store: String,
         /// The version
         version: u64,
-        /// Take that back
+        /// Unblock the version
         #[arg(long)]
         undo: bool,
     },
-    /// Show which nodes have a key, in which file, and who would answer now
+    /// Show which nodes have a key, in which file, and which node answers now
     Where(look::place::PlaceFlags),
     /// Compare what every node has with what it should have; exit code 3 if something is wrong
     Verify(look::verify::VerifyFlags),

@@ -42,13 +42,13 @@ pub fn status(status: &StatusReply) -> String {
     });
     let held_back = status.nodes.iter().filter_map(|node| {
         let (node, rate) = (node.node, bytes(node.fetch_held_back?));
-        Some(format!("node {node} holds its fetches back to {rate}/s: reads got slower beside them\n"))
+        Some(format!("node {node} holds its fetches back to {rate}/s because they slow its reads down\n"))
     });
     let held_back: String = held_back.collect();
     let out = status.groups.iter().filter_map(|group| {
         let note = match group.state.as_str() {
-            "out" => "is taken out: it is not asked until `kith cluster restore-group`",
-            "joining" => "is being filled: it is not asked yet",
+            "out" => "is taken out: it gets no reads until `kith cluster restore-group`",
+            "joining" => "is being filled: it gets no reads yet",
             _ => return None,
         };
         Some(format!("group {} {note}\n", group.group))

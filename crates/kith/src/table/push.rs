@@ -39,13 +39,15 @@ pub fn pushed(reply: &PushReply) -> String {
         bytes(reply.bytes),
         twice(reply.duplicates),
         reply.seconds,
-        reply.flip_us.map(|us| format!(", the flip {us} us")).unwrap_or_default()
+        reply.flip_us.map(|us| format!(", the flip took {us} us")).unwrap_or_default()
     );
     text += &super::stores::not_followed(&reply.routers);
     if let Some(nodes) = reply.excluded.as_ref().filter(|nodes| !nodes.is_empty()) {
         let nodes: Vec<String> = nodes.iter().map(u32::to_string).collect();
-        text +=
-            &format!("not on nodes {} yet: they fetch it by themselves, others answer\n", nodes.join(", "));
+        text += &format!(
+            "nodes {} do not have it yet: they fetch it by themselves, and others answer\n",
+            nodes.join(", ")
+        );
     }
     text + &reply.undo.as_ref().map(|undo| format!("undo: {undo}\n")).unwrap_or_default()
 }

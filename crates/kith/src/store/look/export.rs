@@ -34,16 +34,16 @@ pub struct ExportFlags {
     /// The store
     #[arg(value_parser = store_name)]
     store: String,
-    /// One partition [default: all, one after the other]
+    /// Export only this partition [default: all, one after the other]
     #[arg(long, value_name = "P")]
     partition: Option<u32>,
     /// Which version [default: the one that is served]
     #[arg(long, value_name = "VERSION")]
     version: Option<u64>,
-    /// What to write
+    /// Format of the output
     #[arg(long, value_enum, default_value_t)]
     format: ExportFormat,
-    /// Where to; `-` is standard output. A file appears when it is whole
+    /// File to write; `-` is standard output. The file appears once it is complete
     #[arg(long, value_name = "FILE", default_value = "-")]
     out: PathBuf,
     /// Read at most this many bytes per second, such as 10MiB/s
@@ -86,7 +86,8 @@ pub async fn run(target: &TargetFlags, format: Format, flags: ExportFlags) -> an
     let count = replicas.partition_count().get();
     let partitions = match flags.partition {
         Some(partition) if count <= partition => {
-            let message = format!("there is no partition {partition}: they are 0 to {}", count - 1);
+            let message =
+                format!("there is no partition {partition}: partitions are numbered 0 to {}", count - 1);
             return Err(Failure::usage(message, "leave --partition out to export all").into());
         }
         Some(partition) => partition..partition + 1,
@@ -200,7 +201,7 @@ async fn export(
     }
     Err(last.map_or_else(
         || {
-            let message = "no node that is known holds it".to_owned();
+            let message = "no known node holds it".to_owned();
             Failure::new(ErrorCode::PartitionsUnavailable, message, "look at `kith cluster status`").into()
         },
         anyhow::Error::from,
@@ -230,7 +231,7 @@ async fn drain(
         tokio::time::sleep(throttle.backlog()).await;
         let piece = match pieces.message().await {
             Ok(Some(piece)) => piece,
-            Ok(None) => return Ok(Err(cut("its answer ended in the middle".to_owned()))),
+            Ok(None) => return Ok(Err(cut("its answer ended early".to_owned()))),
             Err(status) => return Ok(Err(node.error(&status))),
         };
         if piece.keys.len() != piece.values.len() {
@@ -248,7 +249,7 @@ async fn drain(
             Some(records) if records == total.records => return Ok(Ok(())),
             Some(records) => {
                 let got = total.records;
-                return Ok(Err(cut(format!("it has {records} records, but {got} came"))));
+                return Ok(Err(cut(format!("it has {records} records, but {got} arrived"))));
             }
             None => {}
         }
@@ -318,7 +319,7 @@ fn told(path: &Path, error: WriteRowsError) -> anyhow::Error {
     match error {
         WriteRowsError::Parquet(error) => unwritable(path, &io::Error::other(error)).into(),
         error => {
-            let message = format!("a record is not what the store says: {error}");
+            let message = format!("a record does not match the store's definition: {error}");
             Failure::new(ErrorCode::Damaged, message, "push the version again, or export another one").into()
         }
     }
@@ -366,6 +367,6 @@ impl Out {
 }
 
 fn unwritable(path: &Path, error: &io::Error) -> Failure {
-    let message = format!("write {}: {error}", path.display());
+    let message = format!("cannot write {}: {error}", path.display());
     Failure::new(ErrorCode::OutputUnwritable, message, "check the path, its permissions and the free space")
 }

@@ -21,9 +21,9 @@ use serde_json::Value;
 pub struct PlaceFlags {
     /// The store
     store: String,
-    /// The key: a number, text or base64, as the store's keys are
+    /// The key: a number, text or base64, depending on the store's key type
     key: String,
-    /// How keys of strings or bytes are written [default: text for strings, base64 for bytes]
+    /// How string or byte keys are written [default: text for strings, base64 for bytes]
     #[arg(long, value_enum, value_name = "ENCODING")]
     key_encoding: Option<KeyEncoding>,
 }

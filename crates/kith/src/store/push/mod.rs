@@ -63,8 +63,10 @@ pub async fn run(target: &TargetFlags, format: Format, flags: &PushFlags) -> any
         return cancel::run(target, format, &flags.store, push.as_deref()).await;
     }
     if flags.delete.delete.is_some() && !flags.delta {
-        let help = "say --delta, or leave the keys out of the rows";
-        return Err(Failure::usage("--delete is about changes of the current version", help).into());
+        let help = "add --delta, or leave the keys out of the rows";
+        return Err(
+            Failure::usage("--delete needs --delta: it deletes keys of the current version", help).into()
+        );
     }
     let router = connect::router(target).await?;
     let topology = router.topology().await.context("read the topology")?;
@@ -137,7 +139,7 @@ async fn excluded_groups(router: &RouterClient, store: &str, version: u64) -> Op
 fn check_owner(document: &StoreDocument, target: &TargetFlags) -> Result<(), Failure> {
     match &document.definition.owner {
         Some(owner) if *owner != who() && !target.security.shows_who() => {
-            let message = format!("only {owner} pushes to store {:?}, not {}", document.name, who());
+            let message = format!("only {owner} may push to store {:?}, not {}", document.name, who());
             Err(Failure::new(ErrorCode::StoreOwner, message, format!("ask {owner}")))
         }
         _ => Ok(()),
@@ -208,8 +210,8 @@ fn take(
 ) -> Result<Offer, Failure> {
     if flags.rows != RowFlags::default() {
         let message =
-            format!("{} is a built version: flags about rows change nothing of it", place.location());
-        return Err(Failure::usage(message, "leave them out, or name the rows"));
+            format!("{} is a built version: flags about rows have no effect on it", place.location());
+        return Err(Failure::usage(message, "leave them out, or give files of rows"));
     }
     let manifest = manifest_at(place)?;
     let schema_changes = shape.check(&flags.store, &manifest, flags.force)?;
@@ -224,7 +226,7 @@ fn take(
     let (folder, url) = match (components.find(|component| component.version == number), place.folder()) {
         (Some(named), _) if named.manifest_hash != hash => {
             // Served, or a rollback away.
-            let message = format!("the store has another version that was built under the number {number}");
+            let message = format!("the store has another version with the number {number}");
             return Err(Failure::new(
                 ErrorCode::VersionTaken,
                 message,
@@ -251,8 +253,8 @@ fn newer(version: u64, document: &StoreDocument) -> Result<u64, Failure> {
     if last < version {
         return Ok(version);
     }
-    let message = format!("version {version} is not above {last}, the last one used");
-    Err(Failure::new(ErrorCode::VersionNotNewer, message, "give a greater number, or none"))
+    let message = format!("version {version} is not higher than {last}, the last number used");
+    Err(Failure::new(ErrorCode::VersionNotNewer, message, "give a higher number, or leave --version out"))
 }
 
 async fn serve(
@@ -296,8 +298,9 @@ async fn serve(
     let mut publication = Publication::new(router, &flags.store, push).map_err(unasked)?;
     let mut steps = router.push_store(request).await.map_err(|error| publication.unheard(error))?;
     let mut meter = Meter::new();
-    meter
-        .note(&format!("{push} is handed over: Ctrl-C cancels it, and it goes on if this command is killed"));
+    meter.note(&format!(
+        "the cluster carries out {push}: Ctrl-C cancels it; if this command is killed, it continues"
+    ));
     let served = follow(&mut steps, &mut publication, &mut meter).await;
     meter.clear();
     served
@@ -307,7 +310,7 @@ async fn serve(
 fn schema_hash(manifest: &Manifest) -> Result<Option<String>, Failure> {
     let schema = manifest.values().and_then(|values| values.schema.as_deref());
     let schema = schema.map(str::parse::<Schema>).transpose().map_err(|error| {
-        let message = format!("the schema in the version's manifest makes no sense: {error}");
+        let message = format!("the schema in the version's manifest is invalid: {error}");
         Failure::new(
             ErrorCode::VersionDamaged,
             message,
