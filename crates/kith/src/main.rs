@@ -26,7 +26,7 @@ mod who;
 
 use clap::Parser;
 use failure::{ErrorReport, Exit};
-use kith_terminal::{connect, failure, output};
+use kith_terminal::{connect, failure, names, output};
 use std::process::ExitCode;
 
 /// Many threads allocate many small lists: the system's allocator spends more on that.

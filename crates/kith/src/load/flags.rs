@@ -1,7 +1,9 @@
 //! The flags of `kith load graph`, and which of them contradict each other.
 
-use super::names::{delimiter, graph_name, node_wait, size};
-use crate::failure::Failure;
+use crate::{
+    failure::Failure,
+    names::{delimiter, graph_name, node_wait, size},
+};
 use clap::Args;
 use kith_load::{
     LoadOptions, MEMBERS_COMPONENT, MEMORY_BYTES_DEFAULT,

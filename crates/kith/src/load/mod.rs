@@ -8,7 +8,7 @@ mod publish;
 mod summary;
 
 pub use flags::GraphLoadFlags;
-pub use summary::{Dropped, LoadReply};
+pub use summary::LoadReply;
 #[cfg(test)]
 pub use summary::{LoadedComponent, ReadFile};
 
@@ -23,7 +23,6 @@ use anyhow::Context;
 use clap::Subcommand;
 use kith_build::{LoadOptions, LoadReport, LockedStore, Work, load_graph, partition_count};
 use kith_client::{QueryError, RouterClient};
-pub use kith_terminal::names;
 use kith_types::{ErrorCode, PartitionCount};
 use kith_wire::documents::StoreDocument;
 use publish::Load;

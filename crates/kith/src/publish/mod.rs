@@ -1,8 +1,11 @@
-//! What loads and pushes share: the lock on the object store, the meter, and following the nodes while they fetch.
+//! What loads and pushes share: the lock on the object store, the meter, following the nodes while they fetch, and the
+//! lines and rows that were dropped.
 
+mod dropped;
 mod interrupt;
 mod meter;
 
+pub use dropped::Dropped;
 pub use interrupt::Publication;
 pub use meter::{Meter, metered};
 

@@ -14,7 +14,7 @@ pub use process::{NodeArgs, RouterArgs};
 
 use crate::{
     failure::Failure,
-    load::names::{rate, size},
+    names::{rate, size},
 };
 use kith_node::NodeOptions;
 use kith_process::{StartError, private};

@@ -1,6 +1,6 @@
 //! The flags of `kith store alter`: what of a store's definition can be changed while it serves.
 
-use crate::load::names::{rate, store_name};
+use crate::names::{rate, store_name};
 use clap::{ArgGroup, Args};
 use kith_wire::v1;
 use std::num::NonZeroU64;

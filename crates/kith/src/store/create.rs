@@ -2,7 +2,7 @@
 
 use crate::{
     failure::Failure,
-    load::names::{rate, size, store_name},
+    names::{rate, size, store_name},
 };
 use clap::Args;
 use kith_build::read_schema;

@@ -21,7 +21,7 @@ use crate::{
     confirm::confirm_drop,
     connect::{self, TargetFlags},
     failure::{Exit, Failure},
-    load::names::store_name,
+    names::store_name,
     output::{self, Format},
     table::stores,
     who::who,

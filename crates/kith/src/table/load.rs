@@ -1,7 +1,7 @@
 //! What a load did, for people.
 
 use super::{Side, bytes, count, plural, table};
-use crate::load::{Dropped, LoadReply};
+use crate::{load::LoadReply, publish::Dropped};
 
 /// Components, files with dropped lines and why, then one line that sums it up.
 pub fn summary(reply: &LoadReply) -> String {

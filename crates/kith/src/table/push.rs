@@ -1,6 +1,7 @@
 //! What builds and pushes of stores did, for people.
 
 use super::{bytes, count, load::dropped, plural};
+use crate::publish::Dropped;
 use crate::store::{BuildReply, CancelReply, ChangesReply, DiscardReply, PartitionReply, PushReply};
 
 /// Dropped rows and why, then where the version is and how to push it.
@@ -93,7 +94,7 @@ fn changes(changes: Option<&ChangesReply>) -> String {
     })
 }
 
-fn dropped_rows(rows: &[crate::load::Dropped]) -> String {
+fn dropped_rows(rows: &[Dropped]) -> String {
     if rows.is_empty() { String::new() } else { dropped("dropped rows", rows) + "\n" }
 }
 

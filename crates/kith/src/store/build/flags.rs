@@ -2,7 +2,7 @@
 
 use super::delta::DeleteFlags;
 use crate::{
-    load::names::{delimiter, size, store_name},
+    names::{delimiter, size, store_name},
     publish::location,
 };
 use clap::{Args, ValueEnum};

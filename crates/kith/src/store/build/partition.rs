@@ -7,7 +7,7 @@
 use super::{RowFlags, input::Input, seconds};
 use crate::{
     failure::{Failure, told},
-    load::names::store_name,
+    names::store_name,
     output::{self, Format},
     publish::{location, metered},
     table,

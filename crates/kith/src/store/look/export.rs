@@ -11,7 +11,7 @@ use super::{
 use crate::{
     connect::{self, TargetFlags},
     failure::{Exit, Failure},
-    load::names::{rate, store_name},
+    names::{rate, store_name},
     output::{self, Format},
     table,
 };

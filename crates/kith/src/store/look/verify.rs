@@ -4,7 +4,7 @@ use super::replicas::{Replica, Replicas, told};
 use crate::{
     connect::{self, TargetFlags},
     failure::{ErrorReport, Exit},
-    load::names::store_name,
+    names::store_name,
     output::{self, Format},
     table,
 };

@@ -1,7 +1,7 @@
 //! The flags of `kith store push`.
 
 use crate::{
-    load::names::{node_wait, store_name},
+    names::{node_wait, store_name},
     store::build::{DeleteFlags, RowFlags},
 };
 use clap::Args;
