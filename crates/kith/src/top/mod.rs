@@ -5,7 +5,7 @@ mod sample;
 mod screen;
 mod view;
 
-pub use view::{Rates, View};
+pub use view::{NodeView, Rates, RouterView, View};
 
 use crate::{
     connect::TargetFlags,
