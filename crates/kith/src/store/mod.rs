@@ -6,6 +6,7 @@ mod create;
 mod look;
 mod push;
 pub mod reply;
+mod versions;
 
 pub use build::{BuildReply, ChangesReply, DiscardReply, PartitionReply};
 use kith_types::ErrorCode;
@@ -15,7 +16,7 @@ pub use look::{
     verify::{ComponentReply, VerifyReply},
 };
 pub use push::{CancelReply, PushReply};
-use reply::{FollowedReply, StoreReply, SwapReply};
+use reply::{FollowedReply, StoreReply};
 
 use crate::{
     confirm::confirm_drop,
@@ -73,69 +74,9 @@ pub enum StoreCommand {
         #[arg(long)]
         yes: bool,
     },
-    /// List the versions of a store
-    Versions {
-        /// The store
-        #[arg(value_parser = store_name)]
-        store: String,
-    },
-    /// Serve another version; the current one is retained
-    Swap {
-        /// The store
-        #[arg(value_parser = store_name)]
-        store: String,
-        /// The version to serve
-        version: u64,
-        /// Serve it even if it is blocked
-        #[arg(long)]
-        force: bool,
-    },
-    /// Serve an older version; the current one is blocked
-    Rollback {
-        /// The store
-        #[arg(value_parser = store_name)]
-        store: String,
-        /// The version to serve [default: the newest retained one that is older]
-        #[arg(long, value_name = "VERSION")]
-        to: Option<u64>,
-        /// Serve it even if it is blocked
-        #[arg(long, requires = "to")]
-        force: bool,
-    },
-    /// Protect a version from removal, or release it
-    Hold {
-        /// The store
-        #[arg(value_parser = store_name)]
-        store: String,
-        /// The version
-        version: u64,
-        /// Release the version, so that it may be removed
-        #[arg(long)]
-        release: bool,
-    },
-    /// Refuse new pushes and loads; one under way finishes. Swaps and rollbacks still work
-    Freeze {
-        /// The store
-        #[arg(value_parser = store_name)]
-        store: String,
-    },
-    /// Accept pushes and loads of a frozen store again
-    Thaw {
-        /// The store
-        #[arg(value_parser = store_name)]
-        store: String,
-    },
-    /// Block a retained version, so that only --force serves it
-    Block {
-        /// The store
-        #[arg(value_parser = store_name)]
-        store: String,
-        /// The version
-        version: u64,
-        /// Unblock the version
-        #[arg(long)]
-        undo: bool,
-    },
+    /// Versions: which are kept, and which is served.
+    #[command(flatten)]
+    Versions(versions::VersionsCommand),
     /// Show which nodes have a key, in which file, and which node answers now
     Where(look::place::PlaceFlags),
     /// Compare what every node has with what it should have; exit code 3 if something is wrong
@@ -165,6 +106,7 @@ pub async fn run(target: &TargetFlags, format: Format, command: StoreCommand) ->
         StoreCommand::Where(flags) => return look::place::run(target, format, flags).await,
         StoreCommand::Verify(flags) => return look::verify::run(target, format, flags).await,
         StoreCommand::Export(flags) => return look::export::run(target, format, flags).await,
+        StoreCommand::Versions(command) => versions::run(target, format, command).await?,
         StoreCommand::Build(flags) => build::run(target, format, &flags).await?,
         StoreCommand::BuildPartition(flags) => {
             tokio::task::block_in_place(|| build::build_partition(format, &flags))?;
@@ -182,37 +124,12 @@ pub async fn run(target: &TargetFlags, format: Format, command: StoreCommand) ->
         StoreCommand::Describe { store } => {
             describe(&connect::router(target).await?, format, &store).await?;
         }
-        StoreCommand::Versions { store } => {
-            versions(format, &described(&connect::router(target).await?, &store).await?)?;
-        }
         StoreCommand::History { store } => {
             let history = reply::history(&described(&connect::router(target).await?, &store).await?);
             output::print(format, &history, |history| stores::history(history))?;
         }
         StoreCommand::Drop { store, yes } => {
             drop_store(&connect::router(target).await?, format, store, yes).await?;
-        }
-        StoreCommand::Swap { store, version, force } => {
-            let swap = Ask::Swap(v1::SwapStore { to: version, force });
-            swapped(&connect::router(target).await?, format, &store, swap).await?;
-        }
-        StoreCommand::Rollback { store, to, force } => {
-            let rollback = Ask::Rollback(v1::RollbackStore { to, force });
-            swapped(&connect::router(target).await?, format, &store, rollback).await?;
-        }
-        StoreCommand::Hold { store, version, release } => {
-            let hold = Ask::Hold(v1::HoldStore { version, release });
-            changed(&connect::router(target).await?, format, &store, hold).await?;
-        }
-        StoreCommand::Freeze { store } => {
-            frozen(&connect::router(target).await?, format, &store, true).await?;
-        }
-        StoreCommand::Thaw { store } => {
-            frozen(&connect::router(target).await?, format, &store, false).await?;
-        }
-        StoreCommand::Block { store, version, undo } => {
-            let block = Ask::Block(v1::BlockStore { version, unblock: undo });
-            changed(&connect::router(target).await?, format, &store, block).await?;
         }
     }
     Ok(Exit::Done)
@@ -256,31 +173,6 @@ async fn list(router: &RouterClient, format: Format) -> anyhow::Result<()> {
     let reply = ask(router, "", Ask::List(v1::ListStores {})).await?;
     let all = documents(&reply)?.into_iter().map(StoreReply::from).collect::<Vec<_>>();
     output::print(format, &all, |all| stores::list(all))
-}
-
-/// Swaps, says what was done and how to undo it.
-async fn swapped(router: &RouterClient, format: Format, store: &str, command: Ask) -> anyhow::Result<()> {
-    let is_rollback = matches!(command, Ask::Rollback(_));
-    let (document, reply) = one(router, store, command).await?;
-    let reply = SwapReply::new(&document, reply, is_rollback);
-    output::print(format, &reply, stores::swapped)
-}
-
-async fn changed(router: &RouterClient, format: Format, store: &str, command: Ask) -> anyhow::Result<()> {
-    let (document, _) = one(router, store, command).await?;
-    versions(format, &document)
-}
-
-fn versions(format: Format, document: &StoreDocument) -> anyhow::Result<()> {
-    output::print(format, &reply::versions(document), |versions| {
-        stores::versions(versions, document.frozen.as_ref())
-    })
-}
-
-async fn frozen(router: &RouterClient, format: Format, store: &str, freezes: bool) -> anyhow::Result<()> {
-    let freeze = Ask::Freeze(v1::FreezeStore { thaw: !freezes });
-    let (document, _) = one(router, store, freeze).await?;
-    output::print(format, &StoreReply::from(document), stores::describe)
 }
 
 async fn drop_store(router: &RouterClient, format: Format, store: String, yes: bool) -> anyhow::Result<()> {
