@@ -106,26 +106,7 @@ pub enum Command {
 /// What the command fails with; see `failure::ErrorReport`.
 pub fn run(cli: Cli) -> anyhow::Result<Exit> {
     let GlobalFlags { output, target } = cli.global;
-    if target.direct && !asks(&cli.command) {
-        let help = "leave it out; it works with `kith graph` and `kith explain` questions, `kith get`, `kith mget`, `kith compute`, `kith aggregate`, `kith run`, `kith bench graph` and `kith bench kv`";
-        return Err(
-            Failure::usage("--direct does not apply here: this command sends no queries", help).into()
-        );
-    }
-    if !target.controllers.is_empty() && !target.direct {
-        return Err(Failure::not_direct("controllers").into());
-    }
-    if target.transport.is_some() && !asks(&cli.command) {
-        let message = "--transport does not apply here: this command sends no queries";
-        let help = "leave it out; routers and nodes read theirs from `transport` in [session]";
-        return Err(Failure::usage(message, help).into());
-    }
-    let SecurityFlags { tls_cert, tls_key, .. } = &target.security;
-    if matches!(cli.command, Command::Dev(_)) && (tls_cert.is_some() || tls_key.is_some()) {
-        let message =
-            "--tls-cert and --tls-key do not apply here: `kith dev` serves this machine only, without TLS";
-        return Err(Failure::usage(message, "`kith node` and `kith router` take them").into());
-    }
+    check_target(&target, &cli.command)?;
     match cli.command {
         Command::Graph(command) => block_on(graph::run(&target, output, command)),
         Command::Explain(question) => block_on(explain::explain(&target, output, &question)),
@@ -146,6 +127,29 @@ pub fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Completions { shell } => completions(shell),
         Command::Man { folder } => manual(&folder),
     }
+}
+
+/// Refuses flags of the cluster that the command has no use for.
+fn check_target(target: &TargetFlags, command: &Command) -> Result<(), Failure> {
+    if target.direct && !asks(command) {
+        let help = "leave it out; it works with `kith graph` and `kith explain` questions, `kith get`, `kith mget`, `kith compute`, `kith aggregate`, `kith run`, `kith bench graph` and `kith bench kv`";
+        return Err(Failure::usage("--direct does not apply here: this command sends no queries", help));
+    }
+    if !target.controllers.is_empty() && !target.direct {
+        return Err(Failure::not_direct("controllers"));
+    }
+    if target.transport.is_some() && !asks(command) {
+        let message = "--transport does not apply here: this command sends no queries";
+        let help = "leave it out; routers and nodes read theirs from `transport` in [session]";
+        return Err(Failure::usage(message, help));
+    }
+    let SecurityFlags { tls_cert, tls_key, .. } = &target.security;
+    if matches!(command, Command::Dev(_)) && (tls_cert.is_some() || tls_key.is_some()) {
+        let message =
+            "--tls-cert and --tls-key do not apply here: `kith dev` serves this machine only, without TLS";
+        return Err(Failure::usage(message, "`kith node` and `kith router` take them"));
+    }
+    Ok(())
 }
 
 /// Whether a command asks queries: only those can go to the nodes directly.

@@ -251,23 +251,10 @@ async fn follow(
         }
         let answer = match &router {
             Some(router) => ask(router, Ask::Status(v1::RebalanceLook {})).await,
-            None => Err(Failure::new(
-                ErrorCode::Unreachable,
-                "no router answers",
-                "look at `kith cluster status`",
-            )
-            .into()),
+            None => Err(no_router().into()),
         };
         match answer {
-            Ok((status, _)) if status.id != begun.id => {
-                let message = "the rebalance ended, and another has begun since";
-                return Err(Failure::new(
-                    ErrorCode::RebalanceLost,
-                    message,
-                    "see `kith cluster rebalance --status`",
-                )
-                .into());
-            }
+            Ok((status, _)) if status.id != begun.id => return Err(lost().into()),
             Ok((status, _)) => {
                 heard = Instant::now();
                 meter.tell(&status);
@@ -280,6 +267,15 @@ async fn follow(
         }
         tokio::time::sleep(LOOK_INTERVAL).await;
     }
+}
+
+fn no_router() -> Failure {
+    Failure::new(ErrorCode::Unreachable, "no router answers", "look at `kith cluster status`")
+}
+
+fn lost() -> Failure {
+    let message = "the rebalance ended, and another has begun since";
+    Failure::new(ErrorCode::RebalanceLost, message, "see `kith cluster rebalance --status`")
 }
 
 /// Whether a router, or the metadata, may be back soon.

@@ -54,6 +54,14 @@ pub struct Served {
     pub routers: Vec<FollowedReply>,
 }
 
+/// From the last step, which says what was committed.
+impl From<v1::PublishProgress> for Served {
+    fn from(step: v1::PublishProgress) -> Self {
+        let routers = step.routers.into_iter().map(FollowedReply::from).collect();
+        Self { version: step.committed_version, flip_us: step.flip_us, routers }
+    }
+}
+
 /// Follows the nodes while they fetch, until the version serves. Ctrl-C and SIGTERM ask the cluster to cancel; a second one
 /// leaves without an answer.
 ///
@@ -84,13 +92,9 @@ pub async fn follow(
         match step {
             Ok(Some(step)) if step.committed_version != 0 => {
                 if is_asked {
-                    let (push, store) = (publication.push(), publication.store());
-                    meter.note(&format!(
-                        "too late to cancel {push}: its version is served; `kith store rollback {store}` goes back"
-                    ));
+                    meter.note(&too_late(publication));
                 }
-                let routers = step.routers.into_iter().map(FollowedReply::from).collect();
-                return Ok(Served { version: step.committed_version, flip_us: step.flip_us, routers });
+                return Ok(Served::from(step));
             }
             Ok(Some(step)) => meter.on_publish(&step),
             Ok(None) => return Err(Unpublished::perhaps(publication.lost(None))),
@@ -101,6 +105,11 @@ pub async fn follow(
             }
         }
     }
+}
+
+fn too_late(publication: &Publication) -> String {
+    let (push, store) = (publication.push(), publication.store());
+    format!("too late to cancel {push}: its version is served; `kith store rollback {store}` goes back")
 }
 
 /// Whether an error is the router's own word that nothing was or will be committed: all of those say what to do. A

@@ -81,21 +81,7 @@ impl CreateFlags {
         let partitions = needed(self.partitions, file.partitions, "partitions")?;
         check_count("groups", groups)?;
         check_count("nodes", nodes)?;
-        let object_store = self.object_store.or(file.object_store.clone());
-        let object_store = object_store.ok_or_else(|| missing("--object-store", "object-store"))?;
-        let object_store = object_store.display().to_string();
-        // One spelling of each place, for whoever compares.
-        let location: Location = object_store.parse().map_err(|error: LocationError| {
-            Failure::usage(error.to_string(), "name a folder, or s3://BUCKET/PREFIX, gs://…, az://…")
-        })?;
-        if location.folder().is_some_and(|folder| !folder.is_absolute()) {
-            let message = format!("the object store {object_store} is not an absolute path");
-            return Err(Failure::usage(
-                message,
-                "give a path that begins with / and is the same on every machine",
-            )
-            .into());
-        }
+        let location = location(self.object_store.or(file.object_store.clone()))?;
         let target = self.metadata.or(file.metadata_flags()).target()?;
         let store = target.connect().map_err(|error| start_failure(error.into()))?;
         let zones = if self.zones.is_empty() { file.zones.clone() } else { self.zones };
@@ -121,6 +107,22 @@ impl CreateFlags {
         output::print(format, &reply, table::cluster::created)?;
         Ok(Exit::Done)
     }
+}
+
+/// The object store that was named.
+fn location(object_store: Option<PathBuf>) -> Result<Location, Failure> {
+    let object_store = object_store.ok_or_else(|| missing("--object-store", "object-store"))?;
+    let object_store = object_store.display().to_string();
+    // One spelling of each place, for whoever compares.
+    let location: Location = object_store.parse().map_err(|error: LocationError| {
+        Failure::usage(error.to_string(), "name a folder, or s3://BUCKET/PREFIX, gs://…, az://…")
+    })?;
+    if location.folder().is_some_and(|folder| !folder.is_absolute()) {
+        let message = format!("the object store {object_store} is not an absolute path");
+        let help = "give a path that begins with / and is the same on every machine";
+        return Err(Failure::usage(message, help));
+    }
+    Ok(location)
 }
 
 /// The file's numbers have not been through the command line.

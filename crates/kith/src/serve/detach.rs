@@ -18,7 +18,7 @@ use std::{
     env, fs,
     io::{self, BufRead, BufReader, Read, Write},
     path::{Path, PathBuf},
-    process::{Command, Stdio},
+    process::{Child, Command, Stdio},
     thread,
 };
 use tokio_util::sync::CancellationToken;
@@ -65,16 +65,7 @@ pub fn detach(
 ) -> anyhow::Result<Exit> {
     private::keep_files_private();
     let log = ready_file.with_extension("log");
-    let mut child = Command::new(env::current_exe().context("find the binary of kith")?)
-        .args(env::args_os().skip(1).map(|argument| match argument.to_str() {
-            Some("--detach") => "--detached".into(),
-            _ => argument,
-        }))
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(log_at(&log)?)
-        .spawn()
-        .context("start kith dev")?;
+    let mut child = start_again(&log)?;
     let mut line = String::new();
     let told = child.stdout.take().expect("its output is piped");
     // An output that breaks off says nothing, as one that ends.
@@ -106,6 +97,17 @@ pub fn detach(
             .into())
         }
     }
+}
+
+/// Starts this command as the process that stays.
+fn start_again(log: &Path) -> anyhow::Result<Child> {
+    let arguments = env::args_os().skip(1).map(|argument| match argument.to_str() {
+        Some("--detach") => "--detached".into(),
+        _ => argument,
+    });
+    let mut command = Command::new(env::current_exe().context("find the binary of kith")?);
+    command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(log_at(log)?);
+    command.spawn().context("start kith dev")
 }
 
 /// The log, to be added to: another cluster may write there, which is what this one is told then.

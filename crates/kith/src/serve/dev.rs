@@ -148,29 +148,46 @@ impl DevArgs {
         if self.detached {
             detach::leave_terminal(stop.clone())?;
         }
-        let ports = self.ports();
+        let (ports, detached) = (self.ports(), self.detached);
+        let options = self.options(ready_file.clone())?;
+        let dev = Dev::start(options, stop).await.map_err(start_failure)?;
+        eprint!("{}", ports.text(dev.ready()));
+        eprintln!("  meta    {}  (for a `kith node` that is to join)", dev.metadata());
+        eprintln!("  ready   {}", ready_file.display());
+        eprintln!("  next    kith load graph testdata/kith-village/edges.csv.gz --graph village");
+        if detached {
+            detach::tell(dev.ready());
+        }
+        dev.run().await;
+        Ok(Exit::Done)
+    }
+
+    /// As the supervisor has them.
+    fn options(self, ready_file: PathBuf) -> anyhow::Result<DevOptions> {
         let mut router = settings(self.config.as_deref())?;
         router.record = self.record.or(router.record);
         if !self.read_from.is_empty() {
             router.read_from = self.read_from;
         }
-        let options = DevOptions {
-            shape: Shape {
-                placement: self.placement.map(PlacementFlag::strategy),
-                groups: self.groups,
-                nodes: self.nodes,
-                partitions: self.partitions,
-                zones: self.zones,
-                // All of its zones are this machine.
-                allow_shared_zones: true,
-                ..Shape::default()
-            },
+        let shape = Shape {
+            placement: self.placement.map(PlacementFlag::strategy),
+            groups: self.groups,
+            nodes: self.nodes,
+            partitions: self.partitions,
+            zones: self.zones,
+            // All of its zones are this machine.
+            allow_shared_zones: true,
+            ..Shape::default()
+        };
+        let reply_bytes = self.reply_memory.map(|memory| memory.0);
+        Ok(DevOptions {
+            shape,
             routers: self.router_count,
             processes: self.processes,
             threads: self.threads,
             data: self.data,
             objects: self.objects.map(|location| location.to_string()),
-            ready_file: ready_file.clone(),
+            ready_file,
             port: self.port,
             http_port: self.http_port,
             resp_port: self.resp_port,
@@ -178,21 +195,8 @@ impl DevArgs {
             scrub_rate: self.scrub_rate.0,
             fetch_rate: self.fetch_rate.0,
             fetch_p99: self.fetch_p99.ratio(),
-            connections: ConnectionSettings {
-                reply_bytes: self.reply_memory.map(|memory| memory.0),
-                ..ConnectionSettings::default()
-            },
-        };
-        let dev = Dev::start(options, stop).await.map_err(start_failure)?;
-        eprint!("{}", ports.text(dev.ready()));
-        eprintln!("  meta    {}  (for a `kith node` that is to join)", dev.metadata());
-        eprintln!("  ready   {}", ready_file.display());
-        eprintln!("  next    kith load graph testdata/kith-village/edges.csv.gz --graph village");
-        if self.detached {
-            detach::tell(dev.ready());
-        }
-        dev.run().await;
-        Ok(Exit::Done)
+            connections: ConnectionSettings { reply_bytes, ..ConnectionSettings::default() },
+        })
     }
 
     fn ports(&self) -> Ports {
