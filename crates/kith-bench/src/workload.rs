@@ -144,7 +144,7 @@ impl Workload {
                 }
             };
             let query = question.query();
-            let options = question.options.query_options();
+            let options = question.query_options();
             Some(Ok(Ask { kind: Kind::of(&query.operand), graph: question.options.graph, query, options }))
         });
         let pool = pool.collect::<Result<Vec<_>, Failure>>()?;

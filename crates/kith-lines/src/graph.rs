@@ -1,8 +1,12 @@
 //! An operation of graphs with its options. As arguments of a command, the options are added to the operation's own flags.
 
 use crate::error::LineError;
-use crate::{Operation, Shape, options::Options};
+use crate::{
+    Operation, Shape,
+    options::{GraphOptions, ReadOptions},
+};
 use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
+use kith_api::QueryOptions;
 use kith_ops::GraphQuery;
 
 /// A query of a graph.
@@ -10,8 +14,10 @@ use kith_ops::GraphQuery;
 pub struct GraphLine {
     /// What is asked.
     pub operation: Operation,
-    /// The options of the query.
-    pub options: Options,
+    /// The graph, and the options that only queries of graphs have.
+    pub options: GraphOptions,
+    /// The options that any read has.
+    pub read: ReadOptions,
 }
 
 impl GraphLine {
@@ -35,8 +41,13 @@ impl GraphLine {
             operand: self.operation.operand(),
             edge_type: self.options.edge_type.clone(),
             direction: self.options.direction(),
-            workflow: self.options.workflow(),
+            workflow: self.read.workflow(),
         }
+    }
+
+    /// Converts the options to those of the client library.
+    pub fn query_options(&self) -> QueryOptions {
+        self.options.query_options(&self.read)
     }
 }
 
@@ -47,7 +58,8 @@ impl Subcommand for GraphLine {
         names.fold(Operation::augment_subcommands(command), |command, name| {
             command.mut_subcommand(name, |operation| {
                 let about = operation.get_about().cloned().unwrap_or_default();
-                Options::augment_args(operation).about(about).long_about(None)
+                let operation = ReadOptions::augment_args(GraphOptions::augment_args(operation));
+                operation.about(about).long_about(None)
             })
         })
     }
@@ -67,7 +79,8 @@ impl FromArgMatches for GraphLine {
         let (_, own) = matches.subcommand().ok_or_else(missing)?;
         Ok(Self {
             operation: Operation::from_arg_matches(matches)?,
-            options: Options::from_arg_matches(own)?,
+            options: GraphOptions::from_arg_matches(own)?,
+            read: ReadOptions::from_arg_matches(own)?,
         })
     }
 

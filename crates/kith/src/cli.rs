@@ -240,7 +240,7 @@ mod tests {
         let cli = Cli::try_parse_from(line.split(' ')).unwrap();
         assert_eq!(cli.global.target.routers, ["a:1", "b:2"]);
         let Command::Graph(GraphCommand::Ask(question)) = cli.command else { panic!("an operation") };
-        assert!(question.options.partial && question.options.graph == "v");
+        assert!(question.read.partial && question.options.graph == "v");
     }
 
     #[test]

@@ -13,7 +13,7 @@ use clap::Args;
 use kith_client::{BATCH_KEYS_MAX, Service};
 use kith_lines::{
     AggregateFields, At, BucketFields, ByBucketFields, ByValueFields, ComputeFields, CountFields,
-    KeyEncoding, ReadOptions, StoreLine, TopKFields, VectorFields, predicate_of, single_precision,
+    KeyEncoding, ReadOptions, StoreKeys, StoreLine, TopKFields, VectorFields, predicate_of, single_precision,
 };
 use kith_schema::compute::Bucket;
 use kith_terminal::keys::read_keys;
@@ -90,6 +90,14 @@ struct KeyFlags {
     key_encoding: Option<KeyEncoding>,
 }
 
+impl KeyFlags {
+    /// Reads the file of keys.
+    fn read(self) -> anyhow::Result<StoreKeys> {
+        let keys = read_keys(&self.keys_from, BATCH_KEYS_MAX)?;
+        Ok(StoreKeys { store: self.store, keys, key_encoding: self.key_encoding })
+    }
+}
+
 /// Prints what a plan makes of the records of keys, and how many ended how.
 ///
 /// # Errors
@@ -98,10 +106,8 @@ pub async fn compute(target: &TargetFlags, format: Format, flags: ComputeFlags) 
     if flags.stream {
         stream::check_format(format)?;
     }
+    let keys = flags.keys.read()?;
     let fields = ComputeFields {
-        keys: read_keys(&flags.keys.keys_from, BATCH_KEYS_MAX)?,
-        store: flags.keys.store,
-        key_encoding: flags.keys.key_encoding,
         at: flags.at,
         project: flags.project,
         dot: flags.dot,
@@ -111,7 +117,7 @@ pub async fn compute(target: &TargetFlags, format: Format, flags: ComputeFlags) 
         top_k: flags.top_k.zip(flags.by).map(|(k, by)| TopKFields { by, k }),
     };
     let service = connect::service(target).await?;
-    let asked = StoreLine { fields, options: flags.options };
+    let asked = StoreLine { keys, fields, options: flags.options };
     if flags.stream {
         return stream::write_computed(&*service, &asked, &mut io::stdout()).await;
     }
@@ -134,16 +140,15 @@ pub async fn compute(target: &TargetFlags, format: Format, flags: ComputeFlags) 
 /// As [`compute`].
 pub async fn aggregate(target: &TargetFlags, format: Format, flags: AggregateFlags) -> anyhow::Result<Exit> {
     let (top, buckets) = (flags.top, flags.bucket);
+    let keys = flags.keys.read()?;
     let fields = AggregateFields {
-        keys: read_keys(&flags.keys.keys_from, BATCH_KEYS_MAX)?,
-        store: flags.keys.store,
-        key_encoding: flags.keys.key_encoding,
         at: flags.at,
         count_by_value: flags.count_by_value.map(|field| ByValueFields { field, top }),
         count_by_bucket: flags.count_by_bucket.map(|field| ByBucketFields { field, buckets }),
     };
     let service = connect::service(target).await?;
-    let reply = Shapes::default().aggregate(&*service, &StoreLine { fields, options: flags.options }).await?;
+    let asked = StoreLine { keys, fields, options: flags.options };
+    let reply = Shapes::default().aggregate(&*service, &asked).await?;
     output::print(format, &reply, tables::counts)?;
     Ok(if reply.is_complete() { Exit::Done } else { Exit::Partial })
 }
@@ -160,7 +165,7 @@ impl Shapes {
     ) -> anyhow::Result<ComputeReply> {
         match self.try_compute(service, asked).await {
             // A store of that name may have been dropped and made anew with other keys.
-            Err(error) if is_wrong_keys(&error) && self.forget(&asked.fields.store) => {
+            Err(error) if is_wrong_keys(&error) && self.forget(&asked.keys.store) => {
                 self.try_compute(service, asked).await
             }
             answered => answered,
@@ -170,13 +175,13 @@ impl Shapes {
     async fn try_compute(
         &self,
         service: &dyn Service,
-        StoreLine { fields, options }: &StoreLine<ComputeFields>,
+        StoreLine { keys: asked, fields, options }: &StoreLine<ComputeFields>,
     ) -> anyhow::Result<ComputeReply> {
-        let shape = self.shape(service, &fields.store).await?;
-        let (keys, query) = (fields.keys(shape.key)?, fields.query());
-        let answer = service.read_compute(&fields.store, &keys, &query, &options.query_options()).await?;
-        self.remember(&fields.store, shape);
-        Ok(ComputeReply::new(&fields.store, &query, &fields.keys, &keys, &answer)?)
+        let shape = self.shape(service, &asked.store).await?;
+        let (keys, query) = (asked.of_type(shape.key)?, fields.query());
+        let answer = service.read_compute(&asked.store, &keys, &query, &options.query_options()).await?;
+        self.remember(&asked.store, shape);
+        Ok(ComputeReply::new(&asked.store, &query, &asked.keys, &keys, &answer)?)
     }
 
     /// Counts over the records of keys.
@@ -189,7 +194,7 @@ impl Shapes {
         asked: &StoreLine<AggregateFields>,
     ) -> anyhow::Result<AggregateReply> {
         match self.try_aggregate(service, asked).await {
-            Err(error) if is_wrong_keys(&error) && self.forget(&asked.fields.store) => {
+            Err(error) if is_wrong_keys(&error) && self.forget(&asked.keys.store) => {
                 self.try_aggregate(service, asked).await
             }
             answered => answered,
@@ -199,13 +204,13 @@ impl Shapes {
     async fn try_aggregate(
         &self,
         service: &dyn Service,
-        StoreLine { fields, options }: &StoreLine<AggregateFields>,
+        StoreLine { keys: asked, fields, options }: &StoreLine<AggregateFields>,
     ) -> anyhow::Result<AggregateReply> {
         let query = fields.query()?;
-        let shape = self.shape(service, &fields.store).await?;
-        let keys = fields.keys(shape.key)?;
-        let answer = service.read_aggregate(&fields.store, &keys, &query, &options.query_options()).await?;
-        self.remember(&fields.store, shape);
+        let shape = self.shape(service, &asked.store).await?;
+        let keys = asked.of_type(shape.key)?;
+        let answer = service.read_aggregate(&asked.store, &keys, &query, &options.query_options()).await?;
+        self.remember(&asked.store, shape);
         Ok(AggregateReply::new(&query, &answer)?)
     }
 }
