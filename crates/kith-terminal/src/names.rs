@@ -43,6 +43,12 @@ pub fn delimiter(text: &str) -> Result<u8, String> {
     }
 }
 
+/// A number above 0, such as `0.5`.
+pub fn positive(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|number: &f64| number.is_finite() && 0.0 < *number);
+    number.ok_or_else(|| format!("{text:?} is not a number above 0"))
+}
+
 /// Bytes a second, as `10MiB/s`.
 pub fn rate(text: &str) -> Result<u64, String> {
     match size(text.strip_suffix("/s").unwrap_or(text)) {

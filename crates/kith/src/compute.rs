@@ -123,15 +123,11 @@ pub async fn compute(target: &TargetFlags, format: Format, flags: ComputeFlags) 
     }
     let reply = Shapes::default().compute(&*service, &asked).await?;
     let text = match format {
-        Format::Json => {
-            let mut lines: String = reply.results.iter().map(output::json_line).collect();
-            lines.push_str(&output::json_line(&reply.last));
-            lines
-        }
+        Format::Json => output::json_lines(&reply.results, &reply.last),
         Format::Table => tables::results(&reply),
     };
     output::print_bytes(text.as_bytes())?;
-    Ok(if reply.is_complete() { Exit::Done } else { Exit::Partial })
+    Ok(if reply.last.is_complete() { Exit::Done } else { Exit::Partial })
 }
 
 /// Prints counts over the records of keys.
@@ -150,7 +146,7 @@ pub async fn aggregate(target: &TargetFlags, format: Format, flags: AggregateFla
     let asked = StoreLine { keys, fields, options: flags.options };
     let reply = Shapes::default().aggregate(&*service, &asked).await?;
     output::print(format, &reply, tables::counts)?;
-    Ok(if reply.is_complete() { Exit::Done } else { Exit::Partial })
+    Ok(if reply.last.is_complete() { Exit::Done } else { Exit::Partial })
 }
 
 impl Shapes {

@@ -1,9 +1,27 @@
-//! Asking before something is removed for good.
+//! Asking before something is removed for good, and saying so afterwards.
 
-use crate::failure::Failure;
+use crate::{
+    failure::Failure,
+    output::{self, Format},
+};
 use anyhow::Context;
 use kith_types::ErrorCode;
+use serde::Serialize;
 use std::io::{self, IsTerminal, Write};
+
+/// Something that is gone.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+struct DropReply {
+    dropped: String,
+}
+
+/// Prints what was dropped.
+///
+/// # Errors
+/// If standard output cannot be written.
+pub fn print_dropped(format: Format, dropped: String) -> anyhow::Result<()> {
+    output::print(format, &DropReply { dropped }, |reply| format!("dropped {}\n", reply.dropped))
+}
 
 /// Asks whether `what` is to be dropped, unless `--yes` said so already.
 ///

@@ -198,7 +198,7 @@ async fn get_one(
             values::table(std::slice::from_ref(one.key))
         })?,
     }
-    Ok(if reply.is_complete() { Exit::Done } else { Exit::Partial })
+    Ok(if reply.last.is_complete() { Exit::Done } else { Exit::Partial })
 }
 
 /// What `kith get` prints of one key as JSON.
@@ -238,13 +238,9 @@ async fn print_all(
 ) -> anyhow::Result<Exit> {
     let reply = Shapes::default().read(service, batch).await?;
     let text = match format {
-        Format::Json => {
-            let mut lines: String = reply.results.iter().map(output::json_line).collect();
-            lines.push_str(&output::json_line(&reply.last));
-            lines
-        }
+        Format::Json => output::json_lines(&reply.results, &reply.last),
         Format::Table => values::table(&reply.results) + &values::footer(&reply.last),
     };
     output::print_bytes(text.as_bytes())?;
-    Ok(if reply.is_complete() { Exit::Done } else { Exit::Partial })
+    Ok(if reply.last.is_complete() { Exit::Done } else { Exit::Partial })
 }

@@ -151,15 +151,15 @@ async fn try_line(service: &dyn Service, shapes: &Shapes, line: Input) -> anyhow
         }
         Line::Batch(batch) => {
             let reply = shapes.read(service, &batch).await?;
-            Ok(Answered { whole: reply.is_complete(), line: output::json_line(&reply) })
+            Ok(Answered { whole: reply.last.is_complete(), line: output::json_line(&reply) })
         }
         Line::Compute(asked) => {
             let reply = shapes.compute(service, &asked).await?;
-            Ok(Answered { whole: reply.is_complete(), line: output::json_line(&reply) })
+            Ok(Answered { whole: reply.last.is_complete(), line: output::json_line(&reply) })
         }
         Line::Aggregate(asked) => {
             let reply = shapes.aggregate(service, &asked).await?;
-            Ok(Answered { whole: reply.is_complete(), line: output::json_line(&reply) })
+            Ok(Answered { whole: reply.last.is_complete(), line: output::json_line(&reply) })
         }
     }
 }

@@ -1,7 +1,9 @@
 //! The flags of `kith bench graph`.
 
-use crate::{controllers::ControllerSet, failure::Failure};
 use crate::{
+    controllers::ControllerSet,
+    failure::Failure,
+    names::positive,
     population::Draw,
     setting::{Setting, split_outside_parentheses},
     workload::Mix,
@@ -133,9 +135,4 @@ impl GraphBenchFlags {
             (None, Some(_)) => None,
         }
     }
-}
-
-fn positive(text: &str) -> Result<f64, String> {
-    let number = text.parse().ok().filter(|number: &f64| number.is_finite() && 0.0 < *number);
-    number.ok_or_else(|| format!("{text:?} is not a number above 0"))
 }

@@ -1,7 +1,10 @@
 //! The flags of `kith bench kv`.
 
 use super::draw::{EXPONENT_DEFAULT, Popularity};
-use crate::{failure::Failure, names::store_name};
+use crate::{
+    failure::Failure,
+    names::{positive, store_name},
+};
 use clap::Args;
 use kith_client::BATCH_KEYS_MAX;
 use kith_lines::KeyEncoding;
@@ -63,9 +66,4 @@ impl KvBenchFlags {
             }
         }
     }
-}
-
-fn positive(text: &str) -> Result<f64, String> {
-    let number = text.parse().ok().filter(|number: &f64| number.is_finite() && 0.0 < *number);
-    number.ok_or_else(|| format!("{text:?} is not a number above 0"))
 }

@@ -17,7 +17,7 @@ use serde::Serialize;
 
 use fetch_rate::FetchRateFlags;
 pub use fetch_rate::FetchRatesReply;
-use reshape::{AddFlags, ApplyFlags, RebalanceFlags};
+use reshape::{AddFlags, GroupFlags, NodesFlags, RebalanceFlags};
 
 #[derive(Debug, Subcommand)]
 pub enum ClusterCommand {
@@ -30,46 +30,21 @@ pub enum ClusterCommand {
     /// Add running, empty nodes to the cluster, or use drained nodes again
     AddNode(AddFlags),
     /// Move all partitions off nodes, which stay in the cluster unused
-    Drain {
-        /// Addresses or ids of nodes
-        #[arg(required = true, value_name = "NODE")]
-        nodes: Vec<String>,
-        #[command(flatten)]
-        apply: ApplyFlags,
-    },
+    Drain(NodesFlags),
     /// Move all partitions off nodes, and remove the nodes from the cluster
-    RemoveNode {
-        /// Addresses or ids of nodes
-        #[arg(required = true, value_name = "NODE")]
-        nodes: Vec<String>,
-        #[command(flatten)]
-        apply: ApplyFlags,
-    },
+    RemoveNode(NodesFlags),
     /// Add a group of running, empty nodes; it serves once the other groups have filled it
     AddGroup {
-        /// Addresses or ids of nodes
-        #[arg(required = true, value_name = "NODE")]
-        nodes: Vec<String>,
         /// The group's id [default: one more than the highest]
         #[arg(long, value_name = "N")]
         group: Option<u32>,
         #[command(flatten)]
-        apply: ApplyFlags,
+        of: NodesFlags,
     },
     /// Take a group out of service, for example to upgrade it; the other groups answer
-    DrainGroup {
-        /// The group's id
-        group: u32,
-        #[command(flatten)]
-        apply: ApplyFlags,
-    },
+    DrainGroup(GroupFlags),
     /// Put a group back into service, once its nodes have fetched what was pushed meanwhile
-    RestoreGroup {
-        /// The group's id
-        group: u32,
-        #[command(flatten)]
-        apply: ApplyFlags,
-    },
+    RestoreGroup(GroupFlags),
     /// Show, abort or continue a rebalance, or spread the partitions evenly over the nodes
     Rebalance(RebalanceFlags),
     /// Show or change the rate at which nodes fetch versions, copies and repairs
@@ -258,13 +233,14 @@ pub async fn run(target: &TargetFlags, format: Format, command: ClusterCommand) 
         ClusterCommand::FetchRate(flags) => return fetch_rate::run(target, format, &flags).await,
         ClusterCommand::Rebalance(flags) => return reshape::rebalance(target, format, &flags).await,
         ClusterCommand::AddNode(flags) => flags.shape(),
-        ClusterCommand::Drain { nodes, apply } => (reshape::of_nodes("drain", nodes), apply),
-        ClusterCommand::RemoveNode { nodes, apply } => (reshape::of_nodes("remove-node", nodes), apply),
-        ClusterCommand::AddGroup { nodes, group, apply } => {
-            (v1::ShapeRequest { group, ..reshape::of_nodes("add-group", nodes) }, apply)
+        ClusterCommand::Drain(flags) => flags.shape("drain"),
+        ClusterCommand::RemoveNode(flags) => flags.shape("remove-node"),
+        ClusterCommand::AddGroup { group, of } => {
+            let (shape, apply) = of.shape("add-group");
+            (v1::ShapeRequest { group, ..shape }, apply)
         }
-        ClusterCommand::DrainGroup { group, apply } => (reshape::of_group("drain-group", group), apply),
-        ClusterCommand::RestoreGroup { group, apply } => (reshape::of_group("restore-group", group), apply),
+        ClusterCommand::DrainGroup(flags) => flags.shape("drain-group"),
+        ClusterCommand::RestoreGroup(flags) => flags.shape("restore-group"),
     };
     reshape::run(target, format, shape, &apply).await
 }

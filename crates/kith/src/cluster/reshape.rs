@@ -31,12 +31,19 @@ const BEHIND_WAIT: Duration = Duration::from_secs(60);
 /// The router may be gone for so long before following ends: another one drives on.
 const ROUTER_PATIENCE: Duration = Duration::from_secs(30);
 
-/// How a plan is carried out.
+/// Whether a change is carried out, and how.
 #[derive(Args, Clone, Debug, Default)]
 pub struct ApplyFlags {
     /// Print the plan without changing anything
     #[arg(long)]
     plan: bool,
+    #[command(flatten)]
+    how: HowFlags,
+}
+
+/// How a change is carried out.
+#[derive(Args, Clone, Debug, Default)]
+struct HowFlags {
     /// Return as soon as the change has begun; `kith cluster rebalance --status` shows its progress
     #[arg(long)]
     detach: bool,
@@ -56,30 +63,65 @@ pub struct ApplyFlags {
     wait: Option<u64>,
 }
 
-/// Which nodes come.
+/// Which nodes a change is about.
 #[derive(Args, Debug)]
-pub struct AddFlags {
+pub struct NodesFlags {
     /// Addresses or ids of nodes
     #[arg(required = true, value_name = "NODE")]
     nodes: Vec<String>,
+    #[command(flatten)]
+    apply: ApplyFlags,
+}
+
+/// Which group a change is about.
+#[derive(Args, Debug)]
+pub struct GroupFlags {
+    /// The group's id
+    group: u32,
+    #[command(flatten)]
+    apply: ApplyFlags,
+}
+
+/// Which nodes come.
+#[derive(Args, Debug)]
+pub struct AddFlags {
+    #[command(flatten)]
+    of: NodesFlags,
     /// The group that they join [default: for each node, the group with the fewest nodes]
     #[arg(long, value_name = "N", conflicts_with = "replace")]
     group: Option<u32>,
     /// Replace this node, which may be dead: take over all that it owns and remove it
     #[arg(long, value_name = "NODE")]
     replace: Option<String>,
-    #[command(flatten)]
-    apply: ApplyFlags,
+}
+
+impl NodesFlags {
+    /// As asked of a router.
+    pub fn shape(self, shape: &str) -> (v1::ShapeRequest, ApplyFlags) {
+        (v1::ShapeRequest { nodes: self.nodes, ..named(shape) }, self.apply)
+    }
+}
+
+impl GroupFlags {
+    /// As asked of a router.
+    pub fn shape(self, shape: &str) -> (v1::ShapeRequest, ApplyFlags) {
+        (v1::ShapeRequest { group: Some(self.group), ..named(shape) }, self.apply)
+    }
 }
 
 impl AddFlags {
     /// As asked of a router.
     pub fn shape(self) -> (v1::ShapeRequest, ApplyFlags) {
-        let shape = match self.replace {
-            Some(replaces) => v1::ShapeRequest { replaces, ..of_nodes("replace-node", self.nodes) },
-            None => v1::ShapeRequest { group: self.group, ..of_nodes("add-node", self.nodes) },
-        };
-        (shape, self.apply)
+        match self.replace {
+            Some(replaces) => {
+                let (shape, apply) = self.of.shape("replace-node");
+                (v1::ShapeRequest { replaces, ..shape }, apply)
+            }
+            None => {
+                let (shape, apply) = self.of.shape("add-node");
+                (v1::ShapeRequest { group: self.group, ..shape }, apply)
+            }
+        }
     }
 }
 
@@ -101,32 +143,13 @@ pub struct RebalanceFlags {
     /// Continue a rebalance that stopped, once the reason is removed
     #[arg(long = "continue", group = "what")]
     resume: bool,
-    /// Return without waiting for the end
-    #[arg(long)]
-    detach: bool,
-    /// Partitions per batch [default: 64]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    batch: Option<u32>,
-    /// Keep moved partitions on their old owners for this many seconds [default: 60]
-    #[arg(long, value_name = "SECONDS")]
-    grace: Option<u64>,
-    /// Limit what each node copies per second, in MiB [default: no limit]
-    #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
-    throttle: Option<u64>,
-    /// Wait at most this long until the partitions that the previous change moved are freed on their old owners
-    /// [default: 120]
-    #[arg(long, value_name = "SECONDS")]
-    wait: Option<u64>,
+    #[command(flatten)]
+    how: HowFlags,
 }
 
-/// A shape that names nodes.
-pub fn of_nodes(shape: &str, nodes: Vec<String>) -> v1::ShapeRequest {
-    v1::ShapeRequest { shape: shape.to_owned(), nodes, ..Default::default() }
-}
-
-/// A shape that names a group.
-pub fn of_group(shape: &str, group: u32) -> v1::ShapeRequest {
-    v1::ShapeRequest { shape: shape.to_owned(), group: Some(group), ..Default::default() }
+/// A shape without nodes or a group.
+fn named(shape: &str) -> v1::ShapeRequest {
+    v1::ShapeRequest { shape: shape.to_owned(), ..Default::default() }
 }
 
 /// Looks at, ends or continues a rebalance, or evens the nodes out.
@@ -143,19 +166,13 @@ pub async fn rebalance(target: &TargetFlags, format: Format, flags: &RebalanceFl
             _ => (Ask::Status(look), false),
         };
         let (status, _) = ask(&router, command).await?;
-        let status = if is_abort && !flags.detach { follow(target, router, &status).await? } else { status };
+        let status =
+            if is_abort && !flags.how.detach { follow(target, router, &status).await? } else { status };
         output::print(format, &status, table::reshape::status)?;
         return Ok(Exit::Done);
     }
-    let apply = ApplyFlags {
-        plan: !flags.apply,
-        detach: flags.detach,
-        batch: flags.batch,
-        grace: flags.grace,
-        throttle: flags.throttle,
-        wait: flags.wait,
-    };
-    run(target, format, of_nodes("even", Vec::new()), &apply).await
+    let apply = ApplyFlags { plan: !flags.apply, how: flags.how.clone() };
+    run(target, format, named("even"), &apply).await
 }
 
 /// Prints the plan; unless only that is wanted, has it carried out and follows it.
@@ -166,23 +183,23 @@ pub async fn run(
     target: &TargetFlags,
     format: Format,
     shape: v1::ShapeRequest,
-    apply: &ApplyFlags,
+    ApplyFlags { plan, how }: &ApplyFlags,
 ) -> anyhow::Result<Exit> {
     let router = connect::router(target).await?;
     let shape = v1::ShapeRequest {
-        batch_size: apply.batch.unwrap_or_default(),
-        grace_ms: apply.grace.map(|seconds| seconds.saturating_mul(1_000)),
-        bytes_per_second: apply.throttle.unwrap_or_default() << 20,
+        batch_size: how.batch.unwrap_or_default(),
+        grace_ms: how.grace.map(|seconds| seconds.saturating_mul(1_000)),
+        bytes_per_second: how.throttle.unwrap_or_default() << 20,
         ..shape
     };
-    if apply.plan {
+    if *plan {
         let (status, text) = ask(&router, Ask::Plan(shape)).await?;
         output::print(format, &status, |_| format!("{text}\n"))?;
         return Ok(Exit::Done);
     }
-    let (begun, text) = begin(&router, shape, apply.wait).await?;
+    let (begun, text) = begin(&router, shape, how.wait).await?;
     eprintln!("{text}");
-    if apply.detach {
+    if how.detach {
         output::print(format, &begun, table::reshape::status)?;
         return Ok(Exit::Done);
     }

@@ -105,11 +105,6 @@ impl ComputeReply {
         };
         Ok(Self { results, last: footer(&answer.answer) })
     }
-
-    /// Whether every key is found or absent.
-    pub fn is_complete(&self) -> bool {
-        self.last.is_complete()
-    }
 }
 
 impl AggregateReply {
@@ -135,11 +130,6 @@ impl AggregateReply {
             }
         }
         Ok(Self { counts, distinct, truncated: answer.truncated, last: footer(&answer.answer) })
-    }
-
-    /// Whether every key is found or absent.
-    pub fn is_complete(&self) -> bool {
-        self.last.is_complete()
     }
 }
 
@@ -239,7 +229,7 @@ mod tests {
         );
         assert_eq!(lines["results"][3], json!({"key": 4, "state": "UNANSWERED", "record": null}));
         let footer = json!({"found": 2, "absent": 1, "error": 1, "unanswered": 1, "versions": [7]});
-        assert_eq!((&lines["footer"], reply.is_complete()), (&footer, false));
+        assert_eq!((&lines["footer"], reply.last.is_complete()), (&footer, false));
         answer.best = Some(vec![1]);
         let reply = ComputeReply::new("s", &query, &[], &keys, &answer).unwrap();
         assert_eq!(serde_json::to_value(&reply).unwrap()["results"], json!([lines["results"][1]]));

@@ -19,7 +19,7 @@ pub use push::{CancelReply, PushReply};
 use reply::{FollowedReply, StoreReply};
 
 use crate::{
-    confirm::confirm_drop,
+    confirm::{confirm_drop, print_dropped},
     connect::{self, TargetFlags},
     failure::{Exit, Failure},
     names::store_name,
@@ -37,7 +37,6 @@ use kith_wire::{
     documents::{Document, StoreDocument},
     v1::{self, store_request::Command as Ask},
 };
-use serde::Serialize;
 
 #[derive(Debug, Subcommand)]
 pub enum StoreCommand {
@@ -89,12 +88,6 @@ pub enum StoreCommand {
         #[arg(value_parser = store_name)]
         store: String,
     },
-}
-
-/// A store that is gone.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-struct DropReply {
-    dropped: String,
 }
 
 /// Runs a command.
@@ -178,7 +171,7 @@ async fn list(router: &RouterClient, format: Format) -> anyhow::Result<()> {
 async fn drop_store(router: &RouterClient, format: Format, store: String, yes: bool) -> anyhow::Result<()> {
     confirm_drop(&format!("store {store:?} with all its versions"), yes)?;
     ask(router, &store, Ask::Drop(v1::DropStore {})).await?;
-    output::print(format, &DropReply { dropped: store }, |reply| format!("dropped {}\n", reply.dropped))
+    print_dropped(format, store)
 }
 
 async fn ask(router: &RouterClient, store: &str, command: Ask) -> anyhow::Result<v1::StoreReply> {

@@ -78,7 +78,8 @@ fn text(bytes: &[u8]) -> Result<&str, Failure> {
     std::str::from_utf8(bytes).map_err(|_| odd("text is not UTF-8"))
 }
 
-fn odd(why: &str) -> Failure {
+/// A record that does not match the store's definition.
+pub fn odd(why: &str) -> Failure {
     let message = format!("a record does not match the store's definition: {why}");
     Failure::new(ErrorCode::Damaged, message, "push the version again, or export another one")
 }

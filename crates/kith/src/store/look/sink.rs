@@ -1,6 +1,6 @@
 //! Where an export writes records, and in which form: JSON lines or Parquet, standard output or a file that appears whole.
 
-use super::lines::Lines;
+use super::lines::{Lines, odd};
 use crate::failure::Failure;
 use clap::ValueEnum;
 use kith_rows::{ParquetRows, RowOptions, ValueShape, WriteRowsError};
@@ -117,10 +117,7 @@ fn closed_or(path: &Path, error: io::Error) -> anyhow::Error {
 fn told(path: &Path, error: WriteRowsError) -> anyhow::Error {
     match error {
         WriteRowsError::Parquet(error) => unwritable(path, &io::Error::other(error)).into(),
-        error => {
-            let message = format!("a record does not match the store's definition: {error}");
-            Failure::new(ErrorCode::Damaged, message, "push the version again, or export another one").into()
-        }
+        error => odd(&error.to_string()).into(),
     }
 }
 
