@@ -21,8 +21,6 @@ use std::{fs, io, path::PathBuf};
 
 #[derive(Clone, Debug, Args)]
 pub struct ComputeFlags {
-    #[command(flatten)]
-    keys: KeyFlags,
     /// Return a field as it is; may be repeated
     #[arg(long, value_name = "FIELD")]
     project: Vec<String>,
@@ -47,18 +45,14 @@ pub struct ComputeFlags {
     /// Print each result as it arrives, in any order, then an account of all keys; needs `-o json`
     #[arg(long, conflicts_with = "top_k")]
     stream: bool,
-    /// Where to compute
-    #[arg(long, value_enum, default_value_t, value_name = "WHERE")]
-    at: At,
+    // The last one: its query options have a heading of their own.
     #[command(flatten)]
-    options: ReadOptions,
+    records: RecordFlags,
 }
 
 #[derive(Clone, Debug, Args)]
 #[command(group = clap::ArgGroup::new("counted").required(true))]
 pub struct AggregateFlags {
-    #[command(flatten)]
-    keys: KeyFlags,
     /// Count the records that have each value of a field; of a list, each item counts
     #[arg(long, value_name = "FIELD", group = "counted")]
     count_by_value: Option<String>,
@@ -71,15 +65,14 @@ pub struct AggregateFlags {
     /// A bucket, such as `young={"lt":18}`; may be repeated
     #[arg(long, value_name = "NAME=PREDICATE", value_parser = bucket, requires = "count_by_bucket", conflicts_with = "count_by_value")]
     bucket: Vec<BucketFields>,
-    /// Where to count
-    #[arg(long, value_enum, default_value_t, value_name = "WHERE")]
-    at: At,
+    // The last one: its query options have a heading of their own.
     #[command(flatten)]
-    options: ReadOptions,
+    records: RecordFlags,
 }
 
+// Which records, and where and how they are worked on.
 #[derive(Clone, Debug, Args)]
-struct KeyFlags {
+struct RecordFlags {
     /// The store
     store: String,
     /// A file of keys, one per line; `-` reads standard input
@@ -88,13 +81,19 @@ struct KeyFlags {
     /// How string or byte keys are written [default: text for strings, base64 for bytes]
     #[arg(long, value_enum, value_name = "ENCODING")]
     key_encoding: Option<KeyEncoding>,
+    /// Where to compute
+    #[arg(long, value_enum, default_value_t, value_name = "WHERE")]
+    at: At,
+    #[command(flatten)]
+    options: ReadOptions,
 }
 
-impl KeyFlags {
-    /// Reads the file of keys.
-    fn read(self) -> anyhow::Result<StoreKeys> {
+impl RecordFlags {
+    /// Reads the file of keys, and asks about them.
+    fn ask<F>(self, fields: F) -> anyhow::Result<StoreLine<F>> {
         let keys = read_keys(&self.keys_from, BATCH_KEYS_MAX)?;
-        Ok(StoreKeys { store: self.store, keys, key_encoding: self.key_encoding })
+        let keys = StoreKeys { store: self.store, keys, key_encoding: self.key_encoding };
+        Ok(StoreLine { keys, fields, options: self.options })
     }
 }
 
@@ -106,9 +105,8 @@ pub async fn compute(target: &TargetFlags, format: Format, flags: ComputeFlags) 
     if flags.stream {
         stream::check_format(format)?;
     }
-    let keys = flags.keys.read()?;
     let fields = ComputeFields {
-        at: flags.at,
+        at: flags.records.at,
         project: flags.project,
         dot: flags.dot,
         cosine: flags.cosine,
@@ -116,8 +114,8 @@ pub async fn compute(target: &TargetFlags, format: Format, flags: ComputeFlags) 
         count: flags.count,
         top_k: flags.top_k.zip(flags.by).map(|(k, by)| TopKFields { by, k }),
     };
+    let asked = flags.records.ask(fields)?;
     let service = connect::service(target).await?;
-    let asked = StoreLine { keys, fields, options: flags.options };
     if flags.stream {
         return stream::write_computed(&*service, &asked, &mut io::stdout()).await;
     }
@@ -136,14 +134,13 @@ pub async fn compute(target: &TargetFlags, format: Format, flags: ComputeFlags) 
 /// As [`compute`].
 pub async fn aggregate(target: &TargetFlags, format: Format, flags: AggregateFlags) -> anyhow::Result<Exit> {
     let (top, buckets) = (flags.top, flags.bucket);
-    let keys = flags.keys.read()?;
     let fields = AggregateFields {
-        at: flags.at,
+        at: flags.records.at,
         count_by_value: flags.count_by_value.map(|field| ByValueFields { field, top }),
         count_by_bucket: flags.count_by_bucket.map(|field| ByBucketFields { field, buckets }),
     };
+    let asked = flags.records.ask(fields)?;
     let service = connect::service(target).await?;
-    let asked = StoreLine { keys, fields, options: flags.options };
     let reply = Shapes::default().aggregate(&*service, &asked).await?;
     output::print(format, &reply, tables::counts)?;
     Ok(if reply.last.is_complete() { Exit::Done } else { Exit::Partial })
