@@ -1,6 +1,6 @@
 //! Fetches from an object store and from peers: slow sources, one copy for all groups, deaths under way.
 
-use super::{BUILT, ROWS, env, rows, served, start};
+use super::{BUILT, ROWS, env, rows, served};
 use crate::{
     s3::S3,
     support::{

@@ -93,8 +93,8 @@ fn push_from_a_bucket(server: &S3, cluster: &Cluster) -> Value {
 
 fn load_a_graph(cluster: &Cluster, folder: &Path) {
     let edges = folder.join("edges.csv");
-    fs::write(&edges, "src,dst\n1,2\n2,3\n").unwrap();
-    cluster.must(&["load", "graph", edges.to_str().unwrap(), "--graph", "tiny"]);
+    fs::write(&edges, "src,dst\n1,2\n2,3\n").expect("written");
+    cluster.must(&["load", "graph", edges.to_str().expect("UTF-8"), "--graph", "tiny"]);
     let (answers, _) = cluster.run(&[json!({"op": "connections", "graph": "tiny", "id": 2})], 1);
     assert_eq!(answers[0]["ids"], json!([1, 3]));
 }
@@ -228,23 +228,25 @@ fn records_are_pushed_again_and_a_push_that_fails_under_way_leaves_nothing() {
 /// Damages version 2 in every way; each must fail a push with a code and a word of the reason. It is whole again afterwards.
 fn damage_in_every_way(server: &S3, fails: impl Fn(&str, &str)) {
     let manifest = server.file("v2/2/manifest.json");
-    let pack = fs::read_dir(manifest.parent().unwrap()).unwrap().map(|entry| entry.unwrap().path());
-    let pack =
-        pack.filter(|path| *path != manifest).max_by_key(|path| fs::metadata(path).unwrap().len()).unwrap();
-    let whole = fs::read(&pack).unwrap();
+    let entries = fs::read_dir(manifest.parent().expect("a folder"))
+        .expect("readable")
+        .map(|entry| entry.expect("readable").path());
+    let packs = entries.filter(|path| *path != manifest);
+    let pack = packs.max_by_key(|path| fs::metadata(path).expect("there").len()).expect("a pack");
+    let whole = fs::read(&pack).expect("readable");
     s3::truncate(&pack, whole.len() as u64 / 2);
     fails("version_damaged", "bytes");
     let mut flipped = whole.clone();
     flipped[whole.len() / 2] ^= 1;
-    fs::write(&pack, flipped).unwrap();
+    fs::write(&pack, flipped).expect("written");
     fails("prepare_failed", "checksum");
-    fs::remove_file(&pack).unwrap();
+    fs::remove_file(&pack).expect("removed");
     fails("version_damaged", "missing");
-    fs::write(&pack, &whole).unwrap();
-    let text = fs::read(&manifest).unwrap();
-    fs::write(&manifest, &text[..text.len() / 2]).unwrap();
+    fs::write(&pack, &whole).expect("written");
+    let text = fs::read(&manifest).expect("readable");
+    fs::write(&manifest, &text[..text.len() / 2]).expect("written");
     fails("version_damaged", "v2/2");
-    fs::write(&manifest, text).unwrap();
+    fs::write(&manifest, text).expect("written");
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! Pushes that are refused, and leave what was.
 
-use super::{People, built, code, csv, left, now_ms, refusal, write};
-use crate::support::cluster::kith;
+use super::{People, built, code, csv, left, now_ms, refusal};
 use serde_json::{Value, json};
 use std::{
     fs::{self, File},

@@ -95,9 +95,9 @@ fn large_records_that_nobody_reads_stay_where_they_are() {
     const RECORDS: u64 = 30;
     const RECORD_BYTES: usize = 2 << 20;
     let cluster = Cluster::start(&["--processes", "--nodes", "2", "--groups", "1"]);
-    create(&cluster, "large", support::streams::TYPES.0, support::streams::TYPES.1);
+    create(&cluster, "large", TYPES.0, TYPES.1);
     let rows = (0..RECORDS).map(|key| (key.to_le_bytes().to_vec(), vec![key as u8; RECORD_BYTES]));
-    push(&cluster, "large", support::streams::TYPES, 1, rows);
+    push(&cluster, "large", TYPES, 1, rows);
     runtime().block_on(async {
         let mut services: Vec<Box<dyn Service>> = Vec::new();
         for kind in [TransportKind::Framed, TransportKind::Grpc] {
