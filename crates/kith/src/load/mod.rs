@@ -124,7 +124,7 @@ async fn publish(
     store: &LockedStore,
     report: &LoadReport,
 ) -> Result<u64, Unpublished> {
-    let mut meter = Meter::new();
+    let mut meter = Meter::default();
     let committed = publish::publish(router, load, store, report, &mut meter).await;
     meter.clear();
     committed

@@ -166,7 +166,7 @@ async fn serve(
     let unasked = |error| Unpublished { error, is_certain: true };
     let mut publication = Publication::new(router, &flags.store, push).map_err(unasked)?;
     let mut steps = router.push_store(request).await.map_err(|error| publication.unheard(error))?;
-    let mut meter = Meter::new();
+    let mut meter = Meter::default();
     meter.note(&format!(
         "the cluster carries out {push}: Ctrl-C cancels it; if this command is killed, it continues"
     ));
