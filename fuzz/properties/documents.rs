@@ -54,43 +54,12 @@ fn names(store: &ServedDocument) {
 pub fn seeds() -> Vec<Seed> {
     let of = |kind: u8, document: Vec<u8>| [&[kind][..], &document].concat();
     let served = served("values");
-    let version = VersionDocument {
-        version: served.version,
-        state: "current".to_owned(),
-        components: served.components.clone(),
-        records: 10,
-        bytes: 4_096,
-        pushed_at: 1_700_000_000_000,
-        held: false,
-        excluded: Vec::new(),
-    };
-    let store = StoreDocument {
-        format: DOCUMENT_FORMAT,
-        name: served.name.clone(),
-        definition: served.definition.clone(),
-        version_last: 3,
-        versions: vec![version],
-        running: None,
-        frozen: None,
-        cancelled: Vec::new(),
-        history: Vec::new(),
-    };
-    let topology = TopologyDocument {
-        format: DOCUMENT_FORMAT,
-        revision: 12,
-        cluster: cluster(),
-        nodes: vec![node()],
-        routers: Vec::new(),
-        stores: vec![served.clone()],
-        kept: vec![KeptDocument { is_whole: true, at: served.clone() }],
-        rebalance: None,
-    };
     let dropped = DroppedDocument { format: DOCUMENT_FORMAT, version_last: u64::MAX };
     vec![
         ("cluster", of(0, cluster().encode())),
         ("node", of(1, node().encode())),
-        ("topology", of(3, topology.encode())),
-        ("store", of(4, store.encode())),
+        ("topology", of(3, topology(&served).encode())),
+        ("store", of(4, store(&served).encode())),
         ("dropped", of(5, dropped.encode())),
         ("served", of(6, served.encode())),
         // A push could once read and write other stores by such a name.
@@ -101,6 +70,45 @@ pub fn seeds() -> Vec<Seed> {
             of(1, br#"{"format":1,"node":1,"addr":"a:1","http":"a:2","pid":3,"more":7}"#.to_vec()),
         ),
     ]
+}
+
+/// The record of a store that serves this.
+fn store(served: &ServedDocument) -> StoreDocument {
+    let version = VersionDocument {
+        version: served.version,
+        state: "current".to_owned(),
+        components: served.components.clone(),
+        records: 10,
+        bytes: 4_096,
+        pushed_at: 1_700_000_000_000,
+        held: false,
+        excluded: Vec::new(),
+    };
+    StoreDocument {
+        format: DOCUMENT_FORMAT,
+        name: served.name.clone(),
+        definition: served.definition.clone(),
+        version_last: 3,
+        versions: vec![version],
+        running: None,
+        frozen: None,
+        cancelled: Vec::new(),
+        history: Vec::new(),
+    }
+}
+
+/// A topology with one store that serves this.
+fn topology(served: &ServedDocument) -> TopologyDocument {
+    TopologyDocument {
+        format: DOCUMENT_FORMAT,
+        revision: 12,
+        cluster: cluster(),
+        nodes: vec![node()],
+        routers: Vec::new(),
+        stores: vec![served.clone()],
+        kept: vec![KeptDocument { is_whole: true, at: served.clone() }],
+        rebalance: None,
+    }
 }
 
 fn node() -> NodeDocument {

@@ -15,10 +15,10 @@ use std::{path::PathBuf, time::Instant};
 
 #[derive(Debug, Args)]
 pub struct BuildBenchFlags {
-    /// Files of edges, one edge a line
+    /// Files of edges, one edge per line
     #[arg(long, value_name = "FILE", required = true)]
     edges: Vec<PathBuf>,
-    /// Edges go one way
+    /// Edges are directed
     #[arg(long)]
     directed: bool,
     /// Partition counts to build for
@@ -27,7 +27,7 @@ pub struct BuildBenchFlags {
     /// Threads to sort and write with [default: the machine's cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     threads: Option<u16>,
-    /// Builds of each
+    /// Number of builds for each partition count
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
     rounds: u32,
     /// Where to build [default: the folder for temporary files]
@@ -60,8 +60,8 @@ pub fn run(format: Format, flags: &BuildBenchFlags) -> anyhow::Result<Exit> {
     for _ in 0..flags.rounds {
         for &partitions in &flags.partitions {
             let count = PartitionCount::new(partitions).ok_or_else(|| {
-                let message = format!("{partitions} is no number of partitions");
-                Failure::usage(message, format!("1 to {}", PartitionCount::MAX))
+                let message = format!("{partitions} is not a valid number of partitions");
+                Failure::usage(message, format!("give 1 to {}", PartitionCount::MAX))
             })?;
             builds.push(build(flags, count)?);
         }

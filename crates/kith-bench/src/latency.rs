@@ -1,61 +1,55 @@
 //! Latencies of an open loop, and how late it was itself.
 
-use hdrhistogram::Histogram;
 use std::time::Duration;
 
-/// No latency is counted above this: queries have deadlines.
-const LATENCY_US_MAX: u64 = 120_000_000;
+/// In steps of a thousandth.
+type Histogram = kith_routing::Latencies<1024>;
 
-/// Microseconds, to three digits.
-#[derive(Clone, Debug)]
+/// Latencies of answers, and the delays with which their requests were sent.
+#[derive(Clone, Debug, Default)]
 pub struct Latencies {
-    latency: Histogram<u64>,
-    lag: Histogram<u64>,
-}
-
-impl Default for Latencies {
-    fn default() -> Self {
-        let histogram = || Histogram::new_with_max(LATENCY_US_MAX, 3).expect("the bounds are in range");
-        Self { latency: histogram(), lag: histogram() }
-    }
+    latency: Histogram,
+    lag: Histogram,
 }
 
 impl Latencies {
     /// An answer came so long after it was due; it was asked for so late.
     pub fn record(&mut self, latency: Duration, lag: Duration) {
-        self.latency.saturating_record(micros(latency));
-        self.lag.saturating_record(micros(lag));
+        self.latency.record(latency);
+        self.lag.record(lag);
     }
 
     /// Takes in what another one counted.
     pub fn add(&mut self, other: &Self) {
-        self.latency.add(&other.latency).expect("all histograms have the same bounds");
-        self.lag.add(&other.lag).expect("all histograms have the same bounds");
+        self.latency.add(&other.latency);
+        self.lag.add(&other.lag);
     }
 
     /// How many answers.
     pub fn count(&self) -> u64 {
-        self.latency.len()
+        self.latency.count()
     }
 
-    /// Latency below which a share of the answers came.
+    /// Latency in microseconds that a share of the answers did not exceed; shares are told apart by thousandths.
     pub fn quantile_us(&self, share: f64) -> u64 {
-        self.latency.value_at_quantile(share)
+        micros(&self.latency, (share * 1_000.0).round() as u64)
     }
 
-    /// The longest.
+    /// The longest, in microseconds.
     pub fn max_us(&self) -> u64 {
-        self.latency.max()
+        micros(&self.latency, 1_000)
     }
 
-    /// How late half of them were sent: part of the latencies.
+    /// How late half of them were sent, in microseconds: part of the latencies.
     pub fn lag_p50_us(&self) -> u64 {
-        self.lag.value_at_quantile(0.5)
+        micros(&self.lag, 500)
     }
 }
 
-fn micros(duration: Duration) -> u64 {
-    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX).max(1)
+/// What so many in a thousand do not exceed; 0 if nothing was counted.
+fn micros(histogram: &Histogram, share: u64) -> u64 {
+    let reached = histogram.per_mille(share).unwrap_or_default();
+    u64::try_from(reached.as_micros()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

@@ -27,17 +27,17 @@ use output::Format;
 /// The benchmarks.
 #[derive(Debug, Subcommand)]
 pub enum BenchCommand {
-    /// Ask a graph at set rates, under several settings in turn
+    /// Query a graph at fixed rates, under several settings in turn
     ///
-    /// Open loop: queries are sent when they are due, and latency counts from then. Every answer is checked.
+    /// The loop is open: queries are sent when they are due, and latency counts from then. Every answer is checked.
     Graph(Box<graph::GraphBenchFlags>),
-    /// Read keys of a store at set rates
+    /// Read keys of a store at fixed rates
     ///
-    /// Open loop: requests are sent when they are due, and latency counts from then.
+    /// The loop is open: requests are sent when they are due, and latency counts from then.
     Kv(Box<kv::KvBenchFlags>),
-    /// Measure what controllers steer by, and write it as a router's settings
+    /// Measure the limits that controllers steer by, and write them as a router's settings
     Calibrate(calibrate::CalibrateFlags),
-    /// Build a file of edges, and say what that took
+    /// Build an edge type from files, and print what that took
     Build(build::BuildBenchFlags),
 }
 

@@ -20,7 +20,7 @@ pub enum Draw {
     /// Each as likely as any other
     #[default]
     Uniform,
-    /// As likely as they have connections: whom people look at
+    /// In proportion to its number of connections, as people look at members
     Degree,
 }
 

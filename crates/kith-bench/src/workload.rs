@@ -67,7 +67,7 @@ impl FromStr for Mix {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("{text:?} is not three shares, as 40/40/20");
+        let wrong = || format!("{text:?} is not three shares, such as 40/40/20");
         let shares: Result<Vec<f64>, _> = text.split('/').map(str::parse).collect();
         let shares: [f64; 3] = shares.map_err(|_| wrong())?.try_into().map_err(|_| wrong())?;
         let sum: f64 = shares.iter().sum();
@@ -146,7 +146,7 @@ impl Workload {
                 }
             };
             let query = question.query();
-            let options = question.options.query_options();
+            let options = question.query_options();
             Some(Ok(Ask { kind: Kind::of(&query.operand), graph: question.options.graph, query, options }))
         });
         let pool = pool.collect::<Result<Vec<_>, Failure>>()?;

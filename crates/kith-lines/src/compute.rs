@@ -1,72 +1,61 @@
 //! Computations on records: `kith compute`, `kith aggregate`, and the operations `compute` and `aggregate` of request lines.
 
-use crate::error::LineError;
-use crate::{KeyEncoding, batch::batch_keys};
+use crate::{error::LineError, json::members};
 use clap::ValueEnum;
-use kith_api::{AggregateQuery, BatchKeys, ComputeAt, ComputeQuery};
-use kith_schema::{
-    KeyType,
-    compute::{
-        AggregatePlan, Bucket, Comparison, ComputeFunction, ComputePlan, GroupBy, Operand, Predicate, TopK,
-    },
+use kith_api::{AggregateQuery, ComputeAt, ComputeQuery};
+use kith_schema::compute::{
+    AggregatePlan, Bucket, Comparison, ComputeFunction, ComputePlan, GroupBy, Operand, Predicate, TopK,
 };
-use serde::{Deserialize, Deserializer, de::Error};
-use serde_json::{Map, Value};
+use serde::{Deserialize, Deserializer, Serialize, de::Error};
+use serde_json::{Map, Value, json};
 
 /// The operations' names in request lines.
 pub const COMPUTE: &str = "compute";
 pub const AGGREGATE: &str = "aggregate";
 
 /// The fields of the operation. Their names are a contract: `docs/queries.md`.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ComputeFields {
-    /// The store to ask.
-    pub store: String,
-    /// Numbers or texts, as the store's keys are.
-    pub keys: Vec<Value>,
-    /// How keys of strings or bytes are written.
-    #[serde(default)]
-    pub key_encoding: Option<KeyEncoding>,
     /// Where records are worked on.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "At::is_nodes")]
     pub at: At,
     /// Fields to return unchanged.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub project: Vec<String>,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub dot: Vec<VectorFields>,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cosine: Vec<VectorFields>,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hadamard: Vec<VectorFields>,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub count: Vec<CountFields>,
     /// Returns only the records with the best scores.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub top_k: Option<TopKFields>,
 }
 
 /// A vector field, and the query vector that it is multiplied by.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct VectorFields {
     pub field: String,
     #[serde(deserialize_with = "singles")]
     pub query: Vec<f32>,
-    #[serde(default, rename = "as")]
+    #[serde(default, rename = "as", skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
 }
 
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CountFields {
     pub field: String,
-    #[serde(default, rename = "as")]
+    #[serde(default, rename = "as", skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
 }
 
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TopKFields {
     pub by: String,
@@ -74,33 +63,26 @@ pub struct TopKFields {
 }
 
 /// The fields of the operation. Their names are a contract: `docs/queries.md`.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AggregateFields {
-    /// The store to ask.
-    pub store: String,
-    /// Numbers or texts, as the store's keys are.
-    pub keys: Vec<Value>,
-    /// How keys of strings or bytes are written.
-    #[serde(default)]
-    pub key_encoding: Option<KeyEncoding>,
     /// Where records are counted.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "At::is_nodes")]
     pub at: At,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count_by_value: Option<ByValueFields>,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count_by_bucket: Option<ByBucketFields>,
 }
 
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ByValueFields {
     pub field: String,
     pub top: u32,
 }
 
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ByBucketFields {
     pub field: String,
@@ -108,36 +90,48 @@ pub struct ByBucketFields {
 }
 
 /// A JSON object with a name and, as further members, the fields of a predicate.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(try_from = "Map<String, Value>")]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Map<String, Value>", into = "Map<String, Value>")]
 pub struct BucketFields(pub Bucket);
 
 /// Conditions, all of which must hold.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PredicateFields {
+    #[serde(skip_serializing_if = "Option::is_none")]
     eq: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     gt: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     ge: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     lt: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     le: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     any_of: Option<Vec<Value>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     and: Option<Vec<PredicateFields>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     or: Option<Vec<PredicateFields>>,
 }
 
 /// Where records are worked on.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum At {
-    /// On nodes
+    /// On the nodes
     #[default]
     Nodes,
-    /// Here: whole records travel
+    /// In this process, which fetches whole records
     Client,
 }
 
 impl At {
+    fn is_nodes(&self) -> bool {
+        *self == At::Nodes
+    }
+
     pub fn inner(self) -> ComputeAt {
         match self {
             At::Nodes => ComputeAt::Nodes,
@@ -147,6 +141,26 @@ impl At {
 }
 
 impl ComputeFields {
+    /// Converts a plan of the client library, which nodes carry out.
+    pub fn of(plan: &ComputePlan) -> Self {
+        let top_k = plan.top_k.as_ref().map(|top_k| TopKFields { by: top_k.by.clone(), k: top_k.k });
+        let mut fields = Self { project: plan.project.clone(), top_k, ..Self::default() };
+        for operator in &plan.operators {
+            let (field, name) = (operator.field.clone(), Some(operator.name.clone()));
+            let (vectors, query) = match &operator.function {
+                ComputeFunction::Dot(query) => (&mut fields.dot, query.clone()),
+                ComputeFunction::Cosine(query) => (&mut fields.cosine, query.clone()),
+                ComputeFunction::Hadamard(query) => (&mut fields.hadamard, query.clone()),
+                ComputeFunction::Count => {
+                    fields.count.push(CountFields { field, name });
+                    continue;
+                }
+            };
+            vectors.push(VectorFields { field, query, name });
+        }
+        fields
+    }
+
     /// Converts it to the type of the client library.
     pub fn query(&self) -> ComputeQuery {
         type Make = fn(Vec<f32>) -> ComputeFunction;
@@ -167,17 +181,23 @@ impl ComputeFields {
         plan.top_k = self.top_k.as_ref().map(|top_k| TopK { by: top_k.by.clone(), k: top_k.k });
         ComputeQuery { plan, at: self.at.inner() }
     }
-
-    /// Converts the keys to the key type `key` of a store.
-    ///
-    /// # Errors
-    /// `wrong_key_type`.
-    pub fn keys(&self, key: KeyType) -> Result<BatchKeys, LineError> {
-        batch_keys(&self.store, &self.keys, self.key_encoding, key)
-    }
 }
 
 impl AggregateFields {
+    /// Converts a plan of the client library, which nodes carry out.
+    pub fn of(plan: &AggregatePlan) -> Self {
+        let field = plan.field.clone();
+        match &plan.by {
+            GroupBy::Value { top } => {
+                Self { count_by_value: Some(ByValueFields { field, top: *top }), ..Self::default() }
+            }
+            GroupBy::Bucket(buckets) => {
+                let buckets = buckets.iter().cloned().map(BucketFields).collect();
+                Self { count_by_bucket: Some(ByBucketFields { field, buckets }), ..Self::default() }
+            }
+        }
+    }
+
     /// Converts it to the type of the client library.
     ///
     /// # Errors
@@ -195,14 +215,6 @@ impl AggregateFields {
         let plan = AggregatePlan { field: field.clone(), by, reader: None };
         Ok(AggregateQuery { plan, at: self.at.inner() })
     }
-
-    /// Converts the keys to the key type `key` of a store.
-    ///
-    /// # Errors
-    /// `wrong_key_type`.
-    pub fn keys(&self, key: KeyType) -> Result<BatchKeys, LineError> {
-        batch_keys(&self.store, &self.keys, self.key_encoding, key)
-    }
 }
 
 impl TryFrom<Map<String, Value>> for BucketFields {
@@ -219,6 +231,14 @@ impl TryFrom<Map<String, Value>> for BucketFields {
     }
 }
 
+impl From<BucketFields> for Map<String, Value> {
+    fn from(BucketFields(Bucket { name, predicate }): BucketFields) -> Self {
+        let mut fields = members(&PredicateFields::of(&predicate));
+        fields.insert("name".to_owned(), Value::from(name));
+        fields
+    }
+}
+
 /// Reads a predicate from its JSON object.
 ///
 /// # Errors
@@ -229,6 +249,27 @@ pub fn predicate_of(json: Value) -> Result<Predicate, String> {
 }
 
 impl PredicateFields {
+    fn of(predicate: &Predicate) -> Self {
+        let several = |inner: &[Predicate]| Some(inner.iter().map(Self::of).collect());
+        let mut fields = Self::default();
+        match predicate {
+            Predicate::Compare(comparison, operand) => {
+                let place = match comparison {
+                    Comparison::Eq => &mut fields.eq,
+                    Comparison::Gt => &mut fields.gt,
+                    Comparison::Ge => &mut fields.ge,
+                    Comparison::Lt => &mut fields.lt,
+                    Comparison::Le => &mut fields.le,
+                };
+                *place = Some(value_of(operand));
+            }
+            Predicate::AnyOf(operands) => fields.any_of = Some(operands.iter().map(value_of).collect()),
+            Predicate::And(inner) => fields.and = several(inner),
+            Predicate::Or(inner) => fields.or = several(inner),
+        }
+        fields
+    }
+
     fn predicate(&self, depth: usize) -> Result<Predicate, String> {
         let too_deep = || format!("a condition is nested deeper than {}", Predicate::DEPTH_MAX);
         let depth = depth.checked_sub(1).ok_or_else(too_deep)?;
@@ -259,6 +300,15 @@ impl PredicateFields {
     }
 }
 
+fn value_of(operand: &Operand) -> Value {
+    match operand {
+        Operand::Bool(value) => json!(value),
+        Operand::Whole(value) => json!(value),
+        Operand::Float(value) => json!(value),
+        Operand::Text(text) => json!(text),
+    }
+}
+
 fn operand_of(value: &Value) -> Result<Operand, String> {
     match value {
         Value::Bool(value) => Ok(Operand::Bool(*value)),
@@ -267,7 +317,7 @@ fn operand_of(value: &Value) -> Result<Operand, String> {
             (Some(whole), _, _) => Ok(Operand::Whole(whole.into())),
             (_, Some(whole), _) => Ok(Operand::Whole(whole.into())),
             (_, _, Some(float)) => Ok(Operand::Float(float)),
-            (None, None, None) => Err(format!("{number} is no number that records can hold")),
+            (None, None, None) => Err(format!("{number} is not a number that records can hold")),
         },
         _ => Err("values are compared with a number, text or bool".to_owned()),
     }
@@ -295,12 +345,11 @@ pub fn single_precision(numbers: &[f64]) -> Result<Vec<f32>, String> {
 mod tests {
     use super::*;
     use kith_types::ErrorCode;
-    use serde_json::json;
 
     #[test]
     fn plans_are_read_as_the_contract_has_them() {
         let fields: ComputeFields = serde_json::from_value(json!({
-            "store": "s", "keys": [1], "project": ["t"],
+            "project": ["t"],
             "count": [{"field": "tags", "as": "n"}],
             "hadamard": [{"field": "v", "query": [1]}],
             "dot": [{"field": "v", "query": [0.5, -1], "as": "score"}],
@@ -318,9 +367,9 @@ mod tests {
             (vec!["t".to_owned()], Some(TopK { by: "score".into(), k: 20 }))
         );
         let refused = |json: Value| serde_json::from_value::<ComputeFields>(json).unwrap_err().to_string();
-        let large = json!({"store": "s", "keys": [], "dot": [{"field": "v", "query": [1e39]}]});
+        let large = json!({"dot": [{"field": "v", "query": [1e39]}]});
         assert!(refused(large).contains("single precision"));
-        let odd = json!({"store": "s", "keys": [], "dot": [{"field": "v", "query": [1], "name": "x"}]});
+        let odd = json!({"dot": [{"field": "v", "query": [1], "name": "x"}]});
         assert!(refused(odd).contains("unknown field `name`"));
     }
 
@@ -355,11 +404,10 @@ mod tests {
             serde_json::from_value::<AggregateFields>(json).unwrap().query().map_err(|f| f.code)
         };
         let by_value = json!({"field": "f", "top": 3});
-        assert!(code(json!({"store": "s", "keys": [], "count_by_value": by_value})).is_ok());
-        assert_eq!(code(json!({"store": "s", "keys": []})).unwrap_err(), ErrorCode::BadRequest);
+        assert!(code(json!({"count_by_value": by_value})).is_ok());
+        assert_eq!(code(json!({})).unwrap_err(), ErrorCode::BadRequest);
         let by_bucket = json!({"field": "f", "buckets": []});
-        let both =
-            json!({"store": "s", "keys": [], "count_by_value": by_value, "count_by_bucket": by_bucket});
+        let both = json!({"count_by_value": by_value, "count_by_bucket": by_bucket});
         assert_eq!(code(both).unwrap_err(), ErrorCode::BadRequest);
     }
 }

@@ -36,7 +36,7 @@ impl FromStr for Filter {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let expected = || format!("expected COLUMN=LOW..HIGH, as since=2015..2020, not {text:?}");
+        let expected = || format!("expected COLUMN=LOW..HIGH, such as since=2015..2020, not {text:?}");
         let (column, range) = text.split_once('=').ok_or_else(expected)?;
         let (low, high) = range.split_once("..").ok_or_else(expected)?;
         let end = |end: &str| match end {

@@ -3,9 +3,10 @@
 use crate::error::LineError;
 use crate::{
     Operation, Shape,
-    options::{After, Options},
+    options::{After, GraphOptions, ReadOptions},
 };
 use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
+use kith_api::QueryOptions;
 use kith_ops::{GraphQuery, Operand};
 
 /// A query of a graph.
@@ -13,8 +14,10 @@ use kith_ops::{GraphQuery, Operand};
 pub struct GraphLine {
     /// What is asked.
     pub operation: Operation,
-    /// The options of the query.
-    pub options: Options,
+    /// The graph, and the options that only queries of graphs have.
+    pub options: GraphOptions,
+    /// The options that any read has.
+    pub read: ReadOptions,
 }
 
 impl GraphLine {
@@ -26,14 +29,14 @@ impl GraphLine {
         let paged = self.options.limit.is_some() || self.options.after.is_some();
         match (self.operation.shape(), self.options.after) {
             (Shape::Ids | Shape::Entities, Some(After::Cursor(_))) => {
-                Err(LineError::bad_request("`after` is the last id of the page before, not a cursor"))
+                Err(LineError::bad_request("`after` is the last id of the previous page, not a cursor"))
             }
-            (Shape::Edges, Some(After::Id(_))) => Err(LineError::bad_request(
-                "`after` is the cursor that the page before ended with, not an id",
-            )),
+            (Shape::Edges, Some(After::Id(_))) => {
+                Err(LineError::bad_request("`after` is the cursor of the previous page, not an id"))
+            }
             (Shape::Ids | Shape::Entities | Shape::Edges, _) => Ok(()),
             _ if paged => Err(LineError::bad_request(
-                "`limit` and `after` cut a set of ids, or edges; this operation answers none",
+                "`limit` and `after` need an answer that is a set of ids or edges; this operation has none",
             )),
             _ => Ok(()),
         }
@@ -49,8 +52,13 @@ impl GraphLine {
             operand,
             edge_type: self.options.edge_type.clone(),
             direction: self.options.direction(),
-            workflow: self.options.workflow(),
+            workflow: self.read.workflow(),
         }
+    }
+
+    /// Converts the options to those of the client library.
+    pub fn query_options(&self) -> QueryOptions {
+        self.options.query_options(&self.read)
     }
 }
 
@@ -61,7 +69,8 @@ impl Subcommand for GraphLine {
         names.fold(Operation::augment_subcommands(command), |command, name| {
             command.mut_subcommand(name, |operation| {
                 let about = operation.get_about().cloned().unwrap_or_default();
-                Options::augment_args(operation).about(about).long_about(None)
+                let operation = ReadOptions::augment_args(GraphOptions::augment_args(operation));
+                operation.about(about).long_about(None)
             })
         })
     }
@@ -81,7 +90,8 @@ impl FromArgMatches for GraphLine {
         let (_, own) = matches.subcommand().ok_or_else(missing)?;
         Ok(Self {
             operation: Operation::from_arg_matches(matches)?,
-            options: Options::from_arg_matches(own)?,
+            options: GraphOptions::from_arg_matches(own)?,
+            read: ReadOptions::from_arg_matches(own)?,
         })
     }
 

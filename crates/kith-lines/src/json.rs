@@ -1,6 +1,9 @@
 //! JSON in which no object has the same member twice. A parser that accepts duplicates silently drops one of them.
 
-use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde::{
+    Serialize,
+    de::{Deserialize, DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor},
+};
 use serde_json::{Map, Value};
 use std::fmt;
 
@@ -10,6 +13,14 @@ pub struct Distinct(pub Value);
 impl<'de> Deserialize<'de> for Distinct {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Seed.deserialize(deserializer).map(Distinct)
+    }
+}
+
+/// The members of what is written as an object; none of anything else.
+pub fn members(value: &impl Serialize) -> Map<String, Value> {
+    match serde_json::to_value(value).expect("requests hold only strings, numbers and lists") {
+        Value::Object(members) => members,
+        _ => Map::new(),
     }
 }
 

@@ -6,7 +6,6 @@
 
 #![allow(missing_docs, reason = "docs/queries.md describes every field, and a test holds it against them")]
 
-mod batch;
 mod compute;
 mod error;
 mod filter;
@@ -19,9 +18,9 @@ mod line;
 mod names;
 mod operation;
 mod options;
+mod store;
 mod write;
 
-pub use batch::{BatchFields, KeyEncoding, ReadOptions, StoreLine};
 pub use compute::{
     AggregateFields, At, BucketFields, ByBucketFields, ByValueFields, ComputeFields, CountFields, TopKFields,
     VectorFields, predicate_of, single_precision,
@@ -30,18 +29,19 @@ pub use error::{LineError, near_miss};
 pub use graph::GraphLine;
 pub use line::{Line, parse};
 pub use operation::{Operation, Shape};
+pub use options::{GraphOptions, ReadOptions};
+pub use store::{BatchFields, KeyEncoding, StoreKeys, StoreLine};
 pub use write::{request_json, summary_json};
 
 #[cfg(test)]
 mod tests {
     use super::{
-        AggregateFields, BatchFields, ByBucketFields, ComputeFields, Line, Operation, ReadOptions,
-        VectorFields,
-        batch::MGET,
+        AggregateFields, ByBucketFields, ComputeFields, GraphOptions, Line, Operation, ReadOptions,
+        StoreKeys, VectorFields,
         compute::{AGGREGATE, COMPUTE, PredicateFields},
         names::{fields_of_variant, names_of},
-        options::Options,
         parse,
+        store::MGET,
     };
     use kith_types::OperationName;
     use std::{fs, path::Path};
@@ -57,7 +57,7 @@ mod tests {
         else {
             panic!("{read:?}")
         };
-        let (query, options) = (question.query(), question.options.query_options());
+        let (query, options) = (question.query(), question.query_options());
         let shown = format!("{query:?} {options:?} {batch:?} {compute:?}");
         let expected = ["id: 42", "Size", "follows", "Out", "Background", "borrow", "250", "\"a\"", "title"];
         let missing: Vec<_> = expected.into_iter().filter(|part| !shown.contains(part)).collect();
@@ -77,11 +77,11 @@ mod tests {
         let text = fs::read_to_string(path).unwrap();
         let operations = names_of::<Operation>();
         let fields = operations.iter().flat_map(|name| fields_of_variant::<Operation>(name));
-        let reads = [MGET, COMPUTE, AGGREGATE].iter().chain(names_of::<BatchFields>());
+        let reads = [MGET, COMPUTE, AGGREGATE].iter().chain(names_of::<StoreKeys>());
         let reads = reads.chain(names_of::<ComputeFields>()).chain(names_of::<AggregateFields>());
         let reads = reads.chain(names_of::<VectorFields>()).chain(names_of::<ByBucketFields>());
         let reads = reads.chain(names_of::<PredicateFields>()).chain(names_of::<ReadOptions>());
-        let names = operations.iter().chain(fields).chain(names_of::<Options>()).chain(reads);
+        let names = operations.iter().chain(fields).chain(names_of::<GraphOptions>()).chain(reads);
         let missing: Vec<&&str> = names.filter(|name| !text.contains(&format!("`{name}`"))).collect();
         assert!(missing.is_empty(), "docs/queries.md lacks {missing:?}");
     }

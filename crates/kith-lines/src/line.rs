@@ -1,13 +1,13 @@
 //! Reads one request line. Operations and fields that this release does not have are refused, and the error names them.
 
-use crate::error::{LineError, near_miss};
 use crate::{
     AggregateFields, BatchFields, ComputeFields, GraphLine, Operation, ReadOptions, StoreLine,
-    batch::MGET,
     compute::{AGGREGATE, COMPUTE},
+    error::{LineError, near_miss},
     json::Distinct,
     names::{fields_of_variant, names_of},
-    options::Options,
+    options::GraphOptions,
+    store::{MGET, StoreKeys},
 };
 use kith_types::ErrorCode;
 use serde::de::DeserializeOwned;
@@ -41,35 +41,44 @@ pub fn parse(line: &str) -> Result<Line, LineError> {
         Err(error) => return Err(LineError::bad_request(format!("the line is not JSON: {error}"))),
     };
     let op = operation_name(fields.remove("op"))?;
-    let (own, shared) = match op.as_str() {
-        MGET => (names_of::<BatchFields>(), names_of::<ReadOptions>()),
-        COMPUTE => (names_of::<ComputeFields>(), names_of::<ReadOptions>()),
-        AGGREGATE => (names_of::<AggregateFields>(), names_of::<ReadOptions>()),
-        _ => (fields_of_variant::<Operation>(&op), names_of::<Options>()),
-    };
-    let known: Vec<&str> = own.iter().chain(shared).copied().collect();
-    if let Some(field) = fields.keys().find(|field| !known.contains(&field.as_str())) {
-        return Err(unknown_field(&op, field, &known));
-    }
-    let (shared, own): (Map<_, _>, Map<_, _>) =
-        fields.into_iter().partition(|(name, _)| shared.contains(&name.as_str()));
-    let (own, shared) = (Value::Object(own), Value::Object(shared));
     match op.as_str() {
-        MGET => return Ok(Line::Batch(StoreLine { fields: read(own, "")?, options: read(shared, "")? })),
-        COMPUTE => {
-            return Ok(Line::Compute(StoreLine { fields: read(own, "")?, options: read(shared, "")? }));
-        }
-        AGGREGATE => {
-            return Ok(Line::Aggregate(StoreLine { fields: read(own, "")?, options: read(shared, "")? }));
-        }
-        _ => {}
+        MGET => Ok(Line::Batch(store_line(&op, fields)?)),
+        COMPUTE => Ok(Line::Compute(store_line(&op, fields)?)),
+        AGGREGATE => Ok(Line::Aggregate(store_line(&op, fields)?)),
+        _ => Ok(Line::Graph(graph_line(&op, fields)?)),
     }
+}
+
+fn store_line<F: DeserializeOwned>(op: &str, fields: Map<String, Value>) -> Result<StoreLine<F>, LineError> {
+    let names = [names_of::<StoreKeys>(), names_of::<F>(), names_of::<ReadOptions>()];
+    let [keys, own, options] = split(op, fields, names)?;
+    Ok(StoreLine { keys: read(keys, "")?, fields: read(own, "")?, options: read(options, "")? })
+}
+
+fn graph_line(op: &str, fields: Map<String, Value>) -> Result<GraphLine, LineError> {
+    let own = fields_of_variant::<Operation>(op);
+    let names = [own, names_of::<GraphOptions>(), names_of::<ReadOptions>()];
+    let [own, options, shared] = split(op, fields, names)?;
     let question = GraphLine {
-        operation: read(Value::Object(Map::from_iter([(op.clone(), own)])), &op)?,
-        options: read(shared, "")?,
+        operation: read(Value::Object(Map::from_iter([(op.to_owned(), own)])), op)?,
+        options: read(options, "")?,
+        read: read(shared, "")?,
     };
     question.check()?;
-    Ok(Line::Graph(question))
+    Ok(question)
+}
+
+/// Takes a line apart by the names of the fields that each part has; refuses fields that no part has.
+fn split<const N: usize>(
+    op: &str,
+    mut fields: Map<String, Value>,
+    names: [&[&str]; N],
+) -> Result<[Value; N], LineError> {
+    let parts = names.map(|names| names.iter().filter_map(|name| fields.remove_entry(*name)).collect());
+    match fields.keys().next() {
+        Some(field) => Err(unknown_field(op, field, &names.concat())),
+        None => Ok(parts.map(Value::Object)),
+    }
 }
 
 fn operation_name(op: Option<Value>) -> Result<String, LineError> {

@@ -11,7 +11,7 @@ use serde::{Deserialize, Deserializer, Serialize, de::Error};
 pub enum Operation {
     /// The members that a member is connected to
     Connections(Connections),
-    /// The entities of one kind of a member: its schools, its companies
+    /// A member's entities of one kind, such as its schools or companies
     Entities(Entities),
     /// The members of an entity
     Members(Members),
@@ -49,7 +49,7 @@ pub struct Connections {
 pub struct Entities {
     /// The member
     id: u64,
-    /// The entity kind, as `school`
+    /// The entity kind, such as `school`
     #[arg(long)]
     kind: String,
 }
@@ -59,7 +59,7 @@ pub struct Entities {
 pub struct Members {
     /// The entity; unique only together with its kind
     entity: u64,
-    /// The entity kind, as `school`
+    /// The entity kind, such as `school`
     #[arg(long)]
     kind: String,
 }
@@ -104,7 +104,7 @@ pub struct Edges {
 pub struct Network {
     /// The member
     id: u64,
-    /// What of the network
+    /// What to return of the network
     #[arg(long = "return", value_name = "WHAT", value_enum, default_value_t)]
     #[serde(rename = "return", default)]
     returns: NetworkReturn,
@@ -150,7 +150,7 @@ pub struct Common {
     #[arg(long)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     kind: Option<String>,
-    /// What of the common ids
+    /// What to return of the common ids
     #[arg(long = "return", value_name = "WHAT", value_enum, default_value_t)]
     #[serde(rename = "return", default)]
     returns: CommonReturn,
@@ -212,10 +212,10 @@ pub enum CommonReturn {
 #[derive(Clone, Copy, Debug, Default, PartialEq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Plan {
-    /// By the lengths of the lists
+    /// Choose by the lengths of the lists
     #[default]
     Auto,
-    /// Fetch both lists, intersect at the caller
+    /// Fetch both lists and intersect them at the caller
     Fetch,
     /// Ask the inverted index of every partition
     Push,

@@ -1,73 +1,44 @@
-//! Options that every operation has besides its own fields: as flags of its subcommand, and as fields of its line.
+//! Options that requests have besides their own fields: as flags of a command, and as fields of a line.
 
 use clap::{Args, ValueEnum};
 use kith_api::{CacheMode, Page, QueryOptions};
-use kith_ops::{EdgeCursor, NotACursor};
+use kith_ops::{EdgeCursor, GraphQuery, NotACursor, Operand};
 use kith_routing::{FanOutLimits, load::Hedging};
 use kith_types::{Direction, Workflow};
-use serde::{Deserialize, Deserializer, de::Error};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 use std::{num::NonZeroU32, str::FromStr, time::Duration};
 
-/// Options of any query. Field names are a contract: `docs/queries.md`.
-#[derive(Clone, Debug, PartialEq, Args, Deserialize)]
+/// Options of any query of a graph. Field names are a contract: `docs/queries.md`.
+#[derive(Clone, Debug, PartialEq, Args, Serialize, Deserialize)]
 #[command(next_help_heading = "Query options")]
 #[serde(deny_unknown_fields)]
-pub struct Options {
-    /// The graph to ask
+pub struct GraphOptions {
+    /// The graph to query
     #[arg(short, long)]
     pub graph: String,
     /// The edge type to follow [default: the graph's first]
     #[arg(long)]
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edge_type: Option<String>,
     /// Which way to follow it [default: `out` if it is directed, else `both`]
     #[arg(long, value_enum)]
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub direction: Option<DirectionName>,
-    /// Who waits for the answer
-    #[arg(long, value_enum, default_value_t)]
-    #[serde(default)]
-    pub workflow: WorkflowName,
-    /// How many replica groups may take part: min, max, auto or groups=N; of rounds of one kind KIND=LIMIT, as
-    /// sync-union=max; several are separated by commas
-    #[arg(long, value_name = "LIMITS", default_value = "auto")]
-    #[serde(default, deserialize_with = "fan_out_field")]
-    pub fan_out: FanOutLimits,
-    /// The replica policy, as `n-groups` [default: the router's]
-    #[arg(long)]
-    #[serde(default)]
-    pub policy: Option<String>,
-    /// Whether a late request to a node is sent to another as well [default: the router's]
-    #[arg(long, value_enum)]
-    #[serde(default)]
-    pub hedge: Option<HedgeName>,
     /// Whether to use the router's network cache
     #[arg(long, value_enum, default_value_t)]
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub cache: CacheName,
-    /// Milliseconds that the answer may take [default: the router's]
-    #[arg(long, value_name = "MS")]
-    #[serde(default)]
-    pub deadline_ms: Option<NonZeroU32>,
-    /// Tell which node got which keys and how long each took
-    #[arg(long)]
-    #[serde(default)]
-    pub profile: bool,
-    /// Take an answer that lacks partitions rather than none
-    #[arg(long)]
-    #[serde(default)]
-    pub partial: bool,
-    /// Return at most this many ids of an answer that is a set of ids, or this many edges
+    /// Return at most this many ids, if the answer is a set of ids, or this many edges
     #[arg(long, value_name = "N")]
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u64>,
-    /// Where to go on: the last id of the page before; with `edges`, the cursor that the page before ended with
+    /// Return what follows the previous page: its last id; with `edges`, the cursor that it ended with
     #[arg(long, value_name = "ID|CURSOR")]
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<After>,
 }
 
-/// Where the page before ended.
+/// Where the previous page ended.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum After {
     /// At an id of a set of ids.
@@ -81,6 +52,15 @@ impl FromStr for After {
 
     fn from_str(text: &str) -> Result<Self, NotACursor> {
         text.parse().map(After::Id).or_else(|_| text.parse().map(After::Cursor))
+    }
+}
+
+impl Serialize for After {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            After::Id(id) => serializer.serialize_u64(*id),
+            After::Cursor(cursor) => serializer.collect_str(cursor),
+        }
     }
 }
 
@@ -99,18 +79,71 @@ impl<'de> Deserialize<'de> for After {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, ValueEnum, Deserialize)]
+/// Options of any read, of a graph or of a store. Field names are a contract: `docs/queries.md`.
+#[derive(Clone, Debug, Default, PartialEq, Args, Serialize, Deserialize)]
+#[command(next_help_heading = "Query options")]
+#[serde(deny_unknown_fields)]
+pub struct ReadOptions {
+    /// Who waits for the answer
+    #[arg(long, value_enum, default_value_t)]
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub workflow: WorkflowName,
+    /// How many replica groups may take part: min, max, auto or groups=N; for rounds of one kind KIND=LIMIT, such as
+    /// sync-union=max; separate several with commas
+    #[arg(long, value_name = "LIMITS", default_value = "auto")]
+    #[serde(
+        default,
+        deserialize_with = "limits_of",
+        serialize_with = "text_of",
+        skip_serializing_if = "is_default"
+    )]
+    pub fan_out: FanOutLimits,
+    /// The replica policy, such as `n-groups` [default: the router's]
+    #[arg(long)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<String>,
+    /// When to send a late request to another node as well [default: the router's]
+    #[arg(long, value_enum)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hedge: Option<HedgeName>,
+    /// Milliseconds that the answer may take [default: the router's]
+    #[arg(long, value_name = "MS")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline_ms: Option<NonZeroU32>,
+    /// Show which node got which keys and how long each request took
+    #[arg(long)]
+    #[serde(default, skip_serializing)]
+    pub profile: bool,
+    /// Accept an answer that lacks partitions or keys
+    #[arg(long)]
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub partial: bool,
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+fn limits_of<'de, D: Deserializer<'de>>(deserializer: D) -> Result<FanOutLimits, D::Error> {
+    String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
+}
+
+fn text_of<S: Serializer>(limits: &FanOutLimits, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(limits)
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DirectionName {
-    /// Along the arcs
+    /// Along the direction of the edges
     Out,
-    /// Against the arcs
+    /// Against the direction of the edges
     In,
-    /// Either way
+    /// In both directions
     Both,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, ValueEnum, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum WorkflowName {
     /// A person or a page waits
@@ -120,32 +153,91 @@ pub enum WorkflowName {
     Background,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, ValueEnum, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CacheName {
-    /// Look there first, fill it on a miss
+    /// Look in the cache first, and fill it on a miss
     #[default]
     Use,
-    /// Neither read nor fill it
+    /// Neither read nor fill the cache
     Bypass,
     /// Fetch again and store the result
     Refresh,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, ValueEnum, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum HedgeName {
-    /// Once it takes longer than 99 in 100 such requests lately
+    /// Once it takes longer than 99 % of such recent requests
     On,
-    /// After a time that only the number of keys decides
+    /// After a time that depends only on the number of keys
     Table,
     /// Never
     Off,
 }
 
+impl DirectionName {
+    fn of(direction: Direction) -> Self {
+        match direction {
+            Direction::Out => DirectionName::Out,
+            Direction::In => DirectionName::In,
+            Direction::Both => DirectionName::Both,
+        }
+    }
+
+    fn inner(self) -> Direction {
+        match self {
+            DirectionName::Out => Direction::Out,
+            DirectionName::In => Direction::In,
+            DirectionName::Both => Direction::Both,
+        }
+    }
+}
+
+impl WorkflowName {
+    fn of(workflow: Workflow) -> Self {
+        match workflow {
+            Workflow::Interactive => WorkflowName::Interactive,
+            Workflow::Background => WorkflowName::Background,
+        }
+    }
+
+    fn inner(self) -> Workflow {
+        match self {
+            WorkflowName::Interactive => Workflow::Interactive,
+            WorkflowName::Background => Workflow::Background,
+        }
+    }
+}
+
+impl CacheName {
+    fn of(cache: CacheMode) -> Self {
+        match cache {
+            CacheMode::Use => CacheName::Use,
+            CacheMode::Bypass => CacheName::Bypass,
+            CacheMode::Refresh => CacheName::Refresh,
+        }
+    }
+
+    fn inner(self) -> CacheMode {
+        match self {
+            CacheName::Use => CacheMode::Use,
+            CacheName::Bypass => CacheMode::Bypass,
+            CacheName::Refresh => CacheMode::Refresh,
+        }
+    }
+}
+
 impl HedgeName {
-    /// Converts it to the type of the client library.
-    pub fn inner(self) -> Hedging {
+    fn of(hedging: Hedging) -> Self {
+        match hedging {
+            Hedging::Live => HedgeName::On,
+            Hedging::Table => HedgeName::Table,
+            Hedging::Off => HedgeName::Off,
+        }
+    }
+
+    fn inner(self) -> Hedging {
         match self {
             HedgeName::On => Hedging::Live,
             HedgeName::Table => Hedging::Table,
@@ -154,28 +246,51 @@ impl HedgeName {
     }
 }
 
-pub(super) fn fan_out_field<'de, D: Deserializer<'de>>(deserializer: D) -> Result<FanOutLimits, D::Error> {
-    String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
-}
+impl GraphOptions {
+    /// Converts a query of a graph.
+    pub fn of(graph: &str, query: &GraphQuery, options: &QueryOptions) -> Self {
+        let (limit, after) = match &query.operand {
+            Operand::Edges(edges) => (edges.limit, edges.after.map(After::Cursor)),
+            _ => (options.page.limit, options.page.after.map(After::Id)),
+        };
+        Self {
+            graph: graph.to_owned(),
+            edge_type: query.edge_type.clone(),
+            direction: query.direction.map(DirectionName::of),
+            cache: CacheName::of(options.cache),
+            limit,
+            after,
+        }
+    }
 
-impl WorkflowName {
-    /// Converts it to the type of the client library.
-    pub fn inner(self) -> Workflow {
-        match self {
-            WorkflowName::Interactive => Workflow::Interactive,
-            WorkflowName::Background => Workflow::Background,
+    /// Which way to follow the edge type.
+    pub fn direction(&self) -> Option<Direction> {
+        self.direction.map(DirectionName::inner)
+    }
+
+    /// Adds the options to those that any read has.
+    pub fn query_options(&self, read: &ReadOptions) -> QueryOptions {
+        QueryOptions {
+            cache: self.cache.inner(),
+            page: Page { after: self.after_id(), limit: self.limit },
+            ..read.query_options()
         }
     }
 }
 
-impl Options {
-    /// Which way to follow the edge type.
-    pub fn direction(&self) -> Option<Direction> {
-        self.direction.map(|direction| match direction {
-            DirectionName::Out => Direction::Out,
-            DirectionName::In => Direction::In,
-            DirectionName::Both => Direction::Both,
-        })
+impl ReadOptions {
+    /// Converts the options of the client library.
+    pub fn of(options: &QueryOptions) -> Self {
+        let milliseconds = |deadline: Duration| u32::try_from(deadline.as_millis()).unwrap_or(u32::MAX);
+        Self {
+            workflow: WorkflowName::of(options.workflow),
+            fan_out: options.fan_out,
+            policy: options.policy.clone(),
+            hedge: options.hedging.map(HedgeName::of),
+            deadline_ms: options.deadline.map(milliseconds).and_then(NonZeroU32::new),
+            profile: options.profile,
+            partial: options.partial,
+        }
     }
 
     /// Who waits for the answer.
@@ -204,16 +319,10 @@ impl Options {
             fan_out: self.fan_out,
             policy: self.policy.clone(),
             hedging: self.hedge.map(HedgeName::inner),
-            cache: match self.cache {
-                CacheName::Use => CacheMode::Use,
-                CacheName::Bypass => CacheMode::Bypass,
-                CacheName::Refresh => CacheMode::Refresh,
-            },
             deadline: self.deadline_ms.map(|ms| Duration::from_millis(ms.get().into())),
             profile: self.profile,
             partial: self.partial,
             workflow: self.workflow(),
-            page: Page { after: self.after_id(), limit: self.limit },
             ..QueryOptions::default()
         }
     }

@@ -46,13 +46,13 @@ pub struct TargetFlags {
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Security")]
 pub struct SecurityFlags {
-    /// Authorities of the cluster's certificates (PEM): connections are TLS
+    /// Certificate authorities of the cluster (PEM); turns on TLS
     #[arg(long, value_name = "FILE", global = true, env = "KITH_TLS_CA")]
     pub tls_ca: Option<PathBuf>,
     /// The certificate of this process (PEM)
     #[arg(long, value_name = "FILE", global = true, env = "KITH_TLS_CERT")]
     pub tls_cert: Option<PathBuf>,
-    /// Its private key (PEM)
+    /// The certificate's private key (PEM)
     #[arg(long, value_name = "FILE", global = true, env = "KITH_TLS_KEY")]
     pub tls_key: Option<PathBuf>,
     /// File with the token that authenticates this client
@@ -93,9 +93,9 @@ pub fn security_failure(error: &SecurityError) -> Failure {
 pub enum TransportFlag {
     /// Frames, over Unix sockets on one machine
     Framed,
-    /// The same over TCP alone
+    /// Frames over TCP only
     FramedTcp,
-    /// gRPC alone
+    /// gRPC only
     Grpc,
 }
 
@@ -243,18 +243,19 @@ fn well_known(surroundings: &Surroundings) -> Vec<PathBuf> {
 }
 
 fn read(file: &Path) -> Result<Found, Failure> {
-    let help = "it is there while `kith dev` runs: start it, or name a router with --router HOST:PORT";
+    let help =
+        "`kith dev` keeps it while it runs: start `kith dev`, or name a router with --router HOST:PORT";
     let bytes = fs::read(file).map_err(|error| {
         Failure::new(
             ErrorCode::ReadyFileUnreadable,
-            format!("read ready file {}: {error}", file.display()),
+            format!("cannot read ready file {}: {error}", file.display()),
             help,
         )
     })?;
     let ready: ReadyFile = serde_json::from_slice(&bytes).map_err(|error| {
         Failure::new(
             ErrorCode::ReadyFileUnreadable,
-            format!("{} is no ready file: {error}", file.display()),
+            format!("{} is not a ready file: {error}", file.display()),
             help,
         )
     })?;

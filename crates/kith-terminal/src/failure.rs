@@ -65,7 +65,7 @@ impl Failure {
     /// A flag about what only a session of its own can choose, without `--direct`.
     pub fn not_direct(what: &str) -> Self {
         Self::usage(
-            format!("{what} are a router's own: a client cannot choose them"),
+            format!("{what} belong to the router: a client cannot choose them"),
             "add --direct, or start the router with other settings (--config)",
         )
     }

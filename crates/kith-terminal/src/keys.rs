@@ -18,7 +18,7 @@ const LINE_BYTES_MAX: usize = kith_schema::KEY_BYTES_MAX.div_ceil(3) * 4 + 2;
 /// If it cannot be read, a line is longer than any key or no text, or there are more than `most`.
 pub fn read_keys(path: &Path, most: usize) -> anyhow::Result<Vec<Value>> {
     let unreadable = |error: io::Error| {
-        let message = format!("read keys from {}: {error}", path.display());
+        let message = format!("cannot read keys from {}: {error}", path.display());
         Failure::new(
             ErrorCode::InputUnreadable,
             message,
@@ -56,13 +56,13 @@ fn keys_of(
         }
         if LINE_BYTES_MAX < line.len() {
             let message = format!("line {number} is longer than any key");
-            return Err(Failure::new(ErrorCode::OutOfRange, message, "one key a line").into());
+            return Err(Failure::new(ErrorCode::OutOfRange, message, "write one key per line").into());
         }
         if line.pop_if(|byte| *byte == b'\n').is_some() {
             line.pop_if(|byte| *byte == b'\r');
         }
         let key = String::from_utf8(line).map_err(|_| {
-            let help = "give keys that are no text in base64: --key-encoding base64";
+            let help = "write keys that are not text in base64, with --key-encoding base64";
             Failure::new(ErrorCode::BadRequest, format!("line {number} is not UTF-8 text"), help)
         })?;
         keys.push(Value::from(key));

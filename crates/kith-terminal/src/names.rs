@@ -36,17 +36,25 @@ pub fn delimiter(text: &str) -> Result<u8, String> {
         {
             Ok(*byte)
         }
-        _ => Err("a delimiter is one character that no value has, or tab, comma, semicolon, pipe, space"
-            .to_owned()),
+        _ => {
+            Err("expected a character that no value contains, or tab, comma, semicolon, pipe or space"
+                .to_owned())
+        }
     }
+}
+
+/// A number above 0, such as `0.5`.
+pub fn positive(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|number: &f64| number.is_finite() && 0.0 < *number);
+    number.ok_or_else(|| format!("{text:?} is not a number above 0"))
 }
 
 /// Bytes a second, as `10MiB/s`.
 pub fn rate(text: &str) -> Result<u64, String> {
     match size(text.strip_suffix("/s").unwrap_or(text)) {
-        Ok(0) => Err("at that rate nothing would ever come".to_owned()),
+        Ok(0) => Err("a rate must be more than 0".to_owned()),
         Ok(bytes) => Ok(bytes as u64),
-        Err(_) => Err("a rate is bytes a second, as 10MiB/s".to_owned()),
+        Err(_) => Err("expected bytes per second, such as 10MiB/s".to_owned()),
     }
 }
 
@@ -55,10 +63,8 @@ pub fn node_wait(text: &str) -> Result<u64, String> {
     let most = 3_600_000;
     match milliseconds(text)? {
         millis if millis <= most => Ok(millis),
-        _ => {
-            Err("a push waits an hour at most: give up to 1h, or leave nodes out with --allow-missing"
-                .to_owned())
-        }
+        _ => Err("a push waits an hour at most: give at most 1h, or leave nodes out with --allow-missing"
+            .to_owned()),
     }
 }
 
@@ -69,7 +75,7 @@ fn milliseconds(text: &str) -> Result<u64, String> {
     let split =
         zero.or_else(|| units.iter().find_map(|(unit, millis)| Some((text.strip_suffix(unit)?, *millis))));
     let millis = split.and_then(|(number, millis)| number.parse::<u64>().ok()?.checked_mul(millis));
-    millis.ok_or_else(|| "a time is a whole number with ms, s, m or h, as 30s, or 0".to_owned())
+    millis.ok_or_else(|| "expected a whole number with ms, s, m or h, such as 30s, or 0".to_owned())
 }
 
 /// Bytes, as `512MiB`, `2GiB` or a plain number.
@@ -78,7 +84,7 @@ pub fn size(text: &str) -> Result<usize, String> {
     let (number, shift) =
         units.iter().find_map(|(unit, shift)| Some((text.strip_suffix(unit)?, *shift))).unwrap_or((text, 0));
     let bytes = number.trim().parse::<usize>().ok().and_then(|number| number.checked_mul(1 << shift));
-    bytes.ok_or_else(|| "a size is a number of bytes, or one with KiB, MiB or GiB".to_owned())
+    bytes.ok_or_else(|| "expected a number of bytes, or a number with KiB, MiB or GiB".to_owned())
 }
 
 #[cfg(test)]

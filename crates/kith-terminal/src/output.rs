@@ -49,6 +49,11 @@ pub fn json_line<T: Serialize>(value: &T) -> String {
     line
 }
 
+/// A line of JSON for each item, and the last one.
+pub fn json_lines<T: Serialize>(items: &[T], last: &impl Serialize) -> String {
+    items.iter().map(json_line).chain([json_line(last)]).collect()
+}
+
 /// Tells an error, for people and, if they are asked for, for scripts. It is coloured on a terminal that has colours, unless
 /// `NO_COLOR` is set.
 pub fn fail(format: Format, report: &ErrorReport) {

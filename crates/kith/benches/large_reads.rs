@@ -100,52 +100,14 @@ fn glance(value: &[u8], id: u64) {
 
 fn against_others(runtime: &Runtime, service: &Arc<dyn Service>, cluster: &Cluster, amount: Amount) {
     let questions = questions(KEYS);
-    let asked = |question: usize| &questions[question % QUESTIONS];
     let mut gather = Gather::start(NODES, ROWS);
     let mut memcached = Memcached::start((0..ROWS).map(|id| (id, reads::value(id))));
-    let mut sides = vec![
-        Side {
-            name: "Kith, fast client, 3 nodes",
-            parts: parts(cluster.node_pids(0)),
-            ask: Box::new(|question, how| {
-                let keys = BatchKeys::Ids(asked(question).clone());
-                let options = QueryOptions::default();
-                let started = Instant::now();
-                let answer = runtime.block_on(service.multi_get(STORE, &keys, &options)).expect("an answer");
-                let took = started.elapsed();
-                check(asked(question), how, |index| match answer.records.get(index) {
-                    Some(kith_ops::Record::Found(value)) => value,
-                    other => panic!("key {}: {other:?}", asked(question)[index]),
-                });
-                took
-            }),
-        },
-        Side {
-            name: "gather and send, 3 processes",
-            parts: parts(gather.pids()),
-            ask: Box::new(|question, how| {
-                let started = Instant::now();
-                gather.read(asked(question));
-                let took = started.elapsed();
-                check(asked(question), how, |index| gather.value(index));
-                took
-            }),
-        },
-    ];
+    let kith = kith_side(runtime, service, cluster, &questions);
+    let mut sides = vec![kith, gather_side(&mut gather, &questions)];
     if let Some(memcached) = &mut memcached {
-        memcached.choose_way(asked(0));
+        memcached.choose_way(&questions[0]);
         println!("  memcached {}, quickest asked by {:?}", memcached.version, memcached.way);
-        sides.push(Side {
-            name: "memcached",
-            parts: parts(vec![memcached.pid()]),
-            ask: Box::new(|question, how| {
-                let started = Instant::now();
-                memcached.read(asked(question));
-                let took = started.elapsed();
-                check(asked(question), how, |index| memcached.value(index));
-                took
-            }),
-        });
+        sides.push(memcached_side(memcached, &questions));
     }
     let seen = take_turns(&mut sides, amount);
     for side in &seen {
@@ -160,6 +122,59 @@ fn against_others(runtime: &Runtime, service: &Arc<dyn Service>, cluster: &Clust
             told(seen[0].time_to(other))
         );
     }
+}
+
+/// The keys of the question of a number: questions come again.
+fn keys_of(questions: &[Vec<u64>], number: usize) -> &[u64] {
+    &questions[number % QUESTIONS]
+}
+
+fn kith_side<'a>(
+    runtime: &'a Runtime,
+    service: &'a Arc<dyn Service>,
+    cluster: &Cluster,
+    questions: &'a [Vec<u64>],
+) -> Side<'a> {
+    let ask = move |question, how| {
+        let ids = keys_of(questions, question);
+        let keys = BatchKeys::Ids(ids.to_vec());
+        let options = QueryOptions::default();
+        let started = Instant::now();
+        let answer = runtime.block_on(service.multi_get(STORE, &keys, &options)).expect("an answer");
+        let took = started.elapsed();
+        check(ids, how, |index| match answer.records.get(index) {
+            Some(kith_ops::Record::Found(value)) => value,
+            other => panic!("key {}: {other:?}", ids[index]),
+        });
+        took
+    };
+    Side { name: "Kith, fast client, 3 nodes", parts: parts(cluster.node_pids(0)), ask: Box::new(ask) }
+}
+
+fn gather_side<'a>(gather: &'a mut Gather, questions: &'a [Vec<u64>]) -> Side<'a> {
+    let parts = parts(gather.pids());
+    let ask = move |question, how| {
+        let ids = keys_of(questions, question);
+        let started = Instant::now();
+        gather.read(ids);
+        let took = started.elapsed();
+        check(ids, how, |index| gather.value(index));
+        took
+    };
+    Side { name: "gather and send, 3 processes", parts, ask: Box::new(ask) }
+}
+
+fn memcached_side<'a>(memcached: &'a mut Memcached, questions: &'a [Vec<u64>]) -> Side<'a> {
+    let parts = parts(vec![memcached.pid()]);
+    let ask = move |question, how| {
+        let ids = keys_of(questions, question);
+        let started = Instant::now();
+        memcached.read(ids);
+        let took = started.elapsed();
+        check(ids, how, |index| memcached.value(index));
+        took
+    };
+    Side { name: "memcached", parts, ask: Box::new(ask) }
 }
 
 /// CPU time a key of reads of each size, alone and many at once; sizes take turns.

@@ -19,7 +19,7 @@ use kith_client::{CacheMode, QueryOptions, RouterClient, Service, TransportKind,
 use kith_net::endpoint;
 use kith_ops::{EdgeSelector, GraphAnswer, GraphQuery, ListEntry, Operand, Operator, Value as Answer, Want};
 use kith_types::{Direction, PartitionCount, Workflow, partition_of_id};
-use kith_wire::v1;
+use kith_wire::{documents::TopologyDocument, v1};
 use rig::{
     Edges,
     cpu::{self, Parts},
@@ -335,15 +335,7 @@ async fn sub_requests(kith: &Kith, graph: &Edges, requests: usize) {
     let owners = &topology.cluster.groups[0].owners;
     let is_here = |id: &u64| owners[partition_of_id(*id, partitions).index()] == node.node;
     let members: Vec<u64> = graph.uniform(requests, 6).into_iter().filter(is_here).collect();
-    let edge = EdgeSelector { kind: "connection".to_owned(), direction: Direction::Both, filter: None };
-    let plan = Operator::Expand { input: Box::new(Operator::Keys), edge, longest: u64::MAX };
-    let base = v1::EvaluateRequest {
-        header: Some(v1::RequestHeader { epoch: topology.cluster.epoch, client: 1, ..Default::default() }),
-        name: GRAPH.to_owned(),
-        version: topology.graph(GRAPH).expect("it is loaded").version,
-        plan: Some(operator_to_wire(&plan)),
-        ..Default::default()
-    };
+    let base = expansion(&topology);
     let transports = [TransportKind::Framed, TransportKind::Grpc].map(|kind| kind.build(&Dialer::default()));
     let parts: Parts = vec![kith.parts[0].clone(), kith.parts[2].clone()];
     let mut used = [Duration::ZERO; 2];
@@ -370,6 +362,19 @@ async fn sub_requests(kith: &Kith, graph: &Edges, requests: usize) {
     }
     let [frames, grpc] = used.map(|used| used.as_secs_f64());
     println!("  sub-requests of one list, {IN_FLIGHT} in flight: CPU, gRPC / frames {:.2}", grpc / frames);
+}
+
+/// A request for the lists of members, which it does not have yet.
+fn expansion(topology: &TopologyDocument) -> v1::EvaluateRequest {
+    let edge = EdgeSelector { kind: "connection".to_owned(), direction: Direction::Both, filter: None };
+    let plan = Operator::Expand { input: Box::new(Operator::Keys), edge, longest: u64::MAX };
+    v1::EvaluateRequest {
+        header: Some(v1::RequestHeader { epoch: topology.cluster.epoch, client: 1, ..Default::default() }),
+        name: GRAPH.to_owned(),
+        version: topology.graph(GRAPH).expect("it is loaded").version,
+        plan: Some(operator_to_wire(&plan)),
+        ..Default::default()
+    }
 }
 
 type Readings = Vec<(Vec<Duration>, Vec<Duration>)>;

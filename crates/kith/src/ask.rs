@@ -27,7 +27,7 @@ pub async fn ask(target: &TargetFlags, format: Format, question: &GraphLine) -> 
 /// # Errors
 /// If it has none.
 pub async fn answer(service: &dyn Service, question: &GraphLine) -> anyhow::Result<Answer> {
-    let (query, options) = (question.query(), question.options.query_options());
+    let (query, options) = (question.query(), question.query_options());
     let answered = service.query(&question.options.graph, &query, &options).await?;
     Ok(Answer::new(question, answered)?)
 }

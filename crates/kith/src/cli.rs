@@ -23,7 +23,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Serves social graphs from replicated groups, with the fan-out of every query under control
+/// Serves social graphs from replica groups, and bounds the fan-out of every query
 #[derive(Debug, Parser)]
 #[command(version, max_term_width = 110)]
 pub struct Cli {
@@ -51,21 +51,21 @@ pub struct GlobalFlags {
 pub enum Command {
     /// Run a whole cluster on this machine
     Dev(Box<DevArgs>),
-    /// Ask a graph, list and drop graphs
+    /// Query a graph; list, describe and drop graphs
     #[command(subcommand)]
     Graph(GraphCommand),
     /// Print the plan of a query without running it
     #[command(subcommand)]
     Explain(GraphLine),
-    /// Print the value of one key of a store
+    /// Print the value of a key of a store
     Get(GetFlags),
     /// Read many keys of a store at once
     Mget(MultiGetFlags),
-    /// Compute scores, projections, counts and the best records on the nodes
+    /// Compute scores, projections, counts and the top k records on the nodes
     Compute(Box<ComputeFlags>),
     /// Count records by the values of a field
     Aggregate(Box<AggregateFlags>),
-    /// Answer a file of requests, one JSON object per line
+    /// Answer the requests of a file, one JSON object per line
     Run(run::RunFlags),
     /// Load data into the cluster
     #[command(subcommand)]
@@ -73,20 +73,20 @@ pub enum Command {
     /// Manage stores and their versions
     #[command(subcommand)]
     Store(Box<store::StoreCommand>),
-    /// Show and change the cluster
+    /// Show the cluster and change its shape
     #[command(subcommand)]
     Cluster(cluster::ClusterCommand),
     /// Watch nodes, groups and routers: rates, latencies, pending keys, hedges and failures
     Top(top::TopFlags),
-    /// Measure a cluster, and how a graph builds
+    /// Benchmark a cluster, or the build of a graph
     #[command(subcommand)]
     Bench(kith_bench::BenchCommand),
     /// Simulate clusters, and draw the figures of the Moolle paper
     #[command(subcommand)]
     Sim(sim::SimCommand),
-    /// Serve the partitions of one node
+    /// Run a node, which serves partitions
     Node(Box<NodeArgs>),
-    /// Answer queries of clients, with a network cache
+    /// Run a router, which answers the queries of clients and caches networks
     Router(Box<RouterArgs>),
     /// Print a completion script for a shell
     Completions {
@@ -95,7 +95,7 @@ pub enum Command {
     },
     /// Write the manual pages into a folder, one for each command
     Man {
-        /// The folder, which is there
+        /// An existing folder
         folder: PathBuf,
     },
 }
@@ -106,24 +106,7 @@ pub enum Command {
 /// What the command fails with; see `failure::ErrorReport`.
 pub fn run(cli: Cli) -> anyhow::Result<Exit> {
     let GlobalFlags { output, target } = cli.global;
-    if target.direct && !asks(&cli.command) {
-        let help = "leave it out; it goes with `kith graph` and `kith explain` questions, `kith get`, `kith mget`, `kith compute`, `kith aggregate`, `kith run`, `kith bench graph` and `kith bench kv`";
-        return Err(Failure::usage("--direct has no meaning here: this command asks no queries", help).into());
-    }
-    if !target.controllers.is_empty() && !target.direct {
-        return Err(Failure::not_direct("controllers").into());
-    }
-    if target.transport.is_some() && !asks(&cli.command) {
-        let message = "--transport has no meaning here: this command asks no queries";
-        let help = "leave it out; routers and nodes take theirs from `transport` in [session]";
-        return Err(Failure::usage(message, help).into());
-    }
-    let SecurityFlags { tls_cert, tls_key, .. } = &target.security;
-    if matches!(cli.command, Command::Dev(_)) && (tls_cert.is_some() || tls_key.is_some()) {
-        let message =
-            "--tls-cert and --tls-key have no meaning here: `kith dev` is for this machine only, and plain";
-        return Err(Failure::usage(message, "`kith node` and `kith router` take them").into());
-    }
+    check_target(&target, &cli.command)?;
     match cli.command {
         Command::Graph(command) => block_on(graph::run(&target, output, command)),
         Command::Explain(question) => block_on(explain::explain(&target, output, &question)),
@@ -144,6 +127,29 @@ pub fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Completions { shell } => completions(shell),
         Command::Man { folder } => manual(&folder),
     }
+}
+
+/// Refuses flags of the cluster that the command has no use for.
+fn check_target(target: &TargetFlags, command: &Command) -> Result<(), Failure> {
+    if target.direct && !asks(command) {
+        let help = "leave it out; it works with `kith graph` and `kith explain` questions, `kith get`, `kith mget`, `kith compute`, `kith aggregate`, `kith run`, `kith bench graph` and `kith bench kv`";
+        return Err(Failure::usage("--direct does not apply here: this command sends no queries", help));
+    }
+    if !target.controllers.is_empty() && !target.direct {
+        return Err(Failure::not_direct("controllers"));
+    }
+    if target.transport.is_some() && !asks(command) {
+        let message = "--transport does not apply here: this command sends no queries";
+        let help = "leave it out; routers and nodes read theirs from `transport` in [session]";
+        return Err(Failure::usage(message, help));
+    }
+    let SecurityFlags { tls_cert, tls_key, .. } = &target.security;
+    if matches!(command, Command::Dev(_)) && (tls_cert.is_some() || tls_key.is_some()) {
+        let message =
+            "--tls-cert and --tls-key do not apply here: `kith dev` serves this machine only, without TLS";
+        return Err(Failure::usage(message, "`kith node` and `kith router` take them"));
+    }
+    Ok(())
 }
 
 /// Whether a command asks queries: only those can go to the nodes directly.
@@ -209,11 +215,11 @@ fn completions(shell: clap_complete::Shell) -> anyhow::Result<Exit> {
 
 fn manual(folder: &Path) -> anyhow::Result<Exit> {
     clap_mangen::generate_to(Cli::command(), folder).map_err(|error| {
-        let message = format!("write manual pages into {}: {error}", folder.display());
+        let message = format!("cannot write manual pages into {}: {error}", folder.display());
         Failure::new(
             ErrorCode::CannotWrite,
             message,
-            "check that the folder is there, its permissions and the free space",
+            "check that the folder exists, its permissions and the free space",
         )
     })?;
     Ok(Exit::Done)
@@ -234,7 +240,7 @@ mod tests {
         let cli = Cli::try_parse_from(line.split(' ')).unwrap();
         assert_eq!(cli.global.target.routers, ["a:1", "b:2"]);
         let Command::Graph(GraphCommand::Ask(question)) = cli.command else { panic!("an operation") };
-        assert!(question.options.partial && question.options.graph == "v");
+        assert!(question.read.partial && question.options.graph == "v");
     }
 
     #[test]

@@ -13,7 +13,7 @@ use clap::Args;
 use kith_client::{BATCH_KEYS_MAX, Service};
 use kith_lines::{
     AggregateFields, At, BucketFields, ByBucketFields, ByValueFields, ComputeFields, CountFields,
-    KeyEncoding, ReadOptions, StoreLine, TopKFields, VectorFields, predicate_of, single_precision,
+    KeyEncoding, ReadOptions, StoreKeys, StoreLine, TopKFields, VectorFields, predicate_of, single_precision,
 };
 use kith_schema::compute::Bucket;
 use kith_terminal::keys::read_keys;
@@ -21,18 +21,16 @@ use std::{fs, io, path::PathBuf};
 
 #[derive(Clone, Debug, Args)]
 pub struct ComputeFlags {
-    #[command(flatten)]
-    keys: KeyFlags,
-    /// Have a field as it is; may be given several times
+    /// Return a field as it is; may be repeated
     #[arg(long, value_name = "FIELD")]
     project: Vec<String>,
-    /// Multiply a vector field with a query and add up: `embed:[0.1,2]`, `score=embed:@query.json`
+    /// Dot product of a vector field and a query vector: `embed:[0.1,2]`, `score=embed:@query.json`
     #[arg(long, value_name = "[NAME=]FIELD:VECTOR", value_parser = vector)]
     dot: Vec<VectorFields>,
-    /// The cosine of a vector field and a query
+    /// Cosine similarity of a vector field and a query vector
     #[arg(long, value_name = "[NAME=]FIELD:VECTOR", value_parser = vector)]
     cosine: Vec<VectorFields>,
-    /// Multiply a vector field with a query, number by number
+    /// Element-wise (Hadamard) product of a vector field and a query vector
     #[arg(long, value_name = "[NAME=]FIELD:VECTOR", value_parser = vector)]
     hadamard: Vec<VectorFields>,
     /// Count the items of a list, map or vector
@@ -41,53 +39,62 @@ pub struct ComputeFlags {
     /// Return only this many records: those with the greatest value of --by
     #[arg(long, value_name = "K", requires = "by")]
     top_k: Option<u32>,
-    /// What the best are the best by: a name that is worked out, or a field
+    /// What to rank records by: the name of a computed value, or a field
     #[arg(long, value_name = "NAME", requires = "top_k")]
     by: Option<String>,
-    /// Print each result when it arrives, in any order, then what became of all keys; with `-o json`
+    /// Print each result as it arrives, in any order, then an account of all keys; needs `-o json`
     #[arg(long, conflicts_with = "top_k")]
     stream: bool,
-    /// Where records are worked on
-    #[arg(long, value_enum, default_value_t, value_name = "WHERE")]
-    at: At,
+    // The last one: its query options have a heading of their own.
     #[command(flatten)]
-    options: ReadOptions,
+    records: RecordFlags,
 }
 
 #[derive(Clone, Debug, Args)]
 #[command(group = clap::ArgGroup::new("counted").required(true))]
 pub struct AggregateFlags {
-    #[command(flatten)]
-    keys: KeyFlags,
-    /// How many records have each value of a field; a list counts by item
+    /// Count the records that have each value of a field; of a list, each item counts
     #[arg(long, value_name = "FIELD", group = "counted")]
     count_by_value: Option<String>,
-    /// How many values to tell of, the most frequent first
+    /// How many values to print, the most frequent first
     #[arg(long, value_name = "K", default_value_t = 10, conflicts_with = "count_by_bucket")]
     top: u32,
-    /// How many values of a field are in each --bucket
+    /// Count the values of a field that are in each --bucket
     #[arg(long, value_name = "FIELD", group = "counted", requires = "bucket")]
     count_by_bucket: Option<String>,
-    /// A bucket: `young={"lt":18}`; may be given several times
+    /// A bucket, such as `young={"lt":18}`; may be repeated
     #[arg(long, value_name = "NAME=PREDICATE", value_parser = bucket, requires = "count_by_bucket", conflicts_with = "count_by_value")]
     bucket: Vec<BucketFields>,
-    /// Where records are counted
+    // The last one: its query options have a heading of their own.
+    #[command(flatten)]
+    records: RecordFlags,
+}
+
+// Which records, and where and how they are worked on.
+#[derive(Clone, Debug, Args)]
+struct RecordFlags {
+    /// The store
+    store: String,
+    /// A file of keys, one per line; `-` reads standard input
+    #[arg(long, value_name = "FILE")]
+    keys_from: PathBuf,
+    /// How string or byte keys are written [default: text for strings, base64 for bytes]
+    #[arg(long, value_enum, value_name = "ENCODING")]
+    key_encoding: Option<KeyEncoding>,
+    /// Where to compute
     #[arg(long, value_enum, default_value_t, value_name = "WHERE")]
     at: At,
     #[command(flatten)]
     options: ReadOptions,
 }
 
-#[derive(Clone, Debug, Args)]
-struct KeyFlags {
-    /// The store
-    store: String,
-    /// The keys, one a line; `-` reads standard input
-    #[arg(long, value_name = "FILE")]
-    keys_from: PathBuf,
-    /// How keys of strings or bytes are written [default: text for strings, base64 for bytes]
-    #[arg(long, value_enum, value_name = "ENCODING")]
-    key_encoding: Option<KeyEncoding>,
+impl RecordFlags {
+    /// Reads the file of keys, and asks about them.
+    fn ask<F>(self, fields: F) -> anyhow::Result<StoreLine<F>> {
+        let keys = read_keys(&self.keys_from, BATCH_KEYS_MAX)?;
+        let keys = StoreKeys { store: self.store, keys, key_encoding: self.key_encoding };
+        Ok(StoreLine { keys, fields, options: self.options })
+    }
 }
 
 /// Prints what a plan makes of the records of keys, and how many ended how.
@@ -99,10 +106,7 @@ pub async fn compute(target: &TargetFlags, format: Format, flags: ComputeFlags) 
         stream::check_format(format)?;
     }
     let fields = ComputeFields {
-        keys: read_keys(&flags.keys.keys_from, BATCH_KEYS_MAX)?,
-        store: flags.keys.store,
-        key_encoding: flags.keys.key_encoding,
-        at: flags.at,
+        at: flags.records.at,
         project: flags.project,
         dot: flags.dot,
         cosine: flags.cosine,
@@ -110,22 +114,18 @@ pub async fn compute(target: &TargetFlags, format: Format, flags: ComputeFlags) 
         count: flags.count,
         top_k: flags.top_k.zip(flags.by).map(|(k, by)| TopKFields { by, k }),
     };
+    let asked = flags.records.ask(fields)?;
     let service = connect::service(target).await?;
-    let asked = StoreLine { fields, options: flags.options };
     if flags.stream {
         return stream::write_computed(&*service, &asked, &mut io::stdout()).await;
     }
     let reply = Shapes::default().compute(&*service, &asked).await?;
     let text = match format {
-        Format::Json => {
-            let mut lines: String = reply.results.iter().map(output::json_line).collect();
-            lines.push_str(&output::json_line(&reply.last));
-            lines
-        }
+        Format::Json => output::json_lines(&reply.results, &reply.last),
         Format::Table => tables::results(&reply),
     };
     output::print_bytes(text.as_bytes())?;
-    Ok(if reply.is_complete() { Exit::Done } else { Exit::Partial })
+    Ok(if reply.last.is_complete() { Exit::Done } else { Exit::Partial })
 }
 
 /// Prints counts over the records of keys.
@@ -135,17 +135,15 @@ pub async fn compute(target: &TargetFlags, format: Format, flags: ComputeFlags) 
 pub async fn aggregate(target: &TargetFlags, format: Format, flags: AggregateFlags) -> anyhow::Result<Exit> {
     let (top, buckets) = (flags.top, flags.bucket);
     let fields = AggregateFields {
-        keys: read_keys(&flags.keys.keys_from, BATCH_KEYS_MAX)?,
-        store: flags.keys.store,
-        key_encoding: flags.keys.key_encoding,
-        at: flags.at,
+        at: flags.records.at,
         count_by_value: flags.count_by_value.map(|field| ByValueFields { field, top }),
         count_by_bucket: flags.count_by_bucket.map(|field| ByBucketFields { field, buckets }),
     };
+    let asked = flags.records.ask(fields)?;
     let service = connect::service(target).await?;
-    let reply = Shapes::default().aggregate(&*service, &StoreLine { fields, options: flags.options }).await?;
+    let reply = Shapes::default().aggregate(&*service, &asked).await?;
     output::print(format, &reply, tables::counts)?;
-    Ok(if reply.is_complete() { Exit::Done } else { Exit::Partial })
+    Ok(if reply.last.is_complete() { Exit::Done } else { Exit::Partial })
 }
 
 impl Shapes {
@@ -160,7 +158,7 @@ impl Shapes {
     ) -> anyhow::Result<ComputeReply> {
         match self.try_compute(service, asked).await {
             // A store of that name may have been dropped and made anew with other keys.
-            Err(error) if is_wrong_keys(&error) && self.forget(&asked.fields.store) => {
+            Err(error) if is_wrong_keys(&error) && self.forget(&asked.keys.store) => {
                 self.try_compute(service, asked).await
             }
             answered => answered,
@@ -170,13 +168,13 @@ impl Shapes {
     async fn try_compute(
         &self,
         service: &dyn Service,
-        StoreLine { fields, options }: &StoreLine<ComputeFields>,
+        StoreLine { keys: asked, fields, options }: &StoreLine<ComputeFields>,
     ) -> anyhow::Result<ComputeReply> {
-        let shape = self.shape(service, &fields.store).await?;
-        let (keys, query) = (fields.keys(shape.key)?, fields.query());
-        let answer = service.read_compute(&fields.store, &keys, &query, &options.query_options()).await?;
-        self.remember(&fields.store, shape);
-        Ok(ComputeReply::new(&fields.store, &query, &fields.keys, &keys, &answer)?)
+        let shape = self.shape(service, &asked.store).await?;
+        let (keys, query) = (asked.of_type(shape.key)?, fields.query());
+        let answer = service.read_compute(&asked.store, &keys, &query, &options.query_options()).await?;
+        self.remember(&asked.store, shape);
+        Ok(ComputeReply::new(&asked.store, &query, &asked.keys, &keys, &answer)?)
     }
 
     /// Counts over the records of keys.
@@ -189,7 +187,7 @@ impl Shapes {
         asked: &StoreLine<AggregateFields>,
     ) -> anyhow::Result<AggregateReply> {
         match self.try_aggregate(service, asked).await {
-            Err(error) if is_wrong_keys(&error) && self.forget(&asked.fields.store) => {
+            Err(error) if is_wrong_keys(&error) && self.forget(&asked.keys.store) => {
                 self.try_aggregate(service, asked).await
             }
             answered => answered,
@@ -199,27 +197,29 @@ impl Shapes {
     async fn try_aggregate(
         &self,
         service: &dyn Service,
-        StoreLine { fields, options }: &StoreLine<AggregateFields>,
+        StoreLine { keys: asked, fields, options }: &StoreLine<AggregateFields>,
     ) -> anyhow::Result<AggregateReply> {
         let query = fields.query()?;
-        let shape = self.shape(service, &fields.store).await?;
-        let keys = fields.keys(shape.key)?;
-        let answer = service.read_aggregate(&fields.store, &keys, &query, &options.query_options()).await?;
-        self.remember(&fields.store, shape);
+        let shape = self.shape(service, &asked.store).await?;
+        let keys = asked.of_type(shape.key)?;
+        let answer = service.read_aggregate(&asked.store, &keys, &query, &options.query_options()).await?;
+        self.remember(&asked.store, shape);
         Ok(AggregateReply::new(&query, &answer)?)
     }
 }
 
 /// `[NAME=]FIELD:VECTOR`. Names and fields of this flag have no `=` and `:`; those that have are asked in `kith run`.
 fn vector(text: &str) -> Result<VectorFields, String> {
-    let (named, numbers) = text.split_once(':').ok_or("a field, `:`, and a vector: [0.1,2] or @FILE")?;
+    let (named, numbers) = text
+        .split_once(':')
+        .ok_or("expected a field, `:` and a vector, which is a list as [0.1,2] or @FILE")?;
     let (name, field) = name_and_field(named);
     let json = match numbers.strip_prefix('@') {
         Some(path) => fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))?,
         None => numbers.to_owned(),
     };
-    let numbers: Vec<f64> =
-        serde_json::from_str(&json).map_err(|error| format!("the vector is no list of numbers: {error}"))?;
+    let numbers: Vec<f64> = serde_json::from_str(&json)
+        .map_err(|error| format!("the vector is not a list of numbers: {error}"))?;
     Ok(VectorFields { field, query: single_precision(&numbers)?, name })
 }
 
@@ -236,8 +236,9 @@ fn name_and_field(text: &str) -> (Option<String>, String) {
 }
 
 fn bucket(text: &str) -> Result<BucketFields, String> {
-    let (name, json) = text.split_once('=').ok_or("a name, `=`, and a condition as {\"lt\":18}")?;
-    let json = serde_json::from_str(json).map_err(|error| format!("the condition is no JSON: {error}"))?;
+    let (name, json) =
+        text.split_once('=').ok_or("expected a name, `=` and a condition such as {\"lt\":18}")?;
+    let json = serde_json::from_str(json).map_err(|error| format!("the condition is not JSON: {error}"))?;
     Ok(BucketFields(Bucket { name: name.to_owned(), predicate: predicate_of(json)? }))
 }
 

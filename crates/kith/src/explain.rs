@@ -16,7 +16,7 @@ use kith_lines::GraphLine;
 pub async fn explain(target: &TargetFlags, format: Format, question: &GraphLine) -> anyhow::Result<Exit> {
     question.check()?;
     let service = connect::service(target).await?;
-    let (query, options) = (question.query(), question.options.query_options());
+    let (query, options) = (question.query(), question.query_options());
     let reply = ExplainReply::from(service.explain(&question.options.graph, &query, &options).await?);
     output::print(format, &reply, table::plan::explain)?;
     Ok(Exit::Done)

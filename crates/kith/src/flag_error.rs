@@ -32,13 +32,13 @@ fn expected(source: &(dyn Error + 'static)) -> Option<&'static str> {
             IntErrorKind::PosOverflow => "the number is too large",
             IntErrorKind::NegOverflow => "the number is too small",
             IntErrorKind::Zero => "expected a number of 1 or more",
-            _ => "expected a whole number in decimal digits, as 42",
+            _ => "expected a whole number in decimal digits, such as 42",
         });
     }
     if source.is::<ParseFloatError>() {
-        return Some("expected a number, as 0.5");
+        return Some("expected a number, such as 0.5");
     }
-    source.is::<AddrParseError>().then_some("expected an IP address and a port, as 127.0.0.1:7000")
+    source.is::<AddrParseError>().then_some("expected an IP address and a port, such as 127.0.0.1:7000")
 }
 
 #[cfg(test)]
@@ -57,7 +57,7 @@ mod tests {
         let told = error("kith store swap s one");
         assert_eq!(
             told,
-            "error: invalid value 'one' for '<VERSION>': expected a whole number in decimal digits, as 42\n\n\
+            "error: invalid value 'one' for '<VERSION>': expected a whole number in decimal digits, such as 42\n\n\
              For more information, try '--help'.\n"
         );
         assert!(

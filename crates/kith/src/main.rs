@@ -5,7 +5,6 @@ mod ask;
 mod cli;
 mod cluster;
 mod compute;
-mod confirm;
 mod explain;
 mod flag_error;
 #[cfg(test)]
@@ -26,7 +25,7 @@ mod who;
 
 use clap::Parser;
 use failure::{ErrorReport, Exit};
-use kith_terminal::{connect, failure, output};
+use kith_terminal::{confirm, connect, failure, names, output};
 use std::process::ExitCode;
 
 /// Many threads allocate many small lists: the system's allocator spends more on that.

@@ -10,7 +10,7 @@ use crate::{
 };
 use clap::Args;
 use kith_client::{BATCH_KEYS_MAX, BatchAnswer, QueryError, Service, StoreShape};
-use kith_lines::{BatchFields, KeyEncoding, ReadOptions, StoreLine};
+use kith_lines::{BatchFields, KeyEncoding, ReadOptions, StoreKeys, StoreLine};
 use kith_ops::Record;
 use kith_schema::{Schema, ValueType};
 use kith_terminal::keys::read_keys;
@@ -24,10 +24,11 @@ use std::{collections::HashMap, io, path::PathBuf};
 pub struct GetFlags {
     /// The store
     store: String,
-    /// The key: a number, text or base64, as the store's keys are. Several are printed as by `kith mget`
+    /// The key: a number, text or base64, depending on the store's key type. Several keys are printed as `kith mget`
+    /// prints them
     #[arg(required = true, value_name = "KEY")]
     keys: Vec<String>,
-    /// How keys of strings or bytes are written [default: text for strings, base64 for bytes]
+    /// How string or byte keys are written [default: text for strings, base64 for bytes]
     #[arg(long, value_enum, value_name = "ENCODING")]
     key_encoding: Option<KeyEncoding>,
     #[command(flatten)]
@@ -38,16 +39,16 @@ pub struct GetFlags {
 pub struct MultiGetFlags {
     /// The store
     store: String,
-    /// The keys: numbers, text or base64, as the store's keys are
+    /// The keys: numbers, text or base64, depending on the store's key type
     #[arg(value_name = "KEY", required_unless_present = "keys_from")]
     keys: Vec<String>,
-    /// A file of keys, one a line; `-` reads standard input
+    /// A file of keys, one per line; `-` reads standard input
     #[arg(long, value_name = "FILE", conflicts_with = "keys")]
     keys_from: Option<PathBuf>,
-    /// How keys of strings or bytes are written [default: text for strings, base64 for bytes]
+    /// How string or byte keys are written [default: text for strings, base64 for bytes]
     #[arg(long, value_enum, value_name = "ENCODING")]
     key_encoding: Option<KeyEncoding>,
-    /// Print each record when it arrives, in any order, then what became of all keys; with `-o json`
+    /// Print each record as it arrives, in any order, then an account of all keys; needs `-o json`
     #[arg(long)]
     stream: bool,
     #[command(flatten)]
@@ -72,7 +73,7 @@ impl Shapes {
     ) -> anyhow::Result<BatchReply> {
         match self.try_read(service, batch).await {
             // A store of that name may have been dropped and made anew with other keys.
-            Err(error) if is_wrong_keys(&error) && self.forget(&batch.fields.store) => {
+            Err(error) if is_wrong_keys(&error) && self.forget(&batch.keys.store) => {
                 self.try_read(service, batch).await
             }
             answered => answered,
@@ -84,14 +85,14 @@ impl Shapes {
         service: &dyn Service,
         batch: &StoreLine<BatchFields>,
     ) -> anyhow::Result<BatchReply> {
-        let fields = &batch.fields;
-        let shape = self.shape(service, &fields.store).await?;
-        let keys = fields.keys(shape.key)?;
-        let answer = service.multi_get(&fields.store, &keys, &batch.options.query_options()).await?;
-        self.remember(&fields.store, shape);
-        let schema = schema_of(service, &fields.store, shape, &answer).await?;
-        let values = Values { store: &fields.store, value: shape.value, schema: schema.as_ref() };
-        Ok(BatchReply::new(&values, &fields.keys, &keys, &answer))
+        let asked = &batch.keys;
+        let shape = self.shape(service, &asked.store).await?;
+        let keys = asked.of_type(shape.key)?;
+        let answer = service.multi_get(&asked.store, &keys, &batch.options.query_options()).await?;
+        self.remember(&asked.store, shape);
+        let schema = schema_of(service, &asked.store, shape, &answer).await?;
+        let values = Values { store: &asked.store, value: shape.value, schema: schema.as_ref() };
+        Ok(BatchReply::new(&values, &asked.keys, &keys, &answer))
     }
 
     /// What a store holds, as known or as fields now.
@@ -152,37 +153,37 @@ pub fn is_wrong_keys(error: &anyhow::Error) -> bool {
 /// `key_not_found` of one key; if the keys cannot be read.
 pub async fn get(target: &TargetFlags, format: Format, flags: GetFlags) -> anyhow::Result<Exit> {
     let service = connect::service(target).await?;
-    let fields = BatchFields {
+    let keys = StoreKeys {
         store: flags.store,
         keys: flags.keys.into_iter().map(Value::from).collect(),
         key_encoding: flags.key_encoding,
     };
-    if fields.keys.len() == 1 {
-        return get_one(&*service, format, &fields, &flags.options).await;
+    if keys.keys.len() == 1 {
+        return get_one(&*service, format, &keys, &flags.options).await;
     }
-    print_all(&*service, format, &StoreLine { fields, options: flags.options }).await
+    print_all(&*service, format, &StoreLine { keys, fields: BatchFields {}, options: flags.options }).await
 }
 
 async fn get_one(
     service: &dyn Service,
     format: Format,
-    fields: &BatchFields,
+    asked: &StoreKeys,
     options: &ReadOptions,
 ) -> anyhow::Result<Exit> {
-    let shape = service.shape(&fields.store).await?;
-    let keys = fields.keys(shape.key)?;
-    let answer = service.multi_get(&fields.store, &keys, &options.query_options()).await?;
+    let shape = service.shape(&asked.store).await?;
+    let keys = asked.of_type(shape.key)?;
+    let answer = service.multi_get(&asked.store, &keys, &options.query_options()).await?;
     let value = match answer.records.get(0) {
         Some(Record::Absent) => {
-            let message = format!("store {:?} has no key {}", fields.store, fields.keys[0]);
+            let message = format!("store {:?} has no key {}", asked.store, asked.keys[0]);
             return Err(Failure::new(ErrorCode::KeyNotFound, message, "check the key").into());
         }
         Some(Record::Found(value)) => Some(value),
         _ => None,
     };
-    let schema = schema_of(service, &fields.store, shape, &answer).await?;
-    let values = Values { store: &fields.store, value: shape.value, schema: schema.as_ref() };
-    let reply = BatchReply::new(&values, &fields.keys, &keys, &answer);
+    let schema = schema_of(service, &asked.store, shape, &answer).await?;
+    let values = Values { store: &asked.store, value: shape.value, schema: schema.as_ref() };
+    let reply = BatchReply::new(&values, &asked.keys, &keys, &answer);
     let profile = reply.last.profile.as_ref();
     if let (Format::Table, Some(profile)) = (format, profile) {
         // Standard output is the value's alone.
@@ -197,7 +198,7 @@ async fn get_one(
             values::table(std::slice::from_ref(one.key))
         })?,
     }
-    Ok(if reply.is_complete() { Exit::Done } else { Exit::Partial })
+    Ok(if reply.last.is_complete() { Exit::Done } else { Exit::Partial })
 }
 
 /// What `kith get` prints of one key as JSON.
@@ -222,8 +223,8 @@ pub async fn multi_get(target: &TargetFlags, format: Format, flags: MultiGetFlag
         None => flags.keys.into_iter().map(Value::from).collect(),
     };
     let service = connect::service(target).await?;
-    let fields = BatchFields { store: flags.store, keys, key_encoding: flags.key_encoding };
-    let batch = StoreLine { fields, options: flags.options };
+    let keys = StoreKeys { store: flags.store, keys, key_encoding: flags.key_encoding };
+    let batch = StoreLine { keys, fields: BatchFields {}, options: flags.options };
     if flags.stream {
         return stream::write(&*service, &batch, &mut io::stdout()).await;
     }
@@ -237,13 +238,9 @@ async fn print_all(
 ) -> anyhow::Result<Exit> {
     let reply = Shapes::default().read(service, batch).await?;
     let text = match format {
-        Format::Json => {
-            let mut lines: String = reply.results.iter().map(output::json_line).collect();
-            lines.push_str(&output::json_line(&reply.last));
-            lines
-        }
+        Format::Json => output::json_lines(&reply.results, &reply.last),
         Format::Table => values::table(&reply.results) + &values::footer(&reply.last),
     };
     output::print_bytes(text.as_bytes())?;
-    Ok(if reply.is_complete() { Exit::Done } else { Exit::Partial })
+    Ok(if reply.last.is_complete() { Exit::Done } else { Exit::Partial })
 }

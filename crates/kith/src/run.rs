@@ -30,7 +30,7 @@ const LINE_BYTES_MAX: usize = 16 << 20;
 
 #[derive(Clone, Debug, Args)]
 pub struct RunFlags {
-    /// The requests; `-` reads standard input
+    /// A file of requests; `-` reads standard input
     #[arg(long, value_name = "FILE")]
     input: PathBuf,
     /// Requests in flight at once
@@ -69,7 +69,7 @@ fn open(path: &Path) -> Result<Box<dyn BufRead + Send>, Failure> {
 }
 
 fn unreadable(path: &Path, error: &io::Error) -> Failure {
-    let message = format!("read requests from {}: {error}", path.display());
+    let message = format!("cannot read requests from {}: {error}", path.display());
     Failure::new(
         ErrorCode::InputUnreadable,
         message,
@@ -151,15 +151,15 @@ async fn try_line(service: &dyn Service, shapes: &Shapes, line: Input) -> anyhow
         }
         Line::Batch(batch) => {
             let reply = shapes.read(service, &batch).await?;
-            Ok(Answered { whole: reply.is_complete(), line: output::json_line(&reply) })
+            Ok(Answered { whole: reply.last.is_complete(), line: output::json_line(&reply) })
         }
         Line::Compute(asked) => {
             let reply = shapes.compute(service, &asked).await?;
-            Ok(Answered { whole: reply.is_complete(), line: output::json_line(&reply) })
+            Ok(Answered { whole: reply.last.is_complete(), line: output::json_line(&reply) })
         }
         Line::Aggregate(asked) => {
             let reply = shapes.aggregate(service, &asked).await?;
-            Ok(Answered { whole: reply.is_complete(), line: output::json_line(&reply) })
+            Ok(Answered { whole: reply.last.is_complete(), line: output::json_line(&reply) })
         }
     }
 }

@@ -15,7 +15,7 @@ use std::{fmt::Write as _, path::PathBuf};
 pub enum SimCommand {
     /// Draw figures of the Moolle paper as CSV and SVG, or list them
     ///
-    /// The same policies, controllers and executions as in production, on a model of the paper's 200 nodes.
+    /// The simulation runs the policies, controllers and executions of production on a model of the paper's 200 nodes.
     FanOut(FanOutFlags),
 }
 
@@ -24,13 +24,13 @@ pub struct FanOutFlags {
     /// Figures to draw: 5, 6, 7a, 7b, 8a, 8b, 9a, 9b, 9c, 9d, the reports tail and cache, or all
     #[arg(long, value_name = "NAME", value_delimiter = ',', required_unless_present = "list")]
     figure: Vec<String>,
-    /// The folder for their files
+    /// Folder for the files
     #[arg(long, value_name = "DIR", default_value = "figures")]
     out: PathBuf,
-    /// What all chance follows from: equal seeds draw equal figures
+    /// Seed of all random numbers: equal seeds draw equal figures
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Explain each figure with its parameters and assumptions, and draw nothing
+    /// List the figures with their parameters and assumptions, and draw nothing
     #[arg(long, conflicts_with_all = ["figure", "out", "seed"])]
     list: bool,
 }

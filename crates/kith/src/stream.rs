@@ -23,7 +23,7 @@ pub fn check_format(format: Format) -> Result<(), Failure> {
     if format == Format::Json {
         return Ok(());
     }
-    let message = "--stream prints a line of JSON for each record when it arrives";
+    let message = "--stream prints a line of JSON for each record as it arrives";
     Err(Failure::usage(message, "add `-o json`"))
 }
 
@@ -36,9 +36,9 @@ pub async fn write(
     batch: &StoreLine<BatchFields>,
     out: &mut impl Write,
 ) -> anyhow::Result<Exit> {
-    let asked = &batch.fields;
+    let asked = &batch.keys;
     let shape = service.shape(&asked.store).await?;
-    let keys = asked.keys(shape.key)?;
+    let keys = asked.of_type(shape.key)?;
     let options = batch.options.query_options();
     let items = service.multi_get_stream(&asked.store, &keys, &options);
     let mut schema = None;
@@ -59,17 +59,17 @@ pub async fn write(
 /// As [`write()`].
 pub async fn write_computed(
     service: &dyn Service,
-    StoreLine { fields, options }: &StoreLine<ComputeFields>,
+    StoreLine { keys: asked, fields, options }: &StoreLine<ComputeFields>,
     out: &mut impl Write,
 ) -> anyhow::Result<Exit> {
-    let shape = service.shape(&fields.store).await?;
-    let (keys, query, options) = (fields.keys(shape.key)?, fields.query(), options.query_options());
-    let items = service.read_compute_stream(&fields.store, &keys, &query, &options);
+    let shape = service.shape(&asked.store).await?;
+    let (keys, query, options) = (asked.of_type(shape.key)?, fields.query(), options.query_options());
+    let items = service.read_compute_stream(&asked.store, &keys, &query, &options);
     write_all(items, out, async |piece| {
-        let computed = Computed { store: &fields.store, query: &query, result: piece.result.as_deref() };
+        let computed = Computed { store: &asked.store, query: &query, result: piece.result.as_deref() };
         let line =
             |key, record: Record<'_>| Ok(output::json_line(&ComputedReply::new(&computed, key, record)?));
-        lines(&piece, &keys, &fields.keys, line)
+        lines(&piece, &keys, &asked.keys, line)
     })
     .await
 }
@@ -130,12 +130,13 @@ async fn schema_of(
 mod tests {
     use super::*;
     use crate::reply::fake::Fake;
-    use kith_lines::ReadOptions;
+    use kith_lines::{ReadOptions, StoreKeys};
 
     async fn written(keys: &[&str], partial: bool) -> (Vec<Value>, Option<Exit>) {
         let keys = keys.iter().map(|key| Value::from(*key)).collect();
-        let fields = BatchFields { store: "people".to_owned(), keys, key_encoding: None };
-        let batch = StoreLine { fields, options: ReadOptions { partial, ..ReadOptions::default() } };
+        let keys = StoreKeys { store: "people".to_owned(), keys, key_encoding: None };
+        let options = ReadOptions { partial, ..ReadOptions::default() };
+        let batch = StoreLine { keys, fields: BatchFields {}, options };
         let mut out = Vec::new();
         let exit = write(&Fake, &batch, &mut out).await.ok();
         let text = String::from_utf8(out).unwrap();

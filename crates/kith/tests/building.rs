@@ -3,8 +3,9 @@
 mod support;
 
 use kith_build::{
-    ColumnValue, Destination, Duplicates, Failure, GraphBuilder, GraphOptions, LoadOptions, RowKey,
-    RowSettings, RowValue, Rows, SchemaFrom, Shape, StoreBuilder, Target, load_graph, place,
+    BuildSummary, ColumnValue, Destination, Duplicates, Failure, GraphBuilder, GraphOptions, LoadOptions,
+    LoadReport, RowKey, RowSettings, RowValue, Rows, SchemaFrom, Shape, StoreBuilder, Target, load_graph,
+    place,
 };
 use kith_ops::KindRole;
 use kith_schema::{KeyType, ValueType};
@@ -190,55 +191,52 @@ fn edges() -> Vec<(u64, u64, u64)> {
     ring.chain((0..50).map(|id| (id, id * 7 % 200, id))).chain([(5, 5, 1)]).collect()
 }
 
-#[test]
-fn graphs_are_built_alike_by_a_load_by_files_and_by_rows() {
-    let cluster = Cluster::start(&["--groups", "1", "--nodes", "1", "--partitions", "8"]);
-    let folder = tempfile::tempdir().expect("a folder");
-    let file = |name: &str, text: String| {
-        let path = folder.path().join(name);
-        fs::write(&path, text).expect("written");
-        path
-    };
-    let lines = edges().iter().map(|(src, dst, since)| format!("{src},{dst},{since}\n")).collect::<String>();
-    let edge_file = file("edges.csv", format!("src,dst,since\n{lines}"));
-    let entity_file = file("entities.csv", "1,school,70\n2,school,70\n9,company,3\n".to_owned());
-    let member_file = file("members.csv", "500\n501\n".to_owned());
-    let path = |path: &PathBuf| path.to_str().expect("text").to_owned();
-    let loaded = cluster.must(&[
-        "load",
-        "graph",
-        &path(&edge_file),
-        "--graph",
-        "village",
-        "--columns",
-        "since:time",
-        "--entities",
-        &path(&entity_file),
-        "--members",
-        &path(&member_file),
-        "-o",
-        "json",
-    ]);
-    let loaded: Value = serde_json::from_str(&loaded).expect("JSON");
-    let objects = cluster.data().join("objects");
-    let served = objects.join("village");
-    let version = fs::read_dir(served.join("connection"))
-        .expect("a component")
-        .filter_map(|entry| entry.expect("an entry").file_name().to_str()?.parse::<u64>().ok());
-    let version = StoreVersion(version.max().expect("a version"));
+/// The files of a graph: edges with a time, entities, and members without edges.
+struct GraphFiles {
+    edges: PathBuf,
+    entities: PathBuf,
+    members: PathBuf,
+}
 
-    let by_files = folder.path().join("files");
-    let mut options = LoadOptions::new("village", version, partitions(), by_files.clone());
-    options.edges = vec![edge_file];
-    options.entities = vec![entity_file];
-    options.members = vec![member_file];
-    options.edge_columns.columns = vec!["since:time".parse().expect("a column")];
-    let report = load_graph(&options, &mut |_| {}).expect("it is built");
-    assert_same(&by_files.join("village"), &served);
-    assert_eq!(report.components.len(), loaded["components"].as_array().expect("components").len());
+impl GraphFiles {
+    fn write(folder: &Path) -> Self {
+        let file = |name: &str, text: String| {
+            let path = folder.join(name);
+            fs::write(&path, text).expect("written");
+            path
+        };
+        let lines: String =
+            edges().iter().map(|(src, dst, since)| format!("{src},{dst},{since}\n")).collect();
+        Self {
+            edges: file("edges.csv", format!("src,dst,since\n{lines}")),
+            entities: file("entities.csv", "1,school,70\n2,school,70\n9,company,3\n".to_owned()),
+            members: file("members.csv", "500\n501\n".to_owned()),
+        }
+    }
 
-    let by_rows = folder.path().join("rows");
-    let mut graph = GraphBuilder::new(GraphOptions::new("village", version, partitions(), by_rows.clone()))
+    /// Loads them with `kith load graph`; what it says.
+    fn load(&self, cluster: &Cluster) -> Value {
+        let [edges, entities, members] =
+            [&self.edges, &self.entities, &self.members].map(|path| path.to_str().expect("text"));
+        let load = ["load", "graph", edges, "--graph", "village", "--columns", "since:time"];
+        let more = ["--entities", entities, "--members", members, "-o", "json"];
+        serde_json::from_str(&cluster.must(&[&load[..], &more].concat())).expect("JSON")
+    }
+
+    /// Builds them as a program does.
+    fn build(self, version: StoreVersion, out: &Path) -> LoadReport {
+        let mut options = LoadOptions::new("village", version, partitions(), out.to_owned());
+        options.edges = vec![self.edges];
+        options.entities = vec![self.entities];
+        options.members = vec![self.members];
+        options.edge_columns.columns = vec!["since:time".parse().expect("a column")];
+        load_graph(&options, &mut |_| {}).expect("it is built")
+    }
+}
+
+/// Builds the same graph from rows, in another order; what became of its edges.
+fn build_by_rows(version: StoreVersion, out: &Path) -> BuildSummary {
+    let mut graph = GraphBuilder::new(GraphOptions::new("village", version, partitions(), out.to_owned()))
         .expect("a name");
     let since = ["since:time".parse().expect("a column")];
     let mut rows = graph.component("connection", KindRole::Undirected, &since).expect("it begins");
@@ -246,8 +244,6 @@ fn graphs_are_built_alike_by_a_load_by_files_and_by_rows() {
         rows.edge(src, dst, &[ColumnValue::Unsigned(since)]).expect("a good row");
     }
     let summary = rows.finish(&mut |_| {}).expect("it is built");
-    assert_eq!(loaded["components"][0]["edges"].as_u64(), Some(summary.edges));
-    assert_eq!(loaded["components"][0]["self_loops"].as_u64(), Some(summary.self_loops));
     for (kind, pairs) in [("school", &[(1, 70), (2, 70)][..]), ("company", &[(9, 3)][..])] {
         let mut rows = graph.component(kind, KindRole::Entity, &[]).expect("it begins");
         pairs.iter().for_each(|(member, entity)| rows.edge(*member, *entity, &[]).expect("a good row"));
@@ -257,6 +253,30 @@ fn graphs_are_built_alike_by_a_load_by_files_and_by_rows() {
     [501, 500].iter().for_each(|id| rows.member(*id).expect("a good row"));
     rows.finish(&mut |_| {}).expect("it is built");
     graph.finish().expect("four components");
+    summary
+}
+
+#[test]
+fn graphs_are_built_alike_by_a_load_by_files_and_by_rows() {
+    let cluster = Cluster::start(&["--groups", "1", "--nodes", "1", "--partitions", "8"]);
+    let folder = tempfile::tempdir().expect("a folder");
+    let files = GraphFiles::write(folder.path());
+    let loaded = files.load(&cluster);
+    let served = cluster.data().join("objects").join("village");
+    let version = fs::read_dir(served.join("connection"))
+        .expect("a component")
+        .filter_map(|entry| entry.expect("an entry").file_name().to_str()?.parse::<u64>().ok());
+    let version = StoreVersion(version.max().expect("a version"));
+
+    let by_files = folder.path().join("files");
+    let report = files.build(version, &by_files);
+    assert_same(&by_files.join("village"), &served);
+    assert_eq!(report.components.len(), loaded["components"].as_array().expect("components").len());
+
+    let by_rows = folder.path().join("rows");
+    let summary = build_by_rows(version, &by_rows);
+    assert_eq!(loaded["components"][0]["edges"].as_u64(), Some(summary.edges));
+    assert_eq!(loaded["components"][0]["self_loops"].as_u64(), Some(summary.self_loops));
     assert_same(&by_rows.join("village"), &served);
 }
 

@@ -54,19 +54,26 @@ fn version_in(objects: &Path, store: &str) -> PathBuf {
     folders.next().expect("a version")
 }
 
-/// Breaks the copy of `words` in every way, and looks whether that is found; `other` is a version of another store.
-fn break_and_verify(cluster: &Cluster, copy: &Path, other: &Path) {
-    let packs = disk::packs(copy);
-    assert!(1 < packs.len(), "several objects");
-    let name = packs[0].file_name().and_then(|name| name.to_str()).expect("UTF-8").to_owned();
-    let (pack, manifest) = (&packs[0], copy.join("manifest.json"));
-    let (whole, listed) = (fs::read(pack).expect("read"), fs::read(&manifest).expect("read"));
-    let middle = whole.len() / 2;
-    let flip = || {
-        let mut flipped = whole.clone();
-        flipped[middle] ^= 1;
-        fs::write(pack, flipped).expect("written");
-    };
+/// One way to break a copy.
+struct Fault<'a> {
+    what: &'a str,
+    how: &'a dyn Fn(),
+    /// The state that is told then.
+    state: &'a str,
+    /// The object that is named.
+    file: Option<&'a str>,
+    /// Whether a quick look finds it.
+    quick: bool,
+}
+
+impl<'a> Fault<'a> {
+    fn damage(what: &'a str, how: &'a dyn Fn(), file: &'a str, quick: bool) -> Self {
+        Self { what, how, state: "damaged", file: Some(file), quick }
+    }
+}
+
+/// A whole copy is told to be whole, with all its objects; only a deep look reads their bytes.
+fn assert_whole(cluster: &Cluster, packs: &[PathBuf]) {
     for depth in [QUICK, DEEP] {
         let (told, code) = verify(cluster, "words", depth);
         assert_eq!((&told["state"], code), (&json!("ok"), Some(0)), "{told}");
@@ -76,46 +83,49 @@ fn break_and_verify(cluster: &Cluster, copy: &Path, other: &Path) {
         let bytes: u64 = packs.iter().map(|pack| fs::metadata(pack).expect("it is there").len()).sum();
         assert_eq!(component["bytes"], if depth.is_empty() { 0 } else { bytes }, "{told}");
     }
-    // What, how, the state told, the object that is named, whether a quick look finds it.
-    type Fault<'a> = (&'a str, &'a dyn Fn(), &'a str, Option<&'a str>, bool);
-    let faults: [Fault<'_>; 6] = [
-        ("a flipped byte", &flip, "damaged", Some(&name), false),
-        ("a cut object", &|| s3::truncate(pack, middle as u64), "damaged", Some(&name), true),
-        ("no object", &|| fs::remove_file(pack).expect("removed"), "damaged", Some(&name), true),
-        (
-            "no manifest",
-            &|| fs::remove_file(&manifest).expect("removed"),
-            "damaged",
-            Some("manifest.json"),
-            true,
-        ),
-        (
-            "a damaged manifest",
-            &|| fs::write(&manifest, "{").expect("written"),
-            "damaged",
-            Some("manifest.json"),
-            true,
-        ),
-        (
-            "another store's manifest",
-            &|| assert_ne!(fs::copy(other.join("manifest.json"), &manifest).expect("copied"), 0),
-            "differs",
-            None,
-            true,
-        ),
-    ];
-    for (what, fault, state, file, quick) in faults {
-        fault();
-        let (told, code) = verify(cluster, "words", QUICK);
-        assert_eq!(code, Some(if quick { 3 } else { 0 }), "{what}: {told}");
-        let (told, code) = verify(cluster, "words", DEEP);
-        assert_eq!((&told["state"], code), (&json!(state), Some(3)), "{what}: {told}");
-        let damage = &told["components"][0]["damages"][0];
-        assert_eq!(damage["file"].as_str(), file, "{what}: {told}");
-        if what == "a flipped byte" {
-            let offset = damage["offset"].as_u64().expect("an offset");
-            assert!((offset..offset + (64 << 10)).contains(&(middle as u64)), "{told}");
-        }
+}
+
+/// A broken copy is told to be broken.
+fn assert_found(cluster: &Cluster, &Fault { what, state, file, quick, .. }: &Fault<'_>, flipped: u64) {
+    let (told, code) = verify(cluster, "words", QUICK);
+    assert_eq!(code, Some(if quick { 3 } else { 0 }), "{what}: {told}");
+    let (told, code) = verify(cluster, "words", DEEP);
+    assert_eq!((&told["state"], code), (&json!(state), Some(3)), "{what}: {told}");
+    let damage = &told["components"][0]["damages"][0];
+    assert_eq!(damage["file"].as_str(), file, "{what}: {told}");
+    if what == "a flipped byte" {
+        let offset = damage["offset"].as_u64().expect("an offset");
+        assert!((offset..offset + (64 << 10)).contains(&flipped), "{told}");
+    }
+}
+
+/// Breaks the copy of `words` in every way, and looks whether that is found; `other` is a version of another store.
+fn break_and_verify(cluster: &Cluster, copy: &Path, other: &Path) {
+    let packs = disk::packs(copy);
+    assert!(1 < packs.len(), "several objects");
+    let name = packs[0].file_name().and_then(|name| name.to_str()).expect("UTF-8");
+    let (pack, manifest) = (&packs[0], copy.join("manifest.json"));
+    let (whole, listed) = (fs::read(pack).expect("read"), fs::read(&manifest).expect("read"));
+    let middle = whole.len() / 2;
+    let flip = || {
+        let mut flipped = whole.clone();
+        flipped[middle] ^= 1;
+        fs::write(pack, flipped).expect("written");
+    };
+    assert_whole(cluster, &packs);
+    let unlist = || fs::remove_file(&manifest).expect("removed");
+    let scribble = || fs::write(&manifest, "{").expect("written");
+    let replace = || assert_ne!(fs::copy(other.join("manifest.json"), &manifest).expect("copied"), 0);
+    for fault in [
+        Fault::damage("a flipped byte", &flip, name, false),
+        Fault::damage("a cut object", &|| s3::truncate(pack, middle as u64), name, true),
+        Fault::damage("no object", &|| fs::remove_file(pack).expect("removed"), name, true),
+        Fault::damage("no manifest", &unlist, "manifest.json", true),
+        Fault::damage("a damaged manifest", &scribble, "manifest.json", true),
+        Fault { what: "another manifest", how: &replace, state: "differs", file: None, quick: true },
+    ] {
+        (fault.how)();
+        assert_found(cluster, &fault, middle as u64);
         fs::write(pack, &whole).expect("written");
         fs::write(&manifest, &listed).expect("written");
     }

@@ -9,7 +9,7 @@ use serde_json::Value;
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
-    path::PathBuf,
+    path::{Path, PathBuf},
 };
 use support::{
     cluster::{Cluster, signal},
@@ -36,7 +36,7 @@ fn named(kind: &str, holds: impl Fn(&str) -> bool) -> String {
 struct Disks(BTreeMap<u32, Vec<(u32, PathBuf)>>);
 
 impl Disks {
-    fn of(cluster: &Cluster, root: &std::path::Path) -> Self {
+    fn of(cluster: &Cluster, root: &Path) -> Self {
         let status = told(cluster, &["cluster", "status"]);
         let mut disks: BTreeMap<u32, Vec<(u32, PathBuf)>> = BTreeMap::new();
         for it in status["nodes"].as_array().expect("a list") {
@@ -97,76 +97,110 @@ fn push_without_a_stranger(cluster: &mut Cluster, store: &str) {
     signal(pid, "CONT");
 }
 
+/// Stores of three groups: one that a fourth group will take over, one that stays, one in two groups, one everywhere.
+struct Stores {
+    leaving: String,
+    staying: String,
+    two: String,
+    every: String,
+}
+
+impl Stores {
+    fn new() -> Self {
+        let leaving = named("leaving", |name| home(name, 4, 1) == BTreeSet::from([3]));
+        let staying = named("staying", |name| {
+            home(name, 4, 1) != BTreeSet::from([3]) && home(name, 3, 1) != home(&leaving, 3, 1)
+        });
+        let two = named("two", |name| home(name, 3, 2).is_superset(&home(&staying, 3, 1)));
+        Self { leaving, staying, two, every: "every".to_owned() }
+    }
+
+    /// Names and copies.
+    fn all(&self) -> [(&str, u32); 4] {
+        [(&self.leaving, 1), (&self.staying, 1), (&self.two, 2), (&self.every, GROUPS)]
+    }
+
+    /// The version that a store serves once `staying` and `two` have been pushed again.
+    fn version(&self, store: &str) -> u64 {
+        if store == self.staying || store == self.two { 2 } else { 1 }
+    }
+
+    /// Every store lies where it is to lie, of so many groups, at these versions, and is read.
+    fn check(&self, cluster: &Cluster, root: &Path, groups: u32, version: &dyn Fn(&str) -> u64) {
+        let disks = Disks::of(cluster, root);
+        for (store, copies) in self.all() {
+            let home = home(store, groups, copies);
+            assert_eq!(disks.with(store, version(store)), home, "{store}");
+            assert_whole(cluster, store, &home);
+            assert_reads(cluster, store, PEOPLE, version(store));
+        }
+    }
+}
+
+/// The only group of a store is not taken out; of two one may be, and which groups hold it does not change.
+fn take_out_a_group(cluster: &mut Cluster, stores: &Stores) {
+    let Stores { leaving, staying, two, .. } = stores;
+    let only = home(staying, GROUPS, 1).first().expect("one holds it").to_string();
+    let (code, message) = refused(cluster, &["cluster", "drain-group", &only]);
+    assert_eq!(code, "shape_refused");
+    assert!(message.contains(staying) && message.contains("replication"), "{message}");
+    let taken: BTreeSet<u32> =
+        [leaving, staying].into_iter().flat_map(|store| home(store, GROUPS, 1)).collect();
+    let free = (0..GROUPS).find(|group| !taken.contains(group)).expect("they lie in two groups").to_string();
+    cluster.must(&["cluster", "drain-group", &free]);
+    push_version(cluster, two, PEOPLE, 2);
+    for (store, _) in stores.all() {
+        assert_reads(cluster, store, PEOPLE, stores.version(store));
+    }
+    cluster.must(&["cluster", "restore-group", &free]);
+}
+
+/// A fourth group takes over what is to be its own, under readers, and nothing else moves.
+fn add_a_fourth_group(cluster: &mut Cluster, root: &Path, stores: &Stores) {
+    let readers = [&stores.leaving, &stores.two].map(|store| reader(cluster, store));
+    let _spares = [100, 101].map(|node| Spare::start(cluster, node, root));
+    read_on(cluster, &readers);
+    cluster.must(&["cluster", "add-group", "100", "101", "--grace", "0"]);
+    cluster.wait_until("what was given up is freed", |cluster| {
+        told(cluster, &["cluster", "rebalance", "--status"])["progress"]["reclaims_left"] == 0
+    });
+    read_on(cluster, &readers);
+    let disks = Disks::of(cluster, root);
+    for (store, copies) in stores.all() {
+        let home = home(store, 4, copies);
+        // All groups is what was asked for by number.
+        assert_eq!(home.len() as u32, copies);
+        assert_eq!(disks.with(store, stores.version(store)), home, "{store}");
+    }
+    push_version(cluster, &stores.leaving, PEOPLE, 2);
+    let version = |store: &str| if store == stores.leaving { 2 } else { stores.version(store) };
+    stores.check(cluster, root, 4, &version);
+    let answers = readers.map(Stream::end);
+    eprintln!("answers of two stores: {answers:?}");
+}
+
+/// Reads a store again and again.
+fn reader(cluster: &Cluster, store: &str) -> Stream {
+    let keys = |turn: u64| (0..50).map(move |key| key * 20 + turn);
+    Stream::start(cluster, (0..20).map(|turn| mget(store, keys(turn))).collect(), 1, judge)
+}
+
 #[test]
 fn a_store_lies_in_as_many_groups_as_it_asks_for() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let root = folder.path().canonicalize().expect("it is there");
     let data = root.join("data").display().to_string();
     let mut cluster = Cluster::start(&["--processes", "--groups", "3", "--nodes", "1", "--data", &data]);
-    // One that a fourth group will take over, one that stays, one in two groups, one everywhere.
-    let leaving = named("leaving", |name| home(name, 4, 1) == BTreeSet::from([3]));
-    let staying = named("staying", |name| {
-        home(name, 4, 1) != BTreeSet::from([3]) && home(name, 3, 1) != home(&leaving, 3, 1)
-    });
-    let two = named("two", |name| home(name, 3, 2).is_superset(&home(&staying, 3, 1)));
-    let stores = [(&leaving, 1), (&staying, 1), (&two, 2), (&"every".to_owned(), GROUPS)];
-    for (store, copies) in stores {
+    let stores = Stores::new();
+    for (store, copies) in stores.all() {
         let create = ["store", "create", store, "--key", "id", "--value", "text", "--replication"];
         cluster.must(&[&create[..], &[&copies.to_string()]].concat());
         push_version(&cluster, store, PEOPLE, 1);
     }
-    let check = |cluster: &Cluster, groups: u32, version: &dyn Fn(&str) -> u64| {
-        let disks = Disks::of(cluster, &root);
-        for (store, copies) in stores {
-            let home = home(store, groups, copies);
-            assert_eq!(disks.with(store, version(store)), home, "{store}");
-            assert_whole(cluster, store, &home);
-            assert_reads(cluster, store, PEOPLE, version(store));
-        }
-    };
-    check(&cluster, GROUPS, &|_| 1);
-
-    push_without_a_stranger(&mut cluster, &staying);
-
-    // The only group of a store is not taken out; of two one may be, and which groups hold it does not change.
-    let only = home(&staying, GROUPS, 1).first().expect("one holds it").to_string();
-    let (code, message) = refused(&cluster, &["cluster", "drain-group", &only]);
-    assert_eq!(code, "shape_refused");
-    assert!(message.contains(&staying) && message.contains("replication"), "{message}");
-    let taken: BTreeSet<u32> =
-        [&leaving, &staying].into_iter().flat_map(|store| home(store, GROUPS, 1)).collect();
-    let free = (0..GROUPS).find(|group| !taken.contains(group)).expect("they lie in two groups").to_string();
-    cluster.must(&["cluster", "drain-group", &free]);
-    push_version(&cluster, &two, PEOPLE, 2);
-    let versions = |store: &str| if store == staying || store == two { 2 } else { 1 };
-    for (store, _) in stores {
-        assert_reads(&cluster, store, PEOPLE, versions(store));
-    }
-    cluster.must(&["cluster", "restore-group", &free]);
-
-    // A fourth group takes over what is to be its own, and nothing else moves.
-    let requests =
-        |store: &String| (0..20).map(|turn| mget(store, (0..50).map(move |key| key * 20 + turn))).collect();
-    let readers = [&leaving, &two].map(|store| Stream::start(&cluster, requests(store), 1, judge));
-    let _spares = [100, 101].map(|node| Spare::start(&mut cluster, node, &root));
-    read_on(&mut cluster, &readers);
-    cluster.must(&["cluster", "add-group", "100", "101", "--grace", "0"]);
-    cluster.wait_until("what was given up is freed", |cluster| {
-        told(cluster, &["cluster", "rebalance", "--status"])["progress"]["reclaims_left"] == 0
-    });
-    read_on(&mut cluster, &readers);
-    for (store, copies) in stores {
-        // All groups is what was asked for by number.
-        assert_eq!(home(store, 4, copies).len() as u32, copies);
-    }
-    let disks = Disks::of(&cluster, &root);
-    for (store, copies) in stores {
-        assert_eq!(disks.with(store, versions(store)), home(store, 4, copies), "{store}");
-    }
-    push_version(&cluster, &leaving, PEOPLE, 2);
-    check(&cluster, 4, &|store| if store == leaving { 2 } else { versions(store) });
-    let answers = readers.map(Stream::end);
-    eprintln!("answers of two stores: {answers:?}");
+    stores.check(&cluster, &root, GROUPS, &|_| 1);
+    push_without_a_stranger(&mut cluster, &stores.staying);
+    take_out_a_group(&mut cluster, &stores);
+    add_a_fourth_group(&mut cluster, &root, &stores);
 }
 
 /// Reads a store's places: of each key as many distinct nodes as there are copies; all nodes that have some.
@@ -184,6 +218,23 @@ fn nodes_with(cluster: &Cluster, store: &str, copies: usize) -> BTreeSet<u64> {
     all
 }
 
+fn network(cluster: &Cluster) -> Value {
+    told(cluster, &["graph", "network-size", "9043", "-g", "village"])
+}
+
+/// Nobody notices the death of a node, which comes back.
+fn kill_a_node_and_read(cluster: &mut Cluster, before: &Value) {
+    signal(cluster.node_pids(0)[1], "KILL");
+    for store in ["every", "two"] {
+        assert_reads(cluster, store, PEOPLE, 1);
+    }
+    assert_eq!(network(cluster), *before);
+    cluster.wait_until("it is back", |cluster| {
+        let status = told(cluster, &["cluster", "status"]);
+        status["nodes"].as_array().expect("a list").iter().all(|node| node["state"] == "up")
+    });
+}
+
 #[test]
 fn around_a_ring_stores_are_read_while_nodes_die_and_join() {
     let folder = tempfile::tempdir().expect("a temporary folder");
@@ -198,29 +249,18 @@ fn around_a_ring_stores_are_read_while_nodes_die_and_join() {
     }
     let edges = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/kith-village/edges.csv.gz");
     cluster.must(&["load", "graph", edges, "--graph", "village"]);
-    let network = |cluster: &Cluster| told(cluster, &["graph", "network-size", "9043", "-g", "village"]);
     let before = network(&cluster);
     assert_eq!(nodes_with(&cluster, "every", 3).len(), 5);
     nodes_with(&cluster, "two", 2);
 
-    signal(cluster.node_pids(0)[1], "KILL");
-    for store in ["every", "two"] {
-        assert_reads(&cluster, store, PEOPLE, 1);
-    }
-    assert_eq!(network(&cluster), before);
-    cluster.wait_until("it is back", |cluster| {
-        let status = told(cluster, &["cluster", "status"]);
-        status["nodes"].as_array().expect("a list").iter().all(|node| node["state"] == "up")
-    });
+    kill_a_node_and_read(&mut cluster, &before);
 
     // Ranks are no groups: none can be taken out.
     let (code, message) = refused(&cluster, &["cluster", "drain-group", "1"]);
     assert!(code == "shape_refused" && message.contains("ring"), "{code}: {message}");
 
     // A sixth node takes over its part, and the two nodes clockwise of it theirs, under readers.
-    let requests =
-        |store: &str| (0..20).map(|turn| mget(store, (0..50).map(move |key| key * 20 + turn))).collect();
-    let readers = ["every", "two"].map(|store| Stream::start(&cluster, requests(store), 1, judge));
+    let readers = ["every", "two"].map(|store| reader(&cluster, store));
     let _spare = Spare::start(&mut cluster, 100, &root);
     read_on(&mut cluster, &readers);
     cluster.must(&["cluster", "add-node", "100", "--group", "0", "--grace", "0"]);

@@ -8,6 +8,7 @@ mod secured;
 use secured::{Authority, Secured, access, fill, with};
 use serde_json::json;
 use std::{fs, path::Path};
+use support::redis::Redis;
 
 /// What one is told whom nobody knows.
 const NOAUTH: &str = "NOAUTH Authentication required.";
@@ -28,6 +29,39 @@ fn with_rights(subjects: &[(&str, &str, &str)]) -> Secured {
     fill(&cluster, "pages", 100, &ops);
     fill(&cluster, "secrets", 100, &ops);
     cluster
+}
+
+/// Whoever shows no certificate, an expired one or that of another authority reads nothing, nor does a client that believes
+/// another authority.
+fn assert_strangers_are_hung_up_on(cluster: &Secured, redis: &Redis) {
+    let failures = || cluster.metric("kith_server_tls_failures_total").unwrap_or(0.0);
+    let before = failures();
+    let stranger = Authority::new(cluster.folder.path(), "other");
+    let expired = cluster.authority.expired("eve");
+    for papers in [None, Some(stranger.papers("mallory")), Some(expired)] {
+        let told = cluster.redis(papers.as_ref()).cli_all(&["get", "pages:7"]);
+        assert!(!told.contains("value") && !told.is_empty(), "{papers:?}: {told}");
+    }
+    // redis-cli tries again.
+    assert!(before + 3.0 <= failures());
+    let log = cluster.router_log();
+    assert!(log.contains("a caller was not let in over TLS") && log.contains("expired"), "{log}");
+    let mut wary = redis.clone();
+    wary.tls.as_mut().expect("it speaks TLS").ca = stranger.pem.clone();
+    assert!(wary.cli_all(&["get", "pages:7"]).contains("certificate verify failed"));
+}
+
+/// In the clear: told so, and hung up on.
+fn assert_plain_clients_are_told(cluster: &Secured, redis: &Redis) {
+    let mut plain = redis.clone();
+    plain.tls = None;
+    assert!(plain.cli(&["get", "pages:7"]).starts_with("ERR tls_required: this port takes TLS only"));
+    let mut raw = plain.connect();
+    raw.send(b"PING\r\nGET pages:7\r\n");
+    let told = String::from_utf8(raw.rest()).expect("text");
+    assert!(told.starts_with("-ERR tls_required: ") && told.lines().count() == 1, "{told}");
+    let log = cluster.router_log();
+    assert!(log.contains("a Redis client speaks in the clear, and this port takes TLS only"), "{log}");
 }
 
 #[test]
@@ -55,33 +89,8 @@ result = [value.decode() for value in values]
     let both = [0, 1].map(|node| cluster.redis_of_node(node, Some(&own)).cli(&["get", "pages:7"]));
     assert_eq!(both, ["value 7 of pages\n"; 2], "each node is a whole group");
 
-    let failures = || cluster.metric("kith_server_tls_failures_total").unwrap_or(0.0);
-    let before = failures();
-    let stranger = Authority::new(cluster.folder.path(), "other");
-    let expired = cluster.authority.expired("eve");
-    for papers in [None, Some(stranger.papers("mallory")), Some(expired)] {
-        let told = cluster.redis(papers.as_ref()).cli_all(&["get", "pages:7"]);
-        assert!(!told.contains("value") && !told.is_empty(), "{papers:?}: {told}");
-    }
-    // redis-cli tries again.
-    assert!(before + 3.0 <= failures());
-    let log = cluster.router_log();
-    assert!(log.contains("a caller was not let in over TLS") && log.contains("expired"), "{log}");
-    // A client that believes another authority does not go on.
-    let mut wary = redis.clone();
-    wary.tls.as_mut().expect("it speaks TLS").ca = stranger.pem.clone();
-    assert!(wary.cli_all(&["get", "pages:7"]).contains("certificate verify failed"));
-
-    // In the clear: told so, and hung up on.
-    let mut plain = redis.clone();
-    plain.tls = None;
-    assert!(plain.cli(&["get", "pages:7"]).starts_with("ERR tls_required: this port takes TLS only"));
-    let mut raw = plain.connect();
-    raw.send(b"PING\r\nGET pages:7\r\n");
-    let told = String::from_utf8(raw.rest()).expect("text");
-    assert!(told.starts_with("-ERR tls_required: ") && told.lines().count() == 1, "{told}");
-    let log = cluster.router_log();
-    assert!(log.contains("a Redis client speaks in the clear, and this port takes TLS only"), "{log}");
+    assert_strangers_are_hung_up_on(&cluster, &redis);
+    assert_plain_clients_are_told(&cluster, &redis);
 
     // A router whose certificate has expired, and then has another.
     let late = cluster.authority.expired("late");
@@ -94,42 +103,45 @@ result = [value.decode() for value in values]
     });
 }
 
+/// The token of `ads` opens `pages` and nothing else, however it is shown; another opens nothing.
+fn assert_passwords_open_pages(redis: &Redis) {
+    for asked in [&["get", "pages:7"][..], &["ping"], &["info"], &["get", "nowhere:7"]] {
+        assert_eq!(redis.cli(asked).trim_end(), NOAUTH, "{asked:?}");
+    }
+    let told = redis.cli_all(&["--no-auth-warning", "-a", "guess", "get", "pages:7"]);
+    assert!(told.contains("WRONGPASS") && told.contains(NOAUTH), "{told}");
+    let ads: [&[&str]; 3] =
+        [&["-a", "ads-token"], &["--user", "ads", "--pass", "ads-token"], &["-3", "-a", "ads-token"]];
+    for flags in ads {
+        let asked = |asked: &[&str]| redis.cli(&[&["--no-auth-warning"], flags, asked].concat());
+        assert_eq!(asked(&["get", "pages:7"]), "value 7 of pages\n", "{flags:?}");
+        let refused = "NOPERM ads may not read store \"secrets\"";
+        for forbidden in [
+            &["get", "secrets:7"][..],
+            &["mget", "pages:1", "secrets:2", "pages:3"],
+            &["exists", "pages:1", "secrets:1"],
+            &["strlen", "secrets:1"],
+        ] {
+            assert!(asked(forbidden).starts_with(refused), "{forbidden:?}: {}", asked(forbidden));
+        }
+        // Whether a store is there is nothing that everybody is told.
+        assert!(asked(&["get", "nowhere:7"]).starts_with("NOPERM"));
+        assert_eq!(asked(&["ping"]), "PONG\n");
+    }
+    let other = redis.cli_all(&["--no-auth-warning", "--user", "eve", "--pass", "ads-token", "ping"]);
+    assert!(other.contains("WRONGPASS") && other.contains(NOAUTH), "{other}");
+    let lines =
+        "get pages:7\nhello 3 auth ads guess\nhello 3 auth ads ads-token\nget pages:7\nreset\nget pages:7\n";
+    let told = redis.cli_lines(&[], lines);
+    assert!(told.starts_with(NOAUTH) && told.contains("WRONGPASS") && told.contains("server kith"), "{told}");
+    assert!(told.contains("value 7 of pages\n") && told.trim_end().ends_with(NOAUTH), "{told}");
+}
+
 #[test]
 fn a_token_is_shown_as_a_password_and_opens_what_its_subject_may_read() {
     let cluster = with_rights(&[("ads", "ads-token", "read = [\"pages*\"]")]);
     for redis in [cluster.redis(None), cluster.redis_of_node(0, None)] {
-        for asked in [&["get", "pages:7"][..], &["ping"], &["info"], &["get", "nowhere:7"]] {
-            assert_eq!(redis.cli(asked).trim_end(), NOAUTH, "{asked:?}");
-        }
-        let told = redis.cli_all(&["--no-auth-warning", "-a", "guess", "get", "pages:7"]);
-        assert!(told.contains("WRONGPASS") && told.contains(NOAUTH), "{told}");
-        let ads: [&[&str]; 3] =
-            [&["-a", "ads-token"], &["--user", "ads", "--pass", "ads-token"], &["-3", "-a", "ads-token"]];
-        for flags in ads {
-            let asked = |asked: &[&str]| redis.cli(&[&["--no-auth-warning"], flags, asked].concat());
-            assert_eq!(asked(&["get", "pages:7"]), "value 7 of pages\n", "{flags:?}");
-            let refused = "NOPERM ads may not read store \"secrets\"";
-            for forbidden in [
-                &["get", "secrets:7"][..],
-                &["mget", "pages:1", "secrets:2", "pages:3"],
-                &["exists", "pages:1", "secrets:1"],
-                &["strlen", "secrets:1"],
-            ] {
-                assert!(asked(forbidden).starts_with(refused), "{forbidden:?}: {}", asked(forbidden));
-            }
-            // Whether a store is there is nothing that everybody is told.
-            assert!(asked(&["get", "nowhere:7"]).starts_with("NOPERM"));
-            assert_eq!(asked(&["ping"]), "PONG\n");
-        }
-        let other = redis.cli_all(&["--no-auth-warning", "--user", "eve", "--pass", "ads-token", "ping"]);
-        assert!(other.contains("WRONGPASS") && other.contains(NOAUTH), "{other}");
-        let lines = "get pages:7\nhello 3 auth ads guess\nhello 3 auth ads ads-token\nget pages:7\nreset\nget pages:7\n";
-        let told = redis.cli_lines(&[], lines);
-        assert!(
-            told.starts_with(NOAUTH) && told.contains("WRONGPASS") && told.contains("server kith"),
-            "{told}"
-        );
-        assert!(told.contains("value 7 of pages\n") && told.trim_end().ends_with(NOAUTH), "{told}");
+        assert_passwords_open_pages(&redis);
     }
     let failed = cluster.metric("kith_resp_auth_failures_total{role=\"router\"}");
     assert!(failed.is_some_and(|failed| 3.0 <= failed), "{failed:?}");

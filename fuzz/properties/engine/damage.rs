@@ -10,7 +10,7 @@ use kith_engine::{
 };
 use kith_load::{ValuesBuilder, ValuesOptions, ZstdOptions};
 use kith_ops::KindRole;
-use kith_types::{Direction, KeyRef, PartitionCount, StoreVersion, position_of_key};
+use kith_types::{Direction, KeyRef, PartitionCount, PartitionId, StoreVersion, position_of_key};
 use std::collections::BTreeMap;
 use std::fs;
 use std::ops::ControlFlow;
@@ -214,18 +214,22 @@ fn ask_values(dir: &Path, manifest: &Manifest, key_type: KeyType, records: &Reco
         ControlFlow::Continue(())
     });
     for partition in partitions {
-        let mut walked = Records::new();
-        let walk = reader.for_each(partition, |key, value| {
-            assert_eq!(records.get(key).map(Vec::as_slice), Some(value), "{}", key.escape_ascii());
-            walked.insert(key.to_vec(), value.to_vec());
-            ControlFlow::Continue(())
-        });
-        if walk.is_ok() {
-            let of_it = records
-                .keys()
-                .filter(|key| key_type.partition(key, manifest.partition_count) == Some(partition));
-            assert!(walked.keys().eq(of_it), "a walk that ends well leaves nothing out");
-        }
+        walk_values(&reader, partition, key_type, records);
+    }
+}
+
+/// A walk over a partition shows only what is right, and nothing is left out if it ends well.
+fn walk_values(reader: &ValuesReader, partition: PartitionId, key_type: KeyType, records: &Records) {
+    let mut walked = Records::new();
+    let walk = reader.for_each(partition, |key, value| {
+        assert_eq!(records.get(key).map(Vec::as_slice), Some(value), "{}", key.escape_ascii());
+        walked.insert(key.to_vec(), value.to_vec());
+        ControlFlow::Continue(())
+    });
+    if walk.is_ok() {
+        let count = reader.manifest().partition_count;
+        let of_it = records.keys().filter(|key| key_type.partition(key, count) == Some(partition));
+        assert!(walked.keys().eq(of_it), "a walk that ends well leaves nothing out");
     }
 }
 

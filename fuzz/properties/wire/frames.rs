@@ -79,52 +79,52 @@ fn bodies(frame: &Frame) {
     let _ = Op::from_number(frame.header.op).map(Op::name);
 }
 
+/// The frames that `write` writes, behind the byte that limits their length.
+fn stream(limit: u8, write: impl Fn(&mut BytesMut)) -> Vec<u8> {
+    let mut out = BytesMut::new();
+    write(&mut out);
+    [&[limit][..], &out].concat()
+}
+
+fn put(header: Header, body: &[u8], out: &mut BytesMut) {
+    header.encode_bytes(body, out).expect("a short body");
+}
+
 pub fn seeds() -> Vec<Seed> {
-    let stream = |limit: u8, write: &dyn Fn(&mut BytesMut)| {
-        let mut out = BytesMut::new();
-        write(&mut out);
-        [&[limit][..], &out].concat()
-    };
     let request = Header::request(7, Op::Evaluate);
-    let put = |header: Header, body: &[u8], out: &mut BytesMut| {
-        header.encode_bytes(body, out).expect("a short body");
-    };
-    let offer = Offer { descriptor: 5, slots: 16, slot_bytes: 1 << 20, token: [3; 16] };
     let error = status(ErrorCode::MemberNotFound, "member 1 is not in the graph", "check the id");
     vec![
         ("preface", [&[3][..], &Preface::OWN.encode()].concat()),
-        (
-            "requests",
-            stream(3, &|out| {
-                let message = v1::PingRequest::default();
-                request.encode(&message, out).expect("a short message");
-                put(Header { deadline_us: 250_000, ..request }.credited(), b"0123456789", out);
-                Header::encode_credit(7, 1 << 20, out);
-                put(Header::request(8, Op::Cancel), b"", out);
-            }),
-        ),
-        ("trace", stream(3, &|out| put(Header { trace: Some([9; 16]), ..request }, b"body", out))),
-        ("error", stream(3, &|out| request.encode_error(&error, out))),
-        (
-            "shared",
-            stream(3, &|out| {
-                put(Header::request(1, Op::Share), &offer.encode(), out);
-                put(
-                    request.reply(Flags::LAST.with(Flags::SHARED)),
-                    &SlotPlace { slot: 3, bytes: 99 }.encode(),
-                    out,
-                );
-                put(Header::request(2, Op::GiveBack), &encode_slots(&[3, 4]), out);
-            }),
-        ),
-        ("longest", stream(1, &|out| put(request, &[1; 16], out))),
-        ("longer-by-a-trace-id", stream(1, &|out| put(request, &[1; 32], out))),
+        ("requests", stream(3, |out| requests(request, out))),
+        ("trace", stream(3, |out| put(Header { trace: Some([9; 16]), ..request }, b"body", out))),
+        ("error", stream(3, |out| request.encode_error(&error, out))),
+        ("shared", stream(3, |out| shared(request, out))),
+        ("longest", stream(1, |out| put(request, &[1; 16], out))),
+        ("longer-by-a-trace-id", stream(1, |out| put(request, &[1; 32], out))),
         ("shorter-than-its-header", [&[3][..], &15u32.to_le_bytes(), &[0; 15]].concat()),
         ("trace-that-is-not-there", {
-            let mut bytes = stream(3, &|out| put(request, b"", out));
+            let mut bytes = stream(3, |out| put(request, b"", out));
             bytes[1 + 13] |= Flags::TRACE.0;
             bytes
         }),
         ("endless", [&[3][..], &u32::MAX.to_le_bytes(), &[0; 16]].concat()),
     ]
+}
+
+/// Two requests, credit for the first, and the second cancelled.
+fn requests(request: Header, out: &mut BytesMut) {
+    let message = v1::PingRequest::default();
+    request.encode(&message, out).expect("a short message");
+    put(Header { deadline_us: 250_000, ..request }.credited(), b"0123456789", out);
+    Header::encode_credit(7, 1 << 20, out);
+    put(Header::request(8, Op::Cancel), b"", out);
+}
+
+/// Memory that is offered, a reply that lies in it, and slots that are given back.
+fn shared(request: Header, out: &mut BytesMut) {
+    let offer = Offer { descriptor: 5, slots: 16, slot_bytes: 1 << 20, token: [3; 16] };
+    put(Header::request(1, Op::Share), &offer.encode(), out);
+    let place = SlotPlace { slot: 3, bytes: 99 };
+    put(request.reply(Flags::LAST.with(Flags::SHARED)), &place.encode(), out);
+    put(Header::request(2, Op::GiveBack), &encode_slots(&[3, 4]), out);
 }

@@ -154,7 +154,7 @@ impl<'k> StreamReader<'k> {
                 return Err(malformed("its footer does not account for its keys"));
             }
             if footer.crc32c != Some(self.crc32c) {
-                return Err(malformed("its checksum does not hold"));
+                return Err(malformed("its checksum does not match"));
             }
             self.is_over = true;
             items.push(StreamItem::Footer(Box::new(footer)));

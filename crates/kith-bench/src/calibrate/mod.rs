@@ -25,14 +25,14 @@ use sustained::{Doubt, RateResult};
 
 #[derive(Debug, Args)]
 pub struct CalibrateFlags {
-    /// The graph to ask: one like those that will be served
+    /// The graph to query: one like those that will be served
     #[arg(short, long)]
     graph: String,
-    /// A router's settings file: `[session.steering]` in it is replaced, the rest stays [default: only print]
+    /// A router's settings file, in which `[session.steering]` is replaced [default: only print]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Seconds at each rate tried; about fifteen rates are tried for each limit, three times at the most while it is not
-    /// to be trusted
+    /// Seconds at each rate that is tried: about fifteen rates for each limit, in at most three attempts if the limit
+    /// is in doubt
     #[arg(long, value_name = "S", default_value_t = 1.5, value_parser = step_seconds)]
     step_seconds: f64,
 }
@@ -68,6 +68,19 @@ struct Calibration {
 pub async fn run(target: &TargetFlags, format: Format, flags: &CalibrateFlags) -> anyhow::Result<Exit> {
     // Before minutes of measuring.
     let settings = flags.out.as_deref().map(settings).transpose()?;
+    let mut calibration = measure(target, flags).await?;
+    let is_trusted = calibration.client_doubt.is_none() && calibration.node_doubt.is_none();
+    calibration.out = flags.out.clone().filter(|_| is_trusted);
+    if let (Some(out), Some(mut settings)) = (&calibration.out, settings) {
+        settings.session.steering = calibration.steering.clone();
+        settings.write(out).map_err(|error| failure(&error.into(), out))?;
+    }
+    output::print(format, &calibration, render)?;
+    Ok(if is_trusted { Exit::Done } else { Exit::Failed })
+}
+
+/// Searches for both limits and fits the penalties; nothing is written.
+async fn measure(target: &TargetFlags, flags: &CalibrateFlags) -> anyhow::Result<Calibration> {
     let router = connect::router(target).await?;
     let topology = router.topology().await.context("read the topology")?;
     let population = Population::open(&topology, &flags.graph)?;
@@ -89,13 +102,7 @@ pub async fn run(target: &TargetFlags, format: Format, flags: &CalibrateFlags) -
         penalty_server,
         penalty_growth,
     };
-    let is_trusted = client.doubt().is_none() && node.doubt().is_none();
-    let out = flags.out.clone().filter(|_| is_trusted);
-    if let (Some(out), Some(mut settings)) = (&out, settings) {
-        settings.session.steering = steering.clone();
-        settings.write(out).map_err(|error| failure(&error.into(), out))?;
-    }
-    let calibration = Calibration {
+    Ok(Calibration {
         node_limited_by_client: is_limited_by_client(&steering),
         steering,
         client_attempts: client.attempts,
@@ -104,10 +111,8 @@ pub async fn run(target: &TargetFlags, format: Format, flags: &CalibrateFlags) -
         node_doubt: node.doubt(),
         client_steps: client.steps,
         node_steps: node.steps,
-        out,
-    };
-    output::print(format, &calibration, render)?;
-    Ok(if is_trusted { Exit::Done } else { Exit::Failed })
+        out: None,
+    })
 }
 
 /// Whether a node's limit is about that of the client which looked for it.
@@ -129,6 +134,32 @@ fn failure(error: &anyhow::Error, out: &Path) -> Failure {
 }
 
 fn render(calibration: &Calibration) -> String {
+    let Steering { client_requests_per_second, node_requests_per_second, .. } = calibration.steering;
+    let mut text = steps(calibration);
+    text += &format!("\nD_RPS   {client_requests_per_second:.0} requests/s by this client");
+    text += &doubted(calibration.client_doubt, calibration.client_attempts);
+    text += &format!("\nD_SRPS  {node_requests_per_second:.0} requests/s by one node");
+    if calibration.node_doubt.is_none() && calibration.node_limited_by_client {
+        text += " at least: this client reached its own limit first";
+    }
+    text += &doubted(calibration.node_doubt, calibration.node_attempts);
+    let Steering { penalty_client, penalty_server, penalty_growth, .. } = calibration.steering;
+    text += &format!(
+        "\nequation 5: client {penalty_client:.4} us, server {penalty_server:.5} us, growth {penalty_growth:.2}\n"
+    );
+    let is_trusted = calibration.client_doubt.is_none() && calibration.node_doubt.is_none();
+    match &calibration.out {
+        Some(out) => text += &format!("written to {}: start routers with --config\n", out.display()),
+        None if is_trusted => text += "nothing written: --out FILE writes it as a router's settings\n",
+        None => {
+            text += "nothing written: calibrate again while this machine and the nodes are otherwise idle\n";
+        }
+    }
+    text
+}
+
+/// A line for each rate that was tried.
+fn steps(calibration: &Calibration) -> String {
     let columns = [
         ("limit", Side::Left),
         ("due/s", Side::Right),
@@ -150,30 +181,11 @@ fn render(calibration: &Calibration) -> String {
             ]
         })
     });
-    let mut text = table(&columns, rows);
-    let Steering { client_requests_per_second, node_requests_per_second, .. } = calibration.steering;
-    text += &format!("\nD_RPS   {client_requests_per_second:.0} requests/s by this client");
-    text += &doubted(calibration.client_doubt, calibration.client_attempts);
-    text += &format!("\nD_SRPS  {node_requests_per_second:.0} requests/s by one node");
-    if calibration.node_doubt.is_none() && calibration.node_limited_by_client {
-        text += " at least: this client came to its limit first";
-    }
-    text += &doubted(calibration.node_doubt, calibration.node_attempts);
-    let Steering { penalty_client, penalty_server, penalty_growth, .. } = calibration.steering;
-    text += &format!(
-        "\nequation 5: client {penalty_client:.4} us, server {penalty_server:.5} us, growth {penalty_growth:.2}\n"
-    );
-    let is_trusted = calibration.client_doubt.is_none() && calibration.node_doubt.is_none();
-    match &calibration.out {
-        Some(out) => text += &format!("written to {}: start routers with --config\n", out.display()),
-        None if is_trusted => text += "nothing written: --out FILE writes it as a router's settings\n",
-        None => text += "nothing written: calibrate again while this machine and the nodes do little else\n",
-    }
-    text
+    table(&columns, rows)
 }
 
 fn doubted(doubt: Option<Doubt>, attempts: u32) -> String {
-    let said = doubt.map(|doubt| format!(": not to be trusted after {attempts} attempts: {doubt}"));
+    let said = doubt.map(|doubt| format!(": in doubt after {attempts} attempts: {doubt}"));
     said.unwrap_or_default()
 }
 
@@ -213,7 +225,7 @@ mod tests {
             out: None,
         };
         let text = render(&calibration);
-        let node = "D_SRPS  182 requests/s by one node: not to be trusted after 3 attempts: \
+        let node = "D_SRPS  182 requests/s by one node: in doubt after 3 attempts: \
                     only 182 requests/s were sustained, but 1526 at another moment\n";
         assert!(text.contains(node), "{text}");
         assert!(text.contains("nothing written: calibrate again"), "{text}");

@@ -69,24 +69,7 @@ pub async fn node(
     let owners = &group.context("find the node's group")?.owners;
     let members =
         members(population, |id| owners.get(partition_of_id(id, partitions).index()) == Some(&node.node))?;
-    let document = topology.graph(graph);
-    let expand = Operator::Expand {
-        input: Box::new(Operator::Keys),
-        edge: population.edge().clone(),
-        longest: u64::MAX,
-    };
-    let base = v1::EvaluateRequest {
-        header: Some(v1::RequestHeader {
-            epoch: topology.cluster.epoch,
-            deadline_us: TIMEOUT.as_micros() as u64,
-            client: rand::random(),
-            ..Default::default()
-        }),
-        name: graph.to_owned(),
-        version: document.context("find the graph")?.version,
-        plan: Some(operator_to_wire(&expand)),
-        ..Default::default()
-    };
+    let base = expansion(topology, graph, population)?;
     let shared = Arc::new((FramedTransport::default(), node.addr.clone(), base, members));
     search(length, seen, move |index| {
         let shared = Arc::clone(&shared);
@@ -97,6 +80,32 @@ pub async fn node(
         }
     })
     .await
+}
+
+/// A request for the lists of members, which it does not have yet.
+fn expansion(
+    topology: &TopologyDocument,
+    graph: &str,
+    population: &Population,
+) -> anyhow::Result<v1::EvaluateRequest> {
+    let expand = Operator::Expand {
+        input: Box::new(Operator::Keys),
+        edge: population.edge().clone(),
+        longest: u64::MAX,
+    };
+    let header = v1::RequestHeader {
+        epoch: topology.cluster.epoch,
+        deadline_us: TIMEOUT.as_micros() as u64,
+        client: rand::random(),
+        ..Default::default()
+    };
+    Ok(v1::EvaluateRequest {
+        header: Some(header),
+        name: graph.to_owned(),
+        version: topology.graph(graph).context("find the graph")?.version,
+        plan: Some(operator_to_wire(&expand)),
+        ..Default::default()
+    })
 }
 
 /// Members to ask about, in an order without pattern.

@@ -171,7 +171,7 @@ pub fn limit(steps: &[RateResult]) -> Result<f64, Failure> {
     let sustained = steps.iter().filter(|step| step.sustained && !step.check).map(|step| step.answered);
     sustained.reduce(f64::max).map(f64::round).ok_or_else(|| {
         let message = format!("{}, {ATTEMPTS_MAX} times", Doubt::NothingSustained);
-        Failure::new(ErrorCode::NotSustained, message, "calibrate on a machine that does little else")
+        Failure::new(ErrorCode::NotSustained, message, "calibrate on a machine that is otherwise idle")
     })
 }
 

@@ -1,7 +1,9 @@
 //! The flags of `kith bench graph`.
 
-use crate::{controllers::ControllerSet, failure::Failure};
 use crate::{
+    controllers::ControllerSet,
+    failure::Failure,
+    names::positive,
     population::Draw,
     setting::{Setting, split_outside_parentheses},
     workload::Mix,
@@ -14,7 +16,7 @@ use std::path::PathBuf;
 
 #[derive(Debug, Args)]
 pub struct GraphBenchFlags {
-    /// The graph to ask
+    /// The graph to query
     #[arg(short, long, required_unless_present = "log")]
     pub graph: Option<String>,
     /// Queries per second, one run after another
@@ -44,37 +46,38 @@ pub struct GraphBenchFlags {
     /// Replica policies to compare
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     policies: Vec<String>,
-    /// Fan-out limits to compare: min, max, auto, groups=N, or of rounds of one kind, as sync-union=max
+    /// Fan-out limits to compare: min, max, auto, groups=N, or for rounds of one kind, such as sync-union=max
     #[arg(long, value_name = "LIMITS", value_delimiter = ',')]
     fan_out: Vec<FanOutLimits>,
-    /// Controllers to compare: default, maximum, …, or by selector as early-terminable=maximum;network=static(2); only with --direct
+    /// Controllers to compare: default, maximum, …, or by selector, such as early-terminable=maximum;network=static(2);
+    /// only with --direct
     #[arg(long, value_name = "CONTROLLERS")]
     controllers: Vec<String>,
-    /// A setting to compare, instead of the lists: 'name=naive policy=round-robin fan-out=max controllers=…'
+    /// A setting to compare, in place of the lists above: 'name=naive policy=round-robin fan-out=max controllers=…'
     #[arg(long, value_name = "SETTING", conflicts_with_all = ["policies", "fan_out", "controllers"])]
     setting: Vec<Setting>,
-    /// Settings of direct sessions (TOML, as a router's); only with --direct
+    /// Settings of direct sessions (TOML, as for a router); only with --direct
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// Whether to use the router's network cache [default: bypass; as recorded with --log]
     #[arg(long, value_enum)]
     cache: Option<CacheName>,
-    /// Equal seeds ask the same
+    /// Seed: equal seeds send equal queries
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum CacheName {
-    /// Look there first, fill it on a miss
+    /// Look in the cache first, and fill it on a miss
     Use,
-    /// Neither read nor fill it
+    /// Neither read nor fill the cache
     Bypass,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum PlanName {
-    /// By the lengths of the lists
+    /// Choose by the lengths of the lists
     Auto,
     /// Fetch both lists
     Fetch,
@@ -132,9 +135,4 @@ impl GraphBenchFlags {
             (None, Some(_)) => None,
         }
     }
-}
-
-fn positive(text: &str) -> Result<f64, String> {
-    let number = text.parse().ok().filter(|number: &f64| number.is_finite() && 0.0 < *number);
-    number.ok_or_else(|| format!("{text:?} is not a number above 0"))
 }

@@ -16,7 +16,7 @@ pub enum Popularity {
     /// Each as likely as any other
     #[default]
     Uniform,
-    /// The key of rank r as likely as 1 / r^exponent: what visitors of a site look at
+    /// The key of rank r with a probability proportional to 1 / r^exponent, as visitors of a site read
     Zipfian,
 }
 

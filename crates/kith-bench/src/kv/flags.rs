@@ -1,7 +1,10 @@
 //! The flags of `kith bench kv`.
 
 use super::draw::{EXPONENT_DEFAULT, Popularity};
-use crate::{failure::Failure, names::store_name};
+use crate::{
+    failure::Failure,
+    names::{positive, store_name},
+};
 use clap::Args;
 use kith_client::BATCH_KEYS_MAX;
 use kith_lines::KeyEncoding;
@@ -15,7 +18,7 @@ pub struct KvBenchFlags {
     /// How keys are drawn
     #[arg(long, value_enum, default_value_t)]
     pub distribution: Popularity,
-    /// Of zipfian: how steeply popularity falls with rank [default: 0.99]
+    /// Exponent of the zipfian distribution: how steeply popularity falls with rank [default: 0.99]
     #[arg(long, value_name = "S")]
     exponent: Option<f64>,
     /// Requests per second, one rate after another
@@ -24,19 +27,19 @@ pub struct KvBenchFlags {
     /// Seconds at each rate
     #[arg(long, value_name = "S", default_value_t = 10.0, value_parser = positive)]
     pub seconds: f64,
-    /// Keys of each request
+    /// Keys per request
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=BATCH_KEYS_MAX as i64))]
     pub keys: u32,
-    /// Draw from the keys of a file, one a line, rather than from the ids from 0 on, as many as there are records
+    /// Draw from the keys of a file, one per line [default: ids from 0, as many as the store has records]
     #[arg(long, value_name = "FILE")]
     pub keys_from: Option<PathBuf>,
-    /// How keys of strings or bytes are written [default: text for strings, base64 for bytes]
+    /// How string or byte keys are written [default: text for strings, base64 for bytes]
     #[arg(long, value_enum, value_name = "ENCODING", requires = "keys_from")]
     pub key_encoding: Option<KeyEncoding>,
-    /// Every key is known to be there: count one that is not found as wrong
+    /// Count keys that are not found as wrong: every key is known to exist
     #[arg(long)]
     pub check: bool,
-    /// Equal seeds ask the same at the same moments
+    /// Seed: equal seeds send equal requests at equal times
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
     /// A folder for the numbers as CSV and a drawing of them as SVG
@@ -54,18 +57,13 @@ impl KvBenchFlags {
             None => Ok(EXPONENT_DEFAULT),
             Some(_) if self.distribution == Popularity::Uniform => {
                 let help = "add --distribution zipfian, or leave it out";
-                Err(Failure::usage("--exponent has no meaning here: all keys are equally likely", help))
+                Err(Failure::usage("--exponent does not apply here: all keys are equally likely", help))
             }
             Some(exponent) if exponent.is_finite() && 0.0 <= exponent => Ok(exponent),
             Some(exponent) => {
-                let message = format!("--exponent {exponent} is not a number from 0 on");
-                Err(Failure::usage(message, "0.99 is what YCSB takes; 0 makes all keys equally likely"))
+                let message = format!("--exponent {exponent} is not a number of 0 or more");
+                Err(Failure::usage(message, "YCSB uses 0.99; 0 makes all keys equally likely"))
             }
         }
     }
-}
-
-fn positive(text: &str) -> Result<f64, String> {
-    let number = text.parse().ok().filter(|number: &f64| number.is_finite() && 0.0 < *number);
-    number.ok_or_else(|| format!("{text:?} is not a number above 0"))
 }

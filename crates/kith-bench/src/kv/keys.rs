@@ -3,7 +3,7 @@
 use super::{KvBenchFlags, draw::Draw};
 use crate::{failure::Failure, keys::read_keys};
 use kith_client::{BatchKeys, StoreShape};
-use kith_lines::BatchFields;
+use kith_lines::StoreKeys;
 use kith_schema::KeyType;
 use kith_types::ErrorCode;
 use kith_wire::documents::TopologyDocument;
@@ -34,11 +34,11 @@ impl Known {
             Some(file) => {
                 let (store, key_encoding) = (flags.store.clone(), flags.key_encoding);
                 let keys = read_keys(file, LISTED_MAX)?;
-                Known::Listed(BatchFields { store, keys, key_encoding }.keys(shape.key)?)
+                Known::Listed(StoreKeys { store, keys, key_encoding }.of_type(shape.key)?)
             }
             None if shape.key != KeyType::Id => {
                 let message = format!(
-                    "the keys of store {:?} are {}: which there are is not known",
+                    "the keys of store {:?} are {}: the benchmark cannot know which exist",
                     flags.store,
                     shape.key.name()
                 );

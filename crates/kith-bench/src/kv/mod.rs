@@ -33,7 +33,7 @@ pub async fn run(target: &TargetFlags, format: Format, flags: &KvBenchFlags) -> 
     let known = Arc::new(Known::of(flags, shape, &topology)?);
     let draw = Draw::new(known.count(), flags.distribution, exponent).ok_or_else(|| {
         let message = format!("keys cannot be drawn with an exponent of {exponent}");
-        Failure::usage(message, "0.99 is what YCSB takes")
+        Failure::usage(message, "YCSB uses 0.99")
     })?;
     let servers = connect::processes(target)?;
     let run = Run { flags, service, known: Arc::clone(&known), draw, servers };

@@ -15,10 +15,10 @@ use serde::Serialize;
 /// Whose rate, and which.
 #[derive(Args, Debug)]
 pub struct FetchRateFlags {
-    /// Bytes a second of each node, as 50MiB/s, or `off` for no limit [default: show what it is]
+    /// Set the limit of each node in bytes per second, such as 50MiB/s; `off`: no limit [default: only show the limits]
     #[arg(value_name = "RATE|off", value_parser = fetch_rate)]
     rate: Option<FetchRate>,
-    /// One node alone
+    /// Only this node
     #[arg(long, value_name = "N")]
     node: Option<u32>,
 }

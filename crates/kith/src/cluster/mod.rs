@@ -17,64 +17,39 @@ use serde::Serialize;
 
 use fetch_rate::FetchRateFlags;
 pub use fetch_rate::FetchRatesReply;
-use reshape::{AddFlags, ApplyFlags, RebalanceFlags};
+use reshape::{AddFlags, GroupFlags, NodesFlags, RebalanceFlags};
 
 #[derive(Debug, Subcommand)]
 pub enum ClusterCommand {
-    /// Show the nodes and routers
+    /// Show the nodes, routers, groups and stores
     Status,
-    /// Make a cluster in its metadata, before its nodes and routers start
+    /// Create a cluster in its metadata store, before its nodes and routers start
     ///
-    /// A cluster that is there already, of this shape, is left as it is.
+    /// A cluster of this shape that exists already is left as it is.
     Create(Box<CreateFlags>),
-    /// Take started, empty nodes into the cluster; drained ones are used again
+    /// Add running, empty nodes to the cluster, or use drained nodes again
     AddNode(AddFlags),
-    /// Have nodes give up what they own; they stay listed, unused
-    Drain {
-        /// Addresses or ids of nodes
-        #[arg(required = true, value_name = "NODE")]
-        nodes: Vec<String>,
-        #[command(flatten)]
-        apply: ApplyFlags,
-    },
-    /// Have nodes give up what they own and leave
-    RemoveNode {
-        /// Addresses or ids of nodes
-        #[arg(required = true, value_name = "NODE")]
-        nodes: Vec<String>,
-        #[command(flatten)]
-        apply: ApplyFlags,
-    },
-    /// Fill a new group of started, empty nodes from the others; then it serves
+    /// Move all partitions off nodes, which stay in the cluster unused
+    Drain(NodesFlags),
+    /// Move all partitions off nodes, and remove the nodes from the cluster
+    RemoveNode(NodesFlags),
+    /// Add a group of running, empty nodes; it serves once the other groups have filled it
     AddGroup {
-        /// Addresses or ids of nodes
-        #[arg(required = true, value_name = "NODE")]
-        nodes: Vec<String>,
-        /// The group's id [default: one above the last]
+        /// The group's id [default: one more than the highest]
         #[arg(long, value_name = "N")]
         group: Option<u32>,
         #[command(flatten)]
-        apply: ApplyFlags,
+        of: NodesFlags,
     },
-    /// Take a group out of serving, as for an upgrade; the others answer
-    DrainGroup {
-        /// Its id
-        group: u32,
-        #[command(flatten)]
-        apply: ApplyFlags,
-    },
-    /// Have a group serve again, once its nodes have what was pushed meanwhile
-    RestoreGroup {
-        /// Its id
-        group: u32,
-        #[command(flatten)]
-        apply: ApplyFlags,
-    },
-    /// Look at a rebalance, end or continue it, or have the nodes share evenly
+    /// Take a group out of service, for example to upgrade it; the other groups answer
+    DrainGroup(GroupFlags),
+    /// Put a group back into service, once its nodes have fetched what was pushed meanwhile
+    RestoreGroup(GroupFlags),
+    /// Show, abort or continue a rebalance, or spread the partitions evenly over the nodes
     Rebalance(RebalanceFlags),
-    /// Look at how fast nodes pull versions, copies and repairs, or change it while they do
+    /// Show or change the rate at which nodes fetch versions, copies and repairs
     ///
-    /// It holds until a node ends; one that starts has its own `--fetch-rate`.
+    /// A change lasts until the node restarts: it then uses its own `--fetch-rate` again.
     FetchRate(FetchRateFlags),
 }
 
@@ -258,13 +233,14 @@ pub async fn run(target: &TargetFlags, format: Format, command: ClusterCommand) 
         ClusterCommand::FetchRate(flags) => return fetch_rate::run(target, format, &flags).await,
         ClusterCommand::Rebalance(flags) => return reshape::rebalance(target, format, &flags).await,
         ClusterCommand::AddNode(flags) => flags.shape(),
-        ClusterCommand::Drain { nodes, apply } => (reshape::of_nodes("drain", nodes), apply),
-        ClusterCommand::RemoveNode { nodes, apply } => (reshape::of_nodes("remove-node", nodes), apply),
-        ClusterCommand::AddGroup { nodes, group, apply } => {
-            (v1::ShapeRequest { group, ..reshape::of_nodes("add-group", nodes) }, apply)
+        ClusterCommand::Drain(flags) => flags.shape("drain"),
+        ClusterCommand::RemoveNode(flags) => flags.shape("remove-node"),
+        ClusterCommand::AddGroup { group, of } => {
+            let (shape, apply) = of.shape("add-group");
+            (v1::ShapeRequest { group, ..shape }, apply)
         }
-        ClusterCommand::DrainGroup { group, apply } => (reshape::of_group("drain-group", group), apply),
-        ClusterCommand::RestoreGroup { group, apply } => (reshape::of_group("restore-group", group), apply),
+        ClusterCommand::DrainGroup(flags) => flags.shape("drain-group"),
+        ClusterCommand::RestoreGroup(flags) => flags.shape("restore-group"),
     };
     reshape::run(target, format, shape, &apply).await
 }

@@ -31,100 +31,125 @@ const BEHIND_WAIT: Duration = Duration::from_secs(60);
 /// The router may be gone for so long before following ends: another one drives on.
 const ROUTER_PATIENCE: Duration = Duration::from_secs(30);
 
-/// How a plan is carried out.
+/// Whether a change is carried out, and how.
 #[derive(Args, Clone, Debug, Default)]
 pub struct ApplyFlags {
-    /// Print the plan, and change nothing
+    /// Print the plan without changing anything
     #[arg(long)]
     plan: bool,
-    /// Return as soon as it has begun; `kith cluster rebalance --status` looks at it
+    #[command(flatten)]
+    how: HowFlags,
+}
+
+/// How a change is carried out.
+#[derive(Args, Clone, Debug, Default)]
+struct HowFlags {
+    /// Return as soon as the change has begun; `kith cluster rebalance --status` shows its progress
     #[arg(long)]
     detach: bool,
-    /// Partitions per batch, which is what is copied again if it fails [default: 64]
+    /// Partitions per batch; a batch that fails is copied again as a whole [default: 64]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     batch: Option<u32>,
-    /// Keep partitions that were given up for this many seconds, for clients that still know the old owners [default: 60]
+    /// Keep moved partitions on their old owners for this many seconds, for clients with an older routing table
+    /// [default: 60]
     #[arg(long, value_name = "SECONDS")]
     grace: Option<u64>,
-    /// What each node may copy per second, in MiB [default: as fast as it goes]
+    /// Limit what each node copies per second, in MiB [default: no limit]
     #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     throttle: Option<u64>,
-    /// Wait so long for what the change before gave up to be freed [default: 120], and before a group is restored for nodes
-    /// that do not answer or do not have a version yet [default: 60]
+    /// Wait at most this long until the partitions that the previous change moved are freed on their old owners
+    /// [default: 120], and, before a group is restored, for nodes that do not answer or lack a version [default: 60]
     #[arg(long, value_name = "SECONDS")]
     wait: Option<u64>,
+}
+
+/// Which nodes a change is about.
+#[derive(Args, Debug)]
+pub struct NodesFlags {
+    /// Addresses or ids of nodes
+    #[arg(required = true, value_name = "NODE")]
+    nodes: Vec<String>,
+    #[command(flatten)]
+    apply: ApplyFlags,
+}
+
+/// Which group a change is about.
+#[derive(Args, Debug)]
+pub struct GroupFlags {
+    /// The group's id
+    group: u32,
+    #[command(flatten)]
+    apply: ApplyFlags,
 }
 
 /// Which nodes come.
 #[derive(Args, Debug)]
 pub struct AddFlags {
-    /// Addresses or ids of nodes
-    #[arg(required = true, value_name = "NODE")]
-    nodes: Vec<String>,
-    /// The group that they join [default: each the one with the fewest nodes]
+    #[command(flatten)]
+    of: NodesFlags,
+    /// The group that they join [default: for each node, the group with the fewest nodes]
     #[arg(long, value_name = "N", conflicts_with = "replace")]
     group: Option<u32>,
-    /// Take over all that this node owns; it leaves, and may be dead
+    /// Replace this node, which may be dead: take over all that it owns and remove it
     #[arg(long, value_name = "NODE")]
     replace: Option<String>,
-    #[command(flatten)]
-    apply: ApplyFlags,
+}
+
+impl NodesFlags {
+    /// As asked of a router.
+    pub fn shape(self, shape: &str) -> (v1::ShapeRequest, ApplyFlags) {
+        (v1::ShapeRequest { nodes: self.nodes, ..named(shape) }, self.apply)
+    }
+}
+
+impl GroupFlags {
+    /// As asked of a router.
+    pub fn shape(self, shape: &str) -> (v1::ShapeRequest, ApplyFlags) {
+        (v1::ShapeRequest { group: Some(self.group), ..named(shape) }, self.apply)
+    }
 }
 
 impl AddFlags {
     /// As asked of a router.
     pub fn shape(self) -> (v1::ShapeRequest, ApplyFlags) {
-        let shape = match self.replace {
-            Some(replaces) => v1::ShapeRequest { replaces, ..of_nodes("replace-node", self.nodes) },
-            None => v1::ShapeRequest { group: self.group, ..of_nodes("add-node", self.nodes) },
-        };
-        (shape, self.apply)
+        match self.replace {
+            Some(replaces) => {
+                let (shape, apply) = self.of.shape("replace-node");
+                (v1::ShapeRequest { replaces, ..shape }, apply)
+            }
+            None => {
+                let (shape, apply) = self.of.shape("add-node");
+                (v1::ShapeRequest { group: self.group, ..shape }, apply)
+            }
+        }
     }
 }
 
 /// What is to be done about rebalances.
 #[derive(Args, Debug)]
 pub struct RebalanceFlags {
-    /// Print how the nodes that are there would come to share evenly; this is done unless another flag is given
+    /// Print how the partitions would be spread evenly over the nodes (the default)
     #[arg(long, group = "what")]
     plan: bool,
-    /// Have them share evenly
+    /// Spread the partitions evenly over the nodes
     #[arg(long, group = "what")]
     apply: bool,
-    /// Stop the rebalance: finished batches stay, the rest is undone
+    /// Abort the rebalance: finished batches stay, the rest is undone
     #[arg(long, group = "what")]
     abort: bool,
-    /// Show the one under way, or the last one
+    /// Show the rebalance under way, or the last one
     #[arg(long, group = "what")]
     status: bool,
-    /// Go on after it stopped: the reason is gone
+    /// Continue a rebalance that stopped, once the reason is removed
     #[arg(long = "continue", group = "what")]
     resume: bool,
-    /// Return at once
-    #[arg(long)]
-    detach: bool,
-    /// Partitions per batch [default: 64]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    batch: Option<u32>,
-    /// Keep partitions that were given up for this many seconds [default: 60]
-    #[arg(long, value_name = "SECONDS")]
-    grace: Option<u64>,
-    /// What each node may copy per second, in MiB [default: as fast as it goes]
-    #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
-    throttle: Option<u64>,
-    /// Wait so long for what the change before gave up to be freed [default: 120]
-    #[arg(long, value_name = "SECONDS")]
-    wait: Option<u64>,
+    #[command(flatten)]
+    how: HowFlags,
 }
 
-/// A shape that names nodes.
-pub fn of_nodes(shape: &str, nodes: Vec<String>) -> v1::ShapeRequest {
-    v1::ShapeRequest { shape: shape.to_owned(), nodes, ..Default::default() }
-}
-
-/// A shape that names a group.
-pub fn of_group(shape: &str, group: u32) -> v1::ShapeRequest {
-    v1::ShapeRequest { shape: shape.to_owned(), group: Some(group), ..Default::default() }
+/// A shape without nodes or a group.
+fn named(shape: &str) -> v1::ShapeRequest {
+    v1::ShapeRequest { shape: shape.to_owned(), ..Default::default() }
 }
 
 /// Looks at, ends or continues a rebalance, or evens the nodes out.
@@ -141,19 +166,13 @@ pub async fn rebalance(target: &TargetFlags, format: Format, flags: &RebalanceFl
             _ => (Ask::Status(look), false),
         };
         let (status, _) = ask(&router, command).await?;
-        let status = if is_abort && !flags.detach { follow(target, router, &status).await? } else { status };
+        let status =
+            if is_abort && !flags.how.detach { follow(target, router, &status).await? } else { status };
         output::print(format, &status, table::reshape::status)?;
         return Ok(Exit::Done);
     }
-    let apply = ApplyFlags {
-        plan: !flags.apply,
-        detach: flags.detach,
-        batch: flags.batch,
-        grace: flags.grace,
-        throttle: flags.throttle,
-        wait: flags.wait,
-    };
-    run(target, format, of_nodes("even", Vec::new()), &apply).await
+    let apply = ApplyFlags { plan: !flags.apply, how: flags.how.clone() };
+    run(target, format, named("even"), &apply).await
 }
 
 /// Prints the plan; unless only that is wanted, has it carried out and follows it.
@@ -164,30 +183,30 @@ pub async fn run(
     target: &TargetFlags,
     format: Format,
     shape: v1::ShapeRequest,
-    apply: &ApplyFlags,
+    ApplyFlags { plan, how }: &ApplyFlags,
 ) -> anyhow::Result<Exit> {
     let router = connect::router(target).await?;
     let shape = v1::ShapeRequest {
-        batch_size: apply.batch.unwrap_or_default(),
-        grace_ms: apply.grace.map(|seconds| seconds.saturating_mul(1_000)),
-        bytes_per_second: apply.throttle.unwrap_or_default() << 20,
+        batch_size: how.batch.unwrap_or_default(),
+        grace_ms: how.grace.map(|seconds| seconds.saturating_mul(1_000)),
+        bytes_per_second: how.throttle.unwrap_or_default() << 20,
         ..shape
     };
-    if apply.plan {
+    if *plan {
         let (status, text) = ask(&router, Ask::Plan(shape)).await?;
         output::print(format, &status, |_| format!("{text}\n"))?;
         return Ok(Exit::Done);
     }
-    let (begun, text) = begin(&router, shape, apply.wait).await?;
+    let (begun, text) = begin(&router, shape, how.wait).await?;
     eprintln!("{text}");
-    if apply.detach {
+    if how.detach {
         output::print(format, &begun, table::reshape::status)?;
         return Ok(Exit::Done);
     }
     let ended = follow(target, router, &begun).await?;
     if ended.state == "stopped" {
         let reason = ended.reason.unwrap_or_default();
-        let help = "`kith cluster rebalance --continue` goes on, --abort ends it";
+        let help = "`kith cluster rebalance --continue` continues it, --abort undoes the rest";
         return Err(Failure::new(ErrorCode::RebalanceStopped, reason, help).into());
     }
     output::print(format, &ended, table::reshape::status)?;
@@ -249,23 +268,10 @@ async fn follow(
         }
         let answer = match &router {
             Some(router) => ask(router, Ask::Status(v1::RebalanceLook {})).await,
-            None => Err(Failure::new(
-                ErrorCode::Unreachable,
-                "no router answers",
-                "look at `kith cluster status`",
-            )
-            .into()),
+            None => Err(no_router().into()),
         };
         match answer {
-            Ok((status, _)) if status.id != begun.id => {
-                let message = "the rebalance ended, and another has begun since";
-                return Err(Failure::new(
-                    ErrorCode::RebalanceLost,
-                    message,
-                    "see `kith cluster rebalance --status`",
-                )
-                .into());
-            }
+            Ok((status, _)) if status.id != begun.id => return Err(lost().into()),
             Ok((status, _)) => {
                 heard = Instant::now();
                 meter.tell(&status);
@@ -278,6 +284,15 @@ async fn follow(
         }
         tokio::time::sleep(LOOK_INTERVAL).await;
     }
+}
+
+fn no_router() -> Failure {
+    Failure::new(ErrorCode::Unreachable, "no router answers", "look at `kith cluster status`")
+}
+
+fn lost() -> Failure {
+    let message = "the rebalance ended, and another has begun since";
+    Failure::new(ErrorCode::RebalanceLost, message, "see `kith cluster rebalance --status`")
 }
 
 /// Whether a router, or the metadata, may be back soon.

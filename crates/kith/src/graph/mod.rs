@@ -3,7 +3,7 @@
 pub mod reply;
 
 use crate::{
-    confirm::confirm_drop,
+    confirm::{confirm_drop, print_dropped},
     connect::{self, TargetFlags},
     failure::Exit,
     output::{self, Format},
@@ -32,7 +32,7 @@ pub enum GraphCommand {
     Drop {
         /// The graph
         graph: String,
-        /// Do not ask first; needed without a terminal
+        /// Do not ask for confirmation; required without a terminal
         #[arg(long)]
         yes: bool,
     },
@@ -42,12 +42,6 @@ pub enum GraphCommand {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 struct ListReply {
     graphs: Vec<GraphReply>,
-}
-
-/// A graph that is gone.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-struct DropReply {
-    dropped: String,
 }
 
 /// Runs a command.
@@ -75,9 +69,7 @@ pub async fn run(target: &TargetFlags, format: Format, command: GraphCommand) ->
             confirm_drop(&format!("graph {graph:?}"), yes)?;
             let router = connect::router(target).await?;
             router.drop_graph(&graph).await.with_context(|| format!("drop graph {graph}"))?;
-            output::print(format, &DropReply { dropped: graph }, |reply| {
-                format!("dropped {}\n", reply.dropped)
-            })?;
+            print_dropped(format, graph)?;
             Ok(Exit::Done)
         }
     }

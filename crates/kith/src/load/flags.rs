@@ -1,7 +1,9 @@
 //! The flags of `kith load graph`, and which of them contradict each other.
 
-use super::names::{delimiter, graph_name, node_wait, size};
-use crate::failure::Failure;
+use crate::{
+    failure::Failure,
+    names::{delimiter, graph_name, node_wait, size},
+};
 use clap::Args;
 use kith_load::{
     LoadOptions, MEMBERS_COMPONENT, MEMORY_BYTES_DEFAULT,
@@ -18,7 +20,7 @@ const MEMORY_BYTES_MIN: usize = 16 << 20;
 
 #[derive(Debug, Args)]
 pub struct GraphLoadFlags {
-    /// Files of edges, one edge a line or row
+    /// Files of edges, one edge per line or row
     #[arg(value_name = "EDGES", required_unless_present_any = ["entities", "members"])]
     edges: Vec<PathBuf>,
     /// The graph to load into; it is created if it does not exist
@@ -27,19 +29,19 @@ pub struct GraphLoadFlags {
     /// Name of the edge type [default: connection]
     #[arg(long, value_name = "NAME")]
     edge_type: Option<String>,
-    /// Edges go one way: from the first column to the second
+    /// Edges are directed, from the first column to the second
     #[arg(long)]
     directed: bool,
-    /// A file of member,kind,entity lines; each kind becomes one of the graph's
+    /// A file of member,kind,entity lines; each kind becomes an entity kind of the graph
     #[arg(long, value_name = "FILE")]
     entities: Vec<PathBuf>,
-    /// File with the ids of members, for members that have no edges
+    /// A file of member ids, for members without edges
     #[arg(long, value_name = "FILE")]
     members: Vec<PathBuf>,
-    /// The column of the first id, by name or place from 1
+    /// The column of the first id: its name, or its position from 1
     #[arg(long, value_name = "COLUMN")]
     src: Option<ColumnRef>,
-    /// The column of the second id, by name or place from 1
+    /// The column of the second id: its name, or its position from 1
     #[arg(long, value_name = "COLUMN")]
     dst: Option<ColumnRef>,
     /// More columns of edges to keep: NAME or NAME=POSITION, optionally with :time, :u64, :i64 or :f64, such as created_ms:time
@@ -57,13 +59,13 @@ pub struct GraphLoadFlags {
     /// The files have no header line
     #[arg(long)]
     no_header: bool,
-    /// Drop up to this many wrong lines of each file instead of refusing the file
+    /// Drop up to this many invalid lines of each file instead of refusing the file
     #[arg(long, value_name = "N", default_value_t = 0)]
     max_errors: u64,
     /// Allow a file without edges, which empties the edge type
     #[arg(long)]
     pub allow_empty: bool,
-    /// How long a node that is down is waited for, at most 1h; then the load fails [default: 1m]
+    /// How long to wait for a node that is down before the load fails, at most 1h [default: 1m]
     #[arg(long = "node-wait", value_name = "DURATION", value_parser = node_wait)]
     pub node_wait_ms: Option<u64>,
     /// Read and check the files without building or changing anything; needs no cluster
@@ -91,19 +93,20 @@ impl GraphLoadFlags {
             ("--dst", self.dst.is_some()),
         ];
         if let Some((flag, _)) = of_edges.iter().find(|(_, given)| *given && self.edges.is_empty()) {
-            let message = format!("{flag} is about edges, but no file of edges is given");
+            let message = format!("{flag} describes edges, but no file of edges is given");
             return Err(Failure::usage(message, "name the file of edges, or leave the flag out"));
         }
         if !self.entity_columns.is_empty() && self.entities.is_empty() {
-            let message = "--entity-columns is about entities, but no file of entities is given";
+            let message = "--entity-columns describes entities, but no file of entities is given";
             return Err(Failure::usage(message, "name it with --entities, or leave the flag out"));
         }
         if self.src.is_some() && self.src == self.dst {
             return Err(Failure::usage("--src and --dst name the same column", "name two columns"));
         }
         if self.edge_type() == MEMBERS_COMPONENT {
-            let message =
-                format!("an edge type cannot be called {MEMBERS_COMPONENT:?}: the list of members is");
+            let message = format!(
+                "an edge type cannot be called {MEMBERS_COMPONENT:?}, which is the name of the member list"
+            );
             return Err(Failure::usage(message, "choose another --edge-type"));
         }
         if self.memory < MEMORY_BYTES_MIN {
@@ -136,8 +139,10 @@ impl GraphLoadFlags {
         match known {
             Some(known) if !self.edges.is_empty() && known.role != role => {
                 let name = &known.name;
-                let message =
-                    format!("{name:?} of graph {:?} is {}, the load makes it {role}", self.graph, known.role);
+                let message = format!(
+                    "{name:?} of graph {:?} is {}, but this load would make it {role}",
+                    self.graph, known.role
+                );
                 Err(Failure::new(
                     ErrorCode::RoleChanged,
                     message,

@@ -8,7 +8,7 @@ mod publish;
 mod summary;
 
 pub use flags::GraphLoadFlags;
-pub use summary::{Dropped, LoadReply};
+pub use summary::LoadReply;
 #[cfg(test)]
 pub use summary::{LoadedComponent, ReadFile};
 
@@ -23,7 +23,6 @@ use anyhow::Context;
 use clap::Subcommand;
 use kith_build::{LoadOptions, LoadReport, LockedStore, Work, load_graph, partition_count};
 use kith_client::{QueryError, RouterClient};
-pub use kith_terminal::names;
 use kith_types::{ErrorCode, PartitionCount};
 use kith_wire::documents::StoreDocument;
 use publish::Load;
@@ -33,8 +32,8 @@ use std::time::Instant;
 pub enum LoadCommand {
     /// Load an edge type, entities and members of a graph
     ///
-    /// Files are CSV or TSV, JSON lines, Parquet or Arrow IPC: plain, .gz or .zst. An edge type or entity kind that the graph has already is
-    /// replaced as a whole, all others stay.
+    /// Files are CSV or TSV, JSON lines, Parquet or Arrow IPC: plain, .gz or .zst. A load replaces the edge type and
+    /// the entity kinds that it contains as a whole; all others stay.
     Graph(Box<GraphLoadFlags>),
 }
 
@@ -125,7 +124,7 @@ async fn publish(
     store: &LockedStore,
     report: &LoadReport,
 ) -> Result<u64, Unpublished> {
-    let mut meter = Meter::new();
+    let mut meter = Meter::default();
     let committed = publish::publish(router, load, store, report, &mut meter).await;
     meter.clear();
     committed

@@ -1,5 +1,6 @@
 //! What a load did, as JSON: field names are a contract (`docs/loading.md`).
 
+use crate::publish::Dropped;
 use kith_build::{FileRole, LoadReport, LoadedFile};
 use kith_client::topology::role_name;
 use serde::Serialize;
@@ -29,15 +30,6 @@ pub struct LoadedComponent {
     pub duplicates: u64,
     pub both_orders: u64,
     pub bytes: u64,
-}
-
-/// Lines that were dropped for one reason.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Dropped {
-    pub reason: String,
-    pub count: u64,
-    /// Of each file, those among its first ten.
-    pub first_lines: Vec<String>,
 }
 
 /// A file that was read to its end.
@@ -72,14 +64,6 @@ impl LoadReply {
             files: report.files.iter().map(ReadFile::from).collect(),
             seconds: (took.as_secs_f64() * 1e3).round() / 1e3,
         }
-    }
-}
-
-impl Dropped {
-    /// As the library sums them up.
-    pub fn all(dropped: Vec<kith_build::Dropped>) -> Vec<Self> {
-        let reply = |kith_build::Dropped { reason, count, first_lines }| Self { reason, count, first_lines };
-        dropped.into_iter().map(reply).collect()
     }
 }
 

@@ -107,9 +107,9 @@ impl Publication {
 
     /// Nobody waits for it any more.
     pub fn left(&self) -> Failure {
-        let message = format!("{} was left before the cluster said what became of it", self.push);
+        let message = format!("stopped waiting for {} before the cluster reported its outcome", self.push);
         let help = format!(
-            "`kith store describe {0}` shows whether it runs, `kith store push {0} --cancel` ends it",
+            "`kith store describe {0}` shows whether it still runs, `kith store push {0} --cancel` cancels it",
             self.store
         );
         Failure::new(ErrorCode::PublicationLeft, message, help)
@@ -118,11 +118,12 @@ impl Publication {
 
 fn lost(store: &str, push: &str, error: Option<&QueryError>) -> Failure {
     let why = error.map_or_else(String::new, |error| format!(" ({error})"));
-    let message =
-        format!("the router went away before it said whether {push} of store {store:?} serves{why}");
+    let message = format!(
+        "the connection to the router was lost before it reported whether {push} of store {store:?} is served{why}"
+    );
     let help = format!(
-        "look at `kith store versions {store}`: another router ends the push or takes it back within seconds; repeat it if the old \
-         version still serves then"
+        "look at `kith store versions {store}`: another router finishes the push or rolls it back within seconds; repeat it if the \
+         old version is still served then"
     );
     Failure::new(ErrorCode::PublicationLost, message, help)
 }

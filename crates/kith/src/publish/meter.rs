@@ -1,32 +1,23 @@
-//! How far a load or push is: a bar on a terminal, else a line on standard error every few seconds.
+//! How far a load or push is: files read, components written, nodes that fetch and nodes that are waited for.
 
 use crate::table::{bytes, count};
-use indicatif::{ProgressBar, ProgressStyle};
 use kith_build::{LoadProgress, OnProgress, Progress};
+use kith_terminal::progress::{ProgressLine, StageProgress};
 use kith_wire::v1;
 use std::{
     collections::BTreeMap,
-    io::{self, IsTerminal},
     time::{Duration, Instant},
 };
 
-/// Without a terminal: quiet enough for a log, often enough to see that it lives.
-const LINE_INTERVAL: Duration = Duration::from_secs(5);
-/// An estimate from less than this is a guess.
-const ESTIMATE_AFTER: Duration = Duration::from_secs(1);
 /// A node that is away is named again by the router at least this often while it is waited for.
 const AWAY_FOR: Duration = Duration::from_secs(10);
 /// A line names so many nodes that are waited for.
 const NODES_SHOWN: usize = 8;
-/// Steps of a bar, whatever it counts.
-const BAR_STEPS: u64 = 1_000;
 
 /// Tells how far a load or push is.
+#[derive(Default)]
 pub struct Meter {
-    /// `None` without a terminal.
-    bar: Option<ProgressBar>,
-    line_due: Instant,
-    stage: Stage,
+    line: ProgressLine,
     /// (node, component) → bytes done and to do.
     fetched: BTreeMap<(u32, String), (u64, u64)>,
     /// Node → bytes a second that it holds its fetches back to, for the sake of reads.
@@ -39,41 +30,13 @@ pub struct Meter {
 
 /// Does `work` while a meter runs.
 pub fn metered<T>(work: impl FnOnce(&mut OnProgress<'_>) -> T) -> T {
-    let mut meter = Meter::new();
+    let mut meter = Meter::default();
     let done = work(&mut |progress| meter.on(progress));
     meter.clear();
     done
 }
 
-/// One thing that takes a while.
-#[derive(Clone, Debug)]
-struct Stage {
-    name: String,
-    started: Instant,
-}
-
-/// How far a stage is, in units of its own.
-#[derive(Clone, Debug)]
-struct StageProgress {
-    done: u64,
-    /// 0 if unknown.
-    total: u64,
-    detail: String,
-}
-
 impl Meter {
-    /// Silent until there is something to tell.
-    pub fn new() -> Self {
-        let bar = io::stderr().is_terminal().then(|| {
-            let style = ProgressStyle::with_template("{bar:30} {msg}").expect("the template is a constant");
-            ProgressBar::new(BAR_STEPS).with_style(style.progress_chars("##."))
-        });
-        let now = Instant::now();
-        let stage = Stage { name: String::new(), started: now };
-        let (fetched, held_back, away, retries) = Default::default();
-        Self { bar, line_due: now + LINE_INTERVAL, stage, fetched, held_back, away, retries }
-    }
-
     /// A build or an upload.
     pub fn on(&mut self, progress: Progress<'_>) {
         match progress {
@@ -86,23 +49,23 @@ impl Meter {
 
     /// Files being read, components being written.
     fn on_load(&mut self, progress: &LoadProgress<'_>) {
-        let now = Instant::now();
         match progress {
             LoadProgress::Reading(reading) => {
                 let file = reading.path.file_name().unwrap_or(reading.path.as_os_str()).display();
-                self.enter(format!("reading {file}"), now);
-                let rate = per_second(reading.lines, now - self.stage.started);
+                let elapsed = self.line.enter(&format!("reading {file}"));
+                let rate = per_second(reading.lines, elapsed);
                 let detail = format!("{} lines, {rate} lines/s", count(reading.lines));
-                self.tell(
-                    StageProgress { done: reading.bytes_read, total: reading.bytes_total, detail },
-                    now,
-                );
+                self.line.tell(&StageProgress {
+                    done: reading.bytes_read,
+                    total: reading.bytes_total,
+                    detail,
+                });
             }
             LoadProgress::Building { component, progress } => {
-                self.enter(format!("writing {component}"), now);
+                self.line.enter(&format!("writing {component}"));
                 let (done, total) = (progress.partitions_done, progress.partitions_total);
                 let detail = format!("{done} of {total} partitions");
-                self.tell(StageProgress { done: done.into(), total: total.into(), detail }, now);
+                self.line.tell(&StageProgress { done: done.into(), total: total.into(), detail });
             }
             _ => {}
         }
@@ -110,39 +73,34 @@ impl Meter {
 
     /// Rows of a stage; `done` of `total` (0: unknown) in any unit says how far it is.
     fn on_rows(&mut self, stage: &str, rows: u64, done: u64, total: u64) {
-        let now = Instant::now();
-        self.enter(stage.to_owned(), now);
-        let rate = per_second(rows, now - self.stage.started);
+        let elapsed = self.line.enter(stage);
+        let rate = per_second(rows, elapsed);
         let detail = format!("{} rows, {rate} rows/s", count(rows));
-        self.tell(StageProgress { done, total, detail }, now);
+        self.line.tell(&StageProgress { done, total, detail });
     }
 
     /// Bytes of a stage.
     fn on_bytes(&mut self, stage: &str, done: u64, total: u64) {
-        let now = Instant::now();
-        self.enter(stage.to_owned(), now);
-        let rate = bytes_per_second(done, now - self.stage.started);
+        let elapsed = self.line.enter(stage);
+        let rate = bytes_per_second(done, elapsed);
         let detail = format!("{} of {}, {rate}", bytes(done), bytes(total));
-        self.tell(StageProgress { done, total, detail }, now);
+        self.line.tell(&StageProgress { done, total, detail });
     }
 
     /// Something that is told whether or not anybody looks at the bar.
     pub fn note(&self, text: &str) {
-        match &self.bar {
-            Some(bar) => bar.suspend(|| eprintln!("{text}")),
-            None => eprintln!("{text}"),
-        }
+        self.line.note(text);
     }
 
     /// Nodes fetching what was built, or being waited for: those have no component.
     pub fn on_publish(&mut self, step: &v1::PublishProgress) {
         let now = Instant::now();
-        self.enter("publishing".to_owned(), now);
+        let elapsed = self.line.enter("publishing");
         self.away.retain(|_, said| now - *said < AWAY_FOR);
         if step.component.is_empty() {
             if self.away.insert(step.node, now).is_none() {
                 // Whoever waits wants to know at once for whom.
-                self.line_due = now;
+                self.line.hurry();
                 *self.retries.entry(step.node).or_default() += 1;
             }
         } else {
@@ -154,50 +112,15 @@ impl Meter {
             self.fetched.insert((step.node, step.component.clone()), (step.bytes_done, step.bytes_total));
         }
         let away: Vec<u32> = self.away.keys().copied().collect();
-        let mut standing = published(&self.fetched, &away, &self.retries, now - self.stage.started);
+        let mut standing = published(&self.fetched, &away, &self.retries, elapsed);
         standing.detail += &held_back(&self.held_back);
-        self.tell(standing, now);
+        self.line.tell(&standing);
     }
 
     /// Leaves no trace on a terminal.
     pub fn clear(&mut self) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
-        }
+        self.line.clear();
     }
-
-    fn enter(&mut self, name: String, now: Instant) {
-        if self.stage.name != name {
-            self.stage = Stage { name, started: now };
-        }
-    }
-
-    fn tell(&mut self, standing: StageProgress, now: Instant) {
-        let text = || line(&self.stage.name, &standing, now - self.stage.started);
-        if let Some(bar) = &self.bar {
-            bar.set_position(
-                standing.done.saturating_mul(BAR_STEPS) / standing.total.max(standing.done).max(1),
-            );
-            bar.set_message(text());
-        } else if self.line_due <= now {
-            eprintln!("{}", text());
-            self.line_due = now + LINE_INTERVAL;
-        }
-    }
-}
-
-fn line(stage: &str, standing: &StageProgress, elapsed: Duration) -> String {
-    let StageProgress { done, total, detail } = standing;
-    let mut text = format!("{stage}: ");
-    if *total != 0 {
-        text += &format!("{} %, ", done.saturating_mul(100) / total);
-    }
-    text += detail;
-    if ESTIMATE_AFTER <= elapsed && *done != 0 && done < total {
-        let left = elapsed.as_secs_f64() * (total - done) as f64 / *done as f64;
-        text += &format!(", {left:.0} s left");
-    }
-    text
 }
 
 /// How far a publication is: what nodes have fetched, which of them lag and how far they are, which are away.
@@ -242,8 +165,8 @@ fn held_back(nodes: &BTreeMap<u32, u64>) -> String {
     let shown: Vec<String> = shown.map(|(node, rate)| format!("{node} (to {}/s)", bytes(*rate))).collect();
     match nodes.len().saturating_sub(shown.len()) {
         _ if nodes.is_empty() => String::new(),
-        0 => format!(", held back for the sake of reads: node {}", shown.join(", ")),
-        more => format!(", held back for the sake of reads: node {} and {more} more", shown.join(", ")),
+        0 => format!(", held back to protect reads: node {}", shown.join(", ")),
+        more => format!(", held back to protect reads: node {} and {more} more", shown.join(", ")),
     }
 }
 
@@ -264,18 +187,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_tells_share_rate_and_time_left() {
-        let standing = StageProgress { done: 25, total: 100, detail: "7 lines".to_owned() };
-        assert_eq!(
-            line("reading a.csv", &standing, Duration::from_secs(3)),
-            "reading a.csv: 25 %, 7 lines, 9 s left"
-        );
-        assert_eq!(
-            line("reading a.csv", &standing, Duration::from_millis(3)),
-            "reading a.csv: 25 %, 7 lines"
-        );
-        let pipe = StageProgress { total: 0, ..standing };
-        assert_eq!(line("reading -", &pipe, Duration::from_secs(3)), "reading -: 7 lines");
+    fn a_rate_is_told_with_its_thousands_apart() {
         assert_eq!(per_second(3_000_000, Duration::from_secs(2)), "1,500,000");
     }
 
@@ -308,23 +220,22 @@ mod tests {
         let nodes = |count: u32| (0..count).map(|node| (node, 4 << 20)).collect();
         assert_eq!(
             held_back(&nodes(2)),
-            ", held back for the sake of reads: node 0 (to 4.0 MiB/s), 1 (to 4.0 MiB/s)"
+            ", held back to protect reads: node 0 (to 4.0 MiB/s), 1 (to 4.0 MiB/s)"
         );
         assert!(held_back(&nodes(10)).ends_with("7 (to 4.0 MiB/s) and 2 more"));
     }
 
     #[test]
-    fn a_node_that_is_away_is_told_at_once_and_until_it_answers() {
-        let mut meter = Meter::new();
+    fn a_node_is_away_until_it_answers() {
+        let mut meter = Meter::default();
         let step = |node: u32, component: &str| v1::PublishProgress {
             node,
             component: component.to_owned(),
             ..Default::default()
         };
         meter.on_publish(&step(0, "connection"));
-        let quiet = meter.line_due;
         meter.on_publish(&step(3, ""));
-        assert!(meter.away.contains_key(&3) && Instant::now() < meter.line_due && quiet <= meter.line_due);
+        assert!(meter.away.contains_key(&3));
         meter.on_publish(&step(3, "connection"));
         assert!(meter.away.is_empty());
     }

@@ -1,8 +1,11 @@
-//! What loads and pushes share: the lock on the object store, the meter, and following the nodes while they fetch.
+//! What loads and pushes share: the lock on the object store, the meter, following the nodes while they fetch, and the
+//! lines and rows that were dropped.
 
+mod dropped;
 mod interrupt;
 mod meter;
 
+pub use dropped::Dropped;
 pub use interrupt::Publication;
 pub use meter::{Meter, metered};
 
@@ -51,6 +54,14 @@ pub struct Served {
     pub routers: Vec<FollowedReply>,
 }
 
+/// From the last step, which says what was committed.
+impl From<v1::PublishProgress> for Served {
+    fn from(step: v1::PublishProgress) -> Self {
+        let routers = step.routers.into_iter().map(FollowedReply::from).collect();
+        Self { version: step.committed_version, flip_us: step.flip_us, routers }
+    }
+}
+
 /// Follows the nodes while they fetch, until the version serves. Ctrl-C and SIGTERM ask the cluster to cancel; a second one
 /// leaves without an answer.
 ///
@@ -81,13 +92,9 @@ pub async fn follow(
         match step {
             Ok(Some(step)) if step.committed_version != 0 => {
                 if is_asked {
-                    let (push, store) = (publication.push(), publication.store());
-                    meter.note(&format!(
-                        "too late to cancel {push}: it serves; `kith store rollback {store}` takes it back"
-                    ));
+                    meter.note(&too_late(publication));
                 }
-                let routers = step.routers.into_iter().map(FollowedReply::from).collect();
-                return Ok(Served { version: step.committed_version, flip_us: step.flip_us, routers });
+                return Ok(Served::from(step));
             }
             Ok(Some(step)) => meter.on_publish(&step),
             Ok(None) => return Err(Unpublished::perhaps(publication.lost(None))),
@@ -98,6 +105,11 @@ pub async fn follow(
             }
         }
     }
+}
+
+fn too_late(publication: &Publication) -> String {
+    let (push, store) = (publication.push(), publication.store());
+    format!("too late to cancel {push}: its version is served; `kith store rollback {store}` goes back")
 }
 
 /// Whether an error is the router's own word that nothing was or will be committed: all of those say what to do. A
@@ -113,8 +125,9 @@ fn is_verdict(error: &QueryError) -> bool {
 /// `store_frozen`.
 pub fn check_thawed(store: &StoreDocument) -> Result<(), Failure> {
     let Some(frozen) = &store.frozen else { return Ok(()) };
-    let message = format!("store {:?} is frozen, by {}: it takes no push or load", store.name, frozen.who);
-    let help = format!("`kith store thaw {}` has it take pushes again", store.name);
+    let message =
+        format!("store {:?} was frozen by {}: it accepts no pushes or loads", store.name, frozen.who);
+    let help = format!("`kith store thaw {}` makes it accept pushes again", store.name);
     Err(Failure::new(ErrorCode::StoreFrozen, message, help))
 }
 

@@ -122,11 +122,6 @@ impl BatchReply {
         let profile = answer.profile.as_ref().map(ProfileReply::from);
         Self { results, last: FooterLine { footer, profile } }
     }
-
-    /// Whether every key is found or absent.
-    pub fn is_complete(&self) -> bool {
-        self.last.is_complete()
-    }
 }
 
 /// A key as answers name it: an id as the number it is, others as they were `given`.
@@ -215,7 +210,7 @@ pub(super) fn state_of(record: Record<'_>) -> &'static str {
 pub(super) fn why(store: &str, error: RecordError) -> Failure {
     match error {
         RecordError::Damaged => {
-            let detail = "its checksum does not hold".to_owned();
+            let detail = "its checksum does not match".to_owned();
             Failure::from(&QueryError::Damaged { store: store.to_owned(), detail })
         }
         RecordError::Disagreeing => {
@@ -223,7 +218,7 @@ pub(super) fn why(store: &str, error: RecordError) -> Failure {
         }
         RecordError::Unsuitable | RecordError::Dimensions(_) => Failure::new(
             ErrorCode::BadRequest,
-            "the value cannot be worked on as asked",
+            "the requested computation does not apply to this value",
             "see docs/queries.md",
         ),
     }
@@ -271,7 +266,7 @@ mod tests {
         assert_eq!(lines["results"][3]["error"]["code"], "damaged");
         assert_eq!(lines["results"][4], json!({"key": "e", "state": "UNANSWERED", "value": null}));
         let footer = json!({"found": 2, "absent": 1, "error": 1, "unanswered": 1, "versions": [7]});
-        assert_eq!((&lines["footer"], reply.is_complete()), (&footer, false));
+        assert_eq!((&lines["footer"], reply.last.is_complete()), (&footer, false));
         assert_eq!(lines.as_object().unwrap().len(), 2, "no profile unless asked for");
     }
 

@@ -105,11 +105,6 @@ impl ComputeReply {
         };
         Ok(Self { results, last: footer(&answer.answer) })
     }
-
-    /// Whether every key is found or absent.
-    pub fn is_complete(&self) -> bool {
-        self.last.is_complete()
-    }
 }
 
 impl AggregateReply {
@@ -136,19 +131,14 @@ impl AggregateReply {
         }
         Ok(Self { counts, distinct, truncated: answer.truncated, last: footer(&answer.answer) })
     }
-
-    /// Whether every key is found or absent.
-    pub fn is_complete(&self) -> bool {
-        self.last.is_complete()
-    }
 }
 
 fn json_of(result: Option<&Schema>, bytes: &[u8]) -> Result<Json, Failure> {
     let defect = |why: String| {
         let help = "this is a defect of Kith: please report it with the question";
-        Failure::new(ErrorCode::Internal, format!("a result does not decode: {why}"), help)
+        Failure::new(ErrorCode::Internal, format!("a result cannot be decoded: {why}"), help)
     };
-    let schema = result.ok_or_else(|| defect("it came without its schema".to_owned()))?;
+    let schema = result.ok_or_else(|| defect("it has no schema".to_owned()))?;
     let json = RecordView::new(schema, bytes).and_then(|view| view.to_result_json());
     json.map(Json::of).map_err(|error| defect(error.to_string()))
 }
@@ -172,8 +162,8 @@ fn why(store: &str, query: &ComputeQuery, error: RecordError) -> Failure {
     let what = query.plan.operators.get(operator as usize).map_or_else(String::new, |operator| {
         format!("{} over field {:?}: ", operator.function.name(), operator.field)
     });
-    let message = format!("{what}the query has {want} numbers, the record's list {got}");
-    let help = "records of this field have lists of different lengths: a field of type vector<f32,n> has not";
+    let message = format!("{what}the query vector has {want} numbers, the record's list has {got}");
+    let help = "the lists of this field differ in length; those of a field of type vector<f32,n> cannot";
     Failure::new(ErrorCode::DimensionMismatch, message, help)
 }
 
@@ -233,10 +223,13 @@ mod tests {
             (&error["code"], &lines["results"][2]["state"]),
             (&json!("dimension_mismatch"), &json!("ERROR"))
         );
-        assert_eq!(error["message"], "dot over field \"v\": the query has 2 numbers, the record's list 3");
+        assert_eq!(
+            error["message"],
+            "dot over field \"v\": the query vector has 2 numbers, the record's list has 3"
+        );
         assert_eq!(lines["results"][3], json!({"key": 4, "state": "UNANSWERED", "record": null}));
         let footer = json!({"found": 2, "absent": 1, "error": 1, "unanswered": 1, "versions": [7]});
-        assert_eq!((&lines["footer"], reply.is_complete()), (&footer, false));
+        assert_eq!((&lines["footer"], reply.last.is_complete()), (&footer, false));
         answer.best = Some(vec![1]);
         let reply = ComputeReply::new("s", &query, &[], &keys, &answer).unwrap();
         assert_eq!(serde_json::to_value(&reply).unwrap()["results"], json!([lines["results"][1]]));

@@ -88,9 +88,43 @@ fn answer(operand: &Operand) -> Result<GraphAnswer, QueryError> {
     })
 }
 
-/// A plan of two rounds.
+/// A plan of two rounds; the second has a request that failed, its retry, and one that a hedge overtook.
 pub fn profile() -> v1::Profile {
-    let request = |node, group, keys, start_us, took_us, outcome: &str| v1::RequestProfile {
+    let overtaken = request((1, 0), 30, (500, 1_200), "overtaken");
+    let hedge = v1::RequestProfile { cause: "hedge".to_owned(), ..request((4, 1), 30, (1_100, 600), "ok") };
+    let retry = request((5, 1), 20, (1_000, 1_500), "ok");
+    let retry = v1::RequestProfile { attempt: 2, cause: "retry".to_owned(), ..retry };
+    let asked = vec![overtaken, request((2, 0), 20, (500, 400), "unavailable"), retry, hedge];
+    v1::Profile {
+        requests: 4,
+        groups: 2,
+        nodes: 3,
+        total_us: 2_500,
+        hedges: 1,
+        metadata_age_ms: 0,
+        cache: "miss".to_owned(),
+        rounds: vec![
+            round("first degree", "single-key", vec![request((1, 0), 1, (100, 300), "ok")]),
+            v1::RoundProfile {
+                controller: "static".to_owned(),
+                selector: "network".to_owned(),
+                groups_allowed: 2,
+                groups_asked: 7,
+                inputs: Some(inputs()),
+                ..round("second degree", "sync-union", asked)
+            },
+        ],
+    }
+}
+
+/// A first attempt at a node of a group, from a start and for a time in microseconds.
+fn request(
+    (node, group): (u32, u32),
+    keys: u64,
+    (start_us, took_us): (u64, u64),
+    outcome: &str,
+) -> v1::RequestProfile {
+    v1::RequestProfile {
         node,
         group,
         keys,
@@ -102,8 +136,11 @@ pub fn profile() -> v1::Profile {
         attempt: 1,
         cause: "plan".to_owned(),
         won: outcome == "ok",
-    };
-    let round = |name: &str, kind: &str, requests: Vec<v1::RequestProfile>| v1::RoundProfile {
+    }
+}
+
+fn round(name: &str, kind: &str, requests: Vec<v1::RequestProfile>) -> v1::RoundProfile {
+    v1::RoundProfile {
         name: name.to_owned(),
         kind: kind.to_owned(),
         controller: "minimum".to_owned(),
@@ -119,8 +156,11 @@ pub fn profile() -> v1::Profile {
         busiest_over_mean: 1.2,
         requests,
         ended_early: false,
-    };
-    let inputs = v1::ControllerInputs {
+    }
+}
+
+fn inputs() -> v1::ControllerInputs {
+    v1::ControllerInputs {
         controller: "static(7)".to_owned(),
         operation: "network".to_owned(),
         workflow: "interactive".to_owned(),
@@ -132,31 +172,6 @@ pub fn profile() -> v1::Profile {
         clients: 2,
         node_requests_per_second: 8.0,
         termination_share: Some(0.75),
-    };
-    let overtaken = request(1, 0, 30, 500, 1_200, "overtaken");
-    let hedge = v1::RequestProfile { cause: "hedge".to_owned(), ..request(4, 1, 30, 1_100, 600, "ok") };
-    let retried =
-        v1::RequestProfile { attempt: 2, cause: "retry".to_owned(), ..request(5, 1, 20, 1_000, 1_500, "ok") };
-    let asked = vec![overtaken, request(2, 0, 20, 500, 400, "unavailable"), retried, hedge];
-    v1::Profile {
-        requests: 4,
-        groups: 2,
-        nodes: 3,
-        total_us: 2_500,
-        hedges: 1,
-        metadata_age_ms: 0,
-        cache: "miss".to_owned(),
-        rounds: vec![
-            round("first degree", "single-key", vec![request(1, 0, 1, 100, 300, "ok")]),
-            v1::RoundProfile {
-                controller: "static".to_owned(),
-                selector: "network".to_owned(),
-                groups_allowed: 2,
-                groups_asked: 7,
-                inputs: Some(inputs),
-                ..round("second degree", "sync-union", asked)
-            },
-        ],
     }
 }
 

@@ -158,6 +158,6 @@ impl NetworkSets {
 }
 
 fn wrong_kind(got: &str) -> Failure {
-    let message = format!("the question was answered with something else: {got}");
+    let message = format!("the answer does not fit the question: {got}");
     Failure::new(ErrorCode::Internal, message, "this is a defect of Kith: please report it with the question")
 }

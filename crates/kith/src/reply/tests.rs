@@ -29,7 +29,7 @@ fn outcome(line: &str) -> String {
         question.options.graph,
         query.edge_type,
         query.direction,
-        question.options.query_options(),
+        question.query_options(),
     )
 }
 
@@ -39,7 +39,7 @@ fn of_batch(batch: &StoreLine<BatchFields>) -> String {
         Ok(answer) => output::json_line(&answer),
         Err(error) => output::json_line(&ErrorReport::of(&error)),
     };
-    format!("{:?}\n{:?}\n{line}", batch.fields, batch.options.query_options())
+    format!("{:?}\n{:?}\n{line}", batch.keys, batch.options.query_options())
 }
 
 #[test]

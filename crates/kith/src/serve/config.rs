@@ -277,14 +277,14 @@ fn choose(owns: Vec<Own>, id: Option<u32>, flag: &str, section: &str) -> Result<
     match (meant.next(), meant.next(), id) {
         (Some(own), None, _) => Ok(own.clone()),
         (None, _, Some(id)) if owns.is_empty() => Ok(Own { id, ..Own::default() }),
-        (None, _, None) => Err(Failure::usage(format!("{flag} is missing"), "it says which process this is")),
+        (None, _, None) => Err(Failure::usage(format!("{flag} is missing"), "it identifies this process")),
         (None, _, Some(id)) => {
             let help = format!("it has {there}; add one, or check {flag}");
-            Err(Failure::usage(format!("the file of --config has no {section} {id}"), help))
+            Err(Failure::usage(format!("the --config file has no {section} {id}"), help))
         }
         (Some(_), Some(_), Some(id)) => {
-            let message = format!("the file of --config has more than one {section} {id}");
-            Err(Failure::new(ErrorCode::BadSettings, message, "each process has one"))
+            let message = format!("the --config file has more than one {section} {id}");
+            Err(Failure::new(ErrorCode::BadSettings, message, "give each process an id of its own"))
         }
         (Some(_), Some(_), None) => {
             Err(Failure::usage(format!("{flag} is missing"), format!("the file has {section} {there}")))

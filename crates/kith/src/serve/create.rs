@@ -20,28 +20,29 @@ use std::path::PathBuf;
 /// A new cluster. Each flag is a key of the file of `--config` too.
 #[derive(Args, Clone, Debug)]
 pub struct CreateFlags {
-    /// The file of the cluster's machines (TOML); docs/operating/machines.md lists its keys
+    /// Configuration file of the cluster's machines (TOML); docs/operating/machines.md lists its keys
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// How replicas are placed: by groups that each hold everything, or around one ring [default: groups]
+    /// How replicas are placed: in groups that each hold everything, or around one ring [default: groups]
     #[arg(long, value_enum)]
     placement: Option<PlacementFlag>,
-    /// Replica groups: how many copies there are of everything; on a ring, the replicas of each partition
+    /// Number of replica groups, each with a full copy of the data; on a ring, replicas of each partition
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
     groups: Option<u32>,
-    /// Nodes in each group, on a ring all of them; their ids count from 0, group by group
+    /// Nodes per group, or on the whole ring; ids are given from 0, group by group
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     nodes: Option<u32>,
-    /// Partitions, fixed for the life of the cluster: some tens for each node of a group
+    /// Number of partitions, fixed for the life of the cluster: a few tens per node of a group
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_536))]
     partitions: Option<u32>,
-    /// Zones that the nodes of each group are spread over, in turn; `zone` of a `[[node]]` in the file beats it
+    /// Zones over which the nodes of each group are spread, in turn; `zone` of a `[[node]]` in the file overrides them
     #[arg(long, value_name = "A,B,…", value_delimiter = ',')]
     zones: Vec<String>,
-    /// Make the cluster even if the loss of one zone, or rack, takes all replicas of a partition
+    /// Create the cluster even if the loss of one zone or rack would take all replicas of a partition
     #[arg(long)]
     allow_shared_zones: bool,
-    /// Where built versions lie: a folder, under this path on every machine, or s3://BUCKET/PREFIX, gs://…, az://…
+    /// Where built versions are stored: a folder, at the same path on every machine, or s3://BUCKET/PREFIX, gs://…,
+    /// az://…
     #[arg(long, value_name = "DIR|URL")]
     object_store: Option<PathBuf>,
     /// Where the metadata is.
@@ -80,17 +81,7 @@ impl CreateFlags {
         let partitions = needed(self.partitions, file.partitions, "partitions")?;
         check_count("groups", groups)?;
         check_count("nodes", nodes)?;
-        let object_store = self.object_store.or(file.object_store.clone());
-        let object_store = object_store.ok_or_else(|| missing("--object-store", "object-store"))?;
-        let object_store = object_store.display().to_string();
-        // One spelling of each place, for whoever compares.
-        let location: Location = object_store.parse().map_err(|error: LocationError| {
-            Failure::usage(error.to_string(), "name a folder, or s3://BUCKET/PREFIX, gs://…, az://…")
-        })?;
-        if location.folder().is_some_and(|folder| !folder.is_absolute()) {
-            let message = format!("the object store {object_store} is not a path from /");
-            return Err(Failure::usage(message, "every machine finds it under this path").into());
-        }
+        let location = location(self.object_store.or(file.object_store.clone()))?;
         let target = self.metadata.or(file.metadata_flags()).target()?;
         let store = target.connect().map_err(|error| start_failure(error.into()))?;
         let zones = if self.zones.is_empty() { file.zones.clone() } else { self.zones };
@@ -118,10 +109,26 @@ impl CreateFlags {
     }
 }
 
+/// The object store that was named.
+fn location(object_store: Option<PathBuf>) -> Result<Location, Failure> {
+    let object_store = object_store.ok_or_else(|| missing("--object-store", "object-store"))?;
+    let object_store = object_store.display().to_string();
+    // One spelling of each place, for whoever compares.
+    let location: Location = object_store.parse().map_err(|error: LocationError| {
+        Failure::usage(error.to_string(), "name a folder, or s3://BUCKET/PREFIX, gs://…, az://…")
+    })?;
+    if location.folder().is_some_and(|folder| !folder.is_absolute()) {
+        let message = format!("the object store {object_store} is not an absolute path");
+        let help = "give a path that begins with / and is the same on every machine";
+        return Err(Failure::usage(message, help));
+    }
+    Ok(location)
+}
+
 /// The file's numbers have not been through the command line.
 fn check_count(name: &str, count: u32) -> Result<(), Failure> {
     if (1..=1024).contains(&count) {
         return Ok(());
     }
-    Err(Failure::usage(format!("{name} = {count}: it is 1 to 1024"), "see docs/operating/machines.md"))
+    Err(Failure::usage(format!("{name} = {count}: must be from 1 to 1024"), "see docs/operating/machines.md"))
 }

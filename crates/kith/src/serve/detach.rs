@@ -18,7 +18,7 @@ use std::{
     env, fs,
     io::{self, BufRead, BufReader, Read, Write},
     path::{Path, PathBuf},
-    process::{Command, Stdio},
+    process::{Child, Command, Stdio},
     thread,
 };
 use tokio_util::sync::CancellationToken;
@@ -65,16 +65,7 @@ pub fn detach(
 ) -> anyhow::Result<Exit> {
     private::keep_files_private();
     let log = ready_file.with_extension("log");
-    let mut child = Command::new(env::current_exe().context("find the binary of kith")?)
-        .args(env::args_os().skip(1).map(|argument| match argument.to_str() {
-            Some("--detach") => "--detached".into(),
-            _ => argument,
-        }))
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(log_at(&log)?)
-        .spawn()
-        .context("start kith dev")?;
+    let mut child = start_again(&log)?;
     let mut line = String::new();
     let told = child.stdout.take().expect("its output is piped");
     // An output that breaks off says nothing, as one that ends.
@@ -97,10 +88,26 @@ pub fn detach(
         Err(_) => {
             let status = child.wait().context("wait for kith dev")?;
             let message =
-                format!("kith dev ended before it answered: {status}; last log lines:\n{}", tail(&log));
-            Err(Failure::new(ErrorCode::ChildFailed, message, format!("its log is {}", log.display())).into())
+                format!("kith dev exited before it was ready: {status}; last log lines:\n{}", tail(&log));
+            Err(Failure::new(
+                ErrorCode::ChildFailed,
+                message,
+                format!("the whole log is in {}", log.display()),
+            )
+            .into())
         }
     }
+}
+
+/// Starts this command as the process that stays.
+fn start_again(log: &Path) -> anyhow::Result<Child> {
+    let arguments = env::args_os().skip(1).map(|argument| match argument.to_str() {
+        Some("--detach") => "--detached".into(),
+        _ => argument,
+    });
+    let mut command = Command::new(env::current_exe().context("find the binary of kith")?);
+    command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(log_at(log)?);
+    command.spawn().context("start kith dev")
 }
 
 /// The log, to be added to: another cluster may write there, which is what this one is told then.
@@ -112,7 +119,7 @@ fn log_at(log: &Path) -> Result<fs::File, Failure> {
     opened.map_err(|error| {
         let help =
             "check the directory, its permissions and the free space, or name another with --ready-file";
-        Failure::new(ErrorCode::CannotWrite, format!("write {}: {error}", log.display()), help)
+        Failure::new(ErrorCode::CannotWrite, format!("cannot write {}: {error}", log.display()), help)
     })
 }
 
@@ -174,7 +181,7 @@ pub async fn stop(
     };
     let stopped = stopped.map_err(|error| stop_failure(&error))?;
     output::print(format, &StopReply { stopped, data }, |reply| {
-        format!("kith dev, process {}, has ended\n", reply.stopped)
+        format!("kith dev, process {}, has stopped\n", reply.stopped)
     })?;
     Ok(Exit::Done)
 }
@@ -187,11 +194,11 @@ fn named(file: &Path, data: Option<&Path>) -> Result<ReadyDocument, Failure> {
         return Err(Failure::new(ErrorCode::NoCluster, message, help));
     }
     let Some(ready) = ReadyDocument::read(file) else {
-        let message = format!("{} is no ready file", file.display());
+        let message = format!("{} is not a ready file", file.display());
         return Err(Failure::new(
             ErrorCode::ReadyFileUnreadable,
             message,
-            "name that of a `kith dev`, or its --data",
+            "name the ready file of a `kith dev`, or its --data directory",
         ));
     };
     let real = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
@@ -203,7 +210,7 @@ fn named(file: &Path, data: Option<&Path>) -> Result<ReadyDocument, Failure> {
                 ready.data.display(),
                 data.display()
             );
-            Err(Failure::usage(message, "give one of --ready-file and --data"))
+            Err(Failure::usage(message, "give either --ready-file or --data"))
         }
         _ => Ok(ready),
     }

@@ -20,29 +20,29 @@ use std::{num::NonZeroU16, path::PathBuf};
 /// Run a whole cluster on this machine
 #[derive(Args, Debug)]
 pub struct DevArgs {
-    /// How replicas are placed: by groups that each hold everything, or around one ring [default: groups, or as the data
-    /// directory has it]
+    /// How replicas are placed: in groups that each hold everything, or around one ring [default: groups, or as in the
+    /// data directory]
     #[arg(long, value_enum)]
     placement: Option<PlacementFlag>,
-    /// Replica groups; on a ring, the replicas of each partition [default: 2, or as the data directory has them]
+    /// Number of replica groups; on a ring, replicas of each partition [default: 2, or as in the data directory]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
     groups: Option<u32>,
-    /// Nodes per group; on a ring, all of them [default: 3, or as the data directory has them]
+    /// Nodes per group, or on the whole ring [default: 3, or as in the data directory]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     nodes: Option<u32>,
-    /// Partitions, fixed for the life of a cluster [default: 24, or as the data directory has them]
+    /// Number of partitions, fixed for the life of a cluster [default: 24, or as in the data directory]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_536))]
     partitions: Option<u32>,
-    /// Zones that the nodes of each group are spread over, in turn; of a new cluster
+    /// Zones over which the nodes of each group are spread, in turn; only for a new cluster
     #[arg(long, value_name = "A,B,…", value_delimiter = ',')]
     zones: Vec<String>,
-    /// Routers; several hold one network cache together
+    /// Number of routers; several routers divide the network cache among them
     #[arg(long = "routers", value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
     router_count: u32,
-    /// One operating-system process per node and router, supervised
+    /// Run each node and router as a supervised process of its own
     #[arg(long)]
     processes: bool,
-    /// Threads that answer requests [default: one a processor; with --processes, each its share of the processors]
+    /// Threads that answer requests [default: one per processor; with --processes, an equal share of the processors]
     #[arg(long, value_name = "N")]
     threads: Option<NonZeroU16>,
     /// Data directory, kept across restarts [default: a temporary one, removed at the end]
@@ -67,30 +67,31 @@ pub struct DevArgs {
     /// Append every query to a file that `kith run` and `kith bench graph` can replay
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
-    /// How fast each node rereads everything that it holds, to repair damage; `off` repairs only what reads find
+    /// Rate at which each node rereads all its data to find and repair damage; `off`: repair only what reads find
     #[arg(long, value_name = "RATE", value_parser = scrub_rate, default_value = "10MiB/s")]
     scrub_rate: ScrubRate,
-    /// How fast each node pulls versions, copies and repairs, all together; `off`: no limit
+    /// Limit on each node's fetches of versions, copies and repairs together; `off`: no limit
     #[arg(long, value_name = "RATE", value_parser = fetch_rate, default_value = "off")]
     fetch_rate: FetchRate,
-    /// Slow fetches down while the p99 of a node's reads is above this multiple of its value without them; `off`: never
+    /// Slow fetches down while they raise the p99 of a node's reads above this multiple of its normal value; `off`:
+    /// never
     #[arg(long, value_name = "RATIO", value_parser = fetch_p99, default_value = "1.2")]
     fetch_p99: FetchP99,
-    /// Memory of each node and router for replies that are gathered or wait for their readers; others are refused (`overloaded`)
-    /// [default: 1GiB]
+    /// Memory of each node and router for replies that are being built or read; requests beyond it are refused
+    /// (`overloaded`) [default: 1GiB]
     #[arg(long, value_name = "SIZE", value_parser = reply_memory)]
     reply_memory: Option<ReplyMemory>,
-    /// Places that versions built elsewhere may be read from, optionally by store, such as people,person-*=s3://BUCKET/PREFIX
-    /// [default: nowhere]
+    /// Places from which versions that were built elsewhere may be read, optionally per store, such as
+    /// people,person-*=s3://BUCKET/PREFIX [default: none]
     #[arg(long, value_name = "[STORES=]PLACE")]
     read_from: Vec<ReadFrom>,
-    /// End when standard input ends
+    /// Exit when standard input ends
     #[arg(long)]
     end_with_stdin: bool,
-    /// Return once the cluster answers, and leave it running without a terminal; its log lies next to the ready file
+    /// Return once the cluster is ready, and leave it running in the background; its log is next to the ready file
     #[arg(long, conflicts_with = "end_with_stdin")]
     detach: bool,
-    /// End the cluster of this folder, or that of --ready-file or --data, and wait until it has ended
+    /// Stop the cluster of this folder, or that of --ready-file or --data, and wait until it has stopped
     #[arg(long, conflicts_with_all = [
         "placement", "groups", "nodes", "partitions", "zones", "router_count", "processes", "threads", "objects",
         "port", "http_port", "resp_port", "config", "record", "scrub_rate", "fetch_rate", "fetch_p99", "reply_memory",
@@ -107,7 +108,7 @@ fn bucket(text: &str) -> Result<Location, String> {
     match text.parse() {
         Ok(location @ Location::Bucket(_)) => Ok(location),
         Ok(Location::Folder(_)) => {
-            Err("it is no URL of an object store; without --objects, a folder is used".to_owned())
+            Err("expected the URL of an object store; without --objects, a folder is used".to_owned())
         }
         Err(error) => Err(error.to_string()),
     }
@@ -147,29 +148,46 @@ impl DevArgs {
         if self.detached {
             detach::leave_terminal(stop.clone())?;
         }
-        let ports = self.ports();
+        let (ports, detached) = (self.ports(), self.detached);
+        let options = self.options(ready_file.clone())?;
+        let dev = Dev::start(options, stop).await.map_err(start_failure)?;
+        eprint!("{}", ports.text(dev.ready()));
+        eprintln!("  meta    {}  (for a `kith node` that is to join)", dev.metadata());
+        eprintln!("  ready   {}", ready_file.display());
+        eprintln!("  next    kith load graph testdata/kith-village/edges.csv.gz --graph village");
+        if detached {
+            detach::tell(dev.ready());
+        }
+        dev.run().await;
+        Ok(Exit::Done)
+    }
+
+    /// As the supervisor has them.
+    fn options(self, ready_file: PathBuf) -> anyhow::Result<DevOptions> {
         let mut router = settings(self.config.as_deref())?;
         router.record = self.record.or(router.record);
         if !self.read_from.is_empty() {
             router.read_from = self.read_from;
         }
-        let options = DevOptions {
-            shape: Shape {
-                placement: self.placement.map(PlacementFlag::strategy),
-                groups: self.groups,
-                nodes: self.nodes,
-                partitions: self.partitions,
-                zones: self.zones,
-                // All of its zones are this machine.
-                allow_shared_zones: true,
-                ..Shape::default()
-            },
+        let shape = Shape {
+            placement: self.placement.map(PlacementFlag::strategy),
+            groups: self.groups,
+            nodes: self.nodes,
+            partitions: self.partitions,
+            zones: self.zones,
+            // All of its zones are this machine.
+            allow_shared_zones: true,
+            ..Shape::default()
+        };
+        let reply_bytes = self.reply_memory.map(|memory| memory.0);
+        Ok(DevOptions {
+            shape,
             routers: self.router_count,
             processes: self.processes,
             threads: self.threads,
             data: self.data,
             objects: self.objects.map(|location| location.to_string()),
-            ready_file: ready_file.clone(),
+            ready_file,
             port: self.port,
             http_port: self.http_port,
             resp_port: self.resp_port,
@@ -177,21 +195,8 @@ impl DevArgs {
             scrub_rate: self.scrub_rate.0,
             fetch_rate: self.fetch_rate.0,
             fetch_p99: self.fetch_p99.ratio(),
-            connections: ConnectionSettings {
-                reply_bytes: self.reply_memory.map(|memory| memory.0),
-                ..ConnectionSettings::default()
-            },
-        };
-        let dev = Dev::start(options, stop).await.map_err(start_failure)?;
-        eprint!("{}", ports.text(dev.ready()));
-        eprintln!("  meta    {}  (for `kith node` that is to join)", dev.metadata());
-        eprintln!("  ready   {}", ready_file.display());
-        eprintln!("  next    kith load graph testdata/kith-village/edges.csv.gz --graph village");
-        if self.detached {
-            detach::tell(dev.ready());
-        }
-        dev.run().await;
-        Ok(Exit::Done)
+            connections: ConnectionSettings { reply_bytes, ..ConnectionSettings::default() },
+        })
     }
 
     fn ports(&self) -> Ports {

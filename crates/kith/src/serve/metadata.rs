@@ -9,25 +9,25 @@ use std::path::PathBuf;
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 #[command(next_help_heading = "Metadata")]
 pub struct MetadataFlags {
-    /// Members of etcd, etcd://HOST:PORT,HOST:PORT; or HOST:PORT of a supervisor
+    /// The metadata store: etcd://HOST:PORT,HOST:PORT, or HOST:PORT of a `kith dev`
     #[arg(long, value_name = "ADDRESS")]
     pub metadata: Option<String>,
-    /// Of etcd: which cluster, of several in one etcd [default: default]
+    /// etcd: name of the cluster, if several share one etcd [default: default]
     #[arg(long, value_name = "NAME")]
     pub cluster: Option<String>,
-    /// Of etcd: speak TLS, believing these authorities (PEM)
+    /// etcd: use TLS and trust these certificate authorities (PEM)
     #[arg(long, value_name = "FILE")]
     pub etcd_ca: Option<PathBuf>,
-    /// Of etcd over TLS: this machine's certificate (PEM)
+    /// etcd: TLS client certificate of this machine (PEM)
     #[arg(long, value_name = "FILE")]
     pub etcd_cert: Option<PathBuf>,
-    /// Of etcd over TLS: its private key (PEM)
+    /// etcd: private key of the client certificate (PEM)
     #[arg(long, value_name = "FILE")]
     pub etcd_key: Option<PathBuf>,
-    /// Of etcd: the user
+    /// etcd: user name
     #[arg(long, value_name = "NAME")]
     pub etcd_user: Option<String>,
-    /// Of etcd: a file with the user's password
+    /// etcd: file with the user's password
     #[arg(long, value_name = "FILE")]
     pub etcd_password_file: Option<PathBuf>,
 }
@@ -66,7 +66,7 @@ impl MetadataFlags {
 /// A flag that is needed, and is not in the file either.
 pub fn missing(flag: &str, key: &str) -> Failure {
     Failure::usage(
-        format!("{flag} is missing, and so is `{key}` in the file of --config"),
+        format!("{flag} is missing, and the --config file has no `{key}`"),
         "see docs/operating/machines.md",
     )
 }

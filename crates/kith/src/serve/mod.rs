@@ -14,7 +14,7 @@ pub use process::{NodeArgs, RouterArgs};
 
 use crate::{
     failure::Failure,
-    load::names::{rate, size},
+    names::{rate, size},
 };
 use kith_node::NodeOptions;
 use kith_process::{StartError, private};
@@ -92,7 +92,7 @@ fn listen(end_with_stdin: bool, terminated: CancellationToken, stop: Cancellatio
     tokio::spawn(async move {
         let mut terminate = match tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) {
             Ok(terminate) => terminate,
-            Err(error) => return tracing::error!(%error, "signals cannot be listened to"),
+            Err(error) => return tracing::error!(%error, "cannot listen for signals"),
         };
         tokio::select! {
             _ = tokio::signal::ctrl_c() => cancel.cancel(),
@@ -120,7 +120,7 @@ pub enum PlacementFlag {
     /// Replica groups that each hold every partition once
     #[default]
     Groups,
-    /// One ring of all nodes: replicas lie with the next nodes clockwise
+    /// One ring of all nodes: replicas are on the next nodes clockwise
     Ring,
 }
 
@@ -217,7 +217,7 @@ pub fn fetch_p99(text: &str) -> Result<FetchP99, String> {
     }
     match text.parse::<f64>() {
         Ok(ratio) if (1.01..=100.0).contains(&ratio) => Ok(FetchP99(Some((ratio * 100.0).round() as u32))),
-        _ => Err("give a ratio from 1.01 to 100, as 1.2, or `off`".to_owned()),
+        _ => Err("expected a ratio from 1.01 to 100, such as 1.2, or `off`".to_owned()),
     }
 }
 
@@ -262,7 +262,7 @@ impl TryFrom<String> for ReplyMemory {
 
 fn reply_memory(text: &str) -> Result<ReplyMemory, String> {
     match size(text)? {
-        bytes if bytes < REPLY_MEMORY_MIN => Err(format!("{text} is less than 16MiB")),
+        bytes if bytes < REPLY_MEMORY_MIN => Err(format!("{text} is less than the minimum of 16MiB")),
         bytes => Ok(ReplyMemory(bytes)),
     }
 }

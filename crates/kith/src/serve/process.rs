@@ -34,93 +34,98 @@ const LISTEN_DEFAULT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr
 /// What every serving process needs. Each flag but `--config` is a key of its file too.
 #[derive(Args, Debug)]
 struct ProcessArgs {
-    /// The file of the cluster's machines (TOML); docs/operating/machines.md lists its keys. Flags beat it
+    /// Configuration file of the cluster's machines (TOML); docs/operating/machines.md lists its keys. Flags override
+    /// it
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Where the metadata is.
     #[command(flatten)]
     metadata: MetadataFlags,
-    /// Address of gRPC and frames, as others reach it; port 0 takes a free one [default: 127.0.0.1:0]
+    /// Address for gRPC and frames, at which other processes reach this one; port 0 takes a free one [default:
+    /// 127.0.0.1:0]
     #[arg(long, value_name = "HOST:PORT")]
     listen: Option<SocketAddr>,
-    /// Address of /healthz, /readyz and /metrics; port 0 takes a free one [default: 127.0.0.1:0]
+    /// Address for /healthz, /readyz and /metrics; port 0 takes a free one [default: 127.0.0.1:0]
     #[arg(long, value_name = "HOST:PORT")]
     http: Option<SocketAddr>,
-    /// Address for Redis clients (RESP); port 0 takes a free one [default: none, they are not served]
+    /// Address for Redis clients (RESP); port 0 takes a free one [default: none; Redis clients are not served]
     #[arg(long, value_name = "HOST:PORT")]
     resp: Option<SocketAddr>,
-    /// Threads that answer requests [default: one a processor]
+    /// Threads that answer requests [default: one per processor]
     #[arg(long, value_name = "N")]
     threads: Option<NonZeroU16>,
     /// Data directory of this process
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
-    /// Authorities of callers' certificates (PEM): callers show one, or a token where --access has tokens
+    /// Certificate authorities of callers (PEM): callers must show a certificate, or a token if --access has tokens
     #[arg(long, value_name = "FILE")]
     tls_client_ca: Option<PathBuf>,
-    /// File of rights (TOML); docs/operating/securing.md shows one. Without it, everybody who can connect may do everything
+    /// File of access rights (TOML); docs/operating/securing.md shows one. Without it, anybody who can connect may do
+    /// everything
     #[arg(long, value_name = "FILE")]
     access: Option<PathBuf>,
-    /// Listen off loopback without TLS: the network is trusted
+    /// Allow listening on a non-loopback address without TLS, on a network that you trust
     #[arg(long)]
     insecure_listen: bool,
-    /// Serve /healthz, /readyz and /metrics off loopback in the clear, also where the rest is over TLS: stores are named there
+    /// Serve /healthz, /readyz and /metrics, which show names of stores, unencrypted on a non-loopback address, even if
+    /// the rest uses TLS
     #[arg(long)]
     insecure_http: bool,
-    /// Connections at once, over all ports; others are refused (`too_many_connections`) [default: 16384, or what the limit of open
-    /// files leaves]
+    /// Maximum number of open connections over all ports; more are refused (`too_many_connections`) [default: 16384, or
+    /// fewer if the limit on open files requires it]
     #[arg(long, value_name = "N")]
     connections_max: Option<usize>,
-    /// Connections over which nothing was asked for so long are closed, but for those of Redis clients; 0: never [default: 600000]
+    /// Close connections that have been idle for this long, except those of Redis clients; 0: never [default: 600000]
     #[arg(long, value_name = "MS")]
     connections_idle_ms: Option<u64>,
-    /// Memory for replies that are gathered or wait for their readers; others are refused (`overloaded`) [default: 1GiB]
+    /// Memory for replies that are being built or read; requests beyond it are refused (`overloaded`) [default: 1GiB]
     #[arg(long, value_name = "SIZE", value_parser = reply_memory)]
     reply_memory: Option<ReplyMemory>,
-    /// End when standard input ends: how a supervisor's children end with it
+    /// Exit when standard input ends, so that a supervisor's children exit with it
     #[arg(long)]
     end_with_stdin: bool,
 }
 
-/// Serve the partitions of one node
+/// Run a node, which serves partitions
 #[derive(Args, Debug)]
 pub struct NodeArgs {
-    /// Id of the node in the cluster's shape; an unused one makes a spare, for `kith cluster add-node` [default: the only one
-    /// in the file]
+    /// Id of the node in the cluster; an unused id makes it a spare, for `kith cluster add-node` [default: the only
+    /// node in the file]
     #[arg(long, value_name = "N")]
     node: Option<u32>,
-    /// How fast the node rereads everything that it holds, to repair damage; `off` repairs only what reads find
+    /// Rate at which the node rereads all its data to find and repair damage; `off`: repair only what reads find
     /// [default: 10MiB/s]
     #[arg(long, value_name = "RATE", value_parser = scrub_rate)]
     scrub_rate: Option<ScrubRate>,
-    /// Pull versions, copies and repairs no faster than this, all together; `off`: no limit; `kith cluster fetch-rate` changes
-    /// it live [default: off]
+    /// Limit on the node's fetches of versions, copies and repairs together; `off`: no limit; `kith cluster fetch-rate`
+    /// changes it at run time [default: off]
     #[arg(long, value_name = "RATE", value_parser = fetch_rate)]
     fetch_rate: Option<FetchRate>,
-    /// Slow fetches down while the p99 of reads is above this multiple of its value without them; `off`: never [default: 1.2]
+    /// Slow fetches down while they raise the p99 of reads above this multiple of its normal value; `off`: never
+    /// [default: 1.2]
     #[arg(long, value_name = "RATIO", value_parser = fetch_p99)]
     fetch_p99: Option<FetchP99>,
-    /// Bring this much of a new version into memory before it serves, indexes first, as far as that leaves what is served there
-    /// [default: 256MiB]
+    /// Read this much of a new version into memory before it serves, indexes first, without displacing what is served
+    /// now [default: 256MiB]
     #[arg(long, value_name = "SIZE", value_parser = warm_bytes)]
     warm_bytes: Option<WarmBytes>,
-    /// Failure domain: replicas are placed apart, and reads prefer their own
+    /// Zone, a failure domain: replicas are placed in different zones, and reads prefer their own
     #[arg(long, value_name = "NAME")]
     zone: Option<String>,
-    /// Failure domain inside the zone
+    /// Rack, a failure domain inside the zone
     #[arg(long, value_name = "NAME")]
     rack: Option<String>,
-    /// Data centre
+    /// Region, such as a data centre
     #[arg(long, value_name = "NAME")]
     region: Option<String>,
     #[command(flatten)]
     process: ProcessArgs,
 }
 
-/// Answer queries of clients, with a network cache
+/// Run a router, which answers the queries of clients and caches networks
 #[derive(Args, Debug)]
 pub struct RouterArgs {
-    /// Id of the router: members are owned by routers [default: the only one in the file, else 0]
+    /// Id of the router, which decides the members that it owns [default: the only router in the file, else 0]
     #[arg(long, value_name = "N")]
     id: Option<u32>,
     #[command(flatten)]
@@ -128,8 +133,8 @@ pub struct RouterArgs {
     /// Append every query to a file that `kith run` and `kith bench graph` can replay
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
-    /// Places that versions built elsewhere may be read from, optionally by store, such as people,person-*=s3://BUCKET/PREFIX
-    /// [default: nowhere]
+    /// Places from which versions that were built elsewhere may be read, optionally per store, such as
+    /// people,person-*=s3://BUCKET/PREFIX [default: none]
     #[arg(long, value_name = "[STORES=]PLACE")]
     read_from: Vec<ReadFrom>,
 }
@@ -155,8 +160,10 @@ impl ProcessArgs {
         let resp = self.resp.or(own.resp);
         resp.map_or(Ok(()), |addr| check_address("resp", addr))?;
         if files.token_file.is_some() {
-            let message = "--token-file has no meaning here: processes of a cluster show certificates";
-            return Err(Failure::usage(message, "leave it out; --access says whose tokens are taken").into());
+            let message = "--token-file does not apply here: processes of a cluster show certificates";
+            return Err(
+                Failure::usage(message, "leave it out; --access says whose tokens are accepted").into()
+            );
         }
         let security = ServerSecurity {
             cert: files.tls_cert,
@@ -189,8 +196,8 @@ fn check_address(name: &str, addr: SocketAddr) -> Result<(), Failure> {
     if !addr.ip().is_unspecified() {
         return Ok(());
     }
-    let message = format!("{name} {addr}: others would be told this address, which names no machine");
-    Err(Failure::usage(message, "name the address of this machine"))
+    let message = format!("{name} {addr}: other processes are told this address, so it must name a machine");
+    Err(Failure::usage(message, "give an address of this machine"))
 }
 
 impl NodeArgs {

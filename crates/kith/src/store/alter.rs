@@ -1,6 +1,6 @@
 //! The flags of `kith store alter`: what of a store's definition can be changed while it serves.
 
-use crate::load::names::{rate, store_name};
+use crate::names::{rate, store_name};
 use clap::{ArgGroup, Args};
 use kith_wire::v1;
 use std::num::NonZeroU64;
@@ -14,25 +14,26 @@ pub struct AlterFlags {
     /// The store
     #[arg(value_parser = store_name)]
     pub store: String,
-    /// Keys that may be read a second, over all routers; `off`: any
+    /// Maximum number of keys read per second, over all routers; `off`: no limit
     #[arg(long, value_name = "N", value_parser = quota_keys)]
     read_quota_keys: Option<Quota>,
-    /// Bytes of values that may be read a second, over all routers, as 10MiB; `off`: any
+    /// Maximum bytes of values read per second, over all routers, such as 10MiB; `off`: no limit
     #[arg(long, value_name = "SIZE", value_parser = quota_bytes)]
     read_quota_bytes: Option<Quota>,
-    /// How many versions to keep beside the current one; those that are more are gone at once
+    /// How many versions to keep besides the current one; surplus versions are removed at once
     #[arg(long, value_name = "N")]
     retain: Option<u32>,
-    /// Bytes that all kept versions may take together at one replica, as 10GiB; `off`: any
+    /// Maximum bytes of all kept versions together at one replica, such as 10GiB; `off`: no limit
     #[arg(long, value_name = "SIZE", value_parser = quota_bytes)]
     quota: Option<Quota>,
     /// Refuse versions with fewer records
     #[arg(long, value_name = "N")]
     records_min: Option<u64>,
-    /// Refuse versions whose number of records drops by more than this many per cent; `off`: none
+    /// Refuse versions whose number of records drops by more than this many per cent; `off`: refuse none
     #[arg(long, value_name = "PERCENT", value_parser = drop_max)]
     drop_max: Option<DropMax>,
-    /// Who alone may push and, where callers show who they are, change or drop the store; `off`: anybody with the right
+    /// The only user who may push to the store and, if callers show who they are, change or drop it; `off`: anybody
+    /// with the right
     #[arg(long, value_name = "USER")]
     owner: Option<String>,
 }
@@ -45,7 +46,7 @@ fn drop_max(text: &str) -> Result<DropMax, String> {
     match (text, text.parse()) {
         ("off", _) => Ok(DropMax(None)),
         (_, Ok(percent @ 0..=100)) => Ok(DropMax(Some(percent))),
-        _ => Err("give a number from 0 to 100, or `off`".to_owned()),
+        _ => Err("expected a number from 0 to 100, or `off`".to_owned()),
     }
 }
 
@@ -68,7 +69,7 @@ fn quota_keys(text: &str) -> Result<Quota, String> {
         "off" => Ok(Quota(None)),
         text => match text.parse() {
             Ok(keys) => Ok(Quota(Some(keys))),
-            Err(_) => Err("give a number of keys a second from 1, or `off`".to_owned()),
+            Err(_) => Err("expected a number of keys per second from 1, or `off`".to_owned()),
         },
     }
 }
@@ -78,7 +79,7 @@ fn quota_bytes(text: &str) -> Result<Quota, String> {
         "off" => Ok(Quota(None)),
         text => rate(text)
             .map(|bytes| Quota(NonZeroU64::new(bytes)))
-            .map_err(|_| "give bytes, as 10MiB, or `off`".to_owned()),
+            .map_err(|_| "expected bytes, such as 10MiB, or `off`".to_owned()),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::{
     failure::Failure,
-    load::names::{rate, size, store_name},
+    names::{rate, size, store_name},
 };
 use clap::Args;
 use kith_build::read_schema;
@@ -13,37 +13,37 @@ use std::{num::NonZeroU64, path::PathBuf};
 /// A store of keys and values.
 #[derive(Clone, Debug, Args)]
 pub struct CreateFlags {
-    /// What to call it
+    /// Name of the store
     #[arg(value_parser = store_name)]
     pub store: String,
-    /// What keys are: id (64-bit numbers), string or bytes
+    /// Type of the keys: id (64-bit numbers), string or bytes
     #[arg(long, value_name = "TYPE", default_value_t = KeyType::String)]
     key: KeyType,
-    /// What values are: text, bytes, json or record (of one schema)
+    /// Type of the values: text, bytes, json or record (of one schema)
     #[arg(long, value_name = "TYPE", default_value_t = ValueType::Text)]
     value: ValueType,
     /// Which field of the input is the key [default: key]
     #[arg(long, value_name = "NAME")]
     key_field: Option<String>,
-    /// Of records: their schema (docs/formats/schema.md) [default: what the rows of the first push agree on]
+    /// Schema of the records (docs/formats/schema.md) [default: inferred from the rows of the first push]
     #[arg(long, value_name = "FILE")]
     schema: Option<PathBuf>,
-    /// How many versions to keep beside the current one
+    /// How many versions to keep besides the current one
     #[arg(long, default_value_t = DefinitionDocument::RETAIN_DEFAULT, value_name = "N")]
     retain: u32,
-    /// Bytes that all kept versions may take together at one replica, as 10GiB
+    /// Maximum bytes of all kept versions together at one replica, such as 10GiB
     #[arg(long, value_parser = size, value_name = "SIZE")]
     quota: Option<usize>,
-    /// Keys that may be read a second, over all routers [default: any]
+    /// Maximum number of keys read per second, over all routers [default: no limit]
     #[arg(long, value_name = "N")]
     read_quota_keys: Option<NonZeroU64>,
-    /// Bytes of values that may be read a second, over all routers, as 10MiB [default: any]
+    /// Maximum bytes of values read per second, over all routers, such as 10MiB [default: no limit]
     #[arg(long, value_parser = rate, value_name = "SIZE")]
     read_quota_bytes: Option<u64>,
-    /// How many groups hold it [default: all]
+    /// How many groups hold the store [default: all]
     #[arg(long, value_name = "N")]
     replication: Option<u32>,
-    /// How many answers must agree
+    /// How many replicas must give the same answer
     #[arg(long, default_value_t = 1, value_name = "R")]
     required_reads: u32,
     /// Refuse versions with fewer records
@@ -52,7 +52,7 @@ pub struct CreateFlags {
     /// Refuse versions whose number of records drops by more than this many per cent
     #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(0..=100))]
     drop_max: Option<u8>,
-    /// Who alone may push and, where callers show who they are, change or drop the store
+    /// The only user who may push to the store and, if callers show who they are, change or drop it
     #[arg(long, value_name = "USER")]
     owner: Option<String>,
 }
@@ -64,8 +64,12 @@ impl CreateFlags {
     /// `bad_schema`; `usage` if there is one and values have none.
     pub fn definition(&self) -> Result<DefinitionDocument, Failure> {
         if let (Some(path), false) = (&self.schema, self.value == ValueType::Record) {
-            let message = format!("--schema {} is for records, values are {}", path.display(), self.value);
-            return Err(Failure::usage(message, "say --value record, or leave it out"));
+            let message = format!(
+                "--schema {} applies only to records, but the values are {}",
+                path.display(),
+                self.value
+            );
+            return Err(Failure::usage(message, "add --value record, or leave it out"));
         }
         let schema = self.schema.as_deref().map(read_schema).transpose()?;
         Ok(DefinitionDocument {

@@ -6,6 +6,7 @@ mod create;
 mod look;
 mod push;
 pub mod reply;
+mod versions;
 
 pub use build::{BuildReply, ChangesReply, DiscardReply, PartitionReply};
 use kith_types::ErrorCode;
@@ -15,13 +16,13 @@ pub use look::{
     verify::{ComponentReply, VerifyReply},
 };
 pub use push::{CancelReply, PushReply};
-use reply::{FollowedReply, StoreReply, SwapReply};
+use reply::{FollowedReply, StoreReply};
 
 use crate::{
-    confirm::confirm_drop,
+    confirm::{confirm_drop, print_dropped},
     connect::{self, TargetFlags},
     failure::{Exit, Failure},
-    load::names::store_name,
+    names::store_name,
     output::{self, Format},
     table::stores,
     who::who,
@@ -36,13 +37,12 @@ use kith_wire::{
     documents::{Document, StoreDocument},
     v1::{self, store_request::Command as Ask},
 };
-use serde::Serialize;
 
 #[derive(Debug, Subcommand)]
 pub enum StoreCommand {
-    /// Make a store of keys and values
+    /// Create a store of keys and values
     Create(CreateFlags),
-    /// Change a store's quotas, guards, owner and how many versions it keeps; it goes on serving
+    /// Change a store's quotas, guards, owner and retention while it serves
     Alter(AlterFlags),
     /// Build a version of a store from rows, into a folder
     ///
@@ -50,15 +50,15 @@ pub enum StoreCommand {
     Build(Box<build::BuildFlags>),
     /// Build one partition of a version, as one task of many
     BuildPartition(Box<build::PartitionFlags>),
-    /// Join partitions that were built one by one into a version
+    /// Assemble a version from partitions that were built one by one
     Assemble(Box<build::AssembleFlags>),
-    /// Remove partitions that were built one by one, and nothing else, once a version is made of them
+    /// Remove partitions that were built one by one, once a version has been assembled from them
     DiscardParts(build::DiscardFlags),
-    /// Push rows or a built version, and serve it
+    /// Push rows or a built version as the next version of a store
     Push(Box<push::PushFlags>),
-    /// List the stores, graphs among them
+    /// List the stores, including graphs
     List,
-    /// Show what a store holds, its version and what runs
+    /// Show what a store holds, its version and the push under way
     Describe {
         /// The store
         #[arg(value_parser = store_name)]
@@ -69,74 +69,14 @@ pub enum StoreCommand {
         /// The store
         #[arg(value_parser = store_name)]
         store: String,
-        /// Do not ask first; needed without a terminal
+        /// Do not ask for confirmation; required without a terminal
         #[arg(long)]
         yes: bool,
     },
-    /// List the versions of a store
-    Versions {
-        /// The store
-        #[arg(value_parser = store_name)]
-        store: String,
-    },
-    /// Serve another version; the current one is retained
-    Swap {
-        /// The store
-        #[arg(value_parser = store_name)]
-        store: String,
-        /// The version to serve
-        version: u64,
-        /// Also if it is blocked
-        #[arg(long)]
-        force: bool,
-    },
-    /// Serve an older version; the current one is blocked
-    Rollback {
-        /// The store
-        #[arg(value_parser = store_name)]
-        store: String,
-        /// The version to serve [default: the newest retained one that is older]
-        #[arg(long, value_name = "VERSION")]
-        to: Option<u64>,
-        /// Also if it is blocked
-        #[arg(long, requires = "to")]
-        force: bool,
-    },
-    /// Keep a version whatever comes, or let it go
-    Hold {
-        /// The store
-        #[arg(value_parser = store_name)]
-        store: String,
-        /// The version
-        version: u64,
-        /// Let the clean-up have it again
-        #[arg(long)]
-        release: bool,
-    },
-    /// Refuse pushes and loads from now on; the one under way ends. Swaps and rollbacks work on
-    Freeze {
-        /// The store
-        #[arg(value_parser = store_name)]
-        store: String,
-    },
-    /// Accept pushes and loads of a frozen store again
-    Thaw {
-        /// The store
-        #[arg(value_parser = store_name)]
-        store: String,
-    },
-    /// Have a retained version served by force only
-    Block {
-        /// The store
-        #[arg(value_parser = store_name)]
-        store: String,
-        /// The version
-        version: u64,
-        /// Take that back
-        #[arg(long)]
-        undo: bool,
-    },
-    /// Show which nodes have a key, in which file, and who would answer now
+    /// Versions: which are kept, and which is served.
+    #[command(flatten)]
+    Versions(versions::VersionsCommand),
+    /// Show which nodes have a key, in which file, and which node answers now
     Where(look::place::PlaceFlags),
     /// Compare what every node has with what it should have; exit code 3 if something is wrong
     Verify(look::verify::VerifyFlags),
@@ -150,12 +90,6 @@ pub enum StoreCommand {
     },
 }
 
-/// A store that is gone.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-struct DropReply {
-    dropped: String,
-}
-
 /// Runs a command.
 ///
 /// # Errors
@@ -165,6 +99,7 @@ pub async fn run(target: &TargetFlags, format: Format, command: StoreCommand) ->
         StoreCommand::Where(flags) => return look::place::run(target, format, flags).await,
         StoreCommand::Verify(flags) => return look::verify::run(target, format, flags).await,
         StoreCommand::Export(flags) => return look::export::run(target, format, flags).await,
+        StoreCommand::Versions(command) => versions::run(target, format, command).await?,
         StoreCommand::Build(flags) => build::run(target, format, &flags).await?,
         StoreCommand::BuildPartition(flags) => {
             tokio::task::block_in_place(|| build::build_partition(format, &flags))?;
@@ -182,37 +117,12 @@ pub async fn run(target: &TargetFlags, format: Format, command: StoreCommand) ->
         StoreCommand::Describe { store } => {
             describe(&connect::router(target).await?, format, &store).await?;
         }
-        StoreCommand::Versions { store } => {
-            versions(format, &described(&connect::router(target).await?, &store).await?)?;
-        }
         StoreCommand::History { store } => {
             let history = reply::history(&described(&connect::router(target).await?, &store).await?);
             output::print(format, &history, |history| stores::history(history))?;
         }
         StoreCommand::Drop { store, yes } => {
             drop_store(&connect::router(target).await?, format, store, yes).await?;
-        }
-        StoreCommand::Swap { store, version, force } => {
-            let swap = Ask::Swap(v1::SwapStore { to: version, force });
-            swapped(&connect::router(target).await?, format, &store, swap).await?;
-        }
-        StoreCommand::Rollback { store, to, force } => {
-            let rollback = Ask::Rollback(v1::RollbackStore { to, force });
-            swapped(&connect::router(target).await?, format, &store, rollback).await?;
-        }
-        StoreCommand::Hold { store, version, release } => {
-            let hold = Ask::Hold(v1::HoldStore { version, release });
-            changed(&connect::router(target).await?, format, &store, hold).await?;
-        }
-        StoreCommand::Freeze { store } => {
-            frozen(&connect::router(target).await?, format, &store, true).await?;
-        }
-        StoreCommand::Thaw { store } => {
-            frozen(&connect::router(target).await?, format, &store, false).await?;
-        }
-        StoreCommand::Block { store, version, undo } => {
-            let block = Ask::Block(v1::BlockStore { version, unblock: undo });
-            changed(&connect::router(target).await?, format, &store, block).await?;
         }
     }
     Ok(Exit::Done)
@@ -258,35 +168,10 @@ async fn list(router: &RouterClient, format: Format) -> anyhow::Result<()> {
     output::print(format, &all, |all| stores::list(all))
 }
 
-/// Swaps, says what was done and how to undo it.
-async fn swapped(router: &RouterClient, format: Format, store: &str, command: Ask) -> anyhow::Result<()> {
-    let is_rollback = matches!(command, Ask::Rollback(_));
-    let (document, reply) = one(router, store, command).await?;
-    let reply = SwapReply::new(&document, reply, is_rollback);
-    output::print(format, &reply, stores::swapped)
-}
-
-async fn changed(router: &RouterClient, format: Format, store: &str, command: Ask) -> anyhow::Result<()> {
-    let (document, _) = one(router, store, command).await?;
-    versions(format, &document)
-}
-
-fn versions(format: Format, document: &StoreDocument) -> anyhow::Result<()> {
-    output::print(format, &reply::versions(document), |versions| {
-        stores::versions(versions, document.frozen.as_ref())
-    })
-}
-
-async fn frozen(router: &RouterClient, format: Format, store: &str, freezes: bool) -> anyhow::Result<()> {
-    let freeze = Ask::Freeze(v1::FreezeStore { thaw: !freezes });
-    let (document, _) = one(router, store, freeze).await?;
-    output::print(format, &StoreReply::from(document), stores::describe)
-}
-
 async fn drop_store(router: &RouterClient, format: Format, store: String, yes: bool) -> anyhow::Result<()> {
     confirm_drop(&format!("store {store:?} with all its versions"), yes)?;
     ask(router, &store, Ask::Drop(v1::DropStore {})).await?;
-    output::print(format, &DropReply { dropped: store }, |reply| format!("dropped {}\n", reply.dropped))
+    print_dropped(format, store)
 }
 
 async fn ask(router: &RouterClient, store: &str, command: Ask) -> anyhow::Result<v1::StoreReply> {

@@ -70,7 +70,8 @@ fn id_set(what: &str, ids: &[u64]) -> String {
     }
     if IDS_SHOWN < ids.len() {
         let rest = (ids.len() - IDS_SHOWN) as u64;
-        text += &format!("... and {} more: all with -o json, pages with --limit and --after\n", count(rest));
+        text +=
+            &format!("... and {} more: -o json prints all, --limit and --after print pages\n", count(rest));
     }
     text
 }

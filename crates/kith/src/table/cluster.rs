@@ -2,12 +2,25 @@
 
 use super::{Side, bytes, count, plural, table};
 use crate::{
-    cluster::{FetchRatesReply, StatusReply, StoreStatusReply},
+    cluster::{FetchRatesReply, RouterReply, StatusReply, StoreStatusReply},
     serve::{CreateReply, PlacementFlag},
 };
 
 /// Nodes, then routers, then stores.
 pub fn status(status: &StatusReply) -> String {
+    format!(
+        "{}, {}, epoch {}\n{}{}\n{}{}",
+        plural(status.nodes.len() as u64, "node"),
+        plural(status.partitions.into(), "partition"),
+        status.epoch,
+        nodes(status),
+        notes(status),
+        routers(&status.routers),
+        stores(&status.stores),
+    )
+}
+
+fn nodes(status: &StatusReply) -> String {
     let columns = [
         ("group", Side::Right),
         ("node", Side::Right),
@@ -40,39 +53,39 @@ pub fn status(status: &StatusReply) -> String {
             graphs.join(", "),
         ]
     });
+    table(&columns, rows)
+}
+
+/// Nodes whose fetches are held back, and groups that get no reads.
+fn notes(status: &StatusReply) -> String {
     let held_back = status.nodes.iter().filter_map(|node| {
         let (node, rate) = (node.node, bytes(node.fetch_held_back?));
-        Some(format!("node {node} holds its fetches back to {rate}/s: reads got slower beside them\n"))
+        Some(format!("node {node} holds its fetches back to {rate}/s because they slow its reads down\n"))
     });
-    let held_back: String = held_back.collect();
     let out = status.groups.iter().filter_map(|group| {
         let note = match group.state.as_str() {
-            "out" => "is taken out: it is not asked until `kith cluster restore-group`",
-            "joining" => "is being filled: it is not asked yet",
+            "out" => "is taken out: it gets no reads until `kith cluster restore-group`",
+            "joining" => "is being filled: it gets no reads yet",
             _ => return None,
         };
         Some(format!("group {} {note}\n", group.group))
     });
-    let out: String = out.collect();
-    let routers = status.routers.iter().map(|router| {
-        let age = router.metadata_age_ms.map_or("?".to_owned(), |age| format!("{:.1} s", age as f64 / 1e3));
-        vec![router.router.to_string(), router.state.clone(), router.addr.clone(), router.http.clone(), age]
-    });
-    let router_columns = [
+    held_back.chain(out).collect()
+}
+
+fn routers(routers: &[RouterReply]) -> String {
+    let columns = [
         ("router", Side::Right),
         ("state", Side::Left),
         ("address", Side::Left),
         ("http", Side::Left),
         ("metadata seen", Side::Right),
     ];
-    format!(
-        "{}, {}, epoch {}\n{}{held_back}{out}\n{}",
-        plural(status.nodes.len() as u64, "node"),
-        plural(status.partitions.into(), "partition"),
-        status.epoch,
-        table(&columns, rows),
-        table(&router_columns, routers) + &stores(&status.stores),
-    )
+    let rows = routers.iter().map(|router| {
+        let age = router.metadata_age_ms.map_or("?".to_owned(), |age| format!("{:.1} s", age as f64 / 1e3));
+        vec![router.router.to_string(), router.state.clone(), router.addr.clone(), router.http.clone(), age]
+    });
+    table(&columns, rows)
 }
 
 /// A node's group, and that it is not asked.

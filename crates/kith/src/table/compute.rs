@@ -27,7 +27,10 @@ pub fn counts(reply: &AggregateReply) -> String {
             CountReply::Bucket { bucket, count } => vec![shown(bucket), count.to_string()],
         }),
     );
-    let cut =
-        if reply.truncated { "there are more values than are kept: some are not counted\n" } else { "" };
+    let cut = if reply.truncated {
+        "there are more distinct values than can be kept: some are not counted\n"
+    } else {
+        ""
+    };
     rows + cut + &footer(&reply.last)
 }

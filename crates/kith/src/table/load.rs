@@ -1,7 +1,7 @@
 //! What a load did, for people.
 
 use super::{Side, bytes, count, plural, table};
-use crate::load::{Dropped, LoadReply};
+use crate::{load::LoadReply, publish::Dropped};
 
 /// Components, files with dropped lines and why, then one line that sums it up.
 pub fn summary(reply: &LoadReply) -> String {
@@ -67,8 +67,8 @@ mod tests {
     use super::*;
     use crate::load::{LoadedComponent, ReadFile};
 
-    #[test]
-    fn a_summary_says_what_was_built_and_what_was_dropped() {
+    /// A load of one file, of which one line was dropped.
+    fn loaded() -> LoadReply {
         let component = LoadedComponent {
             name: "connection".to_owned(),
             role: "undirected".to_owned(),
@@ -92,14 +92,19 @@ mod tests {
             self_loops: 3,
             bytes: 900_000,
         };
-        let mut reply = LoadReply {
+        LoadReply {
             graph: "v".to_owned(),
             version: Some(1_700_000_000_000),
             components: vec![component],
             dropped: vec![dropped],
             files: vec![file],
             seconds: 0.25,
-        };
+        }
+    }
+
+    #[test]
+    fn a_summary_says_what_was_built_and_what_was_dropped() {
+        let reply = loaded();
         let expected = "\
 component   role        members   edges  self loops  duplicates  both orders      bytes
 connection  undirected    4,998  77,094           3           2            1  726.5 KiB
@@ -111,7 +116,7 @@ dropped lines  why
 graph v now serves version 1700000000000: 77,101 lines in 1 file, 0.2 s
 ";
         assert_eq!(summary(&reply), expected);
-        reply = LoadReply { version: None, components: Vec::new(), dropped: Vec::new(), ..reply };
-        assert_eq!(summary(&reply), "dry run: 77,101 lines in 1 file checked, nothing built, 0.2 s\n");
+        let dry = LoadReply { version: None, components: Vec::new(), dropped: Vec::new(), ..reply };
+        assert_eq!(summary(&dry), "dry run: 77,101 lines in 1 file checked, nothing built, 0.2 s\n");
     }
 }

@@ -62,13 +62,13 @@ fn wasted(profile: &ProfileReply) -> String {
     let keys: u64 = requests().filter(|request| !request.won).map(|request| request.keys).sum();
     let mut text = String::new();
     if let Some(age) = profile.metadata_age_ms {
-        text += &format!(", metadata {:.0} s old: a swap may have passed this router by", age as f64 / 1e3);
+        text += &format!(", metadata {:.0} s old: this router may have missed a swap", age as f64 / 1e3);
     }
     if 0 < profile.hedges {
         text += &format!(", {}, {won} won", plural(profile.hedges.into(), "hedge"));
     }
     if 0 < keys {
-        text += &format!(", {} asked in vain", plural(keys, "key"));
+        text += &format!(", {} requested in vain", plural(keys, "key"));
     }
     text
 }
@@ -85,7 +85,7 @@ fn heading(index: usize, round: &RoundReply) -> String {
         if allowed < asked {
             text += &format!(" ({asked} asked for, but there are no more)");
         } else if asked < allowed {
-            text += &format!(" ({asked} asked for, but one is the least)");
+            text += &format!(" ({asked} asked for, but one is the minimum)");
         }
     }
     if !round.policy.is_empty() {
@@ -100,7 +100,7 @@ fn heading(index: usize, round: &RoundReply) -> String {
 /// Who decided how many groups take part, and by what.
 fn decision(round: &RoundReply, inputs: &InputsReply) -> String {
     let mut text = match (inputs.controller.as_str(), round.selector.as_str()) {
-        ("", _) => "decided by the caller, no controller was asked".to_owned(),
+        ("", _) => "decided by the caller, without a controller".to_owned(),
         (controller, "") => format!("decided by {controller}, the default for {}", round.kind),
         (controller, selector) => {
             format!("decided by {controller}, which the settings choose for {selector}")
@@ -120,7 +120,7 @@ fn decision(round: &RoundReply, inputs: &InputsReply) -> String {
         inputs.kind_fan_outs_per_second, inputs.kind_requests_per_second, inputs.client_requests_per_second,
     );
     text += &match inputs.clients {
-        0 => "no node has told its load yet".to_owned(),
+        0 => "no node has reported its load yet".to_owned(),
         clients => format!(
             "a node takes {} requests/s, of {}",
             inputs.node_requests_per_second,
@@ -157,10 +157,9 @@ fn legend(profile: &ProfileReply) -> String {
     if lines.is_empty() { String::new() } else { format!("\n{}\n", lines.join("\n")) }
 }
 
-const HEDGE: &str =
-    "hedge: the keys of a late request, asked of another node too; the first answer of each key counts";
+const HEDGE: &str = "hedge: a second request for the keys of a late one, to another node; the first answer for each key counts";
 const OVERTAKEN: &str = "overtaken: its hedge answered first";
-const ATTEMPT: &str = "attempt 2: its keys had failed at another node";
+const ATTEMPT: &str = "attempt 2: its keys failed at another node before";
 
 fn requests(round: &RoundReply, total_us: u64) -> String {
     let columns = [

@@ -1,6 +1,7 @@
 //! What builds and pushes of stores did, for people.
 
 use super::{bytes, count, load::dropped, plural};
+use crate::publish::Dropped;
 use crate::store::{BuildReply, CancelReply, ChangesReply, DiscardReply, PartitionReply, PushReply};
 
 /// Dropped rows and why, then where the version is and how to push it.
@@ -39,13 +40,15 @@ pub fn pushed(reply: &PushReply) -> String {
         bytes(reply.bytes),
         twice(reply.duplicates),
         reply.seconds,
-        reply.flip_us.map(|us| format!(", the flip {us} us")).unwrap_or_default()
+        reply.flip_us.map(|us| format!(", the flip took {us} us")).unwrap_or_default()
     );
     text += &super::stores::not_followed(&reply.routers);
     if let Some(nodes) = reply.excluded.as_ref().filter(|nodes| !nodes.is_empty()) {
         let nodes: Vec<String> = nodes.iter().map(u32::to_string).collect();
-        text +=
-            &format!("not on nodes {} yet: they fetch it by themselves, others answer\n", nodes.join(", "));
+        text += &format!(
+            "nodes {} do not have it yet: they fetch it by themselves, and others answer\n",
+            nodes.join(", ")
+        );
     }
     text + &reply.undo.as_ref().map(|undo| format!("undo: {undo}\n")).unwrap_or_default()
 }
@@ -91,7 +94,7 @@ fn changes(changes: Option<&ChangesReply>) -> String {
     })
 }
 
-fn dropped_rows(rows: &[crate::load::Dropped]) -> String {
+fn dropped_rows(rows: &[Dropped]) -> String {
     if rows.is_empty() { String::new() } else { dropped("dropped rows", rows) + "\n" }
 }
 

@@ -32,8 +32,8 @@ pub fn status(status: &RebalanceStatusDocument) -> String {
         text.push_str(&format!("{}\n", progress(status)));
     }
     if 0 < status.progress.reclaims_left {
-        let left = plural(status.progress.reclaims_left as u64, "given-up partition");
-        text.push_str(&format!("{left} still to be freed\n"));
+        let left = plural(status.progress.reclaims_left as u64, "moved partition");
+        text.push_str(&format!("{left} still to be freed on old owners\n"));
     }
     if let Some(reason) = &status.reason {
         text.push_str(&format!("{reason}\n"));

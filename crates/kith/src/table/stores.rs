@@ -8,7 +8,7 @@ use kith_wire::documents::{FrozenDocument, HoldsDocument};
 /// One line per store.
 pub fn list(stores: &[StoreReply]) -> String {
     if stores.is_empty() {
-        return "there is no store: kith store create NAME, or kith load graph EDGES --graph NAME\n"
+        return "there are no stores: kith store create NAME, or kith load graph EDGES --graph NAME\n"
             .to_owned();
     }
     let columns = [
@@ -49,20 +49,23 @@ pub fn describe(store: &StoreReply) -> String {
             }
             None => "no version is served yet".to_owned(),
         },
-        format!("keeps {} versions beside the current one", definition.retain),
+        format!("keeps {} versions besides the current one", definition.retain),
     ];
     let copies = definition.replication.map(|copies| format!("held by {copies} groups"));
     let agree =
         (1 < definition.required_reads).then(|| format!("{} answers must agree", definition.required_reads));
     let quota = definition.quota_bytes.map(|quota| format!("quota {}", bytes(quota)));
-    let keys = definition.read_quota_keys.map(|keys| format!("{} keys read a second", count(keys.get())));
-    let read = definition.read_quota_bytes.map(|read| format!("{} read a second", bytes(read.get())));
+    let keys =
+        definition.read_quota_keys.map(|keys| format!("at most {} keys read per second", count(keys.get())));
+    let read =
+        definition.read_quota_bytes.map(|read| format!("at most {} read per second", bytes(read.get())));
     let least = (0 < definition.records_min).then(|| format!("at least {} records", definition.records_min));
-    let drop = definition.drop_percent_max.map(|percent| format!("at most {percent} % fewer records a push"));
-    let owner = definition.owner.as_ref().map(|owner| format!("pushed by {owner} only"));
+    let drop =
+        definition.drop_percent_max.map(|percent| format!("at most {percent} % fewer records per push"));
+    let owner = definition.owner.as_ref().map(|owner| format!("only {owner} may push"));
     let running = store.running.as_ref().map(|running| {
         format!(
-            "{} of version {} runs since {}, by {} at {}",
+            "{} of version {} has run since {}, by {} at {}",
             running.push,
             running.version,
             date(running.since),
@@ -103,7 +106,7 @@ fn frozen_by(who: &str, since: u64) -> String {
 pub fn versions(versions: &[VersionReply], frozen: Option<&FrozenDocument>) -> String {
     let frozen = frozen.map_or(String::new(), |frozen| frozen_by(&frozen.who, frozen.since) + "\n");
     if versions.is_empty() {
-        return "nothing was pushed yet\n".to_owned() + &frozen;
+        return "nothing has been pushed yet\n".to_owned() + &frozen;
     }
     let columns = [
         ("version", Side::Right),
@@ -168,11 +171,11 @@ pub fn not_followed(routers: &[FollowedReply]) -> String {
     let late = routers.iter().filter(|router| router.state != "seen");
     let line = late.map(|router| match router.state.as_str() {
         "expired" => format!(
-            "router {} has lost the metadata store: it serves what it knew, and says so\n",
+            "router {} has lost the metadata store: it serves what it last knew, and says so\n",
             router.router
         ),
         _ => format!(
-            "router {} has not said that it serves it: look at `kith cluster status`\n",
+            "router {} has not confirmed that it serves it: look at `kith cluster status`\n",
             router.router
         ),
     });

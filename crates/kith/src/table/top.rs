@@ -1,7 +1,7 @@
 //! What a cluster does, for people.
 
 use super::{Side, count, micros, plural, table};
-use crate::top::{Rates, View};
+use crate::top::{NodeView, Rates, RouterView, View};
 
 const RATES: [(&str, Side); 11] = [
     ("requests/s", Side::Right),
@@ -29,17 +29,30 @@ pub fn view(view: &View) -> String {
         plural(view.routers.len() as u64, "router"),
         view.interval_s
     );
-    let with = |columns: &[(&'static str, Side)]| [columns, &RATES].concat();
-    let mut groups: Vec<Vec<String>> =
-        vec![[vec!["all".to_owned(), String::new()], rates(&view.cluster)].concat()];
-    groups.extend(view.groups.iter().map(|group| {
-        [vec![group.group.to_string(), format!("{}/{}", group.nodes_up, group.nodes)], rates(&group.rates)]
-            .concat()
-    }));
-    let nodes = view.nodes.iter().map(|node| {
+    format!("{head}\n\n{}\n{}\n{}", groups(view), nodes(&view.nodes), routers(&view.routers))
+}
+
+/// The whole cluster, then each group.
+fn groups(view: &View) -> String {
+    let all = [vec!["all".to_owned(), String::new()], rates(&view.cluster)].concat();
+    let groups = view.groups.iter().map(|group| {
+        let up = format!("{}/{}", group.nodes_up, group.nodes);
+        [vec![group.group.to_string(), up], rates(&group.rates)].concat()
+    });
+    let columns = [&[("group", Side::Right), ("up", Side::Right)][..], &RATES].concat();
+    table(&columns, std::iter::once(all).chain(groups))
+}
+
+fn nodes(nodes: &[NodeView]) -> String {
+    let rows = nodes.iter().map(|node| {
         let group = node.group.map_or_else(|| "spare".to_owned(), |group| group.to_string());
         [vec![group, node.node.to_string(), node.state.clone()], rates(&node.rates)].concat()
     });
+    let columns = [&[("group", Side::Right), ("node", Side::Right), ("state", Side::Left)][..], &RATES];
+    table(&columns.concat(), rows)
+}
+
+fn routers(routers: &[RouterView]) -> String {
     let columns = [
         ("router", Side::Left),
         ("state", Side::Left),
@@ -52,7 +65,7 @@ pub fn view(view: &View) -> String {
         ("partial/s", Side::Right),
         ("failed/s", Side::Right),
     ];
-    let routers = view.routers.iter().map(|router| {
+    let rows = routers.iter().map(|router| {
         vec![
             router.addr.clone(),
             router.state.to_owned(),
@@ -66,12 +79,7 @@ pub fn view(view: &View) -> String {
             rate(router.failed_per_second),
         ]
     });
-    format!(
-        "{head}\n\n{}\n{}\n{}",
-        table(&with(&[("group", Side::Right), ("up", Side::Right)]), groups),
-        table(&with(&[("group", Side::Right), ("node", Side::Right), ("state", Side::Left)]), nodes),
-        table(&columns, routers)
-    )
+    table(&columns, rows)
 }
 
 fn rates(rates: &Rates) -> Vec<String> {

@@ -5,7 +5,7 @@ mod sample;
 mod screen;
 mod view;
 
-pub use view::{Rates, View};
+pub use view::{NodeView, Rates, RouterView, View};
 
 use crate::{
     connect::TargetFlags,
@@ -34,16 +34,16 @@ const INTERVAL_MAX: f64 = 3_600.0;
 /// Flags of `kith top`.
 #[derive(Clone, Debug, Args)]
 pub struct TopFlags {
-    /// Print what happens during one interval, and end
+    /// Print one interval and exit
     #[arg(long)]
     once: bool,
-    /// How long each look is; rates and percentiles are over it
+    /// Length of the interval that rates and percentiles cover
     #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = interval)]
     interval: Duration,
 }
 
 fn interval(text: &str) -> Result<Duration, String> {
-    let seconds: f64 = text.parse().map_err(|_| "it is no number of seconds".to_owned())?;
+    let seconds: f64 = text.parse().map_err(|_| "expected a number of seconds".to_owned())?;
     if (INTERVAL_MIN..=INTERVAL_MAX).contains(&seconds) {
         Ok(Duration::from_secs_f64(seconds))
     } else {

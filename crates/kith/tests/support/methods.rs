@@ -68,67 +68,54 @@ pub fn calls(store: &str) -> Vec<Call> {
     let mut calls = Vec::new();
     for path in methods() {
         let (_, method) = path.split_at("/kith.v1.".len());
-        let message = named(store);
-        let needs = match method {
-            "Graph/Query"
-            | "Graph/QueryStream"
-            | "Graph/Explain"
-            | "Store/MultiGet"
-            | "Store/MultiGetStream"
-            | "Store/Compute"
-            | "Store/ComputeStream"
-            | "Store/Aggregate"
-            | "Store/Schema"
-            | "Inspect/Schema"
-            | "Inspect/Place"
-            | "Inspect/Records"
-            | "Inspect/Verify" => Needs::Read,
+        match method {
             "Node/Evaluate" | "Node/EvaluateStream" => {
                 calls.push(call(&path, "", evaluate(store, false), Needs::Read));
                 calls.push(call(&path, "admitted", evaluate(store, true), Needs::Cluster));
-                continue;
             }
             "Cluster/GetTopology" | "Cluster/WatchTopology" | "Cluster/Status" | "Node/Ping" => {
                 calls.push(call(&path, "", Bytes::new(), Needs::Known));
-                continue;
             }
-            "Cluster/PublishGraph" | "Cluster/PushStore" => Needs::Write,
-            "Cluster/DropGraph" => Needs::Admin,
-            "Cluster/Store" => {
-                calls.extend(of_store(&path, store));
-                continue;
-            }
-            "Cluster/Rebalance" => {
-                calls.extend(of_shape(&path));
-                continue;
-            }
-            "Cluster/FetchRates" => {
-                let asked = v1::FetchRatesRequest::default();
-                calls.push(call(&path, "look", asked.encode_to_vec().into(), Needs::Known));
-                let rate = v1::FetchRateRequest { bytes_per_second: Some(1) };
-                let asked = v1::FetchRatesRequest { rate: Some(rate), node: None };
-                calls.push(call(&path, "change", asked.encode_to_vec().into(), Needs::AdminOfAll));
-                continue;
-            }
-            "Node/Prepare"
-            | "Node/ReadObject"
-            | "Node/Copy"
-            | "Node/Release"
-            | "Node/FetchRate"
-            | "Metadata/Read"
-            | "Metadata/Commit"
-            | "Metadata/Watch"
-            | "Metadata/GrantLease"
-            | "Metadata/KeepAlive" => Needs::Cluster,
-            _ => panic!("{path} is new: say here and in docs/operating/threats.md who may call it"),
-        };
-        calls.push(call(&path, "", message, needs));
+            "Cluster/Store" => calls.extend(of_store(&path, store)),
+            "Cluster/Rebalance" => calls.extend(of_shape(&path)),
+            "Cluster/FetchRates" => calls.extend(of_fetch_rates(&path)),
+            _ => calls.push(call(&path, "", named(store), needs(method))),
+        }
     }
     calls.push(call("/grpc.health.v1.Health/Check", "", Bytes::new(), Needs::Nothing));
     let reflection = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo";
     calls.push(call(reflection, "", Bytes::new(), Needs::Known));
     calls.push(call("/kith.v1.Store/NoSuchMethod", "", named(store), Needs::Cluster));
     calls
+}
+
+/// What a method needs whose messages name a store first.
+fn needs(method: &str) -> Needs {
+    match method {
+        "Graph/Query" | "Graph/QueryStream" | "Graph/Explain" => Needs::Read,
+        "Store/MultiGet" | "Store/MultiGetStream" | "Store/Schema" => Needs::Read,
+        "Store/Compute" | "Store/ComputeStream" | "Store/Aggregate" => Needs::Read,
+        "Inspect/Schema" | "Inspect/Place" | "Inspect/Records" | "Inspect/Verify" => Needs::Read,
+        "Cluster/PublishGraph" | "Cluster/PushStore" => Needs::Write,
+        "Cluster/DropGraph" => Needs::Admin,
+        "Node/Prepare" | "Node/ReadObject" | "Node/Copy" | "Node/Release" | "Node/FetchRate" => {
+            Needs::Cluster
+        }
+        "Metadata/Read" | "Metadata/Commit" | "Metadata/Watch" => Needs::Cluster,
+        "Metadata/GrantLease" | "Metadata/KeepAlive" => Needs::Cluster,
+        _ => panic!("{method} is new: say here and in docs/operating/threats.md who may call it"),
+    }
+}
+
+/// Everybody who is known may look at fetch rates.
+fn of_fetch_rates(path: &str) -> [Call; 2] {
+    let look = v1::FetchRatesRequest::default();
+    let rate = v1::FetchRateRequest { bytes_per_second: Some(1) };
+    let change = v1::FetchRatesRequest { rate: Some(rate), node: None };
+    [
+        call(path, "look", look.encode_to_vec().into(), Needs::Known),
+        call(path, "change", change.encode_to_vec().into(), Needs::AdminOfAll),
+    ]
 }
 
 fn call(path: &str, variant: &'static str, message: Bytes, needs: Needs) -> Call {

@@ -119,31 +119,7 @@ impl Reference {
             }
             Value::Object(request)
         };
-        let mut cases = vec![
-            Case {
-                request: ask("network", json!({"return": "sha"})),
-                check: Check::Fields(pick(
-                    record,
-                    &[
-                        ("degree", "deg"),
-                        ("n2", "n2"),
-                        ("net", "net"),
-                        ("fof", "fof"),
-                        ("first_sha", "first_sha"),
-                        ("n2_sha", "n2_sha"),
-                        ("net_sha", "net_sha"),
-                        ("fof_sha", "fof_sha"),
-                    ],
-                )),
-            },
-            Case {
-                request: ask("network", json!({"return": "size"})),
-                check: Check::Fields(pick(
-                    record,
-                    &[("degree", "deg"), ("n2", "n2"), ("net", "net"), ("fof", "fof")],
-                )),
-            },
-        ];
+        let mut cases = network_cases(record, &ask);
         if let Some(first) = record.get("first") {
             cases.push(Case {
                 request: ask("connections", json!({})),
@@ -151,12 +127,7 @@ impl Reference {
             });
         }
         let pairs = |field: &str| record[field].as_array().cloned().unwrap_or_default();
-        let targets: Vec<Value> = pairs("dist").iter().map(|pair| pair[0].clone()).collect();
-        let distances: Vec<Value> = pairs("dist").iter().map(|pair| pair[1].clone()).collect();
-        cases.push(Case {
-            request: ask("distance", json!({"to": targets})),
-            check: Check::Fields(json!({"distances": distances})),
-        });
+        cases.push(distance_case(&pairs("dist"), &ask));
         for pair in pairs("bfs").into_iter().chain([record["path"].clone()]).filter(|pair| pair.is_array()) {
             cases.push(Case {
                 request: ask("path", json!({"to": pair[0], "max": 6})),
@@ -176,6 +147,23 @@ impl Reference {
             _ => json!({}),
         }
     }
+}
+
+/// A member's network with checksums, and its sizes alone.
+fn network_cases(record: &Value, ask: &dyn Fn(&str, Value) -> Value) -> Vec<Case> {
+    let sizes = [("degree", "deg"), ("n2", "n2"), ("net", "net"), ("fof", "fof")];
+    let sums = ["first_sha", "n2_sha", "net_sha", "fof_sha"].map(|sum| (sum, sum));
+    let case = |what: &str, fields: &[(&str, &str)]| Case {
+        request: ask("network", json!({"return": what})),
+        check: Check::Fields(pick(record, fields)),
+    };
+    vec![case("sha", &[sizes, sums].concat()), case("size", &sizes)]
+}
+
+/// The distances of all pairs of target and distance.
+fn distance_case(pairs: &[Value], ask: &dyn Fn(&str, Value) -> Value) -> Case {
+    let of = |place: usize| pairs.iter().map(|pair| pair[place].clone()).collect::<Vec<Value>>();
+    Case { request: ask("distance", json!({"to": of(0)})), check: Check::Fields(json!({"distances": of(1)})) }
 }
 
 fn common_cases(common: &Value, ask: &dyn Fn(&str, Value) -> Value) -> Vec<Case> {

@@ -117,3 +117,17 @@ pub async fn read(
     let mut stream = service.multi_get_stream(store, &keys, options);
     Seen::new(count).finish(&mut stream, known).await
 }
+
+/// Begins to read a stream: the stream, and what came of it with its first piece, after which there is more.
+pub async fn begun<'a>(
+    service: &'a dyn Service,
+    store: &str,
+    count: u64,
+    known: u64,
+    options: &QueryOptions,
+) -> (BatchStream<'a>, Seen) {
+    let mut stream = service.multi_get_stream(store, &keys(count), options);
+    let mut seen = Seen::new(count);
+    assert!(seen.next(&mut stream, known).await && seen.footer.is_none(), "it has only begun");
+    (stream, seen)
+}

@@ -18,13 +18,13 @@ use std::{path::PathBuf, time::Instant};
 pub struct AssembleFlags {
     #[command(flatten)]
     version: VersionFlags,
-    /// Where the version's partitions are: what the tasks had as --out
+    /// Where the version's partitions are: the --out of the tasks
     #[arg(value_name = "PARTS", value_parser = location)]
     parts: Location,
-    /// The folder that versions are built into, each under its number; or a URL, as s3://BUCKET/PREFIX
+    /// Folder or URL that versions are built into, each under its number, such as s3://BUCKET/PREFIX
     #[arg(long, value_name = "URL", value_parser = location)]
     out: Location,
-    /// The schema of records, as the tasks had it
+    /// The schema of records that the tasks used
     #[arg(long, value_name = "FILE")]
     schema: Option<PathBuf>,
 }
@@ -32,7 +32,7 @@ pub struct AssembleFlags {
 /// Partitions that nobody needs any more.
 #[derive(Clone, Debug, Args)]
 pub struct DiscardFlags {
-    /// Where they are: what the tasks had as --out
+    /// Where the partitions are: the --out of the tasks
     #[arg(value_name = "PARTS", value_parser = location)]
     parts: Location,
 }
@@ -70,9 +70,9 @@ fn schema(flags: &AssembleFlags) -> Result<Option<SchemaFrom>, Failure> {
         (Some(path), true) => Ok(Some(SchemaFrom::File(path.clone()))),
         (None, false) => Ok(None),
         (Some(_), false) => {
-            Err(Failure::usage("--schema is for records", "leave it out, or say --value record"))
+            Err(Failure::usage("--schema applies only to records", "leave it out, or add --value record"))
         }
-        (None, true) => Err(Failure::usage("--schema is missing", "give the one that the tasks had")),
+        (None, true) => Err(Failure::usage("--schema is missing", "give the schema that the tasks used")),
     }
 }
 

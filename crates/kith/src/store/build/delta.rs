@@ -5,7 +5,7 @@ use clap::Args;
 /// Keys that go.
 #[derive(Clone, Debug, Default, Args)]
 pub struct DeleteFlags {
-    /// A file or URL of keys to delete, one a line, bytes in base64
+    /// A file or URL of keys to delete, one per line, bytes in base64
     #[arg(long, value_name = "FILE")]
     pub delete: Option<String>,
 }

@@ -2,7 +2,7 @@
 
 use super::delta::DeleteFlags;
 use crate::{
-    load::names::{delimiter, size, store_name},
+    names::{delimiter, size, store_name},
     publish::location,
 };
 use clap::{Args, ValueEnum};
@@ -20,28 +20,28 @@ pub struct BuildFlags {
     /// The store
     #[arg(value_parser = store_name)]
     pub store: String,
-    /// Files, folders or patterns, also as s3://BUCKET/…
+    /// Files, folders or glob patterns, also as s3://BUCKET/…
     #[arg(value_name = "INPUT", required_unless_present = "delete")]
     pub inputs: Vec<String>,
-    /// The rows are changes of this version, the folder or URL of an earlier build; needs no cluster
+    /// Apply the rows as changes to this version, the folder or URL of an earlier build; needs no cluster
     #[arg(long, value_name = "URL", conflicts_with_all = ["partitions", "key", "value", "schema", "compress"])]
     pub base: Option<String>,
     /// What goes from the base.
     #[command(flatten)]
     pub delete: DeleteFlags,
-    /// The folder that versions are built into, each under its number; or a URL, as s3://BUCKET/PREFIX
+    /// Folder or URL that versions are built into, each under its number, such as s3://BUCKET/PREFIX
     #[arg(long, value_name = "URL", required_unless_present = "dry_run", value_parser = location)]
     pub out: Option<Location>,
     /// The version's number [default: the time]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=StoreVersion::MAX.0))]
     pub version: Option<u64>,
-    /// Build without asking a cluster: how many partitions it has
+    /// Number of partitions of the cluster, to build without asking it
     #[arg(long, value_name = "N", value_parser = partitions)]
     pub partitions: Option<PartitionCount>,
-    /// Without a cluster: what keys are, id, string or bytes [default: string]
+    /// Without a cluster: type of the keys, id, string or bytes [default: string]
     #[arg(long, value_name = "TYPE", requires = "partitions")]
     pub key: Option<KeyType>,
-    /// Without a cluster: what values are, text, bytes, json or record [default: text]
+    /// Without a cluster: type of the values, text, bytes, json or record [default: text]
     #[arg(long, value_name = "TYPE", requires = "partitions")]
     pub value: Option<ValueType>,
     /// Read and check the rows, but build nothing; duplicate keys are not detected
@@ -55,7 +55,7 @@ pub struct BuildFlags {
 /// How rows are read and written.
 #[derive(Clone, Debug, PartialEq, Args)]
 pub struct RowFlags {
-    /// What the files are: csv, json, parquet, arrow or f32le [default: as their first bytes say]
+    /// Format of the files: csv, json, parquet, arrow or f32le [default: detected from their first bytes]
     #[arg(long, value_name = "FORMAT")]
     format: Option<Format>,
     /// Numbers per row, for f32le
@@ -76,14 +76,14 @@ pub struct RowFlags {
     /// The schema of records [default: the current version's, else inferred]
     #[arg(long, value_name = "FILE")]
     pub schema: Option<PathBuf>,
-    /// What to do about rows with one key
+    /// What to do with rows that have the same key
     #[arg(long, value_enum, default_value_t)]
     duplicates: KeepOf,
     /// Compress values with zstd, at a level from 1 to 19 [default: 3]
     #[arg(long, value_name = "LEVEL", num_args = 0..=1, require_equals = true, default_missing_value = "3",
         value_parser = clap::value_parser!(i32).range(1..=19))]
     pub compress: Option<i32>,
-    /// Drop up to this many wrong rows instead of refusing them
+    /// Drop up to this many invalid rows instead of refusing them
     #[arg(long, value_name = "N", default_value_t = 0)]
     max_errors: u64,
     /// Memory for sorting, such as 512MiB; decoding Parquet and Arrow files may take as much again
@@ -164,7 +164,7 @@ impl RowFlags {
 
 pub fn partitions(text: &str) -> Result<PartitionCount, String> {
     let count = text.parse().ok().and_then(PartitionCount::new);
-    count.ok_or_else(|| "it is the number that `kith cluster status` tells".to_owned())
+    count.ok_or_else(|| "expected the number of partitions that `kith cluster status` shows".to_owned())
 }
 
 fn memory(text: &str) -> Result<usize, String> {

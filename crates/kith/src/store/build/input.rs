@@ -62,7 +62,7 @@ impl<R: Read> Ended<R> {
         self.is_at_end = true;
         let is_empty = self.is_first && self.held == END[1..];
         if !is_empty && !self.held.ends_with(END) {
-            let message = "it was cut off: its last line is not a full stop alone";
+            let message = "it was cut off: its last line is not a single full stop";
             return Err(io::Error::new(io::ErrorKind::UnexpectedEof, message));
         }
         let rows = if is_empty { 0 } else { self.held.len() - END.len() + 1 };

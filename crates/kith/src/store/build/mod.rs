@@ -36,9 +36,11 @@ use std::{
 pub async fn run(target: &TargetFlags, format: Format, flags: &BuildFlags) -> anyhow::Result<()> {
     let started = Instant::now();
     if flags.base.is_none() && flags.delete.delete.is_some() {
-        return Err(
-            Failure::usage("--delete goes with --base: there is nothing to delete from", "name it").into()
-        );
+        return Err(Failure::usage(
+            "--delete needs --base: there is no version to delete from",
+            "add --base",
+        )
+        .into());
     }
     // Holds the version that this one is made of, if that is not here.
     let scratch = tempfile::tempdir().map_err(unusable(&std::env::temp_dir()))?;

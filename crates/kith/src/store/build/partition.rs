@@ -7,7 +7,7 @@
 use super::{RowFlags, input::Input, seconds};
 use crate::{
     failure::{Failure, told},
-    load::names::store_name,
+    names::store_name,
     output::{self, Format},
     publish::{location, metered},
     table,
@@ -33,10 +33,10 @@ pub struct VersionFlags {
     /// How many partitions the cluster has
     #[arg(long, value_name = "N", value_parser = super::flags::partitions)]
     pub partitions: PartitionCount,
-    /// What keys are, id, string or bytes [default: string]
+    /// Type of the keys, id, string or bytes [default: string]
     #[arg(long, value_name = "TYPE")]
     key: Option<KeyType>,
-    /// What values are, text, bytes, json or record [default: text]
+    /// Type of the values, text, bytes, json or record [default: text]
     #[arg(long, value_name = "TYPE")]
     value: Option<ValueType>,
 }
@@ -46,14 +46,14 @@ pub struct VersionFlags {
 pub struct PartitionFlags {
     #[command(flatten)]
     version: VersionFlags,
-    /// Files, folders or patterns, or - for standard input, with all rows of this partition and no others; what
-    /// comes from standard input ends with a line of a full stop alone, so that what is cut off is refused
+    /// Files, folders or glob patterns, or - for standard input, with all rows of this partition and no others.
+    /// Standard input must end with a line that is a single full stop, so that truncated input is refused
     #[arg(value_name = "INPUT", required = true)]
     inputs: Vec<String>,
-    /// Which partition (docs/formats/partition-function.md)
+    /// The partition to build (docs/formats/partition-function.md)
     #[arg(long, value_name = "P")]
     partition: u32,
-    /// The folder of the version's partitions, each under its number; or a URL, as s3://BUCKET/PREFIX
+    /// Folder or URL of the version's partitions, each under its number, such as s3://BUCKET/PREFIX
     #[arg(long, value_name = "URL", value_parser = location)]
     out: Location,
     /// How rows are read and written.
@@ -93,15 +93,15 @@ pub fn build_partition(format: Format, flags: &PartitionFlags) -> anyhow::Result
     let version = &flags.version;
     if version.partitions.get() <= flags.partition {
         let message = format!("there is no partition {} of {}", flags.partition, version.partitions.get());
-        return Err(Failure::usage(message, "they count from 0").into());
+        return Err(Failure::usage(message, "partitions are numbered from 0").into());
     }
     if flags.rows.compress.is_some() {
-        let help = "build with `kith store build`: values are compressed with a dictionary of all rows";
-        return Err(Failure::usage("--compress does not go with one partition", help).into());
+        let help = "use `kith store build`: values are compressed with a dictionary of all rows";
+        return Err(Failure::usage("--compress cannot be used for a single partition", help).into());
     }
     let shape = version.shape();
     if shape.value == ValueType::Record && flags.rows.schema.is_none() {
-        let help = "all partitions must have one schema, which the rows of one cannot tell";
+        let help = "all partitions must have the same schema, which cannot be inferred from the rows of one";
         return Err(Failure::usage("--schema is missing", help).into());
     }
     let settings = flags.rows.settings();

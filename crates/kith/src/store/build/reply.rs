@@ -1,6 +1,6 @@
 //! What a build did, as JSON: field names are a contract (`docs/loading.md`).
 
-use crate::load::Dropped;
+use crate::publish::Dropped;
 use kith_build::{Built, DeltaSummary};
 use kith_rows::{RowErrors, RowReport};
 use serde::Serialize;

@@ -4,62 +4,47 @@
 //! partition, another goes on after the last record that came.
 
 use super::{
-    lines::Lines,
     replicas::{Replica, Replicas},
+    sink::{ExportFormat, Out, Sink, Total},
     throttle::Throttle,
 };
 use crate::{
     connect::{self, TargetFlags},
     failure::{Exit, Failure},
-    load::names::{rate, store_name},
+    names::{rate, store_name},
     output::{self, Format},
     table,
 };
 use anyhow::Context;
-use clap::{Args, ValueEnum};
+use clap::Args;
 use kith_client::{QueryError, Service};
-use kith_rows::{ParquetRows, RowOptions, ValueShape, WriteRowsError};
+use kith_rows::{RowOptions, ValueShape};
 use kith_schema::{KeyType, SchemaId, UnknownKind, ValueType};
 use kith_types::{ErrorCode, PartitionId};
 use kith_wire::{documents::HoldsDocument, v1};
 use serde::Serialize;
-use std::{
-    fs::{self, File},
-    io::{self, BufWriter, Write},
-    path::{Path, PathBuf},
-};
+use std::{ops::Range, path::PathBuf};
 
 #[derive(Clone, Debug, Args)]
 pub struct ExportFlags {
     /// The store
     #[arg(value_parser = store_name)]
     store: String,
-    /// One partition [default: all, one after the other]
+    /// Export only this partition [default: all, one after the other]
     #[arg(long, value_name = "P")]
     partition: Option<u32>,
     /// Which version [default: the one that is served]
     #[arg(long, value_name = "VERSION")]
     version: Option<u64>,
-    /// What to write
+    /// Format of the output
     #[arg(long, value_enum, default_value_t)]
     format: ExportFormat,
-    /// Where to; `-` is standard output. A file appears when it is whole
+    /// File to write; `-` is standard output. The file appears once it is complete
     #[arg(long, value_name = "FILE", default_value = "-")]
     out: PathBuf,
     /// Read at most this many bytes per second, such as 10MiB/s
     #[arg(long, value_name = "RATE", value_parser = rate)]
     rate: Option<u64>,
-}
-
-/// What is written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ExportFormat {
-    /// One JSON object a line
-    #[default]
-    Jsonl,
-    /// Parquet: a column for the key, then the value, or a column for each field of a record
-    Parquet,
 }
 
 /// What was written. Field names are a contract: `docs/stores.md`.
@@ -83,36 +68,17 @@ pub struct ExportReply {
 pub async fn run(target: &TargetFlags, format: Format, flags: ExportFlags) -> anyhow::Result<Exit> {
     let router = connect::router(target).await?;
     let replicas = Replicas::of(&router, &flags.store, flags.version).await?;
-    let count = replicas.partition_count().get();
-    let partitions = match flags.partition {
-        Some(partition) if count <= partition => {
-            let message = format!("there is no partition {partition}: they are 0 to {}", count - 1);
-            return Err(Failure::usage(message, "leave --partition out to export all").into());
+    let partitions = partitions(replicas.partition_count().get(), flags.partition)?;
+    let rows = rows(&router, &replicas).await?;
+    let out = Out::open(&flags.out);
+    let sink = Sink::new(flags.format, &rows, &out)?;
+    let total = match export_all(&replicas, partitions, Throttle::new(flags.rate), sink).await {
+        Ok(total) => total,
+        Err(error) => {
+            out.give_up();
+            return Err(error);
         }
-        Some(partition) => partition..partition + 1,
-        None => 0..count,
     };
-    let (key, value, key_field) = shape(&router, &replicas).await?;
-    let (out, mut total) = (Out::open(&flags.out), Total::default());
-    let mut sink = Sink::new(flags.format, key, value, key_field, &out)?;
-    let mut throttle = Throttle::new(flags.rate);
-    for partition in partitions {
-        let partition = PartitionId(partition);
-        let exported = export(&replicas, partition, &mut throttle, &mut sink).await;
-        match exported {
-            Ok(more) => total.add(more),
-            Err(error) => {
-                out.give_up();
-                return Err(error).with_context(|| format!("export partition {}", partition.0));
-            }
-        }
-    }
-    // The rate holds for what came last too, and so for a partition that is one piece.
-    tokio::time::sleep(throttle.backlog()).await;
-    if let Err(error) = sink.finish() {
-        out.give_up();
-        return Err(error);
-    }
     out.finish()?;
     let reply = ExportReply {
         version: replicas.version.version,
@@ -131,11 +97,39 @@ pub async fn run(target: &TargetFlags, format: Format, flags: ExportFlags) -> an
     Ok(Exit::Done)
 }
 
-/// What this version's keys and values are, and the store's key field.
-async fn shape(
-    router: &impl Service,
+/// The partitions to export: the one that was asked for, or all `count`.
+fn partitions(count: u32, only: Option<u32>) -> Result<Range<u32>, Failure> {
+    match only {
+        Some(partition) if count <= partition => {
+            let message =
+                format!("there is no partition {partition}: partitions are numbered 0 to {}", count - 1);
+            Err(Failure::usage(message, "leave --partition out to export all"))
+        }
+        Some(partition) => Ok(partition..partition + 1),
+        None => Ok(0..count),
+    }
+}
+
+/// One partition after the other, into a sink that is whole then.
+async fn export_all(
     replicas: &Replicas,
-) -> anyhow::Result<(KeyType, ValueShape, Option<String>)> {
+    partitions: Range<u32>,
+    mut throttle: Throttle,
+    mut sink: Sink,
+) -> anyhow::Result<Total> {
+    let mut total = Total::default();
+    for partition in partitions {
+        let exported = export(replicas, PartitionId(partition), &mut throttle, &mut sink).await;
+        total.add(exported.with_context(|| format!("export partition {partition}"))?);
+    }
+    // The rate holds for what came last too, and so for a partition that is one piece.
+    tokio::time::sleep(throttle.backlog()).await;
+    sink.finish()?;
+    Ok(total)
+}
+
+/// What this version's keys and values are, and the store's key field.
+async fn rows(router: &impl Service, replicas: &Replicas) -> anyhow::Result<RowOptions> {
     let version = &replicas.version;
     let HoldsDocument::Values { key, value, key_field } = &version.definition.holds else {
         return Err(QueryError::NotValues { name: version.name.clone() }.into());
@@ -158,20 +152,7 @@ async fn shape(
             ValueShape::Record(router.schema(&version.name, version.version, id).await?)
         }
     };
-    Ok((key, value, key_field.clone()))
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-struct Total {
-    records: u64,
-    bytes: u64,
-}
-
-impl Total {
-    fn add(&mut self, more: Total) {
-        self.records += more.records;
-        self.bytes += more.bytes;
-    }
+    Ok(RowOptions { key_field: key_field.clone(), ..RowOptions::new(key, value) })
 }
 
 /// One partition, from whichever replicas have it.
@@ -200,7 +181,7 @@ async fn export(
     }
     Err(last.map_or_else(
         || {
-            let message = "no node that is known holds it".to_owned();
+            let message = "no known node holds it".to_owned();
             Failure::new(ErrorCode::PartitionsUnavailable, message, "look at `kith cluster status`").into()
         },
         anyhow::Error::from,
@@ -230,142 +211,22 @@ async fn drain(
         tokio::time::sleep(throttle.backlog()).await;
         let piece = match pieces.message().await {
             Ok(Some(piece)) => piece,
-            Ok(None) => return Ok(Err(cut("its answer ended in the middle".to_owned()))),
+            Ok(None) => return Ok(Err(cut("its answer ended early".to_owned()))),
             Err(status) => return Ok(Err(node.error(&status))),
         };
         if piece.keys.len() != piece.values.len() {
             return Ok(Err(cut("it sent keys without values".to_owned())));
         }
-        let mut bytes = 0;
-        for (key, value) in piece.keys.iter().zip(&piece.values) {
-            sink.put(key, value)?;
-            bytes += (key.len() + value.len()) as u64;
-        }
-        sink.write_through()?;
-        throttle.take(bytes);
-        total.add(Total { records: piece.keys.len() as u64, bytes });
+        let written = sink.write(&piece)?;
+        throttle.take(written.bytes);
+        total.add(written);
         match piece.records {
             Some(records) if records == total.records => return Ok(Ok(())),
             Some(records) => {
                 let got = total.records;
-                return Ok(Err(cut(format!("it has {records} records, but {got} came"))));
+                return Ok(Err(cut(format!("it has {records} records, but {got} arrived"))));
             }
             None => {}
         }
     }
-}
-
-type Writer = Box<dyn Write + Send>;
-
-/// Where records go, in which form.
-enum Sink {
-    Lines { lines: Lines, text: Vec<u8>, writer: Writer, path: PathBuf },
-    Parquet { rows: Box<ParquetRows<Writer>>, path: PathBuf },
-}
-
-impl Sink {
-    fn new(
-        format: ExportFormat,
-        key: KeyType,
-        value: ValueShape,
-        key_field: Option<String>,
-        out: &Out,
-    ) -> anyhow::Result<Self> {
-        let (path, writer) = (out.path.clone(), out.writer()?);
-        if format == ExportFormat::Parquet {
-            let options = RowOptions { key_field, ..RowOptions::new(key, value) };
-            let rows = ParquetRows::new(writer, &options).map_err(|error| told(&path, error))?;
-            return Ok(Sink::Parquet { rows: Box::new(rows), path });
-        }
-        let value_type = value.value_type();
-        let schema = if let ValueShape::Record(schema) = value { Some(schema) } else { None };
-        let lines = Lines { key, value: value_type, key_field, schema };
-        Ok(Sink::Lines { lines, text: Vec::new(), writer, path })
-    }
-
-    fn put(&mut self, key: &[u8], value: &[u8]) -> anyhow::Result<()> {
-        match self {
-            Sink::Lines { lines, text, .. } => Ok(lines.put(key, value, text)?),
-            Sink::Parquet { rows, path } => rows.push(key, value).map_err(|error| told(path, error)),
-        }
-    }
-
-    /// Has what can be written leave memory.
-    fn write_through(&mut self) -> anyhow::Result<()> {
-        let Sink::Lines { text, writer, path, .. } = self else { return Ok(()) };
-        let written = writer.write_all(text);
-        text.clear();
-        written.map_err(|error| closed_or(path, error))
-    }
-
-    fn finish(self) -> anyhow::Result<()> {
-        match self {
-            Sink::Lines { mut writer, path, .. } => writer.flush().map_err(|error| closed_or(&path, error)),
-            Sink::Parquet { rows, path } => rows.finish().map_err(|error| told(&path, error)),
-        }
-    }
-}
-
-/// A reader that went away is no failure of ours: the caller ends in silence.
-fn closed_or(path: &Path, error: io::Error) -> anyhow::Error {
-    match error.kind() {
-        io::ErrorKind::BrokenPipe => error.into(),
-        _ => unwritable(path, &error).into(),
-    }
-}
-
-fn told(path: &Path, error: WriteRowsError) -> anyhow::Error {
-    match error {
-        WriteRowsError::Parquet(error) => unwritable(path, &io::Error::other(error)).into(),
-        error => {
-            let message = format!("a record is not what the store says: {error}");
-            Failure::new(ErrorCode::Damaged, message, "push the version again, or export another one").into()
-        }
-    }
-}
-
-/// Standard output, or a file that gets its name when it is whole.
-struct Out {
-    path: PathBuf,
-    /// `None`: standard output.
-    partial: Option<PathBuf>,
-}
-
-impl Out {
-    fn open(path: &Path) -> Self {
-        if path.as_os_str() == "-" {
-            return Self { path: path.to_owned(), partial: None };
-        }
-        let mut name = path.file_name().unwrap_or_default().to_owned();
-        name.push(".partial");
-        Self { path: path.to_owned(), partial: Some(path.with_file_name(name)) }
-    }
-
-    fn writer(&self) -> Result<Writer, Failure> {
-        let Some(partial) = &self.partial else { return Ok(Box::new(io::stdout())) };
-        let file = File::create(partial).map_err(|error| unwritable(partial, &error))?;
-        Ok(Box::new(BufWriter::new(file)))
-    }
-
-    fn finish(self) -> Result<(), Failure> {
-        let Some(partial) = self.partial else { return Ok(()) };
-        let synced = File::open(&partial).and_then(|file| file.sync_all());
-        let named = synced.and_then(|()| fs::rename(&partial, &self.path));
-        named.map_err(|error| {
-            let _ = fs::remove_file(&partial);
-            unwritable(&self.path, &error)
-        })
-    }
-
-    /// What is not whole is not left to be taken for an export.
-    fn give_up(self) {
-        if let Some(partial) = self.partial {
-            let _ = fs::remove_file(partial);
-        }
-    }
-}
-
-fn unwritable(path: &Path, error: &io::Error) -> Failure {
-    let message = format!("write {}: {error}", path.display());
-    Failure::new(ErrorCode::OutputUnwritable, message, "check the path, its permissions and the free space")
 }

@@ -53,7 +53,7 @@ impl Lines {
         match self.key {
             KeyType::Id => match key.try_into() {
                 Ok(id) => Ok(Value::from(u64::from_le_bytes(id))),
-                Err(_) => Err(odd("a key that is to be an id has not eight bytes")),
+                Err(_) => Err(odd("a key of type id does not have eight bytes")),
             },
             KeyType::String => Ok(Value::from(text(key)?)),
             KeyType::Bytes => Ok(Value::from(BASE64.encode(key))),
@@ -75,11 +75,12 @@ impl Lines {
 }
 
 fn text(bytes: &[u8]) -> Result<&str, Failure> {
-    std::str::from_utf8(bytes).map_err(|_| odd("what is to be text is not UTF-8"))
+    std::str::from_utf8(bytes).map_err(|_| odd("text is not UTF-8"))
 }
 
-fn odd(why: &str) -> Failure {
-    let message = format!("a record is not what the store says: {why}");
+/// A record that does not match the store's definition.
+pub fn odd(why: &str) -> Failure {
+    let message = format!("a record does not match the store's definition: {why}");
     Failure::new(ErrorCode::Damaged, message, "push the version again, or export another one")
 }
 

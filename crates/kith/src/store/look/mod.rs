@@ -6,5 +6,6 @@ pub mod export;
 mod lines;
 pub mod place;
 mod replicas;
+mod sink;
 mod throttle;
 pub mod verify;

@@ -10,7 +10,7 @@ use crate::{
 use clap::Args;
 use futures::future::join_all;
 use kith_client::{BatchKeys, QueryError, QueryOptions};
-use kith_lines::{BatchFields, KeyEncoding};
+use kith_lines::{KeyEncoding, StoreKeys};
 use kith_schema::KeyType;
 use kith_types::PartitionId;
 use kith_wire::v1;
@@ -21,9 +21,9 @@ use serde_json::Value;
 pub struct PlaceFlags {
     /// The store
     store: String,
-    /// The key: a number, text or base64, as the store's keys are
+    /// The key: a number, text or base64, depending on the store's key type
     key: String,
-    /// How keys of strings or bytes are written [default: text for strings, base64 for bytes]
+    /// How string or byte keys are written [default: text for strings, base64 for bytes]
     #[arg(long, value_enum, value_name = "ENCODING")]
     key_encoding: Option<KeyEncoding>,
 }
@@ -70,13 +70,13 @@ pub struct ReplicaReply {
 /// If the key cannot be one of the store, the router does not answer, or the caller may not ask. What else a node says is part of the reply.
 pub async fn run(target: &TargetFlags, format: Format, flags: PlaceFlags) -> anyhow::Result<Exit> {
     let service = connect::service(target).await?;
-    let asked = BatchFields {
+    let asked = StoreKeys {
         store: flags.store,
         keys: vec![Value::from(flags.key)],
         key_encoding: flags.key_encoding,
     };
     let shape = service.shape(&asked.store).await?;
-    let keys = asked.keys(shape.key)?;
+    let keys = asked.of_type(shape.key)?;
     let replicas = Replicas::of(&connect::router(target).await?, &asked.store, None).await?;
     let (bytes, key) = match &keys {
         BatchKeys::Ids(ids) => (ids[0].to_le_bytes().to_vec(), Value::from(ids[0])),

@@ -129,7 +129,7 @@ fn kept(document: &StoreDocument, version: Option<u64>) -> Result<ServedDocument
         Failure::new(
             ErrorCode::VersionNotKept,
             message,
-            format!("`kith store versions {store}` lists those that are"),
+            format!("`kith store versions {store}` lists the versions that are kept"),
         )
     })
 }

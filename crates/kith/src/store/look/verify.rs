@@ -4,7 +4,7 @@ use super::replicas::{Replica, Replicas, told};
 use crate::{
     connect::{self, TargetFlags},
     failure::{ErrorReport, Exit},
-    load::names::store_name,
+    names::store_name,
     output::{self, Format},
     table,
 };
@@ -22,7 +22,7 @@ pub struct VerifyFlags {
     /// Which version [default: the one that is served]
     #[arg(long, value_name = "VERSION")]
     version: Option<u64>,
-    /// Read every byte of every replica and of the object store's copy; otherwise manifests, sizes and the ends of each file
+    /// Read every byte of every replica and of the object store's copy, not only manifests, sizes and the ends of files
     #[arg(long)]
     deep: bool,
 }
@@ -192,7 +192,7 @@ async fn findings(
     if found.len() == components {
         return Ok(found);
     }
-    let reason = format!("it told of {} of {components} components", found.len());
+    let reason = format!("it reported {} of {components} components", found.len());
     Err(QueryError::NodeUnreachable { addr: addr.to_owned(), reason })
 }
 

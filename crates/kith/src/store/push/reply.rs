@@ -1,7 +1,7 @@
 //! What a push did, as JSON: field names are a contract (`docs/loading.md`).
 
 use crate::{
-    load::Dropped,
+    publish::Dropped,
     store::{FollowedReply, build::ChangesReply},
 };
 use serde::Serialize;

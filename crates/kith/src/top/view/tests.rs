@@ -66,18 +66,8 @@ fn view_json(before: &Sample, after: &Sample) -> Value {
     serde_json::to_value(view(before, after)).unwrap()
 }
 
-#[test]
-fn the_contract_of_one_sample() {
-    let before = sample(
-        1_000,
-        vec![node(0, 0, counted(3, 100, took(100, 0))), node(1, 0, counted(3, 0, vec![]))],
-        &[("r:1", Some(told(100, vec![asked(0, 1_000, 0)])))],
-    );
-    let after = sample(
-        3_000,
-        vec![node(0, 0, counted(3, 300, took(200, 100))), node(1, 0, counted(3, 20, took(18, 0)))],
-        &[("r:1", Some(told(140, vec![asked(0, 3_000, 0), asked(1, 200, 100)])))],
-    );
+/// The rates of two nodes, one of them with slow answers and the other with hedges, and of both together.
+fn rates_of_two_and_both() -> [Value; 3] {
     let node_0 = json!({
         "requests_per_second": 100.0, "keys_per_second": 1000.0, "errors_per_second": 10.0,
         "p50_us": 1048, "p99_us": 100_663, "in_flight": 2, "keys_pending": 50, "requests_pending": 5,
@@ -93,6 +83,22 @@ fn the_contract_of_one_sample() {
         "p50_us": 1048, "p99_us": 100_663, "in_flight": 4, "keys_pending": 100, "requests_pending": 10,
         "hedges_per_second": 5.0, "keys_hedged_ratio": 0.0455, "overtaken_per_second": 2.5, "failed_per_second": 0.5,
     });
+    [node_0, node_1, both]
+}
+
+#[test]
+fn the_contract_of_one_sample() {
+    let before = sample(
+        1_000,
+        vec![node(0, 0, counted(3, 100, took(100, 0))), node(1, 0, counted(3, 0, vec![]))],
+        &[("r:1", Some(told(100, vec![asked(0, 1_000, 0)])))],
+    );
+    let after = sample(
+        3_000,
+        vec![node(0, 0, counted(3, 300, took(200, 100))), node(1, 0, counted(3, 20, took(18, 0)))],
+        &[("r:1", Some(told(140, vec![asked(0, 3_000, 0), asked(1, 200, 100)])))],
+    );
+    let [node_0, node_1, both] = rates_of_two_and_both();
     let with = |mut fields: Value, rates: &Value| {
         fields.as_object_mut().unwrap().extend(rates.as_object().unwrap().clone());
         fields

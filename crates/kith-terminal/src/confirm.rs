@@ -1,9 +1,27 @@
-//! Asking before something is removed for good.
+//! Asking before something is removed for good, and saying so afterwards.
 
-use crate::failure::Failure;
+use crate::{
+    failure::Failure,
+    output::{self, Format},
+};
 use anyhow::Context;
 use kith_types::ErrorCode;
+use serde::Serialize;
 use std::io::{self, IsTerminal, Write};
+
+/// Something that is gone.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+struct DropReply {
+    dropped: String,
+}
+
+/// Prints what was dropped.
+///
+/// # Errors
+/// If standard output cannot be written.
+pub fn print_dropped(format: Format, dropped: String) -> anyhow::Result<()> {
+    output::print(format, &DropReply { dropped }, |reply| format!("dropped {}\n", reply.dropped))
+}
 
 /// Asks whether `what` is to be dropped, unless `--yes` said so already.
 ///
@@ -14,7 +32,7 @@ pub fn confirm_drop(what: &str, yes: bool) -> anyhow::Result<()> {
         return Ok(());
     }
     if !io::stdin().is_terminal() {
-        let message = format!("{what} was not dropped: there is no terminal to ask on");
+        let message = format!("{what} was not dropped: there is no terminal to ask for confirmation");
         return Err(Failure::usage(message, "--yes drops without asking").into());
     }
     eprint!("drop {what} from the cluster? [y/N] ");

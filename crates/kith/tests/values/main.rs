@@ -1,23 +1,15 @@
 //! Values by key against a real cluster: contract, transports, nodes that die, bytes that flip, versions that change.
 
+mod damage;
+mod slices;
+#[path = "../support/mod.rs"]
 mod support;
 
-use kith_api::convert::{operator_to_wire, value_of_reply};
-use kith_client::{RouterClient, TransportKind, security::Dialer};
 use kith_engine::{KeyType, ValueType};
-use kith_ops::{Operator, Record};
-use kith_types::ByteKeys;
-use kith_wire::{body::encode_keys, v1};
 use serde_json::{Value, json};
-use std::{
-    collections::BTreeSet,
-    fs,
-    io::Write,
-    path::{Path, PathBuf},
-    process::Stdio,
-};
+use std::{collections::BTreeSet, fs, io::Write, process::Stdio};
 use support::{
-    cluster::{Cluster, metric_at, signal, text},
+    cluster::{Cluster, signal, text},
     values::{create, push},
 };
 
@@ -231,78 +223,19 @@ fn a_node_that_is_killed_fails_no_read() {
     }
 }
 
-/// The packs of a node's copy of a version.
-fn packs(cluster: &Cluster, node: u64) -> Vec<PathBuf> {
-    let data = cluster.ready_file.parent().expect("a folder").join("data");
-    let mut found = Vec::new();
-    find(&data, &format!("/node-{node:03}/"), &mut found);
-    assert!(!found.is_empty(), "node {node} has packs in {}", data.display());
-    found
-}
-
-fn find(folder: &Path, node: &str, found: &mut Vec<PathBuf>) {
-    for path in fs::read_dir(folder).expect("readable").flatten().map(|entry| entry.path()) {
-        let name = path.to_string_lossy().into_owned();
-        if path.is_dir() {
-            find(&path, node, found);
-        } else if name.contains(node) && name.contains("/words/") && name.ends_with(".pack") {
-            found.push(path);
-        }
-    }
-}
-
-/// Flips bytes in the middle of each file: in mapped pages, where a node reads them.
-fn flip(files: &[PathBuf]) {
-    use std::os::unix::fs::FileExt;
-    for path in files {
-        let file = fs::File::options().read(true).write(true).open(path).expect("it opens");
-        let length = file.metadata().expect("it has a length").len();
-        for at in (length / 10..length / 10 * 9).step_by(512) {
-            let mut byte = [0];
-            file.read_exact_at(&mut byte, at).expect("read");
-            file.write_all_at(&[!byte[0]], at).expect("written");
-        }
-    }
-}
-
-#[test]
-fn damaged_records_are_answered_by_a_replica() {
-    let mut cluster = started(&["--nodes", "1", "--groups", "2"]);
-    let all = || 0..PEOPLE + 10;
-    flip(&packs(&cluster, 0));
-    // Which replica is asked is drawn by lot.
-    cluster.wait_until("a read met the damage", |cluster| {
-        assert_words(&one(cluster, mget(all())), all(), 1);
-        cluster.metric("kith_node_damaged_reads_total").is_some_and(|reads| 0.0 < reads)
-    });
-}
-
-#[test]
-fn records_that_are_damaged_everywhere_are_errors() {
-    let cluster = started(&["--nodes", "1", "--groups", "2", "--scrub-rate", "off"]);
-    let all = || 0..PEOPLE + 10;
-    // Nothing to repair from: neither the built version nor another replica.
-    let data = cluster.ready_file.parent().expect("a folder").join("data");
-    fs::rename(data.join("objects/words"), data.join("objects/away")).expect("moved");
-    [0, 1].iter().for_each(|node| flip(&packs(&cluster, *node)));
-    let refused = one(&cluster, mget(all()));
-    assert_eq!(refused["error"]["code"], "damaged", "{refused}");
-    let mut partial = mget(all());
-    partial["partial"] = json!(true);
-    let (answers, exit) = cluster.run(&[partial], 1);
-    let (results, footer) = (answers[0]["results"].as_array().expect("a list"), &answers[0]["footer"]);
-    assert_eq!(exit, 3);
-    assert!(footer["error"].as_u64().is_some_and(|count| 0 < count), "{footer}");
-    for (key, result) in all().zip(results) {
-        match (result["state"].as_str().expect("text"), key < PEOPLE) {
-            ("FOUND", true) => assert_eq!(result["value"], value(key, 1)),
-            ("ABSENT", false) => {}
-            ("ERROR", _) => assert_eq!(result["error"]["code"], "damaged"),
-            _ => panic!("member {key}: {result}"),
-        }
-    }
-    let sum = ["found", "absent", "error", "unanswered"].map(|name| footer[name].as_u64().expect("a count"));
-    assert_eq!(sum.iter().sum::<u64>(), PEOPLE + 10);
+/// The groups that a profiled answer asked in its first round; in its second, others were asked for the same keys.
+fn groups_asked_first(answer: &Value, keys: u64) -> Vec<u64> {
+    let rounds = answer["profile"]["rounds"].as_array().expect("rounds");
+    let groups = |round: &Value| -> Vec<u64> {
+        let requests = round["requests"].as_array().expect("requests").iter();
+        requests.map(|request| request["group"].as_u64().expect("a group")).collect()
+    };
+    let [one, two] = rounds.as_slice() else { panic!("{answer}") };
+    let asked: u64 = rounds.iter().map(|round| round["keys"].as_u64().expect("a count")).sum();
+    assert_eq!(asked, 2 * keys);
+    // A group has one node, which has every key: no group is in both.
+    assert!(groups(one).iter().all(|group| !groups(two).contains(group)), "{answer}");
+    groups(one)
 }
 
 #[test]
@@ -321,17 +254,7 @@ fn where_answers_must_agree_each_key_is_asked_at_as_many_replicas() {
     cluster.wait_until("each group was asked first", |cluster| {
         let answer = ask(cluster, true);
         assert_words(&answer, keys(), 1);
-        let rounds = answer["profile"]["rounds"].as_array().expect("rounds");
-        let groups = |round: &Value| -> Vec<u64> {
-            let requests = round["requests"].as_array().expect("requests").iter();
-            requests.map(|request| request["group"].as_u64().expect("a group")).collect()
-        };
-        let [one, two] = rounds.as_slice() else { panic!("{answer}") };
-        let asked: u64 = rounds.iter().map(|round| round["keys"].as_u64().expect("a count")).sum();
-        assert_eq!(asked, 2 * keys().count() as u64);
-        // A group has one node, which has every key: no group is in both.
-        assert!(groups(one).iter().all(|group| !groups(two).contains(group)), "{answer}");
-        asked_first.extend(groups(one));
+        asked_first.extend(groups_asked_first(&answer, keys().count() as u64));
         asked_first.len() == 3
     });
     // Two of three are enough, one is not: the store wants two.
@@ -350,63 +273,4 @@ fn where_answers_must_agree_each_key_is_asked_at_as_many_replicas() {
         signal(cluster.node_pids(group)[0], "CONT");
     }
     cluster.wait_until("reads agree again", |cluster| ask(cluster, false).get("error").is_none());
-}
-
-#[test]
-fn a_warm_node_answers_a_long_read_in_slices_and_a_short_one_whole() {
-    let cluster = started(&["--processes", "--groups", "1", "--nodes", "1"]);
-    let router = cluster.ready()["router"].as_str().expect("an address").to_owned();
-    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
-    let node = runtime.block_on(async {
-        let router = RouterClient::connect(&[router]).await.expect("the router is up");
-        router.topology().await.expect("it knows the nodes").nodes[0].clone()
-    });
-    let shared_bytes = || metric_at(&node.http, "kith_server_shared_bytes_total").unwrap_or_default();
-    // About a tenth is nobody's.
-    let asked = |count: u64| (0..count).map(|index| index * 10 % (PEOPLE + PEOPLE / 10));
-    let evaluate = |kind: TransportKind, count: u64, in_slices: bool| {
-        let mut keys = ByteKeys::default();
-        asked(count).for_each(|key| keys.push(word(key).as_bytes()));
-        let request = v1::EvaluateRequest {
-            name: "words".to_owned(),
-            version: 1,
-            byte_keys: encode_keys(&keys),
-            plan: Some(operator_to_wire(&Operator::Lookup)),
-            in_slices,
-            ..Default::default()
-        };
-        let transport = kind.build(&Dialer::default());
-        runtime.block_on(async { transport.evaluate(&node.addr, request).await }).expect("an answer")
-    };
-    for (kind, count, in_slices, is_sliced) in [
-        (TransportKind::Framed, 5_000, true, true),
-        (TransportKind::FramedTcp, 5_000, true, true),
-        (TransportKind::Framed, 5_000, false, false),
-        (TransportKind::Framed, 64, true, false),
-        (TransportKind::Grpc, 5_000, true, false),
-    ] {
-        let before = shared_bytes();
-        let mut reply = evaluate(kind, count, in_slices);
-        let is_shared = matches!(kind, TransportKind::Framed) && 64 < count;
-        assert_eq!(before < shared_bytes(), is_shared, "{kind:?}, {count} keys");
-        assert_eq!(
-            1 < reply.slices.len(),
-            is_sliced,
-            "{kind:?}, {count} keys: {} slices",
-            reply.slices.len()
-        );
-        assert!(reply.served.len() == 1 && reply.load.is_some(), "{reply:?}");
-        let kith_ops::Value::Records(records) = value_of_reply(&mut reply, count as usize).expect("a value")
-        else {
-            panic!("records")
-        };
-        assert_eq!(records.len() as u64, count);
-        for (key, record) in asked(count).zip(records.iter()) {
-            let expected = value(key, 1);
-            match record {
-                Record::Found(found) => assert!(key < PEOPLE && found == expected.as_bytes(), "{key}"),
-                other => assert!(other == Record::Absent && PEOPLE <= key, "{key}: {other:?}"),
-            }
-        }
-    }
 }

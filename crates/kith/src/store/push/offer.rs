@@ -1,0 +1,172 @@
+//! What a push has the cluster serve: rows that are built into the object store, or a version that was built elsewhere.
+
+use super::PushFlags;
+use crate::{
+    failure::{Failure, told},
+    publish::metered,
+    store::build::{ChangesReply, RowFlags},
+};
+use kith_build::{
+    Base, LockedStore, Objects, Rows, Shape, Target, VALUES_COMPONENT, find_version, manifest_at,
+    remove_folder, take_version,
+};
+use kith_engine::Manifest;
+use kith_rows::RowErrors;
+use kith_types::{ErrorCode, StoreVersion};
+use kith_wire::documents::StoreDocument;
+use std::path::PathBuf;
+
+/// What lies in the object store and is to be served.
+pub struct Offer {
+    pub manifest: Manifest,
+    /// The number that the store is to give it.
+    pub version: u64,
+    pub records: u64,
+    pub duplicates: u64,
+    pub errors: RowErrors,
+    pub schema_changes: Vec<String>,
+    pub changes: Option<ChangesReply>,
+    /// Its folder in the cluster's object store; `None`: that of its number.
+    pub folder: Option<String>,
+    /// Where nodes find it; `None`: in the cluster's object store.
+    pub url: Option<String>,
+}
+
+/// Builds or takes a version. If that fails, what it began to write is removed.
+///
+/// # Errors
+/// If the rows or the version are refused, or the object store cannot be written.
+pub fn offer(
+    locked: &LockedStore,
+    document: &StoreDocument,
+    shape: &Shape,
+    flags: &PushFlags,
+) -> Result<Offer, Failure> {
+    let offer = tokio::task::block_in_place(|| match find_version(&flags.inputs)? {
+        Some(place) if !flags.delta => take(locked, document, shape, flags, &place),
+        _ => build(locked, document, shape, flags),
+    });
+    if offer.is_err() {
+        locked.clear_unfinished(Some(document))?;
+    }
+    offer
+}
+
+/// Builds rows into the object store.
+fn build(
+    locked: &LockedStore,
+    document: &StoreDocument,
+    shape: &Shape,
+    flags: &PushFlags,
+) -> Result<Offer, Failure> {
+    let rows = Rows::open(&flags.inputs, &flags.rows.settings(), shape, flags.force)?;
+    let version = match flags.version {
+        Some(version) => newer(version, document)?,
+        None => locked.next_version(Some(document))?,
+    };
+    locked.mark_unfinished(version)?;
+    let out_dir = locked.component(VALUES_COMPONENT);
+    let target = Target { store: &flags.store, version: StoreVersion(version), out_dir };
+    let current = flags.delta.then(|| current_folder(locked, document)).transpose()?;
+    let base = current.as_ref().and_then(|(_, place)| place.as_ref());
+    let built = metered(|progress| match &current {
+        Some((folder, _)) => {
+            let base = Base { folder, place: base, delete: flags.delete.delete.as_deref() };
+            rows.build_on(base, &target, progress)
+        }
+        None => rows.build(&target, progress),
+    });
+    let built = built.map_err(told)?;
+    let folder = target.out_dir.join(version.to_string());
+    metered(|progress| locked.upload(base, VALUES_COMPONENT, version, &folder, progress))?;
+    Ok(Offer {
+        folder: locked.folder_of(version),
+        url: None,
+        version,
+        records: built.records(),
+        duplicates: built.duplicates,
+        changes: built.changes.map(ChangesReply::from),
+        manifest: built.manifest,
+        errors: built.report.errors,
+        schema_changes: rows.notes,
+    })
+}
+
+/// The version that is served, as it was built, and where in a bucket it lies.
+fn current_folder(
+    locked: &LockedStore,
+    document: &StoreDocument,
+) -> Result<(PathBuf, Option<Objects>), Failure> {
+    let components = document.current().map(|current| current.components.as_slice()).unwrap_or_default();
+    let values = components.iter().find(|component| component.name == VALUES_COMPONENT);
+    let Some(values) = values else {
+        let message = format!("store {:?} serves no version yet: there is nothing to change", document.name);
+        return Err(Failure::new(ErrorCode::NoVersion, message, "push all rows first, without --delta"));
+    };
+    Ok(metered(|progress| locked.built(values, progress))?)
+}
+
+/// Takes a version that was built elsewhere.
+fn take(
+    locked: &LockedStore,
+    document: &StoreDocument,
+    shape: &Shape,
+    flags: &PushFlags,
+    place: &Objects,
+) -> Result<Offer, Failure> {
+    if flags.rows != RowFlags::default() {
+        let message =
+            format!("{} is a built version: flags about rows have no effect on it", place.location());
+        return Err(Failure::usage(message, "leave them out, or give files of rows"));
+    }
+    let manifest = manifest_at(place)?;
+    let schema_changes = shape.check(&flags.store, &manifest, flags.force)?;
+    let number = manifest.version.0;
+    let version = match flags.version {
+        Some(version) => newer(version, document)?,
+        None if document.version_last < number => number,
+        None => locked.next_version(Some(document))?,
+    };
+    let (folder, url) = found_at(locked, document, &manifest, place)?;
+    let records = manifest.values().map_or(0, |values| values.counts.records);
+    let (duplicates, errors) = (0, RowErrors::default());
+    Ok(Offer { manifest, version, records, duplicates, errors, schema_changes, changes: None, folder, url })
+}
+
+/// Where nodes find a version that was built elsewhere: its folder in the cluster's object store, or its URL. A version in
+/// a folder is copied into the object store.
+fn found_at(
+    locked: &LockedStore,
+    document: &StoreDocument,
+    manifest: &Manifest,
+    place: &Objects,
+) -> Result<(Option<String>, Option<String>), Failure> {
+    let number = manifest.version.0;
+    let mut components = document.versions.iter().flat_map(|version| &version.components);
+    match (components.find(|component| component.version == number), place.folder()) {
+        (Some(named), _) if named.manifest_hash != manifest.hash() => {
+            // Served, or a rollback away.
+            let message = format!("the store has another version with the number {number}");
+            let help = "build it again under another --version";
+            Err(Failure::new(ErrorCode::VersionTaken, message, help))
+        }
+        (Some(named), _) => Ok((named.folder.clone(), named.url.clone())),
+        (None, None) => Ok((None, Some(place.location().to_string()))),
+        (None, Some(folder)) => {
+            locked.mark_unfinished(number)?;
+            remove_folder(&locked.component(VALUES_COMPONENT).join(number.to_string()))?;
+            metered(|progress| take_version(folder, manifest, locked, progress))?;
+            Ok((locked.folder_of(number), None))
+        }
+    }
+}
+
+/// Told before hours of building, not after.
+fn newer(version: u64, document: &StoreDocument) -> Result<u64, Failure> {
+    let last = document.version_last;
+    if last < version {
+        return Ok(version);
+    }
+    let message = format!("version {version} is not higher than {last}, the last number used");
+    Err(Failure::new(ErrorCode::VersionNotNewer, message, "give a higher number, or leave --version out"))
+}
