@@ -1,6 +1,6 @@
 //! Where a version is fetched from: a folder, an object store, a peer.
 
-use crate::verify::{CHUNK_BYTES, TURN_BYTES, give_way};
+use crate::proof::{CHUNK_BYTES, TURN_BYTES, give_way};
 use std::error::Error;
 use std::fs::File;
 use std::io;
