@@ -125,7 +125,7 @@ pub(crate) fn build(error: &ValuesBuildError) -> Failure {
 /// A reading that ended early, or rows that a build refused.
 pub(crate) fn read(error: ReadError<ValuesBuildError>, options: &RowOptions) -> Failure {
     match error {
-        ReadError::Rows(error) => refused_rows(&error, options),
+        ReadError::Input(error) => refused_rows(&error, options),
         ReadError::Caller(error) => build(&error),
     }
 }

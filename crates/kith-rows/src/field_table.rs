@@ -1,27 +1,12 @@
-//! Files as tables of fields, for callers that make something else of rows than keys and values.
+//! Files as tables of fields: the formats in which every row has its fields by name.
 
 use crate::columnar::FieldBatches;
 use crate::error::RowsError;
-use crate::fault::RowFault;
+use crate::field::EachRow;
 use crate::options::Format;
 use crate::source::RowSource;
 use crate::text::json::FieldLines;
 use crate::unpack::Unpacked;
-use std::borrow::Cow;
-
-/// A field of a row.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Field<'a> {
-    /// Null, or not there.
-    Null,
-    /// A whole number from 0, or a time from 1970 on in milliseconds.
-    Unsigned(u64),
-    /// Everything else as text: text as it is, other numbers in decimal, lists and objects as JSON or what they are.
-    Text(Cow<'a, str>),
-}
-
-/// What rows are handed to: the number of each, from 1, and its fields, or why it has none. It answers whether to go on.
-pub type EachRow<'f> = dyn FnMut(u64, Result<&[Field<'_>], RowFault>) -> bool + 'f;
 
 /// A file of JSON lines, Parquet or Arrow, about to be read.
 pub struct FieldTable {
