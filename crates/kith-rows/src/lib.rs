@@ -1,4 +1,5 @@
-//! Rows in: files of many formats to the key and value bytes of a store ([`read_rows`]).
+//! Rows in: files of many formats to the key and value bytes of a store ([`read_rows`]), or to the edges, entities and members of
+//! a graph ([`graph`]).
 //!
 //! CSV and TSV, JSON lines, Parquet, Arrow IPC (file and stream) and raw little-endian `f32` rows; plain, gzip or
 //! Zstandard. What a file is, is told by its first bytes, never by its name. Rows come in the order of the files and,
@@ -35,6 +36,7 @@ mod error;
 mod fault;
 mod field;
 mod field_table;
+pub mod graph;
 mod id;
 mod infer;
 mod key;

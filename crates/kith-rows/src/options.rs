@@ -35,7 +35,8 @@ pub enum FormatChoice {
 /// Whether the first line of a file of delimited text names its columns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HeaderMode {
-    /// It does if it looks like it; [`RowOptions::header`] says how that is told.
+    /// It does if it looks like it; [`RowOptions::header`] and [`FileOptions::header`](crate::graph::FileOptions::header) say how
+    /// that is told.
     #[default]
     Detect,
     /// It does.

@@ -1,17 +1,18 @@
 //! Why a whole input file cannot be read.
 
-use super::source::Codec;
-use super::{ColumnRef, LineErrors, TypedError};
+use super::{ColumnRef, LineErrors};
+use crate::codec::Codec;
+use crate::error::RowsError;
 use std::io;
 use std::path::PathBuf;
 use thiserror::Error;
 
-/// Why an input file cannot be read or is refused. Lines count from 1 in the unpacked text, bytes in the
+/// Why a file of a graph cannot be read or is refused. Lines count from 1 in the unpacked text, bytes in the
 /// file as it is on disk.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
-pub enum InputError {
+pub enum FileError {
     /// The file cannot be opened.
     #[error("{} cannot be opened", path.display())]
     Open {
@@ -70,7 +71,7 @@ pub enum InputError {
     },
     /// A file of rows cannot be read to its end.
     #[error(transparent)]
-    Typed(TypedError),
+    Rows(#[from] RowsError),
     /// A line is longer than any sensible one: the file is not delimited text.
     #[error("{} has a line of more than {limit} bytes at line {line}", path.display())]
     LineTooLong {
@@ -110,23 +111,23 @@ fn count(errors: &LineErrors, complete: bool) -> String {
     format!("{}{total} bad line{plural}", if complete { "" } else { "at least " })
 }
 
-impl InputError {
+impl FileError {
     /// What the user can do about it.
     pub fn help(&self) -> &'static str {
         match self {
-            InputError::Open { .. } => "check the path and its permissions",
-            InputError::Read { .. } => "check the disk or mount that holds the file",
-            InputError::Truncated { .. } | InputError::Damaged { .. } => {
+            FileError::Open { .. } => "check the path and its permissions",
+            FileError::Read { .. } => "check the disk or mount that holds the file",
+            FileError::Truncated { .. } | FileError::Damaged { .. } => {
                 "fetch or write the file again; `gzip -t` or `zstd -t` checks it"
             }
-            InputError::NotCompressed { .. } => "rename the file if it is plain text, or fetch it again",
-            InputError::NotText { .. } => {
+            FileError::NotCompressed { .. } => "rename the file if it is plain text, or fetch it again",
+            FileError::NotText { .. } => {
                 "convert it to CSV, TSV, JSON lines, Parquet or Arrow first; of a pipe only text is read"
             }
-            InputError::Typed(_) => "write it again, or as CSV",
-            InputError::LineTooLong { .. } => "check that the file is CSV or TSV with one edge a line",
-            InputError::NoColumn { .. } => "name a column of the header, or give its place (from 1)",
-            InputError::BadLines { .. } => "correct the lines, or allow some with --max-errors",
+            FileError::Rows(_) => "write it again, or as CSV",
+            FileError::LineTooLong { .. } => "check that the file is CSV or TSV with one edge a line",
+            FileError::NoColumn { .. } => "name a column of the header, or give its place (from 1)",
+            FileError::BadLines { .. } => "correct the lines, or allow some with --max-errors",
         }
     }
 }

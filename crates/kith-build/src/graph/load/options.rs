@@ -1,10 +1,10 @@
 //! What a load is asked to do, and what it answers.
 
 use super::{LoadError, component_dir};
-use crate::input::{ColumnRef, ColumnSpec, EdgeColumns, FileReport, ReadProgress, TextOptions, is_kind_name};
-use crate::{BuildProgress, BuildSummary, MEMORY_BYTES_DEFAULT, Stop};
 use kith_engine::Manifest;
-use kith_types::{PartitionCount, StoreVersion};
+use kith_load::{BuildProgress, BuildSummary, MEMORY_BYTES_DEFAULT, Stop};
+use kith_rows::graph::{ColumnRef, ColumnSpec, EdgeColumns, FileOptions, FileReport, ReadProgress};
+use kith_types::{PartitionCount, StoreVersion, check_component_name};
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
@@ -36,8 +36,8 @@ pub struct LoadOptions {
     pub members: Vec<PathBuf>,
     /// The id column of members files; `None` takes the one named `id`, else the first.
     pub member_column: Option<ColumnRef>,
-    /// How all files are read.
-    pub text: TextOptions,
+    /// How all files are read; what is decoded of them has `memory_bytes` of this load.
+    pub files: FileOptions,
     /// Whether files without an edge may replace what there is by nothing.
     pub allow_empty: bool,
     /// Read and check everything, write nothing.
@@ -69,7 +69,7 @@ impl LoadOptions {
             entity_columns: Vec::new(),
             members: Vec::new(),
             member_column: None,
-            text: TextOptions::default(),
+            files: FileOptions::default(),
             allow_empty: false,
             dry_run: false,
             memory_bytes: MEMORY_BYTES_DEFAULT,
@@ -93,11 +93,12 @@ impl LoadOptions {
         if self.edges.is_empty() && self.entities.is_empty() && self.members.is_empty() {
             return Err(LoadError::Nothing);
         }
+        let is_name = |name: &str| check_component_name(name).is_ok();
         // Dots are for graphs alone, and not in front: such folders are not components or graphs but belong to the loader.
-        let is_graph_name = !self.graph.starts_with('.') && is_kind_name(&self.graph.replace('.', "-"));
+        let is_graph_name = !self.graph.starts_with('.') && is_name(&self.graph.replace('.', "-"));
         let names = [
             ("a graph", &self.graph, is_graph_name),
-            ("an edge type", &self.edge_type, is_kind_name(&self.edge_type)),
+            ("an edge type", &self.edge_type, is_name(&self.edge_type)),
         ];
         if let Some((what, name, _)) = names.iter().find(|(_, _, valid)| !valid) {
             return Err(LoadError::Name { what, name: (*name).clone() });
@@ -114,7 +115,7 @@ impl LoadOptions {
 ///
 /// # Errors
 /// If the folders cannot be listed.
-pub fn next_version(out_dir: &Path, graph: &str, committed: StoreVersion) -> io::Result<StoreVersion> {
+pub(crate) fn next_version(out_dir: &Path, graph: &str, committed: StoreVersion) -> io::Result<StoreVersion> {
     let mut newest = committed.0;
     for component in folders(&out_dir.join(graph))? {
         let versions = folders(&component)?;

@@ -1,7 +1,7 @@
 //! Whole loads: what they build, what they leave, and what they say.
 
 use super::*;
-use crate::input::{ColumnKind, ColumnSpec};
+use kith_rows::graph::{ColumnKind, ColumnSpec};
 use kith_types::{ErrorCode, PartitionCount, StoreVersion};
 use std::path::PathBuf;
 use tempfile::TempDir;

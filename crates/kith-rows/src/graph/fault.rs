@@ -1,11 +1,9 @@
 //! What can be wrong with one line, and the tally of wrong lines of one file.
 
 use super::ColumnKind;
-use std::collections::BTreeMap;
+use crate::id::NotAnId;
+use crate::wrong::WrongRows;
 use std::fmt;
-
-/// How many wrong lines of a file are kept word for word; the others are only counted.
-pub const LINE_ERRORS_SHOWN: usize = 10;
 
 /// The longest part of a wrong line that is shown, in characters.
 const EXCERPT_CHARS_MAX: usize = 60;
@@ -59,6 +57,17 @@ impl LineFault {
     }
 }
 
+impl From<NotAnId> for LineFault {
+    fn from(fault: NotAnId) -> Self {
+        match fault {
+            NotAnId::Empty => LineFault::EmptyId,
+            NotAnId::NotANumber => LineFault::NotANumber,
+            NotAnId::Negative => LineFault::NegativeId,
+            NotAnId::TooLarge => LineFault::IdTooLarge,
+        }
+    }
+}
+
 /// One wrong line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LineError {
@@ -104,29 +113,8 @@ impl fmt::Display for LineError {
     }
 }
 
-/// The wrong lines of one file: the first few in full, all of them by reason.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct LineErrors {
-    /// The first [`LINE_ERRORS_SHOWN`], in the order of the file.
-    pub first: Vec<LineError>,
-    /// How many lines were wrong, by [`LineFault::reason`].
-    pub by_reason: BTreeMap<&'static str, u64>,
-}
-
-impl LineErrors {
-    /// How many lines were wrong.
-    pub fn total(&self) -> u64 {
-        self.by_reason.values().sum()
-    }
-
-    /// Counts one more; `error` is asked for only while it would be shown.
-    pub(super) fn record(&mut self, fault: LineFault, error: impl FnOnce() -> LineError) {
-        *self.by_reason.entry(fault.reason()).or_default() += 1;
-        if self.first.len() < LINE_ERRORS_SHOWN {
-            self.first.push(error());
-        }
-    }
-}
+/// The wrong lines of one file, counted by [`LineFault::reason`].
+pub type LineErrors = WrongRows<LineError>;
 
 /// The beginning of a line, fit to be printed on one line.
 pub(super) fn excerpt(line: &[u8]) -> String {
@@ -160,7 +148,7 @@ mod tests {
         let mut errors = LineErrors::default();
         for line in 1..=12 {
             let fault = if line % 2 == 0 { LineFault::EmptyId } else { LineFault::NotANumber };
-            errors.record(fault, || LineError {
+            errors.record(fault.reason(), || LineError {
                 line,
                 unit: "line",
                 column: None,

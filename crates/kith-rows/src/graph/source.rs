@@ -1,12 +1,11 @@
-//! The bytes of one input file, unpacked by a thread of their own.
+//! The bytes of one file of text, unpacked by a thread of their own.
 //!
 //! What a file is, is decided by its first bytes, not by its name; a name that promises compression which the
 //! bytes do not keep is an error, because a damaged head must not be read as text. At most
 //! [`BLOCKS_IN_FLIGHT`] blocks of [`BLOCK_BYTES`] wait between the threads.
 
-use super::InputError;
-use flate2::bufread::MultiGzDecoder;
-use std::fmt;
+use super::FileError;
+use crate::codec::Codec;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -20,27 +19,6 @@ pub(super) const BLOCK_BYTES: usize = 256 << 10;
 
 /// Blocks that may wait for the parser: covers its short stalls, bounds memory to a few MiB.
 const BLOCKS_IN_FLIGHT: usize = 4;
-
-/// How a file is compressed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Codec {
-    /// Not at all.
-    Plain,
-    /// gzip, one member or several.
-    Gzip,
-    /// Zstandard, one frame or several.
-    Zstd,
-}
-
-impl fmt::Display for Codec {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Codec::Plain => "plain",
-            Codec::Gzip => "gzip",
-            Codec::Zstd => "zstd",
-        })
-    }
-}
 
 /// An input file being read.
 pub(super) struct Source {
@@ -57,8 +35,8 @@ pub(super) struct Source {
 
 impl Source {
     /// Opens `path`, finds out how it is compressed and starts to unpack it.
-    pub(super) fn open(path: &Path) -> Result<Self, InputError> {
-        let open_error = |source| InputError::Open { path: path.to_owned(), source };
+    pub(super) fn open(path: &Path) -> Result<Self, FileError> {
+        let open_error = |source| FileError::Open { path: path.to_owned(), source };
         let file = File::open(path).map_err(open_error)?;
         let metadata = file.metadata().map_err(open_error)?;
         if metadata.is_dir() {
@@ -67,7 +45,7 @@ impl Source {
         let bytes_read = Arc::new(AtomicU64::new(0));
         let counted = CountedFile { file, bytes_read: Arc::clone(&bytes_read) };
         let mut reader = BufReader::with_capacity(BLOCK_BYTES, counted);
-        let head = reader.fill_buf().map_err(|source| InputError::Read {
+        let head = reader.fill_buf().map_err(|source| FileError::Read {
             path: path.to_owned(),
             bytes: 0,
             line: 1,
@@ -77,7 +55,7 @@ impl Source {
         let (filled, blocks) = sync_channel(BLOCKS_IN_FLIGHT);
         let (emptied, empty) = channel();
         thread::Builder::new()
-            .name("kith-load-read".to_owned())
+            .name("kith-rows-read".to_owned())
             .spawn(move || unpack(codec, reader, &filled, &empty))
             .map_err(open_error)?;
         Ok(Source { path: path.to_owned(), codec, bytes_total: metadata.len(), bytes_read, blocks, emptied })
@@ -85,7 +63,7 @@ impl Source {
 
     /// Appends the next unpacked bytes to `buffer`; `false` at the end of the file. `line` is the line
     /// being read, for errors.
-    pub(super) fn append_to(&mut self, buffer: &mut Vec<u8>, line: u64) -> Result<bool, InputError> {
+    pub(super) fn append_to(&mut self, buffer: &mut Vec<u8>, line: u64) -> Result<bool, FileError> {
         // A closed channel is the end: the thread sends every error before it ends.
         let Ok(block) = self.blocks.recv() else { return Ok(false) };
         let mut block = block.map_err(|source| self.fault(source, line))?;
@@ -100,14 +78,14 @@ impl Source {
         self.bytes_read.load(Ordering::Relaxed)
     }
 
-    fn fault(&self, source: io::Error, line: u64) -> InputError {
+    fn fault(&self, source: io::Error, line: u64) -> FileError {
         let (path, bytes, codec) = (self.path.clone(), self.bytes_read(), self.codec);
         if codec == Codec::Plain || source.raw_os_error().is_some() {
-            InputError::Read { path, bytes, line, source }
+            FileError::Read { path, bytes, line, source }
         } else if source.kind() == io::ErrorKind::UnexpectedEof {
-            InputError::Truncated { path, codec, bytes, line }
+            FileError::Truncated { path, codec, bytes, line }
         } else {
-            InputError::Damaged { path, codec, bytes, line, source }
+            FileError::Damaged { path, codec, bytes, line, source }
         }
     }
 }
@@ -135,24 +113,18 @@ const REFUSED: [(&[u8], &str); 6] = [
     (b"\xfe\xff", "UTF-16 text"),
 ];
 
-fn detect(path: &Path, head: &[u8]) -> Result<Codec, InputError> {
+fn detect(path: &Path, head: &[u8]) -> Result<Codec, FileError> {
     let named = match path.extension().and_then(|extension| extension.to_str()) {
         Some("gz") => Codec::Gzip,
         Some("zst") => Codec::Zstd,
         _ => Codec::Plain,
     };
-    let found = if head.starts_with(&[0x1f, 0x8b]) {
-        Codec::Gzip
-    } else if head.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
-        Codec::Zstd
-    } else {
-        Codec::Plain
-    };
+    let found = Codec::of(head);
     if let Some((_, found)) = REFUSED.iter().find(|(magic, _)| head.starts_with(magic)) {
-        return Err(InputError::NotText { path: path.to_owned(), found });
+        return Err(FileError::NotText { path: path.to_owned(), found });
     }
     if found == Codec::Plain && named != Codec::Plain {
-        return Err(InputError::NotCompressed { path: path.to_owned(), codec: named });
+        return Err(FileError::NotCompressed { path: path.to_owned(), codec: named });
     }
     Ok(found)
 }
@@ -164,14 +136,7 @@ fn unpack(
     filled: &SyncSender<io::Result<Vec<u8>>>,
     empty: &Receiver<Vec<u8>>,
 ) {
-    let opened: io::Result<Box<dyn Read>> = match codec {
-        Codec::Plain => Ok(Box::new(reader)),
-        Codec::Gzip => Ok(Box::new(MultiGzDecoder::new(reader))),
-        Codec::Zstd => {
-            zstd::stream::read::Decoder::with_buffer(reader).map(|it| Box::new(it) as Box<dyn Read>)
-        }
-    };
-    let mut reader = match opened {
+    let mut reader = match codec.unpack(reader) {
         Ok(reader) => reader,
         Err(error) => return drop(filled.send(Err(error))),
     };

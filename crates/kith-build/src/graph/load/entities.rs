@@ -4,10 +4,10 @@
 //! components are then built one after another with the whole memory budget.
 
 use super::{FileRole, Load, LoadError, LoadOptions, MEMBERS_COMPONENT};
-use crate::input::{ReadError, read_entities};
-use crate::sort::Spool;
-use crate::{BuildError, SortOptions};
+use kith_load::{BuildError, SortOptions, Spool};
 use kith_ops::KindRole;
+use kith_rows::ReadError;
+use kith_rows::graph::read_entities;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -47,12 +47,8 @@ impl Load<'_> {
                 build_error("entities")(BuildError::Folder { action: "create", path, source })
             })?;
         }
-        let read = read_entities(
-            path,
-            &options.text,
-            columns,
-            &mut self.reading(),
-            |member, kind, entity, values| {
+        let read =
+            read_entities(path, self.files, columns, &mut self.reading(), |member, kind, entity, values| {
                 options.stop.check().map_err(build_error(kind))?;
                 if !spools.contains_key(kind) {
                     check_kind(kind, options)?;
@@ -65,8 +61,7 @@ impl Load<'_> {
                 let Some(Some(spool)) = spools.get_mut(kind) else { return Ok(()) };
                 let mut words = [member, entity].into_iter().chain(values.iter().copied());
                 words.try_for_each(|word| spool.push(word)).map_err(|error| build_error(kind)(error.into()))
-            },
-        );
+            });
         let read = match read {
             Err(ReadError::Caller(error)) => return Err(error),
             Err(ReadError::Input(error)) => Err(ReadError::Input(error)),

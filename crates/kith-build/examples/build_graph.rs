@@ -1,7 +1,7 @@
 //! Builds the component of an edge file and says what it cost:
-//! `cargo run --release -p kith-engine --example build_graph -- edges.csv.gz [partitions] [memory MiB] [threads]`.
+//! `cargo run --release -p kith-build --example build_graph -- edges.csv.gz [partitions] [memory MiB] [threads]`.
 
-use kith_load::{LoadOptions, LoadProgress, load_graph};
+use kith_build::{LoadOptions, LoadProgress, Progress, load_graph};
 use kith_types::{PartitionCount, StoreVersion};
 use std::time::{Duration, Instant};
 
@@ -26,7 +26,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let start = Instant::now();
     let mut read = Duration::ZERO;
     let report = load_graph(&options, &mut |progress| {
-        if let LoadProgress::Reading(_) = progress {
+        if let Progress::Graph(LoadProgress::Reading(_)) = progress {
             read = start.elapsed();
         }
     })?;

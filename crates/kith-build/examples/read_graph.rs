@@ -1,8 +1,8 @@
 //! Builds the component of an edge file, opens it and says what reading costs:
-//! `cargo run --release -p kith-engine --example read_graph -- edges.csv.gz [partitions]`.
+//! `cargo run --release -p kith-build --example read_graph -- edges.csv.gz [partitions]`.
 
+use kith_build::{LoadOptions, load_graph, version_dir};
 use kith_engine::{ComponentReader, GraphReader, verify_component};
-use kith_load::{LoadOptions, load_graph, version_dir};
 use kith_ops::{EdgeSelector, NeighbourSource};
 use kith_types::{Direction, PartitionCount, PartitionId, StoreVersion, fmix64};
 use std::error::Error;

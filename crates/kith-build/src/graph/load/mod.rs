@@ -10,27 +10,28 @@ mod options;
 #[cfg(test)]
 mod tests;
 
-use crate::input::{FileReport, ReadError, ReadProgress, read_edges, read_members};
-use crate::{BuildError, BuildOptions, BuildSummary, ComponentBuilder, version_dir};
 use kith_engine::Manifest;
+use kith_load::{BuildError, BuildOptions, BuildSummary, ComponentBuilder, version_dir};
 use kith_ops::KindRole;
+use kith_rows::ReadError;
+use kith_rows::graph::{FileError, FileOptions, FileReport, ReadProgress, read_edges, read_members};
 use std::path::Path;
 
-pub use error::LoadError;
-pub use options::{
-    FileRole, LoadOptions, LoadProgress, LoadReport, LoadedFile, MEMBERS_COMPONENT, next_version,
-};
+pub(crate) use error::LoadError;
+pub(crate) use options::next_version;
+pub use options::{FileRole, LoadOptions, LoadProgress, LoadReport, LoadedFile, MEMBERS_COMPONENT};
 
 /// Loads all files of `options`, one component after another, each with the whole memory budget.
 ///
 /// # Errors
 /// See [`LoadError`]; no component of this load is left then.
-pub fn load_graph(
+pub(crate) fn load_graph(
     options: &LoadOptions,
     progress: &mut dyn FnMut(LoadProgress<'_>),
 ) -> Result<LoadReport, LoadError> {
     options.check()?;
-    let mut load = Load { options, progress, report: LoadReport::default() };
+    let files = FileOptions { memory_bytes: options.memory_bytes, ..options.files.clone() };
+    let mut load = Load { options, files: &files, progress, report: LoadReport::default() };
     let outcome = load.run();
     if outcome.is_err() {
         for (manifest, _) in &load.report.components {
@@ -44,6 +45,8 @@ pub fn load_graph(
 
 struct Load<'a> {
     options: &'a LoadOptions,
+    /// How all files are read.
+    files: &'a FileOptions,
     progress: &'a mut dyn FnMut(LoadProgress<'_>),
     report: LoadReport,
 }
@@ -63,23 +66,18 @@ impl Load<'_> {
     }
 
     fn edges(&mut self) -> Result<(), LoadError> {
-        let options = self.options;
+        let (options, files) = (self.options, self.files);
         let role = if options.directed { KindRole::Directed } else { KindRole::Undirected };
         let columns = options.edge_columns.columns.iter().map(|column| column.name.clone()).collect();
         let mut builder = self.builder(&options.edge_type, role, columns)?;
         for path in &options.edges {
             let mut self_loops = 0;
-            let read = read_edges(
-                path,
-                &options.text,
-                &options.edge_columns,
-                &mut self.reading(),
-                |src, dst, values| {
+            let read =
+                read_edges(path, files, &options.edge_columns, &mut self.reading(), |src, dst, values| {
                     options.stop.check()?;
                     self_loops += u64::from(src == dst);
                     builder.as_mut().map_or(Ok(()), |builder| builder.edge(src, dst, values))
-                },
-            );
+                });
             self.loaded(FileRole::Edges, &options.edge_type, read, self_loops)?;
         }
         self.refuse_nothing(FileRole::Edges)?;
@@ -102,11 +100,11 @@ impl Load<'_> {
     }
 
     fn members(&mut self) -> Result<(), LoadError> {
-        let options = self.options;
+        let (options, files) = (self.options, self.files);
         let mut builder = self.builder(MEMBERS_COMPONENT, KindRole::MembersOnly, Vec::new())?;
         for path in &options.members {
             let column = options.member_column.as_ref();
-            let read = read_members(path, &options.text, column, &mut self.reading(), |id| {
+            let read = read_members(path, files, column, &mut self.reading(), |id| {
                 options.stop.check()?;
                 builder.as_mut().map_or(Ok(()), |builder| builder.member(id))
             });
@@ -163,7 +161,7 @@ impl Load<'_> {
         &mut self,
         role: FileRole,
         component: &str,
-        read: Result<FileReport, ReadError<BuildError>>,
+        read: Result<FileReport, ReadError<BuildError, FileError>>,
         self_loops: u64,
     ) -> Result<(), LoadError> {
         let report = read.map_err(|error| match error {

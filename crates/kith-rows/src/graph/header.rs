@@ -1,19 +1,7 @@
 //! What the first line of a file says: its delimiter, whether it is a header, and where the columns are.
 
-use super::number::looks_numeric;
 use super::{ColumnRef, ColumnSpec};
-
-/// Whether the first line of a file names its columns.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum HeaderMode {
-    /// It does if no id column of that line begins like a number, or if a column is asked for by name.
-    #[default]
-    Detect,
-    /// It does.
-    Present,
-    /// It is data.
-    Absent,
-}
+use crate::options::HeaderMode;
 
 /// A column that the caller needs.
 pub(super) struct Wanted {
@@ -65,6 +53,11 @@ fn looks_like_header(fields: &[Vec<u8>], wanted: &[Wanted]) -> bool {
         _ => column.default.and_then(|(_, place)| fields.get(place)),
     });
     texts.all(|text| !looks_numeric(text))
+}
+
+/// Whether a field of the first line looks like a value rather than a column's name.
+fn looks_numeric(text: &[u8]) -> bool {
+    text.trim_ascii().first().is_none_or(|first| first.is_ascii_digit() || matches!(first, b'-' | b'+'))
 }
 
 /// Where each wanted column is, in a file with these column names (none: without a header) and `width` columns

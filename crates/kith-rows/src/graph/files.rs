@@ -1,28 +1,14 @@
 //! The three kinds of input file.
 
+use super::fault::LineFault;
 use super::header::Wanted;
-use super::table::{ColumnFault, Row, Table};
-use super::{ColumnRef, ColumnSpec, FileReport, InputError, LineFault, ReadProgress, TextOptions};
+use super::row::{ColumnFault, Row};
+use super::table::Table;
+use super::{ColumnRef, ColumnSpec, FileError, FileOptions, FileReport, ReadProgress};
+use crate::error::ReadError;
+use kith_types::check_component_name;
 use std::borrow::Cow;
 use std::path::Path;
-
-/// The longest name of an edge type or entity kind: it is part of folder names and messages.
-pub const NAME_BYTES_MAX: usize = kith_types::COMPONENT_NAME_CHARS_MAX;
-
-/// Why the reading of a file ended early.
-#[derive(Debug)]
-pub enum ReadError<E> {
-    /// The file.
-    Input(InputError),
-    /// The function that was given the lines.
-    Caller(E),
-}
-
-impl<E> From<InputError> for ReadError<E> {
-    fn from(error: InputError) -> Self {
-        ReadError::Input(error)
-    }
-}
 
 /// Which columns of an edge file are read.
 #[derive(Clone, Debug, Default)]
@@ -35,23 +21,17 @@ pub struct EdgeColumns {
     pub columns: Vec<ColumnSpec>,
 }
 
-/// Whether `name` can name an edge type or entity kind: 1 to 64 ASCII letters, digits, `_` or `-`, so that it
-/// is also a safe folder name.
-pub fn is_kind_name(name: &str) -> bool {
-    kith_types::check_component_name(name).is_ok()
-}
-
 /// Calls `each(src, dst, columns)` for every good line of an edge file.
 ///
 /// # Errors
-/// See [`InputError`]; errors of `each` end the reading.
+/// See [`FileError`]; errors of `each` end the reading.
 pub fn read_edges<E>(
     path: &Path,
-    options: &TextOptions,
+    options: &FileOptions,
     columns: &EdgeColumns,
     progress: &mut dyn FnMut(&ReadProgress),
     mut each: impl FnMut(u64, u64, &[u64]) -> Result<(), E>,
-) -> Result<FileReport, ReadError<E>> {
+) -> Result<FileReport, ReadError<E, FileError>> {
     let mut wanted =
         vec![Wanted::id("src", columns.src.as_ref(), 0), Wanted::id("dst", columns.dst.as_ref(), 1)];
     wanted.extend(columns.columns.iter().map(Wanted::kept));
@@ -72,14 +52,14 @@ pub fn read_edges<E>(
 /// Calls `each(member, kind, entity, columns)` for every good line of a file of member-to-entity edges.
 ///
 /// # Errors
-/// See [`InputError`]; errors of `each` end the reading.
+/// See [`FileError`]; errors of `each` end the reading.
 pub fn read_entities<E>(
     path: &Path,
-    options: &TextOptions,
+    options: &FileOptions,
     columns: &[ColumnSpec],
     progress: &mut dyn FnMut(&ReadProgress),
     mut each: impl FnMut(u64, &str, u64, &[u64]) -> Result<(), E>,
-) -> Result<FileReport, ReadError<E>> {
+) -> Result<FileReport, ReadError<E, FileError>> {
     let kind = Wanted { is_id: false, ..Wanted::id("kind", None, 1) };
     let mut wanted = vec![Wanted::id("member", None, 0), kind, Wanted::id("entity", None, 2)];
     wanted.extend(columns.iter().map(Wanted::kept));
@@ -97,14 +77,14 @@ pub fn read_entities<E>(
 /// one of that name, else the first; all other columns may hold any text.
 ///
 /// # Errors
-/// See [`InputError`]; errors of `each` end the reading.
+/// See [`FileError`]; errors of `each` end the reading.
 pub fn read_members<E>(
     path: &Path,
-    options: &TextOptions,
+    options: &FileOptions,
     id: Option<&ColumnRef>,
     progress: &mut dyn FnMut(&ReadProgress),
     mut each: impl FnMut(u64) -> Result<(), E>,
-) -> Result<FileReport, ReadError<E>> {
+) -> Result<FileReport, ReadError<E, FileError>> {
     let table = Table::open(path, options, vec![Wanted::id("id", id, 0)])?;
     table.rows(progress, |row| match row.id(0) {
         Ok(id) => each(id).map(Ok),
@@ -113,7 +93,7 @@ pub fn read_members<E>(
 }
 
 fn kind_name<'a>(row: &'a Row<'_>) -> Result<Cow<'a, str>, ColumnFault> {
-    row.text(1).filter(|name| is_kind_name(name)).ok_or(ColumnFault(1, LineFault::KindName))
+    row.text(1).filter(|name| check_component_name(name).is_ok()).ok_or(ColumnFault(1, LineFault::KindName))
 }
 
 /// Puts the kept columns, which follow the first `from` wanted ones, into `values`.

@@ -1,11 +1,15 @@
 //! One file of delimited text as a table: its delimiter, its header, its lines.
 
-use super::fault::excerpt;
+use super::fault::{LineFault, excerpt};
 use super::header::{self, detect_delimiter};
 use super::record::{Next, RecordReader};
+use super::row::{ColumnFault, Row, pair};
 use super::source::Source;
-use super::table::{ColumnFault, Row, Tally, pair};
-use super::{FileReport, HeaderMode, InputError, LineFault, ReadError, ReadProgress, TextOptions};
+use super::tally::Tally;
+use super::{FileError, FileOptions, FileReport, ReadProgress};
+use crate::error::ReadError;
+use crate::options::HeaderMode;
+use crate::unpack::BOM;
 use std::path::Path;
 
 /// An open file of text whose columns are found.
@@ -20,7 +24,7 @@ pub(super) struct TextTable {
 
 impl TextTable {
     /// Opens the file and finds the columns that are wanted.
-    pub(super) fn open(path: &Path, options: &TextOptions, tally: Tally) -> Result<Self, InputError> {
+    pub(super) fn open(path: &Path, options: &FileOptions, tally: Tally) -> Result<Self, FileError> {
         let source = Source::open(path)?;
         let mut table = TextTable {
             reader: RecordReader::new(source, options.delimiter.unwrap_or(b',')),
@@ -37,13 +41,13 @@ impl TextTable {
     }
 
     /// Skips a byte order mark and the `#` lines at the top, and leaves a whole line to peek at.
-    fn skip_preamble(&mut self) -> Result<(), InputError> {
+    fn skip_preamble(&mut self) -> Result<(), FileError> {
         let mut is_start = true;
         loop {
             let bytes = self.reader.peek();
             if bytes.contains(&b'\n') || self.reader.at_end() {
-                if is_start && bytes.starts_with(b"\xef\xbb\xbf") {
-                    self.reader.skip(3);
+                if is_start && bytes.starts_with(BOM) {
+                    self.reader.skip(BOM.len());
                 }
                 is_start = false;
                 if self.reader.peek().first() != Some(&b'#') {
@@ -56,7 +60,7 @@ impl TextTable {
         }
     }
 
-    fn read_header(&mut self, mode: HeaderMode) -> Result<(), InputError> {
+    fn read_header(&mut self, mode: HeaderMode) -> Result<(), FileError> {
         let first = loop {
             match self.reader.next() {
                 Next::More if self.reader.fill()? => {}
@@ -91,7 +95,7 @@ impl TextTable {
         mut self,
         progress: &mut dyn FnMut(&ReadProgress),
         mut each: impl FnMut(&Row<'_>) -> Result<Result<(), ColumnFault>, E>,
-    ) -> Result<FileReport, ReadError<E>> {
+    ) -> Result<FileReport, ReadError<E, FileError>> {
         while self.next_block(progress)? {
             loop {
                 match self.reader.next() {
@@ -110,7 +114,7 @@ impl TextTable {
         mut self,
         progress: &mut dyn FnMut(&ReadProgress),
         mut each: impl FnMut(u64, u64) -> Result<(), E>,
-    ) -> Result<FileReport, ReadError<E>> {
+    ) -> Result<FileReport, ReadError<E, FileError>> {
         if !self.is_plain_pairs() {
             return self.rows(progress, |row| pair(row, &mut each));
         }
@@ -131,7 +135,7 @@ impl TextTable {
     }
 
     /// Makes more bytes available. The first call finds those that the header left.
-    fn next_block(&mut self, progress: &mut dyn FnMut(&ReadProgress)) -> Result<bool, InputError> {
+    fn next_block(&mut self, progress: &mut dyn FnMut(&ReadProgress)) -> Result<bool, FileError> {
         let is_more = self.reader.fill()?;
         progress(&ReadProgress {
             path: self.tally.report.path.clone(),
@@ -145,7 +149,7 @@ impl TextTable {
     fn row<E>(
         &mut self,
         each: &mut impl FnMut(&Row<'_>) -> Result<Result<(), ColumnFault>, E>,
-    ) -> Result<(), ReadError<E>> {
+    ) -> Result<(), ReadError<E, FileError>> {
         let got = self.reader.width();
         let expected =
             *self.width.get_or_insert(got.max(self.places.iter().max().map_or(0, |last| last + 1)));
@@ -160,13 +164,13 @@ impl TextTable {
         Ok(())
     }
 
-    fn line_fault(&mut self, column: Option<usize>, fault: LineFault) -> Result<(), InputError> {
+    fn line_fault(&mut self, column: Option<usize>, fault: LineFault) -> Result<(), FileError> {
         let reader = &self.reader;
         let place = ("line", reader.record_line());
         self.tally.fault(place, column, fault, || excerpt(reader.record_bytes()))
     }
 
-    fn finish(self) -> Result<FileReport, InputError> {
+    fn finish(self) -> Result<FileReport, FileError> {
         let (lines, bytes) = (self.reader.next_line() - 1, self.reader.source.bytes_read());
         self.tally.finish(lines, bytes)
     }

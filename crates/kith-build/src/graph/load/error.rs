@@ -1,8 +1,9 @@
 //! Why a load fails.
 
 use super::FileRole;
-use crate::BuildError;
-use crate::input::InputError;
+use crate::failure::{Failure, chain};
+use kith_load::BuildError;
+use kith_rows::graph::FileError;
 use kith_types::ErrorCode;
 use std::path::PathBuf;
 use thiserror::Error;
@@ -51,7 +52,7 @@ pub enum LoadError {
     },
     /// A file cannot be read or is refused.
     #[error(transparent)]
-    Input(#[from] InputError),
+    Input(#[from] FileError),
     /// A component cannot be built.
     #[error("cannot build {component:?}")]
     Build { component: String, source: BuildError },
@@ -68,7 +69,7 @@ impl LoadError {
             LoadError::Name { .. } => ErrorCode::InvalidName,
             LoadError::NameTaken { .. } => ErrorCode::NameTaken,
             LoadError::TooManyKinds { .. } => ErrorCode::TooManyKinds,
-            LoadError::Input(InputError::BadLines { .. }) => ErrorCode::BadLines,
+            LoadError::Input(FileError::BadLines { .. }) => ErrorCode::BadLines,
             LoadError::Input(_) => ErrorCode::BadInput,
             LoadError::Build { source: BuildError::Busy { .. }, .. } => ErrorCode::LoadRunning,
             LoadError::Build { .. } => ErrorCode::BuildFailed,
@@ -86,6 +87,19 @@ impl LoadError {
             LoadError::TooManyKinds { .. } => "check that its second column is the kind, or split the file",
             LoadError::Input(error) => error.help(),
             LoadError::Build { source, .. } => source.help(),
+        }
+    }
+}
+
+impl From<LoadError> for Failure {
+    fn from(error: LoadError) -> Self {
+        let failure = Self::new(error.code(), chain(&error), error.help());
+        match &error {
+            LoadError::Input(FileError::BadLines { errors, path, .. }) => {
+                let wrong = errors.first.iter().map(|error| format!("{}: {error}", path.display()));
+                Self { wrong: wrong.collect(), ..failure }
+            }
+            _ => failure,
         }
     }
 }

@@ -4,8 +4,11 @@
 //! special only at the beginning of a field. `\r\n` ends a line as `\n` does. After a fault inside quotes the
 //! next line is read as a line of its own, so that one stray quote cannot swallow a file.
 
+use super::FileError;
+use super::fault::LineFault;
+use super::quoted::{Split, split_quoted, trim_end};
 use super::source::Source;
-use super::{InputError, LineFault};
+use crate::id::take_plain_id;
 use memchr::{memchr, memchr_iter};
 use std::ops::Range;
 
@@ -61,10 +64,10 @@ impl RecordReader {
     }
 
     /// Drops the bytes done with and reads more; `false` at the end, once every record was taken.
-    pub(super) fn fill(&mut self) -> Result<bool, InputError> {
+    pub(super) fn fill(&mut self) -> Result<bool, FileError> {
         if self.buffer.len() - self.at > LINE_BYTES_MAX {
             let path = self.source.path.clone();
-            return Err(InputError::LineTooLong { path, line: self.line, limit: LINE_BYTES_MAX });
+            return Err(FileError::LineTooLong { path, line: self.line, limit: LINE_BYTES_MAX });
         }
         self.buffer.drain(..self.at);
         self.at = 0;
@@ -149,19 +152,21 @@ impl RecordReader {
     #[inline]
     pub(super) fn next_plain_pair(&mut self) -> Option<(u64, u64)> {
         let rest = &self.buffer[self.at..];
-        let (src, used) = super::number::take_plain_id(rest, self.delimiter)?;
-        let (dst, more) = super::number::take_plain_id(&rest[used..], b'\n')?;
+        let (src, used) = take_plain_id(rest, self.delimiter)?;
+        let (dst, more) = take_plain_id(&rest[used..], b'\n')?;
         self.at += used + more;
         self.line += 1;
         Some((src, dst))
     }
 
     /// How many fields the current record has.
+    #[inline]
     pub(super) fn width(&self) -> usize {
         self.fields.len()
     }
 
     /// A field of the current record, unescaped.
+    #[inline]
     pub(super) fn field(&self, index: usize) -> &[u8] {
         let bytes = if self.is_quoted { &self.unquoted } else { &self.buffer };
         &bytes[self.fields[index].clone()]
@@ -208,65 +213,5 @@ impl RecordReader {
     /// Whether the source is at its end.
     pub(super) fn at_end(&self) -> bool {
         self.at_end
-    }
-}
-
-fn trim_end(line: &[u8]) -> &[u8] {
-    let line = line.strip_suffix(b"\n").unwrap_or(line);
-    line.strip_suffix(b"\r").unwrap_or(line)
-}
-
-/// Why a record with quotes cannot be split.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Split {
-    /// The bytes end before the record does.
-    More,
-    TextAfterQuote,
-}
-
-/// Splits the record at the front of `bytes`; returns its length with the line end. Fields go to `text`.
-fn split_quoted(
-    bytes: &[u8],
-    delimiter: u8,
-    at_end: bool,
-    fields: &mut Vec<Range<usize>>,
-    text: &mut Vec<u8>,
-) -> Result<usize, Split> {
-    let mut at = 0;
-    loop {
-        let start = text.len();
-        if bytes.get(at) == Some(&b'"') {
-            at = take_quoted(bytes, at + 1, text)?;
-        } else {
-            let end = bytes[at..].iter().position(|&byte| byte == delimiter || byte == b'\n');
-            let end = end.map_or(bytes.len(), |end| at + end);
-            let is_last = bytes.get(end).is_none_or(|&byte| byte == b'\n');
-            let field = &bytes[at..end];
-            text.extend_from_slice(if is_last { trim_end(field) } else { field });
-            at = end;
-        }
-        fields.push(start..text.len());
-        match &bytes[at..] {
-            [] | [b'\r'] if at_end => return Ok(bytes.len()),
-            [] | [b'\r'] => return Err(Split::More),
-            [b'\n', ..] => return Ok(at + 1),
-            [b'\r', b'\n', ..] => return Ok(at + 2),
-            [next, ..] if *next == delimiter => at += 1,
-            _ => return Err(Split::TextAfterQuote),
-        }
-    }
-}
-
-/// Unescapes the quoted field whose text begins at `at`; returns the place after its closing quote.
-fn take_quoted(bytes: &[u8], mut at: usize, text: &mut Vec<u8>) -> Result<usize, Split> {
-    loop {
-        let quote = memchr(b'"', &bytes[at..]).ok_or(Split::More)?;
-        text.extend_from_slice(&bytes[at..at + quote]);
-        at += quote + 1;
-        if bytes.get(at) != Some(&b'"') {
-            return Ok(at);
-        }
-        text.push(b'"');
-        at += 1;
     }
 }

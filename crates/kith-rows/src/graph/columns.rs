@@ -9,10 +9,6 @@ use std::str::FromStr;
 use strum::IntoStaticStr;
 use thiserror::Error;
 
-/// The most extra columns that one edge type or entity kind keeps: each costs eight bytes an edge while it
-/// is sorted.
-pub const COLUMNS_MAX: usize = 8;
-
 /// What the values of a kept column are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
